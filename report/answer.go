@@ -563,7 +563,7 @@ func severalTables(tables []*Ranking) string {
 	const none = "There is no summary, because fewer than two cells have comparable figures of all drivers."
 	switch {
 	case !decided && few > 0:
-		return fmt.Sprintf("In %s, %s are too few to tell which is fastest: in %d of them each round says the same of the best and another, and %d such rounds would do. %s",
+		return fmt.Sprintf("In %s, %s are too few to tell which is fastest. In %d of these cells all rounds agree about the best and another: %d that agree would be enough. %s",
 			counted(int64(compared), "cell"), counted(int64(now), "round"), few, enough, none)
 	case !decided:
 		return fmt.Sprintf("In %s, noise hides which is fastest: nothing is told apart from the best. %s", counted(int64(compared), "cell"), none)

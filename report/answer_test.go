@@ -157,7 +157,7 @@ func TestTooFewRounds(t *testing.T) {
 		return run
 	}
 	j := answered(t, many(6, "mattn", "modernc"))
-	const want = "mattn comes first, tied with modernc: 6 rounds are too few to tell which is faster, though of modernc each says the same: 9 such rounds would do"
+	const want = "mattn comes first, tied with modernc: 6 rounds are too few to tell which is faster, although all of them agree about modernc: 9 that agree would be enough"
 	if got := j.Answers.Tables[0]; got.Text != want || got.Enough != 9 {
 		t.Errorf("%d: %s\nwant %s", got.Enough, got.Text, want)
 	}
@@ -173,7 +173,7 @@ func TestTooFewRounds(t *testing.T) {
 	for i := range run.Cases {
 		run.Cases[i].Driver += "@" + run.Cases[i].Workload
 	}
-	if got := answered(t, run).Answer; !strings.HasPrefix(got, "In 8 cells, 6 rounds are too few to tell which is fastest: in 1 of them each round says the same of the best and another, and ") {
+	if got := answered(t, run).Answer; !strings.HasPrefix(got, "In 8 cells, 6 rounds are too few to tell which is fastest. In 1 of these cells all rounds agree about the best and another: ") {
 		t.Error(got)
 	}
 	run = many(6, "mattn", "modernc")
@@ -181,7 +181,7 @@ func TestTooFewRounds(t *testing.T) {
 		run.Cases[i].Settings = driver.Settings{"cache_size": map[string]string{"mattn": "-2000", "modernc": "-4000"}[run.Cases[i].Driver]}
 		run.Cases[i].Driver, run.Cases[i].Info = "mattn", libraries["mattn"].info
 	}
-	if got := answered(t, run).Answer; !strings.HasPrefix(got, "In w0 insert, 6 rounds are too few to tell which is fastest: of some rows each round says the same, and ") ||
+	if got := answered(t, run).Answer; !strings.HasPrefix(got, "In w0 insert, 6 rounds are too few to tell which is fastest, although all of them agree about some rows: ") ||
 		!strings.Contains(got, "noise hides which is fastest") {
 		t.Error(got)
 	}

@@ -38,7 +38,7 @@ func bestSettings(a *stats.Analysis) string {
 		}
 	}
 	if few != nil {
-		sentences = append(sentences, fmt.Sprintf("In %s, %s are too few to tell which is fastest: of some rows each round says the same, and %d such rounds would do.", andOthers(few), counted(int64(now), "round"), enough))
+		sentences = append(sentences, fmt.Sprintf("In %s, %s are too few to tell which is fastest, although all of them agree about some rows: %d that agree would be enough.", andOthers(few), counted(int64(now), "round"), enough))
 	}
 	if tied != nil {
 		sentences = append(sentences, fmt.Sprintf("In %s, noise hides which is fastest: all rows with a rank are tied.", andOthers(tied)))
@@ -153,7 +153,7 @@ func (r *Ranking) tooFew(i int, tied []int) string {
 		return ""
 	}
 	enough, now := fewest(pairs)
-	return fmt.Sprintf("%s are too few to tell which is faster, though of %s each says the same: %d such rounds would do", counted(int64(now), "round"), r.names(rows), enough)
+	return fmt.Sprintf("%s are too few to tell which is faster, although all of them agree about %s: %d that agree would be enough", counted(int64(now), "round"), r.names(rows), enough)
 }
 
 // tiedNames lists in brackets the rows that another one is tied with, with what is to say of

@@ -85,11 +85,11 @@ func WriteDiff(w io.Writer, d *Diffed, full bool) error {
 	}
 	if slices.ContainsFunc(d.Results, func(r *diff.Result) bool { return r.Most == d.Most }) {
 		p.say("")
-		p.wrapped("", "Of statements with more executions, the first %d are compared. More can be asked for.", d.Most)
+		p.wrapped("", "Of each statement, only the first %d executions were compared. This number can be raised.", d.Most)
 	}
 	for _, name := range d.Skipped {
 		p.say("")
-		p.wrapped("", "Not compared: phase %s, whose kind cannot be asked statement by statement.", Line(name))
+		p.wrapped("", "Not compared: phase %s. A phase of this kind cannot be run statement by statement.", Line(name))
 	}
 	if p.cut {
 		p.say("")
@@ -109,7 +109,7 @@ func (s *DiffSide) described() string {
 	return t
 }
 
-// diffWords name the kinds after "by".
+// diffWords name the kinds after "in the".
 var diffWords = map[diff.Kind]string{
 	diff.Errors: "error", diff.RowCount: "number of rows", diff.Values: "value", diff.Order: "order of rows", diff.Affected: "rows affected",
 	diff.LastInsertID: "last insert ID", diff.Types: "Go type", diff.Names: "column name", diff.Declared: "declared type",
@@ -149,33 +149,36 @@ func (d *Diffed) Answer() string {
 	switch {
 	case compared == 0:
 	case len(alike) == 0 && compared == 1:
-		sentences = append(sentences, fmt.Sprintf("The one driver that was compared does not answer all statements as %s does.", first))
+		sentences = append(sentences, fmt.Sprintf("The only driver that was compared does not give the same answers as %s to all statements.", first))
 	case len(alike) == 0:
-		sentences = append(sentences, fmt.Sprintf("None of %s answers all statements as %s does.", others, first))
+		sentences = append(sentences, fmt.Sprintf("None of %s gives the same answers as %s to all statements.", others, first))
 	case len(alike) == compared && compared == 1:
-		sentences = append(sentences, fmt.Sprintf("No difference: %s answers all statements as %s does.", alike[0], first))
+		sentences = append(sentences, fmt.Sprintf("No difference: %s gives the same answers as %s to all statements.", alike[0], first))
 	case len(alike) == compared:
-		sentences = append(sentences, fmt.Sprintf("No difference: %s answer all statements as %s does.", others, first))
+		sentences = append(sentences, fmt.Sprintf("No difference: %s give the same answers as %s to all statements.", others, first))
 	default:
-		sentences = append(sentences, fmt.Sprintf("%d of %s answer all statements as %s does: %s.", len(alike), others, first, strings.Join(alike, ", ")))
+		gives := "give"
+		if len(alike) == 1 {
+			gives = "gives"
+		}
+		sentences = append(sentences, fmt.Sprintf("%d of %s %s the same answers as %s to all statements: %s.", len(alike), others, gives, first, strings.Join(alike, ", ")))
 	}
 	if errors != nil {
-		sentences = append(sentences, fmt.Sprintf("Nothing was compared but errors with %s: every statement fails there, and with %s.", strings.Join(errors, ", "), first))
+		sentences = append(sentences, fmt.Sprintf("With %s, only errors were compared: every statement fails there, and with %s too.", strings.Join(errors, ", "), first))
 	}
 	if unasked != nil {
-		sentences = append(sentences, fmt.Sprintf("Nothing was compared with %s: no statement could be asked.", strings.Join(unasked, ", ")))
+		sentences = append(sentences, fmt.Sprintf("With %s, nothing was compared: no statement could be run.", strings.Join(unasked, ", ")))
 	}
 	return strings.Join(sentences, " ")
 }
 
 // diffAnswer is the answer for two sides.
 func diffAnswer(r *diff.Result) string {
-	sides := fmt.Sprintf("%s than by %s", Line(r.Second), Line(r.First))
 	switch {
 	case r.Statements == 0:
-		return "Nothing was compared: no statement could be asked. Give statements, or a workload whose phases query, insert or mix."
+		return "Nothing was compared: no statement could be run. Give statements, or a workload with a query, an insert or a mix."
 	case r.Differing == 0 && r.Answered() == 0:
-		return fmt.Sprintf("Nothing was compared but errors: %s with both %s and %s.", failDiff(r.Statements), Line(r.First), Line(r.Second))
+		return fmt.Sprintf("Only errors were compared: %s with both %s and %s.", failDiff(r.Statements), Line(r.First), Line(r.Second))
 	case r.Differing == 0:
 		t := fmt.Sprintf("No difference: %s and %s answer %s alike, in %s with %s.", Line(r.First), Line(r.Second),
 			counted(int64(r.Answered()), "statement"), counted(int64(r.Executions), "execution"), counted(r.Rows, "row"))
@@ -187,15 +190,11 @@ func diffAnswer(r *diff.Result) string {
 	var by []string
 	for _, k := range diff.Kinds {
 		if n := r.Count(k); n > 0 {
-			by = append(by, fmt.Sprintf("%d by %s", n, diffWords[k]))
+			by = append(by, fmt.Sprintf("%d in the %s", n, diffWords[k]))
 		}
 	}
-	verb := "are"
-	if r.Differing == 1 {
-		verb = "is"
-	}
-	return fmt.Sprintf("%s of %s %s answered differently by %s: %s.", Thousands(int64(r.Differing)),
-		counted(int64(r.Statements), "statement"), verb, sides, strings.Join(by, ", "))
+	return fmt.Sprintf("%s answers %s of %s differently than %s: %s.", Line(r.Second), Thousands(int64(r.Differing)),
+		counted(int64(r.Statements), "statement"), Line(r.First), strings.Join(by, ", "))
 }
 
 func failDiff(n int) string {
@@ -286,7 +285,7 @@ func (p *diffPrinter) result(r *diff.Result) {
 	p.failing(r)
 	if len(r.Unstable) > 0 {
 		p.say("")
-		p.wrapped("", "Values not compared, because %s itself gave two answers: %s.", Line(r.First), p.some(r.Unstable))
+		p.wrapped("", "Values not compared, because %s itself gave two different answers: %s.", Line(r.First), p.some(r.Unstable))
 	}
 	reasons := map[string][]string{}
 	var order []string
@@ -299,7 +298,7 @@ func (p *diffPrinter) result(r *diff.Result) {
 	}
 	for _, key := range order {
 		p.say("")
-		p.wrapped("", "Not asked, %s: %s: %s.", Line(key), counted(int64(len(reasons[key])), "statement"), p.some(reasons[key]))
+		p.wrapped("", "Not run by %s: %s: %s.", Line(key), counted(int64(len(reasons[key])), "statement"), p.some(reasons[key]))
 	}
 }
 
@@ -464,19 +463,19 @@ func diffWhat(g *diff.Group) string {
 	case diff.RowCount:
 		return "one returns more rows"
 	case diff.Values:
-		return "other values"
+		return "different values"
 	case diff.Order:
 		return "the same rows in another order"
 	case diff.Affected:
-		return "another number of changed rows is reported"
+		return "a different number of changed rows is reported"
 	case diff.LastInsertID:
-		return "another ID of the row inserted last"
+		return "a different ID of the last inserted row"
 	case diff.Types:
-		return "other Go types"
+		return "different Go types"
 	case diff.Names:
-		return "a column has another name"
+		return "a column has a different name"
 	}
-	return "a column is reported with another declared type"
+	return "a column is reported with a different declared type"
 }
 
 // declared lists the declared types of a group's columns.
@@ -516,7 +515,7 @@ func diffReason(r *diff.Result, g *diff.Group) string {
 	case diff.BySetting:
 		return fmt.Sprintf("%s is %s on %s and %s on %s, by default or as set", g.Reason.Feature, Line(g.Reason.First), names[1], Line(g.Reason.Second), names[2])
 	case diff.ByVersion:
-		return fmt.Sprintf("SQLite's version, %s on %s and %s on %s, unless it is one of the libraries", Line(g.Reason.First), names[1], Line(g.Reason.Second), names[2])
+		return fmt.Sprintf("SQLite's version (%s with %s, %s with %s), or else one of the libraries", Line(g.Reason.First), names[1], Line(g.Reason.Second), names[2])
 	case diff.ByOption:
 		var only []string
 		for i, options := range []string{g.Reason.First, g.Reason.Second} {
@@ -524,12 +523,12 @@ func diffReason(r *diff.Result, g *diff.Group) string {
 				only = append(only, fmt.Sprintf("%s has %s", names[i+1], Line(options)))
 			}
 		}
-		return "SQLite's compile options: " + strings.Join(only, ", ") + ", and the other not"
+		return "SQLite's compile options: " + strings.Join(only, ", ") + ", and the other does not"
 	case diff.ByEarlier:
 		return "an earlier statement about the same table, which only one of them could run"
 	}
 	if g.Kind == diff.Names && g.Reason.Side > 0 {
-		return side + " itself, since SQLite names every column: it has no name for the first of two columns that are called alike"
+		return side + " itself: where several columns have the same name, only the last of them gets it, and the others get no name. SQLite gives each its name"
 	}
 	if g.Reason.Side > 0 {
 		return side + " itself, which refuses it"

@@ -51,8 +51,8 @@ func TestWriteDiff(t *testing.T) {
 mattn v1.2.3, SQLite 3.53.4
 modernc v1.2.3, SQLite 3.53.4
 `},
-		"two sides": {d: diffed(a, noted("bytes", "3.53.4", "a", []byte("same"), []byte("1\x1b[2J"), "x")), want: `3 of 4 statements are answered differently by bytes than by mattn: 1 by value, 2
-by Go type.
+		"two sides": {d: diffed(a, noted("bytes", "3.53.4", "a", []byte("same"), []byte("1\x1b[2J"), "x")), want: `bytes answers 3 of 4 statements differently than mattn: 1 in the value, 2 in the
+Go type.
 
 mattn v1.2.3, SQLite 3.53.4
 bytes v1.2.3, SQLite 3.53.4
@@ -76,7 +76,7 @@ GO TYPE: string or []byte, declared TEXT: 2 statements
 
 Not every statement is shown; all are in the full output and in JSON.
 `},
-		"several": {d: diffed(a, noted("alike", "3.53.4", "a\x00b", "same", "1\x1b[2J", "x"), noted("new", "3.54.1", "a\x00b", "same", "1\x1b[2J", "y")), want: `1 of 2 drivers answer all statements as mattn does: alike.
+		"several": {d: diffed(a, noted("alike", "3.53.4", "a\x00b", "same", "1\x1b[2J", "x"), noted("new", "3.54.1", "a\x00b", "same", "1\x1b[2J", "y")), want: `1 of 2 drivers gives the same answers as mattn to all statements: alike.
 
 mattn v1.2.3, SQLite 3.53.4
 alike v1.2.3, SQLite 3.53.4
@@ -88,11 +88,11 @@ new                4       1      1
 
 == new against mattn ==
 
-1 of 4 statements is answered differently by new than by mattn: 1 by value.
+new answers 1 of 4 statements differently than mattn: 1 in the value.
 
-VALUE: other values: 1 statement
-  Likely: SQLite's version, 3.53.4 on mattn and 3.54.1 on new, unless it is one
-  of the libraries.
+VALUE: different values: 1 statement
+  Likely: SQLite's version (3.53.4 with mattn, 3.54.1 with new), or else one of
+  the libraries.
   mine: read 4: SELECT note FROM notes WHERE id = ?
     with int64 3
     row 1, column 1 note, declared TEXT:
@@ -130,16 +130,33 @@ func TestDiffOfSeveral(t *testing.T) {
 		}
 	}
 	for want, sides := range map[string][]*diff.Side{
-		"No difference: alike answers all statements as a does. Nothing was compared with mute: no statement could be asked.":                       {a, mute, alike},
-		"1 of 2 drivers answer all statements as a does: alike. Nothing was compared with mute: no statement could be asked.":                       {a, mute, other, alike},
-		"Nothing was compared: no statement could be asked. Give statements, or a workload whose phases query, insert or mix.":                      {a, mute, mute2},
-		"Nothing was compared but errors with broken2: every statement fails there, and with broken. Nothing was compared with mute: no statement ": {broken, mute, broken2},
-		"None of 2 drivers answers all statements as a does.":                                                                                       {a, other, broken},
-		"No difference: 2 drivers answer all statements as a does.":                                                                                 {a, alike, noted("b", "3.53.4", "1", "2")},
+		"No difference: alike gives the same answers as a to all statements. With mute, nothing was compared: no statement could be run.":           {a, mute, alike},
+		"1 of 2 drivers gives the same answers as a to all statements: alike. With mute, nothing was compared: no statement could be run.":          {a, mute, other, alike},
+		"Nothing was compared: no statement could be run. Give statements, or a workload with a query, an insert or a mix.":                         {a, mute, mute2},
+		"With broken2, only errors were compared: every statement fails there, and with broken too. With mute, nothing was compared: no statement ": {broken, mute, broken2},
+		"None of 2 drivers gives the same answers as a to all statements.":                                                                          {a, other, broken},
+		"No difference: 2 drivers give the same answers as a to all statements.":                                                                    {a, alike, noted("b", "3.53.4", "1", "2")},
 	} {
 		if got := diffed(sides...).Answer(); !strings.HasPrefix(got, want) {
 			t.Errorf("%s\nwant %s", got, want)
 		}
+	}
+}
+
+// TestDiffNoName expects the reason of a column without a name to say which library gives it none,
+// and when.
+func TestDiffNoName(t *testing.T) {
+	a, b := noted("a", "3.53.4", "1"), noted("b", "3.53.4", "1")
+	for i := range b.Work[0].Answers {
+		b.Work[0].Answers[i].Names = make([]string, len(b.Work[0].Answers[i].Names))
+	}
+	var buf bytes.Buffer
+	if err := report.WriteDiff(&buf, diffed(a, b), false); err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(strings.Fields(buf.String()), " ")
+	if want := "COLUMN NAME: a column has a different name: 1 statement Likely: b itself: where several columns have the same name, only the last of them gets it, and the others get no name. SQLite gives each its name."; !strings.Contains(got, want) {
+		t.Errorf("%s\nwant %s", buf.String(), want)
 	}
 }
 

@@ -37,7 +37,9 @@ func run(ctx context.Context, driver string, dsn func(file string) string, args 
 	clients := flags.Int("clients", 8, "clients at once, with -load")
 	recording := flags.String("record", "", "a new file, to which all that is run on the database is recorded")
 	values := flags.Bool("values", false, "record the values of parameters too, with -record")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return nil // the flags have been printed
+	} else if err != nil {
 		return err
 	}
 	if *clients < 1 || *users < 1 || *books < 1 || *requests < 0 {

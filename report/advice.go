@@ -448,7 +448,7 @@ func overturns(a Advised) (list []string) {
 		if len(mended) > 1 {
 			is = "are"
 		}
-		list = append(list, fmt.Sprintf("%s %s mended, and measured again", andOthers(mended), is))
+		list = append(list, fmt.Sprintf("%s %s fixed, and measured again", andOthers(mended), is))
 	}
 	return list
 }
@@ -461,7 +461,7 @@ func overturnWords(a Advised, o advise.Overturn) string {
 	}
 	switch o.Change {
 	case advise.ChangeDefect:
-		then := o.For + at
+		then := "take " + o.For + at
 		if o.Among != nil {
 			then = "the facts do not decide between " + allOf(o.Among)
 			if o.Ratio != nil {
@@ -470,9 +470,9 @@ func overturnWords(a Advised, o advise.Overturn) string {
 		}
 		return fmt.Sprintf("you can exclude what the defects of %s need (%s), or take a version without them: then %s", o.For, needsOf(a.candidate(o.For).Falsifying()), then)
 	case advise.ChangeNeed:
-		return needWords(o) + ": then " + o.For + at
+		return needWords(o) + ": then take " + o.For + at
 	case advise.ChangeCell:
-		return fmt.Sprintf("%s is what counts most: there %s is the fastest, and the next takes %s its time %s", o.Cell, o.For, times(o.Ratio.Median), interval(o.Ratio.Interval))
+		return fmt.Sprintf("%s matters most: there %s is the fastest, and the next takes %s its time %s", o.Cell, o.For, times(o.Ratio.Median), interval(o.Ratio.Interval))
 	}
 	rounds := "more rounds"
 	if a.Further > 0 && a.Further < stats.MaxRounds {
@@ -489,15 +489,15 @@ func needWords(o advise.Overturn) string {
 	case advise.DatabaseSQL:
 		return "you need database/sql"
 	case advise.LessMemory:
-		return fmt.Sprintf("memory is what is short (%s instead of %s)", megabytes(o.Own), megabytes(o.Others))
+		return fmt.Sprintf("memory is scarce (%s instead of %s)", megabytes(o.Own), megabytes(o.Others))
 	case advise.Smaller:
 		return fmt.Sprintf("the size of the binary counts (%s instead of %s)", megabytes(o.Own), megabytes(o.Others))
 	case advise.ShorterTail:
-		return "the slowest operations count more than the time of all"
+		return "the slowest operations matter more than the total time"
 	case advise.FewerErrors:
 		return fmt.Sprintf("no operation may fail (%s did)", Thousands(o.Others))
 	case advise.FewerRisks:
-		return "no known defect may matter, not even one that cannot falsify data"
+		return "you must avoid every known defect, even one that cannot falsify data"
 	}
 	return string(o.Advantage)
 }

@@ -262,12 +262,16 @@ func fsync(f result.Fsync) string {
 // drivable lists the drivers that can be measured, and why others cannot.
 func drivable(drivers []result.DriverState) string {
 	var can, cannot []string
+	var without groups[string, string] // by why
 	for _, d := range drivers {
 		if d.Reason == nil {
 			can = append(can, d.Name)
 		} else {
-			cannot = append(cannot, d.Reason.Message)
+			without.add(d.Reason.Message, d.Name)
 		}
+	}
+	for _, why := range without.keys {
+		cannot = append(cannot, fmt.Sprintf("%s cannot be measured: %s", andOf(without.of[why]), why))
 	}
 	return strings.Join(slices.Concat([]string{cmp.Or(strings.Join(can, ", "), "none")}, cannot), "; ")
 }

@@ -33,7 +33,7 @@ func busyCheckup() *result.Checkup {
 		Clock: result.Clock{Source: "tsc", ResolutionNS: 20, ReadNS: 28}, Counters: result.CountersDenied,
 		Tools: result.Tools{Go: "go1.26.8", CC: "gcc 12.2.0"},
 		Drivers: []result.DriverState{{Name: "mattn"}, {Name: "modernc"},
-			{Name: "python", Optional: true, Reason: &protocol.Reason{Code: protocol.CodeNoExecutable, Message: "python needs python3\x1b[2J"}}},
+			{Name: "python", Optional: true, Reason: &protocol.Reason{Code: protocol.CodeNoExecutable, Message: "it needs python3\x1b[2J"}}},
 		Noise: &result.Noise{Driver: "modernc", Version: "v1.61.1", Workload: "simple", Scale: "quick", Rounds: 21, RoundNS: 700e6, Speeds: []float64{1, 1.02, 0.99},
 			Phases: []result.NoisePhase{
 				{Phase: "insert", Median: 0.1766, Least: 0.91, Most: 1.44, Ratios: []float64{1, 1.1}, Half: 0.031, Widest: 0.162,

@@ -193,7 +193,7 @@ func (p *dsnPrinter) ignored() {
 			p.paragraph("", fmt.Sprintf("%s is silently ignored by %s.", Line(o), enumerate(names)))
 		}
 		if names := with(dsn.Default); len(names) > 0 {
-			p.paragraph("", fmt.Sprintf("%s is ignored by %s too, but is the default there.", Line(o), enumerate(names)))
+			p.paragraph("", fmt.Sprintf("%s is ignored by %s, but is the default there.", Line(o), enumerate(names)))
 		}
 		if names := with(dsn.FirstOnly); len(names) > 0 {
 			p.paragraph("", fmt.Sprintf("%s holds on the first connection only with %s.", Line(o), enumerate(names)))

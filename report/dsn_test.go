@@ -50,7 +50,7 @@ func TestDSNTable(t *testing.T) {
 	}
 	for _, want := range []string{
 		"_journal=WAL is silently ignored by b.\n",
-		"_journal=WAL is ignored by c too, but is the default there.\n",
+		"_journal=WAL is ignored by c, but is the default there.\n",
 		"a       yes           checked\n",
 		"b       no, is delete  unseen\n",
 		"c       no, default   refused\n",

@@ -27,7 +27,7 @@ func finding(f result.Finding, c *result.Checkup, h Hints) findingWords {
 		return findingWords{"The times vary", "the times vary",
 			fmt.Sprintf("Of a driver that ran beside itself, only a difference of about %s could be told in %s; %s or less would be %s", percent(f.Value), minutes(c.WithinNS), percent(f.Limit), good),
 			"Smaller differences between drivers are reported as ties, or take longer",
-			"See to the other findings, or measure longer and fewer drivers at once"}
+			"Follow the other findings, or measure longer and fewer drivers at once"}
 	case result.FindingFailed:
 		return findingWords{"The noise could not be measured", "nothing could be measured",
 			c.NoNoise.Message, "A run is likely to fail in the same way", "Remove the cause, and check again"}

@@ -254,12 +254,12 @@ func choiceWords(c advise.LockChoice) string {
 // whyWords explain an error of a lock.
 var whyWords = map[advise.LockWhy]string{
 	advise.WhyNoWait: "another connection held the lock, and with busy_timeout=0 nothing waits for it",
-	advise.WhySnapshot: "a deferred transaction read, and then wanted to write when another one had committed: what it has read is old, so SQLite fails it at once, " +
-		"and no busy_timeout helps; a transaction that begins as immediate waits before it reads",
-	advise.WhyUpgrade: "a deferred transaction that had read wanted to write beside another one that was writing: to wait would not help, " +
-		"since each would wait for the other or what was read would be old, so SQLite fails it at once, whatever the busy_timeout; " +
-		"a transaction that begins as immediate waits before it reads",
-	advise.WhyTimeout: "the lock was waited for as long as busy_timeout says: SQLite tries again from time to time, and does not serve in the order of arrival, " +
+	advise.WhySnapshot: "a deferred transaction read, and then wanted to write after another one had committed. What it has read is out of date, so SQLite fails it at once, " +
+		"and no busy_timeout helps. A transaction that begins as immediate waits before it reads",
+	advise.WhyUpgrade: "a deferred transaction read, and then wanted to write while another one was writing. Waiting would not help, " +
+		"since each would wait for the other, or what was read would be out of date. So SQLite fails it at once, whatever the busy_timeout. " +
+		"A transaction that begins as immediate waits before it reads",
+	advise.WhyTimeout: "the operation waited for the lock as long as busy_timeout says. SQLite tries again from time to time, and not in the order of arrival, " +
 		"so one may wait much longer than others; with a mutex, or a pool with one writer, nobody in the same process waits in SQLite",
 	advise.WhySharedCache: "connections share one cache and lock its tables, for which no busy_timeout waits; with cache=private each has its own",
 	advise.WhyCanceled: "the operation's timeout in the workload had passed: its context was canceled, and it ended then or, with a library that does not heed " +
@@ -310,7 +310,7 @@ func causes(m *advise.LockedMix) list {
 }
 
 // timeoutBetween explains [advise.WhyTimeout] among several processes.
-const timeoutBetween = "the lock was waited for as long as busy_timeout says: SQLite tries again from time to time, and does not serve in the order of arrival, " +
+const timeoutBetween = "the operation waited for the lock as long as busy_timeout says. SQLite tries again from time to time, and not in the order of arrival, " +
 	"so one may wait much longer than others; between processes nothing else orders them, so give the busy_timeout more room, or hold the lock for less time"
 
 // waitWords say what clients wait for.

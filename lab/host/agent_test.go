@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -184,12 +185,34 @@ func TestExplain(t *testing.T) {
 		"client_loop: send disconnect: Broken pipe":             "the connection ended: client_loop: send disconnect: Broken pipe",
 		"Connection to pi closed by remote host.":               "the connection ended: Connection to pi closed by remote host.",
 		"": "the connection ended",
-		"@@@\nWARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!\nHost key verification failed.": "its key is not the one that is known here",
+		"ssh: Could not resolve hostname jump: Name or service not known\r\nConnection closed by UNKNOWN port 65535":         "there is no such machine: ssh: Could not resolve hostname jump: Name or service not known: ",
+		"kex_exchange_identification: Connection closed by remote host\r\nConnection closed by 1.2.3.4 port 80":              "no SSH server answers there, or it does not let you in: Connection closed by 1.2.3.4 port 80: ",
+		"no such identity: /none: No such file or directory\nroot@pi: Permission denied (publickey).":                        "there is no such key here: no such identity: /none: ",
+		"Permissions 0644 for '/k' are too open.\nLoad key \"/k\": bad permissions\nroot@pi: Permission denied (publickey).": "your key is not used, because others may read its file: Load key \"/k\": bad permissions: ",
+		"@@@\nWARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!\nHost key verification failed.":                               "its key is not the one that is known here",
 	} {
 		if got := explain("pi", []string{"ssh"}, said); !strings.HasPrefix(got, want) || strings.Contains(got, "\n") {
 			t.Errorf("%q becomes %q, want %q", said, got, want)
 		}
 	}
+}
+
+// What the client says of a connection that is lost is not taken for one that was never made.
+func TestConnectionLost(t *testing.T) {
+	client, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("there is no sh")
+	}
+	said := "client_loop: send disconnect: Connection reset by peer"
+	script := `echo '{"sqlite3perf_agent": 1}'; echo '` + said + `' >&2; exit 255`
+	m, _, err := (&Options{SSH: []string{client, "-c", script}}).launch(t.Context(), "pi", "true")
+	if err != nil || m == nil {
+		t.Fatal(m, err)
+	}
+	if err := m.call(t.Context(), methodSteal, nil, nil, nil); err == nil || err.Error() != "host pi: the connection ended: "+said {
+		t.Errorf("it says %v", err)
+	}
+	m.Close()
 }
 
 // What it says to type has the options of the client that the user gave.

@@ -238,6 +238,7 @@ func (o *Options) launch(ctx context.Context, name, script string) (*Machine, an
 		said.text, said.printed = strings.TrimSpace(line), true // such as what a shell's startup file prints
 	}
 	stop()
+	p.there = true
 	go m.listen(lines)
 	go m.ping()
 	return m, said, nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -51,6 +52,7 @@ type process struct {
 	stderr tail
 	host   string
 	client []string // with the options that the user gave
+	there  bool     // something answers there
 }
 
 // start runs a script on another machine. more are further options of the client.
@@ -87,11 +89,16 @@ const sshFailed = 255
 // fault says why a process ended that should not have, given what Wait returned.
 func (p *process) fault(err error) *Error {
 	said := p.stderr.String()
-	if e, ok := errors.AsType[*exec.ExitError](err); ok && e.ExitCode() == sshFailed {
-		return &Error{p.host, explain(p.host, p.client, said)}
-	}
 	last := lastLine(said)
+	_, ended := errors.AsType[*exec.ExitError](err)
+	ended = ended && p.ProcessState.ExitCode() == sshFailed // the client, not what it started
 	switch {
+	case ended && !p.there:
+		return &Error{p.host, explain(p.host, p.client, said)}
+	case ended && last != "":
+		return &Error{p.host, "the connection ended: " + last}
+	case ended:
+		return &Error{p.host, "the connection ended"}
 	case strings.Contains(said, "No space left on device"), strings.Contains(said, "Disk quota exceeded"):
 		return &Error{p.host, "its disk is full: make room there: " + last}
 	case last != "":
@@ -104,16 +111,15 @@ func (p *process) fault(err error) *Error {
 
 // explain says what to do about what the SSH client has said.
 func explain(host string, client []string, said string) string {
+	line := "" // the last one that has a part
 	has := func(parts ...string) bool {
-		for _, s := range parts {
-			if strings.Contains(said, s) {
-				return true
+		for l := range strings.Lines(said) {
+			if slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(l, p) }) {
+				line = strings.TrimSpace(l)
 			}
 		}
-		return false
+		return line != ""
 	}
-	said = strings.TrimSpace(said)
-	last := lastLine(said)
 	once := "connect once with: " + strings.Join(client, " ") + " " + host
 	config := "~/.ssh/config"
 	if len(client) > 1 {
@@ -124,16 +130,22 @@ func explain(host string, client []string, said string) string {
 		return "its key is not the one that is known here, so it may be another machine: find out why before you remove the old key with: ssh-keygen -R " + host
 	case has("Host key verification failed"):
 		return "its key is not known here: " + once + ", and compare the key that it shows"
+	case has("bad permissions"):
+		return "your key is not used, because others may read its file: " + line + ": make it readable by you alone, with chmod 600"
+	case has("no such identity"):
+		return "there is no such key here: " + line + ": change IdentityFile in " + config
 	case has("Permission denied"):
-		return "it does not accept your key: " + last + ": add your public key to ~/.ssh/authorized_keys there, or load the key with ssh-add; it is not asked for passwords"
+		return "it does not accept your key: " + line + ": add your public key to ~/.ssh/authorized_keys there, or load the key with ssh-add; it is not asked for passwords"
 	case has("Could not resolve hostname"):
-		return "there is no such machine: " + last + ": name one as for ssh, or add it to " + config
+		return "there is no such machine: " + line + ": name one as for ssh, or add it to " + config
 	case has("Connection refused"):
-		return "it refuses the connection: " + last + ": start an SSH server there, or set its Port in " + config
+		return "it refuses the connection: " + line + ": start an SSH server there, or set its Port in " + config
 	case has("timed out", "No route to host", "Network is unreachable"):
-		return "it cannot be reached: " + last + ": " + once
-	case last != "":
-		return "the connection ended: " + last
+		return "it cannot be reached: " + line + ": " + once
+	case has("Connection closed by", "Connection reset by", "banner exchange"):
+		return "no SSH server answers there, or it does not let you in: " + line + ": set its HostName and Port in " + config + ", and " + once
+	case lastLine(said) != "":
+		return "the connection ended: " + lastLine(said)
 	}
 	return "the connection ended"
 }

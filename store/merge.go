@@ -47,16 +47,20 @@ type merge struct {
 	rows    int           // of pending
 }
 
-// Merge adds the runs of another store. One that is here already is not added again, and
+// Merge adds the runs of another store, and tells before each how many are done. told may be
+// nil. One that is here already is not added again, and
 // one that cannot be read is left out. Each run comes in whole or not at all. With an
 // error, or if ctx ends, it also returns what was done until then; merging again does the
 // rest.
-func (s *Store) Merge(ctx context.Context, from *Store) ([]Merged, error) {
+func (s *Store) Merge(ctx context.Context, from *Store, told func(done, of int)) ([]Merged, error) {
 	m := &merge{to: s, from: from, ids: map[string][]int64{}}
 	ids, err := m.begin(ctx)
-	for _, id := range ids {
+	for i, id := range ids {
 		if err != nil || ctx.Err() != nil {
 			break
+		}
+		if told != nil {
+			told(i, len(ids))
 		}
 		err = m.run(ctx, id)
 	}

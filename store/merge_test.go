@@ -32,9 +32,18 @@ func merge(t *testing.T, from, to string) []store.Merged {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	list, err := s.Merge(t.Context(), f)
+	told := 0
+	list, err := s.Merge(t.Context(), f, func(done, of int) {
+		if done != told || done >= of {
+			t.Errorf("told of %d runs of %d, after %d", done, of, told)
+		}
+		told++
+	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if told != len(list) {
+		t.Errorf("told of %d runs, merged %d", told, len(list))
 	}
 	checkIntact(t, to)
 	return list
@@ -309,7 +318,7 @@ func mergeAll(args []string) error {
 		return err
 	}
 	fmt.Println("begun")
-	_, err = s.Merge(ctx, f)
+	_, err = s.Merge(ctx, f, nil)
 	return err
 }
 

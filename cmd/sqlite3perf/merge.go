@@ -24,6 +24,7 @@ import (
 // mergeOptions are the flags of merge as typed.
 type mergeOptions struct {
 	store, format string
+	quiet         bool
 }
 
 // mergeFormats are the formats of what merge prints.
@@ -56,6 +57,7 @@ not found, or named twice: nothing is merged.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	addStoreFlag(f, &o.store)
+	f.BoolVar(&o.quiet, "quiet", false, "no progress")
 	f.StringVar(&o.format, "format", tableFormat, "how it is printed: "+strings.Join(mergeFormats, ", "))
 	return cmd
 }
@@ -68,6 +70,7 @@ type mergeReport struct {
 	There     int            `json:"there"`              // runs that were there already
 	Continued int            `json:"continued"`          // runs of which the rest came in
 	LeftOut   int            `json:"left_out,omitempty"` // runs
+	Trials    int            `json:"trials,omitempty"`   // that came in
 	Runs      []store.Merged `json:"runs"`
 	Unread    []unreadStore  `json:"unread,omitempty"` // stores of which nothing came in
 
@@ -85,7 +88,8 @@ func merge(ctx context.Context, env *environment, o *mergeOptions, names []strin
 	if err != nil {
 		return err
 	}
-	show := newProgress(env, true)
+	show := newProgress(env, o.quiet)
+	show.told = env.now() // a short merge says nothing
 	defer show.finish()
 	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
 	defer release()
@@ -101,13 +105,14 @@ func merge(ctx context.Context, env *environment, o *mergeOptions, names []strin
 	var failure error
 	for _, name := range names {
 		var unread error
-		if unread, failure = mergeOne(ctx, d, name, out); failure != nil || ctx.Err() != nil {
+		if unread, failure = mergeOne(ctx, d, name, out, show); failure != nil || ctx.Err() != nil {
 			break
 		}
 		if unread != nil {
 			out.Unread = append(out.Unread, unreadStore{name, strings.Join(strings.Fields(whyUnread(unread)), " ")})
 		}
 	}
+	show.finish()
 	out.count()
 	out.made = d.st != nil
 	if err := out.print(env, o.format); err != nil {
@@ -155,10 +160,11 @@ func (o *mergeOptions) check(names []string) (to string, err error) {
 
 // mergeOne merges a store, through a copy beside the one that it is merged into. unread says
 // why it cannot be read.
-func mergeOne(ctx context.Context, d *destination, name string, out *mergeReport) (unread, failure error) {
+func mergeOne(ctx context.Context, d *destination, name string, out *mergeReport, show *progress) (unread, failure error) {
 	if err := readable(name); err != nil {
 		return err, nil
 	}
+	show.Merging(name, 0, 0)
 	scratch, err := beside(d.path)
 	if err != nil {
 		return nil, fmt.Errorf("a copy of %s: %w", name, err)
@@ -174,7 +180,7 @@ func mergeOne(ctx context.Context, d *destination, name string, out *mergeReport
 		return err, nil
 	}
 	defer from.Close()
-	list, err := d.merge(ctx, from)
+	list, err := d.merge(ctx, from, func(done, of int) { show.Merging(name, done, of) })
 	out.Runs = append(out.Runs, list...)
 	if errors.Is(err, context.Canceled) {
 		err = nil
@@ -200,7 +206,7 @@ func (d *destination) close() {
 	}
 }
 
-func (d *destination) merge(ctx context.Context, from *store.Store) ([]store.Merged, error) {
+func (d *destination) merge(ctx context.Context, from *store.Store, told func(done, of int)) ([]store.Merged, error) {
 	if d.st == nil {
 		if some, leftOut, err := from.Mergeable(ctx); !some {
 			return leftOut, err
@@ -209,7 +215,7 @@ func (d *destination) merge(ctx context.Context, from *store.Store) ([]store.Mer
 			return nil, err
 		}
 	}
-	return d.st.Merge(ctx, from)
+	return d.st.Merge(ctx, from, told)
 }
 
 // aStore ends a reason why a file is no store.
@@ -258,6 +264,7 @@ func whyUnread(err error) string {
 // count counts what became of the runs.
 func (r *mergeReport) count() {
 	for _, m := range r.Runs {
+		r.Trials += m.Trials
 		switch m.What {
 		case store.MergedNew:
 			r.New++
@@ -280,6 +287,9 @@ func (r *mergeReport) print(env *environment, format string) error {
 	var b strings.Builder
 	if r.made {
 		fmt.Fprintf(&b, "%s merged into %s", counted(r.New, "run"), r.Store)
+		if r.Trials > 0 {
+			fmt.Fprintf(&b, " (%s)", counted(r.Trials, "trial"))
+		}
 	} else {
 		fmt.Fprintf(&b, "nothing to merge: %s was not made", r.Store)
 	}
@@ -314,7 +324,7 @@ func (r *mergeReport) print(env *environment, format string) error {
 // follows reports whether a run is the nth after another one, here and there, and the same
 // became of both.
 func follows(next, first store.Merged, n int64) bool {
-	return first.What == store.MergedNew && next.What == first.What && next.Store == first.Store && next.Run == first.Run+n && next.Is == first.Is+n
+	return (first.What == store.MergedNew || first.What == store.MergedThere) && next.What == first.What && next.Store == first.Store && next.Run == first.Run+n && next.Is == first.Is+n
 }
 
 // became says what became of n runs, of which one is the first.
@@ -322,6 +332,8 @@ func became(m store.Merged, n int64) string {
 	switch {
 	case m.What == store.MergedNew && n > 1:
 		return fmt.Sprintf("runs %d to %d are %d to %d here", m.Run, m.Run+n-1, m.Is, m.Is+n-1)
+	case m.What == store.MergedThere && n > 1:
+		return fmt.Sprintf("runs %d to %d are %d to %d here, already", m.Run, m.Run+n-1, m.Is, m.Is+n-1)
 	case m.What == store.MergedNew:
 		return fmt.Sprintf("run %d is %d here", m.Run, m.Is)
 	case m.What == store.MergedThere:

@@ -38,7 +38,7 @@ func TestMergeLog(t *testing.T) {
 		t.Fatalf("there is no log: %v", err)
 	}
 	before := bytesOf(t, p.dir)
-	if out := command("merge", "a.db", "--store", "all.db"); !strings.Contains(out, "2 runs merged into all.db") {
+	if out := command("merge", "a.db", "--store", "all.db"); !strings.Contains(out, "2 runs merged into all.db (") {
 		t.Errorf("%s", out)
 	}
 	after := bytesOf(t, p.dir)

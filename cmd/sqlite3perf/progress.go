@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -115,6 +116,34 @@ func (p *progress) Computing(workload string, done, total int64) {
 	}
 }
 
+// Merging shows how many runs of a store have been merged; of is 0 while the store is copied
+// and checked.
+func (p *progress) Merging(name string, done, of int) {
+	if p.quiet {
+		return
+	}
+	text, share := "reading "+report.Line(name), 0.0
+	if of > 0 {
+		text, share = fmt.Sprintf("merged %d of %s of %s", done, counted(of, "run"), report.Line(name)), float64(done)/float64(of)
+	}
+	if p.bar == nil {
+		if p.now().Sub(p.told) >= between {
+			p.told = p.now()
+			p.say("%s", text)
+		}
+		return
+	}
+	p.draw(text, share)
+}
+
+// draw shows a text and how much is done on the bar.
+func (p *progress) draw(text string, share float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bar.Describe(strings.ToValidUTF8(text[:min(len(text), p.text)], ""))
+	_ = p.bar.Set(min(int(share*barSteps), barSteps-1)) // the only error is a value above the maximum
+}
+
 // Planned says how much there is to measure, and how long it takes.
 func (p *progress) Planned(plan lab.Plan) {
 	if p.quiet {
@@ -203,15 +232,11 @@ func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *
 		}
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	text := fmt.Sprintf("round %d%s, trial %d of %d%s", round, of, done, total, remaining)
-	p.bar.Describe(text[:min(len(text), p.text)])
 	share := 0.0
 	if left > 0 {
 		share = float64(elapsed) / float64(elapsed+left)
 	}
-	_ = p.bar.Set(min(int(share*barSteps), barSteps-1)) // the only error is a value above the maximum
+	p.draw(fmt.Sprintf("round %d%s, trial %d of %d%s", round, of, done, total, remaining), share)
 }
 
 // roughly formats a duration as a person would say it.

@@ -150,7 +150,7 @@ func TestResumeHost(t *testing.T) {
 	}
 	n.leftNothing()
 	out, err := p.command("merge", ".home/data/sqlite3perf/results.db", "--store", "all.db").CombinedOutput()
-	if err != nil || !strings.HasPrefix(string(out), "2 runs merged into all.db\n") {
+	if err != nil || !strings.HasPrefix(string(out), "2 runs merged into all.db (") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

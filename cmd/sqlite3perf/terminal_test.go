@@ -235,6 +235,38 @@ computing what large must return: 9000000000 of 10000000000 rows
 	}
 }
 
+// TestProgressOfMerge checks that a merge shows on a terminal how far it is, elsewhere every
+// five seconds, and nothing if it is short.
+func TestProgressOfMerge(t *testing.T) {
+	for _, x := range []struct {
+		width int
+		step  time.Duration // between two runs
+		want  []string
+	}{
+		{0, time.Second, []string{"merged 3 of 10 runs of pi.db\n", "merged 8 of 10 runs of pi.db\n"}},
+		{0, time.Millisecond, nil},
+		{80, time.Millisecond, []string{"reading pi.db", "merged 0 of 10 runs of pi.db", "merged 9 of 10 runs of pi.db"}},
+	} {
+		var out bytes.Buffer
+		now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+		p := newProgress(&environment{stderr: &out, rawErr: &out, stderrWidth: x.width, now: func() time.Time { return now }}, false)
+		p.told = now
+		for i := range 12 { // twice reading, then ten runs
+			p.Merging("pi.db", max(0, i-2), min(i/2, 1)*10)
+			now = now.Add(x.step)
+		}
+		p.finish()
+		for _, part := range x.want {
+			if !strings.Contains(out.String(), part) {
+				t.Errorf("no %q on %d columns:\n%q", part, x.width, out.String())
+			}
+		}
+		if lines := strings.Count(out.String(), "\n"); x.width == 0 && lines != len(x.want) {
+			t.Errorf("%d lines, want %d:\n%s", lines, len(x.want), out.String())
+		}
+	}
+}
+
 // TestProgressFitsTheTerminal checks that lines are not wider than the terminal. Such a
 // line would stay when the next one is drawn.
 func TestProgressFitsTheTerminal(t *testing.T) {

@@ -34,6 +34,9 @@ func FindSource(given string) (Source, error) {
 			return Source{}, fmt.Errorf("%s is not the source tree of sqlite3perf: want the directory with its worker/ and drivers/", given)
 		}
 		abs, err := filepath.Abs(given)
+		if cache, _ := sourcesCache(); err == nil && filepath.Dir(abs) == cache {
+			hold(abs)
+		}
 		return Source{abs}, err
 	}
 	if root := builtFrom(); filepath.IsAbs(root) && isRoot(root) { // -trimpath makes it relative

@@ -83,3 +83,13 @@ var MergeShares = mergeShares
 
 // StartChild starts a worker's process.
 var StartChild = startChild
+
+// LetGo ends the use of unpacked sources by this process, as its end does.
+func LetGo() {
+	held.Lock()
+	defer held.Unlock()
+	for dir, f := range held.files {
+		f.Close()
+		delete(held.files, dir)
+	}
+}

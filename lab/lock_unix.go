@@ -14,6 +14,14 @@ func lockFile(f *os.File, wait bool) error {
 	if !wait {
 		how |= unix.LOCK_NB
 	}
+	return flock(f, how)
+}
+
+// lockShared locks a file together with other processes that do so. It waits for one that has
+// locked it alone.
+func lockShared(f *os.File) error { return flock(f, unix.LOCK_SH) }
+
+func flock(f *os.File, how int) error {
 	for {
 		err := unix.Flock(int(f.Fd()), how)
 		if err != unix.EINTR { //nolint:errorlint // as the system returns it

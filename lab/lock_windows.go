@@ -14,3 +14,9 @@ func lockFile(f *os.File, wait bool) error {
 	}
 	return windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &windows.Overlapped{})
 }
+
+// lockShared locks a file together with other processes that do so. It waits for one that has
+// locked it alone.
+func lockShared(f *os.File) error {
+	return windows.LockFileEx(windows.Handle(f.Fd()), 0, 0, 1, 0, &windows.Overlapped{})
+}

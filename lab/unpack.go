@@ -1,12 +1,12 @@
 package lab
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/tools/txtar"
 
@@ -35,26 +35,26 @@ func Unpacked() (Source, error) { return unpacked() }
 
 // unpacked returns the sources inside this executable, in the user's cache directory.
 // The name of their directory has their hash, so each version of sqlite3perf has its
-// own. If the sources are not there yet, unpacked unpacks them. It then checks every
-// file.
+// own. If the sources are not there yet, unpacked unpacks them, and removes those of other
+// versions that have not been used for long. It then checks every file.
 func unpacked() (Source, error) {
-	cache, err := os.UserCacheDir()
+	parent, err := sourcesCache()
 	if err != nil {
 		return Source{}, &UnpackError{Err: err}
 	}
-	hash := sha256.Sum256([]byte(sources.Archive))
-	dir := filepath.Join(cache, "sqlite3perf", "sources", fmt.Sprintf("%x", hash[:8]))
+	dir := filepath.Join(parent, hashName([]byte(sources.Archive)))
+	if _, err := os.Lstat(dir); err == nil {
+		hold(dir) // before what follows finds it, so that nobody removes it afterwards
+	}
 	want := txtar.Parse([]byte(sources.Archive)).Files
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		if err := unpack(want, dir); err != nil {
 			return Source{}, &UnpackError{Dir: dir, Err: err}
 		}
+		hold(dir)
+		pruneSources(parent, time.Now().Add(-unusedSources))
 	}
-	var dirs []string
-	for _, d := range sources.Dirs {
-		dirs = append(dirs, filepath.Join(dir, d))
-	}
-	got, err := sources.Files(dir, dirs...)
+	got, err := filesOf(dir)
 	if err != nil {
 		return Source{}, &UnpackError{Dir: dir, Err: err}
 	}
@@ -64,9 +64,18 @@ func unpacked() (Source, error) {
 	return Source{dir}, nil
 }
 
+// sourcesCache returns the directory in which sources are unpacked.
+func sourcesCache() (string, error) {
+	cache, err := os.UserCacheDir()
+	return filepath.Join(cache, "sqlite3perf", "sources"), err
+}
+
+// scratchPrefix begins the names of directories in which sources are unpacked or removed.
+const scratchPrefix = "unpacking-"
+
 // unpack writes files to a new directory, which appears whole or not at all.
 func unpack(files []txtar.File, dir string) error {
-	scratch, err := NewScratch(filepath.Dir(dir), "unpacking-")
+	scratch, err := NewScratch(filepath.Dir(dir), scratchPrefix)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -18,16 +19,18 @@ func installed(t *testing.T) (cache string) {
 	t.Helper()
 	lab.SetBuiltFrom(t, filepath.Join(t.TempDir(), "removed"))
 	home := t.TempDir()
+	t.Cleanup(lab.LetGo) // before the directory is removed
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(home, "cache"))
 	return filepath.Join(home, "cache", "sqlite3perf", "sources")
 }
 
-// only checks that the only directory in the cache is that of the sources. The temporary
-// ones must have been removed.
+// only checks that the only directory in the cache is that of the sources, beside the mark of
+// their use. The temporary ones must have been removed.
 func only(t *testing.T, cache, dir string) {
 	t.Helper()
 	list, err := os.ReadDir(cache)
+	list = slices.DeleteFunc(list, func(e os.DirEntry) bool { return filepath.Join(cache, e.Name()) == dir+".use" })
 	if err != nil || len(list) != 1 || filepath.Join(cache, list[0].Name()) != dir {
 		t.Errorf("in the cache: %v, %v; want %s alone", list, err, dir)
 	}

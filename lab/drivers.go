@@ -139,6 +139,17 @@ type Ref struct {
 	Beside *driver.Info
 }
 
+// kind returns what kind of driver it is, or "" if that is not known before it is started.
+func (r Ref) kind() driver.Kind {
+	switch {
+	case r.Known != nil:
+		return r.Known.Kind
+	case r.Beside != nil:
+		return r.Beside.Kind
+	}
+	return ""
+}
+
 // version returns the version of the library that the driver is built with.
 func (r Ref) version() string { return cmp.Or(r.Version, r.Known.Version) }
 

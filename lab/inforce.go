@@ -127,14 +127,13 @@ func (c *Case) asked() driver.Settings { return Asked(c.Info, c.Settings, c.Give
 // data. What a workload says of that, and the driver declares as a limit, is left out. What
 // the user has given is not: then the driver refuses it.
 func Asked(i driver.Info, all, given driver.Settings) driver.Settings {
-	s := all.With(nil)
+	s := result.OwnSettings(i.Kind, all)
+	if i.Kind != driver.Cluster {
+		return s
+	}
 	for _, d := range driver.Vocabulary {
 		v, set := s[d.Name]
-		if !set {
-			continue
-		}
-		if _, given := given[d.Name]; i.Kind != driver.Cluster && d.Cluster ||
-			i.Kind == driver.Cluster && !given && (d.Pragma || d.Name == "txlock") && limited(i, d.Name, v) {
+		if _, given := given[d.Name]; set && !given && (d.Pragma || d.Name == "txlock") && limited(i, d.Name, v) {
 			delete(s, d.Name)
 		}
 	}
@@ -146,8 +145,9 @@ func limited(i driver.Info, setting, value string) bool {
 	return is
 }
 
-// leftOut returns a warning of the settings that the case's worker is not asked for.
-func (c *Case) leftOut() []result.Warning {
+// leftOut returns a warning of the settings that the case's worker is not asked for. once
+// says that it stands for all cases that differ only in these.
+func (c *Case) leftOut(once bool) []result.Warning {
 	asked := c.asked()
 	var list []string
 	for _, d := range driver.Vocabulary {
@@ -155,14 +155,20 @@ func (c *Case) leftOut() []result.Warning {
 			list = append(list, d.Name+"="+v)
 		}
 	}
-	if list == nil {
+	switch {
+	case list == nil:
 		return nil
+	case c.Info.Kind == driver.Cluster:
+		return []result.Warning{{Code: result.WarningUnasked, Message: fmt.Sprintf("%s is measured without %s: it decides that itself", c.Driver, strings.Join(list, ", "))}}
 	}
-	why := "it decides that itself"
-	if c.Info.Kind != driver.Cluster {
-		why = "it is no cluster"
+	how := "without"
+	if once {
+		how = "once, and without"
+		for i := range list {
+			list[i], _, _ = strings.Cut(list[i], "=")
+		}
 	}
-	return []result.Warning{{Code: result.WarningUnasked, Message: fmt.Sprintf("%s is measured without %s: %s", c.Driver, strings.Join(list, ", "), why)}}
+	return []result.Warning{{Code: result.WarningUnasked, Message: fmt.Sprintf("%s is measured %s %s: it is no cluster", c.Driver, how, strings.Join(list, ", "))}}
 }
 
 // idle returns warnings of settings that the user has given and that change nothing in any

@@ -117,12 +117,19 @@ func (m *Matrix) Cases() ([]*Case, error) {
 				return nil, fmt.Errorf("workload %s at scale %s with %s: %s: want more", w.Name, m.Scale, assignments(at.Parameters), why)
 			}
 			first := len(cases)
+			planned := map[string]bool{} // drivers with the settings that they have
 			for _, set := range combinations(m.Settings) {
 				if _, err := w.Decided(at.Settings.With(set)); err != nil {
 					return nil, fmt.Errorf("workload %s: setting %w", w.Name, err)
 				}
 				for _, d := range m.drivers(w) {
 					ref := d.ref
+					has := m.has(ref, set)
+					key := fmt.Sprint(ref.Name, " ", has)
+					if planned[key] {
+						continue // it differs only in what the driver does not have
+					}
+					planned[key] = true
 					c := &Case{Ref: ref, Source: w, Plan: begun(w, resolved), Beforehand: slices.Concat(back.doubts(resolved), leftOut(w), idle(set, resolved))}
 					c.ID = len(cases) + 1
 					c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, at.Parameters
@@ -130,7 +137,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 					c.Needed = d.needed
 					c.Settings, c.Given = at.Settings.With(set), set
 					c.setDriver()
-					c.Beforehand = append(c.Beforehand, c.leftOut()...)
+					c.Beforehand = append(c.Beforehand, c.leftOut(m.several(set, has))...)
 					for _, p := range resolved.Phases {
 						if !p.Untimed {
 							c.Phases = append(c.Phases, p.Name)
@@ -241,6 +248,27 @@ func (m *Matrix) drivers(w *workload.Workload) []chosen {
 		}
 	}
 	return list
+}
+
+// has returns those of some settings that a driver has. If no driver has settings of
+// clusters, all are taken to have them: then a run has the cells that the user asked for.
+func (m *Matrix) has(ref Ref, set driver.Settings) driver.Settings {
+	cluster := func(r Ref) bool { return r.kind() == driver.Cluster }
+	if ref.kind() == "" || !slices.ContainsFunc(m.Drivers, cluster) {
+		return set
+	}
+	return result.OwnSettings(ref.kind(), set)
+}
+
+// several reports whether there are several values of a setting that is not among those
+// that a driver has.
+func (m *Matrix) several(set, has driver.Settings) bool {
+	for name := range set {
+		if _, ok := has[name]; !ok && len(m.Settings[name]) > 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // Side returns the driver as it is measured as a side of a comparison.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,40 @@ func TestUnasked(t *testing.T) {
 	} {
 		if got := unasked(clusterCases(t, "read-write", c.settings, c.driver)[0]); got != c.want {
 			t.Errorf("%s with %v: got %q, want %q", c.driver, c.settings, got, c.want)
+		}
+	}
+}
+
+// A local driver beside a cluster is measured once, whatever the cluster's settings are. If
+// there is no cluster, each value that was asked for is a case.
+func TestMeasuredOnce(t *testing.T) {
+	crossed := map[string][]string{"nodes": {"1", "3"}, "read_consistency": {"none"}, "foreign_keys": {"on", "off"}}
+	for _, c := range []struct{ drivers, want string }{
+		{"mattn,rqlite", "mattn on, rqlite 1 on, rqlite 3 on, mattn off, rqlite 1 off, rqlite 3 off"},
+		{"rqlite", "rqlite 1 on, rqlite 3 on, rqlite 1 off, rqlite 3 off"},
+		{"mattn", "mattn 1 on, mattn 3 on, mattn 1 off, mattn 3 off"},
+	} {
+		drivers := strings.Split(c.drivers, ",")
+		cases := clusterCases(t, "simple", crossed, drivers...)
+		var got []string
+		for i, x := range cases {
+			words := []string{x.Driver, x.Settings["nodes"], x.Settings["foreign_keys"]}
+			if x.Driver == "mattn" && len(drivers) > 1 {
+				words = slices.Delete(words, 1, 2)
+				if want := "mattn is measured once, and without nodes, read_consistency: it is no cluster"; unasked(x) != want {
+					t.Errorf("warning %q, want %q", unasked(x), want)
+				}
+			}
+			if x.ID != i+1 {
+				t.Errorf("case %d has the ID %d", i+1, x.ID)
+			}
+			got = append(got, strings.Join(words, " "))
+		}
+		slices.Sort(got)
+		want := strings.Split(c.want, ", ")
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", c.drivers, got, want)
 		}
 	}
 }

@@ -104,9 +104,10 @@ func severity(o *stats.Outcome, phase string) int { return worst(cellRisks(o, ph
 // its nodes risks nothing: what it has acknowledged is in its log. Settings of clusters mean
 // nothing to other drivers.
 func cellRisks(o *stats.Outcome, phase string) []Risk {
-	s := inForce(o, phase).With(nil)
+	kind := o.Case.Info.Kind
+	s := result.OwnSettings(kind, inForce(o, phase))
 	for _, d := range driver.Vocabulary {
-		if cluster := o.Case.Info.Kind == driver.Cluster; cluster && d.Pragma || !cluster && d.Cluster {
+		if kind == driver.Cluster && d.Pragma {
 			delete(s, d.Name)
 		}
 	}

@@ -166,6 +166,18 @@ func BaseDriver(driver string) string {
 	return driver
 }
 
+// OwnSettings returns those of some settings that drivers of a kind have: all of them, but
+// those of clusters only if it is that kind.
+func OwnSettings(kind driver.Kind, all driver.Settings) driver.Settings {
+	s := all.With(nil)
+	for _, d := range driver.Vocabulary {
+		if d.Cluster && kind != driver.Cluster {
+			delete(s, d.Name)
+		}
+	}
+	return s
+}
+
 // SettingsIn returns the settings in force at the end of a timed phase.
 func (c *Case) SettingsIn(phase string) driver.Settings {
 	if s, ok := c.InForce[phase]; ok {

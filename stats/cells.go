@@ -37,6 +37,8 @@ type Group struct {
 
 	Outcomes []*Outcome // in the order of the run's cases
 	Tables   []*Table   // by phase
+
+	shared []*Outcome // of other groups, which stand for their drivers in this one too
 }
 
 // Outcome is how a case ended.
@@ -192,8 +194,11 @@ func gather(run *result.Run, floor string, confidence float64) *Analysis {
 		g.Outcomes = append(g.Outcomes, o)
 	}
 	a.nameVariants()
+	a.shareOutcomes()
 	for _, g := range a.Groups {
 		g.verifyChecksums()
+	}
+	for _, g := range a.Groups {
 		for _, phase := range g.phases() {
 			g.Tables = append(g.Tables, g.table(phase, floor, confidence))
 		}
@@ -360,24 +365,34 @@ func (o *Outcome) measured(phase string, repeated bool) []Sample {
 	return list
 }
 
+// cell returns the cell of a phase, without a summary.
+func (o *Outcome) cell(phase string) *Cell {
+	c := &Cell{Outcome: o, Status: o.Status}
+	if o.Status == result.OK {
+		if c.Samples = o.samples(phase); len(c.Samples) == 0 {
+			c.Status = NotMeasured
+		}
+	}
+	return c
+}
+
+// summarize summarizes a cell as a table does.
+func (c *Cell) summarize(t *Table) {
+	c.perOp = t.PerOp
+	if c.Outcome.Status == result.OK {
+		c.Summary = SummarizeAt(Values(c.Points()), t.confidence)
+	}
+}
+
 // table makes the table of a phase. Its cells are not compared yet.
 func (g *Group) table(phase, floor string, confidence float64) *Table {
 	t := &Table{Phase: phase, Base: -1, confidence: confidence}
 	for _, o := range g.Outcomes {
-		c := &Cell{Outcome: o, Status: o.Status}
-		if o.Status == result.OK {
-			if c.Samples = o.samples(phase); len(c.Samples) == 0 {
-				c.Status = NotMeasured
-			}
-		}
-		t.Cells = append(t.Cells, c)
+		t.Cells = append(t.Cells, o.cell(phase))
 	}
 	t.PerOp = operationsDiffer(t.Cells)
 	for _, c := range t.Cells {
-		c.perOp = t.PerOp
-		if c.Outcome.Status == result.OK {
-			c.Summary = SummarizeAt(Values(c.Points()), confidence)
-		}
+		c.summarize(t)
 	}
 	t.compareFailures()
 	slices.SortStableFunc(t.Cells, func(a, b *Cell) int {

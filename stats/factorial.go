@@ -127,14 +127,24 @@ func (f *Factorial) fill(groups []*Group, search bool, floor string, confidence 
 			}
 		}
 	}
+	alike := map[string]int{} // cases of a driver that differ only in settings that it does not have
+	for _, g := range groups {
+		for _, o := range g.Outcomes {
+			alike[ownKey(o.Case)]++
+		}
+	}
 	for _, g := range groups {
 		for _, o := range g.Outcomes {
 			row := *o
-			if row.As = g.Variant(); search {
+			varied := g.Varied
+			if alike[ownKey(o.Case)] == 1 {
+				varied = own(o.Case, varied)
+			}
+			if row.As = variant(varied); search {
 				row.As = g.changes(groups[0])
 			}
 			if len(f.Drivers) > 1 {
-				row.As = o.Case.Driver + " " + row.As
+				row.As = strings.TrimSpace(o.Case.Driver + " " + row.As)
 			}
 			all.Outcomes = append(all.Outcomes, &row)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -207,5 +208,81 @@ func TestRaceOfSearch(t *testing.T) {
 	run.Search.Confirms = true // it left out none: the trials are missing for another reason
 	if got := rows(); !strings.HasPrefix(got[2], "3 synchronous=full: ") {
 		t.Errorf("%q", got)
+	}
+}
+
+// besideCluster returns a run of a cluster with two numbers of nodes, and of a local driver,
+// with one of them or both.
+func besideCluster(local ...string) *result.Run {
+	run := &result.Run{}
+	add := func(name string, kind driver.Kind, nodes string) {
+		run.Cases = append(run.Cases, result.Case{ID: len(run.Cases) + 1, Workload: "w", Driver: name, Info: driver.Info{Kind: kind}, Phases: []string{"p"},
+			Settings: driver.Settings{"nodes": nodes, "cache_size": "100"}})
+	}
+	for _, nodes := range []string{"1", "3"} {
+		if slices.Contains(local, nodes) {
+			add("near", driver.Cgo, nodes)
+		}
+		add("far", driver.Cluster, nodes)
+	}
+	for round := 1; round <= 8; round++ {
+		for i := range run.Cases {
+			wall := int64(1e8*(i+1)) + int64(1e5*round*(i%2+1))
+			run.Trials = append(run.Trials, result.Trial{Case: i + 1, Round: round, Status: result.OK,
+				Samples: []result.Sample{{Phase: "p", Metric: "time", WallNS: wall, Operations: 10, Checksum: strings.Repeat("a", 64)}}})
+		}
+	}
+	return run
+}
+
+// A local driver that was measured once is one row beside a cluster, without the settings of
+// clusters, and counts in each table. One that was measured with each is told apart by them.
+func TestBesideCluster(t *testing.T) {
+	for _, c := range []struct {
+		local []string
+		rows  string
+	}{
+		{[]string{"1"}, "near; far nodes=1; far nodes=3"},
+		{[]string{"1", "3"}, "near nodes=1; far nodes=1; near nodes=3; far nodes=3"},
+	} {
+		a := stats.Analyze(besideCluster(c.local...), "near")
+		var rows []string
+		for _, cell := range a.Factorials[0].Tables[0].Cells {
+			rows = append(rows, cell.As)
+		}
+		if got := strings.Join(rows, "; "); got != c.rows {
+			t.Errorf("rows %q, want %q", got, c.rows)
+		}
+		if o := a.Overall; len(o.Tables) != 2 || len(o.LeftOut) > 0 || len(o.Drivers) != 2 || o.Base != "near" {
+			t.Errorf("overall: tables %v without %v, drivers %+v, base %q; want 2 and 2, and near", o.Tables, o.LeftOut, o.Drivers, o.Base)
+		}
+		for _, e := range a.Factorials[0].Effects {
+			if e.Driver == "near" && len(c.local) == 1 {
+				t.Errorf("the local driver has the effect %+v", e)
+			}
+		}
+	}
+}
+
+// What a cluster answers with each setting is compared with what the local driver answered.
+func TestBesideClusterIsVerified(t *testing.T) {
+	run := besideCluster("1")
+	run.Cases = append(run.Cases, result.Case{ID: 4, Workload: "w", Driver: "nearer", Info: driver.Info{Kind: driver.Cgo}, Phases: []string{"p"}, Settings: run.Cases[0].Settings})
+	for i := range run.Trials {
+		if run.Trials[i].Case == 3 {
+			run.Trials[i].Samples[0].Checksum = strings.Repeat("b", 64)
+		}
+	}
+	for round := 1; round <= 8; round++ {
+		trial := run.Trials[0]
+		trial.Case, trial.Round = 4, round
+		run.Trials = append(run.Trials, trial)
+	}
+	for _, g := range stats.Analyze(run, "").Groups {
+		for _, o := range g.Outcomes {
+			if want := map[bool]result.Status{true: result.Wrong, false: result.OK}[o.Case.ID == 3]; o.Status != want {
+				t.Errorf("%s with %v: %s, want %s", o.Case.Driver, o.Case.Settings, o.Status, want)
+			}
+		}
 	}
 }

@@ -167,7 +167,13 @@ func byDriver(groups []*Group) (names []TableName, entries []*entry) {
 	byName := map[string]*entry{}
 	for _, g := range groups {
 		for _, t := range g.Tables {
-			for _, c := range t.Cells {
+			cells := slices.Clone(t.Cells)
+			for _, o := range g.shared {
+				c := o.cell(t.Phase)
+				c.summarize(t)
+				cells = append(cells, c)
+			}
+			for _, c := range cells {
 				e := byName[c.Case.Driver]
 				if e == nil {
 					e = &entry{first: c.Case, cells: map[int]*Cell{}}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -26,12 +27,61 @@ func (v Variation) String() string {
 }
 
 // Variant returns Varied in words: "rows=100 journal_mode=wal", or "".
-func (g *Group) Variant() string {
-	words := make([]string, len(g.Varied))
-	for i, v := range g.Varied {
+func (g *Group) Variant() string { return variant(g.Varied) }
+
+func variant(varied []Variation) string {
+	words := make([]string, len(varied))
+	for i, v := range varied {
 		words[i] = v.String()
 	}
 	return strings.Join(words, " ")
+}
+
+// own returns the variations that mean something to the driver of a case.
+func own(c *result.Case, varied []Variation) []Variation {
+	has := result.OwnSettings(c.Info.Kind, c.Settings)
+	return slices.DeleteFunc(slices.Clone(varied), func(v Variation) bool {
+		_, set := c.Settings[v.Name]
+		_, ok := has[v.Name]
+		return set && !ok
+	})
+}
+
+// ownKey is equal for two cases of a driver that differ only in settings that it does not
+// have.
+func ownKey(c *result.Case) string { return c.Driver + " " + sharedKey(c, c.Info.Kind) }
+
+// sharedKey is equal for two cases with the same work that differ only in settings that
+// drivers of a kind do not have.
+func sharedKey(c *result.Case, kind driver.Kind) string {
+	own := *c
+	own.Settings = result.OwnSettings(kind, c.Settings)
+	return groupKey(&own)
+}
+
+// shareOutcomes finds out which outcomes of other groups stand for what their drivers would
+// do in each group: those drivers have none of the settings in which the groups differ, and
+// were measured once.
+func (a *Analysis) shareOutcomes() {
+	sharing := map[string][]*Outcome{}
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			if kind := o.Case.Info.Kind; len(result.OwnSettings(kind, o.Case.Settings)) < len(o.Case.Settings) {
+				key := sharedKey(o.Case, kind)
+				sharing[key] = append(sharing[key], o)
+			}
+		}
+	}
+	if len(sharing) == 0 {
+		return
+	}
+	for _, g := range a.Groups {
+		for _, o := range sharing[sharedKey(g.Outcomes[0].Case, "")] {
+			if is := func(x *Outcome) bool { return x.Case.Driver == o.Case.Driver }; !slices.ContainsFunc(g.Outcomes, is) && !slices.ContainsFunc(g.shared, is) {
+				g.shared = append(g.shared, o)
+			}
+		}
+	}
 }
 
 // changes returns the parameters of a group, and in what its settings differ from those of

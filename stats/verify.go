@@ -17,7 +17,7 @@ func (g *Group) verifyChecksums() {
 	for _, phase := range g.phases() {
 		by := map[string][]*Outcome{}
 		var sums []string // in the order of appearance
-		for _, o := range g.Outcomes {
+		for _, o := range slices.Concat(g.Outcomes, g.shared) {
 			if o.Status != result.OK && o.Status != NotMeasured { // which may have answered in a trial that does not count
 				continue
 			}

@@ -143,7 +143,7 @@ func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path st
 		return ref.Path, nil, nil
 	}
 	if b.Target == "" {
-		if err := ref.Known.ready(); err != nil {
+		if err := ref.Known.ready(ctx); err != nil {
 			return "", nil, err
 		}
 	}
@@ -180,7 +180,7 @@ func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path st
 // directory is built each time, since anything in it may have changed. The error is a
 // [*BuildError] if it cannot be built, or could not run.
 func (b *Builder) Built(ctx context.Context, ref Ref) (bool, error) {
-	if err := ref.Known.ready(); err != nil {
+	if err := ref.Known.ready(ctx); err != nil {
 		return false, err
 	}
 	if len(ref.Known.Command) > 0 {

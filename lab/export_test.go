@@ -18,6 +18,14 @@ var Loading = loading
 // VersionMod writes the go.mod of another version, as a build does.
 var VersionMod = versionMod
 
+// ShortLimits makes what is asked before anything is built answer within a time, until the
+// test ends.
+func ShortLimits(t *testing.T, limit time.Duration) {
+	status, version := statusLimit, versionLimit
+	statusLimit, versionLimit = limit, limit
+	t.Cleanup(func() { statusLimit, versionLimit = status, version })
+}
+
 // SetCeiling sets the ceiling for a number of clients, so that it is not measured.
 func (p *Processes) SetCeiling(clients int, perSecond float64) {
 	c := ceiling{perSecond: perSecond, until: time.Now().Add(time.Hour)}

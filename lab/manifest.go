@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -67,23 +70,37 @@ type Need struct {
 	Unless     string `json:"unless"`     // environment variable with which it is not needed
 	Hint       string `json:"hint"`       // how to get it
 
+	// Version is the argument with which the program says its version, and Answers an
+	// expression that matches it. If Version is "", it is not asked.
+	Version string `json:"version"`
+	Answers string `json:"answers"`
+
 	// Status is the path of a page that a server answers which Unless names, as a list of
 	// addresses with a comma between them. If it is "", nobody is asked.
 	Status string `json:"status"`
+
+	// Has is a key of the JSON object that the page at Status is. If it is "", the page may
+	// be anything.
+	Has string `json:"has"`
 
 	// Ready is another page, with the status 503 if the server runs and cannot be used yet,
 	// as a node of a cluster that has no leader. If it is "", nobody is asked.
 	Ready string `json:"ready"`
 }
 
-// statusLimit is how long a server may take to answer. A slower one is left to the trials.
-const statusLimit = 5 * time.Second
+// Limits for what is asked before anything is built. They are long, because a machine may be
+// busy: what has not answered by then does not do so in a trial either.
+var (
+	statusLimit  = 15 * time.Second // for a server
+	versionLimit = 30 * time.Second // for a program
+)
 
-// unreached says why none of the servers can be used that the user names, or "". Errors
-// that may pass are left to the trials.
-func (n *Need) unreached() string {
-	var bad []string
-	client := &http.Client{Timeout: statusLimit, Transport: &http.Transport{DisableKeepAlives: true}}
+// maxStatus is how much is read of a page.
+const maxStatus = 1 << 20
+
+// addresses returns the addresses of the servers that the user names, or what is wrong with
+// them.
+func (n *Need) addresses() (list []*url.URL, bad string) {
 	for address := range strings.SplitSeq(os.Getenv(n.Unless), ",") {
 		if address = strings.TrimSpace(address); address == "" {
 			continue
@@ -92,36 +109,122 @@ func (n *Need) unreached() string {
 			address = "http://" + address
 		}
 		u, err := url.Parse(address)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return fmt.Sprintf("%s has what is no address: want such as http://user:password@10.0.0.1:4001,10.0.0.2:4001", n.Unless)
+		if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, fmt.Sprintf("%s has what is no address: want such as http://user:password@10.0.0.1:4001,10.0.0.2:4001", n.Unless)
 		}
-		ask := func(page string) (status int, err error) {
-			resp, err := client.Get(strings.TrimSuffix(u.String(), "/") + page)
-			if err != nil {
-				return 0, err
-			}
-			return resp.StatusCode, resp.Body.Close()
-		}
-		status, err := ask(n.Status)
-		ready := 0
-		if n.Ready != "" && err == nil && status == http.StatusOK {
-			ready, _ = ask(n.Ready) // whether the user may see that page is another matter
-		}
-		switch {
-		case ready == http.StatusServiceUnavailable:
-			bad = append(bad, fmt.Sprintf("%s is not ready, as without a leader: more than half of the nodes must run: start the others", u.Host))
-		case err == nil && status == http.StatusUnauthorized:
-			bad = append(bad, fmt.Sprintf("%s refuses the user and the password (401): correct them in %s", u.Host, n.Unless))
-		case errors.Is(err, syscall.ECONNREFUSED):
-			bad = append(bad, fmt.Sprintf("nothing listens at %s: start %s there, or correct %s", u.Host, n.Executable, n.Unless))
-		default:
-			return "" // the trials use it, or say what is wrong
-		}
+		list = append(list, u)
 	}
-	if bad == nil {
-		return fmt.Sprintf("%s has no address: want such as http://user:password@10.0.0.1:4001", n.Unless)
+	if list == nil {
+		return nil, fmt.Sprintf("%s has no address: want such as http://user:password@10.0.0.1:4001", n.Unless)
+	}
+	return list, ""
+}
+
+// CheckServers returns an error if what names the servers of a driver cannot name any. It
+// asks no server.
+func (r Ref) CheckServers() error {
+	if r.Known == nil || !r.Known.Needs.given() || r.Known.Needs.Status == "" {
+		return nil
+	}
+	if _, bad := r.Known.Needs.addresses(); bad != "" {
+		return fmt.Errorf("driver %s: %s", r.Name, bad)
+	}
+	return nil
+}
+
+// unreached says why none of the servers can be used that the user names, or "".
+func (n *Need) unreached(ctx context.Context) string {
+	list, why := n.addresses()
+	if why != "" {
+		return why
+	}
+	var bad []string
+	for _, u := range list {
+		why := n.unusable(ctx, u)
+		if why == "" {
+			return ""
+		}
+		bad = append(bad, why)
 	}
 	return strings.Join(bad, "; ")
+}
+
+// unusable says why a server cannot be used, or "". Its own errors may pass: they are left
+// to the trials.
+func (n *Need) unusable(ctx context.Context, u *url.URL) string {
+	client := &http.Client{Timeout: statusLimit, Transport: &http.Transport{DisableKeepAlives: true}}
+	ask := func(page string) (status int, body []byte, err error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(u.String(), "/")+page, nil)
+		if err != nil {
+			return 0, nil, err
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return 0, nil, err
+		}
+		defer resp.Body.Close()
+		body, err = io.ReadAll(io.LimitReader(resp.Body, maxStatus))
+		return resp.StatusCode, body, err
+	}
+	status, body, err := ask(n.Status)
+	var failed net.Error
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Sprintf("nothing listens at %s: start %s there, or correct %s", u.Host, n.Executable, n.Unless)
+	case errors.As(err, &failed) && failed.Timeout():
+		return fmt.Sprintf("%s has not answered within %v: see whether %s runs there, or correct %s", u.Host, statusLimit, n.Executable, n.Unless)
+	case err != nil:
+		if of, ok := errors.AsType[*url.Error](err); ok {
+			err = of.Err // without the address, which may have a password
+		}
+		return fmt.Sprintf("%s cannot be asked (%s): start %s there, or correct %s", u.Host, strings.Join(strings.Fields(err.Error()), " "), n.Executable, n.Unless)
+	case status == http.StatusUnauthorized:
+		return fmt.Sprintf("%s refuses the user and the password (401): correct them in %s", u.Host, n.Unless)
+	case status >= http.StatusInternalServerError:
+		return ""
+	case status != http.StatusOK || !n.hasKey(body):
+		return fmt.Sprintf("at %s another program answers than %s: correct %s", u.Host, n.Executable, n.Unless)
+	case n.Ready != "":
+		if status, _, err := ask(n.Ready); err == nil && status == http.StatusServiceUnavailable { // whether the user may see that page is another matter
+			return fmt.Sprintf("%s is not ready, as without a leader: more than half of the nodes must run: start the others", u.Host)
+		}
+	}
+	return ""
+}
+
+// hasKey reports whether a page has the key by which a server is recognized.
+func (n *Need) hasKey(page []byte) bool {
+	var object map[string]json.RawMessage
+	return n.Has == "" || json.Unmarshal(page, &object) == nil && object[n.Has] != nil
+}
+
+// otherProgram says what a program answers that is not the one that is needed, or "".
+func (n *Need) otherProgram(ctx context.Context, path string) string {
+	if n.Version == "" {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, versionLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, n.Version)
+	isolate(cmd)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if cmd.Process != nil {
+		endGroup(cmd.Process.Pid)
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	first = strings.Join(strings.Fields(strings.ToValidUTF8(first, "?")), " ")
+	switch {
+	case regexp.MustCompile(n.Answers).MatchString(first):
+		return ""
+	case ctx.Err() != nil:
+		return fmt.Sprintf("does not answer within %v", versionLimit)
+	case first != "":
+		return fmt.Sprintf("answers %.80q", first)
+	case err != nil:
+		return fmt.Sprintf("fails (%v)", err)
+	}
+	return "says nothing"
 }
 
 // readManifest reads the driver.json in a directory.
@@ -149,6 +252,11 @@ func parseManifest(data []byte, dir string) (m Manifest, err error) {
 	}
 	if m.Needs != nil && (m.Needs.Executable == "" || m.Needs.Hint == "") {
 		return m, fmt.Errorf("driver.json: needs: executable and hint are required")
+	}
+	if n := m.Needs; n != nil {
+		if _, err := regexp.Compile(n.Answers); err != nil || (n.Version == "") != (n.Answers == "") {
+			return m, fmt.Errorf("driver.json: needs: want version with an expression that matches its answer (answers), or neither")
+		}
 	}
 	if m.Opening != nil && (m.Opening.Call == "" || m.Opening.EachConnection == "") {
 		return m, fmt.Errorf("driver.json: opening: call and each_connection are required")
@@ -208,35 +316,47 @@ func (n *Need) given() bool {
 
 // lack says why the program that a driver needs cannot be used. It returns "" if
 // nothing is missing.
-func (n *Need) lack() string {
+func (n *Need) lack(ctx context.Context) string {
 	if n == nil {
 		return ""
 	}
 	if n.given() {
 		if n.Status != "" {
-			return n.unreached()
+			return n.unreached(ctx)
 		}
 		return ""
 	}
-	if path := os.Getenv(n.Env); n.Env != "" && path != "" {
+	path, named := "", n.Executable+" in PATH"
+	if n.Env != "" {
+		path = os.Getenv(n.Env)
+	}
+	if path == "" {
+		var err error
+		if path, err = exec.LookPath(n.Executable); err != nil {
+			return fmt.Sprintf("it needs %s, which is not in PATH: %s", n.Executable, n.Hint)
+		}
+	} else {
+		named = n.Env + "=" + path
 		if !filepath.IsAbs(path) {
-			return fmt.Sprintf("%s=%s is not an absolute path: a worker runs in its own directory", n.Env, path)
+			return fmt.Sprintf("%s is not an absolute path: a worker runs in its own directory", named)
+		}
+		if fi, err := os.Stat(path); err == nil && fi.IsDir() {
+			return fmt.Sprintf("%s is a directory: want the path of %s itself, or %s", named, n.Executable, n.Hint)
 		}
 		if _, err := exec.LookPath(path); err != nil {
-			return fmt.Sprintf("%s=%s is not an executable: %s", n.Env, path, n.Hint)
+			return fmt.Sprintf("%s is not an executable: %s", named, n.Hint)
 		}
-		return ""
 	}
-	if _, err := exec.LookPath(n.Executable); err != nil {
-		return fmt.Sprintf("it needs %s, which is not in PATH: %s", n.Executable, n.Hint)
+	if why := n.otherProgram(ctx, path); why != "" {
+		return fmt.Sprintf("%s is not the %s that it needs: with %s it %s: %s", named, n.Executable, n.Version, why, n.Hint)
 	}
 	return ""
 }
 
 // ready returns a [*BuildError] that says why a driver's worker could not run here, or
 // nil if it could.
-func (k *Known) ready() error {
-	if why := k.Needs.lack(); why != "" {
+func (k *Known) ready(ctx context.Context) error {
+	if why := k.Needs.lack(ctx); why != "" {
 		return &BuildError{Reason: protocol.Reason{Code: protocol.CodeNoExecutable, Message: why}, Driver: k.Name}
 	}
 	return nil

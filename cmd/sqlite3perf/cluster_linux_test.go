@@ -2,6 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -84,6 +87,46 @@ func TestCluster(t *testing.T) {
 				t.Errorf("trial %d: %+v, want a delay of %d", i, m, c.DelayNS)
 			}
 		}
+	}
+}
+
+// Bad input for the driver of clusters is told in one line before anything is stored.
+func TestBadCluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs commands that ask Go for its version")
+	}
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	host := other.Listener.Addr().String()
+	p := newPlace(t)
+	env := append(p.env, "RQLITE_ADDRESSES=")
+	const run, cluster = "run --drivers rqlite --workloads simple --quiet --store results.db", "cluster --local none --quiet --dir ."
+	for _, c := range []struct {
+		variable, args string
+		code           int
+		want           string
+	}{
+		{"RQLITE_ADDRESSES=ftp://secret@x", run, exitUsage, "driver rqlite: RQLITE_ADDRESSES has what is no address: want such as http://"},
+		{"RQLITE_ADDRESSES=" + host, run, exitIncomplete, "at " + host + " another program answers than rqlited: correct RQLITE_ADDRESSES"},
+		{"RQLITE_ADDRESSES=127.0.0.1:1", cluster, exitIncomplete, "nothing listens at 127.0.0.1:1: start rqlited there, or correct RQLITE_ADDRESSES"},
+		{"RQLITED_PATH=/bin/true", run, exitIncomplete, "RQLITED_PATH=/bin/true is not the rqlited that it needs: with -version it says nothing: type make rqlited"},
+		{"RQLITED_PATH=/tmp", cluster, exitIncomplete, "RQLITED_PATH=/tmp is a directory: want the path of rqlited itself, or type make rqlited"},
+	} {
+		p.env = append(env, c.variable)
+		out, err := p.command(strings.Fields(c.args)...).CombinedOutput()
+		said := string(out)
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != c.code || strings.Count(said, "\n") != 1 || !strings.Contains(said, c.want) || strings.Contains(said, "secret") {
+			t.Errorf("%s %s: %v, want exit status %d and one line with %q\n%s", c.variable, c.args, err, c.code, c.want, said)
+		}
+	}
+	out, err := p.command("runs", "--store", "results.db").CombinedOutput()
+	if err != nil || strings.Count(string(out), "\n") != 1 {
+		t.Errorf("want no stored run, got %s (%v)", out, err)
+	}
+	out, err = p.command("drivers").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "unavailable: rqlite cannot be measured: RQLITED_PATH=/tmp is a directory: ") {
+		t.Errorf("drivers: %v\n%s", err, out)
 	}
 }
 

@@ -32,6 +32,7 @@ var expressions = map[string]reading{
 	"lab/drivers.go":                {1, "versions"},
 	"lab/footprint.go":              {1, "names of files"},
 	"lab/loading.go":                {5, "SQL"},
+	"lab/manifest.go":               {2, "the version that another program says"},
 	"lab/sql.go":                    {1, "SQLite's messages"},
 	"lab/stored.go":                 {3, "SQL"},
 	"lab/tags.go":                   {2, "Go sources"},

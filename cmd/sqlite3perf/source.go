@@ -59,6 +59,8 @@ func findDrivers(ctx context.Context, b *lab.Builder, names []string, known []la
 			unknown = fmt.Errorf("%w; %w", unknown, err)
 		case err != nil:
 			unknown = err
+		case unknown == nil:
+			unknown = refs[i].CheckServers()
 		}
 	}
 	if unknown != nil {

@@ -1,6 +1,19 @@
 package rqlite
 
-import "github.com/sqlite3perf/sqlite3perf/worker/driver"
+import (
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Impatient makes a running cluster that does not answer count as absent soon, until the test
+// ends.
+func Impatient(t *testing.T, limit time.Duration) {
+	before := patience
+	patience = limit
+	t.Cleanup(func() { patience = before })
+}
 
 // Sent returns how many statements each request has that is sent while f runs, and how many
 // of the requests are queued.

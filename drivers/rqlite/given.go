@@ -35,7 +35,7 @@ type given struct {
 }
 
 // patience is how long a cluster that was running may take to answer a question.
-const patience = 20 * time.Second
+var patience = 20 * time.Second
 
 // leaving is how long dropping may take. The lab gives a worker longer than that before it
 // kills it.
@@ -80,15 +80,14 @@ func (c *cluster) take(ctx context.Context, list string, settings driver.Setting
 	if len(c.urls) == 0 {
 		return fmt.Errorf("%s: no address: want such as http://user:password@10.0.0.1:4001", addressesVariable)
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	reached := ""
 	var status *nodes.Status
 	var errs []string
-	for _, u := range c.urls {
-		s, err := nodes.StatusOf(ctx, u)
+	for i, u := range c.urls {
+		s, err := statusWithin(ctx, patience, u)
 		if err == nil && s.Leader != "" {
 			reached, status = u, s
+			c.urls[0], c.urls[i] = c.urls[i], c.urls[0] // those before it may not answer at all
 			break
 		}
 		if err == nil {
@@ -96,6 +95,8 @@ func (c *cluster) take(ctx context.Context, list string, settings driver.Setting
 		}
 		errs = append(errs, fmt.Sprintf("%s: %s", bare(u), reason(err)))
 	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	if reached == "" {
 		return fmt.Errorf("%s: no node can be used: %s", addressesVariable, strings.Join(errs, "; "))
 	}
@@ -114,6 +115,17 @@ func (c *cluster) take(ctx context.Context, list string, settings driver.Setting
 	}
 	c.given = &given{}
 	return nil
+}
+
+// statusWithin asks a node for its state, which may take so long.
+func statusWithin(ctx context.Context, limit time.Duration, address string) (*nodes.Status, error) {
+	within, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	s, err := nodes.StatusOf(within, address)
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("it has not answered within %v: see whether rqlited runs there, or correct %s", limit, addressesVariable)
+	}
+	return s, err
 }
 
 // mostDropped is how many statements a message lists at most.

@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/rqlite"
 	"github.com/sqlite3perf/sqlite3perf/drivers/rqlite/nodes"
@@ -142,6 +145,29 @@ func TestRunningClusterFails(t *testing.T) {
 	wantRows(t, db, 0)
 	if err := db.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A port at which nothing answers, or another program, is named in one line.
+func TestRunningClusterIsNone(t *testing.T) {
+	rqlite.Impatient(t, 100*time.Millisecond)
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // it accepts connections, and nobody serves them
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	for address, want := range map[string]string{
+		silent.Addr().String():         silent.Addr().String() + ": it has not answered within 100ms: see whether rqlited runs there, or correct RQLITE_ADDRESSES",
+		other.Listener.Addr().String(): other.Listener.Addr().String() + ": ",
+	} {
+		t.Setenv("RQLITE_ADDRESSES", address)
+		db, err := rqlite.New().Open(t.Context(), filepath.Join(t.TempDir(), "test.db"), nil)
+		if err == nil {
+			_ = db.Close() // the error counts
+		}
+		wantLine(t, address, err, "RQLITE_ADDRESSES: no node can be used: "+want)
 	}
 }
 

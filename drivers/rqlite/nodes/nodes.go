@@ -101,10 +101,10 @@ func Start(ctx context.Context, c Config) (*Cluster, error) {
 			return cluster, nil
 		}
 		if !errors.Is(err, errInUse) {
-			break
+			return nil, err
 		}
 	}
-	return nil, err
+	return nil, fmt.Errorf("other programs have taken the ports of the nodes %d times, after they were chosen: try again: %w", attempts, err)
 }
 
 func start(ctx context.Context, c Config) (*Cluster, error) {

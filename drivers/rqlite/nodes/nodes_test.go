@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,6 +23,9 @@ func TestMain(m *testing.M) {
 		c, err := nodes.Start(context.Background(), nodes.Config{Nodes: 1, Dir: dir})
 		fmt.Println(err, c.Nodes[0].PID())
 		time.Sleep(time.Hour)
+	}
+	if taken := os.Getenv("TAKEN_BY_TEST"); taken != "" { // an rqlited of TestPortTaken
+		os.Exit(takePort(taken))
 	}
 	if err := nodestest.Set(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -158,6 +162,71 @@ func TestBadExecutable(t *testing.T) {
 	times, err := os.ReadFile(script + ".times")
 	if n := strings.Count(string(times), "\n"); err != nil || n < 5 {
 		t.Errorf("nodes were started %d times on ports in use (%v), want at least 5", n, err)
+	}
+}
+
+// takePort listens at the address of the API that is among the arguments of this process, and
+// starts rqlited with them. If there is a file named taken, it only does the latter; it
+// creates the file, unless that is never.
+func takePort(taken string) int {
+	if _, err := os.Stat(taken); err != nil {
+		l, err := net.Listen("tcp", os.Args[slices.Index(os.Args, "-http-addr")+1])
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer l.Close()
+		if taken != never {
+			if err := os.WriteFile(taken, nil, 0o600); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 1
+			}
+		}
+	}
+	cmd := exec.Command(os.Getenv(nodes.Env), os.Args[1:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	_ = cmd.Run() // its state has it
+	return cmd.ProcessState.ExitCode()
+}
+
+const never = "/nonexistent/taken"
+
+// If another program takes a port after it was chosen, a cluster starts with other ports. If
+// that happens again and again, one line says so, and nothing is left.
+func TestPortTaken(t *testing.T) {
+	var calls int
+	raft := func(_ int, real string) (string, error) {
+		if calls++; calls == 1 {
+			l, err := net.Listen("tcp", real)
+			if err != nil {
+				return "", err
+			}
+			t.Cleanup(func() { l.Close() })
+		}
+		return real, nil
+	}
+	start(t, nodes.Config{Nodes: 1, RaftAddress: raft})
+	if calls < 2 {
+		t.Error("the address for other nodes was not chosen again")
+	}
+
+	once := filepath.Join(t.TempDir(), "taken")
+	t.Setenv("TAKEN_BY_TEST", once)
+	c, err := nodes.Start(t.Context(), nodes.Config{Executable: os.Args[0], Nodes: 1, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Kill(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(once); err != nil {
+		t.Error("no port was taken")
+	}
+
+	t.Setenv("TAKEN_BY_TEST", never)
+	_, err = nodes.Start(t.Context(), nodes.Config{Executable: os.Args[0], Nodes: 1, Dir: t.TempDir()})
+	if want := "other programs have taken the ports of the nodes 5 times, after they were chosen: try again: node 1: address already in use: "; err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v, want one line with %q", err, want)
 	}
 }
 

@@ -29,25 +29,25 @@ func clusterCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
 		Short: "What a cluster costs, and what is lost when its leader fails",
-		Long: `Cluster measures what it costs to have a database on several nodes. Clients write rows to
-clusters of the driver rqlite, and to a local driver beside it: as many rows as they can,
-with each number of clients and of rows per INSERT. It tells how many are acknowledged per
-second, after which time, after which time each is visible on every node, and what all
-nodes take of CPU, memory and disk. --delay puts a delay on every byte between two nodes,
-in each direction, as if they were so far apart.
+		Long: `Cluster measures what it costs to keep a database on several nodes. Clients write rows
+to clusters of the driver rqlite, and to a local driver beside them, as fast as they can,
+with each number of clients and of rows per INSERT. It reports how many rows are
+acknowledged per second, how long a write takes until it is acknowledged and until it is
+visible on every node, and how much CPU, memory and disk all nodes use. With --delay, every
+byte between two nodes is delayed in each direction, as on a slower network.
 
-With --kill or --isolate the leader is killed (SIGKILL) and restarted on its data, or cut
-off from the other nodes and healed, so many times, while clients write single rows and
-read with every level of consistency. It tells for how long no write was acknowledged,
-whether a write that was acknowledged is lost in the end, and which reads were stale. After
-kills all nodes are killed at once and restarted, before every row is read back from every
-node.
+With --kill the leader is killed (SIGKILL) as many times as you say, and restarted on its
+data. With --isolate it is cut off from the other nodes, and reconnected. Meanwhile clients
+write single rows and read with every level of consistency. Cluster reports how long no
+write was acknowledged, whether an acknowledged write is lost in the end, and which reads
+were stale. If there were kills, all nodes are then killed at once and restarted. Finally
+every row is read back from every node.
 
-The nodes are processes on this machine, with data in a directory of --dir. All of that
-ends with the command. Nothing is kept in the store.
+The nodes are processes on this machine, with their data in a directory of --dir. They end,
+and the directory is removed, when the command ends. Nothing is kept in the store.
 
-The exit status is 4 if a write that was acknowledged is lost, unless writes were queued,
-or if something could not be measured.`,
+The exit status is 4 if an acknowledged write is lost, unless writes were queued, or if
+something could not be measured.`,
 		Example: `  sqlite3perf cluster
   sqlite3perf cluster --nodes 3 --delay 0,1ms,10ms --clients 8 --batch 1,100 -o cluster.html
   sqlite3perf cluster --kill 3 --isolate 3
@@ -87,16 +87,16 @@ type clusterOptions struct {
 
 func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.driver, "cluster", clusterDriver, "driver of the clusters")
-	f.StringVar(&o.local, "local", "mattn", "driver that is measured beside them; none: no driver")
-	f.IntSliceVar(&o.nodes, "nodes", []int{1, 3}, "numbers of nodes; with --kill and --isolate 3")
-	f.DurationSliceVar(&o.delays, "delay", []time.Duration{0}, "delays of every byte between two nodes, such as 0,1ms,10ms; not for a single node")
-	f.IntSliceVar(&o.clients, "clients", []int{1, 8}, "numbers of clients; with --kill and --isolate 4")
+	f.StringVar(&o.local, "local", "mattn", "local driver that is measured beside them, or none")
+	f.IntSliceVar(&o.nodes, "nodes", []int{1, 3}, "numbers of nodes (default with --kill or --isolate: 3)")
+	f.DurationSliceVar(&o.delays, "delay", []time.Duration{0}, "delays of every byte between two nodes, such as 0,1ms,10ms; a single node has none")
+	f.IntSliceVar(&o.clients, "clients", []int{1, 8}, "numbers of clients (default with --kill or --isolate: 4)")
 	f.IntSliceVar(&o.batches, "batch", []int{1, 100}, "numbers of rows per INSERT")
-	f.DurationVar(&o.duration, "duration", 2*time.Second, "how long clients write for each figure; with --kill and --isolate before each of them (default there: 500ms)")
-	f.IntVar(&o.rounds, "rounds", 1, "measure everything so many times, in turn; from 6 on rates have intervals")
-	f.IntVar(&o.kills, "kill", 0, "kill the leader so many times under load, and restart it on its data")
-	f.IntVar(&o.cuts, "isolate", 0, "cut the leader off from the other nodes so many times under load, and heal it (on Linux)")
-	f.DurationVar(&o.limit, "timeout", time.Second, "with --kill and --isolate, how long a client waits for an answer before it goes to the next node")
+	f.DurationVar(&o.duration, "duration", 2*time.Second, "how long clients write for each figure or, with --kill or --isolate, before each kill or isolation (default there: 500ms)")
+	f.IntVar(&o.rounds, "rounds", 1, "how many times everything is measured, in turn; from 6 on, rates have intervals")
+	f.IntVar(&o.kills, "kill", 0, "how many times the leader is killed under load, and restarted on its data")
+	f.IntVar(&o.cuts, "isolate", 0, "how many times the leader is cut off from the other nodes under load, and reconnected (on Linux)")
+	f.DurationVar(&o.limit, "timeout", time.Second, "with --kill or --isolate, how long a client waits for an answer before it goes to the next node")
 	f.DurationVar(&o.patience, "patience", time.Minute, "how long a cluster may take to acknowledge writes again, or a node to catch up")
 	f.StringArrayVar(&o.set, "set", nil, "a `setting=value` of the clusters, such as queued_writes=on (repeatable)")
 	f.StringArrayVar(&o.localSet, "local-set", []string{"journal_mode=wal", "synchronous=full", "busy_timeout=10s"}, "a `setting=value` of the local driver (repeatable)")
@@ -207,16 +207,16 @@ func (o *clusterOptions) trials() ([]clusterTrial, error) {
 			return nil, usagef("there is no picture of what --kill and --isolate do: want another format, such as html")
 		}
 		if o.rounds > 1 {
-			return nil, usagef("--rounds %d: with --kill and --isolate there is one round: say there how often", o.rounds)
+			return nil, usagef("--rounds %d: with --kill or --isolate there is one round: give these a larger number instead", o.rounds)
 		}
 		if typed(o.flags.Lookup("batch")) {
-			return nil, usagef("--batch: with --kill and --isolate clients write single rows: leave it out")
+			return nil, usagef("--batch: with --kill or --isolate clients write single rows: leave it out")
 		}
 		if o.local != noDriver {
-			return nil, usagef("--local %s: a local driver has no leader to harm: leave it out", o.local)
+			return nil, usagef("--local %s: a local driver has no leader that could be killed or isolated: leave it out", o.local)
 		}
 		if len(o.clients) != 1 {
-			return nil, usagef("--clients: want one number with --kill and --isolate, such as 4")
+			return nil, usagef("--clients: want one number with --kill or --isolate, such as 4")
 		}
 	}
 	for _, list := range []struct {

@@ -46,7 +46,7 @@ const leaving = 10 * time.Second
 func suits(s *nodes.Status, wanted driver.Settings) error {
 	var bad []string
 	if got := strconv.Itoa(s.Voters); wanted["nodes"] != "" && wanted["nodes"] != got {
-		bad = append(bad, fmt.Sprintf("nodes: wanted %s, got %s: the cluster that %s names has so many: leave nodes out", wanted["nodes"], got, addressesVariable))
+		bad = append(bad, fmt.Sprintf("nodes: wanted %s, got %s: the cluster that %s names has that many: leave nodes out", wanted["nodes"], got, addressesVariable))
 	}
 	got, flag := "off", "with -fk"
 	if s.Pragmas["foreign_keys"] == "1" {

@@ -209,7 +209,7 @@ func TestRunningClusterRefused(t *testing.T) {
 		code     string
 		want     string
 	}{
-		{"refused", simple, driver.Settings{"nodes": "3", "foreign_keys": "on"}, protocol.CodeSetting, "nodes: wanted 3, got 1: the cluster that RQLITE_ADDRESSES names has so many: leave nodes out; foreign_keys: wanted on, got off: start each rqlited with -fk, or set foreign_keys=off"},
+		{"refused", simple, driver.Settings{"nodes": "3", "foreign_keys": "on"}, protocol.CodeSetting, "nodes: wanted 3, got 1: the cluster that RQLITE_ADDRESSES names has that many: leave nodes out; foreign_keys: wanted on, got off: start each rqlited with -fk, or set foreign_keys=off"},
 		{"another setting", simple, driver.Settings{"synchronous": "full"}, protocol.CodeSetting, "synchronous: wanted full, got off (a node does not wait"},
 		{"failed", bad, nil, protocol.CodeSQLite, "nowhere"},
 	} {

@@ -80,7 +80,7 @@ type Page struct {
 }
 
 // limit is how long a page may take for anything before it counts as broken.
-const limit = time.Minute
+const limit = 5 * time.Minute
 
 // Open opens a page and waits until it has loaded.
 func (b *Browser) Open(url string, l Look) (*Page, error) {

@@ -185,7 +185,7 @@ func TestChildLeftBehind(t *testing.T) {
 // may take its time.
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	for range 500 {
+	for range 6000 {
 		p, err := os.FindProcess(pid)
 		if err != nil || errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone) || zombie(pid) {
 			return

@@ -41,7 +41,7 @@ func TestAlternate(t *testing.T) {
 			}
 			limit := time.Minute
 			if second == "sleeps" {
-				limit = 2 * time.Second
+				limit = 10 * time.Second // in which the first must end
 			}
 			p := &lab.Processes{Dir: dir, Limit: limit}
 			got, err := p.Trials(t.Context(), []*lab.Case{tinyCase(t, faulty(t, first)), tinyCase(t, faulty(t, second))}, 7)
@@ -72,7 +72,7 @@ func TestAlternate(t *testing.T) {
 // The third one, which has waited for them, must not be blamed.
 func TestWaitingIsNotRunning(t *testing.T) {
 	t.Parallel()
-	p := &lab.Processes{Dir: t.TempDir(), Limit: 3 * time.Second}
+	p := &lab.Processes{Dir: t.TempDir(), Limit: 8 * time.Second}
 	got, err := p.Trials(t.Context(), []*lab.Case{tinyCase(t, faulty(t, "sleeps")), tinyCase(t, faulty(t, "sleeps")), tinyCase(t, faulty(t, "none"))}, 7)
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 // value returns the single value of a query on a database of the place.
@@ -108,12 +107,10 @@ func TestInterruptedJobTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := p.start("bench", "--driver", "./sleeps", "--db", "a.db")
-	for range 6000 {
-		if _, err := os.Stat(filepath.Join(p.dir, "asleep")); err == nil {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	eventually(t, "the worker is asleep", func() bool {
+		_, err := os.Stat(filepath.Join(p.dir, "asleep"))
+		return err == nil
+	})
 	s.signal(os.Interrupt)
 	s.until("Ctrl-C again stops at once")
 	s.signal(os.Interrupt)

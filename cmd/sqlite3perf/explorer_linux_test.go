@@ -178,7 +178,7 @@ func TestListPage(t *testing.T) {
 // laid out may move it away from the mouse.
 func point(t *testing.T, p *browser.Page, selector, then string) {
 	t.Helper()
-	for range 100 {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
 		if err := p.Hover(selector); err != nil {
 			t.Fatalf("%v\nthe page: %s", err, pageText(p))
 		}

@@ -158,7 +158,7 @@ func (n *network) serve(sshd string) {
 		_ = cmd.Process.Kill()
 		<-gone
 	})
-	for range 600 {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
 		if c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", n.port)); err == nil {
 			c.Close()
 			return
@@ -222,6 +222,7 @@ var onHosts = []string{"run", "--drivers", "modernc", "--workloads", "./tiny.yam
 // TestOneHost measures on a host as on this machine: the run is in the local store, and says
 // where it was measured.
 func TestOneHost(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	n := newNetwork(t, p, "pi")
 	for _, again := range []bool{false, true} {
@@ -263,6 +264,7 @@ func TestOneHost(t *testing.T) {
 // another host have not, that the run can be resumed when the host is there again, and that
 // nothing is left on any side.
 func TestHostGone(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	n := newNetwork(t, p, "pi", "vm1")
 	s := p.start(n.on("pi,vm1", append(onHosts, "--rounds", "40")...)...)
@@ -348,6 +350,7 @@ func TestHostGone(t *testing.T) {
 // TestHostsInterrupted checks that Ctrl-C ends the runs on all hosts, and that nothing is
 // left there even if this side is killed.
 func TestHostsInterrupted(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
@@ -377,6 +380,7 @@ func TestHostsInterrupted(t *testing.T) {
 // TestHostsStoppedAtOnce checks that a second Ctrl-C does not wait for the end of the trials,
 // and leaves nothing.
 func TestHostsStoppedAtOnce(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	n := newNetwork(t, p, "pi", "vm1")
 	p.write("endless.yaml", `
@@ -410,6 +414,7 @@ phases:
 // TestHostMistakes checks that each mistake about hosts has one line that says what to do,
 // and that nothing is measured.
 func TestHostMistakes(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	n := newNetwork(t, p, "pi", "unknown\nUserKnownHostsFile /dev/null", "changed", "locked", "closed", "full", "other", "older", "chatty")
 	n.write("config", n.read("config")+"Host nowhere\nHostName nowhere.invalid\n")
@@ -536,6 +541,7 @@ func TestHostDiskFull(t *testing.T) {
 // TestQuestionsOnHosts asks the questions of compare, gate and reproduce on two hosts: the
 // same seed on both, and an answer for both together.
 func TestQuestionsOnHosts(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	n := newNetwork(t, p, "pi", "vm1")
 	for _, x := range []struct {
@@ -603,6 +609,7 @@ func TestQuestionsOnHosts(t *testing.T) {
 // TestOtherPlatform measures on a machine that says that it is one of 32 bits, for which
 // sqlite3perf is built here.
 func TestOtherPlatform(t *testing.T) {
+	t.Parallel()
 	if runtime.GOARCH != "amd64" {
 		t.Skip("runs programs for linux/386")
 	}
@@ -622,6 +629,7 @@ func TestOtherPlatform(t *testing.T) {
 // TestHostWithoutGo measures where there is no Go: a worker that needs no C compiler is built
 // here and sent, and a driver that needs one is unavailable.
 func TestHostWithoutGo(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	n := newNetwork(t, p, "pi")
 	tools := filepath.Join(p.dir, "tools")

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,8 +25,42 @@ import (
 )
 
 func init() {
+	workers["holds"] = func() { worker.Main(&holding{honest()}) }
 	workers["leaves"] = func() { worker.Main(&leaving{honest()}) }
 	workers["lingers"] = func() { worker.Main(&lingering{honest()}) }
+}
+
+// holding holds a trial until the test lets it go on: see [place.let].
+type holding struct{ driver.Driver }
+
+// held waits as long as the test does not let that many processes measure.
+var held = sync.OnceValue(func() error {
+	dir := filepath.Dir(os.Getenv("HOME")) // that of the place
+	begun, err := os.OpenFile(filepath.Join(dir, "begun"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = begun.WriteString(".")
+	processes, serr := begun.Stat()
+	if err := errors.Join(err, serr, begun.Close()); err != nil {
+		return err
+	}
+	for ; ; time.Sleep(10 * time.Millisecond) {
+		text, err := os.ReadFile(filepath.Join(dir, "let"))
+		if err != nil {
+			return err
+		}
+		if n, err := strconv.ParseInt(string(text), 10, 64); err != nil || n >= processes.Size() {
+			return err
+		}
+	}
+})
+
+func (d *holding) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+	if err := held(); err != nil {
+		return nil, err
+	}
+	return d.Driver.Open(ctx, path, s)
 }
 
 // leaving starts a process that leaves its process group (setsid) and does not end it.
@@ -282,11 +318,7 @@ func TestHangupUnderNohup(t *testing.T) {
 	s.until("round 1 of")
 	before := p.stored()
 	s.signal(syscall.SIGHUP)
-	for end := time.Now().Add(time.Minute); p.stored() < before+3; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("no more trials are stored")
-		}
-	}
+	eventually(t, "more trials are stored", func() bool { return p.stored() >= before+3 })
 	s.signal(os.Interrupt)
 	if code := s.wait(); code != exitInterrupted || strings.Count(s.said.String(), "stopping") != 1 {
 		t.Errorf("exit status %d\n%s", code, s.said.String())
@@ -352,12 +384,10 @@ func TestInterruptedWhileTheStoreIsLocked(t *testing.T) {
 
 	// Before anything is measured, the first Ctrl-C is enough.
 	s = p.start(append(args, "6")...)
-	for range 6000 {
-		if list, _ := os.ReadDir(filepath.Join(p.dir, "databases")); len(list) > 0 {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	eventually(t, "the directory for databases", func() bool {
+		list, _ := os.ReadDir(filepath.Join(p.dir, "databases"))
+		return len(list) > 0
+	})
 	s.signal(os.Interrupt)
 	if code := s.wait(); code != exitInterrupted {
 		t.Errorf("exit status %d\n%s", code, s.said.String())
@@ -367,20 +397,23 @@ func TestInterruptedWhileTheStoreIsLocked(t *testing.T) {
 	}
 }
 
-// inTrialAfter waits until that many trials are stored and the worker of the next runs.
+// let lets the workers named holds do that many trials.
+func (p *place) let(trials int) {
+	p.t.Helper()
+	// It is renamed, so that no worker reads half of it.
+	p.write("new", strconv.Itoa(trials), 0o644)
+	if err := os.Rename(filepath.Join(p.dir, "new"), filepath.Join(p.dir, "let")); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// inTrialAfter waits until that many trials are stored and the next is held.
 func (p *place) inTrialAfter(trials int) {
 	p.t.Helper()
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		n := p.stored()
-		if n > trials {
-			p.t.Fatalf("%d trials are stored: the moment with %d was missed", n, trials)
-		}
-		// A worker seen before the trials are counted may be that of the last one stored.
-		if n == trials && len(p.workerPIDs()) > 0 {
-			return
-		}
-	}
-	p.t.Fatalf("no worker runs after %d trials", trials)
+	eventually(p.t, "the next trial is held", func() bool {
+		held, err := os.Stat(filepath.Join(p.dir, "begun"))
+		return err == nil && held.Size() == int64(trials+1) && p.stored() == trials
+	})
 }
 
 // TestInterruptedInTheLastTrial checks that Ctrl-C in the last trial counts as an
@@ -388,17 +421,12 @@ func (p *place) inTrialAfter(trials int) {
 func TestInterruptedInTheLastTrial(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.write("slow.yaml", `name: slow
-about: a phase that lasts, however fast the machine is
-phases:
-  - name: wait
-    mix: [{name: one, sql: SELECT 1, columns: int, expect: {rows: 1}}]
-    rate: 100
-    duration: 1s
-`, 0o644)
-	s := p.start("run", "--drivers", "./good", "--workloads", "./slow.yaml", "--rounds", "6")
+	p.let(5)
+	s := p.start("run", "--drivers", "./holds", "--workloads", "./tiny.yaml", "--rounds", "6")
 	p.inTrialAfter(5)
 	s.signal(os.Interrupt)
+	s.until("stopping when the current trial has ended")
+	p.let(6)
 	if code := s.wait(); code != exitInterrupted {
 		t.Errorf("exit status %d\n%s", code, s.said.String())
 	}
@@ -425,18 +453,12 @@ func TestInterruptedWhileClosing(t *testing.T) {
 func TestStoppedAndContinued(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.write("slow.yaml", `name: slow
-about: a phase that lasts, however fast the machine is
-phases:
-  - name: wait
-    mix: [{name: one, sql: SELECT 1, columns: int, expect: {rows: 1}}]
-    rate: 100
-    duration: 1s
-`, 0o644)
-	const limit = 10 * time.Second
-	s := p.start("run", "--drivers", "./good", "--workloads", "./slow.yaml", "--rounds", "6", "--trial-limit", limit.String())
+	p.let(2)
+	const limit = 20 * time.Second
+	s := p.start("run", "--drivers", "./holds", "--workloads", "./tiny.yaml", "--rounds", "6", "--trial-limit", limit.String())
 	p.inTrialAfter(2)
 	s.signal(syscall.SIGSTOP)
+	p.let(7)
 	time.Sleep(limit + time.Second) // longer than a trial is allowed to take
 	s.signal(syscall.SIGCONT)
 	if code := s.wait(); code != exitOK || !strings.Contains(s.said.String(), "which was discarded and done again") {

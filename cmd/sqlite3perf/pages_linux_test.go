@@ -259,7 +259,7 @@ func TestProfilePage(t *testing.T) {
 func downloaded(t *testing.T, dir, name string, check func([]byte) error) {
 	t.Helper()
 	var err error
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		var data []byte
 		if data, err = os.ReadFile(filepath.Join(dir, name)); err == nil {
 			err = check(data)

@@ -67,6 +67,20 @@ func (p *place) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
+// patience is how long a test waits for what must come before it fails. With the race
+// detector, on a slow machine that does other work, a trial may take minutes.
+const patience = 10 * time.Minute
+
+// eventually waits until something is true.
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited %v in vain: %s", patience, what)
+		}
+	}
+}
+
 // session is a running command.
 type session struct {
 	t      testing.TB
@@ -107,7 +121,7 @@ func (p *place) started(cmd *exec.Cmd) *session {
 // until waits for a line on standard error.
 func (s *session) until(part string) {
 	s.t.Helper()
-	late := time.After(time.Minute)
+	late := time.After(patience)
 	for {
 		select {
 		case line, ok := <-s.lines:
@@ -139,6 +153,7 @@ func (s *session) untilRound(n int) {
 // TestInterruptedComputing checks that Ctrl-C ends computing what a workload must
 // return, and that a message says so.
 func TestInterruptedComputing(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	p.write("large.yaml", `
 name: large
@@ -192,7 +207,7 @@ func (p *place) last() *report.JSON {
 func (p *place) alone() {
 	p.t.Helper()
 	var left []string
-	for range 500 {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		left = left[:0]
 		procs, err := filepath.Glob("/proc/[0-9]*/cmdline")
 		if err != nil {
@@ -213,7 +228,6 @@ func (p *place) alone() {
 		if len(left) == 0 {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	p.t.Errorf("left behind: %v", left)
 }
@@ -221,6 +235,7 @@ func (p *place) alone() {
 // TestInterruptedBeforeItBegins checks that before anything has been created there is
 // nothing to end in an orderly way.
 func TestInterruptedBeforeItBegins(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -242,6 +257,7 @@ func TestInterruptedBeforeItBegins(t *testing.T) {
 }
 
 func TestInterruptedOnce(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
@@ -378,7 +394,7 @@ func TestInterruptedTwice(t *testing.T) {
 // asleep waits until the sleeping worker has its database.
 func (p *place) asleep(s *session) {
 	p.t.Helper()
-	for range 3000 {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
 		procs, err := filepath.Glob("/proc/[0-9]*/cmdline")
 		if err != nil {
 			p.t.Fatal(err)
@@ -452,6 +468,7 @@ func TestKilledWithAWorkerAsleep(t *testing.T) {
 // TestWorkerThatNobodyReads checks that a worker whose lab ends between two answers is
 // not ended by the signal for writing to a closed pipe, which would leave its database.
 func TestWorkerThatNobodyReads(t *testing.T) {
+	t.Parallel()
 	w, err := workload.Load("testdata/tiny.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -552,12 +569,10 @@ func TestInterruptedBuild(t *testing.T) {
 		p.env = append(p.env, "PATH="+filepath.Join(p.dir, "bin")+":"+os.Getenv("PATH"))
 		s := p.start(append(args, "--worker-cache", "workers")...)
 		s.until("building ")
-		for range 6000 {
-			if _, err := os.Stat(filepath.Join(p.dir, "under-way")); err == nil {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
+		eventually(t, "the build is under way", func() bool {
+			_, err := os.Stat(filepath.Join(p.dir, "under-way"))
+			return err == nil
+		})
 		s.signal(os.Interrupt)
 		if code := s.wait(); code != exitInterrupted || !strings.Contains(s.said.String(), "\nstopping; Ctrl-C again stops at once\n") {
 			t.Errorf("%v: exit status %d\n%s", args, code, s.said.String())

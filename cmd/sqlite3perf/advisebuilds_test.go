@@ -19,6 +19,7 @@ import (
 // test's own, and must be told and not made again; package lab makes one of a small driver.
 // The platform is this one, without C, for which most packages are in the build cache.
 func TestAdviseBuilds(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds workers")
 	}

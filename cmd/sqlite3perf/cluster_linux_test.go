@@ -46,6 +46,7 @@ func clusterPlace(t *testing.T) *place {
 // TestCluster measures real clusters beside a local driver, and expects the delay between the
 // nodes in what it tells.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	p := clusterPlace(t)
 	const delay = 30 * time.Millisecond
 	cmd := p.command("cluster", "--local", "modernc", "--nodes", "1,3", "--delay", "0,"+delay.String(), "--clients", "1", "--batch", "1,10", "--duration", "100ms",
@@ -132,6 +133,7 @@ func TestBadCluster(t *testing.T) {
 
 // TestClusterLeavesNothing interrupts and kills the command while it harms a cluster.
 func TestClusterLeavesNothing(t *testing.T) {
+	t.Parallel()
 	p := clusterPlace(t)
 	small := []string{"cluster", "--local", "none", "--nodes", "1", "--clients", "1", "--batch", "1", "--duration", "20ms", "--dir", "databases"}
 	if out, err := p.command(small...).CombinedOutput(); err != nil { // it builds the worker

@@ -23,6 +23,7 @@ func TestDocumentedCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds all workers")
 	}
+	t.Parallel()
 	source, err := lab.FindSource("")
 	if err != nil {
 		t.Fatal(err)
@@ -41,6 +42,7 @@ func TestDocumentedCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Run(filepath.ToSlash(name), func(t *testing.T) {
+			t.Parallel()
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)

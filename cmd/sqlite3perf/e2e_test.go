@@ -19,6 +19,7 @@ import (
 // All must be complete, proven and agree. Without a C compiler the drivers that need
 // one must be unavailable for that reason, and the test says so.
 func TestAllDrivers(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds all workers")
 	}

@@ -12,6 +12,7 @@ import (
 // TestInstalled uses the command like somebody who has only the executable and a home
 // directory. It builds a worker from the sources inside the executable.
 func TestInstalled(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds a worker")
 	}

@@ -24,6 +24,7 @@ import (
 // TestProfile profiles a real driver, with the profiler of this machine and then without
 // perf.
 func TestProfile(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds a worker")
 	}

@@ -107,6 +107,7 @@ func countDone(r *result.Run) int {
 // TestResumeHost measures on two hosts of which one goes away, resumes the run of that one,
 // and merges both into another store.
 func TestResumeHost(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	n := newNetwork(t, p, "pi", "vm1")
 	const rounds = 40

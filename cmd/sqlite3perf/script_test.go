@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -15,6 +16,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,6 +57,15 @@ func (t tests) Run() int {
 		// As in a background job of a script. Commands would inherit that, but not a caught one.
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
+	// The tests mostly wait for processes.
+	flag.Parse()
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
+	if !chosen {
+		if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+			panic(err)
+		}
+	}
 	code := t.M.Run()
 	for _, f := range afterTests {
 		f()
@@ -76,6 +87,7 @@ func pretendedCPUTime() (machine.CPUTime, bool) {
 var beginning = time.Now()
 
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		Setup:               setup,

@@ -33,6 +33,7 @@ phases:
 // one with its own pool, clients that wait in each way of sharing connections: for the one
 // connection of a pool, or for the mutex, and for neither if each has its connection.
 func TestLocksTimeWaited(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	env, err := surroundings(dir)
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 // TestWalkthrough runs the commands of docs/walkthrough.md, one after another, on a copy of
 // the bookshop, with as few trials as possible.
 func TestWalkthrough(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds workers")
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -169,18 +170,22 @@ func TestBadExecutable(t *testing.T) {
 // starts rqlited with them. If there is a file named taken, it only does the latter; it
 // creates the file, unless that is never.
 func takePort(taken string) int {
-	if _, err := os.Stat(taken); err != nil {
-		l, err := net.Listen("tcp", os.Args[slices.Index(os.Args, "-http-addr")+1])
-		if err != nil {
+	if _, err := os.Stat(taken); err == nil {
+		// As this process, it ends with it.
+		path := os.Getenv(nodes.Env)
+		fmt.Fprintln(os.Stderr, syscall.Exec(path, append([]string{path}, os.Args[1:]...), os.Environ()))
+		return 1
+	}
+	l, err := net.Listen("tcp", os.Args[slices.Index(os.Args, "-http-addr")+1])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer l.Close()
+	if taken != never {
+		if err := os.WriteFile(taken, nil, 0o600); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
-		}
-		defer l.Close()
-		if taken != never {
-			if err := os.WriteFile(taken, nil, 0o600); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				return 1
-			}
 		}
 	}
 	cmd := exec.Command(os.Getenv(nodes.Env), os.Args[1:]...)

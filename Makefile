@@ -47,9 +47,10 @@ sshd: ## an SSH server, which the tests of hosts need: Debian's package, where t
 	if [ "$$(id -u)" = 0 ]; then sudo=; else sudo=sudo; fi; \
 	{ $$sudo apt-get update && $$sudo apt-get install -y --no-install-recommends openssh-server; } || echo 'sshd cannot be installed' >&2
 
-# Those of drivers mostly wait for locks.
+# The tests of drivers mostly wait for locks. Those of rqlite take longest, so they begin first.
+DRIVERS := $(filter drivers/%,$(MODULES))
 test: chromium sshd ## every test of every module, with go vet
-	@$(call each,$(filter-out drivers/%,$(MODULES)),$(GO) vet ./... && $(GO) test -timeout 30m ./...,$(filter drivers/%,$(MODULES)))
+	@$(call each,$(filter-out drivers/%,$(MODULES)),$(GO) vet ./... && $(GO) test -timeout 30m ./...,$(filter drivers/rqlite/,$(DRIVERS)) $(filter-out drivers/rqlite/,$(DRIVERS)))
 	@$(PYTHON) || echo 'skipped: the tests of the Python worker, which need Python 3.11 or newer with sqlite3, as python3 in PATH'
 	@$(SSHD) || echo 'skipped: the tests of hosts, which need sshd: install the server of OpenSSH'
 

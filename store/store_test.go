@@ -571,3 +571,32 @@ func TestListReadsIndexes(t *testing.T) {
 		}
 	}
 }
+
+// Of two who resume a run at the same time, the second is refused even before the first has
+// measured anything.
+func TestResumeTwice(t *testing.T) {
+	ctx := t.Context()
+	s := mustOpen(t, newPath(t))
+	r := smallRun()
+	if err := s.Begin(ctx, r); err != nil {
+		t.Fatal(err)
+	}
+	again := func() *result.Run {
+		x, err := s.Load(ctx, r.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.Resumed = append(x.Resumed, result.Resumption{PauseNS: 5})
+		return x
+	}
+	first, second := again(), again()
+	if err := s.Resume(ctx, first, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Resume(ctx, second, nil); err == nil || !strings.Contains(err.Error(), "somebody else has just resumed it") {
+		t.Errorf("the second: %v", err)
+	}
+	if err := s.Resume(ctx, again(), nil); err != nil {
+		t.Errorf("later: %v", err)
+	}
+}

@@ -48,7 +48,7 @@ func decode(manifest []byte) (jobs []batchv1.Job, claims []corev1.PersistentVolu
 // manifests decodes all manifests.
 func manifests(t *testing.T) (jobs []batchv1.Job, claims []corev1.PersistentVolumeClaim) {
 	t.Helper()
-	for _, name := range []string{"job.yaml", "merge.yaml"} {
+	for _, name := range []string{"job.yaml", "merge.yaml", "results.yaml"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -66,7 +66,7 @@ func manifests(t *testing.T) (jobs []batchv1.Job, claims []corev1.PersistentVolu
 // there, and what the API server demands of a Job.
 func TestManifests(t *testing.T) {
 	jobs, claims := manifests(t)
-	if len(jobs) != 2 || len(claims) != 1 {
+	if len(jobs) != 3 || len(claims) != 1 {
 		t.Fatalf("%d jobs, %d claims", len(jobs), len(claims))
 	}
 	for _, j := range jobs {
@@ -84,6 +84,9 @@ func TestManifests(t *testing.T) {
 		var containers []string
 		for _, c := range spec.Containers {
 			containers = append(containers, c.Name)
+			if c.Image != jobs[0].Spec.Template.Spec.Containers[0].Image || strings.HasSuffix(c.Image, ":latest") {
+				t.Errorf("%s: the image %s is not that of the others, or a node may have another one by this name", j.Name, c.Image)
+			}
 			for _, m := range c.VolumeMounts {
 				if !slices.Contains(volumes, m.Name) {
 					t.Errorf("%s: there is no volume %s", j.Name, m.Name)

@@ -228,19 +228,32 @@ func (c *sampleCheck) operations() {
 func (c *sampleCheck) replayed() {
 	m, r := c.said, c.phase.Replay
 	if r == nil {
-		if m.Skipped != 0 || m.Different != 0 {
-			c.protocol("skipped", "is %d, and different %d: want neither, only a replay has them", m.Skipped, m.Different)
+		if m.Skipped != 0 || m.Different != 0 || len(m.Unlocked) > 0 {
+			c.protocol("skipped", "is %d, different %d, and unlocked has %d entries: want none of them, only a replay has them", m.Skipped, m.Different, len(m.Unlocked))
 		}
 		return
 	}
 	all := int64(r.Events.Len())
 	c.part("skipped", m.Skipped, all, "all events")
-	c.part("different", m.Different, m.Operations, "the operations")
+	unlocked := c.errorList("unlocked", m.Unlocked)
+	c.part("unlocked", unlocked, m.Operations, "the operations")
+	c.part("different", m.Different, m.Operations-unlocked, "the operations without those in unlocked")
 	if m.Skipped > 0 {
 		c.doubt(result.WarningSkipped, "%d of %d events of the recording were not run, because their transaction had failed", m.Skipped, all)
 	}
 	if m.Different > 0 {
 		c.doubt(result.WarningDifferent, "%d of %d events did not end as recorded, with as many rows read or changed, the same insert IDs and the same success: %s", m.Different, m.Operations, toReplay(r))
+	}
+	if unlocked > 0 {
+		var with []string
+		for _, e := range named(m.Unlocked) {
+			with = append(with, e.Name)
+		}
+		noun := "statements failed with %s when they were"
+		if unlocked == 1 {
+			noun = "statement failed with %s when it was"
+		}
+		c.doubt(result.WarningUnlocked, "%d "+noun+" recorded, and succeeded now", unlocked, strings.Join(with, " or "))
 	}
 }
 
@@ -612,7 +625,8 @@ func (c *sampleCheck) sample() *result.Sample {
 		Allocs: m.Allocs, AllocBytes: m.AllocBytes, Instructions: m.Instructions, PeakRSSBytes: m.PeakRSSBytes,
 		DatabaseBytes: m.DatabaseBytes, WALBytes: m.WALBytes, CheckpointNS: m.CheckpointNS,
 		Checksum: m.Checksum, Errors: named(m.Errors), Results: named(m.Results), Retries: m.Retries, Latency: c.made,
-		Clients: m.Clients, WALRestarts: m.WALRestarts, Waits: m.Waits, Skipped: m.Skipped, Different: m.Different,
+		Clients: m.Clients, WALRestarts: m.WALRestarts, Waits: m.Waits,
+		Replayed: c.phase.Replay != nil, Skipped: m.Skipped, Different: m.Different, Unlocked: named(m.Unlocked),
 	}
 }
 

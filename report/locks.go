@@ -652,7 +652,7 @@ func locks(l *advise.Locks, o Options) document {
 	}
 	var rest list
 	for _, g := range l.Analysis.Groups {
-		for _, b := range troubles(g, protocol.CodeEndless, result.WarningSkipped, result.WarningDifferent) {
+		for _, b := range troubles(g, protocol.CodeEndless, result.WarningSkipped, result.WarningDifferent, result.WarningUnlocked) {
 			if t, ok := b.(list); ok {
 				for _, it := range t {
 					if it.label != string(result.OK) && !slices.Contains(rest, it) {

@@ -352,8 +352,8 @@ func busyAtOnce(cells []*stats.Cell) string {
 		"a transaction that reads first and then writes fails at once, whatever the timeout, if another one has written in between; with txlock=immediate it waits before it reads"
 }
 
-// resultCounts says with which errors a cell's operations ended if they declare these
-// as their results. It returns "" if there were none.
+// resultCounts says with which errors a cell's operations ended if they declare these as
+// their results, or if they ended so when they were recorded. It returns "" if there were none.
 func resultCounts(c *stats.Cell) string {
 	var words []string
 	for _, e := range totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Results }) {
@@ -362,5 +362,9 @@ func resultCounts(c *stats.Cell) string {
 	if words == nil {
 		return ""
 	}
-	return name(c.Outcome) + ": " + strings.Join(words, ", ") + ", which the workload declares as results, all trials together"
+	why := "which the workload declares as results"
+	if c.Samples[0].Replayed {
+		why = "as when recorded"
+	}
+	return name(c.Outcome) + ": " + strings.Join(words, ", ") + ", " + why + ", all trials together"
 }

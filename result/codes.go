@@ -31,6 +31,7 @@ const (
 	WarningLeftOut     = "left-out"    // events of a recording are not replayed
 	WarningSkipped     = "skipped"     // events of a replay were not run, because their transaction had failed
 	WarningDifferent   = "different"   // events of a replay did not end as they were recorded
+	WarningUnlocked    = "unlocked"    // events of a replay succeeded that had failed because of a lock
 	WarningPart        = "part"        // of a mix in several processes only the first is profiled
 	WarningResumed     = "resumed"     // the run was interrupted, and continued later
 	WarningRobbed      = "robbed"      // trials count although others took CPU time from them

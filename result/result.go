@@ -85,10 +85,13 @@ type Sample struct {
 	// worker can tell it of. What SQLite waits for within a call is not among them.
 	Waits []protocol.Wait `json:"waits,omitempty"`
 
-	// Of a replay: the events that were not run, because their transaction had failed, and
-	// those that did not end as recorded.
-	Skipped   int64 `json:"skipped,omitempty"`
-	Different int64 `json:"different,omitempty"`
+	// Of a replay: the events that were not run, because their transaction had failed, those
+	// that did not end as recorded, and of these apart the ones that failed because of a lock
+	// then, and succeeded now, by their codes of then. Its Results are errors as when recorded.
+	Replayed  bool                  `json:"replayed,omitempty"`
+	Skipped   int64                 `json:"skipped,omitempty"`
+	Different int64                 `json:"different,omitempty"`
+	Unlocked  []protocol.ErrorCount `json:"unlocked,omitempty"`
 }
 
 // Value returns the phase's metric in seconds, or in seconds per operation.

@@ -186,7 +186,7 @@ func checkSample(c *result.Case, t *result.Trial, m *result.Sample) error {
 		return bad("it took %d ns for %d operations", m.WallNS, m.Operations)
 	}
 	numbers := []int64{m.UserNS, m.SystemNS, m.Rows, m.Allocs, m.AllocBytes, m.Instructions, m.PeakRSSBytes, m.DatabaseBytes, m.WALBytes, m.CheckpointNS, m.Failed, m.Retries, m.Skipped, m.Different}
-	for _, e := range slices.Concat(m.Errors, m.Results) {
+	for _, e := range slices.Concat(m.Errors, m.Results, m.Unlocked) {
 		numbers = append(numbers, e.Count, e.WaitNS)
 	}
 	for _, l := range m.Latency {

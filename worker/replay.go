@@ -20,7 +20,7 @@ type replay struct {
 	*plan.Replay
 	batches []*driver.Batch // of each statement
 	row     []int32         // the event's row of its statement's batch
-	failed  []bool          // when it was recorded
+	failed  map[int]int     // the events that failed when they were recorded, with their codes; 0: not known
 
 	took     []int64 // in ns; notRun: the event was skipped
 	rows     []int64 // read
@@ -94,7 +94,7 @@ func (t *trial) newReplay(p *plan.Phase) *replay {
 	e := &p.Replay.Events
 	n := e.Len()
 	r := &replay{
-		Replay: p.Replay, row: make([]int32, n), failed: make([]bool, n),
+		Replay: p.Replay, row: make([]int32, n), failed: make(map[int]int, len(e.Failed)),
 		took: make([]int64, n), rows: make([]int64, n), affected: slices.Clone(e.Affected), code: make([]int32, n),
 	}
 	for i := range p.Replay.Statements {
@@ -106,8 +106,11 @@ func (t *trial) newReplay(p *plan.Phase) *replay {
 		executions[s]++
 		r.took[i] = notRun
 	}
-	for _, i := range e.Failed {
-		r.failed[i] = true
+	for k, i := range e.Failed {
+		r.failed[i] = 0
+		if e.Codes != nil {
+			r.failed[i] = e.Codes[k]
+		}
 	}
 	if len(e.Inserted) > 0 {
 		r.inserted, r.otherID = make(map[int]int64, len(e.Inserted)), make([]bool, n)
@@ -212,7 +215,8 @@ func (c *replayClient) ask(i int) (err error) {
 // the transaction.
 func (c *replayClient) ends(i, k int, err error) bool {
 	lock, _ := lockCode(err)
-	return !c.failed[i] && (lock != 0 || k == 0)
+	_, then := c.failed[i]
+	return !then && (lock != 0 || k == 0)
 }
 
 // event runs one event.
@@ -310,7 +314,7 @@ func (r *replay) collect(s *protocol.Sample) error {
 	for i := range histograms {
 		histograms[i] = latency.New()
 	}
-	failed, results := protocol.ErrorCounts{}, protocol.ErrorCounts{}
+	failed, results, unlocked := protocol.ErrorCounts{}, protocol.ErrorCounts{}, protocol.ErrorCounts{}
 	for i, took := range r.took {
 		if took == notRun {
 			s.Skipped++
@@ -320,18 +324,22 @@ func (r *replay) collect(s *protocol.Sample) error {
 		histograms[st.Operation].Record(took)
 		s.Operations++
 		s.Rows += r.rows[i]
-		switch code := int(r.code[i]); {
-		case code != 0 && r.failed[i]:
+		code, same := int(r.code[i]), r.asRecorded(i)
+		switch then := r.failed[i]; {
+		case code != 0 && same:
 			results.Add(code, 1, took)
 		case code != 0:
 			failures[st.Operation]++
 			failed.Add(code, 1, took)
+		case !same && (then&0xff == driver.CodeBusy || then&0xff == driver.CodeLocked):
+			unlocked.Add(then, 1, took)
+			continue
 		}
-		if !r.asRecorded(i) {
+		if !same {
 			s.Different++
 		}
 	}
-	s.Errors, s.Results = failed.List(), results.List()
+	s.Errors, s.Results, s.Unlocked = failed.List(), results.List(), unlocked.List()
 	for i, h := range histograms {
 		s.Latency = append(s.Latency, protocol.Latency{Operation: r.Operations[i], Count: h.Count(), Failed: failures[i], Histogram: h.Encode()})
 		s.Failed += failures[i]
@@ -345,11 +353,13 @@ func (r *replay) collect(s *protocol.Sample) error {
 // asRecorded reports whether an event that was run ended as it did when it was recorded.
 func (r *replay) asRecorded(i int) bool {
 	e := &r.Events
+	then, failed := r.failed[i]
 	switch {
-	case (r.code[i] != 0) != r.failed[i]:
+	case (r.code[i] != 0) != failed:
 		return false
-	case r.code[i] != 0:
-		return true
+	case failed:
+		// Some libraries have extended codes and others do not.
+		return then == 0 || then&0xff == int(r.code[i])&0xff
 	case r.Statements[e.Statement[i]].Reads:
 		return e.Rows[i] < 0 || e.Rows[i] == r.rows[i]
 	case e.Affected != nil && e.Affected[i] != r.affected[i]:

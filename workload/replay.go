@@ -128,6 +128,9 @@ func (w *Workload) resolveRecording(rec *recording) (*replayed, error) {
 	if !slices.ContainsFunc(r.plan.Events.Affected, func(n int64) bool { return n >= 0 }) {
 		r.plan.Events.Affected = nil
 	}
+	if !slices.ContainsFunc(r.plan.Events.Codes, func(code int) bool { return code != 0 }) {
+		r.plan.Events.Codes = nil
+	}
 	r.name()
 	rec.made = &replayed{plan: r.plan, left: r.reasons()}
 	if rec.Rest != "" {
@@ -186,6 +189,7 @@ func (r *replayer) event(e *record.Event) error {
 	}
 	if e.Error != nil {
 		ev.Failed = append(ev.Failed, ev.Len())
+		ev.Codes = append(ev.Codes, max(e.Error.Code, 0)) // below 0 it is none of SQLite's
 	}
 	ev.Statement = append(ev.Statement, i)
 	ev.Connection = append(ev.Connection, r.lanes[e.Connection])

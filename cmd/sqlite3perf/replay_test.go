@@ -86,6 +86,9 @@ func counts(s *protocol.Sample) string {
 	for _, e := range s.Results {
 		fmt.Fprintf(&b, " result %s %d", e.Name, e.Count)
 	}
+	for _, e := range s.Unlocked {
+		fmt.Fprintf(&b, " unlocked %s %d", e.Name, e.Count)
+	}
 	for _, l := range s.Latency {
 		fmt.Fprintf(&b, " [%s %d]", l.Operation, l.Count)
 	}
@@ -178,6 +181,42 @@ func TestReplayInserted(t *testing.T) {
 		s, doubts := replayOn(t, honest(), "{name: replay, replay: app.jsonl}", nil, map[string]string{"app.jsonl": recording})
 		if s.Operations != 3 || s.Different != different {
 			t.Errorf("%s %q, want %d different", counts(s), doubts, different)
+		}
+	}
+}
+
+// TestReplayErrors expects a statement that failed when it was recorded to be a result only if
+// it fails with the same primary code, and a lock that is not met again not to be taken for
+// another database.
+func TestReplayErrors(t *testing.T) {
+	const text = recordingHeader +
+		`{"sql":1,"text":"INSERT INTO t (id, v) VALUES (?, ?)"}` + "\n" +
+		`{"at":0,"took":1,"conn":1,"sql":1,"args":[1,"a"],"affected":1}` + "\n" +
+		`{"at":10,"took":1,"conn":1,"sql":1,"args":[%d,"b"],"error":{"code":%d}}` + "\n" +
+		`{"at":20,"took":1,"conn":1,"sql":1,"args":[3,"c"],"error":{"code":%d}}` + "\n"
+	const twice, other = 1, 2 // IDs
+	for _, test := range []struct {
+		id, code, last int
+		want, words    string
+	}{
+		{twice, 1555, 5, "operations 3 failed 0 skipped 0 different 0 rows 0 result SQLITE_CONSTRAINT_PRIMARYKEY 1 unlocked SQLITE_BUSY 1 [INSERT t 3]",
+			"unlocked: 1 statement failed with SQLITE_BUSY when it was recorded, and succeeded now"},
+		{twice, 19, 19, "operations 3 failed 0 skipped 0 different 1 rows 0 result SQLITE_CONSTRAINT_PRIMARYKEY 1 [INSERT t 3]",
+			"different: 1 of 3 events did not end as recorded"},
+		{twice, 0, 5, "operations 3 failed 0 skipped 0 different 0 rows 0 result SQLITE_CONSTRAINT_PRIMARYKEY 1 unlocked SQLITE_BUSY 1 [INSERT t 3]",
+			"unlocked: 1 statement"},
+		{twice, 5, 5, "operations 3 failed 1 skipped 0 different 1 rows 0 error SQLITE_CONSTRAINT_PRIMARYKEY 1 unlocked SQLITE_BUSY 1 [INSERT t 3]",
+			"different: 1 of 3 events did not end as recorded"},
+		{other, 517, 6, "operations 3 failed 0 skipped 0 different 0 rows 0 unlocked SQLITE_LOCKED 1 unlocked SQLITE_BUSY_SNAPSHOT 1 [INSERT t 3]",
+			"unlocked: 2 statements failed with SQLITE_LOCKED or SQLITE_BUSY_SNAPSHOT when they were recorded, and succeeded now"},
+	} {
+		recording := fmt.Sprintf(text, test.id, test.code, test.last)
+		s, doubts := replayOn(t, honest(), "{name: replay, replay: app.jsonl, clients: 1}", nil, map[string]string{"app.jsonl": recording})
+		if got := counts(s); got != test.want {
+			t.Errorf("recorded %d and %d: %s\nwant %s", test.code, test.last, got, test.want)
+		}
+		if got := strings.Join(doubts, "\n"); !strings.HasPrefix(got, test.words) || s.Different == 0 && strings.Contains(got, "database") {
+			t.Errorf("recorded %d and %d: %q, want %q", test.code, test.last, got, test.words)
 		}
 	}
 }

@@ -82,6 +82,7 @@ type Events struct {
 	Rows        []int64 `json:"rows"`               // that were read; -1: not known
 	Affected    []int64 `json:"affected,omitempty"` // rows, by a statement that does not read; -1: not known; nil: of no event
 	Failed      []int   `json:"failed,omitempty"`   // the events that ended with an error
+	Codes       []int   `json:"codes,omitempty"`    // the result code of each of Failed; 0: not known; nil: of none
 
 	// Inserted are the last insert IDs that the application asked for, of events with Affected.
 	Inserted []Inserted `json:"inserted,omitempty"`
@@ -149,6 +150,14 @@ func (r *Replay) Check() error {
 	for _, i := range e.Failed {
 		if i < 0 || i >= n {
 			return fmt.Errorf("events.failed has %d: want the index of an event", i)
+		}
+	}
+	if e.Codes != nil && len(e.Codes) != len(e.Failed) {
+		return fmt.Errorf("events.codes has %d entries: want %d, one for each of events.failed", len(e.Codes), len(e.Failed))
+	}
+	for k, code := range e.Codes {
+		if code < 0 {
+			return fmt.Errorf("events.codes[%d] is %d: want a result code of SQLite, or 0", k, code)
 		}
 	}
 	for _, x := range e.Inserted {

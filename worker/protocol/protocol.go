@@ -165,9 +165,12 @@ type Sample struct {
 
 	// For a replay: the events that were skipped, because their transaction had failed,
 	// and those that did not end as they did when they were recorded: with another number of
-	// rows read or affected, with another last insert ID, or with an error only now or only then.
-	Skipped   int64 `json:"skipped,omitempty"`
-	Different int64 `json:"different,omitempty"`
+	// rows read or affected, with another last insert ID, with another error, or with an error
+	// only now or only then. Those that failed because of a lock then, and succeeded now, are
+	// counted in Unlocked instead, by their codes of then: they say nothing about the database.
+	Skipped   int64        `json:"skipped,omitempty"`
+	Different int64        `json:"different,omitempty"`
+	Unlocked  []ErrorCount `json:"unlocked,omitempty"`
 }
 
 // Latency is the distribution of one operation's latency. The lab computes the mean and

@@ -103,3 +103,21 @@ func TestUserDatabaseDecides(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestDatabaseNeeds checks that a driver is measured as the variant that has what the schema
+// of the workload's database needs.
+func TestDatabaseNeeds(t *testing.T) {
+	w := onDatabase(t, "phases: [{name: read, query: SELECT count(*) FROM notes, columns: int}]\n", "CREATE VIRTUAL TABLE notes USING fts5(body)")
+	known := lab.Known{Manifest: lab.Manifest{Info: driver.Info{Name: "c", Kind: driver.Cgo, Module: "example.com/c"}, Variants: map[string]string{"fts5": "tags=z_fts5"}}, Version: "v1.0.0"}
+	ref, err := lab.ParseRef(t.Context(), "c", []lab.Known{known})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := (&lab.Matrix{Drivers: []lab.Ref{ref}, Workloads: []*workload.Workload{w}, Scale: workload.Full}).Cases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := cases[0]; c.Driver != "c:tags=z_fts5" || len(c.Needed) != 1 || c.Needed[0] != "fts5" {
+		t.Errorf("measured is %s because of %q: want c:tags=z_fts5, because of fts5", c.Driver, c.Needed)
+	}
+}

@@ -29,8 +29,8 @@ func (w *Workload) DatabasePath() string {
 // the workload has no database.
 func (w *Workload) Snapshot() *snapshot.Snapshot { return w.snapshot }
 
-// Begin gives the workload the copy of its database, and reads the rows of its data sets
-// from there. Until then each of these has one row. The error is a [Problems].
+// Begin gives the workload the copy of its database, reads the rows of its data sets from
+// there, and finds what its schema needs. Until then each of these sets has one row. The error is a [Problems].
 func (w *Workload) Begin(ctx context.Context, s *snapshot.Snapshot) error {
 	w.snapshot, w.queried = s, map[string]queried{}
 	w.query = func(sql string, columns []driver.ColumnType) ([][]json.RawMessage, error) {
@@ -41,6 +41,9 @@ func (w *Workload) Begin(ctx context.Context, s *snapshot.Snapshot) error {
 			w.queried[key] = q
 		}
 		return q.lists, q.err
+	}
+	for _, sql := range s.Schema {
+		w.need(FeaturesOf(sql))
 	}
 	r := &reader{file: w.file}
 	w.resolveAll(r)

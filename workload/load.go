@@ -103,11 +103,11 @@ func readBounded(r io.Reader, limit int64) ([]byte, error) {
 
 // script is SQL of a workload as it was read, or the problem with it.
 type script struct {
-	text    string
-	problem string
-	outside bool            // the problem is that the SQL reaches other files
-	pragmas []pragmaSetting // settings that its PRAGMAs change
-	modules []string        // of its virtual tables: the keys of features
+	text     string
+	problem  string
+	outside  bool            // the problem is that the SQL reaches other files
+	pragmas  []pragmaSetting // settings that its PRAGMAs change
+	features []string        // that it needs
 }
 
 // sql reads SQL, or the name of a file that contains SQL.
@@ -128,7 +128,7 @@ func (l *resolver) sql(n *yaml.Node, what, example string) (string, bool) {
 		return s.text, s.outside // SQL that reaches files may have further problems
 	}
 	l.pragmas = append(l.pragmas, s.pragmas...)
-	l.unstated(n, what, s.modules)
+	l.features = append(l.features, s.features...)
 	return s.text, true
 }
 
@@ -145,7 +145,7 @@ func (w *Workload) script(text string) script {
 			return s
 		}
 	}
-	s.pragmas, s.modules = pragmaSettings(s.text), virtualTables(s.text)
+	s.pragmas, s.features = pragmaSettings(s.text), FeaturesOf(s.text)
 	if w.files {
 		return s
 	}

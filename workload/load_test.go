@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -137,9 +138,6 @@ phases:
 		"declared value": {"VACUUM", "PRAGMA foreign_keys = OFF", "mine.yaml:6:28: script: PRAGMA foreign_keys makes it off, which a run refuses because it was on: write changes settings: {foreign_keys: off}, or leave the PRAGMA out"},
 		"asked":          {"PRAGMA foreign_keys = ON", "PRAGMA synchronous = OFF", "mine.yaml:3:9: schema: PRAGMA synchronous makes it off, which a run refuses because it was full: write changes settings: {synchronous: off}, or leave the PRAGMA out"},
 		"not asked":      {"VACUUM", "PRAGMA journal_mode = WAL", "mine.yaml:6:28: script: PRAGMA journal_mode makes it wal, which a run refuses if that changes it: write changes settings: {journal_mode: wal}, or leave the PRAGMA out"},
-		"feature":        {"VACUUM", "CREATE VIRTUAL TABLE a USING FTS5(x); CREATE VIRTUAL TABLE b USING fts5(x)", "mine.yaml:6:28: script: it creates a virtual table with fts5, which some drivers lack or have only as a variant: add fts5 to needs, as in needs: [fts5]"},
-		"needed":         {"schema: PRAGMA foreign_keys = ON", "needs: [rtree]\nschema: PRAGMA foreign_keys = ON; CREATE VIRTUAL TABLE r USING rtree(id, low, high)", ""},
-		"not virtual":    {"VACUUM", "CREATE TABLE t(fts5); DELETE FROM t -- CREATE VIRTUAL TABLE a USING fts5(x)", ""},
 		"query":          {"SELECT 1", "PRAGMA synchronous = OFF", "mine.yaml:7:26: query: PRAGMA synchronous makes it off, which a run refuses because it was full: leave the PRAGMA out"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -456,5 +454,36 @@ func TestUnset(t *testing.T) {
 		if diff := cmp.Diff(tc.want, w.Unset(w.Settings)); diff != "" {
 			t.Errorf("%s, %s: (-want +got):\n%s", tc.settings, tc.schema, diff)
 		}
+	}
+}
+
+// TestNeedsFound checks that a workload needs what it declares, and what its SQL and its
+// recording create virtual tables with.
+func TestNeedsFound(t *testing.T) {
+	const file = `name: mine
+needs: [math]
+schema: CREATE TABLE t(x)
+phases:
+  - {name: script, script: VACUUM}
+`
+	failed := strings.Replace(statements("CREATE VIRTUAL TABLE c USING fts5(x)", "SELECT 1"), `"affected":0`, `"error":{"code":1}`, 1)
+	for name, tc := range map[string]struct{ old, new, recording, want string }{
+		"declared":    {want: "math"},
+		"schema":      {"CREATE TABLE t(x)", "CREATE VIRTUAL TABLE a USING FTS5(x); CREATE VIRTUAL TABLE b USING fts5(x)", "", "math fts5"},
+		"script":      {"VACUUM", `'CREATE VIRTUAL TABLE IF NOT EXISTS main.r USING "rtree"(id, low, high)'`, "", "math rtree"},
+		"both":        {"needs: [math]\nschema: CREATE TABLE t(x)", "needs: [rtree]\nschema: CREATE VIRTUAL TABLE r USING rtree(id, low, high)", "", "rtree"},
+		"not virtual": {"VACUUM", "CREATE TABLE t(fts5); DELETE FROM t -- CREATE VIRTUAL TABLE a USING fts5(x)", "", "math"},
+		"recording":   {"script: VACUUM", "replay: app.jsonl", statements("CREATE VIRTUAL TABLE c USING fts5(x)", "SELECT 1"), "math fts5"},
+		"it failed":   {"script: VACUUM", "replay: app.jsonl", failed, "math"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, err := workload.Parse("mine.yaml", []byte(strings.Replace(file, tc.old, tc.new, 1)), fstest.MapFS{"app.jsonl": {Data: []byte(tc.recording)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(w.Needs, " "); got != tc.want || len(w.Warnings) > 0 {
+				t.Errorf("it needs %q, with the warnings %v: want %q and none", got, w.Warnings, tc.want)
+			}
+		})
 	}
 }

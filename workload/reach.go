@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -100,9 +98,9 @@ func statementOutside(s []sqlToken) string {
 	return ""
 }
 
-// virtualTables returns the modules of the virtual tables that a script creates, as far as
-// they are features that some libraries lack, each once.
-func virtualTables(sql string) []string {
+// FeaturesOf returns the keys of the features of SQLite that a script needs and some
+// libraries lack, each once: those that have the modules of the virtual tables that it creates.
+func FeaturesOf(sql string) []string {
 	var keys []string
 	t := &sqlTokens{rest: sql}
 	word := func(t sqlToken, word string) bool { return !t.quoted && strings.EqualFold(t.text, word) }
@@ -122,16 +120,6 @@ func virtualTables(sql string) []string {
 		last = token
 	}
 	return keys
-}
-
-// unstated warns of features that SQL uses and the workload does not say that it needs.
-func (l *resolver) unstated(n *yaml.Node, what string, keys []string) {
-	for _, key := range keys {
-		if !slices.Contains(l.w.Needs, key) {
-			l.warnings = append(l.warnings, Problem{File: l.file, Line: n.Line, Column: n.Column, Message: fmt.Sprintf(
-				"%s: it creates a virtual table with %s, which some drivers lack or have only as a variant: add %[2]s to needs, as in needs: [%[2]s]", what, key)})
-		}
-	}
 }
 
 // tokenOutside returns why a token is not allowed anywhere in a script.

@@ -22,8 +22,9 @@ const maxReplayedBytes = 512 << 20
 
 // replayed is a recording resolved to a plan.
 type replayed struct {
-	plan *plan.Replay // with the times
-	left []string     // what is left out, and why
+	plan     *plan.Replay // with the times
+	left     []string     // what is left out, and why
+	features []string     // that its statements need
 }
 
 // replay reads a replay phase.
@@ -50,6 +51,7 @@ func (l *resolver) replay(f *fields) *plan.Replay {
 		return r
 	}
 	l.leftOut = made.left
+	l.features = append(l.features, made.features...)
 	for _, why := range made.left {
 		l.warnings = append(l.warnings, Problem{File: l.file, Line: n.Line, Column: n.Column, Message: fmt.Sprintf("replay: %s: %s", name, why)})
 	}
@@ -132,7 +134,7 @@ func (w *Workload) resolveRecording(rec *recording) (*replayed, error) {
 		r.plan.Events.Codes = nil
 	}
 	r.name()
-	rec.made = &replayed{plan: r.plan, left: r.reasons()}
+	rec.made = &replayed{plan: r.plan, left: r.reasons(), features: r.features}
 	if rec.Rest != "" {
 		rec.made.left = append(rec.made.left, rec.Rest+"; what is before it is replayed")
 	}
@@ -152,6 +154,7 @@ type replayer struct {
 	names    []string       // of the plan's statements
 	bytes    int
 	left     map[string]int // how many events are left out, by reason
+	features []string       // that statements need which succeeded
 }
 
 // types finds out which types each parameter has. A statement is prepared for the types
@@ -190,6 +193,10 @@ func (r *replayer) event(e *record.Event) error {
 	if e.Error != nil {
 		ev.Failed = append(ev.Failed, ev.Len())
 		ev.Codes = append(ev.Codes, max(e.Error.Code, 0)) // below 0 it is none of SQLite's
+	} else if e.Do == record.Run {
+		s := r.shape(e.Statement)
+		r.features = append(r.features, s.features...)
+		s.features = nil
 	}
 	ev.Statement = append(ev.Statement, i)
 	ev.Connection = append(ev.Connection, r.lanes[e.Connection])

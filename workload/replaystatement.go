@@ -11,14 +11,15 @@ import (
 
 // shape is what the executions of one text have in common.
 type shape struct {
-	number  int
-	sql     string
-	script  bool
-	reads   bool
-	changes bool
-	why     string                 // it cannot be replayed
-	args    []argument             // where each "?" takes its value from
-	types   []map[driver.Type]bool // that were seen of each "?"
+	number   int
+	sql      string
+	script   bool
+	reads    bool
+	changes  bool
+	why      string                 // it cannot be replayed
+	args     []argument             // where each "?" takes its value from
+	types    []map[driver.Type]bool // that were seen of each "?"
+	features []string               // that it needs; nil as soon as they are noted
 }
 
 // argument is a parameter by its number, from 1, or by its name.
@@ -76,6 +77,9 @@ func (r *replayer) shape(st *record.Statement) *shape {
 		s.why = fmt.Sprintf("reach files other than the workload's own database (%s)", what)
 	} else if set := pragmaSettings(text); len(set) > 0 {
 		s.why = fmt.Sprintf("are PRAGMAs that change settings: write them under settings, such as %s: %s", set[0].name, set[0].value)
+	}
+	if s.why == "" {
+		s.features = FeaturesOf(text)
 	}
 	if s.script || s.why != "" {
 		return s

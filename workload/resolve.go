@@ -25,6 +25,7 @@ type resolver struct {
 	declared driver.Settings // asked for, with the changes declared so far
 	warnings []Problem
 	leftOut  []string // of the phase being read
+	features []string // that the SQL needs
 }
 
 func (w *Workload) resolver(r *reader, values map[string]int64) *resolver {

@@ -48,8 +48,8 @@ type Workload struct {
 	Factor     []string // the parameters that a numeric scale multiplies
 	Phases     []PhaseInfo
 	Changes    driver.Settings // settings that the schema declares to change
-	Needs      []string        // the keys of the features of SQLite that it needs, each once
-	Warnings   []Problem       // PRAGMAs that a run will probably refuse, and features that needs lacks
+	Needs      []string        // the keys of the features of SQLite that it needs, each once: declared, or found in its SQL and the schema of its database
+	Warnings   []Problem       // PRAGMAs that a run will probably refuse
 
 	file   string
 	fsys   fs.FS
@@ -164,9 +164,19 @@ func (w *Workload) resolveAll(r *reader) {
 			}
 			l := w.resolver(r, values)
 			l.resolve()
+			w.need(l.features)
 			if i == 0 && scale == Quick {
 				w.Settings, w.Phases, w.Changes, w.Warnings = l.settings, l.infos, l.plan.Changes, l.warnings
 			}
+		}
+	}
+}
+
+// need adds features to those that the workload needs.
+func (w *Workload) need(keys []string) {
+	for _, key := range keys {
+		if !slices.Contains(w.Needs, key) {
+			w.Needs = append(w.Needs, key)
 		}
 	}
 }

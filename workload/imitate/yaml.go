@@ -3,10 +3,9 @@ package imitate
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // yaml writes the file.
@@ -73,13 +72,13 @@ func (b *builder) yaml(tables []*table, loaded []string, more []*dataSet, querie
 
 // needs returns the features that the schema uses and that some drivers lack.
 func (b *builder) needs() []string {
-	var list []string
+	var sql strings.Builder
 	for _, t := range b.schema.tables {
-		if slices.Contains(driver.FeatureKeys(), t.virtual) && shadows[t.virtual] != nil && !slices.Contains(list, t.virtual) {
-			list = append(list, t.virtual)
+		if shadows[t.virtual] != nil { // others are left out
+			sql.WriteString(t.sql + ";\n")
 		}
 	}
-	return list
+	return workload.FeaturesOf(sql.String())
 }
 
 // scales writes the numbers of rows.

@@ -257,6 +257,9 @@ func (f *Facts) leaders(among []int) (list []int) {
 			list = append(list, y)
 		}
 	}
+	if list == nil {
+		return among // each slower than another, in a circle: nobody leads
+	}
 	return list
 }
 

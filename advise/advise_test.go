@@ -316,3 +316,20 @@ func TestErrors(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// TestCircle has three candidates of which each is slower than the next. Nothing is decided
+// between them.
+func TestCircle(t *testing.T) {
+	slower := stats.Summary{Median: 1.2, Interval: &stats.Interval{Low: 1.1, High: 1.3}}
+	f := advise.Facts{Pairs: []advise.Pair{
+		{First: 0, Second: 1, Time: slower, Told: true},
+		{First: 1, Second: 2, Time: slower, Told: true},
+		{First: 0, Second: 2, Time: slower.Inverse(), Told: true},
+	}}
+	for _, name := range []string{"a", "b", "c"} {
+		f.Candidates = append(f.Candidates, advise.Candidate{Name: name, Status: result.OK})
+	}
+	if a := advise.Decide(&f); a.Verdict != advise.Undecided || len(a.Among) != 3 {
+		t.Errorf("%+v", a)
+	}
+}

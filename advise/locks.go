@@ -46,6 +46,10 @@ type LockedMix struct {
 	// the run.
 	Equal []LockChoice
 
+	// Nearest is, of Best and Equal, the choice that differs least from Today. It is nil without
+	// either.
+	Nearest *LockChoice
+
 	// Calm is, of the same choices, the one with the lowest 99.9th percentile of the latency,
 	// and EquallyCalm are those that are not told apart from it.
 	Calm        *LockChoice
@@ -90,6 +94,7 @@ type LockCell struct {
 	Locked int64
 
 	FailedBy  []FailedOperation // by name, the most first
+	Recorded  int64             // failed in the recording too; these are not in FailedBy
 	Skipped   int64             // events of a replay that were not run, because a lock had stopped their transaction
 	Different int64             // events of a replay that did not end as recorded
 
@@ -326,7 +331,7 @@ func lockCell(c *stats.Cell, phase string) *LockCell {
 		errors, failed := slices.Clone(s.Errors), s.Failed
 		for _, e := range s.Results {
 			if ofLock(e.Code) {
-				errors, failed = append(errors, e), failed+e.Count
+				errors, failed, l.Recorded = append(errors, e), failed+e.Count, l.Recorded+e.Count
 			}
 		}
 		seconds := float64(max(s.WallNS, 1)) / 1e9
@@ -513,7 +518,7 @@ func (m *LockedMix) remedies(c *LockCell) []LockRemedy {
 		if other.Driver != c.Driver || !other.Clean() {
 			continue
 		}
-		changes := c.Choice.changes(other.Choice)
+		changes := c.Choice.Changes(other.Choice)
 		if len(list) > 0 && len(changes) > len(list[0].Changes) {
 			continue
 		}
@@ -563,12 +568,15 @@ func (c *LockCell) rate(kinds []FailedOperation, these bool) []stats.Point {
 	return list
 }
 
-// changes returns what differs in another choice. The pools and the mutex are one thing:
+// changedPool is the name of the change of how connections are shared.
+const changedPool = "pool"
+
+// Changes returns what differs in another choice. The pools and the mutex are one thing:
 // how connections are shared.
-func (c LockChoice) changes(to LockChoice) []LockChange {
+func (c LockChoice) Changes(to LockChoice) []LockChange {
 	var list []LockChange
 	for _, x := range []LockChange{
-		{"cache", c.Cache, to.Cache}, {"journal_mode", c.JournalMode, to.JournalMode}, {"txlock", c.TxLock, to.TxLock}, {"busy_timeout", c.BusyTimeout, to.BusyTimeout}, {"pool", c.Pool(), to.Pool()},
+		{"cache", c.Cache, to.Cache}, {"journal_mode", c.JournalMode, to.JournalMode}, {"txlock", c.TxLock, to.TxLock}, {"busy_timeout", c.BusyTimeout, to.BusyTimeout}, {changedPool, c.Pool(), to.Pool()},
 	} {
 		if x.From != x.To {
 			list = append(list, x)
@@ -647,10 +655,29 @@ func (m *LockedMix) setBest() {
 		medians[i] = geoMean(byDriver)
 	}
 	m.Best, m.Equal, m.Gain = foremost(order, medians, speeds, today)
+	m.setNearest()
 	for i := range calms {
 		medians[i] = stats.Summarize(stats.Values(calms[i])).Median
 	}
 	m.Calm, m.EquallyCalm, m.Calmer = foremost(order, medians, calms, today)
+}
+
+// setNearest sets Nearest. Of choices with as many changes, one that keeps the pool is nearer,
+// since a data source name is enough for it, and then Best.
+func (m *LockedMix) setNearest() {
+	if m.Today == nil || m.Best == nil {
+		return
+	}
+	far := func(c LockChoice) int {
+		changes := m.Today.Changes(c)
+		far := 2 * len(changes)
+		if slices.ContainsFunc(changes, func(c LockChange) bool { return c.What == changedPool }) {
+			far++
+		}
+		return far
+	}
+	nearest := slices.MinFunc(append([]LockChoice{*m.Best}, m.Equal...), func(a, b LockChoice) int { return cmp.Compare(far(a), far(b)) })
+	m.Nearest = &nearest
 }
 
 // foremost returns which of the choices is the best, those that are not told apart from it, and

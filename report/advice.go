@@ -281,6 +281,7 @@ func advice(a Advised) document {
 	if g := memoryFacts(a.Facts); g.rows != nil {
 		d = append(d, paragraph{text: "Peak memory, by setting:"}, g)
 	}
+	d = append(d, adviceDefects(a.Facts)...)
 	if a.Answers != nil {
 		d = append(d, heading{2, "Whether the candidates answer alike"}, answersAlike(a.Answers))
 	}
@@ -288,7 +289,6 @@ func advice(a Advised) document {
 	if l := failedBuilds(a.Facts); l != nil {
 		d = append(d, l)
 	}
-	d = append(d, adviceDefects(a.Facts)...)
 	if l := limits(a.Facts); l != nil {
 		d = append(d, heading{2, "What the libraries cannot do, or do differently"}, l)
 	}
@@ -596,19 +596,18 @@ func tailNote(f *advise.Facts) string {
 }
 
 // answersAlike says how the answers of the candidates differ from those of the first, and why
-// that is likely.
+// that is likely: an item each, so that a terminal that cuts items shows every reason.
 func answersAlike(d *Diffed) (l list) {
 	for _, r := range d.Results {
-		text := diffAnswer(r)
+		l = append(l, item{label: r.Second, text: diffAnswer(r), alarm: r.Differing > 0})
 		for i := range r.Groups {
 			if i == mostGroups {
-				text += fmt.Sprintf(" %d more.", len(r.Groups)-i)
+				l = append(l, item{label: "likely", text: fmt.Sprintf("%d more reasons, which sqlite3perf diff lists", len(r.Groups)-i)})
 				break
 			}
 			g := &r.Groups[i]
-			text += fmt.Sprintf(" %s: likely %s.", g.Statements[0].At(), diffReason(r, g))
+			l = append(l, item{label: "likely", text: fmt.Sprintf("%s (%s)", diffReason(r, g), g.Statements[0].At())})
 		}
-		l = append(l, item{label: r.Second, text: text, alarm: r.Differing > 0})
 	}
 	return l
 }
@@ -723,18 +722,29 @@ func adviceDefects(f *advise.Facts) document {
 				what = append(what, item{label: d.ID, text: fmt.Sprintf("%s: %s. It needs: %s", d.Effect, d.Title, DefectNeeds(d.Needs))})
 			}
 		}
-		if ids != nil {
-			beside = append(beside, item{label: c.Name, text: strings.Join(ids, ", "), alarm: c.Falsifying() != nil})
+		words := strings.Join(ids, ", ")
+		switch {
+		case ids != nil:
+		case c.Version == "" && c.SQLite == "":
+			words = "not known, since no worker told its versions"
+		case c.Harmless != nil:
+			words = "none that matters here"
+		default:
+			words = "none known"
 		}
+		beside = append(beside, item{label: c.Name, text: words, alarm: c.Falsifying() != nil})
 		for _, d := range c.Harmless {
 			harmless = append(harmless, item{label: c.Name, text: fmt.Sprintf("%s does not matter here: it needs %s", d.ID, unmetWords(d.Needs.Unmet(f.Use)))})
 		}
 	}
-	if beside == nil && harmless == nil {
+	if beside == nil {
 		return nil
 	}
-	return document{heading{2, "Known defects of these versions"}, beside, what, harmless,
-		reference{"known defects", "https://github.com/sqlite3perf/sqlite3perf/blob/main/docs/defects.md"}}
+	d := document{heading{2, "Known defects of these versions"}, beside, what, harmless}
+	if what != nil || harmless != nil {
+		d = append(d, reference{"known defects", "https://github.com/sqlite3perf/sqlite3perf/blob/main/docs/defects.md"})
+	}
+	return d
 }
 
 // unmetWords says what a use does not have that a defect needs.

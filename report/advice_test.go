@@ -12,6 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // advised is what a run of the fixtures advises, with footprints of some of its drivers.
@@ -181,5 +182,36 @@ func TestAdviceBegins(t *testing.T) {
 		if first, _, _ := strings.Cut(b.String(), "\n"); !strings.Contains(strings.ReplaceAll(first, `\`, ""), a.Answer()) {
 			t.Errorf("%s begins with %q, want %q", format, first, a.Answer())
 		}
+	}
+}
+
+// TestAdviceRisksOnOneScreen expects what each candidate risks, and every reason for another
+// answer, on a terminal that has no room for all of the advice.
+func TestAdviceRisksOnOneScreen(t *testing.T) {
+	run := insertRun(9, "mattn", "modernc")
+	for i := range run.Trials {
+		run.Trials[i].Proof = &protocol.Proof{SQLiteVersion: []string{"3.50.1", "3.54.1"}[run.Trials[i].Case-1], ModuleVersion: "v1.61.1"}
+	}
+	a := advised(run)
+	a.Answers = diffed(noted("mattn", "3.50.1", "a\x00b", "same"), noted("modernc", "3.54.1", "a", []byte("same")))
+	var b bytes.Buffer
+	if err := report.WriteAdvice(&b, "table", a, report.Options{Lines: 38, Width: 100}); err != nil {
+		t.Fatal(err)
+	}
+	first, rest, cut := strings.Cut(b.String(), "\nnot shown")
+	if !cut || !strings.Contains(rest, "What else a choice costs") {
+		t.Fatalf("all of it is shown, or not what a choice costs:\n%s", b.String())
+	}
+	words := strings.Join(strings.Fields(first), " ")
+	for _, want := range []string{
+		"Known defects of these versions mattn CVE-2026-11822, CVE-2025-6965", "modernc none known CVE-2026-11822 security: a crafted database",
+		"modernc modernc answers 2 of 2 statements differently than mattn", "likely modernc cuts texts at their first NUL", "likely modernc returns texts as []byte",
+	} {
+		if !strings.Contains(words, want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(first, "…") {
+		t.Errorf("something is cut:\n%s", b.String())
 	}
 }

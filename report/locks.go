@@ -16,7 +16,7 @@ import (
 )
 
 var lockFormats = formatsOf[*advise.Locks]{
-	{"table", func(w io.Writer, l *advise.Locks, o Options) error { return renderPart(w, locks(l, o), o) }},
+	{"table", writeLocksTable},
 	{"markdown", func(w io.Writer, l *advise.Locks, o Options) error { return renderMarkdown(w, locks(l, o).explained()) }},
 	{"html", func(w io.Writer, l *advise.Locks, o Options) error { return renderHTML(w, locksPage(l, o), "Locks", o) }},
 	{"json", writeLocksJSON},
@@ -120,25 +120,46 @@ func asToday(m *advise.LockedMix) string {
 	return ""
 }
 
-// ended says with which choices no lock made an operation fail, where it did with others.
+// ended says with which choices no lock made an operation fail, where it did with others. Of
+// those that are as fast, it names the one that changes least of what the workload has today.
 func ended(m *advise.LockedMix) string {
 	if m.Best == nil {
 		return " No choice that was measured ends it on all drivers."
 	}
-	best := " None did with " + choiceWords(*m.Best)
+	named := *cmp.Or(m.Nearest, m.Best)
+	best := " None did with " + choiceWords(named)
 	fastest, another, others := "the fastest such choice", "is as fast", "are as fast"
 	if m.Paced {
 		fastest, another, others = "of such choices the one with the shortest latency", "has as short a latency", "have as short a latency"
 	}
-	rates := ratesOf(m, *m.Best)
+	such := ""
+	if named != *m.Best {
+		such = fmt.Sprintf(": %s (%s)", choiceShort(*m.Best), ratesOf(m, *m.Best))
+		if len(m.Equal) > 1 {
+			such = ", such as " + strings.TrimPrefix(such, ": ")
+		}
+	}
+	rates := ratesOf(m, named)
+	if m.Nearest != nil {
+		changes := m.Today.Changes(named)
+		rates += "; " + counted(int64(len(changes)), "change") + " from today" + prefixed(": ", changesWords(changes))
+	}
 	switch n := len(m.Equal); n {
 	case 0:
 		return fmt.Sprintf("%s, %s (%s).", best, fastest, rates)
 	case 1:
-		return fmt.Sprintf("%s (%s), nor with another choice that %s, as far as can be told.", best, rates, another)
+		return fmt.Sprintf("%s (%s), nor with another choice that %s, as far as can be told%s.", best, rates, another, such)
 	default:
-		return fmt.Sprintf("%s (%s), nor with %d other choices that %s, as far as can be told.", best, rates, n, others)
+		return fmt.Sprintf("%s (%s), nor with %d other choices that %s, as far as can be told%s.", best, rates, n, others, such)
 	}
+}
+
+// tiedChoices lists the choices that are as fast as the one that the answer names.
+func tiedChoices(m *advise.LockedMix) []advise.LockChoice {
+	if m.Nearest == nil || *m.Nearest == *m.Best {
+		return m.Equal
+	}
+	return append([]advise.LockChoice{*m.Best}, slices.DeleteFunc(slices.Clone(m.Equal), func(c advise.LockChoice) bool { return c == *m.Nearest })...)
 }
 
 // unlocked says which choice is the fastest, and with which operations wait least, where no
@@ -373,10 +394,13 @@ func waitShort(c *advise.LockCell) string {
 	return strings.Join(words, ", ")
 }
 
-// failedBy lists the operations that failed, with how often in all cells.
+// failedBy lists the operations that failed, with how often in all cells. Causes also count what
+// a lock made fail that had failed when it was recorded: of that no worker tells the operations.
 func failedBy(m *advise.LockedMix) string {
 	by := map[string]int64{}
+	recorded := int64(0)
 	for _, c := range m.Cells {
+		recorded += c.Recorded
 		for _, f := range c.FailedBy {
 			by[f.Operation] += f.Failed
 		}
@@ -385,7 +409,11 @@ func failedBy(m *advise.LockedMix) string {
 	for i, n := range names {
 		names[i] = fmt.Sprintf("%s × %s", Thousands(by[n]), Line(n))
 	}
-	return firstOf(names)
+	words := firstOf(names)
+	if recorded > 0 {
+		words = strings.TrimPrefix(fmt.Sprintf("%s; %s that had failed in the recording too", words, Thousands(recorded)), "; ")
+	}
+	return words
 }
 
 // skipped counts the events of a replay that were not run. It returns "" if there are none.
@@ -462,9 +490,11 @@ const mostRemedies = 2
 
 // remedies lists, for each cell with errors, the choices that end them with the fewest
 // changes, with the price.
-func remedies(m *advise.LockedMix) grid {
+func remedies(m *advise.LockedMix) grid { return remediesOf(m.Cells) }
+
+func remediesOf(cells []*advise.LockCell) grid {
 	var driver, from, errs, change, price, others, before, after []string
-	for _, c := range m.Cells {
+	for _, c := range cells {
 		for i, r := range c.Remedies[:min(len(c.Remedies), mostRemedies)] {
 			d, f, e := "", "", ""
 			if i == 0 {
@@ -615,6 +645,20 @@ func lockGrid(cells []*advise.LockCell) grid {
 	return g
 }
 
+// driverTables has a heading and a table for each driver.
+func driverTables(m *advise.LockedMix) (d document) {
+	for _, driver := range m.Drivers() {
+		var cells []*advise.LockCell
+		for _, c := range m.Cells {
+			if c.Driver == driver {
+				cells = append(cells, c)
+			}
+		}
+		d = append(d, heading{3, m.String() + ", " + driver}, lockGrid(cells))
+	}
+	return d
+}
+
 // locks is the explanation for people.
 func locks(l *advise.Locks, o Options) document {
 	d := document{heading{1, LocksAnswer(l)}}
@@ -629,7 +673,7 @@ func locks(l *advise.Locks, o Options) document {
 		if m.Paced {
 			label = "as good"
 		}
-		why.note(item{label: label, text: choicesShort(m.Equal)})
+		why.note(item{label: label, text: choicesShort(tiedChoices(m))})
 		if slices.ContainsFunc(m.Cells, (*advise.LockCell).Trouble) && m.Calm != nil {
 			why.note(item{label: "waits least", text: choiceShort(*m.Calm) + " (" + tailsOf(m, *m.Calm) + ")" + thanToday(m, *m.Calm, m.EquallyCalm, m.Calmer, "today the percentile is %s as high", tailsOf)})
 		}
@@ -640,15 +684,7 @@ func locks(l *advise.Locks, o Options) document {
 		if slices.ContainsFunc(m.Cells, (*advise.LockCell).Trouble) {
 			d = append(d, space{}, remedies(m))
 		}
-		for _, driver := range m.Drivers() {
-			var cells []*advise.LockCell
-			for _, c := range m.Cells {
-				if c.Driver == driver {
-					cells = append(cells, c)
-				}
-			}
-			d = append(d, heading{3, m.String() + ", " + driver}, lockGrid(cells))
-		}
+		d = append(d, driverTables(m)...)
 	}
 	var rest list
 	for _, g := range l.Analysis.Groups {
@@ -717,11 +753,12 @@ type JSONLocks struct {
 // JSONLockMix is a mix or a replay that was done in several ways.
 type JSONLockMix struct {
 	stats.TableName
-	Processes int                 `json:"processes"`       // that share the clients
-	Paced     bool                `json:"paced,omitempty"` // the rate is given: choices are compared by latency
-	Best      *advise.LockChoice  `json:"best,omitempty"`  // clean on all drivers, and the fastest of these
-	Equal     []advise.LockChoice `json:"equal,omitempty"` // as clean, and as fast as far as can be told
-	Calm      *advise.LockChoice  `json:"calm,omitempty"`  // as clean, with the lowest 99.9th percentile
+	Processes int                 `json:"processes"`         // that share the clients
+	Paced     bool                `json:"paced,omitempty"`   // the rate is given: choices are compared by latency
+	Best      *advise.LockChoice  `json:"best,omitempty"`    // clean on all drivers, and the fastest of these
+	Equal     []advise.LockChoice `json:"equal,omitempty"`   // as clean, and as fast as far as can be told
+	Nearest   *advise.LockChoice  `json:"nearest,omitempty"` // of best and equal, what changes least of today's
+	Calm      *advise.LockChoice  `json:"calm,omitempty"`    // as clean, with the lowest 99.9th percentile
 	AsCalm    []advise.LockChoice `json:"as_calm,omitempty"`
 	Today     *advise.LockChoice  `json:"today,omitempty"`  // of the workload's own settings
 	Gain      *stats.Summary      `json:"gain,omitempty"`   // of the speed of best to that of today
@@ -767,7 +804,7 @@ type JSONLockRemedy struct {
 func writeLocksJSON(w io.Writer, l *advise.Locks, _ Options) error {
 	out := JSONLocks{Version: LocksVersion, Answer: LocksAnswer(l), Run: l.Analysis.Run.ID, Mixes: []JSONLockMix{}}
 	for _, m := range l.Mixes {
-		j := JSONLockMix{TableName: m.TableName, Processes: m.Processes, Paced: m.Paced, Best: m.Best, Equal: m.Equal,
+		j := JSONLockMix{TableName: m.TableName, Processes: m.Processes, Paced: m.Paced, Best: m.Best, Equal: m.Equal, Nearest: m.Nearest,
 			Calm: m.Calm, AsCalm: m.EquallyCalm, Today: m.Today, Gain: m.Gain, Calmer: m.Calmer, Cells: []JSONLockCell{}}
 		for _, c := range m.Cells {
 			cell := JSONLockCell{Driver: c.Driver, Choice: c.Choice, Today: c.Today, Status: c.Status, Endless: c.Endless,

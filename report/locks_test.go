@@ -278,3 +278,75 @@ func TestLocksSchema(t *testing.T) {
 		t.Errorf("a cancellation is not explained:\n%s", words)
 	}
 }
+
+// TestLocksNearest expects, of choices that are as fast as far as can be told, the one first that
+// changes least of what the workload has today.
+func TestLocksNearest(t *testing.T) {
+	run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("immediate", "5000", "2"))
+	run.Cases[0].Today, run.Cases[1].Today = true, true
+	for i := range run.Trials {
+		if tr := &run.Trials[i]; tr.Case > 4 { // now slower, now much faster
+			tr.Samples[0].Operations = tr.Samples[0].Operations * 2 / 3 * int64(95+tr.Round%2*22) / 100
+		}
+	}
+	want := "As today (wal deferred 5000 pool of 4) they did. None did with journal_mode=wal txlock=immediate busy_timeout=5000 and pool of 4 (mattn 20.0k/s, modernc 17.0k/s; 1 change from today: txlock=immediate), " +
+		"nor with another choice that is as fast, as far as can be told: wal immediate 5000 pool of 2 (mattn 2"
+	if got := report.LocksAnswer(advise.ExplainLocks(stats.Analyze(run, "native"))); !strings.Contains(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	got := lockReport(t, "json", run, report.Options{})
+	validate(t, compiled(t, report.LocksSchema), got)
+	if !strings.Contains(got, `"nearest"`) {
+		t.Errorf("no nearest choice:\n%s", got)
+	}
+	if got := lockReport(t, "table", run, report.Options{Width: 300}); !strings.Contains(got, "as fast               wal immediate 5000 pool of 2\n") {
+		t.Errorf("the choice that is as fast is not listed:\n%s", got)
+	}
+}
+
+// TestLocksRecorded expects what failed in the recording too, and is counted among the causes, to
+// be counted among what failed.
+func TestLocksRecorded(t *testing.T) {
+	run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"))
+	for i := range run.Trials {
+		if x := &run.Trials[i].Samples[0]; run.Trials[i].Case < 3 {
+			x.Results = []protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 3, WaitNS: 3e6}}
+		}
+	}
+	got := strings.Join(strings.Fields(lockReport(t, "table", run, report.Options{Width: 300})), " ")
+	for _, want := range []string{"pool of 4, 480 in all", "pool of 4, 36 in all", "failed 480 × change; 36 that had failed in the recording too"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
+// TestLocksOnOneScreen expects a terminal to have every cause and what mends today's cells as a
+// whole, then other cells as far as there is room, and no table in part.
+func TestLocksOnOneScreen(t *testing.T) {
+	run := locksRun(lockSettings("deferred", "0", "8"), lockSettings("deferred", "0", "4"), lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("immediate", "0", "4"),
+		lockSettings("deferred", "5000", "1"), lockSettings("deferred", "0", "1"))
+	run.Cases[4].Today, run.Cases[5].Today = true, true
+	hints := report.Hints{Rest: []report.Hint{{Shows: "all of it", Command: "sqlite3perf locks 12 --full"}}}
+	for _, lines := range []int{24, 38} {
+		got := lockReport(t, "table", run, report.Options{Lines: lines, Width: 100, Hints: hints})
+		if n := strings.Count(got, "\n"); n > lines {
+			t.Errorf("%d lines where there is room for %d:\n%s", n, lines, got)
+		}
+		words := strings.Join(strings.Fields(got), " ")
+		for _, want := range []string{
+			"SQLITE_BUSY_SNAPSHOT 1,440 in 6 cases, also as today: a deferred transaction read, and then wanted to write after another had committed; immediate ones wait before they read",
+			"SQLITE_BUSY 252 in 6 cases: another connection held the lock, and with busy_timeout=0 nothing waits for it",
+			"endless wait 4 cases: each waited for what another held, such as the pool's last connection: take no second one, or make the pool larger",
+			"driver with ends with what failed mattn wal deferred 5000 pool of 4 (as",
+			"what failed: successes per second of the operations that failed",
+		} {
+			if !strings.Contains(words, want) {
+				t.Errorf("%d lines: no %q in\n%s", lines, want, got)
+			}
+		}
+		if strings.Contains(got, "…") || strings.Contains(got, "\nbank mix, mattn\n") != strings.Contains(got, "\njournal  txlock") {
+			t.Errorf("%d lines: something is cut:\n%s", lines, got)
+		}
+	}
+}

@@ -3,6 +3,8 @@ package report
 import (
 	"io"
 	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 // renderPart writes a document or, if it has more lines than opts allows, what of it comes
@@ -71,9 +73,14 @@ func (s *screen) part(b block, after bool, left int) {
 		s.document(document{b})
 		return
 	}
+	width := labelWidth
+	for _, it := range l {
+		width = max(width, text.StringWidth(it.label)+gap)
+	}
+	width = min(width, s.width/3+gap)
 	items := func(most int) {
 		for _, it := range l {
-			s.labeled(it.label, it.text, most, it.alarm)
+			s.labeledIn(width, it.label, it.text, most, it.alarm)
 		}
 	}
 	most := max(left, itemLines)

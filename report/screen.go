@@ -194,11 +194,15 @@ const labelWidth = 14
 
 // labeled writes a line of a label and text, in at most some lines.
 func (s *screen) labeled(label, t string, most int, alarming bool) {
+	s.labeledIn(min(labelWidth, s.width/4+2), label, t, most, alarming)
+}
+
+// labeledIn is like labeled, with labels of another width.
+func (s *screen) labeledIn(width int, label, t string, most int, alarming bool) {
 	c := faint
 	if alarming {
 		c = alarm
 	}
-	width := min(labelWidth, s.width/4+2)
 	label = text.Pad(text.Trim(s.plain(label), width-1), width, ' ')
 	s.clipped(t, label, s.paint(label, c), most, nil)
 }

@@ -120,11 +120,7 @@ func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
 				return err
 			}
 		}
-		refs := map[string]lab.Ref{}
-		for _, ref := range r.matrix.Drivers {
-			refs[ref.Name] = ref
-		}
-		return o.print(ctx, env, r.builder, refs, a, told)
+		return o.print(ctx, env, r.builder, q.byName(), a, told)
 	}
 	return measure(ctx, env, &o.runOptions, r)
 }
@@ -136,6 +132,16 @@ const adviceExecutions = 20
 type inquiry struct {
 	refs []lab.Ref
 	work []questions
+}
+
+// byName returns who is asked by the names in the run, where a driver on a workload with needs
+// is the variant that has them.
+func (q inquiry) byName() map[string]lab.Ref {
+	refs := map[string]lab.Ref{}
+	for _, ref := range q.refs {
+		refs[ref.Name] = ref
+	}
+	return refs
 }
 
 // questions returns the statements of each workload, in the first of its settings. The floor is

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/dsn"
 	"github.com/sqlite3perf/sqlite3perf/result"
@@ -158,7 +159,12 @@ func (t Tuning) Answer() string {
 	switch {
 	case len(t.Steps) > 1 || len(t.Tried) > 0:
 	case t.Early:
-		return "There was no time to try anything beside the settings of today, so nothing is confirmed: give the search more time."
+		text := "Nothing was tried beside the settings of today: after these were measured, the time left was too short to try one value and confirm it."
+		if t.Enough > 0 {
+			const step = 10 * time.Second // what is estimated is not told to the second
+			text += fmt.Sprintf(" That takes a search of about %s: give --time %[1]s or more, or a smaller --scale.", elapsed((t.Enough + step - 1).Truncate(step)))
+		}
+		return text
 	default:
 		return "Nothing could be tried here, so there is nothing to set."
 	}

@@ -88,7 +88,7 @@ func TestTuning(t *testing.T) {
 	untried := tuning()
 	untried.Steps, untried.Tried, untried.Early = untried.Steps[:1], nil, false
 	hasty := tuning()
-	hasty.Steps, hasty.Tried = hasty.Steps[:1], nil
+	hasty.Steps, hasty.Tried, hasty.Enough = hasty.Steps[:1], nil, 101*time.Second
 	unclear := tuning()
 	unclear.Steps = unclear.Steps[:2]
 	unclear.Steps[1].Worth, unclear.Steps[1].Gain = false, ratio(0.625, 0.4, 1.1)
@@ -108,7 +108,8 @@ func TestTuning(t *testing.T) {
 		{unconfirmed, "No setting looked more than 2% faster than what there is today, so nothing was confirmed: these are races, in few trials, and a small gain may have been missed."},
 		{unclear, "It cannot be told yet whether journal_mode=wal is faster: 1.60x as fast [0.909, 2.5] in these trials; more time, or a quieter machine, would tell."},
 		{untried, "Nothing could be tried here, so there is nothing to set."},
-		{hasty, "There was no time to try anything beside the settings of today, so nothing is confirmed: give the search more time."},
+		{hasty, "Nothing was tried beside the settings of today: after these were measured, the time left was too short to try one value and confirm it. " +
+			"That takes a search of about 1m50s: give --time 1m50s or more, or a smaller --scale."},
 		{none, "The search was not finished: nothing has been confirmed."},
 		{risky, "journal_mode=wal and synchronous=normal would be 2.00x as fast [1.67, 2.5], but if the operating system crashes"},
 		{safer, "Today the last commits can be lost; with synchronous=full nothing can: 0.50x as fast as today [0.476, 0.526]."},

@@ -71,6 +71,7 @@ type Finding struct {
 	Took      time.Duration // in all
 	Grid      int           // combinations of all values that may be lost
 	Early     bool          // the time was over before the search had come to an end
+	Enough    time.Duration // of the search, to try one value and confirm it; 0 if there was time
 }
 
 // Trials returns how many trials the search took.

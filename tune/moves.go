@@ -26,6 +26,9 @@ func (s *Search) singles(ctx context.Context) error {
 	}
 	s.found.Early = len(rest) > 0
 	if f == nil {
+		if s.found.Early {
+			s.found.Enough = s.enough()
+		}
 		return nil
 	}
 	for i, c := range f.list {

@@ -54,9 +54,20 @@ func (s *Search) takes(n int, how schedule) time.Duration {
 // left returns how much time there is until the confirmation must begin, which takes at least
 // a third of the time and at most a half. One more step may still be found.
 func (s *Search) left() time.Duration {
+	return s.deadline.Add(-min(max(s.leastConfirmed(), s.Time/3), s.Time/2)).Sub(s.Now())
+}
+
+// leastConfirmed returns how long the confirmation of what is found and of one more step takes.
+func (s *Search) leastConfirmed() time.Duration {
 	n := len(s.steps()) + 1
-	least := time.Duration(n) * (s.first + time.Duration(leastRounds(mostConfirms*n)-1)*s.later)
-	return s.deadline.Add(-min(max(least, s.Time/3), s.Time/2)).Sub(s.Now())
+	return time.Duration(n) * (s.first + time.Duration(leastRounds(mostConfirms*n)-1)*s.later)
+}
+
+// enough returns the least time of a search that leaves enough, by [Search.left], for a race of
+// one value after what has been measured until now.
+func (s *Search) enough() time.Duration {
+	until := s.Now().Sub(s.deadline.Add(-s.Time)) + s.takes(2, short)
+	return min(max(until*3/2, until+s.leastConfirmed()), 2*until)
 }
 
 // field is a race that is over.

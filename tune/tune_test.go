@@ -1,6 +1,7 @@
 package tune_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -41,6 +42,7 @@ type landscape struct {
 	cannot   func(name, value string) string     // nil: nothing
 	stop     int                                 // the race that is interrupted; 0: none
 	most     int                                 // as in Search
+	time     time.Duration                       // of a search; 0: the usual
 	races    []string
 	now      time.Time
 }
@@ -130,7 +132,7 @@ func (l *landscape) measure(ctx context.Context, p tune.Plan) (*stats.Analysis, 
 }
 
 func (l *landscape) search() (*tune.Finding, error) {
-	s := &tune.Search{Time: 3 * time.Minute, Margin: 0.02, Loss: loss, Most: l.most, Measure: l.measure, Now: func() time.Time { return l.now }}
+	s := &tune.Search{Time: cmp.Or(l.time, 3*time.Minute), Margin: 0.02, Loss: loss, Most: l.most, Measure: l.measure, Now: func() time.Time { return l.now }}
 	s.Space = func(at tune.Situation) ([]tune.Setting, []tune.Skipped) {
 		if at.Cannot = l.cannot; at.Cannot == nil {
 			at.Cannot = func(string, string) string { return "" }
@@ -446,6 +448,27 @@ func TestLongTrials(t *testing.T) {
 	}
 	if f.Took > 4*time.Minute {
 		t.Errorf("it took %v", f.Took)
+	}
+}
+
+// TestTooShort expects a search that has no time to try anything to say which time is enough, and
+// one with that time to try something.
+func TestTooShort(t *testing.T) {
+	within := func(d time.Duration) *tune.Finding {
+		l := newLandscape(5)
+		l.overhead, l.worth, l.time = 5*time.Second, hills, d
+		f, err := l.search()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	f := within(45 * time.Second)
+	if len(f.Tried) > 0 || !f.Early || f.Enough < 45*time.Second || f.Enough > 5*time.Minute {
+		t.Fatalf("%d values tried, early: %v, enough: %v", len(f.Tried), f.Early, f.Enough)
+	}
+	if g := within(f.Enough * 11 / 10); len(g.Tried) == 0 || g.Enough != 0 {
+		t.Errorf("%v are said to be enough: %d values tried, enough: %v", f.Enough, len(g.Tried), g.Enough)
 	}
 }
 

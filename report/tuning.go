@@ -162,7 +162,7 @@ func (t Tuning) Answer() string {
 		text := "Nothing was tried beside the settings of today: after these were measured, the time left was too short to try one value and confirm it."
 		if t.Enough > 0 {
 			const step = 10 * time.Second // what is estimated is not told to the second
-			text += fmt.Sprintf(" That takes a search of about %s: give --time %[1]s or more, or a smaller --scale.", elapsed((t.Enough + step - 1).Truncate(step)))
+			text += fmt.Sprintf(" That takes a search of about %s, or a smaller scale.", elapsed((t.Enough + step - 1).Truncate(step)))
 		}
 		return text
 	default:

@@ -109,7 +109,7 @@ func TestTuning(t *testing.T) {
 		{unclear, "It cannot be told yet whether journal_mode=wal is faster: 1.60x as fast [0.909, 2.5] in these trials; more time, or a quieter machine, would tell."},
 		{untried, "Nothing could be tried here, so there is nothing to set."},
 		{hasty, "Nothing was tried beside the settings of today: after these were measured, the time left was too short to try one value and confirm it. " +
-			"That takes a search of about 1m50s: give --time 1m50s or more, or a smaller --scale."},
+			"That takes a search of about 1m50s, or a smaller scale."},
 		{none, "The search was not finished: nothing has been confirmed."},
 		{risky, "journal_mode=wal and synchronous=normal would be 2.00x as fast [1.67, 2.5], but if the operating system crashes"},
 		{safer, "Today the last commits can be lost; with synchronous=full nothing can: 0.50x as fast as today [0.476, 0.526]."},

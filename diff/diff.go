@@ -29,6 +29,8 @@ type Work struct {
 	// Again are the answers of a second time, if it was asked again. What differs then
 	// is not compared with other drivers.
 	Again []protocol.Answer
+
+	Times []string // how the library stores [protocol.Times], if the workload replays times
 }
 
 // Kind is in what respect answers differ.
@@ -286,6 +288,9 @@ func (r *Result) compare(a, b *Side, i int, found func(Statement, Reason)) {
 	statements := map[statementOf]bool{}
 	unasked := map[string]bool{}
 	var failed []earlier
+	formats := formatsOf(first, second)
+	timed := timedTables(formats, first, second)
+	wrote := writtenIn(first, second)
 	for i := range first.Answers {
 		x := &first.Answers[i]
 		at := of(x)
@@ -334,12 +339,17 @@ func (r *Result) compare(a, b *Side, i int, found func(Statement, Reason)) {
 				Difference: d, FirstAnswer: x, SecondAnswer: y, last: x.Execution,
 			}
 			why := reason(&d, x, y, first.Proof, second.Proof)
-			if follows(failed, &d, x) {
-				why = Reason{Evidence: ByEarlier}
+			if e := follows(failed, &d, x, y, why); e != "" {
+				why = Reason{Evidence: e}
+			} else if formats != nil && ofTimes(&d, x, y, timed, why) {
+				why = *formats
 			}
 			found(s, why)
 			if d.Kind == Errors && (x.Error == nil || y.Error == nil) {
-				failed = append(failed, earlier{Where(x), tables(x.SQL)})
+				failed = append(failed, earlier{Where(x), tables(x.SQL), ByEarlier})
+				if t := transaction(x); t != (transactionOf{}) {
+					failed = append(failed, earlier{Where(x), wrote[t], ByTransaction})
+				}
 			}
 		}
 	}

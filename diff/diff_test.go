@@ -249,14 +249,96 @@ func TestEarlier(t *testing.T) {
 	r := diff.Compare(
 		side("a", proof, done, asking("SELECT count(*) FROM events", int64(1)), asking("SELECT count(*) FROM others", int64(1))),
 		side("b", proof, refused, asking("SELECT count(*) FROM events", int64(0)), asking("SELECT count(*) FROM others", int64(0))))
+	got := evidence(r)
+	if want := map[string]diff.Evidence{"statement 1": diff.ByDriver, "statement 2": diff.ByEarlier, "statement 3": diff.ByDriver}; !cmp.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+}
+
+// evidence returns the evidence of each statement's difference.
+func evidence(r *diff.Result) map[string]diff.Evidence {
 	got := map[string]diff.Evidence{}
 	for _, g := range r.Groups {
 		for _, s := range g.Statements {
 			got[s.Where] = g.Reason.Evidence
 		}
 	}
-	if want := map[string]diff.Evidence{"statement 1": diff.ByDriver, "statement 2": diff.ByEarlier, "statement 3": diff.ByDriver}; !cmp.Equal(got, want) {
-		t.Errorf("%v", got)
+	return got
+}
+
+// A transaction that one side could not finish explains what differs in all the tables that
+// it wrote to, before and after the statement that failed.
+func TestTransaction(t *testing.T) {
+	in := func(transaction int, a protocol.Answer) protocol.Answer {
+		a.Transaction = transaction
+		return a
+	}
+	wrote := func(sql string) protocol.Answer { return protocol.Answer{Part: protocol.PartStatements, SQL: sql} }
+	refused := failed(1, "no such module: fts5")
+	refused.SQL = "INSERT INTO search (title) VALUES (?)"
+	orphan := failed(driver.CodeConstraint|3<<8, "FOREIGN KEY constraint failed")
+	orphan.SQL = "INSERT INTO lines (book) VALUES (1)"
+	common := func(n int64) []protocol.Answer {
+		return []protocol.Answer{
+			in(1, wrote("INSERT INTO books (title) VALUES (?)")), in(1, wrote("INSERT INTO search (title) VALUES (?)")), in(1, wrote("INSERT INTO prices (book) VALUES (1)")),
+			in(1, wrote("INSERT INTO books (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET id = 2")), in(2, wrote("INSERT INTO others (id) VALUES (1)")),
+			asking("SELECT max(id) FROM books", n), asking("SELECT count(*) FROM prices", n), asking("SELECT count(*) FROM others", n),
+			wrote(orphan.SQL), asking("SELECT bookset, 'conflict' FROM otherbooks", n),
+		}
+	}
+	x, y := side("a", proof, common(1)...), side("b", proof, common(0)...)
+	y.Work[0].Answers[1].Error = refused.Error
+	y.Work[0].Answers[8].Error = orphan.Error
+	y.Work[0].Answers = slices.Delete(y.Work[0].Answers, 2, 4) // it did not come to these
+	want := map[string]diff.Evidence{
+		"statement 2": diff.ByFeature, "statement 6": diff.ByTransaction, "statement 7": diff.ByTransaction, "statement 8": diff.ByDriver, "statement 9": diff.ByTransaction,
+		"statement 10": diff.ByDriver,
+	}
+	if got := evidence(diff.Compare(x, y)); !cmp.Equal(got, want) {
+		t.Error(cmp.Diff(want, got))
+	}
+}
+
+// Libraries that store times differently explain what differs in the tables that have times,
+// unless something else is known to do so.
+func TestTimes(t *testing.T) {
+	noon := time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
+	stored := protocol.Answer{Part: protocol.PartStatements, SQL: "INSERT INTO tasks (due) VALUES (?)", Arguments: []protocol.Value{protocol.NewValue(noon)}}
+	compared := asking("SELECT ? < '2025'", int64(1))
+	compared.Arguments = stored.Arguments
+	view := protocol.Answer{Part: protocol.PartStatements, SQL: "CREATE VIEW late AS SELECT * FROM tasks"}
+	table := protocol.Answer{Part: protocol.PartStatements, SQL: "CREATE TABLE notes (task REFERENCES tasks (id))"}
+	common := func(n int64, date any) []protocol.Answer {
+		other := compared
+		other.Rows = row(n).Rows
+		other.Columns = row(n).Columns
+		return []protocol.Answer{
+			view, table, stored, asking("SELECT date(due) FROM tasks", date), other,
+			asking("SELECT count(*) FROM late", n), asking("SELECT count(*) FROM notes", n),
+		}
+	}
+	for _, c := range []struct {
+		second string
+		want   map[string]diff.Evidence
+	}{
+		{"2024-02-29 12:00:00 +0000 UTC", map[string]diff.Evidence{
+			"statement 4": diff.ByTimes, "statement 5": diff.ByTimes, "statement 6": diff.ByTimes, "statement 7": diff.ByDriver,
+		}},
+		{"2024-02-29 12:00:00", map[string]diff.Evidence{ // both store times alike
+			"statement 4": diff.ByValues, "statement 5": diff.ByDriver, "statement 6": diff.ByDriver, "statement 7": diff.ByDriver,
+		}},
+	} {
+		x, y := side("a", proof, common(1, "2024-02-29")...), side("b", proof, common(0, nil)...)
+		x.Work[0].Times, y.Work[0].Times = []string{"2024-02-29 12:00:00"}, []string{c.second}
+		r := diff.Compare(x, y)
+		if got := evidence(r); !cmp.Equal(got, c.want) {
+			t.Error(cmp.Diff(c.want, got))
+		}
+		for _, g := range r.Groups {
+			if g.Reason.Evidence == diff.ByTimes && g.Reason.Second != c.second {
+				t.Errorf("%+v does not say how the second side stores times", g.Reason)
+			}
+		}
 	}
 }
 

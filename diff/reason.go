@@ -22,6 +22,12 @@ const (
 	ByOption  Evidence = "compile option" // the same version, other options
 	ByDriver  Evidence = "driver"         // the same SQLite with the same options
 	ByEarlier Evidence = "earlier"        // a statement about the same table, which only one side could run
+
+	// ByTransaction is a transaction that wrote to the same table and that one side rolled
+	// back, because it could not run another statement of it.
+	ByTransaction Evidence = "transaction"
+
+	ByTimes Evidence = "times" // the table, or the statement, has times that each library stores in its own format
 )
 
 // Reason is the likely reason of a difference.
@@ -30,7 +36,7 @@ type Reason struct {
 	Side     int      `json:"side,omitempty"` // that does something special: 1 or 2; 0: not known
 
 	Feature string `json:"feature,omitempty"` // or setting
-	First   string `json:"first,omitempty"`   // version, options or setting of each side
+	First   string `json:"first,omitempty"`   // version, options, setting, or a time as text, of each side
 	Second  string `json:"second,omitempty"`
 	Code    int    `json:"code,omitempty"` // of the error
 }
@@ -149,37 +155,119 @@ func optionIn(p *protocol.Proof, name string) string {
 // earlier is a statement that only one side could run.
 type earlier struct {
 	where  string
-	tables []string
+	tables []string // that it wrote to, or with it its transaction
+	as     Evidence
 }
 
-// tableName matches the name of a table that a statement creates or changes.
-var tableName = regexp.MustCompile(`(?i)\b(?:INTO|UPDATE|DELETE\s+FROM|TABLE|VIEW|INDEX|ON)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?["` + "`" + `\[]?(\w+)`)
+// transactionOf identifies a transaction within its workload.
+type transactionOf struct {
+	phase  string
+	number int
+}
+
+// transaction returns the transaction of an answer. It is zero if there is none.
+func transaction(a *protocol.Answer) transactionOf {
+	if a.Transaction == 0 {
+		return transactionOf{}
+	}
+	return transactionOf{a.Phase, a.Transaction}
+}
+
+// writtenIn lists the tables that each transaction wrote to on either side. The side that
+// failed did not come to all of them.
+func writtenIn(sides ...*Work) map[transactionOf][]string {
+	wrote := map[transactionOf][]string{}
+	for _, w := range sides {
+		for i := range w.Answers {
+			a := &w.Answers[i]
+			t := transaction(a)
+			if t == (transactionOf{}) {
+				continue
+			}
+			for _, name := range tables(a.SQL) {
+				if !slices.Contains(wrote[t], name) {
+					wrote[t] = append(wrote[t], name)
+				}
+			}
+		}
+	}
+	return wrote
+}
+
+// tableName matches the name of a table that a statement creates or changes. ON is
+// followed by one in CREATE INDEX and CREATE TRIGGER.
+var tableName = regexp.MustCompile(`(?i)\b(INTO|UPDATE(?:\s+OR\s+\w+)?|DELETE\s+FROM|TABLE|VIEW|INDEX|ON)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?["` + "`" + `\[]?(\w+)`)
+
+// notTables are the words that follow the same words in other clauses: ON CONFLICT DO UPDATE
+// SET, ON DELETE CASCADE.
+var notTables = []string{"CONFLICT", "SET", "DELETE", "UPDATE"}
 
 // tables returns the tables that a statement creates or changes.
 func tables(sql string) (list []string) {
 	if driver.ReturnsRows(sql) && !strings.Contains(strings.ToUpper(sql), "RETURNING") {
 		return nil
 	}
+	creates := firstWord(sql) == "CREATE"
 	for _, m := range tableName.FindAllStringSubmatch(sql, -1) {
-		list = append(list, m[1])
+		ofJoin := strings.EqualFold(m[1], "ON") && !creates
+		if !ofJoin && !slices.Contains(notTables, strings.ToUpper(m[2])) {
+			list = append(list, m[2])
+		}
 	}
 	return list
 }
 
-// follows reports whether an earlier statement explains a difference, because it changed
-// the same table on one side only.
-func follows(failed []earlier, d *Difference, a *protocol.Answer) bool {
-	if d.Cause != None && d.Cause != Rounding && d.Cause != Null || !slices.Contains([]Kind{Errors, RowCount, Values, Order, Affected, LastInsertID}, d.Kind) {
-		return false
+// mentions reports whether a statement has the name of a table, as a whole word.
+func mentions(sql, table string) bool {
+	sql, table = strings.ToLower(sql), strings.ToLower(table)
+	for from := 0; ; {
+		i := strings.Index(sql[from:], table)
+		if i < 0 {
+			return false
+		}
+		begin := from + i
+		end := begin + len(table)
+		if (begin == 0 || !inWord(sql[begin-1])) && (end == len(sql) || !inWord(sql[end])) {
+			return true
+		}
+		from = end
+	}
+}
+
+// inWord reports whether a byte of a lower-case text is one of those that `\w` matches.
+func inWord(b byte) bool { return b == '_' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z' }
+
+// follows returns how an earlier statement explains a difference, because it, or its
+// transaction, changed the same table on one side only. It returns "" if none does.
+func follows(failed []earlier, d *Difference, x, y *protocol.Answer, why Reason) Evidence {
+	if d.Cause != None && d.Cause != Rounding && d.Cause != Null || !ofContent(d) {
+		return ""
 	}
 	for _, f := range failed {
+		if f.where == Where(x) {
+			continue
+		}
 		for _, t := range f.tables {
-			if f.where != Where(a) && regexp.MustCompile(`(?i)\b`+regexp.QuoteMeta(t)+`\b`).MatchString(a.SQL) && !ownFailure(d, t) {
-				return true
+			if mentions(x.SQL, t) && !ownFailure(d, t) {
+				return f.as
 			}
 		}
 	}
-	return false
+	// What refers to rows that were rolled back fails without naming their table.
+	if d.Kind == Errors && why.Evidence != BySetting && (foreignKey(x) || foreignKey(y)) &&
+		slices.ContainsFunc(failed, func(f earlier) bool { return f.as == ByTransaction && f.where != Where(x) }) {
+		return ByTransaction
+	}
+	return ""
+}
+
+// ofContent reports whether a difference may come of what is in the database.
+func ofContent(d *Difference) bool {
+	return slices.Contains([]Kind{Errors, RowCount, Values, Order, Affected, LastInsertID}, d.Kind)
+}
+
+func foreignKey(a *protocol.Answer) bool {
+	return a.Error != nil && a.Error.Code == driver.CodeConstraint|3<<8
 }
 
 // ownFailure reports whether a difference is an error that does not come of a missing
@@ -187,6 +275,63 @@ func follows(failed []earlier, d *Difference, a *protocol.Answer) bool {
 func ownFailure(d *Difference, table string) bool {
 	missing := "no such table: " + table
 	return d.Kind == Errors && !strings.Contains(d.First, missing) && !strings.Contains(d.Second, missing)
+}
+
+// formatsOf returns the reason of differences that come of times, with the first that the
+// sides store differently. It is nil if they store all alike.
+func formatsOf(x, y *Work) *Reason {
+	for i := range min(len(x.Times), len(y.Times)) {
+		if x.Times[i] != y.Times[i] {
+			return &Reason{Evidence: ByTimes, First: x.Times[i], Second: y.Times[i]}
+		}
+	}
+	return nil
+}
+
+// hasTime reports whether an answer is to a statement with a time.Time as argument.
+func hasTime(a *protocol.Answer) bool {
+	return slices.ContainsFunc(a.Arguments, func(v protocol.Value) bool { return v.Type == "time.Time" })
+}
+
+// createsStore matches a statement that writes no rows, whatever tables it mentions.
+var createsStore = regexp.MustCompile(`(?i)^\s*CREATE\s+(?:TEMP\w*\s+|VIRTUAL\s+|UNIQUE\s+)*(?:TABLE|INDEX)\b`)
+
+// timedTables lists the tables that times were written to, and what was written from these.
+func timedTables(formats *Reason, sides ...*Work) (list []string) {
+	if formats == nil {
+		return nil
+	}
+	timed := map[string]bool{} // by SQL
+	for _, w := range sides {
+		for i := range w.Answers {
+			timed[w.Answers[i].SQL] = timed[w.Answers[i].SQL] || hasTime(&w.Answers[i])
+		}
+	}
+	for more := true; more; {
+		more = false
+		for sql, has := range timed {
+			from := !createsStore.MatchString(sql) && slices.ContainsFunc(list, func(t string) bool { return mentions(sql, t) })
+			if !has && !from {
+				continue
+			}
+			for _, t := range tables(sql) {
+				if !slices.Contains(list, t) {
+					list, more = append(list, t), true
+				}
+			}
+		}
+	}
+	return list
+}
+
+// ofTimes reports whether a difference is likely to come of how times are stored: it is in a
+// statement about them, and nothing else is known to explain it.
+func ofTimes(d *Difference, x, y *protocol.Answer, timed []string, why Reason) bool {
+	known := why.Evidence == ByFeature || why.Evidence == BySetting || why.Evidence == ByValues && d.Cause != Null
+	if known || !ofContent(d) || d.Cause != None && d.Cause != Null {
+		return false
+	}
+	return hasTime(x) || hasTime(y) || slices.ContainsFunc(timed, func(t string) bool { return mentions(x.SQL, t) })
 }
 
 func sameSQLite(p, q *protocol.Proof) bool {

@@ -11,6 +11,9 @@ type Answered struct {
 	Proof   *protocol.Proof
 	Answers []protocol.Answer
 	Skipped []string // phases of kinds that the worker cannot ask
+
+	Times       []string // how the library stores [protocol.Times], if the plan replays times
+	TimesAsText bool     // it binds no time.Time: recorded ones were bound as texts
 }
 
 // Answers has a worker run the statements of the job r.Job.Answers on a new database, and
@@ -33,6 +36,6 @@ func Answers(ctx context.Context, executable string, r JobRequest, stop <-chan s
 	if n := int64(len(a.Answers)); n != res.Answers.Answers || a.Proof == nil {
 		return nil, &JobError{protocol.Reason{Code: protocol.CodeProtocol, Message: "the worker's answers are not as many as its result says"}}
 	}
-	a.Skipped = res.Answers.Skipped
+	a.Skipped, a.Times, a.TimesAsText = res.Answers.Skipped, res.Answers.Times, res.Answers.TimesAsText
 	return a, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/sqlite3perf/sqlite3perf/diff"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -22,6 +23,9 @@ type Diffed struct {
 	Results []*diff.Result `json:"results"` // of each side but the first
 	Skipped []string       `json:"skipped,omitempty"`
 	Most    int            `json:"most_executions"` // of each statement that are compared
+
+	// TimesAsText are the sides that bind no time.Time: they were passed recorded times as texts.
+	TimesAsText []string `json:"times_as_text,omitempty"`
 }
 
 // DiffSide is a driver whose answers are compared.
@@ -87,6 +91,10 @@ func WriteDiff(w io.Writer, d *Diffed, full bool) error {
 		p.say("")
 		p.wrapped("", "Of each statement, only the first %d executions were compared. This number can be raised.", d.Most)
 	}
+	if len(d.TimesAsText) > 0 {
+		p.say("")
+		p.wrapped("", "%s.", d.timesAsText())
+	}
 	for _, name := range d.Skipped {
 		p.say("")
 		p.wrapped("", "Not compared: phase %s. A phase of this kind cannot be run statement by statement.", Line(name))
@@ -96,6 +104,16 @@ func WriteDiff(w io.Writer, d *Diffed, full bool) error {
 		p.say("Not every statement is shown; all are in the full output and in JSON.")
 	}
 	return p.err
+}
+
+// timesAsText says which libraries were not passed times.
+func (d *Diffed) timesAsText() string {
+	var names []string
+	for _, name := range d.TimesAsText {
+		names = append(names, Line(name))
+	}
+	return fmt.Sprintf("Recorded times were passed as time.Time, but to %s as texts such as %q, because such a library does not accept a time.Time: programs choose the text",
+		strings.Join(names, ", "), protocol.Times()[0].Format(plan.TimeFormat))
 }
 
 func (s *DiffSide) described() string {
@@ -524,6 +542,10 @@ func diffReason(r *diff.Result, g *diff.Group) string {
 			}
 		}
 		return "SQLite's compile options: " + strings.Join(only, ", ") + ", and the other does not"
+	case diff.ByTransaction:
+		return "an earlier transaction that wrote to the same table: one of them could not run all of its statements, so it was rolled back"
+	case diff.ByTimes:
+		return fmt.Sprintf("each library stores a time.Time in its own format: %s %q, %s %q", names[1], Line(g.Reason.First), names[2], Line(g.Reason.Second))
 	case diff.ByEarlier:
 		return "an earlier statement about the same table, which only one of them could run"
 	}

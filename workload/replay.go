@@ -299,10 +299,6 @@ func unbindable(a record.Arg) string {
 	return ""
 }
 
-// timeFormat is how a time is written into a text, as mattn does it and SQLite's functions
-// read it.
-const timeFormat = "2006-01-02 15:04:05.999999999-07:00"
-
 // addValue adds a parameter's value, or its length if values were not recorded, and
 // returns how many bytes it takes.
 func addValue(p *plan.Recorded, a record.Arg, values bool) int {
@@ -310,13 +306,16 @@ func addValue(p *plan.Recorded, a record.Arg, values bool) int {
 		p.Nulls = append(p.Nulls, max(len(p.Ints), len(p.Reals), len(p.Bytes), len(p.Lengths)))
 		a = record.Arg{}
 	}
+	if a.Type == "time" {
+		p.Times = append(p.Times, max(len(p.Bytes), len(p.Lengths)))
+	}
 	if !values {
 		n := a.Length
 		switch a.Type {
 		case "bool":
 			n = 0
 		case "time":
-			n = len(timeFormat)
+			n = len(plan.TimeFormat)
 		}
 		p.Lengths = append(p.Lengths, int64(n))
 		return 8 + n
@@ -344,7 +343,7 @@ func addValue(p *plan.Recorded, a record.Arg, values bool) int {
 	case []byte:
 		v = x
 	case time.Time:
-		v = x.AppendFormat(v, timeFormat)
+		v = x.AppendFormat(v, plan.TimeFormat)
 	}
 	p.Bytes = append(p.Bytes, v)
 	return 8 + len(v)

@@ -2,9 +2,11 @@ package workload_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/workload"
@@ -124,6 +126,50 @@ func TestReplayNumbers(t *testing.T) {
 
 // TestReplayConnections expects connections that a pool has opened one after the other to
 // be one, and those that were open at once to be two.
+// TestReplayTimes expects recorded times to be marked, with values and without.
+func TestReplayTimes(t *testing.T) {
+	insert := `{"sql":1,"text":"INSERT INTO t VALUES (?)"}` + "\n"
+	event := `{"at":%d,"took":1,"conn":1,"sql":1,"args":[%s],"affected":1}` + "\n"
+	for header, args := range map[string][]string{
+		recordingHeader: {`"2026"`, `{"time":"2026-03-02T01:00:00.5+01:00"}`, `null`, `{"time":"2026-03-02T00:00:00Z"}`},
+		strings.Replace(recordingHeader, "values", "types", 1): {`{"text":4}`, `{"time":8}`, `null`, `{"time":8}`},
+	} {
+		text := header + insert
+		for i, a := range args {
+			text += fmt.Sprintf(event, i, a)
+		}
+		r, _ := replayPlan(t, "{name: r, replay: app.jsonl}", "app.jsonl", text)
+		if err := r.Check(); err != nil {
+			t.Fatal(err)
+		}
+		p := &r.Statements[0].Parameters[0]
+		if !slices.Equal(p.Times, []int{1, 3}) || !slices.Equal(p.Nulls, []int{2}) {
+			t.Errorf("times %v, nulls %v; want 1 and 3, and 2", p.Times, p.Nulls)
+		}
+		gen, err := plan.NewGenerator(1, &plan.Plan{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := gen.ReplayBatch("r.0", &r.Statements[0])
+		for _, i := range p.Times {
+			text := b.Columns[0].Any(i).(string)
+			got, err := plan.Time(text)
+			if err != nil {
+				t.Errorf("%q is not a time: %v", text, err)
+			}
+			if p.Lengths != nil && int64(len(text)) != p.Lengths[i] {
+				t.Errorf("%q has %d bytes, want %d", text, len(text), p.Lengths[i])
+			}
+			if i == 1 && p.Lengths == nil && got.Format(time.RFC3339Nano) != "2026-03-02T01:00:00.5+01:00" {
+				t.Errorf("%q stands for %v", text, got)
+			}
+			if i == 3 && got.Location() != time.UTC {
+				t.Errorf("%q has the zone %v, want UTC", text, got.Location())
+			}
+		}
+	}
+}
+
 func TestReplayConnections(t *testing.T) {
 	text := recordingHeader + `{"sql":1,"text":"SELECT 1"}` + "\n"
 	for _, e := range [][3]int{{0, 10, 1}, {5, 10, 2}, {20, 5, 3}, {21, 2, 4}, {40, 1, 3}} {

@@ -341,7 +341,10 @@ func (o *diffOptions) diff(ctx context.Context, r *request, refs []lab.Ref, work
 			if err != nil {
 				return nil, err
 			}
-			s.Work = append(s.Work, diff.Work{Name: work[k].name, Proof: a.Proof, Answers: a.Answers, Skipped: a.Skipped})
+			s.Work = append(s.Work, diff.Work{Name: work[k].name, Proof: a.Proof, Answers: a.Answers, Skipped: a.Skipped, Times: a.Times})
+			if a.TimesAsText && !slices.Contains(d.TimesAsText, s.Name) {
+				d.TimesAsText = append(d.TimesAsText, s.Name)
+			}
 			for _, name := range a.Skipped {
 				if name = work[k].name + ": " + name; !slices.Contains(d.Skipped, name) {
 					d.Skipped = append(d.Skipped, name)

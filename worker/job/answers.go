@@ -80,6 +80,8 @@ type asking struct {
 	gen   *plan.Gen
 	tell  func(protocol.Progress)
 	out   *protocol.Answered
+
+	transactions int // so far
 }
 
 // ask runs a statement and reports the answer. The error is the end of ctx only, since
@@ -322,6 +324,8 @@ func (p *asking) execution(ctx context.Context, at protocol.Answer, o *plan.Oper
 		if tx, err = p.conn.Begin(ctx); err != nil {
 			return fmt.Errorf("operation %s: %w", o.Name, err)
 		}
+		p.transactions++
+		at.Transaction = p.transactions
 	}
 	commit := true
 	for i := range o.Calls {
@@ -359,6 +363,9 @@ func (p *asking) execution(ctx context.Context, at protocol.Answer, o *plan.Oper
 // and reports the first executions of each statement. What fails within a transaction is
 // rolled back with it, unless it failed when it was recorded.
 func (p *asking) replay(ctx context.Context, at protocol.Answer, r *plan.Replay) error {
+	if err := p.learnTimes(ctx, r); err != nil {
+		return err
+	}
 	batches := make([]*driver.Batch, len(r.Statements))
 	for i := range r.Statements {
 		batches[i] = p.gen.ReplayBatch(fmt.Sprintf("%s.%d", at.Phase, i), &r.Statements[i])
@@ -379,6 +386,59 @@ func (p *asking) replay(ctx context.Context, at protocol.Answer, r *plan.Replay)
 		if err := p.replayed(ctx, at, r, batches, row, unit); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// learnTimes asks how the library stores a time.Time, if the replay has any.
+func (p *asking) learnTimes(ctx context.Context, r *plan.Replay) error {
+	if !slices.ContainsFunc(r.Statements, func(s plan.Replayed) bool {
+		return slices.ContainsFunc(s.Parameters, func(c plan.Recorded) bool { return len(c.Times) > 0 })
+	}) {
+		return nil
+	}
+	var asTime, asText []any
+	p.out.Times = nil
+	for _, t := range protocol.Times() {
+		asTime, asText = append(asTime, t), append(asText, t.Format(plan.TimeFormat))
+		p.out.Times = append(p.out.Times, t.Format(plan.TimeFormat))
+	}
+	ask := func(args []any) error {
+		// Texts have no declared type, so no library makes a time.Time of them again.
+		q := driver.Question{SQL: "SELECT CAST(? AS TEXT), CAST(? AS TEXT)", Args: args, Rows: true}
+		_, err := p.asker.Ask(ctx, q, func(row []any) error {
+			for i, v := range row[:len(p.out.Times)] {
+				p.out.Times[i] = protocol.NewValue(v).Bytes()
+			}
+			return nil
+		})
+		return err
+	}
+	p.out.TimesAsText = ask(asTime) != nil
+	if p.out.TimesAsText && ctx.Err() == nil {
+		_ = ask(asText) // the statements of the replay will fail as this one
+	}
+	return ctx.Err()
+}
+
+// bindTimes replaces texts that were times by times, if the library binds these.
+func (p *asking) bindTimes(args []any, s *plan.Replayed, row int) error {
+	if p.out.TimesAsText {
+		return nil
+	}
+	for j := range s.Parameters {
+		text, ok := args[j].(string)
+		if !ok { // NULL
+			continue
+		}
+		if _, is := slices.BinarySearch(s.Parameters[j].Times, row); !is {
+			continue
+		}
+		t, err := plan.Time(text)
+		if err != nil {
+			return &Error{protocol.CodePlan, err}
+		}
+		args[j] = t
 	}
 	return nil
 }
@@ -406,6 +466,10 @@ func (p *asking) replayed(ctx context.Context, at protocol.Answer, r *plan.Repla
 			_ = p.conn.Script(context.WithoutCancel(ctx), "ROLLBACK") // an error if it has ended
 		}
 	}()
+	if len(unit) > 1 {
+		p.transactions++
+		at.Transaction = p.transactions
+	}
 	for _, i := range unit {
 		n := r.Events.Statement[i]
 		s := &r.Statements[n]
@@ -431,6 +495,9 @@ func (p *asking) replayed(ctx context.Context, at protocol.Answer, r *plan.Repla
 		q := driver.Question{SQL: s.SQL, Rows: s.Reads}
 		if b := batches[n]; b != nil {
 			q.Args = arguments(b, row[i], row[i]+1)
+			if err := p.bindTimes(q.Args, s, row[i]); err != nil {
+				return err
+			}
 		}
 		answer := p.answer
 		if row[i] < p.Executions {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -58,7 +59,14 @@ type Recorded struct {
 	Bytes   [][]byte    `json:"bytes,omitempty"` // of texts and blobs, in base64
 	Lengths []int64     `json:"lengths,omitempty"`
 	Nulls   []int       `json:"nulls,omitempty"` // the executions with NULL, which have a value as well
+
+	// Times are the executions whose text was a time.Time, in [TimeFormat].
+	Times []int `json:"times,omitempty"`
 }
+
+// TimeFormat is how a recorded time.Time is written into a text, as mattn does it and
+// SQLite's functions read it.
+const TimeFormat = "2006-01-02 15:04:05.999999999-07:00"
 
 // rows returns how many executions the parameter has a value for.
 func (r *Recorded) rows() int {
@@ -206,6 +214,11 @@ func (s *Replayed) check(executions, operations int) error {
 				return fmt.Errorf("has NULL in execution %d of %d", r, executions)
 			}
 		}
+		for _, r := range p.Times {
+			if r < 0 || r >= executions || p.Type != driver.Text {
+				return fmt.Errorf("has a time in execution %d of %d, of type %v", r, executions, p.Type)
+			}
+		}
 	}
 	return nil
 }
@@ -229,7 +242,7 @@ func (g *Gen) ReplayBatch(stream string, s *Replayed) *driver.Batch {
 		}
 		switch {
 		case p.Lengths != nil:
-			fillLengths(c, newStream(g.seed, fmt.Sprintf("%s.%d", stream, j)), p.Lengths)
+			fillLengths(c, newStream(g.seed, fmt.Sprintf("%s.%d", stream, j)), p.Lengths, p.Times)
 		case p.Type == driver.Int:
 			c.Ints = p.Ints
 		case p.Type == driver.Real:
@@ -244,15 +257,29 @@ func (g *Gen) ReplayBatch(stream string, s *Replayed) *driver.Batch {
 	return b
 }
 
-// fillLengths makes a value of each length.
-func fillLengths(c *driver.Column, s stream, lengths []int64) {
+// Time returns the time.Time that a text of [Recorded.Times] stands for. Of its zone it has
+// the offset only, as the recording.
+func Time(text string) (time.Time, error) {
+	return time.ParseInLocation(TimeFormat, text, time.UTC)
+}
+
+// fillLengths makes a value of each length. times are the rows with times.
+func fillLengths(c *driver.Column, s stream, lengths []int64, times []int) {
+	isTime := make(map[int]bool, len(times))
+	for _, r := range times {
+		isTime[r] = true
+	}
 	for i, n := range lengths {
 		row := int64(i)
-		switch c.Type {
-		case driver.Int:
+		switch {
+		case c.Type == driver.Int:
 			c.Ints = append(c.Ints, intOfBytes(s.draw(row, 0), n))
-		case driver.Real:
+		case c.Type == driver.Real:
 			c.Reals = append(c.Reals, unit(s.draw(row, 0)))
+		case isTime[i]:
+			start := len(c.Data)
+			c.Data = madeTime(s.draw(row, 0)).AppendFormat(c.Data, TimeFormat)
+			c.Spans = append(c.Spans, driver.Span{Off: uint32(start), Len: uint32(len(c.Data) - start)})
 		default:
 			start := len(c.Data)
 			for k := uint64(0); int64(len(c.Data)-start) < n; k++ {
@@ -267,6 +294,12 @@ func fillLengths(c *driver.Column, s stream, lengths []int64) {
 			c.Spans = append(c.Spans, driver.Span{Off: uint32(start), Len: uint32(n)})
 		}
 	}
+}
+
+// madeTime returns a time between 2001 and 2033. Its nanoseconds do not end in 0, so all
+// such times have one length as texts.
+func madeTime(random uint64) time.Time {
+	return time.Unix(1_000_000_000+int64(below(random, 1_000_000_000)), 123_456_789).UTC()
 }
 
 // intBefore returns the size before n among those in which SQLite stores integers, or -1

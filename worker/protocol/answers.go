@@ -41,6 +41,19 @@ type Answered struct {
 
 	// Skipped names the phases of kinds that the worker cannot ask.
 	Skipped []string `json:"skipped,omitempty"`
+
+	// If the plan replays times, Times is how the library stores [Times], as texts. TimesAsText
+	// is set if it binds no time.Time, so that the recorded ones were bound as texts.
+	Times       []string `json:"times,omitempty"`
+	TimesAsText bool     `json:"times_as_text,omitempty"`
+}
+
+// Times show how a library stores times: a UTC one, and one of another zone.
+func Times() []time.Time {
+	return []time.Time{
+		time.Date(2024, 2, 29, 12, 34, 56, 0, time.UTC),
+		time.Date(2024, 2, 29, 12, 34, 56, 789_000_000, time.FixedZone("", 2*60*60)),
+	}
 }
 
 // Answer is what a library returned for one execution of a statement.
@@ -50,6 +63,10 @@ type Answer struct {
 	Operation string `json:"operation,omitempty"` // of a mix; of an insert: its data set
 	Number    int    `json:"number"`              // of the statement in its script, operation or list, from 0
 	Execution int    `json:"execution"`           // from 0
+
+	// Transaction numbers the transactions of a replay and of a mix that have several
+	// statements, from 1. What one of its statements fails at is rolled back with all others.
+	Transaction int `json:"transaction,omitempty"`
 
 	SQL       string  `json:"sql"`
 	Arguments []Value `json:"arguments,omitempty"`

@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -109,7 +110,8 @@ func (n *Need) addresses() (list []*url.URL, bad string) {
 			address = "http://" + address
 		}
 		u, err := url.Parse(address)
-		if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+		// http//user@host and the like would be a page of a host with the name http.
+		if err != nil || slices.Contains([]string{"", "http", "https"}, u.Hostname()) || u.Scheme != "http" && u.Scheme != "https" {
 			return nil, fmt.Sprintf("%s has what is no address: want such as http://user:password@10.0.0.1:4001,10.0.0.2:4001", n.Unless)
 		}
 		list = append(list, u)
@@ -132,26 +134,34 @@ func (r Ref) CheckServers() error {
 	return nil
 }
 
-// unreached says why none of the servers can be used that the user names, or "".
+// unreached says why the servers that the user names cannot be used, or "". One that does
+// not run may be among them, but none that refuses the password: that is never right.
 func (n *Need) unreached(ctx context.Context) string {
 	list, why := n.addresses()
 	if why != "" {
 		return why
 	}
-	var bad []string
-	for _, u := range list {
-		why := n.unusable(ctx, u)
-		if why == "" {
-			return ""
+	bad, refuses := make([]string, len(list)), make([]bool, len(list))
+	var asked sync.WaitGroup
+	for i, u := range list {
+		asked.Go(func() { bad[i], refuses[i] = n.unusable(ctx, u) })
+	}
+	asked.Wait()
+	var refused []string
+	for i, why := range bad {
+		if refuses[i] {
+			refused = append(refused, why)
 		}
-		bad = append(bad, why)
+	}
+	if slices.Contains(bad, "") {
+		bad = refused
 	}
 	return strings.Join(bad, "; ")
 }
 
-// unusable says why a server cannot be used, or "". Its own errors may pass: they are left
-// to the trials.
-func (n *Need) unusable(ctx context.Context, u *url.URL) string {
+// unusable says why a server cannot be used, or "", and whether it refuses the password. Its
+// own errors may pass: they are left to the trials.
+func (n *Need) unusable(ctx context.Context, u *url.URL) (why string, refuses bool) {
 	client := &http.Client{Timeout: statusLimit, Transport: &http.Transport{DisableKeepAlives: true}}
 	ask := func(page string) (status int, body []byte, err error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(u.String(), "/")+page, nil)
@@ -170,26 +180,26 @@ func (n *Need) unusable(ctx context.Context, u *url.URL) string {
 	var failed net.Error
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Sprintf("nothing listens at %s: start %s there, or correct %s", u.Host, n.Executable, n.Unless)
+		return fmt.Sprintf("nothing listens at %s: start %s there, or correct %s", u.Host, n.Executable, n.Unless), false
 	case errors.As(err, &failed) && failed.Timeout():
-		return fmt.Sprintf("%s has not answered within %v: see whether %s runs there, or correct %s", u.Host, statusLimit, n.Executable, n.Unless)
+		return fmt.Sprintf("%s has not answered within %v: see whether %s runs there, or correct %s", u.Host, statusLimit, n.Executable, n.Unless), false
 	case err != nil:
 		if of, ok := errors.AsType[*url.Error](err); ok {
 			err = of.Err // without the address, which may have a password
 		}
-		return fmt.Sprintf("%s cannot be asked (%s): start %s there, or correct %s", u.Host, strings.Join(strings.Fields(err.Error()), " "), n.Executable, n.Unless)
+		return fmt.Sprintf("%s cannot be asked (%s): start %s there, or correct %s", u.Host, strings.Join(strings.Fields(err.Error()), " "), n.Executable, n.Unless), false
 	case status == http.StatusUnauthorized:
-		return fmt.Sprintf("%s refuses the user and the password (401): correct them in %s", u.Host, n.Unless)
+		return fmt.Sprintf("%s refuses the user and the password (401): correct them in %s", u.Host, n.Unless), true
 	case status >= http.StatusInternalServerError:
-		return ""
+		return "", false
 	case status != http.StatusOK || !n.hasKey(body):
-		return fmt.Sprintf("at %s another program answers than %s: correct %s", u.Host, n.Executable, n.Unless)
+		return fmt.Sprintf("at %s another program answers than %s: correct %s", u.Host, n.Executable, n.Unless), false
 	case n.Ready != "":
 		if status, _, err := ask(n.Ready); err == nil && status == http.StatusServiceUnavailable { // whether the user may see that page is another matter
-			return fmt.Sprintf("%s is not ready, as without a leader: more than half of the nodes must run: start the others", u.Host)
+			return fmt.Sprintf("%s is not ready, as without a leader: more than half of the nodes must run: start the others", u.Host), false
 		}
 	}
-	return ""
+	return "", false
 }
 
 // hasKey reports whether a page has the key by which a server is recognized.
@@ -360,6 +370,15 @@ func (k *Known) ready(ctx context.Context) error {
 		return &BuildError{Reason: protocol.Reason{Code: protocol.CodeNoExecutable, Message: why}, Driver: k.Name}
 	}
 	return nil
+}
+
+// Ready returns a [*BuildError] if a driver's worker could not run here, whether it is built
+// or not, because it lacks a program or a server.
+func (r Ref) Ready(ctx context.Context) error {
+	if r.Known == nil {
+		return nil
+	}
+	return r.Known.ready(ctx)
 }
 
 // foundWorker finds the worker of a driver that is not built, and asks it to describe

@@ -225,6 +225,7 @@ func TestServerUnreached(t *testing.T) {
 		" , ":                             "TOY_SERVERS has no address: want such as",
 		"ftp://secret2@x":                 "TOY_SERVERS has what is no address: want such as",
 		"127.0.0.1:1, bob:secret@" + host: "",
+		"127.0.0.1:1, bob:secret@" + host + ", http://bob:secret2@" + host + "/": host + " refuses the user and the password (401): correct them in TOY_SERVERS",
 	} {
 		t.Setenv("TOY_SERVERS", addresses)
 		_, ref := scripted(t, `{"executable": "tool", "hint": "get it", "unless": "TOY_SERVERS", "status": "/status", "has": "store", "ready": "/readyz"}`, toyAnswer)
@@ -288,12 +289,14 @@ func TestNeedIsSilent(t *testing.T) {
 // Addresses that are none are found without asking anybody.
 func TestCheckServers(t *testing.T) {
 	for addresses, want := range map[string]string{
-		"":                  "",
-		"127.0.0.1:1,[::1]": "",
-		"ftp://secret@x":    "driver toy: TOY_SERVERS has what is no address: want such as",
-		"http://:4001":      "driver toy: TOY_SERVERS has what is no address: want such as",
-		"http://x:port":     "driver toy: TOY_SERVERS has what is no address: want such as",
-		",":                 "driver toy: TOY_SERVERS has no address: want such as",
+		"":                   "",
+		"127.0.0.1:1,[::1]":  "",
+		"ftp://secret@x":     "driver toy: TOY_SERVERS has what is no address: want such as",
+		"http://:4001":       "driver toy: TOY_SERVERS has what is no address: want such as",
+		"http//u:secret@x:1": "driver toy: TOY_SERVERS has what is no address: want such as",
+		"http:/u:secret@x:1": "driver toy: TOY_SERVERS has what is no address: want such as",
+		"http://x:port":      "driver toy: TOY_SERVERS has what is no address: want such as",
+		",":                  "driver toy: TOY_SERVERS has no address: want such as",
 	} {
 		t.Setenv("TOY_SERVERS", addresses)
 		_, ref := scripted(t, `{"executable": "tool", "hint": "get it", "unless": "TOY_SERVERS", "status": "/status"}`, toyAnswer)

@@ -130,6 +130,11 @@ func measureClusters(ctx context.Context, env *environment, o *clusterOptions) e
 	if err != nil {
 		return err
 	}
+	for _, k := range known {
+		if k.Kind == driver.Cluster && k.Needs != nil && k.Needs.Unless != "" && os.Getenv(k.Needs.Unless) != "" {
+			return usagef("cluster starts its own nodes: unset %s", k.Needs.Unless)
+		}
+	}
 	b, err := o.workers.builder(source)
 	if err != nil {
 		return err
@@ -147,6 +152,11 @@ func measureClusters(ctx context.Context, env *environment, o *clusterOptions) e
 			return usagef("--local %s is a cluster: want a local driver, such as mattn, or %s", t.Driver, noDriver)
 		case !several && t.Nodes > 0:
 			return usagef("--cluster %s is not a driver of a cluster: want %s", t.Driver, clusterDriver)
+		}
+	}
+	for _, t := range []clusterTrial{trials[len(trials)-1], trials[0]} { // a cluster before the local driver
+		if err := t.ref.Ready(ctx); err != nil {
+			return incompleteError{err}
 		}
 	}
 	show := newProgress(env, o.quiet)

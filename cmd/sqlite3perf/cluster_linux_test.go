@@ -101,7 +101,8 @@ func TestBadCluster(t *testing.T) {
 	host := other.Listener.Addr().String()
 	p := newPlace(t)
 	env := append(p.env, "RQLITE_ADDRESSES=")
-	const run, cluster = "run --drivers rqlite --workloads simple --quiet --store results.db", "cluster --local none --quiet --dir ."
+	const run, cluster = "run --drivers rqlite --workloads simple --quiet --store results.db", "cluster --dir ."
+	const own = "cluster starts its own nodes: unset RQLITE_ADDRESSES"
 	for _, c := range []struct {
 		variable, args string
 		code           int
@@ -109,7 +110,11 @@ func TestBadCluster(t *testing.T) {
 	}{
 		{"RQLITE_ADDRESSES=ftp://secret@x", run, exitUsage, "driver rqlite: RQLITE_ADDRESSES has what is no address: want such as http://"},
 		{"RQLITE_ADDRESSES=" + host, run, exitIncomplete, "at " + host + " another program answers than rqlited: correct RQLITE_ADDRESSES"},
-		{"RQLITE_ADDRESSES=127.0.0.1:1", cluster, exitIncomplete, "nothing listens at 127.0.0.1:1: start rqlited there, or correct RQLITE_ADDRESSES"},
+		{"RQLITE_ADDRESSES=http//u:secret@127.0.0.1:1", run, exitUsage, "driver rqlite: RQLITE_ADDRESSES has what is no address: want such as http://"},
+		{"RQLITE_ADDRESSES=" + host, cluster, exitUsage, own},
+		{"RQLITE_ADDRESSES=ftp://secret@x", cluster + " --kill 1", exitUsage, own},
+		{"RQLITED_PATH=/bin/true", cluster, exitIncomplete, "RQLITED_PATH=/bin/true is not the rqlited that it needs: with -version it says nothing: type make rqlited"},
+		{"RQLITE_ADDRESSES=127.0.0.1:1", run, exitIncomplete, "nothing listens at 127.0.0.1:1: start rqlited there, or correct RQLITE_ADDRESSES"},
 		{"RQLITED_PATH=/bin/true", run, exitIncomplete, "RQLITED_PATH=/bin/true is not the rqlited that it needs: with -version it says nothing: type make rqlited"},
 		{"RQLITED_PATH=/tmp", cluster, exitIncomplete, "RQLITED_PATH=/tmp is a directory: want the path of rqlited itself, or type make rqlited"},
 	} {

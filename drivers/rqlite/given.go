@@ -72,7 +72,8 @@ func (c *cluster) take(ctx context.Context, list string, settings driver.Setting
 			a = "http://" + a
 		}
 		u, err := url.Parse(a)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		// http//user@host and the like would be a page of a host with the name http.
+		if err != nil || slices.Contains([]string{"", "http", "https"}, u.Hostname()) || u.Scheme != "http" && u.Scheme != "https" {
 			return fmt.Errorf("%s: not an address: want such as http://user:password@10.0.0.1:4001,10.0.0.2:4001", addressesVariable)
 		}
 		c.urls = append(c.urls, u.String())

@@ -121,6 +121,7 @@ func TestRunningClusterFails(t *testing.T) {
 		{"no user", guarded, guarded + ": it refuses the user and the password (401)"},
 		{"no quorum", three.Nodes[2].HTTP, "more than half of its nodes must run: start the others"},
 		{"no address", "ftp://secret@x", "not an address: want such as http://user:password@10.0.0.1:4001"},
+		{"no colon", "http//bob:secret@" + guarded, "not an address: want such as http://user:password@10.0.0.1:4001"},
 		{"nothing", " , ", "RQLITE_ADDRESSES: no address"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

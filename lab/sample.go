@@ -346,6 +346,9 @@ func (c *sampleCheck) errorList(key string, list []protocol.ErrorCount) (sum int
 			continue
 		}
 		c.natural(at+".wait_ns", e.WaitNS)
+		if n := len(e.Message); n > protocol.MaxMessage || n > 0 && (c.phase.Replay == nil || key != "errors") {
+			c.protocol(at+".message", "has %d bytes: want at most %d, and none but of an error of a replay", n, protocol.MaxMessage)
+		}
 		sum += e.Count
 	}
 	return sum

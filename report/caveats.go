@@ -24,6 +24,7 @@ const (
 	CaveatEnded       = "ended-early" // the run was interrupted, or has not ended; Count: complete rounds
 	CaveatFewRounds   = "few-rounds"  // rows with figures have too few samples for a rank; Count: rows
 	CaveatUnranked    = "unranked"    // more operations of rows failed than of others; Count: rows
+	CaveatErrors      = "errors"      // operations of rows failed with errors that are of no lock; Count: rows
 	CaveatTooShort    = "too-short"   // phases are too short to judge by; Count: cells
 	CaveatAdded       = "added"       // what sqlite3perf adds could explain leads; Count: tables
 	CaveatUnset       = "unset"       // settings that nobody set differ; Count: settings
@@ -55,6 +56,7 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []Caveat {
 		list = append(list, Caveat{CaveatEnded, rounds(a), text + counted(int64(rounds(a)), "complete round")})
 	}
 	note(CaveatUnranked, len(unranked(a)), "more of their operations failed than of others': "+someOf(unranked(a), 3))
+	note(CaveatErrors, len(saidErrors(a)), "operations failed for another reason than a lock: "+someOf(saidErrors(a), 2))
 	few, short, unverified := 0, []string{}, []string{}
 	eachGroupTable(a, func(n stats.TableName, t *stats.Table) {
 		measured := t.Measured()
@@ -193,6 +195,22 @@ func unranked(a *stats.Analysis) (list []string) {
 			if failed, operations := c.Failures(); c.Unranked != "" && failed > 0 && !listed[k] {
 				listed[k] = true
 				list = append(list, fmt.Sprintf("%s %s (%s ok)", n, cmp.Or(c.As, label(c.Case)), PercentOK(failed, operations)))
+			}
+		}
+	})
+	return list
+}
+
+// saidErrors lists the rows in which operations failed with errors that are of no lock, and
+// what the library said.
+func saidErrors(a *stats.Analysis) (list []string) {
+	eachGroupTable(a, func(n stats.TableName, t *stats.Table) {
+		for _, c := range t.Measured() {
+			for _, e := range totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Errors }) {
+				if e.Message != "" {
+					list = append(list, fmt.Sprintf("%s %s: %s", n, label(c.Case), withMessage(e)))
+					break // the others are in the report
+				}
 			}
 		}
 	})

@@ -115,7 +115,7 @@ func inForceInRun(a *stats.Analysis) string {
 
 // labels has the words for codes of caveats that are not of noise. The others are warnings.
 var labels = map[string]string{
-	CaveatEnded: "cut short", CaveatFewRounds: "not ranked", CaveatUnranked: "not ranked", CaveatTooShort: "too short",
+	CaveatEnded: "cut short", CaveatFewRounds: "not ranked", CaveatUnranked: "not ranked", CaveatErrors: "errors", CaveatTooShort: "too short",
 	CaveatUnset: "defaults", CaveatAdded: ownCost + " own cost", CaveatRisk: "risk", CaveatDefect: "known defect", CaveatUnsettled: "precision", CaveatSummary: "left out", CaveatLeftOut: "left out", CaveatUnsupported: CaveatUnsupported,
 	result.WarningUnverified: "unverified", result.WarningSync: "databases", string(result.Wrong): string(result.Wrong),
 	string(result.Refused): string(result.Refused), string(result.Failed): string(result.Failed),

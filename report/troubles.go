@@ -298,6 +298,7 @@ func totals(c *stats.Cell, of func(stats.Sample) []protocol.ErrorCount) []protoc
 			}
 			list[i].Count += e.Count
 			list[i].WaitNS += e.WaitNS
+			list[i].Message = cmp.Or(list[i].Message, Line(e.Message))
 		}
 	}
 	return list
@@ -312,6 +313,10 @@ func errorCounts(c *stats.Cell) string {
 	}
 	var words []string
 	for _, e := range totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Errors }) {
+		if e.Message != "" {
+			words = append(words, withMessage(e))
+			continue
+		}
 		words = append(words, fmt.Sprintf("%s %s, %s spent waiting", Thousands(e.Count), e.Name, duration(e.WaitNS)))
 	}
 	if retries > 0 {
@@ -323,6 +328,15 @@ func errorCounts(c *stats.Cell) string {
 	failed, operations := c.Failures()
 	return fmt.Sprintf("%s: %s; %s of %s operations succeeded, all trials together", name(c.Outcome), strings.Join(words, "; "),
 		Thousands(operations-failed), Thousands(operations))
+}
+
+// withMessage says how often an error occurred, and what the library said the first time.
+func withMessage(e protocol.ErrorCount) string {
+	message := []rune(e.Message)
+	if len(message) > saidRunes {
+		message = append(message[:saidRunes:saidRunes], '…')
+	}
+	return fmt.Sprintf("%s %s: %s", Thousands(e.Count), e.Name, string(message))
 }
 
 // busyAtOnce explains SQLITE_BUSY that came long before the busy timeout, with a

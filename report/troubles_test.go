@@ -178,3 +178,24 @@ func TestVariants(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 }
+
+// TestErrorMessage expects what the library said with an error that is of no lock on the first
+// screen and in the whole report.
+func TestErrorMessage(t *testing.T) {
+	run := newRun(9)
+	add(run, "app", nil, nil, []string{"mattn", "modernc"}, mix("replay", result.MetricTimePerOp, false))
+	for i := range run.Trials {
+		if run.Cases[run.Trials[i].Case-1].Driver == "mattn" {
+			x := &run.Trials[i].Samples[0]
+			x.Replayed, x.Failed = true, 482
+			x.Errors = []protocol.ErrorCount{{Code: 1, Name: "SQLITE_ERROR", Count: 482, WaitNS: 1000, Message: "no such module: fts5\x1b[2J"}}
+		}
+	}
+	const want = "4,338 SQLITE_ERROR: no such module: fts5"
+	for _, lines := range []int{40, 0} {
+		text := strings.Join(strings.Fields(write(t, "table", run, "", report.Options{Width: 100, Lines: lines})), " ")
+		if !strings.Contains(text, want) || strings.Contains(text, "\x1b[2J") {
+			t.Errorf("in %d lines: it lacks %q:\n%s", lines, want, text)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -43,9 +44,16 @@ type replayClient struct {
 	read    int64
 	count   func(driver.Row) error
 	result  driver.Result // of an event of which it is compared; otherwise nil
+	said    map[int]said  // with the first error of each code that is not of a lock
 	elapsed int64
 	asking  int64 // ns in which libraries were asked for results
 	err     error
+}
+
+// said is what the library said with the error of an event.
+type said struct {
+	event   int
+	message string
 }
 
 func (t *trial) replay(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *Stopwatch) (err error) {
@@ -60,7 +68,7 @@ func (t *trial) replay(ctx context.Context, p *plan.Phase, s *protocol.Sample, w
 		}
 	}()
 	for _, next := range r.deal() {
-		c := &replayClient{replay: r, next: next, stmts: make([]driver.Stmt, len(r.Statements))}
+		c := &replayClient{replay: r, next: next, stmts: make([]driver.Stmt, len(r.Statements)), said: map[int]said{}}
 		c.count = func(driver.Row) error { c.read++; return nil }
 		if c.conn, err = t.db.Conn(ctx); err != nil {
 			return err
@@ -86,7 +94,15 @@ func (t *trial) replay(ctx context.Context, p *plan.Phase, s *protocol.Sample, w
 			return c.err
 		}
 	}
-	return r.collect(s)
+	first := map[int]said{}
+	for _, c := range clients {
+		for code, x := range c.said {
+			if before, known := first[code]; !known || x.event < before.event {
+				first[code] = x
+			}
+		}
+	}
+	return r.collect(s, first)
 }
 
 // newReplay prepares what does not depend on clients, and makes the parameters.
@@ -189,6 +205,10 @@ func (c *replayClient) run(ctx context.Context, begin int64) error {
 				return &operationError{c.Operations[c.Statements[c.Events.Statement[i]].Operation], err}
 			}
 			c.code[i] = int32(e.Code)
+			if _, known := c.said[e.Code]; !known && !isLock(e.Code) && !c.expected(i) {
+				m := e.Error()
+				c.said[e.Code] = said{i, strings.ToValidUTF8(m[:min(len(m), protocol.MaxMessage)], "")}
+			}
 			if c.ends(i, k, err) && len(unit) > 1 {
 				c.rollback(ctx)
 				break // the rest is skipped, as the application would not have run it
@@ -308,7 +328,7 @@ func (c *replayClient) close() error {
 }
 
 // collect adds up what the clients have measured.
-func (r *replay) collect(s *protocol.Sample) error {
+func (r *replay) collect(s *protocol.Sample, first map[int]said) error {
 	histograms := make([]*latency.Histogram, len(r.Operations))
 	failures := make([]int64, len(r.Operations))
 	for i := range histograms {
@@ -331,13 +351,16 @@ func (r *replay) collect(s *protocol.Sample) error {
 		case code != 0:
 			failures[st.Operation]++
 			failed.Add(code, 1, took)
-		case !same && (then&0xff == driver.CodeBusy || then&0xff == driver.CodeLocked):
+		case !same && isLock(then):
 			unlocked.Add(then, 1, took)
 			continue
 		}
 		if !same {
 			s.Different++
 		}
+	}
+	for code, e := range failed {
+		e.Message = first[code].message
 	}
 	s.Errors, s.Results, s.Unlocked = failed.List(), results.List(), unlocked.List()
 	for i, h := range histograms {
@@ -350,16 +373,24 @@ func (r *replay) collect(s *protocol.Sample) error {
 	return nil
 }
 
+// expected reports whether an event that has failed did so with the same code when it was
+// recorded, as far as that is known. Some libraries have extended codes and others do not.
+func (r *replay) expected(i int) bool {
+	then, failed := r.failed[i]
+	return failed && (then == 0 || then&0xff == int(r.code[i])&0xff)
+}
+
+func isLock(code int) bool { return code&0xff == driver.CodeBusy || code&0xff == driver.CodeLocked }
+
 // asRecorded reports whether an event that was run ended as it did when it was recorded.
 func (r *replay) asRecorded(i int) bool {
 	e := &r.Events
-	then, failed := r.failed[i]
+	_, failed := r.failed[i]
 	switch {
 	case (r.code[i] != 0) != failed:
 		return false
 	case failed:
-		// Some libraries have extended codes and others do not.
-		return then == 0 || then&0xff == int(r.code[i])&0xff
+		return r.expected(i)
 	case r.Statements[e.Statement[i]].Reads:
 		return e.Rows[i] < 0 || e.Rows[i] == r.rows[i]
 	case e.Affected != nil && e.Affected[i] != r.affected[i]:

@@ -82,6 +82,9 @@ func counts(s *protocol.Sample) string {
 	fmt.Fprintf(&b, "operations %d failed %d skipped %d different %d rows %d", s.Operations, s.Failed, s.Skipped, s.Different, s.Rows)
 	for _, e := range s.Errors {
 		fmt.Fprintf(&b, " error %s %d", e.Name, e.Count)
+		if e.Message != "" {
+			fmt.Fprintf(&b, " (%s)", e.Message)
+		}
 	}
 	for _, e := range s.Results {
 		fmt.Fprintf(&b, " result %s %d", e.Name, e.Count)
@@ -205,7 +208,7 @@ func TestReplayErrors(t *testing.T) {
 			"different: 1 of 3 events did not end as recorded"},
 		{twice, 0, 5, "operations 3 failed 0 skipped 0 different 0 rows 0 result SQLITE_CONSTRAINT_PRIMARYKEY 1 unlocked SQLITE_BUSY 1 [INSERT t 3]",
 			"unlocked: 1 statement"},
-		{twice, 5, 5, "operations 3 failed 1 skipped 0 different 1 rows 0 error SQLITE_CONSTRAINT_PRIMARYKEY 1 unlocked SQLITE_BUSY 1 [INSERT t 3]",
+		{twice, 5, 5, "operations 3 failed 1 skipped 0 different 1 rows 0 error SQLITE_CONSTRAINT_PRIMARYKEY 1 (constraint failed: UNIQUE constraint failed: t.id (1555)) unlocked SQLITE_BUSY 1 [INSERT t 3]",
 			"different: 1 of 3 events did not end as recorded"},
 		{other, 517, 6, "operations 3 failed 0 skipped 0 different 0 rows 0 unlocked SQLITE_LOCKED 1 unlocked SQLITE_BUSY_SNAPSHOT 1 [INSERT t 3]",
 			"unlocked: 2 statements failed with SQLITE_LOCKED or SQLITE_BUSY_SNAPSHOT when they were recorded, and succeeded now"},

@@ -215,7 +215,14 @@ type ErrorCount struct {
 	Name   string `json:"name"` // such as SQLITE_BUSY_SNAPSHOT
 	Count  int64  `json:"count"`
 	WaitNS int64  `json:"wait_ns"` // spent in these operations
+
+	// Message is what the library said the first time, of a replay's errors of another kind
+	// than a lock. It may have a value of the recording in it.
+	Message string `json:"message,omitempty"`
 }
+
+// MaxMessage is how many bytes a worker sends of a message.
+const MaxMessage = 500
 
 // ErrorCounts counts operations by the result code that they ended with.
 type ErrorCounts map[int]*ErrorCount

@@ -443,13 +443,14 @@ func TestHostMistakes(t *testing.T) {
 		want  string
 	}{
 		{"unknown", exitIncomplete, nil, "host unknown: its key is not known here: connect once with: ssh -F "},
-		{"changed", exitIncomplete, nil, "host changed: its key is not the one that is known here"},
+		{"changed", exitIncomplete, nil, n.path("known-other")},
 		{"locked", exitIncomplete, nil, "host locked: it does not accept your key: "},
 		{"closed", exitIncomplete, nil, "host closed: it refuses the connection: "},
 		{"nowhere", exitIncomplete, nil, "host nowhere: there is no such machine: "},
 		{"pi,closed", exitIncomplete, nil, "host closed: it refuses the connection: "},
-		{"pi,pi", exitUsage, nil, "host pi is named twice"},
+		{"pi,pi", exitUsage, nil, "host pi is named twice: name it once"},
 		{"-oProxyCommand=x", exitUsage, nil, `"-oProxyCommand=x" is not the name of a host`},
+		{"pi", exitIncomplete, []string{"--ssh", "ssh -F /no/such/file"}, "Can't open user config file /no/such/file: No such file or directory: name a file that exists after -F"},
 		{"pi", exitUsage, []string{"--ssh", "no-such-client"}, "there is no no-such-client here: install the OpenSSH client"},
 		{"pi", exitUsage, []string{"--drivers", "./good"}, "driver ./good is an executable of this machine"},
 		{"full", exitIncomplete, []string{"--ssh", full}, "host full: copying sqlite3perf to its cache directory: its disk is full: make room there: "},

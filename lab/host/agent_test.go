@@ -185,11 +185,15 @@ func TestExplain(t *testing.T) {
 		"client_loop: send disconnect: Broken pipe":             "the connection ended: client_loop: send disconnect: Broken pipe",
 		"Connection to pi closed by remote host.":               "the connection ended: Connection to pi closed by remote host.",
 		"": "the connection ended",
-		"ssh: Could not resolve hostname jump: Name or service not known\r\nConnection closed by UNKNOWN port 65535":         "there is no such machine: ssh: Could not resolve hostname jump: Name or service not known: ",
-		"kex_exchange_identification: Connection closed by remote host\r\nConnection closed by 1.2.3.4 port 80":              "no SSH server answers there, or it does not let you in: Connection closed by 1.2.3.4 port 80: ",
-		"no such identity: /none: No such file or directory\nroot@pi: Permission denied (publickey).":                        "there is no such key here: no such identity: /none: ",
-		"Permissions 0644 for '/k' are too open.\nLoad key \"/k\": bad permissions\nroot@pi: Permission denied (publickey).": "your key is not used, because others may read its file: Load key \"/k\": bad permissions: ",
-		"@@@\nWARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!\nHost key verification failed.":                               "its key is not the one that is known here",
+		"ssh: Could not resolve hostname jump: Name or service not known\r\nConnection closed by UNKNOWN port 65535":                                                                          "there is no such machine: ssh: Could not resolve hostname jump: Name or service not known: ",
+		"kex_exchange_identification: Connection closed by remote host\r\nConnection closed by 1.2.3.4 port 80":                                                                               "no SSH server answers there, or it does not let you in: Connection closed by 1.2.3.4 port 80: ",
+		"no such identity: /none: No such file or directory\nroot@pi: Permission denied (publickey).":                                                                                         "there is no such key here: no such identity: /none: ",
+		"Permissions 0644 for '/k' are too open.\nLoad key \"/k\": bad permissions\nroot@pi: Permission denied (publickey).":                                                                  "your key is not used, because others may read its file: Load key \"/k\": bad permissions: ",
+		"@@@\nWARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!\nOffending ED25519 key in /k/known:7\n  remove with:\n  ssh-keygen -f '/k/known' -R '[::1]:29'\nHost key verification failed.": "its key is not the one that is known here, so it may be another machine: find out why before you remove the old key with: ssh-keygen -f '/k/known' -R '[::1]:29'",
+		"@@@\nWARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!\r\nOffending ED25519 key in /k/known:7\r\nHost key verification failed.":                                                       "its key is not the one that is known here, so it may be another machine: find out why before you remove the old key, which is line 7 of /k/known",
+		"Can't open user config file /none: No such file or directory":                                                                                                                        "Can't open user config file /none: No such file or directory: name a file that exists after -F",
+		"/c: line 1: Bad configuration option: nosuch\r\n/c: terminating, 1 bad configuration options":                                                                                        "the client does not accept its configuration: /c: line 1: Bad configuration option: nosuch: correct ~/.ssh/config",
+		"@@@\nWARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!\nHost key verification failed.":                                                                                                "its key is not the one that is known here",
 	} {
 		if got := explain("pi", []string{"ssh"}, said); !strings.HasPrefix(got, want) || strings.Contains(got, "\n") {
 			t.Errorf("%q becomes %q, want %q", said, got, want)

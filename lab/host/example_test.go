@@ -13,5 +13,5 @@ func ExampleParse() {
 	fmt.Println(err)
 	// Output:
 	// [pi user@nvme] <nil>
-	// host pi is named twice
+	// host pi is named twice: name it once
 }

@@ -53,7 +53,7 @@ func Parse(names []string) ([]string, error) {
 		case strings.HasPrefix(name, "-"), strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f }):
 			return nil, fmt.Errorf("%q is not the name of a host: want one as for ssh, such as pi or user@nvme", name)
 		case slices.Contains(list, name):
-			return nil, fmt.Errorf("host %s is named twice", name)
+			return nil, fmt.Errorf("host %s is named twice: name it once", name)
 		}
 		list = append(list, name)
 	}

@@ -127,7 +127,11 @@ func explain(host string, client []string, said string) string {
 	}
 	switch {
 	case has("REMOTE HOST IDENTIFICATION HAS CHANGED"):
-		return "its key is not the one that is known here, so it may be another machine: find out why before you remove the old key with: ssh-keygen -R " + host
+		return "its key is not the one that is known here, so it may be another machine: find out why before you remove the old key" + oldKey(host, said)
+	case has("Can't open user config file"):
+		return line + ": name a file that exists after -F"
+	case has("Bad configuration option"), has("bad configuration options"):
+		return "the client does not accept its configuration: " + line + ": correct " + config
 	case has("Host key verification failed"):
 		return "its key is not known here: " + once + ", and compare the key that it shows"
 	case has("bad permissions"):
@@ -148,6 +152,22 @@ func explain(host string, client []string, said string) string {
 		return "the connection ended: " + lastLine(said)
 	}
 	return "the connection ended"
+}
+
+// oldKey says how to remove the key that was known, which may be in another file and under
+// another name than the usual: as the client says it, or where the client says that it is.
+func oldKey(host, said string) string {
+	where := " with: ssh-keygen -R " + host
+	for l := range strings.Lines(said) {
+		l = strings.TrimSpace(l)
+		if strings.HasPrefix(l, "ssh-keygen ") && strings.Contains(l, " -R ") {
+			return " with: " + l
+		}
+		if _, at, ok := strings.Cut(l, " key in "); ok && strings.HasPrefix(l, "Offending ") {
+			where = ", which is line " + at[strings.LastIndexByte(at, ':')+1:] + " of " + at[:max(0, strings.LastIndexByte(at, ':'))]
+		}
+	}
+	return where
 }
 
 // lastLine returns the last line of a text that says anything.

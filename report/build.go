@@ -87,6 +87,22 @@ func sqliteBuild(o *stats.Outcome) string {
 	return strings.Join(words, " ")
 }
 
+// toResume returns the command that measures what is missing in a run, if anything is.
+func (h *Hints) toResume(a *stats.Analysis) []Hint {
+	if h.Resume == "" || a.Run.Stopped != result.StoppedInterrupted && a.Run.Stopped != "" && !hostLost(a) {
+		return nil
+	}
+	return []Hint{{"resume", h.Resume}}
+}
+
+// resume says how a run that is not whole can go on.
+func resume(a *stats.Analysis, h Hints) (l list) {
+	for _, h := range h.toResume(a) {
+		l = append(l, item{label: h.Shows, text: h.Command + " measures the rest", alarm: true})
+	}
+	return l
+}
+
 func header(a *stats.Analysis, o Options) document {
 	run := a.Run
 	took := "not ended"
@@ -100,9 +116,7 @@ func header(a *stats.Analysis, o Options) document {
 		{label: "work", text: fmt.Sprintf("scale %s, seed %d", run.Scale, run.Seed)},
 		{label: "rounds", text: stopped(a), alarm: run.Stopped == result.StoppedInterrupted || run.Stopped == ""},
 	}
-	if o.Hints.Resume != "" && (run.Stopped == result.StoppedInterrupted || run.Stopped == "" || hostLost(a)) {
-		l = append(l, item{label: "resume", text: o.Hints.Resume + " measures the rest", alarm: true})
-	}
+	l = append(l, resume(a, o.Hints)...)
 	l.note(item{label: "repeated", text: countRepeated(run).String()})
 	if o.Study == nil || a.Confidence != stats.Confidence { // a study with fixed rounds asks for its claims only
 		_, text := settled(a)

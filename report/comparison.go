@@ -225,7 +225,7 @@ func beware(c *stats.Comparison) (l list) {
 // comparison describes a comparison in words.
 func comparison(c Compared, h Hints) document {
 	d := document{heading{1, Answer(c.Comparison)}}
-	l := beware(c.Comparison)
+	l := append(resume(c.First, h), beware(c.Comparison)...)
 	from := origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)
 	if also := alsoDiffers(c); also != "" {
 		from = slices.Insert(from, 1, item{label: "also differ", text: also}) // after the sides

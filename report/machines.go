@@ -57,7 +57,7 @@ func machinesAnswer(all []OnMachine, m *stats.Machines) string {
 	var sentences []string
 	if s := claimsOn(all); s != "" {
 		sentences = append(sentences, s)
-	} else if s := whoIsFirst(all); s != "" {
+	} else if s := whoIsFirst(all, m); s != "" {
 		sentences = append(sentences, s)
 	}
 	if s := agreements(all, m); s != "" {
@@ -87,11 +87,17 @@ func together(n int) string {
 	return fmt.Sprintf("all %d machines", n)
 }
 
+// firstOn is which driver comes first on a machine.
+type firstOn struct {
+	machine string
+	names   []string // the first, and those that are not told apart from it
+	ranked  []string
+}
+
 // whoIsFirst says which driver comes first on which machine, over all tables or in the only
 // one. It returns "" where runs were made to compare two sides.
-func whoIsFirst(all []OnMachine) string {
-	var first groups[string, string]
-	ranked := 0
+func whoIsFirst(all []OnMachine, m *stats.Machines) string {
+	var list []firstOn
 	for _, m := range all {
 		if m.Analysis == nil || m.Analysis.Run.Compares != nil {
 			continue
@@ -104,26 +110,91 @@ func whoIsFirst(all []OnMachine) string {
 		if r == nil || r.Best == nil || len(r.choices()) < 2 {
 			continue
 		}
-		ranked++
-		words := r.Best.Name
-		if len(r.Tied) > 0 {
-			names := append([]string{r.Best.Name}, r.Tied...)
-			slices.Sort(names)
-			words = strings.Join(names, " or ") + ", tied"
+		f := firstOn{machine: m.Name, names: append([]string{r.Best.Name}, r.Tied...)}
+		for _, i := range r.choices() {
+			f.ranked = append(f.ranked, r.Rows[i].Name)
 		}
-		first.add(words, m.Name)
+		list = append(list, f)
+	}
+	if len(list) < 2 {
+		return ""
+	}
+	var first groups[string, string]
+	for _, f := range list {
+		first.add(f.words(), f.machine)
 	}
 	switch {
-	case ranked < 2:
-		return ""
 	case len(first.keys) == 1:
-		return fmt.Sprintf("First on %s (%s): %s.", together(ranked), strings.Join(first.of[first.keys[0]], ", "), first.keys[0])
+		return fmt.Sprintf("First on %s (%s): %s.", together(len(list)), strings.Join(first.of[first.keys[0]], ", "), first.keys[0])
+	case !turnsAround(list):
+		also := "; no comparison turns around"
+		if m.Count(stats.Reversed) > 0 {
+			also = "" // some do, but not the one of the first
+		}
+		return firstSomewhere(list) + also + "."
 	}
 	var parts []string
 	for _, who := range first.keys {
 		parts = append(parts, fmt.Sprintf("%s: %s", strings.Join(first.of[who], ", "), who))
 	}
 	return "Who comes first depends on the machine. " + strings.Join(parts, "; ") + "."
+}
+
+func (f *firstOn) words() string {
+	if len(f.names) == 1 {
+		return f.names[0]
+	}
+	return strings.Join(slices.Sorted(slices.Values(f.names)), " or ") + ", tied"
+}
+
+// turnsAround reports whether the first of one machine is slower than that of another one
+// there, and the other way round. What is only not told apart turns nothing around.
+func turnsAround(list []firstOn) bool {
+	for i, f := range list {
+		for _, g := range list[:i] {
+			x, y := f.names[0], g.names[0]
+			if slices.Contains(f.ranked, y) && !slices.Contains(f.names, y) && slices.Contains(g.ranked, x) && !slices.Contains(g.names, x) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// firstSomewhere says who comes first on which machine, where no two machines contradict
+// each other.
+func firstSomewhere(list []firstOn) string {
+	var alone, tied groups[string, string]
+	for _, f := range list {
+		if len(f.names) == 1 {
+			alone.add(f.names[0], f.machine)
+		}
+	}
+	for _, f := range list {
+		names := slices.Sorted(slices.Values(f.names))
+		i := -1
+		if len(alone.keys) == 1 {
+			i = slices.Index(names, alone.keys[0])
+		}
+		switch {
+		case len(names) == 1:
+		case i >= 0: // of whom the sentence speaks
+			tied.add("is not told apart from "+strings.Join(slices.Delete(names, i, i+1), " or "), f.machine)
+		default:
+			tied.add(strings.Join(names, " or ")+" comes first, not told apart,", f.machine)
+		}
+	}
+	var parts []string
+	for _, name := range alone.keys {
+		parts = append(parts, name+" comes first on "+strings.Join(alone.of[name], ", "))
+	}
+	for _, words := range tied.keys {
+		parts = append(parts, words+" on "+strings.Join(tied.of[words], ", "))
+	}
+	if last := len(parts) - 1; last > 0 {
+		parts[last] = "and " + parts[last]
+	}
+	return strings.Join(parts, ", ")
 }
 
 // claimsOn says what the machines say of the claims of the study that they measured. It
@@ -253,6 +324,16 @@ func machines(all []OnMachine, o Options) document {
 		if x.Failure != "" {
 			l = append(l, item{x.Name, x.Failure, true})
 		}
+		if x.Analysis != nil {
+			for _, h := range x.Options.Hints.toResume(x.Analysis) {
+				l = append(l, item{h.Shows, h.Command + " measures the rest on " + x.Name, true})
+			}
+		}
+	}
+	for _, x := range all {
+		if x.Analysis != nil && len(x.Analysis.Run.Trials) > 0 {
+			l = append(l, item{"how sure", x.Name + ": " + x.trust(), false})
+		}
 	}
 	for _, x := range agreementLabels {
 		said := 0
@@ -291,6 +372,34 @@ func machines(all []OnMachine, o Options) document {
 		d = append(d, deeper(x.document())...)
 	}
 	return d
+}
+
+// trust says in short how sure the run is of what it says, what disturbed it, and how much
+// more there is to beware of.
+func (x *OnMachine) trust() string {
+	said := AnswersOf(x.Analysis, x.Options)
+	words := howSure(x.Analysis, &said, x.Options)
+	noise, strongest, more := "", "", 0
+	for _, c := range said.Caveats {
+		_, noisy := noises[c.Code]
+		switch about := c.Code == result.WarningSync || labels[c.Code] == ""; {
+		case noisy:
+			noise = c.addNoise(noise)
+		case about && strongest == "": // the machine
+			strongest = c.Text
+		default:
+			more++
+		}
+	}
+	for _, s := range []string{noise, strongest} {
+		if s != "" {
+			words += "; " + s
+		}
+	}
+	if more > 0 {
+		words += fmt.Sprintf("; %d more to beware of in its own report", more)
+	}
+	return words
 }
 
 // rest names the command that prints the report of the run by itself.

@@ -59,6 +59,60 @@ func TestMachinesGolden(t *testing.T) {
 	}
 }
 
+// noisy makes the times of a driver on a machine too different to tell it from another one
+// that takes as long on average.
+func noisy(run *result.Run, driver string) *result.Run {
+	spoil(run, "simple", driver, func(t *result.Trial) {
+		for i := range t.Samples {
+			t.Samples[i].WallNS = t.Samples[i].WallNS * 3 / 2
+			if t.Round%2 == 0 {
+				t.Samples[i].WallNS *= 4
+			}
+		}
+	})
+	return run
+}
+
+// Only what two machines tell apart, and differently, depends on the machine. A machine that
+// does not tell it does not contradict another one.
+func TestMachinesFirst(t *testing.T) {
+	for _, tc := range []struct {
+		runs []*result.Run
+		want string
+	}{
+		{[]*result.Run{onMachine("a", 3, 1), noisy(onMachine("b", 4, 1), "mattn")},
+			"mattn comes first on a, and is not told apart from modernc on b; no comparison turns around. Of 2 comparisons"},
+		{[]*result.Run{noisy(onMachine("a", 3, 1), "mattn"), onMachine("b", 4, 1), onMachine("c", 5, 1)},
+			"mattn comes first on b, c, and is not told apart from modernc on a; no comparison turns around. Of 2 comparisons"},
+		{[]*result.Run{noisy(onMachine("a", 3, 1), "mattn"), noisy(onMachine("b", 4, 1), "mattn")},
+			"First on both machines (a, b): mattn or modernc, tied."},
+		{[]*result.Run{onMachine("a", 3, 1), onMachine("b", 4, 99)},
+			"Who comes first depends on the machine. a: mattn; b: modernc."},
+	} {
+		if got := report.MachinesAnswer(machines(tc.runs...)); !strings.HasPrefix(got, tc.want) {
+			t.Errorf("the answer is %s, want %s", got, tc.want)
+		}
+	}
+}
+
+// What single runs say of how sure they are is said of each machine, also where there is
+// little room.
+func TestMachinesTrust(t *testing.T) {
+	disturbed := onMachine("vm1", 4, 1)
+	disturbed.Warnings = []result.Warning{{Code: result.WarningLoad, Message: "the load average was 9"}}
+	for _, lines := range []int{0, 24} {
+		got := writeMachines(t, "table", machines(onMachine("pi", 3, 1), disturbed), report.Options{Lines: lines, Width: 200})
+		for _, want := range []string{"how sure  pi: 9 rounds, 95% intervals, at most 5% of cells ranked wrongly", "vm1: 9 rounds, 95% intervals, at most 5% of cells ranked wrongly; trust ratios, not times: other processes ran"} {
+			if !strings.Contains(strings.Join(strings.Fields(got), " "), strings.Join(strings.Fields(want), " ")) {
+				t.Errorf("%d lines: want %q in\n%s", lines, want, got)
+			}
+		}
+	}
+	if got := writeMachines(t, "table", machines(comparedOnMachine(1, 1), comparedOnMachine(2, 9)), report.Options{Width: 200}); !strings.Contains(got, "m2: 9 rounds, 99% intervals") {
+		t.Errorf("of sides:\n%s", got)
+	}
+}
+
 // On a terminal what all machines say together is enough, with the commands that show the
 // rest.
 func TestMachinesOnScreen(t *testing.T) {
@@ -90,6 +144,14 @@ func TestMachineLost(t *testing.T) {
 	}
 	if want := "vm1 went away before its run had ended."; !strings.Contains(j.Answer, want) {
 		t.Errorf("the answer is %s, want %s in it", j.Answer, want)
+	}
+	list := machines(onMachine("pi", 3, 1), lost)
+	for i := range list {
+		list[i].Options.Hints.Resume = fmt.Sprint("go on with ", list[i].Analysis.Run.ID)
+	}
+	got = writeMachines(t, "table", list, report.Options{Lines: 24, Width: 200})
+	if !strings.Contains(got, "go on with 4 measures the rest on vm1") || strings.Contains(got, "go on with 3") {
+		t.Errorf("how it goes on:\n%s", got)
 	}
 	if len(j.Machines) != 2 || j.Machines[1].Run != 4 || len(j.Machines[1].Report) == 0 {
 		t.Errorf("machines: %+v", j.Machines)
@@ -129,13 +191,29 @@ func TestRunOfLostMachine(t *testing.T) {
 		gone[i].Status, gone[i].Samples, gone[i].Reason = result.Failed, nil, &protocol.Reason{Code: result.CodeHost, Message: "host vm1: the connection ended"}
 	}
 	lost.Trials, lost.Stopped = append(lost.Trials, gone...), result.StoppedNothingLeft
-	var out bytes.Buffer
-	if err := report.Write(&out, "table", stats.Analyze(lost, ""), report.Options{Width: 200, Hints: report.Hints{Resume: "go on"}}); err != nil {
+	opts := report.Options{Width: 200, Hints: report.Hints{Resume: "go on with it"}}
+	a := stats.Analyze(lost, "")
+	var out, screen, compared bytes.Buffer
+	if err := report.Write(&out, "table", a, opts); err != nil {
 		t.Fatal(err)
+	}
+	opts.Lines = 16
+	if err := report.Write(&screen, "table", a, opts); err != nil {
+		t.Fatal(err)
+	}
+	lost.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
+	a = stats.Analyze(lost, "")
+	if err := report.WriteComparison(&compared, "table", report.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, report.Options{Width: 200, Hints: opts.Hints}); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []*bytes.Buffer{&screen, &compared} {
+		if !strings.Contains(b.String(), "go on with it") {
+			t.Errorf("it does not say how it can go on:\n%s", b.String())
+		}
 	}
 	for _, want := range []string{
 		fmt.Sprintf("There are no figures: after %d complete rounds the machine went away.", lost.Rounds),
-		"complete: then the machine went away", "go on measures the rest",
+		"complete: then the machine went away", "go on with it measures the rest",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("want %q in\n%s", want, out.String())

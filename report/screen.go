@@ -34,7 +34,7 @@ func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
 	said := AnswersOf(a, opts)
 	space := opts.Lines >= roomy
 
-	rest := s.section(func() { s.rest(opts.Hints.Rest) })
+	rest := s.section(func() { s.rest(append(opts.Hints.toResume(a), opts.Hints.Rest...)) })
 	facts := s.section(func() { s.facts(a, &said, opts, s.left < roomy) })
 	head := s.section(func() { s.clipped(said.Text, "", "", max(3, opts.Lines/4), bold) })
 	fit := s.section(func() {

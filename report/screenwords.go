@@ -28,21 +28,7 @@ func (s *screen) facts(a *stats.Analysis, said *Answers, opts Options, short boo
 	if short {
 		most = 1
 	}
-	sure := []string{counted(int64(rounds(a)), "round")}
-	if a.Run.Compares != nil && opts.Study == nil {
-		sure = append(sure, share(1-stats.Doubt)+" intervals")
-		said = &Answers{} // its tables are not shown
-	}
-	if n := said.leastRounds(); n > 0 && n < rounds(a) {
-		sure[0] = fmt.Sprintf("%d–%s", n, sure[0])
-	}
-	if slices.ContainsFunc(said.Tables, func(r Ranking) bool { return r.certain() }) {
-		sure = append(sure, percent(a.Confidence)+" intervals")
-	}
-	if r := a.Reliability; r.Telling > 0 && opts.Study == nil && a.Run.Compares == nil {
-		sure = append(sure, fmt.Sprintf("at most %g%% of cells ranked wrongly", 100*stats.Alpha))
-	}
-	s.labeled("how sure", strings.Join(sure, ", "), most, false)
+	s.labeled("how sure", howSure(a, said, opts), most, false)
 	if in := inForceInRun(a); in != "" {
 		s.labeled("settings", in, most, false)
 	}
@@ -60,6 +46,25 @@ func (s *screen) facts(a *stats.Analysis, said *Answers, opts Options, short boo
 		words = append(words, fmt.Sprintf("%d × %s", m.Cores, m.CPU))
 	}
 	s.labeled("run", strings.Join(words, " · "), 1, false)
+}
+
+// howSure says how many rounds verdicts are from, and how often they may be wrong.
+func howSure(a *stats.Analysis, said *Answers, opts Options) string {
+	sure := []string{counted(int64(rounds(a)), "round")}
+	if a.Run.Compares != nil && opts.Study == nil {
+		sure = append(sure, share(1-stats.Doubt)+" intervals")
+		said = &Answers{} // its tables are not shown
+	}
+	if n := said.leastRounds(); n > 0 && n < rounds(a) {
+		sure[0] = fmt.Sprintf("%d–%s", n, sure[0])
+	}
+	if slices.ContainsFunc(said.Tables, func(r Ranking) bool { return r.certain() }) {
+		sure = append(sure, percent(a.Confidence)+" intervals")
+	}
+	if r := a.Reliability; r.Telling > 0 && opts.Study == nil && a.Run.Compares == nil {
+		sure = append(sure, fmt.Sprintf("at most %g%% of cells ranked wrongly", 100*stats.Alpha))
+	}
+	return strings.Join(sure, ", ")
 }
 
 // leastRounds returns the fewest rounds behind what is shown: cases end when their figures
@@ -133,19 +138,28 @@ var noises = map[string]func(n int) string{
 	result.WarningVirtual:     func(int) string { return "virtual machine" },
 }
 
+// addNoise adds a caveat of a noisy machine to what is said of others.
+func (c *Caveat) addNoise(said string) string {
+	if said == "" {
+		said = "trust ratios, not times: "
+	} else {
+		said += ", "
+	}
+	return said + noises[c.Code](c.Count)
+}
+
 // caveats returns the lines of what to beware of: all of them shorter if there is not
 // enough room, and then without the last.
 func (s *screen) caveats(list []Caveat, room int) []string {
 	var items []item
 	noise := -1 // its place in items
 	for _, c := range list {
-		if words, ok := noises[c.Code]; ok {
+		if _, ok := noises[c.Code]; ok {
 			if noise < 0 {
 				noise = len(items)
-				items = append(items, item{label: "noise", text: "trust ratios, not times: " + words(c.Count), alarm: true})
-			} else {
-				items[noise].text += ", " + words(c.Count)
+				items = append(items, item{label: "noise", alarm: true})
 			}
+			items[noise].text = c.addNoise(items[noise].text)
 			continue
 		}
 		label := cmp.Or(labels[c.Code], "warning")

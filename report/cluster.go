@@ -14,6 +14,7 @@ import (
 	"golang.org/x/perf/benchunit"
 
 	"github.com/sqlite3perf/sqlite3perf/chart"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
@@ -23,7 +24,9 @@ import (
 // Clusters is what clusters and a local driver have done under the same loads, or what came
 // of harm to them.
 type Clusters struct {
-	Trials []ClusterTrial // that of the local driver first, if there is one
+	Trials   []ClusterTrial // that of the local driver first, if there is one
+	Machine  result.Machine
+	Warnings []result.Warning // about the machine
 }
 
 // ClusterTrial is what one database has done.
@@ -139,6 +142,9 @@ func ClustersAnswer(c *Clusters) string {
 	var words []string
 	if s := priceAnswer(c.done()); s != "" {
 		words = append(words, s)
+		if n := c.rounds(); n < stats.MinSamples {
+			words = append(words, fmt.Sprintf("These figures have no intervals: they are of %s, and an interval takes %d.", counted(int64(n), "round"), stats.MinSamples))
+		}
 	}
 	for _, t := range c.done() {
 		if t.Result.Harmed != nil {
@@ -318,7 +324,7 @@ func orList(names []string) string {
 
 // clusters is the whole of it for people.
 func clusters(c *Clusters) document {
-	d := document{paragraph{text: ClustersAnswer(c)}}
+	d := document{paragraph{text: ClustersAnswer(c)}, space{}, append(machineItems(c.Machine), machineWarnings(c.Warnings, c.rounds())...)}
 	if pic, ok := pricePicture(c); ok {
 		d = append(d, picture{Picture: pic}, picture{Picture: latencyPicture(c)})
 	}
@@ -604,9 +610,11 @@ var ClusterSchema []byte
 
 // JSONClusters is the JSON form of clusters.
 type JSONClusters struct {
-	Version int           `json:"version"`
-	Answer  string        `json:"answer"`
-	Trials  []JSONCluster `json:"trials"`
+	Version  int              `json:"version"`
+	Answer   string           `json:"answer"`
+	Machine  result.Machine   `json:"machine"`
+	Warnings []result.Warning `json:"warnings,omitempty"` // about the machine
+	Trials   []JSONCluster    `json:"trials"`
 }
 
 // JSONCluster is what one database has done.
@@ -622,7 +630,7 @@ type JSONCluster struct {
 }
 
 func writeClusterJSON(w io.Writer, c *Clusters, _ Options) error {
-	out := JSONClusters{Version: 1, Answer: ClustersAnswer(c), Trials: []JSONCluster{}}
+	out := JSONClusters{Version: 1, Answer: ClustersAnswer(c), Machine: c.Machine, Warnings: c.Warnings, Trials: []JSONCluster{}}
 	for _, t := range c.Trials {
 		j := JSONCluster{Driver: t.Driver, ModuleVersion: t.Version, Nodes: t.Nodes, DelayNS: int64(t.Delay), Settings: t.Settings, Result: t.Result, Reason: t.Reason}
 		if t.Result != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -32,8 +33,14 @@ func clusterLoads(perRow time.Duration, nodes bool) *protocol.Clustered {
 	return r
 }
 
+// clusterMachine is where the fixtures were measured.
+var clusterMachine = result.Machine{Hostname: "vm", OS: "linux", Arch: "amd64", Kernel: "6.1", CPU: "Xeon", Cores: 2, MemoryBytes: 8 << 30, Virtual: "kvm", Directory: "/var/tmp", FileSystem: "ext4", Device: "vda"}
+
 func clusterFixture() *report.Clusters {
-	return &report.Clusters{Trials: []report.ClusterTrial{
+	return &report.Clusters{Machine: clusterMachine, Warnings: []result.Warning{
+		{Code: result.WarningLoad, Message: "the load average was 3.00 on 2 cores before the run"},
+		{Code: result.WarningCalibration, Round: 1, Deviation: 0.2, Message: "the calibration loop took long"},
+	}, Trials: []report.ClusterTrial{
 		{Driver: "mattn", Version: "github.com/mattn/go-sqlite3 v1.14.52", Settings: driver.Settings{"journal_mode": "wal", "synchronous": "full"}, Result: clusterLoads(400*time.Microsecond, false)},
 		{Driver: "rqlite", Version: "github.com/rqlite/gorqlite v0.0.0", Nodes: 1, Settings: driver.Settings{"nodes": "1"}, Result: clusterLoads(time.Millisecond, true)},
 		{Driver: "rqlite", Version: "github.com/rqlite/gorqlite v0.0.0", Nodes: 3, Settings: driver.Settings{"nodes": "3"}, Result: clusterLoads(2*time.Millisecond, true)},
@@ -52,7 +59,7 @@ func harmFixture(lost int64, settings driver.Settings) *report.Clusters {
 	if lost > 0 {
 		h.LostIDs = []int64{17, 1234}
 	}
-	return &report.Clusters{Trials: []report.ClusterTrial{{Driver: "rqlite", Version: "v0.0.0", Nodes: 3, Settings: settings,
+	return &report.Clusters{Machine: clusterMachine, Trials: []report.ClusterTrial{{Driver: "rqlite", Version: "v0.0.0", Nodes: 3, Settings: settings,
 		Result: &protocol.Clustered{Rows: 5000, DiskBytes: 1 << 20, Members: []protocol.ClusterMember{{ID: "1", Version: "8"}}, Harmed: h}}}}
 }
 
@@ -97,6 +104,10 @@ func TestClusterRounds(t *testing.T) {
 	fulfilled(t, report.ClusterSchema, func(w io.Writer) error { return report.WriteClusters(w, "json", failed, report.Options{}) })
 	fulfilled(t, report.ClusterSchema, func(w io.Writer) error { return report.WriteClusters(w, "json", several(7), report.Options{}) })
 	words := strings.Join(strings.Fields(clusterReport(t, "markdown", several(3))), " ")
+	if want := "These figures have no intervals: they are of 3 rounds, and an interval takes 6."; !strings.Contains(report.ClustersAnswer(several(3)), want) ||
+		strings.Contains(report.ClustersAnswer(several(6)), "interval") || strings.Contains(report.ClustersAnswer(harmFixture(0, nil)), "interval") {
+		t.Errorf("want %q only with fewer rounds than that, and with loads", want)
+	}
 	if !strings.Contains(words, "Rates are medians of 3 rounds, which are too few for an interval (6).") || strings.Contains(words, "±") {
 		t.Error(words)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -163,14 +164,13 @@ func measureClusters(ctx context.Context, env *environment, o *clusterOptions) e
 	defer show.finish()
 	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
 	defer release()
-	done, err := o.measure(until(ctx, stop), b, dir, trials, show.say)
+	out, err := o.measure(until(ctx, stop), b, dir, trials, show.say)
 	stopped := interrupted(stop)
 	if err != nil && !stopped {
 		return err
 	}
 	show.finish()
-	out := &report.Clusters{Trials: done}
-	if len(done) > 0 {
+	if len(out.Trials) > 0 {
 		err := o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
 			return report.WriteClusters(w, format, out, opts)
 		}, "sqlite3perf cluster")
@@ -181,7 +181,7 @@ func measureClusters(ctx context.Context, env *environment, o *clusterOptions) e
 	if stopped {
 		return statusError(exitInterrupted)
 	}
-	if slices.ContainsFunc(done, func(t report.ClusterTrial) bool { return t.Reason != "" || t.Lost() > 0 && !t.Queued() }) {
+	if slices.ContainsFunc(out.Trials, func(t report.ClusterTrial) bool { return t.Reason != "" || t.Lost() > 0 && !t.Queued() }) {
 		return statusError(exitIncomplete)
 	}
 	return nil
@@ -322,8 +322,18 @@ func parseSettings(flag string, list []string) (driver.Settings, error) {
 	return s, nil
 }
 
-// measure does the trials one after the other.
-func (o *clusterOptions) measure(ctx context.Context, b *lab.Builder, dir string, trials []clusterTrial, say func(string, ...any)) ([]report.ClusterTrial, error) {
+// measure does the trials one after the other. The result is never nil.
+func (o *clusterOptions) measure(ctx context.Context, b *lab.Builder, dir string, trials []clusterTrial, say func(string, ...any)) (*report.Clusters, error) {
+	out := &report.Clusters{}
+	scratch, err := lab.NewScratch(dir, runDirectory)
+	if err != nil {
+		return out, fmt.Errorf("directory for databases: %w: name another with --dir", err)
+	}
+	defer scratch.Remove()
+	observer, err := machine.Observe(scratch.Dir) // before anything is built
+	if err != nil {
+		return out, fmt.Errorf("%w: name another directory with --dir", err)
+	}
 	executables := map[string]string{}
 	for i := range trials {
 		t := &trials[i]
@@ -334,31 +344,34 @@ func (o *clusterOptions) measure(ctx context.Context, b *lab.Builder, dir string
 		var unavailable *lab.BuildError
 		switch {
 		case errors.As(err, &unavailable):
-			return nil, incompleteError{fmt.Errorf("%s is unavailable: %s%s", t.Driver, unavailable.Reason.Message, report.Said(&unavailable.Reason))}
+			return out, incompleteError{fmt.Errorf("%s is unavailable: %s%s", t.Driver, unavailable.Reason.Message, report.Said(&unavailable.Reason))}
 		case err != nil:
-			return nil, fmt.Errorf("driver %s: %w", t.Driver, err)
+			return out, fmt.Errorf("driver %s: %w", t.Driver, err)
 		}
 		executables[t.Driver] = path
 	}
-	scratch, err := lab.NewScratch(dir, runDirectory)
-	if err != nil {
-		return nil, fmt.Errorf("directory for databases: %w: name another with --dir", err)
-	}
-	defer scratch.Remove()
+	out.Machine = machineIn(observer.Machine, dir)
 	results := make([][]*protocol.Clustered, len(trials))
+	var failed error
 	for n := range o.rounds * len(trials) {
 		i := n % len(trials)
 		t := &trials[i]
+		if i == 0 {
+			observer.BeforeRound(n / len(trials))
+		}
 		if !o.quiet {
 			say("%d/%d %s", n+1, o.rounds*len(trials), t.Name())
 		}
 		res, err := o.one(ctx, executables[t.Driver], filepath.Join(scratch.Dir, strconv.Itoa(n+1)), t, say)
 		if err != nil {
-			return sum(trials, results), err
+			failed = err
+			break
 		}
 		results[i] = append(results[i], res)
 	}
-	return sum(trials, results), nil
+	out.Warnings = append(observer.BeforeRun(), observer.AfterRun()...)
+	out.Trials = sum(trials, results)
+	return out, failed
 }
 
 // sum makes one result of all rounds that have one.

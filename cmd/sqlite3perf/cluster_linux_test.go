@@ -64,6 +64,9 @@ func TestCluster(t *testing.T) {
 	if !strings.HasPrefix(got.Answer, "3 nodes of rqlite acknowledge at most ") || !strings.Contains(got.Answer, " where modernc does ") {
 		t.Error(got.Answer)
 	}
+	if m := got.Machine; m.OS == "" || m.Cores < 1 || filepath.Base(m.Directory) != "databases" {
+		t.Errorf("machine %+v", m)
+	}
 	if len(got.Trials) != 4 {
 		t.Fatalf("%d trials: want modernc, 1 node, 3 nodes, and 3 nodes with a delay", len(got.Trials))
 	}

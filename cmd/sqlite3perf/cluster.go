@@ -47,6 +47,9 @@ every row is read back from every node.
 The nodes are processes on this machine, with their data in a directory of --dir. They end,
 and the directory is removed, when the command ends. Nothing is kept in the store.
 
+Loads are writes only. Reads are measured by run, with every answer verified, as in
+sqlite3perf run --drivers mattn,rqlite --workloads point-read --set nodes=3.
+
 The exit status is 4 if an acknowledged write is lost, unless writes were queued, or if
 something could not be measured.`,
 		Example: `  sqlite3perf cluster

@@ -2,12 +2,25 @@ package main
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
+
+// The command that the help gives for reads is one that run takes.
+func TestClusterHelpReads(t *testing.T) {
+	const reads = "run --drivers mattn,rqlite --workloads point-read --set nodes=3"
+	if out, code := run1(t, 0, "cluster", "--help"); code != exitOK || !strings.Contains(out, "sqlite3perf "+reads+".") {
+		t.Errorf("exit status %d, want %q in\n%s", code, reads, out)
+	}
+	cmd, rest, err := rootCommand(processEnvironment()).Find(strings.Fields(reads))
+	if err != nil || cmd.Name() != "run" || cmd.ParseFlags(rest) != nil {
+		t.Errorf("%s: %v, %v", reads, cmd.Name(), err)
+	}
+}
 
 // TestClusterSum expects a round that failed not to take the others with it, and nothing of
 // what was not begun.

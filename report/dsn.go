@@ -133,12 +133,55 @@ func writeDSN(w io.Writer, d *DSN, opts Options) error {
 	if len(d.Name.Options) > 0 {
 		p.table()
 	}
-	p.beware()
-	p.differences()
-	p.spellings()
-	p.versions()
+	p.rest(opts)
 	_, err := io.WriteString(w, p.out.String())
 	return err
+}
+
+// rest prints what follows the answer or, if opts allows fewer lines, the parts of it for which
+// there is room, and what the others are.
+func (p *dsnPrinter) rest(opts Options) {
+	parts := []struct {
+		name  string
+		print func()
+	}{
+		{"what else happens", p.beware},
+		{"what the name does not set", p.differences},
+		{"how each driver spells it", p.spellings},
+		{"versions", p.versions},
+	}
+	texts, all := make([]string, len(parts)), 0
+	head := p.out.String()
+	for i, part := range parts {
+		p.out.Reset()
+		part.print()
+		texts[i] = p.out.String()
+		all += strings.Count(texts[i], "\n")
+	}
+	p.out.Reset()
+	p.out.WriteString(head)
+	room := max(opts.Lines, leastLines) - strings.Count(head, "\n")
+	cut := opts.Lines > 0 && all > room
+	if cut {
+		room -= 3 // what is said below
+	}
+	var left []string
+	for i, t := range texts {
+		if n := strings.Count(t, "\n"); !cut || n <= room {
+			p.out.WriteString(t)
+			room -= n
+		} else {
+			left = append(left, parts[i].name)
+		}
+	}
+	if left != nil {
+		p.out.WriteString("\n")
+		words := "Not shown: " + strings.Join(left, "; ") + "."
+		for _, h := range opts.Hints.Rest {
+			words += " " + upper(h.Shows) + ": " + h.Command + "."
+		}
+		p.paragraph("", words)
+	}
 }
 
 type dsnPrinter struct {

@@ -76,6 +76,29 @@ func TestDSNTable(t *testing.T) {
 	}
 }
 
+// TestDSNOnOneScreen expects a terminal to have the answer and the table, the other parts as a
+// whole or not at all, and what is left out.
+func TestDSNOnOneScreen(t *testing.T) {
+	text := func(o report.Options) string {
+		var out bytes.Buffer
+		o.Width = 100
+		if err := report.WriteDSN(&out, "table", dsnFixture(t), o); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	whole := text(report.Options{})
+	got := text(report.Options{Lines: 24, Hints: report.Hints{Rest: []report.Hint{{Shows: "all of it", Command: "the same command with --full"}}}})
+	head, _, _ := strings.Cut(whole, "\nNot set by")
+	if n := strings.Count(got, "\n"); n > 24 || !strings.HasPrefix(got, head) || strings.Contains(got, "own spelling") ||
+		!strings.Contains(got, "\nNot shown: how each driver spells it") || !strings.HasSuffix(got, ". All of it: the same command with --full.\n") {
+		t.Errorf("%d lines:\n%s", n, got)
+	}
+	if got := text(report.Options{Lines: 200}); got != whole {
+		t.Errorf("where there is room for all of it, there is\n%s", got)
+	}
+}
+
 func TestDSNJSON(t *testing.T) {
 	var out bytes.Buffer
 	if err := report.WriteDSN(&out, "json", dsnFixture(t), report.Options{}); err != nil {

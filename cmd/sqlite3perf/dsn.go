@@ -23,6 +23,7 @@ type dsnOptions struct {
 	named   bool // some drivers were named
 	format  string
 	quiet   bool
+	full    bool // all of it, also on a terminal
 	workers workerOptions
 }
 
@@ -41,7 +42,8 @@ option is tried alone and with another value, all settings are read back on two
 connections, and what no PRAGMA reports (mode, cache, txlock) is found out by trying. The
 proposed spellings are opened and read back in the same way.
 
-Keys and passwords in the name are not printed.`,
+Keys and passwords in the name are not printed. A terminal gets the answer, and of the
+rest what fits below it; --full prints all.`,
 		Example: `  sqlite3perf dsn 'file:x.db?_journal=WAL&_sync=1&_pragma=busy_timeout(5000)'
   sqlite3perf dsn 'x.db?_fk=1' --drivers mattn,modernc --format json`,
 		Args: arguments(1, 1, "the data source name, in quotes"),
@@ -55,6 +57,7 @@ Keys and passwords in the name are not printed.`,
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to ask: mattn, mattn@v1.14.22, mattn=../go-sqlite3, ./my-worker (default: all that are not optional)")
 	o.workers.addFlags(f)
 	f.StringVar(&o.format, "format", "table", "table or json")
+	f.BoolVar(&o.full, "full", false, "all of it, also on a terminal, where otherwise what fits is printed")
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
 	return cmd
 }
@@ -86,7 +89,11 @@ func tellDSN(ctx context.Context, env *environment, o *dsnOptions, text string) 
 	for _, why := range leftOut {
 		show.say("%s", why)
 	}
-	return report.WriteDSN(env.stdout, o.format, &report.DSN{Name: name, Told: told}, report.Options{Width: env.stdoutWidth})
+	opts := report.Options{Width: env.stdoutWidth, Hints: report.Hints{Rest: []report.Hint{{Shows: "all of it", Command: "the same command with --full"}}}}
+	if env.stdoutWidth > 0 && !o.full {
+		opts.Lines = screenLines(env.stdoutHeight)
+	}
+	return report.WriteDSN(env.stdout, o.format, &report.DSN{Name: name, Told: told}, opts)
 }
 
 // check finds the drivers.

@@ -25,7 +25,8 @@ func driversCommand(env *environment) *cobra.Command {
 		Long: `Drivers lists the drivers with the version that is measured unless another is
 named (mattn@v1.14.22), whether their worker is built or can be built on this
 machine, and what the library cannot do or does differently. It also lists the
-variants and the paths of workers that are named.
+variants and the paths of workers that are named. If a driver of the list is named,
+only what is named is listed.
 
 A variant of a driver is another version (mattn@v1.14.22, mattn@latest), a checkout
 of its library (mattn=../go-sqlite3), or has options (mattn:tags=sqlite_fts5,GOGC=400):
@@ -48,7 +49,7 @@ it was measured against loops written by hand (docs/methodology.md).`,
   sqlite3perf drivers ./my-worker
   sqlite3perf drivers --features
   sqlite3perf drivers --features mattn:tags=sqlite_fts5
-  sqlite3perf drivers --defects
+  sqlite3perf drivers --defects zombiezen
   sqlite3perf drivers --defects mattn@v1.14.22
   sqlite3perf drivers --added-cost`,
 		Args: arguments(0, -1, "the driver"),
@@ -90,17 +91,20 @@ it was measured against loops written by hand (docs/methodology.md).`,
 }
 
 // listed returns the drivers of the source tree, and after them the variants and workers
-// that are named.
+// that are named; or, if a driver of the tree is named, only what is named.
 func listed(ctx context.Context, b *lab.Builder, known []lab.Known, named []string) ([]lab.Ref, error) {
+	own, err := findDrivers(ctx, b, named, known)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(known, func(k lab.Known) bool { return slices.Contains(named, k.Name) }) {
+		return own, nil
+	}
 	var refs []lab.Ref
 	for i := range known {
 		refs = append(refs, lab.Ref{Name: known[i].Name, Known: &known[i]})
-		if slices.Contains(named, known[i].Name) {
-			return nil, usagef("drivers %s: want the path of a worker, such as ./%[1]s, or a variant, such as %[1]s:GOGC=400: the others are listed anyway", known[i].Name)
-		}
 	}
-	own, err := findDrivers(ctx, b, named, known)
-	return append(refs, own...), err
+	return append(refs, own...), nil
 }
 
 // listDrivers lists the drivers, and the variants and workers that are named, followed by

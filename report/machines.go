@@ -320,6 +320,9 @@ func machines(all []OnMachine, o Options) document {
 	m := sideBySide(all)
 	d := document{heading{1, machinesAnswer(all, m)}}
 	var l list
+	for _, words := range shared(all) {
+		l = append(l, item{"warning", words, true})
+	}
 	for _, x := range all {
 		if x.Failure != "" {
 			l = append(l, item{x.Name, x.Failure, true})
@@ -374,6 +377,21 @@ func machines(all []OnMachine, o Options) document {
 	return d
 }
 
+// shared says which machines are one.
+func shared(all []OnMachine) (list []string) {
+	for _, x := range all {
+		if x.Analysis == nil {
+			continue
+		}
+		for _, w := range x.Analysis.Run.Warnings {
+			if w.Code == result.WarningShared && !slices.Contains(list, w.Message) {
+				list = append(list, w.Message)
+			}
+		}
+	}
+	return list
+}
+
 // trust says in short how sure the run is of what it says, what disturbed it, and how much
 // more there is to beware of.
 func (x *OnMachine) trust() string {
@@ -383,6 +401,7 @@ func (x *OnMachine) trust() string {
 	for _, c := range said.Caveats {
 		_, noisy := noises[c.Code]
 		switch about := c.Code == result.WarningSync || labels[c.Code] == ""; {
+		case c.Code == result.WarningShared: // said of all
 		case noisy:
 			noise = c.addNoise(noise)
 		case about && strongest == "": // the machine

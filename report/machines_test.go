@@ -113,6 +113,18 @@ func TestMachinesTrust(t *testing.T) {
 	}
 }
 
+// That two machines are one is said once, before what they say.
+func TestMachinesShared(t *testing.T) {
+	a, b := onMachine("a", 3, 1), onMachine("b", 4, 1)
+	const words = "a and b are one machine"
+	a.Warnings = []result.Warning{{Code: result.WarningShared, Message: words}}
+	b.Warnings = a.Warnings
+	got := writeMachines(t, "table", machines(a, b), report.Options{Lines: 24, Width: 100})
+	if strings.Count(got, words) != 1 || strings.Index(got, words) > strings.Index(got, "how sure") {
+		t.Errorf("it is\n%s", got)
+	}
+}
+
 // On a terminal what all machines say together is enough, with the commands that show the
 // rest.
 func TestMachinesOnScreen(t *testing.T) {

@@ -34,6 +34,7 @@ const (
 	WarningUnlocked    = "unlocked"    // events of a replay succeeded that had failed because of a lock
 	WarningPart        = "part"        // of a mix in several processes only the first is profiled
 	WarningResumed     = "resumed"     // the run was interrupted, and continued later
+	WarningShared      = "shared"      // another host of the run is the same machine, and was measured at the same time
 	WarningRobbed      = "robbed"      // trials count although others took CPU time from them
 )
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/lab/host"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
@@ -124,10 +125,46 @@ func takeOnHosts(ctx context.Context, env *environment, o *runOptions, r *reques
 	if err := errors.Join(failures...); err != nil {
 		return nil, unlessInterrupted(stop, incompleteError{err})
 	}
+	shareMachines(o.hosts.names, sites, show.say)
 	each(func(i int) {
 		list[i].analysis, list[i].failure = takeAt(ctx, stop, environments[i], o, requests[i], taking{sites[i], st, shows[i], func() { measuring.Store(true) }})
 	})
 	return list, nil
+}
+
+// shareMachines warns of hosts that are one machine, now and in their runs.
+func shareMachines(names []string, sites []*site, say func(string, ...any)) {
+	same := map[string][]int{}
+	for i, s := range sites {
+		if s.boot != "" {
+			same[s.boot] = append(same[s.boot], i)
+		}
+	}
+	for i, s := range sites {
+		on := same[s.boot]
+		if len(on) < 2 {
+			continue
+		}
+		var of []string
+		for _, k := range on {
+			of = append(of, names[k])
+		}
+		message := strings.Join(of, " and ") + " are one machine: they were measured at the same time and took time from each other"
+		s.noise = doubleNoise{s.noise, result.Warning{Code: result.WarningShared, Message: message}}
+		if i == on[0] {
+			say("warning: %s are one machine: they are measured at the same time and take time from each other; name it once", strings.Join(of, " and "))
+		}
+	}
+}
+
+// doubleNoise is the noise of a machine that is measured under another name at the same time.
+type doubleNoise struct {
+	lab.Noise
+	warning result.Warning
+}
+
+func (s doubleNoise) BeforeRun() []result.Warning {
+	return append([]result.Warning{s.warning}, s.Noise.BeforeRun()...)
 }
 
 // forHosts returns an environment for the work on each host. Its lines begin with the host's

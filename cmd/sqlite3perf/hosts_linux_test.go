@@ -277,6 +277,9 @@ func TestHostGone(t *testing.T) {
 	if code := s.wait(); code != exitIncomplete {
 		t.Fatalf("exit status %d\n%s", code, s.said.String())
 	}
+	if want := "pi and vm1 are one machine"; !strings.Contains(s.said.String(), want) || !strings.Contains(s.stdout.String(), want) {
+		t.Errorf("want %s in progress and report:\n%s%s", want, s.said.String(), s.stdout.String())
+	}
 	p.alone()
 	seen, lost := 0, ""
 	for _, id := range []string{"1", "2"} {

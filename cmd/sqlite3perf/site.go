@@ -26,6 +26,7 @@ type site struct {
 	prepare func(ctx context.Context, cases []*lab.Case, progress lab.Building) error
 	needs   func(ctx context.Context, cases []*lab.Case) error
 
+	boot      string         // of another machine: what [host.Machine.Boot] says
 	processes *lab.Processes // nil on another machine
 	remove    func()         // removes what was made for the run
 }
@@ -94,7 +95,7 @@ func (env *environment) remoteSite(ctx context.Context, o *runOptions, r *reques
 		return nil, err
 	}
 	return &site{
-		machine: about, executor: m, noise: m, remove: m.Close, needs: m.CheckNeeds,
+		machine: about, executor: m, noise: m, remove: m.Close, needs: m.CheckNeeds, boot: m.Boot(),
 		prepare: func(ctx context.Context, cases []*lab.Case, progress lab.Building) error {
 			return m.Prepare(ctx, cases, r.builder, progress)
 		},

@@ -115,7 +115,7 @@ func (a *Agent) hello() (hello, error) {
 		return hello{}, err
 	}
 	sum, err := lab.SHA256Of(path)
-	return hello{protocolVersion, a.Version, sum, platform()}, err
+	return hello{protocolVersion, a.Version, sum, platform(), machine.Boot()}, err
 }
 
 func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }

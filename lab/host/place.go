@@ -212,6 +212,10 @@ func (m *Machine) Trials(ctx context.Context, cases []*lab.Case, seed uint64) ([
 	return list, nil
 }
 
+// Boot returns what the machine says that it is since it was started: it is the same if two names are of one
+// machine.
+func (m *Machine) Boot() string { return m.hello.Boot }
+
 // Lost says why nothing more is measured there, or nil.
 func (m *Machine) Lost() error { return m.lost }
 

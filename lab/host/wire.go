@@ -20,6 +20,7 @@ type hello struct {
 	Version  string `json:"version"`           // of sqlite3perf
 	SHA256   string `json:"sha256"`            // of its executable
 	Platform string `json:"platform"`          // GOOS/GOARCH
+	Boot     string `json:"boot,omitempty"`    // what package machine's Boot returns
 }
 
 // request asks the agent to do something. It answers each with a reply, in their order.

@@ -137,7 +137,7 @@ func TestLies(t *testing.T) {
 		{"insert", func(m *protocol.Sample) { m.UserNS = -1 }, "protocol", "user_ns is -1"},
 		{"insert", func(m *protocol.Sample) { m.Retries = 1 }, "protocol", "retries is 1: want at most 0"},
 		{"insert", func(m *protocol.Sample) { m.Errors = []protocol.ErrorCount{{Code: 5, Count: 1}} }, "protocol", "errors counts 1 in all: want 0"},
-		{"insert", func(m *protocol.Sample) { m.Unlocked = []protocol.ErrorCount{{Code: 5, Count: 1}} }, "protocol", "unlocked has 1 entries: want none of them, only a replay has them"},
+		{"insert", func(m *protocol.Sample) { m.Unlocked = []protocol.ErrorCount{{Code: 5, Count: 1}} }, "protocol", "skipped is 0, different 0, and unlocked has 1 entries: want none of them, only a replay has them"},
 		{"insert", func(m *protocol.Sample) { m.Results = []protocol.ErrorCount{{Code: 5, Count: 1}} }, "protocol", "results has 1 entries"},
 		{"insert", func(m *protocol.Sample) { m.Latency = []protocol.Latency{{}} }, "protocol", "latency has 1 entries: want 0"},
 		{"insert", func(m *protocol.Sample) { m.Checksum = someChecksum }, "protocol", "checksum is set"},

@@ -76,6 +76,41 @@ func WriteDiffJSON(w io.Writer, d *Diffed) error {
 // one of its statements.
 func WriteDiff(w io.Writer, d *Diffed, full bool) error {
 	p := &diffPrinter{w: w, d: d, full: full}
+	p.all()
+	return p.err
+}
+
+// WriteDiffScreen writes of a comparison of answers what fits on a terminal with this many
+// lines: if need be without the statements, and without what comes last. hint says how all of it
+// is printed.
+func WriteDiffScreen(w io.Writer, d *Diffed, lines int, hint string) error {
+	var b strings.Builder
+	_ = WriteDiff(&b, d, false) // a builder takes everything
+	if room := max(lines, leastLines); strings.Count(b.String(), "\n") > room {
+		b.Reset()
+		p := &diffPrinter{w: &b, d: d, brief: true}
+		p.all()
+		room -= 2 // for what is said below
+		printed := slices.Collect(strings.Lines(b.String()))
+		n := len(printed)
+		for i := len(p.begins) - 1; i >= 0 && n > room; i-- {
+			n = p.begins[i]
+		}
+		missing := "The statements are"
+		if n < len(printed) {
+			missing = "The statements and more differences are"
+		}
+		b.Reset()
+		b.WriteString(strings.TrimRight(strings.Join(printed[:n], ""), "\n"))
+		fmt.Fprintf(&b, "\n\n%s not shown: %s.\n", missing, hint)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// all prints everything.
+func (p *diffPrinter) all() {
+	d := p.d
 	p.wrapped("", "%s", d.Answer())
 	p.say("")
 	for _, s := range d.Sides {
@@ -84,26 +119,36 @@ func WriteDiff(w io.Writer, d *Diffed, full bool) error {
 	if len(d.Results) > 1 {
 		p.table()
 	}
+	if p.brief { // so that they are not what is left out
+		p.caveats()
+	}
 	for _, r := range d.Results {
 		p.result(r)
 	}
-	if slices.ContainsFunc(d.Results, func(r *diff.Result) bool { return r.Most == d.Most }) {
-		p.say("")
-		p.wrapped("", "Of each statement, only the first %d executions were compared. This number can be raised.", d.Most)
+	if !p.brief {
+		p.caveats()
 	}
-	if len(d.TimesAsText) > 0 {
-		p.say("")
-		p.wrapped("", "%s.", d.timesAsText())
-	}
-	for _, name := range d.Skipped {
-		p.say("")
-		p.wrapped("", "Not compared: phase %s. A phase of this kind cannot be run statement by statement.", Line(name))
-	}
-	if p.cut {
+	if p.cut && !p.brief {
 		p.say("")
 		p.say("Not every statement is shown; all are in the full output and in JSON.")
 	}
-	return p.err
+}
+
+// caveats says what was not compared, or not as it is.
+func (p *diffPrinter) caveats() {
+	d := p.d
+	if slices.ContainsFunc(d.Results, func(r *diff.Result) bool { return r.Most == d.Most }) {
+		p.part()
+		p.wrapped("", "Of each statement, only the first %d executions were compared. This number can be raised.", d.Most)
+	}
+	if len(d.TimesAsText) > 0 {
+		p.part()
+		p.wrapped("", "%s.", d.timesAsText())
+	}
+	for _, name := range d.Skipped {
+		p.part()
+		p.wrapped("", "Not compared: phase %s. A phase of this kind cannot be run statement by statement.", Line(name))
+	}
 }
 
 // timesAsText says which libraries were not passed times.
@@ -229,12 +274,23 @@ type diffPrinter struct {
 	full bool
 	cut  bool // a group has more statements than were printed
 	err  error
+
+	brief  bool  // without statements
+	lines  int   // that were printed
+	begins []int // the first line of each part that may be left out, with those below it
 }
 
 func (p *diffPrinter) say(format string, args ...any) {
 	if p.err == nil {
 		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+		p.lines++
 	}
+}
+
+// part begins a part, below an empty line.
+func (p *diffPrinter) part() {
+	p.begins = append(p.begins, p.lines)
+	p.say("")
 }
 
 // diffWidth is the width of a line.
@@ -292,7 +348,7 @@ func (p *diffPrinter) table() {
 // result prints the groups of a comparison.
 func (p *diffPrinter) result(r *diff.Result) {
 	if len(p.d.Results) > 1 && (r.Differing > 0 || len(r.Unstable) > 0 || len(r.Unasked) > 0) {
-		p.say("")
+		p.part()
 		p.say("== %s against %s ==", Line(r.Second), Line(r.First))
 		p.say("")
 		p.wrapped("", "%s", diffAnswer(r))
@@ -302,7 +358,7 @@ func (p *diffPrinter) result(r *diff.Result) {
 	}
 	p.failing(r)
 	if len(r.Unstable) > 0 {
-		p.say("")
+		p.part()
 		p.wrapped("", "Values not compared, because %s itself gave two different answers: %s.", Line(r.First), p.some(r.Unstable))
 	}
 	reasons := map[string][]string{}
@@ -315,7 +371,7 @@ func (p *diffPrinter) result(r *diff.Result) {
 		reasons[key] = append(reasons[key], u.Where)
 	}
 	for _, key := range order {
-		p.say("")
+		p.part()
 		p.wrapped("", "Not run by %s: %s: %s.", Line(key), counted(int64(len(reasons[key])), "statement"), p.some(reasons[key]))
 	}
 }
@@ -323,7 +379,7 @@ func (p *diffPrinter) result(r *diff.Result) {
 // failing lists the statements that fail with both sides.
 func (p *diffPrinter) failing(r *diff.Result) {
 	const most = 3
-	if len(r.Failing) == 0 || len(p.d.Results) > 1 && !p.full { // of several sides they are mostly the same
+	if len(r.Failing) == 0 || p.brief || len(p.d.Results) > 1 && !p.full { // of several sides they are mostly the same
 		return
 	}
 	list := r.Failing
@@ -331,7 +387,7 @@ func (p *diffPrinter) failing(r *diff.Result) {
 		p.cut = true
 		list = list[:most]
 	}
-	p.say("")
+	p.part()
 	other := 0
 	for _, f := range r.Failing {
 		if f.Other != "" {
@@ -382,9 +438,12 @@ func (p *diffPrinter) some(list []string) string {
 }
 
 func (p *diffPrinter) group(r *diff.Result, g *diff.Group) {
-	p.say("")
+	p.part()
 	p.wrapped("", "%s: %s: %s", strings.ToUpper(diffWords[g.Kind]), diffWhat(g), counted(int64(len(g.Statements)), "statement"))
 	p.wrapped("  ", "Likely: %s.", diffReason(r, g))
+	if p.brief {
+		return
+	}
 	list := g.Statements
 	if n := diffShown(g); !p.full && len(list) > n {
 		list = list[:n]

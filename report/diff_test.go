@@ -228,3 +228,42 @@ func TestWriteDiffFails(t *testing.T) {
 		t.Error("a failed write is no error")
 	}
 }
+
+// TestDiffScreen expects all on a terminal that has room, and otherwise the answer and what
+// differs without statements.
+func TestDiffScreen(t *testing.T) {
+	a, text := noted("a", "3.53.4", "1", "2", "3", "4"), []any{[]byte("1"), []byte("2"), []byte("3"), []byte("4")}
+	two, many := diffed(a, noted("b", "3.53.4", text...)), diffed(a, noted("b", "3.53.4", text...), noted("c", "3.53.4", text...), noted("d", "3.53.4", text...), noted("e", "3.53.4", text...))
+	many.Skipped = []string{"load"}
+	for _, c := range []struct {
+		d         *report.Diffed
+		lines     int
+		want, not []string
+	}{
+		{two, 40, []string{"Likely", "SELECT note"}, []string{"not shown"}},
+		{many, 50, []string{"e against a", "Likely", "The statements are not shown: --full"}, []string{"SELECT note"}},
+		{many, 24, []string{"Not compared: phase load", "b against a", "The statements and more differences are not shown: --full"}, []string{"SELECT note", "e against a"}},
+	} {
+		var b bytes.Buffer
+		if err := report.WriteDiffScreen(&b, c.d, c.lines, "--full prints all"); err != nil {
+			t.Fatal(err)
+		}
+		got := b.String()
+		if n := strings.Count(got, "\n"); n > c.lines || !strings.HasPrefix(strings.Join(strings.Fields(got), " "), c.d.Answer()) {
+			t.Errorf("%d lines, want at most %d with the answer first:\n%s", n, c.lines, got)
+		}
+		for _, w := range c.want {
+			if !strings.Contains(got, w) {
+				t.Errorf("it lacks %q:\n%s", w, got)
+			}
+		}
+		for _, w := range c.not {
+			if strings.Contains(got, w) {
+				t.Errorf("it has %q:\n%s", w, got)
+			}
+		}
+	}
+	if err := report.WriteDiffScreen(fullDisk{}, two, 40, ""); err == nil {
+		t.Error("an error of the writer is lost")
+	}
+}

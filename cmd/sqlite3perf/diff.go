@@ -39,7 +39,8 @@ Values are read as by a program that does not know their types: into a variable 
 any with database/sql, and by the type of each value with other libraries. All rows are
 inserted, and all rows of an answer are compared, but only the first executions of each
 statement (--executions). If the first driver itself gives two different answers, as to
-random(), only errors, types and names are compared.
+random(), only errors, types and names are compared. A terminal gets the answer, and of
+the rest what fits below it; --full prints all.
 
 Without --workloads and --sql the statements are a built-in list of values in which
 libraries differ: times, booleans, NULs, large integers, infinite reals and others.
@@ -83,7 +84,7 @@ func (o *diffOptions) addFlags(f *pflag.FlagSet) {
 	o.workers.addFlags(f)
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
 	f.StringVar(&o.format, "format", "table", "table or json")
-	f.BoolVar(&o.full, "full", false, "show every statement of each group, uncut")
+	f.BoolVar(&o.full, "full", false, "show every statement of each group, uncut, also on a terminal")
 }
 
 // allWorkloads is the value of --workloads for every built-in workload.
@@ -126,9 +127,12 @@ func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []s
 	}
 	show.finish()
 	w := bufio.NewWriter(env.stdout)
-	if o.format == "json" {
+	switch {
+	case o.format == "json":
 		err = report.WriteDiffJSON(w, d)
-	} else {
+	case env.stdoutWidth > 0 && !o.full:
+		err = report.WriteDiffScreen(w, d, screenLines(env.stdoutHeight), "the same command with --full prints all")
+	default:
 		err = report.WriteDiff(w, d, o.full)
 	}
 	if err := errors.Join(err, w.Flush()); err != nil {

@@ -276,7 +276,7 @@ func TestMeasureNeedsToken(t *testing.T) {
 	p = openPage(t, b, s.url+"#token="+s.token)
 	act(t, p, nil, loaded)
 	want(t, p, "location.href + ' it is'", s.url+" it is") // it can be shown to others
-	act(t, p, p.Click(`nav a[href="/measure"]`), loaded+` && document.querySelector("button[type=submit]")`)
+	act(t, p, p.Click(`nav a[href="/measure"]`), loaded+` && location.pathname === "/measure" && document.querySelector("[name=set]")`)
 	const options = `[...document.querySelectorAll("datalist")].map(l => l.id + ": " + [...l.options].map(o => o.value).join(" ")).join("\n")`
 	want(t, p, options, "known-scale: quick full", "journal_mode=wal", "synchronous=off", "known-rounds: 6", "known-param: ", "n=20")
 	act(t, p, p.Type("[name=set]", "synchronous=off"), `document.querySelectorAll("[name=set]").length === 2`)

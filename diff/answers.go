@@ -18,7 +18,7 @@ import (
 func answers(x, y *protocol.Answer, primaryOnly bool) []Difference {
 	if x.Error != nil || y.Error != nil {
 		if code(x.Error, primaryOnly) == code(y.Error, primaryOnly) {
-			return nil
+			return sameError(x.Error, y.Error)
 		}
 		return []Difference{{Kind: Errors, First: outcome(x), Second: outcome(y)}}
 	}
@@ -35,6 +35,18 @@ func answers(x, y *protocol.Answer, primaryOnly bool) []Difference {
 		if word != "UPDATE" && word != "DELETE" {
 			list = append(list, numbers(LastInsertID, x.LastInsertID, y.LastInsertID)...)
 		}
+	}
+	return list
+}
+
+// sameError compares the type and the text of errors with the same code. A type that a side
+// does not tell is not compared.
+func sameError(x, y *protocol.AnswerError) (list []Difference) {
+	if x.Type != y.Type && x.Type != "" && y.Type != "" {
+		list = append(list, Difference{Kind: ErrorType, First: x.Type, Second: y.Type, types: [2]string{x.Type, y.Type}})
+	}
+	if x.Message != y.Message {
+		list = append(list, Difference{Kind: ErrorText, First: x.Message, Second: y.Message})
 	}
 	return list
 }
@@ -300,7 +312,7 @@ func texts(v, w protocol.Value) (Cause, int) {
 	case cutAtNUL(t, v):
 		return NUL, 1
 	case sameInstant(s, t):
-		return Format, 0
+		return format(s, t)
 	case !utf8.ValidString(s) && strings.Contains(t, "\ufffd"):
 		return Invalid, 2
 	case !utf8.ValidString(t) && strings.Contains(s, "\ufffd"):
@@ -308,6 +320,20 @@ func texts(v, w protocol.Value) (Cause, int) {
 	}
 	return None, 0
 }
+
+// format says in what two texts of the same time differ.
+func format(s, t string) (Cause, int) {
+	switch clock := [2]bool{strings.Contains(s, monotonic), strings.Contains(t, monotonic)}; clock {
+	case [2]bool{true, false}:
+		return Clock, 1
+	case [2]bool{false, true}:
+		return Clock, 2
+	}
+	return Format, 0
+}
+
+// monotonic is what time.Time.String writes before the reading of the monotonic clock.
+const monotonic = " m="
 
 // timeLayouts are those in which libraries store times.
 var timeLayouts = []string{
@@ -319,7 +345,7 @@ var timeLayouts = []string{
 // sameInstant reports whether two texts, perhaps quoted by SQLite, are the same time.
 func sameInstant(s, t string) bool {
 	parse := func(s string) (time.Time, bool) {
-		s, _, _ = strings.Cut(strings.Trim(s, "'"), " m=") // the monotonic clock
+		s, _, _ = strings.Cut(strings.Trim(s, "'"), monotonic)
 		for _, layout := range timeLayouts {
 			if v, err := time.Parse(layout, s); err == nil {
 				return v, true

@@ -47,10 +47,12 @@ const (
 	Types        Kind = "type" // the same value in another Go type
 	Names        Kind = "name" // of columns
 	Declared     Kind = "declared type"
+	ErrorType    Kind = "error type" // the same error as another Go type
+	ErrorText    Kind = "error text" // the same error in other words
 )
 
 // Kinds lists the kinds in their order.
-var Kinds = []Kind{Errors, RowCount, Values, Order, Affected, LastInsertID, Types, Names, Declared}
+var Kinds = []Kind{Errors, RowCount, Values, Order, Affected, LastInsertID, Types, Names, Declared, ErrorType, ErrorText}
 
 // Cause is what a difference looks like, as far as the values show it.
 type Cause string
@@ -63,6 +65,7 @@ const (
 	Rounding Cause = "round"   // the last digits of a real
 	Zone     Cause = "zone"    // the same time, or the same clock, in another time zone
 	Format   Cause = "format"  // the same time as text, written in another way
+	Clock    Cause = "clock"   // the same time as text, one with a reading of the monotonic clock
 	Time     Cause = "time"    // one is a time.Time
 	Bool     Cause = "bool"    // one is a bool
 	Bytes    Cause = "bytes"   // one is a []byte, the other a string
@@ -231,6 +234,25 @@ func Where(a *protocol.Answer) string {
 	return a.Phase + "/" + a.Operation
 }
 
+// named returns a name for each statement of a workload: [Where], and a number behind it for
+// another statement there.
+func named(w *Work) map[statementOf]string {
+	names := map[statementOf]string{}
+	n := map[string]int{}
+	for i := range w.Answers {
+		at := of(&w.Answers[i]).statementOf
+		if names[at] != "" {
+			continue
+		}
+		name := Where(&w.Answers[i])
+		if n[name]++; n[name] > 1 {
+			name = fmt.Sprintf("%s %d", name, n[name])
+		}
+		names[at] = name
+	}
+	return names
+}
+
 // Compare compares two sides that were asked the same.
 func Compare(a, b *Side) *Result {
 	r := &Result{First: a.Name, Second: b.Name}
@@ -285,6 +307,14 @@ func (r *Result) compare(a, b *Side, i int, found func(Statement, Reason)) {
 		others[of(&second.Answers[i])] = &second.Answers[i]
 	}
 	unstable := unstable(first)
+	names := named(first)
+	where := func(x *protocol.Answer) string {
+		name := names[of(x).statementOf]
+		if first.Name == "" {
+			return name
+		}
+		return first.Name + ": " + name
+	}
 	statements := map[statementOf]bool{}
 	unasked := map[string]bool{}
 	var failed []earlier
@@ -309,7 +339,7 @@ func (r *Result) compare(a, b *Side, i int, found func(Statement, Reason)) {
 				continue
 			}
 			skip = true
-			u := Unasked{side.name, where(first, x), side.Unasked}
+			u := Unasked{side.name, where(x), side.Unasked}
 			if key := fmt.Sprint(u); !unasked[key] {
 				unasked[key] = true
 				r.Unasked = append(r.Unasked, u)
@@ -322,20 +352,20 @@ func (r *Result) compare(a, b *Side, i int, found func(Statement, Reason)) {
 			statements[at.statementOf] = true
 			r.Statements++
 			if unstable[at.statementOf] {
-				r.Unstable = append(r.Unstable, where(first, x))
+				r.Unstable = append(r.Unstable, where(x))
 			}
 		}
 		r.Executions++
 		r.Most = max(r.Most, x.Execution+1)
 		r.Rows += x.RowCount
 		list := answers(x, y, a.PrimaryOnly || b.PrimaryOnly)
-		r.failing(first, x, y, slices.ContainsFunc(list, func(d Difference) bool { return d.Kind == Errors }))
+		r.failing(where(x), x, y, slices.ContainsFunc(list, func(d Difference) bool { return d.Kind == Errors }))
 		for _, d := range list {
-			if unstable[at.statementOf] && slices.Contains([]Kind{RowCount, Values, Order, Affected, LastInsertID}, d.Kind) {
+			if unstable[at.statementOf] && slices.Contains([]Kind{RowCount, Values, Order, Affected, LastInsertID, ErrorText}, d.Kind) {
 				continue
 			}
 			s := Statement{
-				Workload: first.Name, Where: Where(x), SQL: oneLine(x.SQL), Execution: x.Execution, Arguments: x.Arguments,
+				Workload: first.Name, Where: names[at.statementOf], SQL: oneLine(x.SQL), Execution: x.Execution, Arguments: x.Arguments,
 				Difference: d, FirstAnswer: x, SecondAnswer: y, last: x.Execution,
 			}
 			why := reason(&d, x, y, first.Proof, second.Proof)
@@ -346,9 +376,9 @@ func (r *Result) compare(a, b *Side, i int, found func(Statement, Reason)) {
 			}
 			found(s, why)
 			if d.Kind == Errors && (x.Error == nil || y.Error == nil) {
-				failed = append(failed, earlier{Where(x), tables(x.SQL), ByEarlier})
+				failed = append(failed, earlier{at.statementOf, tables(x.SQL), ByEarlier})
 				if t := transaction(x); t != (transactionOf{}) {
-					failed = append(failed, earlier{Where(x), wrote[t], ByTransaction})
+					failed = append(failed, earlier{at.statementOf, wrote[t], ByTransaction})
 				}
 			}
 		}
@@ -357,13 +387,13 @@ func (r *Result) compare(a, b *Side, i int, found func(Statement, Reason)) {
 
 // failing keeps the list of the statements that failed each time, up to an execution. differ
 // says that the errors do.
-func (r *Result) failing(w *Work, x, y *protocol.Answer, differ bool) {
+func (r *Result) failing(where string, x, y *protocol.Answer, differ bool) {
 	at := of(x)
-	listed := slices.IndexFunc(r.Failing, func(f Failing) bool { return f.of == at.statementOf && f.Where == where(w, x) })
+	listed := slices.IndexFunc(r.Failing, func(f Failing) bool { return f.of == at.statementOf && f.Where == where })
 	failed := x.Error != nil && y.Error != nil
 	switch {
 	case failed && at.execution == 0:
-		f := Failing{Where: where(w, x), SQL: oneLine(x.SQL), Error: x.Error.Message, of: at.statementOf}
+		f := Failing{Where: where, SQL: oneLine(x.SQL), Error: x.Error.Message, of: at.statementOf}
 		if differ {
 			f.Other = y.Error.Message
 		}
@@ -371,13 +401,6 @@ func (r *Result) failing(w *Work, x, y *protocol.Answer, differ bool) {
 	case !failed && listed >= 0:
 		r.Failing = slices.Delete(r.Failing, listed, listed+1)
 	}
-}
-
-func where(w *Work, a *protocol.Answer) string {
-	if w.Name == "" {
-		return Where(a)
-	}
-	return w.Name + ": " + Where(a)
 }
 
 // unstable finds the statements to which a side itself gave two answers.

@@ -60,6 +60,9 @@ func reason(d *Difference, x, y *protocol.Answer, p, q *protocol.Proof) Reason {
 		}
 		return Reason{Evidence: ByDriver, Side: side}
 	}
+	if d.Kind == ErrorType || d.Kind == ErrorText {
+		return Reason{Evidence: ByDriver}
+	}
 	if d.Kind == Types || d.Kind == Names || d.Kind == Declared || d.Kind == Affected || d.Kind == LastInsertID {
 		if sameSQLite(p, q) || d.Kind == Types || d.Kind == Declared {
 			return Reason{Evidence: ByDriver}
@@ -154,7 +157,7 @@ func optionIn(p *protocol.Proof, name string) string {
 
 // earlier is a statement that only one side could run.
 type earlier struct {
-	where  string
+	at     statementOf
 	tables []string // that it wrote to, or with it its transaction
 	as     Evidence
 }
@@ -244,7 +247,7 @@ func follows(failed []earlier, d *Difference, x, y *protocol.Answer, why Reason)
 		return ""
 	}
 	for _, f := range failed {
-		if f.where == Where(x) {
+		if f.at == of(x).statementOf && d.Kind == Errors { // it goes on failing by itself
 			continue
 		}
 		for _, t := range f.tables {
@@ -255,7 +258,7 @@ func follows(failed []earlier, d *Difference, x, y *protocol.Answer, why Reason)
 	}
 	// What refers to rows that were rolled back fails without naming their table.
 	if d.Kind == Errors && why.Evidence != BySetting && (foreignKey(x) || foreignKey(y)) &&
-		slices.ContainsFunc(failed, func(f earlier) bool { return f.as == ByTransaction && f.where != Where(x) }) {
+		slices.ContainsFunc(failed, func(f earlier) bool { return f.as == ByTransaction && f.at != of(x).statementOf }) {
 		return ByTransaction
 	}
 	return ""
@@ -327,6 +330,9 @@ func timedTables(formats *Reason, sides ...*Work) (list []string) {
 // ofTimes reports whether a difference is likely to come of how times are stored: it is in a
 // statement about them, and nothing else is known to explain it.
 func ofTimes(d *Difference, x, y *protocol.Answer, timed []string, why Reason) bool {
+	if d.Kind == LastInsertID && !strings.Contains(strings.ToUpper(x.SQL), "SELECT") {
+		return false // IDs do not depend on what is in the rows
+	}
 	known := why.Evidence == ByFeature || why.Evidence == BySetting || why.Evidence == ByValues && d.Cause != Null
 	if known || !ofContent(d) || d.Cause != None && d.Cause != Null {
 		return false

@@ -162,7 +162,8 @@ func appendType(b []byte, v driver.Value) []byte {
 	case bool:
 		return length("bool", 1)
 	case time.Time:
-		return length("time", 8)
+		b = length("time", 8)
+		return appendMonotonic(b, v)
 	}
 	return appendOther(b, v)
 }
@@ -209,9 +210,23 @@ func appendValue(b []byte, v driver.Value) []byte {
 	case time.Time:
 		b = append(b, `{"time":"`...)
 		b = v.AppendFormat(b, time.RFC3339Nano)
-		return append(b, `"}`...)
+		b = append(b, '"')
+		if zone, _ := v.Zone(); zone != "" && zone != "UTC" {
+			b = append(b, `,"zone":`...)
+			b = appendString(b, zone)
+		}
+		return appendMonotonic(append(b, '}'), v)
 	}
 	return appendOther(b, v)
+}
+
+// appendMonotonic adds to an object that a time has a reading of the monotonic clock, as
+// time.Now returns it. Libraries that store what time.Time.String returns store it too.
+func appendMonotonic(b []byte, t time.Time) []byte {
+	if t == t.Round(0) { //nolint:staticcheck // compares the readings, not the instants
+		return b
+	}
+	return append(b[:len(b)-1], `,"monotonic":true}`...)
 }
 
 // appendReal appends a real number so that it is not read as an integer.

@@ -83,6 +83,9 @@ type Arg struct {
 	Length int // in bytes
 	Known  bool
 	Value  any // if Known: nil, int64, float64, string, []byte, bool or time.Time
+
+	// Monotonic says that a time had a reading of the monotonic clock, as time.Now returns it.
+	Monotonic bool
 }
 
 // line is any line of a recording.
@@ -279,6 +282,9 @@ func readTyped(data []byte) (Arg, error) {
 		}
 		return a, json.Unmarshal(name, &a.Name)
 	}
+	if _, ok := o["time"]; ok {
+		return readTime(o)
+	}
 	if len(o) != 1 {
 		return Arg{}, fmt.Errorf("it is %.60s: want an object with its type", data)
 	}
@@ -286,18 +292,56 @@ func readTyped(data []byte) (Arg, error) {
 		if !slices.Contains([]string{"int", "real", "text", "blob", "bool", "time", "other"}, t) {
 			return Arg{}, fmt.Errorf("it has the unknown type %q", t)
 		}
-		var length int
-		if t != "other" && json.Unmarshal(v, &length) == nil && length >= 0 {
-			return Arg{Type: t, Length: length}, nil
-		}
-		var s string
-		if err := json.Unmarshal(v, &s); err != nil {
-			return Arg{}, fmt.Errorf("its %s is %.40s: want a length or a text", t, v)
-		}
-		return parseArg(t, s)
+		return readValue(t, v)
 	}
 	return Arg{}, nil
 }
+
+// readValue reads a value of a type, or its length.
+func readValue(t string, data []byte) (Arg, error) {
+	var length int
+	if t != "other" && json.Unmarshal(data, &length) == nil && length >= 0 {
+		return Arg{Type: t, Length: length}, nil
+	}
+	var s string
+	if err := json.Unmarshal(data, &s); err != nil {
+		return Arg{}, fmt.Errorf("its %s is %.40s: want a length or a text", t, data)
+	}
+	return parseArg(t, s)
+}
+
+// readTime reads a time, its zone's name, and whether it had a reading of the monotonic clock.
+func readTime(o map[string]json.RawMessage) (a Arg, err error) {
+	var zone string
+	var monotonic bool
+	for name, data := range o {
+		switch name {
+		case "time":
+			a, err = readValue(name, data)
+		case "zone":
+			err = json.Unmarshal(data, &zone)
+		case "monotonic":
+			err = json.Unmarshal(data, &monotonic)
+		default:
+			err = errors.New("want time, zone and monotonic")
+		}
+		if err != nil {
+			return Arg{}, fmt.Errorf("its %.40s: %w", name, err)
+		}
+	}
+	if len(zone) > maxZone {
+		return Arg{}, fmt.Errorf("its zone has %d bytes: want at most %d", len(zone), maxZone)
+	}
+	if t, ok := a.Value.(time.Time); ok && zone != "" {
+		_, offset := t.Zone()
+		a.Value = t.In(time.FixedZone(zone, offset))
+	}
+	a.Monotonic = monotonic
+	return a, nil
+}
+
+// maxZone is how many bytes the abbreviation of a time zone has at most.
+const maxZone = 32
 
 // parseArg reads the value of a type that JSON has no form for.
 func parseArg(t, s string) (Arg, error) {

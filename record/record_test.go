@@ -138,6 +138,40 @@ conn 1 tx 2 "COMMIT" prepared false rows -1 affected 1`
 	}
 }
 
+// TestTimes expects of times all that a library may store: the zone's name, and that there is a
+// reading of the monotonic clock.
+func TestTimes(t *testing.T) {
+	for _, values := range []bool{true, false} {
+		var b bytes.Buffer
+		db, rec := open(t, &b, record.Options{Values: values}, library{})
+		cet := time.FixedZone("CET", 3600)
+		now := time.Now()
+		_, err := db.Exec("INSERT INTO t VALUES (?, ?, ?, ?)", now, now.In(cet), now.UTC(), sql.Named("d", time.Date(2026, 3, 2, 0, 0, 0, 0, time.FixedZone("", 60))))
+		must(t, err)
+		args := finish(t, rec, &b).Events[0].Args
+		local, _ := now.Zone()
+		for i, want := range []struct {
+			zone      string
+			monotonic bool
+		}{{local, true}, {"CET", false}, {"UTC", false}, {"", false}} {
+			a := args[i]
+			if a.Type != "time" || a.Length != 8 || a.Known != values || a.Monotonic != want.monotonic {
+				t.Errorf("time %d is recorded as %+v in %s", i, a, &b)
+			}
+			if !values {
+				continue
+			}
+			at := a.Value.(time.Time)
+			if zone, _ := at.Zone(); zone != want.zone || i < 3 && !at.Equal(now) {
+				t.Errorf("time %d is %v", i, at)
+			}
+		}
+		if args[3].Name != "d" {
+			t.Errorf("%+v", args[3])
+		}
+	}
+}
+
 // TestPrivacy expects that nothing of the parameters is written by default.
 func TestPrivacy(t *testing.T) {
 	var b bytes.Buffer

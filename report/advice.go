@@ -14,6 +14,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/advise"
 	"github.com/sqlite3perf/sqlite3perf/defects"
+	"github.com/sqlite3perf/sqlite3perf/diff"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -599,7 +600,7 @@ func tailNote(f *advise.Facts) string {
 // that is likely: an item each, so that a terminal that cuts items shows every reason.
 func answersAlike(d *Diffed) (l list) {
 	for _, r := range d.Results {
-		l = append(l, item{label: r.Second, text: diffAnswer(r), alarm: r.Differing > 0})
+		l = append(l, item{label: r.Second, text: diffAnswer(r), alarm: alarming(r)})
 		for i := range r.Groups {
 			if i == mostGroups {
 				l = append(l, item{label: "likely", text: fmt.Sprintf("%d more reasons, which sqlite3perf diff lists", len(r.Groups)-i)})
@@ -610,6 +611,11 @@ func answersAlike(d *Diffed) (l list) {
 		}
 	}
 	return l
+}
+
+// alarming reports whether answers differ in more than the type or the text of errors.
+func alarming(r *diff.Result) bool {
+	return slices.ContainsFunc(r.Groups, func(g diff.Group) bool { return g.Kind != diff.ErrorType && g.Kind != diff.ErrorText })
 }
 
 // mostGroups is how many ways in which answers differ are told of each candidate.

@@ -176,12 +176,13 @@ func (s *DiffSide) described() string {
 var diffWords = map[diff.Kind]string{
 	diff.Errors: "error", diff.RowCount: "number of rows", diff.Values: "value", diff.Order: "order of rows", diff.Affected: "rows affected",
 	diff.LastInsertID: "last insert ID", diff.Types: "Go type", diff.Names: "column name", diff.Declared: "declared type",
+	diff.ErrorType: "error type", diff.ErrorText: "error text",
 }
 
 // diffHeads name the kinds above columns.
 var diffHeads = map[diff.Kind]string{
 	diff.Errors: "error", diff.RowCount: "rows", diff.Values: "value", diff.Order: "order", diff.Affected: "affected",
-	diff.LastInsertID: "id", diff.Types: "type", diff.Names: "name", diff.Declared: "declared",
+	diff.LastInsertID: "id", diff.Types: "type", diff.Names: "name", diff.Declared: "declared", diff.ErrorType: "error type", diff.ErrorText: "error text",
 }
 
 // Answer is the answer in one sentence.
@@ -525,6 +526,8 @@ func diffWhat(g *diff.Group) string {
 		return "the time zone of a time"
 	case diff.Format:
 		return "the same time in another form of text"
+	case diff.Clock:
+		return "the same time, with a reading of the monotonic clock or without"
 	case diff.Null:
 		return "NULL or not"
 	case diff.Invalid:
@@ -551,6 +554,8 @@ func diffWhat(g *diff.Group) string {
 		return "different Go types"
 	case diff.Names:
 		return "a column has a different name"
+	case diff.ErrorText:
+		return "the same error in other words"
 	}
 	return "a column is reported with a different declared type"
 }
@@ -611,6 +616,12 @@ func diffReason(r *diff.Result, g *diff.Group) string {
 	if g.Kind == diff.Names && g.Reason.Side > 0 {
 		return side + " itself: where several columns have the same name, only the last of them gets it, and the others get no name. SQLite gives each its name"
 	}
+	switch g.Kind {
+	case diff.ErrorType:
+		return "each library has its own type of errors, which errors.As must name"
+	case diff.ErrorText:
+		return "each library has its own texts of errors. The code is the same"
+	}
 	if g.Reason.Side > 0 {
 		return side + " itself, which refuses it"
 	}
@@ -632,6 +643,8 @@ func causeReason(g *diff.Group, side string) string {
 		return "one of the libraries converts times to another zone"
 	case diff.Format:
 		return "each library stores a time.Time in its own format"
+	case diff.Clock:
+		return side + " stores what time.Time.String returns. Of a time from time.Now that ends in the reading of the monotonic clock, which SQLite's functions of date and time do not understand; Round(0) removes it"
 	case diff.Time:
 		return side + " makes a time.Time of columns" + of + ", and the other does not"
 	case diff.Bool:

@@ -307,7 +307,7 @@ func addValue(p *plan.Recorded, a record.Arg, values bool) int {
 		a = record.Arg{}
 	}
 	if a.Type == "time" {
-		p.Times = append(p.Times, max(len(p.Bytes), len(p.Lengths)))
+		addTime(p, a)
 	}
 	if !values {
 		n := a.Length
@@ -347,6 +347,27 @@ func addValue(p *plan.Recorded, a record.Arg, values bool) int {
 	}
 	p.Bytes = append(p.Bytes, v)
 	return 8 + len(v)
+}
+
+// addTime notes that the next value is a time, and what its text does not say of it.
+func addTime(p *plan.Recorded, a record.Arg) {
+	n := max(len(p.Bytes), len(p.Lengths))
+	p.Times = append(p.Times, n)
+	if a.Monotonic {
+		p.Monotonic = append(p.Monotonic, n)
+	}
+	zone := ""
+	if t, ok := a.Value.(time.Time); ok {
+		if zone, _ = t.Zone(); zone == "UTC" {
+			zone = ""
+		}
+	}
+	if zone != "" && p.Zones == nil {
+		p.Zones = make([]string, len(p.Times)-1)
+	}
+	if p.Zones != nil {
+		p.Zones = append(p.Zones, zone)
+	}
 }
 
 // reasons says how many events are left out, and why.

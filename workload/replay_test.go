@@ -131,8 +131,8 @@ func TestReplayTimes(t *testing.T) {
 	insert := `{"sql":1,"text":"INSERT INTO t VALUES (?)"}` + "\n"
 	event := `{"at":%d,"took":1,"conn":1,"sql":1,"args":[%s],"affected":1}` + "\n"
 	for header, args := range map[string][]string{
-		recordingHeader: {`"2026"`, `{"time":"2026-03-02T01:00:00.5+01:00"}`, `null`, `{"time":"2026-03-02T00:00:00Z"}`},
-		strings.Replace(recordingHeader, "values", "types", 1): {`{"text":4}`, `{"time":8}`, `null`, `{"time":8}`},
+		recordingHeader: {`"2026"`, `{"time":"2026-03-02T01:00:00.5+01:00"}`, `null`, `{"time":"2026-03-02T00:00:00+01:00","zone":"CET"}`, `{"time":"2026-03-02T00:00:00Z","monotonic":true}`},
+		strings.Replace(recordingHeader, "values", "types", 1): {`{"text":4}`, `{"time":8}`, `null`, `{"time":8}`, `{"time":8,"monotonic":true}`},
 	} {
 		text := header + insert
 		for i, a := range args {
@@ -143,8 +143,8 @@ func TestReplayTimes(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := &r.Statements[0].Parameters[0]
-		if !slices.Equal(p.Times, []int{1, 3}) || !slices.Equal(p.Nulls, []int{2}) {
-			t.Errorf("times %v, nulls %v; want 1 and 3, and 2", p.Times, p.Nulls)
+		if !slices.Equal(p.Times, []int{1, 3, 4}) || !slices.Equal(p.Nulls, []int{2}) {
+			t.Errorf("times %v, nulls %v; want 1, 3 and 4, and 2", p.Times, p.Nulls)
 		}
 		gen, err := plan.NewGenerator(1, &plan.Plan{})
 		if err != nil {
@@ -153,17 +153,23 @@ func TestReplayTimes(t *testing.T) {
 		b := gen.ReplayBatch("r.0", &r.Statements[0])
 		for _, i := range p.Times {
 			text := b.Columns[0].Any(i).(string)
-			got, err := plan.Time(text)
-			if err != nil {
+			got, ok, err := p.Time(i, text)
+			if !ok || err != nil {
 				t.Errorf("%q is not a time: %v", text, err)
 			}
 			if p.Lengths != nil && int64(len(text)) != p.Lengths[i] {
 				t.Errorf("%q has %d bytes, want %d", text, len(text), p.Lengths[i])
 			}
+			if clock := strings.Contains(got.String(), " m="); clock != (i == 4) {
+				t.Errorf("%q stands for %v: want a reading of the monotonic clock only if it was recorded with one", text, got)
+			}
+			if i == 3 && p.Lengths == nil && !strings.HasPrefix(got.String(), "2026-03-02 00:00:00 +0100 CET") {
+				t.Errorf("%q stands for %v", text, got)
+			}
 			if i == 1 && p.Lengths == nil && got.Format(time.RFC3339Nano) != "2026-03-02T01:00:00.5+01:00" {
 				t.Errorf("%q stands for %v", text, got)
 			}
-			if i == 3 && got.Location() != time.UTC {
+			if i == 3 && p.Lengths != nil && got.Location() != time.UTC {
 				t.Errorf("%q has the zone %v, want UTC", text, got.Location())
 			}
 		}

@@ -30,10 +30,11 @@ func diffCommand(env *environment) *cobra.Command {
 		Long: `Diff answers one question: would my answers change if I switched? It runs the
 statements of workloads on each driver, each on a new database, and lists those
 that another driver answers differently from the first one. It compares rows, Go types,
-column names and declared types, error codes, rows affected and last insert IDs. For
-each difference it shows the SQL, both answers, and the likely reason: SQLite's version
-or compile options, a setting, or the driver's conversion of times, NULs, integers and
-reals.
+column names and declared types, errors (codes, Go types, texts), rows affected and
+last insert IDs. For each difference it shows the SQL, both answers, and the likely
+reason: SQLite's version or compile options, a setting, or the driver's conversion of
+times, NULs, integers and reals. Arguments and rows are shown too: if they are of your
+database or recording, that is said on standard error.
 
 Values are read as by a program that does not know their types: into a variable of type
 any with database/sql, and by the type of each value with other libraries. All rows are
@@ -126,6 +127,9 @@ func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []s
 		return err
 	}
 	show.finish()
+	if list := ofUsers(work); list != nil && d.Differ() {
+		fmt.Fprintf(env.stderr, "the output has arguments and rows of %s's data: read it before you pass it on\n", strings.Join(list, ", "))
+	}
 	w := bufio.NewWriter(env.stdout)
 	switch {
 	case o.format == "json":
@@ -218,6 +222,27 @@ func (o *diffOptions) askedOfWorkloads(r *request) ([]questions, error) {
 		}
 	}
 	return work, nil
+}
+
+// ofUsers names the workloads whose answers have data of a user: of a database, or of a
+// recording with the values of parameters.
+func ofUsers(work []questions) (names []string) {
+	recorded := func(s plan.Replayed) bool {
+		return slices.ContainsFunc(s.Parameters, func(p plan.Recorded) bool { return p.Lengths == nil })
+	}
+	for i := range work {
+		p := work[i].job.Plan
+		if p == nil {
+			continue
+		}
+		replayed := slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool {
+			return ph.Replay != nil && slices.ContainsFunc(ph.Replay.Statements, recorded)
+		})
+		if work[i].job.Loaded || replayed {
+			names = append(names, "the workload "+report.Line(work[i].name))
+		}
+	}
+	return names
 }
 
 // askedOfStatements returns what --sql and --values ask for.

@@ -62,6 +62,14 @@ type Recorded struct {
 
 	// Times are the executions whose text was a time.Time, in [TimeFormat].
 	Times []int `json:"times,omitempty"`
+
+	// Zones are the abbreviations of the zones of Times, such as "CET", one for each. "" is
+	// UTC, or an offset without a name; nil says so of all.
+	Zones []string `json:"zones,omitempty"`
+
+	// Monotonic are those of Times that had a reading of the monotonic clock, as time.Now
+	// returns it.
+	Monotonic []int `json:"monotonic,omitempty"`
 }
 
 // TimeFormat is how a recorded time.Time is written into a text, as mattn does it and
@@ -219,6 +227,9 @@ func (s *Replayed) check(executions, operations int) error {
 				return fmt.Errorf("has a time in execution %d of %d, of type %v", r, executions, p.Type)
 			}
 		}
+		if p.Zones != nil && len(p.Zones) != len(p.Times) {
+			return fmt.Errorf("has %d zones of %d times", len(p.Zones), len(p.Times))
+		}
 	}
 	return nil
 }
@@ -257,10 +268,26 @@ func (g *Gen) ReplayBatch(stream string, s *Replayed) *driver.Batch {
 	return b
 }
 
-// Time returns the time.Time that a text of [Recorded.Times] stands for. Of its zone it has
-// the offset only, as the recording.
-func Time(text string) (time.Time, error) {
-	return time.ParseInLocation(TimeFormat, text, time.UTC)
+// Time returns the time.Time that the text of an execution stands for, as the program passed
+// it, and false if the execution has no time. A time with a reading of the monotonic clock is in
+// this machine's zone, because package time has such readings in no other.
+func (p *Recorded) Time(execution int, text string) (t time.Time, ok bool, err error) {
+	at, ok := slices.BinarySearch(p.Times, execution)
+	if !ok {
+		return t, false, nil
+	}
+	if t, err = time.ParseInLocation(TimeFormat, text, time.UTC); err != nil {
+		return t, true, err
+	}
+	if _, ok := slices.BinarySearch(p.Monotonic, execution); ok {
+		now := time.Now() // the only source of such a reading, and In would remove it
+		return now.Add(t.Sub(now)), true, nil
+	}
+	if p.Zones != nil && p.Zones[at] != "" {
+		_, offset := t.Zone()
+		t = t.In(time.FixedZone(p.Zones[at], offset))
+	}
+	return t, true, nil
 }
 
 // fillLengths makes a value of each length. times are the rows with times.

@@ -92,6 +92,9 @@ type Answer struct {
 type AnswerError struct {
 	Code    int    `json:"code"` // SQLite's extended result code; 0: not an error of SQLite
 	Message string `json:"message"`
+
+	// Type is the library's Go type of the error, as %T writes it, such as sqlite3.Error.
+	Type string `json:"type,omitempty"`
 }
 
 // ColumnSum sums up a column of all rows.

@@ -642,5 +642,18 @@ func (l *resolver) checkSiblings(c *columnInfo) {
 
 // mayBeNull reports whether a value of the column can be NULL.
 func (c *columnInfo) mayBeNull() bool {
-	return !c.broken && (c.Generator.Kind == plan.GenNull || c.Generator.NullPermille > 0 || slices.ContainsFunc(c.Generator.List, isNull) || slices.ContainsFunc(c.sources, (*columnInfo).mayBeNull))
+	if c.broken {
+		return false
+	}
+	if c.Generator.Kind == plan.GenNull || c.Generator.NullPermille > 0 || slices.ContainsFunc(c.Generator.List, isNull) {
+		return true
+	}
+	pieces, _ := plan.ParseFormat(c.Generator.Format) // none without one, and a bad one is told elsewhere
+	json := plan.InJSON(pieces)
+	for i, s := range c.sources {
+		if !slices.Contains(json, i) && s.mayBeNull() {
+			return true
+		}
+	}
+	return false
 }

@@ -54,7 +54,7 @@ var generatorDefs = []generatorDef{
 	{plan.GenShuffle, []string{"step"}, "{shuffle: [LOW, HIGH], step: N}", "LOW, LOW + N, … up to HIGH, each once, in random order; then again"},
 	{plan.GenReal, nil, "{real: [LOW, HIGH]}, {real: [LOW, …, HIGH]}", "real numbers, LOW included, HIGH not; with more bounds as for int"},
 	{plan.GenTime, []string{"step"}, "{time: START, step: 1m}, {time: [FROM, TO]}", "times at equal distances, or random ones; stored as ms since 1970"},
-	{plan.GenFormat, []string{"of"}, `{format: "user%08d", of: COLUMN}`, "text with columns of the same row in it: %d, %s, %v, %x, with a width and - or 0; %F and %T, the date and the time of day of a time or of milliseconds"},
+	{plan.GenFormat, []string{"of"}, `{format: "user%08d", of: COLUMN}`, "text with columns of the same row in it: %d, %s, %v, %x, with a width and - or 0; %j as JSON; %F and %T, the date and the time of day of a time or of milliseconds"},
 	{plan.GenText, nil, "{text: N}, {text: [MIN, MAX]}", "lower-case letters at random; with more bounds as for int"},
 	{plan.GenWords, []string{"of", "skew"}, "{words: [MIN, MAX], of: SET.COLUMN, skew: S}", "words picked from a data set, with a space between them"},
 	{plan.GenRepeat, []string{"times"}, `{repeat: "text ", times: N}`, "the same text in every row"},

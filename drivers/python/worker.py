@@ -206,7 +206,7 @@ class Shuffle:
                 return x
 
 
-VERB = re.compile(r"%(?:%|(-?)(0?)(\d*)([dsvx])|([FT]))")
+VERB = re.compile(r"%(?:%|(-?)(0?)(\d*)([dsvx])|([FTj]))")
 
 
 def moment(verb, ms):
@@ -220,6 +220,17 @@ def moment(verb, ms):
     year = d.year + 400 * cycles
     sign = "-" if year < 0 else ""
     return f"{sign}{abs(year):0{4 - len(sign)}}-{d.month:02}-{d.day:02}"
+
+
+def in_json(v, type_):
+    """A value as JSON."""
+    if v is None:
+        return "null"
+    if type_ == "bool":
+        return "true" if v else "false"
+    if isinstance(v, int):
+        return str(v)
+    return '"' + re.sub(r'["\\\x00-\x1f]', lambda m: "\\" + m[0] if m[0] in '"\\' else f"\\u{ord(m[0]):04x}", v) + '"'
 
 
 class Column:
@@ -350,17 +361,19 @@ class Column:
         return hashlib.sha256(v.encode() if isinstance(v, str) else v).hexdigest()
 
     def format(self, i):
-        values = [self.siblings[name].at(i) for name in self.g.get("of") or []]
-        if None in values:
+        values = [(self.siblings[name].at(i), self.siblings[name].type) for name in self.g.get("of") or []]
+        verbs = [m[5] for m in VERB.finditer(self.g.get("format", "")) if m[0] != "%%"]
+        if any(v is None and verb != "j" for (v, _), verb in zip(values, verbs)):
             return None
         values.reverse()
 
         def verb(m):
             if m[0] == "%%":
                 return "%"
+            v, type_ = values.pop()
             if m[5]:
-                return moment(m[5], values.pop())
-            v, width = values.pop(), int(m[3] or 0)
+                return in_json(v, type_) if m[5] == "j" else moment(m[5], v)
+            width = int(m[3] or 0)
             if m[4] == "x":
                 s = f"{v:x}" if isinstance(v, int) else v.encode().hex()
             else:

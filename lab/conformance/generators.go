@@ -69,6 +69,7 @@ var generators = []generator{
 	{"format", `{format: "%%%08d|%-6s|%5v|%x|%x", of: [number, word, word, number, word]}`, "text", ""},
 	{"format/nulls", `{format: "%05d", of: maybe}`, "text or null", ""},
 	{"format/times", `{format: "%FT%TZ|%F", of: [moment, moment, number]}`, "text", ""},
+	{"format/json", `{format: "[%j,%j,%j,%j]", of: [maybe, quoted, yes, number]}`, "text", ""},
 	{"ref", "parents.word", "text or null", ""},
 	{"pick", "{pick: parents.id}", "int", ""},
 	{"pick/skew", "{pick: parents.word, skew: 1.2}", "text or null", ""},
@@ -129,6 +130,8 @@ rows:
       digits: {hex: 6, hidden: true}
       number: {int: [-99, 99], hidden: true}
       moment: {int: [-99_999_999_999_999, 0, 9_999_999_999_999, 999_999_999_999_999], hidden: true}
+      quoted: {choice: ["a\"b\\c", "\u0001\n", "grün"], nulls: 10%%, hidden: true}
+      yes: {int: [0, 1], type: bool, hidden: true}
       maybe: {int: [0, 9], nulls: 30%%, hidden: true}
       nothing: {const: null, hidden: true}
 %[3]sphases:

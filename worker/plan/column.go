@@ -29,6 +29,7 @@ type column struct {
 	shuffle *shuffle  // shuffle
 	weights weights   // choice, int
 	pieces  []Piece   // format
+	json    []int     // format: the sources that are written as JSON, of which NULL is null
 
 	// base is the column at the end of a chain of ref and pick. Without a chain
 	// it is the column itself.
@@ -219,6 +220,7 @@ func (c *column) linkSiblings(g *Gen, set *genSet, siblings map[string]*column) 
 	if err := CheckFormat(c.pieces, gen.Of, types); err != nil {
 		return c.bad("%v", err)
 	}
+	c.json = InJSON(c.pieces)
 	return nil
 }
 
@@ -333,8 +335,8 @@ func (c *column) mayBeNull() bool {
 	if c.gen.NullPermille > 0 || c.gen.Kind == GenNull || c.given != nil && c.given.nulls != nil || c.number != nil && c.number.mayBeNull() {
 		return true
 	}
-	for _, s := range c.sources {
-		if s.mayBeNull() {
+	for j, s := range c.sources {
+		if s.mayBeNull() && !slices.Contains(c.json, j) {
 			return true
 		}
 	}
@@ -353,8 +355,8 @@ func (c *column) null(i int64) bool {
 	if c.given != nil && c.given.null(i) || c.number != nil && c.number.mayBeNull() && c.number.null(i) {
 		return true
 	}
-	for _, s := range c.sources {
-		if s.mayBeNull() && s.null(c.sourceRow(i)) {
+	for j, s := range c.sources {
+		if s.mayBeNull() && !slices.Contains(c.json, j) && s.null(c.sourceRow(i)) {
 			return true
 		}
 	}
@@ -601,8 +603,10 @@ func (c *column) longest() int64 {
 		for _, p := range c.pieces {
 			n += int64(p.Width)
 		}
-		for _, s := range c.sources {
-			n += s.longest()
+		for j, s := range c.sources {
+			if n += s.longest(); slices.Contains(c.json, j) {
+				n += int64(len(`""`))
+			}
 		}
 		return n
 	case GenConst, GenRepeat:

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,7 +22,7 @@ type Piece struct {
 
 // ParseFormat parses a format. The verbs are %d, %s, %v and %x, each with an optional
 // width and the flag 0 or -, %F and %T for the date and the time of day of a time, as
-// strftime has them, and %% for a percent sign.
+// strftime has them, %j for a value of JSON, and %% for a percent sign.
 func ParseFormat(format string) ([]Piece, error) {
 	var list []Piece
 	var text strings.Builder
@@ -40,13 +41,13 @@ func ParseFormat(format string) ([]Piece, error) {
 		text.Reset()
 		verb := strings.TrimLeft(after, "0123456789-")
 		flags := after[:len(after)-len(verb)]
-		if verb == "" || !strings.Contains("dsvxFT", verb[:1]) {
+		if verb == "" || !strings.Contains("dsvxjFT", verb[:1]) {
 			_, n := utf8.DecodeRuneInString(verb)
-			return nil, fmt.Errorf("unknown verb %q: want %%d, %%s, %%v, %%x, %%F or %%T, or %%%% for a per cent sign", "%"+flags+verb[:n])
+			return nil, fmt.Errorf("unknown verb %q: want %%d, %%s, %%v, %%x, %%j, %%F or %%T, or %%%% for a per cent sign", "%"+flags+verb[:n])
 		}
 		p.Verb, rest = verb[0], verb[1:]
 		switch {
-		case flags != "" && p.moment():
+		case flags != "" && (p.moment() || p.json()):
 			return nil, fmt.Errorf("%%%s%c has a width: write %%%[2]c", flags, p.Verb)
 		case strings.HasPrefix(flags, "-"):
 			p.left = true
@@ -70,6 +71,24 @@ func ParseFormat(format string) ([]Piece, error) {
 
 // moment reports whether the verb writes a time.
 func (p Piece) moment() bool { return p.Verb == 'F' || p.Verb == 'T' }
+
+// json reports whether the verb writes a value of JSON.
+func (p Piece) json() bool { return p.Verb == 'j' }
+
+// InJSON returns the numbers of the columns that a format writes as JSON, in which NULL is null,
+// so that it does not make the text NULL.
+func InJSON(pieces []Piece) (columns []int) {
+	n := 0
+	for _, p := range pieces {
+		if p.json() {
+			columns = append(columns, n)
+		}
+		if p.Verb != 0 {
+			n++
+		}
+	}
+	return columns
+}
 
 // CheckFormat compares the verbs of a format with the columns that it formats.
 func CheckFormat(pieces []Piece, names []string, types []driver.Type) error {
@@ -125,6 +144,8 @@ func (c *column) format(b []byte, i int64) []byte {
 			b = appendPadded(b, hour, 2)
 			b = appendPadded(append(b, ':'), minute, 2)
 			b = appendPadded(append(b, ':'), second, 2)
+		case p.json():
+			b = src.appendJSON(b, i)
 		case src.typ != driver.Text && p.Verb == 'x':
 			b = strconv.AppendInt(b, src.int(i), 16)
 		case src.typ != driver.Text:
@@ -141,6 +162,38 @@ func (c *column) format(b []byte, i int64) []byte {
 	}
 	return b
 }
+
+// appendJSON appends the value of row i of an integer or text column as JSON, NULL as null.
+func (c *column) appendJSON(b []byte, i int64) []byte {
+	switch {
+	case c.mayBeNull() && c.null(i):
+		return append(b, "null"...)
+	case c.typ == driver.Bool:
+		return strconv.AppendBool(b, c.int(i) != 0)
+	case c.typ != driver.Text:
+		return strconv.AppendInt(b, c.int(i), 10)
+	}
+	b = append(b, '"')
+	start := len(b)
+	b = c.append(b, i)
+	if slices.ContainsFunc(b[start:], escapedInJSON) {
+		text := slices.Clone(b[start:])
+		b = b[:start]
+		for _, x := range text {
+			switch {
+			case x == '"' || x == '\\':
+				b = append(b, '\\', x)
+			case x < ' ':
+				b = fmt.Appendf(b, `\u%04x`, x)
+			default:
+				b = append(b, x)
+			}
+		}
+	}
+	return append(b, '"')
+}
+
+func escapedInJSON(b byte) bool { return b < ' ' || b == '"' || b == '\\' }
 
 func appendPadded(b []byte, n, width int) []byte {
 	start := len(b)

@@ -210,12 +210,18 @@ const (
 	// The operations under way waited for each other.
 	WhyEndless LockWhy = "endless"
 
+	// The same where connections share a cache.
+	WhyEndlessShared LockWhy = "endless-shared-cache"
+
 	// It is not the error of a lock, which only a replay goes on after.
 	WhyOther LockWhy = "other"
 
 	// None of these is known to explain it.
 	WhyUnknown LockWhy = "unknown"
 )
+
+// Endless reports whether operations waited without an end.
+func (w LockWhy) Endless() bool { return w == WhyEndless || w == WhyEndlessShared }
 
 // LockRemedy is a change of a choice with which nothing failed because of a lock.
 type LockRemedy struct {
@@ -315,9 +321,15 @@ func mixed(a *stats.Analysis, workload, phase string) bool {
 
 func lockCell(c *stats.Cell, phase string) *LockCell {
 	l := &LockCell{Cell: c, Driver: c.Case.Driver, Choice: choiceOf(c.Case.SettingsIn(phase)), Today: c.Case.Today, succeeded: map[string][]stats.Point{}}
-	if r := c.Reason; c.Outcome.Status == result.Failed && r != nil && r.Phase == phase && (r.Code == protocol.CodeEndless || r.Code == protocol.CodeTimeout) {
+	// Only the worker knows that the workload's own operations were under way. A trial that
+	// reached its limit may have hung anywhere.
+	if r := c.Reason; c.Outcome.Status == result.Failed && r != nil && r.Phase == phase && r.Code == protocol.CodeEndless {
 		l.Endless = true
-		l.Causes = []LockCause{{Why: WhyEndless}}
+		why := WhyEndless
+		if l.Choice.Cache == "shared" {
+			why = WhyEndlessShared
+		}
+		l.Causes = []LockCause{{Why: why}}
 	}
 	if c.Status != result.OK {
 		return l

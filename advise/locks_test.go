@@ -257,27 +257,30 @@ func TestBest(t *testing.T) {
 
 // TestEndless expects a wait without end to be told from other failures, and its remedy.
 func TestEndless(t *testing.T) {
-	for _, code := range []string{protocol.CodeEndless, protocol.CodeTimeout} {
+	for want, own := range map[advise.LockWhy]driver.Settings{advise.WhyEndless: {}, advise.WhyEndlessShared: {"cache": "shared"}} {
+		f := newLockedRun()
+		f.hang(ofMattn, settings("wal", "deferred", "0", "4").With(own), protocol.CodeEndless)
+		f.add(ofMattn, settings("wal", "deferred", "0", "8").With(own), 1000)
+		m := f.explain(t)
+		c := m.Cells[0]
+		if !c.Endless || len(c.Causes) != 1 || c.Causes[0].Why != want || !want.Endless() || len(c.Remedies) != 1 || c.Remedies[0].Price != nil {
+			t.Errorf("%s: %+v with %+v", want, c.Causes, c.Remedies)
+		}
+		if l := advise.ExplainLocks(stats.Analyze(f.run, "")); !l.Complete() {
+			t.Errorf("%s: a wait without end is what was found", want)
+		}
+	}
+	// What is not the workload's own wait is not blamed on it.
+	for _, code := range []string{protocol.CodeCrash, protocol.CodeTimeout, protocol.CodeCheck} {
 		f := newLockedRun()
 		f.hang(ofMattn, settings("wal", "deferred", "0", "4"), code)
 		f.add(ofMattn, settings("wal", "deferred", "0", "8"), 1000)
-		m := f.explain(t)
-		c := m.Cells[0]
-		if !c.Endless || len(c.Causes) != 1 || c.Causes[0].Why != advise.WhyEndless || len(c.Remedies) != 1 || c.Remedies[0].Price != nil {
-			t.Errorf("%s: %+v with %+v", code, c.Causes, c.Remedies)
+		if c := f.explain(t).Cells[0]; c.Endless || c.Trouble() || len(c.Causes) > 0 {
+			t.Errorf("%s is taken for a wait", code)
 		}
-		if l := advise.ExplainLocks(stats.Analyze(f.run, "")); !l.Complete() {
-			t.Errorf("%s: a wait without end is what was found", code)
+		if advise.ExplainLocks(stats.Analyze(f.run, "")).Complete() {
+			t.Errorf("%s: the run is complete", code)
 		}
-	}
-	f := newLockedRun()
-	f.hang(ofMattn, settings("wal", "deferred", "0", "4"), protocol.CodeCrash)
-	f.add(ofMattn, settings("wal", "deferred", "0", "8"), 1000)
-	if c := f.explain(t).Cells[0]; c.Endless || c.Trouble() {
-		t.Error("a crash is taken for a wait")
-	}
-	if advise.ExplainLocks(stats.Analyze(f.run, "")).Complete() {
-		t.Error("a run with a crash is complete")
 	}
 }
 

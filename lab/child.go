@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -41,7 +42,7 @@ type child struct {
 // process is marked with id, and env is added to its environment. It is killed when
 // ctx ends, or, if it leaves something elsewhere, soon after its input has ended.
 func startChild(ctx context.Context, executable string, args []string, dir, id string, leaves bool, env ...string) (*child, error) {
-	c := &child{Cmd: exec.CommandContext(ctx, executable, args...), mark: id, stderr: ends{max: detailEnd}, before: existing()}
+	c := &child{Cmd: exec.CommandContext(ctx, executable, args...), mark: id, stderr: ends{max: 8 * detailEnd}, before: existing()}
 	c.Dir = dir
 	c.Env = append(os.Environ(), env...)
 	isolate(c.Cmd)
@@ -113,11 +114,15 @@ func exitedWell(err error) bool { return err == nil || errors.Is(err, exec.ErrWa
 // detailEnd is how many bytes are kept of each end of a reason's detail.
 const detailEnd = 2 << 10
 
+// register is a line of the registers that end the dump of a crash. They say nothing without
+// a debugger, and would take the place of the stack.
+var register = regexp.MustCompile(`(?m)^[a-z][a-z0-9]{1,7} +0x[0-9a-f]+\n?`)
+
 // detail returns what a worker gave as the detail of its reason, followed by what it wrote
-// to standard error. It leaves out what is in the middle if that is long.
+// to standard error, without registers. It leaves out what is in the middle if that is long.
 func detail(given, stderr string) string {
 	e := ends{max: detailEnd}
-	for _, s := range []string{given, stderr} {
+	for _, s := range []string{given, register.ReplaceAllString(stderr, "")} {
 		fmt.Fprintln(&e, strings.TrimSpace(s))
 	}
 	return e.String()

@@ -18,8 +18,8 @@ type LockWays struct {
 	Vary   []Varied // settings of a mix or replay that writes
 	Shared bool     // the matrix says how connections are shared, so that is not varied
 
-	// Patience is how long beyond busy_timeout no client of a mix may have ended an
-	// operation, unless the workload says it.
+	// Patience is how long beyond busy_timeout no client of a mix or replay may have begun or
+	// ended an operation, unless the workload says it.
 	Patience time.Duration
 }
 
@@ -354,7 +354,7 @@ func notTried(p *plan.Plan) (list []result.Warning) {
 	return list
 }
 
-// patient returns a plan whose mixes fail if they wait without an end.
+// patient returns a plan whose mixes and replays fail if they wait without an end.
 func patient(p *plan.Plan, s driver.Settings, patience time.Duration) *plan.Plan {
 	timeout, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // 0 if nobody set it
 	next := *p
@@ -364,6 +364,11 @@ func patient(p *plan.Plan, s driver.Settings, patience time.Duration) *plan.Plan
 			mix := *m
 			mix.PatienceMS = patience.Milliseconds() + timeout
 			next.Phases[i].Mix = &mix
+		}
+		if r := next.Phases[i].Replay; r != nil && r.PatienceMS == 0 {
+			replay := *r
+			replay.PatienceMS = patience.Milliseconds() + timeout
+			next.Phases[i].Replay = &replay
 		}
 	}
 	return &next

@@ -316,7 +316,14 @@ func TestLockPatience(t *testing.T) {
 	for _, c := range cases[1:3] { // after that of today
 		got = append(got, c.Plan.Phases[0].Mix.PatienceMS)
 	}
-	if !slices.Equal(got, []int64{1000, 1700}) {
+	m.Workloads = []*workload.Workload{replayed(t, `"do":"begin"`, "")}
+	if cases, err = m.LockCases(lab.LockWays{Patience: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases[1:3] {
+		got = append(got, c.Plan.Phases[0].Replay.PatienceMS)
+	}
+	if !slices.Equal(got, []int64{1000, 1700, 1000, 1700}) {
 		t.Errorf("patience %v ms", got)
 	}
 }

@@ -75,6 +75,7 @@ func TestFaults(t *testing.T) {
 		{"killed", result.Failed, "killed", "query", []string{"SIGKILL", "memory"}},
 		{"panic", result.Failed, "crash", "query", []string{"about to fall", "panic: a fault of the driver", "goroutine 1"}},
 		{"dies", result.Failed, "crash", "query", []string{"exit status 3", "the last words"}},
+		{"signal", result.Failed, "crash", "query", []string{"example.com/sqlite.step(0x26)\nmore of the stack", "\n…\n", "more of the stack\nmore of the stack"}},
 		{"crash-at-end", result.Failed, "crash", "query", []string{"exit status 3"}},
 		{"silent", result.Failed, "protocol", "", []string{"exited before it was done"}},
 		{"garbage", result.Failed, "protocol", "", []string{"not understood", "Traceback"}},
@@ -129,6 +130,9 @@ func TestFaults(t *testing.T) {
 			}
 			if len(got.Reason.Detail) > 5<<10 {
 				t.Errorf("%d bytes of detail", len(got.Reason.Detail))
+			}
+			if strings.Contains(got.Reason.Detail, "rflags") {
+				t.Errorf("registers in the detail:\n%s", got.Reason.Detail)
 			}
 			for _, p := range c.parts {
 				if !strings.Contains(got.Reason.Message+"\n"+got.Reason.Detail, p) {

@@ -334,6 +334,12 @@ func misbehave(fault string, s *protocol.Sample) {
 	case "panic":
 		fmt.Fprintln(os.Stderr, "about to fall")
 		panic("a fault of the driver")
+	case "signal":
+		fmt.Fprintf(os.Stderr, "SIGQUIT: quit\n\ngoroutine 9 [syscall]:\nexample.com/sqlite.step(0x26)\n%s\n", strings.Repeat("more of the stack\n", 900))
+		for _, name := range []string{"rax", "r10", "rip", "rflags", "fs"} {
+			fmt.Fprintf(os.Stderr, "%-6s 0x7f183704e129\n", name)
+		}
+		os.Exit(2)
 	case "dies":
 		for range 1000 {
 			fmt.Fprintln(os.Stderr, "a log line that is of no use")

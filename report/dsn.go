@@ -130,6 +130,7 @@ func writeDSN(w io.Writer, d *DSN, opts Options) error {
 	p.paragraph("", d.answer())
 	p.ignored()
 	p.problems()
+	p.sharedCaches()
 	if len(d.Name.Options) > 0 {
 		p.table()
 	}
@@ -256,6 +257,23 @@ func (p *dsnPrinter) problems() {
 	}
 	for _, s := range p.d.Name.Repeated() {
 		p.paragraph("! ", Line(p.d.Name.Mask(s)))
+	}
+}
+
+// sharedCaches says what it means that connections share a cache, which nobody sees in the
+// answers of the options.
+func (p *dsnPrinter) sharedCaches() {
+	for _, memory := range []bool{false, true} {
+		names := p.d.with(func(t *dsn.Told) bool {
+			return t.InForce["cache"] == "shared" && (t.InForce["mode"] == "memory") == memory
+		})
+		end := "Leave cache=shared out, and each connection has its own cache."
+		if memory {
+			end = "With one connection nobody waits."
+		}
+		if len(names) > 0 {
+			p.paragraph("! ", fmt.Sprintf("%s: connections share one cache and lock its tables. SQLite returns SQLITE_LOCKED (\"database table is locked\") for that, for which no busy_timeout waits; a few libraries wait by themselves, without a limit. %s", enumerate(names), end))
+		}
 	}
 }
 

@@ -76,6 +76,21 @@ func TestDSNTable(t *testing.T) {
 	}
 }
 
+// TestDSNSharedCache expects the answer to say what connections that share a cache meet, also
+// on a short screen.
+func TestDSNSharedCache(t *testing.T) {
+	d := dsnFixture(t)
+	d.Told[0].InForce["cache"], d.Told[1].InForce["cache"] = "shared", "private"
+	var out bytes.Buffer
+	if err := report.WriteDSN(&out, "table", d, report.Options{Width: 80, Lines: 1}); err != nil {
+		t.Fatal(err)
+	}
+	want := "! a: connections share one cache and lock its tables. SQLite returns SQLITE_LOCKED (\"database table is locked\") for that, for which no busy_timeout waits"
+	if got := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(got, want) || strings.Contains(got, "! b") {
+		t.Error(got)
+	}
+}
+
 // TestDSNOnOneScreen expects a terminal to have the answer and the table, the other parts as a
 // whole or not at all, and what is left out.
 func TestDSNOnOneScreen(t *testing.T) {

@@ -282,11 +282,13 @@ var whyWords = map[advise.LockWhy]string{
 		"A transaction that begins as immediate waits before it reads",
 	advise.WhyTimeout: "the operation waited for the lock as long as busy_timeout says. SQLite tries again from time to time, and not in the order of arrival, " +
 		"so one may wait much longer than others; with a mutex, or a pool with one writer, nobody in the same process waits in SQLite",
-	advise.WhySharedCache: "connections share one cache and lock its tables, for which no busy_timeout waits; with cache=private each has its own",
+	advise.WhySharedCache: "connections share one cache and lock its tables: SQLite returns SQLITE_LOCKED at once, and no busy_timeout waits for it; with cache=private each has its own",
 	advise.WhyCanceled: "the operation's timeout in the workload had passed: its context was canceled, and it ended then or, with a library that does not heed " +
 		"the context while it waits for a lock, when the lock was free or busy_timeout had passed",
-	advise.WhyEndless: "every operation under way waited, each for what another one held, such as the last connection of the pool: " +
-		"no timeout of SQLite's ends that; take no second connection while one is held, or make the pool larger than all that can be held at once",
+	advise.WhyEndless: "every operation under way waited for what another one held, and no timeout of SQLite's ends that. The workload's operations say what: " +
+		"one that takes a second connection while it holds one waits for the pool's last; make the pool larger than all that can be held at once, or take no second one",
+	advise.WhyEndlessShared: "every operation under way waited. Connections share one cache and lock its tables: SQLite returns SQLITE_LOCKED for that, for which no busy_timeout waits, " +
+		"and some libraries then wait without a limit until the other connection has ended its transaction; with cache=private each has its own",
 	advise.WhyOther: "not an error of a lock, so no way of sharing the file ends it: the statement found other rows than when it was recorded, such as those " +
 		"of a transaction that a lock has stopped, or the recording has no values",
 	advise.WhyUnknown: "what held the lock is not known",
@@ -312,7 +314,7 @@ func causes(m *advise.LockedMix) list {
 	for _, k := range whose.keys {
 		label := k.name
 		n := ""
-		if k.why == advise.WhyEndless {
+		if k.why.Endless() {
 			label = "endless wait"
 		} else {
 			n = fmt.Sprintf(", %s in all, after %s on average", Thousands(counts[k]), duration(took[k]/max(counts[k], 1)))

@@ -337,7 +337,7 @@ func TestLocksOnOneScreen(t *testing.T) {
 		for _, want := range []string{
 			"SQLITE_BUSY_SNAPSHOT 1,440 in 6 cases, also as today: a deferred transaction read, and then wanted to write after another had committed; immediate ones wait before they read",
 			"SQLITE_BUSY 252 in 6 cases: another connection held the lock, and with busy_timeout=0 nothing waits for it",
-			"endless wait 4 cases: each waited for what another held, such as the pool's last connection: take no second one, or make the pool larger",
+			"endless wait 4 cases: each waited for what another held: one that takes a second connection waits for the pool's last; make the pool larger",
 			"driver with ends with what failed mattn wal deferred 5000 pool of 4 (as",
 			"what failed: successes per second of the operations that failed",
 		} {

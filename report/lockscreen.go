@@ -12,15 +12,16 @@ import (
 // whyShort explains an error of a lock on a terminal, where [whyWords] has no room, and says what
 // to do.
 var whyShort = map[advise.LockWhy]string{
-	advise.WhyNoWait:      "another connection held the lock, and with busy_timeout=0 nothing waits for it",
-	advise.WhySnapshot:    "a deferred transaction read, and then wanted to write after another had committed; immediate ones wait before they read",
-	advise.WhyUpgrade:     "a deferred transaction read, and then wanted to write beside another that wrote; immediate ones wait before they read",
-	advise.WhyTimeout:     "the lock was not free within busy_timeout: SQLite does not queue, but a mutex or a pool with one writer does",
-	advise.WhySharedCache: "connections share a cache, and busy_timeout does not wait for its tables; with cache=private each has its own",
-	advise.WhyCanceled:    "the operation's timeout in the workload had passed",
-	advise.WhyEndless:     "each waited for what another held, such as the pool's last connection: take no second one, or make the pool larger",
-	advise.WhyOther:       "not an error of a lock, so no way of sharing the file ends it",
-	advise.WhyUnknown:     "what held the lock is not known",
+	advise.WhyNoWait:        "another connection held the lock, and with busy_timeout=0 nothing waits for it",
+	advise.WhySnapshot:      "a deferred transaction read, and then wanted to write after another had committed; immediate ones wait before they read",
+	advise.WhyUpgrade:       "a deferred transaction read, and then wanted to write beside another that wrote; immediate ones wait before they read",
+	advise.WhyTimeout:       "the lock was not free within busy_timeout: SQLite does not queue, but a mutex or a pool with one writer does",
+	advise.WhySharedCache:   "connections share a cache: SQLITE_LOCKED, for which no busy_timeout waits; with cache=private each has its own",
+	advise.WhyCanceled:      "the operation's timeout in the workload had passed",
+	advise.WhyEndless:       "each waited for what another held: one that takes a second connection waits for the pool's last; make the pool larger",
+	advise.WhyEndlessShared: "connections share a cache, and the library waits for its tables without a limit; with cache=private each has its own",
+	advise.WhyOther:         "not an error of a lock, so no way of sharing the file ends it",
+	advise.WhyUnknown:       "what held the lock is not known",
 }
 
 // shortLegend explains the columns on a terminal.
@@ -159,7 +160,7 @@ func causesShort(m *advise.LockedMix) (l list) {
 			}
 		}
 		many := fmt.Sprintf("%s in %s", Thousands(n), counted(int64(len(all.of[k])), "case"))
-		if k.why == advise.WhyEndless {
+		if k.why.Endless() {
 			it.label, many = "endless wait", counted(int64(len(all.of[k])), "case")
 		}
 		it.text = fmt.Sprintf("%s%s: %s", many, today, whyShort[k.why])

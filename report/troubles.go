@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,15 +119,29 @@ const (
 	saidRunes = 300
 )
 
+// crashed is how Go says that a signal has ended a program.
+var crashed = regexp.MustCompile(`^SIG[A-Z]+: `)
+
 // Said returns what tells most of a program's standard error, to be put after the message
-// of the reason: the beginning of a panic, otherwise the last lines. It is printable, and
-// "" if the message has it all.
+// of the reason: the beginning of a panic; a signal with the function that it met, if that is
+// none of Go's runtime; otherwise the last lines. It is printable, and "" if the message has
+// it all.
 func Said(r *protocol.Reason) string {
 	var lines []string
+	signal := ""
 	for line := range strings.Lines(r.Detail) {
+		frame := !strings.HasPrefix(line, "\t")
 		line = Line(line)
 		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
 			lines = []string{line}
+			break
+		}
+		if signal == "" && crashed.MatchString(line) {
+			signal = line
+			continue
+		}
+		if function, _, ok := strings.Cut(line, "("); ok && signal != "" && frame && strings.Contains(function, ".") && !strings.HasPrefix(line, "runtime.") {
+			lines = []string{signal, "in " + line}
 			break
 		}
 		if line != "" && !slices.Contains(lines, line) {

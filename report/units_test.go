@@ -80,6 +80,7 @@ func TestSaid(t *testing.T) {
 		{"it crashed", "begin\nopen\nwrite\n\nno space left\n", " | open | write | no space left"},
 		{"it crashed", "again\nagain\n\x1b[31mno\tspace", " | again | \ufffd[31mno space"},
 		{"it crashed", "log\npanic: oh no\n\ngoroutine 1 [running]:\nmain.main()\n", " | panic: oh no"},
+		{"it crashed", "SIGQUIT: quit\nPC=0x7f m=0\n\ngoroutine 9 gp=0x29 [syscall]:\nruntime.cgocall(0x51)\n\t/go/cgocall.go:167\ngithub.com/x/sqlite3._Cfunc_step(0x26)\n\t_cgo.go:460\nmain.main()\n\nrax    0x0\nrip 0x7f\n", " | SIGQUIT: quit | in github.com/x/sqlite3._Cfunc_step(0x26)"},
 		{"it crashed", strings.Repeat("x", 1000) + "end", " | …" + strings.Repeat("x", 297) + "end"},
 	} {
 		if got := report.Said(&protocol.Reason{Message: c.message, Detail: c.detail}); got != c.want {

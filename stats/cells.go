@@ -287,6 +287,10 @@ func (o *Outcome) judge() {
 		}
 	}
 	worst := len(severity)
+	measured := slices.ContainsFunc(o.Trials, func(t *result.Trial) bool {
+		status, _ := trialStatus(t)
+		return status == result.OK && !t.Repeated
+	})
 	for _, t := range o.Trials {
 		for _, w := range t.Warnings {
 			w.Case = o.Case.ID
@@ -298,6 +302,11 @@ func (o *Outcome) judge() {
 			continue
 		}
 		o.Bad++
+		if measured && reason.Code == protocol.CodeCheck {
+			// It says nothing of the driver, and what the other trials have measured stays.
+			o.Warnings = append(o.Warnings, result.Warning{Code: result.WarningUnverified, Case: o.Case.ID, Round: t.Round, Phase: reason.Phase, Message: "a trial does not count: " + reason.Message})
+			continue
+		}
 		if i := slices.Index(severity, status); i < worst {
 			worst, o.Status, o.Reason = i, status, reason
 		}
@@ -355,7 +364,7 @@ func (o *Outcome) samples(phase string) []Sample { return o.measured(phase, fals
 func (o *Outcome) measured(phase string, repeated bool) []Sample {
 	var list []Sample
 	for _, t := range o.Trials {
-		if t.Repeated && !repeated {
+		if t.Repeated && !repeated || !t.Repeated && t.Status != result.OK {
 			continue
 		}
 		if i := slices.IndexFunc(t.Samples, func(s result.Sample) bool { return s.Phase == phase }); i >= 0 {

@@ -105,6 +105,33 @@ func TestStatusOfCase(t *testing.T) {
 	}
 }
 
+// TestHungCheck expects a trial whose check hung to leave what the other trials have measured,
+// with a warning; a case of which no trial has ended has failed.
+func TestHungCheck(t *testing.T) {
+	var l lab
+	l.add("simple", "some", nil, "insert=10")
+	l.add("simple", "all", nil, "insert=10")
+	hung := func(id, round int) {
+		l.trial(id, round).Status, l.trial(id, round).Reason = result.Failed, &protocol.Reason{Code: protocol.CodeCheck, Phase: "insert", Message: "the check hung"}
+	}
+	hung(1, 4)
+	for round := 1; round <= 6; round++ {
+		hung(2, round)
+	}
+	o := l.outcomes()
+	if some := o["some"]; some.Status != result.OK || some.Bad != 1 || len(some.Warnings) != 1 || some.Warnings[0].Code != result.WarningUnverified || some.Warnings[0].Round != 4 {
+		t.Errorf("%s, %d bad, %+v", some.Status, some.Bad, some.Warnings)
+	}
+	if o["all"].Status != result.Failed {
+		t.Error(o["all"].Status)
+	}
+	for _, c := range stats.Analyze(&l.run, "").Groups[0].Tables[0].Cells {
+		if want := map[string]int{"some": 5, "all": 0}[c.Case.Driver]; c.Summary.N != want {
+			t.Errorf("%s has %d figures, want %d", c.Case.Driver, c.Summary.N, want)
+		}
+	}
+}
+
 func TestNoOperationIsNoFigure(t *testing.T) {
 	var l lab
 	l.add("mix", "a", nil, "mix=10")

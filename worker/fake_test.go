@@ -28,11 +28,12 @@ type fake struct {
 	answer   func(sql string, params []any) ([]driver.Row, error)
 	execFail func(sql string, row []any) error
 	limits   map[string]string
-	onTx     func(int)  // called with +1 at BEGIN, -1 at the end
-	open     int        // connections taken from the pool
-	quiet    bool       // inserted rows are not recorded
-	checks   int        // how often quick_check was run
-	classes  driver.Row // classes of a result row with a value of a class other than declared
+	onTx     func(int)     // called with +1 at BEGIN, -1 at the end
+	open     int           // connections taken from the pool
+	quiet    bool          // inserted rows are not recorded
+	checks   int           // how often quick_check was run
+	hang     chan struct{} // if not nil, quick_check waits for its end
+	classes  driver.Row    // classes of a result row with a value of a class other than declared
 }
 
 func newFake() *fake {
@@ -164,6 +165,9 @@ func (s *fakeStmt) Query(_ context.Context, b *driver.Batch, r int, visit func(d
 		switch name {
 		case "quick_check(1)":
 			s.checks++
+			if s.hang != nil {
+				<-s.hang
+			}
 			return visit(driver.Row{{Text: "ok"}})
 		case "compile_options":
 			return visit(driver.Row{{Text: "THREADSAFE=1"}})

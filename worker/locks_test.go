@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -233,6 +234,56 @@ func TestPatience(t *testing.T) {
 	}
 	if slices.Contains(f.log, "close") && strings.Count(strings.Join(f.log, "\n"), "close") > 1 { // the one that observes txlock
 		t.Error("the database was closed while operations were under way")
+	}
+}
+
+// TestReplayPatience expects the same of a replay, and that a pause between events that are due
+// at their own times is no wait.
+func TestReplayPatience(t *testing.T) {
+	replayed := func(hangs bool) protocol.Response {
+		f := newFake()
+		forever := make(chan struct{})
+		t.Cleanup(func() { close(forever) })
+		f.answer = func(string, []any) ([]driver.Row, error) {
+			if hangs {
+				<-forever
+			}
+			return []driver.Row{{{Int: 1}}}, nil
+		}
+		r := &plan.Replay{Operations: []string{"other", "SELECT t"}, Statements: []plan.Replayed{{Operation: 1, SQL: "SELECT 1", Reads: true}},
+			Events: plan.Events{Statement: []int{0, 0}, Connection: []int{0, 1}, Transaction: []int{0, 1}, Rows: []int64{1, 1}}, Connections: 2, PatienceMS: 40}
+		if !hangs {
+			r.Speed, r.Events.AtNS = 1, []int64{0, 100e6}
+		}
+		got := serve(t, f, trialOf(t, blog(1, plan.Phase{Name: "replay", Replay: r}), driver.Settings{"pool_size": "2"}))
+		return got[len(got)-1]
+	}
+	if last := replayed(true); last.Type != protocol.TypeFailed || last.Reason.Code != protocol.CodeEndless ||
+		last.Reason.Message != "no operation has ended for 40ms: of 2 clients 2 wait, 2 in operation SELECT t" {
+		t.Errorf("answered %+v", last.Reason)
+	}
+	if last := replayed(false); last.Type != protocol.TypeDone {
+		t.Errorf("answered %+v", last.Reason)
+	}
+}
+
+// TestCheckHangs expects a check of the worker's own that does not end to be named as that,
+// and nothing to be waited for after it.
+func TestCheckHangs(t *testing.T) {
+	before := *worker.OursLimit
+	*worker.OursLimit = 30 * time.Millisecond
+	t.Cleanup(func() { *worker.OursLimit = before })
+	f := newFake()
+	f.hang = make(chan struct{})
+	t.Cleanup(func() { close(f.hang) })
+	f.answer = one
+	got := serve(t, f, trialOf(t, blog(1, mixOf(plan.Mix{Clients: 2, Count: 20, PatienceMS: 60_000})), driver.Settings{"pool_size": "2"}))
+	last := got[len(got)-1]
+	if last.Type != protocol.TypeFailed || last.Reason.Code != protocol.CodeCheck || !strings.HasPrefix(last.Reason.Message, "the check hung: quick_check after the phase has not ended within 30ms") {
+		t.Errorf("answered %+v", last.Reason)
+	}
+	if strings.Count(strings.Join(story(f), "\n"), "close") > 1 { // the one that observes txlock
+		t.Error("the database was closed while the check was under way")
 	}
 }
 

@@ -173,7 +173,18 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 	}
 	begin := now()
 	if m.PatienceMS > 0 {
-		if err := runPatiently(ctx, clients, begin, time.Duration(m.PatienceMS)*time.Millisecond); err != nil {
+		var states []*clientState
+		for _, c := range clients {
+			c.state = &clientState{}
+			states = append(states, c.state)
+		}
+		var names []string
+		for i := range m.Operations {
+			names = append(names, m.Operations[i].Name)
+		}
+		all := clients
+		one := func(i int) { all[i].err = all[i].run(ctx, begin) }
+		if err := runPatiently(states, one, names, begin, time.Duration(m.PatienceMS)*time.Millisecond); err != nil {
 			clients = nil // they still run
 			return err
 		}
@@ -389,7 +400,7 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 			var err error
 			var early bool
 			if c.state != nil {
-				c.state.under.Store(int32(i) + 1)
+				c.state.begins(int(i), start)
 			}
 			if q := op.query; q != nil { // avoids a stack frame that would be cold when SQLite returns
 				before := c.rows
@@ -406,8 +417,7 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 			}
 			end := now()
 			if c.state != nil {
-				c.state.under.Store(0)
-				c.state.ended.Store(end)
+				c.state.ends(end)
 			}
 			c.elapsed = end - begin
 			op.row++

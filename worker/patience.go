@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -14,23 +13,34 @@ import (
 // clientState is what others may know of a client while it runs.
 type clientState struct {
 	under atomic.Int32 // the operation under way, from 1; 0: none
-	ended atomic.Int64 // when the last operation ended; 0: none has
+	moved atomic.Int64 // when the last operation began or ended; 0: none has begun
 }
 
-// endlessError says that the operations under way may never end. The database cannot be
-// closed then.
+// begins notes that operation i begins.
+func (s *clientState) begins(i int, at int64) {
+	s.moved.Store(at)
+	s.under.Store(int32(i) + 1)
+}
+
+// ends notes that the operation under way has ended.
+func (s *clientState) ends(at int64) {
+	s.under.Store(0)
+	s.moved.Store(at)
+}
+
+// endlessError says that what is under way may never end. The database cannot be closed
+// then.
 type endlessError struct{ failure }
 
 func (e *endlessError) Unwrap() error { return &e.failure }
 
-// runPatiently runs clients until they have ended, or until none has ended an operation
-// for some time.
-func runPatiently(ctx context.Context, clients []*mixClient, begin int64, patience time.Duration) error {
+// runPatiently runs clients until they have ended, or until none has begun or ended an
+// operation for some time while some are under way. The operations have names.
+func runPatiently(clients []*clientState, run func(client int), names []string, begin int64, patience time.Duration) error {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
-	for _, c := range clients {
-		c.state = &clientState{}
-		wg.Go(func() { c.err = c.run(ctx, begin) })
+	for i := range clients {
+		wg.Go(func() { run(i) })
 	}
 	go func() {
 		wg.Wait()
@@ -46,33 +56,31 @@ func runPatiently(ctx context.Context, clients []*mixClient, begin int64, patien
 		}
 		last, waiting := begin, 0
 		for _, c := range clients {
-			last = max(last, c.state.ended.Load())
-			if c.state.under.Load() > 0 {
+			last = max(last, c.moved.Load())
+			if c.under.Load() > 0 {
 				waiting++
 			}
 		}
 		if waiting > 0 && now()-last > int64(patience) { // otherwise they make parameters
-			return endless(clients, waiting, patience)
+			return endless(clients, names, waiting, patience)
 		}
 	}
 }
 
 // endless says which operations do not end.
-func endless(clients []*mixClient, waiting int, patience time.Duration) error {
-	counts := map[string]int{}
-	var names []string
+func endless(clients []*clientState, names []string, waiting int, patience time.Duration) error {
+	counts := make([]int, len(names))
 	for _, c := range clients {
-		if i := c.state.under.Load(); i > 0 {
-			name := c.mix.Operations[i-1].Name
-			if counts[name] == 0 {
-				names = append(names, name)
-			}
-			counts[name]++
+		if i := c.under.Load(); i > 0 {
+			counts[i-1]++
 		}
 	}
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%d in operation %s", counts[name], name)
+	var words []string
+	for i, n := range counts {
+		if n > 0 {
+			words = append(words, fmt.Sprintf("%d in operation %s", n, names[i]))
+		}
 	}
 	return &endlessError{failure{protocol.CodeEndless, fmt.Errorf("no operation has ended for %v: of %d clients %d wait, %s",
-		patience, len(clients), waiting, strings.Join(names, ", "))}}
+		patience, len(clients), waiting, strings.Join(words, ", "))}}
 }

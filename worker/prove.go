@@ -148,6 +148,10 @@ func (t *trial) readAgain(ctx context.Context, out *answers, phase string) error
 	if phase != "" {
 		after = "phase " + phase
 	}
+	return t.ours(ctx, "reading the settings after "+after, func(ctx context.Context) error { return t.readPools(ctx, out, phase, after) })
+}
+
+func (t *trial) readPools(ctx context.Context, out *answers, phase, after string) error {
 	conns, err := t.takePools(ctx)
 	if err != nil {
 		return fmt.Errorf("reading the settings after %s: %w", after, err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
@@ -46,7 +47,8 @@ type replayClient struct {
 	result  driver.Result // of an event of which it is compared; otherwise nil
 	said    map[int]said  // with the first error of each code that is not of a lock
 	elapsed int64
-	asking  int64 // ns in which libraries were asked for results
+	asking  int64        // ns in which libraries were asked for results
+	state   *clientState // nil unless there is a limit to patience
 	err     error
 }
 
@@ -80,11 +82,25 @@ func (t *trial) replay(ctx context.Context, p *plan.Phase, s *protocol.Sample, w
 	forConnections := t.countWaits()
 	w.Start()
 	begin := now()
-	for _, c := range clients[1:] {
-		wg.Go(func() { c.err = c.run(ctx, begin) })
+	if r.PatienceMS > 0 {
+		var states []*clientState
+		for _, c := range clients {
+			c.state = &clientState{}
+			states = append(states, c.state)
+		}
+		all := clients
+		one := func(i int) { all[i].err = all[i].run(ctx, begin) }
+		if err := runPatiently(states, one, r.Operations, begin, time.Duration(r.PatienceMS)*time.Millisecond); err != nil {
+			clients = nil // they still run
+			return err
+		}
+	} else {
+		for _, c := range clients[1:] {
+			wg.Go(func() { c.err = c.run(ctx, begin) })
+		}
+		clients[0].err = clients[0].run(ctx, begin)
+		wg.Wait()
 	}
-	clients[0].err = clients[0].run(ctx, begin)
-	wg.Wait()
 	w.Stop()
 	s.Waits = forConnections()
 	w.wall = 0
@@ -186,8 +202,14 @@ func (c *replayClient) run(ctx context.Context, begin int64) error {
 				waitUntil(start)
 			}
 			c.read, c.result = 0, nil
+			if c.state != nil {
+				c.state.begins(c.Statements[c.Events.Statement[i]].Operation, start)
+			}
 			err := c.event(ctx, i)
 			end := now()
+			if c.state != nil {
+				c.state.ends(end)
+			}
 			c.elapsed = end - begin - c.asking
 			c.took[i], c.rows[i] = end-start, c.read
 			start = end

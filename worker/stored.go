@@ -11,7 +11,18 @@ import (
 
 // stored counts the rows of tables, and adds up the hashes of their columns if these
 // are requested.
-func (t *trial) stored(ctx context.Context, tables []plan.Stored) ([]plan.RowSum, error) {
+func (t *trial) stored(ctx context.Context, tables []plan.Stored) (sums []plan.RowSum, err error) {
+	err = t.ours(ctx, "reading back the tables", func(ctx context.Context) error {
+		read, err := t.read(ctx, tables)
+		if err == nil {
+			sums = read
+		}
+		return err
+	})
+	return sums, err
+}
+
+func (t *trial) read(ctx context.Context, tables []plan.Stored) ([]plan.RowSum, error) {
 	sums := make([]plan.RowSum, len(tables))
 	for i := range tables {
 		s, st := &sums[i], tables[i].Query()

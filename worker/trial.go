@@ -24,6 +24,8 @@ type trial struct {
 	db   driver.DB
 	wal  bool
 
+	apart bool // the connections share a cache in which the database cannot be checked safely
+
 	readers driver.DB // the pool of operations that only read; nil: there is one pool
 
 	counter *counter // of instructions; nil: they cannot be counted
@@ -39,14 +41,18 @@ type trial struct {
 // answer cannot be written.
 func (t *trial) serve(ctx context.Context, out *answers) error {
 	phase, err := t.run(ctx, out)
-	if _, waits := errors.AsType[*endlessError](err); waits {
-		t.db, t.readers = nil, nil // closing them would wait, too
-	}
 	for _, db := range []driver.DB{t.readers, t.db} {
+		if _, waits := errors.AsType[*endlessError](err); waits {
+			break // closing would wait, too
+		}
 		if db == nil {
 			continue
 		}
-		cerr := db.Close()
+		cerr := t.ours(ctx, "closing the database", func(context.Context) error { return db.Close() })
+		if _, waits := errors.AsType[*endlessError](cerr); waits {
+			err = cmp.Or(err, cerr)
+			break
+		}
 		left, leaves := errors.AsType[*driver.LeftError](cerr)
 		switch {
 		case err == nil && cerr != nil:
@@ -116,10 +122,12 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 	if t.db, err = t.drv.Open(ctx, t.req.Path, pooled(t.req.Settings, t.req.Settings.PoolSize())); err != nil {
 		return "", fmt.Errorf("open: %w", err)
 	}
-	proof, err := t.prove(ctx)
-	if err != nil {
+	var proof *protocol.Proof
+	if err := t.ours(ctx, "reading the settings", func(ctx context.Context) (err error) { proof, err = t.prove(ctx); return err }); err != nil {
 		return "", err
 	}
+	got := proof.Connections[0]
+	t.apart = got["cache"] == "shared" && got["locking_mode"] != "exclusive" && got["mode"] != "memory"
 	t.wal = t.hasLog(proof.Connections[0])
 	if err := out.send(protocol.Response{Type: protocol.TypeReady, Protocol: protocol.Version, Proof: proof}); err != nil {
 		return "", err
@@ -139,7 +147,7 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 		return "", err
 	}
 	if t.req.Loaded > 0 {
-		if err := t.wakeWAL(ctx); err != nil {
+		if err := t.ours(ctx, "emptying the write-ahead log", t.wakeWAL); err != nil {
 			return "", err
 		}
 		if err := t.tellLoaded(ctx, out, t.req.Loaded); err != nil {
@@ -259,7 +267,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 	if t.req.Process > 0 {
 		return s, nil, nil // what is left to do is the first process's, when all others have ended
 	}
-	if err := t.sizes(ctx, s); err != nil {
+	if err := t.ours(ctx, "the checkpoint after the phase", func(ctx context.Context) error { return t.sizes(ctx, s) }); err != nil {
 		return nil, nil, err
 	}
 	switch {
@@ -269,7 +277,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 	case p.Query != nil && !p.Untimed:
 		s.Checksum, err = t.verifyQuery(ctx, p)
 	case p.Mix != nil, p.Replay != nil:
-		err = t.checkIntegrity(ctx)
+		err = t.ours(ctx, "quick_check after the phase", t.checkIntegrity)
 	}
 	return s, inserted, err
 }
@@ -306,17 +314,6 @@ func (t *trial) checkpoint(ctx context.Context) (int64, error) {
 		err = failf(protocol.CodeCheckpoint, "the checkpoint after the phase was blocked by a connection that still reads or writes")
 	}
 	return w.wall, err
-}
-
-// checkIntegrity asks SQLite to check a database that many clients have used.
-func (t *trial) checkIntegrity(ctx context.Context) error {
-	st := driver.Statement{SQL: "PRAGMA quick_check(1)", Columns: []driver.ColumnType{{Type: driver.Text}}}
-	return query(ctx, t.db, st, func(r driver.Row) error {
-		if r[0].Text != "ok" {
-			return failf(protocol.CodeIntegrity, "quick_check after the phase: %s", r[0].Text)
-		}
-		return nil
-	})
 }
 
 // query prepares, runs and closes one statement without parameters.

@@ -26,6 +26,9 @@ type Replay struct {
 	// Speed is by how much the time between events is divided. If it is 0, each client
 	// starts its next event when the previous one has ended.
 	Speed float64 `json:"speed,omitempty"`
+
+	// PatienceMS, if not 0, is as that of a mix.
+	PatienceMS int64 `json:"patience_ms,omitempty"`
 }
 
 // Replayed is a statement with the parameters of all its executions.
@@ -142,6 +145,8 @@ func (r *Replay) Check() error {
 		return fmt.Errorf("operations has %d names: want from 1 to %d", len(r.Operations), MaxReplayOps)
 	case r.Connections < 1 || r.Connections > MaxClients || r.Clients < 0 || r.Clients > MaxClients:
 		return fmt.Errorf("it has %d connections and %d clients: want from 1 to %d", r.Connections, r.Clients, MaxClients)
+	case r.PatienceMS < 0 || r.PatienceMS > MaxCount:
+		return fmt.Errorf("patience_ms is %d: want from 0 to %d", r.PatienceMS, int64(MaxCount))
 	case r.Speed != 0 && !(r.Speed >= MinSpeed && r.Speed <= MaxSpeed):
 		return fmt.Errorf("speed is %v: want from %v to %v, or 0", r.Speed, MinSpeed, float64(MaxSpeed))
 	}

@@ -29,6 +29,7 @@ const (
 	CodeHTTP        = "http"         // the server broke, or requests failed
 	CodeNoOperation = "no-operation" // no operation succeeded
 	CodeEndless     = "endless"      // the operations under way wait, without an end in sight
+	CodeCheck       = "check"        // a check of the worker's own did not end
 	CodeClose       = "close"        // the database could not be closed
 	CodeTimeout     = "timeout"      // the worker took longer than allowed
 	CodeKilled      = "killed"       // the worker was killed by SIGKILL

@@ -1,0 +1,54 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// oursLimit is how long one of the worker's own checks may take, plus a second for each MiB
+// of the database.
+var oursLimit = 30 * time.Second
+
+// ours runs a check of the worker's own, when no statement of the workload is under way. A
+// check that does not end must not be taken for a statement that waits.
+func (t *trial) ours(ctx context.Context, what string, check func(context.Context) error) error {
+	limit := oursLimit + time.Duration(fileSize(t.req.Path)>>20)*time.Second
+	done := make(chan error, 1)
+	go func() { done <- check(ctx) }()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C:
+		return &endlessError{failure{protocol.CodeCheck, fmt.Errorf("the check hung: %s has not ended within %v. It is sqlite3perf's own: no statement of the workload was under way", what, limit)}}
+	}
+}
+
+// checkIntegrity asks SQLite to check a database that many clients have used.
+func (t *trial) checkIntegrity(ctx context.Context) (err error) {
+	db := t.db
+	if t.apart {
+		// With a shared cache SQLite checks a virtual table, such as an FTS5 index, through
+		// another connection that has used it, and then waits for itself.
+		if db, err = t.drv.Open(ctx, t.req.Path, pooled(t.req.Settings, 1).With(driver.Settings{"cache": "private"})); err != nil {
+			return fmt.Errorf("opening the database to check it: %w", err)
+		}
+		defer func() {
+			if cerr := db.Close(); err == nil && cerr != nil {
+				err = fmt.Errorf("closing the database after checking it: %w", cerr)
+			}
+		}()
+	}
+	st := driver.Statement{SQL: "PRAGMA quick_check(1)", Columns: []driver.ColumnType{{Type: driver.Text}}}
+	return query(ctx, db, st, func(r driver.Row) error {
+		if r[0].Text != "ok" {
+			return failf(protocol.CodeIntegrity, "quick_check after the phase: %s", r[0].Text)
+		}
+		return nil
+	})
+}

@@ -106,13 +106,9 @@ func ofCells(n int, c *stats.Comparison) string {
 // found says in which cells there is a verdict, and what their ratios are.
 func found(c *stats.Comparison, v stats.Verdict, n int) string {
 	var cells []*stats.Compared
-	var longest *stats.Compared
 	for _, x := range c.Cells {
 		if x.Verdict == v {
 			cells = append(cells, x)
-			if longest == nil || x.Rounds > longest.Rounds {
-				longest = x
-			}
 		}
 	}
 	where := " in " + ofCells(n, c)
@@ -128,16 +124,23 @@ func found(c *stats.Comparison, v stats.Verdict, n int) string {
 	case stats.Same:
 		return fmt.Sprintf("takes the same time as %s%s (%s, within ±%s)", c.First, where, how, share(c.Margin))
 	}
+	return fmt.Sprintf("cannot be told from %s yet%s (%s; %s)", c.First, where, how, settling(cells))
+}
+
+// settling says how many more rounds it would take until some cells are settled.
+func settling(cells []*stats.Compared) string {
 	what := "it"
-	took := timeToSettle(cells)
-	if n > 1 {
+	if len(cells) > 1 {
 		what = "all of them"
 	}
-	settle := fmt.Sprintf("an estimated %s, %s, would settle %s", counted(int64(longest.Rounds), "more round"), elapsed(took), what)
-	if longest.Rounds >= stats.MaxRounds {
-		settle = fmt.Sprintf("it would take more than %s more rounds to settle %s", Thousands(stats.MaxRounds), what)
+	rounds := 0
+	for _, x := range cells {
+		rounds = max(rounds, x.Rounds)
 	}
-	return fmt.Sprintf("cannot be told from %s yet%s (%s; %s)", c.First, where, how, settle)
+	if rounds >= stats.MaxRounds {
+		return fmt.Sprintf("it would take more than %s more rounds to settle %s", Thousands(stats.MaxRounds), what)
+	}
+	return fmt.Sprintf("an estimated %s, %s, would settle %s", counted(int64(rounds), "more round"), elapsed(timeToSettle(cells)), what)
 }
 
 // timeToSettle returns how long it takes until all of some cells are settled. Cells of the
@@ -394,6 +397,7 @@ func noFigure(c *stats.Cell) string {
 // comparedGrid is the table of the cells that have a ratio.
 func comparedGrid(c *stats.Comparison) grid {
 	var cells []*stats.Compared
+	var p []float64
 	var verdicts, more []string
 	var leaders []bool
 	for _, x := range c.Cells {
@@ -404,10 +408,11 @@ func comparedGrid(c *stats.Comparison) grid {
 		if x.Rounds > 0 {
 			settle = moreRounds(x.Rounds, x.Time)
 		}
+		p = append(p, x.Adjusted)
 		cells, verdicts, more = append(cells, x), append(verdicts, marked(word(x.Verdict), x)), append(more, settle)
 		leaders = append(leaders, x.Verdict == stats.Faster)
 	}
-	g := ratioGrid(cells, column{title: "verdict"}, verdicts, c.First, c.Second)
+	g := ratioGrid(cells, p, column{title: "verdict"}, verdicts, c.First, c.Second)
 	g.leaders = leaders
 	if slices.ContainsFunc(more, func(s string) bool { return s != "" }) {
 		g.add(column{title: "to settle"}, more)
@@ -416,14 +421,14 @@ func comparedGrid(c *stats.Comparison) grid {
 }
 
 // ratioGrid is a table of cells with their ratios, after a column that says what is made
-// of each.
-func ratioGrid(list []*stats.Compared, judged column, judgments []string, firstSide, secondSide string) grid {
+// of each and how probable that is by chance.
+func ratioGrid(list []*stats.Compared, by []float64, judged column, judgments []string, firstSide, secondSide string) grid {
 	var cells, first, second, ratios, intervals, p, n []string
-	for _, x := range list {
+	for i, x := range list {
 		a, b := medians(x)
 		cells, first, second = append(cells, cellName(x)), append(first, a), append(second, b)
 		ratios, intervals = append(ratios, times(x.Ratio.Median)), append(intervals, interval(x.Ratio.Interval))
-		p, n = append(p, probability(x.Adjusted)), append(n, fmt.Sprint(x.Ratio.N))
+		p, n = append(p, probability(by[i])), append(n, fmt.Sprint(x.Ratio.N))
 	}
 	var g grid
 	g.add(judged, judgments)

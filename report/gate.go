@@ -49,9 +49,26 @@ func WriteGate(w io.Writer, format string, g Gated, opts Options) error {
 	return gateFormats.write(w, "gate", format, g, opts)
 }
 
-// Answer says in a sentence whether the candidate passes.
+// Answer says in a sentence whether the candidate passes. It begins with the decision.
 func (g Gated) Answer() string {
-	sides := fmt.Sprintf("%s against %s", g.Candidate, g.Baseline)
+	decision := g.Decision()
+	sides := fmt.Sprintf("%s: %s against %s: ", decision, g.Candidate, g.Baseline)
+	short := countTooShort(comparedCells(g.Gate))
+	switch {
+	case len(g.Cells) == 0 && g.Why != "":
+		return fmt.Sprintf("%s: %s.", decision, g.Why)
+	case len(g.Cells) == 0 && !g.Interrupted:
+		return fmt.Sprintf("%s: nothing of %s against %s could be compared.", decision, g.Candidate, g.Baseline)
+	case decision == stats.Passed:
+		words := fmt.Sprintf("more than %s is excluded in %s", share(g.Max), counted(int64(len(g.Cells)), "cell"))
+		if measured := g.lasting(); len(measured) > 0 {
+			words += " (" + ratios(measured, len(g.Cells)) + ")"
+		}
+		if n := g.Count(stats.GateUnconfirmed); n > 0 {
+			words += fmt.Sprintf("; what seemed to be a regression in %s is not confirmed", counted(int64(n), "cell"))
+		}
+		return sides + words + "." + short
+	}
 	var found []string
 	for _, s := range []struct {
 		state         stats.State
@@ -61,22 +78,23 @@ func (g Gated) Answer() string {
 		{stats.GateRegression, "worse by more than " + share(g.Max) + " in ", ", " + g.confirmed()},
 		{stats.GateUnusable, "no figure in ", ""},
 		{stats.GateTooFew, "too few rounds in ", ""},
-		{stats.GateUnconfirmed, "a regression seen once and not confirmed in ", ""},
-		{stats.GatePossible, "a regression not excluded in ", ""},
+		{stats.GateUnconfirmed, "a regression of more than " + share(g.Max) + " seen once and not confirmed in ", ""},
+		{stats.GatePossible, "a regression of more than " + share(g.Max) + " is possible in ", ""},
 	} {
-		if !g.Doubts(s.state) && s.state != stats.GateWrong && s.state != stats.GateRegression {
+		cells := g.of(s.state)
+		if cells == nil || decision == stats.Failed && s.state == stats.GateUnconfirmed {
 			continue
 		}
-		if cells := g.of(s.state); cells != nil {
-			which := ""
-			switch {
-			case s.state == stats.GateRegression:
-				which = " (" + ratios(g.decisive(), len(g.Cells)) + ")"
-			case len(cells) == 1 && len(g.Cells) > 1:
-				which = " (" + cellName(cells[0]) + ")"
-			}
-			found = append(found, s.before+counted(int64(len(cells)), "cell")+which+s.after)
+		which := ""
+		switch {
+		case s.state == stats.GateRegression:
+			which = " (" + ratios(g.decisive(), len(g.Cells)) + ")"
+		case s.state == stats.GatePossible && decision == stats.NotExcluded:
+			which = " (" + ratios(cells, len(g.Cells)) + "; " + settling(cells) + ")"
+		case len(cells) == 1 && len(g.Cells) > 1:
+			which = " (" + cellName(cells[0]) + ")"
 		}
+		found = append(found, s.before+counted(int64(len(cells)), "cell")+which+s.after)
 	}
 	if found != nil {
 		found[len(found)-1] += ", of " + counted(int64(len(g.Cells)), "cell")
@@ -90,31 +108,7 @@ func (g Gated) Answer() string {
 	case g.Interrupted:
 		found = append(found, "interrupted before it was decided")
 	}
-	short := countTooShort(comparedCells(g.Gate))
-	switch {
-	case g.Shut():
-		return fmt.Sprintf("Failed: %s: %s.", sides, strings.Join(found, "; ")) + short
-	case len(g.Cells) == 0 && g.Why != "":
-		return fmt.Sprintf("Not passed: %s.", g.Why)
-	case len(g.Cells) == 0 && !g.Interrupted:
-		return fmt.Sprintf("Not passed: nothing of %s could be compared.", sides)
-	case !g.Complete():
-		return fmt.Sprintf("Not passed: %s: %s.", sides, strings.Join(found, "; ")) + short
-	}
-	answer := fmt.Sprintf("Passed: %s: no regression of more than %s found in %s", sides, share(g.Max), counted(int64(len(g.Cells)), "cell"))
-	if measured := g.lasting(); len(measured) > 0 {
-		answer += " (" + ratios(measured, len(g.Cells)) + ")"
-	}
-	if n := g.Count(stats.GateUnconfirmed); n > 0 {
-		answer += fmt.Sprintf("; what seemed to be one in %s is not confirmed", counted(int64(n), "cell"))
-	}
-	switch possible := g.of(stats.GatePossible); {
-	case len(g.Cells) == 1 && len(possible) == 1:
-		answer += "; one is possible: too few rounds to exclude it"
-	case len(possible) > 0:
-		answer += fmt.Sprintf("; in %d of %d cells one is possible: too few rounds to exclude it", len(possible), len(g.Cells))
-	}
-	return answer + "." + short
+	return sides + strings.Join(found, "; ") + "." + short
 }
 
 // lasting returns what the cells that have a ratio are judged by, without those whose first
@@ -197,9 +191,12 @@ func gateBeware(g Gated) (l list) {
 		l = append(l, item{"beware", "the second measurement was compared with the stored one, too, because the driver of the baseline could not be measured beside the candidate: " + g.Apart, true})
 	}
 	for _, c := range g.Cells {
-		if words := remark(c, g.Max); words != "" {
-			l = append(l, item{string(c.State), c.String() + ": " + words, c.State != stats.GatePossible && c.State != stats.GatePassed})
+		if words := remark(c, g.Max, g.Tests()); words != "" {
+			l = append(l, item{string(c.State), c.String() + ": " + words, c.State != stats.GatePassed})
 		}
+	}
+	if g.Decision() == stats.NotExcluded {
+		l = append(l, item{label: "to pass", text: "give it more --time, a quieter machine, a greater --max-regression or fewer workloads; with --strict=false the exit status is 0"})
 	}
 	if len(g.Alone) > 0 {
 		l = append(l, item{label: "left out", text: "only one side has " + some(g.Alone)})
@@ -230,8 +227,8 @@ func gateNote(g Gated) paragraph {
 	if g.drifts() {
 		chance += ", " + asFast
 	}
-	words := fmt.Sprintf("A regression takes more than %s more than the baseline, is not by chance (at most %s), and is there again in a second measurement.",
-		share(g.Max), chance)
+	words := fmt.Sprintf("A regression takes more than %s more than the baseline, not by chance (at most %s), and again in a second measurement. "+
+		"passed: the whole interval is below that. p is that of no more than %s, corrected for all cells and looks.", share(g.Max), chance, share(g.Max))
 	if slices.ContainsFunc(g.Cells, func(c *stats.Gated) bool { return c.Measured() }) {
 		words = ratioNote("the figure of the candidate", "that of the baseline", g.Base == nil) + " " + words
 	}
@@ -281,7 +278,7 @@ func cause(c *stats.Gated) string {
 }
 
 // remark says what a table has no room for. It returns "" if there is nothing to say.
-func remark(c *stats.Gated, most float64) string {
+func remark(c *stats.Gated, most float64, cells int) string {
 	switch c.State {
 	case stats.GateUnconfirmed:
 		if c.Moot != "" && c.Measured() {
@@ -300,7 +297,7 @@ func remark(c *stats.Gated, most float64) string {
 	case stats.GatePossible:
 		if i := c.Ratio.Interval; i != nil && i.Low > 1+most {
 			return fmt.Sprintf("seems worse: all of the interval %s is beyond %s, but p %s, corrected for %s, is not below %g: more rounds would tell",
-				interval(i), share(most), probability(c.Adjusted), counted(int64(c.Tests()), "cell"), stats.Doubt)
+				interval(i), share(most), probability(c.P), counted(int64(cells), "cell"), stats.Doubt)
 		}
 		return fmt.Sprintf("no regression was found, but one of more than %s is not excluded: %s", share(most), interval(c.Ratio.Interval))
 	}
@@ -322,13 +319,14 @@ func beside(c *stats.Gated) string {
 // gateGrid is the table of the cells that have a ratio.
 func gateGrid(g *stats.Gate) grid {
 	var cells []*stats.Compared
+	var p []float64
 	var states []string
 	for _, c := range g.Cells {
 		if c.Measured() {
-			cells, states = append(cells, c.Compared), append(states, marked(string(c.State), c.Compared))
+			cells, p, states = append(cells, c.Compared), append(p, c.P), append(states, marked(string(c.State), c.Compared))
 		}
 	}
-	return ratioGrid(cells, column{title: "state"}, states, g.Baseline, g.Candidate)
+	return ratioGrid(cells, p, column{title: "state"}, states, g.Baseline, g.Candidate)
 }
 
 // GateSchema is the JSON Schema (draft 2020-12) of the JSON form of a gate.
@@ -344,7 +342,8 @@ const GateVersion = 1
 type JSONGate struct {
 	Version       int            `json:"version"`
 	Answer        string         `json:"answer"`
-	Passed        bool           `json:"passed"`
+	Decision      stats.Decision `json:"decision"` // the first words of the answer
+	Passed        bool           `json:"passed"`   // the decision is "Passed"
 	Complete      bool           `json:"complete"` // every cell could be judged
 	Baseline      string         `json:"baseline"`
 	Candidate     string         `json:"candidate"`
@@ -375,7 +374,7 @@ type JSONGateCell struct {
 }
 
 func writeGateJSON(w io.Writer, g Gated, _ Options) error {
-	out := JSONGate{Version: GateVersion, Answer: g.Answer(), Passed: !g.Shut() && g.Complete(), Complete: g.Complete(),
+	out := JSONGate{Version: GateVersion, Answer: g.Answer(), Passed: g.Decision() == stats.Passed, Complete: g.Complete(), Decision: g.Decision(),
 		Baseline: g.Baseline, Candidate: g.Candidate, MaxRegression: g.Max, Interleaved: g.Base == nil, Runs: []int64{},
 		Differences: g.Differences, Apart: g.Apart, Cells: []JSONGateCell{}, Unknown: g.Unknown, Alone: g.Alone}
 	for _, a := range g.Runs {
@@ -386,7 +385,7 @@ func writeGateJSON(w io.Writer, g Gated, _ Options) error {
 	for _, c := range g.Cells {
 		cell := JSONGateCell{TableName: c.TableName, Metric: c.Metric, State: c.State, Why: cause(c), TooShort: c.TooShort()}
 		if c.Measured() {
-			cell.Ratio, cell.P = &c.Ratio, &c.Adjusted
+			cell.Ratio, cell.P = &c.Ratio, &c.P
 		}
 		if c.Again != nil && c.Again.Ratio.N > 0 {
 			cell.Again, cell.Beside = &c.Again.Ratio, c.Beside
@@ -399,12 +398,12 @@ func writeGateJSON(w io.Writer, g Gated, _ Options) error {
 // summary says in one line what became of a cell.
 func summary(c *stats.Gated) string {
 	if c.State == stats.GateUnconfirmed && (c.Verdict == stats.Differing || c.Moot != "") {
-		return Line(remark(c, 0))
+		return Line(remark(c, 0, 0))
 	}
 	if !c.Measured() {
 		return Line(cause(c))
 	}
-	words := fmt.Sprintf("%s the %s of the baseline %s, p %s, n %d", times(c.Ratio.Median), c.Metric, interval(c.Ratio.Interval), probability(c.Adjusted), c.Ratio.N)
+	words := fmt.Sprintf("%s the %s of the baseline %s, p %s, n %d", times(c.Ratio.Median), c.Metric, interval(c.Ratio.Interval), probability(c.P), c.Ratio.N)
 	if c.Again != nil {
 		words += fmt.Sprintf("; measured again%s: %s %s", beside(c), times(c.Again.Ratio.Median), interval(c.Again.Ratio.Interval))
 	}
@@ -446,10 +445,10 @@ func writeJUnit(w io.Writer, g Gated, _ Options) error {
 		case c.State == stats.GateWrong, c.State == stats.GateRegression:
 			t.Failure = p
 			suite.Failures++
-		case g.Doubts(c.State):
+		case g.Doubts(c):
 			t.Error = p
 			suite.Errors++
-		case c.State == stats.GatePossible, c.State == stats.GateUnconfirmed:
+		case c.Hides(), c.State == stats.GateUnconfirmed:
 			// What passed is shown by name only, or not at all.
 			t.Skipped = &problem{Message: string(c.State) + ": " + summary(c)}
 			suite.Skipped++
@@ -495,15 +494,18 @@ type annotation struct {
 // what leaves it in doubt.
 func annotations(g Gated) []annotation {
 	level := "notice"
-	if g.Shut() || !g.Complete() {
+	switch {
+	case !g.Passes():
 		level = "error"
+	case g.Decision() != stats.Passed:
+		level = "warning"
 	}
 	list := []annotation{{level: level, text: Line(g.Answer())}}
 	for _, c := range g.Cells {
 		switch {
-		case c.State == stats.GateWrong, c.State == stats.GateRegression, g.Doubts(c.State):
+		case c.State == stats.GateWrong, c.State == stats.GateRegression, g.Doubts(c):
 			level = "error"
-		case c.State == stats.GateUnconfirmed:
+		case c.Hides(), c.State == stats.GateUnconfirmed:
 			level = "warning"
 		default:
 			continue

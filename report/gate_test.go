@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"math"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
@@ -90,7 +92,7 @@ func TestGateSaysHowSure(t *testing.T) {
 		most float64
 		want string
 	}{
-		{0.5, "worse by more than 50% in 2 cells (2.30x the time, 99% intervals within [2.24, 2.36]), measured twice; no figure in 1 cell (analytics json), of 7 cells."},
+		{0.5, "worse by more than 50% in 2 cells (2.30x the time, 99% intervals within [2.24, 2.36]), measured twice; no figure in 1 cell (analytics json); a regression of more than 50% is possible in 2 cells, of 7 cells."},
 		{2, "Not passed: modernc against mattn: no figure in 1 cell (analytics json), of 7 cells."},
 	} {
 		comparison := stats.CompareRun(stats.Analyze(comparedRun(), "native"))
@@ -104,7 +106,7 @@ func TestGateSaysHowSure(t *testing.T) {
 	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.05}
 	add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
 	g := report.Gated{Gate: stats.NewGate(1.4, stats.CompareRun(stats.Analyze(run, "native")))}
-	if got, want := g.Answer(), "Passed: modernc against mattn: no regression of more than 140% found in 1 cell (2.30x the time, 99% interval ["; !strings.HasPrefix(got, want) {
+	if got, want := g.Answer(), "Passed: modernc against mattn: more than 140% is excluded in 1 cell (2.30x the time, 99% interval ["; !strings.HasPrefix(got, want) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
@@ -150,6 +152,7 @@ func TestGateFulfilsSchema(t *testing.T) {
 	}
 	var all report.JSONGate
 	fill(reflect.ValueOf(&all).Elem())
+	all.Decision = stats.Passed
 	all.Cells[0].Metric, all.Cells[0].State, all.Unknown[0] = stats.Time, stats.GatePassed, stats.Allocs
 	validateFields(t, s, all)
 }
@@ -199,12 +202,45 @@ func TestGateSaysWhatSeemsWorse(t *testing.T) {
 	g := gatedRun()
 	for _, c := range g.Cells {
 		if c.State == stats.GatePossible {
-			c.Ratio.Interval.Low, c.Ratio.Interval.High, c.Adjusted = 1.18, 2.13, 0.011
+			c.Ratio.Interval.Low, c.Ratio.Interval.High, c.P = 1.18, 2.13, 0.011
 		}
 	}
 	got := strings.Join(strings.Fields(writeGated(t, "table", g)), " ")
-	want := "seems worse: all of the interval [1.18, 2.13] is beyond 5%, but p 0.011, corrected for 5 cells, is not below 0.01: more rounds would tell"
+	want := "seems worse: all of the interval [1.18, 2.13] is beyond 5%, but p 0.011, corrected for 10 cells, is not below 0.01: more rounds would tell"
 	if !strings.Contains(got, want) || strings.Contains(got, "no regression was found") {
 		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// TestGateThatExcludesNothing checks that no format is green if a regression is possible, and
+// that a gate that is not strict says so all the same.
+func TestGateThatExcludesNothing(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 3))
+	run := newRun(16)
+	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.05}
+	add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+	for i := range run.Trials {
+		run.Trials[i].Samples[0].WallNS = int64(812e6 * math.Exp(0.3*r.NormFloat64()))
+	}
+	g := report.Gated{Gate: stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "native"))), Where: "go.mod"}
+	for _, strict := range []bool{true, false} {
+		g.Strict = strict
+		want := map[string]string{
+			"table": "Not excluded: modernc against mattn: a regression of more than 5% is possible in 1 cell (", "markdown": "# Not excluded: ", "json": `"passed": false`,
+			"junit": `errors="1"`, "github": "::error ", "azure": "type=error]", "gitlab": `"critical"`,
+		}
+		if !strict {
+			want["junit"], want["github"], want["azure"], want["gitlab"] = `errors="0" skipped="1"`, "::warning ", "type=warning]", `"minor"`
+		}
+		for format, want := range want {
+			if got := writeGated(t, format, g); !strings.Contains(got, want) {
+				t.Errorf("strict %v, %s: %s, want %s", strict, format, got, want)
+			}
+		}
+	}
+	for _, want := range []string{"the time, 99% interval [", " settle it)"} {
+		if got := g.Answer(); !strings.Contains(got, want) {
+			t.Errorf("%s\nwant %s", got, want)
+		}
 	}
 }

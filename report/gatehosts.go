@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
 // GatedOn is the result of a gate on one machine.
@@ -32,17 +34,10 @@ func WriteGates(w io.Writer, format string, all []GatedOn, opts Options) error {
 func gatesAnswer(all []GatedOn) string {
 	var found groups[string, string]
 	for _, x := range all {
-		words := "Passed"
-		switch {
-		case x.Gated.Shut():
-			words = "Failed"
-		case !x.Gated.Complete():
-			words = "Not passed"
-		}
-		found.add(words, x.Name)
+		found.add(string(x.Gated.Decision()), x.Name)
 	}
 	var parts []string
-	for _, words := range []string{"Failed", "Not passed", "Passed"} {
+	for _, words := range []string{string(stats.Failed), string(stats.NotPassed), string(stats.NotExcluded), string(stats.Passed)} {
 		switch on := found.of[words]; {
 		case len(on) == 0:
 		case len(on) == len(all):
@@ -92,7 +87,7 @@ func writeGatesJSON(w io.Writer, all []GatedOn, _ Options) error {
 			return err
 		}
 		out.Machines = append(out.Machines, JSONGateOfIt{x.Name, b.Bytes()})
-		out.Passed = out.Passed && !x.Gated.Shut() && x.Gated.Complete()
+		out.Passed = out.Passed && x.Gated.Decision() == stats.Passed
 	}
 	return encode(w, out)
 }

@@ -29,7 +29,7 @@ func comparisonPage(c Compared, h Hints) document {
 		case stats.Slower, stats.Faster:
 			told = append(told, x)
 		}
-		rows = append(rows, ratioRow(x, slices.Index(verdictKinds, word(x.Verdict)), word(x.Verdict)))
+		rows = append(rows, ratioRow(x, x.Adjusted, slices.Index(verdictKinds, word(x.Verdict)), word(x.Verdict)))
 	}
 	orders := orderPictures(told, c.Comparison.First, c.Comparison.Second, c.Interleaved, rows)
 	if len(rows) > 0 {
@@ -89,7 +89,7 @@ func whyNot(x *stats.Compared, c *stats.Comparison) string {
 }
 
 // ratioRow is a cell with a ratio, and what is made of it.
-func ratioRow(x *stats.Compared, kind int, judged string) chart.Ratio {
+func ratioRow(x *stats.Compared, p float64, kind int, judged string) chart.Ratio {
 	first, second := medians(x)
 	r := chart.Ratio{Name: cellName(x), Kind: kind, Text: times(x.Ratio.Median) + " " + interval(x.Ratio.Interval) + " " + marked(judged, x)}
 	r.Value, r.Low, r.High = ofSummary(x.Ratio)
@@ -97,7 +97,7 @@ func ratioRow(x *stats.Compared, kind int, judged string) chart.Ratio {
 	if x.Rounds > 0 {
 		settle = "to settle: " + moreRounds(x.Rounds, x.Time)
 	}
-	r.Tip = tips(first+" and "+second, fmt.Sprintf("p %s, n %d", probability(x.Adjusted), x.Ratio.N), settle)
+	r.Tip = tips(first+" and "+second, fmt.Sprintf("p %s, n %d", probability(p), x.Ratio.N), settle)
 	return r
 }
 
@@ -397,7 +397,7 @@ func gatePage(g Gated, h Hints) document {
 		if c.State == stats.GateRegression {
 			shut = append(shut, c.Compared)
 		}
-		rows = append(rows, ratioRow(c.Compared, slices.Index(gateKinds, string(c.State)), string(c.State)))
+		rows = append(rows, ratioRow(c.Compared, c.P, slices.Index(gateKinds, string(c.State)), string(c.State)))
 	}
 	orders := orderPictures(shut, g.Baseline, g.Candidate, g.Base == nil, rows)
 	if len(rows) > 0 {
@@ -449,7 +449,7 @@ func stepsPicture(b Bisection) (p picture, ok bool) {
 			row := chart.Ratio{Name: fmt.Sprintf("%s against %s", s.Second, s.First)}
 			switch {
 			case s.Cell != nil && s.Cell.Measured():
-				row = ratioRow(s.Cell, slices.Index(kinds, judged(s)), judged(s))
+				row = ratioRow(s.Cell, s.Cell.Adjusted, slices.Index(kinds, judged(s)), judged(s))
 				row.Name = fmt.Sprintf("%s against %s", s.Second, s.First)
 				row.Tip = tips(cellName(s.Cell), row.Tip)
 				ok = true

@@ -108,6 +108,8 @@ type Compared struct {
 
 	failing bool // Differing because of the operations that failed, not of the answers
 
+	interleaved bool // both sides were measured in the same rounds
+
 	looks float64 // the factor by which looking repeatedly has multiplied P
 	least float64 // P cannot be less, with so few rounds
 	tests int     // cells that P is corrected for, of all pairs
@@ -489,6 +491,7 @@ func (x *Compared) Medians() (first, second float64) {
 
 func (x *Compared) measure(looks func(rounds int) float64, interleaved bool) {
 	first, second := x.Points()
+	x.interleaved = interleaved
 	if !interleaved {
 		x.looks = looks(len(second))
 		var p float64
@@ -520,9 +523,6 @@ func holm(cells []*Compared, pairs int) {
 
 // Tests returns how many cells the p-value is corrected for.
 func (x *Compared) Tests() int { return x.tests }
-
-// tooFew reports whether no difference could be told from none with so few rounds.
-func (x *Compared) tooFew() bool { return x.least*float64(x.tests) >= Doubt }
 
 // decide sets the verdict of a cell.
 func (x *Compared) decide(margin float64) {
@@ -580,11 +580,15 @@ func (x *Compared) more(within float64) int {
 	if total == MaxRounds {
 		return MaxRounds
 	}
-	end := max(total, least, n+1)
-	for x.looks > 1 && !Look(end) {
-		end++
+	return x.nextLook(max(total, least, n+1)) - n
+}
+
+// nextLook returns after how many rounds, at least n, the cell is judged.
+func (x *Compared) nextLook(n int) int {
+	for x.looks > 1 && !Look(n) {
+		n++
 	}
-	return end - n
+	return n
 }
 
 // narrower returns the factor by which the interval of a ratio must narrow until it is

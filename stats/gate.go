@@ -1,9 +1,12 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 )
@@ -11,9 +14,8 @@ import (
 // State is what a gate says of a cell.
 type State string
 
-// The states, in the order in which cells are listed. A gate is shut by GateRegression and
-// GateWrong. GateUnusable and GateTooFew cells leave it open to doubt, and those of
-// GateUnconfirmed and GatePossible if it is strict.
+// The states, in the order in which cells are listed. [Gate.Decision] says what they
+// amount to.
 const (
 	GateWrong       State = "wrong"          // the candidate's answers, or more of its operations failed
 	GateRegression  State = "regression"     // confirmed
@@ -21,23 +23,36 @@ const (
 	GateTooFew      State = "too few rounds" // for any regression to be found, or excluded
 	GateUnconfirmed State = "not confirmed"  // at first a regression, or more failed, but not when it was measured again
 	GatePossible    State = "not excluded"   // no regression was found, but the interval reaches beyond what is allowed
-	GatePassed      State = "passed"
+	GatePassed      State = "passed"         // the whole interval is within what is allowed
 )
 
 var stateOrder = []State{GateWrong, GateRegression, GateUnusable, GateTooFew, GateUnconfirmed, GatePossible, GatePassed}
+
+// Decision is what a gate says of the candidate: the first words of its answer.
+type Decision string
+
+// The decisions. Failed shuts a gate. NotPassed doesn't pass either, and NotExcluded only
+// if the gate is not strict.
+const (
+	Failed      Decision = "Failed"
+	NotPassed   Decision = "Not passed"   // some cells could not be judged, or not all was measured
+	NotExcluded Decision = "Not excluded" // no regression was found, but some cells could hide one
+	Passed      Decision = "Passed"       // every cell excludes a regression
+)
 
 // Gate judges a candidate by its baseline: the first side of each comparison is the
 // baseline, the second the candidate.
 type Gate struct {
 	Baseline, Candidate string
 	Max                 float64 // 0.05: up to 5 % more is no regression
-	Strict              bool    // what is not excluded, or not confirmed, does not pass either
+	Strict              bool    // NotExcluded does not pass either; so it is unless somebody says otherwise
 	Cells               []*Gated
 	Alone               []string // cells that only one side has
 	Unknown             []Metric // of which no cell has figures, although others have times
 	Interrupted         bool     // the measurement was, so not all is known that was to be
 
 	interleaved bool // both sides are of one run
+	tests       int  // cells that p-values are corrected for
 }
 
 // Gated is a cell of a gate.
@@ -45,17 +60,24 @@ type Gated struct {
 	*Compared
 	State State
 	Why   string    // of GateTooFew, and of Differing; of Bad the sides have the reason
+	P     float64   // of the one-sided test that no more than allowed is needed, corrected for looks and cells
 	Again *Compared // the second measurement; nil if there was none
 
 	Stored bool   // the baseline's figures are of an earlier run
 	Beside bool   // Again has both sides in the same rounds
 	Moot   string // why a second measurement would say nothing; "" if it was worth it
+
+	// Excluded says that a GateUnconfirmed cell has no regression: its second measurement
+	// excludes one, or both sides are the same build.
+	Excluded bool
+
+	more float64 // P, corrected only for looks
 }
 
 // NewGate judges comparisons of the same two sides, one for each metric. No regression is
 // confirmed yet: a cell that has one is GateRegression, and [Gate.Confirm] decides.
 func NewGate(most float64, comparisons ...*Comparison) *Gate {
-	g := &Gate{Max: most}
+	g := &Gate{Max: most, Strict: true}
 	for _, c := range comparisons {
 		g.Baseline, g.Candidate, g.Alone, g.interleaved = c.First, c.Second, c.Alone, c.Interleaved
 		if len(c.Cells) == 0 && len(comparisons[0].Cells) > 0 {
@@ -65,10 +87,12 @@ func NewGate(most float64, comparisons ...*Comparison) *Gate {
 			if !x.Measured() && c.Metric != comparisons[0].Metric {
 				continue // the first metric's comparison has the cell already
 			}
-			cell := &Gated{Compared: x, Stored: !c.Interleaved}
-			cell.judge(most)
-			g.Cells = append(g.Cells, cell)
+			g.Cells = append(g.Cells, &Gated{Compared: x, Stored: !c.Interleaved})
 		}
+	}
+	g.test()
+	for _, c := range g.Cells {
+		c.judge(most, g.tests)
 	}
 	g.sort()
 	return g
@@ -80,12 +104,77 @@ func (g *Gate) sort() {
 	})
 }
 
-// regressed reports whether a cell needs more than is allowed, and not by chance.
-func (x *Compared) regressed(most float64) bool {
-	return x.Verdict == Slower && x.Ratio.Median > 1+most
+// test tests whether cells need more than is allowed. P-values are corrected for all of
+// them (Holm 1979), so the probability that a candidate that needs no more than that in any
+// cell has any regression is at most [Doubt].
+func (g *Gate) test() {
+	var tested []*Gated
+	for _, c := range g.Cells {
+		if c.P = 1; c.Measured() {
+			c.more = c.moreThan(g.Max)
+			tested = append(tested, c)
+		}
+	}
+	g.tests = len(tested)
+	slices.SortStableFunc(tested, func(a, b *Gated) int { return cmp.Compare(a.more, b.more) })
+	most := 0.0
+	for i, c := range tested {
+		most = max(most, min(1, c.more*float64(len(tested)-i)))
+		c.P = most
+	}
 }
 
-func (c *Gated) judge(most float64) {
+// Tests returns how many cells p-values are corrected for.
+func (g *Gate) Tests() int { return g.tests }
+
+// moreThan returns the p-value of the one-sided test that the second side needs no more
+// than a share of the first side's metric in addition. It is corrected for the number of
+// looks. Only a test against what is allowed has a level there: the one against no
+// difference sooner or later tells a candidate apart that stays within it, and then its
+// ratio is beyond half of the time by chance.
+func (x *Compared) moreThan(share float64) float64 {
+	allowed := math.Log1p(share) + rounding
+	first, second := x.Points()
+	if !x.interleaved {
+		a := logs(Values(second))
+		b := logs(slices.DeleteFunc(Values(first), func(v float64) bool { return v == 0 }))
+		notAbove := 0 // pairs
+		for _, v := range a {
+			for _, w := range b {
+				if !(v-w > allowed) {
+					notAbove++
+				}
+			}
+		}
+		return min(1, mannWhitneyNull(len(a), len(b))(notAbove)*x.looks)
+	}
+	ratios, _ := Ratios(second, first)
+	d := logs(Values(ratios))
+	for i := range d {
+		d[i] -= allowed
+	}
+	notAbove := 0 // Walsh averages
+	for i, v := range d {
+		for _, w := range d[i:] {
+			if !(v+w > 0) {
+				notAbove++
+			}
+		}
+	}
+	return min(1, signedRankNull(len(d))(notAbove)*x.looks)
+}
+
+// rounding is by how much the logarithm of a ratio can miss what is allowed although they are
+// the same, as those of two counts are.
+const rounding = 1e-9
+
+// excludes reports whether a cell needs no more than allowed. It takes no correction for
+// the number of cells, since a gate passes only if all of them do.
+func (x *Compared) excludes(most float64) bool {
+	return x.Measured() && x.Ratio.Interval != nil && math.Log(x.Ratio.Interval.High) <= math.Log1p(most)+rounding
+}
+
+func (c *Gated) judge(most float64, tests int) {
 	x := c.Compared
 	switch {
 	case x.Verdict == Bad && x.Second.Status == result.Wrong:
@@ -96,15 +185,38 @@ func (c *Gated) judge(most float64) {
 		c.State, c.Why = GatePassed, x.Why // less fails than before; the times are of other work
 	case x.Verdict == Differing:
 		c.State, c.Why = GateWrong, x.Why
-	case x.regressed(most):
+	case c.P < Doubt:
 		c.State = GateRegression
-	case x.Ratio.Interval != nil && x.Ratio.Interval.High <= 1+most:
+	case x.excludes(most):
 		c.State = GatePassed
-	case x.tooFew():
-		c.State, c.Why = GateTooFew, fmt.Sprintf("with %d rounds no difference can be told from chance: it takes more of them", x.Ratio.N)
+	case x.Ratio.Interval == nil || x.least/2*float64(tests) >= Doubt: // least is that of a two-sided test
+		c.State, c.Why = GateTooFew, fmt.Sprintf("%d rounds are too few to find or exclude a regression: it takes more of them", x.Ratio.N)
 	default:
 		c.State = GatePossible
+		x.Rounds = x.untilJudged(most, float64(tests))
+		x.Time = time.Duration(x.Rounds) * (x.First.perTrial() + x.Second.perTrial())
 	}
+}
+
+// untilJudged estimates how many more rounds it takes until an interval is on one side of
+// what is allowed, on the assumptions of [Compared.more].
+func (x *Compared) untilJudged(most, tests float64) int {
+	i, allowed := x.Ratio.Interval, math.Log1p(most)
+	if !(i.Low > 0) || math.IsInf(i.High, 0) {
+		return 1
+	}
+	distance := allowed - math.Log(x.Ratio.Median)
+	factor := (math.Log(i.High) - math.Log(x.Ratio.Median)) / distance
+	if distance < 0 { // a regression, corrected for the number of cells
+		level := Doubt / x.looks
+		factor = (math.Log(x.Ratio.Median) - math.Log(i.Low)) / -distance * normalQuantile(2*level/tests) / normalQuantile(level)
+	}
+	n := x.Ratio.N
+	total := RoundsUntil(n, factor)
+	if total == MaxRounds {
+		return MaxRounds
+	}
+	return x.nextLook(max(total, n+1)) - n
 }
 
 // Settled returns the IDs of the cases, in the last run, of which no cell needs further
@@ -113,7 +225,7 @@ func (g *Gate) Settled() []int {
 	open, ids := map[int]bool{}, map[int]bool{}
 	for _, c := range g.Cells {
 		settled := c.State != GatePossible && c.State != GateTooFew &&
-			(c.State != GateRegression || c.settled())
+			(c.State != GateRegression || c.more*float64(g.tests) < Doubt) // Holm's correction is at most that
 		for i, side := range []*Cell{c.Second, c.First} {
 			if i == 1 && !g.interleaved {
 				continue // of another run
@@ -149,6 +261,7 @@ func (g *Gate) Confirm(comparisons ...*Comparison) {
 				if x.Metric == cell.Metric && x.candidate() == cell.candidate() {
 					cell.Again, cell.Beside = x, c.Interleaved
 					confirmed = x.confirms(cell, g.Max, len(doubtful))
+					cell.Excluded = x.excludes(g.Max)
 				}
 			}
 		}
@@ -159,9 +272,10 @@ func (g *Gate) Confirm(comparisons ...*Comparison) {
 	g.sort()
 }
 
-// Dismiss says why a doubtful cell cannot be confirmed by measuring it again.
-func (g *Gate) Dismiss(c *Gated, why string) {
-	c.State, c.Moot = GateUnconfirmed, why
+// Dismiss says why a doubtful cell cannot be confirmed by measuring it again. same says that
+// both sides are the same build, so that the candidate cannot be at fault.
+func (g *Gate) Dismiss(c *Gated, why string, same bool) {
+	c.State, c.Moot, c.Excluded = GateUnconfirmed, why, same
 	g.sort()
 }
 
@@ -181,7 +295,7 @@ func (x *Compared) confirms(c *Gated, most float64, cells int) bool {
 	case !x.Measured():
 		return false
 	}
-	return x.Ratio.Median > 1+most && x.P*float64(cells) < Doubt
+	return x.moreThan(most)*float64(cells) < Doubt
 }
 
 // Count returns how many cells have a state.
@@ -198,20 +312,36 @@ func (g *Gate) Count(s State) int {
 // Shut reports whether the candidate must not pass.
 func (g *Gate) Shut() bool { return g.Count(GateWrong)+g.Count(GateRegression) > 0 }
 
+// Decision says what the cells amount to. The answer, the exit status and what CI services
+// are told follow from it.
+func (g *Gate) Decision() Decision {
+	has := func(doubts func(*Gated) bool) bool { return slices.ContainsFunc(g.Cells, doubts) }
+	switch {
+	case g.Shut():
+		return Failed
+	case g.Interrupted, len(g.Cells) == 0, len(g.Unknown) > 0, has(func(c *Gated) bool { return c.State == GateUnusable || c.State == GateTooFew }):
+		return NotPassed
+	case has((*Gated).Hides):
+		return NotExcluded
+	}
+	return Passed
+}
+
+// Hides reports whether a cell could have a regression that was not found.
+func (c *Gated) Hides() bool {
+	return c.State == GatePossible || c.State == GateUnconfirmed && !c.Excluded
+}
+
 // Complete reports whether every cell could be judged, by every metric, and there is any,
 // and the measurement came to its end.
 func (g *Gate) Complete() bool {
-	return !g.Interrupted && len(g.Cells) > 0 && len(g.Unknown) == 0 &&
-		!slices.ContainsFunc(g.Cells, func(c *Gated) bool { return g.Doubts(c.State) })
+	return !g.Interrupted && len(g.Cells) > 0 && len(g.Unknown) == 0 && !slices.ContainsFunc(g.Cells, g.Doubts)
 }
 
-// Doubts reports whether a cell in a state keeps the gate from being complete.
-func (g *Gate) Doubts(s State) bool {
-	switch s {
-	case GateUnusable, GateTooFew:
-		return true
-	case GateUnconfirmed, GatePossible:
-		return g.Strict
-	}
-	return false
+// Passes reports whether the candidate may pass. With NotExcluded it depends on the gate.
+func (g *Gate) Passes() bool { return !g.Shut() && g.Complete() }
+
+// Doubts reports whether a cell that is no regression keeps the gate from passing.
+func (g *Gate) Doubts(c *Gated) bool {
+	return c.State == GateUnusable || c.State == GateTooFew || g.Strict && c.Hides()
 }

@@ -52,8 +52,8 @@ func TestGate(t *testing.T) {
 	if d := cmp.Diff(want, states(g)); d != "" {
 		t.Error(d)
 	}
-	if len(g.Unknown) != 1 || g.Unknown[0] != stats.Allocs || g.Complete() {
-		t.Errorf("not known: %v, complete %v", g.Unknown, g.Complete())
+	if len(g.Unknown) != 1 || g.Unknown[0] != stats.Allocs || g.Passes() {
+		t.Errorf("not known: %v, passes %v", g.Unknown, g.Passes())
 	}
 	if !g.Shut() || g.Cells[0].State != stats.GateRegression || g.Cells[0].Again == nil {
 		t.Error("the gate is open, or the regression is not first")
@@ -85,24 +85,24 @@ func TestGateStatuses(t *testing.T) {
 	status := func(s result.Status) func(*result.Trial) { return func(x *result.Trial) { x.Status = s } }
 	failing := func(x *result.Trial) { x.Samples[0].Failed = 100 }
 	for _, c := range []struct {
-		name           string
-		gate           *stats.Gate
-		state          stats.State
-		shut, complete bool
+		name     string
+		gate     *stats.Gate
+		state    stats.State
+		decision stats.Decision
 	}{
-		{"the candidate is wrong", spoiled(2, status(result.Wrong)), stats.GateWrong, true, true},
-		{"the baseline is wrong", spoiled(1, status(result.Wrong)), stats.GateUnusable, false, false},
-		{"the candidate fails", spoiled(2, status(result.Failed)), stats.GateUnusable, false, false},
-		{"more operations fail", spoiled(2, failing), stats.GateWrong, true, true},
-		{"fewer operations fail", spoiled(1, failing), stats.GatePassed, false, true},
-		{"nothing", stats.NewGate(0.05), "", false, false},
+		{"the candidate is wrong", spoiled(2, status(result.Wrong)), stats.GateWrong, stats.Failed},
+		{"the baseline is wrong", spoiled(1, status(result.Wrong)), stats.GateUnusable, stats.NotPassed},
+		{"the candidate fails", spoiled(2, status(result.Failed)), stats.GateUnusable, stats.NotPassed},
+		{"more operations fail", spoiled(2, failing), stats.GateWrong, stats.Failed},
+		{"fewer operations fail", spoiled(1, failing), stats.GatePassed, stats.Passed},
+		{"nothing", stats.NewGate(0.05), "", stats.NotPassed},
 	} {
 		var state stats.State
 		if len(c.gate.Cells) > 0 {
 			state = c.gate.Cells[0].State
 		}
-		if state != c.state || c.gate.Shut() != c.shut || c.gate.Complete() != c.complete {
-			t.Errorf("%s: %q, shut %v, complete %v", c.name, state, c.gate.Shut(), c.gate.Complete())
+		if state != c.state || c.gate.Decision() != c.decision {
+			t.Errorf("%s: %q, %s", c.name, state, c.gate.Decision())
 		}
 	}
 }
@@ -157,27 +157,47 @@ func TestGateWithTooFewRounds(t *testing.T) {
 		rounds int
 		factor float64
 		state  stats.State
-	}{{6, 10, stats.GateTooFew}, {6, 1, stats.GateTooFew}, {8, 10, stats.GateTooFew}, {8, 0.5, stats.GatePassed}, {9, 10, stats.GateRegression}} {
+	}{{6, 10, stats.GateTooFew}, {6, 1, stats.GateTooFew}, {7, 10, stats.GateTooFew}, {7, 0.5, stats.GateTooFew}, {8, 0.5, stats.GatePassed}, {8, 10, stats.GateRegression}} {
 		run := asked(made(2, 2, c.rounds, func(_, d, round int) float64 {
 			return (1 + 0.001*float64(round)) * (1 + float64(d)*(c.factor-1))
 		}), false)
 		g := stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "")))
 		passed := c.state == stats.GatePassed
-		if g.Cells[0].State != c.state || (g.Complete() && !g.Shut()) != passed {
-			t.Errorf("%d rounds, %g times as slow: %s, complete %v, shut %v", c.rounds, c.factor, g.Cells[0].State, g.Complete(), g.Shut())
+		if g.Cells[0].State != c.state || g.Passes() != passed {
+			t.Errorf("%d rounds, %g times as slow: %s, %s", c.rounds, c.factor, g.Cells[0].State, g.Decision())
 		}
 	}
 }
 
-// A strict gate does not pass what is not excluded.
+// What is not excluded has not passed, even 1.2 times the time. Whether that shuts the gate
+// depends on how strict it is.
 func TestGateStrict(t *testing.T) {
 	run := asked(made(2, 2, 12, func(_, d, round int) float64 { return 1 + 0.3*float64((round*7+d*5)%11)/11 }), false)
 	g := stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "")))
-	if g.Cells[0].State != stats.GatePossible || !g.Complete() {
-		t.Fatalf("%s, complete %v", g.Cells[0].State, g.Complete())
+	if g.Cells[0].State != stats.GatePossible || g.Cells[0].Rounds == 0 || g.Decision() != stats.NotExcluded || g.Passes() {
+		t.Fatalf("%s, %d more rounds, %s, passes %v", g.Cells[0].State, g.Cells[0].Rounds, g.Decision(), g.Passes())
 	}
-	if g.Strict = true; g.Complete() || g.Shut() {
-		t.Errorf("strict: complete %v, shut %v", g.Complete(), g.Shut())
+	if g.Strict = false; g.Decision() != stats.NotExcluded || !g.Passes() {
+		t.Errorf("not strict: %s, passes %v", g.Decision(), g.Passes())
+	}
+}
+
+// What is exactly as much as is allowed, as counts can be, is no regression.
+func TestGateAtWhatIsAllowed(t *testing.T) {
+	for factor, want := range map[float64]stats.State{1.05: stats.GatePassed, 1.051: stats.GateRegression} {
+		run := asked(made(1, 2, 12, func(_, d, _ int) float64 { return 0.1 * (1 + float64(d)*(factor-1)) }), false)
+		if c := stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, ""))).Cells[0]; c.State != want {
+			t.Errorf("%g times as slow: %s, want %s", factor, c.State, want)
+		}
+	}
+}
+
+// The p-values of a gate are corrected for the cells of all its metrics together.
+func TestGateCorrectsForMetrics(t *testing.T) {
+	a := sides(9, 0.01, 1.2)
+	one, two := stats.NewGate(0.05, stats.CompareRun(a)), stats.NewGate(0.05, stats.CompareRun(a), stats.CompareRunBy(a, stats.Memory))
+	if p, both := one.Cells[0].P, two.Cells[0].P; p <= 0 || !near(both, 2*p) {
+		t.Errorf("p is %g, of two metrics %g", p, both)
 	}
 }
 
@@ -270,10 +290,13 @@ func TestGateConfirmsStoredBaseline(t *testing.T) {
 			t.Errorf("%g times the time beside the baseline's driver: %s, want %s", factor, c.State, want)
 		}
 		g = stored()
-		g.Dismiss(g.Doubtful()[0], "it is the same")
+		g.Dismiss(g.Doubtful()[0], "it is the same", factor == 1)
 		g.Confirm()
 		if c := g.Cells[0]; c.State != stats.GateUnconfirmed || c.Moot != "it is the same" || len(g.Doubtful()) != 0 {
 			t.Errorf("dismissed: %s, %q", c.State, c.Moot)
+		}
+		if g.Passes() != (factor == 1) {
+			t.Errorf("dismissed, the same %v: %s", factor == 1, g.Decision())
 		}
 	}
 }

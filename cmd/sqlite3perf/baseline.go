@@ -201,7 +201,8 @@ func (o *gateOptions) repeats(ctx context.Context, env *environment, r *request,
 			apart.add(c)
 		case sameBuild(ref, c.Ref):
 			for _, d := range cells {
-				out.Dismiss(d, whySame(out.Base.Run, before, d.Second.Case, ref))
+				why, same := whySame(out.Base.Run, before, d.Second.Case, ref)
+				out.Dismiss(d, why, same)
 			}
 		default:
 			pair := [2]string{ref.Name, c.Driver}
@@ -275,8 +276,9 @@ func sameBuild(a, b lab.Ref) bool {
 		cmp.Or(a.Version, a.Known.Version) == cmp.Or(b.Version, b.Known.Version)
 }
 
-// whySame says what may have changed if baseline and candidate are the same build.
-func whySame(base *result.Run, before, now *result.Case, ref lab.Ref) string {
+// whySame says what may have changed if baseline and candidate are the same version of a
+// driver, and whether they are the same build.
+func whySame(base *result.Run, before, now *result.Case, ref lab.Ref) (why string, same bool) {
 	var other []string
 	for name, v := range now.Build {
 		if before.Build[name] != v {
@@ -288,7 +290,7 @@ func whySame(base *result.Run, before, now *result.Case, ref lab.Ref) string {
 		other = append(other, "sqlite3perf")
 	}
 	if other == nil {
-		return fmt.Sprintf("baseline and candidate are the same build, %s, so the machine must have changed", ref.Name)
+		return fmt.Sprintf("baseline and candidate are the same build, %s, so the machine must have changed", ref.Name), true
 	}
-	return fmt.Sprintf("baseline and candidate are both %s, so what has changed is the machine or what it is built with (%s)", ref.Name, strings.Join(other, ", "))
+	return fmt.Sprintf("baseline and candidate are both %s, so what has changed is the machine or what it is built with (%s)", ref.Name, strings.Join(other, ", ")), false
 }

@@ -553,7 +553,7 @@ func TestQuestionsOnHosts(t *testing.T) {
 		want string // in the answer
 	}{
 		{[]string{"compare", "modernc", "ncruces", "--workloads", "./tiny.yaml", "--rounds", "8"}, "ncruces against modernc, in 3 cells: "},
-		{[]string{"gate", "--baseline", "modernc", "--drivers", "ncruces", "--workloads", "./tiny.yaml", "--rounds", "8"}, "assed on "},
+		{[]string{"gate", "--baseline", "modernc", "--drivers", "ncruces", "--workloads", "./tiny.yaml", "--rounds", "8"}, " on "},
 		{[]string{"reproduce", "cgo-or-not", "--drivers", "modernc,ncruces", "--rounds", "6", "--scale", "0.0001"}, " of cgo-or-not, "},
 	} {
 		s := p.start(n.on("pi,vm1", append(x.args, "--format", "json")...)...)

@@ -78,3 +78,25 @@ func TestWholeRunOfTwo(t *testing.T) {
 		}
 	}
 }
+
+// A candidate that needs as much as a gate allows, or almost, does not shut it, and one that
+// needs more does not pass. If the test were against no difference, half of these gates would
+// be shut.
+func TestGateLevel(t *testing.T) {
+	for _, x := range []struct {
+		shape string
+		cells int
+		ratio float64
+	}{{"normal", 1, 1.045}, {"normal", 8, 1.045}, {"normal", 1, 1.05}, {"outliers", 8, 1.05}, {"normal", 1, 1.051}, {noisy, 1, 1.2}} {
+		g := gateOf(x.shape, x.cells, x.ratio, 44, 400/x.cells)
+		if x.ratio <= 1+allowed && g.failed > 0.02 || x.ratio > 1+allowed && g.passed > 0.02 {
+			t.Errorf("%s, %d cells, ratio %g: shut in %s, passed in %s", x.shape, x.cells, x.ratio, percent(g.failed), percent(g.passed))
+		}
+	}
+	if g := gateOf("normal", 1, 1.2, 44, 100); g.failed < 0.9 {
+		t.Errorf("a candidate that is 20 %% slower shuts %s of gates", percent(g.failed))
+	}
+	if g := gateOf("normal", 8, 1, 44, 100); g.passed < 0.9 {
+		t.Errorf("an equal candidate passes %s of gates", percent(g.passed))
+	}
+}

@@ -22,6 +22,9 @@ type shape struct {
 // drifting is the shape of times that drift within each round and over the run.
 const drifting = "drifting"
 
+// noisy is the shape of times on a machine that others use.
+const noisy = "noisy"
+
 var shapes = []shape{
 	{"normal", func(r *rand.Rand) float64 { return 0.03 * r.NormFloat64() }},
 	{"skewed", func(r *rand.Rand) float64 { return 0.03 * r.ExpFloat64() }},
@@ -35,6 +38,14 @@ var shapes = []shape{
 		return x
 	}},
 	{drifting, func(r *rand.Rand) float64 { return 0.01 * r.NormFloat64() }},
+}
+
+// draw returns the distribution of a shape.
+func draw(name string) func(r *rand.Rand) float64 {
+	if name == noisy {
+		return func(r *rand.Rand) float64 { return 0.3 * r.NormFloat64() }
+	}
+	return shapes[slices.IndexFunc(shapes, func(s shape) bool { return s.name == name })].draw
 }
 
 // world describes how tables are made.
@@ -66,7 +77,7 @@ func (w world) time(driver int) float64 {
 // by half over the run and by 10 % within each round. Within a round the drivers
 // run in shuffled order, as in the lab.
 func (w world) table(r *rand.Rand) [][]stats.Point {
-	draw := shapes[slices.IndexFunc(shapes, func(s shape) bool { return s.name == w.shape })].draw
+	draw := draw(w.shape)
 	sets := make([][]stats.Point, w.drivers)
 	for round := range w.rounds {
 		all := 0.1 * r.NormFloat64()

@@ -180,7 +180,7 @@ func (g Gated) decisive() (list []*stats.Compared) {
 
 // gateBeware says what to know before the table of a gate: what may mislead, and what became
 // of cells.
-func gateBeware(g Gated) (l list) {
+func gateBeware(g Gated, h Hints) (l list) {
 	for _, x := range g.Differences {
 		l = append(l, item{"beware", "baseline and candidate differ in more than what is judged: " + x, true})
 	}
@@ -195,8 +195,8 @@ func gateBeware(g Gated) (l list) {
 			l = append(l, item{string(c.State), c.String() + ": " + words, c.State != stats.GatePassed})
 		}
 	}
-	if g.Decision() == stats.NotExcluded {
-		l = append(l, item{label: "to pass", text: "give it more --time, a quieter machine, a greater --max-regression or fewer workloads; with --strict=false the exit status is 0"})
+	if g.Decision() == stats.NotExcluded && h.Pass != "" {
+		l = append(l, item{label: "to pass", text: h.Pass})
 	}
 	if len(g.Alone) > 0 {
 		l = append(l, item{label: "left out", text: "only one side has " + some(g.Alone)})
@@ -206,7 +206,7 @@ func gateBeware(g Gated) (l list) {
 
 // gate describes a gate in words.
 func gate(g Gated, h Hints) document {
-	d := document{heading{1, g.Answer()}, gateBeware(g)}
+	d := document{heading{1, g.Answer()}, gateBeware(g, h)}
 	table := gateGrid(g.Gate)
 	if len(table.rows) > 0 {
 		d = append(d, table)

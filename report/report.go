@@ -48,6 +48,7 @@ type Hints struct {
 	Directory string // the flag that names the directory for databases
 	Scale     string // the flag that makes workloads larger
 	Samples   string // what gives a profile more samples
+	Pass      string // what lets a gate pass that could not exclude a regression
 
 	More []string // the commands that show more of what was measured
 	Rest []Hint   // the commands that show what there was no room for

@@ -386,7 +386,7 @@ func optionsApart(first, second *stats.Outcome) (a, b string) {
 
 // gatePage describes a gate for a page.
 func gatePage(g Gated, h Hints) document {
-	d := document{heading{1, g.Answer()}, gateBeware(g)}
+	d := document{heading{1, g.Answer()}, gateBeware(g, h)}
 	var rows []chart.Ratio
 	var shut []*stats.Compared
 	for _, c := range g.Cells {

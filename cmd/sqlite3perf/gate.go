@@ -319,6 +319,9 @@ func (o *gateOptions) live(ctx context.Context) (*request, error) {
 	return r, nil
 }
 
+// passHint says what to do if a regression is not excluded.
+const passHint = "give it more --time, a quieter machine, a greater --max-regression or fewer workloads; with --strict=false the exit status is 0"
+
 // write writes the result where the options ask. If nothing has begun, that is not standard
 // output: the error is there to be read.
 func (o *gateOptions) write(env *environment, g report.Gated, begun bool) error {
@@ -333,7 +336,7 @@ func (o *gateOptions) write(env *environment, g report.Gated, begun bool) error 
 		}
 		annotated = annotated || to.file == "" && to.format == "github"
 		err := to.print(env, func(w io.Writer, format string, opts report.Options) error {
-			opts.Hints.Scale, opts.Hints.More = scaleHint, more
+			opts.Hints.Scale, opts.Hints.More, opts.Hints.Pass = scaleHint, more, passHint
 			return report.WriteGate(w, format, g, opts)
 		}, again)
 		if err != nil {

@@ -62,7 +62,7 @@ func gateOnHosts(ctx context.Context, env *environment, o *gateOptions) error {
 			failures[i] = options.judge(ctx, own, &out)
 			options.hosts.other.answered(nil) // if it has not come that far
 			blame(&out, failures[i])
-			list[i] = report.GatedOn{Name: name, Gated: out, Options: report.Options{Hints: report.Hints{Scale: scaleHint, More: options.more(out)}}}
+			list[i] = report.GatedOn{Name: name, Gated: out, Options: report.Options{Hints: report.Hints{Scale: scaleHint, More: options.more(out), Pass: passHint}}}
 		})
 	}
 	all.Wait()

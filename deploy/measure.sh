@@ -6,9 +6,20 @@ set -u
 store=$1 dir=$2
 shift 2
 mkdir -p "$dir" "$(dirname "$store")" || exit 1
+# What a store names is not run unless it is typed again.
+typed() {
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--drivers) echo "${2-}" && return ;;
+		--drivers=*) echo "${1#*=}" && return ;;
+		esac
+		shift
+	done
+}
+drivers=$(typed "$@")
 code=2
 if [ -s "$store" ]; then
-	sqlite3perf run --resume last --store "$store" --dir "$dir" --quiet --format markdown
+	sqlite3perf run --resume last --store "$store" --dir "$dir" ${drivers:+--drivers "$drivers"} --quiet --format markdown
 	code=$?
 fi
 if [ "$code" = 2 ]; then # there is no run, or it is complete, or cannot be resumed here

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -237,6 +239,38 @@ func NamesExecutable(name string) bool {
 	return strings.ContainsAny(base, `/\`) || filepath.VolumeName(name) != ""
 }
 
+// Released reports whether a name means a driver of sqlite3perf in its pinned or a released
+// version, and nothing else: no executable, checkout, option or commit. So nobody but its
+// library's authors decides what runs. A commit is not enough: hosts of repositories also
+// serve those of forks under the original's name. The options of a variant that a
+// driver.json names are part of the driver.
+func Released(name string, known []Known) bool {
+	base, which, opts := splitRef(name)
+	i := slices.IndexFunc(known, func(k Known) bool { return k.Name == base })
+	if i < 0 || NamesExecutable(name) {
+		return false
+	}
+	k := &known[i]
+	version, at := strings.CutPrefix(which, "@")
+	release := at && (version == k.Version || semver.IsValid(version) && !module.IsPseudoVersion(version))
+	if which != "" && !release {
+		return false
+	}
+	if opts == "" {
+		return true
+	}
+	asked, err := parseOptions(opts[1:], k)
+	own := Ref{Name: base, Known: k}.having(slices.Collect(maps.Keys(k.Variants))).Options
+	for key, words := range asked {
+		if !containsAll(strings.FieldsFunc(own[key], isJoint), strings.FieldsFunc(words, isJoint)) {
+			return false
+		}
+	}
+	return err == nil
+}
+
+func isJoint(c rune) bool { return c == '+' }
+
 // checkout checks that a directory has the library of a driver, and returns its
 // absolute path.
 func checkout(dir string, k *Known) (string, error) {
@@ -300,7 +334,7 @@ func (r Ref) optionKeys() []string {
 
 // words returns the words of an option that has several, or nil.
 func (r Ref) words(key string) []string {
-	return strings.FieldsFunc(r.Options[key], func(c rune) bool { return c == '+' })
+	return strings.FieldsFunc(r.Options[key], isJoint)
 }
 
 // variables returns the environment variables that the worker is started with besides

@@ -15,6 +15,9 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
+
 	"github.com/sqlite3perf/sqlite3perf/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/workload"
@@ -387,15 +390,15 @@ func (s *Server) choices(r *http.Request, q *query) (*Choices, error) {
 	return c, nil
 }
 
-// known lists versions of a driver: the one that it has here, the latest, and those that the
-// store has runs of.
+// known lists versions of a driver: the one that it has here, the latest, and those releases
+// that the store has runs of. A commit may be of a fork, and the store somebody else's.
 func known(d Choice, measured []string) []string {
 	if !d.Versions {
 		return nil
 	}
 	list := append(slices.Clone(d.Known), "latest")
 	for _, name := range measured {
-		if base, version, ok := strings.Cut(name, "@"); ok && base == d.Name && isVersion(version) && !slices.Contains(list, version) {
+		if base, version, ok := strings.Cut(name, "@"); ok && base == d.Name && isVersion(version) && semver.IsValid(version) && !module.IsPseudoVersion(version) && !slices.Contains(list, version) {
 			list = append(list, version)
 		}
 	}

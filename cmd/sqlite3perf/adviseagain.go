@@ -34,10 +34,10 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, b *la
 	for _, name := range candidateNames(a.Run) {
 		ref, err := measuredRef(ctx, name, a, known)
 		switch {
+		case errors.Is(err, errRetype):
+			note("how %s answers, which %v", report.Line(name), errRetype)
 		case err != nil:
 			note("how %s answers, because %s", report.Line(name), report.Line(err.Error()))
-		case foreign && strings.ContainsAny(name, `/\:=`):
-			note("how %s answers, because a report or a merged run may be somebody else's, and only drivers without options are built for one", report.Line(name))
 		default:
 			q.refs = append(q.refs, ref)
 		}
@@ -77,16 +77,34 @@ func candidateNames(run *result.Run) (names []string) {
 	return names
 }
 
-// measuredRef returns a driver in the version that a run measured, which may be another one
-// than the pinned one by now.
+// errRetype says why a driver of a stored run is not run.
+var errRetype = errors.New("is not a released version of a driver of sqlite3perf, and a stored run may be somebody else's")
+
+// measuredRef returns a released driver in the version that a run measured, which may be
+// another one than the pinned one by now. Others have to be typed by the user.
 func measuredRef(ctx context.Context, name string, a *stats.Analysis, known []lab.Known) (lab.Ref, error) {
+	if !lab.Released(name, known) {
+		return lab.Ref{}, fmt.Errorf("%s %w", report.Line(name), errRetype)
+	}
 	ref, err := lab.ParseRef(ctx, name, known)
-	p := a.Proof(name)
-	if err != nil || ref.Known == nil || ref.Version != "" || ref.Dir != "" || len(ref.Known.Command) > 0 || p == nil || cmp.Or(p.ModuleVersion, ref.Known.Version) == ref.Known.Version {
+	if err != nil {
 		return ref, err
 	}
+	return inMeasuredVersion(ctx, ref, name, a, known)
+}
+
+// inMeasuredVersion returns a driver in the version that a run has proven of it.
+func inMeasuredVersion(ctx context.Context, ref lab.Ref, name string, a *stats.Analysis, known []lab.Known) (lab.Ref, error) {
+	p := a.Proof(name)
+	if ref.Known == nil || ref.Version != "" || ref.Dir != "" || len(ref.Known.Command) > 0 || p == nil || cmp.Or(p.ModuleVersion, ref.Known.Version) == ref.Known.Version {
+		return ref, nil
+	}
 	plain := result.BaseDriver(name)
-	return lab.ParseRef(ctx, plain+"@"+p.ModuleVersion+strings.TrimPrefix(name, plain), known)
+	versioned := plain + "@" + p.ModuleVersion
+	if !lab.Released(versioned, known) {
+		return ref, fmt.Errorf("%s %w", report.Line(versioned), errRetype)
+	}
+	return lab.ParseRef(ctx, versioned+strings.TrimPrefix(name, plain), known)
 }
 
 // measuredRefs returns the drivers of a run in the versions that it measured, by their names

@@ -36,14 +36,6 @@ func (o *gateOptions) stored(ctx context.Context, env *environment) (base *stats
 	if len(drivers) == 0 {
 		return nil, nil, nil, usagef("the baseline %s has no case", o.baseline)
 	}
-	if len(o.drivers) == 0 {
-		for _, name := range drivers {
-			if foreign(run, o.baseline) && strings.ContainsAny(name, `/\:=`) {
-				return nil, nil, nil, usagef("the baseline %s has the driver %s, and a report or a merged run may be somebody else's: name what is to be run with --drivers", o.baseline, report.Line(name))
-			}
-		}
-		o.drivers = drivers
-	}
 	for _, name := range []string{"set", "dsn", "param", "scale", "seed"} {
 		if typed(o.flags.Lookup(name)) {
 			return nil, nil, nil, usagef("--%s: the baseline %s says what is measured: leave it out, or make a driver the baseline", name, o.baseline)
@@ -62,6 +54,7 @@ func (o *gateOptions) stored(ctx context.Context, env *environment) (base *stats
 	err = inOrder(
 		o.output.check,
 		func() error { return o.checkSchedule(r) },
+		func() error { return o.checkStored(drivers) },
 		func() error { return o.checkDrivers(ctx, r) },
 		func() error { return o.checkPlaces(r) },
 		func() error { return o.checkWorkloads(r) },
@@ -72,6 +65,22 @@ func (o *gateOptions) stored(ctx context.Context, env *environment) (base *stats
 	}
 	more, err := o.surroundings(ctx, r, base)
 	return base, r, append(differences, more...), err
+}
+
+// checkStored returns an error if the drivers of a baseline are to be measured, and one of
+// them is not a released one: the baseline may be somebody else's.
+func (o *gateOptions) checkStored(drivers []string) error {
+	_, known, err := o.workers.find()
+	if err != nil || len(o.drivers) > 0 {
+		return err
+	}
+	for _, name := range drivers {
+		if !lab.Released(name, known) {
+			return usagef("the baseline %s has the driver %s, which %w: name what is to be run with --drivers", o.baseline, report.Line(name), errRetype)
+		}
+	}
+	o.drivers = drivers
+	return nil
 }
 
 // baselineCases makes the cases of a baseline again.
@@ -223,9 +232,8 @@ func nonEmpty(list ...*repeat) []*repeat {
 }
 
 // baselineDriver returns the driver that a stored case was measured with, in that version
-// and with its worker built. The error says why it cannot be had. A driver of a report that
-// the user has not named is only built without options, because the report may be somebody
-// else's.
+// and with its worker built. The error says why it cannot be had. A driver that the user has
+// not named is only built if it is a released one.
 func (o *gateOptions) baselineDriver(ctx context.Context, env *environment, r *request, base *stats.Analysis, before *result.Case, now *lab.Case) (lab.Ref, error) {
 	name := before.Driver
 	fail := func(format string, args ...any) (lab.Ref, error) {
@@ -234,8 +242,8 @@ func (o *gateOptions) baselineDriver(ctx context.Context, env *environment, r *r
 	switch {
 	case lab.NamesExecutable(name):
 		return fail("is a program, which may have changed")
-	case name != now.Driver && foreign(base.Run, o.baseline) && strings.ContainsAny(name, ":="):
-		return fail("has options, and a report or a merged run may be somebody else's")
+	case name != now.Driver && !lab.Released(name, r.known):
+		return fail("%w", errRetype)
 	}
 	ref, err := lab.ParseRef(ctx, name, r.known)
 	switch {
@@ -248,10 +256,13 @@ func (o *gateOptions) baselineDriver(ctx context.Context, env *environment, r *r
 	}
 	if ref.Version == "" {
 		proof := base.Proof(name)
-		if proof == nil {
-			return fail("has proven no version")
-		}
 		plain := result.BaseDriver(name)
+		switch {
+		case proof == nil:
+			return fail("has proven no version")
+		case !lab.Released(plain+"@"+proof.ModuleVersion, r.known):
+			return fail("has proven the version %s, which %w", report.Line(proof.ModuleVersion), errRetype)
+		}
 		if ref, err = lab.ParseRef(ctx, plain+"@"+proof.ModuleVersion+strings.TrimPrefix(name, plain), r.known); err != nil {
 			return lab.Ref{}, err
 		}

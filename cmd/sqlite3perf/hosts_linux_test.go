@@ -313,7 +313,7 @@ func TestHostGone(t *testing.T) {
 	}
 
 	// The host is there again. What a killed agent could not remove, the next one does.
-	s = p.start("run", "--resume", lost, "--ssh", n.client)
+	s = p.start(n.on("pi", "run", "--resume", lost)...)
 	if code := s.wait(); code != exitOK {
 		t.Fatalf("resumed: exit status %d\n%s", code, s.said.String())
 	}
@@ -362,7 +362,7 @@ func TestHostsInterrupted(t *testing.T) {
 			s := p.start(n.on("pi,vm1", append(onHosts, "--rounds", "100000")...)...)
 			s.until("pi: round 1")
 			if sig == syscall.SIGINT {
-				out, err := p.command("run", "--resume", "last", "--ssh", n.client).CombinedOutput()
+				out, err := p.command(n.on(p.storedRun("2").Host.Name, "run", "--resume", "2")...).CombinedOutput()
 				if err == nil || !strings.Contains(string(out), ": something is being measured in ") || strings.Count(string(out), "\n") != 1 {
 					t.Errorf("while it is measured it is resumed: %v\n%s", err, out)
 				}

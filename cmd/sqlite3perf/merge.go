@@ -43,8 +43,7 @@ and the others come in. If nothing can be read, no store is made.
 
 The other stores may be somebody else's. They are only read, through a copy that is made
 beside the store, and nothing that their schemas define is run. A merged run keeps the name
-of the file that it came from; commands that build what a run names build of a merged one
-only what is built in.
+of the file that it came from.
 
 Exit status: 0 everything is in the store; 1 a run or a store was left out; 2 a store was
 not found, or named twice: nothing is merged.`,

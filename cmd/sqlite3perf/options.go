@@ -131,9 +131,10 @@ type request struct {
 	study     *result.Study // nil if the run is not of a study
 	compares  *result.Compares
 	search    *result.Search
-	resumed   *result.Run   // nil if a new run is measured
-	ahead     string        // what there is to know before it begins; "" for nothing
-	least     time.Duration // that the run takes, if it is known beforehand
+	resumed   *result.Run        // nil if a new run is measured
+	retyped   map[string]lab.Ref // of the drivers of resumed, those that were typed again, by name
+	ahead     string             // what there is to know before it begins; "" for nothing
+	least     time.Duration      // that the run takes, if it is known beforehand
 	dir       string
 	host      *result.Host // nil: this machine
 	storePath string

@@ -21,8 +21,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// withResume are the flags that may be given with --resume: they do not say what is measured.
-var withResume = []string{"resume", "allow-files", "dir", "trial-limit", "source", "worker-cache", "quiet", "store", "format", "output", "no-color", "full", "html", "ssh"}
+// withResume are the flags that may be given with --resume. They do not say what is measured,
+// or repeat what is not taken from a store.
+var withResume = []string{"resume", "allow-files", "dir", "trial-limit", "source", "worker-cache", "quiet", "store", "format", "output", "no-color", "full", "html", "ssh", "drivers", "hosts", "workloads"}
 
 // resume continues a stored run with its own plan.
 func resume(ctx context.Context, env *environment, o *runOptions, name string) error {
@@ -52,7 +53,7 @@ func resume(ctx context.Context, env *environment, o *runOptions, name string) e
 
 // resumable says why a run cannot be continued, whatever the machine is.
 func resumable(run *result.Run) error {
-	again := "start it again: " + commandOf(run)
+	const again = startAgain
 	switch {
 	case run.Merged != "":
 		return fmt.Errorf("was merged from %s: resume it there, with --store, and merge again", report.Line(run.Merged))
@@ -77,26 +78,9 @@ func resumable(run *result.Run) error {
 	return nil
 }
 
-// commandOf returns the command that a run was started with.
-func commandOf(run *result.Run) string {
-	words := []string{"sqlite3perf"}
-	for _, w := range run.Command {
-		words = append(words, report.ShellWord(w))
-	}
-	return report.Line(strings.Join(words, " "))
-}
-
-// given returns the last value of a flag in the command of a run, or "".
-func given(run *result.Run, flag string) (value string) {
-	for i, arg := range run.Command {
-		if v, ok := strings.CutPrefix(arg, flag+"="); ok {
-			value = v
-		} else if i > 0 && run.Command[i-1] == flag {
-			value = arg
-		}
-	}
-	return value
-}
+// startAgain is what to do about a run that cannot be continued. It does not have the run's
+// command: a store may be somebody else's, and what an error says is pasted into a shell.
+const startAgain = "start a new run; show has the command of this one"
 
 // resumeRequest plans a stored run again.
 func (o *runOptions) resumeRequest(ctx context.Context, env *environment, run *result.Run) (*request, error) {
@@ -115,20 +99,9 @@ func (o *runOptions) resumeRequest(ctx context.Context, env *environment, run *r
 	if run.TrialLimitNS > 0 && !typed(o.flags.Lookup("trial-limit")) {
 		o.trialLimit = time.Duration(run.TrialLimitNS)
 	}
-	if !typed(o.flags.Lookup("dir")) {
-		o.dir = run.Machine.Directory
-		if usual, err := databasesDirectory(""); run.Host == nil && err == nil && usual == o.dir {
-			o.dir = "" // it may have to be made again
-		}
-	}
-	if run.Host != nil {
-		o.hosts.names = []string{run.Host.Name}
-		if s := given(run, "--ssh"); s != "" && !typed(o.flags.Lookup("ssh")) {
-			o.hosts.ssh = s
-		}
-	}
 	return r, inOrder(
 		o.output.check,
+		func() error { return o.findRetyped(ctx, r, run) },
 		func() error { return o.checkResumedPlaces(r) },
 		func() error { return o.resumeDrivers(ctx, r, run) },
 		func() error { return o.resumeWorkloads(r, run) },
@@ -142,23 +115,11 @@ func (o *runOptions) resumeRequest(ctx context.Context, env *environment, run *r
 	)
 }
 
-// checkResumedPlaces checks where things are, and that the run is not being measured.
-func (o *runOptions) checkResumedPlaces(r *request) error {
-	if o.trialLimit <= 0 {
-		return usagef("--trial-limit %v: want a time above 0, such as 10m", o.trialLimit)
-	}
-	if err := o.checkPlaces(r); err != nil {
-		return err
-	}
-	if run := r.resumed; run.Host == nil && run.Stopped == "" && lab.InUse(run.Machine.Directory, runDirectory) {
-		return usagef("run %d has not ended, and something is being measured in %s: wait until that has ended", run.ID, report.Line(run.Machine.Directory))
-	}
-	return nil
-}
-
-// resumeDrivers finds the drivers of a run in the versions that it measured. They keep the
-// names that they have in the run.
-func (o *runOptions) resumeDrivers(ctx context.Context, r *request, run *result.Run) error {
+// findRetyped finds what is not taken from a store, because that may be somebody else's: a
+// store is data, and decides neither what is executed here, nor where is written, nor what is
+// read, nor with whom is connected. So drivers that are not released ones, the directory for
+// databases, the host and files of workloads are typed again. The error says what to type.
+func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Run) error {
 	source, known, err := o.workers.find()
 	if err != nil {
 		return err
@@ -167,15 +128,97 @@ func (o *runOptions) resumeDrivers(ctx context.Context, r *request, run *result.
 	if r.builder, err = o.workers.builder(source); err != nil {
 		return err
 	}
-	a := stats.Analyze(run, floorDriver)
-	var seen []string
+	for flag, list := range map[string]*[]string{"drivers": &o.drivers, "hosts": &o.hosts.names, "workloads": &o.workloads} {
+		if !typed(o.flags.Lookup(flag)) {
+			*list = nil // the environment has it for new runs
+		}
+	}
+	if err := o.retypedDrivers(ctx, r, run); err != nil {
+		return err
+	}
+	var missing []string
+	add := func(flag string, values ...string) {
+		if len(values) > 0 {
+			missing = append(missing, "--"+flag, report.Line(report.ShellWord(strings.Join(values, ","))))
+		}
+	}
+	var drivers []string
 	for i := range run.Cases {
 		name := run.Cases[i].Driver
-		if slices.Contains(seen, name) {
-			continue
+		if _, ok := r.retyped[name]; !ok && !lab.Released(name, known) && !slices.Contains(drivers, name) {
+			drivers = append(drivers, name)
 		}
-		seen = append(seen, name)
-		ref, err := measuredRef(ctx, name, a, known)
+	}
+	add("drivers", drivers...)
+	if run.Host != nil && !slices.Equal(o.hosts.names, []string{run.Host.Name}) {
+		if o.hosts.asked() {
+			return usagef("--hosts %s: run %d was measured on %s", strings.Join(o.hosts.names, ","), run.ID, report.Line(run.Host.Name))
+		}
+		add("hosts", run.Host.Name)
+	}
+	if run.Host == nil && o.hosts.asked() {
+		return usagef("--hosts %s: run %d was measured on this machine: leave it out", strings.Join(o.hosts.names, ","), run.ID)
+	}
+	if usual, err := databasesDirectory(""); o.dir == "" && run.Host == nil && (err != nil || usual != run.Machine.Directory) {
+		add("dir", run.Machine.Directory)
+	}
+	if missing == nil {
+		return nil
+	}
+	hint := ""
+	if run.Host != nil {
+		hint = ", and --ssh if it was given"
+	}
+	return usagef("run %d: what a store names is not run, written to or connected with unless it is typed again, since the store may be somebody else's: "+
+		"if you know it, add %s%s", run.ID, strings.Join(missing, " "), hint)
+}
+
+// retypedDrivers finds the drivers that were typed again.
+func (o *runOptions) retypedDrivers(ctx context.Context, r *request, run *result.Run) error {
+	names, err := lab.JoinRefs(o.drivers, r.known)
+	if err != nil {
+		return usageError{err}
+	}
+	refs, err := findDrivers(ctx, r.builder, names, r.known)
+	if err != nil {
+		return err
+	}
+	r.retyped = map[string]lab.Ref{}
+	for i, ref := range refs {
+		if !lab.Released(ref.Name, r.known) && !slices.Contains(driversOf(run), ref.Name) {
+			return usagef("--drivers %s: run %d has no such driver: it has %s", names[i], run.ID, report.Line(strings.Join(driversOf(run), ", ")))
+		}
+		r.retyped[ref.Name] = ref
+	}
+	return nil
+}
+
+// checkResumedPlaces checks where things are, and that the run is not being measured.
+func (o *runOptions) checkResumedPlaces(r *request) error {
+	if o.trialLimit <= 0 {
+		return usagef("--trial-limit %v: want a time above 0, such as 10m", o.trialLimit)
+	}
+	if err := o.checkPlaces(r); err != nil {
+		return err
+	}
+	if run := r.resumed; run.Host == nil && run.Stopped == "" && lab.InUse(r.dir, runDirectory) {
+		return usagef("run %d has not ended, and something is being measured in %s: wait until that has ended", run.ID, report.Line(r.dir))
+	}
+	return nil
+}
+
+// resumeDrivers finds the drivers of a run in the versions that it measured. They keep the
+// names that they have in the run.
+func (o *runOptions) resumeDrivers(ctx context.Context, r *request, run *result.Run) error {
+	a := stats.Analyze(run, floorDriver)
+	for _, name := range driversOf(run) {
+		ref, ok := r.retyped[name]
+		var err error
+		if ok {
+			ref, err = inMeasuredVersion(ctx, ref, name, a, r.known)
+		} else {
+			ref, err = measuredRef(ctx, name, a, r.known)
+		}
 		if err == nil {
 			ref, err = r.builder.Resolve(ctx, ref)
 		}
@@ -188,8 +231,8 @@ func (o *runOptions) resumeDrivers(ctx context.Context, r *request, run *result.
 	return nil
 }
 
-// resumeWorkloads makes the workloads of a run from the texts that it has. A file is read
-// only if the text is not enough, and must be what it was.
+// resumeWorkloads makes the workloads of a run from the texts that it has. A file that was
+// typed again is read only if the text is not enough, and must be what it was.
 func (o *runOptions) resumeWorkloads(r *request, run *result.Run) error {
 	var options []workload.Option
 	if o.allowFiles {
@@ -204,7 +247,7 @@ func (o *runOptions) resumeWorkloads(r *request, run *result.Run) error {
 		seen = append(seen, c.Workload)
 		w, err := workloadAgain(run, c, false, options...)
 		if err != nil {
-			if w, err = o.workloadFile(r, run, c, err); err != nil {
+			if w, err = o.workloadFile(r, c, err); err != nil {
 				return usagef("run %d cannot be resumed: workload %s: %w", run.ID, report.Line(c.Workload), err)
 			}
 		}
@@ -213,13 +256,13 @@ func (o *runOptions) resumeWorkloads(r *request, run *result.Run) error {
 	return nil
 }
 
-// workloadFile reads a workload from the file that the command of a run names. why says why
-// the text that the run has is not enough.
-func (o *runOptions) workloadFile(r *request, run *result.Run, c *result.Case, why error) (*workload.Workload, error) {
-	for _, file := range strings.Split(given(run, "--workloads"), ",") {
-		if filepath.Ext(file) == "" {
-			continue
-		}
+// workloadFile reads a workload from a file that was typed again. why says why the text that
+// the run has is not enough.
+func (o *runOptions) workloadFile(r *request, c *result.Case, why error) (*workload.Workload, error) {
+	if len(o.workloads) == 0 {
+		return nil, fmt.Errorf("%w: name its file again with --workloads", why)
+	}
+	for _, file := range o.workloads {
 		w, err := loadWorkloadIn(r.dir, file, o.allowFiles)
 		if err != nil || w.Name != c.Workload {
 			why = cmp.Or(err, why)
@@ -257,8 +300,8 @@ func (o *runOptions) resumeCases(r *request, run *result.Run) error {
 		c := &run.Cases[i]
 		k := slices.IndexFunc(planned, func(p *lab.Case) bool { return samePlan(c, &p.Case) })
 		if k < 0 {
-			return usagef("run %d cannot be resumed: its case %d (%s, %s, %s) cannot be planned again: start it again: %s", run.ID, c.ID,
-				report.Line(c.Workload), report.Line(c.Driver), report.Line(words(c.Settings)), commandOf(run))
+			return usagef("run %d cannot be resumed: its case %d (%s, %s, %s) cannot be planned again: %s", run.ID, c.ID,
+				report.Line(c.Workload), report.Line(c.Driver), report.Line(words(c.Settings)), startAgain)
 		}
 		planned[k].Case = *c
 		r.cases = append(r.cases, planned[k])
@@ -276,8 +319,11 @@ func samePlan(a, b *result.Case) bool {
 // goOn notes in the store that the run goes on, unless its machine or workers are others.
 func (r *request) goOn(ctx context.Context, env *environment, o *runOptions, t taking) error {
 	run := r.resumed
+	if dir := run.Machine.Directory; run.Host != nil && o.dir == "" && dir != t.site.machine.Directory {
+		return usagef("run %d was begun in another directory there: add --dir %s", run.ID, report.Line(report.ShellWord(dir)))
+	}
 	if differ := report.MachinesDiffer(run.Machine, t.site.machine); differ != nil {
-		return usagef("run %d was begun on another machine: %s: resume it there, or start a new run here: %s", run.ID, report.Line(strings.Join(differ, "; ")), commandOf(run))
+		return usagef("run %d was begun on another machine: %s: resume it there, or start a new run here; show has the command of this one", run.ID, report.Line(strings.Join(differ, "; ")))
 	}
 	for i, c := range r.cases {
 		before := &run.Cases[i]

@@ -38,7 +38,7 @@ func TestResumeAfterKills(t *testing.T) {
 	p := newPlace(t)
 	p.ownTemp()
 	args := []string{"run", "--drivers", "./good,./better", "--workloads", "./tiny.yaml", "--rounds", "12", "--dir", "databases"}
-	again := []string{"run", "--resume", "last", "--dir", "databases"}
+	again := []string{"run", "--resume", "last", "--dir", "databases", "--drivers", "./good,./better"}
 	s := p.start(args...)
 	s.until("round 1 of")
 	if out, err := p.command(again...).CombinedOutput(); err == nil || !strings.Contains(string(out), "run 1 has not ended, and something is being measured in ") {
@@ -128,7 +128,7 @@ func TestResumeHost(t *testing.T) {
 		}
 	}
 	before := p.storedRun(pi)
-	s = p.start("run", "--resume", pi, "--ssh", n.client)
+	s = p.start(n.on("pi", "run", "--resume", pi)...)
 	if code := s.wait(); code != exitOK {
 		t.Fatalf("exit status %d\n%s", code, s.said.String())
 	}

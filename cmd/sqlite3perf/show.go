@@ -192,8 +192,8 @@ func storedOrReport(ctx context.Context, env *environment, storeFile, side strin
 	return storedRun(ctx, env, storeFile, side)
 }
 
-// foreign reports whether a run, as it was named, may be somebody else's. Then nothing is
-// run that it names.
+// foreign reports whether a run, as it was named, was surely not measured into this store.
+// Then not even the texts of its workloads are run.
 func foreign(run *result.Run, named string) bool {
 	return run.Merged != "" || strings.HasSuffix(named, ".json")
 }

@@ -83,7 +83,7 @@ func (env *environment) remoteSite(ctx context.Context, o *runOptions, r *reques
 	}
 	var about result.Machine
 	if r.resumed != nil {
-		err = notInUse(ctx, m, r.resumed)
+		err = notInUse(ctx, m, r.resumed, o.dir)
 	}
 	if err == nil {
 		if about, err = m.Open(ctx, host.Place{Dir: o.dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint}); err != nil {
@@ -104,8 +104,8 @@ func (env *environment) remoteSite(ctx context.Context, o *runOptions, r *reques
 
 // notInUse returns an error if a run is still being measured on its machine, or another one in
 // the same directory.
-func notInUse(ctx context.Context, m *host.Machine, run *result.Run) error {
-	used, err := m.InUse(ctx, run.Machine.Directory)
+func notInUse(ctx context.Context, m *host.Machine, run *result.Run, dir string) error {
+	used, err := m.InUse(ctx, dir)
 	switch {
 	case err != nil:
 		return incompleteError{err}

@@ -152,7 +152,10 @@ func (a *Agent) do(ctx context.Context, r request) (any, error) {
 	case methodOpen:
 		return with(r, func(o opening) (any, error) { return a.open(o) })
 	case methodInUse:
-		return with(r, func(dir string) (any, error) { return lab.InUse(dir, a.DirectoryPrefix), nil })
+		return with(r, func(given string) (any, error) {
+			dir, err := databases(given)
+			return err == nil && lab.InUse(dir, a.DirectoryPrefix), nil // opening says what is wrong with it
+		})
 	case methodPrepare:
 		return with(r, func(list []wireCase) (any, error) { return a.prepare(ctx, r.ID, list) })
 	case methodSend:

@@ -309,7 +309,7 @@ func (s *Search) discover(step *Step) error {
 		case c != nil:
 			s.f.Change, step.Judgment, step.Cell = c, Changed, x
 			return nil
-		case x.Verdict == stats.Unclear && (step.Judgment == Unchanged || x.Rounds > step.Cell.Rounds):
+		case open(x) && (step.Judgment == Unchanged || x.Rounds > step.Cell.Rounds):
 			step.Judgment, step.Cell = Unclear, x
 		case x.Second.Status != result.OK && step.Judgment == Unchanged && !s.UntilFixed:
 			step.Judgment, step.Cell, step.Why = PassedOver, x, reason(x)
@@ -320,6 +320,10 @@ func (s *Search) discover(step *Step) error {
 	}
 	return nil
 }
+
+// open reports whether a cell could have changed. What is asked is whether typical trials
+// have, so it takes less than the verdict that the sides are the same.
+func open(x *stats.Compared) bool { return x.Verdict == stats.Unclear && !x.Typical }
 
 // follows reports whether a change of a cell is looked for.
 func (s *Search) follows(x *stats.Compared) bool {
@@ -437,7 +441,7 @@ func (s *Search) settled() func(*result.Run, int) ([]int, bool) {
 		if s.f.Change != nil || !stats.Look(round) {
 			return nil, false
 		}
-		return slices.DeleteFunc(c.Settled(), func(id int) bool {
+		return slices.DeleteFunc(c.SettledBy(func(x *stats.Compared) bool { return x.Typical || x.Settled() }), func(id int) bool {
 			return slices.ContainsFunc(c.Cells, func(x *stats.Compared) bool {
 				return (x.First.Case.ID == id || x.Second.Case.ID == id) && s.follows(x) && s.changed(x) != nil
 			})
@@ -466,7 +470,7 @@ func (s *Search) done(c *stats.Comparison, statuses bool) bool {
 		if change := s.changed(x); change != nil {
 			return !change.timed() || !statuses && tight(x)
 		}
-		unclear = unclear || x.Verdict == stats.Unclear
+		unclear = unclear || open(x)
 	}
 	return s.Phase != "" && !unclear && !statuses // other phases don't matter
 }

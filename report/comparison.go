@@ -50,8 +50,16 @@ func Answer(c *stats.Comparison) string {
 	}
 	var parts []string
 	for _, v := range []stats.Verdict{stats.Slower, stats.Faster, stats.Same, stats.Unclear} {
-		if n := c.Count(v); n > 0 {
-			parts = append(parts, found(c, v, n))
+		for _, typical := range []bool{true, false} { // a difference counts among those that are not
+			var cells []*stats.Compared
+			for _, x := range c.Cells {
+				if x.Verdict == v && (x.Typical && v != stats.Same) == typical {
+					cells = append(cells, x)
+				}
+			}
+			if cells != nil {
+				parts = append(parts, found(c, v, typical, cells))
+			}
 		}
 	}
 	sentences := missing(c)
@@ -103,19 +111,17 @@ func ofCells(n int, c *stats.Comparison) string {
 	return fmt.Sprintf("%d of %d cells", n, len(c.Cells))
 }
 
-// found says in which cells there is a verdict, and what their ratios are.
-func found(c *stats.Comparison, v stats.Verdict, n int) string {
-	var cells []*stats.Compared
-	for _, x := range c.Cells {
-		if x.Verdict == v {
-			cells = append(cells, x)
-		}
-	}
-	where := " in " + ofCells(n, c)
+// found says that cells have a verdict, and what their ratios are. typical says that their
+// typical trials take the same time, so that only the means can differ.
+func found(c *stats.Comparison, v stats.Verdict, typical bool, cells []*stats.Compared) string {
+	where := " in " + ofCells(len(cells), c)
 	if len(c.Cells) == 1 {
 		where = ""
 	}
 	how := ratios(cells, len(c.Cells))
+	if typical {
+		how += "; " + means(cells)
+	}
 	switch v {
 	case stats.Slower:
 		return fmt.Sprintf("is slower than %s%s (%s)", c.First, where, how)
@@ -124,7 +130,25 @@ func found(c *stats.Comparison, v stats.Verdict, n int) string {
 	case stats.Same:
 		return fmt.Sprintf("takes the same time as %s%s (%s, within ±%s)", c.First, where, how, share(c.Margin))
 	}
+	if typical {
+		return fmt.Sprintf("typically takes the same time as %s%s, but slow trials can still make a difference (%s; %s)", c.First, where, how, settling(cells))
+	}
 	return fmt.Sprintf("cannot be told from %s yet%s (%s; %s)", c.First, where, how, settling(cells))
+}
+
+// means says between which ratios the means of some cells are.
+func means(cells []*stats.Compared) string {
+	words := "the mean"
+	for i, x := range cells {
+		if i == 3 {
+			return fmt.Sprintf("%s and %d more", words, len(cells)-i)
+		}
+		if i > 0 {
+			words += ","
+		}
+		words += " " + times(x.Means.Median) + " " + interval(x.Means.Interval)
+	}
+	return words
 }
 
 // settling says how many more rounds it would take until some cells are settled.
@@ -258,7 +282,7 @@ func comparison(c Compared, h Hints) document {
 // comparedNote says how the ratios of a comparison are to be read.
 func comparedNote(c Compared) paragraph {
 	words := ratioNote("the time of "+c.Comparison.Second, "that of "+c.Comparison.First, c.Interleaved) +
-		fmt.Sprintf(" same: the whole interval is within ±%s. p is corrected for %s", share(c.Margin), counted(int64(c.Measured()), "cell"))
+		fmt.Sprintf(" same: the whole interval is within ±%s, and so is that of the ratio of means, after at least %d rounds. p is corrected for %s", share(c.Margin), stats.TailRounds, counted(int64(c.Measured()), "cell"))
 	if c.Pairs > 1 {
 		words += fmt.Sprintf(" of each of the %d pairs of drivers that the run has", c.Pairs)
 	}
@@ -547,6 +571,7 @@ type JSONSideCell struct {
 	SecondRisks []Risk         `json:"second_risks,omitempty"`
 	Why         string         `json:"why,omitempty"`
 	Ratio       *stats.Summary `json:"ratio,omitempty"` // of second to first
+	Means       *stats.Summary `json:"means,omitempty"` // the ratio of the means
 	PerOp       bool           `json:"per_operation,omitempty"`
 	TooShort    bool           `json:"too_short,omitempty"` // to judge the drivers by
 	P           *float64       `json:"p,omitempty"`
@@ -580,6 +605,9 @@ func writeComparisonJSON(w io.Writer, c Compared, _ Options) error {
 		case stats.Differing:
 		default:
 			cell.Ratio, cell.P, cell.PAdjusted = &x.Ratio, &x.P, &x.Adjusted
+			if x.Means.Median > 0 {
+				cell.Means = &x.Means
+			}
 		}
 		out.Cells = append(out.Cells, cell)
 	}

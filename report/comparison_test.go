@@ -265,3 +265,27 @@ func TestCompareWithoutSamples(t *testing.T) {
 		writeGated(t, format, g)
 	}
 }
+
+// TestComparisonOfMeans checks that a side which is slow in one trial of ten does not take the
+// same time, and that the answer has its mean.
+func TestComparisonOfMeans(t *testing.T) {
+	for every, want := range map[int]string{
+		0:  "modernc takes the same time as mattn (1.00x the time, 99% interval [",
+		10: "modernc typically takes the same time as mattn, but slow trials can still make a difference (1.00x the time, 99% interval [",
+	} {
+		run := newRun(50)
+		run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
+		add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+		for i := range run.Trials {
+			x := &run.Trials[i]
+			x.Samples[0].WallNS = 812_000_000 + int64(i*37%11)*100_000
+			if x.Case == 2 && every > 0 && x.Round%every == 0 {
+				x.Samples[0].WallNS = x.Samples[0].WallNS * 14 / 10
+			}
+		}
+		got := report.Answer(stats.CompareRun(stats.Analyze(run, "")))
+		if !strings.HasPrefix(got, want) || strings.Contains(got, "; the mean 1.04x [") != (every > 0) {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}

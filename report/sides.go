@@ -44,7 +44,7 @@ func comparisonPage(c Compared, h Hints) document {
 		})
 		p.Title = fmt.Sprintf("Time of %s, × that of %s", c.Comparison.Second, c.Comparison.First)
 		if g := comparedGrid(c.Comparison); len(g.rows) > 0 {
-			p.Note += " Same: the whole interval is in the band."
+			p.Note += " Same: the whole interval is in the band, and so is that of the ratio of means."
 			p.behind = document{g, comparedNote(c)}
 		}
 		d = append(d, p)

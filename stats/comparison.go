@@ -25,7 +25,7 @@ const (
 	Slower    Verdict = "slower"
 	Unclear   Verdict = "unclear" // more rounds would tell
 	Faster    Verdict = "faster"
-	Same      Verdict = "same" // the whole interval of the ratio is within the margin
+	Same      Verdict = "same" // the intervals of the ratio and of the ratio of means are within the margin
 )
 
 var verdictOrder = []Verdict{Bad, Differing, Slower, Unclear, Faster, Same}
@@ -96,8 +96,17 @@ type Compared struct {
 
 	// Ratio is the second side's time, or other metric, divided by the first's. Its
 	// interval is one of 99 %, corrected for the number of looks.
-	Ratio    Summary
-	PerOp    bool    // times are per operation, because the sides did different numbers of operations
+	Ratio Summary
+	PerOp bool // times are per operation, because the sides did different numbers of operations
+
+	// Means is the second side's mean divided by the first's, with an interval of the same
+	// confidence by Student's t. Ratio is that of typical trials: trials that are slow now
+	// and then hardly change it, but they do change the mean.
+	Means Summary
+
+	// Typical says that the whole interval of Ratio is within the margin.
+	Typical bool
+
 	P        float64 // of the two-sided test, corrected for the number of looks
 	Adjusted float64 // corrected for the number of cells as well
 
@@ -117,10 +126,13 @@ type Compared struct {
 
 // Settled returns the IDs of the cases of which no cell needs further rounds, as long as
 // the others go on.
-func (c *Comparison) Settled() []int {
+func (c *Comparison) Settled() []int { return c.SettledBy((*Compared).Settled) }
+
+// SettledBy is Settled for those who decide in their own way whether a cell is.
+func (c *Comparison) SettledBy(settled func(*Compared) bool) []int {
 	open := map[int]bool{}
 	for _, x := range c.Cells {
-		if !x.settled() {
+		if !settled(x) {
 			open[x.First.Case.ID], open[x.Second.Case.ID] = true, true
 		}
 	}
@@ -138,8 +150,8 @@ func (c *Comparison) Settled() []int {
 // Measured reports whether a cell has a ratio.
 func (x *Compared) Measured() bool { return x.Verdict != Bad && x.Verdict != Differing }
 
-// settled reports whether a cell keeps its verdict whatever becomes of the others.
-func (x *Compared) settled() bool {
+// Settled reports whether a cell keeps its verdict whatever becomes of the others.
+func (x *Compared) Settled() bool {
 	switch x.Verdict {
 	case Slower, Faster:
 		return x.P*float64(x.tests) < Doubt // Holm's correction is at most that
@@ -497,6 +509,7 @@ func (x *Compared) measure(looks func(rounds int) float64, interleaved bool) {
 		var p float64
 		x.Ratio, p, x.least = unpairedRatio(Values(second), Values(first), 1-Doubt/x.looks)
 		x.P, x.least = min(1, p*x.looks), x.least*x.looks
+		x.Means = unpairedMeans(Values(second), Values(first), 1-Doubt/x.looks)
 		return
 	}
 	ratios, _ := Ratios(second, first)
@@ -506,6 +519,7 @@ func (x *Compared) measure(looks func(rounds int) float64, interleaved bool) {
 	p, _ := signedRank(logs(values))
 	x.P = min(1, p*x.looks)
 	x.Ratio = SummarizeRatiosAt(values, 1-Doubt/x.looks)
+	x.Means = pairedMeans(second, first, 1-Doubt/x.looks)
 }
 
 // holm corrects the cells' p-values for their number (Holm 1979) and for the number of pairs
@@ -524,16 +538,25 @@ func holm(cells []*Compared, pairs int) {
 // Tests returns how many cells the p-value is corrected for.
 func (x *Compared) Tests() int { return x.tests }
 
+// TailRounds is the least number of rounds that can say that two sides take the same time.
+// A side that is slow in one trial of ten is so in none of them with a probability below
+// [Doubt]. With fewer rounds it is more likely, and then nothing in the samples shows it.
+const TailRounds = 44
+
 // decide sets the verdict of a cell.
 func (x *Compared) decide(margin float64) {
 	within := math.Log1p(margin)
-	i := x.Ratio.Interval
-	switch {
-	case i != nil && math.Log(i.High) <= within && math.Log(i.Low) >= -within:
+	inside := func(i *Interval) bool {
+		return i != nil && math.Log(i.High) <= within && math.Log(i.Low) >= -within
+	}
+	x.Typical = inside(x.Ratio.Interval)
+	m := x.Means.Interval
+	switch told := x.Adjusted < Doubt; {
+	case x.Typical && inside(m) && x.Ratio.N >= TailRounds:
 		x.Verdict = Same
-	case x.Adjusted < Doubt && x.Ratio.Median > 1:
+	case told && x.Ratio.Median > 1 && (!x.Typical || m != nil && math.Log(m.Low) > within):
 		x.Verdict = Slower
-	case x.Adjusted < Doubt && x.Ratio.Median < 1:
+	case told && x.Ratio.Median < 1 && (!x.Typical || m != nil && math.Log(m.High) < -within):
 		x.Verdict = Faster
 	default:
 		x.Verdict = Unclear
@@ -567,9 +590,21 @@ func RoundsUntil(n int, factor float64) int {
 // more estimates how many more rounds a cell takes until its interval is within the
 // margin, or leaves out 1 even after the correction for the number of cells. It assumes
 // that the ratio stays where it is and that the interval narrows with the square root of
-// the rounds.
+// the rounds. If only the mean is open, the same goes for its interval and the margin.
 func (x *Compared) more(within float64) int {
 	n := x.Ratio.N
+	if x.Typical {
+		m := x.Means.Interval
+		if m == nil {
+			return x.nextLook(max(TailRounds, n+1)) - n
+		}
+		half := (math.Log(m.High) - math.Log(m.Low)) / 2
+		total := RoundsUntil(n, half/math.Abs(within-math.Abs(math.Log(x.Means.Median))))
+		if total == MaxRounds {
+			return MaxRounds
+		}
+		return x.nextLook(max(total, TailRounds, n+1)) - n
+	}
 	least := LeastRounds(x.tests, x.looks > 1)
 	i := x.Ratio.Interval
 	if i == nil || !(i.Low > 0) || math.IsInf(i.High, 0) {

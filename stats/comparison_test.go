@@ -36,7 +36,7 @@ func TestCompareRun(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	factor := []float64{1.1, 0.9, 1, 1.03}
 	spread := []float64{0.01, 0.01, 0.004, 0.1}
-	run := asked(made(4, 2, 32, func(table, d, round int) float64 {
+	run := asked(made(4, 2, 44, func(table, d, round int) float64 {
 		v := 1 + 0.2*math.Sin(float64(round))
 		if d == 1 {
 			v *= factor[table] * math.Exp(spread[table]*r.NormFloat64())
@@ -62,7 +62,7 @@ func TestCompareRun(t *testing.T) {
 			t.Errorf("%s: %s, %d further rounds in %v", x.Workload, x.Verdict, x.Rounds, x.Time)
 		}
 	}
-	if m := c.Mean; m == nil || m.N != 32 || math.Abs(math.Log(m.Median)-math.Log(1.1*0.9*1.03)/4) > 0.02 {
+	if m := c.Mean; m == nil || m.N != 44 || math.Abs(math.Log(m.Median)-math.Log(1.1*0.9*1.03)/4) > 0.02 {
 		t.Errorf("mean %+v", m)
 	}
 	if d := cmp.Diff([]int{1, 2, 3, 4, 5, 6}, slices.Sorted(slices.Values(c.Settled()))); d != "" {
@@ -124,7 +124,7 @@ func TestCompareValues(t *testing.T) {
 		run.Cases = append(run.Cases, result.Case{ID: i + 1, Workload: "w", Driver: "d", Phases: []string{"p"},
 			Settings: driver.Settings{"synchronous": s}, Parameters: map[string]int64{"n": int64(10 * (i + 1))}})
 	}
-	for round := 1; round <= 16; round++ {
+	for round := 1; round <= 44; round++ {
 		for id := 1; id <= 2; id++ {
 			run.Trials = append(run.Trials, result.Trial{Case: id, Round: round, Status: result.OK, Samples: []result.Sample{
 				{Phase: "p", Metric: "time", WallNS: int64(id * (1000 + round)), Operations: int64(10 * id), Rows: int64(10 * id)}}})
@@ -149,7 +149,7 @@ func TestCompareValues(t *testing.T) {
 func TestCompareRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))
 	measured := func(factor float64) *result.Run {
-		return made(2, 2, 20, func(table, d, _ int) float64 {
+		return made(2, 2, 44, func(table, d, _ int) float64 {
 			v := math.Exp(0.01 * r.NormFloat64())
 			if table == 0 && d == 1 {
 				v *= factor
@@ -366,7 +366,7 @@ func TestCompareZeros(t *testing.T) {
 func TestCompareChangedWorkloads(t *testing.T) {
 	var sides []*stats.Analysis
 	for _, hash := range []string{"a", "b"} {
-		run := made(1, 1, 12, func(_, _, round int) float64 { return 1 + 0.001*float64(round) })
+		run := made(1, 1, 44, func(_, _, round int) float64 { return 1 + 0.001*float64(round) })
 		run.Cases[0].WorkloadSHA256 = hash
 		for i := range run.Trials {
 			run.Trials[i].Samples[0].Checksum = strings.Repeat(hash, 64)

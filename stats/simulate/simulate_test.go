@@ -100,3 +100,14 @@ func TestGateLevel(t *testing.T) {
 		t.Errorf("an equal candidate passes %s of gates", percent(g.passed))
 	}
 }
+
+// A side whose mean is beyond the margin is hardly ever called the same, even if only one of
+// its trials in ten is slow. By the ratio of typical trials alone, nine of ten would be.
+func TestSameLevel(t *testing.T) {
+	for _, s := range sides {
+		x := compareOf(s.spread, s.second, 88, 200)
+		if t.Logf("%s, spread %s: %s same, %s slower or faster", s.name, percent(s.spread), percent(x.same), percent(x.differ)); s.same && (x.same < 0.9 || x.differ > 0.02) || !s.same && x.same > 0.02 {
+			t.Errorf("%s, spread %s: %s same, %s slower or faster", s.name, percent(s.spread), percent(x.same), percent(x.differ))
+		}
+	}
+}

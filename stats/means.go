@@ -1,0 +1,64 @@
+package stats
+
+import (
+	"math"
+
+	mstats "github.com/aclements/go-moremath/stats"
+)
+
+// pairedMeans returns the ratio of the means of two sets of times over the rounds that both
+// have, and its interval (Student's t, by the delta method). Noise that both sides of a round
+// share cancels out of it.
+func pairedMeans(a, b []Point, confidence float64) Summary {
+	other := map[int]float64{}
+	for _, p := range b {
+		other[p.Round] = p.Value
+	}
+	var x, y []float64
+	for _, p := range a {
+		if v, ok := other[p.Round]; ok {
+			x, y = append(x, p.Value), append(y, v)
+		}
+	}
+	n := len(x)
+	if n < 2 {
+		return Summary{N: n}
+	}
+	means := [2]float64{mstats.Mean(x), mstats.Mean(y)}
+	d := make([]float64, n) // what each round adds to the logarithm of the ratio
+	for i := range d {
+		d[i] = x[i]/means[0] - y[i]/means[1]
+	}
+	return meansWithin(means, n, mstats.StdDev(d)/math.Sqrt(float64(n)), float64(n-1), confidence)
+}
+
+// unpairedMeans is pairedMeans of sets that were not measured in the same rounds (Welch).
+func unpairedMeans(a, b []float64, confidence float64) Summary {
+	n := min(len(a), len(b))
+	if n < 2 {
+		return Summary{N: n}
+	}
+	means := [2]float64{mstats.Mean(a), mstats.Mean(b)}
+	u := mstats.Variance(a) / means[0] / means[0] / float64(len(a))
+	v := mstats.Variance(b) / means[1] / means[1] / float64(len(b))
+	degrees := float64(n - 1)
+	if u+v > 0 {
+		degrees = (u + v) * (u + v) / (u*u/float64(len(a)-1) + v*v/float64(len(b)-1))
+	}
+	return meansWithin(means, n, math.Sqrt(u+v), degrees, confidence)
+}
+
+func meansWithin(means [2]float64, n int, deviation, degrees, confidence float64) Summary {
+	s := Summary{N: n}
+	ratio := means[0] / means[1]
+	if !(ratio > 0) || math.IsInf(ratio, 0) { // a time of zero
+		return s
+	}
+	if s.Median = ratio; n < MinSamples {
+		return s
+	}
+	t := mstats.TDist{V: degrees}
+	reach := mstats.InvCDF(t)(1-(1-confidence)/2) * deviation
+	s.Interval = &Interval{Low: s.Median * math.Exp(-reach), High: s.Median * math.Exp(reach), Confidence: confidence}
+	return s
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -377,6 +378,72 @@ func TestHostsInterrupted(t *testing.T) {
 			}
 			n.leftNothing()
 		})
+	}
+}
+
+// parentOf returns the parent of a process, or 0 if it has ended.
+func parentOf(pid int) (parent int) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if _, rest, ok := strings.Cut(string(text), ") "); ok {
+		if f := strings.Fields(rest); len(f) > 1 {
+			parent, _ = strconv.Atoi(f[1])
+		}
+	}
+	return parent
+}
+
+// childrenOf returns the children of a process.
+func childrenOf(pid int) (list []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, f := range files {
+		if child, _ := strconv.Atoi(filepath.Base(filepath.Dir(f))); parentOf(child) == pid {
+			list = append(list, child)
+		}
+	}
+	return list
+}
+
+// TestKillsConnection cuts the connection to a host at random moments. This side says what died, and
+// nothing is left on the host.
+func TestKillsConnection(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	n := newNetwork(t, p, "pi")
+	for k := range times(t, 4) {
+		kind := []string{"the client", "the server's process", "the agent", "both"}[k%4]
+		s := p.start(n.on("pi", append(onHosts, "--rounds", "100000")...)...)
+		s.until("round 1")
+		time.Sleep(time.Duration(rand.IntN(500_000)) * time.Microsecond)
+		agents := n.agents("pi")
+		if len(agents) != 1 {
+			t.Fatalf("%d agents", len(agents))
+		}
+		clients := childrenOf(s.cmd.Process.Pid)
+		server := parentOf(agents[0])
+		if len(clients) != 1 || server <= 1 {
+			t.Fatalf("clients %v, server %d", clients, server)
+		}
+		for _, pid := range map[string][]int{"the client": clients, "the server's process": {server}, "the agent": agents, "both": {server, clients[0]}}[kind] {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // of both the second may have ended
+		}
+		want := map[string]string{
+			"the client":           "the connection ended: the SSH client here was killed (SIGKILL)",
+			"the server's process": "the connection ended: ", // the client notices as it reads, or as it writes
+			"the agent":            "the agent there was killed",
+			"both":                 "the connection ended: ",
+		}[kind]
+		if code := s.wait(); code != exitIncomplete || !strings.Contains(s.said.String(), "host pi: "+want) {
+			t.Errorf("cut %d, %s killed: exit status %d\n%swant %s", k, kind, code, s.said.String(), want)
+		}
+		if kind == "the agent" { // it could not remove anything: the next one does
+			if out, err := p.command(n.on("pi", append(onHosts, "--rounds", "6", "--quiet")...)...).CombinedOutput(); err != nil {
+				t.Errorf("the next run: %v\n%s", err, out)
+			}
+		}
+		n.leftNothing()
+		if t.Failed() {
+			t.Fatalf("cut %d: %s", k, kind)
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ type Agent struct {
 	quiet   time.Duration // after how long without a word it ends; 0: Silence
 	out     sync.Mutex
 	replies *json.Encoder
+	over    <-chan struct{} // closed when the other side has gone
 
 	builder  *lab.Builder
 	known    []lab.Known
@@ -55,7 +56,7 @@ var errEnded = errors.New("the other side has gone")
 func (a *Agent) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	a.replies = json.NewEncoder(out)
+	a.replies, a.over = json.NewEncoder(out), ctx.Done()
 	first, err := a.hello()
 	if err != nil {
 		return err
@@ -79,6 +80,7 @@ func (a *Agent) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			}
 			watchdog.Reset(most)
 			if r.Method == methodPing {
+				go func() { _ = a.send(reply{Event: methodPing}) }() // its input ends if nobody is there
 				continue
 			}
 			select {
@@ -103,10 +105,21 @@ func (a *Agent) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 }
 
+// send tells the other side. A connection that hangs would hold a write, and with it what is
+// to be removed, so nothing waits for that when the other side has gone.
 func (a *Agent) send(v any) error {
-	a.out.Lock()
-	defer a.out.Unlock()
-	return a.replies.Encode(v)
+	sent := make(chan error, 1)
+	go func() {
+		a.out.Lock()
+		defer a.out.Unlock()
+		sent <- a.replies.Encode(v)
+	}()
+	select {
+	case err := <-sent:
+		return err
+	case <-a.over:
+		return errEnded
+	}
 }
 
 func (a *Agent) hello() (hello, error) {

@@ -30,14 +30,62 @@ type Machine struct {
 	ended   error         // why; set before over is closed
 	close   sync.Once
 
+	mu      sync.Mutex
+	refused error // why this side has ended the agent
+	unheard int   // pings in a row that nothing has followed
+
+	good map[int]bool // the cases that have had a trial that was OK, by ID
+
 	lost error // why nothing more is measured there
 }
 
 // pingInterval is how often the agent is told that this side is still there.
-const pingInterval = Silence / 10
+var pingInterval = Silence / pings
+
+// pings is how many of them nothing may follow.
+const pings = 10
 
 // closing is how long an agent may take to end.
-const closing = 20 * time.Second
+var closing = 20 * time.Second
+
+// What is accepted of another machine. A worker's answer has the same limit as a line.
+const (
+	maxBanner = 64 << 10 // of all that it says before the agent does
+	maxLine   = 16 << 20
+	maxEvents = 10_000 // of one request
+	maxError  = 2_000  // bytes of a message
+)
+
+// starting is how long a machine may take until its agent answers, or to take the next part
+// of what is copied to it.
+var starting = 2 * time.Minute
+
+// errLong is the error of a line that is longer than is accepted.
+var errLong = errors.New("a line is too long")
+
+// readLine reads a line of at most so many bytes.
+func readLine(r *bufio.Reader, most int) (line []byte, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) > most {
+			return nil, errLong
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// clip makes one line of a text, and cuts it off where it is longer than anybody reads.
+func clip(s string) string {
+	cut := len(s) > maxError
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s[:min(len(s), maxError)], "?")), " ")
+	if cut {
+		s += " …"
+	}
+	return s
+}
 
 // Connect connects to a machine and starts an agent there. It copies the executable if it is
 // not there yet. Errors of the machine are of type [*Error].
@@ -175,12 +223,21 @@ func (o *Options) copy(ctx context.Context, name, executable, hash string) error
 	if err != nil {
 		return err
 	}
-	_, failed := io.Copy(p.stdin, f)
+	stuck := time.AfterFunc(starting, p.kill)
+	_, failed := io.Copy(p.stdin, &moving{f, stuck})
 	p.stdin.Close()
-	_, _ = io.Copy(io.Discard, p.stdout)
+	said, _ := io.CopyN(io.Discard, p.stdout, maxBanner)
+	if said == maxBanner {
+		p.kill()
+	}
 	err = p.Wait()
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return ctx.Err()
+	case said == maxBanner:
+		return &Error{name, fmt.Sprintf("it says more than %d kB while sqlite3perf is copied to it: is its shell in order?", maxBanner>>10)}
+	case !stuck.Stop():
+		return &Error{name, fmt.Sprintf("copying sqlite3perf to its cache directory: it took nothing for %v", starting)}
 	}
 	if err != nil || failed != nil {
 		e := p.fault(err)
@@ -188,6 +245,17 @@ func (o *Options) copy(ctx context.Context, name, executable, hash string) error
 		return e
 	}
 	return nil
+}
+
+// moving reads what is copied, and says that it moves.
+type moving struct {
+	io.Reader
+	stuck *time.Timer
+}
+
+func (m *moving) Read(b []byte) (int, error) {
+	m.stuck.Reset(starting)
+	return m.Reader.Read(b)
 }
 
 // answer is what a machine says instead of starting an agent.
@@ -205,22 +273,31 @@ func (o *Options) launch(ctx context.Context, name, script string) (*Machine, an
 	if err != nil {
 		return nil, answer{}, err
 	}
-	m := &Machine{name: name, options: o, process: p, replies: make(chan reply), over: make(chan struct{})}
-	stop := context.AfterFunc(ctx, func() { _ = p.Process.Kill() })
+	m := &Machine{name: name, options: o, process: p, replies: make(chan reply), over: make(chan struct{}), good: map[int]bool{}}
+	stop := context.AfterFunc(ctx, p.kill)
+	late := time.AfterFunc(starting, p.kill)
 	lines := bufio.NewReader(p.stdout)
 	var said answer
-	for {
-		line, err := lines.ReadString('\n')
+	for left := maxBanner; ; {
+		line, err := readLine(lines, left)
 		if err != nil {
 			stop()
+			if errors.Is(err, errLong) {
+				p.kill()
+			}
 			failed := p.Wait()
-			if ctx.Err() != nil {
+			switch {
+			case ctx.Err() != nil:
 				return nil, answer{}, ctx.Err()
+			case errors.Is(err, errLong):
+				return nil, answer{}, &Error{name, fmt.Sprintf("it says more than %d kB before an agent answers: is its shell in order?", maxBanner>>10)}
+			case !late.Stop():
+				return nil, answer{}, &Error{name, fmt.Sprintf("no agent has answered within %v: %s", starting, connectOnce(p.client, name))}
 			}
 			if e, ok := errors.AsType[*os.SyscallError](failed); ok {
 				return nil, answer{}, e
 			}
-			if code := p.ProcessState.ExitCode(); code == sshFailed {
+			if code := p.ProcessState.ExitCode(); code == sshFailed || endedBy(p.ProcessState) != "" {
 				return nil, answer{}, p.fault(failed)
 			}
 			if text := lastLine(p.stderr.String()); said.text == "" {
@@ -228,16 +305,20 @@ func (o *Options) launch(ctx context.Context, name, script string) (*Machine, an
 			}
 			return nil, said, nil
 		}
-		if rest, ok := strings.CutPrefix(line, absent); ok {
-			said = answer{platform: platformOf(strings.Fields(rest)), text: "it runs " + strings.TrimSpace(rest)}
+		left -= len(line)
+		if rest, ok := strings.CutPrefix(string(line), absent); ok {
+			said = answer{platform: platformOf(strings.Fields(rest)), text: "it runs " + clip(rest)}
 			continue
 		}
-		if json.Unmarshal([]byte(line), &m.hello) == nil && m.hello.Agent > 0 {
+		if json.Unmarshal(line, &m.hello) == nil && m.hello.Agent > 0 {
 			break
 		}
-		said.text, said.printed = strings.TrimSpace(line), true // such as what a shell's startup file prints
+		said.text, said.printed = clip(string(line)), true // such as what a shell's startup file prints
 	}
 	stop()
+	if !late.Stop() {
+		p.kill()
+	}
 	p.there = true
 	go m.listen(lines)
 	go m.ping()
@@ -260,19 +341,48 @@ func platformOf(uname []string) string {
 	return goos + "/" + goarch
 }
 
+// refuse ends the agent, because of what it says or does not say.
+func (m *Machine) refuse(format string, args ...any) {
+	m.mu.Lock()
+	if m.refused == nil {
+		m.refused = &Error{m.name, fmt.Sprintf(format, args...)}
+	}
+	m.mu.Unlock()
+	m.process.kill()
+}
+
 // listen passes replies on until the agent has ended.
-func (m *Machine) listen(lines io.Reader) {
+func (m *Machine) listen(lines *bufio.Reader) {
 	defer close(m.over)
-	for replies := json.NewDecoder(lines); ; {
+	for {
 		var r reply
-		if err := replies.Decode(&r); err != nil {
+		line, err := readLine(lines, maxLine)
+		switch {
+		case errors.Is(err, errLong):
+			m.refuse("an answer is longer than %d MiB", maxLine>>20)
+		case err == nil:
+			if err = json.Unmarshal(line, &r); err != nil {
+				m.refuse("an answer is not understood: %s: %.80q", clip(err.Error()), line)
+			}
+		}
+		if err != nil {
 			m.process.stdin.Close()
 			go func() { _, _ = io.Copy(io.Discard, lines) }()
-			timer := time.AfterFunc(closing, func() { _ = m.process.Process.Kill() })
+			timer := time.AfterFunc(closing, func() { m.refuse("the agent there has stopped answering, and does not end") })
 			err := m.process.Wait()
 			timer.Stop()
-			m.ended = m.process.fault(err)
+			m.mu.Lock()
+			if m.ended = m.refused; m.ended == nil {
+				m.ended = m.process.fault(err)
+			}
+			m.mu.Unlock()
 			return
+		}
+		m.mu.Lock()
+		m.unheard = 0
+		m.mu.Unlock()
+		if r.Event == methodPing {
+			continue
 		}
 		select {
 		case m.replies <- r:
@@ -281,14 +391,23 @@ func (m *Machine) listen(lines io.Reader) {
 	}
 }
 
-// ping tells the agent now and then that this side is still there.
+// ping tells the agent now and then that this side is still there, and notices if the agent
+// does not answer.
 func (m *Machine) ping() {
 	ticker := time.NewTicker(pingInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			_ = m.send(request{Method: methodPing}) // listen notices if nobody is there
+			// In a goroutine, because an agent that is stopped does not read either.
+			go func() { _ = m.send(request{Method: methodPing}) }() // listen notices if nobody is there
+			m.mu.Lock()
+			m.unheard++
+			silent := m.unheard > pings
+			m.mu.Unlock()
+			if silent {
+				m.refuse("the agent there has not answered for %v: it is stopped, or the network is", pingInterval*pings)
+			}
 		case <-m.over:
 			return
 		}
@@ -308,23 +427,25 @@ func (m *Machine) call(ctx context.Context, method string, params, into any, eve
 		return err
 	}
 	m.asked++
-	_ = m.send(request{m.asked, method, text}) // listen notices if nobody is there
-	for {
+	go func(r request) { _ = m.send(r) }(request{m.asked, method, text}) // listen notices if nobody is there, ping if nobody reads
+	for events := 0; ; {
 		select {
 		case r := <-m.replies:
 			switch {
 			case r.ID != m.asked: // of a call that nobody waited for
 			case r.Event != "":
-				if event != nil {
+				if events++; events > maxEvents {
+					m.refuse("it tells of progress without end")
+				} else if event != nil {
 					event(r)
 				}
 			case r.Error != "":
-				return &Error{m.name, strings.Join(strings.Fields(r.Error), " ")}
+				return &Error{m.name, clip(r.Error)}
 			case into == nil:
 				return nil
 			default:
 				if err := json.Unmarshal(r.Result, into); err != nil {
-					return &Error{m.name, fmt.Sprintf("its answer to %s is not understood: %v", method, err)}
+					return &Error{m.name, fmt.Sprintf("its answer to %s is not understood: %s", method, clip(err.Error()))}
 				}
 				return nil
 			}
@@ -352,7 +473,7 @@ func (m *Machine) Close() {
 		select {
 		case <-m.over:
 		case <-time.After(closing):
-			_ = m.process.Process.Kill()
+			m.process.kill()
 			<-m.over
 		}
 	})

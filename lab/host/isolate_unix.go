@@ -3,6 +3,7 @@
 package host
 
 import (
+	"os"
 	"os/exec"
 	"syscall"
 )
@@ -12,4 +13,16 @@ import (
 func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+}
+
+// endedBy returns the signal that ended a process of this machine, or "".
+func endedBy(state *os.ProcessState) string {
+	ws, ok := state.Sys().(syscall.WaitStatus)
+	switch {
+	case !ok || !ws.Signaled():
+		return ""
+	case ws.Signal() == syscall.SIGKILL:
+		return "killed (SIGKILL)"
+	}
+	return "ended by a signal: " + ws.Signal().String()
 }

@@ -43,6 +43,10 @@ type Place struct {
 func (m *Machine) Open(ctx context.Context, p Place) (result.Machine, error) {
 	var about result.Machine
 	err := m.call(ctx, methodOpen, opening{p.Dir, int64(p.Limit), p.Hint, p.Elsewhere}, &about, nil)
+	for _, text := range []*string{&about.Hostname, &about.OS, &about.Arch, &about.Kernel, &about.CPU, &about.Governor, &about.Turbo, &about.SMT, &about.Virtual, &about.Directory, &about.FileSystem, &about.Device} {
+		*text = clip(*text)
+	}
+	about.Cores, about.MemoryBytes = max(about.Cores, 0), max(about.MemoryBytes, 0)
 	return about, err
 }
 
@@ -71,6 +75,8 @@ func (m *Machine) Prepare(ctx context.Context, cases []*lab.Case, here *lab.Buil
 		var b building
 		switch err := json.Unmarshal(r.Result, &b); {
 		case err != nil:
+		case b.I < 1 || b.I > b.N || b.N > len(cases):
+			m.refuse("it tells of a build that was not asked for")
 		case !b.Done:
 			progress.Building(b.I, b.N, b.Driver)
 		case b.Reason != nil && b.Reason.Code == protocol.CodeNoGo: // it may be built here
@@ -81,7 +87,7 @@ func (m *Machine) Prepare(ctx context.Context, cases []*lab.Case, here *lab.Buil
 		}
 	})
 	if err == nil {
-		err = apply(ready, byID)
+		err = m.apply(ready, byID)
 	}
 	if err != nil {
 		return err
@@ -100,18 +106,23 @@ func (m *Machine) CheckNeeds(ctx context.Context, cases []*lab.Case) error {
 	if err := m.call(ctx, methodNeeds, prepared(cases), &ready, nil); err != nil {
 		return err
 	}
-	return apply(ready, byID)
+	return m.apply(ready, byID)
 }
 
 // apply takes over what the agent says of cases.
-func apply(list []preparation, to map[int]*lab.Case) error {
+func (m *Machine) apply(list []preparation, to map[int]*lab.Case) error {
 	if len(list) != len(to) {
-		return fmt.Errorf("of %d cases %d were answered", len(to), len(list))
+		return &Error{m.name, fmt.Sprintf("of %d cases %d were answered", len(to), len(list))}
 	}
+	done := map[int]bool{}
 	for _, p := range list {
 		c := to[p.ID]
-		if c == nil {
-			return fmt.Errorf("no case %d was asked for", p.ID)
+		if c == nil || done[p.ID] {
+			return &Error{m.name, fmt.Sprintf("case %d was not asked for, or is answered twice", p.ID)}
+		}
+		done[p.ID] = true
+		if r := p.Unavailable; r != nil {
+			r.Message, r.Detail = clip(r.Message), r.Detail[:min(len(r.Detail), maxBanner)]
 		}
 		p.applyTo(c)
 	}
@@ -193,11 +204,16 @@ func (m *Machine) Trials(ctx context.Context, cases []*lab.Case, seed uint64) ([
 		for i, c := range cases {
 			ids[i] = c.ID
 		}
+		began := time.Now()
 		err := m.call(ctx, methodTrials, trials{ids, seed}, &list, nil)
 		if err == nil && !slices.EqualFunc(list, ids, func(t *result.Trial, id int) bool { return t != nil && t.Case == id }) {
 			err = &Error{m.name, "it answered with other trials than were asked for"}
 		}
 		if err == nil {
+			for i, t := range list {
+				lab.CheckTrial(cases[i], t, time.Since(began), m.good[t.Case])
+				m.good[t.Case] = m.good[t.Case] || t.Status == result.OK
+			}
 			return list, nil
 		}
 		if m.lost = err; ctx.Err() != nil { // it is still at work, and answers nothing else
@@ -224,7 +240,7 @@ func (m *Machine) observed(moment string) (list []result.Warning) {
 	if m.lost == nil {
 		m.lost = m.call(context.Background(), methodNoise, moment, &list, nil)
 	}
-	return list
+	return lab.CheckWarnings(list, 0)
 }
 
 // BeforeRun returns warnings about the machine, as [lab.Noise] has it.
@@ -240,6 +256,9 @@ func (m *Machine) AfterRun() []result.Warning { return m.observed(afterRun) }
 func (m *Machine) Steal() (share *float64) {
 	if m.lost == nil {
 		m.lost = m.call(context.Background(), methodSteal, nil, &share, nil)
+	}
+	if share != nil && (*share < 0 || *share > 1) {
+		return nil
 	}
 	return share
 }

@@ -83,6 +83,9 @@ func (o *Options) start(ctx context.Context, host, script string, more ...string
 	return p, nil
 }
 
+// kill ends the client, with what it has started.
+func (p *process) kill() { _ = p.Cancel() } // it may have ended
+
 // sshFailed is the exit status of the client itself.
 const sshFailed = 255
 
@@ -97,8 +100,10 @@ func (p *process) fault(err error) *Error {
 		return &Error{p.host, explain(p.host, p.client, said)}
 	case ended && last != "":
 		return &Error{p.host, "the connection ended: " + last}
-	case ended:
-		return &Error{p.host, "the connection ended"}
+	case ended: // the client says more of everything else that ends a connection
+		return &Error{p.host, "the agent there was killed"}
+	case p.ProcessState != nil && endedBy(p.ProcessState) != "":
+		return &Error{p.host, "the connection ended: the SSH client here was " + endedBy(p.ProcessState)}
 	case strings.Contains(said, "No space left on device"), strings.Contains(said, "Disk quota exceeded"):
 		return &Error{p.host, "its disk is full: make room there: " + last}
 	case last != "":
@@ -120,7 +125,7 @@ func explain(host string, client []string, said string) string {
 		}
 		return line != ""
 	}
-	once := "connect once with: " + strings.Join(client, " ") + " " + host
+	once := connectOnce(client, host)
 	config := "~/.ssh/config"
 	if len(client) > 1 {
 		config = "the configuration of " + strings.Join(client, " ")
@@ -152,6 +157,11 @@ func explain(host string, client []string, said string) string {
 		return "the connection ended: " + lastLine(said)
 	}
 	return "the connection ended"
+}
+
+// connectOnce says how to see oneself what a machine answers.
+func connectOnce(client []string, host string) string {
+	return "connect once with: " + strings.Join(client, " ") + " " + host
 }
 
 // oldKey says how to remove the key that was known, which may be in another file and under

@@ -12,7 +12,7 @@ import (
 
 // protocolVersion is the version of what both sides say to each other. Usually both are the
 // same executable, or built from the same sources.
-const protocolVersion = 1
+const protocolVersion = 2
 
 // hello is the first line that an agent writes.
 type hello struct {
@@ -30,7 +30,7 @@ type request struct {
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
-// reply answers a request, if Event is "". Otherwise it tells of progress.
+// reply answers a request, if Event is "". Otherwise it tells of progress, or answers a ping.
 type reply struct {
 	ID     int             `json:"id"`
 	Event  string          `json:"event,omitempty"`
@@ -40,7 +40,7 @@ type reply struct {
 
 // The methods, and the types of what they are given and what they return.
 const (
-	methodPing    = "ping"    // nothing, and no reply
+	methodPing    = "ping"    // nothing; the reply is an event that answers no request
 	methodOpen    = "open"    // opening: result.Machine
 	methodInUse   = "in-use"  // a directory for databases: bool
 	methodPrepare = "prepare" // []wireCase: []preparation; events are of type building

@@ -106,8 +106,8 @@ func (c *computed) of(list []token) (string, error) {
 			return "", fmt.Errorf("%s is always NULL", column.name)
 		case n > 1:
 			return "", fmt.Errorf("%s has values of several types", column.name)
-		case len(list) > 1 && column.stats.json > 0:
-			return "", fmt.Errorf("its key is taken from the JSON of %s, and what is within JSON is not imitated", column.name)
+		case len(list) > 1 && column.stats.document.arrays > 0:
+			return "", fmt.Errorf("its key is taken from %s, which has JSON arrays, and what is within these is not imitated", column.name)
 		}
 		name := c.b.parameter(c.t, column)
 		if !slices.ContainsFunc(c.args, func(a arg) bool { return a.name == name }) {

@@ -82,7 +82,7 @@ func (b *builder) class(d *dataSet, t *table, c *column, class int, more bool) g
 	case texts:
 		return b.text(d, t, c, s, several, more)
 	}
-	if n := s.distinct.values(); n < s.n/2 && !c.unique {
+	if s.distinct.repeated() && !c.unique {
 		return b.fromFew(t, c, s, generated{kind: "blob", value: lengths(s)})
 	}
 	return generated{kind: "blob", value: lengths(s)}

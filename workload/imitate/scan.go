@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -42,8 +41,7 @@ type columnStats struct {
 	last        any
 	words       *wordStats
 	moments     momentStats
-	json        int64 // texts that are JSON objects or arrays
-	arrays      int64 // of these
+	document    documentStats
 }
 
 // classStats is what is known of the values of one storage class.
@@ -102,12 +100,7 @@ func (s *columnStats) add(v any) uint64 {
 			s.moments.add(v)
 		}
 		s.class[texts].number(int64(len(v)))
-		if v != "" && (v[0] == '{' || v[0] == '[') && json.Valid([]byte(v)) {
-			s.json++
-			if v[0] == '[' {
-				s.arrays++
-			}
-		}
+		s.document.add(v)
 		if s.words != nil {
 			s.words.add(v)
 		}

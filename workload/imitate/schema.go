@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -84,7 +85,28 @@ func (t *table) column(name string) *column {
 // named returns what a value of the table is called in the workload.
 func (t *table) named(value string) (string, bool) {
 	for _, c := range t.columns {
-		if name, ok := c.names[value]; ok {
+		if name, ok := c.named(value); ok {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// named returns what a value of the column, or of its JSON, is called in the workload.
+func (c *column) named(value string) (string, bool) {
+	if name, ok := c.names[value]; ok {
+		return name, true
+	}
+	return c.stats.document.objects.named(value)
+}
+
+func (s *objectStats) named(value string) (string, bool) {
+	for _, key := range slices.Sorted(maps.Keys(s.members)) {
+		m := s.members[key]
+		if name, ok := m.column.named(value); ok {
+			return name, true
+		}
+		if name, ok := m.objects.named(value); ok {
 			return name, true
 		}
 	}

@@ -117,6 +117,12 @@ func (d *distinct) repeats() float64 {
 	return max(0, (sum-float64(d.n))/float64(d.n)/float64(d.n-1))
 }
 
+// repeated reports whether values occur several times: there are fewer than half as many as
+// rows, or a row shares its value with more than half of another one on average.
+func (d *distinct) repeated() bool {
+	return d.values() < d.n/2 || d.repeats()*float64(d.n) > 0.5
+}
+
 // choices returns from how many values those of the rows were chosen: at least as many as
 // occur, and more if equal ones are rarer than they would be among these.
 func (d *distinct) choices() int64 {

@@ -12,8 +12,8 @@ import (
 func (b *builder) text(d *dataSet, t *table, c *column, s *classStats, several, more bool) generated {
 	st := &c.stats
 	switch {
-	case s.n > 0 && st.json == s.n:
-		return b.document(d, t, c, s)
+	case s.n > 0 && st.document.n == s.n:
+		return b.document(d, t, c, s, more)
 	case c.prose && st.words.distinct.n > 0:
 		return b.prose(c)
 	case st.isMoments() && (st.few == nil || c.unique):
@@ -26,7 +26,7 @@ func (b *builder) text(d *dataSet, t *table, c *column, s *classStats, several, 
 		return b.ascendingText(d, t, c, s)
 	}
 	g := generated{kind: "text", value: lengths(s)}
-	if s.distinct.values() < s.n/2 {
+	if s.distinct.repeated() {
 		return b.fromFew(t, c, s, g)
 	}
 	return g
@@ -101,47 +101,6 @@ func (b *builder) ascendingText(d *dataSet, t *table, c *column, s *classStats) 
 	return generated{kind: "format", value: yamlText(fmt.Sprintf("k%%0%dd%%s", width)), also: []string{"of: [" + n + ", " + pad + "]"}}
 }
 
-// document makes JSON: an object with the keys that the schema's paths name, or an array.
-func (b *builder) document(d *dataSet, t *table, c *column, s *classStats) generated {
-	keys := b.schema.paths()
-	if c.stats.arrays > s.n/2 || len(keys) == 0 {
-		keys = []string{"value"}
-	}
-	format := ""
-	for i, key := range keys {
-		if i > 0 {
-			format += ","
-		}
-		format += `"` + strings.ReplaceAll(key, "%", "%%") + `":"%s"`
-	}
-	if format = "{" + format + "}"; c.stats.arrays > s.n/2 {
-		format = `["%s"]`
-	}
-	// The texts share what the rest of the document leaves of its length.
-	rest := lessLengthsOf(s, int64(len(format)-2*len(keys)), int64(len(keys)))
-	var of []string
-	for range keys {
-		of = append(of, d.help(c, "text", generated{kind: "text", value: rest}, t.columns))
-	}
-	return generated{kind: "format", value: yamlText(format), also: []string{"of: [" + strings.Join(of, ", ") + "]"}}
-}
-
-// paths returns the keys of JSON that the schema's expressions name.
-func (s *schema) paths() []string {
-	var keys []string
-	for _, o := range s.objects {
-		list := significant(o.sql)
-		calls := callers(list)
-		for i, t := range list {
-			key, _ := strings.CutPrefix(t.name(), "$.")
-			if t.kind == quotedText && isPath(list, i, calls[i]) && isPlain(key) && !slices.Contains(keys, key) {
-				keys = append(keys, key)
-			}
-		}
-	}
-	return keys
-}
-
 // prose makes texts of words.
 func (b *builder) prose(c *column) generated {
 	w := c.stats.words
@@ -168,12 +127,9 @@ func (b *builder) vocabulary(c *column) string {
 func lengths(s *classStats) string { return lessLengths(s, 0) }
 
 // lessLengths returns lengths with less characters each.
-func lessLengths(s *classStats, less int64) string { return lessLengthsOf(s, less, 1) }
-
-// lessLengthsOf returns the lengths of parts of texts with less characters.
-func lessLengthsOf(s *classStats, less, parts int64) string {
+func lessLengths(s *classStats, less int64) string {
 	if s.low == s.high {
-		return fmt.Sprint(max(0, s.low-less) / parts)
+		return fmt.Sprint(max(0, s.low-less))
 	}
 	bounds := quantiles(s.numbers.sample, intervals)
 	bounds[0] = s.low
@@ -187,7 +143,7 @@ func lessLengthsOf(s *classStats, less, parts int64) string {
 	off := s.sum/float64(s.n) - mean
 	bounds[m] = max(bounds[m-1], bounds[m]+int64(math.Round(2*float64(m)*off)))
 	for i := range bounds {
-		bounds[i] = max(0, bounds[i]-less) / parts
+		bounds[i] = max(0, bounds[i]-less)
 	}
 	return list(bounds)
 }

@@ -1,0 +1,258 @@
+package imitate
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// documentStats is what is known of the texts of a column that are JSON objects or arrays.
+type documentStats struct {
+	n, arrays int64
+	blank     int64 // bytes of space, of the objects
+	objects   objectStats
+	buffer    bytes.Buffer
+}
+
+// objectStats is what is known of JSON objects: those of a column, or of a member of others.
+type objectStats struct {
+	n       int64
+	members map[string]*member
+}
+
+// member is a member of objects.
+type member struct {
+	column  *column // of the values that are neither objects nor arrays; false and true are 0 and 1
+	bools   int64
+	arrays  classStats // lengths of arrays, in bytes
+	objects objectStats
+}
+
+// Limits of what is imitated of a document.
+const (
+	maxMembers = 40 // of an object
+	maxNested  = 4
+	rareMember = 0.01 // a share of the objects
+)
+
+// add counts a text if it is a JSON object or array.
+func (s *documentStats) add(text string) {
+	if text == "" || text[0] != '{' && text[0] != '[' || !json.Valid([]byte(text)) {
+		return
+	}
+	s.n++
+	if text[0] == '[' {
+		s.arrays++
+		return
+	}
+	s.buffer.Reset()
+	_ = json.Compact(&s.buffer, []byte(text)) // it is valid
+	s.blank += int64(len(text) - s.buffer.Len())
+	d := json.NewDecoder(&s.buffer)
+	d.UseNumber()
+	var o map[string]any
+	if d.Decode(&o) == nil {
+		s.objects.add(o, 0)
+	}
+}
+
+func (s *objectStats) add(o map[string]any, depth int) {
+	for name, v := range o {
+		m := s.members[name]
+		if m == nil {
+			if len(s.members) == maxMembers || depth == maxNested {
+				continue
+			}
+			if s.members == nil {
+				s.members = map[string]*member{}
+			}
+			m = &member{column: &column{name: name}}
+			m.column.stats.rows, m.column.stats.nulls = s.n, s.n
+			s.members[name] = m
+		}
+		m.add(v, depth)
+	}
+	s.n++
+	for _, m := range s.members {
+		if m.column.stats.rows < s.n { // the object lacks it
+			m.column.stats.add(nil)
+		}
+	}
+}
+
+func (m *member) add(v any, depth int) {
+	st := &m.column.stats
+	switch v := v.(type) {
+	case bool:
+		m.bools++
+		if v {
+			st.add(int64(1))
+		} else {
+			st.add(int64(0))
+		}
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			st.add(n)
+		} else if f, err := v.Float64(); err == nil {
+			st.add(f)
+		}
+	case string:
+		st.add(v)
+	case []any:
+		text, _ := json.Marshal(v) // it was JSON
+		m.arrays.number(int64(len(text)))
+	case map[string]any:
+		m.objects.add(v, depth+1)
+	}
+	// Objects, arrays and null are NULL for the column, which then counts them as missing.
+}
+
+// scalars returns how many of the values are neither objects nor arrays nor null.
+func (m *member) scalars() int64 { return m.column.stats.rows - m.column.stats.nulls }
+
+// document makes JSON: an object with the members that the column's objects have, or an array.
+func (b *builder) document(d *dataSet, t *table, c *column, s *classStats, more bool) generated {
+	st := c.stats.document
+	w := &documentWriter{b: b, d: d, t: t, more: more, colon: ":", comma: ","}
+	if st.arrays > st.n/2 {
+		text := d.help(c, "text", generated{kind: "text", value: lessLengths(s, int64(len(`[""]`)))}, t.columns)
+		return generated{kind: "format", value: yamlText("[%j]"), also: []string{"of: " + text}}
+	}
+	w.keys = b.schema.keysOfJSON()
+	blank := float64(st.blank) / float64(max(1, st.objects.n))
+	if n := float64(2*len(st.objects.members) - 1); n > 0 && blank > 0.75*n {
+		w.colon, w.comma = ": ", ", "
+		blank -= n
+	}
+	w.object(c.name, &st.objects)
+	if len(w.of) == 0 {
+		w.format = `{"value":%j}`
+		w.of = []string{d.help(c, "text", generated{kind: "text", value: lessLengths(s, int64(len(w.format)))}, t.columns)}
+	}
+	format := w.format[:len(w.format)-1] + strings.Repeat(" ", int(min(1000, max(0, math.Round(blank))))) + "}"
+	return generated{kind: "format", value: yamlText(format), also: []string{"of: [" + strings.Join(w.of, ", ") + "]"}}
+}
+
+// documentWriter writes the format of a document, and the hidden columns of its values.
+type documentWriter struct {
+	b      *builder
+	d      *dataSet
+	t      *table
+	more   bool
+	keys   map[string]bool // names of members that the schema has
+	format string
+	of     []string
+
+	colon, comma string
+}
+
+// object appends the format of an object. name begins the names of the hidden columns.
+func (w *documentWriter) object(name string, o *objectStats) {
+	w.format += "{"
+	begin := len(w.format)
+	for i, key := range slices.Sorted(maps.Keys(o.members)) {
+		m := o.members[key]
+		all := m.scalars() + m.arrays.n + m.objects.n
+		if !w.keys[key] && float64(all) < rareMember*float64(o.n) {
+			continue
+		}
+		if len(w.format) > begin {
+			w.format += w.comma
+		}
+		shown := key
+		if !w.keys[key] && !w.b.keep {
+			shown = letters(scramble(uint64(i)+1), max(2, len(key)))
+		}
+		quoted, _ := json.Marshal(shown) // of a string, it cannot fail
+		w.format += strings.ReplaceAll(string(quoted), "%", "%%") + w.colon
+		w.member(name+"_"+shown, m, all)
+	}
+	w.format += "}"
+}
+
+func (w *documentWriter) member(name string, m *member, all int64) {
+	c := m.column
+	c.name = name
+	add := func(verb, suffix string, g generated) {
+		w.format += verb
+		w.of = append(w.of, w.d.help(c, suffix, g, w.t.columns))
+	}
+	switch {
+	case all == 0:
+		w.format += "null"
+	case m.objects.n > all/2:
+		w.object(name, &m.objects)
+	case m.arrays.n > all/2:
+		add("[%j]", "array", generated{kind: "text", value: lessLengths(&m.arrays, int64(len(`[""]`)))})
+	case m.bools == m.scalars():
+		add("%s", "bool", w.bools(m))
+	default:
+		w.scalar(c, add)
+	}
+}
+
+// bools returns the words of JSON for a member that is true, false or missing.
+func (w *documentWriter) bools(m *member) generated {
+	st := &m.column.stats
+	var parts []string
+	for _, v := range []int64{0, 1} {
+		if n := st.few[v]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%q: %d", fmt.Sprint(v == 1), max(1, share(n, st.rows))))
+		}
+	}
+	if n := share(st.nulls, st.rows); n > 0 {
+		parts = append(parts, fmt.Sprintf(`"null": %d`, n))
+	}
+	return generated{kind: "choice", value: "{" + strings.Join(parts, ", ") + "}"}
+}
+
+// scalar appends a member that is a text or a number: of the values of several types, those of
+// the most frequent.
+func (w *documentWriter) scalar(c *column, add func(verb, suffix string, g generated)) {
+	st := &c.stats
+	class := slices.MaxFunc(st.present(), func(x, y int) int { return int(max(-1, min(1, st.class[x].n-st.class[y].n))) })
+	if class == reals && st.class[reals].fraction {
+		// Formats have no real numbers: the digits after the point are random.
+		whole := make([]int64, 0, intervals+1)
+		for _, x := range quantiles(st.class[reals].real.sample, intervals) {
+			whole = append(whole, int64(max(-1e18, min(1e18, x))))
+		}
+		add("%d.", "whole", generated{kind: "int", value: list(w.b.anonymousInts(whole))})
+		add("%02d", "fraction", generated{kind: "int", value: "[0, 99]"})
+		return
+	}
+	if class == reals {
+		class = ints
+		st.class[ints], st.class[reals] = st.class[reals], classStats{}
+	}
+	g := w.b.class(w.d, w.t, c, class, w.more)
+	g.nulls = share(st.rows-st.class[class].n, st.rows)
+	add("%j", "value", g)
+}
+
+// keysOfJSON returns the names of members that the schema's expressions have.
+func (s *schema) keysOfJSON() map[string]bool {
+	keys := map[string]bool{}
+	for _, o := range s.objects {
+		list := significant(o.sql)
+		calls := callers(list)
+		for i, t := range list {
+			if t.kind != quotedText || !isPath(list, i, calls[i]) {
+				continue
+			}
+			path := t.name()
+			if !strings.HasPrefix(path, "$") { // the right side of ->
+				keys[path] = true
+				continue
+			}
+			for _, key := range strings.FieldsFunc(path[1:], func(r rune) bool { return r == '.' || r == '[' || r == ']' || r == '"' }) {
+				keys[key] = true
+			}
+		}
+	}
+	return keys
+}

@@ -192,6 +192,9 @@ func probability(p float64) string {
 	return rounded
 }
 
+// Duration formats a time with three significant digits.
+func Duration(d time.Duration) string { return duration(d.Nanoseconds()) }
+
 // duration formats nanoseconds with three significant digits.
 func duration(ns int64) string {
 	words, unit := scaled([]float64{float64(ns) / 1e9}, benchunit.Decimal, "s")

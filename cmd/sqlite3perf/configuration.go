@@ -57,6 +57,7 @@ var reaches = map[string]reach{
 	"also":   writes,
 	"dir":    writes,
 	"html":   writes,
+	"keep":   writes,
 	"output": writes,
 	"store":  writes,
 	"table":  writes,

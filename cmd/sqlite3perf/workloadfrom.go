@@ -53,6 +53,7 @@ type fromOptions struct {
 	rows       string
 	keepValues bool
 	noCompare  bool
+	keep       string
 	force      bool
 	format     string
 	quiet      bool
@@ -90,6 +91,7 @@ texts, and small integers with how frequent they are stay.`,
 	f.StringVar(&o.rows, "rows", "100%", "share of the rows of each table with 1000 rows or more, up to 100%")
 	f.BoolVar(&o.keepValues, "keep-values", false, "keep values of the database: its literals, exact ranges, and texts and numbers of columns with few")
 	f.BoolVar(&o.noCompare, "no-compare", false, "do not load the imitation at the full scale and compare it with the database")
+	f.StringVar(&o.keep, "keep", "", "also write the imitation that was loaded to a new `file`, a database")
 	f.BoolVar(&o.force, "force", false, "also replace a file that workload from did not write, or that has been changed since")
 	f.StringVar(&o.format, "format", "text", "how the comparison is printed: text or json")
 	f.BoolVar(&o.quiet, "quiet", false, "show no progress")
@@ -108,6 +110,18 @@ func (o *fromOptions) check(database string) (float64, error) {
 	}
 	if err := snapshot.Check(database); err != nil {
 		return 0, usagef("database %s: %w", database, err)
+	}
+	switch {
+	case o.keep == "":
+	case o.noCompare:
+		return 0, usagef("--keep and --no-compare: the imitation is loaded only to be compared: leave one of them out")
+	default:
+		if _, err := os.Lstat(o.keep); err == nil {
+			return 0, usagef("--keep %s exists: name a new file", o.keep)
+		}
+		if dir := filepath.Dir(o.keep); !isDirectory(dir) {
+			return 0, noDirectory("--keep "+o.keep, dir)
+		}
 	}
 	if o.file == "" {
 		return share / 100, nil
@@ -174,7 +188,7 @@ func (o *fromOptions) run(ctx context.Context, env *environment, database string
 	}
 	var c *imitate.Comparison
 	if !o.noCompare {
-		if c, err = w.Compare(ctx, resolved, tell); err != nil {
+		if c, err = w.Compare(ctx, resolved, o.keep, tell); err != nil {
 			return err
 		}
 		if _, err := o.valid(w); err != nil { // it may have changed
@@ -248,32 +262,41 @@ func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, 
 	}
 	line := fmt.Sprintf("%s imitates %s: %s, %s", name, database, plural(int64(len(w.Tables)), "table"), plural(rows, "row"))
 	if c != nil {
-		same := 0
+		near := 0
 		for i := range c.Queries {
-			if c.Queries[i].SamePlan() {
-				same++
+			if c.Queries[i].Near() {
+				near++
 			}
 		}
-		line += fmt.Sprintf("; %s of %s (%+.1f %%); %d of %s with the same plan", megabytes(float64(c.Bytes)), megabytes(w.Wanted()),
-			100*(float64(c.Bytes)/w.Wanted()-1), same, plural(int64(len(c.Queries)), "query"))
+		line += fmt.Sprintf("; %s of %s (%+.1f %%); %d of %s with the same plan, and rows and times within a factor of 2", megabytes(float64(c.Bytes)), megabytes(w.Wanted()),
+			100*(float64(c.Bytes)/w.Wanted()-1), near, plural(int64(len(c.Queries)), "query"))
 	}
-	fmt.Fprintf(out, "%s.\n%s\n", report.Line(line), report.Line(untouched(database, source)))
+	fmt.Fprintf(out, "%s.\n", report.Line(line))
+	if c != nil {
+		for _, what := range notNear(w, c) {
+			fmt.Fprintf(out, "Not near: %s.\n", report.Line(what))
+		}
+	}
+	fmt.Fprintf(out, "%s\n", report.Line(untouched(database, source)))
+	if o.keep != "" {
+		fmt.Fprintf(out, "The imitation that was loaded is %s.\n", report.Line(o.keep))
+	}
 	if w.Free > w.Bytes/20 {
 		fmt.Fprintf(out, "The sizes are without %s of free pages.\n", megabytes(float64(w.Free)))
 	}
 	if c != nil && len(c.Queries) > 0 {
 		fmt.Fprintln(out)
 		t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		fmt.Fprintf(t, "query\trows\timitation\tplan\n")
+		fmt.Fprintf(t, "query\trows\timitation\ttime\timitation\tplan\n")
 		for i := range c.Queries {
 			q := &c.Queries[i]
 			plan := abridged(q.Plan[0], 60)
 			if !q.SamePlan() {
 				plan = "differs: " + plan
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", report.Line(q.Query.Phase), mean(q.Rows[0]), mean(q.Rows[1]), plan)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", report.Line(q.Query.Phase), mean(q.Rows[0]), mean(q.Rows[1]), report.Duration(q.Time[0]), report.Duration(q.Time[1]), plan)
 			if !q.SamePlan() {
-				fmt.Fprintf(t, "\t\t\timitation: %s\n", abridged(q.Plan[1], 60))
+				fmt.Fprintf(t, "\t\t\t\t\timitation: %s\n", abridged(q.Plan[1], 60))
 			}
 		}
 		if err := t.Flush(); err != nil {
@@ -287,10 +310,47 @@ func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, 
 		}
 	}
 	if o.file != "" {
-		_, err := fmt.Fprintf(out, "\nMeasure: sqlite3perf run --workloads %s\n", report.ShellWord(pathOf(o.file)))
+		command, about := "sqlite3perf run --workloads "+report.ShellWord(pathOf(o.file)), ""
+		if w.Cut() {
+			command += " --scale full"
+			about = fmt.Sprintf("Without --scale full it is quicker, and no table has more than %s rows.\n", report.Thousands(imitate.QuickRows))
+		}
+		_, err := fmt.Fprintf(out, "\nMeasure: %s\n%s", command, about)
 		return err
 	}
 	return nil
+}
+
+// notNear says in what the imitation is not near.
+func notNear(w *imitate.Workload, c *imitate.Comparison) (list []string) {
+	if off := float64(c.Bytes)/w.Wanted() - 1; math.Abs(off) > imitate.NearSize {
+		what := fmt.Sprintf("the size, by %+.1f %%", 100*off)
+		var of []string
+		for _, s := range c.Sizes {
+			of = append(of, fmt.Sprintf("%s has %s instead of %s", s.Name, megabytes(float64(s.Bytes[1])), megabytes(float64(s.Bytes[0]))))
+		}
+		if of != nil {
+			what += ": " + strings.Join(of, ", ")
+		}
+		list = append(list, what)
+	}
+	for i := range c.Queries {
+		q := &c.Queries[i]
+		var of []string
+		if !q.SamePlan() {
+			of = append(of, "another plan")
+		}
+		if !q.NearRows() {
+			of = append(of, fmt.Sprintf("%s rows instead of %s", mean(q.Rows[1]), mean(q.Rows[0])))
+		}
+		if !q.NearTime() {
+			of = append(of, fmt.Sprintf("%s instead of %s", report.Duration(q.Time[1]), report.Duration(q.Time[0])))
+		}
+		if of != nil {
+			list = append(list, q.Query.Phase+": "+strings.Join(of, ", "))
+		}
+	}
+	return list
 }
 
 // pathOf returns a file's name such that it is not taken for a built-in workload's.
@@ -337,28 +397,35 @@ func (o *fromOptions) json(out io.Writer, database string, w *imitate.Workload, 
 		SamePlan bool   `json:"same_plan"`
 		Plan     side   `json:"plan"`
 		Rows     side   `json:"mean_rows"`
+		Time     side   `json:"median_ns"`
+		Near     bool   `json:"near"`
 	}
 	type table struct {
-		Name string `json:"name"`
-		Rows side   `json:"rows"`
+		Name  string `json:"name"`
+		Rows  *side  `json:"rows,omitempty"`
+		Bytes *side  `json:"bytes,omitempty"`
 	}
 	answer := struct {
 		Database string   `json:"database"`
 		Written  []string `json:"written_meanwhile"`
 		Workload string   `json:"workload,omitempty"`
 		Bytes    *side    `json:"bytes,omitempty"`
+		Sizes    []table  `json:"sizes,omitempty"` // in bytes, of what differs most
 		Tables   []table  `json:"tables"`
 		Queries  []query  `json:"queries,omitempty"`
 		Notes    []string `json:"not_as_in_the_database"`
 	}{Database: database, Written: append([]string{}, source.Written()...), Workload: o.file, Tables: []table{}, Notes: append([]string{}, w.Notes...)}
 	for _, t := range w.Tables {
-		answer.Tables = append(answer.Tables, table{t.Name, side{t.Rows, t.Full}})
+		answer.Tables = append(answer.Tables, table{Name: t.Name, Rows: &side{t.Rows, t.Full}})
 	}
 	if c != nil {
 		answer.Bytes = &side{int64(w.Wanted()), c.Bytes}
+		for _, s := range c.Sizes {
+			answer.Sizes = append(answer.Sizes, table{Name: s.Name, Bytes: &side{s.Bytes[0], s.Bytes[1]}})
+		}
 		for i := range c.Queries {
 			q := &c.Queries[i]
-			answer.Queries = append(answer.Queries, query{q.Query.Phase, q.Query.SQL, q.SamePlan(), side{q.Plan[0], q.Plan[1]}, side{q.Rows[0], q.Rows[1]}})
+			answer.Queries = append(answer.Queries, query{q.Query.Phase, q.Query.SQL, q.SamePlan(), side{q.Plan[0], q.Plan[1]}, side{q.Rows[0], q.Rows[1]}, side{q.Time[0].Nanoseconds(), q.Time[1].Nanoseconds()}, q.Near()})
 		}
 	}
 	e := json.NewEncoder(out)

@@ -6,11 +6,15 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"math"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
@@ -21,6 +25,16 @@ import (
 type Comparison struct {
 	Bytes   int64 // of the imitation
 	Queries []Compared
+
+	// Sizes are the tables and indexes whose sizes differ most, if the whole does. There are none
+	// if the imitation has a part of the rows.
+	Sizes []Size
+}
+
+// Size is what a table or index takes of the database and of the imitation.
+type Size struct {
+	Name  string
+	Bytes [2]int64
 }
 
 // Compared is one query on the database and on its imitation.
@@ -28,6 +42,7 @@ type Compared struct {
 	Query *Query
 	Plan  [2]string // the database's and the imitation's
 	Rows  [2]float64
+	Time  [2]time.Duration // the median of an execution, by this process's SQLite
 
 	renamed string // the database's plan with the names that indexes have in the imitation
 }
@@ -35,11 +50,29 @@ type Compared struct {
 // SamePlan reports whether SQLite plans the query in the same way.
 func (c *Compared) SamePlan() bool { return c.renamed == c.Plan[1] }
 
+// NearRows and NearTime report whether the query returns about as many rows on the imitation,
+// and takes about as long: within a factor of 2.
+func (c *Compared) NearRows() bool { return near(c.Rows[0], c.Rows[1], 0.5) }
+
+// NearTime is [Compared.NearRows] of times.
+func (c *Compared) NearTime() bool {
+	return near(float64(c.Time[0]), float64(c.Time[1]), float64(5*time.Microsecond))
+}
+
+// near reports whether two values are within a factor of 2, or differ by little.
+func near(x, y, little float64) bool { return max(x, y) <= 2*min(x, y) || math.Abs(x-y) <= little }
+
+// Near reports whether the plan, the rows and the time are near.
+func (c *Compared) Near() bool { return c.SamePlan() && c.NearRows() && c.NearTime() }
+
+// NearSize is the share by which the size of an imitation may differ.
+const NearSize = 0.1
+
 // Compare loads the workload, at the full scale, into a database beside the copy, and runs
 // its queries on both, and tries its triggers and the phases that insert: what fails is left
-// out of the workload, which then has another YAML. resolved is the workload's plan. If the database is packed, as after
+// out of the workload, which then has another YAML. resolved is the workload's plan. keep is a file that the database is copied to, which must not exist; "" for none. If the database is packed, as after
 // VACUUM, and so the imitation is nearer to its size with a VACUUM, the workload gets one.
-func (w *Workload) Compare(ctx context.Context, resolved *plan.Plan, tell func(what string)) (*Comparison, error) {
+func (w *Workload) Compare(ctx context.Context, resolved *plan.Plan, keep string, tell func(what string)) (*Comparison, error) {
 	dir, err := os.MkdirTemp(w.source.dir, "imitation-")
 	if err != nil {
 		return nil, err
@@ -102,10 +135,82 @@ func (w *Workload) Compare(ctx context.Context, resolved *plan.Plan, tell func(w
 		if one.Plan[1], one.Rows[1], err = q.run(ctx, db, q.SQL, values); err != nil {
 			return nil, fmt.Errorf("the query %s on the imitation: %w", q.Phase, err)
 		}
+		if one.Time, err = q.time(ctx, [2]*sql.DB{w.source.copy.DB(), db}, [2]string{q.original, q.SQL}, [2][][]any{q.sampled(), values}); err != nil {
+			return nil, fmt.Errorf("the query %s: %w", q.Phase, err)
+		}
 		c.Queries = append(c.Queries, one)
 	}
-	return c, w.tryInserts(ctx, l, workload.Full, !found)
+	if w.builder.share == 1 && math.Abs(float64(c.Bytes)/w.Wanted()-1) > NearSize/2 {
+		if c.Sizes, err = w.sizes(ctx, db); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.tryInserts(ctx, l, workload.Full, !found); err != nil || keep == "" {
+		return c, err
+	}
+	if err := db.Close(); err != nil {
+		return nil, err
+	}
+	return c, copyNew(path, keep)
 }
+
+// copyNew copies a file to a path at which there must be none.
+func copyNew(from, to string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err = io.Copy(out, in); err == nil {
+		err = out.Close()
+	} else {
+		out.Close()
+	}
+	if err != nil {
+		os.Remove(to)
+	}
+	return err
+}
+
+// mostSizes is how many tables and indexes are named that make a size differ.
+const mostSizes = 3
+
+// sizes returns the tables and indexes whose sizes differ most, the greatest difference first.
+func (w *Workload) sizes(ctx context.Context, db *sql.DB) ([]Size, error) {
+	found := map[string]*Size{}
+	for i, of := range []*sql.DB{w.source.copy.DB(), db} {
+		var name string
+		var bytes int64
+		err := all(ctx, of, "SELECT name, sum(pgsize) FROM dbstat GROUP BY name", nil, func() []any { return []any{&name, &bytes} }, func() error {
+			if i == 0 {
+				name = cmp.Or(w.builder.renamed[name], name)
+			}
+			if found[name] == nil {
+				found[name] = &Size{Name: name}
+			}
+			found[name].Bytes[i] = bytes
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("the sizes of tables and indexes: %w", err)
+		}
+	}
+	var list []Size
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		s := *found[name]
+		if s.difference() > w.Bytes/100 && !strings.HasPrefix(name, "sqlite_stat") {
+			list = append(list, s)
+		}
+	}
+	slices.SortStableFunc(list, func(x, y Size) int { return cmp.Compare(y.difference(), x.difference()) })
+	return list[:min(len(list), mostSizes)], nil
+}
+
+func (s *Size) difference() int64 { return max(s.Bytes[0]-s.Bytes[1], s.Bytes[1]-s.Bytes[0]) }
 
 // Wanted returns the size that the imitation should have: with a part of the rows, about
 // that part of the database's.
@@ -155,7 +260,8 @@ const cacheKiB = 256 << 10
 
 func (l *loader) load(ctx context.Context, s *schema) error {
 	// Rows go to random places of the indexes, which therefore should be in memory.
-	settings := fmt.Sprintf("PRAGMA page_size = %d; PRAGMA auto_vacuum = %d; PRAGMA journal_mode = off; PRAGMA synchronous = off; PRAGMA cache_size = %d", s.pageSize, s.vacuum, -cacheKiB)
+	// Without locks, queries are timed as those of the copy, which has none.
+	settings := fmt.Sprintf("PRAGMA locking_mode = exclusive; PRAGMA page_size = %d; PRAGMA auto_vacuum = %d; PRAGMA journal_mode = off; PRAGMA synchronous = off; PRAGMA cache_size = %d", s.pageSize, s.vacuum, -cacheKiB)
 	for _, script := range []string{settings, unchecked, l.plan.Schema} {
 		if _, err := l.db.ExecContext(ctx, script); err != nil {
 			return err
@@ -322,6 +428,44 @@ func (q *Query) run(ctx context.Context, db *sql.DB, text string, values [][]any
 		return nil
 	})
 	return strings.Join(parts, "; "), float64(rows) / math.Max(1, float64(len(values))), err
+}
+
+// timed is how long the executions of a query on one side are timed, about.
+const timed = 500 * time.Millisecond
+
+// time returns the median time of an execution on both databases, which take turns.
+func (q *Query) time(ctx context.Context, dbs [2]*sql.DB, texts [2]string, values [2][][]any) (medians [2]time.Duration, err error) {
+	var statements [2]*sql.Stmt
+	for i, db := range dbs {
+		if statements[i], err = db.PrepareContext(ctx, texts[i]); err != nil {
+			return medians, err
+		}
+		defer statements[i].Close()
+	}
+	var took [2][]time.Duration
+	var all [2]time.Duration
+	named := make([]any, len(q.args))
+	for k := 0; k < min(len(values[0]), len(values[1])) && (k < 3 || all[0] < timed && all[1] < timed); k++ {
+		for turn := range statements {
+			i := (turn + k) % 2 // the first of a turn may take longer
+			for j, a := range q.args {
+				named[j] = sql.Named(a.name, values[i][k][j])
+			}
+			begin := time.Now()
+			if _, err := count(statements[i].QueryContext(ctx, named...)); err != nil {
+				return medians, err
+			}
+			t := time.Since(begin)
+			took[i] = append(took[i], t)
+			all[i] += t
+		}
+	}
+	for i, list := range took {
+		if slices.Sort(list); len(list) > 0 {
+			medians[i] = list[len(list)/2]
+		}
+	}
+	return medians, nil
 }
 
 func count(rows *sql.Rows, err error) (int, error) {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/workload/imitate"
 )
@@ -59,5 +60,38 @@ func TestDocuments(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(w.YAML, w.Notes)
+	}
+}
+
+// A query that is far from the database's is not near, nor is a size, and what makes the size
+// differ is named. Correlated columns are not imitated, so an index of both has more keys.
+func TestNotNear(t *testing.T) {
+	path := create(t, "correlated", func(t *testing.T, db *sql.DB) {
+		execute(t, db, `
+			CREATE TABLE jobs (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER, same TEXT AS (iif(a = b, printf('%.*c', 400, 'x'), '')));
+			CREATE INDEX jobs_same ON jobs(same);
+		`)
+		fill(t, db, `INSERT INTO jobs (a, b) VALUES (?, ?)`, 3000, func(i int) []any { return []any{i % 90, i % 90} })
+	})
+	w, c := imitateFile(t, path, imitate.Options{})
+	if len(c.Sizes) != 1 || c.Sizes[0].Name != "jobs_same" || c.Sizes[0].Bytes[0] < 10*c.Sizes[0].Bytes[1] {
+		t.Errorf("%d bytes of %d, explained by %+v", c.Bytes, w.Bytes, c.Sizes)
+	}
+	for _, q := range c.Queries {
+		if q.Time[0] <= 0 || q.Time[1] <= 0 {
+			t.Errorf("%s has no times", q.Query.Phase)
+		}
+	}
+	q := imitate.Compared{Rows: [2]float64{100, 100}, Time: [2]time.Duration{8 * time.Millisecond, 9 * time.Millisecond}}
+	if !q.Near() {
+		t.Errorf("%+v is not near", q)
+	}
+	for _, far := range []imitate.Compared{
+		{Rows: q.Rows, Time: [2]time.Duration{8 * time.Millisecond, 159 * time.Millisecond}}, {Rows: [2]float64{100, 1}, Time: q.Time},
+		{Rows: q.Rows, Time: q.Time, Plan: [2]string{"", "SCAN jobs"}},
+	} {
+		if far.Near() {
+			t.Errorf("%+v is near", far)
+		}
 	}
 }

@@ -100,7 +100,7 @@ func imitateFile(t *testing.T, path string, o imitate.Options) (*imitate.Workloa
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := w.Compare(t.Context(), resolved, func(string) {})
+	c, err := w.Compare(t.Context(), resolved, "", func(string) {})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, w.YAML)
 	}

@@ -155,7 +155,7 @@ func (b *builder) read(t *table, x *index) (*Query, error) {
 // joined reads a row with those that refer to it.
 func (b *builder) joined(t *table, f *foreign) *Query {
 	if !t.indexed(f.columns) && t.rows > small {
-		b.note("%s is not read with its %s, because no index begins with %s", f.parent.name, t.name, f.columns[0].name)
+		b.note("%s is not read with its %s, because %s", f.parent.name, t.name, t.withoutIndex(f.columns))
 		return nil
 	}
 	parents, types := f.parent.selected("p")
@@ -270,8 +270,28 @@ func (c *column) mixed() bool { return len(c.stats.present()) != 1 }
 // indexed reports whether an index begins with the columns.
 func (t *table) indexed(columns []*column) bool {
 	return columns[0].rowid || slices.ContainsFunc(t.indexes, func(x *index) bool {
-		return x.partial == "" && len(x.columns) >= len(columns) && !slices.ContainsFunc(columns, func(c *column) bool { return !slices.Contains(x.columns[:len(columns)], c) })
+		return x.partial == "" && x.beginsWith(columns)
 	})
+}
+
+// withoutIndex says why rows are not found by columns, of which [table.indexed] is false.
+func (t *table) withoutIndex(columns []*column) string {
+	var names []string
+	for _, c := range columns {
+		names = append(names, c.name)
+	}
+	key := strings.Join(names, " and ")
+	for _, x := range t.indexes {
+		if x.partial != "" && x.beginsWith(columns) {
+			return fmt.Sprintf("of the indexes only %s begins with %s, and it has a part of the rows", x.name, key)
+		}
+	}
+	return "no index begins with " + key
+}
+
+// beginsWith reports whether the first columns of an index are the given ones, in any order.
+func (x *index) beginsWith(columns []*column) bool {
+	return len(x.columns) >= len(columns) && !slices.ContainsFunc(columns, func(c *column) bool { return !slices.Contains(x.columns[:len(columns)], c) })
 }
 
 func (f *foreign) on() string {

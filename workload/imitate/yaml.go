@@ -3,6 +3,7 @@ package imitate
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/workload"
@@ -81,9 +82,16 @@ func (b *builder) needs() []string {
 	return workload.FeaturesOf(sql.String())
 }
 
+// QuickRows is how many rows a table has at most at the quick scale.
+const QuickRows = 10_000
+
+// Cut reports whether a table has fewer rows at the quick scale than at the full one.
+func (w *Workload) Cut() bool {
+	return slices.ContainsFunc(w.Tables, func(t Table) bool { return t.Full > QuickRows })
+}
+
 // scales writes the numbers of rows.
 func (b *builder) scales(w *strings.Builder, tables []*table, more []*dataSet, queries []*Query) {
-	const largest = 10_000
 	most := int64(1)
 	for _, t := range tables {
 		most = max(most, t.rows)
@@ -101,8 +109,8 @@ func (b *builder) scales(w *strings.Builder, tables []*table, more []*dataSet, q
 		few := rows
 		if rows >= small {
 			factor = append(factor, t.set)
-			of := max(most, largest)
-			few = min(rows, max(small, (t.rows*largest+of-1)/of))
+			of := max(most, QuickRows)
+			few = min(rows, max(small, (t.rows*QuickRows+of-1)/of))
 		}
 		add(t.set, rows, few)
 	}

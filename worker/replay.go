@@ -155,13 +155,7 @@ func (t *trial) newReplay(p *plan.Phase) *replay {
 
 // deal returns, for each client, the function that gives it its next events.
 func (r *replay) deal() []func() []int {
-	var units [][]int
-	for i, t := range r.Events.Transaction {
-		if t == len(units) {
-			units = append(units, nil)
-		}
-		units[t] = append(units[t], i)
-	}
+	units := r.Events.Units()
 	clients := make([]func() []int, r.AtOnce())
 	if r.Clients > 0 {
 		var dealt atomic.Int64

@@ -23,6 +23,7 @@ const maxReplayedBytes = 512 << 20
 // replayed is a recording resolved to a plan.
 type replayed struct {
 	plan     *plan.Replay // with the times
+	dealt    []int        // the transaction of each event, in the order in which SQLite ran them
 	left     []string     // what is left out, and why
 	features []string     // that its statements need
 }
@@ -57,7 +58,7 @@ func (l *resolver) replay(f *fields) *plan.Replay {
 	}
 	*r = *made.plan
 	if r.Speed = speed; speed == 0 {
-		r.Events.AtNS = nil
+		r.Events.AtNS, r.Events.Transaction = nil, made.dealt
 	}
 	if mode != "" {
 		r.Statements = slices.Clone(r.Statements)
@@ -134,7 +135,7 @@ func (w *Workload) resolveRecording(rec *recording) (*replayed, error) {
 		r.plan.Events.Codes = nil
 	}
 	r.name()
-	rec.made = &replayed{plan: r.plan, left: r.reasons(), features: r.features}
+	rec.made = &replayed{plan: r.plan, dealt: r.dealt(), left: r.reasons(), features: r.features}
 	if rec.Rest != "" {
 		rec.made.left = append(rec.made.left, rec.Rest+"; what is before it is replayed")
 	}
@@ -149,7 +150,7 @@ type replayer struct {
 	shapes   map[*record.Statement]*shape
 	variants map[string]int // index of the plan's statement
 	units    map[int64]int  // number of the plan's transaction
-	next     int            // number of the next one
+	begun    []unit         // of each transaction
 	lanes    map[int64]int  // the plan's connection
 	names    []string       // of the plan's statements
 	bytes    int
@@ -184,12 +185,18 @@ func (r *replayer) event(e *record.Event) error {
 	if ev.Len() == plan.MaxReplayed {
 		return fmt.Errorf("it has more than %d events: record for a shorter time, or cut the file", plan.MaxReplayed)
 	}
-	unit, known := r.units[e.Transaction]
+	number, known := r.units[e.Transaction]
 	if !known || e.Transaction == 0 {
-		unit = r.next
-		r.next++
-		r.units[e.Transaction] = unit
+		number = len(r.begun)
+		r.begun = append(r.begun, unit{})
+		r.units[e.Transaction] = number
 	}
+	writes, controls := false, true
+	if e.Do == record.Run {
+		s := r.shape(e.Statement)
+		writes, controls = s.writes, s.controls
+	}
+	r.begun[number].add(e, writes, controls)
 	if e.Error != nil {
 		ev.Failed = append(ev.Failed, ev.Len())
 		ev.Codes = append(ev.Codes, max(e.Error.Code, 0)) // below 0 it is none of SQLite's
@@ -200,7 +207,7 @@ func (r *replayer) event(e *record.Event) error {
 	}
 	ev.Statement = append(ev.Statement, i)
 	ev.Connection = append(ev.Connection, r.lanes[e.Connection])
-	ev.Transaction = append(ev.Transaction, unit)
+	ev.Transaction = append(ev.Transaction, number)
 	ev.AtNS = append(ev.AtNS, int64(e.At-r.rec.Events[0].At))
 	ev.Rows = append(ev.Rows, e.Rows)
 	affected := r.affected(e, &r.plan.Statements[i])
@@ -209,6 +216,16 @@ func (r *replayer) event(e *record.Event) error {
 	}
 	ev.Affected = append(ev.Affected, affected)
 	return nil
+}
+
+// dealt returns the number of each event's transaction in the order in which SQLite ran them.
+func (r *replayer) dealt() []int {
+	order := inOrder(r.begun)
+	list := slices.Clone(r.plan.Events.Transaction)
+	for i, t := range list {
+		list[i] = order[t]
+	}
+	return list
 }
 
 // affected returns how many rows an event is to affect, or -1 if that is not known or means

@@ -16,6 +16,8 @@ type shape struct {
 	script   bool
 	reads    bool
 	changes  bool
+	writes   bool
+	controls bool                   // it begins or ends a transaction, or a part of one
 	why      string                 // it cannot be replayed
 	args     []argument             // where each "?" takes its value from
 	types    []map[driver.Type]bool // that were seen of each "?"
@@ -82,6 +84,7 @@ func (r *replayer) shape(st *record.Statement) *shape {
 		s.features = FeaturesOf(text)
 	}
 	if s.script || s.why != "" {
+		s.writes = s.script
 		return s
 	}
 	s.sql, s.args = unnumbered(s.sql)
@@ -89,6 +92,7 @@ func (r *replayer) shape(st *record.Statement) *shape {
 		s.types = append(s.types, map[driver.Type]bool{})
 	}
 	s.reads, s.changes = driver.ReturnsRows(s.sql), changesRows(s.sql)
+	s.writes, s.controls = effect(s.sql, s.reads)
 	return s
 }
 

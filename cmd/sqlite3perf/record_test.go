@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"modernc.org/sqlite"
@@ -28,19 +29,74 @@ func init() {
 func application() (err error) {
 	values := flag.Bool("values", false, "record the values of parameters")
 	rows := flag.Int("rows", 200, "rows to insert")
+	queue := flag.Bool("queue", false, "be a queue of jobs")
 	flag.Parse()
 	rec, err := record.Create(flag.Arg(1), record.Options{Values: *values})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rec.Close()) }()
-	connector, err := rec.Driver(&sqlite.Driver{}).(driver.DriverContext).OpenConnector("file:" + flag.Arg(0) + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)")
+	connector, err := rec.Driver(&sqlite.Driver{}).(driver.DriverContext).OpenConnector("file:" + flag.Arg(0) + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=foreign_keys(1)")
 	if err != nil {
 		return err
 	}
 	db := sql.OpenDB(connector)
 	defer func() { err = errors.Join(err, db.Close()) }()
+	if *queue {
+		return serveJobs(db, *rows)
+	}
 	return serveUsers(db, *rows)
+}
+
+// serveJobs has clients whose transactions begin, and then write to what another one has written
+// since. They are deferred, so that works.
+func serveJobs(db *sql.DB, clients int) error {
+	_, err := db.Exec(`CREATE TABLE jobs (id INTEGER PRIMARY KEY); CREATE TABLE events (job INTEGER NOT NULL REFERENCES jobs)`)
+	if err != nil {
+		return err
+	}
+	var all sync.WaitGroup
+	errs := make([]error, clients)
+	var last atomic.Int64
+	for c := range errs {
+		all.Go(func() {
+			for range 20 {
+				if err := doJob(db, &last); err != nil {
+					errs[c] = err
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+func doJob(db *sql.DB, last *atomic.Int64) (err error) {
+	late, err := db.Begin()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, late.Commit()) }()
+	early, err := db.Begin()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = early.Rollback() }() // unless it is committed
+	res, err := early.Exec("INSERT INTO jobs DEFAULT VALUES")
+	if err != nil {
+		return err
+	}
+	id, err := res.LastInsertId()
+	if err != nil {
+		return err
+	}
+	if err := early.Commit(); err != nil {
+		return err
+	}
+	last.Store(id)
+	_, err = late.Exec("INSERT INTO events (job) VALUES (?)", last.Load())
+	return err
 }
 
 // serveUsers is what the application does.

@@ -394,17 +394,11 @@ func (p *asking) replay(ctx context.Context, at protocol.Answer, r *plan.Replay)
 	}
 	row := make([]int, r.Events.Len()) // which execution of its statement an event is
 	executions := make([]int, len(r.Statements))
-	var units [][]int // the events of each transaction
 	for i, s := range r.Events.Statement {
 		row[i] = executions[s]
 		executions[s]++
-		if t := r.Events.Transaction[i]; t == len(units) {
-			units = append(units, []int{i})
-		} else {
-			units[t] = append(units[t], i)
-		}
 	}
-	for _, unit := range units {
+	for _, unit := range r.Events.Units() {
 		if err := p.replayed(ctx, at, r, batches, row, unit); err != nil {
 			return err
 		}

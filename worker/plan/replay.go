@@ -96,7 +96,7 @@ func (r *Recorded) rows() int {
 type Events struct {
 	Statement   []int   `json:"statement"`          // index of Statements
 	Connection  []int   `json:"connection"`         // from 0
-	Transaction []int   `json:"transaction"`        // from 0, in the order in which they begin; a statement outside of any has its own number
+	Transaction []int   `json:"transaction"`        // from 0, in the order in which they are dealt; a statement outside of any has its own number
 	AtNS        []int64 `json:"at_ns,omitempty"`    // with a speed: when the event began
 	Rows        []int64 `json:"rows"`               // that were read; -1: not known
 	Affected    []int64 `json:"affected,omitempty"` // rows, by a statement that does not read; -1: not known; nil: of no event
@@ -111,6 +111,18 @@ type Events struct {
 type Inserted struct {
 	Event int   `json:"event"` // index
 	ID    int64 `json:"id"`
+}
+
+// Units returns the events of each transaction, in the order in which these are dealt.
+func (e *Events) Units() [][]int {
+	var units [][]int
+	for i, t := range e.Transaction {
+		for t >= len(units) {
+			units = append(units, nil)
+		}
+		units[t] = append(units[t], i)
+	}
+	return units
 }
 
 // Len returns the number of events.
@@ -151,7 +163,7 @@ func (r *Replay) Check() error {
 		return fmt.Errorf("speed is %v: want from %v to %v, or 0", r.Speed, MinSpeed, float64(MaxSpeed))
 	}
 	executions := make([]int, len(r.Statements))
-	on := map[int]int{} // the connection of each transaction
+	on, last := map[int]int{}, 0 // the connection of each transaction
 	for i := range n {
 		s, c, t := e.Statement[i], e.Connection[i], e.Transaction[i]
 		switch {
@@ -163,10 +175,14 @@ func (r *Replay) Check() error {
 			return fmt.Errorf("events.at_ns[%d] is %d: want the time order", i, e.AtNS[i])
 		}
 		executions[s]++
-		if before, known := on[t]; !known && t != len(on) || known && before != c {
-			return fmt.Errorf("events.transaction[%d] is %d: want numbers in order, each on one connection", i, t)
+		if before, known := on[t]; t < 0 || t >= n || known && before != c {
+			return fmt.Errorf("events.transaction[%d] is %d: want a number from 0, on one connection", i, t)
 		}
 		on[t] = c
+		last = max(last, t)
+	}
+	if last >= len(on) {
+		return fmt.Errorf("events.transaction has %d numbers up to %d: want all from 0", len(on), last)
 	}
 	for _, i := range e.Failed {
 		if i < 0 || i >= n {

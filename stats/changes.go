@@ -1,70 +1,247 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"sync"
 )
 
 // Change is a place in a series where its level changes.
 type Change struct {
 	At int // index of the first value of the new level
 
-	// P is the probability that values which are all of one level, in any order, divide as
-	// clearly anywhere.
+	// P is the share of series of one level that divide as clearly anywhere, by the kind of
+	// noise in which most do.
 	P float64
 }
 
 const (
-	// ChangeLevel is the greatest P of a change. A series without a change shows one with at
-	// most this probability.
-	ChangeLevel = 0.01
+	// ChangeLevel is how often series that are looked at together, all without a change,
+	// show one anywhere.
+	ChangeLevel = 0.05
+
+	// MinChanges is the least number of values of a series in which changes are looked for.
+	MinChanges = 12
 
 	// leastLevel is how many values a level has at least: fewer may be outliers.
 	leastLevel = 3
 
-	// reorderings is the number of random orders in the test of a change. Their seed is
-	// fixed, so that a series always has the same changes.
-	reorderings = 999
+	// notWeaker is the probability that noise is more dependent than it is taken for.
+	notWeaker = 0.05
+
+	// calibrations is the number of series by which the dependence of noise is judged.
+	calibrations = 200
 )
 
-// Changes returns where the level of a series changes, in order. The method is E-divisive
-// (Matteson, James 2014, Journal of the American Statistical Association 109(505)): the
-// series is divided where the energy distance of its two parts is greatest, if that is
-// greater than in almost all random orders of the values; then each part is divided in the
-// same way. It assumes no distribution. It takes about a dozen values to find anything.
+// Changes returns where the level of a series changes, in order. series is the number of
+// series of at least [MinChanges] values that are looked at together. The method is E-divisive (Matteson, James 2014, Journal
+// of the American Statistical Association 109(505)): the series is divided where the energy
+// distance of its two parts is greatest, if almost no other order of the values divides as
+// clearly; then each part is divided in the same way. It assumes no distribution.
+//
+// The machine may drift from run to run, so values are not independent, and a wandering level
+// looks like a step. So the orders are those of three kinds of noise: independent values, an
+// autoregression and 1/f noise. Each of the latter two is as dependent as the series may be
+// after three levels are subtracted: its parameter is the upper confidence bound. That takes
+// about two dozen values to find anything.
 //
 // Differences count as they are, so pass logarithms if ratios matter. The time grows with
 // the square of the number of values.
-func Changes(values []float64) []Change {
-	for _, v := range values {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil
-		}
+func Changes(values []float64, series int) []Change {
+	if len(values) < MinChanges || slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }) {
+		return nil
 	}
-	return divide(values, 0)
+	return divide(values, 0, ChangeLevel/float64(max(series, 1)))
 }
 
 // divide returns the changes of a part of a series that begins at an index.
-func divide(values []float64, from int) []Change {
-	at, distance := farthest(values)
-	if at == 0 || distance <= 0 {
+func divide(values []float64, from int, level float64) []Change {
+	parts, distance := levels(values)
+	if len(parts) < 2 || distance <= 0 {
 		return nil
 	}
+	p, found := rarer(values, distance, level, noise{}, 0)
+	if !found {
+		return nil
+	}
+	left := lag1(values)
+	for _, n := range dependent {
+		strength := n.strongest(len(values), left)
+		q, found := rarer(values, distance, level, n, strength)
+		if !found {
+			return nil
+		}
+		p = max(p, q)
+	}
+	at, _ := farthest(values)
+	list := divide(values[:at], from, level)
+	list = append(list, Change{from + at, p})
+	return append(list, divide(values[at:], from+at, level)...)
+}
+
+// rarer returns the share of orders of the values that divide at least as clearly as by
+// distance, and whether it is at most level. The seed is fixed, so that a series always has
+// the same changes.
+func rarer(values []float64, distance, level float64, n noise, strength float64) (p float64, ok bool) {
 	r := rand.New(rand.NewPCG(3, uint64(len(values))))
-	mixed := append([]float64(nil), values...)
-	reached := 1
-	for range reorderings {
-		r.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
+	sorted := slices.Sorted(slices.Values(values))
+	mixed := make([]float64, len(values))
+	orders := math.Ceil(5 / level)
+	reached := 1.0
+	for range int(orders) - 1 {
+		for i, rank := range ranks(n.draw(r, len(values), strength)) {
+			mixed[i] = sorted[rank]
+		}
 		// Sums in another order differ in their last digits.
-		if _, d := farthest(mixed); d >= distance*(1-1e-9) {
-			if reached++; float64(reached) > ChangeLevel*(reorderings+1) {
-				return nil
+		if _, d := levels(mixed); d >= distance*(1-1e-9) {
+			if reached++; reached > level*orders {
+				return 0, false
 			}
 		}
 	}
-	list := divide(values[:at], from)
-	list = append(list, Change{from + at, float64(reached) / (reorderings + 1)})
-	return append(list, divide(values[at:], from+at)...)
+	return reached / orders, true
+}
+
+// noise is a kind of noise whose values may depend on each other. The zero value is
+// independent noise.
+type noise struct {
+	make      func(r *rand.Rand, n int, strength float64) []float64
+	strengths []float64 // ascending
+
+	// lags are the correlations that [lag1] finds in series of each length, ascending, for
+	// each strength.
+	lags *sync.Map
+}
+
+func (n noise) draw(r *rand.Rand, count int, strength float64) []float64 {
+	if n.make == nil {
+		return autoregression(r, count, 0)
+	}
+	return n.make(r, count, strength)
+}
+
+var dependent = []noise{
+	{autoregression, []float64{0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95}, new(sync.Map)},
+	{pink, []float64{0, 0.25, 0.5, 0.75, 1}, new(sync.Map)},
+}
+
+// strongest returns the greatest strength at which no more than 95 % of series have a greater
+// correlation left.
+func (n noise) strongest(count int, left float64) float64 {
+	for _, s := range slices.Backward(n.strengths) {
+		type key struct {
+			count    int
+			strength float64
+		}
+		lags, ok := n.lags.Load(key{count, s})
+		if !ok {
+			r := rand.New(rand.NewPCG(4, uint64(count)))
+			list := make([]float64, calibrations)
+			for i := range list {
+				list[i] = lag1(n.make(r, count, s))
+			}
+			slices.Sort(list)
+			lags, _ = n.lags.LoadOrStore(key{count, s}, list)
+		}
+		if i, _ := slices.BinarySearch(lags.([]float64), left); float64(i) >= notWeaker*calibrations {
+			return s
+		}
+	}
+	return n.strengths[0]
+}
+
+// autoregression returns values of which each depends on the one before, with a correlation of
+// strength.
+func autoregression(r *rand.Rand, n int, strength float64) []float64 {
+	x := make([]float64, n)
+	own := math.Sqrt(1 - strength*strength)
+	for i := range x {
+		if x[i] = r.NormFloat64(); i > 0 {
+			x[i] = strength*x[i-1] + own*x[i]
+		}
+	}
+	return x
+}
+
+// pink returns values of which a share of the variance is 1/f noise: it wanders as much within
+// two values as within four, eight and so on. The rest is independent.
+func pink(r *rand.Rand, n int, share float64) []float64 {
+	const octaves = 9
+	x := autoregression(r, n, 0)
+	for i := range x {
+		x[i] *= math.Sqrt(1 - share)
+	}
+	for o := range octaves {
+		for i, v := range autoregression(r, n, math.Exp(-math.Exp2(-float64(o)))) {
+			x[i] += math.Sqrt(share/octaves) * v
+		}
+	}
+	return x
+}
+
+// lag1 returns the correlation of the ranks of successive values of a series after the median
+// of each of its [levels] is subtracted. Equal values have the same rank.
+func lag1(values []float64) float64 {
+	x := slices.Clone(values)
+	parts, _ := levels(x)
+	for _, part := range parts {
+		m := Summarize(part).Median
+		for i := range part {
+			part[i] -= m
+		}
+	}
+	sorted := slices.Sorted(slices.Values(x))
+	var sum, of, before float64
+	for _, v := range x {
+		first, _ := slices.BinarySearch(sorted, v)
+		after, _ := slices.BinarySearchFunc(sorted, v, func(e, v float64) int {
+			if e <= v {
+				return -1
+			}
+			return 1
+		})
+		d := float64(first+after) - float64(len(x)) // twice the distance from the mean rank
+		sum, of, before = sum+d*before, of+d*d, d
+	}
+	if of == 0 {
+		return 0
+	}
+	return sum / of
+}
+
+// ranks returns the place of each value in ascending order, from 0.
+func ranks(x []float64) []int {
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Or(cmp.Compare(x[i], x[j]), cmp.Compare(i, j)) })
+	r := make([]int, len(x))
+	for rank, i := range order {
+		r[i] = rank
+	}
+	return r
+}
+
+// levels divides a series twice, first where the energy distance is greatest, and returns its
+// three parts with the sum of the two distances. With one division, a series that comes back to
+// its first level would not be told from one that wanders.
+func levels(x []float64) (parts [][]float64, distance float64) {
+	at, distance := farthest(x)
+	if at == 0 {
+		return [][]float64{x}, 0
+	}
+	left, d := farthest(x[:at])
+	right, e := farthest(x[at:])
+	switch {
+	case left > 0 && (right == 0 || d >= e):
+		return [][]float64{x[:left], x[left:at], x[at:]}, distance + d
+	case right > 0:
+		return [][]float64{x[:at], x[at : at+right], x[at+right:]}, distance + e
+	}
+	return [][]float64{x[:at], x[at:]}, distance
 }
 
 // farthest returns where to divide a series so that the scaled energy distance of its

@@ -192,8 +192,14 @@ func (s *Server) trends(r *http.Request, q *query) (*Trends, error) {
 	})
 	t.More = max(0, len(t.Series)-maxTrends)
 	t.Series = t.Series[:len(t.Series)-t.More]
+	judged := 0
+	for _, x := range t.Series {
+		if len(x.Points) >= stats.MinChanges {
+			judged++
+		}
+	}
 	for i := range t.Series {
-		t.Series[i].judge()
+		t.Series[i].judge(judged)
 	}
 	return t, nil
 }
@@ -211,8 +217,8 @@ func join(byKey map[string][]*Trend, f *Trend) {
 	byKey[f.key] = append(byKey[f.key], &own)
 }
 
-// judge finds where the level of a series changes, and marks what else did.
-func (t *Trend) judge() {
+// judge finds where the level of one of some series changes, and marks what else did.
+func (t *Trend) judge(series int) {
 	t.Changes, t.Marks = []Shift{}, []Mark{}
 	values := make([]float64, len(t.Points))
 	logs := make([]float64, len(t.Points))
@@ -225,7 +231,7 @@ func (t *Trend) judge() {
 	if !positive { // as of the share of operations that failed
 		level = values
 	}
-	found := stats.Changes(level)
+	found := stats.Changes(level, series)
 	for i, c := range found {
 		from, to := 0, len(values)
 		if i > 0 {

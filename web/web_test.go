@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -667,14 +668,15 @@ func TestTrendsInParts(t *testing.T) {
 // A trend joins only what was measured in the same way, and finds where its level changes.
 func TestTrends(t *testing.T) {
 	var runs []*result.Run
-	for i := range 16 {
-		slower := 1.0
-		if i >= 8 {
-			slower = 1.2
+	noise := rand.New(rand.NewPCG(1, 1))
+	for i := range 32 {
+		slower := 1 + 0.01*noise.Float64()
+		if i >= 16 {
+			slower *= 1.2
 		}
 		runs = append(runs, aRun(i, slower))
 	}
-	elsewhere, edited, other, going, refused := aRun(20, 1), aRun(21, 1), aRun(22, 1), aRun(23, 1), aRun(24, 1)
+	elsewhere, edited, other, going, refused := aRun(40, 1), aRun(41, 1), aRun(42, 1), aRun(43, 1), aRun(44, 1)
 	elsewhere.Machine.CPU = "another"
 	for i := range edited.Cases {
 		edited.Cases[i].WorkloadSHA256 = "def"
@@ -689,20 +691,20 @@ func TestTrends(t *testing.T) {
 	for _, s := range all.Series {
 		lengths = append(lengths, len(s.Points))
 	}
-	if fmt.Sprint(lengths) != "[1 1 1 16]" || all.Runs != 20 || all.Older != 0 {
+	if fmt.Sprint(lengths) != "[1 1 1 32]" || all.Runs != 36 || all.Older != 0 {
 		t.Fatalf("%d runs, series with %v points", all.Runs, lengths)
 	}
 	s := all.Series[3]
-	if len(s.Changes) != 1 || s.Changes[0].Run != 9 || s.Changes[0].At != 8 || s.Changes[0].Ratio < 1.19 || s.Changes[0].Ratio > 1.21 || s.Changes[0].P > 0.01 {
+	if len(s.Changes) != 1 || s.Changes[0].Run != 17 || s.Changes[0].At != 16 || s.Changes[0].Ratio < 1.19 || s.Changes[0].Ratio > 1.21 || s.Changes[0].P > 0.05 {
 		t.Errorf("%+v", s.Changes)
 	}
-	if len(s.Marks) != 3 || s.Marks[1] != (Mark{8, 9, "modernc v1.2.0, before v1.1.0"}) {
+	if len(s.Marks) != 7 || s.Marks[3] != (Mark{16, 17, "modernc v1.4.0, before v1.3.0"}) {
 		t.Errorf("%+v", s.Marks)
 	}
-	if p := s.Points[15]; p.Run != 16 || p.Library != "v1.3.0" || p.N != 10 || p.Median < 0.0024 || p.Low == nil || s.Unit != "s" || s.Host != "lab" {
+	if p := s.Points[31]; p.Run != 32 || p.Library != "v1.7.0" || p.N != 10 || p.Median < 0.0024 || p.Low == nil || s.Unit != "s" || s.Host != "lab" {
 		t.Errorf("%+v", p)
 	}
-	if x := get[*Trends](t, server, "/api/v1/trends?workload=simple&driver=modernc&driver=mattn&runs=3&metric=rate"); x.Older != 17 || x.Runs != 3 || len(x.Series) != 10 {
+	if x := get[*Trends](t, server, "/api/v1/trends?workload=simple&driver=modernc&driver=mattn&runs=3&metric=rate"); x.Older != 33 || x.Runs != 3 || len(x.Series) != 10 {
 		t.Errorf("%d runs, %d older, %d series", x.Runs, x.Older, len(x.Series))
 	}
 	if x := get[*Trends](t, server, "/api/v1/trends"); len(x.Series) != 0 || fmt.Sprint(x.Workloads) != "[simple]" || len(x.Drivers) != 3 {

@@ -161,7 +161,7 @@ func (p *part) await(said, then chan struct{}, order string) error {
 // newPart returns a further process for the mix under way.
 func (s *session) newPart(o *others, number, of int) *part {
 	c := *s.want
-	c.Plan = &plan.Plan{DataSets: c.Plan.DataSets, Phases: []plan.Phase{*s.current()}}
+	c.Plan = &plan.Plan{Files: c.Plan.Files, DataSets: c.Plan.DataSets, Phases: []plan.Phase{*s.current()}}
 	c.Phases, c.Expect = nil, nil
 	if !s.current().Untimed {
 		c.Phases = []string{o.phase}

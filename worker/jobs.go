@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"slices"
 	"strconv"
@@ -42,6 +43,11 @@ func runJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *an
 	}
 	if err := withinLimits(d.Info(), req.Settings); err != nil {
 		return nil, err
+	}
+	if a := req.Job.Answers; a != nil {
+		if err := withinFiles(d.Info(), req.FilesAllowed(), a.SQL()); err != nil {
+			return nil, err
+		}
 	}
 	_, serr := os.Stat(req.Path)
 	absent := errors.Is(serr, fs.ErrNotExist)
@@ -242,6 +248,21 @@ func withinLimits(info driver.Info, s driver.Settings) error {
 		}
 		if why, ok := info.Limit(name, value); ok {
 			return failf(protocol.CodeSetting, "%s=%s: %s", name, value, why)
+		}
+	}
+	return nil
+}
+
+// withinFiles refuses SQL that may reach other files if the library cannot make SQLite refuse
+// that. It only looks for words, so it refuses a text with the word ATTACH too.
+func withinFiles(info driver.Info, allowed bool, all iter.Seq[string]) error {
+	why, unlimited := info.Limits[driver.LimitFiles]
+	if !unlimited || allowed {
+		return nil
+	}
+	for sql := range all {
+		if what := driver.FilesWords(sql); what != "" {
+			return failf(protocol.CodeUnsupported, "the SQL has the word %s, which may reach other files, and %s cannot refuse only that: %s: give --allow-files if you trust the SQL", what, info.Name, why)
 		}
 	}
 	return nil

@@ -63,6 +63,9 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 	if req.Protocol != protocol.Version {
 		return out.refuse("request speaks protocol %d, this worker %d", req.Protocol, protocol.Version)
 	}
+	if req.FilesAllowed() {
+		ctx = driver.AllowFiles(ctx)
+	}
 	switch req.Type {
 	case protocol.TypeDescribe:
 		info := d.Info()

@@ -102,6 +102,9 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 	if err := t.req.Check(); err != nil {
 		return "", &failure{protocol.CodePlan, err}
 	}
+	if err := withinFiles(t.drv.Info(), t.plan.Files, t.plan.SQL()); err != nil {
+		return "", err
+	}
 	_, err = os.Stat(t.req.Path)
 	switch there := err == nil; {
 	case !there && t.req.Process > 0:

@@ -105,7 +105,7 @@ func readBounded(r io.Reader, limit int64) ([]byte, error) {
 type script struct {
 	text     string
 	problem  string
-	outside  bool            // the problem is that the SQL reaches other files
+	outside  bool            // the SQL reaches other files, which is a problem unless that is allowed
 	pragmas  []pragmaSetting // settings that its PRAGMAs change
 	features []string        // that it needs
 }
@@ -127,6 +127,11 @@ func (l *resolver) sql(n *yaml.Node, what, example string) (string, bool) {
 		l.outside = false
 		return s.text, s.outside // SQL that reaches files may have further problems
 	}
+	if name, line := parameterIn(s.text); name != "" && (what == "schema" || what == "script") {
+		l.errorf(n, "%s: line %d has the parameter %.40s, and nothing binds it: write the value", what, line+1, name)
+		return s.text, false
+	}
+	l.plan.Files = l.plan.Files || s.outside
 	l.pragmas = append(l.pragmas, s.pragmas...)
 	l.features = append(l.features, s.features...)
 	return s.text, true
@@ -146,11 +151,8 @@ func (w *Workload) script(text string) script {
 		}
 	}
 	s.pragmas, s.features = pragmaSettings(s.text), FeaturesOf(s.text)
-	if w.files {
-		return s
-	}
-	if what, line := outside(s.text); what != "" {
-		s.outside = true
+	what, line := outside(s.text)
+	if s.outside = what != ""; s.outside && !w.files {
 		s.problem = fmt.Sprintf("line %d%s has %s: it reaches files other than the workload's own database: leave it out", line+1, where, what)
 	}
 	return s

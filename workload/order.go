@@ -83,9 +83,7 @@ func inOrder(units []unit) []int {
 
 // effect reports whether a statement writes, and whether it only begins or ends a transaction.
 func effect(sql string, reads bool) (writes, controls bool) {
-	t := &sqlTokens{rest: sql}
-	first, _ := t.next()
-	switch strings.ToUpper(first.text) {
+	switch strings.ToUpper(firstWord(sql)) {
 	case "BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE":
 		return false, true
 	case "INSERT", "REPLACE", "UPDATE", "DELETE": // also with RETURNING

@@ -19,27 +19,25 @@ type pragmaSetting struct {
 // pragmaSettings returns the settings that the PRAGMAs of a script change, in order.
 // PRAGMAs that don't change a setting are left out.
 func pragmaSettings(sql string) (list []pragmaSetting) {
-	t := &sqlTokens{rest: sql}
 	var words [8]string // PRAGMA schema . name = - value, plus one more
 	statement := words[:0]
-	for {
-		token, ok := t.next()
-		switch {
-		case ok && token.text != ";":
-			if len(statement) < len(words) {
-				statement = append(statement, token.name())
-			}
-			continue
-		case len(statement) > 0 && strings.EqualFold(statement[0], "PRAGMA"):
+	end := func() {
+		if len(statement) > 0 && strings.EqualFold(statement[0], "PRAGMA") {
 			if s, ok := pragmaSets(statement[1:]); ok {
 				list = append(list, s)
 			}
 		}
-		if !ok {
-			return list
-		}
 		statement = statement[:0]
 	}
+	for token := range driver.SQLTokens(sql) {
+		if token.Text == ";" {
+			end()
+		} else if len(statement) < len(words) {
+			statement = append(statement, token.Unquoted())
+		}
+	}
+	end()
+	return list
 }
 
 // pragmaSets reads the words of a PRAGMA that sets a value: name = value, or

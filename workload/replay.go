@@ -26,6 +26,7 @@ type replayed struct {
 	dealt    []int        // the transaction of each event, in the order in which SQLite ran them
 	left     []string     // what is left out, and why
 	features []string     // that its statements need
+	reaches  bool         // files other than its own database, if that is allowed
 }
 
 // replay reads a replay phase.
@@ -53,6 +54,7 @@ func (l *resolver) replay(f *fields) *plan.Replay {
 	}
 	l.leftOut = made.left
 	l.features = append(l.features, made.features...)
+	l.plan.Files = l.plan.Files || made.reaches
 	for _, why := range made.left {
 		l.warnings = append(l.warnings, Problem{File: l.file, Line: n.Line, Column: n.Column, Message: fmt.Sprintf("replay: %s: %s", name, why)})
 	}
@@ -135,7 +137,7 @@ func (w *Workload) resolveRecording(rec *recording) (*replayed, error) {
 		r.plan.Events.Codes = nil
 	}
 	r.name()
-	rec.made = &replayed{plan: r.plan, dealt: r.dealt(), left: r.reasons(), features: r.features}
+	rec.made = &replayed{plan: r.plan, dealt: r.dealt(), left: r.reasons(), features: r.features, reaches: r.reaches}
 	if rec.Rest != "" {
 		rec.made.left = append(rec.made.left, rec.Rest+"; what is before it is replayed")
 	}
@@ -156,6 +158,7 @@ type replayer struct {
 	bytes    int
 	left     map[string]int // how many events are left out, by reason
 	features []string       // that statements need which succeeded
+	reaches  bool           // files other than the database
 }
 
 // types finds out which types each parameter has. A statement is prepared for the types

@@ -75,7 +75,9 @@ func (r *replayer) shape(st *record.Statement) *shape {
 	if s.script {
 		s.sql = text
 	}
-	if what, _ := outside(text); what != "" && !r.w.files {
+	what, _ := outside(text)
+	r.reaches = r.reaches || what != ""
+	if what != "" && !r.w.files {
 		s.why = fmt.Sprintf("reach files other than the workload's own database (%s)", what)
 	} else if set := pragmaSettings(text); len(set) > 0 {
 		s.why = fmt.Sprintf("are PRAGMAs that change settings: write them under settings, such as %s: %s", set[0].name, set[0].value)
@@ -105,17 +107,10 @@ func unnumbered(sql string) (string, []argument) {
 	numbers := map[string]int{}
 	greatest := 0
 	for rest := sql; rest != ""; {
-		n, kind := sqlTokenLength(rest)
+		n, kind := driver.NextSQL(rest)
 		text := rest[:n]
-		if text == "?" {
-			for n < len(rest) && '0' <= rest[n] && rest[n] <= '9' {
-				n++
-			}
-			text = rest[:n]
-			kind = parameterToken
-		}
 		rest = rest[n:]
-		if kind != parameterToken || text[0] == '#' {
+		if kind != driver.SQLParameter || text[0] == '#' {
 			out.WriteString(text)
 			continue
 		}
@@ -142,9 +137,7 @@ func unnumbered(sql string) (string, []argument) {
 
 // changesRows reports whether a statement is one that SQLite counts the rows of.
 func changesRows(sql string) bool {
-	t := &sqlTokens{rest: sql}
-	first, _ := t.next()
-	switch strings.ToUpper(first.text) {
+	switch strings.ToUpper(firstWord(sql)) {
 	case "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH":
 		return true
 	}
@@ -157,24 +150,24 @@ const maxOperationName = 40
 // operationName returns what a statement does and the table that it first names, such as
 // "SELECT users".
 func operationName(sql string) string {
-	t := &sqlTokens{rest: sql}
-	first, _ := t.next()
-	name := strings.ToUpper(first.text)
+	name := strings.ToUpper(firstWord(sql))
 	after := map[string]string{"SELECT": "FROM", "WITH": "FROM", "INSERT": "INTO", "REPLACE": "INTO", "DELETE": "FROM", "UPDATE": "UPDATE"}[name]
 	if after == "" {
 		return short(name)
 	}
-	found := name == after
-	for token, ok := t.next(); ok; token, ok = t.next() {
+	found, or := false, false
+	for token := range driver.SQLTokens(sql) {
 		switch {
 		case !found:
-			found = !token.quoted && strings.EqualFold(token.text, after)
-		case name == "UPDATE" && token.names([]string{"OR"}):
-			_, _ = t.next() // OR IGNORE
-		case token.text == "(":
+			found = token.Is(after)
+		case or:
+			or = false // OR IGNORE
+		case name == "UPDATE" && token.Is("OR"):
+			or = true
+		case token.Text == "(":
 			return short(name)
 		default:
-			return short(name + " " + token.name())
+			return short(name + " " + token.Unquoted())
 		}
 	}
 	return short(name)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
@@ -15,29 +16,30 @@ func positional(sql string) (rewritten string, names []string, err error) {
 	var out strings.Builder
 	begun, ended := false, false
 	for i := 0; i < len(sql); {
-		n, kind, err := nextToken(sql[i:])
-		if err != nil {
-			return "", nil, err
-		}
+		n, kind := driver.NextSQL(sql[i:])
 		word := sql[i : i+n]
 		i += n
-		if kind == sqlSpace {
+		if err := endless(word, kind); err != nil {
+			return "", nil, err
+		}
+		if kind <= driver.SQLComment {
 			out.WriteString(word)
 			continue
 		}
 		if ended {
 			return "", nil, fmt.Errorf("more than one statement: write one here, or use a script phase")
 		}
-		begun = begun || kind != sqlEnd
-		switch kind {
-		case sqlEnd:
+		if word == ";" {
 			ended = begun
 			continue
-		case sqlName:
+		}
+		begun = true
+		if kind == driver.SQLParameter {
+			if word[0] != ':' || '0' <= word[1] && word[1] <= '9' || strings.ContainsAny(word[1:], ":($") {
+				return "", nil, fmt.Errorf("bad parameter %q in SQL: want a name with a colon, such as :id", word)
+			}
 			names = append(names, word[1:])
 			word = "?"
-		case sqlOther:
-			return "", nil, fmt.Errorf("bad parameter %q in SQL: want a name with a colon, such as :id", word)
 		}
 		out.WriteString(word)
 	}
@@ -47,92 +49,40 @@ func positional(sql string) (rewritten string, names []string, err error) {
 	return strings.TrimSpace(out.String()), names, nil
 }
 
-type sqlKind int
-
-const (
-	sqlText  sqlKind = iota // keywords, identifiers, strings, operators
-	sqlSpace                // white space and comments
-	sqlName                 // :name
-	sqlOther                // ?, ?1, @name, $name
-	sqlEnd                  // ;
-)
-
-// nextToken measures the first token of s, which is not empty.
-func nextToken(s string) (n int, kind sqlKind, err error) {
-	switch c := s[0]; {
-	case strings.IndexByte(" \t\r\n\f", c) >= 0:
-		return 1, sqlSpace, nil
-	case strings.HasPrefix(s, "--"):
-		if n := strings.IndexByte(s, '\n'); n >= 0 {
-			return n + 1, sqlSpace, nil
-		}
-		return len(s), sqlSpace, nil
-	case strings.HasPrefix(s, "/*"):
-		if n := strings.Index(s[2:], "*/"); n >= 0 {
-			return n + 4, sqlSpace, nil
-		}
-		return 0, 0, fmt.Errorf("comment without an end in SQL: want */")
-	case strings.IndexByte("'\"`[", c) >= 0:
-		end := c
-		if c == '[' {
-			end = ']'
-		}
-		// A doubled quote ends one string and begins the next, which has the
-		// same effect.
-		if n := strings.IndexByte(s[1:], end); n >= 0 {
-			return n + 2, sqlText, nil
-		}
-		return 0, 0, fmt.Errorf("%c without an end in SQL: want %c", c, end)
-	case c == ';':
-		return 1, sqlEnd, nil
-	case c == ':' || c == '@' || c == '$' || c == '?':
-		n := 1
-		for n < len(s) && wordByte(s[n]) {
-			n++
-		}
-		switch {
-		case c == ':' && n > 1 && (s[1] < '0' || s[1] > '9'):
-			return n, sqlName, nil
-		case c == ':' && n == 1:
-			return n, sqlText, nil
-		}
-		return n, sqlOther, nil
-	case wordByte(c):
-		n := 1
-		for n < len(s) && (wordByte(s[n]) || s[n] == '$') {
-			n++
-		}
-		return n, sqlText, nil
+// endless returns an error for a token without an end, which would hide all that follows.
+func endless(word string, kind driver.SQLKind) error {
+	switch {
+	case kind == driver.SQLComment && strings.HasPrefix(word, "/*") && (len(word) < 4 || !strings.HasSuffix(word, "*/")):
+		return fmt.Errorf("comment without an end in SQL: want */")
+	case kind == driver.SQLIllegal && word[0] == '[':
+		return fmt.Errorf("[ without an end in SQL: want ]")
+	case kind == driver.SQLIllegal && strings.IndexByte("'\"`", word[0]) >= 0:
+		return fmt.Errorf("%c without an end in SQL: want %c", word[0], word[0])
+	case kind == driver.SQLIllegal && strings.IndexByte("$@", word[0]) >= 0:
+		return fmt.Errorf("bad parameter %q in SQL: want a name with a colon, such as :id", word)
 	}
-	return 1, sqlText, nil
-}
-
-func wordByte(c byte) bool {
-	return c == '_' || c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	return nil
 }
 
 // reads reports whether a statement only reads, by its words: a SELECT or VALUES, perhaps
 // behind WITH, in which no word names a statement that writes. A column that is called as
 // such a statement has to be quoted.
 func reads(sql string) bool {
-	t := &sqlTokens{rest: sql}
-	first, ok := t.next()
-	if !ok || first.quoted || !first.names([]string{"SELECT", "VALUES", "WITH"}) {
-		return false
-	}
-	if !first.names([]string{"WITH"}) {
-		return true
-	}
-	var last sqlToken
-	for token, ok := t.next(); ok; token, ok = t.next() {
+	var first, last driver.SQLToken
+	for token := range driver.SQLTokens(sql) {
 		switch {
-		case token.quoted:
-		case token.names([]string{"INSERT", "UPDATE", "DELETE"}), token.names([]string{"REPLACE"}) && last.text == ")":
+		case first.Text == "":
+			if first = token; !first.Is("SELECT", "VALUES", "WITH") {
+				return false
+			}
+		case !first.Is("WITH"):
+			return true
+		case token.Is("INSERT", "UPDATE", "DELETE"), token.Is("REPLACE") && last.Text == ")":
 			return false // replace( is a function, too
 		}
 		last = token
 	}
-	return true
+	return first.Text != ""
 }
 
 // OnlyReads reports whether no timed phase of a plan writes, as far as its SQL says.
@@ -157,7 +107,8 @@ func OnlyReads(p *plan.Plan) bool {
 
 // firstWord returns the word that a statement begins with.
 func firstWord(sql string) string {
-	t := &sqlTokens{rest: sql}
-	token, _ := t.next()
-	return token.text
+	for token := range driver.SQLTokens(sql) {
+		return token.Text
+	}
+	return ""
 }

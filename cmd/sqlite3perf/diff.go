@@ -295,7 +295,7 @@ func (o *diffOptions) askedOfStatements(alone bool) (work []questions, err error
 const rowsReported = 100
 
 func (o *diffOptions) asked(name string, s driver.Settings, p *plan.Plan, list []protocol.Ask) questions {
-	return questions{name: name, settings: s.With(driver.Settings{"pool_size": "1"}), job: protocol.Answers{Plan: p, Statements: list, Executions: o.executions, Rows: rowsReported}}
+	return questions{name: name, settings: s.With(driver.Settings{"pool_size": "1"}), job: protocol.Answers{Plan: p, Statements: list, Executions: o.executions, Rows: rowsReported, Files: p == nil && o.allowFiles}}
 }
 
 // diff asks each driver, and compares the answers with those of the first.

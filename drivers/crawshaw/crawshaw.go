@@ -77,7 +77,7 @@ func (p *pool) prepare(ctx context.Context, s driver.Settings) error {
 		defer p.lib.Put(lib)
 		c := &conn{Conn: lib, number: n}
 		p.conns[lib] = c
-		if err := connpool.Apply(c, s); err != nil {
+		if err := connpool.Apply(ctx, c, s); err != nil {
 			return err
 		}
 	}
@@ -144,6 +144,11 @@ type conn struct {
 
 func (c *conn) Number() int         { return c.number }
 func (c *conn) InTransaction() bool { return !c.GetAutocommit() }
+
+// LimitAttached implements [connpool.Limiter].
+func (c *conn) LimitAttached(most int) (before int, err error) {
+	return c.Limit(sqlite.SQLITE_LIMIT_ATTACHED, most), nil
+}
 
 // RowsAffected implements [driver.Result].
 func (c *conn) RowsAffected() (int64, error) { return int64(c.Changes()), nil }

@@ -57,6 +57,11 @@ func (c *conn) InTransaction() bool     { return !c.AutoCommit() }
 func (c *conn) Script(sql string) error { return wrap(c.Exec(sql)) }
 func (c *conn) Run(sql string) error    { return wrap(c.Exec(sql)) }
 
+// LimitAttached implements [connpool.Limiter].
+func (c *conn) LimitAttached(most int) (before int, err error) {
+	return c.Limit(gosqlite.LIMIT_ATTACHED, most), nil
+}
+
 // RowsAffected implements [driver.Result].
 func (c *conn) RowsAffected() (int64, error) { return int64(c.Changes()), nil }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/glebarez/go-sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/sqldriver"
@@ -18,7 +19,7 @@ var info []byte
 // New returns the driver.
 func New() driver.Driver {
 	return sqldriver.New(sqldriver.Library{
-		Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite", Code: code, DirtyCommit: true,
+		Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite", Code: code, LimitAttached: sqldriver.TranspiledLimitAttached(sqlite3.Xsqlite3_limit), DirtyCommit: true,
 	})
 }
 

@@ -19,7 +19,7 @@ var info []byte
 
 // New returns the driver.
 func New() driver.Driver {
-	return sqldriver.New(sqldriver.Library{Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite3", Code: code})
+	return sqldriver.New(sqldriver.Library{Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite3", Code: code, LimitAttached: limitAttached})
 }
 
 // options are the settings for which the library has an option in the data
@@ -45,6 +45,10 @@ func connector(path string, s driver.Settings) (sql.Connector, error) {
 		}
 	}
 	return sqldriver.Connector(&sqlite3.SQLiteDriver{}, s.URI(path, query), late.Pragmas()), nil
+}
+
+func limitAttached(c sql.Conn, most int) (before int, err error) {
+	return c.(*sqlite3.SQLiteConn).SetLimit(sqlite3.SQLITE_LIMIT_ATTACHED, most), nil
 }
 
 func code(err error) int {

@@ -120,6 +120,11 @@ func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) 
 
 func (c *conn) InTransaction() bool { return C.sqlite3_get_autocommit(c.c.db) == 0 }
 
+// LimitAttached implements [connpool.Limiter].
+func (c *conn) LimitAttached(most int) (before int, err error) {
+	return int(C.sqlite3_limit(c.c.db, driver.SQLiteLimitAttached, C.int(most))), nil
+}
+
 // RowsAffected implements [driver.Result].
 func (c *conn) RowsAffected() (int64, error) { return int64(C.sqlite3_changes(c.c.db)), nil }
 

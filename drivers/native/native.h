@@ -43,6 +43,7 @@ extern const char *sqlite3_errstr(int);
 extern int sqlite3_exec(sqlite3 *, const char *, int (*)(void *, int, char **, char **), void *, char **);
 extern void sqlite3_interrupt(sqlite3 *);
 extern int sqlite3_get_autocommit(sqlite3 *);
+extern int sqlite3_limit(sqlite3 *, int id, int value);
 extern int sqlite3_changes(sqlite3 *);
 extern long long sqlite3_last_insert_rowid(sqlite3 *);
 

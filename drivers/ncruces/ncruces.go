@@ -18,13 +18,17 @@ var info []byte
 
 // New returns the driver.
 func New() driver.Driver {
-	return sqldriver.New(sqldriver.Library{Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite3", Code: code})
+	return sqldriver.New(sqldriver.Library{Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite3", Code: code, LimitAttached: limitAttached})
 }
 
 // connector puts all settings into the data source name. The library applies
 // the values of _pragma in the order in which they appear there.
 func connector(path string, s driver.Settings) (sql.Connector, error) {
 	return sqldriver.Connector(&sqlite.SQLite{}, s.URI(path, sqldriver.Options(s)), nil), nil
+}
+
+func limitAttached(c sql.Conn, most int) (before int, err error) {
+	return c.(sqlite.Conn).Raw().Limit(sqlite3.LIMIT_ATTACHED, most), nil
 }
 
 func code(err error) int {

@@ -648,16 +648,51 @@ def check_settings(settings):
             raise Failure("setting", f"{name}: {INFO['limits'].get(name, 'this worker does not know the setting')}")
 
 
-def connect(path, settings):
+def connect(path, settings, files=False):
     uri = "file:" + urllib.parse.quote(path)
     query = {k: settings[k] for k in ("mode", "cache") if k in settings}
     if query:
         uri += "?" + urllib.parse.urlencode(query)
     conn = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+    if not files:
+        conn.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
     for name in PRAGMAS:
         if name in settings:
             conn.execute(f"PRAGMA {name}={settings[name]}").fetchall()
     return conn
+
+
+# A VACUUM of the database itself.  Comments may precede it.
+PLAIN_VACUUM = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(vacuum(?:\s+\w+)?)\s*;?\s*", re.ASCII | re.DOTALL | re.IGNORECASE)
+
+
+def run_script(conn, sql):
+    """Runs a script.  A VACUUM attaches a database by itself, so it may do so, and nothing else."""
+    if "vacuum" not in sql.lower():
+        conn.executescript(sql)
+        return
+    before, statement = "", ""
+    for piece in re.split("(?<=;)", sql):
+        statement += piece
+        if not sqlite3.complete_statement(statement):
+            continue
+        plain = PLAIN_VACUUM.fullmatch(statement)
+        if plain is None:
+            before += statement
+        else:
+            conn.executescript(before)
+            most = conn.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 1)
+            try:
+                conn.execute(plain[1])
+            finally:
+                conn.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, most)
+            before = ""
+        statement = ""
+    if PLAIN_VACUUM.fullmatch(statement) and not statement.endswith(";"):
+        conn.executescript(before)
+        run_script(conn, statement + ";")
+    else:
+        conn.executescript(before + statement)
 
 
 def read_settings(conn):
@@ -796,11 +831,11 @@ class Trial:
         except (ArithmeticError, LookupError, TypeError, ValueError) as e:
             raise Failure("plan", f"the data sets cannot be made: {e!r}") from e
         for _ in range(int(self.settings.get("pool_size", 1))):
-            self.conns.append(connect(self.path, self.settings))
+            self.conns.append(connect(self.path, self.settings, self.plan.get("files", False)))
         answer(type="ready", protocol=PROTOCOL, proof=self.proof())
         conn = self.conns[0]
         if self.plan.get("schema") and not self.loaded:
-            conn.executescript(self.plan["schema"])
+            run_script(conn, self.plan["schema"])
         self.read_again()
         phases = self.plan.get("phases") or []
         if self.loaded:
@@ -922,7 +957,7 @@ class Trial:
             self.mix(p, sample, watch)
         elif "script" in p:
             with watch:
-                self.conns[0].executescript(p["script"])
+                run_script(self.conns[0], p["script"])
             sample["operations"] = 1
         else:
             raise Failure("unsupported", f"this worker runs no {' or '.join(p.keys() - PHASE)} phases")

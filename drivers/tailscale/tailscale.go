@@ -1,11 +1,19 @@
 // Package tailscale adapts github.com/tailscale/sqlite.
 package tailscale
 
+/*
+typedef struct sqlite3 sqlite3;
+extern int sqlite3_limit(sqlite3 *, int id, int value);
+*/
+import "C"
+
 import (
 	"context"
 	sql "database/sql/driver"
 	_ "embed"
 	"errors"
+	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/tailscale/sqlite"
@@ -21,7 +29,7 @@ var info []byte
 func New() driver.Driver {
 	return sqldriver.New(sqldriver.Library{
 		Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite3", Code: code, DirtyCommit: true,
-		Script: script, Prepared: sqlite.WithPersist, Cancellable: sqlite.WithQueryCancel,
+		Script: script, LimitAttached: limitAttached, Prepared: sqlite.WithPersist, Cancellable: sqlite.WithQueryCancel,
 	})
 }
 
@@ -34,6 +42,23 @@ func connector(path string, s driver.Settings) (sql.Connector, error) {
 
 func script(_ context.Context, c sql.Conn, queries string) error {
 	return sqlite.ExecScript(c.(sqlite.SQLConn), queries)
+}
+
+// limitAttached calls SQLite itself, since the library has no call for it.
+func limitAttached(c sql.Conn, most int) (before int, err error) {
+	v := reflect.Indirect(reflect.ValueOf(c))
+	for range 2 { // the library's connection has one of its package cgosqlite
+		if v.Kind() == reflect.Struct {
+			v = v.FieldByName("db")
+		}
+		if v.Kind() == reflect.Interface {
+			v = reflect.Indirect(v.Elem())
+		}
+	}
+	if v.Kind() != reflect.Pointer {
+		return 0, fmt.Errorf("a %T has no SQLite connection in its field db.db", c)
+	}
+	return int(C.sqlite3_limit((*C.sqlite3)(v.UnsafePointer()), driver.SQLiteLimitAttached, C.int(most))), nil
 }
 
 func code(err error) int {

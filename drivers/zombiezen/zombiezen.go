@@ -72,7 +72,7 @@ func (p *pool) prepare(ctx context.Context, s driver.Settings) error {
 		defer p.Pool.Put(lib)
 		c := &conn{Conn: lib, number: n}
 		p.conns[lib] = c
-		if err := connpool.Apply(c, s); err != nil {
+		if err := connpool.Apply(ctx, c, s); err != nil {
 			return err
 		}
 	}
@@ -107,6 +107,11 @@ type conn struct {
 
 func (c *conn) Number() int         { return c.number }
 func (c *conn) InTransaction() bool { return !c.AutocommitEnabled() }
+
+// LimitAttached implements [connpool.Limiter].
+func (c *conn) LimitAttached(most int) (before int, err error) {
+	return int(c.Limit(sqlite.LimitAttached, int32(most))), nil
+}
 
 // RowsAffected implements [driver.Result].
 func (c *conn) RowsAffected() (int64, error) { return int64(c.Changes()), nil }

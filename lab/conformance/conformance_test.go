@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/lab/conformance"
@@ -57,6 +58,7 @@ func engine() driver.Driver {
 			}
 			return 0
 		},
+		LimitAttached: sqldriver.TranspiledLimitAttached(sqlite3.Xsqlite3_limit),
 	})
 }
 
@@ -232,11 +234,28 @@ func pretend(lie string) {
 		d = &changed{d, func(s driver.Settings) error { delete(s, "cache_size"); return nil }}
 	case lie == "opens nothing":
 		d = &changed{d, func(driver.Settings) error { return errors.New("the driver is out of order") }}
+	case lie == "attaches":
+		d = &attaching{d}
 	case lie != "none":
 		told(lie, d)
 		return
 	}
 	worker.Main(d)
+}
+
+// attaching is a driver that lets SQL reach files.
+type attaching struct{ driver.Driver }
+
+func (a *attaching) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+	return a.Driver.Open(driver.AllowFiles(ctx), path, s)
+}
+
+// The checks find a worker that lets SQL reach files.
+func TestFilesAreRefused(t *testing.T) {
+	got := failures(t, as(t, "attaches"), func(name string) bool { return strings.Contains(name, "other files") })
+	if words := got["failures/SQL that reaches other files"]; len(got) != 1 || !strings.Contains(words, "made that file: set SQLITE_LIMIT_ATTACHED to 0") {
+		t.Errorf("got %v", got)
+	}
 }
 
 // changed is a driver that opens with other settings.

@@ -2,10 +2,15 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -29,6 +34,8 @@ phases:
 		{Name: "failures/NULL in a column without", test: gives(protocol.CodeType, "query", table+"  - {name: query, query: \"SELECT nullif(id, 3) FROM t\", columns: [int]}\n")},
 		{Name: "failures/another class in a mix", test: gives(protocol.CodeType, "mix", table+"  - {name: mix, count: 10, mix: [{name: a, sql: SELECT id FROM t, columns: text}]}\n")},
 		{Name: "failures/a plan that cannot be run", test: refusesPlan},
+		{Name: "failures/SQL that reaches other files", test: refusesFiles},
+		{Name: "failures/SQL that may reach other files", Needs: driver.LimitFiles, test: allowsFiles},
 	}
 }
 
@@ -52,6 +59,72 @@ func gives(code, phase, text string) func(context.Context, *Subject) error {
 		}
 		return nil
 	}
+}
+
+// reachingOut sends a plan whose schema, or script, is sql, in which FILE is the path of a file
+// beside the database. It returns the last answer, and whether the file is there then.
+func (s *Subject) reachingOut(ctx context.Context, sql string, inSchema, allowed bool) (a protocol.Response, there bool, err error) {
+	file := filepath.Join(s.Dir, "other.db")
+	sql = strings.ReplaceAll(sql, "FILE", "'"+strings.ReplaceAll(file, "'", "''")+"'")
+	line, err := s.request(simplest, func(req *protocol.Request) {
+		p := *req.Plan
+		req.Plan, p.Files = &p, allowed
+		if inSchema {
+			p.Schema += ";\n" + sql
+		} else {
+			p.Phases = append(slices.Clone(p.Phases), plan.Phase{Name: "reaches", Script: sql})
+		}
+	})
+	if err != nil {
+		return a, false, err
+	}
+	h, err := s.ask(ctx, line, nil)
+	_, serr := os.Stat(file)
+	return h.last(), serr == nil, errors.Join(err, removeAll(s.Dir))
+}
+
+// removeAll empties a directory.
+func removeAll(dir string) error {
+	list, err := os.ReadDir(dir)
+	for _, e := range list {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+	}
+	return err
+}
+
+// reaching are scripts that make another file. In some it is hidden in what SQLite reads as one
+// parameter.
+var reaching = []string{
+	"ATTACH FILE AS other; CREATE TABLE other.owned (a)", "VACUUM INTO FILE", "SELECT $a::('); ATTACH FILE AS other; CREATE TABLE other.owned (a); --')",
+	"SELECT @a::('); ATTACH FILE AS other; CREATE TABLE other.owned (a); --'", "VACUUM; ATTACH FILE AS other; CREATE TABLE other.owned (a)",
+}
+
+func refusesFiles(ctx context.Context, s *Subject) error {
+	for i, sql := range reaching {
+		a, there, err := s.reachingOut(ctx, sql, i%2 == 0, false)
+		switch {
+		case there:
+			return fmt.Errorf("plan.files is not set, and %s made that file: set SQLITE_LIMIT_ATTACHED to 0 on each connection", sql)
+		case err != nil:
+			return err
+		case a.Type != protocol.TypeFailed:
+			return fmt.Errorf("plan.files is not set, and %s did not fail: the last answer is %s", sql, a.Type)
+		}
+	}
+	return nil
+}
+
+func allowsFiles(ctx context.Context, s *Subject) error {
+	for i, sql := range reaching[:2] {
+		a, there, err := s.reachingOut(ctx, sql, i%2 == 0, true)
+		switch {
+		case err != nil:
+			return err
+		case a.Type != protocol.TypeDone || !there:
+			return fmt.Errorf("plan.files is true, and %s did not make that file: the last answer is %s, %s", sql, a.Type, codeOf(a.Reason))
+		}
+	}
+	return nil
 }
 
 // refusesPlan sends plans that no loader would produce.

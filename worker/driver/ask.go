@@ -47,11 +47,9 @@ func (e *CannotAsk) Error() string { return e.Reason }
 // begins like one, or has a RETURNING clause.
 func ReturnsRows(sql string) bool {
 	depth, first := 0, ""
-	for sql = TrimScript(sql); sql != ""; {
-		n, kind := token(sql)
-		word := strings.ToUpper(sql[:n])
-		sql = sql[n:]
-		if kind != other {
+	for token := range SQLTokens(TrimScript(sql)) {
+		word := strings.ToUpper(token.Text)
+		if word == ";" {
 			continue
 		}
 		switch word {

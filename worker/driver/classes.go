@@ -196,22 +196,8 @@ func unasked(err error) bool {
 
 // selects reports whether SQL begins as a SELECT does.
 func selects(sql string) bool {
-	for {
-		sql = strings.TrimLeft(sql, " \t\r\n\f;")
-		var end string
-		switch {
-		case strings.HasPrefix(sql, "--"):
-			end = "\n"
-		case strings.HasPrefix(sql, "/*"):
-			end = "*/"
-		default:
-			word := sql[:len(sql)-len(strings.TrimLeft(sql, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))]
-			return strings.EqualFold(word, "SELECT") || strings.EqualFold(word, "WITH") || strings.EqualFold(word, "VALUES")
-		}
-		_, rest, found := strings.Cut(sql, end)
-		if !found {
-			return false
-		}
-		sql = rest
+	for token := range SQLTokens(TrimScript(sql)) {
+		return token.Is("SELECT", "WITH", "VALUES")
 	}
+	return false
 }

@@ -10,17 +10,22 @@ import (
 const scriptPiece = 4 << 10
 
 // ScriptPieces cuts a script into pieces of whole statements, in order. Each piece has
-// as many statements as fit into 4 KiB, at least one. A library that copies the rest
+// as many statements as fit into 4 KiB, at least one. A [PlainVacuum] is a piece by itself. A library that copies the rest
 // of a script for each statement then takes time in proportion to the script's
 // length, not to its square. The last piece includes what follows the last
 // statement, such as a comment.
 func ScriptPieces(sql string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for len(sql) > scriptPiece {
+		vacuums := hasWord(sql, "vacuum")
+		vacuum := func(statement string) bool {
+			_, ok := PlainVacuum(statement)
+			return vacuums && ok
+		}
+		for len(sql) > scriptPiece || vacuums && sql != "" {
 			n, _ := nextStatement(sql)
 			for n < len(sql) {
 				next, last := nextStatement(sql[n:])
-				if n+next > scriptPiece && !last {
+				if !last && (n+next > scriptPiece || vacuum(sql[:n]) || vacuum(sql[n:n+next])) {
 					break
 				}
 				n += next
@@ -48,8 +53,8 @@ func nextStatement(sql string) (n int, none bool) {
 // statement after the other never gets an empty one.
 func TrimScript(sql string) string {
 	for sql != "" {
-		n, kind := token(sql)
-		if kind == other {
+		n, kind := NextSQL(sql)
+		if kind > SQLComment && sql[0] != ';' {
 			break
 		}
 		sql = sql[n:]
@@ -65,14 +70,14 @@ func StatementLen(sql string) int {
 	head := words[:0]
 	end := 0 // tokens seen of the end of a trigger's body: semicolon, END
 	for i := 0; i < len(sql); {
-		n, kind := token(sql[i:])
+		n, kind := NextSQL(sql[i:])
 		word := sql[i : i+n]
 		i += n
 		switch {
-		case kind == space:
-		case kind == semicolon && (end == 2 || !isTrigger(head)):
+		case kind <= SQLComment:
+		case word == ";" && (end == 2 || !isTrigger(head)):
 			return i
-		case kind == semicolon:
+		case word == ";":
 			end = 1
 		case end == 1 && strings.EqualFold(word, "END"):
 			end = 2
@@ -106,58 +111,6 @@ func isTrigger(head []string) bool {
 	}
 	skip("TEMP", "TEMPORARY")
 	return skip("TRIGGER")
-}
-
-// The kinds of tokens.
-const (
-	space = iota // and comments
-	semicolon
-	other
-)
-
-// token is the length of the token that sql begins with.
-func token(sql string) (n, kind int) {
-	switch c := sql[0]; {
-	case c == ';':
-		return 1, semicolon
-	case isSpace(c):
-		for n < len(sql) && isSpace(sql[n]) {
-			n++
-		}
-		return n, space
-	case strings.HasPrefix(sql, byteOrderMark):
-		return len(byteOrderMark), space
-	case strings.HasPrefix(sql, "--"):
-		return until(sql, 2, "\n"), space
-	case strings.HasPrefix(sql, "/*"):
-		return until(sql, 2, "*/"), space
-	case c == '\'' || c == '"' || c == '`':
-		return until(sql, 1, string(c)), other // a doubled quote is two tokens, to the same end
-	case c == '[':
-		return until(sql, 1, "]"), other
-	case !inWord(c):
-		return 1, other
-	}
-	for n < len(sql) && inWord(sql[n]) {
-		n++
-	}
-	return n, other
-}
-
-// until is the length of sql up to the end of what stop closes.
-func until(sql string, from int, stop string) int {
-	if i := strings.Index(sql[from:], stop); i >= 0 {
-		return from + i + len(stop)
-	}
-	return len(sql)
-}
-
-const byteOrderMark = "\xef\xbb\xbf"
-
-func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
-
-func inWord(c byte) bool {
-	return c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
 // Quote makes an SQL identifier of any name.

@@ -5,6 +5,7 @@ package plan
 
 import (
 	"encoding/json"
+	"iter"
 	"slices"
 	"strings"
 
@@ -20,6 +21,42 @@ type Plan struct {
 
 	// Changes are the settings that the schema changes on purpose.
 	Changes driver.Settings `json:"changes_settings,omitempty"`
+
+	// Files allows the SQL to reach files other than the trial's own database. Otherwise
+	// SQLite must refuse ATTACH and VACUUM INTO on each connection.
+	Files bool `json:"files,omitempty"`
+}
+
+// SQL returns all SQL of the plan that a user has written.
+func (p *Plan) SQL() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		list := []string{p.Schema}
+		for i := range p.Phases {
+			ph := &p.Phases[i]
+			list = append(list, ph.Script)
+			switch {
+			case ph.Query != nil:
+				list = append(list, ph.Query.SQL)
+			case ph.HTTP != nil:
+				list = append(list, ph.HTTP.SQL)
+			case ph.Mix != nil:
+				for _, o := range ph.Mix.Operations {
+					for _, c := range o.Calls {
+						list = append(list, c.SQL)
+					}
+				}
+			case ph.Replay != nil:
+				for _, s := range ph.Replay.Statements {
+					list = append(list, s.SQL)
+				}
+			}
+		}
+		for _, sql := range list {
+			if sql != "" && !yield(sql) {
+				return
+			}
+		}
+	}
 }
 
 // DataSet is a set of rows made by generators. Rows are numbered from 0 through the

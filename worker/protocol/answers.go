@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"math"
 	"strconv"
 	"strings"
@@ -27,6 +28,24 @@ type Answers struct {
 	// Loaded says that the database is a copy of a user's, with what the plan's first phase
 	// stands for. Otherwise it is new.
 	Loaded bool `json:"loaded,omitempty"`
+
+	// Files allows the statements to reach files other than the database, as
+	// [plan.Plan].Files does for a plan.
+	Files bool `json:"files,omitempty"`
+}
+
+// SQL returns all SQL that a user has written.
+func (a *Answers) SQL() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, s := range a.Statements {
+			if !yield(s.SQL) {
+				return
+			}
+		}
+		if a.Plan != nil {
+			a.Plan.SQL()(yield)
+		}
+	}
 }
 
 // Ask is a statement and its arguments.

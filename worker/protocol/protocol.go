@@ -98,6 +98,15 @@ type Request struct {
 	Listen string `json:"listen,omitempty"`
 }
 
+// FilesAllowed reports whether the SQL of the request may reach files other than its database.
+func (req *Request) FilesAllowed() bool {
+	if req.Job != nil && req.Job.Answers != nil {
+		a := req.Job.Answers
+		return a.Files || a.Plan != nil && a.Plan.Files
+	}
+	return req.Plan != nil && req.Plan.Files
+}
+
 // Profile asks a worker to write into a directory where the time of a phase goes. A
 // trial with profiles is not measured.
 type Profile struct {

@@ -44,6 +44,13 @@ type Conn interface {
 	InTransaction() bool
 }
 
+// Limiter is a [Conn] of a library that can set SQLITE_LIMIT_ATTACHED. That others cannot is
+// a limit to declare: [driver.LimitFiles].
+type Limiter interface {
+	// LimitAttached does what [driver.LimitAttached] says.
+	LimitAttached(most int) (before int, err error)
+}
+
 // Stmt is a statement prepared on one connection. Its methods do what those of
 // [driver.Stmt] do. A Stmt of a pooled statement is not closed: its resources are
 // released with the connection.
@@ -114,7 +121,14 @@ func (s *session) unguard() {
 
 func (s *session) script(sql string) error {
 	for piece := range driver.ScriptPieces(sql) {
-		if err := s.Script(piece); err != nil {
+		var err error
+		l, limits := s.Conn.(Limiter)
+		if text, ok := driver.PlainVacuum(piece); ok && limits {
+			err = driver.RunVacuum(l.LimitAttached, func() error { return s.Script(text) })
+		} else {
+			err = s.Script(piece)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -156,6 +170,9 @@ func (d *db) Script(ctx context.Context, sql string) error {
 }
 
 func (d *db) Prepare(ctx context.Context, st driver.Statement) (driver.Stmt, error) {
+	if _, ok := driver.PlainVacuum(st.SQL); ok {
+		return driver.VacuumStmt(st.SQL, d.Script), nil
+	}
 	p := &pooledStmt{db: d, st: st, on: make([]*stmt, len(d.sessions))}
 	return p, d.with(ctx, func(s *session) error {
 		_, err := p.find(s)
@@ -221,6 +238,9 @@ func (c *conn) Script(ctx context.Context, sql string) error {
 }
 
 func (c *conn) Prepare(ctx context.Context, st driver.Statement) (driver.Stmt, error) {
+	if _, ok := driver.PlainVacuum(st.SQL); ok {
+		return driver.VacuumStmt(st.SQL, c.Script), nil
+	}
 	if err := c.on.guard(ctx); err != nil {
 		return nil, err
 	}
@@ -376,6 +396,9 @@ func (t *tx) Stmt(_ context.Context, st driver.Stmt) (driver.Stmt, error) {
 		if s.db == t.db {
 			return s.find(t.on)
 		}
+	}
+	if err := driver.InTransaction(st); err != nil {
+		return nil, err
 	}
 	return nil, errors.New("statement was not prepared by what began the transaction")
 }

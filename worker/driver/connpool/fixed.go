@@ -37,7 +37,7 @@ type Fixed struct {
 }
 
 // Open returns a database whose pool is a [Fixed] one of s.PoolSize() connections. open
-// opens them; Open then applies the settings that are PRAGMAs.
+// opens them; Open then does what [Apply] says.
 func Open(ctx context.Context, s driver.Settings, open func(number int) (ClosingConn, error)) (driver.DB, error) {
 	p, err := NewFixed(ctx, s.PoolSize(), func(number int) (ClosingConn, error) {
 		c, err := open(number)
@@ -45,7 +45,7 @@ func Open(ctx context.Context, s driver.Settings, open func(number int) (Closing
 			return nil, err
 		}
 		release := c.Guard(ctx)
-		err = Apply(c, s)
+		err = Apply(ctx, c, s)
 		release()
 		if err != nil {
 			return nil, errors.Join(err, c.Close())
@@ -58,8 +58,14 @@ func Open(ctx context.Context, s driver.Settings, open func(number int) (Closing
 	return New(p, s.PoolSize(), s.Begin()), nil
 }
 
-// Apply applies the settings that are PRAGMAs to a connection.
-func Apply(c Conn, s driver.Settings) error {
+// Apply applies the settings that are PRAGMAs to a connection. Unless ctx allows files, a
+// [Limiter] can attach no database from then on.
+func Apply(ctx context.Context, c Conn, s driver.Settings) error {
+	if l, ok := c.(Limiter); ok && !driver.FilesAllowed(ctx) {
+		if _, err := l.LimitAttached(0); err != nil {
+			return fmt.Errorf("limiting ATTACH: %w", err)
+		}
+	}
 	for _, pragma := range s.Pragmas() {
 		if err := c.Script(pragma); err != nil {
 			return fmt.Errorf("%s: %w", pragma, err)

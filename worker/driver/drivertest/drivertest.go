@@ -9,7 +9,7 @@
 // error too. Besides settings ("cache=shared") and types ("blob=empty", "blob=expression"), the keys
 // are "codes=extended", "pool=waits", "columns=count", "columns=any", "any=text", "context=rows", "context=query",
 // "context=exec", "context=lock", "context=commit", "script=trailing comment", "last insert ID",
-// "transactions=reads", "connection=state", "checkpoint" and "close=failed transaction". The checks with these keys say what they mean.
+// "transactions=reads", "connection=state", "checkpoint", "files" and "close=failed transaction". The checks with these keys say what they mean.
 package drivertest
 
 import (
@@ -78,7 +78,7 @@ func (c Check) applies(d driver.Driver) bool {
 // Checks lists all checks.
 func Checks() []Check {
 	return slices.Concat(infoChecks(), valueChecks(), statementChecks(), settingChecks(), openChecks(),
-		poolChecks(), transactionChecks(), waiting(lockChecks()), errorChecks(), waiting(cancelChecks()), waiting(waitingChecks()), featureChecks())
+		poolChecks(), transactionChecks(), waiting(lockChecks()), errorChecks(), waiting(cancelChecks()), waiting(waitingChecks()), featureChecks(), fileChecks())
 }
 
 // Run checks d, with each check in a subtest. If a database cannot be opened and

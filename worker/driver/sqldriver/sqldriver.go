@@ -37,6 +37,11 @@ type Library struct {
 	// comes in pieces: see [contract.ScriptPieces].
 	Script func(ctx context.Context, conn driver.Conn, sql string) error
 
+	// LimitAttached sets SQLITE_LIMIT_ATTACHED of one of the library's connections and
+	// returns the previous value. It is nil if that is impossible, which is a limit to
+	// declare: [contract.LimitFiles].
+	LimitAttached func(conn driver.Conn, most int) (before int, err error)
+
 	// Prepared converts the context of a prepared statement, for a library that
 	// otherwise takes the statement for one that is used once. It is nil if that is
 	// not needed. It is applied to executions too, since database/sql prepares a
@@ -66,6 +71,9 @@ func (l *Library) open(ctx context.Context, path string, s contract.Settings) (c
 	c, err := l.Connector(path, s)
 	if err != nil {
 		return nil, l.wrap(err)
+	}
+	if l.LimitAttached != nil && !contract.FilesAllowed(ctx) {
+		c = &limitedConnector{c, l}
 	}
 	if l.DirtyCommit {
 		c = &cleanConnector{c}
@@ -138,6 +146,20 @@ type runner struct {
 	sq  session
 }
 
+func (p *pool) Prepare(ctx context.Context, st contract.Statement) (contract.Stmt, error) {
+	if _, ok := contract.PlainVacuum(st.SQL); ok {
+		return contract.VacuumStmt(st.SQL, p.Script), nil
+	}
+	return p.runner.Prepare(ctx, st)
+}
+
+func (c *conn) Prepare(ctx context.Context, st contract.Statement) (contract.Stmt, error) {
+	if _, ok := contract.PlainVacuum(st.SQL); ok {
+		return contract.VacuumStmt(st.SQL, c.Script), nil
+	}
+	return c.runner.Prepare(ctx, st)
+}
+
 func (r *runner) Prepare(ctx context.Context, st contract.Statement) (contract.Stmt, error) {
 	s := newStmt(r.lib, st)
 	if st.AdHoc {
@@ -199,11 +221,25 @@ type conn struct {
 func (c *conn) Script(ctx context.Context, sql string) error {
 	ctx = c.lib.context(ctx)
 	for piece := range contract.ScriptPieces(sql) {
-		if err := c.script(ctx, piece); err != nil {
+		run := c.script
+		if text, ok := contract.PlainVacuum(piece); ok && c.lib.LimitAttached != nil {
+			piece, run = text, c.vacuum
+		}
+		if err := run(ctx, piece); err != nil {
 			return c.lib.wrap(err)
 		}
 	}
 	return nil
+}
+
+func (c *conn) vacuum(ctx context.Context, sql string) error {
+	return contract.RunVacuum(func(most int) (before int, err error) {
+		err = c.c.Raw(func(dc any) error {
+			before, err = c.lib.LimitAttached(unwrap(dc.(driver.Conn)), most)
+			return err
+		})
+		return before, err
+	}, func() error { return c.script(ctx, sql) })
 }
 
 func (c *conn) script(ctx context.Context, sql string) error {

@@ -25,7 +25,10 @@ func (t *tx) Stmt(ctx context.Context, st contract.Stmt) (contract.Stmt, error) 
 	if t.on != nil {
 		return st, nil
 	}
-	s := st.(*stmt)
+	s, ok := st.(*stmt)
+	if !ok {
+		return nil, contract.InTransaction(st)
+	}
 	if s.prepared == nil {
 		return &stmt{lib: s.lib, shape: s.shape, text: t.tx}, nil
 	}

@@ -1,0 +1,138 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+type filesKey struct{}
+
+// AllowFiles returns a context in which [Driver.Open] opens databases whose SQL may reach
+// other files. In any other context a driver makes SQLite itself refuse that on each
+// connection: SQLITE_LIMIT_ATTACHED is 0, so there is no ATTACH and no VACUUM INTO. A driver
+// that cannot set it declares the limit [LimitFiles].
+func AllowFiles(ctx context.Context) context.Context {
+	return context.WithValue(ctx, filesKey{}, true)
+}
+
+// FilesAllowed reports whether ctx is from [AllowFiles].
+func FilesAllowed(ctx context.Context) bool { return ctx.Value(filesKey{}) != nil }
+
+// LimitFiles is the limit of a driver whose library cannot make SQLite refuse ATTACH. Its
+// worker refuses SQL that has [FilesWords].
+const LimitFiles = "files"
+
+// FilesWords returns what may reach other files in SQL that no SQLite has refused, or "". It
+// looks for words and nothing else, also in texts and comments. A keyword is always spelled
+// out, so nothing that SQLite reads differently can hide it.
+func FilesWords(sql string) string {
+	switch {
+	case hasWord(sql, "attach"):
+		return "ATTACH"
+	case hasWord(sql, "vacuum") && hasWord(sql, "into"):
+		return "VACUUM INTO"
+	}
+	return DirectoryPragma(sql)
+}
+
+// DirectoryPragma returns the name of a PRAGMA that determines where files go, if sql has
+// that name anywhere, or "". No limit of SQLite's refuses these.
+func DirectoryPragma(sql string) string {
+	for _, name := range []string{"temp_store_directory", "data_store_directory", "lock_proxy_file"} {
+		if hasWord(sql, name) {
+			return "PRAGMA " + name
+		}
+	}
+	return ""
+}
+
+// hasWord reports whether sql has a word, which is given in lower case. What precedes and
+// follows the word does not make a longer one.
+func hasWord(sql, word string) bool {
+	letter := func(i int) bool {
+		return i >= 0 && i < len(sql) && (sql[i] == '_' || '0' <= sql[i] && sql[i] <= '9' || 'a' <= sql[i]|0x20 && sql[i]|0x20 <= 'z')
+	}
+	for i := 0; i+len(word) <= len(sql); i++ {
+		if sql[i]|0x20 == word[0] && strings.EqualFold(sql[i:i+len(word)], word) && !letter(i-1) && !letter(i+len(word)) {
+			return true
+		}
+	}
+	return false
+}
+
+// PlainVacuum reports whether a statement is a VACUUM of the database itself, and returns
+// its text without comments. VACUUM attaches a database by itself, so it runs while
+// SQLITE_LIMIT_ATTACHED is 1. Only the returned text may run then: it has nothing of sql
+// but the name of a schema.
+func PlainVacuum(sql string) (text string, ok bool) {
+	var words []string
+	for token := range SQLTokens(sql) {
+		if token.Kind != SQLWord && token.Text != ";" || len(words) == 2 && token.Text != ";" {
+			return "", false
+		}
+		if token.Text == ";" {
+			if words == nil {
+				return "", false
+			}
+			continue
+		}
+		words = append(words, token.Text)
+	}
+	if len(words) == 0 || !strings.EqualFold(words[0], "VACUUM") || len(words) == 2 && strings.EqualFold(words[1], "INTO") {
+		return "", false
+	}
+	return strings.Join(words, " "), true
+}
+
+// LimitAttached is what a library needs for [RunVacuum]: it sets SQLITE_LIMIT_ATTACHED of a
+// connection and returns the previous value.
+type LimitAttached func(most int) (before int, err error)
+
+// SQLiteLimitAttached is SQLITE_LIMIT_ATTACHED. See https://www.sqlite.org/c3ref/c_limit_attached.html.
+const SQLiteLimitAttached = 7
+
+// RunVacuum runs a [PlainVacuum] with run, while one database may be attached.
+func RunVacuum(limit LimitAttached, run func() error) error {
+	before, err := limit(1)
+	if err != nil {
+		return fmt.Errorf("limiting ATTACH: %w", err)
+	}
+	err = run()
+	if _, lerr := limit(before); lerr != nil && err == nil {
+		err = fmt.Errorf("limiting ATTACH: %w", lerr)
+	}
+	return err
+}
+
+// VacuumStmt returns a statement that runs a [PlainVacuum] with script, which must be the
+// Script of the [Runner] that prepares it.
+func VacuumStmt(sql string, script func(ctx context.Context, sql string) error) Stmt {
+	return &vacuumStmt{sql, script}
+}
+
+type vacuumStmt struct {
+	sql    string
+	script func(ctx context.Context, sql string) error
+}
+
+func (v *vacuumStmt) Exec(ctx context.Context, _ *Batch, _, _ int) error { return v.script(ctx, v.sql) }
+
+func (v *vacuumStmt) ExecResult(ctx context.Context, _ *Batch, _ int) (Result, error) {
+	return nil, v.script(ctx, v.sql)
+}
+
+func (v *vacuumStmt) Query(ctx context.Context, _ *Batch, _ int, _ func(Row) error) error {
+	return v.script(ctx, v.sql)
+}
+
+func (v *vacuumStmt) Close() error { return nil }
+
+// InTransaction returns the error of SQLite for st in a transaction if st is of [VacuumStmt].
+func InTransaction(st Stmt) error {
+	if _, ok := st.(*vacuumStmt); ok {
+		return &Error{Code: CodeError, Err: errors.New("cannot VACUUM from within a transaction")}
+	}
+	return nil
+}

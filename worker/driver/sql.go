@@ -1,0 +1,261 @@
+package driver
+
+import (
+	"iter"
+	"strings"
+)
+
+// SQLKind is the kind of a token of SQL.
+type SQLKind int
+
+// The kinds of tokens. See https://sqlite.org/src/file/src/tokenize.c.
+const (
+	SQLSpace     SQLKind = iota // white space, a byte order mark
+	SQLComment                  // -- without the end of the line, /* … */
+	SQLWord                     // a keyword, or a name that is not in quotes
+	SQLName                     // "…", […] or `…`
+	SQLText                     // '…'
+	SQLBlob                     // x'…'
+	SQLNumber                   // an integer or a real number
+	SQLParameter                // ?, ?1, :a, @a, $a, $a::b(c), #a
+	SQLOperator                 // punctuation, such as ( or ||
+	SQLIllegal                  // what no statement has, such as a text without an end
+)
+
+// SQLToken is a token of SQL, as SQLite reads it.
+type SQLToken struct {
+	Kind SQLKind
+	Text string
+	At   int // offset in the SQL
+}
+
+// SQLTokens returns the tokens of sql without white space and comments. All that reads SQL
+// here takes SQLite's own tokens from [NextSQL], since nothing else tells a statement from
+// a text that contains its words. A fuzz test compares the two.
+func SQLTokens(sql string) iter.Seq[SQLToken] {
+	return func(yield func(SQLToken) bool) {
+		for at := 0; at < len(sql); {
+			n, kind := NextSQL(sql[at:])
+			if kind > SQLComment && !yield(SQLToken{kind, sql[at : at+n], at}) {
+				return
+			}
+			at += n
+		}
+	}
+}
+
+// NextSQL returns the length and the kind of the token that sql, which is not empty, begins
+// with. A text or comment without an end extends to the end of sql.
+func NextSQL(sql string) (n int, kind SQLKind) {
+	at := func(i int) byte {
+		if i < len(sql) {
+			return sql[i]
+		}
+		return 0
+	}
+	switch c := sql[0]; c {
+	case ' ', '\t', '\n', '\f', '\r':
+		for n = 1; n < len(sql) && isSpace(sql[n]); n++ {
+		}
+		return n, SQLSpace
+	case '-':
+		if at(1) == '-' {
+			if n = strings.IndexByte(sql, '\n'); n < 0 {
+				n = len(sql)
+			}
+			return n, SQLComment
+		}
+		return 1, SQLOperator
+	case '/':
+		if at(1) == '*' && len(sql) > 2 {
+			return until(sql, 2, "*/"), SQLComment
+		}
+		return 1, SQLOperator
+	case '\'':
+		return quoted(sql, 0, SQLText)
+	case '"', '`':
+		return quoted(sql, 0, SQLName)
+	case '[':
+		if n = strings.IndexByte(sql, ']'); n < 0 {
+			return len(sql), SQLIllegal
+		}
+		return n + 1, SQLName
+	case '?':
+		for n = 1; isDigit(at(n)); n++ {
+		}
+		return n, SQLParameter
+	case '$', '@', '#', ':':
+		return parameter(sql)
+	case '.':
+		if isDigit(at(1)) {
+			return number(sql)
+		}
+		return 1, SQLOperator
+	case 'x', 'X':
+		if at(1) == '\'' {
+			return blob(sql)
+		}
+	case '|', '<', '>', '=', '!':
+		switch two := string([]byte{c, at(1)}); two {
+		case "||", "<=", "<>", "<<", ">=", ">>", "==", "!=":
+			return 2, SQLOperator
+		}
+		if c == '!' {
+			return 1, SQLIllegal
+		}
+		return 1, SQLOperator
+	case '(', ')', ';', '+', '*', '%', ',', '&', '~':
+		return 1, SQLOperator
+	case 0xef:
+		if strings.HasPrefix(sql, byteOrderMark) {
+			return len(byteOrderMark), SQLSpace
+		}
+	}
+	switch c := sql[0]; {
+	case isDigit(c):
+		return number(sql)
+	case c != '$' && inWord(c):
+		for n = 1; n < len(sql) && inWord(sql[n]); n++ {
+		}
+		return n, SQLWord
+	}
+	return 1, SQLIllegal
+}
+
+// quoted reads what is in quotes, which begins at from. A doubled quote is part of it.
+func quoted(sql string, from int, kind SQLKind) (int, SQLKind) {
+	quote := sql[from]
+	for n := from + 1; ; n += 2 {
+		i := strings.IndexByte(sql[n:], quote)
+		if i < 0 {
+			return len(sql), SQLIllegal
+		}
+		n += i
+		if n+1 == len(sql) || sql[n+1] != quote {
+			return n + 1, kind
+		}
+	}
+}
+
+func blob(sql string) (n int, kind SQLKind) {
+	for n = 2; n < len(sql) && isHex(sql[n]); n++ {
+	}
+	if n < len(sql) && sql[n] == '\'' && n%2 == 0 {
+		return n + 1, SQLBlob
+	}
+	if i := strings.IndexByte(sql[n:], '\''); i >= 0 {
+		return n + i + 1, SQLIllegal
+	}
+	return len(sql), SQLIllegal
+}
+
+// parameter reads a named parameter. It may be a variable of Tcl, with "::" in its name and
+// an index in brackets, in which there is anything but white space.
+func parameter(sql string) (n int, kind SQLKind) {
+	letters := 0
+	for n = 1; n < len(sql); n++ {
+		switch c := sql[n]; {
+		case inWord(c):
+			letters++
+			continue
+		case c == '(' && letters > 0:
+			for n++; n < len(sql) && !isSpace(sql[n]) && sql[n] != ')' && sql[n] != 0; n++ {
+			}
+			if n < len(sql) && sql[n] == ')' {
+				return n + 1, SQLParameter
+			}
+			return n, SQLIllegal
+		case strings.HasPrefix(sql[n:], "::"):
+			n++
+			continue
+		}
+		break
+	}
+	if letters == 0 {
+		return n, SQLIllegal
+	}
+	return n, SQLParameter
+}
+
+func number(sql string) (n int, kind SQLKind) {
+	// Digits may be grouped with _ in a new SQLite. An old one takes what follows the first
+	// group for part of an illegal token.
+	digits := func(is func(byte) bool) {
+		for n < len(sql) && (is(sql[n]) || sql[n] == '_' && n > 0 && is(sql[n-1]) && n+1 < len(sql) && is(sql[n+1])) {
+			n++
+		}
+	}
+	if len(sql) > 2 && sql[0] == '0' && sql[1]|0x20 == 'x' && isHex(sql[2]) {
+		n = 2
+		digits(isHex)
+	} else {
+		digits(isDigit)
+		if n < len(sql) && sql[n] == '.' {
+			n++
+			digits(isDigit)
+		}
+		if n+1 < len(sql) && sql[n]|0x20 == 'e' {
+			sign := 0
+			if sql[n+1] == '+' || sql[n+1] == '-' {
+				sign = 1
+			}
+			if n+1+sign < len(sql) && isDigit(sql[n+1+sign]) {
+				n += 1 + sign
+				digits(isDigit)
+			}
+		}
+	}
+	kind = SQLNumber
+	for ; n < len(sql) && inWord(sql[n]); n++ {
+		kind = SQLIllegal
+	}
+	return n, kind
+}
+
+// until is the length of sql up to the end of what stop closes.
+func until(sql string, from int, stop string) int {
+	if i := strings.Index(sql[from:], stop); i >= 0 {
+		return from + i + len(stop)
+	}
+	return len(sql)
+}
+
+const byteOrderMark = "\xef\xbb\xbf"
+
+func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+func isHex(c byte) bool   { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
+
+func inWord(c byte) bool {
+	return c == '_' || c == '$' || isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= 0x80
+}
+
+// IsName reports whether a byte can be part of a word.
+func IsName(c byte) bool { return inWord(c) }
+
+// Named reports whether the token is one of these words, or a name in quotes that is.
+func (t SQLToken) Named(list ...string) bool {
+	for _, name := range list {
+		if strings.EqualFold(name, t.Unquoted()) {
+			return true
+		}
+	}
+	return false
+}
+
+// Is reports whether the token is one of these words or operators.
+func (t SQLToken) Is(list ...string) bool {
+	return (t.Kind == SQLWord || t.Kind == SQLOperator) && t.Named(list...)
+}
+
+// Unquoted returns the text, or the name, without its quotes. Doubled ones are single in it.
+func (t SQLToken) Unquoted() string {
+	if t.Kind != SQLText && t.Kind != SQLName {
+		return t.Text
+	}
+	inside, quote := t.Text[1:len(t.Text)-1], t.Text[:1]
+	if quote == "[" {
+		return inside
+	}
+	return strings.ReplaceAll(inside, quote+quote, quote)
+}

@@ -1,0 +1,52 @@
+package sqldriver
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"reflect"
+
+	contract "github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// limitedConnector opens connections to which no database can be attached.
+type limitedConnector struct {
+	driver.Connector
+	lib *Library
+}
+
+func (c *limitedConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.lib.LimitAttached(conn, 0); err != nil {
+		return nil, errors.Join(fmt.Errorf("limiting ATTACH: %w", err), conn.Close())
+	}
+	return conn, nil
+}
+
+// TranspiledLimitAttached returns a [Library].LimitAttached for a library that is transpiled
+// from C and exports no such call for a [driver.Conn]. limit is the transpiled sqlite3_limit;
+// the connection must have the fields tls and db.
+func TranspiledLimitAttached[T any](limit func(tls *T, db uintptr, id, value int32) int32) func(driver.Conn, int) (int, error) {
+	return func(c driver.Conn, most int) (before int, err error) {
+		tls, db, err := fields(c)
+		if err != nil {
+			return 0, err
+		}
+		return int(limit((*T)(tls.UnsafePointer()), uintptr(db.Uint()), contract.SQLiteLimitAttached, int32(most))), nil
+	}
+}
+
+func fields(c driver.Conn) (tls, db reflect.Value, err error) {
+	v := reflect.Indirect(reflect.ValueOf(c))
+	if v.Kind() == reflect.Struct {
+		tls, db = v.FieldByName("tls"), v.FieldByName("db")
+	}
+	if tls.Kind() != reflect.Pointer || db.Kind() != reflect.Uintptr {
+		err = fmt.Errorf("a %T has no SQLite connection in its fields tls and db", c)
+	}
+	return tls, db, err
+}

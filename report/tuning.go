@@ -328,7 +328,7 @@ func (t Tuning) todo() (l list) {
 		}
 	}
 	if t.Confirmed != nil {
-		l.note(item{label: "how sure", text: fmt.Sprintf("each step was measured again in %s, in the same rounds as the others (run %d); the search did not choose by these trials", counted(int64(t.Rounds), "new trial"), t.Confirmed.Run.ID)})
+		l.note(item{label: "how sure", text: fmt.Sprintf("each step was measured again in %s, in the same rounds as the others (run %d); the search chose nothing by these trials but which steps are worth it, and gains are given as smaller for that, the more so the less clear they are", counted(int64(t.Rounds), "new trial"), t.Confirmed.Run.ID)})
 	}
 	l.note(item{label: "not decided", text: t.undecided()})
 	if t.Early {

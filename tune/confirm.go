@@ -170,10 +170,12 @@ func (s *Search) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) {
 	m := stats.AlternativesOf(a.Run, len(steps), s.Phase)
 	level := 1 - stats.Alpha/float64(tests)
 	ratio := func(i, j int) stats.Summary { return stats.SummarizeRatiosAt(stats.Values(m.Ratios(i, j)), level) }
-	last := 0 // that is worth it
+	last := 0                           // that is worth it
+	luck := make([]float64, len(steps)) // by which factor the ratio of a step that is worth it is too small
 	for i, x := range steps {
 		x.Memory = m.Memory(i)
 		if i == 0 {
+			luck[0] = 1
 			continue
 		}
 		if !x.Safer {
@@ -183,6 +185,15 @@ func (s *Search) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) {
 		x.MoreFailed, x.Phases = m.MoreFailed(i), m.Phases(i, 0, level)
 		x.Ratio, x.Gain = ratio(i, 0), ratio(i, x.Before)
 		x.Worth = status == result.OK && !x.MoreFailed && x.Gain.Interval != nil && x.Gain.Interval.High < 1 && x.Gain.Median <= 1-s.Margin
+		luck[i] = luck[x.Before]
+		if x.Worth { // these trials have chosen it, too
+			gain := stats.LessByChance(x.Gain, 1-s.Margin)
+			luck[i] *= x.Gain.Median / gain
+			x.Gain.Median = gain
+		}
+		if in := x.Ratio.Interval; in != nil {
+			x.Ratio.Median = min(max(x.Ratio.Median/luck[i], in.Low), in.High)
+		}
 		switch {
 		case x.Safer:
 		case x.Worth:

@@ -307,8 +307,8 @@ func (f *Facts) advantages(x, y int) (list []Reason) {
 		r.Of, r.Over = a.Name, b.Name
 		list = append(list, r)
 	}
-	if a.Operations > 0 && b.Failed > 0 && a.Failed == 0 {
-		note(Reason{Advantage: FewerErrors, Own: a.Failed, Others: b.Failed})
+	if a.Operations > 0 && b.failed() > 0 && a.failed() == 0 {
+		note(Reason{Advantage: FewerErrors, Own: a.failed(), Others: b.failed()})
 	}
 	if len(a.Harmful) == 0 && len(b.Harmful) > 0 {
 		note(Reason{Advantage: FewerRisks, Others: int64(len(b.Harmful))})
@@ -391,7 +391,7 @@ func (f *Facts) reject(a *Advice, to int, taken []int) {
 		case a.Verdict != Conditional && c.Falsifying() != nil:
 			r.Cause, r.Defects = CauseDefect, c.Falsifying()
 		case to >= 0 && c.failures() > f.Candidates[to].failures()+mostFailed:
-			r.Cause, r.Failed = CauseErrors, c.Failed
+			r.Cause, r.Failed = CauseErrors, c.failed()
 		case to >= 0 && f.slower(to, i):
 			r.Cause = CauseSlower
 		default:

@@ -29,6 +29,7 @@ type fake struct {
 	memory    int64   // MB
 	tail      float64 // of its 99th percentile
 	failed    int64   // operations in each round
+	replayed  int64   // events that a constraint stopped in a replay, in each round
 	status    result.Status
 	unlike    float64 // of its time in the second phase, besides factor
 	size      int64   // MB, of the binary
@@ -88,6 +89,10 @@ func story(rounds int, drivers ...fake) *stats.Analysis {
 				s.Latency = []latency.Summary{{Operation: phase, Count: operations, P99NS: p99}}
 				if d.failed > 0 {
 					s.Errors = []protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: d.failed}}
+				}
+				if d.replayed > 0 {
+					s.Failed, s.Different = s.Failed+d.replayed, d.replayed
+					s.Errors = append(s.Errors, protocol.ErrorCount{Code: 787, Name: "SQLITE_CONSTRAINT_FOREIGNKEY", Count: d.replayed})
 				}
 				t.Samples = append(t.Samples, s)
 			}
@@ -331,5 +336,19 @@ func TestCircle(t *testing.T) {
 	}
 	if a := advise.Decide(&f); a.Verdict != advise.Undecided || len(a.Among) != 3 {
 		t.Errorf("%+v", a)
+	}
+}
+
+// TestReplayIsNotTheDriver expects no candidate to be left out because a replay's statements met
+// a constraint that the application's did not, and one that fails otherwise to be.
+func TestReplayIsNotTheDriver(t *testing.T) {
+	for want, f := range map[string]fake{
+		"not zombiezen errors": with(other, func(f *fake) { f.failed = 12 }),
+		"":                     with(other, func(f *fake) { f.replayed = 12 }),
+	} {
+		a, words := told(8, mattn, f)
+		if got := strings.Contains(words, "errors"); got != (want != "") || !strings.Contains(words, want) {
+			t.Errorf("%s: %s, want %q", a.Verdict, words, want)
+		}
 	}
 }

@@ -37,9 +37,15 @@ type Candidate struct {
 	Where    string           `json:"where,omitempty"` // the workload of the reason
 	Measured bool             `json:"measured"`        // it has figures in all cells that speed is judged by
 
-	Operations int64                 `json:"operations,omitempty"` // of mixes and servers
-	Failed     int64                 `json:"failed,omitempty"`     // of these
-	Errors     []protocol.ErrorCount `json:"errors,omitempty"`
+	Operations int64 `json:"operations,omitempty"` // of mixes and servers
+	Failed     int64 `json:"failed,omitempty"`     // of these
+
+	// Replayed is how many of these were events of a replay that a constraint stopped. They
+	// found other rows than when they were recorded, which is the replay's doing and not the
+	// driver's.
+	Replayed int64 `json:"failed_in_replay,omitempty"`
+
+	Errors []protocol.ErrorCount `json:"errors,omitempty"`
 
 	MemoryBytes int64 `json:"memory_bytes,omitempty"` // the peak of the process tree, the greatest median of its phases
 
@@ -65,7 +71,10 @@ func (c *Candidate) WithoutC() bool {
 }
 
 // failures returns the share of operations that failed.
-func (c *Candidate) failures() float64 { return float64(c.Failed) / float64(max(c.Operations, 1)) }
+func (c *Candidate) failures() float64 { return float64(c.failed()) / float64(max(c.Operations, 1)) }
+
+// failed returns how many operations failed that count against the candidate.
+func (c *Candidate) failed() int64 { return c.Failed - c.Replayed }
 
 // Falsifying lists the defects that can lose, damage or falsify data.
 func (c *Candidate) Falsifying() (list []defects.Defect) {
@@ -222,6 +231,9 @@ func (c *Candidate) addPhase(o *stats.Outcome, phase string) {
 			}
 			c.Operations, c.Failed = c.Operations+s.Operations, c.Failed+s.Failed
 			for _, e := range s.Errors {
+				if s.Different > 0 && e.Code&0xff == driver.CodeConstraint { // other phases count no such errors
+					c.Replayed += e.Count
+				}
 				at := slices.IndexFunc(c.Errors, func(x protocol.ErrorCount) bool { return x.Code == e.Code && x.Name == e.Name })
 				if at < 0 {
 					c.Errors = append(c.Errors, e)

@@ -137,26 +137,26 @@ func TestLockCasesOfReplay(t *testing.T) {
 		says        string
 	}{
 		"begun by the library": {`"do":"begin"`, "", []string{
-			"2 clients: journal_mode=wal pool_size=2",
-			"2 clients: busy_timeout=0 journal_mode=wal pool_size=2 txlock=deferred",
-			"2 clients: busy_timeout=0 journal_mode=wal pool_size=2 txlock=immediate",
-			"2 clients: busy_timeout=5000 journal_mode=wal pool_size=2 txlock=deferred",
-			"2 clients: busy_timeout=5000 journal_mode=wal pool_size=2 txlock=immediate",
-			"1 clients: busy_timeout=5000 journal_mode=wal pool_size=1 txlock=immediate",
+			"2 clients: foreign_keys=off journal_mode=wal pool_size=2",
+			"2 clients: busy_timeout=0 foreign_keys=off journal_mode=wal pool_size=2 txlock=deferred",
+			"2 clients: busy_timeout=0 foreign_keys=off journal_mode=wal pool_size=2 txlock=immediate",
+			"2 clients: busy_timeout=5000 foreign_keys=off journal_mode=wal pool_size=2 txlock=deferred",
+			"2 clients: busy_timeout=5000 foreign_keys=off journal_mode=wal pool_size=2 txlock=immediate",
+			"1 clients: busy_timeout=5000 foreign_keys=off journal_mode=wal pool_size=1 txlock=immediate",
 		}, "describe it as a mix to try them"},
 		"dealt to three": {`"do":"begin"`, ", clients: 3", []string{
-			"3 clients: journal_mode=wal pool_size=3",
-			"3 clients: busy_timeout=0 journal_mode=wal pool_size=3 txlock=deferred",
-			"3 clients: busy_timeout=0 journal_mode=wal pool_size=3 txlock=immediate",
-			"3 clients: busy_timeout=5000 journal_mode=wal pool_size=3 txlock=deferred",
-			"3 clients: busy_timeout=5000 journal_mode=wal pool_size=3 txlock=immediate",
-			"1 clients: busy_timeout=5000 journal_mode=wal pool_size=1 txlock=immediate",
+			"3 clients: foreign_keys=off journal_mode=wal pool_size=3",
+			"3 clients: busy_timeout=0 foreign_keys=off journal_mode=wal pool_size=3 txlock=deferred",
+			"3 clients: busy_timeout=0 foreign_keys=off journal_mode=wal pool_size=3 txlock=immediate",
+			"3 clients: busy_timeout=5000 foreign_keys=off journal_mode=wal pool_size=3 txlock=deferred",
+			"3 clients: busy_timeout=5000 foreign_keys=off journal_mode=wal pool_size=3 txlock=immediate",
+			"1 clients: busy_timeout=5000 foreign_keys=off journal_mode=wal pool_size=1 txlock=immediate",
 		}, "describe it as a mix to try them"},
 		"begun in SQL": {bySQL, "", []string{
-			"2 clients: journal_mode=wal pool_size=2",
-			"2 clients: busy_timeout=0 journal_mode=wal pool_size=2",
-			"2 clients: busy_timeout=5000 journal_mode=wal pool_size=2",
-			"1 clients: busy_timeout=5000 journal_mode=wal pool_size=1",
+			"2 clients: foreign_keys=off journal_mode=wal pool_size=2",
+			"2 clients: busy_timeout=0 foreign_keys=off journal_mode=wal pool_size=2",
+			"2 clients: busy_timeout=5000 foreign_keys=off journal_mode=wal pool_size=2",
+			"1 clients: busy_timeout=5000 foreign_keys=off journal_mode=wal pool_size=1",
 		}, "replace BEGIN in the recording by BEGIN IMMEDIATE"},
 	} {
 		m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}}, Workloads: []*workload.Workload{replayed(t, c.begin, c.more)}, Scale: "quick"}

@@ -242,7 +242,7 @@ func advice(a Advised) document {
 	var l list
 	switch a.Verdict {
 	case advise.Undecided:
-		l = append(l, a.otherWork()...)
+		l = append(append(l, a.otherWork()...), a.unset()...)
 		for _, name := range a.Among {
 			var words []string
 			for _, r := range a.Because {
@@ -256,7 +256,7 @@ func advice(a Advised) document {
 			l = append(l, item{label: name, text: strings.Join(words, "; ")})
 		}
 	default:
-		l = append(l, a.otherWork()...)
+		l = append(append(l, a.otherWork()...), a.unset()...)
 		for i, r := range a.reasons() {
 			if i > 0 || a.Verdict == advise.Conditional { // the answer has the first
 				l = append(l, item{label: "because", text: r})
@@ -365,6 +365,14 @@ func adviceOrigin(a *stats.Analysis) list {
 		}
 	}
 	return append(l, runWarnings(a)...)
+}
+
+// unset says which settings the candidates had in their own ways, because nobody set them.
+func (a Advised) unset() (l list) {
+	if _, text := unsetInRun(a.Of); text != "" {
+		l = append(l, item{label: "beware", alarm: true, text: text + ", so each driver used its own default, which can decide this answer"})
+	}
+	return l
 }
 
 // otherWork says of each replay how much of it did not end as recorded, with the candidate with

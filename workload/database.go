@@ -230,11 +230,12 @@ func encoded(v *columnInfo, t driver.Type) json.RawMessage {
 
 // references reports whether any SQL of the workload, or of its database, has a foreign key.
 func (w *Workload) references() bool {
-	has := func(sql string) bool { return strings.Contains(strings.ToUpper(sql), "REFERENCES") }
 	for _, s := range w.scripts {
-		if has(s.text) {
+		if hasReferences(s.text) {
 			return true
 		}
 	}
-	return w.snapshot != nil && slices.ContainsFunc(w.snapshot.Schema, has)
+	return w.snapshot != nil && slices.ContainsFunc(w.snapshot.Schema, hasReferences)
 }
+
+func hasReferences(sql string) bool { return strings.Contains(strings.ToUpper(sql), "REFERENCES") }

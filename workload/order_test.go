@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
+
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // TestReplayOrder expects a recording's transactions in the order in which SQLite ran them,
@@ -64,6 +67,39 @@ func TestReplayOrder(t *testing.T) {
 			if s := strings.Join(got, " "); s != want {
 				t.Errorf("%s at speed %s: %s, want %s", name, speed, s, want)
 			}
+		}
+	}
+}
+
+// TestReplayForeignKeys expects a replay to have the same foreign_keys with every driver: what
+// the workload says, what the recording shows, or SQLite's default; and that to be said where it
+// matters.
+func TestReplayForeignKeys(t *testing.T) {
+	create := "CREATE TABLE a (b REFERENCES c)"
+	failed := `{"at":90,"took":1,"conn":1,"sql":1,"error":{"code":787}}` + "\n"
+	for _, c := range []struct {
+		more, text, want, says string
+	}{
+		{"", statements("SELECT 1"), "off", ""},
+		{"", statements(create), "off", "foreign_keys is off with every driver: the drivers' defaults differ, and it is SQLite's. If it is not so in your application, write it under settings"},
+		{"", statements(create, "PRAGMA foreign_keys = 1"), "on", "foreign_keys is on with every driver: the recording shows it"},
+		{"", statements(create) + failed, "on", "foreign_keys is on with every driver: the recording shows it"},
+		{"settings: {foreign_keys: on}\n", statements(create), "on", ""},
+		{"schema: PRAGMA foreign_keys = on\nchanges settings: {foreign_keys: on}\n", statements(create), "", ""},
+	} {
+		text := "name: app\n" + c.more + "phases:\n  - {name: r, replay: app.jsonl}\n"
+		w, err := workload.Parse("app.yaml", []byte(text), fstest.MapFS{"app.jsonl": {Data: []byte(c.text)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said []string
+		for _, p := range w.Warnings {
+			if strings.Contains(p.Message, "with every driver") {
+				said = append(said, p.Message)
+			}
+		}
+		if got := strings.Join(said, "\n"); w.Settings["foreign_keys"] != c.want || !strings.Contains(got, c.says) || (got == "") != (c.says == "") {
+			t.Errorf("%sfrom %s: %q, said %q", c.more, c.text, w.Settings["foreign_keys"], got)
 		}
 	}
 }

@@ -17,16 +17,22 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
+// codeForeignKey is SQLITE_CONSTRAINT_FOREIGNKEY.
+const codeForeignKey = 787
+
 // maxReplayedBytes limits the values and the SQL that a plan has of a recording.
 const maxReplayedBytes = 512 << 20
 
 // replayed is a recording resolved to a plan.
 type replayed struct {
-	plan     *plan.Replay // with the times
-	dealt    []int        // the transaction of each event, in the order in which SQLite ran them
-	left     []string     // what is left out, and why
-	features []string     // that its statements need
-	reaches  bool         // files other than its own database, if that is allowed
+	plan  *plan.Replay // with the times
+	dealt []int        // the transaction of each event, in the order in which SQLite ran them
+	left  []string     // what is left out, and why
+
+	foreignKeys string   // that the recording shows: on, off or, if it shows nothing, ""
+	references  bool     // a statement of it has a foreign key
+	features    []string // that its statements need
+	reaches     bool     // files other than its own database, if that is allowed
 }
 
 // replay reads a replay phase.
@@ -58,6 +64,7 @@ func (l *resolver) replay(f *fields) *plan.Replay {
 	for _, why := range made.left {
 		l.warnings = append(l.warnings, Problem{File: l.file, Line: n.Line, Column: n.Column, Message: fmt.Sprintf("replay: %s: %s", name, why)})
 	}
+	l.pinForeignKeys(n, name, made)
 	*r = *made.plan
 	if r.Speed = speed; speed == 0 {
 		r.Events.AtNS, r.Events.Transaction = nil, made.dealt
@@ -76,6 +83,23 @@ func (l *resolver) replay(f *fields) *plan.Replay {
 		l.errorf(n, "replay: it needs %d connections, but pool_size is %s: write clients: %s, or leave pool_size out", r.AtOnce(), pool, pool)
 	}
 	return r
+}
+
+// pinForeignKeys sets foreign_keys, if the workload does not: the drivers' defaults differ, so a
+// statement could fail on one of them alone.
+func (l *resolver) pinForeignKeys(n *yaml.Node, name string, made *replayed) {
+	if _, set := l.declared["foreign_keys"]; set {
+		return
+	}
+	value, why := "off", "the drivers' defaults differ, and it is SQLite's"
+	if made.foreignKeys != "" {
+		value, why = made.foreignKeys, "the recording shows it"
+	}
+	l.settings["foreign_keys"], l.declared["foreign_keys"] = value, value
+	if made.references || l.w.references() {
+		l.warnings = append(l.warnings, Problem{File: l.file, Line: n.Line, Column: n.Column,
+			Message: fmt.Sprintf("replay: %s: foreign_keys is %s with every driver: %s. If it is not so in your application, write it under settings", name, value, why)})
+	}
 }
 
 // speed reads by how much the times between events are divided. It returns 0 if they do
@@ -137,7 +161,7 @@ func (w *Workload) resolveRecording(rec *recording) (*replayed, error) {
 		r.plan.Events.Codes = nil
 	}
 	r.name()
-	rec.made = &replayed{plan: r.plan, dealt: r.dealt(), left: r.reasons(), features: r.features, reaches: r.reaches}
+	rec.made = &replayed{plan: r.plan, dealt: r.dealt(), left: r.reasons(), features: r.features, foreignKeys: r.foreignKeys, references: r.references, reaches: r.reaches}
 	if rec.Rest != "" {
 		rec.made.left = append(rec.made.left, rec.Rest+"; what is before it is replayed")
 	}
@@ -159,6 +183,9 @@ type replayer struct {
 	left     map[string]int // how many events are left out, by reason
 	features []string       // that statements need which succeeded
 	reaches  bool           // files other than the database
+
+	foreignKeys string // as in replayed
+	references  bool
 }
 
 // types finds out which types each parameter has. A statement is prepared for the types
@@ -201,6 +228,9 @@ func (r *replayer) event(e *record.Event) error {
 	}
 	r.begun[number].add(e, writes, controls)
 	if e.Error != nil {
+		if e.Error.Code == codeForeignKey {
+			r.foreignKeys = "on"
+		}
 		ev.Failed = append(ev.Failed, ev.Len())
 		ev.Codes = append(ev.Codes, max(e.Error.Code, 0)) // below 0 it is none of SQLite's
 	} else if e.Do == record.Run {

@@ -81,7 +81,13 @@ func (r *replayer) shape(st *record.Statement) *shape {
 		s.why = fmt.Sprintf("reach files other than the workload's own database (%s)", what)
 	} else if set := pragmaSettings(text); len(set) > 0 {
 		s.why = fmt.Sprintf("are PRAGMAs that change settings: write them under settings, such as %s: %s", set[0].name, set[0].value)
+		for _, p := range set {
+			if p.name == "foreign_keys" {
+				r.foreignKeys = p.value
+			}
+		}
 	}
+	r.references = r.references || hasReferences(text)
 	if s.why == "" {
 		s.features = FeaturesOf(text)
 	}

@@ -101,3 +101,10 @@ func LetGo() {
 		delete(held.files, dir)
 	}
 }
+
+// SetStuckLimit changes how long a check of SQL may take, until restore is called.
+func SetStuckLimit(d time.Duration) (restore func()) {
+	before := stuckLimit
+	stuckLimit = d
+	return func() { stuckLimit = before }
+}

@@ -21,11 +21,23 @@ import (
 // checkLimit is how long each script may run. Scripts may fill tables.
 const checkLimit = time.Second
 
+// Limits of the SQLite that checks. What exceeds them is left to the drivers.
+const (
+	checkLength  = 1 << 20  // bytes of a text, blob or row
+	checkPattern = 20       // bytes of a LIKE pattern, which takes a time to the power of its length
+	checkMemory  = 64 << 20 // bytes of the database
+)
+
+// stuckLimit is how long all of a check may take. SQLite notices an interrupt between two
+// steps of a statement, but not within a function.
+var stuckLimit = 30 * time.Second
+
 // CheckSQL makes SQLite compile every statement of a plan, on an empty database in
 // memory with the plan's schema. So a mistake in a user's SQL is found before any
 // worker is started. CheckSQL leaves to the drivers what another SQLite may know but
 // this one does not (a function, a module, a collation), other databases, statements
-// that fail because there are no rows, and scripts that take longer than checkLimit.
+// that fail because there are no rows, and scripts that take longer or need more memory than
+// the limits here.
 //
 // The error says where in the workload's file the SQL is.
 func CheckSQL(w *workload.Workload, p *plan.Plan) error { return checkSQL(w, p, nil) }
@@ -39,10 +51,26 @@ type visitor func(context.Context, *sql.Conn, *plan.Phase) error
 
 // checkSQL is CheckSQL with a visitor, which may be nil.
 func checkSQL(w *workload.Workload, p *plan.Plan, visit visitor) error {
-	phase, at, err := compileAll((&Case{Source: w}).begins(), p, visit)
-	if err == nil {
+	type result struct {
+		phase string
+		at    place
+		err   error
+	}
+	ended := make(chan result, 1)
+	go func() {
+		phase, at, err := compileAll((&Case{Source: w}).begins(), p, visit)
+		ended <- result{phase, at, err}
+	}()
+	var r result
+	select {
+	case r = <-ended:
+	case <-time.After(stuckLimit):
+		return fmt.Errorf("workload %s: compiling its SQL and running its scripts on an empty database did not end within %v: look for a function that takes that long", w.Name, stuckLimit)
+	}
+	if r.err == nil {
 		return nil
 	}
+	phase, at, err := r.phase, r.at, r.err
 	words := err.Error()
 	if len(words) > maxSQLError { // SQLite quotes even the longest names
 		words = strings.ToValidUTF8(words[:maxSQLError], "") + "…"
@@ -66,8 +94,12 @@ func compileAll(begin []string, p *plan.Plan, visit visitor) (phase string, at p
 	}
 	defer db.Close()
 	// The check does not write any files: there is no ATTACH and no VACUUM INTO.
-	if _, err := sqlite.Limit(db, sqlite3.SQLITE_LIMIT_ATTACHED, 0); err != nil {
-		return "", at, err
+	for id, most := range map[int]int{
+		sqlite3.SQLITE_LIMIT_ATTACHED: 0, sqlite3.SQLITE_LIMIT_LENGTH: checkLength, sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: checkPattern,
+	} {
+		if _, err := sqlite.Limit(db, id, most); err != nil {
+			return "", at, err
+		}
 	}
 	c := &sqlCheck{ctx: ctx, db: db, plan: p}
 	if !c.begin(begin) {
@@ -129,11 +161,29 @@ func (c *sqlCheck) run(script string) error {
 	script = strings.TrimSpace(script)
 	for rest := driver.TrimScript(script); rest != ""; rest = driver.TrimScript(rest) {
 		statement := rest[:driver.StatementLen(rest)]
+		if err := c.limitMemory(ctx); err != nil {
+			return err
+		}
 		if _, err := c.db.ExecContext(ctx, statement); err != nil {
 			c.at.line = strings.Count(strings.TrimSuffix(script, rest), "\n") + c.errorLine(statement, 0, err)
 			return err
 		}
 		rest = rest[len(statement):]
+	}
+	return nil
+}
+
+// limitMemory limits how large the database becomes. The previous statement may have changed
+// the limit, or the size of a page.
+func (c *sqlCheck) limitMemory(ctx context.Context) error {
+	for _, schema := range []string{"main", "temp"} {
+		var size int
+		if err := c.db.QueryRowContext(ctx, "PRAGMA "+schema+".page_size").Scan(&size); err != nil {
+			return err
+		}
+		if _, err := c.db.ExecContext(ctx, fmt.Sprintf("PRAGMA %s.max_page_count = %d", schema, checkMemory/size)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -237,7 +287,7 @@ func explain(ctx context.Context, db *sql.Conn, statement string, parameters int
 	return columns, rows.Err()
 }
 
-var unknown = regexp.MustCompile(`no such (function|module|collation sequence|vfs)|too many attached databases|unsupported`)
+var unknown = regexp.MustCompile(`no such (function|module|collation sequence|vfs)|too many attached databases|pattern too complex|unsupported`)
 
 // foreign reports whether an error may occur only with this SQLite, or only in this
 // check. If SQLite does not understand a statement, the error is SQLITE_ERROR.

@@ -2,11 +2,13 @@ package lab_test
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/workload"
@@ -228,5 +230,38 @@ func check(t *testing.T, err error, want string) {
 		t.Errorf("no error, want %s", want)
 	case err != nil && (want == "" || !regexp.MustCompile(want).MatchString(err.Error())):
 		t.Errorf("%v, want %s", err, cmp.Or(want, "no error"))
+	}
+}
+
+// What needs much memory, or a long time within a function, is left to the drivers.
+func TestCheckSQLIsBounded(t *testing.T) {
+	checked := func(schema string) error {
+		w, err := workload.Parse("mine.yaml", fmt.Appendf(nil, "name: mine\nschema: |\n  %s;\n  not SQL\nphases: [{name: p, script: ANALYZE}]\n", schema), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pl, err := w.Plan(workload.Quick, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lab.CheckSQL(w, pl)
+	}
+	for _, schema := range []string{
+		"SELECT length(zeroblob(20000000) || '')", "SELECT length(printf('%.*c', 20000000, 'x'))",
+		"SELECT replace(hex(zeroblob(1000)), '0', '" + strings.Repeat("0", 600) + "')",
+		"CREATE TABLE t AS WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM r LIMIT 100) SELECT zeroblob(1000000) FROM r",
+		"PRAGMA max_page_count = 1000000000; CREATE TEMP TABLE t AS WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM r LIMIT 100) SELECT zeroblob(1000000) FROM r",
+		"SELECT 'aaaaaaaaaaa' LIKE '%a%a%a%a%a%a%a%a%a%a%a%ab'",
+	} {
+		if err := checked(schema); err != nil {
+			t.Errorf("%s: %v", schema, err)
+		}
+	}
+	if err := checked("CREATE TABLE t (a); INSERT INTO t VALUES (zeroblob(1000))"); err == nil {
+		t.Error("a mistake after a harmless statement is not found")
+	}
+	defer lab.SetStuckLimit(time.Nanosecond)()
+	if err := checked("CREATE TABLE t (a)"); err == nil || !strings.Contains(err.Error(), "workload mine: compiling its SQL and running its scripts on an empty database did not end within 1ns") {
+		t.Errorf("stuck: %v", err)
 	}
 }

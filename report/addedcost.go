@@ -35,7 +35,8 @@ func addedTime(c *stats.Cell, phase string) (e estimate.Estimate, ok bool) {
 
 // addedDifference reports whether the difference of two measured cells of a table is told
 // apart but may be due to what sqlite3perf adds: what is added to the slower one may exceed
-// what is added to the faster one by more than the difference, which is that of the ratio. Two
+// what is added to the faster one by as much as they differ. Both are intervals, so the
+// difference is the least that the ratio's leaves room for, and what is added the most. Two
 // versions of a driver have the same added to them. The difference, and by how much more may
 // be added, are in the figures' unit.
 func addedDifference(t *stats.Table, i, j int) (difference, own float64, could bool) {
@@ -47,7 +48,12 @@ func addedDifference(t *stats.Table, i, j int) (difference, own float64, could b
 	}
 	less, ok1 := addedTime(fast, t.Phase)
 	more, ok2 := addedTime(slow, t.Phase)
-	difference, own = fast.Summary.Median*(t.Ratio(stats.Pair{First: j, Second: i}).Median-1), more.High-less.Low
+	ratio := t.Ratio(stats.Pair{First: j, Second: i})
+	least := ratio.Median
+	if ratio.Interval != nil {
+		least = ratio.Interval.Low
+	}
+	difference, own = fast.Summary.Median*max(least-1, 0), more.High-less.Low
 	return difference, own, ok1 && ok2 && difference <= own
 }
 
@@ -85,7 +91,7 @@ func OwnDifference(t *stats.Table, i, j int) string {
 		return ""
 	}
 	shares := shareOf(t.Cells[i])
-	return fmt.Sprintf("what sqlite3perf itself adds could explain the difference: it is %s of the time of %s, and at most %s more is added to %s",
+	return fmt.Sprintf("what sqlite3perf itself adds could explain the difference: it is at least %s of the time of %s, and at most %s more is added to %s, as measured on another machine",
 		shares(difference), name(t.Cells[i].Outcome), shares(own), name(t.Cells[j].Outcome))
 }
 
@@ -114,5 +120,5 @@ func addedNote(t *stats.Table, cells []*stats.Cell, h Hints) string {
 		by = " (" + h.AddedCost + ")"
 	}
 	return "what sqlite3perf itself adds" + by + " could explain the difference between " + someOf(words, 4) +
-		". In brackets: the difference, as a share of the time of the first, and at most how much more is added to the second, by the far ends of wide intervals"
+		". In brackets: how large the difference is at least, as a share of the time of the first, and how much more is added to the second at most, by the ends of their intervals. What is added was measured on another machine, whose speed can be another"
 }

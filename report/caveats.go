@@ -225,23 +225,35 @@ func warned(a *stats.Analysis) (list []Caveat) {
 			alike.add(w.Code, w)
 		}
 	}
-	for _, code := range alike.keys {
+	for i, code := range alike.keys {
+		if i == mostKinds {
+			list = append(list, Caveat{code, len(alike.keys) - i, moreKinds(len(alike.keys) - i)})
+			break
+		}
 		ws := alike.of[code]
 		for _, it := range machineWarnings(ws, a.Run.Rounds) {
 			list = append(list, Caveat{code, len(ws), it.text})
 		}
 	}
 	var of groups[string, string] // by code, the cases that have other warnings
+	type about struct{ code, what string }
+	seen := map[about]bool{}
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
 			for _, w := range o.Warnings {
-				if n := strings.TrimSpace(g.Workload + " " + w.Phase); w.Code != result.WarningUnverified && !slices.Contains(of.of[w.Code], n+": "+w.Message) {
-					of.add(w.Code, n+": "+w.Message)
+				what := strings.TrimSpace(g.Workload+" "+w.Phase) + ": " + w.Message
+				if w.Code != result.WarningUnverified && !seen[about{w.Code, what}] {
+					seen[about{w.Code, what}] = true
+					of.add(w.Code, what)
 				}
 			}
 		}
 	}
-	for _, code := range of.keys {
+	for i, code := range of.keys {
+		if i == mostKinds {
+			list = append(list, Caveat{code, len(of.keys) - i, moreKinds(len(of.keys) - i)})
+			break
+		}
 		first, more := of.of[code][0], ""
 		if n := len(of.of[code]) - 1; n > 0 {
 			more = fmt.Sprintf(" (and %d more like it)", n)

@@ -163,7 +163,7 @@ type column struct {
 // cleaned returns the document with all its text made printable, and without empty lists.
 func (d document) cleaned() document {
 	// Alignment within a column uses spaces.
-	return d.each(Line, func(cell string) string { return strings.Map(printable, cell) })
+	return d.each(Line, func(cell string) string { return harmless(strings.Map(printable, clip(cell, maxCell))) })
 }
 
 // each returns the document with all its text as line returns it, and that of the cells of
@@ -183,7 +183,7 @@ func (d document) each(line, cell func(string) string) document {
 				continue
 			}
 			for i := range b {
-				b[i].label, b[i].text = line(b[i].label), line(b[i].text)
+				b[i].label, b[i].text = cell(line(b[i].label)), line(b[i].text)
 			}
 			out = append(out, b)
 		case details:
@@ -196,7 +196,7 @@ func (d document) each(line, cell func(string) string) document {
 			out = append(out, b)
 		case grid:
 			for j := range b.columns {
-				b.columns[j].title = line(b.columns[j].title)
+				b.columns[j].title = cell(line(b.columns[j].title))
 			}
 			for _, row := range b.rows {
 				for j := range row {

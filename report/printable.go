@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -12,19 +13,39 @@ import (
 )
 
 // Text that others wrote (a workload, a database, a compiler, a worker that crashed) may
-// contain what a terminal takes for a command, or a spreadsheet for a formula. It must
-// pass through the functions in this file before it reaches a terminal or a file.
+// contain what a terminal or a CI service takes for a command, or a spreadsheet for a
+// formula, and may be of any length. It must pass through the functions in this file before
+// it reaches a terminal or a file.
 
 // Line converts text that others wrote to one printable line, which can neither break
-// the layout nor control the terminal.
+// the layout nor control the terminal or a CI service. The middle of a very long text is
+// cut out.
 func Line(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return ' '
 		}
 		return printable(r)
-	}, s)
-	return strings.Join(strings.Fields(s), " ")
+	}, clip(s, maxParagraph))
+	return harmless(strings.Join(strings.Fields(s), " "))
+}
+
+// commands matches what CI services take for a command: GitHub's ::error at the beginning of
+// a line, which may be where a long text is wrapped, and ##[error], ##vso[…] of Azure and
+// ##teamcity[…] anywhere.
+var commands = regexp.MustCompile(`::[A-Za-z-]+(::|[ ,])|##[^# ]`)
+
+// harmless breaks up commands to CI services.
+func harmless(s string) string {
+	if !strings.Contains(s, "::") && !strings.Contains(s, "##") {
+		return s
+	}
+	return commands.ReplaceAllStringFunc(s, func(c string) string {
+		if c[0] == ':' {
+			return ": " + harmless(c[1:])
+		}
+		return "## " + c[2:]
+	})
 }
 
 // printable replaces what is not printable: control and format characters, including
@@ -37,9 +58,23 @@ func printable(r rune) rune {
 }
 
 // Printable returns a writer to w for text of several lines. It replaces everything that
-// is not printable except line feeds and tabs.
+// is not printable except line feeds and tabs, and breaks up commands to CI services.
 func Printable(w io.Writer) io.Writer {
+	line := "" // its beginning, without space, up to "::"
+	hashes := 0
 	return &mapper{w: w, change: func(out []byte, r rune) []byte {
+		if line == ":" && r == ':' || hashes > 1 && r != '#' && !unicode.IsSpace(r) {
+			out = append(out, ' ')
+		}
+		switch {
+		case r == '\n':
+			line = ""
+		case len(line) < 2 && !unicode.IsSpace(r):
+			line += string(r)
+		}
+		if hashes++; r != '#' {
+			hashes = 0
+		}
 		if r == '\n' || r == '\t' {
 			return append(out, byte(r))
 		}
@@ -48,10 +83,14 @@ func Printable(w io.Writer) io.Writer {
 }
 
 // PrintableJSON returns a writer to w for JSON. It escapes what is not printable, which
-// does not change any value.
+// does not change any value, and of two number signs the second, which may begin a command
+// to a CI service.
 func PrintableJSON(w io.Writer) io.Writer {
+	before := ' '
 	return &mapper{w: w, change: func(out []byte, r rune) []byte {
-		if r == '\n' || printable(r) == r {
+		command := r == '#' && before == '#'
+		before = r
+		if !command && (r == '\n' || printable(r) == r) {
 			return utf8.AppendRune(out, r)
 		}
 		for _, unit := range utf16.Encode([]rune{r}) {

@@ -221,10 +221,10 @@ func (g *grid) longestWord(column int) (w int) {
 // narrowed breaks the text of the widest columns into further rows until there is room for
 // all of some columns.
 func (r *textRenderer) narrowed(g grid, columns []int) grid {
-	widths := map[int]int{}
+	widths, least := map[int]int{}, map[int]int{}
 	total := -gap
 	for _, k := range columns {
-		widths[k] = g.width(k)
+		widths[k], least[k] = g.width(k), g.least(k, r.width)
 		total += widths[k] + gap
 	}
 	if total <= r.width {
@@ -233,7 +233,7 @@ func (r *textRenderer) narrowed(g grid, columns []int) grid {
 	for ; total > r.width; total-- {
 		widest := -1
 		for _, k := range columns {
-			if widths[k] > g.least(k, r.width) && (widest < 0 || widths[k] > widths[widest]) {
+			if widths[k] > least[k] && (widest < 0 || widths[k] > widths[widest]) {
 				widest = k
 			}
 		}

@@ -170,7 +170,11 @@ func warnings(all []result.Warning, names map[int]string) list {
 		alike.add(key{w.Code, w.Phase, w.Case}, w)
 	}
 	var l list
-	for _, k := range alike.keys {
+	for i, k := range alike.keys {
+		if i == mostKinds {
+			l = append(l, item{label: "warning", text: moreKinds(len(alike.keys) - i), alarm: true})
+			break
+		}
 		about := strings.Join(slices.DeleteFunc([]string{names[k.id], k.phase}, func(s string) bool { return s == "" }), ", ")
 		if about != "" {
 			about += ": "
@@ -178,6 +182,14 @@ func warnings(all []result.Warning, names map[int]string) list {
 		l = append(l, item{label: "warning", text: about + likened(alike.of[k]), alarm: true})
 	}
 	return l
+}
+
+// mostKinds is how many kinds of warnings are listed. A store may be somebody else's, and
+// have hundreds of thousands.
+const mostKinds = 200
+
+func moreKinds(n int) string {
+	return fmt.Sprintf("%s more of warnings, which --format json has", counted(int64(n), "kind"))
 }
 
 // likened returns the message of the first of the warnings of one kind, and the rounds

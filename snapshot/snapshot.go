@@ -252,9 +252,12 @@ func copyOnce(ctx context.Context, path, to string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum, err := copyFile(ctx, path, to, true)
+	if err := fits(path, filepath.Dir(to)); err != nil {
+		return "", err
+	}
+	sum, err := copyFile(ctx, path, to)
 	if err == nil && log != nil {
-		_, err = copyFile(ctx, path+"-wal", to+"-wal", true)
+		_, err = copyFile(ctx, path+"-wal", to+"-wal")
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", busyError("its files come and go")
@@ -427,17 +430,79 @@ func (s *Snapshot) Copy(ctx context.Context, path string, share, sync bool) erro
 	return err
 }
 
-// copyFile copies a file and returns the SHA-256 of the copy.
-func copyFile(ctx context.Context, from, to string, share bool) (string, error) {
+// copyFile copies a file, as far as it is used, and returns the SHA-256 of the copy.
+func copyFile(ctx context.Context, from, to string) (string, error) {
 	f, err := os.Open(from)
 	if err != nil {
 		return "", reason(err)
 	}
 	defer f.Close()
-	if share && clone(f, to) {
+	size, err := used(f)
+	if err != nil {
+		return "", err
+	}
+	if clone(f, to) {
+		if err := os.Truncate(to, size); err != nil {
+			return "", reason(err)
+		}
 		return hash(ctx, to)
 	}
-	return write(ctx, f, to, false)
+	return write(ctx, io.NewSectionReader(f, 0, size), to, false)
+}
+
+// used returns how many bytes of a database's file are pages, or of any other file all.
+// SQLite ignores what follows the pages, which could be a hole of any size. See
+// https://www.sqlite.org/fileformat2.html#in_header_database_size.
+func used(f *os.File) (int64, error) {
+	fi, err := f.Stat()
+	if err != nil {
+		return 0, reason(err)
+	}
+	var head [100]byte
+	if _, err := f.ReadAt(head[:], 0); err != nil || string(head[:len(magic)]) != magic {
+		return fi.Size(), nil //nolint:nilerr // a log, or too short
+	}
+	page, pages := int64(binary.BigEndian.Uint16(head[16:])), int64(binary.BigEndian.Uint32(head[28:]))
+	if page == 1 {
+		page = 65536
+	}
+	if pages == 0 || !bytes.Equal(head[24:28], head[92:96]) { // written by an old SQLite
+		return fi.Size(), nil
+	}
+	return min(fi.Size(), page*pages), nil
+}
+
+// mostHollow is how many times as large as the blocks that it takes a file may be. File
+// systems that compress databases shrink them by less.
+const mostHollow = 20
+
+// fits returns an error if a copy of a database, with its log, would take more room than
+// there is, or far more than the original does: holes of a file become blocks of its copy.
+func fits(path, dir string) error {
+	total := int64(0)
+	for _, name := range []string{path, path + "-wal"} {
+		f, err := os.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return reason(err)
+		}
+		size, err := used(f)
+		fi, serr := f.Stat()
+		f.Close()
+		if err = errors.Join(err, serr); err != nil {
+			return reason(err)
+		}
+		if on := allocated(fi); on >= 0 && size > 1<<24 && size/mostHollow > on {
+			return fmt.Errorf("%s is sparse: it has %d bytes, and only %d of them are on its disk: name a database that SQLite has written", filepath.Base(name), size, on)
+		}
+		total += size
+	}
+	if free := room(dir); free >= 0 && total > free {
+		return fmt.Errorf("a copy has %d bytes, and its disk has room for %d: make room in %s", total, free, dir)
+	}
+	return nil
 }
 
 // write makes a file of what it reads, and returns its SHA-256.

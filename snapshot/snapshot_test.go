@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"database/sql"
+	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -471,6 +473,42 @@ func TestRows(t *testing.T) {
 		_, err := s.Rows(t.Context(), test.query, []driver.ColumnType{test.typ})
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want %q", test.query, err, test.want)
+		}
+	}
+}
+
+// TestSparse copies databases whose files are mostly holes: what follows the pages is left
+// out, and pages that are holes are refused before anything is written.
+func TestSparse(t *testing.T) {
+	t.Parallel()
+	const huge = 1 << 40
+	for name, pages := range map[string]uint32{"behind the pages": 0, "pages": huge / 4096} {
+		path, copies := made(t, "delete"), t.TempDir()
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Truncate(huge); err != nil {
+			t.Skipf("no sparse files here: %v", err)
+		}
+		if pages > 0 {
+			_, err = f.WriteAt(binary.BigEndian.AppendUint32(nil, pages), 28)
+		}
+		old := time.Now().Add(-time.Hour)
+		if err := errors.Join(err, f.Close(), os.Chtimes(path, old, old)); err != nil {
+			t.Fatal(err)
+		}
+		s, err := take(t.Context(), path, copies, 5*time.Millisecond)
+		switch {
+		case pages == 0 && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case pages == 0:
+			if s.Bytes > 1<<20 {
+				t.Errorf("%s: the copy has %d bytes", name, s.Bytes)
+			}
+			s.Close()
+		case err == nil || !strings.Contains(err.Error(), "app.db is sparse: it has 1099511627776 bytes"):
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

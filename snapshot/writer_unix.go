@@ -5,6 +5,7 @@ package snapshot
 import (
 	"io"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,4 +32,12 @@ func writer(path string) int {
 		}
 	}
 	return 0
+}
+
+// allocated returns how many bytes of a file are on the disk, or -1 if that is not known.
+func allocated(fi os.FileInfo) int64 {
+	if s, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return s.Blocks * 512
+	}
+	return -1
 }

@@ -17,10 +17,8 @@ import (
 // that the user knows it by. The copy must not change while it is open, and have no
 // journal or log.
 //
-// Nothing in the file is trusted. Its tables must be ordinary ones: no view, virtual table
-// or computed column is read, so nothing that its schema defines is ever run. SQLite checks
-// the whole file first, and reads no record longer than it takes to hold a run's. The file
-// is neither upgraded nor written.
+// SQLite checks the whole file first, whatever its size. The file is neither upgraded nor
+// written.
 func OpenForeign(ctx context.Context, path, name string) (*Store, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() == 0 {
@@ -41,7 +39,11 @@ func OpenForeign(ctx context.Context, path, name string) (*Store, error) {
 	}
 	s.readOnly, s.foreign = true, true
 	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
-		if err := s.ordinary(ctx, c); err != nil {
+		var version int
+		if err := c.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil {
+			return err
+		}
+		if err := s.ordinary(ctx, c, migrations[:min(max(version, 0), len(migrations))]); err != nil {
 			return err
 		}
 		return s.quickCheck(ctx, c)
@@ -53,7 +55,7 @@ func OpenForeign(ctx context.Context, path, name string) (*Store, error) {
 	return s, nil
 }
 
-// limits bound what SQLite does with a file of somebody else's.
+// limits bound what SQLite does with a file, which may be somebody else's.
 var limits = map[int]int{
 	sqlite3.SQLITE_LIMIT_LENGTH:        64 << 20, // bytes of a record; that of a run has its workloads
 	sqlite3.SQLITE_LIMIT_SQL_LENGTH:    100_000,
@@ -72,66 +74,80 @@ func limit(c *sql.Conn) error {
 	return nil
 }
 
-// read columns of each table. Older stores have no profiles.
-var columnsRead = map[string][]string{
-	"runs":     {"run_id", "seed", "json"},
-	"cases":    {"run_id", "case_id", "json"},
-	"trials":   {"run_id", "trial_id", "case_id", "json"},
-	"samples":  {"run_id", "trial_id", "sample_id", "json"},
-	"warnings": {"run_id", "trial_id", "warning_id", "json"},
-	"profiles": {"run_id", "case_id", "json"},
+// object is a row of sqlite_schema.
+type object struct{ typ, name, table, text string }
+
+// objects lists what a database has.
+func objects(ctx context.Context, c *sql.Conn) (list []object, err error) {
+	err = scan(ctx, c, `SELECT type, lower(name), lower(tbl_name), coalesce(sql, '') FROM sqlite_schema`, func(rows *sql.Rows) error {
+		var o object
+		err := rows.Scan(&o.typ, &o.name, &o.table, &o.text)
+		o.text = strings.Join(strings.Fields(o.text), " ")
+		list = append(list, o)
+		return err
+	})
+	return list, err
 }
 
-// ordinary returns an error unless the tables that are read are ordinary tables whose
-// columns are stored.
-func (s *Store) ordinary(ctx context.Context, c *sql.Conn) error {
+// original returns what a store has that migrations have made, without its views.
+func original(ctx context.Context, migrations []string) (list []object, err error) {
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	for _, m := range migrations {
+		if _, err := c.ExecContext(ctx, m); err != nil {
+			return nil, err
+		}
+	}
+	list, err = objects(ctx, c)
+	return slices.DeleteFunc(list, func(o object) bool { return o.typ != "table" && o.typ != "index" }), err
+}
+
+// ordinary returns an error unless the tables of a store, and their indexes, are exactly what
+// the migrations make, and nothing runs when they are written. So whatever is read or
+// written, nothing is run that somebody else has put into the file: no view in place of a
+// table, no computed column, no index of an expression, no trigger. Other tables and views
+// are never read. No function of PRAGMA is used, whose name a view could have.
+func (s *Store) ordinary(ctx context.Context, c *sql.Conn, migrations []string) error {
 	bad := func(format string, args ...any) error {
 		return refuse(s.path, fmt.Errorf(format+": its tables are not those of a store", args...))
 	}
-	found := map[string]bool{}
-	err := scan(ctx, c, `SELECT type, name, coalesce(sql, '') FROM sqlite_schema`, func(rows *sql.Rows) error {
-		var typ, name, text string
-		if err := rows.Scan(&typ, &name, &text); err != nil {
-			return err
-		}
-		words := strings.Fields(strings.ToUpper(text))
-		if typ == "table" && len(words) > 1 && words[1] == "VIRTUAL" {
-			return bad("it has a virtual table")
-		}
-		name = strings.ToLower(name)
-		if _, read := columnsRead[name]; !read {
-			return nil
-		}
-		if typ != "table" {
-			return bad("its %s is a %.10s", name, typ)
-		}
-		found[name] = true
-		return nil
-	})
+	wanted, err := original(ctx, migrations)
 	if err != nil {
 		return err
 	}
-	for table, wanted := range columnsRead {
-		if !found[table] {
-			if table == "profiles" {
-				continue
-			}
-			return bad("it has no table %s", table)
+	found, err := objects(ctx, c)
+	if err != nil {
+		return err
+	}
+	ours := map[string]bool{}
+	for _, o := range wanted {
+		ours[o.table] = true
+		i := slices.IndexFunc(found, func(f object) bool { return f.name == o.name })
+		switch {
+		case i < 0:
+			return bad("it has no %s %s", o.typ, o.name)
+		case found[i].typ != o.typ:
+			return bad("its %s is a %.10s", o.name, found[i].typ)
+		case found[i] != o:
+			return bad("its %s %s is another one", o.typ, o.name)
 		}
-		var stored []string
-		err := scan(ctx, c, `SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0`, func(rows *sql.Rows) error {
-			var name string
-			err := rows.Scan(&name)
-			stored = append(stored, strings.ToLower(name))
-			return err
-		}, table)
-		if err != nil {
-			return err
-		}
-		for _, name := range wanted {
-			if !slices.Contains(stored, name) {
-				return bad("its table %s has no stored column %s", table, name)
-			}
+	}
+	for _, o := range found {
+		switch {
+		case o.typ == "trigger":
+			return bad("it has the trigger %.40q", o.name)
+		case o.typ == "table" && strings.HasPrefix(strings.ToUpper(o.text), "CREATE VIRTUAL"):
+			return bad("it has a virtual table")
+		case o.typ == "index" && ours[o.table] && !slices.Contains(wanted, o):
+			return bad("it has the index %.40q", o.name)
 		}
 	}
 	return nil

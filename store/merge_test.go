@@ -178,17 +178,20 @@ func TestForeignSchema(t *testing.T) {
 	const noViews = "DROP VIEW workloads; DROP VIEW results; DROP VIEW latencies; DROP VIEW errors; DROP VIEW stacks; "
 	whole := tellingStore(t)
 	for name, c := range map[string]struct{ query, want string }{
-		"view":            {noViews + "ALTER TABLE samples RENAME TO s; CREATE VIEW samples AS SELECT run_id, trial_id, sample_id, json FROM s WHERE " + endless, "its samples is a view"},
-		"computed column": {noViews + "DROP TABLE warnings; CREATE TABLE warnings(run_id, trial_id, warning_id, json AS (hex(zeroblob(500000000))))", "no stored column json"},
-		"virtual table":   {"CREATE VIRTUAL TABLE f USING fts5(a)", "virtual table"},
-		"no table":        {noViews + "DROP TABLE samples", "no table samples"},
-		"no column":       {noViews + "ALTER TABLE trials RENAME COLUMN trial_id TO t", "no stored column trial_id"},
-		"something else":  {"PRAGMA application_id = 5", "is a SQLite database of something else"},
-		"of the future":   {"PRAGMA user_version = 9999", "newer sqlite3perf"},
-		"endless trigger": {"CREATE TRIGGER t AFTER INSERT ON runs BEGIN SELECT " + endless + "; END", ""},
-		"endless index":   {"CREATE VIEW v AS SELECT " + endless, ""},
-		"large record":    {"UPDATE warnings SET json = json_object('code', 'a', 'message', hex(zeroblob(35000000))) WHERE warning_id = 1", "more than 64 MiB"},
-		"large check":     {"DROP VIEW latencies; ALTER TABLE warnings ADD COLUMN big NOT NULL AS (coalesce(length(zeroblob(900000000)), 1))", "more than 64 MiB"},
+		"view":                   {noViews + "ALTER TABLE samples RENAME TO s; CREATE VIEW samples AS SELECT run_id, trial_id, sample_id, json FROM s WHERE " + endless, "its samples is a view"},
+		"computed column":        {noViews + "DROP TABLE warnings; CREATE TABLE warnings(run_id, trial_id, warning_id, json AS (hex(zeroblob(500000000))))", "its table warnings is another one"},
+		"virtual table":          {"CREATE VIRTUAL TABLE f USING fts5(a)", "virtual table"},
+		"no table":               {noViews + "DROP TABLE samples", "no table samples"},
+		"no column":              {noViews + "ALTER TABLE trials RENAME COLUMN trial_id TO t", "its table trials is another one"},
+		"something else":         {"PRAGMA application_id = 5", "is a SQLite database of something else"},
+		"of the future":          {"PRAGMA user_version = 9999", "newer sqlite3perf"},
+		"endless trigger":        {"CREATE TRIGGER t AFTER INSERT ON runs BEGIN SELECT " + endless + "; END", "trigger"},
+		"endless index":          {"CREATE VIEW v AS SELECT " + endless, ""},
+		"large record":           {"UPDATE warnings SET json = json_object('code', 'a', 'message', hex(zeroblob(35000000))) WHERE warning_id = 1", "more than 64 MiB"},
+		"large check":            {"DROP VIEW latencies; ALTER TABLE warnings ADD COLUMN big NOT NULL AS (coalesce(length(zeroblob(900000000)), 1))", "its table warnings is another one"},
+		"view as table":          {noViews + "ALTER TABLE runs RENAME TO r; CREATE VIEW runs AS SELECT run_id, seed, json FROM r WHERE " + endless, "its runs is a view"},
+		"index of an expression": {"CREATE INDEX e ON runs (hex(seed))", "index"},
+		"pragma":                 {"CREATE VIEW pragma_user_version AS SELECT " + endless + " AS user_version; CREATE VIEW pragma_page_count AS SELECT " + endless + " AS page_count", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := copyOf(t, whole)
@@ -210,6 +213,15 @@ func TestForeignSchema(t *testing.T) {
 				return
 			}
 			wantError(t, err, "theirs.db", c.want)
+			// Whoever opens it with --store is not told anything else.
+			for _, open := range []func(context.Context, string) (*store.Store, error){store.OpenReadOnly, store.Open} {
+				s, err := open(t.Context(), a)
+				if err == nil { // only SQLite's reading of a record finds it
+					_, err = s.Load(t.Context(), 1)
+					s.Close()
+				}
+				wantError(t, err, a, c.want)
+			}
 		})
 	}
 }

@@ -108,6 +108,7 @@ func open(ctx context.Context, path string, readOnly bool, migrations []string, 
 			// Like FULL, but the directory is also synced after the rollback
 			// journal has been removed from it.
 			"synchronous(extra)",
+			"trusted_schema(0)", "cell_size_check(1)", // it may be somebody else's
 		},
 	})
 	if err == nil {
@@ -228,10 +229,10 @@ func (s *Store) prepare(ctx context.Context, readOnly bool, migrations []string)
 	var version int64
 	err := s.transaction(ctx, begin, func(ctx context.Context, c *sql.Conn) error {
 		var id, objects int64
-		err := c.QueryRowContext(ctx, `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)
-			FROM pragma_application_id, pragma_user_version`).Scan(&id, &version, &objects)
-		if err != nil {
-			return err
+		for query, to := range map[string]*int64{`PRAGMA application_id`: &id, `PRAGMA user_version`: &version, `SELECT count(*) FROM sqlite_schema`: &objects} {
+			if err := c.QueryRowContext(ctx, query).Scan(to); err != nil {
+				return err
+			}
 		}
 		// An empty store is new, or the tool was killed while creating it.
 		empty := id == 0 && version == 0 && objects == 0
@@ -241,6 +242,9 @@ func (s *Store) prepare(ctx context.Context, readOnly bool, migrations []string)
 		if !empty {
 			if err := ours(id, version, len(migrations)); err != nil {
 				return refuse(s.path, err)
+			}
+			if err := s.ordinary(ctx, c, migrations[:max(version, 0)]); err != nil {
+				return err
 			}
 			if err := s.quickCheck(ctx, c); err != nil {
 				return err
@@ -274,12 +278,15 @@ const checkedWhole = 64 << 20
 // table of runs. SQLite finds what is broken elsewhere when it reads it. Constraints are
 // checked when a run is loaded, because a bad record does not affect other runs.
 func (s *Store) quickCheck(ctx context.Context, c *sql.Conn) error {
-	var size int64
-	if err := c.QueryRowContext(ctx, `SELECT page_count * page_size FROM pragma_page_count, pragma_page_size`).Scan(&size); err != nil {
+	var pages, size int64
+	if err := c.QueryRowContext(ctx, `PRAGMA page_count`).Scan(&pages); err != nil {
+		return err
+	}
+	if err := c.QueryRowContext(ctx, `PRAGMA page_size`).Scan(&size); err != nil {
 		return err
 	}
 	what := "1" // any first fault
-	if size > checkedWhole && !s.foreign {
+	if pages*size > checkedWhole && !s.foreign {
 		what = "runs"
 	}
 	var verdict string
@@ -337,10 +344,8 @@ func (s *Store) transaction(ctx context.Context, begin string, do work) error {
 		return s.explain(err)
 	}
 	defer c.Close()
-	if s.foreign {
-		if err := limit(c); err != nil {
-			return err
-		}
+	if err := limit(c); err != nil {
+		return err
 	}
 	transactions.RLock()
 	defer transactions.RUnlock()

@@ -36,6 +36,9 @@ func (o *gateOptions) stored(ctx context.Context, env *environment) (base *stats
 	if len(drivers) == 0 {
 		return nil, nil, nil, usagef("the baseline %s has no case", o.baseline)
 	}
+	if err := o.checkStored(drivers); err != nil {
+		return nil, nil, nil, err
+	}
 	for _, name := range []string{"set", "dsn", "param", "scale", "seed"} {
 		if typed(o.flags.Lookup(name)) {
 			return nil, nil, nil, usagef("--%s: the baseline %s says what is measured: leave it out, or make a driver the baseline", name, o.baseline)
@@ -54,7 +57,6 @@ func (o *gateOptions) stored(ctx context.Context, env *environment) (base *stats
 	err = inOrder(
 		o.output.check,
 		func() error { return o.checkSchedule(r) },
-		func() error { return o.checkStored(drivers) },
 		func() error { return o.checkDrivers(ctx, r) },
 		func() error { return o.checkPlaces(r) },
 		func() error { return o.checkWorkloads(r) },

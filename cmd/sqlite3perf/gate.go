@@ -344,7 +344,7 @@ func (o *gateOptions) write(env *environment, g report.Gated, begun bool) error 
 		}
 	}
 	if os.Getenv("GITHUB_ACTIONS") == "true" && !annotated {
-		return report.WriteGate(env.stderr, "github", g, report.Options{})
+		return report.WriteGate(env.rawErr, "github", g, report.Options{})
 	}
 	return nil
 }

@@ -61,35 +61,42 @@ func mustBePrintable(t *testing.T, what, text string) {
 	}
 }
 
-// spoil puts the hostile text into every string of a value.
-func spoil(v reflect.Value) {
+// spoil puts a text into every string of a value, before what is there.
+func spoil(v reflect.Value, text string) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			spoil(v.Elem())
+			spoil(v.Elem(), text)
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() && v.Type() != reflect.TypeFor[time.Time]() {
-				spoil(v.Field(i))
+				spoil(v.Field(i), text)
 			}
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			spoil(v.Index(i))
+			spoil(v.Index(i), text)
 		}
 	case reflect.Map:
 		if v.Type().Key().Kind() == reflect.String && v.Type().Elem().Kind() == reflect.String && !v.IsNil() {
-			v.SetMapIndex(reflect.ValueOf(hostile).Convert(v.Type().Key()), reflect.ValueOf(hostile).Convert(v.Type().Elem()))
+			v.SetMapIndex(reflect.ValueOf(text).Convert(v.Type().Key()), reflect.ValueOf(text).Convert(v.Type().Elem()))
 		}
 	case reflect.String:
-		v.SetString(hostile + v.String())
+		v.SetString(text + v.String())
 	}
 }
 
 // hostileStore creates a store with a run in which every text is hostile.
 func hostileStore(t *testing.T) (path string) {
 	t.Helper()
+	r := hostileRun()
+	spoil(reflect.ValueOf(r).Elem(), hostile)
+	return storedAs(t, r)
+}
+
+// hostileRun returns a run that has every kind of text.
+func hostileRun() *result.Run {
 	r := &result.Run{Version: "test", Command: []string{"run"}, Started: time.Now(), LeftOut: []result.LeftOut{{Workload: "x", Code: result.LeftOutTime}, {Driver: "x", Code: "x", Message: "x"}}, Warnings: []result.Warning{{Code: "a", Message: "b"}}}
 	for i, d := range []string{"mattn", "modernc", "ncruces"} {
 		r.Cases = append(r.Cases, result.Case{ID: i + 1, Workload: "w", Driver: d, Settings: driver.Settings{"journal_mode": "wal"},
@@ -108,7 +115,12 @@ func hostileStore(t *testing.T) (path string) {
 			r.Trials = append(r.Trials, tr)
 		}
 	}
-	spoil(reflect.ValueOf(r).Elem())
+	return r
+}
+
+// storedAs creates a store with a run whose texts were replaced.
+func storedAs(t *testing.T, r *result.Run) (path string) {
+	t.Helper()
 	for i := range r.Trials {
 		r.Trials[i].Status = result.OK
 		if r.Trials[i].Reason != nil {

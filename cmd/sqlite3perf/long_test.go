@@ -1,0 +1,78 @@
+package main
+
+import (
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
+)
+
+// TestLongTexts shows a run whose every text is very long. If anything is quadratic in the
+// length of one text this takes hours.
+func TestLongTexts(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	long := strings.Repeat("0123456789", 3_000)
+	r := hostileRun()
+	spoil(reflect.ValueOf(r).Elem(), long)
+	path := storedAs(t, r)
+	most := 2 << 20 // bytes that are printed
+	for _, width := range []int{0, 80} {
+		for _, format := range report.Formats() {
+			out, code := run1(t, width, "show", "1", "--store", path, "--format", format)
+			if exact := format == "json" || format == "benchfmt" || format == "csv"; code != exitOK || len(out) > most && !exact {
+				t.Errorf("%s: exit status %d, %d bytes", format, code, len(out))
+			}
+		}
+		for _, args := range [][]string{{"runs"}, {"show", "1", "--full"}, {"report", "1", "-o", filepath.Join(t.TempDir(), "page.html")}, {"compare", "1", "mattn" + long, "x"}, {"locks", "1"}} {
+			run1(t, width, append(args, "--store", path)...)
+		}
+	}
+}
+
+// TestManyWarnings shows a run with very many warnings.
+func TestManyWarnings(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	r := hostileRun()
+	for i := range 50_000 {
+		r.Warnings = append(r.Warnings, result.Warning{Code: strconv.Itoa(i), Message: strconv.Itoa(i), Phase: strconv.Itoa(i)})
+	}
+	path := storedAs(t, r)
+	for _, width := range []int{0, 80} {
+		out, code := run1(t, width, "show", "1", "--store", path)
+		if code != exitOK || len(out) > 1<<20 {
+			t.Errorf("exit status %d, %d bytes", code, len(out))
+		}
+	}
+}
+
+// TestCommandsOfCI shows a run whose texts have what CI services take for commands, at widths
+// at which any of them begins a line.
+func TestCommandsOfCI(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	r := hostileRun()
+	spoil(reflect.ValueOf(r).Elem(), "a long text ::error file=x::owned ::stop-commands::x ##[add-path]y ##vso[task.setvariable]z ##teamcity[x] ")
+	path := storedAs(t, r)
+	command := regexp.MustCompile(`(?m)^\s*::[a-z]|##[a-z]*\[`)
+	for width := range 40 {
+		for _, format := range report.Formats() {
+			if width > 0 && format != report.Formats()[0] {
+				continue // it does not depend on the width
+			}
+			out, code := run1(t, 40+width, "show", "1", "--full", "--store", path, "--format", format)
+			if c := command.FindString(out); code != exitOK || c != "" {
+				t.Fatalf("%s, %d columns: exit status %d, %q", format, 40+width, code, c)
+			}
+		}
+	}
+	for _, args := range [][]string{{"compare", "1", "::error::x", "x"}, {"show", "\n::error::x"}, {"::error::x"}, {"run", "--drivers", "\n  ::error::x##[x]"}} {
+		said, _ := stderrOf(t, append(args, "--store", path)...)
+		if c := command.FindString(said); c != "" {
+			t.Errorf("%q: %q", args, said)
+		}
+	}
+}

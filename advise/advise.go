@@ -16,9 +16,6 @@ const Matters = 0.05
 // advantage.
 const muchLess = 0.8
 
-// mostFailed is the share of operations by which more may fail than with another candidate.
-const mostFailed = 0.001
-
 // Verdict is how far the facts go.
 type Verdict string
 
@@ -57,8 +54,7 @@ type Advantage string
 // The advantages.
 const (
 	Faster      Advantage = "faster"
-	Only        Advantage = "only"         // no other candidate is left
-	FewerErrors Advantage = "fewer-errors" // operations of the other failed, its own did not
+	Only        Advantage = "only" // no other candidate is left
 	ShorterTail Advantage = "shorter-tail"
 	LessMemory  Advantage = "less-memory"
 	Smaller     Advantage = "smaller"      // the binary
@@ -73,7 +69,7 @@ type Reason struct {
 	Advantage Advantage      `json:"advantage"`
 	Over      string         `json:"over,omitempty"`
 	Ratio     *stats.Summary `json:"ratio,omitempty"` // of the other's time or tail to its own
-	Own       int64          `json:"own,omitempty"`   // failed operations, or bytes
+	Own       int64          `json:"own,omitempty"`   // bytes
 	Others    int64          `json:"others,omitempty"`
 }
 
@@ -211,16 +207,31 @@ func (f *Facts) without(i int) *Facts {
 	return &next
 }
 
-// working returns those of the candidates whose operations fail no more often than those of
-// another.
+// working returns those of the candidates of which no more operations fail than of another, as
+// far as that is told apart.
 func (f *Facts) working(among []int) (list []int) {
-	least := 1.0
 	for _, i := range among {
-		least = min(least, f.Candidates[i].failures())
-	}
-	for _, i := range among {
-		if f.Candidates[i].failures() <= least+mostFailed {
+		if !slices.ContainsFunc(among, func(j int) bool { return f.failsMore(i, j) }) {
 			list = append(list, i)
+		}
+	}
+	if list == nil {
+		return among // each more than another, in a circle
+	}
+	return list
+}
+
+// failsMore reports whether more operations of x failed than of y.
+func (f *Facts) failsMore(x, y int) bool {
+	return slices.Contains(f.Failures, MoreFailed{More: f.Candidates[x].Name, Than: f.Candidates[y].Name})
+}
+
+// Open returns what is between some candidates, and is not told yet, about operations that
+// failed.
+func (f *Facts) Open(among []string) (list []MoreFailed) {
+	for _, m := range f.Failures {
+		if m.Further > 0 && slices.Contains(among, m.More) && slices.Contains(among, m.Than) {
+			list = append(list, m)
 		}
 	}
 	return list
@@ -284,6 +295,13 @@ func (f *Facts) hidden(among []int) (most float64, untold bool, further int) {
 			}
 		}
 	}
+	var names []string
+	for _, i := range among {
+		names = append(names, f.Candidates[i].Name)
+	}
+	for _, m := range f.Open(names) {
+		untold, further = true, max(further, m.Further)
+	}
 	return most, untold, further
 }
 
@@ -306,9 +324,6 @@ func (f *Facts) advantages(x, y int) (list []Reason) {
 	note := func(r Reason) {
 		r.Of, r.Over = a.Name, b.Name
 		list = append(list, r)
-	}
-	if a.Operations > 0 && b.failed() > 0 && a.failed() == 0 {
-		note(Reason{Advantage: FewerErrors, Own: a.failed(), Others: b.failed()})
 	}
 	if len(a.Harmful) == 0 && len(b.Harmful) > 0 {
 		note(Reason{Advantage: FewerRisks, Others: int64(len(b.Harmful))})
@@ -390,8 +405,8 @@ func (f *Facts) reject(a *Advice, to int, taken []int) {
 			}
 		case a.Verdict != Conditional && c.Falsifying() != nil:
 			r.Cause, r.Defects = CauseDefect, c.Falsifying()
-		case to >= 0 && c.failures() > f.Candidates[to].failures()+mostFailed:
-			r.Cause, r.Failed = CauseErrors, c.failed()
+		case slices.ContainsFunc(f.Failures, func(m MoreFailed) bool { return m.More == c.Name && m.Further == 0 }):
+			r.Cause, r.Failed = CauseErrors, c.Failed-c.Replayed
 		case to >= 0 && f.slower(to, i):
 			r.Cause = CauseSlower
 		default:

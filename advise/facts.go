@@ -24,6 +24,16 @@ type Facts struct {
 	Rounds     int               `json:"rounds"`
 	Use        defects.Use       `json:"-"`
 	Leads      []Lead            `json:"leads,omitempty"` // cells in which one is told apart from all others
+	Failures   []MoreFailed      `json:"failures,omitempty"`
+}
+
+// MoreFailed says of which of two candidates more operations failed.
+type MoreFailed struct {
+	More string `json:"more"`
+	Than string `json:"than"`
+
+	// Further is how many more rounds would tell that from chance. It is 0 if it is told.
+	Further int `json:"further_rounds,omitempty"`
 }
 
 // Candidate is a driver that could be taken.
@@ -69,12 +79,6 @@ type MemoryOf struct {
 func (c *Candidate) WithoutC() bool {
 	return c.Info.Kind.WithoutC()
 }
-
-// failures returns the share of operations that failed.
-func (c *Candidate) failures() float64 { return float64(c.failed()) / float64(max(c.Operations, 1)) }
-
-// failed returns how many operations failed that count against the candidate.
-func (c *Candidate) failed() int64 { return c.Failed - c.Replayed }
 
 // Falsifying lists the defects that can lose, damage or falsify data.
 func (c *Candidate) Falsifying() (list []defects.Defect) {
@@ -179,7 +183,32 @@ func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts 
 		}
 	}
 	f.Leads = leads(a, names)
+	f.Failures = failuresOf(a, f.Candidates)
 	return f
+}
+
+// failuresOf lists the candidates of which more operations failed than of others, told apart as
+// times are, or would be with more rounds.
+func failuresOf(a *stats.Analysis, candidates []Candidate) (list []MoreFailed) {
+	var names []string
+	for _, c := range candidates {
+		if c.Status == result.OK {
+			names = append(names, c.Name)
+		}
+	}
+	for _, p := range a.DriverFailures(names) {
+		m := MoreFailed{More: names[p.First], Than: names[p.Second]}
+		if p.Sign() < 0 {
+			m.More, m.Than = m.Than, m.More
+		}
+		if enough, few := p.TooFew(); few {
+			m.Further = enough - p.N
+		}
+		if p.Significant() || m.Further > 0 {
+			list = append(list, m)
+		}
+	}
+	return list
 }
 
 // candidate gathers what the outcomes of a driver say.
@@ -230,10 +259,8 @@ func (c *Candidate) addPhase(o *stats.Outcome, phase string) {
 				continue
 			}
 			c.Operations, c.Failed = c.Operations+s.Operations, c.Failed+s.Failed
+			c.Replayed += s.Failed - stats.FailedOf(s)
 			for _, e := range s.Errors {
-				if s.Different > 0 && e.Code&0xff == driver.CodeConstraint { // other phases count no such errors
-					c.Replayed += e.Count
-				}
 				at := slices.IndexFunc(c.Errors, func(x protocol.ErrorCount) bool { return x.Code == e.Code && x.Name == e.Name })
 				if at < 0 {
 					c.Errors = append(c.Errors, e)

@@ -32,12 +32,12 @@ const (
 // second release differs from that of the first.
 type Change struct {
 	stats.TableName
-	Verdict stats.Verdict // Bad, Differing, Slower or Faster
+	Verdict stats.Verdict // Bad, Differing, FailsMore, FailsLess, Slower or Faster
 	Status  result.Status // of Bad: that of the side that has no figures
 	Fixed   bool          // of Bad: the first release has no figures, the second has
 
 	of      result.Case // what is done, in which settings
-	nearest float64     // the end of the ratio's interval that is nearer to 1
+	nearest float64     // the end of the effect's interval that is nearer to none
 }
 
 // Of reports whether a case does what changed.
@@ -45,8 +45,36 @@ func (c *Change) Of(x *result.Case) bool {
 	return c.of.Workload == x.Workload && maps.Equal(c.of.Parameters, x.Parameters) && maps.Equal(c.of.Settings, x.Settings)
 }
 
+// graded reports whether the change is one of times or of shares that failed, so that a release
+// may have it in part.
+func (c *Change) graded() bool { return c.timed() || c.failing() }
+
 // timed reports whether the change is one of times.
 func (c *Change) timed() bool { return c.Verdict == stats.Slower || c.Verdict == stats.Faster }
+
+// failing reports whether the change is one of the share of operations that failed.
+func (c *Change) failing() bool { return c.Verdict == stats.FailsMore || c.Verdict == stats.FailsLess }
+
+// effect returns how far a cell is from no change, in the direction of the change, with its
+// interval: the logarithm of a ratio, or the difference of two shares. ok is false if there is
+// no interval.
+func (c *Change) effect(x *stats.Compared) (at, low, high float64, ok bool) {
+	switch {
+	case c.failing() && x.Failing == nil: // nothing failed on either side
+		return 0, 0, 0, true
+	case c.failing():
+		i := x.Failing.Difference()
+		at, low, high = x.Failing.Second-x.Failing.First, i.Low, i.High
+	case x.Ratio.Interval == nil:
+		return 0, 0, 0, false
+	default:
+		at, low, high = math.Log(x.Ratio.Median), math.Log(x.Ratio.Interval.Low), math.Log(x.Ratio.Interval.High)
+	}
+	if c.Verdict == stats.Faster || c.Verdict == stats.FailsLess {
+		at, low, high = -at, -high, -low
+	}
+	return at, low, high, true
+}
 
 // Step is the comparison of a release with an earlier one.
 type Step struct {
@@ -354,35 +382,38 @@ func (s *Search) changed(x *stats.Compared) *Change {
 			return nil
 		}
 	case x.Verdict == stats.Differing:
-	case x.Verdict == stats.Faster, x.Verdict == stats.Slower && !s.UntilFixed:
-		c.nearest = nearest(x)
+	case x.Verdict == stats.Faster, x.Verdict == stats.FailsLess,
+		(x.Verdict == stats.Slower || x.Verdict == stats.FailsMore) && !s.UntilFixed:
+		c.nearest = c.nearer(x)
 	default:
 		return nil
 	}
 	return c
 }
 
-// nearest returns the end of the interval of a cell's ratio that is nearer to 1.
-func nearest(x *stats.Compared) float64 {
-	switch i := x.Ratio.Interval; {
-	case i != nil && x.Ratio.Median > 1 && i.Low > 1:
-		return i.Low
-	case i != nil && x.Ratio.Median < 1 && i.High < 1:
-		return i.High
+// nearer returns the end of the interval of a cell's effect that is nearer to none.
+func (c *Change) nearer(x *stats.Compared) float64 {
+	at, low, _, ok := c.effect(x)
+	if ok && low > 0 {
+		return low
 	}
-	return math.Cbrt(x.Ratio.Median) // the test is clearer than the interval
+	if !ok {
+		at = math.Abs(math.Log(x.Ratio.Median))
+	}
+	return at / 3 // the test is clearer than the interval
 }
 
-// tight reports whether the interval of a cell's ratio is narrow enough to look for the
+// tight reports whether the interval of a cell's effect is narrow enough to look for the
 // change elsewhere: half of it is no more than a third of the change.
-func tight(x *stats.Compared) bool {
-	return 3*math.Log(nearest(x))/math.Log(x.Ratio.Median) >= 2
+func (c *Change) tight(x *stats.Compared) bool {
+	at, _, _, _ := c.effect(x)
+	return 3*c.nearer(x) >= 2*at
 }
 
-// judge says whether a release has the change. For a change of times, the limit is the
-// middle between 1 and the least that the change can be. A release has the change if the
-// whole interval of its ratio is beyond the limit. If the limit is in the interval, it is
-// unclear.
+// judge says whether a release has the change. For a change of times, or of the share of
+// operations that failed, the limit is the middle between none and the least that the change
+// can be. A release has the change if the whole interval of its effect is beyond the limit. If
+// the limit is in the interval, it is unclear.
 func (c *Change) judge(comparison *stats.Comparison) (Judgment, *stats.Compared, string) {
 	i := slices.IndexFunc(comparison.Cells, func(x *stats.Compared) bool { return x.Phase == c.Phase && c.Of(x.First.Case) })
 	if i < 0 {
@@ -390,24 +421,19 @@ func (c *Change) judge(comparison *stats.Comparison) (Judgment, *stats.Compared,
 	}
 	x := comparison.Cells[i]
 	switch none := x.Second.Status == result.Unavailable || x.Second.Status == stats.NotMeasured; {
-	case none, c.timed() && !x.Measured():
+	case none, c.timed() && !x.Measured(), c.failing() && !x.Measured() && !x.FailuresTold():
 		return PassedOver, x, fmt.Sprintf("%s: %s", c, reason(x))
-	case c.Fixed && x.Second.Status == result.OK, !c.Fixed && !c.timed() && !x.Measured():
+	case c.Fixed && x.Second.Status == result.OK, !c.Fixed && !c.graded() && (x.Verdict == stats.Bad || x.Verdict == stats.Differing):
 		return Changed, x, ""
-	case !c.timed():
+	case !c.graded():
 		return Unchanged, x, ""
-	case x.Ratio.Interval == nil:
+	}
+	switch _, low, high, ok := c.effect(x); {
+	case !ok:
 		return Unclear, x, ""
-	}
-	middle := math.Log(c.nearest) / 2
-	low, high := math.Log(x.Ratio.Interval.Low), math.Log(x.Ratio.Interval.High)
-	if c.Verdict == stats.Faster {
-		middle, low, high = -middle, -high, -low
-	}
-	switch {
-	case low > middle:
+	case low > c.nearest/2:
 		return Changed, x, ""
-	case high < middle:
+	case high < c.nearest/2:
 		return Unchanged, x, ""
 	}
 	return Unclear, x, ""
@@ -455,10 +481,10 @@ func (s *Search) done(c *stats.Comparison, statuses bool) bool {
 	if change := s.f.Change; change != nil {
 		judgment, x, _ := change.judge(c)
 		switch {
-		case statuses || !change.timed():
-			return !change.timed() || judgment == PassedOver
+		case statuses || !change.graded():
+			return !change.graded() || judgment == PassedOver
 		case judgment == Changed && s.last:
-			return tight(x)
+			return change.tight(x)
 		}
 		return judgment != Unclear
 	}
@@ -468,7 +494,7 @@ func (s *Search) done(c *stats.Comparison, statuses bool) bool {
 			continue
 		}
 		if change := s.changed(x); change != nil {
-			return !change.timed() || !statuses && tight(x)
+			return !change.graded() || !statuses && change.tight(x)
 		}
 		unclear = unclear || open(x)
 	}

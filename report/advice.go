@@ -117,6 +117,8 @@ func (a Advised) undecided() string {
 		return fmt.Sprintf("The measurements do not decide between %s: they are equally fast, as far as %s matters, and each is better in something. What you need most decides.", among, percent(advise.Matters))
 	case a.Facts.TooShort:
 		return fmt.Sprintf("The measurements do not decide between %s: no cell that all of them have figures of is long enough to judge by.", among)
+	case a.Facts.Open(a.Among) != nil:
+		return fmt.Sprintf("The measurements do not decide between %s: %s too few to say whether more operations of one fail. %s would do.", among, a.roundsAre(), a.further())
 	case a.Untold && a.Further == 0:
 		return fmt.Sprintf("The measurements do not decide between %s: there are no rounds in which all of them have figures.", among)
 	case a.Untold:
@@ -169,8 +171,6 @@ func reasonWords(r advise.Reason) string {
 		return fmt.Sprintf("it is the fastest; the next, %s, takes %s its time %s", r.Over, times(r.Ratio.Median), interval(r.Ratio.Interval))
 	case advise.Only:
 		return "no other candidate is right in every cell, fails no more often, and is free of known defects that can lose, damage or falsify data here"
-	case advise.FewerErrors:
-		return fmt.Sprintf("none of its operations failed, and %s of %s did", Thousands(r.Others), r.Over)
 	case advise.ShorterTail:
 		return fmt.Sprintf("its slowest operations are faster: the 99th percentile of %s is %s its own %s", r.Over, times(r.Ratio.Median), interval(r.Ratio.Interval))
 	case advise.LessMemory:
@@ -196,7 +196,7 @@ func whyNotTaken(r advise.Rejection) string {
 	case advise.CauseDefect:
 		return "has " + defectIDs(r.Defects) + ", which can lose, damage or falsify data"
 	case advise.CauseErrors:
-		return fmt.Sprintf("failed in %s", counted(r.Failed, "operation"))
+		return fmt.Sprintf("had more operations fail: %s", Thousands(r.Failed))
 	case advise.CauseSlower:
 		return "is slower"
 	}
@@ -503,8 +503,6 @@ func needWords(o advise.Overturn) string {
 		return fmt.Sprintf("the size of the binary counts (%s instead of %s)", megabytes(o.Own), megabytes(o.Others))
 	case advise.ShorterTail:
 		return "the slowest operations matter more than the total time"
-	case advise.FewerErrors:
-		return fmt.Sprintf("no operation may fail (%s did)", Thousands(o.Others))
 	case advise.FewerRisks:
 		return "you must avoid every known defect, even one that cannot falsify data"
 	}

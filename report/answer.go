@@ -398,7 +398,7 @@ func failuresAnswer(a *stats.Analysis) string {
 	eachTable(a, func(n stats.TableName, t *stats.Table) {
 		for _, c := range t.Measured() {
 			failed, operations := c.Failures()
-			x := row{share: float64(failed) / float64(max(operations, 1)), unranked: c.Unranked != ""}
+			x := row{share: float64(failed) / float64(max(operations, 1)), unranked: c.UnlikeFailures()}
 			k := key{c.Case.ID, t.Phase}
 			if failed == 0 || listed[k] || !x.unranked && x.share < manyFailed {
 				continue
@@ -423,7 +423,7 @@ func failuresAnswer(a *stats.Analysis) string {
 		sentences = append(sentences, "Operations failed: "+someOf(some, most)+".")
 	}
 	if out != nil {
-		sentences = append(sentences, "Without a rank, because more operations failed than of others: "+someOf(out, most)+".")
+		sentences = append(sentences, "Without a rank, because more operations failed than of others"+seemTo(a)+": "+someOf(out, most)+".")
 	}
 	return strings.Join(sentences, " ")
 }

@@ -72,6 +72,12 @@ func (b Bisection) Answer() string {
 		return fmt.Sprintf("%s %s is %s.", who, c, states[c.Status])
 	case c.Verdict == stats.Differing:
 		return fmt.Sprintf("%s %s differs from %s: %s.", who, c, b.Good, x.Why)
+	case x.Failing != nil && (c.Verdict == stats.FailsMore || c.Verdict == stats.FailsLess):
+		words := "more"
+		if c.Verdict == stats.FailsLess {
+			words = "fewer"
+		}
+		return fmt.Sprintf("%s %s operations of %s failed than in %s: %s against %s.", who, words, c, b.Good, failedShare(x.Failing.Second), failedShare(x.Failing.First))
 	default:
 		return fmt.Sprintf("%s %s is %s: %s the time of %s %s.", who, c, c.Verdict, times(x.Ratio.Median), b.Good, interval(x.Ratio.Interval))
 	}

@@ -550,7 +550,7 @@ func phaseNotes(t *stats.Table, measured []*stats.Cell, h Hints) list {
 			human(perSecond), counted(int64(measured[0].Samples[0].Load.Clients), "connection"))})
 	}
 	for _, c := range measured {
-		if failed, _ := c.Failures(); c.Unranked != "" && failed > 0 {
+		if c.UnlikeFailures() {
 			below = append(below, item{label: "not ranked", text: name(c.Outcome) + ": " + c.Unranked, alarm: true})
 		}
 	}

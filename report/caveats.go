@@ -55,7 +55,7 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []Caveat {
 		}
 		list = append(list, Caveat{CaveatEnded, rounds(a), text + counted(int64(rounds(a)), "complete round")})
 	}
-	note(CaveatUnranked, len(unranked(a)), "more of their operations failed than of others': "+someOf(unranked(a), 3))
+	note(CaveatUnranked, len(unranked(a)), "more of their operations failed than of others'"+seemTo(a)+": "+someOf(unranked(a), 3))
 	note(CaveatErrors, len(saidErrors(a)), "operations failed for another reason than a lock: "+someOf(saidErrors(a), 2))
 	few, short, unverified := 0, []string{}, []string{}
 	eachGroupTable(a, func(n stats.TableName, t *stats.Table) {
@@ -162,6 +162,8 @@ func notInSummary(o stats.Overall) (list []string) {
 		switch k.code {
 		case stats.MoreFailed:
 			why = "more operations of " + k.drivers + " failed than of others"
+		case stats.FailuresOpen:
+			why = "it cannot be told yet whether more operations of " + k.drivers + " failed than of others"
 		case stats.ShortPhase:
 			why = fmt.Sprintf("less than %s is too short to judge %s by", shortLimit(), k.drivers)
 		}
@@ -181,6 +183,17 @@ func message(o *stats.Outcome) string {
 	return o.Reason.Message
 }
 
+// seemTo is added to what is said of rows without a rank if it cannot be told yet of any
+// whether more of its operations failed.
+func seemTo(a *stats.Analysis) (words string) {
+	eachTable(a, func(_ stats.TableName, t *stats.Table) {
+		if slices.ContainsFunc(t.Cells, func(c *stats.Cell) bool { return c.FailsOpen }) {
+			words = ", or seem to"
+		}
+	})
+	return words
+}
+
 // unranked lists the rows that have no rank because of failures. One that is in two tables
 // is listed once.
 func unranked(a *stats.Analysis) (list []string) {
@@ -192,7 +205,7 @@ func unranked(a *stats.Analysis) (list []string) {
 	eachTable(a, func(n stats.TableName, t *stats.Table) {
 		for _, c := range t.Measured() {
 			k := row{c.Case.ID, t.Phase}
-			if failed, operations := c.Failures(); c.Unranked != "" && failed > 0 && !listed[k] {
+			if failed, operations := c.Failures(); c.UnlikeFailures() && !listed[k] {
 				listed[k] = true
 				list = append(list, fmt.Sprintf("%s %s (%s ok)", n, cmp.Or(c.As, label(c.Case)), PercentOK(failed, operations)))
 			}

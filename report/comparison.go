@@ -64,8 +64,9 @@ func Answer(c *stats.Comparison) string {
 	}
 	sentences := missing(c)
 	if n := c.Count(stats.Differing); n > 0 {
-		sentences = append(sentences, fmt.Sprintf("The answers, or the shares of operations that failed, differ in %s.", ofCells(n, c)))
+		sentences = append(sentences, fmt.Sprintf("The answers differ in %s.", ofCells(n, c)))
 	}
+	sentences = append(sentences, failuresTold(c)...)
 	if parts != nil {
 		parts[0] = c.Second + " " + parts[0]
 		sentences = append(sentences, strings.Join(parts, "; ")+".")
@@ -75,6 +76,32 @@ func Answer(c *stats.Comparison) string {
 		sentences = append(sentences, fmt.Sprintf("With %s, %s.", r.Settings, r.Text))
 	}
 	return strings.Join(sentences, " ") + countTooShort(c.Cells)
+}
+
+// failedShare writes a share of which small differences matter.
+func failedShare(v float64) string { return fmt.Sprintf("%.3g%%", 100*v) }
+
+// failuresTold says in how many cells more operations of a side failed, or fewer.
+func failuresTold(c *stats.Comparison) (sentences []string) {
+	for _, v := range []stats.Verdict{stats.FailsMore, stats.FailsLess} {
+		var shares string
+		for _, x := range c.Cells {
+			if x.Verdict == v {
+				shares = fmt.Sprintf(" (%s against %s)", failedShare(x.Failing.Second), failedShare(x.Failing.First))
+			}
+		}
+		n, words := c.Count(v), "More"
+		if v == stats.FailsLess {
+			words = "Fewer"
+		}
+		if n > 1 {
+			shares = ""
+		}
+		if n > 0 {
+			sentences = append(sentences, fmt.Sprintf("%s operations of %s failed than of %s in %s%s.", words, c.Second, c.First, ofCells(n, c), shares))
+		}
+	}
+	return sentences
 }
 
 // missing says in how many cells a side has no figure, by side and status.
@@ -282,7 +309,7 @@ func comparison(c Compared, h Hints) document {
 // comparedNote says how the ratios of a comparison are to be read.
 func comparedNote(c Compared) paragraph {
 	words := ratioNote("the time of "+c.Comparison.Second, "that of "+c.Comparison.First, c.Interleaved) +
-		fmt.Sprintf(" same: the whole interval is within ±%s, and so is that of the ratio of means, after at least %d rounds. p is corrected for %s", share(c.Margin), stats.TailRounds, counted(int64(c.Measured()), "cell"))
+		fmt.Sprintf(" same: the whole interval is within ±%s, and so is that of the ratio of means, after at least %d rounds. p is corrected for %s", share(c.Margin), stats.TailRounds, correctedFor(c.Comparison))
 	if c.Pairs > 1 {
 		words += fmt.Sprintf(" of each of the %d pairs of drivers that the run has", c.Pairs)
 	}
@@ -386,7 +413,26 @@ func MachinesDiffer(a, b result.Machine) []string {
 // mostWithout is how many lines there are about cells without a ratio.
 const mostWithout = 12
 
-// without lists the cells that have no ratio, with the reason.
+// correctedFor says for what the p-values of a comparison are corrected.
+func correctedFor(c *stats.Comparison) string {
+	tested, failing := 0, 0
+	for _, x := range c.Cells {
+		if x.Measured() || x.FailuresTold() {
+			tested++
+		}
+		if x.Failing != nil {
+			failing++
+		}
+	}
+	words := counted(int64(tested), "cell")
+	if failing > 0 {
+		words += fmt.Sprintf(" and the failed operations of %d", failing)
+	}
+	return words
+}
+
+// without lists the cells that have no ratio, with the reason, and those with a ratio in which
+// operations failed.
 func without(c *stats.Comparison) list {
 	var l list
 	for _, x := range c.Cells {
@@ -402,6 +448,18 @@ func without(c *stats.Comparison) list {
 			}
 		case stats.Differing:
 			l = append(l, item{"differ", fmt.Sprintf("%s: %s", x.TableName, x.Why), true})
+		case stats.FailsMore, stats.FailsLess:
+			l = append(l, item{"failures", fmt.Sprintf("%s: %s; times of other work are not compared", x.TableName, x.Why), true})
+		}
+	}
+	for _, x := range c.Cells {
+		switch {
+		case x.Failing == nil || !x.Measured():
+		case x.Why != "":
+			l = append(l, item{"failures", fmt.Sprintf("%s: %s", x.TableName, x.Why), true})
+		default:
+			l = append(l, item{label: "failures", text: fmt.Sprintf("%s: %s of the operations failed with %s, %s with %s: the shares are not told apart, so the times are compared",
+				x.TableName, failedShare(x.Failing.Second), c.Second, failedShare(x.Failing.First), c.First)})
 		}
 	}
 	if more := len(l) - mostWithout; more > 0 {
@@ -576,7 +634,24 @@ type JSONSideCell struct {
 	TooShort    bool           `json:"too_short,omitempty"` // to judge the drivers by
 	P           *float64       `json:"p,omitempty"`
 	PAdjusted   *float64       `json:"p_adjusted,omitempty"`
+	Failures    *JSONFailures  `json:"failures,omitempty"`
 	Rounds      int            `json:"further_rounds,omitempty"` // estimated, until it is settled
+}
+
+// JSONFailures compares the shares of the operations that failed.
+type JSONFailures struct {
+	First     float64        `json:"first"` // of all its operations
+	Second    float64        `json:"second"`
+	Interval  stats.Interval `json:"difference_interval"` // of second less first
+	PAdjusted float64        `json:"p_adjusted"`
+}
+
+// jsonFailures returns nil if no operation of either side failed.
+func jsonFailures(x *stats.Compared) *JSONFailures {
+	if x.Failing == nil {
+		return nil
+	}
+	return &JSONFailures{x.Failing.First, x.Failing.Second, x.Failing.Difference(), x.Failing.Adjusted}
 }
 
 func writeComparisonJSON(w io.Writer, c Compared, _ Options) error {
@@ -602,13 +677,14 @@ func writeComparisonJSON(w io.Writer, c Compared, _ Options) error {
 					cell.Why = noFigure(side)
 				}
 			}
-		case stats.Differing:
+		case stats.Differing, stats.FailsMore, stats.FailsLess:
 		default:
 			cell.Ratio, cell.P, cell.PAdjusted = &x.Ratio, &x.P, &x.Adjusted
 			if x.Means.Median > 0 {
 				cell.Means = &x.Means
 			}
 		}
+		cell.Failures = jsonFailures(x)
 		out.Cells = append(out.Cells, cell)
 	}
 	return encode(w, out)

@@ -101,10 +101,10 @@ func mix(phase, metric string, errors bool) measure {
 				P90NS: 2 * x, P99NS: 5 * x, P999NS: 9 * x, P9999NS: 20 * x, MaxNS: 40*x + int64(round), Histogram: "HISTFAAAAA=="})
 		}
 		if errors && l.info.Name == "mattn" {
-			s.Errors = []protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: int64(round), WaitNS: int64(round) * 5_000_000_000},
-				{Code: 517, Name: "SQLITE_BUSY_SNAPSHOT", Count: 3, WaitNS: 60_000}}
+			s.Errors = []protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 100 * int64(round), WaitNS: int64(round) * 5_000_000_000},
+				{Code: 517, Name: "SQLITE_BUSY_SNAPSHOT", Count: 300, WaitNS: 6_000_000}}
 			s.Results = []protocol.ErrorCount{{Code: 2067, Name: "SQLITE_CONSTRAINT_UNIQUE", Count: 12, WaitNS: 70_000}}
-			s.Failed = int64(round) + 3
+			s.Failed = 100*int64(round) + 300
 			s.Latency[1].Failed, s.Latency[1].EndedEarly = s.Failed, 40
 		}
 		return s

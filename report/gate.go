@@ -75,6 +75,7 @@ func (g Gated) Answer() string {
 		before, after string
 	}{
 		{stats.GateWrong, "wrong in ", ""},
+		{stats.GateFailing, "more operations failed in ", ", measured twice"},
 		{stats.GateRegression, "worse by more than " + share(g.Max) + " in ", ", " + g.confirmed()},
 		{stats.GateUnusable, "no figure in ", ""},
 		{stats.GateTooFew, "too few rounds in ", ""},
@@ -287,7 +288,7 @@ func remark(c *stats.Gated, most float64, cells int) string {
 		if c.Moot != "" {
 			return c.Why + " at first, but " + c.Moot
 		}
-		if c.Verdict == stats.Differing {
+		if c.FailuresTold() {
 			return c.Why + " at first, but not when it was measured again"
 		}
 		if c.Again == nil {
@@ -295,9 +296,12 @@ func remark(c *stats.Gated, most float64, cells int) string {
 		}
 		return fmt.Sprintf("%s at first, %s %s when it was measured again%s", times(c.Ratio.Median), times(c.Again.Ratio.Median), interval(c.Again.Ratio.Interval), beside(c))
 	case stats.GatePossible:
+		if c.Why != "" {
+			return c.Why
+		}
 		if i := c.Ratio.Interval; i != nil && i.Low > 1+most {
 			return fmt.Sprintf("seems worse: all of the interval %s is beyond %s, but p %s, corrected for %s, is not below %g: more rounds would tell",
-				interval(i), share(most), probability(c.P), counted(int64(cells), "cell"), stats.Doubt)
+				interval(i), share(most), probability(c.P), counted(int64(cells), "comparison"), stats.Doubt)
 		}
 		return fmt.Sprintf("no regression was found, but one of more than %s is not excluded: %s", share(most), interval(c.Ratio.Interval))
 	}
@@ -370,6 +374,9 @@ type JSONGateCell struct {
 	Again  *stats.Summary `json:"again,omitempty"`             // the ratio of the second measurement
 	Beside bool           `json:"again_interleaved,omitempty"` // it has both sides in the same rounds
 
+	Failures      *JSONFailures `json:"failures,omitempty"`       // first: the baseline
+	FailuresAgain *JSONFailures `json:"failures_again,omitempty"` // of the second measurement
+
 	TooShort bool `json:"too_short,omitempty"` // the phase is too short to judge the drivers by
 }
 
@@ -390,6 +397,10 @@ func writeGateJSON(w io.Writer, g Gated, _ Options) error {
 		if c.Again != nil && c.Again.Ratio.N > 0 {
 			cell.Again, cell.Beside = &c.Again.Ratio, c.Beside
 		}
+		cell.Failures = jsonFailures(c.Compared)
+		if c.Again != nil {
+			cell.FailuresAgain = jsonFailures(c.Again)
+		}
 		out.Cells = append(out.Cells, cell)
 	}
 	return encode(w, out)
@@ -397,7 +408,7 @@ func writeGateJSON(w io.Writer, g Gated, _ Options) error {
 
 // summary says in one line what became of a cell.
 func summary(c *stats.Gated) string {
-	if c.State == stats.GateUnconfirmed && (c.Verdict == stats.Differing || c.Moot != "") {
+	if c.State == stats.GateUnconfirmed && (c.FailuresTold() || c.Moot != "") {
 		return Line(remark(c, 0, 0))
 	}
 	if !c.Measured() {
@@ -442,7 +453,7 @@ func writeJUnit(w io.Writer, g Gated, _ Options) error {
 		t := testCase{Class: Line(c.Workload), Name: Line(strings.TrimSpace(c.Variant + " " + c.Phase + " " + string(c.Metric))), Output: summary(c)}
 		p := &problem{Message: summary(c), Type: string(c.State)}
 		switch {
-		case c.State == stats.GateWrong, c.State == stats.GateRegression:
+		case c.State.Shuts():
 			t.Failure = p
 			suite.Failures++
 		case g.Doubts(c):
@@ -503,7 +514,7 @@ func annotations(g Gated) []annotation {
 	list := []annotation{{level: level, text: Line(g.Answer())}}
 	for _, c := range g.Cells {
 		switch {
-		case c.State == stats.GateWrong, c.State == stats.GateRegression, g.Doubts(c):
+		case c.State.Shuts(), g.Doubts(c):
 			level = "error"
 		case c.Hides(), c.State == stats.GateUnconfirmed:
 			level = "warning"

@@ -49,6 +49,8 @@ func leftOutOf(o stats.Overall) list {
 			text = fmt.Sprintf("%s: no figures of %s", x.Table, drivers)
 		case stats.MoreFailed:
 			text = fmt.Sprintf("%s: more operations failed than of other drivers: %s", x.Table, drivers)
+		case stats.FailuresOpen:
+			text = fmt.Sprintf("%s: it cannot be told yet whether more operations failed than of other drivers: %s", x.Table, drivers)
 		case stats.ShortPhase:
 			text = fmt.Sprintf("%s: less than %s, too short to judge a driver by: %s", x.Table, shortLimit(), drivers)
 		case stats.FewFigures:

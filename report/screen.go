@@ -126,7 +126,7 @@ func (s *screen) sides(c *stats.Comparison) {
 		case stats.Unclear:
 			verdict = "not yet told"
 		}
-		s.labeled(verdict, words, 1, x.Verdict == stats.Bad || x.Verdict == stats.Differing)
+		s.labeled(verdict, words, 1, x.Verdict == stats.Bad || x.Verdict == stats.Differing || x.FailuresTold())
 	}
 	if more := len(c.Cells) - len(shown); more > 0 {
 		s.clipped("and "+counted(int64(more), "more cell"), "", "", 1, faint)

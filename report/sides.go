@@ -23,7 +23,7 @@ func comparisonPage(c Compared, h Hints) document {
 	var told []*stats.Compared
 	for _, x := range c.Cells {
 		switch x.Verdict {
-		case stats.Bad, stats.Differing:
+		case stats.Bad, stats.Differing, stats.FailsMore, stats.FailsLess:
 			rows = append(rows, chart.Ratio{Name: cellName(x), Reason: whyNot(x, c.Comparison)})
 			continue
 		case stats.Slower, stats.Faster:
@@ -82,6 +82,8 @@ func whyNot(x *stats.Compared, c *stats.Comparison) string {
 	switch {
 	case x.Verdict == stats.Differing:
 		return "differ: " + x.Why
+	case x.FailuresTold():
+		return x.Why
 	case x.First.Status != result.OK:
 		return fmt.Sprintf("%s: %s: %s", x.First.Status, c.First, noFigure(x.First))
 	}

@@ -438,7 +438,7 @@ func (t Tuning) tried() (worthless, beside, slow, out []string) {
 		case x.Status != result.OK:
 			out = append(out, fmt.Sprintf("%s: %s: %s", x, states[x.Status], Line(x.Reason.Message)))
 		case x.MoreFailed:
-			out = append(out, fmt.Sprintf("%s: more operations failed with it", x))
+			out = append(out, fmt.Sprintf("%s: more operations failed with it in each round of its race", x))
 		case chosen[x.String()]:
 		case x.Ratio.N == 0:
 		case x.Ratio.Median > high:

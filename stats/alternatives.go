@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
@@ -70,13 +71,40 @@ func (a *Alternatives) Bad(i int) (result.Status, *protocol.Reason) {
 	return result.OK, nil
 }
 
-// MoreFailed reports whether more of an alternative's operations failed than of the first
-// one's, in any phase.
-func (a *Alternatives) MoreFailed(i int) bool {
-	return slices.ContainsFunc(a.work, func(w workCell) bool {
-		x, first := a.cell(i, w), a.cell(0, w)
-		return x.shareFailed() > first.shareFailed() && FailuresDiffer(x, first)
-	})
+// shares returns the share of an alternative's operations that failed, by round: the mean over
+// the phases.
+func (a *Alternatives) shares(i int) []Point {
+	sums, phases := map[int]float64{}, map[int]int{}
+	for _, w := range a.work {
+		for _, p := range a.cell(i, w).shares() {
+			sums[p.Round] += p.Value
+			phases[p.Round]++
+		}
+	}
+	var list []Point
+	for _, round := range slices.Sorted(maps.Keys(sums)) {
+		if phases[round] == len(a.work) {
+			list = append(list, Point{round, sums[round] / float64(len(a.work))})
+		}
+	}
+	return list
+}
+
+// MoreFailed compares the failed operations of an alternative with those of the first one, as
+// one of several comparisons. told says that more failed, and seems that they did in each of at
+// least four rounds.
+func (a *Alternatives) MoreFailed(i, tests int) (told, seems bool) {
+	t := compareShares(within(a.shares(i), a.shares(0)))
+	return t.sign > 0 && t.P*float64(tests) < Alpha, t.Delta == 1 && t.N >= 4
+}
+
+// Succeeded returns the share of an alternative's operations that did not fail.
+func (a *Alternatives) Succeeded(i int) float64 {
+	shares := Values(a.shares(i))
+	if len(shares) == 0 {
+		return 1
+	}
+	return 1 - Mean(shares)
 }
 
 // Ratios returns the times of alternative i divided by those of alternative j, round by

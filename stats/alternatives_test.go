@@ -56,8 +56,20 @@ func TestAlternatives(t *testing.T) {
 	if status, _ := a.Bad(1); status != result.OK {
 		t.Error(status)
 	}
-	if a.MoreFailed(1) || !a.MoreFailed(2) {
-		t.Error("which failed more?")
+	if _, none := a.MoreFailed(1, 1); none {
+		t.Error("the second failed nowhere")
+	}
+	run := alternatives()
+	for i := range run.Trials {
+		if x := &run.Trials[i]; x.Status != result.OK {
+			x.Status, x.Samples = result.OK, run.Trials[0].Samples
+		}
+	}
+	if told, seems := stats.AlternativesOf(run, 3, "").MoreFailed(2, 6); !told || !seems {
+		t.Errorf("the third failed in each round of one of its cases: %v %v", told, seems)
+	}
+	if told, _ := stats.AlternativesOf(run, 3, "").MoreFailed(2, 7); told {
+		t.Error("eight rounds are not enough for seven comparisons: 7 × 2/256 > 0.05")
 	}
 	if a.Memory(0) != 12<<20 || a.Memory(1) != 30<<20 || a.DatabaseBytes(0) != 2<<20 {
 		t.Errorf("%v %v %v", a.Memory(0), a.Memory(1), a.DatabaseBytes(0))

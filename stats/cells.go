@@ -75,6 +75,7 @@ type Table struct {
 
 	PerOp bool // times are divided by the operations, whose number differs from row to row
 
+	base       string  // the driver that ratios are to, if it has figures; "" for the fastest
 	floor      string  // the driver that is the floor; "" if none has figures
 	confidence float64 // of its intervals
 }
@@ -93,8 +94,10 @@ type Cell struct {
 	Unranked string
 	Standing
 
-	failuresDiffer bool // from those of the cell with the fewest
-	perOp          bool
+	FailsMore bool // more of its operations failed than of another cell's
+	FailsOpen bool // that seems so, and there are too few rounds to tell
+
+	perOp bool
 }
 
 // Sample is a sample with the round in which it was taken.
@@ -204,6 +207,7 @@ func gather(run *result.Run, floor string, confidence float64) *Analysis {
 		}
 	}
 	a.Factorials = a.factorials()
+	a.compareFailures()
 	return a
 }
 
@@ -395,20 +399,33 @@ func (c *Cell) summarize(t *Table) {
 
 // table makes the table of a phase. Its cells are not compared yet.
 func (g *Group) table(phase, floor string, confidence float64) *Table {
-	t := &Table{Phase: phase, Base: -1, confidence: confidence}
+	t := &Table{Phase: phase, confidence: confidence, base: floor}
 	for _, o := range g.Outcomes {
 		t.Cells = append(t.Cells, o.cell(phase))
 	}
 	t.PerOp = operationsDiffer(t.Cells)
 	for _, c := range t.Cells {
 		c.summarize(t)
+		switch {
+		case c.Status != result.OK:
+		case c.LeftAfter > 0:
+			c.Unranked = fmt.Sprintf("left out of the race after %d rounds", c.LeftAfter)
+		case len(c.Samples) < MinSamples:
+			c.Unranked = fmt.Sprintf("%d of at least %d samples", len(c.Samples), MinSamples)
+		}
 	}
-	t.compareFailures()
+	t.order()
+	return t
+}
+
+// order sorts the cells, and forms their ratios to the base. The cells are not compared yet.
+func (t *Table) order() {
 	slices.SortStableFunc(t.Cells, func(a, b *Cell) int {
 		return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(b.LeftAfter, a.LeftAfter), cmp.Compare(a.Summary.Median, b.Summary.Median))
 	})
 	measured := t.Measured()
-	if i := t.setFloor(floor); i >= 0 {
+	t.Base = -1
+	if i := t.setFloor(t.base); i >= 0 {
 		t.Base, t.IsFloor = i, true
 	} else if len(measured) > 1 {
 		t.Base = 0
@@ -417,11 +434,10 @@ func (g *Group) table(phase, floor string, confidence float64) *Table {
 		base := measured[t.Base].Points()
 		for _, c := range measured {
 			ratios, skipped := Ratios(c.Points(), base)
-			s := SummarizeRatiosAt(Values(ratios), confidence)
+			s := SummarizeRatiosAt(Values(ratios), t.confidence)
 			c.Ratio, c.Skipped = &s, skipped
 		}
 	}
-	return t
 }
 
 // setFloor finds the floor of the table, and returns the index of its first cell. It

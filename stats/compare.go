@@ -170,6 +170,11 @@ type Pair struct {
 // and corrects the p-values over all of these pairs. Two sets that share fewer
 // than [MinSamples] rounds are not compared.
 func CompareAll(sets [][]Point, takesPart func(int) bool) []Pair {
+	return compareAll(sets, takesPart, CompareRatios)
+}
+
+// compareAll is [CompareAll] with a test of ratios.
+func compareAll(sets [][]Point, takesPart func(int) bool, test func(ratios []float64) Test) []Pair {
 	var compared [][]Point
 	var place []int // of those compared, in sets
 	for i, set := range sets {
@@ -180,7 +185,8 @@ func CompareAll(sets [][]Point, takesPart func(int) bool) []Pair {
 	var pairs []Pair
 	for i := range compared {
 		for j := i + 1; j < len(compared); j++ {
-			if t := Compare(compared[i], compared[j]); t.N >= MinSamples {
+			ratios, _ := Ratios(compared[i], compared[j])
+			if t := test(Values(ratios)); t.N >= MinSamples {
 				pairs = append(pairs, Pair{i, j, t})
 			}
 		}

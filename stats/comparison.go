@@ -17,21 +17,22 @@ import (
 // Verdict is what samples say of the second side of a comparison, measured by the first.
 type Verdict string
 
-// The verdicts, in the order in which cells are listed. Same, Slower and Faster settle
-// a cell.
+// The verdicts, in the order in which cells are listed. All but Unclear settle a cell.
 const (
-	Bad       Verdict = "bad"       // a side has no figures; Compared.Why says which, and why
-	Differing Verdict = "differing" // the answers of the sides differ, or the shares of operations that failed
+	Bad       Verdict = "bad"          // a side has no figures; Compared.Why says which, and why
+	Differing Verdict = "differing"    // the answers of the sides differ
+	FailsMore Verdict = "more failed"  // of the second side's operations than of the first's
+	FailsLess Verdict = "fewer failed" // of the second side's operations
 	Slower    Verdict = "slower"
 	Unclear   Verdict = "unclear" // more rounds would tell
 	Faster    Verdict = "faster"
 	Same      Verdict = "same" // the intervals of the ratio and of the ratio of means are within the margin
 )
 
-var verdictOrder = []Verdict{Bad, Differing, Slower, Unclear, Faster, Same}
+var verdictOrder = []Verdict{Bad, Differing, FailsMore, FailsLess, Slower, Unclear, Faster, Same}
 
 // Doubt is the greatest probability that a comparison of two equal sides calls any cell
-// slower or faster. It is less than [Alpha], because a comparison is a question that is
+// slower or faster, or says that more operations of one failed. It is less than [Alpha], because a comparison is a question that is
 // acted upon.
 const Doubt = 0.01
 
@@ -92,7 +93,8 @@ type Compared struct {
 	Metric        Metric
 	First, Second *Cell
 	Verdict       Verdict
-	Why           string // of Bad and Differing
+	Why           string   // of Bad and Differing, and of what is said of operations that failed
+	Failing       *Failing // nil if no operation of either side failed
 
 	// Ratio is the second side's time, or other metric, divided by the first's. Its
 	// interval is one of 99 %, corrected for the number of looks.
@@ -115,13 +117,11 @@ type Compared struct {
 	Rounds int
 	Time   time.Duration
 
-	failing bool // Differing because of the operations that failed, not of the answers
-
 	interleaved bool // both sides were measured in the same rounds
 
 	looks float64 // the factor by which looking repeatedly has multiplied P
 	least float64 // P cannot be less, with so few rounds
-	tests int     // cells that P is corrected for, of all pairs
+	tests int     // comparisons that P is corrected for, of all pairs
 }
 
 // Settled returns the IDs of the cases of which no cell needs further rounds, as long as
@@ -148,19 +148,34 @@ func (c *Comparison) SettledBy(settled func(*Compared) bool) []int {
 }
 
 // Measured reports whether a cell has a ratio.
-func (x *Compared) Measured() bool { return x.Verdict != Bad && x.Verdict != Differing }
+func (x *Compared) Measured() bool {
+	return x.Verdict != Bad && x.Verdict != Differing && !x.FailuresTold()
+}
+
+// FailuresTold reports whether the cell's verdict is on the operations that failed.
+func (x *Compared) FailuresTold() bool { return x.Verdict == FailsMore || x.Verdict == FailsLess }
 
 // Settled reports whether a cell keeps its verdict whatever becomes of the others.
 func (x *Compared) Settled() bool {
 	switch x.Verdict {
 	case Slower, Faster:
 		return x.P*float64(x.tests) < Doubt // Holm's correction is at most that
+	case FailsMore, FailsLess:
+		return x.Failing.P*float64(x.tests) < Doubt
 	}
 	return x.Verdict != Unclear
 }
 
 // Measured returns how many cells have a ratio.
-func (c *Comparison) Measured() int { return len(c.Cells) - c.Count(Bad) - c.Count(Differing) }
+func (c *Comparison) Measured() int {
+	n := 0
+	for _, x := range c.Cells {
+		if x.Measured() {
+			n++
+		}
+	}
+	return n
+}
 
 // Averaged returns how many cells Mean is of: those that have a ratio, without phases that
 // are too short to judge drivers by.
@@ -186,9 +201,7 @@ func (c *Comparison) Count(v Verdict) int {
 }
 
 // AnswersDiffer reports whether the sides have different answers in any cell.
-func (c *Comparison) AnswersDiffer() bool {
-	return slices.ContainsFunc(c.Cells, func(x *Compared) bool { return x.Verdict == Differing && !x.failing })
-}
+func (c *Comparison) AnswersDiffer() bool { return c.Count(Differing) > 0 }
 
 // CompareRun compares the two sides of a run that was made to compare them, as its
 // Compares says. It returns nil if the run compares nothing.
@@ -390,12 +403,6 @@ func (x *Compared) checkSides(c *Comparison, comparable bool) {
 	if a, b := x.First.checksum(x.Phase), x.Second.checksum(x.Phase); comparable && a != "" && b != "" && a != b {
 		among := []string{a, b}
 		x.Verdict, x.Why = Differing, fmt.Sprintf("the answers differ: checksums %s and %s", short(a, among), short(b, among))
-		return
-	}
-	if FailuresDiffer(x.First, x.Second) {
-		x.failing = true
-		x.Verdict, x.Why = Differing, fmt.Sprintf("of the operations %s succeeded with %s, and %s with %s%s",
-			succeeded(x.First), c.First, succeeded(x.Second), c.Second, mostFrequent(x.First, x.Second))
 	}
 }
 
@@ -415,10 +422,8 @@ func mostFrequent(cells ...*Cell) string {
 	if name == "" {
 		return ""
 	}
-	return ": most failed with " + name
+	return ", mostly with " + name
 }
-
-func succeeded(c *Cell) string { return fmt.Sprintf("%.4g %%", 100*(1-c.shareFailed())) }
 
 func (c *Cell) checksum(phase string) string {
 	if own, _ := c.checksums(phase); len(own) == 1 {
@@ -439,20 +444,25 @@ func looked(by *result.Compares) func(rounds int) float64 {
 // some rounds, whether to go on has multiplied p-values.
 func (c *Comparison) judge(looks func(rounds int) float64, interleaved bool) {
 	var tests []*Compared
+	var family []*float64 // p-values, which are corrected together
 	for _, x := range c.Cells {
 		if x.Verdict != "" {
 			continue
 		}
 		x.measure(looks, interleaved)
-		tests = append(tests, x)
+		x.Adjusted = x.P
+		tests, family = append(tests, x), append(family, &x.Adjusted)
+		if x.Failing = x.compareFailures(interleaved); x.Failing != nil {
+			family = append(family, &x.Failing.Adjusted)
+		}
 	}
-	holm(tests, c.Pairs)
+	holm(family, c.Pairs)
 	for _, x := range tests {
-		x.tests = len(tests) * c.Pairs
-		x.decide(c.Margin)
+		x.tests = len(family) * c.Pairs
+		x.decide(c)
 	}
 	if interleaved {
-		c.Mean = mean(slices.DeleteFunc(tests, (*Compared).TooShort), looks)
+		c.Mean = mean(slices.DeleteFunc(tests, func(x *Compared) bool { return x.TooShort() || !x.Measured() }), looks)
 	}
 	slices.SortStableFunc(c.Cells, func(a, b *Compared) int {
 		return cmp.Or(
@@ -522,20 +532,21 @@ func (x *Compared) measure(looks func(rounds int) float64, interleaved bool) {
 	x.Means = pairedMeans(second, first, 1-Doubt/x.looks)
 }
 
-// holm corrects the cells' p-values for their number (Holm 1979) and for the number of pairs
-// of which each has as many (Bonferroni), so that the probability of any false verdict
-// among all of them is at most [Doubt].
-func holm(cells []*Compared, pairs int) {
-	order := slices.Clone(cells)
-	slices.SortStableFunc(order, func(a, b *Compared) int { return cmp.Compare(a.P, b.P) })
+// holm corrects p-values for their number (Holm 1979) and for the number of pairs of which
+// each has as many (Bonferroni), so that the probability of any false verdict among all of
+// them is at most [Doubt].
+func holm(family []*float64, pairs int) {
+	order := slices.Clone(family)
+	slices.SortStableFunc(order, func(a, b *float64) int { return cmp.Compare(*a, *b) })
 	most := 0.0
-	for i, x := range order {
-		most = max(most, min(1, x.P*float64((len(order)-i)*pairs)))
-		x.Adjusted = most
+	for i, p := range order {
+		most = max(most, min(1, *p*float64((len(order)-i)*pairs)))
+		*p = most
 	}
 }
 
-// Tests returns how many cells the p-value is corrected for.
+// Tests returns how many comparisons the p-value is corrected for: cells and, of those in which
+// operations failed, also their shares.
 func (x *Compared) Tests() int { return x.tests }
 
 // TailRounds is the least number of rounds that can say that two sides take the same time.
@@ -544,14 +555,24 @@ func (x *Compared) Tests() int { return x.tests }
 const TailRounds = 44
 
 // decide sets the verdict of a cell.
-func (x *Compared) decide(margin float64) {
-	within := math.Log1p(margin)
+func (x *Compared) decide(c *Comparison) {
+	within := math.Log1p(c.Margin)
 	inside := func(i *Interval) bool {
 		return i != nil && math.Log(i.High) <= within && math.Log(i.Low) >= -within
 	}
 	x.Typical = inside(x.Ratio.Interval)
 	m := x.Means.Interval
-	switch told := x.Adjusted < Doubt; {
+	switch f, told := x.Failing, x.Adjusted < Doubt; {
+	case f.told():
+		x.Verdict, x.Why = FailsMore, fmt.Sprintf("more operations of %s failed", c.Second)
+		if f.test.sign < 0 {
+			x.Verdict, x.Why = FailsLess, fmt.Sprintf("fewer operations of %s failed", c.Second)
+		}
+		x.Why += ": " + f.words(c) + mostFrequent(x.First, x.Second)
+	case f.open():
+		x.Verdict, x.Why = Unclear, "it cannot be told yet whether the operations that failed differ: "+f.words(c)
+		x.Rounds = x.moreForFailures()
+		x.Time = time.Duration(x.Rounds) * (x.First.perTrial() + x.Second.perTrial())
 	case x.Typical && inside(m) && x.Ratio.N >= TailRounds:
 		x.Verdict = Same
 	case told && x.Ratio.Median > 1 && (!x.Typical || m != nil && math.Log(m.Low) > within):

@@ -102,7 +102,7 @@ func TestCompareStatuses(t *testing.T) {
 		}
 	}
 	c := stats.CompareRun(stats.Analyze(run, ""))
-	want := map[string]stats.Verdict{"w0": stats.Slower, "w1": stats.Bad, "w2": stats.Differing}
+	want := map[string]stats.Verdict{"w0": stats.Slower, "w1": stats.Bad, "w2": stats.FailsMore}
 	if d := cmp.Diff(want, verdicts(c)); d != "" {
 		t.Error(d)
 	}
@@ -112,7 +112,7 @@ func TestCompareStatuses(t *testing.T) {
 	if c.Measured() != 1 {
 		t.Errorf("%d cells measured, want 1", c.Measured())
 	}
-	if w := c.Cells[1].Why; !strings.Contains(w, "100 % succeeded with d0, and 90 % with d1") {
+	if w := c.Cells[1].Why; !strings.Contains(w, "more operations of d1 failed: 10 % with d1, 0 % with d0") {
 		t.Errorf("why: %s", w)
 	}
 }

@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -17,7 +16,8 @@ type State string
 // The states, in the order in which cells are listed. [Gate.Decision] says what they
 // amount to.
 const (
-	GateWrong       State = "wrong"          // the candidate's answers, or more of its operations failed
+	GateWrong       State = "wrong"          // the candidate's answers
+	GateFailing     State = "more failed"    // of the candidate's operations; confirmed
 	GateRegression  State = "regression"     // confirmed
 	GateUnusable    State = "not measured"   // one of the sides has no figures
 	GateTooFew      State = "too few rounds" // for any regression to be found, or excluded
@@ -26,7 +26,7 @@ const (
 	GatePassed      State = "passed"         // the whole interval is within what is allowed
 )
 
-var stateOrder = []State{GateWrong, GateRegression, GateUnusable, GateTooFew, GateUnconfirmed, GatePossible, GatePassed}
+var stateOrder = []State{GateWrong, GateFailing, GateRegression, GateUnusable, GateTooFew, GateUnconfirmed, GatePossible, GatePassed}
 
 // Decision is what a gate says of the candidate: the first words of its answer.
 type Decision string
@@ -52,14 +52,14 @@ type Gate struct {
 	Interrupted         bool     // the measurement was, so not all is known that was to be
 
 	interleaved bool // both sides are of one run
-	tests       int  // cells that p-values are corrected for
+	tests       int  // comparisons that p-values are corrected for
 }
 
 // Gated is a cell of a gate.
 type Gated struct {
 	*Compared
 	State State
-	Why   string    // of GateTooFew, and of Differing; of Bad the sides have the reason
+	Why   string    // of GateTooFew, of Differing, and of operations that failed; of Bad the sides have the reason
 	P     float64   // of the one-sided test that no more than allowed is needed, corrected for looks and cells
 	Again *Compared // the second measurement; nil if there was none
 
@@ -71,7 +71,8 @@ type Gated struct {
 	// excludes one, or both sides are the same build.
 	Excluded bool
 
-	more float64 // P, corrected only for looks
+	more    float64 // P, corrected only for looks
+	failing float64 // the p-value of Failing, corrected for looks and all of the gate's tests
 }
 
 // NewGate judges comparisons of the same two sides, one for each metric. No regression is
@@ -104,27 +105,26 @@ func (g *Gate) sort() {
 	})
 }
 
-// test tests whether cells need more than is allowed. P-values are corrected for all of
-// them (Holm 1979), so the probability that a candidate that needs no more than that in any
-// cell has any regression is at most [Doubt].
+// test tests whether cells need more than is allowed, and whether more operations failed.
+// P-values are corrected for all of them (Holm 1979), so the probability that a candidate that
+// needs no more than that in any cell, and fails no more often, has any regression is at most
+// [Doubt].
 func (g *Gate) test() {
-	var tested []*Gated
+	var family []*float64
 	for _, c := range g.Cells {
 		if c.P = 1; c.Measured() {
 			c.more = c.moreThan(g.Max)
-			tested = append(tested, c)
+			c.P, family = c.more, append(family, &c.P)
+		}
+		if c.Failing != nil && c.Metric == g.Cells[0].Metric {
+			c.failing, family = c.Failing.P, append(family, &c.failing)
 		}
 	}
-	g.tests = len(tested)
-	slices.SortStableFunc(tested, func(a, b *Gated) int { return cmp.Compare(a.more, b.more) })
-	most := 0.0
-	for i, c := range tested {
-		most = max(most, min(1, c.more*float64(len(tested)-i)))
-		c.P = most
-	}
+	holm(family, 1)
+	g.tests = len(family)
 }
 
-// Tests returns how many cells p-values are corrected for.
+// Tests returns how many comparisons p-values are corrected for.
 func (g *Gate) Tests() int { return g.tests }
 
 // moreThan returns the p-value of the one-sided test that the second side needs no more
@@ -171,7 +171,20 @@ const rounding = 1e-9
 // excludes reports whether a cell needs no more than allowed. It takes no correction for
 // the number of cells, since a gate passes only if all of them do.
 func (x *Compared) excludes(most float64) bool {
-	return x.Measured() && x.Ratio.Interval != nil && math.Log(x.Ratio.Interval.High) <= math.Log1p(most)+rounding
+	return x.Measured() && !x.Failing.open() && x.timeExcluded(most) && (x.Failing == nil || x.Failing.Difference().High <= most)
+}
+
+// timeExcluded reports whether the metric's interval is within what is allowed.
+func (x *Compared) timeExcluded(most float64) bool {
+	return x.Ratio.Interval != nil && math.Log(x.Ratio.Interval.High) <= math.Log1p(most)+rounding
+}
+
+// failsMore reports whether more operations of the candidate failed, as the comparison tells.
+func (x *Compared) failsMore() bool { return x.Verdict == FailsMore }
+
+// fewRounds reports whether none of some one-sided tests could tell anything with so few rounds.
+func (x *Compared) fewRounds(tests int) bool {
+	return x.least/2*float64(tests) >= Doubt // least is that of a two-sided test
 }
 
 func (c *Gated) judge(most float64, tests int) {
@@ -181,18 +194,28 @@ func (c *Gated) judge(most float64, tests int) {
 		c.State = GateWrong
 	case x.Verdict == Bad:
 		c.State = GateUnusable
-	case x.Verdict == Differing && x.Second.shareFailed() < x.First.shareFailed():
-		c.State, c.Why = GatePassed, x.Why // less fails than before; the times are of other work
 	case x.Verdict == Differing:
 		c.State, c.Why = GateWrong, x.Why
+	case x.failsMore() && c.failing < Doubt:
+		c.State, c.Why = GateFailing, x.Why
+	case x.Verdict == FailsLess:
+		c.State, c.Why = GatePassed, x.Why // the times are of other work
+	case (x.failsMore() || x.Failing.open()) && x.fewRounds(tests):
+		c.State, c.Why = GateTooFew, x.Why
+	case x.failsMore() || x.Failing.open():
+		c.State, c.Why = GatePossible, x.Why
 	case c.P < Doubt:
 		c.State = GateRegression
 	case x.excludes(most):
 		c.State = GatePassed
-	case x.Ratio.Interval == nil || x.least/2*float64(tests) >= Doubt: // least is that of a two-sided test
+	case x.Ratio.Interval == nil || x.fewRounds(tests):
 		c.State, c.Why = GateTooFew, fmt.Sprintf("%d rounds are too few to find or exclude a regression: it takes more of them", x.Ratio.N)
 	default:
 		c.State = GatePossible
+		if x.timeExcluded(most) {
+			c.Why = fmt.Sprintf("that more operations fail is not excluded: %.3g %% and %.3g %%, a difference of up to %.3g percentage points",
+				100*x.Failing.Second, 100*x.Failing.First, 100*x.Failing.Difference().High)
+		}
 		x.Rounds = x.untilJudged(most, float64(tests))
 		x.Time = time.Duration(x.Rounds) * (x.First.perTrial() + x.Second.perTrial())
 	}
@@ -225,7 +248,8 @@ func (g *Gate) Settled() []int {
 	open, ids := map[int]bool{}, map[int]bool{}
 	for _, c := range g.Cells {
 		settled := c.State != GatePossible && c.State != GateTooFew &&
-			(c.State != GateRegression || c.more*float64(g.tests) < Doubt) // Holm's correction is at most that
+			(c.State != GateRegression || c.more*float64(g.tests) < Doubt) && // Holm's correction is at most that
+			(c.State != GateFailing || c.Failing.P*float64(g.tests) < Doubt)
 		for i, side := range []*Cell{c.Second, c.First} {
 			if i == 1 && !g.interleaved {
 				continue // of another run
@@ -239,10 +263,10 @@ func (g *Gate) Settled() []int {
 }
 
 // Doubtful returns the cells that have to be confirmed by measuring them again: those with
-// a regression, and those in which more operations failed, since one may fail by chance.
+// a regression, and those in which more operations failed.
 func (g *Gate) Doubtful() (cells []*Gated) {
 	for _, c := range g.Cells {
-		if (c.State == GateRegression || c.State == GateWrong && c.failing) && c.Again == nil {
+		if (c.State == GateRegression || c.State == GateFailing) && c.Again == nil {
 			cells = append(cells, c)
 		}
 	}
@@ -290,8 +314,8 @@ func (x *Compared) candidate() string {
 // same fault as before. Only these are judged, not the others of their cases.
 func (x *Compared) confirms(c *Gated, most float64, cells int) bool {
 	switch {
-	case c.failing:
-		return x.failing && x.Second.shareFailed() > x.First.shareFailed()
+	case c.State == GateFailing:
+		return x.Failing != nil && x.Failing.test.sign > 0 && x.Failing.P*float64(cells) < Doubt
 	case !x.Measured():
 		return false
 	}
@@ -310,7 +334,12 @@ func (g *Gate) Count(s State) int {
 }
 
 // Shut reports whether the candidate must not pass.
-func (g *Gate) Shut() bool { return g.Count(GateWrong)+g.Count(GateRegression) > 0 }
+func (g *Gate) Shut() bool {
+	return slices.ContainsFunc(g.Cells, func(c *Gated) bool { return c.State.Shuts() })
+}
+
+// Shuts reports whether a cell in the state shuts the gate.
+func (s State) Shuts() bool { return s == GateWrong || s == GateFailing || s == GateRegression }
 
 // Decision says what the cells amount to. The answer, the exit status and what CI services
 // are told follow from it.

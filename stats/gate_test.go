@@ -93,7 +93,7 @@ func TestGateStatuses(t *testing.T) {
 		{"the candidate is wrong", spoiled(2, status(result.Wrong)), stats.GateWrong, stats.Failed},
 		{"the baseline is wrong", spoiled(1, status(result.Wrong)), stats.GateUnusable, stats.NotPassed},
 		{"the candidate fails", spoiled(2, status(result.Failed)), stats.GateUnusable, stats.NotPassed},
-		{"more operations fail", spoiled(2, failing), stats.GateWrong, stats.Failed},
+		{"more operations fail", spoiled(2, failing), stats.GateFailing, stats.Failed},
 		{"fewer operations fail", spoiled(1, failing), stats.GatePassed, stats.Passed},
 		{"nothing", stats.NewGate(0.05), "", stats.NotPassed},
 	} {
@@ -245,21 +245,32 @@ func TestGateByStoredBaseline(t *testing.T) {
 	}
 }
 
-// More operations that fail must be confirmed, since a single one may fail by chance.
+// More operations that fail must be told apart, and again in a second measurement: a few may
+// fail by chance.
 func TestGateConfirmsFailures(t *testing.T) {
-	measured := func(failed int64) *stats.Comparison {
+	measured := func(failed func(round int) int64) *stats.Comparison {
 		a := sides(6, 0.01, 1)
-		a.Run.Trials[1].Samples[0].Failed = failed
+		for i := range a.Run.Trials {
+			if x := &a.Run.Trials[i]; x.Case == 2 {
+				x.Samples[0].Failed = failed(x.Round)
+			}
+		}
 		return stats.CompareRun(stats.Analyze(a.Run, ""))
 	}
-	for failed, want := range map[int64]stats.State{0: stats.GateUnconfirmed, 1: stats.GateWrong} {
-		g := stats.NewGate(0.05, measured(1))
+	always := func(round int) int64 { return int64(50 + round) }
+	once := func(round int) int64 { return int64(max(0, 500*(2-round))) }
+	if g := stats.NewGate(0.05, measured(once)); len(g.Doubtful()) != 0 || g.Cells[0].State != stats.GatePossible {
+		t.Errorf("failures of one trial: %s", g.Cells[0].State)
+	}
+	for i, again := range []func(int) int64{once, always} {
+		want := []stats.State{stats.GateUnconfirmed, stats.GateFailing}[i]
+		g := stats.NewGate(0.05, measured(always))
 		if n := len(g.Doubtful()); n != 1 {
 			t.Fatalf("%d doubtful cells, want 1", n)
 		}
-		g.Confirm(measured(failed))
-		if c := g.Cells[0]; c.State != want || g.Shut() != (failed > 0) {
-			t.Errorf("%d failed again: %s", failed, c.State)
+		g.Confirm(measured(again))
+		if c := g.Cells[0]; c.State != want || g.Shut() != (want == stats.GateFailing) {
+			t.Errorf("%s, want %s", c.State, want)
 		}
 	}
 }

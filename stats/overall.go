@@ -62,10 +62,11 @@ type LeftOut struct {
 
 // The codes of [LeftOut].
 const (
-	NoFigures  = "no-figures"  // drivers have no figures in the table
-	MoreFailed = "more-failed" // more of the drivers' operations failed in the table than of others
-	ShortPhase = "too-short"   // the phase is too short to judge drivers by
-	FewFigures = "few-figures" // the driver has figures in less than half of the tables
+	NoFigures    = "no-figures"    // drivers have no figures in the table
+	MoreFailed   = "more-failed"   // more of the drivers' operations failed in the table than of others
+	FailuresOpen = "failures-open" // the same, but there are too few rounds to tell
+	ShortPhase   = "too-short"     // the phase is too short to judge drivers by
+	FewFigures   = "few-figures"   // the driver has figures in less than half of the tables
 )
 
 // entry is a driver with its figures in each table.
@@ -95,13 +96,15 @@ func overall(groups []*Group, floor string, confidence float64) Overall {
 	}
 	var tables []int
 	for t, name := range names {
-		var missing, failing, short []string
+		var missing, failing, open, short []string
 		for _, e := range in {
 			switch c := e.cells[t]; {
 			case c == nil:
 				missing = append(missing, e.first.Driver)
-			case c.failuresDiffer:
+			case c.FailsMore:
 				failing = append(failing, e.first.Driver)
+			case c.FailsOpen:
+				open = append(open, e.first.Driver)
 			case c.TooShort():
 				short = append(short, e.first.Driver)
 			}
@@ -111,6 +114,8 @@ func overall(groups []*Group, floor string, confidence float64) Overall {
 			o.LeftOut = append(o.LeftOut, LeftOut{Table: &name, Code: NoFigures, Drivers: missing})
 		case failing != nil:
 			o.LeftOut = append(o.LeftOut, LeftOut{Table: &name, Code: MoreFailed, Drivers: failing})
+		case open != nil:
+			o.LeftOut = append(o.LeftOut, LeftOut{Table: &name, Code: FailuresOpen, Drivers: open})
 		case short != nil:
 			o.LeftOut = append(o.LeftOut, LeftOut{Table: &name, Code: ShortPhase, Drivers: short})
 		default:

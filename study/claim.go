@@ -177,7 +177,7 @@ func (c *cells) failuresDiffer(list operand) string {
 			case why != "":
 			case first == nil:
 				first = x
-			case stats.FailuresDiffer(first, x):
+			case stats.CompareFailures(first, x).P < stats.Alpha*c.share:
 				return fmt.Sprintf("the shares of operations that failed differ: %s and %s", failed(first), failed(x))
 			}
 		}

@@ -182,7 +182,8 @@ func (s *Search) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) {
 			x.Before, x.Added = last, difference(steps[last].Changes, x.Changes)
 		}
 		status, _ := m.Bad(i)
-		x.MoreFailed, x.Phases = m.MoreFailed(i), m.Phases(i, 0, level)
+		x.MoreFailed, _ = m.MoreFailed(i, tests)
+		x.Phases = m.Phases(i, 0, level)
 		x.Ratio, x.Gain = ratio(i, 0), ratio(i, x.Before)
 		x.Worth = status == result.OK && !x.MoreFailed && x.Gain.Interval != nil && x.Gain.Interval.High < 1 && x.Gain.Median <= 1-s.Margin
 		luck[i] = luck[x.Before]

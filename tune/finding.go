@@ -26,7 +26,9 @@ type Tried struct {
 	Memory      float64         // peak resident set with it, divided by that without; 0: not known
 	Status      result.Status
 	Reason      *protocol.Reason // unless Status is OK
-	MoreFailed  bool             // more operations failed with it
+	MoreFailed  bool             // more operations failed with it, in each round of its race
+
+	perSuccess float64 // as Ratio, for each operation that did not fail
 }
 
 // String returns the setting as name=value.

@@ -10,7 +10,7 @@ import (
 
 // note keeps what a candidate says of one value, compared with another one that lacks it.
 func (s *Search) note(f *field, x, value string, i, without int) {
-	t := &Tried{Name: x, Value: value, With: f.list[without], Ratio: f.to(i, without), MoreFailed: f.a.MoreFailed(i)}
+	t := &Tried{Name: x, Value: value, With: f.list[without], Ratio: f.to(i, without), MoreFailed: f.failed(i), perSuccess: f.perSuccess(i, without)}
 	t.Status, t.Reason = f.a.Bad(i)
 	if m, before := f.a.Memory(i), f.a.Memory(without); before > 0 {
 		t.Memory = m / before

@@ -44,18 +44,18 @@ func (s *Search) singles(ctx context.Context) error {
 // greatest gain first.
 func (s *Search) gains() (list []*Tried) {
 	for _, t := range s.found.Tried {
-		if t.Status != result.OK || t.MoreFailed || !(t.Ratio.Median < 1-s.Margin/2) || t.Ratio.N == 0 {
+		if t.Status != result.OK || t.MoreFailed || !(t.perSuccess < 1-s.Margin/2) || t.Ratio.N == 0 {
 			continue
 		}
 		i := slices.IndexFunc(list, func(o *Tried) bool { return o.Name == t.Name })
 		switch {
 		case i < 0:
 			list = append(list, t)
-		case t.Ratio.Median < list[i].Ratio.Median:
+		case t.perSuccess < list[i].perSuccess:
 			list[i] = t
 		}
 	}
-	slices.SortStableFunc(list, func(a, b *Tried) int { return cmp.Compare(a.Ratio.Median, b.Ratio.Median) })
+	slices.SortStableFunc(list, func(a, b *Tried) int { return cmp.Compare(a.perSuccess, b.perSuccess) })
 	return list
 }
 

@@ -162,9 +162,22 @@ func (f *field) to(i, j int) stats.Summary {
 // an infinite one.
 func (f *field) value(i int) float64 {
 	status, _ := f.a.Bad(i)
-	ratio := f.to(i, 0)
-	if status != result.OK || f.a.MoreFailed(i) || ratio.N == 0 {
+	if status != result.OK || f.failed(i) || f.to(i, 0).N == 0 {
 		return math.Inf(1)
 	}
-	return ratio.Median
+	return f.perSuccess(i, 0)
+}
+
+// perSuccess returns the ratio of the times of two candidates for each operation that did not
+// fail. Too few rounds to tell whether more fail must not make a candidate that fails fast the
+// best.
+func (f *field) perSuccess(i, j int) float64 {
+	return f.to(i, j).Median * f.a.Succeeded(j) / f.a.Succeeded(i)
+}
+
+// failed reports whether more operations of a candidate seem to have failed than today. That
+// only chooses what is measured next; the confirmation has a level.
+func (f *field) failed(i int) bool {
+	told, seems := f.a.MoreFailed(i, 1)
+	return told || seems
 }

@@ -20,7 +20,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "simulate: want -tables N, at least 1, and no arguments")
 		os.Exit(2)
 	}
-	for _, part := range []func(int) string{powers, levels, partial, settling, wholeRuns, gates, sames} {
+	for _, part := range []func(int) string{powers, levels, partial, settling, wholeRuns, gates, sames, failureLevels} {
 		fmt.Println(part(*tables))
 	}
 }

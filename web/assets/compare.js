@@ -8,8 +8,8 @@ import { some } from "./runs.js";
 // side names the drivers of a side.
 const side = (drivers) => drivers.length > 0 && `: ${some(drivers, 6)}`;
 
-const words = { unclear: "cannot tell yet", bad: "no figure", differing: "answers or failures differ" };
-const classes = { slower: "bad", faster: "state complete", bad: "bad", differing: "bad", unclear: "warn" };
+const words = { unclear: "cannot tell yet", bad: "no figure", differing: "answers differ", "more failed": "more operations failed", "fewer failed": "fewer operations failed" };
+const classes = { slower: "bad", faster: "state complete", bad: "bad", differing: "bad", "more failed": "bad", "fewer failed": "bad", unclear: "warn" };
 
 export async function compare({ query, signal, go }) {
   const first = query.get("first") || "", second = query.get("second") || "", margin = query.get("margin") || "";

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// Whatever fails at random on both sides, no verdict says more often than its level that more
+// operations of one failed. If one fails three times as often, that is found.
+func TestFailures(t *testing.T) {
+	const runs = 80
+	for i, v := range failureVerdicts {
+		share := func(x, y failures) float64 {
+			return shareOf(runs, uint64(100+i), func(r *rand.Rand) bool { return v.of(r, x, y) })
+		}
+		for _, f := range []failures{equalFailures[0], equalFailures[3]} {
+			if got, most := share(f, f), v.nominal+3*math.Sqrt(v.nominal/runs); got > most {
+				t.Errorf("%s: %s of equal sides with %s, want at most %s", v.name, percent(got), f.name, percent(most))
+			}
+		}
+		if got := share(equalFailures[1], equalFailures[3]); got < 0.8 {
+			t.Errorf("%s: %s of sides that differ, want 80 %%", v.name, percent(got))
+		}
+	}
+}
+
+// One side fails in every operation that it can, the other in none: no number of rounds says
+// that they are equal.
+func TestFailuresAlways(t *testing.T) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	never, always := failures{"never", 0, 0}, failures{"always", 0.9, 0}
+	for rounds := 6; rounds < 30; rounds++ {
+		for _, n := range []int{2, 3, 10} {
+			of := make([]failures, n)
+			for i := range of {
+				of[i] = never
+			}
+			of[n-1] = always
+			for _, g := range drivers(r, 3, rounds, of...).Groups {
+				for _, c := range g.Tables[0].Cells {
+					if failed, _ := c.Failures(); c.UnlikeFailures() != (failed > 0) {
+						t.Errorf("%d rounds of %d drivers: %s: %q", rounds, n, c.Case.Driver, c.Unranked)
+					}
+				}
+			}
+		}
+	}
+}

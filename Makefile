@@ -69,7 +69,7 @@ locks: ## the lock checks of every driver, 100 times, beside two busy processes
 	$(call each,$(filter drivers/%,$(MODULES)),$(GO) test -count=$(LOCKS) -timeout 30m -run 'TestConformance/locks' .)
 
 TIMES := 100
-kills: ## lab, worker and both killed at random moments, and every signal, 100 times
+kills: ## lab, worker and both killed at random moments, and every signal, 100 times; every command ended, 200 times
 	TEST_TIMES=$(TIMES) $(GO) test -count=1 -timeout 60m -v -run 'TestKills|TestSignals' ./cmd/sqlite3perf
 
 # KILLS=5 for fewer. It fails if a write that was acknowledged is lost.

@@ -1,8 +1,11 @@
-// Package directory finds out which directories are missing.
+// Package directory finds out what is at a path that somebody names: which directories are
+// missing, and whether a file can be read to its end.
 package directory
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,4 +20,35 @@ func Missing(dir string) (missing []string) {
 		}
 		missing = append(missing, d)
 	}
+}
+
+// errNotRegular is the reason of [OpenRegular].
+var errNotRegular = errors.New("is not a regular file")
+
+// OpenRegular opens a file for reading, unless it is a directory, a device or a pipe: to open
+// a pipe that nobody writes to would take forever, as would reading from a device.
+func OpenRegular(path string) (*os.File, error) {
+	fi, err := os.Stat(path)
+	if err == nil && !fi.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: errNotRegular}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(path)
+}
+
+// ReadRegular reads a file as [OpenRegular] opens it. It fails if the file has more bytes
+// than most.
+func ReadRegular(path string, most int64) ([]byte, error) {
+	f, err := OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("is larger than %d bytes", most)}
+	}
+	return data, err
 }

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
+	"github.com/sqlite3perf/sqlite3perf/directory"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
@@ -25,7 +25,7 @@ const (
 // nil if nothing was measured.
 func addedCost(dir string) (*driver.AddedCost, error) {
 	file := filepath.Join(dir, driver.AddedCostFile)
-	data, err := os.ReadFile(file)
+	data, err := directory.ReadRegular(file, maxModule)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

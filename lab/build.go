@@ -23,6 +23,7 @@ import (
 
 	"golang.org/x/mod/modfile"
 
+	"github.com/sqlite3perf/sqlite3perf/directory"
 	"github.com/sqlite3perf/sqlite3perf/sources"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -70,6 +71,9 @@ func (e *BuildError) Error() string {
 	return e.Reason.Message
 }
 
+// maxModule is the most bytes of go.mod, driver.json and the like.
+const maxModule = 16 << 20
+
 // DefaultCache returns the directory for workers if the user does not name one.
 func DefaultCache() (string, error) {
 	dir, err := os.UserCacheDir()
@@ -89,7 +93,7 @@ func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
 	cmd := b.command(ctx, "env", "-json")
 	var said bytes.Buffer
 	cmd.Stderr = &said
-	out, err := cmd.Output()
+	out, err := output(cmd)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -132,6 +136,27 @@ func (b *Builder) command(ctx context.Context, args ...string) *exec.Cmd {
 	}
 	isolate(cmd)
 	return cmd
+}
+
+// temporaryIn makes a command keep its temporary files in a directory that is swept if this
+// process is killed. The variables other than GOTMPDIR are for the C compiler.
+func temporaryIn(cmd *exec.Cmd, dir string) {
+	for _, name := range []string{"GOTMPDIR", "TMPDIR", "TMP", "TEMP"} {
+		cmd.Env = append(cmd.Env, name+"="+dir)
+	}
+	mark(cmd, dir)
+}
+
+// output returns what a go command prints. Even one that only looks something up makes a
+// directory go-build, and leaves it if it is killed.
+func output(cmd *exec.Cmd) ([]byte, error) {
+	scratch, err := NewTemporary()
+	if err != nil {
+		return nil, err
+	}
+	defer scratch.Remove()
+	temporaryIn(cmd, scratch.Dir)
+	return cmd.Output()
 }
 
 // Worker returns the executable for a driver, and what it was built with. If the cache
@@ -382,12 +407,7 @@ func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path strin
 	cmd := b.command(ctx, slices.Concat([]string{"build", "-o", out}, flags, []string{"./worker"})...)
 	cmd.Dir = ref.Known.Dir
 	cmd.Env = append(cmd.Env, env.environment(ref)...)
-	// With these, what a killed build leaves is in the directory that is swept. The
-	// variables other than GOTMPDIR are for the C compiler's temporary files.
-	for _, name := range []string{"GOTMPDIR", "TMPDIR", "TMP", "TEMP"} {
-		cmd.Env = append(cmd.Env, name+"="+temp)
-	}
-	mark(cmd, temp)
+	temporaryIn(cmd, temp)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.Discard, &output
 	if err := cmd.Run(); err != nil {
@@ -442,7 +462,7 @@ func firstComplaint(output string, err error) string {
 // dependencies are exactly those that its go.mod names.
 func versionMod(ref Ref, dir string) (string, error) {
 	file := filepath.Join(ref.Known.Dir, "go.mod")
-	data, err := os.ReadFile(file)
+	data, err := directory.ReadRegular(file, maxModule)
 	if err != nil {
 		return "", err
 	}
@@ -474,7 +494,7 @@ func versionMod(ref Ref, dir string) (string, error) {
 	if err := os.WriteFile(mod, data, 0o644); err != nil {
 		return "", err
 	}
-	sum, err := os.ReadFile(filepath.Join(ref.Known.Dir, "go.sum"))
+	sum, err := directory.ReadRegular(filepath.Join(ref.Known.Dir, "go.sum"), maxModule)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
 
+	"github.com/sqlite3perf/sqlite3perf/directory"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -55,7 +56,7 @@ var builtFrom = func() string {
 // isRoot reports whether a directory is a source tree. The module cache has only the
 // root module, without the modules of the workers.
 func isRoot(dir string) bool {
-	data, err := os.ReadFile(filepath.Join(dir, "worker", "go.mod"))
+	data, err := directory.ReadRegular(filepath.Join(dir, "worker", "go.mod"), maxModule)
 	if err != nil || modfile.ModulePath(data) != modulePath+"/worker" {
 		return false
 	}
@@ -101,7 +102,7 @@ func (s Source) Drivers() ([]Known, error) {
 
 // pinned returns the version of a module that a go.mod requires.
 func pinned(file, module string) (string, error) {
-	data, err := os.ReadFile(file)
+	data, err := directory.ReadRegular(file, maxModule)
 	if err != nil {
 		return "", err
 	}

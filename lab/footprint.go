@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/directory"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -133,10 +134,7 @@ func (s *stripped) build(ctx context.Context, environment ...string) (ns, size i
 	cmd := s.builder.command(ctx, append(flags, "./worker")...)
 	cmd.Dir = s.ref.Known.Dir
 	cmd.Env = slices.Concat(cmd.Env, s.env.environment(s.ref), environment)
-	for _, name := range []string{"GOTMPDIR", "TMPDIR", "TMP", "TEMP"} {
-		cmd.Env = append(cmd.Env, name+"="+s.dir)
-	}
-	mark(cmd, s.dir)
+	temporaryIn(cmd, s.dir)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.Discard, &output
 	begin := time.Now()
@@ -217,7 +215,7 @@ func LicenseIn(dir string) string {
 		if !licenseFile.MatchString(e.Name()) {
 			continue
 		}
-		if data, err := os.ReadFile(filepath.Join(dir, e.Name())); err == nil {
+		if data, err := directory.ReadRegular(filepath.Join(dir, e.Name()), maxModule); err == nil {
 			if name := licenseOf(string(data)); name != UnknownLicense {
 				return name
 			}

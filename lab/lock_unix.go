@@ -29,3 +29,10 @@ func flock(f *os.File, how int) error {
 		}
 	}
 }
+
+// isOwn reports whether this user has made a file. In a directory for everybody's temporary
+// files, another user may have made one that looks like ours.
+func isOwn(f *os.File) bool {
+	var st unix.Stat_t
+	return unix.Fstat(int(f.Fd()), &st) == nil && int(st.Uid) == os.Geteuid()
+}

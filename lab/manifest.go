@@ -21,6 +21,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/directory"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -240,7 +241,7 @@ func (n *Need) otherProgram(ctx context.Context, path string) string {
 // readManifest reads the driver.json in a directory.
 func readManifest(dir string) (Manifest, error) {
 	file := filepath.Join(dir, "driver.json")
-	data, err := os.ReadFile(file)
+	data, err := directory.ReadRegular(file, maxModule)
 	if err != nil {
 		return Manifest{}, err
 	}

@@ -76,15 +76,15 @@ func (b *Builder) list(ctx context.Context, args ...string) (string, error) {
 	if _, err := b.toolchain(ctx); err != nil {
 		return "", err
 	}
-	dir, err := os.MkdirTemp("", "sqlite3perf-list-")
+	scratch, err := NewTemporary()
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(dir)
-	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module list\n"), 0o644); err != nil {
+	defer scratch.Remove()
+	if err := os.WriteFile(filepath.Join(scratch.Dir, "go.mod"), []byte("module list\n"), 0o644); err != nil {
 		return "", err
 	}
-	out, said, err := b.lookup(ctx, dir, append([]string{"list", "-m"}, args...)...)
+	out, said, err := b.lookup(ctx, scratch.Dir, append([]string{"list", "-m"}, args...)...)
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()

@@ -72,7 +72,7 @@ func (b *Builder) lookup(ctx context.Context, dir string, args ...string) (out [
 	cmd.Dir = dir
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
-	out, err = cmd.Output()
+	out, err = output(cmd)
 	switch {
 	case ctx.Err() != nil:
 		return nil, "", ctx.Err()

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sqlite3perf/sqlite3perf/directory"
 )
@@ -30,6 +31,38 @@ type Scratch struct {
 // lockSuffix is the suffix of the name of the file that marks a directory.
 const lockSuffix = ".lock"
 
+// temporaryPrefix begins the names of directories among the system's temporary files.
+const temporaryPrefix = "sqlite3perf-tmp-"
+
+// NewTemporary makes a directory among the system's temporary files. Everything temporary
+// that belongs nowhere else is made there.
+func NewTemporary() (*Scratch, error) {
+	s, err := NewScratch(os.TempDir(), temporaryPrefix)
+	if err != nil {
+		return nil, fmt.Errorf("directory for temporary files: %w: set TMPDIR to another one", err)
+	}
+	return s, nil
+}
+
+// SweepTemporary removes what killed processes have left among the system's temporary
+// files. Every command begins with it, since copies of a user's data may be there.
+func SweepTemporary() { Sweep(os.TempDir(), temporaryPrefix) }
+
+// inUse are the directories of this process.
+var inUse = struct {
+	sync.Mutex
+	list map[*Scratch]bool
+}{list: map[*Scratch]bool{}}
+
+// RemoveScratches removes the directories of this process, which is about to end: no other can be
+// made from then on.
+func RemoveScratches() {
+	inUse.Lock() // for good
+	for s := range inUse.list {
+		s.remove()
+	}
+}
+
 // NewScratch makes a directory in parent whose name begins with prefix. It makes
 // parent if it does not exist, and removes what killed processes left in it.
 func NewScratch(parent, prefix string) (*Scratch, error) {
@@ -37,14 +70,17 @@ func NewScratch(parent, prefix string) (*Scratch, error) {
 	if err != nil {
 		return nil, err
 	}
+	inUse.Lock()
+	defer inUse.Unlock()
 	s := &Scratch{made: append(Sweep(parent, prefix), directory.Missing(parent)...)}
 	if err = os.MkdirAll(parent, 0o755); err == nil {
 		err = s.make(parent, prefix)
 	}
 	if err != nil {
-		s.Remove()
+		s.remove()
 		return nil, err
 	}
+	inUse.list[s] = true
 	return s, nil
 }
 
@@ -90,9 +126,19 @@ func (s *Scratch) make(parent, prefix string) error {
 // Remove removes the directory, and the parents that were made for it if they are
 // empty.
 func (s *Scratch) Remove() {
+	inUse.Lock()
+	defer inUse.Unlock()
+	s.remove()
+	delete(inUse.list, s)
+}
+
+func (s *Scratch) remove() {
 	if s.Dir != "" {
 		endMarked(s.Dir, nil)
-		os.RemoveAll(s.Dir)
+		if os.RemoveAll(s.Dir) != nil {
+			s.lock.Close() // it stays marked, so the next process tries again
+			return
+		}
 	}
 	if s.lock != nil {
 		unmark(s.lock)
@@ -167,7 +213,7 @@ func sweepOne(path string) (made []string) {
 	if err != nil {
 		return nil
 	}
-	if err := lockFile(f, false); err != nil || !isAt(f, path) {
+	if err := lockFile(f, false); err != nil || !isAt(f, path) || !isOwn(f) {
 		f.Close()
 		return nil
 	}

@@ -26,7 +26,7 @@ func (b *Builder) checkTags(ctx context.Context, ref Ref, env *toolchain, flags 
 	cmd := b.command(ctx, append(args, "./worker")...)
 	cmd.Dir = ref.Known.Dir
 	cmd.Env = append(cmd.Env, env.environment(ref)...)
-	out, err := cmd.Output()
+	out, err := output(cmd)
 	if err != nil {
 		return ctx.Err() // building it says what is wrong
 	}
@@ -37,7 +37,7 @@ func (b *Builder) checkTags(ctx context.Context, ref Ref, env *toolchain, flags 
 			return err
 		}
 		for _, f := range files {
-			if filepath.Ext(f.Name()) != ".go" {
+			if filepath.Ext(f.Name()) != ".go" || !f.Type().IsRegular() {
 				continue
 			}
 			text, err := os.ReadFile(filepath.Join(dir, f.Name()))

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
 
+	"github.com/sqlite3perf/sqlite3perf/directory"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -282,7 +283,7 @@ func checkout(dir string, k *Known) (string, error) {
 	if err != nil || !fi.IsDir() {
 		return "", fmt.Errorf("%s is not a directory: want a checkout of %s", dir, k.Module)
 	}
-	data, err := os.ReadFile(filepath.Join(abs, "go.mod"))
+	data, err := directory.ReadRegular(filepath.Join(abs, "go.mod"), maxModule)
 	if err != nil {
 		return "", fmt.Errorf("%s has no go.mod: want the root of a checkout of %s", dir, k.Module)
 	}

@@ -35,7 +35,7 @@ func (s *Snapshot) Rows(ctx context.Context, query string, columns []driver.Colu
 		given[i] = fmt.Sprintf("c%d", i)
 		plain[i] = "+" + given[i]
 	}
-	rows, err := s.conn.QueryContext(ctx, fmt.Sprintf("WITH q(%s) AS (\n%s\n) SELECT %s FROM q LIMIT %d", strings.Join(given, ", "), query, strings.Join(plain, ", "), maxRows+1))
+	rows, err := s.db.QueryContext(ctx, fmt.Sprintf("WITH q(%s) AS (\n%s\n) SELECT %s FROM q LIMIT %d", strings.Join(given, ", "), query, strings.Join(plain, ", "), maxRows+1))
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (s *Snapshot) Rows(ctx context.Context, query string, columns []driver.Colu
 
 // columns returns the names of a query's columns.
 func (s *Snapshot) columns(ctx context.Context, query string) ([]string, error) {
-	rows, err := s.conn.QueryContext(ctx, "SELECT * FROM (\n"+query+"\n) LIMIT 0")
+	rows, err := s.db.QueryContext(ctx, "SELECT * FROM (\n"+query+"\n) LIMIT 0")
 	if err != nil {
 		return nil, err
 	}

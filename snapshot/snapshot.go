@@ -20,6 +20,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/directory"
+
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -38,8 +40,7 @@ type Snapshot struct {
 	path   string        // of the original
 	before []fs.FileInfo // of the original's files, as suffixes lists them
 	file   *os.File
-	db     *sql.DB
-	conn   *sql.Conn
+	db     *sql.DB // of one connection, which stays open when the copy has lost its name
 }
 
 // suffixes are those of a database's files.
@@ -181,7 +182,7 @@ func Check(path string) error {
 
 // head returns the first n bytes of a file, or fewer if it is shorter.
 func head(path string, n int) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := directory.OpenRegular(path) // what is beside a database may be anything
 	if err != nil {
 		return nil, reason(err)
 	}
@@ -371,10 +372,8 @@ func (s *Snapshot) open(ctx context.Context, path string) (err error) {
 	if s.db, err = sql.Open("sqlite", address(path, "mode=ro&immutable=1")); err != nil {
 		return err
 	}
-	if s.conn, err = s.db.Conn(ctx); err != nil {
-		return err
-	}
-	rows, err := s.conn.QueryContext(ctx, schemaOf)
+	s.db.SetMaxOpenConns(1)
+	rows, err := s.db.QueryContext(ctx, schemaOf)
 	if err != nil {
 		return err
 	}
@@ -395,15 +394,12 @@ func (s *Snapshot) open(ctx context.Context, path string) (err error) {
 // File returns the name that the copy has in the directory that it was made in.
 func (s *Snapshot) File() string { return s.file.Name() }
 
-// DB returns the copy, opened for reading.
+// DB returns the copy, opened for reading, with one connection.
 func (s *Snapshot) DB() *sql.DB { return s.db }
 
 // Close closes the copy.
 func (s *Snapshot) Close() error {
 	var errs []error
-	if s.conn != nil {
-		errs = append(errs, s.conn.Close())
-	}
 	if s.db != nil {
 		errs = append(errs, s.db.Close())
 	}
@@ -432,7 +428,7 @@ func (s *Snapshot) Copy(ctx context.Context, path string, share, sync bool) erro
 
 // copyFile copies a file, as far as it is used, and returns the SHA-256 of the copy.
 func copyFile(ctx context.Context, from, to string) (string, error) {
-	f, err := os.Open(from)
+	f, err := directory.OpenRegular(from)
 	if err != nil {
 		return "", reason(err)
 	}

@@ -600,3 +600,45 @@ func TestResumeTwice(t *testing.T) {
 		t.Errorf("later: %v", err)
 	}
 }
+
+// TestOverwrittenStore checks that the end of a run says that it is not in the store, if
+// somebody has put another file in the store's place while the run was measured.
+func TestOverwrittenStore(t *testing.T) {
+	for _, how := range []string{"replaced", "overwritten", "removed", "before the last trial"} {
+		t.Run(how, func(t *testing.T) {
+			ctx, path, other := context.Background(), newPath(t), newPath(t)
+			s, o := mustOpen(t, path), mustOpen(t, other)
+			r, theirs := smallRun(), smallRun()
+			r.Ended = r.Started.Add(time.Minute)
+			if err := errors.Join(s.Begin(ctx, r), o.Begin(ctx, theirs), o.Close()); err != nil {
+				t.Fatal(err)
+			}
+			data, err := os.ReadFile(other)
+			if how == "before the last trial" {
+				data, err = os.ReadFile(path)
+				r.Trials = append(r.Trials, *trial(1))
+			}
+			if err == nil && how != "before the last trial" {
+				r.Trials = append(r.Trials, *trial(1))
+				err = s.AddTrial(ctx, r.ID, &r.Trials[0])
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch how {
+			case "replaced":
+				err = os.Rename(other, path)
+			case "removed":
+				err = os.Remove(path)
+			default:
+				err = os.WriteFile(path, data, 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Finish(ctx, r); err == nil || !strings.Contains(err.Error(), path) {
+				t.Errorf("%v, want an error that names the store", err)
+			}
+		})
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -136,13 +137,14 @@ func (s *Store) AddWarning(ctx context.Context, runID int64, w result.Warning) e
 }
 
 // Finish records what is known of a run only when it has ended: when and why it ended,
-// how many rounds are complete, and the steal time.
+// how many rounds are complete, and the steal time. If somebody has overwritten or replaced
+// the store in the meantime, so that the run is not in it, Finish returns an error.
 func (s *Store) Finish(ctx context.Context, run *result.Run) error {
 	fields, values := `'$.ended', ?, '$.rounds', ?, '$.stopped', ?`, []any{run.Ended.Format(time.RFC3339Nano), run.Rounds, run.Stopped}
 	if run.Steal != nil {
 		fields, values = fields+`, '$.steal', ?`, append(values, *run.Steal)
 	}
-	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
+	err := s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
 		res, err := c.ExecContext(ctx, `UPDATE runs SET json = json_set(json, `+fields+`) WHERE run_id = ?`, append(slices.Clone(values), run.ID)...)
 		if err != nil {
 			return err
@@ -152,6 +154,31 @@ func (s *Store) Finish(ctx context.Context, run *result.Run) error {
 		}
 		return fmt.Errorf("store %s: no run %d", s.path, run.ID)
 	})
+	if err != nil {
+		return err
+	}
+	return s.kept(ctx, run)
+}
+
+// kept looks for a run in the file that has the store's name now, which may be another one.
+func (s *Store) kept(ctx context.Context, run *result.Run) error {
+	now, err := connect(s.path, s.path, url.Values{"mode": {"ro"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds())}})
+	if err != nil {
+		return err
+	}
+	defer now.Close()
+	var trials int
+	var ended sql.NullString
+	err = now.read(ctx, func(ctx context.Context, c *sql.Conn) error {
+		return c.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM trials WHERE run_id = ?1), json_extract(json, '$.ended') FROM runs WHERE run_id = ?1`, run.ID).Scan(&trials, &ended)
+	})
+	switch {
+	case ctx.Err() != nil:
+		return err
+	case err != nil || trials < len(run.Trials) || ended.String != run.Ended.Format(time.RFC3339Nano):
+		return fmt.Errorf("store %s: somebody has replaced or overwritten the file while run %d was measured, and the run is not in it as it was measured: what is printed is all that is left of it", s.path, run.ID)
+	}
+	return nil
 }
 
 func addCases(ctx context.Context, c execer, runID int64, cases []result.Case) error {

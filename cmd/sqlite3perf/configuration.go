@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/sqlite3perf/sqlite3perf/directory"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -265,7 +265,7 @@ type configEntry struct {
 
 // readConfig reads a configuration file. It returns nil if there is none.
 func readConfig(cmd *cobra.Command, path string) (*configFile, error) {
-	data, err := readRegular(path)
+	data, err := directory.ReadRegular(path, maxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -346,25 +346,4 @@ func flagNames(root *cobra.Command) []string {
 		})
 	}
 	return names
-}
-
-// readRegular reads a file that is not a device or a pipe, up to maxConfig.
-func readRegular(path string) ([]byte, error) {
-	fi, err := os.Stat(path) // opening a pipe would block
-	if err != nil {
-		return nil, err
-	}
-	if !fi.Mode().IsRegular() {
-		return nil, errors.New("is not a regular file")
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxConfig+1))
-	if err == nil && len(data) > maxConfig {
-		err = fmt.Errorf("is larger than %d bytes", maxConfig)
-	}
-	return data, err
 }

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agnivade/levenshtein"
@@ -48,15 +48,22 @@ type environment struct {
 	// catch returns a channel that receives each Ctrl-C from then on. Until it is
 	// called, Ctrl-C ends the process.
 	catch func() <-chan os.Signal
+
+	interrupted *atomic.Bool // there was a Ctrl-C
+	outlives    *atomic.Bool // see [environment.outliveReaders]
 }
 
 func processEnvironment() *environment {
 	width, height := terminalSize(os.Stdout)
 	errWidth, _ := terminalSize(os.Stderr)
+	// What Go's runtime ends would otherwise have the exit status of wrong usage: a panic,
+	// SIGQUIT, no memory.
+	debug.SetTraceback("crash")
+	outlives := &atomic.Bool{}
 	return &environment{
-		stdout: os.Stdout, stderr: os.Stderr,
+		stdout: outlet{os.Stdout, outlives}, stderr: outlet{os.Stderr, outlives}, outlives: outlives,
 		stdoutWidth: width, stderrWidth: errWidth, stdoutHeight: height, ascii: width > 0 && asciiLocale(os.Getenv),
-		now: time.Now, cpuTime: machine.ReadCPUTime, catch: sync.OnceValue(catchInterrupts),
+		now: time.Now, cpuTime: machine.ReadCPUTime, catch: watchSignals().catch,
 	}
 }
 
@@ -64,6 +71,10 @@ func processEnvironment() *environment {
 func (env *environment) printing() *environment {
 	own := *env
 	own.rawOut, own.rawErr = env.stdout, env.stderr
+	own.interrupted = &atomic.Bool{}
+	if own.outlives == nil {
+		own.outlives = &atomic.Bool{}
+	}
 	own.stdout, own.stderr = report.Printable(env.stdout), report.Printable(env.stderr)
 	return &own
 }

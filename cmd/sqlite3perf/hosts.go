@@ -80,7 +80,7 @@ func takeOnHosts(ctx context.Context, env *environment, o *runOptions, r *reques
 	show := newProgress(env, o.quiet)
 	show.finish() // several runs have no common bar
 	environments := env.forHosts(o.hosts.names)
-	outliveReaders()
+	env.outliveReaders()
 	var measuring atomic.Bool
 	ctx, stop, release := env.interruptible(ctx, show.say, stoppingTrials(measuring.Load))
 	defer release()

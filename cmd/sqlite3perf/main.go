@@ -57,6 +57,7 @@ func command() int {
 
 func execute(ctx context.Context, env *environment, args []string) int {
 	env = env.printing()
+	lab.SweepTemporary()
 	root := rootCommand(env)
 	root.SetArgs(args)
 	root.SetIn(strings.NewReader(""))
@@ -72,7 +73,10 @@ func execute(ctx context.Context, env *environment, args []string) int {
 		}
 		show(cmd, args)
 	})
-	err := cmp.Or(root.ExecuteContext(ctx), unknown)
+	err := enoughAddresses()
+	if err == nil {
+		err = cmp.Or(root.ExecuteContext(ctx), unknown)
+	}
 	var usage usageError
 	var incomplete incompleteError
 	var status statusError
@@ -81,6 +85,8 @@ func execute(ctx context.Context, env *environment, args []string) int {
 		return exitOK
 	case errors.As(err, &status):
 		return int(status)
+	case env.unread(err):
+		return exitInterrupted
 	}
 	fmt.Fprintf(env.stderr, "sqlite3perf: %v%s\n", err, hint(err))
 	if errors.As(err, &usage) {

@@ -60,14 +60,21 @@ func (o *outputOptions) named() string { return cmp.Or(o.flag, "-o "+o.file) }
 // check finds out, before anything is measured, whether the results can be written to
 // the requested places.
 func (o *outputOptions) check() error {
-	file, whole := o.target()
-	if o.file != "" {
-		if err := notADatabase(file); err != nil {
-			return usagef("%s %w", o.named(), err)
-		}
-	}
-	if err := o.checkFormat(); err != nil || o.file == "" {
+	if err := o.checkPlace(); err != nil {
 		return err
+	}
+	return o.checkFormat()
+}
+
+// checkPlace finds out whether the file can be written. If not, that is wrong usage: nothing
+// has been done yet.
+func (o *outputOptions) checkPlace() error {
+	if o.file == "" {
+		return nil
+	}
+	file, whole := o.target()
+	if err := notADatabase(file); err != nil {
+		return usagef("%s %w", o.named(), err)
 	}
 	if !whole {
 		return nil
@@ -248,15 +255,19 @@ func (o *outputOptions) print(env *environment, write func(io.Writer, string, re
 	if err := write(&buf, o.format, report.Options{}); err != nil {
 		return err
 	}
-	put := replace
-	file, whole := o.target()
-	if !whole {
-		put = func(file string, data []byte) error { return os.WriteFile(file, data, 0o644) }
-	}
-	if err := put(file, buf.Bytes()); err != nil {
+	if err := o.put(buf.Bytes()); err != nil {
 		return fmt.Errorf("writing the results to %s: %w: %s prints them again", o.file, reason(err), again)
 	}
 	return nil
+}
+
+// put writes the file.
+func (o *outputOptions) put(data []byte) error {
+	file, whole := o.target()
+	if !whole {
+		return os.WriteFile(file, data, 0o644)
+	}
+	return replace(file, data)
 }
 
 // again completes the command that prints something again.

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/directory"
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/profile"
@@ -250,7 +251,7 @@ type manifest map[string]string
 // not there: nothing is then replaced.
 func readManifest(dir string) manifest {
 	m := manifest{}
-	data, _ := readRegular(filepath.Join(dir, manifestFile))
+	data, _ := directory.ReadRegular(filepath.Join(dir, manifestFile), maxConfig)
 	for line := range strings.Lines(string(data)) {
 		if sum, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  "); ok {
 			m[name] = sum
@@ -259,12 +260,15 @@ func readManifest(dir string) manifest {
 	return m
 }
 
+// maxOwn is the most bytes of a file that may be one that sqlite3perf wrote.
+const maxOwn = 1 << 30
+
 // wrote reports whether there is nothing in the way: no file, or one that profile wrote.
 func (m manifest) wrote(file, name string) bool {
 	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
-	data, err := os.ReadFile(file)
+	data, err := directory.ReadRegular(file, maxOwn)
 	return err == nil && m[name] == sumOf(data)
 }
 
@@ -282,7 +286,7 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 	}
 	show := newProgress(env, o.quiet)
 	defer show.finish()
-	outliveReaders()
+	env.outliveReaders()
 	var measuring atomic.Bool
 	ctx, stop, release := env.interruptible(ctx, show.say, stoppingTrials(measuring.Load))
 	defer release()

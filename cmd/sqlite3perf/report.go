@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/directory"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
@@ -73,7 +73,7 @@ const pageFormat = "html"
 
 // aPage refuses to replace a file that nobody named, unless it is a page of ours.
 func aPage(file string) error {
-	f, err := os.Open(file)
+	f, err := directory.OpenRegular(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -115,7 +115,7 @@ func take(ctx context.Context, env *environment, o *runOptions, r *request) (*st
 	show := newProgress(env, o.quiet)
 	show.least = r.least
 	defer show.finish()
-	outliveReaders()
+	env.outliveReaders()
 	// Everything created from here on is removed.
 	var measuring atomic.Bool
 	ctx, stop, release := env.interruptible(ctx, show.say, stoppingTrials(measuring.Load))

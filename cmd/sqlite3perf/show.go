@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/directory"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
@@ -175,7 +175,7 @@ const reportHint = "want a report such as sqlite3perf run --format json -o base.
 // storedOrReport reads a run of the store, or a JSON report.
 func storedOrReport(ctx context.Context, env *environment, storeFile, side string) (*result.Run, error) {
 	if strings.HasSuffix(side, ".json") {
-		f, err := os.Open(side)
+		f, err := directory.OpenRegular(side)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, usagef("%s: there is no such file: %s", side, reportHint)
 		}
@@ -183,7 +183,7 @@ func storedOrReport(ctx context.Context, env *environment, storeFile, side strin
 			return nil, usagef("%w: %s", err, reportHint)
 		}
 		defer f.Close()
-		run, err := report.ReadJSON(f)
+		run, err := report.ReadJSON(io.LimitReader(f, maxOwn)) // of a larger one it finds no end
 		if err != nil {
 			return nil, usagef("%s: %w: %s", side, err, reportHint)
 		}

@@ -2,22 +2,90 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
 )
 
-// catchInterrupts returns a channel that receives each Ctrl-C from then on. Ctrl-C no
-// longer ends the process.
-func catchInterrupts() <-chan os.Signal {
-	interrupts := make(chan os.Signal, 2)
+// signals are what the process does about signals that would end it.
+type signals struct {
+	// interrupts receives each Ctrl-C once somebody waits for it. Until then Ctrl-C ends
+	// the process, which removes its temporary files first.
+	interrupts chan os.Signal
+	caught     atomic.Bool
+}
+
+// watchSignals begins to watch for signals.
+func watchSignals() *signals {
+	s := &signals{interrupts: make(chan os.Signal, 2)}
+	early := make(chan os.Signal, 2)
 	for _, sig := range interruptSignals {
-		// Under nohup a hangup must be ignored. Ctrl-C is caught even if a shell
-		// that started the command in the background made it ignore Ctrl-C.
-		if sig == os.Interrupt || !signal.Ignored(sig) {
-			signal.Notify(interrupts, sig)
+		if !signal.Ignored(sig) {
+			signal.Notify(early, sig)
 		}
 	}
-	return interrupts
+	go func() {
+		for sig := range early {
+			if !s.caught.Load() {
+				endBy(sig)
+			}
+			select {
+			case s.interrupts <- sig:
+			default: // nobody waits for a third one
+			}
+		}
+	}()
+	catchPipes()
+	return s
+}
+
+// catch returns a channel that receives each Ctrl-C from then on. Ctrl-C no longer ends
+// the process.
+func (s *signals) catch() <-chan os.Signal {
+	// Under nohup a hangup must be ignored. Ctrl-C is caught even if a shell that started
+	// the command in the background made it ignore Ctrl-C.
+	if !s.caught.Swap(true) && signal.Ignored(os.Interrupt) {
+		signal.Notify(s.interrupts, os.Interrupt)
+	}
+	return s.interrupts
+}
+
+// endBy ends the process as a signal does, without leaving temporary files.
+func endBy(sig os.Signal) {
+	lab.RemoveScratches()
+	raise(sig)
+	os.Exit(exitFailed)
+}
+
+// outlet is standard output or standard error. A write to a reader that has gone away, as
+// head does, ends the process, unless what is measured is to be kept.
+type outlet struct {
+	file     *os.File
+	outlives *atomic.Bool
+}
+
+func (o outlet) Write(p []byte) (int, error) {
+	n, err := o.file.Write(p)
+	if errors.Is(err, syscall.EPIPE) && !o.outlives.Load() {
+		lab.RemoveScratches()
+		signal.Reset(syscall.SIGPIPE)
+		return o.file.Write(p[n:]) // which now ends the process
+	}
+	return n, err
+}
+
+// outliveReaders makes a write to a reader that has gone away fail from then on, instead of
+// ending the process.
+func (env *environment) outliveReaders() { env.outlives.Store(true) }
+
+// unread reports whether an error is only that nobody reads what a command prints, after
+// Ctrl-C has ended it.
+func (env *environment) unread(err error) bool {
+	return env.interrupted.Load() && errors.Is(err, syscall.EPIPE)
 }
 
 // stopping says what the first Ctrl-C does if there is nothing to wait for.
@@ -46,6 +114,7 @@ func (env *environment) interruptible(ctx context.Context, say func(format strin
 		case <-ctx.Done():
 			return
 		}
+		env.interrupted.Store(true)
 		close(stopped)
 		say("%s; Ctrl-C again stops at once", what())
 		select {

@@ -7,15 +7,22 @@ import (
 	"os/exec"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // interruptSignals end a run in an orderly way.
 var interruptSignals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 
-// outliveReaders makes a write to a reader that has gone away, as head does, fail from
-// then on instead of ending the process.
-func outliveReaders() {
+// catchPipes makes writes to a reader that has gone away return an error: see [outlet].
+func catchPipes() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // if it were ignored, the workers would ignore it too
+}
+
+// raise lets a signal do to this process what it does to one that does not catch it.
+func raise(sig os.Signal) {
+	signal.Reset(sig)
+	_ = syscall.Kill(os.Getpid(), sig.(syscall.Signal))
+	time.Sleep(time.Second) // it may come to another thread
 }
 
 // ownGroup keeps Ctrl-C at the terminal from a process that is to be started.

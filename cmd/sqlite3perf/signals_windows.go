@@ -9,9 +9,12 @@ import (
 // interruptSignals end a run in an orderly way.
 var interruptSignals = []os.Signal{os.Interrupt}
 
-// outliveReaders does nothing, because on Windows a write to a reader that has gone away
-// fails anyway.
-func outliveReaders() {}
+// catchPipes does nothing, because on Windows a write to a reader that has gone away
+// returns an error anyway.
+func catchPipes() {}
+
+// raise ends the process as Ctrl-C does.
+func raise(os.Signal) { os.Exit(exitInterrupted) }
 
 // ownGroup keeps Ctrl-C in the console from a process that is to be started.
 func ownGroup(cmd *exec.Cmd) {

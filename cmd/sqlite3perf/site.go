@@ -140,19 +140,18 @@ func buildFor(ctx context.Context, root, goos, goarch string) (path string, remo
 	if fi, err := os.Stat(filepath.Join(root, "cmd", "sqlite3perf")); err != nil || !fi.IsDir() {
 		return "", nil, nil
 	}
-	dir, err := os.MkdirTemp("", "sqlite3perf-build-")
+	scratch, err := lab.NewTemporary()
 	if err != nil {
 		return "", nil, err
 	}
-	remove = func() { os.RemoveAll(dir) }
-	path = filepath.Join(dir, "sqlite3perf")
+	path = filepath.Join(scratch.Dir, "sqlite3perf")
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", path, "./cmd/sqlite3perf")
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch)
+	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch, "GOTMPDIR="+scratch.Dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		remove()
+		scratch.Remove()
 		first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 		return "", nil, fmt.Errorf("building sqlite3perf for %s/%s: %w: %s", goos, goarch, err, first)
 	}
-	return path, remove, nil
+	return path, scratch.Remove, nil
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/directory"
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/snapshot"
@@ -129,20 +129,20 @@ func (o *fromOptions) check(database string) (float64, error) {
 	if ext := filepath.Ext(o.file); ext != ".yaml" && ext != ".yml" {
 		return 0, usagef("-o %s: a workload's file ends in .yaml: want such as mine.yaml", o.file)
 	}
-	if err := notADatabase(o.file); err != nil {
-		return 0, usagef("-o %s %w", o.file, err)
-	}
 	if sameFile(o.file, database) {
 		return 0, usagef("-o %s is the database: name another file", o.file)
 	}
-	if dir := filepath.Dir(o.file); !isDirectory(dir) {
-		return 0, noDirectory("-o "+o.file, dir)
+	if err := o.output().checkPlace(); err != nil {
+		return 0, err
 	}
 	if !o.force && !replaceable(o.file) {
 		return 0, usagef("-o %s exists, and workload from did not write it, or it has been changed: name another file, or replace it with --force", o.file)
 	}
 	return share / 100, nil
 }
+
+// output returns where the workload is written to.
+func (o *fromOptions) output() *outputOptions { return &outputOptions{file: o.file} }
 
 // seal begins the last line of a workload that was written, after which its hash follows.
 const seal = "# As workload from wrote it, which replaces this file only if it is unchanged: SHA-256 "
@@ -152,7 +152,7 @@ func sealed(text string) string { return text + seal + sumOf([]byte(text)) + "\n
 
 // replaceable reports whether a file is missing, or as workload from has written it.
 func replaceable(file string) bool {
-	data, err := os.ReadFile(file)
+	data, err := directory.ReadRegular(file, maxOwn)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
@@ -166,7 +166,19 @@ func (o *fromOptions) run(ctx context.Context, env *environment, database string
 	defer release()
 	ctx = until(ctx, stop)
 	tell := o.teller(env)
-	source, err := imitate.Open(ctx, database)
+	defer func() {
+		if interrupted(stop) && err != nil {
+			tell("")
+			d.say("interrupted: no workload is written")
+			err = statusError(exitInterrupted)
+		}
+	}()
+	scratch, err := lab.NewTemporary()
+	if err != nil {
+		return err
+	}
+	defer scratch.Remove()
+	source, err := imitate.Open(ctx, database, scratch.Dir)
 	if errors.Is(err, imitate.ErrNoTables) {
 		return usageError{err}
 	}
@@ -203,7 +215,7 @@ func (o *fromOptions) run(ctx context.Context, env *environment, database string
 			return err
 		}
 		out = env.stderr
-	} else if err := os.WriteFile(o.file, []byte(text), 0o666); err != nil {
+	} else if err := o.output().put([]byte(text)); err != nil {
 		return fmt.Errorf("-o %s: %w", o.file, reason(err))
 	}
 	if o.format == "json" {

@@ -31,7 +31,7 @@ func ExampleFrom() {
 	}
 
 	ctx := context.Background()
-	source, err := imitate.Open(ctx, path)
+	source, err := imitate.Open(ctx, path, dir)
 	if err != nil {
 		log.Fatal(err)
 	}

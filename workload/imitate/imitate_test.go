@@ -74,7 +74,7 @@ func TestImitations(t *testing.T) {
 // imitateFile makes a workload from a file, and compares them.
 func imitateFile(t *testing.T, path string, o imitate.Options) (*imitate.Workload, *imitate.Comparison) {
 	t.Helper()
-	source, err := imitate.Open(t.Context(), path)
+	source, err := imitate.Open(t.Context(), path, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func TestFailingInserts(t *testing.T) {
 		`)
 		fill(t, db, "INSERT INTO orders VALUES (?, ?)", 2000, func(i int) []any { return []any{i + 1, random.IntN(100)} })
 	})
-	source, err := imitate.Open(t.Context(), path)
+	source, err := imitate.Open(t.Context(), path, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@
 package imitate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,13 +23,12 @@ type Source struct {
 // ErrNoTables is returned by Open if there is nothing to imitate.
 var ErrNoTables = errors.New("it has no tables: name a database that has tables")
 
-// Open copies a database to a temporary directory and opens the copy.
-func Open(ctx context.Context, path string) (*Source, error) {
-	dir, err := os.MkdirTemp("", "sqlite3perf-")
-	if err != nil {
-		return nil, fmt.Errorf("a copy of %s: %w", path, err)
-	}
+// Open copies a database into a directory and opens the copy. Where the system allows it, the
+// copy has no name from then on, so that nobody can read it and nothing is left of it if the
+// process is killed. The directory is the caller's to remove, after Close.
+func Open(ctx context.Context, path, dir string) (*Source, error) {
 	s := &Source{path: path, dir: dir}
+	var err error
 	if s.copy, err = snapshot.Take(ctx, path, dir); err == nil && s.copy.Tables == 0 {
 		err = errors.Join(fmt.Errorf("database %s: %w", path, ErrNoTables), s.copy.Close())
 	}
@@ -38,15 +36,14 @@ func Open(ctx context.Context, path string) (*Source, error) {
 		err = fmt.Errorf("%w: set TMPDIR to a directory with more room", err)
 	}
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, err
 	}
+	_ = os.Remove(s.copy.File()) // Windows keeps what is open
 	return s, nil
 }
 
-// Close removes the copy.
-func (s *Source) Close() error {
-	return cmp.Or(s.copy.Close(), os.RemoveAll(s.dir))
-}
+// Close closes the copy.
+func (s *Source) Close() error { return s.copy.Close() }
 
 // Written returns the names of the database's files that somebody has written, created or
 // removed since Open was called.

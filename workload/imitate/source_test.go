@@ -12,7 +12,7 @@ import (
 // TestNoTables checks what is said of a database that has nothing to imitate.
 func TestNoTables(t *testing.T) {
 	path := create(t, "app", func(t *testing.T, db *sql.DB) { execute(t, db, "PRAGMA user_version = 1") })
-	source, err := imitate.Open(t.Context(), path)
+	source, err := imitate.Open(t.Context(), path, t.TempDir())
 	if err == nil {
 		source.Close()
 		t.Fatal("it is opened")

@@ -19,7 +19,7 @@ func hostAgentCommand(env *environment) *cobra.Command {
 		Hidden:  true,
 		Args:    arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			outliveReaders() // a connection that is cut must not end it before it has removed what it made
+			env.outliveReaders() // a connection that is cut must not end it before it has removed what it made
 			ctx, cancel := context.WithCancel(cmd.Context())
 			defer cancel()
 			interrupts := env.catch()

@@ -3,7 +3,7 @@ MODULES := . worker record examples/bookshop deploy $(sort $(dir $(wildcard driv
 GO ?= go
 export GOWORK := off
 
-.PHONY: all build rqlited sources chromium sshd test race locks kills cluster-kills prove lint cross added-cost fidelity simulate studies studies-full pages clean
+.PHONY: all build rqlited sources chromium sshd test race locks scripts kills cluster-kills prove lint cross added-cost fidelity simulate studies studies-full pages clean
 
 all: build
 
@@ -67,6 +67,12 @@ locks: ## the lock checks of every driver, 100 times, beside two busy processes
 	@trap 'kill $$busy' EXIT; trap 'exit 130' INT TERM; \
 	(while :; do :; done) & busy=$$!; (while :; do :; done) & busy="$$busy $$!"; \
 	$(call each,$(filter drivers/%,$(MODULES)),$(GO) test -count=$(LOCKS) -timeout 30m -run 'TestConformance/locks' .)
+
+# An hour, or more. SCRIPTS=100000 for fewer.
+SCRIPTS := 5000000
+scripts: ## random SQL scripts, 5 million through the guard and through every driver: no file outside is touched
+	TEST_SCRIPTS=$(SCRIPTS) $(GO) test -count=1 -timeout 5h -v -run 'TestReach$$|TestTokens$$' ./lab
+	$(call each,$(filter drivers/%,$(MODULES)),TEST_SCRIPTS=$(SCRIPTS) $(GO) test -count=1 -timeout 5h -run 'TestConformance/files/random' .)
 
 TIMES := 100
 kills: ## lab, worker and both killed at random moments, and every signal, 100 times; every command ended, 200 times

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -14,6 +15,8 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
@@ -54,7 +57,7 @@ func reached(t *testing.T, script string) (what []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _ = conn.ExecContext(ctx, script)
+	_, _ = conn.ExecContext(ctx, script, make([]any, 40)...) // NULL for each parameter that there may be
 	return what
 }
 
@@ -89,26 +92,59 @@ func holdAgainstSQLite(t *testing.T, script string) bool {
 	return len(what) > 0
 }
 
-// TestReach does the same as FuzzReach, with scripts made of pieces that readers of SQL
-// may read differently.
+// TestReach does the same as FuzzReach, with random scripts. TEST_SCRIPTS=5000000 tries more.
 func TestReach(t *testing.T) {
-	pieces := []string{
-		"ATTACH 'x' AS y", "attach database\"x\"as y", "VACUUM INTO 'x'", "PRAGMA temp_store_directory='x'", "SELECT load_extension('x')",
-		"CREATE VIRTUAL TABLE v USING csv(a)", "SELECT 1", "SELECT", "'", "\"", "`", "[", "]", "--", "/*", "*/", "/", "*", ";", ";", ";", "\n", "\r",
-		"\v", "\f", " ", " ", "x'00'", "x'", "$a(", ")", "$a", ":a", "@a::b", "#", "?1", "?", "\uFEFF", "\u00a0", "\x00", "\\", "1e", "0x", "1.", "->", "||", "a", "''",
-	}
-	random := rand.New(rand.NewPCG(1, 2))
+	n := drivertest.RandomScripts(3000)
+	random := rand.New(rand.NewPCG(1, uint64(n)))
 	reaching := 0
-	for range 3000 {
-		var script strings.Builder
-		for range 1 + random.IntN(8) {
-			script.WriteString(pieces[random.IntN(len(pieces))])
-		}
-		if holdAgainstSQLite(t, script.String()) {
+	for range n {
+		if holdAgainstSQLite(t, drivertest.RandomScript(random, "x")) {
 			reaching++
 		}
 	}
-	if reaching < 100 {
+	t.Logf("%d of %d scripts reach out, and all of them are refused", reaching, n)
+	if reaching < n/50 {
 		t.Errorf("%d scripts reach out: too few to show anything", reaching)
 	}
+}
+
+// TestTokens compares the tokens of SQL with SQLite's own, which it names where it cannot
+// parse them.
+func TestTokens(t *testing.T) {
+	pool, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	conn, err := pool.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	n := drivertest.RandomScripts(3000)
+	random := rand.New(rand.NewPCG(2, uint64(n)))
+	compared := 0
+	for range n {
+		script := drivertest.RandomScript(random, "x")
+		for token := range driver.SQLTokens(script) {
+			if token.Kind == driver.SQLWord || token.Text == ";" {
+				continue // a statement may begin with it
+			}
+			// A statement cannot begin with any other token.
+			stmt, err := conn.PrepareContext(t.Context(), script[token.At:])
+			if err == nil {
+				stmt.Close()
+				t.Fatalf("%q: SQLite compiles it", script[token.At:])
+			}
+			compared++
+			near := fmt.Sprintf("near \"%s\": syntax error", token.Text)
+			if token.Kind == driver.SQLIllegal && !strings.Contains(err.Error(), "syntax error") { // a number with _ is read to be refused
+				near = fmt.Sprintf("unrecognized token: \"%s\"", token.Text)
+			}
+			if !strings.Contains(err.Error(), near) {
+				t.Fatalf("%q: the first token is %q (%d), and SQLite says %v", script[token.At:], token.Text, token.Kind, err)
+			}
+		}
+	}
+	t.Logf("%d tokens", compared)
 }

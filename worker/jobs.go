@@ -253,15 +253,18 @@ func withinLimits(info driver.Info, s driver.Settings) error {
 	return nil
 }
 
-// withinFiles refuses SQL that may reach other files if the library cannot make SQLite refuse
-// that. It only looks for words, so it refuses a text with the word ATTACH too.
+// withinFiles refuses SQL that may reach other files and that the library cannot make SQLite
+// refuse. It only looks for words, so it refuses a text with them too.
 func withinFiles(info driver.Info, allowed bool, all iter.Seq[string]) error {
+	words := driver.DirectoryPragma
 	why, unlimited := info.Limits[driver.LimitFiles]
-	if !unlimited || allowed {
-		return nil
+	if unlimited {
+		words = driver.FilesWords
+	} else {
+		why = "no limit of SQLite does"
 	}
 	for sql := range all {
-		if what := driver.FilesWords(sql); what != "" {
+		if what := words(sql); what != "" && !allowed {
 			return failf(protocol.CodeUnsupported, "the SQL has the word %s, which may reach other files, and %s cannot refuse only that: %s: give --allow-files if you trust the SQL", what, info.Name, why)
 		}
 	}

@@ -65,6 +65,12 @@ func NextSQL(sql string) (n int, kind SQLKind) {
 			}
 			return n, SQLComment
 		}
+		if at(1) == '>' && at(2) == '>' {
+			return 3, SQLOperator
+		}
+		if at(1) == '>' { // in an old SQLite two tokens, which no statement has
+			return 2, SQLOperator
+		}
 		return 1, SQLOperator
 	case '/':
 		if at(1) == '*' && len(sql) > 2 {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -17,6 +19,7 @@ func fileChecks() []Check {
 		{Name: "files/ATTACH and VACUUM INTO are refused", Key: driver.LimitFiles, Test: filesRefused},
 		{Name: "files/extensions, directories and modules", Test: on(nil, "", noOtherWay)},
 		{Name: "files/plain VACUUM", Test: plainVacuum},
+		{Name: "files/random scripts", Test: randomScripts},
 		{Name: "files/allowed", Needs: driver.LimitFiles, Test: filesAllowed},
 	}
 }
@@ -138,4 +141,78 @@ func filesAllowed(ctx context.Context, d driver.Driver, dir string) error {
 		}
 		return err
 	})
+}
+
+// Pieces of which scripts are made that readers of SQL may read differently. FILE is a path
+// outside of the database.
+var Pieces = []string{
+	"ATTACH FILE AS y", "ATTACH FILE AS y", "attach database\"FILE\"as y", "VACUUM INTO FILE", "VACUUM main INTO FILE", "VACUUM", "VACUUM", "CREATE TABLE IF NOT EXISTS y.t(a)",
+	"PRAGMA temp_store_directory=FILE", "SELECT load_extension(FILE)", "CREATE VIRTUAL TABLE v USING csv(FILE)", "EXPLAIN", "SELECT 1", "SELECT 1", "SELECT", "SELECT 1,",
+	"'", "'", "\"", "`", "[", "]", "--", "/*", "*/", "/", "*", ";", ";", ";", ";", "; ", "; ", "\n", "\n", "\r", "\v", "\f", " ", " ", " ",
+	"x'00'", "x'", "x'0", "$a::(", "@a::(", ":a::(", "#a::(", "$a(", "(", ")", ")", "$a", ":a", "@a::b", "::", ":", "$", "@", "#", "?1", "?", "?9", "\uFEFF", "\xef\xbb", "\u00a0", "\\",
+	"1e", "0x", "1.", "1_", "_", "->", "||", "a", "''", "''''", "\"\"", "!", "!=", "BEGIN", "COMMIT", "CREATE TRIGGER r AFTER INSERT ON t BEGIN SELECT 1", "END",
+}
+
+// RandomScript makes a script of [Pieces]. file is the path in it.
+func RandomScript(r *rand.Rand, file string) string {
+	var script strings.Builder
+	for range 1 + r.IntN(9) {
+		script.WriteString(strings.ReplaceAll(Pieces[r.IntN(len(Pieces))], "FILE", "'"+file+"'"))
+	}
+	return script.String()
+}
+
+// RandomScripts is how many random scripts a test tries: TEST_SCRIPTS, or few.
+func RandomScripts(few int) int {
+	if n, err := strconv.Atoi(os.Getenv("TEST_SCRIPTS")); err == nil {
+		return n
+	}
+	return few
+}
+
+// randomScripts holds that random scripts make no file, with and without parameters bound.
+func randomScripts(ctx context.Context, d driver.Driver, dir string) error {
+	ctx = context.WithoutCancel(ctx) // millions take as long as they do
+	outside := filepath.Join(dir, "outside")
+	if err := os.Mkdir(outside, 0o777); err != nil {
+		return err
+	}
+	refused := driver.DirectoryPragma
+	if _, unlimited := d.Info().Limits[driver.LimitFiles]; unlimited {
+		refused = driver.FilesWords
+	}
+	r := rand.New(rand.NewPCG(1, uint64(RandomScripts(1))))
+	const batch = 1000 // scripts for each database
+	for left := RandomScripts(200); left > 0; left -= batch {
+		err := with(ctx, d, dir, nil, "CREATE TABLE IF NOT EXISTS t (a)", func(x *db) error {
+			return withConn(ctx, x, func(c driver.Conn) error {
+				asker, asks := c.(driver.Asker)
+				for range min(left, batch) {
+					script := RandomScript(r, filepath.Join(outside, "x"))
+					if refused(script) != "" {
+						continue
+					}
+					_ = c.Script(ctx, script)
+					if asks && driver.TrimScript(strings.TrimSpace(script)) != "" { // some libraries crash on nothing
+						q := driver.Question{SQL: script}
+						for token := range driver.SQLTokens(script) {
+							if token.Kind == driver.SQLParameter {
+								q.Args = append(q.Args, int64(1))
+							}
+						}
+						_, _ = asker.Ask(ctx, q, func([]any) error { return nil })
+					}
+					if list, err := os.ReadDir(outside); err != nil || len(list) > 0 {
+						return fmt.Errorf("the script %q made a file: %v", script, err)
+					}
+				}
+				_ = c.Script(ctx, "ROLLBACK")
+				return nil
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

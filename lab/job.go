@@ -24,6 +24,10 @@ type JobRequest struct {
 	Ref      Ref    // the driver that the worker is of
 	Mark     string // what the worker's processes are marked with; "": a mark of their own
 
+	// Limit is how long the job may take, without the time in which this process is stopped.
+	// 0: as long as it takes.
+	Limit time.Duration
+
 	Ready    func(*protocol.Proof)      // called when the database is open and the settings hold; may be nil
 	Progress func(p *protocol.Progress) // may be nil
 }
@@ -43,8 +47,13 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 		return nil, err
 	}
 	given := ctx
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancelCause := context.WithCancelCause(ctx)
+	cancel := func() { cancelCause(nil) }
 	defer cancel()
+	if r.Limit > 0 {
+		limit := newAlarm(r.Limit, func() { cancelCause(errTimeout) })
+		defer limit.stop()
+	}
 	w, err := startChild(ctx, executable, r.Ref.Args(), "", cmp.Or(r.Mark, newMark()), r.Ref.elsewhere(), r.Ref.Env()...)
 	if err != nil {
 		return nil, fmt.Errorf("the worker does not start: %w", err)
@@ -74,6 +83,8 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 		return res, nil
 	case given.Err() != nil:
 		return nil, given.Err() // what a worker says while it is being killed does not count
+	case errors.Is(context.Cause(ctx), errTimeout):
+		return nil, &JobError{protocol.Reason{Code: protocol.CodeTimeout, Message: fmt.Sprintf("no end within the trial's limit of %v", r.Limit), Detail: w.stderr.String()}}
 	case err != nil:
 		return res, err
 	}

@@ -163,7 +163,8 @@ func (n *Need) unreached(ctx context.Context) string {
 // unusable says why a server cannot be used, or "", and whether it refuses the password. Its
 // own errors may pass: they are left to the trials.
 func (n *Need) unusable(ctx context.Context, u *url.URL) (why string, refuses bool) {
-	client := &http.Client{Timeout: statusLimit, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: statusLimit, Transport: &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // it decides not what else is asked
 	ask := func(page string) (status int, body []byte, err error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(u.String(), "/")+page, nil)
 		if err != nil {

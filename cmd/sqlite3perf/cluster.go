@@ -81,6 +81,7 @@ type clusterOptions struct {
 	rounds           int
 	kills, cuts      int
 	limit, patience  time.Duration
+	trialLimit       time.Duration
 	set, localSet    []string
 	dir              string
 	quiet            bool
@@ -101,7 +102,8 @@ func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.kills, "kill", 0, "how many times the leader is killed under load, and restarted on its data")
 	f.IntVar(&o.cuts, "isolate", 0, "how many times the leader is cut off from the other nodes under load, and reconnected (on Linux)")
 	f.DurationVar(&o.limit, "timeout", time.Second, "with --kill or --isolate, how long a client waits for an answer before it goes to the next node")
-	f.DurationVar(&o.patience, "patience", time.Minute, "how long a cluster may take to acknowledge writes again, or a node to catch up")
+	f.DurationVar(&o.patience, "patience", time.Minute, "how long a write may take, a row to reach every node, a cluster to acknowledge writes again, or a node to catch up")
+	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer, beyond the time that was asked for, is ended and has failed")
 	f.StringArrayVar(&o.set, "set", nil, "a `setting=value` of the clusters, such as queued_writes=on (repeatable)")
 	f.StringArrayVar(&o.localSet, "local-set", []string{"journal_mode=wal", "synchronous=full", "busy_timeout=10s"}, "a `setting=value` of the local driver (repeatable)")
 	f.StringVar(&o.dir, "dir", "", "`directory` in which databases are created and removed (default: in the user's cache directory)")
@@ -251,7 +253,10 @@ func (o *clusterOptions) trials() ([]clusterTrial, error) {
 	if len(o.delays) == 0 {
 		return nil, usagef("--delay is empty: want at least one, such as 0")
 	}
-	job := protocol.Cluster{DurationMS: o.duration.Milliseconds()}
+	if o.trialLimit <= 0 {
+		return nil, usagef("--trial-limit %v: want a time above 0, such as 10m", o.trialLimit)
+	}
+	job := protocol.Cluster{DurationMS: o.duration.Milliseconds(), Patience: max(o.patience.Milliseconds(), 1)}
 	if harm {
 		job.Harm = &protocol.ClusterHarm{Clients: o.clients[0], Kills: o.kills, Cuts: o.cuts, LoadMS: o.duration.Milliseconds(),
 			LimitMS: o.limit.Milliseconds(), Patience: o.patience.Milliseconds(), Levels: driver.ReadLevels}
@@ -405,6 +410,15 @@ func sum(trials []clusterTrial, results [][]*protocol.Clustered) (list []report.
 	return list
 }
 
+// asked returns how long a trial takes of itself: its loads, twice each, or its harms, of
+// which each may take as long as the cluster has to recover.
+func (o *clusterOptions) asked() time.Duration {
+	if n := o.kills + o.cuts; n > 0 {
+		return time.Duration(n) * (o.duration + 2*o.patience)
+	}
+	return time.Duration(2*len(o.clients)*len(o.batches)) * o.duration
+}
+
 // one does a trial in a directory of its own. Why there is no result is noted in the trial;
 // an error is the end of ctx, or of the lab.
 func (o *clusterOptions) one(ctx context.Context, executable, dir string, t *clusterTrial, say func(string, ...any)) (*protocol.Clustered, error) {
@@ -415,6 +429,7 @@ func (o *clusterOptions) one(ctx context.Context, executable, dir string, t *clu
 	harms := 0
 	res, err := lab.RunJob(ctx, executable, lab.JobRequest{
 		Job: protocol.Job{Cluster: &t.job}, Path: filepath.Join(dir, "test.db"), Settings: maps.Clone(t.Settings), Seed: 1, Ref: t.ref, Mark: dir,
+		Limit: o.trialLimit + o.asked(),
 		Ready: func(p *protocol.Proof) {
 			t.Version = strings.TrimSpace(p.Module + " " + cmp.Or(p.ModuleVersion, p.Runtime))
 		},

@@ -1,14 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -161,4 +166,68 @@ func TestClusterLeavesNothing(t *testing.T) {
 		}
 		p.nothingLeft()
 	}
+}
+
+// TestClusterStoppedNode stops nodes without ending them. The command does not wait for them
+// forever, and names them.
+func TestClusterStoppedNode(t *testing.T) {
+	t.Parallel()
+	p := clusterPlace(t)
+	if out, err := p.command("cluster", "--local", "none", "--nodes", "1", "--clients", "1", "--batch", "1", "--duration", "20ms", "--dir", "databases").CombinedOutput(); err != nil { // it builds the worker
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, x := range []struct {
+		stopped []string
+		args    []string
+		want    string // with the node's address in the place of %
+	}{
+		{[]string{"1"}, []string{"--patience", "1s"}, "no write was acknowledged within 1s: node 1 at % answers nothing: is it stopped?"},
+		{[]string{"3"}, []string{"--patience", "1s"}, "but is not visible at every member after 1s: node 3 at % answers nothing: is it stopped?"},
+		{[]string{"1", "2", "3"}, []string{"--patience", "1h", "--trial-limit", "1s"}, "no end within the trial's limit of "},
+	} {
+		s := p.start(append([]string{"cluster", "--local", "none", "--nodes", "3", "--clients", "1", "--batch", "1", "--duration", "3s", "--dir", "databases"}, x.args...)...)
+		address := ""
+		var pids []int
+		eventually(t, "the nodes write", func() bool {
+			written := false
+			pids = pids[:0]
+			for _, pid := range p.rqlited() {
+				line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+				args := strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
+				id := args[max(slices.Index(args, "-node-id"), 0)+1]
+				dir := args[len(args)-1]
+				if slices.Contains(x.stopped, id) {
+					pids = append(pids, pid)
+					address = args[slices.Index(args, "-raft-adv-addr")+1]
+				}
+				fi, err := os.Stat(filepath.Join(dir, "db.sqlite-wal"))
+				written = written || err == nil && fi.Size() > 20_000
+			}
+			return written && len(pids) == len(x.stopped)
+		})
+		for _, pid := range pids {
+			if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+		}
+		code := s.wait()
+		out := strings.Join(strings.Fields(s.stdout.String()), " ")
+		if want := strings.ReplaceAll(x.want, "%", address); code != exitIncomplete || !strings.Contains(out, want) {
+			t.Errorf("%v stopped: exit status %d\n%s%s\nwant %s", x.stopped, code, s.said.String(), s.stdout.String(), want)
+		}
+		p.nothingLeft()
+	}
+}
+
+// rqlited returns the processes of the place's nodes.
+func (p *place) rqlited() (pids []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		line, _ := os.ReadFile(f)
+		if bytes.Contains(line, []byte(p.dir+"/databases/")) && bytes.Contains(line, []byte("-raft-adv-addr")) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -318,7 +319,7 @@ func (c *cluster) check(ctx context.Context) error {
 	if err := json.Unmarshal(data, &answer); err != nil {
 		return err
 	}
-	if r := answer.Results; len(r) != 1 || len(r[0].Values) != 1 || r[0].Values[0][0] != "ok" {
+	if r := answer.Results; len(r) != 1 || len(r[0].Values) != 1 || len(r[0].Values[0]) != 1 || r[0].Values[0][0] != "ok" {
 		return fmt.Errorf("quick_check: %.200s", data)
 	}
 	return nil
@@ -338,6 +339,12 @@ func (c *cluster) flush(ctx context.Context) error {
 // call sends a request to the first node that answers. The library has no call for it.
 func (c *cluster) call(ctx context.Context, method, path string, body []byte) (data []byte, err error) {
 	for _, u := range c.urls {
+		// A whole database may take any time, and a node that is stopped forever.
+		if path == "/db/backup" || path == "/db/load" {
+			if _, err = nodes.StatusOf(ctx, u); err != nil {
+				continue
+			}
+		}
 		if data, err = call(ctx, method, u, path, body); err == nil {
 			return data, nil
 		}
@@ -355,6 +362,15 @@ func (c *cluster) status(ctx context.Context) (*nodes.Status, error) {
 		}
 	}
 	return nil, fmt.Errorf("asking a node for its status: %s", reason(err))
+}
+
+// named returns an error if a host is none of the nodes that were named. The library goes to
+// all nodes that a node tells it of, with the password, and a node could tell any.
+func (c *cluster) named(host string) error {
+	if c.given == nil || slices.ContainsFunc(c.urls, func(u string) bool { return bare(u) == host }) {
+		return nil
+	}
+	return fmt.Errorf("the cluster tells of a node %.200s, to which nothing is sent: name it in %s too", host, addressesVariable)
 }
 
 // client returns a connection of the library.

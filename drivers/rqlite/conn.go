@@ -10,6 +10,7 @@ import (
 
 	"github.com/rqlite/gorqlite"
 
+	"github.com/sqlite3perf/sqlite3perf/drivers/rqlite/nodes"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
 )
@@ -48,7 +49,7 @@ func (d *database) connect(number int) (*conn, error) {
 		}
 	}
 	for _, to := range []**gorqlite.Connection{&c.single, &c.whole} {
-		g, err := d.cluster.client(&http.Client{Transport: d.http})
+		g, err := d.cluster.client(&http.Client{Transport: d.http, CheckRedirect: nodes.NotFollowed})
 		if err != nil {
 			return nil, err
 		}
@@ -269,7 +270,7 @@ func (c *conn) failed(err error, of ...error) error {
 	if errors.As(err, new(gorqlite.StatementErrors)) {
 		return coded(err)
 	}
-	return errors.New(strings.Join(strings.Fields(err.Error()), " ")) // one line
+	return errors.New(oneLine(err))
 }
 
 // codes has the result codes of errors that SQLite words in this way. rqlite tells only
@@ -289,6 +290,9 @@ var codes = []struct {
 
 // coded returns the error of a statement with its result code.
 func coded(err error) error {
+	if len(err.Error()) > maxMessage {
+		err = errors.New(oneLine(err))
+	}
 	for _, c := range codes {
 		if strings.Contains(err.Error(), c.words) {
 			return &driver.Error{Code: c.code, Err: err}

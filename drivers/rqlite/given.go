@@ -166,6 +166,9 @@ func (c *cluster) count(ctx context.Context, sql string) (int, error) {
 	if answer.Error != "" || len(answer.Results) != 1 || len(answer.Results[0].Values) != 1 {
 		return 0, fmt.Errorf("%.200s", data)
 	}
+	if len(answer.Results[0].Values[0]) != 1 {
+		return 0, fmt.Errorf("%.200s", data)
+	}
 	return answer.Results[0].Values[0][0], nil
 }
 
@@ -189,12 +192,24 @@ func reason(err error) string {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // without the address, which may have a password
 	}
-	return strings.Join(strings.Fields(err.Error()), " ")
+	return oneLine(err)
+}
+
+// maxMessage is how many bytes of an error of a node are repeated.
+const maxMessage = 2 << 10
+
+// oneLine returns the text of an error as one line that can be read.
+func oneLine(err error) string {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "?") + " …"
+	}
+	return text
 }
 
 // call sends a request of our own to a node.
 func call(ctx context.Context, method, address, path string, body []byte) ([]byte, error) {
-	return callWith(ctx, http.DefaultClient, method, address, path, body)
+	return callWith(ctx, nodes.Client, method, address, path, body)
 }
 
 // callWith is call with a client.
@@ -276,6 +291,9 @@ func (g *given) noteLoaded(ctx context.Context, c *cluster) error {
 	}
 	for _, r := range answer.Results {
 		for _, row := range r.Values {
+			if len(row) != 1 {
+				return fmt.Errorf("%.200s", data)
+			}
 			if what := created(row[0]); what != "" {
 				g.note(what)
 			}

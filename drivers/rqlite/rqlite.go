@@ -36,7 +36,10 @@ func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error
 	if err != nil {
 		return nil, err
 	}
-	d := &database{cluster: c, settings: s, http: &watched{next: transport()}, plain: &http.Client{Transport: transport()}}
+	measured, plain := transport(), transport()
+	d := &database{cluster: c, settings: s, idle: []*http.Transport{measured, plain},
+		http:  &watched{next: &nodes.Bounded{Next: measured, Named: c.named}},
+		plain: &http.Client{Transport: &nodes.Bounded{Next: plain}, CheckRedirect: nodes.NotFollowed}}
 	pool, err := connpool.NewFixed(ctx, s.PoolSize(), func(number int) (connpool.ClosingConn, error) {
 		return d.connect(number)
 	})
@@ -63,7 +66,8 @@ type database struct {
 	settings driver.Settings
 	http     *watched
 	plain    *http.Client // for requests of our own to one node
-	queued   atomic.Bool  // something was, since the queue was last known to be empty
+	idle     []*http.Transport
+	queued   atomic.Bool // something was, since the queue was last known to be empty
 
 	closing sync.Once
 }
@@ -79,8 +83,9 @@ func (d *database) Close() error {
 	d.closing.Do(func() {
 		ctx := context.Background()
 		err = errors.Join(d.Settle(ctx), d.DB.Close())
-		d.http.next.CloseIdleConnections()
-		d.plain.CloseIdleConnections()
+		for _, t := range d.idle {
+			t.CloseIdleConnections()
+		}
 		err = errors.Join(err, d.cluster.detach(ctx))
 	})
 	return err

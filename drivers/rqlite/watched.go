@@ -16,7 +16,7 @@ type request struct {
 
 // watched sends requests, and remembers those that are sent while somebody watches.
 type watched struct {
-	next     *http.Transport
+	next     http.RoundTripper
 	watching atomic.Bool
 
 	mu   sync.Mutex

@@ -205,7 +205,14 @@ func (w *writing) client(ctx context.Context, batch int, end time.Time, visible 
 		}
 		b.Ready = nil
 		begin := time.Now()
-		if err := stmt.Exec(ctx, b, 0, batch); err != nil {
+		limited, cancel := context.WithTimeout(ctx, w.within())
+		err := stmt.Exec(limited, b, 0, batch)
+		endless := limited.Err() != nil && ctx.Err() == nil
+		cancel()
+		if err != nil && endless {
+			return nil, errorf(protocol.CodeEndless, "no write was acknowledged within %v%s", w.within(), w.silent(ctx))
+		}
+		if err != nil {
 			out.failed++
 			if out.err == nil {
 				out.err = err
@@ -235,12 +242,44 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// visibleWithin is how long a row may take to be visible at every member.
-const visibleWithin = time.Minute
+// within is how long a write may take, and then until it is visible at every member.
+func (c cluster) within() time.Duration {
+	if c.Patience == 0 {
+		return time.Minute
+	}
+	return time.Duration(c.Patience) * time.Millisecond
+}
+
+// answersWithin is how long a member may take to show that it is there.
+const answersWithin = 2 * time.Second
+
+// silent says which members answer nothing, such as those that are stopped.
+func (w *writing) silent(ctx context.Context) string {
+	errs := make([]error, len(w.members))
+	var all sync.WaitGroup
+	for i := range w.members {
+		all.Go(func() {
+			limited, cancel := context.WithTimeout(ctx, answersWithin)
+			defer cancel()
+			_, errs[i] = w.ints(limited, i, driver.ReadLevels[0], selectID, 0)
+		})
+	}
+	all.Wait()
+	var list []string
+	for i, m := range w.members {
+		if errs[i] != nil && m.ID != "" {
+			list = append(list, m.ID+" at "+m.Address)
+		}
+	}
+	if list == nil {
+		return ""
+	}
+	return ": node " + strings.Join(list, ", and node ") + " answers nothing: is it stopped?"
+}
 
 // await waits until a row is visible at every member.
 func (w *writing) await(ctx context.Context, id int64) error {
-	limited, cancel := context.WithTimeout(ctx, visibleWithin)
+	limited, cancel := context.WithTimeout(ctx, w.within())
 	defer cancel()
 	errs := make([]error, len(w.members))
 	var wg sync.WaitGroup
@@ -257,7 +296,7 @@ func (w *writing) await(ctx context.Context, id int64) error {
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
-		return errorf(protocol.CodeEndless, "row %d was acknowledged, but is not visible at every member after %v: %w", id, visibleWithin, err)
+		return errorf(protocol.CodeEndless, "row %d was acknowledged, but is not visible at every member after %v%s: %w", id, w.within(), w.silent(ctx), err)
 	}
 	return ctx.Err()
 }

@@ -14,6 +14,7 @@ import (
 type Cluster struct {
 	Loads      []ClusterLoad `json:"loads,omitempty"`
 	DurationMS int64         `json:"duration_ms,omitempty"` // of each load, twice: for acknowledged and for visible
+	Patience   int64         `json:"patience_ms,omitempty"` // how long a write may take, and then until every member has it; 0: a minute
 	Harm       *ClusterHarm  `json:"harm,omitempty"`
 }
 

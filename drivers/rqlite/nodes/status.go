@@ -66,7 +66,7 @@ func StatusOf(ctx context.Context, address string) (*Status, error) {
 		}
 	}
 	if err := json.Unmarshal(data, &a); err != nil {
-		return nil, fmt.Errorf("the status of %s is not rqlite's: %w", address, err)
+		return nil, fmt.Errorf("its status is not rqlite's: %w", err)
 	}
 	s := &Status{
 		Version: a.Build.Version, SQLite: a.Store.SQLite.Version, State: a.Store.Raft.State, Leader: a.Store.Leader.NodeID, Term: a.Store.Raft.Term,
@@ -90,7 +90,7 @@ func get(ctx context.Context, address, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := Client.Do(req)
 	if err != nil {
 		return nil, err
 	}
@@ -109,5 +109,5 @@ type HTTPError struct {
 }
 
 func (e *HTTPError) Error() string {
-	return strings.TrimSpace(fmt.Sprintf("%d %s: %s", e.Code, http.StatusText(e.Code), e.Text))
+	return strings.TrimSpace(fmt.Sprintf("%d %s: %.500s", e.Code, http.StatusText(e.Code), e.Text))
 }

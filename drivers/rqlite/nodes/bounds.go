@@ -1,0 +1,101 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// What is accepted of a node. A node may be somebody else's, or be stopped.
+const (
+	maxAnswer = 1 << 30 // bytes of an answer to statements, or of a backup
+	maxPage   = 1 << 20 // of a page about the node
+	maxFault  = 2 << 10 // of an answer that is not 200 OK; what follows is left out
+)
+
+// patience is how long a node may take for a page about itself.
+const patience = 5 * time.Second
+
+// Bounded sends requests, and bounds how much a node may answer and how long it may take for
+// pages about itself. What statements take is bounded by the trial.
+type Bounded struct {
+	Next  http.RoundTripper
+	Named func(host string) error // of an address that requests may not go to; nil: they may go to all
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (b *Bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	if b.Named != nil {
+		if err := b.Named(r.URL.Host); err != nil {
+			return nil, err
+		}
+	}
+	given, cancel := r.Context(), context.CancelFunc(func() {})
+	page := r.Method == http.MethodGet && !strings.HasPrefix(r.URL.Path, "/db/")
+	most := int64(maxAnswer)
+	if page {
+		var ctx context.Context
+		ctx, cancel = context.WithTimeout(given, patience)
+		r, most = r.WithContext(ctx), maxPage
+	}
+	late := func(err error) error {
+		if page && given.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+			return fmt.Errorf("%s has not answered %s within %v: is it stopped?", r.URL.Host, r.URL.Path, patience)
+		}
+		return err
+	}
+	resp, err := b.Next.RoundTrip(r)
+	if err != nil {
+		cancel()
+		return nil, late(err)
+	}
+	a := &answer{body: resp.Body, left: most, end: cancel, late: late, long: fmt.Errorf("%s answers %s with more than %d MiB", r.URL.Host, r.URL.Path, most>>20)}
+	if resp.StatusCode != http.StatusOK {
+		a.left, a.long = maxFault, io.EOF
+	}
+	resp.Body = a
+	return resp, nil
+}
+
+// answer is the body of an answer, up to a limit.
+type answer struct {
+	body io.ReadCloser
+	left int64
+	long error // what to say at the limit
+	late func(error) error
+	end  func()
+}
+
+func (a *answer) Read(b []byte) (int, error) {
+	if a.left <= 0 {
+		var one [1]byte
+		if n, err := a.body.Read(one[:]); n == 0 {
+			return 0, a.late(err)
+		}
+		return 0, a.long
+	}
+	n, err := a.body.Read(b[:min(int64(len(b)), a.left)])
+	a.left -= int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = a.late(err)
+	}
+	return n, err
+}
+
+func (a *answer) Close() error {
+	a.end()
+	return a.body.Close()
+}
+
+// NotFollowed refuses redirects: a node decides neither which host gets the password, nor
+// what of this network is asked.
+func NotFollowed(r *http.Request, _ []*http.Request) error {
+	return fmt.Errorf("it sends requests on to %.200s, which is not followed: name that address, if it is a node's", r.URL.Host)
+}
+
+// Client is for requests to nodes of which nothing is measured.
+var Client = &http.Client{Transport: &Bounded{Next: http.DefaultTransport}, CheckRedirect: NotFollowed}

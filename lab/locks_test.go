@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
@@ -366,5 +367,34 @@ func TestSharedConnectionsIdle(t *testing.T) {
 	}
 	if got := cases[0].Beforehand; len(got) != 2 || !strings.Contains(got[0].Message, "pool_readers=2 changes nothing here: no phase is a mix") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestBeginning expects how long a trial takes to be estimated from one of the first events of
+// its replay.
+func TestBeginning(t *testing.T) {
+	m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}}, Workloads: []*workload.Workload{replayed(t, `"do":"begin"`, "")}, Scale: "quick"}
+	cases, err := m.Cases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := cases[0]
+	cut, whole := c.Beginning(1) // the reader comes before the transaction that wrote
+	if got := cut.Plan.Phases[0].Replay.Events.Len(); whole != 4 || got != 1 || cut.Expect["replay"].Operations != 1 || c.Expect["replay"].Operations != 4 {
+		t.Errorf("%d of %d events, %+v of %+v", got, whole, cut.Expect, c.Expect)
+	}
+	trial := &result.Trial{Status: result.OK, TookNS: 5e9, Samples: []result.Sample{{Phase: "replay", WallNS: 2e9}}}
+	if got := lab.TakesWhole(trial, cut, c); got != 11*time.Second {
+		t.Errorf("%v, want 3s and four times 2s", got)
+	}
+	if trial.Status = result.Failed; lab.TakesWhole(trial, cut, c) != 0 {
+		t.Error("of a trial that failed something is known")
+	}
+	m.Workloads[0] = replayed(t, `"do":"begin"`, ", speed: 0.5x")
+	if cases, err = m.Cases(); err != nil {
+		t.Fatal(err)
+	}
+	if got := cases[0].Lasts(); got != 60*time.Nanosecond {
+		t.Errorf("at a pace it lasts %v, want twice 30ns", got)
 	}
 }

@@ -3,6 +3,7 @@ package lab
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // MinRounds is the smallest number of rounds: fewer samples than that do not have a
@@ -424,14 +426,14 @@ func (l *Laboratory) plan(round int) Plan {
 		}
 		p.Trials += trials
 		if p.Takes == 0 {
-			p.Least += time.Duration(trials) * c.fixed()
+			p.Least += time.Duration(trials) * c.Lasts()
 		}
 	}
 	return p
 }
 
-// fixed returns how long the phases of the case take that have a duration of their own.
-func (c *Case) fixed() (sum time.Duration) {
+// Lasts returns how long the phases of the case take that have a duration of their own.
+func (c *Case) Lasts() (sum time.Duration) {
 	if c.Plan == nil {
 		return 0
 	}
@@ -441,9 +443,53 @@ func (c *Case) fixed() (sum time.Duration) {
 			sum += time.Duration(p.Mix.DurationMS) * time.Millisecond
 		case p.HTTP != nil:
 			sum += time.Duration(p.HTTP.DurationMS) * time.Millisecond
+		case p.Replay != nil && p.Replay.Speed > 0:
+			sum += time.Duration(float64(p.Replay.Events.AtNS[p.Replay.Events.Len()-1]) / p.Replay.Speed)
 		}
 	}
 	return sum
+}
+
+// Beginning returns a copy of the case that replays only the first events of each recording, and
+// how many events the case has.
+func (c *Case) Beginning(events int) (cut *Case, whole int) {
+	next := *c
+	if c.Plan == nil {
+		return &next, 0
+	}
+	p := *c.Plan
+	p.Phases, next.Expect = slices.Clone(p.Phases), maps.Clone(c.Expect)
+	for i := range p.Phases {
+		if r := p.Phases[i].Replay; r != nil && r.Speed == 0 {
+			whole += r.Events.Len()
+			first := workload.FirstEvents(r, events)
+			p.Phases[i].Replay = first
+			expect := next.Expect[p.Phases[i].Name]
+			expect.Operations = int64(first.Events.Len())
+			next.Expect[p.Phases[i].Name] = expect
+		}
+	}
+	next.Plan = &p
+	return &next, whole
+}
+
+// TakesWhole estimates how long a trial of a case takes, from one of its beginning: each replay
+// takes longer by as many times as it has more events. It is 0 if the trial did not end well.
+func TakesWhole(t *result.Trial, cut, whole *Case) time.Duration {
+	takes := time.Duration(t.TookNS)
+	if t.Status != result.OK {
+		return 0
+	}
+	for i := range cut.Plan.Phases {
+		r := cut.Plan.Phases[i].Replay
+		k := slices.IndexFunc(t.Samples, func(s result.Sample) bool { return s.Phase == cut.Plan.Phases[i].Name })
+		if r == nil || k < 0 {
+			continue
+		}
+		more := float64(whole.Plan.Phases[i].Replay.Events.Len()) / float64(r.Events.Len())
+		takes += time.Duration(float64(t.Samples[k].WallNS) * (more - 1))
+	}
+	return takes
 }
 
 // verdict decides after a complete round whether the run ends. It returns why, or "".

@@ -26,7 +26,7 @@ var keys = map[string][]string{
 	"mix":       {"name", "mix", "about", "untimed", "context", "clients", "connection", "count", "duration", "rate", "gomaxprocs", "mutex", "retry", "patience"},
 	"retry":     {"attempts", "backoff"},
 	"http":      {"name", "http", "about", "context", "clients", "count", "duration", "rate", "statement", "parameters", "columns", "expect"},
-	"replay":    {"name", "replay", "about", "untimed", "context", "clients", "speed", "statement"},
+	"replay":    {"name", "replay", "about", "untimed", "context", "events", "clients", "speed", "statement"},
 	"script":    {"name", "script", "about", "untimed", "context", "changes settings"},
 	"operation": {"name", "weight", "sql", "statements", "transaction", "statement", "parameters", "columns", "expect", "results", "timeout", "mutex", "pool"},
 	"statement": {"sql", "statement", "columns", "expect", "if empty", "mutex", "connection"},

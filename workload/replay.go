@@ -76,6 +76,9 @@ func (l *resolver) replay(f *fields) *plan.Replay {
 			s.AdHoc = mode == "ad hoc" && s.SQL != "" && !s.Script
 		}
 	}
+	if n := f.get("events"); n != nil {
+		*r = *FirstEvents(r, int(l.numberWithin(n, "events", 1, plan.MaxReplayed, 1)))
+	}
 	if n := f.get("clients"); n != nil {
 		r.Clients = l.clients(n, false)
 	}

@@ -100,7 +100,7 @@ func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
 	o.flags = f
 	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1 (quick is 0.02 to 0.05 of full in most built-in workloads)")
 	f.IntVar(&o.rounds, "rounds", 0, "exactly this many rounds, at least 6 (default: until all cases are settled, or --time is over)")
-	f.DurationVar(&o.time, "time", 5*time.Minute, "stop before a round that would end later than this; six rounds are run in any case")
+	f.DurationVar(&o.time, "time", 5*time.Minute, "stop before a round that would end later than this; six rounds are run in any case, unless it is known beforehand that they take longer: then nothing is measured")
 	f.StringVar(&o.seed, "seed", "", "`number` that all values and the order of trials are made from (default: random, below 2⁵³, and reported)")
 }
 
@@ -142,6 +142,7 @@ type request struct {
 	// tried, if not nil, is called before any worker is built; with its error nothing is measured.
 	tried    func(context.Context, *lab.Processes, lab.Building) error
 	prepared func([]*lab.Case) error     // called when the workers are built; with its error nothing is measured; may be nil
+	fitted   bool                        // --time is enough, as far as that is known
 	told     bool                        // the notes on needed variants and on settings left to defaults have been printed
 	print    func(*stats.Analysis) error // the results; nil: as a run
 }

@@ -176,6 +176,9 @@ func takeAt(ctx context.Context, stop <-chan struct{}, env *environment, o *runO
 	if !o.quiet && r.study == nil && !r.told {
 		sayUnset(r.cases, show.say)
 	}
+	if err := r.fits(until(ctx, stop), o, p, show); err != nil {
+		return nil, unlessInterrupted(stop, err)
+	}
 	measured, err := r.begin(until(ctx, stop), env, o, t)
 	if err != nil {
 		return nil, unlessInterrupted(stop, err)

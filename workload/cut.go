@@ -1,0 +1,130 @@
+package workload
+
+import (
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+// FirstEvents returns a replay of the first transactions, as many as have n events together.
+// What follows a transaction in a recording may depend on it, and never the other way round.
+func FirstEvents(r *plan.Replay, n int) *plan.Replay {
+	all := &r.Events
+	if all.Len() <= n {
+		return r
+	}
+	keep, kept := make([]bool, all.Len()), 0
+	for _, unit := range all.Units() {
+		if kept >= n {
+			break
+		}
+		for _, i := range unit {
+			keep[i] = true
+		}
+		kept += len(unit)
+	}
+	c := cutting{from: r, to: &plan.Replay{Clients: r.Clients, Speed: r.Speed, PatienceMS: r.PatienceMS},
+		statements: map[int]int{}, operations: map[int]int{}, connections: map[int]int{}}
+	at := make([]int, all.Len()) // the number of each event that is kept
+	executions := make([]int, len(r.Statements))
+	ev := &c.to.Events
+	for i := range keep {
+		s := all.Statement[i]
+		execution := executions[s]
+		executions[s]++
+		if !keep[i] {
+			continue
+		}
+		at[i] = ev.Len()
+		ev.Connection = append(ev.Connection, number(c.connections, all.Connection[i]))
+		ev.Statement = append(ev.Statement, c.execution(s, execution))
+		ev.Transaction = append(ev.Transaction, all.Transaction[i])
+		ev.Rows = append(ev.Rows, all.Rows[i])
+		if all.AtNS != nil {
+			ev.AtNS = append(ev.AtNS, all.AtNS[i])
+		}
+		if all.Affected != nil {
+			ev.Affected = append(ev.Affected, all.Affected[i])
+		}
+	}
+	c.to.Connections = len(c.connections)
+	for k, i := range all.Failed {
+		if keep[i] {
+			ev.Failed = append(ev.Failed, at[i])
+			if all.Codes != nil {
+				ev.Codes = append(ev.Codes, all.Codes[k])
+			}
+		}
+	}
+	for _, x := range all.Inserted {
+		if keep[x.Event] {
+			ev.Inserted = append(ev.Inserted, plan.Inserted{Event: at[x.Event], ID: x.ID})
+		}
+	}
+	return c.to
+}
+
+// cutting is a replay that is being cut. Its maps have the new numbers.
+type cutting struct {
+	from, to                            *plan.Replay
+	statements, operations, connections map[int]int
+}
+
+// number returns the new number of an old one.
+func number(of map[int]int, old int) int {
+	n, known := of[old]
+	if !known {
+		n = len(of)
+		of[old] = n
+	}
+	return n
+}
+
+// execution adds an execution of a statement, and returns the statement's new number.
+func (c *cutting) execution(s, k int) int {
+	old := &c.from.Statements[s]
+	n := number(c.statements, s)
+	if n == len(c.to.Statements) {
+		st := *old
+		st.Operation = number(c.operations, old.Operation)
+		if st.Operation == len(c.to.Operations) {
+			c.to.Operations = append(c.to.Operations, c.from.Operations[old.Operation])
+		}
+		st.Parameters = make([]plan.Recorded, len(old.Parameters))
+		for i := range st.Parameters {
+			st.Parameters[i].Type = old.Parameters[i].Type
+		}
+		c.to.Statements = append(c.to.Statements, st)
+	}
+	for i := range old.Parameters {
+		addExecution(&c.to.Statements[n].Parameters[i], &old.Parameters[i], k)
+	}
+	return n
+}
+
+// addExecution adds the value of execution k of another parameter.
+func addExecution(p, old *plan.Recorded, k int) {
+	n := max(len(p.Ints), len(p.Reals), len(p.Bytes), len(p.Lengths))
+	switch {
+	case old.Lengths != nil:
+		p.Lengths = append(p.Lengths, old.Lengths[k])
+	case old.Ints != nil:
+		p.Ints = append(p.Ints, old.Ints[k])
+	case old.Reals != nil:
+		p.Reals = append(p.Reals, old.Reals[k])
+	default:
+		p.Bytes = append(p.Bytes, old.Bytes[k])
+	}
+	if _, null := slices.BinarySearch(old.Nulls, k); null {
+		p.Nulls = append(p.Nulls, n)
+	}
+	if at, time := slices.BinarySearch(old.Times, k); time {
+		p.Times = append(p.Times, n)
+		if old.Zones != nil {
+			p.Zones = append(p.Zones, old.Zones[at])
+		}
+	}
+	if _, clock := slices.BinarySearch(old.Monotonic, k); clock {
+		p.Monotonic = append(p.Monotonic, n)
+	}
+}

@@ -238,6 +238,9 @@ func (b *Builder) path(ctx context.Context, ref Ref) (string, *toolchain, error)
 	if err != nil {
 		return "", nil, err
 	}
+	if err := checkOthers(cache); err != nil {
+		return "", nil, &CacheError{err}
+	}
 	version := ref.version()
 	if ref.Dir != "" {
 		version = "directory"
@@ -370,10 +373,10 @@ func (b *Builder) key(ref Ref, env *toolchain) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// CacheError says why the cache for workers cannot be created.
+// CacheError says why the cache for workers cannot be created or used.
 type CacheError struct{ err error }
 
-func (e *CacheError) Error() string { return fmt.Sprintf("creating the cache for workers: %v", e.err) }
+func (e *CacheError) Error() string { return fmt.Sprintf("the cache for workers: %v", e.err) }
 func (e *CacheError) Unwrap() error { return e.err }
 
 // buildDirectory is the prefix of the name of the directory that a worker is built in.

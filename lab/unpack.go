@@ -54,7 +54,11 @@ func unpacked() (Source, error) {
 		hold(dir)
 		pruneSources(parent, time.Now().Add(-unusedSources))
 	}
-	got, err := filesOf(dir)
+	err = errors.Join(checkOthers(parent), checkOthers(dir))
+	var got []txtar.File
+	if err == nil {
+		got, err = filesOf(dir)
+	}
 	if err != nil {
 		return Source{}, &UnpackError{Dir: dir, Err: err}
 	}

@@ -230,7 +230,7 @@ func (d *reader) args(data []byte) ([]Arg, error) {
 	}
 	list := make([]Arg, len(raw))
 	for i, data := range raw {
-		a, err := readArg(data)
+		a, err := readArg(data, false)
 		if err != nil {
 			return nil, fmt.Errorf("parameter %d: %w", i+1, err)
 		}
@@ -239,7 +239,8 @@ func (d *reader) args(data []byte) ([]Arg, error) {
 	return list, nil
 }
 
-func readArg(data []byte) (Arg, error) {
+// readArg reads a parameter. One that is named already cannot have another name.
+func readArg(data []byte, named bool) (Arg, error) {
 	known := func(t string, length int, v any) (Arg, error) {
 		return Arg{Type: t, Length: length, Known: true, Value: v}, nil
 	}
@@ -253,7 +254,7 @@ func readArg(data []byte) (Arg, error) {
 		err := json.Unmarshal(data, &s)
 		return Arg{Type: "text", Length: len(s), Known: true, Value: s}, err
 	case c == '{':
-		return readTyped(data)
+		return readTyped(data, named)
 	case bytes.ContainsAny(data, ".eE"):
 		v, err := strconv.ParseFloat(string(data), 64)
 		return Arg{Type: "real", Length: 8, Known: true, Value: v}, err
@@ -267,16 +268,19 @@ func readArg(data []byte) (Arg, error) {
 
 // readTyped reads a parameter that is an object: named, with its type alone, or with a
 // value that JSON has no form for.
-func readTyped(data []byte) (Arg, error) {
+func readTyped(data []byte, named bool) (Arg, error) {
 	var o map[string]json.RawMessage
 	if err := json.Unmarshal(data, &o); err != nil {
 		return Arg{}, err
 	}
 	if name, ok := o["name"]; ok {
+		if named {
+			return Arg{}, errors.New("it has two names")
+		}
 		if len(o["value"]) == 0 {
 			return Arg{}, errors.New("it has a name and no value")
 		}
-		a, err := readArg(o["value"])
+		a, err := readArg(o["value"], true)
 		if err != nil {
 			return a, err
 		}

@@ -441,6 +441,50 @@ func TestReadCutOff(t *testing.T) {
 	}
 }
 
+// TestReadHostile reads recordings that nobody's application has written. Each is read or
+// refused, quickly, and without taking much more memory than it has bytes.
+func TestReadHostile(t *testing.T) {
+	const header = `{"format":"sqlite3perf-recording","version":1,"began":"2026-01-01T00:00:00Z","args":"values"}` + "\n"
+	const text = `{"sql":1,"text":"SELECT 1"}` + "\n"
+	event := func(args string) string { return header + text + `{"at":1,"took":1,"conn":1,"sql":1,"args":[` + args + `]}` + "\n" }
+	deep := func(n int, before, after string) string {
+		return strings.Repeat(before, n) + "1" + strings.Repeat(after, n)
+	}
+	for name, c := range map[string]struct{ recording, want string }{
+		"nothing":                {"", "no whole line"},
+		"one long line":          {strings.Repeat("x", 10<<20), "no whole line"},
+		"long lines":             {header + strings.Repeat("[", 10<<20) + "\n", "line 2"},
+		"names of names":         {event(deep(9000, `{"name":"a","value":`, "}")), "parameter 1"},
+		"deep parameters":        {event(deep(9000, "[", "]")), "parameter 1"},
+		"too deep":               {event(deep(20_000, "[", "]")), "line 3"},
+		"not a number":           {event("NaN"), "line 3"},
+		"beyond 64 bits":         {event("99999999999999999999"), "64 bits"},
+		"beyond a real":          {event("1e999"), "parameter 1"},
+		"a length below 0":       {event(`{"blob":-1}`), "parameter 1"},
+		"empty object":           {event(`{}`), "parameter 1"},
+		"bad base64":             {event(`{"blob":"!"}`), "parameter 1"},
+		"a zone as long":         {event(`{"time":"2026-01-01T00:00:00Z","zone":"` + strings.Repeat("x", 1<<20) + `"}`), "zone"},
+		"a text that is missing": {header + `{"at":1,"sql":7}` + "\n", "no line before it"},
+		"a time beyond range":    {header + text + `{"at":1e30,"sql":1}` + "\n", "line 3"},
+		"a wrong type":           {header + text + `{"at":"1","sql":1}` + "\n", "line 3"},
+		"an unknown action":      {header + text + `{"at":1,"do":"rm"}` + "\n", "want begin"},
+		"an ID of nothing":       {header + text + `{"at":1,"conn":1,"id":1}` + "\n", "no line before it"},
+		"no header":              {text + header, "header"},
+		"two headers":            {header + header, "line 2"},
+		"the greatest numbers":   {header + text + `{"at":9223372036854775807,"took":9223372036854775807,"conn":-9223372036854775808,"tx":-1,"sql":1,"rows":9223372036854775807,"affected":-5}` + "\n" + `{"at":-9223372036854775808,"do":"commit"}` + "\n", ""},
+	} {
+		r, err := record.Read(strings.NewReader(c.recording))
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.want == "" && len(r.Events) != 2:
+			t.Errorf("%s: %+v", name, r)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 500):
+			t.Errorf("%s: %.600v, want %q", name, err, c.want)
+		}
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	var b bytes.Buffer
 	db, rec := open(f, &b, record.Options{Values: true}, library{})

@@ -3,9 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -65,9 +68,6 @@ func strangersStore(t *testing.T, name string, r *result.Run) {
 // TestStrangersStore expects that nothing which a store, a merged run or a report names is
 // executed, read, written to or connected with, whatever command reads it.
 func TestStrangersStore(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("the program is a script of sh")
-	}
 	here := t.TempDir()
 	t.Chdir(here)
 	cache, err := lab.DefaultCache() // so that nothing is built twice
@@ -75,8 +75,13 @@ func TestStrangersStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("SQLITE3PERF_WORKER_CACHE", cache)
-	for _, v := range []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME"} {
-		t.Setenv(v, filepath.Join(here, "home"))
+	home, err := surroundings(here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range home {
+		name, value, _ := strings.Cut(v, "=")
+		t.Setenv(name, value)
 	}
 	for file, text := range map[string]string{
 		"evil": "#!/bin/sh\necho owned > " + here + "/owned\n", "checkout/go.mod": "module github.com/mattn/go-sqlite3\n", "checkout/evil.go": "package sqlite3\n", "elsewhere/x": "",
@@ -132,7 +137,7 @@ func TestStrangersStore(t *testing.T) {
 	if said, code := stderrOf(t, "merge", "theirs.db", "--store", "merged.db"); code != exitOK {
 		t.Fatal(said)
 	}
-	if err := os.MkdirAll("home", 0o755); err != nil { // the user's own store is in it
+	if err := os.MkdirAll(".home", 0o755); err != nil { // the user's own store is in it
 		t.Fatal(err)
 	}
 	before := namesIn(t, here)
@@ -172,4 +177,96 @@ func namesIn(t *testing.T, dir string) (list []string) {
 		list = append(list, e.Name())
 	}
 	return list
+}
+
+// TestReportsMutated reads reports of which any value may be another one: each is read or
+// refused, with one line, and nothing panics or goes on for ever.
+func TestReportsMutated(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	whole, err := json.Marshal(map[string]any{"version": 1, "run": hostileRun()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	read := 0
+	for k := range times(t, 100) {
+		var doc any
+		if err := json.Unmarshal(whole, &doc); err != nil {
+			t.Fatal(err)
+		}
+		for range 1 + k%4 {
+			doc = mutated(random, doc)
+		}
+		data, err := json.Marshal(doc)
+		if err == nil {
+			err = os.WriteFile("theirs.json", data, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"compare", "theirs.json", "mattn", "modernc"}, {"compare", "theirs.json", "theirs.json"}, {"locks", "theirs.json"}} {
+			done := make(chan string, 1)
+			go func() {
+				defer func() {
+					if p := recover(); p != nil {
+						done <- fmt.Sprintf("panic: %v\n%s", p, debug.Stack())
+					}
+				}()
+				said, code := stderrOf(t, args...)
+				if code == exitOK || code == exitIncomplete {
+					read++
+				} else if strings.Count(said, "\n") != 1 {
+					done <- "it says " + said
+				}
+				done <- ""
+			}()
+			select {
+			case said := <-done:
+				if said != "" {
+					t.Fatalf("%q: %s\n%s", args, said, data)
+				}
+			case <-time.After(time.Minute):
+				t.Fatalf("%q does not end:\n%s", args, data)
+			}
+		}
+	}
+	if read == 0 {
+		t.Error("none was read")
+	}
+}
+
+// mutated returns a JSON value with something in it changed, added or removed.
+func mutated(random *rand.Rand, v any) any {
+	if random.IntN(4) == 0 {
+		return []any{nil, true, -1, 0, 1e18, math.MaxInt64, 1e300, "", "x", []any{}, map[string]any{}, []any{nil}, "2026-01-01T00:00:00Z"}[random.IntN(13)]
+	}
+	switch v := v.(type) {
+	case []any:
+		if len(v) == 0 {
+			return v
+		}
+		i := random.IntN(len(v))
+		switch random.IntN(6) {
+		case 0:
+			return slices.Delete(v, i, i+1)
+		case 1:
+			return append(v, v[i])
+		}
+		v[i] = mutated(random, v[i])
+	case map[string]any:
+		if len(v) == 0 {
+			return v
+		}
+		keys := slices.Sorted(maps.Keys(v))
+		k := keys[random.IntN(len(keys))]
+		if random.IntN(6) == 0 {
+			delete(v, k)
+		} else {
+			v[k] = mutated(random, v[k])
+		}
+	default:
+		return []any{-1, 1e18, "x", nil}[random.IntN(4)]
+	}
+	return v
 }

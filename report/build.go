@@ -274,7 +274,7 @@ func stopped(a *stats.Analysis) string {
 		if a.Run.Precision > 0 {
 			return rounds + ": all cases are settled"
 		}
-		return rounds + ": more would not change a verdict"
+		return rounds + ": then every verdict was clear"
 	case result.StoppedTime:
 		return rounds + ": another round would not have ended in time"
 	case result.StoppedInterrupted:

@@ -42,12 +42,12 @@ func finding(f result.Finding, c *result.Checkup, h Hints) findingWords {
 	case result.WarningLoad:
 		return findingWords{"Other processes are running", "other processes take CPU time",
 			fmt.Sprintf("The load average is %.2f; up to %s would be quiet on %s", f.Value, number(f.Limit), counted(int64(c.UsableCores), "core")) + waited(c.CPUPressure),
-			"They take time from trials: times are longer, and rounds differ. Ratios hold, but take more rounds",
+			"They take time from trials: times are longer, and rounds differ. Ratios take more rounds, and can be others than on a quiet machine",
 			"Stop them (top shows which), or wait: the load average lags by a minute"}
 	case result.FindingBusy:
 		return findingWords{"Other processes are running", "other processes take CPU time",
 			fmt.Sprintf("In %s of the last 10 seconds a process waited for a CPU", percent(f.Value)),
-			"They take time from trials: times are longer, and rounds differ. Ratios hold, but take more rounds",
+			"They take time from trials: times are longer, and rounds differ. Ratios take more rounds, and can be others than on a quiet machine",
 			"Stop them (top shows which), or wait"}
 	case result.WarningSteal:
 		return findingWords{"Steal time", "other machines of the same host take CPU time",
@@ -57,7 +57,7 @@ func finding(f result.Finding, c *result.Checkup, h Hints) findingWords {
 	case result.WarningCalibration:
 		return findingWords{"The speed changes", "the machine changes its speed",
 			fmt.Sprintf("Before one of the rounds a fixed computing loop took %s its median time", times(1+f.Value)),
-			"Absolute times of different rounds are not alike. Ratios hold, since they are formed within rounds",
+			"Absolute times of different rounds are not alike. Ratios vary less, since they are formed within rounds",
 			"See to load, governor and heat; do not compare with absolute times of another run"}
 	case result.FindingBattery:
 		return findingWords{"Battery", "it runs on battery",

@@ -300,7 +300,7 @@ func remark(c *stats.Gated, most float64, cells int) string {
 			return c.Why
 		}
 		if i := c.Ratio.Interval; i != nil && i.Low > 1+most {
-			return fmt.Sprintf("seems worse: all of the interval %s is beyond %s, but p %s, corrected for %s, is not below %g: more rounds would tell",
+			return fmt.Sprintf("seems worse: all of the interval %s is beyond %s, but p %s, corrected for %s, is not below %g: more rounds may tell",
 				interval(i), share(most), probability(c.P), counted(int64(cells), "comparison"), stats.Doubt)
 		}
 		return fmt.Sprintf("no regression was found, but one of more than %s is not excluded: %s", share(most), interval(c.Ratio.Interval))

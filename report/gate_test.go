@@ -206,7 +206,7 @@ func TestGateSaysWhatSeemsWorse(t *testing.T) {
 		}
 	}
 	got := strings.Join(strings.Fields(writeGated(t, "table", g)), " ")
-	want := "seems worse: all of the interval [1.18, 2.13] is beyond 5%, but p 0.011, corrected for 11 comparisons, is not below 0.01: more rounds would tell"
+	want := "seems worse: all of the interval [1.18, 2.13] is beyond 5%, but p 0.011, corrected for 11 comparisons, is not below 0.01: more rounds may tell"
 	if !strings.Contains(got, want) || strings.Contains(got, "no regression was found") {
 		t.Errorf("%s\nwant %s", got, want)
 	}

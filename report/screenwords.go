@@ -62,7 +62,7 @@ func howSure(a *stats.Analysis, said *Answers, opts Options) string {
 		sure = append(sure, percent(a.Confidence)+" intervals")
 	}
 	if r := a.Reliability; r.Telling > 0 && opts.Study == nil && a.Run.Compares == nil {
-		sure = append(sure, fmt.Sprintf("at most %g%% of cells ranked wrongly", 100*stats.Alpha))
+		sure = append(sure, fmt.Sprintf("at most %g%% of tables tell equal drivers apart", 100*stats.Alpha))
 	}
 	return strings.Join(sure, ", ")
 }

@@ -233,7 +233,7 @@ func machineWarnings(all []result.Warning, rounds int) list {
 			by += " to " + most
 		}
 		l = append(l, item{label: "warning", text: fmt.Sprintf("the machine's speed changed: in %d of %s a fixed computing loop took over %s more or less than its median (%s). "+
-			"Times vary with it; ratios within rounds hold", len(off), counted(int64(rounds), "round"), percent(result.OffSpeed), by), alarm: true})
+			"Times vary with it, ratios within rounds less", len(off), counted(int64(rounds), "round"), percent(result.OffSpeed), by), alarm: true})
 	}
 	return l
 }

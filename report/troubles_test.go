@@ -47,7 +47,7 @@ func TestCalibrationWarnings(t *testing.T) {
 	const (
 		begin = "the machine's speed changed: in "
 		loops = " a fixed computing loop took over 10% more or less than its median "
-		end   = ". Times vary with it; ratios within rounds hold"
+		end   = ". Times vary with it, ratios within rounds less"
 	)
 	many := map[int]time.Duration{7: 20 * ms}
 	for r := 9; r <= 900; r += 3 {

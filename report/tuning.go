@@ -196,7 +196,7 @@ func (t Tuning) Answer() string {
 		at = i
 	}
 	if maybe := t.promising(at); maybe != nil {
-		sentences = append(sentences, fmt.Sprintf("It cannot be told yet whether %s is faster: %s as fast %s in these trials; more time, or a quieter machine, would tell.", added(maybe.Added), speed(maybe.Gain), speedInterval(maybe.Gain)))
+		sentences = append(sentences, fmt.Sprintf("It cannot be told yet whether %s is faster: %s as fast %s in these trials; more time, or a quieter machine, may tell.", added(maybe.Added), speed(maybe.Gain), speedInterval(maybe.Gain)))
 	}
 	switch {
 	case len(sentences) > 0:

@@ -106,7 +106,7 @@ func TestTuning(t *testing.T) {
 			"synchronous=normal would make it 1.25x as fast again [1.18, 1.33], but if the operating system crashes or the power fails, the last transactions can be lost; the database stays intact."},
 		{alone, "Nothing that was tried is worth setting: no setting is told apart as more than 2% faster than what there is today."},
 		{unconfirmed, "No setting looked more than 2% faster than what there is today, so nothing was confirmed: these are races, in few trials, and a small gain may have been missed."},
-		{unclear, "It cannot be told yet whether journal_mode=wal is faster: 1.60x as fast [0.909, 2.5] in these trials; more time, or a quieter machine, would tell."},
+		{unclear, "It cannot be told yet whether journal_mode=wal is faster: 1.60x as fast [0.909, 2.5] in these trials; more time, or a quieter machine, may tell."},
 		{untried, "Nothing could be tried here, so there is nothing to set."},
 		{hasty, "Nothing was tried beside the settings of today: after these were measured, the time left was too short to try one value and confirm it. " +
 			"That takes a search of about 1m50s, or a smaller scale."},

@@ -102,7 +102,7 @@ func TestMachinesTrust(t *testing.T) {
 	disturbed.Warnings = []result.Warning{{Code: result.WarningLoad, Message: "the load average was 9"}}
 	for _, lines := range []int{0, 24} {
 		got := writeMachines(t, "table", machines(onMachine("pi", 3, 1), disturbed), report.Options{Lines: lines, Width: 200})
-		for _, want := range []string{"how sure  pi: 9 rounds, 95% intervals, at most 5% of tables tell equal drivers apart", "vm1: 9 rounds, 95% intervals, at most 5% of cells ranked wrongly; trust ratios, not times: other processes ran"} {
+		for _, want := range []string{"how sure  pi: 9 rounds, 95% intervals, at most 5% of tables tell equal drivers apart", "vm1: 9 rounds, 95% intervals, at most 5% of tables tell equal drivers apart; times are doubtful: other processes ran"} {
 			if !strings.Contains(strings.Join(strings.Fields(got), " "), strings.Join(strings.Fields(want), " ")) {
 				t.Errorf("%d lines: want %q in\n%s", lines, want, got)
 			}

@@ -141,7 +141,7 @@ var noises = map[string]func(n int) string{
 // addNoise adds a caveat of a noisy machine to what is said of others.
 func (c *Caveat) addNoise(said string) string {
 	if said == "" {
-		said = "trust ratios, not times: "
+		said = "times are doubtful: "
 	} else {
 		said += ", "
 	}

@@ -118,9 +118,13 @@ func (b Bisection) none() string {
 	return fmt.Sprintf("Up to %s no release of %s made a cell %s; those after it were not measured.", b.Good, b.Driver, worse)
 }
 
-// ratioOf formats the ratio of a cell with its interval. It returns "" if there is none.
+// ratioOf formats the ratio of a cell with its interval or, if its shares of failed operations
+// are told apart, these. It returns "" if there is neither.
 func ratioOf(x *stats.Compared) string {
-	if x == nil || !x.Measured() {
+	switch {
+	case x != nil && x.FailuresTold():
+		return fmt.Sprintf("%s failed, not %s", failedShare(x.Failing.Second), failedShare(x.Failing.First))
+	case x == nil || !x.Measured():
 		return ""
 	}
 	return times(x.Ratio.Median) + " " + interval(x.Ratio.Interval)
@@ -264,6 +268,7 @@ type JSONStep struct {
 	Run      int64            `json:"run,omitempty"` // in which it was measured
 	Cell     *stats.TableName `json:"cell,omitempty"`
 	Ratio    *stats.Summary   `json:"ratio,omitempty"`
+	Failures *JSONFailures    `json:"failures,omitempty"`
 }
 
 func writeBisectionJSON(w io.Writer, b Bisection, _ Options) error {
@@ -282,6 +287,7 @@ func writeBisectionJSON(w io.Writer, b Bisection, _ Options) error {
 			if s.Cell.Measured() {
 				j.Ratio = &s.Cell.Ratio
 			}
+			j.Failures = jsonFailures(s.Cell)
 		}
 		if s == b.Pair {
 			out.Ratio = j.Ratio

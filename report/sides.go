@@ -458,7 +458,7 @@ func stepsPicture(b Bisection) (p picture, ok bool) {
 			case s.Judgment == bisect.PassedOver:
 				row.Reason = "passed over: " + s.Why
 			case s.Cell != nil:
-				row.Reason = judged(s) + ": " + s.Cell.String() + " has no ratio"
+				row.Reason = judged(s) + ": " + cmp.Or(s.Cell.Why, s.Cell.String()+" has no ratio")
 			default:
 				row.Reason = "unchanged"
 			}

@@ -9,7 +9,7 @@ import (
 // Whatever fails at random on both sides, no verdict says more often than its level that more
 // operations of one failed. If one fails three times as often, that is found.
 func TestFailures(t *testing.T) {
-	const runs = 80
+	const runs = 40
 	for i, v := range failureVerdicts {
 		share := func(x, y failures) float64 {
 			return shareOf(runs, uint64(100+i), func(r *rand.Rand) bool { return v.of(r, x, y) })

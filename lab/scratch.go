@@ -197,13 +197,20 @@ func Sweep(parent, prefix string) (made []string) {
 }
 
 // InUse reports whether a directory in parent is in use that a process made with this
-// prefix.
+// prefix. It changes nothing.
 func InUse(parent, prefix string) bool {
-	Sweep(parent, prefix)
 	entries, _ := os.ReadDir(parent)
 	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
 		number, ours := strings.CutPrefix(strings.TrimSuffix(e.Name(), lockSuffix), prefix)
-		return ours && number != "" && strings.Trim(number, "0123456789") == "" && strings.HasSuffix(e.Name(), lockSuffix)
+		if !ours || number == "" || strings.Trim(number, "0123456789") != "" || !strings.HasSuffix(e.Name(), lockSuffix) || !e.Type().IsRegular() {
+			return false
+		}
+		f, err := os.OpenFile(filepath.Join(parent, e.Name()), os.O_RDWR, 0)
+		if err != nil {
+			return errors.Is(err, fs.ErrPermission) // it is another user's
+		}
+		defer f.Close()
+		return lockFile(f, false) != nil
 	})
 }
 

@@ -24,14 +24,13 @@ import (
 )
 
 // Launcher starts runs for the page. Each is a process of its own, so that a measurement
-// is the same as one from a terminal, and a server that ends or fails does not take it
-// along.
+// is the same as one from a terminal. It ends with the server: nobody else could stop it.
 type Launcher struct {
 	Drivers   []Choice // that may be measured
 	Workloads []Choice
 
 	// Command returns the process that measures into the store. It ends by itself, or after
-	// the current trial when it is interrupted. What it says is on its standard error.
+	// the current trial when it is interrupted, or when its standard input ends. What it says is on its standard error.
 	Command func(*Wanted) *exec.Cmd
 }
 
@@ -179,6 +178,10 @@ func start(cmd *exec.Cmd, w Wanted, after int64) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Its end tells the process that this one is gone, however that ended.
+	if _, err := cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -286,15 +289,20 @@ func (s *Server) startRun(r *http.Request, q *query) (*Current, error) {
 	if s.options.Launcher == nil {
 		return nil, failf(http.StatusForbidden, "%s", notLocal)
 	}
-	var w Wanted
+	var asked *Wanted
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
-	if err := d.Decode(&w); err != nil {
+	err := d.Decode(&asked)
+	if _, more := d.Token(); err == nil && (asked == nil || !errors.Is(more, io.EOF)) {
+		err = errors.New("want one object, and nothing after it")
+	}
+	if err != nil {
 		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
 			return nil, failf(http.StatusRequestEntityTooLarge, "the request has more than %d bytes", tooLarge.Limit)
 		}
 		return nil, failf(http.StatusBadRequest, "the request is not what it should be: %s", clip(err.Error()))
 	}
+	w := *asked
 	if err := s.options.Launcher.check(&w); err != nil {
 		return nil, err
 	}

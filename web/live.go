@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
@@ -80,7 +81,7 @@ func (s *Server) current(ctx context.Context) (*Current, error) {
 		if err != nil {
 			return nil, err
 		}
-		if a != nil && (e.ID == here || alive(a.Run, time.Now())) {
+		if a != nil && (e.ID == here || s.alive(a.Run, time.Now())) {
 			c.Runs = append(c.Runs, *progress(a, e.ID == here))
 		}
 	}
@@ -113,6 +114,17 @@ const (
 	leastSilence = 2 * time.Minute
 	mostSilence  = time.Hour
 )
+
+// alive reports whether a run that has not ended is being measured: it has a lock as long as
+// its process lives. Of one on another machine nobody here can know.
+func (s *Server) alive(r *result.Run, now time.Time) bool {
+	if s.options.InUse != nil && r.Host == nil {
+		if used, known := s.options.InUse(r.Machine); known {
+			return used
+		}
+	}
+	return alive(r, now)
+}
 
 // alive reports whether a run that has not ended is probably being measured.
 func alive(r *result.Run, now time.Time) bool {
@@ -227,6 +239,44 @@ const (
 	maxStreams = 10               // that are open at the same time
 )
 
+// keepStream is how long a stream lasts in any case. After that it gives way to another one
+// if there are too many: otherwise whoever opened the most would have all, forever.
+const keepStream = time.Minute
+
+// streams are the streams of events that are open.
+type streams struct {
+	mu   sync.Mutex
+	open []*stream // the oldest first
+}
+
+// stream is one of them.
+type stream struct {
+	began time.Time
+	end   chan struct{} // closed when it gives way
+}
+
+// add returns a new stream, or nil if there is no room for it. Its owner removes it.
+func (s *streams) add(now time.Time) *stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.open) >= maxStreams {
+		if now.Sub(s.open[0].began) < keepStream {
+			return nil
+		}
+		close(s.open[0].end)
+		s.open = s.open[1:]
+	}
+	x := &stream{now, make(chan struct{})}
+	s.open = append(s.open, x)
+	return x
+}
+
+func (s *streams) remove(x *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = slices.DeleteFunc(s.open, func(o *stream) bool { return o == x })
+}
+
 // events sends what /api/v1/current answers, again whenever it changes, as server-sent
 // events. A store is read only while somebody reads them.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
@@ -234,13 +284,12 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		writeError(w, err)
 		return
 	}
-	select {
-	case s.streams <- struct{}{}:
-		defer func() { <-s.streams }()
-	default:
-		writeError(w, failf(http.StatusServiceUnavailable, "there are %d streams already: close a page", maxStreams))
+	own := s.streams.add(time.Now())
+	if own == nil {
+		writeError(w, failf(http.StatusServiceUnavailable, "there are %d streams already: close a page, or wait a minute", maxStreams))
 		return
 	}
+	defer s.streams.remove(own)
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
 	send := func(text string) bool {
@@ -274,6 +323,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-time.After(wait):
 		case <-r.Context().Done():
+			return
+		case <-own.end:
 			return
 		case <-s.done:
 			return

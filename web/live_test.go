@@ -107,6 +107,27 @@ func TestAlive(t *testing.T) {
 	}
 }
 
+// A run whose process is gone is not waited for, if that can be known.
+func TestAliveByLock(t *testing.T) {
+	here := result.Machine{Hostname: "here"}
+	now := time.Now()
+	for _, c := range []struct {
+		run  result.Run
+		used bool
+		want bool
+	}{
+		{result.Run{Machine: here, Started: now}, false, false},
+		{result.Run{Machine: here, Started: now.Add(-48 * time.Hour)}, true, true},
+		{result.Run{Machine: result.Machine{Hostname: "elsewhere"}, Started: now}, false, true},
+		{result.Run{Machine: here, Host: &result.Host{Name: "pi"}, Started: now}, false, true},
+	} {
+		s := New(Options{InUse: func(m result.Machine) (used, known bool) { return c.used, m.Hostname == "here" }})
+		if got := s.alive(&c.run, now); got != c.want {
+			t.Errorf("%+v in use: %v: alive: %v", c.run, c.used, got)
+		}
+	}
+}
+
 // launching serves a store from which a shell can be started instead of a run. It says what
 // the page wants, and ends by itself or by an interrupt.
 func launching(t *testing.T) (*Server, *httptest.Server) {
@@ -151,6 +172,11 @@ func until(t *testing.T, server *httptest.Server, what string, is func(*Job) boo
 
 func TestJob(t *testing.T) {
 	site, server := launching(t)
+	for _, body := range []string{"null", "", "[]", "7", `"x"`, "{} {}", "{}null", "{", `{"nothing": 1}`} {
+		if status, text := post(t, site, server, "POST", body); status != http.StatusBadRequest || site.Measuring() {
+			t.Errorf("%s: status %d, measuring: %v: %s", body, status, site.Measuring(), text)
+		}
+	}
 	if status, body := post(t, site, server, "DELETE", ""); status != http.StatusConflict {
 		t.Errorf("nothing to stop: status %d: %s", status, body)
 	}
@@ -338,5 +364,16 @@ func TestEvents(t *testing.T) {
 	}
 	if status, _, _ := open(); status != http.StatusServiceUnavailable {
 		t.Errorf("one more: status %d", status)
+	}
+	// Those that have lasted for a while give way, so nobody can hold all.
+	site.streams.mu.Lock()
+	for _, x := range site.streams.open {
+		x.began = x.began.Add(-keepStream)
+	}
+	site.streams.mu.Unlock()
+	if status, _, _ := open(); status != http.StatusOK {
+		t.Errorf("when others have lasted for a while: status %d", status)
+	}
+	for lines.Scan() { // the first one ends
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
@@ -38,6 +39,10 @@ type Options struct {
 
 	Launcher *Launcher // nil: no run can be started
 
+	// InUse reports whether something is being measured in the directory of a machine, and
+	// whether that can be known here; nil: it cannot.
+	InUse func(result.Machine) (used, known bool)
+
 	// Describe returns what a report needs beside the analysis; nil: nothing.
 	Describe func(*stats.Analysis) report.Options
 }
@@ -50,7 +55,7 @@ type Server struct {
 	album   album
 	reading time.Duration // that one answer may read runs
 	done    chan struct{} // closed when the server ends
-	streams chan struct{} // has an element for each stream of events
+	streams streams
 
 	launch sync.Mutex // held while a run is started, and while job is read
 	job    *job       // the last run that the page has started; nil: none
@@ -62,7 +67,7 @@ func New(o Options) *Server {
 	if o.Describe == nil {
 		o.Describe = func(*stats.Analysis) report.Options { return report.Options{} }
 	}
-	return &Server{options: o, token: rand.Text(), shelf: newShelf(o.Store, o.Floor), done: make(chan struct{}), streams: make(chan struct{}, maxStreams), grace: endGrace, reading: readingTime}
+	return &Server{options: o, token: rand.Text(), shelf: newShelf(o.Store, o.Floor), done: make(chan struct{}), grace: endGrace, reading: readingTime}
 }
 
 // Token returns the secret that a request must have to start or stop a run. An address that
@@ -151,7 +156,8 @@ func (s *Server) check(r *http.Request) error {
 		return failf(http.StatusForbidden, "a page of %s may not ask this server", clip(o))
 	}
 	changes := r.Method != http.MethodGet && r.Method != http.MethodHead
-	if site := r.Header.Get("Sec-Fetch-Site"); (changes || strings.HasPrefix(r.URL.Path, "/api/")) && site != "" && site != "same-origin" && site != "none" {
+	// A report is computed, so a page elsewhere must not ask for many of them.
+	if site := r.Header.Get("Sec-Fetch-Site"); (changes || strings.HasPrefix(r.URL.Path, "/api/") || strings.HasSuffix(r.URL.Path, "/report")) && site != "" && site != "same-origin" && site != "none" {
 		return failf(http.StatusForbidden, "a page of another site may not ask this server")
 	}
 	if why := s.noToken(r); changes && why != "" {
@@ -175,12 +181,13 @@ func (s *Server) noToken(r *http.Request) string {
 // known reports whether a Host header names this server. If any name were accepted, a
 // foreign site could let its own name lead here and read everything (DNS rebinding).
 func (s *Server) known(host string) bool {
-	name := host
-	if u, err := url.Parse("http://" + host); err == nil {
-		name = u.Hostname()
+	u, err := url.Parse("http://" + host)
+	if err != nil || u.Host != host || u.User != nil { // it has more than a name and a port
+		return false
 	}
-	if _, err := netip.ParseAddr(name); err == nil {
-		return true
+	name := u.Hostname()
+	if ip, err := netip.ParseAddr(name); err == nil {
+		return ip.Zone() == "" // a zone may be any text, such as a name
 	}
 	return strings.EqualFold(name, "localhost") || slices.ContainsFunc(s.options.Hosts, func(h string) bool { return strings.EqualFold(h, name) })
 }

@@ -544,6 +544,10 @@ func TestHostileRequests(t *testing.T) {
 		{"GET", "/", []string{"Host", "evil.example:" + port}, 403, "not one of this server"},
 		{"GET", "/", []string{"Host", "localhost.evil.example"}, 403, "not one of this server"},
 		{"GET", "/", []string{"Host", "127.0.0.1.evil.example"}, 403, "not one of this server"},
+		{"GET", "/", []string{"Host", "evil.example@127.0.0.1"}, 403, "not one of this server"},
+		{"GET", "/runs/1/report", []string{"Sec-Fetch-Site", "cross-site"}, 403, "another site"},
+		{"GET", "/runs/1/report", []string{"Sec-Fetch-Site", "same-site"}, 403, "another site"},
+		{"GET", "/runs/1/report", []string{"Sec-Fetch-Site", "none"}, 200, "<!DOCTYPE html>"},
 		{"GET", "/api/v1/runs", []string{"Origin", "http://" + host}, 200, ""},
 		{"GET", "/api/v1/runs", []string{"Origin", "http://evil.example"}, 403, "may not ask"},
 		{"GET", "/api/v1/runs", []string{"Origin", "http://127.0.0.1:1"}, 403, "may not ask"},
@@ -597,6 +601,15 @@ func TestHostileRequests(t *testing.T) {
 		}
 		if p := header.Get("Content-Security-Policy"); status != 307 && (p != policy || header.Get("X-Content-Type-Options") != "nosniff") {
 			t.Errorf("%s %.60s: headers %v", c.method, c.path, header)
+		}
+	}
+	// Go's client sends no zone.
+	for name, want := range map[string]bool{
+		"[::1%25evil.example]:8317": false, "[::1%25evil.example]": false, "[fe80::1%25eth0]": false, "[::1%evil.example]": false, "evil.example@127.0.0.1": false, "127.0.0.1/evil.example": false,
+		"127.0.0.1#evil.example": false, "127.0.0.1?evil.example": false, "[::1]evil.example": false, "": false, "[::1]": true, "[::1]:8317": true, "127.0.0.1": true, "LocalHost:8317": true,
+	} {
+		if got := New(Options{}).known(name); got != want {
+			t.Errorf("host %q: known %v, want %v", name, got, want)
 		}
 	}
 	token := New(Options{}).token

@@ -104,7 +104,14 @@ func serve(ctx context.Context, env *environment, o *serveOptions) error {
 	if !local {
 		launcher = nil // everybody who can reach it could use the machine
 	}
-	site := web.New(web.Options{Store: path, Floor: floorDriver, Launcher: launcher, Describe: func(a *stats.Analysis) report.Options {
+	hostname, _ := os.Hostname()
+	inUse := func(m result.Machine) (used, known bool) {
+		if m.Hostname != hostname || !filepath.IsAbs(m.Directory) {
+			return false, false
+		}
+		return lab.InUse(m.Directory, runDirectory), true
+	}
+	site := web.New(web.Options{Store: path, InUse: inUse, Floor: floorDriver, Launcher: launcher, Describe: func(a *stats.Analysis) report.Options {
 		return report.Options{Study: study.Evaluate(a, "--scale full")}
 	}})
 	none := site.Open(ctx)
@@ -226,6 +233,7 @@ func (o *serveOptions) launcher(ctx context.Context, storePath string) (*web.Lau
 	l.Command = func(w *web.Wanted) *exec.Cmd {
 		cmd := exec.Command(executable, o.arguments(l, w, storePath)...)
 		cmd.Args[0] = os.Args[0]
+		cmd.Env = append(os.Environ(), ownedVariable+"=1")
 		ownGroup(cmd)
 		return cmd
 	}

@@ -247,3 +247,37 @@ func (p *place) head(s *served, id int64) (r runHead) {
 	}
 	return r
 }
+
+// TestServeKilled kills the server: the run that was started in it ends after its current
+// trial. It kills a run: that blocks no other.
+func TestServeKilled(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	args := []string{"--store", "results.db", "--drivers", "./good", "--workloads", "./tiny.yaml", "--dir", "databases"}
+	endless := `{"drivers": ["./good"], "rounds": 100000}`
+	s := p.serve(args...)
+	if status, c := s.ask("POST", endless); status != http.StatusOK {
+		t.Fatalf("status %d: %+v", status, c)
+	}
+	s.events("measures", func(c current) bool { return len(c.Runs) == 1 && c.Runs[0].Trials > 1 })
+	s.signal(os.Kill)
+	s.wait()
+	p.alone()
+
+	s = p.serve(args...)
+	if run := p.head(s, 1); run.Stopped != "interrupted" || run.Trials < 2 {
+		t.Errorf("%+v", run)
+	}
+	other := p.start("run", "--drivers", "./good", "--workloads", "./tiny.yaml", "--rounds", "100000", "--store", "results.db", "--dir", "databases")
+	other.until("round 1")
+	if status, _ := s.ask("POST", endless); status != http.StatusConflict {
+		t.Errorf("while another is measured: status %d", status)
+	}
+	other.signal(os.Kill)
+	other.wait()
+	p.alone()
+	if status, c := s.ask("POST", `{"rounds": 6}`); status != http.StatusOK {
+		t.Errorf("after it was killed: status %d: %+v", status, c)
+	}
+	s.events("ended", func(c current) bool { return c.Job.State == "ended" && len(c.Runs) == 0 })
+}

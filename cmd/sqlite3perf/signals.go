@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/signal"
 	"sync/atomic"
@@ -18,6 +19,10 @@ type signals struct {
 	interrupts chan os.Signal
 	caught     atomic.Bool
 }
+
+// ownedVariable says that a process belongs to the one that holds the other end of its
+// standard input: the end of that, however it comes, is a Ctrl-C.
+const ownedVariable = "SQLITE3PERF_OWNED"
 
 // watchSignals begins to watch for signals.
 func watchSignals() *signals {
@@ -39,6 +44,13 @@ func watchSignals() *signals {
 			}
 		}
 	}()
+	if os.Getenv(ownedVariable) != "" {
+		os.Unsetenv(ownedVariable) // it does not hold for what this process starts
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			early <- os.Interrupt
+		}()
+	}
 	catchPipes()
 	return s
 }

@@ -39,9 +39,16 @@ export async function measure({ query, signal, go }) {
   const start = h("button", { type: "submit", class: "main" }, "Start");
   const form = startForm(choices, query, start, go, (wanted) => act("POST", wanted));
   show(now);
-  const events = new EventSource("/api/v1/current/events");
-  events.onmessage = (e) => { if (live.isConnected || signal.aborted === false) show(JSON.parse(e.data)); };
-  events.addEventListener("failure", (e) => { said.textContent = JSON.parse(e.data).error; said.hidden = false; });
+  let events;
+  const listen = () => {
+    if (signal.aborted) return;
+    events = new EventSource("/api/v1/current/events");
+    events.onmessage = (e) => { if (live.isConnected || signal.aborted === false) show(JSON.parse(e.data)); };
+    events.addEventListener("failure", (e) => { said.textContent = JSON.parse(e.data).error; said.hidden = false; });
+    // The browser itself does not try again when there were too many streams.
+    events.onerror = () => { if (events.readyState === EventSource.CLOSED) setTimeout(listen, 10000); };
+  };
+  listen();
   signal.addEventListener("abort", () => events.close());
   return [
     h("h1", {}, "Measure"),

@@ -167,7 +167,7 @@ func TestKillsOfEveryCommand(t *testing.T) {
 			t.Fatalf("the next start, %v: %v\n%s", args, err, out)
 		}
 	}
-	measured := []string{"--workloads", "./tiny.yaml", "--dir", "databases", "--worker-cache", "workers"}
+	measured := []string{"--workloads", "./tiny.yaml", "--dir", "databases", "--worker-cache", "cache"}
 	with := func(more []string, args ...string) []string { return append(args, more...) }
 	again(with(measured, "run", "--drivers", "./good", "--rounds", "6", "--quiet")...)
 	again(with(measured, "run", "--drivers", "./good", "--rounds", "6", "--quiet", "--store", "theirs.db")...)
@@ -194,8 +194,8 @@ func TestKillsOfEveryCommand(t *testing.T) {
 		{"show", "1"}, {"runs"}, {"workloads", "./db.yaml"},
 	}
 	builds := [][]string{
-		{"drivers", "--features", "--worker-cache", "workers"},
-		{"dsn", "file:app.db?_fk=1", "--drivers", "modernc", "--worker-cache", "workers"},
+		{"drivers", "--features", "--worker-cache", "cache"},
+		{"dsn", "file:app.db?_fk=1", "--drivers", "modernc", "--worker-cache", "cache"},
 		with(measured, "bisect", "mattn@v1.14.52..v1.14.53"),
 		with(measured, "run", "--drivers", "modernc@latest", "--rounds", "6"),
 	}
@@ -257,6 +257,8 @@ func TestKillsOfEveryCommand(t *testing.T) {
 		for _, dir := range []string{".", "out", "elsewhere", ".home/cache/sqlite3perf/databases"} {
 			list, _ := filepath.Glob(filepath.Join(p.dir, dir, "*sqlite3perf-*"))
 			hidden, _ := filepath.Glob(filepath.Join(p.dir, dir, ".sqlite3perf-*"))
+			building, _ := filepath.Glob(filepath.Join(p.dir, "cache", "building-*"))
+			hidden = append(hidden, building...)
 			for _, path := range append(list, hidden...) {
 				t.Errorf("left behind: %s", path)
 			}

@@ -241,12 +241,24 @@ func (o *fromOptions) valid(w *imitate.Workload) (*plan.Plan, error) {
 	return resolved, nil
 }
 
-// teller returns a function that shows what is being done, on a terminal.
+// toldEvery is how often a line says what is being done where there is no terminal.
+const toldEvery = 10 * time.Second
+
+// teller returns a function that shows what is being done: always on a terminal, elsewhere now
+// and then if it takes long.
 func (o *fromOptions) teller(env *environment) func(string) {
-	if o.quiet || env.stderrWidth == 0 {
+	if o.quiet {
 		return func(string) {}
 	}
-	var last time.Time
+	last := env.now()
+	if env.stderrWidth == 0 {
+		return func(what string) {
+			if now := env.now(); what != "" && now.Sub(last) > toldEvery {
+				last = now
+				fmt.Fprintln(env.stderr, what)
+			}
+		}
+	}
 	return func(what string) {
 		if now := env.now(); what == "" || now.Sub(last) > 100*time.Millisecond {
 			last = now

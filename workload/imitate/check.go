@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
@@ -85,7 +86,9 @@ func (b *builder) violations(ctx context.Context, db *sql.DB) (found bool, err e
 			continue
 		}
 		var violated bool
-		err := db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM "+driver.Quote(c.table.name)+" WHERE NOT "+c.condition+")").Scan(&violated)
+		err := within(ctx, time.Now(), c.table.rows, func(ctx context.Context) error {
+			return db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM "+driver.Quote(c.table.name)+" WHERE NOT "+c.condition+")").Scan(&violated)
+		})
 		switch {
 		case ctx.Err() != nil:
 			return false, ctx.Err()

@@ -267,6 +267,7 @@ func (l *loader) load(ctx context.Context, s *schema) error {
 			return err
 		}
 	}
+	rows := int64(0)
 	for i := range l.plan.Phases {
 		p := &l.plan.Phases[i]
 		switch {
@@ -274,16 +275,42 @@ func (l *loader) load(ctx context.Context, s *schema) error {
 			return nil
 		case p.Script != "":
 			l.tell("finishing the imitation")
-			if _, err := l.db.ExecContext(ctx, p.Script); err != nil {
+			err := within(ctx, time.Now(), rows, func(ctx context.Context) error {
+				_, err := l.db.ExecContext(ctx, p.Script)
+				return err
+			})
+			if err != nil {
 				return err
 			}
 		case p.Insert != nil:
 			if err := l.insert(ctx, p.Insert); err != nil {
 				return err
 			}
+			for _, name := range p.Insert.Sets {
+				rows += l.plan.DataSet(name).Total
+			}
 		}
 	}
 	return nil
+}
+
+// patience is how long SQLite may compute for the first row, and patiencePerRow for each
+// other. Usual rows take some microseconds.
+var patience, patiencePerRow = 10 * time.Second, 10 * time.Millisecond
+
+// errEndless is the error of what does not end: the schema of a database may compute anything.
+var errEndless = errors.New("it takes too long: a trigger, a generated column, a constraint or an index of the database computes for seconds")
+
+// within does something for a number of rows, and returns [errEndless] if that takes much
+// longer than rows usually do.
+func within(ctx context.Context, begin time.Time, rows int64, do func(context.Context) error) error {
+	limited, cancel := context.WithDeadline(ctx, begin.Add(patience+time.Duration(rows)*patiencePerRow))
+	defer cancel()
+	err := do(limited)
+	if err != nil && ctx.Err() == nil && limited.Err() != nil {
+		return errEndless
+	}
+	return err
 }
 
 func (l *loader) insert(ctx context.Context, in *plan.Insert) (err error) {
@@ -293,7 +320,9 @@ func (l *loader) insert(ctx context.Context, in *plan.Insert) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, tx.Rollback())
+			if back := tx.Rollback(); !errors.Is(err, errEndless) { // whose interruption has done it
+				err = errors.Join(err, back)
+			}
 		}
 	}()
 	for _, name := range in.Sets {
@@ -321,6 +350,7 @@ func (l *loader) rows(ctx context.Context, db preparer, d *plan.DataSet, from, t
 	}
 	var batch driver.Batch
 	var list []any
+	begin := time.Now()
 	step := min(l.gen.RowsFitting(d.Name), 10_000)
 	for lo := from; lo < to; lo += step {
 		l.tell(fmt.Sprintf("loading the imitation of %s: %d of %d rows", d.Table, lo, d.Total))
@@ -337,7 +367,11 @@ func (l *loader) rows(ctx context.Context, db preparer, d *plan.DataSet, from, t
 			for i := range n {
 				list = append(list, values(&batch, r+i)...)
 			}
-			if _, err := st.ExecContext(ctx, list...); err != nil {
+			err := within(ctx, begin, lo-from+int64(r+n), func(ctx context.Context) error {
+				_, err := st.ExecContext(ctx, list...)
+				return err
+			})
+			if err != nil {
 				return fmt.Errorf("from row %d: %w", lo+int64(r), err)
 			}
 			r += n
@@ -402,17 +436,24 @@ func (q *Query) run(ctx context.Context, db *sql.DB, text string, values [][]any
 		return "", 0, err
 	}
 	defer st.Close()
-	rows := 0
+	rows, done := 0, 0
 	named := make([]any, len(q.args))
+	begin := time.Now()
 	for _, v := range values {
 		for i, a := range q.args {
 			named[i] = sql.Named(a.name, v[i])
 		}
-		n, err := count(st.QueryContext(ctx, named...))
+		err := within(ctx, time.Now(), 0, func(ctx context.Context) error {
+			n, err := count(st.QueryContext(ctx, named...))
+			rows += n
+			return err
+		})
 		if err != nil {
 			return "", 0, err
 		}
-		rows += n
+		if done++; time.Since(begin) > patience {
+			break
+		}
 	}
 	for i, a := range q.args {
 		named[i] = sql.Named(a.name, nil)
@@ -427,7 +468,7 @@ func (q *Query) run(ctx context.Context, db *sql.DB, text string, values [][]any
 		parts = append(parts, detail)
 		return nil
 	})
-	return strings.Join(parts, "; "), float64(rows) / math.Max(1, float64(len(values))), err
+	return strings.Join(parts, "; "), float64(rows) / math.Max(1, float64(done)), err
 }
 
 // timed is how long the executions of a query on one side are timed, about.

@@ -42,6 +42,9 @@ func (w *Workload) tryQuick(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if errors.Is(err, errEndless) {
+			return fmt.Errorf("loading the imitation: %w", err)
+		}
 		w.builder.onlyFull = fmt.Sprintf("it can be loaded at the full scale only; at the quick scale: %v", err)
 		return w.write(ctx)
 	}

@@ -262,7 +262,7 @@ func (t *table) scan(ctx context.Context, db *sql.DB, tell func(rows int64)) err
 				x.groups[j].add(hash)
 			}
 		}
-		if t.rows++; t.rows%50_000 == 0 {
+		if t.rows++; t.rows%1000 == 0 {
 			tell(t.rows)
 		}
 		if slot := t.sample.slot(probes); slot != nil {

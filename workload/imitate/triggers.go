@@ -63,7 +63,7 @@ func (l *loader) without(ctx context.Context, d *plan.DataSet, triggers []object
 		return err
 	}
 	defer func() {
-		if back := tx.Rollback(); !errors.Is(back, sql.ErrTxDone) { // RAISE(ROLLBACK) has done it
+		if back := tx.Rollback(); !errors.Is(back, sql.ErrTxDone) && !errors.Is(err, errEndless) { // RAISE(ROLLBACK) or the interruption has done it
 			err = errors.Join(err, back)
 		}
 	}()

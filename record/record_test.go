@@ -446,7 +446,9 @@ func TestReadCutOff(t *testing.T) {
 func TestReadHostile(t *testing.T) {
 	const header = `{"format":"sqlite3perf-recording","version":1,"began":"2026-01-01T00:00:00Z","args":"values"}` + "\n"
 	const text = `{"sql":1,"text":"SELECT 1"}` + "\n"
-	event := func(args string) string { return header + text + `{"at":1,"took":1,"conn":1,"sql":1,"args":[` + args + `]}` + "\n" }
+	event := func(args string) string {
+		return header + text + `{"at":1,"took":1,"conn":1,"sql":1,"args":[` + args + `]}` + "\n"
+	}
 	deep := func(n int, before, after string) string {
 		return strings.Repeat(before, n) + "1" + strings.Repeat(after, n)
 	}

@@ -270,8 +270,12 @@ func (s *Store) extend(ctx context.Context, ours, theirs *result.Run) error {
 				return err
 			}
 		}
+		here := map[result.Warning]bool{} // there may be very many
+		for _, w := range ours.Warnings {
+			here[w] = true
+		}
 		for _, w := range theirs.Warnings {
-			if !slices.Contains(ours.Warnings, w) {
+			if !here[w] {
 				if err := addWarnings(ctx, c, ours.ID, nil, []result.Warning{w}); err != nil {
 					return err
 				}

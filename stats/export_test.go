@@ -11,3 +11,6 @@ func UnpairedRatio(a, b []float64, confidence float64) (Summary, float64) {
 	s, p, _ := unpairedRatio(a, b, confidence)
 	return s, p
 }
+
+// Exceeds is the p-value of a mean of differences.
+var Exceeds = exceeds

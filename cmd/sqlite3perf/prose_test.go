@@ -28,6 +28,7 @@ var expressions = map[string]reading{
 	"drivers/sqinn/sqinn.go":        {1, "sqinn's messages"},
 	"dsn/dsn.go":                    {1, "data source names"},
 	"dsn/options.go":                {2, "options of data source names, as the user types them"},
+	"lab/child.go":                  {1, "the dump of a crash, by Go's runtime"},
 	"lab/conformance/generators.go": {1, "generators' names, for columns"},
 	"lab/drivers.go":                {1, "versions"},
 	"lab/footprint.go":              {1, "names of files"},
@@ -38,7 +39,11 @@ var expressions = map[string]reading{
 	"lab/tags.go":                   {2, "Go sources"},
 	"lab/variant.go":                {6, "drivers and their options, as the user names them"},
 	"report/build.go":               {1, "arguments of a command"},
+	"report/html.go":                {1, "the mark of a cut, so that a text that is cut again says its first length"},
+	"report/printable.go":           {1, "commands of CI systems in foreign text"},
+	"report/troubles.go":            {1, "the dump of a crash, by Go's runtime"},
 	"worker/driver/features.go":     {5, "SQLite's messages"},
+	"worker/job/answers.go":         {1, "times as a library has stored them"},
 	"worker/protocol/job.go":        {2, "pragmas and their values, as the user names them"},
 	"workload/database.go":          {1, "SQL"},
 	"workload/imitate/anonymous.go": {3, "texts of the schema of a user's database"},
@@ -47,13 +52,14 @@ var expressions = map[string]reading{
 
 // comparisons is how many times each file outside tests searches a message for a text.
 var comparisons = map[string]reading{
-	"drivers/rqlite/conn.go":        {1, "SQLite's messages"},
-	"lab/build.go":                  {1, "the system's messages, as the go command passes them on"},
-	"lab/conformance/failures.go":   {1, "how a worker's message begins, which the protocol says"},
-	"lab/process.go":                {1, "SQLite's messages"},
-	"lab/sql.go":                    {2, "SQLite's messages"},
-	"report/troubles.go":            {1, "whether a message has the line that would follow it"},
-	"worker/job/jobtest/jobtest.go": {2, "messages under test"},
+	"drivers/rqlite/conn.go":            {1, "SQLite's messages"},
+	"lab/build.go":                      {1, "the system's messages, as the go command passes them on"},
+	"lab/conformance/failures.go":       {1, "how a worker's message begins, which the protocol says"},
+	"lab/process.go":                    {1, "SQLite's messages"},
+	"lab/sql.go":                        {2, "SQLite's messages"},
+	"report/troubles.go":                {1, "whether a message has the line that would follow it"},
+	"worker/driver/drivertest/files.go": {3, "SQLite's messages"},
+	"worker/job/jobtest/jobtest.go":     {2, "messages under test"},
 }
 
 type reading struct {

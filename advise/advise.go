@@ -255,6 +255,11 @@ func (f *Facts) pair(x, y int) (time stats.Summary, tail *stats.Summary, told, o
 	return time, nil, false, false
 }
 
+// tailTold reports whether the tails of two candidates are told apart.
+func (f *Facts) tailTold(x, y int) bool {
+	return slices.ContainsFunc(f.Pairs, func(p Pair) bool { return p.First == min(x, y) && p.Second == max(x, y) && p.tailTold })
+}
+
 // slower reports whether y is clearly slower than x.
 func (f *Facts) slower(x, y int) bool {
 	t, _, told, ok := f.pair(x, y)
@@ -328,7 +333,7 @@ func (f *Facts) advantages(x, y int) (list []Reason) {
 	if len(a.Harmful) == 0 && len(b.Harmful) > 0 {
 		note(Reason{Advantage: FewerRisks, Others: int64(len(b.Harmful))})
 	}
-	if _, tail, _, ok := f.pair(x, y); ok && tail != nil && tail.Interval != nil && tail.Interval.Low > 1 && tail.Median > 1/muchLess {
+	if _, tail, _, ok := f.pair(x, y); ok && tail != nil && f.tailTold(x, y) && tail.Interval != nil && tail.Interval.Low > 1 && tail.Median > 1/muchLess {
 		note(Reason{Advantage: ShorterTail, Ratio: tail})
 	}
 	less := func(own, others int64) bool { return own > 0 && float64(own) < muchLess*float64(others) }

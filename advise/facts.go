@@ -103,6 +103,8 @@ type Pair struct {
 	Further int `json:"further_rounds,omitempty"`
 
 	Tail *stats.Summary `json:"tail,omitempty"` // of their 99th percentiles; nil if no phase has any
+
+	tailTold bool // their tails are told apart, corrected for all pairs
 }
 
 // settled reports whether the two are told apart, or are equally fast as far as that matters.
@@ -158,6 +160,7 @@ func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts 
 		f.Candidates = append(f.Candidates, c)
 	}
 	tails := tailsOf(a, names)
+	shorter := tailsTold(tails, names)
 	for i := range f.Candidates {
 		for j := i + 1; j < len(f.Candidates); j++ {
 			x, y := names[i], names[j]
@@ -177,7 +180,7 @@ func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts 
 			}
 			if tail, _ := stats.Ratios(tails[y], tails[x]); len(tail) > 0 {
 				summary := stats.SummarizeRatiosAt(stats.Values(tail), a.Confidence)
-				p.Tail = &summary
+				p.Tail, p.tailTold = &summary, shorter[[2]int{i, j}]
 			}
 			f.Pairs = append(f.Pairs, p)
 		}
@@ -390,6 +393,25 @@ func tailsOf(a *stats.Analysis, names []string) map[string][]stats.Point {
 		}
 	}
 	return tails
+}
+
+// tailsTold returns the pairs of names, by their indices, whose tails are told apart. They are
+// corrected together, as times are, since any pair may show a shorter tail.
+func tailsTold(tails map[string][]stats.Point, names []string) map[[2]int]bool {
+	var sets [][]stats.Point
+	var of []int
+	for i, n := range names {
+		if len(tails[n]) > 0 {
+			sets, of = append(sets, tails[n]), append(of, i)
+		}
+	}
+	told := map[[2]int]bool{}
+	for _, p := range stats.CompareAll(sets, func(int) bool { return true }) {
+		if p.Significant() {
+			told[[2]int{min(of[p.First], of[p.Second]), max(of[p.First], of[p.Second])}] = true
+		}
+	}
+	return told
 }
 
 // leads lists the cells in which one of the candidates is told apart from all others as the

@@ -36,8 +36,10 @@ type Change struct {
 	Status  result.Status // of Bad: that of the side that has no figures
 	Fixed   bool          // of Bad: the first release has no figures, the second has
 
-	of      result.Case // what is done, in which settings
-	nearest float64     // the end of the effect's interval that is nearer to none
+	of       result.Case // what is done, in which settings
+	nearest  float64     // the end of the effect's interval that is nearer to none
+	blamed   string      // of Bad: the phase that is wrong or failed, timed or not; "" if that is not known
+	followed string      // of Bad: a timed phase that has no figures because of it
 }
 
 // Of reports whether a case does what changed.
@@ -333,7 +335,15 @@ func (s *Search) discover(step *Step) error {
 			continue
 		}
 		followed++
-		switch c := s.changed(x); {
+		c := s.changed(x)
+		if c != nil && c.Verdict == stats.Bad {
+			// One phase without a right answer takes the figures of all: blame the one.
+			if at := slices.IndexFunc(step.comparison.Cells, func(y *stats.Compared) bool { return y.Phase == c.blamed && c.Of(y.First.Case) }); at >= 0 {
+				x = step.comparison.Cells[at]
+			}
+			c.followed, c.Phase = x.Phase, cmp.Or(c.blamed, x.Phase)
+		}
+		switch {
 		case c != nil:
 			s.f.Change, step.Judgment, step.Cell = c, Changed, x
 			return nil
@@ -376,11 +386,13 @@ func (s *Search) changed(x *stats.Compared) *Change {
 		if x.First.Status == result.OK || x.Second.Status != result.OK {
 			return nil
 		}
+		c.blamed = blamed(x.First)
 	case x.Verdict == stats.Bad:
 		c.Status = x.Second.Status
 		if c.Status == result.Unavailable || c.Status == stats.NotMeasured {
 			return nil
 		}
+		c.blamed = blamed(x.Second)
 	case x.Verdict == stats.Differing:
 	case x.Verdict == stats.Faster, x.Verdict == stats.FailsLess,
 		(x.Verdict == stats.Slower || x.Verdict == stats.FailsMore) && !s.UntilFixed:
@@ -389,6 +401,14 @@ func (s *Search) changed(x *stats.Compared) *Change {
 		return nil
 	}
 	return c
+}
+
+// blamed returns the phase because of which a cell has no figures, or "".
+func blamed(c *stats.Cell) string {
+	if c.Reason == nil {
+		return ""
+	}
+	return c.Reason.Phase
 }
 
 // nearer returns the end of the interval of a cell's effect that is nearer to none.
@@ -415,7 +435,7 @@ func (c *Change) tight(x *stats.Compared) bool {
 // can be. A release has the change if the whole interval of its effect is beyond the limit. If
 // the limit is in the interval, it is unclear.
 func (c *Change) judge(comparison *stats.Comparison) (Judgment, *stats.Compared, string) {
-	i := slices.IndexFunc(comparison.Cells, func(x *stats.Compared) bool { return x.Phase == c.Phase && c.Of(x.First.Case) })
+	i := slices.IndexFunc(comparison.Cells, func(x *stats.Compared) bool { return x.Phase == cmp.Or(c.followed, c.Phase) && c.Of(x.First.Case) })
 	if i < 0 {
 		return PassedOver, nil, fmt.Sprintf("%s was not measured", c)
 	}

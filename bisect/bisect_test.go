@@ -184,8 +184,8 @@ func TestStatus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.Bad != b.releases[c.want] || !f.Certain() || f.Change.Status != result.Wrong || f.Change.Fixed != c.untilFixed {
-			t.Errorf("%s: %s, want %s\n%s", c.name, f.Bad, b.releases[c.want], strings.Join(b.log, "\n"))
+		if f.Bad != b.releases[c.want] || !f.Certain() || f.Change.Status != result.Wrong || f.Change.Fixed != c.untilFixed || f.Change.Phase != "query" || f.Pair.Cell.Phase != "query" {
+			t.Errorf("%s: %s %s, want query %s\n%s", c.name, f.Change, f.Bad, b.releases[c.want], strings.Join(b.log, "\n"))
 		}
 		if n := len(b.built); n > atMost(len(b.releases)) || b.trials > 6*2*7 {
 			t.Errorf("%s: %d builds, %d trials", c.name, n, b.trials)

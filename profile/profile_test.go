@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,8 +137,8 @@ func TestRecording(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
-	first := &Summary{Samples: 100, Trials: 10, CPUNS: 1000, Groups: []Part{{Group: SQLite, Samples: 100, PerTrial: 100}}}
-	second := &Summary{Samples: 300, Trials: 10, CPUNS: 3000, Groups: []Part{{Group: SQLite, Samples: 290, PerTrial: 290}, {Group: Driver, Samples: 10, PerTrial: 10}}}
+	first := &Summary{Samples: 100, Trials: 10, CPUNS: 1000, TrialNS: slices.Repeat([]int64{100}, 10), Groups: []Part{{Group: SQLite, Samples: 100, PerTrial: 100}}}
+	second := &Summary{Samples: 300, Trials: 10, CPUNS: 3000, TrialNS: slices.Repeat([]int64{300}, 10), Groups: []Part{{Group: SQLite, Samples: 290, PerTrial: 290}, {Group: Driver, Samples: 10, PerTrial: 10}}}
 	got := Compare(first, second)
 	if len(got) != 2 || got[0].Group != SQLite || got[0].Difference != 190 || got[1].Difference != 10 || got[0].Margin < 30 || got[0].Margin > 45 {
 		t.Errorf("%+v", got)

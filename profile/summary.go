@@ -141,19 +141,25 @@ type Change struct {
 	FirstNS    float64 `json:"first_ns"` // per trial
 	SecondNS   float64 `json:"second_ns"`
 	Difference float64 `json:"difference_ns"` // of the second to the first
-	Margin     float64 `json:"margin_ns"`     // half the width of its 95 % interval
+	Margin     float64 `json:"margin_ns"`     // half the width of its interval; those of all groups hold together with 95 %
 }
 
 // Compare compares two drivers group by group. The greatest difference comes first.
 func Compare(first, second *Summary) []Change {
 	var list []Change
+	groups := 0
+	for _, g := range Groups {
+		if first.of(g).Samples > 0 || second.of(g).Samples > 0 {
+			groups++
+		}
+	}
 	for _, g := range Groups {
 		a, b := first.of(g), second.of(g)
 		if a.Samples == 0 && b.Samples == 0 {
 			continue
 		}
 		c := Change{Group: g, FirstNS: a.PerTrial, SecondNS: b.PerTrial}
-		c.Difference, c.Margin = stats.CountsDiffer(a.Samples, first.perSampleNS(), b.Samples, second.perSampleNS())
+		c.Difference, c.Margin = stats.PartsDiffer(first.sampled(), a.Samples, second.sampled(), b.Samples, groups)
 		list = append(list, c)
 	}
 	slices.SortStableFunc(list, func(a, b Change) int {
@@ -169,11 +175,6 @@ func (s *Summary) of(g Group) Part {
 		}
 	}
 	return Part{Group: g}
-}
-
-// perSampleNS returns how many nanoseconds of CPU time per trial each sample stands for.
-func (s *Summary) perSampleNS() float64 {
-	return float64(s.CPUNS) / float64(max(s.Samples, 1)) / float64(max(s.Trials, 1))
 }
 
 // PerTrialNS returns the CPU time of a trial's phase.

@@ -109,7 +109,13 @@ func missing(c *stats.Comparison) (sentences []string) {
 	for i, side := range []string{c.First, c.Second} {
 		var statuses []result.Status
 		counts := map[result.Status]int{}
+		seen := map[stats.TableName]bool{}
 		for _, x := range c.Cells {
+			name := atFault(x, []*stats.Cell{x.First, x.Second}[i])
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
 			if s := []*stats.Cell{x.First, x.Second}[i].Status; x.Verdict == stats.Bad && s != result.OK {
 				if counts[s] == 0 {
 					statuses = append(statuses, s)
@@ -122,6 +128,16 @@ func missing(c *stats.Comparison) (sentences []string) {
 		}
 	}
 	return sentences
+}
+
+// atFault names the phase because of which a side of a cell has no figures: another one of its
+// trial may be wrong.
+func atFault(x *stats.Compared, side *stats.Cell) stats.TableName {
+	name := x.TableName
+	if side.Status != result.OK && side.Reason != nil && side.Reason.Phase != "" {
+		name.Phase = side.Reason.Phase
+	}
+	return name
 }
 
 // states are the statuses as said of a side.
@@ -435,6 +451,11 @@ func correctedFor(c *stats.Comparison) string {
 // operations failed.
 func without(c *stats.Comparison) list {
 	var l list
+	type fault struct {
+		side string
+		cell stats.TableName
+	}
+	seen := map[fault]bool{}
 	for _, x := range c.Cells {
 		switch x.Verdict {
 		case stats.Bad:
@@ -442,8 +463,10 @@ func without(c *stats.Comparison) list {
 				name string
 				cell *stats.Cell
 			}{{c.First, x.First}, {c.Second, x.Second}} {
-				if side.cell.Status != result.OK {
-					l = append(l, item{string(side.cell.Status), fmt.Sprintf("%s: %s: %s", x.TableName, side.name, noFigure(side.cell)), true})
+				f := fault{side.name, atFault(x, side.cell)}
+				if side.cell.Status != result.OK && !seen[f] {
+					seen[f] = true
+					l = append(l, item{string(side.cell.Status), fmt.Sprintf("%s: %s: %s", f.cell, side.name, strings.TrimPrefix(noFigure(side.cell), f.cell.Phase+": ")), true})
 				}
 			}
 		case stats.Differing:

@@ -106,7 +106,8 @@ func ProfileAnswer(p *Profiled) string {
 	return strings.Join(parts, " ")
 }
 
-// differs says how the CPU times of two drivers differ, and where most.
+// differs says how the CPU times of two drivers differ, and in which groups. With few trials
+// nothing is known of how much these differ by themselves, so then it names no group.
 func differs(p *Profiled, a, b *ProfiledDriver) string {
 	ratio, sure := profile.Ratio(a.Summary, b.Summary)
 	words := fmt.Sprintf("%s and %s, %s %s", nanoseconds(b.Summary.PerTrialNS()), nanoseconds(a.Summary.PerTrialNS()), times(ratio), interval(&sure))
@@ -119,8 +120,15 @@ func differs(p *Profiled, a, b *ProfiledDriver) string {
 	default:
 		text += fmt.Sprintf("a CPU time that cannot be told from that of %s yet (%s)", a.Name, words)
 	}
-	if c := profile.Compare(a.Summary, b.Summary)[0]; max(c.Difference, -c.Difference) > c.Margin {
-		text += fmt.Sprintf("; the largest difference is in %s: %s ±%s", c.Group, signed(c.Difference), nanoseconds(c.Margin))
+	const most = 3
+	var where []string
+	for _, c := range profile.Compare(a.Summary, b.Summary) {
+		if max(c.Difference, -c.Difference) > c.Margin && len(where) < most {
+			where = append(where, fmt.Sprintf("%s %s ±%s", c.Group, signed(c.Difference), nanoseconds(c.Margin)))
+		}
+	}
+	if where != nil && min(len(a.Summary.TrialNS), len(b.Summary.TrialNS)) >= stats.MinSamples {
+		text += "; they differ in " + strings.Join(where, ", ")
 	}
 	return text + "."
 }

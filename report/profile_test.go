@@ -118,8 +118,9 @@ func TestProfileAnswer(t *testing.T) {
 		first, second report.ProfiledDriver
 		want          string
 	}{
-		{"more", profiledDriver(1, "a", 100), profiledDriver(2, "b", 300),
-			"In query of real, b takes more CPU time than a (300 ms and 100 ms, 3.00x [2.39, 3.76]); the largest difference is in SQLite: +150 ms ±33.9 ms."},
+		{"more", profiledDriver(1, "a", 100), profiledDriver(2, "b", 300), "In query of real, b takes more CPU time than a (300 ms and 100 ms, 3.00x [2.39, 3.76]). a spends"},
+		{"where", profiledDriver(1, "a", 20, 20, 20, 20, 20, 20), profiledDriver(2, "b", 50, 50, 50, 50, 50, 50), "; they differ in SQLite +22.5 ms ±"},
+		{"equal", profiledDriver(1, "a", 20, 20, 20, 20, 20, 20), profiledDriver(2, "b", 22, 23, 23, 22, 23, 24), "cannot be told from that of a yet (22.8 ms and 20 ms, 1.14x [0.894, 1.46]). a spends"},
 		{"less", profiledDriver(1, "a", 300), profiledDriver(2, "b", 100), "b takes less CPU time than a (100 ms and 300 ms, 0.33x ["},
 		{"few samples", profiledDriver(1, "a", 60), profiledDriver(2, "b", 70), "b takes a CPU time that cannot be told from that of a yet (70 ms and 60 ms, 1.17x [0.826, 1.65]). a spends"},
 		{"trials that differ", profiledDriver(1, "a", 100, 300, 50, 400, 90, 80), profiledDriver(2, "b", 300, 200, 400, 90, 350, 300), "cannot be told"},

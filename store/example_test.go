@@ -39,6 +39,11 @@ func Example() {
 		return
 	}
 
+	run.Ended, run.Rounds, run.Stopped = run.Started.Add(time.Minute), 1, result.StoppedRounds
+	if err := st.Finish(ctx, run); err != nil {
+		fmt.Println(err)
+		return
+	}
 	id, err := st.Resolve(ctx, "last")
 	if err != nil {
 		fmt.Println(err)

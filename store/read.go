@@ -527,8 +527,8 @@ func (s *Store) Latest(ctx context.Context, n int) ([]Entry, error) {
 	return list, err
 }
 
-// Resolve returns the ID of the run that a user names by its number or as "last". The
-// error is [ErrNoRun] if the store does not have that run.
+// Resolve returns the ID of the run that a user names by its number or as "last", the newest
+// that has ended. The error is [ErrNoRun] if the store does not have that run.
 func (s *Store) Resolve(ctx context.Context, ref string) (id int64, err error) {
 	if ref != "last" {
 		if id, err = strconv.ParseInt(ref, 10, 64); err != nil {
@@ -541,8 +541,12 @@ func (s *Store) Resolve(ctx context.Context, ref string) (id int64, err error) {
 		case err != nil:
 			return err
 		case ref == "last" && len(ids) > 0:
-			id = ids[len(ids)-1]
-			return nil
+			err := c.QueryRowContext(ctx, `SELECT run_id FROM runs WHERE CASE WHEN json_valid(json) THEN json_extract(json, '$.ended') END IS NOT NULL
+				ORDER BY run_id DESC LIMIT 1`).Scan(&id)
+			if errors.Is(err, sql.ErrNoRows) {
+				return fmt.Errorf("%w as last in store %s: none has ended, so give a number: it has %s", ErrNoRun, s.path, ranges(ids))
+			}
+			return err
 		case !slices.Contains(ids, id):
 			return s.noRun(ctx, c, ref)
 		}

@@ -263,7 +263,14 @@ func TestResolve(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for ref, want := range map[string]int64{"1": 1, "3": 3, "last": 3} {
+	_, err = s.Resolve(ctx, "last")
+	wantError(t, err, path, "none has ended", "it has 1 to 3")
+	for id := range int64(2) { // the third is being measured
+		if err := s.Finish(ctx, &result.Run{ID: id + 1, Ended: time.Date(2026, 11, 21, 11, 0, 0, 0, time.UTC), Rounds: 6, Stopped: result.StoppedRounds}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for ref, want := range map[string]int64{"1": 1, "3": 3, "last": 2} {
 		if id, err := s.Resolve(ctx, ref); err != nil || id != want {
 			t.Errorf("Resolve(%q) = %d, %v; want %d", ref, id, err, want)
 		}

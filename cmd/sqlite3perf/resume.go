@@ -36,7 +36,7 @@ func resume(ctx context.Context, env *environment, o *runOptions, name string) e
 	if refused != nil {
 		return usagef("--resume %s: the run says what is measured: leave out %s", name, strings.Join(refused, ", "))
 	}
-	run, err := storedRun(ctx, env, o.store, name)
+	run, err := storedRun(ctx, env, o.store, name, true)
 	if err != nil {
 		return err
 	}

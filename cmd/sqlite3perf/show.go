@@ -27,7 +27,7 @@ func showCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show RUN [RUN...]",
 		Short: "Print the results of a stored run, or of one on each of several machines",
-		Long: `Show prints a run of the store, given by its number, as listed by runs, or as "last".
+		Long: `Show prints a run of the store, given by its number, as listed by runs, or as "last": the newest that has ended.
 On a terminal it prints what is read first: who is fastest, by how much, how sure that
 is, and what to beware of. --full prints every table, as do files and pipes. Of a run of
 profiles it prints where the time goes.
@@ -62,7 +62,7 @@ on all of them and what turns around.`,
 				}
 				return showMachines(cmd.Context(), env, o, args)
 			}
-			run, err := storedRun(cmd.Context(), env, storeFile, args[0])
+			run, err := storedRun(cmd.Context(), env, storeFile, args[0], false)
 			if err != nil {
 				return err
 			}
@@ -142,8 +142,9 @@ func writePicture(env *environment, o *outputOptions, a *stats.Analysis, name st
 }
 
 // storedRun loads a run, given by its number or as "last", from the store that the user
-// named or from the usual one. It says on standard error what the store lacks of it.
-func storedRun(ctx context.Context, env *environment, storeFile, ref string) (*result.Run, error) {
+// named or from the usual one. The last run is the newest that has ended, or with unfinished the
+// newest. It says on standard error what the store lacks of the run.
+func storedRun(ctx context.Context, env *environment, storeFile, ref string, unfinished bool) (*result.Run, error) {
 	path, err := storePath(storeFile)
 	if err != nil {
 		return nil, err
@@ -153,9 +154,24 @@ func storedRun(ctx context.Context, env *environment, storeFile, ref string) (*r
 		return nil, err
 	}
 	defer st.Close()
-	id, err := st.Resolve(ctx, ref)
-	if err != nil {
-		return nil, usageError{err}
+	var newest int64
+	if ref == "last" {
+		list, err := st.Latest(ctx, 1)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) > 0 {
+			newest = list[0].ID
+		}
+	}
+	id := newest
+	if !unfinished || newest == 0 {
+		if id, err = st.Resolve(ctx, ref); err != nil {
+			return nil, usageError{err}
+		}
+	}
+	if newest > id {
+		fmt.Fprintf(env.stderr, "run %d has not ended; the last that has is run %d\n", newest, id)
 	}
 	run, err := st.Load(ctx, id)
 	if err != nil {
@@ -189,7 +205,7 @@ func storedOrReport(ctx context.Context, env *environment, storeFile, side strin
 		}
 		return run, nil
 	}
-	return storedRun(ctx, env, storeFile, side)
+	return storedRun(ctx, env, storeFile, side, false)
 }
 
 // foreign reports whether a run, as it was named, was surely not measured into this store.

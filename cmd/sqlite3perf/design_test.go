@@ -338,3 +338,29 @@ func TestExamples(t *testing.T) {
 		}
 	}
 }
+
+// TestOnePlaceForTemporaryFiles checks that nothing but [lab.NewTemporary] makes something in
+// the system's directory for temporary files, where only what it marks is swept.
+func TestOnePlaceForTemporaryFiles(t *testing.T) {
+	t.Parallel()
+	err := fs.WalkDir(os.DirFS("../.."), ".", func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (file == "docs" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && file != "."): // docs has tools of ours
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(path.Join("../..", file))
+		for _, call := range []string{`MkdirTemp("",`, `CreateTemp("",`, "MkdirTemp(os.TempDir(),", "CreateTemp(os.TempDir(),"} {
+			if strings.Contains(string(text), call) {
+				t.Errorf("%s has %s…: want lab.NewTemporary", file, call)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

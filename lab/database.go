@@ -2,10 +2,13 @@ package lab
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/snapshot"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
@@ -28,6 +31,41 @@ func (c *Case) CopyTo(ctx context.Context, path string) error {
 		return s.Copy(ctx, path, false, false)
 	}
 	return nil
+}
+
+// counting are the codes of reasons in whose messages only what the lab and the worker have
+// counted can be.
+var counting = []string{protocol.CodeRows, protocol.CodeSetting, protocol.CodePlan, protocol.CodeTimeout, protocol.CodeProtocol, protocol.CodePath}
+
+// hideValues takes out of a trial's messages what may be values of a user's database: the
+// terminal and the store have them.
+func (c *Case) hideValues(t *result.Trial) {
+	s := c.snapshot()
+	if s == nil {
+		return
+	}
+	sql := slices.Collect(c.Plan.SQL())
+	for i := range c.Plan.Phases {
+		p := &c.Plan.Phases[i]
+		sql = append(sql, p.Name)
+		if p.Mix != nil {
+			for _, o := range p.Mix.Operations {
+				sql = append(sql, o.Name)
+			}
+		}
+	}
+	if r := t.Reason; r != nil && !slices.Contains(counting, r.Code) {
+		r.Message = s.Public(r.Message, append(sql, fmt.Sprint(r.SQLite, " ", r.SQLite&0xff, " ", r.Column))...)
+		if r.Detail != "" {
+			r.Detail = "what the worker wrote to standard error is left out: it may have values of " + s.Name
+		}
+	}
+	for i := range t.Samples {
+		for j := range t.Samples[i].Errors {
+			e := &t.Samples[i].Errors[j]
+			e.Message = s.Public(e.Message, append(sql, fmt.Sprint(e.Code, " ", e.Code&0xff))...)
+		}
+	}
 }
 
 // begins returns the statements that make what the user's database of a case has.

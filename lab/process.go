@@ -202,6 +202,7 @@ func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64
 		s.spent.addTo(t.CPU)
 	}
 	s.header(path)
+	c.hideValues(t)
 	nameColumn(t.Reason, c)
 	p.makeRoom(t.Reason)
 	if want != nil && t.Status == result.OK && ctx.Err() == nil {

@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"modernc.org/sqlite"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -22,9 +25,16 @@ const (
 // Rows returns the values of a query's rows, a list for each column, as a plan's list has
 // them. Errors name a value by its place: the value may be private.
 func (s *Snapshot) Rows(ctx context.Context, query string, columns []driver.ColumnType) ([][]json.RawMessage, error) {
+	public := func(err error) error {
+		number := "" // of the result code, which the library puts at the end
+		if e, ok := errors.AsType[*sqlite.Error](err); ok {
+			number = strconv.Itoa(e.Code())
+		}
+		return errors.New(s.Public(err.Error(), query, number))
+	}
 	names, err := s.columns(ctx, query)
 	if err != nil {
-		return nil, err
+		return nil, public(err)
 	}
 	if len(names) != len(columns) {
 		return nil, fmt.Errorf("its rows have %d columns, and columns lists %d: write a name and a type for each", len(names), len(columns))
@@ -37,7 +47,7 @@ func (s *Snapshot) Rows(ctx context.Context, query string, columns []driver.Colu
 	}
 	rows, err := s.db.QueryContext(ctx, fmt.Sprintf("WITH q(%s) AS (\n%s\n) SELECT %s FROM q LIMIT %d", strings.Join(given, ", "), query, strings.Join(plain, ", "), maxRows+1))
 	if err != nil {
-		return nil, err
+		return nil, public(err)
 	}
 	defer rows.Close()
 	lists := make([][]json.RawMessage, len(columns))
@@ -51,7 +61,7 @@ func (s *Snapshot) Rows(ctx context.Context, query string, columns []driver.Colu
 			return nil, fmt.Errorf("it returns more than %d rows: end it with LIMIT %[1]d, or less", maxRows)
 		}
 		if err := rows.Scan(to...); err != nil {
-			return nil, err
+			return nil, public(err)
 		}
 		for i, v := range values {
 			raw, err := encode(v, columns[i])
@@ -65,7 +75,7 @@ func (s *Snapshot) Rows(ctx context.Context, query string, columns []driver.Colu
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return nil, err
+		return nil, public(err)
 	}
 	if len(lists[0]) == 0 {
 		return nil, errors.New("it returns no rows: want at least one")

@@ -3,7 +3,10 @@ package workload
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -63,6 +66,32 @@ func (w *Workload) database(r *reader, n *yaml.Node) {
 		r.errorf(n, "database is %s: want the name of a file, such as ./app.db", describe(n))
 	}
 	w.Database = v
+	if ok && !w.files && !w.beside(v) {
+		r.outside = true
+		r.errorf(n, "database: cannot take %q: want a file beside the workload's, or below, also if it is a link", v)
+		r.outside = false
+	}
+}
+
+// beside reports whether a file is in the workload file's directory, or below, as its SQL
+// files and recordings must be. What is no name of a file has been reported.
+func (w *Workload) beside(name string) bool {
+	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
+		return true
+	}
+	if !filepath.IsLocal(filepath.FromSlash(name)) {
+		return false
+	}
+	if w.fsys == nil {
+		return true
+	}
+	for _, suffix := range []string{"", "-wal", "-journal"} { // which are read with it
+		_, err := fs.Stat(w.fsys, path.Clean(filepath.ToSlash(name))+suffix)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+			return false // a root does not follow links that lead out of it
+		}
+	}
+	return true
 }
 
 // shaping are the settings that an existing file decides.

@@ -1,0 +1,60 @@
+package snapshot
+
+import (
+	"regexp"
+	"strings"
+)
+
+// fixed are words of messages of SQLite, of database/sql and of workers.
+const fixed = `
+not an error SQL logic access permission denied query aborted database is locked table out of memory attempt to write a readonly
+interrupted disk I O image malformed unknown operation or full unable open file locking protocol contains no data schema has changed
+string blob too big constraint failed datatype mismatch bad parameter other API misuse authorization column index range notification
+row rows available abort due ROLLBACK busy extended result code near syntax such function module collation sequence unrecognized token
+incomplete input UNIQUE NOT NULL CHECK FOREIGN KEY PRIMARY JSON path integer overflow wrong number arguments aggregate ambiguous name
+columns but values were supplied already exists cannot start transaction within active commit statements in progress fts5 fts4 fts3
+special parse parser stack expression tree large maximum depth LIKE GLOB pattern complex many terms attached databases max STRICT store
+TEXT INTEGER REAL BLOB ANY type value text real int bool time null sql Scan on converting driver Value int64 float64 uint8 Time
+unsupported storing into invalid parsing strconv ParseInt ParseFloat ParseBool context deadline exceeded canceled operation phase
+closing reading expected returned declared got want panic runtime worker the of with was are and for by at from its it that this
+sqlite sqlite3 sqinn stmt conn exec prepare step bind
+`
+
+var (
+	word   = regexp.MustCompile(`[\pL\pN_]+`)
+	quotes = []*regexp.Regexp{regexp.MustCompile(`(?s)'.*'`), regexp.MustCompile(`(?s)".*"`), regexp.MustCompile(`(?s)\[.*\]`)}
+	hidden = regexp.MustCompile(`…( *…)+`)
+)
+
+// Public returns a message about SQL on the database as others may read it. A message of
+// SQLite or of a library can have values in it, such as "bad JSON path: '…'". So words
+// that are neither in the SQL, nor in the database's schema, nor usual in messages are left
+// out, and so is what is in quotes unless it is in the SQL or the schema as it is.
+func (s *Snapshot) Public(message string, sql ...string) string {
+	known := map[string]bool{}
+	for _, text := range append(append([]string{fixed}, sql...), s.Schema...) {
+		for _, w := range word.FindAllString(text, -1) {
+			known[strings.ToLower(w)] = true
+		}
+	}
+	for _, q := range quotes {
+		message = q.ReplaceAllStringFunc(message, func(text string) string {
+			for _, in := range append(sql, s.Schema...) {
+				if strings.Contains(in, text[1:len(text)-1]) {
+					return text
+				}
+			}
+			return text[:1] + "…" + text[len(text)-1:]
+		})
+	}
+	message = word.ReplaceAllStringFunc(message, func(w string) string {
+		if known[strings.ToLower(w)] || code.MatchString(w) {
+			return w
+		}
+		return "…"
+	})
+	return hidden.ReplaceAllString(message, "…")
+}
+
+// code matches the name of a result code.
+var code = regexp.MustCompile(`^SQLITE_[A-Z_]+$`)

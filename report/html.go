@@ -10,7 +10,6 @@ import (
 	"html/template"
 	"io"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -146,26 +145,16 @@ const (
 // figureSpace is as wide as a figure, and so lines up what spaces line up in a text.
 const figureSpace = "&#8199;"
 
-// cutOut matches what says that a text was cut, and how long it was.
-var cutOut = regexp.MustCompile(`… \(cut: it has ([0-9,]+) characters\) …`)
-
 // clip cuts the middle out of a text that is too long, and says so.
 func clip(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
-	first, last, length := []rune(s), []rune(nil), ""
-	if at := cutOut.FindStringSubmatchIndex(s); at != nil { // it was cut before
-		first, last, length = []rune(s[:at[0]]), []rune(s[at[1]:]), s[at[2]:at[3]]
-	}
-	if len(first)+len(last) <= most {
+	letters := []rune(s)
+	if len(letters) <= most {
 		return s
 	}
-	length = cmp.Or(length, Thousands(int64(len(first))))
-	if last == nil {
-		last = first
-	}
-	return fmt.Sprintf("%s… (cut: it has %s characters) …%s", string(first[:min(most/2, len(first))]), length, string(last[max(0, len(last)-most/2):]))
+	return fmt.Sprintf("%s… (cut: it has %s characters) …%s", string(letters[:most/2]), Thousands(int64(len(letters))), string(letters[len(letters)-most/2:]))
 }
 
 // start returns the beginning of a text.
@@ -184,7 +173,7 @@ const Generator = `<meta name="generator" content="sqlite3perf">`
 func renderHTML(w io.Writer, d document, kind string, o Options) error {
 	p := page{Language: "en", Kind: kind, Title: kind, Assets: o.Assets}
 	r := htmlRenderer{ids: map[string]bool{"main": true}}
-	d = d.cleaned()
+	d = d.each(oneLine, func(cell string) string { return strings.Map(printable, cell) }) // it cuts texts itself
 	r.reserve(d)
 	p.fill(&r, d)
 	if r.err != nil {

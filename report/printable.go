@@ -20,13 +20,16 @@ import (
 // Line converts text that others wrote to one printable line, which can neither break
 // the layout nor control the terminal or a CI service. The middle of a very long text is
 // cut out.
-func Line(s string) string {
+func Line(s string) string { return oneLine(clip(s, maxParagraph)) }
+
+// oneLine is [Line] for text of any length.
+func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return ' '
 		}
 		return printable(r)
-	}, clip(s, maxParagraph))
+	}, s)
 	return harmless(strings.Join(strings.Fields(s), " "))
 }
 

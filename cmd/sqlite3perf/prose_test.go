@@ -39,7 +39,6 @@ var expressions = map[string]reading{
 	"lab/tags.go":                   {2, "Go sources"},
 	"lab/variant.go":                {6, "drivers and their options, as the user names them"},
 	"report/build.go":               {1, "arguments of a command"},
-	"report/html.go":                {1, "the mark of a cut, so that a text that is cut again says its first length"},
 	"report/printable.go":           {1, "commands of CI systems in foreign text"},
 	"report/troubles.go":            {1, "the dump of a crash, by Go's runtime"},
 	"worker/driver/features.go":     {5, "SQLite's messages"},

@@ -193,7 +193,7 @@ func randomScripts(ctx context.Context, d driver.Driver, dir string) error {
 						continue
 					}
 					_ = c.Script(ctx, script)
-					if asks && driver.TrimScript(strings.TrimSpace(script)) != "" { // some libraries crash on nothing
+					if asks && driver.TrimScript(script) != "" && driver.TrimScript(strings.TrimSpace(script)) != "" { // some libraries crash on nothing
 						q := driver.Question{SQL: script}
 						for token := range driver.SQLTokens(script) {
 							if token.Kind == driver.SQLParameter {

@@ -173,7 +173,7 @@ const Generator = `<meta name="generator" content="sqlite3perf">`
 func renderHTML(w io.Writer, d document, kind string, o Options) error {
 	p := page{Language: "en", Kind: kind, Title: kind, Assets: o.Assets}
 	r := htmlRenderer{ids: map[string]bool{"main": true}}
-	d = d.each(oneLine, func(cell string) string { return strings.Map(printable, cell) }) // it cuts texts itself
+	d = d.each(oneLine, func(cell string) string { return harmless(strings.Map(printable, cell)) }) // it cuts texts itself
 	r.reserve(d)
 	p.fill(&r, d)
 	if r.err != nil {

@@ -41,6 +41,7 @@ var expressions = map[string]reading{
 	"report/build.go":               {1, "arguments of a command"},
 	"report/printable.go":           {1, "commands of CI systems in foreign text"},
 	"report/troubles.go":            {1, "the dump of a crash, by Go's runtime"},
+	"snapshot/private.go":           {6, "messages of SQLite and of libraries, which may have values"},
 	"worker/driver/features.go":     {5, "SQLite's messages"},
 	"worker/job/answers.go":         {1, "times as a library has stored them"},
 	"worker/protocol/job.go":        {2, "pragmas and their values, as the user names them"},

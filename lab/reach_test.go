@@ -133,7 +133,7 @@ func TestTokens(t *testing.T) {
 			// A statement cannot begin with any other token.
 			stmt, err := conn.PrepareContext(t.Context(), script[token.At:])
 			if err == nil {
-				stmt.Close()
+				defer stmt.Close()
 				t.Fatalf("%q: SQLite compiles it", script[token.At:])
 			}
 			compared++

@@ -201,7 +201,7 @@ func (o *fromOptions) run(ctx context.Context, env *environment, database string
 	}
 	var c *imitate.Comparison
 	if !o.noCompare {
-		if c, err = w.Compare(ctx, resolved, o.keep, tell); err != nil {
+		if c, err = o.compare(ctx, w, resolved, tell); err != nil {
 			return err
 		}
 		if _, err := o.valid(w); err != nil { // it may have changed
@@ -223,6 +223,31 @@ func (o *fromOptions) run(ctx context.Context, env *environment, database string
 		return o.json(out, database, w, c, source)
 	}
 	return o.text(out, database, w, c, source)
+}
+
+// compare compares the imitation with the database, and keeps it if that is asked for: whole or
+// not at all.
+func (o *fromOptions) compare(ctx context.Context, w *imitate.Workload, resolved *plan.Plan, tell func(string)) (*imitate.Comparison, error) {
+	if o.keep == "" {
+		return w.Compare(ctx, resolved, "", tell)
+	}
+	scratch, err := beside(o.keep)
+	if err != nil {
+		return nil, fmt.Errorf("--keep %s: %w", o.keep, reason(err))
+	}
+	defer scratch.Remove()
+	file := filepath.Join(scratch.Dir, filepath.Base(o.keep))
+	c, err := w.Compare(ctx, resolved, file, tell)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Lstat(o.keep); err == nil {
+		return nil, usagef("--keep %s exists by now: name a new file", o.keep)
+	}
+	if err := os.Rename(file, o.keep); err != nil {
+		return nil, fmt.Errorf("--keep %s: %w", o.keep, err)
+	}
+	return c, nil
 }
 
 // valid checks the workload that was made, and returns its plan.

@@ -184,10 +184,11 @@ func parameter(sql string) (n int, kind SQLKind) {
 }
 
 func number(sql string) (n int, kind SQLKind) {
-	// Digits may be grouped with _ in a new SQLite. An old one takes what follows the first
+	// Digits may be grouped with _ in a new SQLite, which takes any of them for a part of the
+	// token, and then refuses the number if they are not between digits. An old one takes what follows the first
 	// group for part of an illegal token.
 	digits := func(is func(byte) bool) {
-		for n < len(sql) && (is(sql[n]) || sql[n] == '_' && n > 0 && is(sql[n-1]) && n+1 < len(sql) && is(sql[n+1])) {
+		for n < len(sql) && (is(sql[n]) || sql[n] == '_') {
 			n++
 		}
 	}

@@ -157,12 +157,16 @@ func ClustersAnswer(c *Clusters) string {
 	return strings.Join(words, " ")
 }
 
-// best returns the most rows per second, under any load.
-func (t *ClusterTrial) best() (most float64) {
-	for i := range t.Result.Loads {
-		most = max(most, t.rate(i).Median)
+// hardest returns the load that writes the most rows at once, of those that all trials have. It
+// is not the one under which most was done: what is chosen by being large is too large.
+func hardest(trials ...*ClusterTrial) (load protocol.ClusterLoad, ok bool) {
+	for _, l := range trials[0].Result.Loads {
+		shared := !slices.ContainsFunc(trials, func(t *ClusterTrial) bool { return t.index(l.ClusterLoad) < 0 })
+		if shared && (!ok || l.Clients*l.Batch >= load.Clients*load.Batch) {
+			load, ok = l.ClusterLoad, true
+		}
 	}
-	return most
+	return load, ok
 }
 
 // lostVerb is the same for one node and for several.
@@ -202,14 +206,24 @@ func priceAnswer(list []*ClusterTrial) string {
 		return ""
 	}
 	if large == nil {
-		return fmt.Sprintf("%s acknowledges at most %s rows per second; no cluster was measured.", Line(local.Driver), human(local.best()))
+		load, _ := hardest(local)
+		return fmt.Sprintf("With %s, %s acknowledges %s rows per second; no cluster was measured.", loadWords(load), Line(local.Driver), human(local.rate(local.index(load)).Median))
 	}
-	first, most := &large.Result.Loads[0], large.best()
-	s := fmt.Sprintf("%s at most %s rows per second", large.nodes("acknowledge"), human(most))
+	first := &large.Result.Loads[0]
+	load, _ := hardest(large)
 	instead := ""
 	if local != nil {
-		there := local.best()
-		s += fmt.Sprintf(" where %s does %s, that is %s as many", Line(local.Driver), human(there), times(most/there))
+		if both, ok := hardest(large, local); ok {
+			load = both
+		} else {
+			local = nil
+		}
+	}
+	i := large.index(load)
+	s := fmt.Sprintf("With %s, %s %s rows per second", loadWords(load), large.nodes("acknowledge"), human(large.rate(i).Median))
+	if local != nil {
+		j := local.index(load)
+		s += fmt.Sprintf(" where %s does %s, that is %s as many", Line(local.Driver), human(local.rate(j).Median), ofLocal(large.rates(i), local.rates(j), false))
 		instead = " instead of " + duration(local.Result.Loads[0].Acknowledged.P50NS)
 	}
 	return fmt.Sprintf("%s. %s takes %s until it is acknowledged%s, and %s until it is visible on all nodes (medians).%s",

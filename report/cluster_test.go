@@ -113,6 +113,24 @@ func TestClusterRounds(t *testing.T) {
 	}
 }
 
+// TestClusterPrice checks that the first sentence compares both under the same load, which is not
+// chosen by what was done under it, round by round and with an interval.
+func TestClusterPrice(t *testing.T) {
+	c := clusterFixture()
+	for i, rates := range map[int][2][]float64{0: {{900, 910, 890, 905, 900, 901}, {400, 800, 400, 800, 400, 800}}, 2: {{100, 101, 99, 100, 102, 98}, {100, 210, 100, 190, 100, 200}}} {
+		c.Trials[i].Rates = rates[:]
+	}
+	want := "With 8 clients, 100 rows per INSERT, 3 nodes of rqlite acknowledge 145 rows per second where mattn does 600, that is 0.25x ±5.0% as many."
+	if got := report.ClustersAnswer(c); !strings.HasPrefix(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	h := harmFixture(0, nil)
+	h.Trials[0].Result.Harmed.Reads = []protocol.LevelReads{{Level: "none", Reads: 727, Stale: 726}}
+	if got, want := report.ClustersAnswer(h), "Stale were 99.8% of the reads with level none."; !strings.Contains(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
 // TestClusterWide expects each part of a table that is too wide to name the load and the
 // database of its rows.
 func TestClusterWide(t *testing.T) {
@@ -149,9 +167,9 @@ func TestClustersAnswer(t *testing.T) {
 	local := fixture.Trials[:1]
 	for want, c := range map[string]*report.Clusters{
 		"Nothing was measured.": {},
-		"mattn acknowledges at most 500k rows per second; no cluster was measured.":                                                                 {Trials: local},
-		"3 nodes of rqlite acknowledge at most 100k rows per second where mattn does 500k, that is 0.20x as many. A row takes 2.00 ms until":        fixture,
-		"1 node of rqlite acknowledges at most 200k rows per second. A row takes 1.00 ms until it is acknowledged, and 3.00 ms":                     {Trials: fixture.Trials[1:2]},
+		"With 8 clients, 100 rows per INSERT, mattn acknowledges 500k rows per second; no cluster was measured.": {Trials: local},
+		"With 8 clients, 100 rows per INSERT, 3 nodes of rqlite acknowledge 100k rows per second where mattn does 500k, that is 0.20x as many. A row takes 2.00 ms until":        fixture,
+		"With 8 clients, 100 rows per INSERT, 1 node of rqlite acknowledges 200k rows per second. A row takes 1.00 ms until it is acknowledged, and 3.00 ms":                     {Trials: fixture.Trials[1:2]},
 		"3 nodes of rqlite lost none of 5,000 writes that were acknowledged, by 2 kills of the leader, 1 isolation of the leader and a kill of all": harmFixture(0, nil),
 		"Stale were 10% of the reads with level none; none was with level weak or strong.":                                                          harmFixture(0, nil),
 		"3 nodes of rqlite lost 7 of 5,000 writes that were acknowledged, by":                                                                       harmFixture(7, nil),

@@ -113,7 +113,7 @@ func Thousands(n int64) string {
 	return sign + s
 }
 
-// percent formats a share: 0.0123 as 1.2%.
+// percent formats a share: 0.0123 as 1.2%. It is 100% only of all: 726 of 727 are 99.8%.
 func percent(v float64) string {
 	p := 100 * v
 	switch {
@@ -123,6 +123,8 @@ func percent(v float64) string {
 		return "<0.1%"
 	case p < 9.95:
 		return strconv.FormatFloat(p, 'f', 1, 64) + "%"
+	case p >= 99.5 && p < 100:
+		return strconv.FormatFloat(math.Floor(10*p)/10, 'f', 1, 64) + "%"
 	}
 	return strconv.FormatFloat(p, 'f', 0, 64) + "%"
 }

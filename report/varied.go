@@ -225,9 +225,11 @@ func failures(c *stats.Cell) string {
 // that the law is not what decides it, and its peak says nothing.
 const mostOff = 0.25
 
-// fitLaw fits the universal scalability law to a line, and says where its peak is. The
-// interval of the peak is that of the peaks of the rounds, each fitted by itself. It returns
+// fitLaw fits the universal scalability law to a line, and says where its peak is. It returns
 // "" if there are too few points.
+//
+// It names and marks a peak only if the rounds, each fitted by itself, tell that throughput falls
+// at the largest number measured, and agree on where the peak is. Any noisy line has some peak.
 func fitLaw(s *chart.Series, line []variedCell, factor int, perSecond func(float64) string) string {
 	var medians []stats.Throughput
 	rounds := map[int][]stats.Throughput{}
@@ -245,49 +247,36 @@ func fitLaw(s *chart.Series, line []variedCell, factor int, perSecond func(float
 	if law.Worst > mostOff {
 		return fmt.Sprintf("%s does not follow it, the nearest fit is up to %s off", cmp.Or(s.Name, "this"), percent(law.Worst))
 	}
-	var peaks []float64
+	first, last := s.Points[0].X, s.Points[len(s.Points)-1].X
+	var peaks, falls []float64
 	for _, points := range rounds {
 		if len(points) == len(medians) {
-			if each, ok := stats.FitScaling(points); ok {
-				peaks = append(peaks, each.Peak())
+			each, ok := stats.FitScaling(points)
+			fall, too := stats.Falling(points, last)
+			if ok && too {
+				peaks, falls = append(peaks, each.Peak()), append(falls, fall)
 			}
 		}
 	}
-	first, last := s.Points[0].X, s.Points[len(s.Points)-1].X
-	peak := law.Peak()
-	reach := last
-	if peak > last && peak <= 2*last {
-		reach = peak * 1.1 // so that it can be seen
-	}
 	const steps = 60
 	for i := range steps + 1 {
-		x := first * math.Pow(reach/first, float64(i)/steps)
+		x := first * math.Pow(last/first, float64(i)/steps)
 		s.Fit = append(s.Fit, chart.Point{X: x, Y: law.At(x)})
 	}
 	who := cmp.Or(s.Name, "this")
 	off := fmt.Sprintf("contention %s, coherency %s, no point farther off than %s", percent(law.Sigma), percent(law.Kappa), percent(law.Worst))
-	if peak == 1 {
+	peak, sure, falling := law.Peak(), stats.Summarize(peaks).Interval, stats.Summarize(falls).Interval
+	switch {
+	case sure == nil:
+		return fmt.Sprintf("%s has too few rounds to tell a peak (%s)", who, off)
+	case falling.Low <= 0 || sure.High >= last || peak < sure.Low || peak > sure.High:
+		return fmt.Sprintf("%s has no peak that can be told up to %s (%s)", who, human(last), off)
+	case sure.High == 1:
 		return fmt.Sprintf("%s gains nothing from more at once (%s)", who, off)
 	}
-	bounds := ""
-	if sure := stats.Summarize(peaks).Interval; sure != nil {
-		low, high := human(math.Round(sure.Low)), human(math.Round(sure.High))
-		switch {
-		case math.IsInf(sure.Low, 0):
-		case math.IsInf(sure.High, 0):
-			bounds = fmt.Sprintf(", by the rounds from %s on, or nowhere", low)
-		case low != high:
-			bounds = fmt.Sprintf(", by the rounds at %s to %s", low, high)
-		}
-	}
-	switch {
-	case math.IsInf(peak, 0):
-		return fmt.Sprintf("%s has no peak within what can be told (%s)", who, off)
-	case peak > 2*last:
-		return fmt.Sprintf("%s peaks far beyond what was measured%s (%s)", who, bounds, off)
-	}
-	s.Peak = &chart.Point{X: peak, Y: law.At(peak), Tip: strings.TrimSpace("peak " + s.Name + " " + number(math.Round(peak*10)/10))}
-	return fmt.Sprintf("%s peaks at %s with %s%s (%s)", who, number(math.Round(peak*10)/10), perSecond(law.At(peak)), bounds, off)
+	one := func(v float64) string { return number(math.Round(v*10) / 10) }
+	s.Peak = &chart.Point{X: peak, Y: law.At(peak), Tip: strings.TrimSpace("peak " + s.Name + " " + one(peak))}
+	return fmt.Sprintf("%s peaks at %s [%s, %s] with %s (%s)", who, one(peak), one(sure.Low), one(sure.High), perSecond(law.At(peak)), off)
 }
 
 // settingsMap has the rows of a table of several factors as a map: how many times that of the

@@ -49,9 +49,6 @@ func FitScaling(points []Throughput) (s Scaling, ok bool) {
 	if len(clients) < MinScaling {
 		return Scaling{}, false
 	}
-	first := func(float64) float64 { return 1 }
-	serial := func(n float64) float64 { return n - 1 }
-	pairs := func(n float64) float64 { return n * (n - 1) }
 	all := func(n float64) float64 { return n } // σ = 1: first and serial count alike
 	least := math.Inf(1)
 	try := func(terms []func(float64) float64, sigma func(c []float64) float64, kappa func(c []float64) float64) {
@@ -84,6 +81,23 @@ func FitScaling(points []Throughput) (s Scaling, ok bool) {
 	try([]func(float64) float64{all, pairs}, one, share(1))
 	try([]func(float64) float64{first, serial, pairs}, share(1), share(2))
 	return s, ok
+}
+
+// The terms of the law in the form n/X(n).
+func first(float64) float64    { return 1 }
+func serial(n float64) float64 { return n - 1 }
+func pairs(n float64) float64  { return n * (n - 1) }
+
+// Falling returns whether throughput falls at some number of clients: how much faster than it
+// rises at none, as a share of that of one client. It is above 0 beyond the peak. The law is
+// fitted without bounds on σ and κ, so that of a throughput that stays the same it is as often
+// above 0 as below: with bounds, every such fit has a peak. ok is false if there is no fit.
+func Falling(points []Throughput, clients float64) (fall float64, ok bool) {
+	c, ok := leastSquares(points, []func(float64) float64{first, serial, pairs})
+	if !ok || c[0] <= 0 {
+		return 0, false
+	}
+	return (c[2]*clients*clients + c[1] - c[0]) / c[0], true // X'(n) has the sign of (1-σ)/λ - κn²/λ
 }
 
 // leastSquares returns the factors of the terms whose sum is nearest to n/X(n), by the sum

@@ -137,29 +137,6 @@ func told(rounds int, drivers ...fake) (*advise.Advice, string) {
 	return a, strings.Join(words, "\n")
 }
 
-// TestEqualTails checks that a shorter tail is named for hardly any run of ten equal drivers, whose
-// 99th percentiles vary. If the 45 pairs were not corrected together, it would be for half of them.
-func TestEqualTails(t *testing.T) {
-	const runs = 40
-	found := 0
-	for i := range runs {
-		var drivers []fake
-		for d := range 10 {
-			drivers = append(drivers, with(mattn, func(f *fake) { f.name, f.noise, f.salt = fmt.Sprint("d", d), 0.7, uint64(i) }))
-		}
-		a := advise.Decide(advise.FactsOf(story(12, drivers...), nil))
-		tail := slices.ContainsFunc(a.Because, func(r advise.Reason) bool { return r.Advantage == advise.ShorterTail }) ||
-			slices.ContainsFunc(a.Overturn, func(o advise.Overturn) bool { return o.Advantage == advise.ShorterTail })
-		if tail {
-			found++
-		}
-	}
-	t.Logf("%d of %d", found, runs)
-	if found > 6 {
-		t.Errorf("in %d of %d runs of equal drivers a shorter tail is named", found, runs)
-	}
-}
-
 // TestStories tells what is decided in each kind of result.
 func TestStories(t *testing.T) {
 	for _, c := range []struct {

@@ -17,7 +17,7 @@ func legend(a *stats.Analysis) document {
 		effects = " The p of a change by itself is corrected for all such changes of its workload instead (Benjamini-Hochberg), so it can differ from that of the same two rows in a table."
 	}
 	return document{paragraph{fmt.Sprintf("A cell is a phase of a workload with its settings and parameters. Figures are medians over n trials, each in a fresh process on a fresh database; ± is the distance to the farther end of the %s "+
-		"confidence interval%s. Where that is more than %s, both ends are shown, as [-30%%, +80%%]. Ratios are formed within rounds: the column × has their middle "+
+		"confidence interval%s. Where that is more than %s, both ends are shown, as [-30%%, +80%%]. That of a median is too narrow if the machine drifts during the run; that of a ratio is not. Ratios are formed within rounds: the column × has their middle "+
 		"(the Hodges-Lehmann estimate, a kind of median). Every two drivers are compared, and tied where %s "+
 		"(p of %g or more, corrected for all comparisons of the table and the run); the column p has "+
 		"only the comparisons with the base of the ratios.%s The interval of a ratio is not corrected for other comparisons, so two drivers can be tied although it leaves out 1. "+

@@ -29,7 +29,7 @@ const (
 	leastLevel = 3
 
 	// notWeaker is the probability that noise is more dependent than it is taken for.
-	notWeaker = 0.05
+	notWeaker = 0.01
 
 	// calibrations is the number of series by which the dependence of noise is judged.
 	calibrations = 200

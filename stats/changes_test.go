@@ -54,52 +54,6 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Few series without a change show one, whatever the noise: heavy tails, or a machine that
-// drifts. If noise were taken to be independent, a fifth to two thirds of the latter would.
-func TestFalseChanges(t *testing.T) {
-	const series = 200
-	autoregression := func(r *rand.Rand, x []float64, strength float64) {
-		v := r.NormFloat64()
-		for i := range x {
-			x[i] += v
-			v = strength*v + math.Sqrt(1-strength*strength)*r.NormFloat64()
-		}
-	}
-	for _, noise := range []struct {
-		name string
-		add  func(r *rand.Rand, x []float64)
-	}{
-		{"heavy tails", func(r *rand.Rand, x []float64) {
-			for i := range x {
-				x[i] = r.NormFloat64() / max(0.05, r.Float64())
-			}
-		}},
-		{"autoregression 0.5", func(r *rand.Rand, x []float64) { autoregression(r, x, 0.5) }},
-		{"autoregression 0.8", func(r *rand.Rand, x []float64) { autoregression(r, x, 0.8) }},
-		{"1/f", func(r *rand.Rand, x []float64) {
-			for length := 1.0; length <= 256; length *= 2 {
-				autoregression(r, x, math.Exp(-1/length))
-			}
-		}},
-	} {
-		t.Run(noise.name, func(t *testing.T) {
-			t.Parallel()
-			found := 0
-			for seed := range uint64(series) {
-				values := make([]float64, 24)
-				noise.add(rand.New(rand.NewPCG(seed, 9)), values)
-				if len(stats.Changes(values, 1)) > 0 {
-					found++
-				}
-			}
-			t.Logf("%d of %d", found, series)
-			if found > 18 { // of 5 %, more than that has a probability of 0.6 %
-				t.Errorf("%d of %d series", found, series)
-			}
-		})
-	}
-}
-
 func ExampleChanges() {
 	seconds := []float64{
 		1.01, 1.02, 0.99, 1.00, 1.01, 0.98, 1.00, 1.02, 0.99, 1.01, 0.98, 1.00,

@@ -535,34 +535,3 @@ func TestSpace(t *testing.T) {
 		t.Errorf("%v, %v", space, skipped)
 	}
 }
-
-// Gains are those of trials in which a step had to be told apart to be worth it, so it is in
-// luck if the gain is small. What is said of it must not be too large on average for that.
-func TestGainsAreNotTooLarge(t *testing.T) {
-	const truth = 1.05
-	var sum, errors float64
-	n := 0
-	for seed := range uint64(*searches * 10) {
-		l := newLandscape(seed)
-		l.noise, l.names, l.time = 0.1, []string{"temp_store"}, time.Minute
-		l.worth = func(s driver.Settings) float64 {
-			if s["temp_store"] == "memory" {
-				return 0.15 / truth
-			}
-			return 0.15
-		}
-		f, err := l.search()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if at := f.Choice(3); at > 0 {
-			d := -math.Log(f.Steps[at].Gain.Median) - math.Log(truth)
-			sum, errors, n = sum+d, errors+d*d, n+1
-		}
-	}
-	bias := 100 * sum / float64(n)
-	t.Logf("worth it in %d of %d searches; the gain is %+.2f points too large on average, %.2f off", n, *searches*10, bias, 100*math.Sqrt(errors/float64(n)))
-	if n < *searches*4 || bias > 1 {
-		t.Errorf("worth it in %d searches, the gain is %+.2f points too large", n, bias)
-	}
-}

@@ -14,6 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/tune"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
 // failures is how many operations of a trial fail.
@@ -21,14 +22,15 @@ type failures struct {
 	name   string
 	share  float64 // of the operations, on average
 	spread float64 // the standard deviation between trials, as a share of share; -1: single operations, in few trials
+	tails  float64 // by which 99th percentiles vary, as a share of them; 0: there are none
 }
 
 // equalFailures are those for which the level of verdicts is simulated.
 var equalFailures = []failures{
-	{"0.06 a trial", 0.06 / trialOperations, -1},
-	{"5 % ± a half", 0.05, 0.5},
-	{"15 % ± a third", 0.15, 1. / 3},
-	{"15 % ± a half", 0.15, 0.5},
+	{"0.06 a trial", 0.06 / trialOperations, -1, 0},
+	{"5 % ± a half", 0.05, 0.5, 0},
+	{"15 % ± a third", 0.15, 1. / 3, 0},
+	{"15 % ± a half", 0.15, 0.5, 0},
 }
 
 // trialOperations is how many operations a simulated trial has.
@@ -48,9 +50,12 @@ func (f failures) draw(r *rand.Rand) int64 {
 
 // trial adds a trial of a case, in which operations fail. The time varies by 3 %.
 func (f failures) trial(r *rand.Rand, run *result.Run, c, round int, seconds float64) {
-	run.Trials = append(run.Trials, result.Trial{Case: c, Round: round, Order: len(run.Trials) + 1, Status: result.OK, TookNS: 1e9,
-		Samples: []result.Sample{{Phase: "mix", Metric: result.MetricTimePerOp, WallNS: int64(1e9 * seconds * math.Exp(0.03*r.NormFloat64())),
-			Operations: trialOperations, Failed: f.draw(r)}}})
+	s := result.Sample{Phase: "mix", Metric: result.MetricTimePerOp, WallNS: int64(1e9 * seconds * math.Exp(0.03*r.NormFloat64())),
+		Operations: trialOperations, Failed: f.draw(r)}
+	if f.tails > 0 {
+		s.Latency = []latency.Summary{{Operation: "mix", Count: trialOperations, P99NS: int64(5e6 * (1 + f.tails*(2*r.Float64()-1)))}}
+	}
+	run.Trials = append(run.Trials, result.Trial{Case: c, Round: round, Order: len(run.Trials) + 1, Status: result.OK, TookNS: 1e9, Samples: []result.Sample{s}})
 }
 
 // measured makes a run of cases, as a laboratory does. of returns what a case does.
@@ -185,6 +190,18 @@ func unrankedRows(a *stats.Analysis) (share float64) {
 
 // tuned reports whether a search finds the one setting that gains, 20 % of the time.
 func tuned(r *rand.Rand, today, with failures) bool {
+	f := searched(r, func(gains bool) (failures, float64) {
+		if gains {
+			return with, 0.08
+		}
+		return today, 0.1
+	})
+	return len(f.Steps) > 0 && f.Steps[f.Choice(0)].Changes["cache_size"] == "-64000"
+}
+
+// searched looks for settings, of which one value may gain. of returns what a trial does, with
+// that value and without.
+func searched(r *rand.Rand, of func(gains bool) (failures, float64)) *tune.Finding {
 	now := time.Unix(0, 0)
 	s := &tune.Search{Time: 3 * time.Minute, Margin: 0.02, Loss: func(driver.Settings) int { return 0 }, Now: func() time.Time { return now }}
 	s.Space = func(tune.Situation) ([]tune.Setting, []tune.Skipped) {
@@ -197,17 +214,14 @@ func tuned(r *rand.Rand, today, with failures) bool {
 		}
 		return measured(r, run, p.Rounds, p.Settled, func(c int) (failures, float64) {
 			now = now.Add(250 * time.Millisecond)
-			if run.Cases[c].Settings["cache_size"] == "-64000" {
-				return with, 0.08
-			}
-			return today, 0.1
+			return of(run.Cases[c].Settings["cache_size"] == "-64000")
 		}), nil
 	}
 	f, err := s.Run(context.Background())
 	if err != nil {
 		panic(err)
 	}
-	return len(f.Steps) > 0 && f.Steps[f.Choice(0)].Changes["cache_size"] == "-64000"
+	return f
 }
 
 // failureVerdicts are what is said of operations that failed, with how often at most it may be

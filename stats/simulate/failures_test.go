@@ -29,7 +29,7 @@ func TestFailures(t *testing.T) {
 // that they are equal.
 func TestFailuresAlways(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 1))
-	never, always := failures{"never", 0, 0}, failures{"always", 0.9, 0}
+	never, always := failures{"never", 0, 0, 0}, failures{"always", 0.9, 0, 0}
 	for rounds := 6; rounds < 30; rounds++ {
 		for _, n := range []int{2, 3, 10} {
 			of := make([]failures, n)

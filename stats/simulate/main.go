@@ -1,8 +1,9 @@
 // Simulate shows how often the verdicts of package stats are right and wrong.
 // docs/methodology.md has its output.
 //
-//	go run ./stats/simulate            # some minutes
-//	go run ./stats/simulate -tables 300 # quicker, coarser
+//	go run ./stats/simulate                    # some minutes
+//	go run ./stats/simulate -tables 300        # quicker, coarser
+//	go run ./stats/simulate -each -tables 8000 # one table: each verdict, nominal and found
 package main
 
 import (
@@ -15,12 +16,17 @@ import (
 
 func main() {
 	tables := flag.Int("tables", 4000, "number of tables for each figure")
+	each := flag.Bool("each", false, "only the table that has each verdict")
 	flag.Parse()
 	if *tables < 1 || flag.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "simulate: want -tables N, at least 1, and no arguments")
+		fmt.Fprintln(os.Stderr, "simulate: want -tables N, at least 1, perhaps -each, and no arguments")
 		os.Exit(2)
 	}
-	for _, part := range []func(int) string{powers, levels, partial, settling, wholeRuns, gates, sames, failureLevels} {
+	parts := []func(int) string{everyVerdict, powers, levels, partial, settling, wholeRuns, gates, sames, failureLevels}
+	if *each {
+		parts = parts[:1]
+	}
+	for _, part := range parts {
 		fmt.Println(part(*tables))
 	}
 }

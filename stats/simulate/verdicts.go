@@ -1,0 +1,375 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+
+	"github.com/sqlite3perf/sqlite3perf/advise"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+// noises are what the values of successive rounds or runs may be, about one level.
+var noises = []struct {
+	name string
+	draw func(r *rand.Rand, n int) []float64
+}{
+	{"independent", func(r *rand.Rand, n int) []float64 { return autoregression(r, n, 0) }},
+	{"heavy tails", func(r *rand.Rand, n int) []float64 {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = r.NormFloat64() / max(0.05, r.Float64())
+		}
+		return x
+	}},
+	{"autoregression 0.5", func(r *rand.Rand, n int) []float64 { return autoregression(r, n, 0.5) }},
+	{"autoregression 0.8", func(r *rand.Rand, n int) []float64 { return autoregression(r, n, 0.8) }},
+	{"1/f", func(r *rand.Rand, n int) []float64 {
+		x := make([]float64, n)
+		for length := 1.0; length <= 256; length *= 2 {
+			for i, v := range autoregression(r, n, math.Exp(-1/length)) {
+				x[i] += v / 3 // there are 9 lengths
+			}
+		}
+		return x
+	}},
+}
+
+// autoregression returns values of which each depends on the one before.
+func autoregression(r *rand.Rand, n int, strength float64) []float64 {
+	x := make([]float64, n)
+	v := r.NormFloat64()
+	for i := range x {
+		x[i] = v
+		v = strength*v + math.Sqrt(1-strength*strength)*r.NormFloat64()
+	}
+	return x
+}
+
+// verdict is something that is said, of simulated measurements of which it is known whether it
+// is true.
+type verdict struct {
+	says, of string
+	most     float64 // how often it may be said
+	least    float64 // if above 0: how often it should be true instead
+	cost     int     // by what the number of runs is divided
+	is       func(r *rand.Rand) bool
+	share    func(runs int) float64 // instead of is
+
+	// unpromised is true where nothing promises the share, but readers should know it.
+	unpromised bool
+}
+
+// verdicts has a simulation of each verdict, and several where the noise matters. Those of
+// studies are simulated in package study, and peaks of the scalability law in package report.
+var verdicts = slices.Concat([]verdict{
+	{says: "run: a table tells drivers apart, ranks them", of: "ten equal drivers, 10 rounds", most: stats.Alpha, cost: 8,
+		is: func(r *rand.Rand) bool {
+			return len(paired(world{shape: "normal", drivers: 10, rounds: 10}.table(r))) > 0
+		}},
+	{says: "run: any table, or the summary over all, tells drivers apart, which names the best", of: "four equal drivers, five tables, 10 rounds", most: stats.Alpha, cost: 8,
+		is: func(r *rand.Rand) bool {
+			a := stats.Analyze(equalTables(r, 5, 4, 10), "")
+			return toldApart(a.Overall.Pairs) || slices.ContainsFunc(a.Groups, func(g *stats.Group) bool { return toldApart(g.Tables[0].Pairs) })
+		}},
+	{says: "run: the summary alone", of: "the same", most: stats.Alpha, cost: 8,
+		is: func(r *rand.Rand) bool { return toldApart(stats.Analyze(equalTables(r, 5, 4, 10), "").Overall.Pairs) }},
+	{says: "run: a change of a setting by itself has an effect, or depends on another", of: "three factors of two values without effect, 16 rounds", most: stats.Alpha, cost: 8,
+		is: func(r *rand.Rand) bool {
+			return slices.ContainsFunc(equalFactors(r).Effects, func(e *stats.Effect) bool {
+				return e.Significant() || slices.ContainsFunc(e.Dependences, func(d stats.Dependence) bool { return d.Significant() })
+			})
+		}},
+	{says: "run: the interval of an effect holds it", of: "the same", least: stats.Confidence, cost: 4,
+		is: func(r *rand.Rand) bool {
+			return holds(equalFactors(r).Effects[0].Ratio.Interval, 1)
+		}},
+	{says: "compare: slower or faster, in any cell", of: "two equal sides, four cells, looked at up to 64 rounds", most: stats.Doubt, cost: 4,
+		is: func(r *rand.Rand) bool {
+			return differs(stats.CompareRun(failingSides(r, failures{}, failures{}, 4, failingSettled)))
+		}},
+	{says: "compare: two drivers chosen after a run are slower or faster", of: "any two of ten equal drivers, 20 rounds", most: stats.Doubt, cost: 4,
+		is: func(r *rand.Rand) bool {
+			a := stats.Analyze(equalTables(r, 1, 10, 20), "")
+			for i := range 10 {
+				for j := range i {
+					if differs(stats.CompareDrivers(a, fmt.Sprint("d", j), fmt.Sprint("d", i), margin)) {
+						return true
+					}
+				}
+			}
+			return false
+		}},
+	{says: "compare: stored runs are slower or faster, in any cell", of: "two equal runs, four cells, 20 rounds, no drift between them", most: stats.Doubt, cost: 4,
+		is: func(r *rand.Rand) bool {
+			a, b := stats.Analyze(equalTables(r, 4, 1, 20), ""), stats.Analyze(equalTables(r, 4, 1, 20), "")
+			return differs(stats.CompareRuns([2]string{"1", "2"}, a, b, margin))
+		}},
+	{says: "compare, machines: everywhere slower, or reversed, for any two drivers", of: "three equal drivers, two machines, 10 rounds each", most: stats.Alpha, cost: 8,
+		is: func(r *rand.Rand) bool {
+			m := stats.OnMachines([]*stats.Analysis{stats.Analyze(equalTables(r, 1, 3, 10), "floor"), stats.Analyze(equalTables(r, 1, 3, 10), "floor")})
+			return m.Count(stats.Reversed)+m.Count(stats.Everywhere) > 0
+		}},
+	{says: "bisect: names a release of 16, in 4 steps", of: "equal releases", most: 4 * stats.Doubt, cost: 8,
+		is: func(r *rand.Rand) bool { return bisected(r, failures{}, failures{}, 11).Bad != "" }},
+	{says: "advise: takes one, as the fastest", of: "three equal drivers, 20 rounds", most: stats.Alpha, cost: 8,
+		is: func(r *rand.Rand) bool {
+			none := failures{}
+			return says(advise.Decide(advise.FactsOf(drivers(r, 1, 20, none, none, none), nil)), advise.Faster)
+		}},
+	{says: "advise: a shorter tail", of: "ten equal drivers, 99th percentiles that vary by 70 %, 12 rounds", most: stats.Alpha, cost: 10, is: shorterTail},
+	{says: "tune: a setting is worth it", of: "two settings that gain nothing", most: stats.Alpha, cost: 8,
+		is: func(r *rand.Rand) bool { _, worth := gains(r, 1); return worth }},
+	{says: "profile: they differ in any of ten groups", of: "equal drivers, 20 trials of 50 samples", most: 1 - stats.Confidence, cost: 1,
+		is: func(r *rand.Rand) bool { return partsDiffer(r, 0) }},
+	{says: "profile: they differ in any of ten groups", of: "the same, trials vary by 30 %", most: 1 - stats.Confidence, cost: 1,
+		is: func(r *rand.Rand) bool { return partsDiffer(r, 0.3) }},
+	{says: "profile: the interval of a ratio of CPU time holds it", of: "1.3, 20 trials of 40 samples that vary by 30 %", least: stats.Confidence, cost: 1,
+		is: func(r *rand.Rand) bool {
+			a, _ := sampled(r, 20, 1, 40, 0.3)
+			b, _ := sampled(r, 20, 1, 40*1.3, 0.3)
+			_, i := stats.SampledRatio(a, b)
+			return holds(&i, 1.3)
+		}},
+	{says: "profile: the interval of a share of the samples holds it", of: "5 to 50 % of 200 samples", least: stats.Confidence, cost: 1,
+		is: func(r *rand.Rand) bool {
+			k, share := int64(0), 0.05+0.45*r.Float64()
+			for range 200 {
+				if r.Float64() < share {
+					k++
+				}
+			}
+			i := stats.Proportion(k, 200)
+			return holds(&i, share)
+		}},
+	{says: "doctor: a difference that is told in nine of ten runs is told", of: "14 rounds that vary by 2 %, noise of 200 rounds", least: stats.NoiseTold, cost: 20, is: tellsSmallest},
+}, trendVerdicts(24), trendVerdicts(80), medianVerdicts(), wholeVerdicts(), failingVerdicts())
+
+// wholeVerdicts are of those that have tables of their own, where they are hardest to keep.
+func wholeVerdicts() []verdict {
+	return []verdict{
+		{says: "gate: failed", of: "4.5 % slower in eight cells, 5 % allowed", most: stats.Doubt, cost: 8,
+			share: func(runs int) float64 { return gateOf("normal", 8, 1.045, 64, runs).failed }},
+		{says: "gate: passed", of: "20 % slower, 5 % allowed, on a noisy machine", most: stats.Doubt, cost: 1,
+			share: func(runs int) float64 { return gateOf(noisy, 1, 1.2, 64, runs).passed }},
+		{says: "gate: passed", of: "5.1 % slower, 5 % allowed", most: stats.Doubt, cost: 1,
+			share: func(runs int) float64 { return gateOf("normal", 1, 1.051, 64, runs).passed }},
+		{says: "compare: same", of: "2.5 % slower, 2 % allowed", most: stats.Doubt, cost: 4,
+			share: func(runs int) float64 {
+				return compareOf(0.01, func(*rand.Rand) float64 { return math.Log(1.025) }, 128, runs).same
+			}},
+		{says: "compare: same", of: "1.4 times the time in one trial of ten, 2 % allowed", most: stats.Doubt, cost: 4,
+			share: func(runs int) float64 { return compareOf(0.003, slowTenth(1.4), 128, runs).same }},
+		{says: "run --precision: equal drivers are told apart", of: "two of a run that ends when the ratio is within 3 %", most: stats.Alpha, cost: 2,
+			share: func(runs int) float64 { return settle("normal", 2, 0.03, runs).apart }},
+		{says: "run --precision: the interval of a ratio holds it", of: "the same", least: stats.Confidence, cost: 2,
+			share: func(runs int) float64 { return settle("normal", 2, 0.03, runs).ratios }},
+	}
+}
+
+// failingVerdicts are those of failed operations.
+func failingVerdicts() (list []verdict) {
+	f := equalFailures[1]
+	for _, v := range failureVerdicts {
+		list = append(list, verdict{says: v.name, of: "equal sides, of which " + f.name + " fail", most: v.nominal, cost: 20,
+			is: func(r *rand.Rand) bool { return v.of(r, f, f) }})
+	}
+	return list
+}
+
+// trendVerdicts are false changes of series of some runs.
+func trendVerdicts(runs int) (list []verdict) {
+	for _, n := range noises {
+		list = append(list, verdict{says: "runs, trends: the level changes", of: fmt.Sprintf("%d runs of one level, %s", runs, n.name), most: stats.ChangeLevel, cost: max(1, runs/20),
+			is: func(r *rand.Rand) bool { return len(stats.Changes(n.draw(r, runs), 1)) > 0 }})
+	}
+	return list
+}
+
+// medianVerdicts are the intervals of medians and of ratios, of rounds that depend on each other.
+func medianVerdicts() (list []verdict) {
+	const rounds = 20
+	for _, n := range noises {
+		list = append(list, verdict{says: "run: the interval of a median holds it", of: fmt.Sprintf("%d rounds, %s", rounds, n.name), least: stats.Confidence, cost: 1,
+			unpromised: n.name != "independent" && n.name != "heavy tails",
+			is:         func(r *rand.Rand) bool { return holds(stats.Summarize(n.draw(r, rounds)).Interval, 0) }})
+	}
+	for _, n := range noises {
+		list = append(list, verdict{says: "run: the interval of a ratio holds it", of: fmt.Sprintf("%d rounds of two trials in shuffled order, %s", rounds, n.name), least: stats.Confidence, cost: 1,
+			is: func(r *rand.Rand) bool {
+				x := n.draw(r, 2*rounds) // of successive trials
+				var ratios []float64
+				for i := range rounds {
+					first := 2*i + r.IntN(2)
+					ratios = append(ratios, math.Exp(0.05*(x[first]-x[4*i+1-first])))
+				}
+				return holds(stats.SummarizeRatios(ratios).Interval, 1)
+			}})
+	}
+	return list
+}
+
+// nominal returns the promised share as words.
+func (v verdict) nominal() string {
+	switch {
+	case v.unpromised:
+		return "none"
+	case v.least > 0:
+		return "at least " + percent(v.least)
+	}
+	return "at most " + percent(v.most)
+}
+
+// found returns the share of a number of runs.
+func (v verdict) found(stream, runs int) float64 {
+	if v.share != nil {
+		return v.share(runs)
+	}
+	return shareOf(runs, uint64(200+stream), v.is)
+}
+
+// everyVerdict shows all of them side by side.
+func everyVerdict(tables int) string {
+	rows := [][]string{{"said", "of", "nominal", "found", "runs"}, {"---", "---", "---:", "---:", "---:"}}
+	for i, v := range verdicts {
+		n := max(tables/v.cost, 20)
+		rows = append(rows, []string{v.says, v.of, v.nominal(), percent(v.found(i, n)), fmt.Sprint(n)})
+	}
+	n := max(tables/4, 20)
+	large, worth := gainsTooLarge(n, 1.05)
+	rows = append(rows, []string{"tune: the gain that is printed is too large", "a setting that gains 5 % and is called worth it, trials vary by 10 %", "50.0 %", percent(float64(large) / float64(max(worth, 1))), fmt.Sprint(worth)})
+	return "Each verdict, where it would be false, and each interval, of what it is an interval:\n\n" + markdown(rows)
+}
+
+// equalTables makes a run of equal drivers. Rounds vary by 10 %, trials by 3 %.
+func equalTables(r *rand.Rand, tables, drivers, rounds int) *result.Run {
+	run := &result.Run{}
+	for t := range tables {
+		for d, points := range (world{shape: "normal", drivers: drivers, rounds: rounds}).table(r) {
+			c := result.Case{ID: len(run.Cases) + 1, Workload: fmt.Sprint("w", t), Driver: fmt.Sprint("d", d), Phases: []string{"p"}}
+			run.Cases = append(run.Cases, c)
+			for _, p := range points {
+				addTrial(run, c.ID, p)
+			}
+		}
+	}
+	return run
+}
+
+func toldApart(pairs []stats.Pair) bool {
+	return slices.ContainsFunc(pairs, func(p stats.Pair) bool { return p.Significant() })
+}
+
+func differs(c *stats.Comparison) bool { return c.Count(stats.Slower)+c.Count(stats.Faster) > 0 }
+
+// equalFactors makes a run of one driver with three settings of two values.
+func equalFactors(r *rand.Rand) *stats.Factorial {
+	run := &result.Run{}
+	for i, points := range (world{shape: "normal", drivers: 8, rounds: 16}).table(r) {
+		c := result.Case{ID: i + 1, Workload: "w", Driver: "d", Phases: []string{"p"}, Settings: map[string]string{}}
+		for bit, name := range []string{"cache_size", "mmap_size", "temp_store"} {
+			c.Settings[name] = fmt.Sprint(1 + i>>bit&1)
+		}
+		run.Cases = append(run.Cases, c)
+		for _, p := range points {
+			addTrial(run, c.ID, p)
+		}
+	}
+	return stats.Analyze(run, "").Factorials[0]
+}
+
+// says reports whether advice names an advantage, now or if something changed.
+func says(a *advise.Advice, what advise.Advantage) bool {
+	return slices.ContainsFunc(a.Because, func(r advise.Reason) bool { return r.Advantage == what }) ||
+		slices.ContainsFunc(a.Overturn, func(o advise.Overturn) bool { return o.Advantage == what })
+}
+
+// shorterTail reports whether advise names the tail of one of ten equal drivers. If the 45 pairs
+// were not corrected together, it would for half of them.
+func shorterTail(r *rand.Rand) bool {
+	a := drivers(r, 1, 12, slices.Repeat([]failures{{tails: 0.7}}, 10)...)
+	return says(advise.Decide(advise.FactsOf(a, nil)), advise.ShorterTail)
+}
+
+// gains searches two settings, of which one divides the time. It returns how much larger the
+// printed gain is, as a logarithm, and whether it is called worth it. Trials vary by 10 %.
+func gains(r *rand.Rand, truth float64) (tooLarge float64, worth bool) {
+	f := searched(r, func(with bool) (failures, float64) {
+		seconds := 0.1 * math.Exp(0.1*r.NormFloat64())
+		if with {
+			seconds /= truth
+		}
+		return failures{}, seconds
+	})
+	at := f.Choice(0)
+	if at == 0 {
+		return 0, false
+	}
+	return -math.Log(f.Steps[at].Gain.Median) - math.Log(truth), true
+}
+
+// gainsTooLarge returns how many gains are printed as too large, of those that are called worth
+// it in some searches.
+func gainsTooLarge(searches int, truth float64) (large, worth int64) {
+	var larger, told atomic.Int64
+	shareOf(searches, 300, func(r *rand.Rand) bool {
+		over, ok := gains(r, truth)
+		if ok {
+			told.Add(1)
+		}
+		if over > 0 {
+			larger.Add(1)
+		}
+		return ok
+	})
+	return larger.Load(), told.Load()
+}
+
+// sampled makes what a profiler sees of trials, each of mean samples on average, divided into
+// equal parts, whose counts it returns.
+func sampled(r *rand.Rand, trials, parts int, mean, spread float64) (s stats.Sampled, counts []int64) {
+	counts = make([]int64, parts)
+	for range trials {
+		value := mean * math.Exp(spread*r.NormFloat64())
+		sum := int64(0)
+		for i := range counts {
+			each := value / float64(parts)
+			n := int64(max(0, math.Round(each+math.Sqrt(each)*r.NormFloat64()))) // close to Poisson
+			counts[i] += n
+			sum += n
+		}
+		s.Values, s.Samples = append(s.Values, float64(sum)), s.Samples+sum
+	}
+	return s, counts
+}
+
+// partsDiffer reports whether equal drivers differ in any of ten parts of their samples.
+func partsDiffer(r *rand.Rand, spread float64) bool {
+	const parts = 10
+	a, inA := sampled(r, 20, parts, 50, spread)
+	b, inB := sampled(r, 20, parts, 50, spread)
+	for i := range parts {
+		if d, half := stats.PartsDiffer(a, inA[i], b, inB[i], parts); math.Abs(d) > half {
+			return true
+		}
+	}
+	return false
+}
+
+// tellsSmallest reports whether a run tells the smallest difference that noise lets it tell.
+func tellsSmallest(r *rand.Rand) bool {
+	const rounds = 14
+	sides := func(n int, slower float64) (a, b []stats.Point) {
+		for i := range n {
+			a = append(a, stats.Point{Round: i, Value: math.Exp(0.02*r.NormFloat64()) * (1 + slower)})
+			b = append(b, stats.Point{Round: i, Value: math.Exp(0.02 * r.NormFloat64())})
+		}
+		return a, b
+	}
+	n, _ := stats.NewNoise(sides(200, 0))
+	t := stats.Compare(sides(rounds, n.SmallestDifference(rounds)))
+	return t.Significant() && t.Sign() > 0
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"math"
+	"testing"
+)
+
+// No verdict is said, and no interval misses, more often than promised.
+func TestVerdicts(t *testing.T) {
+	for i, v := range verdicts {
+		if v.unpromised || v.share != nil { // the latter have tests of their own
+			continue
+		}
+		runs := max(400/v.cost, 20)
+		found, wrong := v.found(i, runs), v.most
+		if v.least > 0 {
+			found, wrong = 1-found, 1-v.least
+		}
+		if most := wrong + 3.5*math.Sqrt(wrong*(1-wrong)/float64(runs)) + 0.5/float64(runs); found > most {
+			t.Errorf("%s, of %s: false in %s of %d, want at most %s", v.says, v.of, percent(found), runs, percent(most))
+		}
+	}
+}
+
+// Rounds that depend on each other make the interval of a median hold it less often, which the
+// reports say, but not that of a ratio within rounds.
+func TestDriftingMedians(t *testing.T) {
+	held := map[string]float64{}
+	for i, v := range medianVerdicts() {
+		held[v.says+v.of] = v.found(i, 400)
+	}
+	for _, n := range []string{"autoregression 0.8", "1/f"} {
+		median, ratio := held["run: the interval of a median holds it20 rounds, "+n], held["run: the interval of a ratio holds it20 rounds of two trials in shuffled order, "+n]
+		if median > 0.9 || ratio < 0.91 {
+			t.Errorf("%s: %s of intervals hold the median, %s the ratio", n, percent(median), percent(ratio))
+		}
+	}
+}
+
+// A gain that is called worth it because it was large is not printed as too large.
+func TestGains(t *testing.T) {
+	large, n := gainsTooLarge(300, 1.05)
+	if n < 60 || math.Abs(float64(large)/float64(n)-0.5) > 0.2 {
+		t.Errorf("%d of %d gains are too large", large, n)
+	}
+}

@@ -115,6 +115,7 @@ fidelity: build ## drivers beside programs written by hand with the same librari
 
 simulate: ## how often verdicts are right and wrong, for docs/methodology.md: some minutes
 	$(GO) run ./stats/simulate
+	$(GO) test ./study -run TestErrorsAtBounds -simulated 300 -v -count=1
 
 # Each takes five minutes, one of them more, and those at full scale up to an hour;
 # STUDIES="writers cgo" for some. STORE=runs.db keeps the runs.

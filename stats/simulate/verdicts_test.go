@@ -44,3 +44,15 @@ func TestGains(t *testing.T) {
 		t.Errorf("%d of %d gains are too large", large, n)
 	}
 }
+
+// Long series of a machine that drifts show a change no more often than short ones. If the noise
+// were taken for more independent than it may be, 7 % of these would.
+func TestLongTrends(t *testing.T) {
+	const runs = 800
+	list := trendVerdicts(80)
+	if v := list[len(list)-1].found(0, runs); v > 0.055 {
+		t.Errorf("%s of series show a change", percent(v))
+	} else {
+		t.Log(percent(v))
+	}
+}

@@ -368,11 +368,20 @@ func (s *Store) transaction(ctx context.Context, begin string, do work) error {
 	return s.explain(err)
 }
 
+// momentLonger returns a context that ends a moment after ctx.
+func momentLonger(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(moment, cancel) })
+	return longer, func() {
+		stop()
+		cancel()
+	}
+}
+
 // begin waits for the lock until a moment after ctx has ended.
 func (s *Store) begin(ctx context.Context, c *sql.Conn, begin string) error {
-	wait, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	wait, cancel := momentLonger(ctx)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(moment, cancel) })()
 	_, err := c.ExecContext(wait, begin)
 	if err != nil && wait.Err() != nil {
 		return fmt.Errorf("store %s: is locked by another process, and the wait for it was interrupted: %w", s.path, ctx.Err())

@@ -264,7 +264,7 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	_, err = s.Resolve(ctx, "last")
-	wantError(t, err, path, "none has ended", "it has 1 to 3")
+	wantError(t, err, path, "none has ended: give the number 3 of the newest", "it has 1 to 3")
 	for id := range int64(2) { // the third is being measured
 		if err := s.Finish(ctx, &result.Run{ID: id + 1, Ended: time.Date(2026, 11, 21, 11, 0, 0, 0, time.UTC), Rounds: 6, Stopped: result.StoppedRounds}); err != nil {
 			t.Fatal(err)
@@ -643,9 +643,31 @@ func TestOverwrittenStore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Finish(ctx, r); err == nil || !strings.Contains(err.Error(), path) {
-				t.Errorf("%v, want an error that names the store", err)
+			over, cancel := context.WithCancel(ctx)
+			cancel()
+			for _, ctx := range []context.Context{ctx, over} {
+				if err := s.Finish(ctx, r); err == nil || !strings.Contains(err.Error(), path) {
+					t.Errorf("%v, want an error that names the store", err)
+				}
 			}
 		})
+	}
+}
+
+// TestFinishInterrupted checks that a run whose context has ended is stored all the same,
+// without an error that would hide that it was interrupted.
+func TestFinishInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s, r := mustOpen(t, newPath(t)), smallRun()
+	r.Ended = r.Started.Add(time.Minute)
+	if err := s.Begin(ctx, r); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := s.Finish(ctx, r); err != nil {
+		t.Error(err)
+	}
+	if id, err := s.Resolve(context.Background(), "last"); err != nil || id != r.ID {
+		t.Errorf("the last run is %d, %v", id, err)
 	}
 }

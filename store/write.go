@@ -161,7 +161,10 @@ func (s *Store) Finish(ctx context.Context, run *result.Run) error {
 }
 
 // kept looks for a run in the file that has the store's name now, which may be another one.
+// As write does, it hardly waits if ctx has ended. Then what it cannot read is not an error.
 func (s *Store) kept(ctx context.Context, run *result.Run) error {
+	ctx, cancel := momentLonger(ctx)
+	defer cancel()
 	now, err := connect(s.path, s.path, url.Values{"mode": {"ro"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds())}})
 	if err != nil {
 		return err
@@ -174,7 +177,7 @@ func (s *Store) kept(ctx context.Context, run *result.Run) error {
 	})
 	switch {
 	case ctx.Err() != nil:
-		return err
+		return nil
 	case err != nil || trials < len(run.Trials) || ended.String != run.Ended.Format(time.RFC3339Nano):
 		return fmt.Errorf("store %s: somebody has replaced or overwritten the file while run %d was measured, and the run is not in it as it was measured: what is printed is all that is left of it", s.path, run.ID)
 	}

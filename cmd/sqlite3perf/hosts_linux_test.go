@@ -576,7 +576,7 @@ func TestHostDiskFull(t *testing.T) {
 	}
 	// The script must not have single quotes, and a shell strips one level of these.
 	small := func(name, on, size, first string) string {
-		return n.changed(name, `s#exec "$f" host-agent#exec `+strings.Join(namespace, " ")+` sh -c "mkdir -p `+on+`; mount -t tmpfs -o size=`+size+` none `+on+`; `+first+`$f host-agent; ls -A `+on+` >`+n.path(name+".left")+`"#`)
+		return n.changed(name, `s#exec "$f" host-agent#exec `+strings.Join(namespace, " ")+` sh -c "mkdir -p `+on+`; mount -t tmpfs -o mode=755,size=`+size+` none `+on+`; `+first+`$f host-agent; ls -A `+on+` >`+n.path(name+".left")+`"#`)
 	}
 	full := `cat /dev/zero >` + dir + `/ballast 2>/dev/null; `
 	sources, workers := filepath.Join(n.hosts["pi"], "sqlite3perf", "sources"), filepath.Join(n.hosts["pi"], "sqlite3perf", "workers")

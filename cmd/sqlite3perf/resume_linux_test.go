@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -12,22 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
 // storedRun returns a run of the place's store.
 func (p *place) storedRun(id string) *result.Run {
 	p.t.Helper()
-	out, err := p.command("show", id, "--format", "json").Output()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	var j report.JSON
-	if err := json.Unmarshal(out, &j); err != nil {
-		p.t.Fatal(err)
-	}
-	return j.Run
+	return p.shown(id).Run
 }
 
 // TestResumeAfterKills kills a run at random moments, again and again, and resumes it: each

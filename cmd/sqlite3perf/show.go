@@ -171,7 +171,7 @@ func storedRun(ctx context.Context, env *environment, storeFile, ref string, unf
 		}
 	}
 	if newest > id {
-		fmt.Fprintf(env.stderr, "run %d has not ended; the last that has is run %d\n", newest, id)
+		fmt.Fprintf(env.stderr, "run %d was killed or is being measured: give its number to name it; the last that has ended is run %d\n", newest, id)
 	}
 	run, err := st.Load(ctx, id)
 	if err != nil {

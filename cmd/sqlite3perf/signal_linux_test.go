@@ -189,12 +189,18 @@ func (s *session) wait() int {
 	return s.cmd.ProcessState.ExitCode()
 }
 
-// last returns the last run of the store.
+// last returns the newest run of the store that has ended.
 func (p *place) last() *report.JSON {
 	p.t.Helper()
-	out, err := p.command("show", "last", "--format", "json").Output()
+	return p.shown("last")
+}
+
+// shown returns a run of the store.
+func (p *place) shown(run string) *report.JSON {
+	p.t.Helper()
+	out, err := p.command("show", run, "--format", "json").Output()
 	if err != nil {
-		p.t.Fatalf("show last: %v", err)
+		p.t.Fatalf("show %s: %v", run, err)
 	}
 	j, err := load(out)
 	if err != nil {
@@ -301,7 +307,7 @@ func TestInterruptedGate(t *testing.T) {
 	if code := s.wait(); code != 130 {
 		t.Errorf("exit status %d", code)
 	}
-	if out := s.stdout.String(); !strings.HasPrefix(out, "Not passed: ./better against ./good: ") || !strings.Contains(out, "interrupted before it was decided") {
+	if out := strings.Join(strings.Fields(s.stdout.String()), " "); !strings.HasPrefix(out, "Not passed: ./better against ./good: ") || !strings.Contains(out, "interrupted before it was decided") {
 		t.Errorf("it printed:\n%s", out)
 	}
 	file, err := os.ReadFile(filepath.Join(p.dir, "gate.xml"))
@@ -436,7 +442,10 @@ func TestKilled(t *testing.T) {
 		t.Errorf("exit status %d", code)
 	}
 	p.alone()
-	j := p.last()
+	if out, err := p.command("show", "last").CombinedOutput(); err == nil || !strings.Contains(string(out), "none has ended: give the number 1 of the newest") {
+		t.Errorf("show last: %v\n%s", err, out)
+	}
+	j := p.shown("1")
 	if n := len(j.Run.Trials); n < 8 || j.Run.Stopped != "" {
 		t.Errorf("%d trials, stopped %q", n, j.Run.Stopped)
 	}

@@ -39,14 +39,8 @@ type Machine struct {
 	lost error // why nothing more is measured there
 }
 
-// pingInterval is how often the agent is told that this side is still there.
-var pingInterval = Silence / pings
-
 // pings is how many of them nothing may follow.
 const pings = 10
-
-// closing is how long an agent may take to end.
-var closing = 20 * time.Second
 
 // What is accepted of another machine. A worker's answer has the same limit as a line.
 const (
@@ -56,9 +50,20 @@ const (
 	maxError  = 2_000  // bytes of a message
 )
 
-// starting is how long a machine may take until its agent answers, or to take the next part
-// of what is copied to it.
-var starting = 2 * time.Minute
+// patience is how long this side waits.
+type patience struct {
+	start time.Duration // until an agent answers, or the next part of what is copied is taken
+	ping  time.Duration // between two messages that tell the agent that this side is still there
+	end   time.Duration // until an agent has ended
+}
+
+// patience returns how long this side waits. Tests wait for less.
+func (o *Options) patience() patience {
+	if o.hasty != nil {
+		return *o.hasty
+	}
+	return patience{2 * time.Minute, Silence / pings, 20 * time.Second}
+}
 
 // errLong is the error of a line that is longer than is accepted.
 var errLong = errors.New("a line is too long")
@@ -223,8 +228,9 @@ func (o *Options) copy(ctx context.Context, name, executable, hash string) error
 	if err != nil {
 		return err
 	}
+	starting := o.patience().start
 	stuck := time.AfterFunc(starting, p.kill)
-	_, failed := io.Copy(p.stdin, &moving{f, stuck})
+	_, failed := io.Copy(p.stdin, &moving{f, stuck, starting})
 	p.stdin.Close()
 	said, _ := io.CopyN(io.Discard, p.stdout, maxBanner)
 	if said == maxBanner {
@@ -251,10 +257,11 @@ func (o *Options) copy(ctx context.Context, name, executable, hash string) error
 type moving struct {
 	io.Reader
 	stuck *time.Timer
+	after time.Duration
 }
 
 func (m *moving) Read(b []byte) (int, error) {
-	m.stuck.Reset(starting)
+	m.stuck.Reset(m.after)
 	return m.Reader.Read(b)
 }
 
@@ -275,6 +282,7 @@ func (o *Options) launch(ctx context.Context, name, script string) (*Machine, an
 	}
 	m := &Machine{name: name, options: o, process: p, replies: make(chan reply), over: make(chan struct{}), good: map[int]bool{}}
 	stop := context.AfterFunc(ctx, p.kill)
+	starting := o.patience().start
 	late := time.AfterFunc(starting, p.kill)
 	lines := bufio.NewReader(p.stdout)
 	var said answer
@@ -368,7 +376,7 @@ func (m *Machine) listen(lines *bufio.Reader) {
 		if err != nil {
 			m.process.stdin.Close()
 			go func() { _, _ = io.Copy(io.Discard, lines) }()
-			timer := time.AfterFunc(closing, func() { m.refuse("the agent there has stopped answering, and does not end") })
+			timer := time.AfterFunc(m.options.patience().end, func() { m.refuse("the agent there has stopped answering, and does not end") })
 			err := m.process.Wait()
 			timer.Stop()
 			m.mu.Lock()
@@ -386,7 +394,7 @@ func (m *Machine) listen(lines *bufio.Reader) {
 		}
 		select {
 		case m.replies <- r:
-		case <-time.After(closing): // nobody waits for it any longer
+		case <-time.After(m.options.patience().end): // nobody waits for it any longer
 		}
 	}
 }
@@ -394,7 +402,8 @@ func (m *Machine) listen(lines *bufio.Reader) {
 // ping tells the agent now and then that this side is still there, and notices if the agent
 // does not answer.
 func (m *Machine) ping() {
-	ticker := time.NewTicker(pingInterval)
+	interval := m.options.patience().ping
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -406,7 +415,7 @@ func (m *Machine) ping() {
 			silent := m.unheard > pings
 			m.mu.Unlock()
 			if silent {
-				m.refuse("the agent there has not answered for %v: it is stopped, or the network is", pingInterval*pings)
+				m.refuse("the agent there has not answered for %v: it is stopped, or the network is", interval*pings)
 			}
 		case <-m.over:
 			return
@@ -472,7 +481,7 @@ func (m *Machine) Close() {
 		m.process.stdin.Close()
 		select {
 		case <-m.over:
-		case <-time.After(closing):
+		case <-time.After(m.options.patience().end):
 			m.process.kill()
 			<-m.over
 		}

@@ -29,6 +29,8 @@ type Options struct {
 	Build func(ctx context.Context, goos, goarch string) (path string, remove func(), err error)
 
 	Say func(format string, args ...any) // tells of progress; may be nil
+
+	hasty *patience // nil: as long as usual
 }
 
 func (o *Options) say(format string, args ...any) {

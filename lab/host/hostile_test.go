@@ -19,28 +19,21 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// remote returns options whose client is a script of sh, instead of another machine.
+// remote returns options whose client is a script of sh, instead of another machine, and
+// which shorten what that may take until it answers.
 func remote(t *testing.T, script string) *Options {
 	t.Helper()
 	sh, err := exec.LookPath("sh")
 	if err != nil {
 		t.Skip("there is no sh")
 	}
-	return &Options{SSH: []string{sh, "-c", script}, Executable: "/proc/self/exe", Version: "v1"}
-}
-
-// impatient shortens what a machine may take until it answers.
-func impatient(t *testing.T) {
-	t.Helper()
-	before, interval, end := starting, pingInterval, closing
-	starting, pingInterval, closing = 300*time.Millisecond, 100*time.Millisecond, time.Second
-	t.Cleanup(func() { starting, pingInterval, closing = before, interval, end })
+	return &Options{SSH: []string{sh, "-c", script}, Executable: "/proc/self/exe", Version: "v1",
+		hasty: &patience{300 * time.Millisecond, 100 * time.Millisecond, time.Second}}
 }
 
 // A machine that is not in order, or means ill, ends neither this process nor its memory:
 // whatever it says, before and after the agent's first line, has one line that says what.
 func TestHostileRemote(t *testing.T) {
-	impatient(t)
 	long := func(n int) string { return fmt.Sprintf("head -c %d /dev/zero | tr '\\0' x; ", n) }
 	first := fmt.Sprintf(`echo '{"sqlite3perf_agent": %d}'; read r; `, protocolVersion)
 	answer := func(begin string, n int, end string) string {
@@ -87,7 +80,6 @@ func TestHostileRemote(t *testing.T) {
 
 // A machine that takes nothing of what is copied to it, or talks meanwhile, is left.
 func TestHostileCopy(t *testing.T) {
-	impatient(t)
 	file := filepath.Join(t.TempDir(), "big")
 	if err := os.WriteFile(file, make([]byte, 1<<20), 0o600); err != nil {
 		t.Fatal(err)

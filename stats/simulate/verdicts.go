@@ -64,7 +64,7 @@ type verdict struct {
 }
 
 // verdicts has a simulation of each verdict, and several where the noise matters. Those of
-// studies are simulated in package study, and peaks of the scalability law in package report.
+// studies are simulated in package study, and the words about peaks in package report.
 var verdicts = slices.Concat([]verdict{
 	{says: "run: a table tells drivers apart, ranks them", of: "ten equal drivers, 10 rounds", most: stats.Alpha, cost: 8,
 		is: func(r *rand.Rand) bool {
@@ -146,7 +146,7 @@ var verdicts = slices.Concat([]verdict{
 			return holds(&i, share)
 		}},
 	{says: "doctor: a difference that is told in nine of ten runs is told", of: "14 rounds that vary by 2 %, noise of 200 rounds", least: stats.NoiseTold, cost: 20, is: tellsSmallest},
-}, trendVerdicts(24), trendVerdicts(80), medianVerdicts(), wholeVerdicts(), failingVerdicts())
+}, trendVerdicts(24), trendVerdicts(80), medianVerdicts(), wholeVerdicts(), failingVerdicts(), lawVerdicts())
 
 // wholeVerdicts are of those that have tables of their own, where they are hardest to keep.
 func wholeVerdicts() []verdict {
@@ -176,6 +176,31 @@ func failingVerdicts() (list []verdict) {
 	for _, v := range failureVerdicts {
 		list = append(list, verdict{says: v.name, of: "equal sides, of which " + f.name + " fail", most: v.nominal, cost: 20,
 			is: func(r *rand.Rand) bool { return v.of(r, f, f) }})
+	}
+	return list
+}
+
+// lawVerdicts are peaks of throughput where it has none: it must be told from the rounds that it
+// falls at the largest number of clients measured.
+func lawVerdicts() (list []verdict) {
+	const rounds, most = 12, 16
+	for _, law := range []stats.Scaling{{Lambda: 1e4}, {Lambda: 1e4, Sigma: 0.5}, {Lambda: 1e4, Sigma: 1}} {
+		list = append(list, verdict{says: "page: throughput falls at the most clients, which a peak needs", cost: 2, most: 1 - stats.Confidence,
+			of: fmt.Sprintf("contention of %.0f %% without coherency, 1 to %d clients, %d rounds that vary by 10 %%", 100*law.Sigma, most, rounds),
+			is: func(r *rand.Rand) bool {
+				var falls []float64
+				for range rounds {
+					var points []stats.Throughput
+					for n := 1.0; n <= most; n *= 2 {
+						points = append(points, stats.Throughput{Clients: n, PerSecond: law.At(n) * math.Exp(0.1*r.NormFloat64())})
+					}
+					if fall, ok := stats.Falling(points, most); ok {
+						falls = append(falls, fall)
+					}
+				}
+				i := stats.Summarize(falls).Interval
+				return i != nil && i.Low > 0
+			}})
 	}
 	return list
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/result"
@@ -42,6 +43,7 @@ func storesSQLite() driver.Driver {
 			}
 			return 0
 		},
+		LimitAttached: sqldriver.TranspiledLimitAttached(sqlite3.Xsqlite3_limit),
 	})
 }
 

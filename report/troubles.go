@@ -189,7 +189,7 @@ func warnings(all []result.Warning, names map[int]string) list {
 const mostKinds = 200
 
 func moreKinds(n int) string {
-	return fmt.Sprintf("%s more of warnings, which --format json has", counted(int64(n), "kind"))
+	return fmt.Sprintf("%s more of warnings, which the format json has", counted(int64(n), "kind"))
 }
 
 // likened returns the message of the first of the warnings of one kind, and the rounds

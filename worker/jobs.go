@@ -46,6 +46,9 @@ func runJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *an
 	}
 	if a := req.Job.Answers; a != nil {
 		if err := withinFiles(d.Info(), req.FilesAllowed(), a.SQL()); err != nil {
+			if a.Plan == nil {
+				err = &failure{protocol.CodeUnsupported, &protocol.FieldError{Fields: []protocol.Field{{Name: "files"}}, Problem: err.Error()}}
+			}
 			return nil, err
 		}
 	}
@@ -265,7 +268,7 @@ func withinFiles(info driver.Info, allowed bool, all iter.Seq[string]) error {
 	}
 	for sql := range all {
 		if what := words(sql); what != "" && !allowed {
-			return failf(protocol.CodeUnsupported, "the SQL has the word %s, which may reach other files, and %s cannot refuse only that: %s: give --allow-files if you trust the SQL", what, info.Name, why)
+			return failf(protocol.CodeUnsupported, "the SQL has the word %s, which may reach other files, and %s cannot refuse only that: %s", what, info.Name, why)
 		}
 	}
 	return nil

@@ -70,6 +70,7 @@ var jobFlags = map[string]string{
 	"table": "--table", "rows": "-r", "batch": "-b", "prepared": "-p", "vacuum": "-v", "force": "--force", "pipeline": "--pipeline",
 	"readers": "-r", "writers": "-w", "from": "--from", "duration_ms": "-d", "clear": "--clear",
 	"depths": "--depths", "limit": "--limit", "repetitions": "--repetitions",
+	"files": "--allow-files",
 }
 
 // flagged describes a problem with fields of a job as one with the flags that set them.

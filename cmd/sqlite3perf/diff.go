@@ -346,7 +346,7 @@ func (o *diffOptions) diff(ctx context.Context, r *request, refs []lab.Ref, work
 		case ctx.Err() == nil && limited.Err() != nil:
 			err = fmt.Errorf("it took longer than --trial-limit %v", o.trialLimit)
 		case errors.As(err, &told):
-			err = incompleteError{fmt.Errorf("%s%s [%s]", report.Line(told.Reason.Message), report.Said(&told.Reason), told.Reason.Code)}
+			err = incompleteError{fmt.Errorf("%s%s [%s]", report.Line(flagged(told.Reason.Fields, told.Reason.Message)), report.Said(&told.Reason), told.Reason.Code)}
 		}
 		return nil, fmt.Errorf("%s: %w", strings.Join(slices.DeleteFunc([]string{refs[i].Name, w.name}, func(s string) bool { return s == "" }), ", "), err)
 	}

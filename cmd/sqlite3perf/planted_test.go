@@ -17,6 +17,7 @@ func init() {
 		workers[fault] = func() {
 			worker.Main(adapter.New(adapter.Library{
 				Info: honest().Info(), Code: code,
+				LimitAttached: func(c sqldriver.Conn, most int) (int, error) { return limit(c.(*plantedConn).wholeConn, most) },
 				Connector: func(path string, s driver.Settings) (sqldriver.Connector, error) {
 					c, err := connector(path, s)
 					return &plantedConnector{c, fault}, err

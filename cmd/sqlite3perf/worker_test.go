@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -31,7 +32,7 @@ func honest() driver.Driver {
 	return adapter.New(adapter.Library{
 		Info:      driver.Info{Name: "test", About: "A driver for tests.", Module: "modernc.org/sqlite", Kind: driver.Transpiled, Interface: driver.DatabaseSQL},
 		Connector: connector,
-		Code:      code,
+		Code:      code, LimitAttached: limit,
 	})
 }
 
@@ -42,6 +43,8 @@ func connector(path string, s driver.Settings) (sqldriver.Connector, error) {
 	}
 	return adapter.Connector(&sqlite.Driver{}, dsn, s.Pragmas()), nil
 }
+
+var limit = adapter.TranspiledLimitAttached(sqlite3.Xsqlite3_limit)
 
 func code(err error) int {
 	var e *sqlite.Error

@@ -166,7 +166,7 @@ const exact = 1 << 53
 // integer converts a number. The library decodes all numbers as float64.
 func integer(f float64) (int64, error) {
 	if math.Abs(f) >= exact {
-		return 0, unsupported("an integer near %.0f: gorqlite reads integers as float64, which is not exact from %d on", f, int64(exact))
+		return 0, unsupported("an integer is too large: gorqlite reads integers as float64, which is not exact from %d on", int64(exact))
 	}
 	return int64(f), nil
 }

@@ -88,6 +88,9 @@ func NewGate(most float64, comparisons ...*Comparison) *Gate {
 			if !x.Measured() && c.Metric != comparisons[0].Metric {
 				continue // the first metric's comparison has the cell already
 			}
+			if x.Verdict == Bad && g.follows(x, c) {
+				continue
+			}
 			g.Cells = append(g.Cells, &Gated{Compared: x, Stored: !c.Interleaved})
 		}
 	}
@@ -97,6 +100,31 @@ func NewGate(most float64, comparisons ...*Comparison) *Gate {
 	}
 	g.sort()
 	return g
+}
+
+// follows reports whether a cell has no figures only because another phase of its trials is wrong
+// or failed, which the gate has as a cell. If that phase is not timed, it has no cell of its own,
+// and the first cell that it takes the figures of stands for it.
+func (g *Gate) follows(x *Compared, c *Comparison) bool {
+	fault := x.fault()
+	if fault == "" || fault == x.Phase {
+		return false
+	}
+	same := func(y *Compared) bool {
+		return y.Verdict == Bad && y.candidate(x.Phase) == x.candidate(x.Phase) && y.fault() == fault
+	}
+	return slices.ContainsFunc(c.Cells, func(y *Compared) bool { return y.Phase == fault && same(y) }) ||
+		slices.ContainsFunc(g.Cells, func(y *Gated) bool { return same(y.Compared) })
+}
+
+// fault returns the phase because of which a cell has no figures, or "" if it is not known.
+func (x *Compared) fault() string {
+	for _, side := range []*Cell{x.Second, x.First} {
+		if side.Status != result.OK && side.Reason != nil {
+			return side.Reason.Phase
+		}
+	}
+	return ""
 }
 
 func (g *Gate) sort() {
@@ -282,7 +310,7 @@ func (g *Gate) Confirm(comparisons ...*Comparison) {
 		confirmed := false
 		for _, c := range comparisons {
 			for _, x := range c.Cells {
-				if x.Metric == cell.Metric && x.candidate() == cell.candidate() {
+				if x.Metric == cell.Metric && x.candidate(x.Phase) == cell.candidate(cell.Phase) {
 					cell.Again, cell.Beside = x, c.Interleaved
 					confirmed = x.confirms(cell, g.Max, len(doubtful))
 					cell.Excluded = x.excludes(g.Max)
@@ -305,9 +333,9 @@ func (g *Gate) Dismiss(c *Gated, why string, same bool) {
 
 // candidate returns what a cell is found by in another measurement of the candidate. There
 // the baseline can be another run, and variants can have other names.
-func (x *Compared) candidate() string {
+func (x *Compared) candidate(phase string) string {
 	c := x.Second.Case
-	return fmt.Sprintf("%q %q %v %q %q %q", c.Workload, c.Scale, c.Parameters, c.Settings, c.Driver, x.Phase)
+	return fmt.Sprintf("%q %q %v %q %q %q", c.Workload, c.Scale, c.Parameters, c.Settings, c.Driver, phase)
 }
 
 // confirms reports whether a cell that was measured again, as one of several, has the

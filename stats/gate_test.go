@@ -3,12 +3,14 @@ package stats_test
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // sides returns a comparison of two drivers in tables of which the second driver takes the
@@ -103,6 +105,40 @@ func TestGateStatuses(t *testing.T) {
 		}
 		if state != c.state || c.gate.Decision() != c.decision {
 			t.Errorf("%s: %q, %s", c.name, state, c.gate.Decision())
+		}
+	}
+}
+
+// TestGateCountsOneFault checks that a wrong trial is one cell of a gate, that of the phase that
+// is wrong, or the first one if the phase is not timed, and not one for each of its phases.
+func TestGateCountsOneFault(t *testing.T) {
+	for fault, want := range map[string]string{"query": "query", "verify": "insert", "": "insert query update"} {
+		a := sides(5, 0.01, 1)
+		for i := range a.Run.Cases {
+			a.Run.Cases[i].Phases = []string{"insert", "query", "update"}
+		}
+		for i := range a.Run.Trials {
+			x := &a.Run.Trials[i]
+			s := x.Samples[0]
+			x.Samples = nil
+			for _, p := range a.Run.Cases[0].Phases {
+				s.Phase = p
+				x.Samples = append(x.Samples, s)
+			}
+			if x.Case == 2 {
+				x.Status, x.Reason, x.Samples = result.Wrong, &protocol.Reason{Phase: fault, Message: "17, not 18"}, nil
+			}
+		}
+		g := stats.NewGate(0.05, stats.CompareRun(stats.Analyze(a.Run, "")))
+		var phases []string
+		for _, c := range g.Cells {
+			phases = append(phases, c.Phase)
+			if c.State != stats.GateWrong || c.Second.Reason.Phase != fault {
+				t.Errorf("%q: %s is %s because of %q", fault, c.Phase, c.State, c.Second.Reason.Phase)
+			}
+		}
+		if got := strings.Join(phases, " "); got != want || g.Decision() != stats.Failed {
+			t.Errorf("%q is wrong: cells %s, want %s; %s", fault, got, want, g.Decision())
 		}
 	}
 }

@@ -92,13 +92,13 @@ func (g Gated) Answer() string {
 			which = " (" + ratios(g.decisive(), len(g.Cells)) + ")"
 		case s.state == stats.GatePossible && decision == stats.NotExcluded:
 			which = " (" + ratios(cells, len(g.Cells)) + "; " + settling(cells) + ")"
-		case len(cells) == 1 && len(g.Cells) > 1:
+		case len(cells) == 1 && len(g.Cells)+g.Following > 1:
 			which = " (" + cellName(cells[0]) + ")"
 		}
 		found = append(found, s.before+counted(int64(len(cells)), "cell")+which+s.after)
 	}
 	if found != nil {
-		found[len(found)-1] += ", of " + counted(int64(len(g.Cells)), "cell")
+		found[len(found)-1] += ", of " + counted(int64(len(g.Cells)+g.Following), "cell")
 	}
 	for _, m := range g.Unknown {
 		found = append(found, "there are no figures of "+string(m))

@@ -50,6 +50,7 @@ type Gate struct {
 	Alone               []string // cells that only one side has
 	Unknown             []Metric // of which no cell has figures, although others have times
 	Interrupted         bool     // the measurement was, so not all is known that was to be
+	Following           int      // cells that are left out because they follow: see follows
 
 	interleaved bool // both sides are of one run
 	tests       int  // comparisons that p-values are corrected for
@@ -89,6 +90,7 @@ func NewGate(most float64, comparisons ...*Comparison) *Gate {
 				continue // the first metric's comparison has the cell already
 			}
 			if x.Verdict == Bad && g.follows(x, c) {
+				g.Following++
 				continue
 			}
 			g.Cells = append(g.Cells, &Gated{Compared: x, Stored: !c.Interleaved})

@@ -137,6 +137,9 @@ func TestGateCountsOneFault(t *testing.T) {
 				t.Errorf("%q: %s is %s because of %q", fault, c.Phase, c.State, c.Second.Reason.Phase)
 			}
 		}
+		if got := len(g.Cells) + g.Following; got != 3 {
+			t.Errorf("%q is wrong: %d cells in all", fault, got)
+		}
 		if got := strings.Join(phases, " "); got != want || g.Decision() != stats.Failed {
 			t.Errorf("%q is wrong: cells %s, want %s; %s", fault, got, want, g.Decision())
 		}

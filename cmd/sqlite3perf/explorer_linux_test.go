@@ -19,7 +19,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// changing writes a store of runs in which one driver gets slower from run 15 on.
+// changing writes a store of 50 runs in which one driver gets slower from run 26 on.
 func changing(t *testing.T, path string) {
 	t.Helper()
 	st, err := store.Open(t.Context(), path)
@@ -27,23 +27,23 @@ func changing(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for i := range 28 {
-		start := time.Date(2026, 11, 1+i, 12, 0, 0, 0, time.UTC)
+	for i := range 50 {
+		start := time.Date(2026, 10, 1+i, 12, 0, 0, 0, time.UTC)
 		r := &result.Run{Version: "test", Started: start, Ended: start.Add(time.Minute), Command: []string{"run"}, Scale: "quick", Rounds: 6,
 			Stopped: result.StoppedRounds, Machine: result.Machine{Hostname: "lab", OS: "linux", CPU: "test", Cores: 2},
 			Workloads: []result.Workload{{Name: "simple", Text: "name: simple", SHA256: "abc"}}}
 		for j, d := range []string{"mattn", "modernc"} {
 			r.Cases = append(r.Cases, result.Case{ID: j + 1, Workload: "simple", WorkloadSHA256: "abc", Scale: "quick", Driver: d,
-				Settings: driver.Settings{"journal_mode": []string{"wal", "delete"}[i/27]}, Phases: []string{"insert"}})
+				Settings: driver.Settings{"journal_mode": []string{"wal", "delete"}[i/49]}, Phases: []string{"insert"}})
 		}
 		version := "v1.0.0"
-		if i >= 14 {
+		if i >= 25 {
 			version = "v1.1.0"
 		}
 		for round := 1; round <= 6; round++ {
 			for j := range r.Cases {
 				ns := 1e6 * (1 + 0.005*random.NormFloat64())
-				if j == 1 && i >= 14 {
+				if j == 1 && i >= 25 {
 					ns *= 1.5
 				}
 				r.Trials = append(r.Trials, result.Trial{Case: j + 1, Round: round, Order: len(r.Trials) + 1, Started: start, TookNS: int64(ns), Status: result.OK,
@@ -70,16 +70,16 @@ func TestTrendsPage(t *testing.T) {
 	if err := p.Look(looks[0]); err != nil {
 		t.Fatal(err)
 	}
-	want(t, p, `document.querySelector("section ul").innerText`, "modernc changes with run 15 of 2026-11-15", "1.50x of what it was before", "modernc v1.1.0, before v1.0.0")
+	want(t, p, `document.querySelector("section ul").innerText`, "modernc changes with run 26 of 2026-10-26", "1.50x of what it was before", "modernc v1.1.0, before v1.0.0")
 	want(t, p, `String(document.querySelectorAll("section ul li").length)`, "1") // mattn does not change
-	want(t, p, `document.querySelector("main").innerText`, "28 runs", "1 more were measured in only one run")
+	want(t, p, `document.querySelector("main").innerText`, "50 runs", "1 more were measured in only one run")
 
 	// The line of a change is drawn in the color of its series, before its point.
 	const marked = `(() => {
 		const canvas = document.querySelector(".uplot canvas"), over = document.querySelector(".u-over");
 		const scale = canvas.width / canvas.clientWidth, c = canvas.getContext("2d");
 		const from = canvas.getBoundingClientRect(), area = over.getBoundingClientRect();
-		const x = Math.round((area.left - from.left + area.width * 13.5 / 26) * scale), y = Math.round((area.top - from.top + 4) * scale);
+		const x = Math.round((area.left - from.left + area.width * 24.5 / 48) * scale), y = Math.round((area.top - from.top + 4) * scale);
 		for (let i = x - 3; i <= x + 3; i++) {
 			const [r, g, b, a] = c.getImageData(i, y, 1, 1).data;
 			if (a > 100 && Math.max(r, g, b) - Math.min(r, g, b) > 60) return "marked";
@@ -88,8 +88,8 @@ func TestTrendsPage(t *testing.T) {
 	})()`
 	want(t, p, marked, "marked")
 
-	act(t, p, p.Hover(".u-over"), `document.querySelector(".u-legend").innerText.includes("2026-11-14")`) // the middle of 27 runs
-	want(t, p, `document.querySelector(".u-legend").innerText`, "modernc", "mattn", "1.00 ms")
+	act(t, p, p.Hover(".u-over"), `document.querySelector(".u-legend").innerText.includes("2026-10-25")`) // the middle of 49 runs
+	want(t, p, `document.querySelector(".u-legend").innerText`, "modernc", "mattn", "1.01 ms")
 
 	// The figures of a large store would take long: they are made when they are looked at.
 	const figures = `document.querySelector("section details").textContent`
@@ -99,7 +99,7 @@ func TestTrendsPage(t *testing.T) {
 	act(t, p, p.Click("section details summary"), figures+`.includes("1.00 ms")`)
 	want(t, p, figures, "time of modernc", "v1.1.0, before v1.0.0", "a new level begins")
 
-	act(t, p, p.Click("section li a"), loaded+` && document.querySelector("h1").innerText === "Run 15"`)
+	act(t, p, p.Click("section li a"), loaded+` && document.querySelector("h1").innerText === "Run 26"`)
 	again := openPage(t, b, s.url+"trends")
 	act(t, again, nil, loaded)
 	choose(t, again, "metric", "rate")
@@ -146,9 +146,9 @@ func TestListPage(t *testing.T) {
 	p := openPage(t, b, s.url)
 	const rows = `String(document.querySelectorAll("tbody tr").length)`
 	act(t, p, nil, loaded)
-	want(t, p, rows, "28")
+	want(t, p, rows, "50")
 	act(t, p, p.Type("[name=q]", "journal_mode lab\r"), loaded+` && location.search.includes("q=journal_mode+lab")`)
-	want(t, p, `document.querySelector("main").innerText`, "0 of 28 runs") // that setting was not asked for
+	want(t, p, `document.querySelector("main").innerText`, "0 of 50 runs") // that setting was not asked for
 	act(t, p, p.Click(`form button[type=button]`), loaded+` && location.search === ""`)
 	choose(t, p, "driver", "modernc")
 	act(t, p, nil, loaded+` && location.search.includes("driver=modernc")`)
@@ -156,17 +156,17 @@ func TestListPage(t *testing.T) {
 	act(t, p, nil, loaded+` && location.search.includes("state=complete")`)
 	if _, err := browser.Eval[bool](p, `(() => {
 		const e = document.querySelector("[name=until]");
-		e.value = "2026-11-05";
+		e.value = "2026-10-05";
 		return e.dispatchEvent(new Event("change", {bubbles: true}));
 	})()`); err != nil {
 		t.Fatal(err)
 	}
-	act(t, p, nil, loaded+` && location.search.includes("until=2026-11-05")`)
-	want(t, p, `document.querySelector("caption").innerText`, "5 of 28 runs")
+	act(t, p, nil, loaded+` && location.search.includes("until=2026-10-05")`)
+	want(t, p, `document.querySelector("caption").innerText`, "5 of 50 runs")
 	act(t, p, p.Click("[data-key=sort-started]"), loaded+` && location.search.includes("order=asc")`)
 	want(t, p, `document.querySelector("tbody td:nth-child(2)").innerText`, "1")
 	sameView(t, b, p)
-	for _, part := range []string{"driver=modernc", "state=complete", "until=2026-11-05"} {
+	for _, part := range []string{"driver=modernc", "state=complete", "until=2026-10-05"} {
 		want(t, p, "location.search", part)
 	}
 	if _, err := browser.Eval[bool](p, "(history.back(), true)"); err != nil {

@@ -204,7 +204,7 @@ func failuresOf(a *stats.Analysis, candidates []Candidate) (list []MoreFailed) {
 		if p.Sign() < 0 {
 			m.More, m.Than = m.Than, m.More
 		}
-		if enough, few := p.TooFew(); few {
+		if enough, seems := p.Seems(); seems {
 			m.Further = enough - p.N
 		}
 		if p.Significant() || m.Further > 0 {

@@ -347,3 +347,26 @@ func TestGateConfirmsStoredBaseline(t *testing.T) {
 		}
 	}
 }
+
+// A candidate of which fewer operations fail, but that needs far more time, does not pass. One
+// that needs no more does.
+func TestGateFewerFailures(t *testing.T) {
+	for _, c := range []struct {
+		times float64
+		want  stats.Decision
+	}{{1, stats.Passed}, {3, stats.NotExcluded}} {
+		run := failingSides(40, func(side, round int) int64 { return int64((1 - side) * (100 + round%3)) })
+		for i := range run.Trials {
+			if x := &run.Trials[i]; x.Case == 2 {
+				x.Samples[0].WallNS = int64(c.times * float64(x.Samples[0].WallNS))
+			}
+		}
+		g := stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "")))
+		if x := g.Cells[0]; g.Decision() != c.want || x.Why == "" || x.Verdict != stats.FailsLess {
+			t.Errorf("%g times the time: %s, %s, %q", c.times, g.Decision(), x.Verdict, x.Why)
+		}
+		if len(g.Settled()) != 2 {
+			t.Errorf("%g times the time: %v are settled", c.times, g.Settled())
+		}
+	}
+}

@@ -526,7 +526,7 @@ func (x *Compared) measure(looks func(rounds int) float64, interleaved bool) {
 		var p float64
 		x.Ratio, p, x.least = unpairedRatio(Values(second), Values(first), 1-Doubt/x.looks)
 		x.P, x.least = min(1, p*x.looks), x.least*x.looks
-		x.Means = unpairedMeans(Values(second), Values(first), 1-Doubt/x.looks)
+		x.Means = x.means(1 - Doubt/x.looks)
 		return
 	}
 	ratios, _ := Ratios(second, first)
@@ -536,7 +536,16 @@ func (x *Compared) measure(looks func(rounds int) float64, interleaved bool) {
 	p, _ := signedRank(logs(values))
 	x.P = min(1, p*x.looks)
 	x.Ratio = SummarizeRatiosAt(values, 1-Doubt/x.looks)
-	x.Means = pairedMeans(second, first, 1-Doubt/x.looks)
+	x.Means = x.means(1 - Doubt/x.looks)
+}
+
+// means returns the ratio of the means of both sides, with an interval of a level.
+func (x *Compared) means(confidence float64) Summary {
+	first, second := x.Points()
+	if !x.interleaved {
+		return unpairedMeans(Values(second), Values(first), confidence)
+	}
+	return pairedMeans(second, first, confidence)
 }
 
 // holm corrects p-values for their number (Holm 1979) and for the number of pairs of which

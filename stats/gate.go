@@ -247,6 +247,11 @@ func (c *Gated) judge(most float64, tests int) {
 		c.State = GateRegression
 	case x.excludes(most):
 		c.State = GatePassed
+		if m := x.means(1 - 2*Doubt); m.Interval != nil && math.Log(m.Interval.Low) > math.Log1p(most)+rounding {
+			c.State, c.Rounds = GatePossible, MaxRounds
+			c.Why = fmt.Sprintf("typical trials need no more than is allowed, but slow ones make the mean %.3g times that of the baseline [%.3g, %.3g]",
+				m.Median, m.Interval.Low, m.Interval.High)
+		}
 	case x.Ratio.Interval == nil || x.fewRounds(tests):
 		c.State, c.Why = GateTooFew, fmt.Sprintf("%d rounds are too few to find or exclude a regression: it takes more of them", x.Ratio.N)
 	default:

@@ -370,3 +370,20 @@ func TestGateFewerFailures(t *testing.T) {
 		}
 	}
 }
+
+// A candidate that takes 3 times as long in one trial of ten, and otherwise as long as the
+// baseline, does not pass once that shows in its mean.
+func TestGateSlowTrials(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	run := asked(made(1, 2, 88, func(_, d, round int) float64 {
+		v := math.Exp(0.01 * r.NormFloat64())
+		if d == 1 && round%10 == 5 {
+			v *= 3
+		}
+		return v
+	}), true)
+	g := stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "")))
+	if g.Decision() != stats.NotExcluded || g.Cells[0].Why == "" {
+		t.Errorf("%s: %q, mean %+v", g.Decision(), g.Cells[0].Why, g.Cells[0].Means)
+	}
+}

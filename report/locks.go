@@ -718,7 +718,7 @@ func locks(l *advise.Locks, o Options) document {
 
 // lockLegend explains the columns of the tables.
 var lockLegend = glossary{
-	{"ok/s", "operations per second that did not fail, the median of the rounds. What fails at once leaves its time to the rest, so a row with errors is not compared with one without."},
+	{"ok/s", "operations per second that did not fail, the median of the rounds; its interval is too narrow if the machine drifts during the run. What fails at once leaves its time to the rest, so a row with errors is not compared with one without."},
 	{"connections", "as today are the workload's own settings."},
 	{"p99.9", "latency of all operations, however they ended."},
 	{"longest", "the longest latency."},

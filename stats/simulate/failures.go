@@ -258,7 +258,7 @@ func failureLevels(tables int) string {
 	}
 	rows := [][]string{append(head, "5 % against 15 %, ± a half"), slices.Repeat([]string{"---:"}, len(head)+1)}
 	rows[1][0] = "---"
-	runs := max(tables/8, 20)
+	runs := max(tables/20, 20)
 	for i, v := range failureVerdicts {
 		row := []string{v.name, percent(v.nominal)}
 		for _, f := range equalFailures {

@@ -177,7 +177,7 @@ var verdicts = slices.Concat([]verdict{
 			return holds(&i, share)
 		}},
 	{says: "doctor: a difference that is told in nine of ten runs is told", of: "14 rounds that vary by 2 %, noise of 200 rounds", least: stats.NoiseTold, cost: 20, is: tellsSmallest},
-}, comparedVerdicts(), trendVerdicts(24), trendVerdicts(80), medianVerdicts(), wholeVerdicts(), lawVerdicts())
+}, comparedVerdicts(), trendVerdicts(24), trendVerdicts(80), manyTrends(), medianVerdicts(), wholeVerdicts(), lawVerdicts())
 
 // sixMore fail in six percentage points more of the operations than those of which 15 % ± a third
 // do.
@@ -291,27 +291,42 @@ func trendVerdicts(runs int) (list []verdict) {
 	return list
 }
 
+// manyTrends are false changes of series that are looked at together.
+func manyTrends() (list []verdict) {
+	const series, runs = 20, 24
+	for _, n := range noises {
+		list = append(list, verdict{says: fmt.Sprintf("runs, trends: any of %d series changes its level", series), of: fmt.Sprintf("%d runs each of one level, %s", runs, n.name), most: stats.ChangeLevel, cost: 20,
+			is: func(r *rand.Rand) bool {
+				return slices.ContainsFunc(make([]int, series), func(int) bool { return len(stats.Changes(n.draw(r, runs), series)) > 0 })
+			}})
+	}
+	return list
+}
+
 // medianVerdicts are the intervals of medians and of ratios, of rounds that depend on each other.
 func medianVerdicts() (list []verdict) {
-	const rounds = 20
+	const rounds, ofCluster = 20, stats.MinSamples
 	for _, n := range noises {
 		list = append(list, verdict{says: "run: the interval of a median holds it", of: fmt.Sprintf("%d rounds, %s", rounds, n.name), least: stats.Confidence, cost: 1,
 			unpromised: n.name != "independent" && n.name != "heavy tails",
 			is:         func(r *rand.Rand) bool { return holds(stats.Summarize(n.draw(r, rounds)).Interval, 0) }})
 	}
+	// Ratios are formed of two trials in shuffled order.
+	ratio := func(r *rand.Rand, draw func(*rand.Rand, int) []float64, rounds int) bool {
+		x := draw(r, 2*rounds) // of successive trials
+		var ratios []float64
+		for i := range rounds {
+			first := 2*i + r.IntN(2)
+			ratios = append(ratios, math.Exp(0.05*(x[first]-x[4*i+1-first])))
+		}
+		return holds(stats.SummarizeRatios(ratios).Interval, 1)
+	}
 	for _, n := range noises {
 		list = append(list, verdict{says: "run: the interval of a ratio holds it", of: fmt.Sprintf("%d rounds of two trials in shuffled order, %s", rounds, n.name), least: stats.Confidence, cost: 1,
-			is: func(r *rand.Rand) bool {
-				x := n.draw(r, 2*rounds) // of successive trials
-				var ratios []float64
-				for i := range rounds {
-					first := 2*i + r.IntN(2)
-					ratios = append(ratios, math.Exp(0.05*(x[first]-x[4*i+1-first])))
-				}
-				return holds(stats.SummarizeRatios(ratios).Interval, 1)
-			}})
+			is: func(r *rand.Rand) bool { return ratio(r, n.draw, rounds) }})
 	}
-	return list
+	return append(list, verdict{says: "cluster: the interval of a ratio of rates holds it", of: fmt.Sprintf("%d rounds of two trials, %s", ofCluster, noises[3].name), least: stats.Confidence, cost: 1,
+		is: func(r *rand.Rand) bool { return ratio(r, noises[3].draw, ofCluster) }})
 }
 
 // nominal returns the promised share as words.

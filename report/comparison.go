@@ -348,8 +348,12 @@ func comparison(c Compared, h Hints) document {
 
 // comparedNote says how the ratios of a comparison are to be read.
 func comparedNote(c Compared) paragraph {
+	failures := ""
+	if slices.ContainsFunc(c.Cells, func(x *stats.Compared) bool { return x.Failing != nil }) {
+		failures = " The difference of the shares that failed is within as many points."
+	}
 	words := ratioNote("the time of "+c.Comparison.Second, "that of "+c.Comparison.First, c.Interleaved) +
-		fmt.Sprintf(" same: the whole interval is within ±%s, and so is that of the ratio of means, after at least %d rounds. p is corrected for %s", share(c.Margin), stats.TailRounds, correctedFor(c.Comparison))
+		fmt.Sprintf(" same: the whole interval is within ±%s, and so is that of the ratio of means, after at least %d rounds.%s p is corrected for %s", share(c.Margin), stats.TailRounds, failures, correctedFor(c.Comparison))
 	if c.Pairs > 1 {
 		words += fmt.Sprintf(" of each of the %d pairs of drivers that the run has", c.Pairs)
 	}

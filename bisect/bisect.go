@@ -362,7 +362,7 @@ func (s *Search) discover(step *Step) error {
 // open reports whether a cell could have changed. What is asked is whether typical trials
 // have, so it takes less than the verdict that the sides are the same.
 func open(x *stats.Compared) bool {
-	return x.Verdict == stats.Unclear && !(x.Typical && x.FailAlike)
+	return x.Verdict == stats.Unclear && (!x.Typical || !x.FailAlike)
 }
 
 // follows reports whether a change of a cell is looked for.

@@ -337,7 +337,7 @@ func (f *Facts) advantages(x, y int) (list []Reason) {
 		note(Reason{Advantage: ShorterTail, Ratio: tail})
 	}
 	less := func(own, others int64) bool { return own > 0 && float64(own) < muchLess*float64(others) }
-	if less(a.MemoryBytes, b.MemoryBytes) {
+	if f.lessMemory[[2]int{min(x, y), max(x, y)}] && less(a.MemoryBytes, b.MemoryBytes) {
 		note(Reason{Advantage: LessMemory, Own: a.MemoryBytes, Others: b.MemoryBytes})
 	}
 	if a.Footprint != nil && b.Footprint != nil && less(a.Footprint.SizeBytes, b.Footprint.SizeBytes) {

@@ -25,6 +25,8 @@ type Facts struct {
 	Use        defects.Use       `json:"-"`
 	Leads      []Lead            `json:"leads,omitempty"` // cells in which one is told apart from all others
 	Failures   []MoreFailed      `json:"failures,omitempty"`
+
+	lessMemory map[[2]int]bool // pairs of candidates whose peak memory is told apart
 }
 
 // MoreFailed says of which of two candidates more operations failed.
@@ -159,8 +161,9 @@ func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts 
 		}
 		f.Candidates = append(f.Candidates, c)
 	}
-	tails := tailsOf(a, names)
-	shorter := tailsTold(tails, names)
+	tails, memories := tailsOf(a, names), memoriesOf(a, names)
+	told := toldApart(a, names, tails, memories)
+	f.lessMemory = told[1]
 	for i := range f.Candidates {
 		for j := i + 1; j < len(f.Candidates); j++ {
 			x, y := names[i], names[j]
@@ -180,7 +183,7 @@ func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts 
 			}
 			if tail, _ := stats.Ratios(tails[y], tails[x]); len(tail) > 0 {
 				summary := stats.SummarizeRatiosAt(stats.Values(tail), a.Confidence)
-				p.Tail, p.tailTold = &summary, shorter[[2]int{i, j}]
+				p.Tail, p.tailTold = &summary, told[0][[2]int{i, j}]
 			}
 			f.Pairs = append(f.Pairs, p)
 		}
@@ -204,7 +207,7 @@ func failuresOf(a *stats.Analysis, candidates []Candidate) (list []MoreFailed) {
 		if p.Sign() < 0 {
 			m.More, m.Than = m.Than, m.More
 		}
-		if enough, few := p.TooFew(); few {
+		if enough, seems := p.Seems(); seems {
 			m.Further = enough - p.N
 		}
 		if p.Significant() || m.Further > 0 {
@@ -395,20 +398,50 @@ func tailsOf(a *stats.Analysis, names []string) map[string][]stats.Point {
 	return tails
 }
 
-// tailsTold returns the pairs of names, by their indices, whose tails are told apart. They are
-// corrected together, as times are, since any pair may show a shorter tail.
-func tailsTold(tails map[string][]stats.Point, names []string) map[[2]int]bool {
-	var sets [][]stats.Point
-	var of []int
-	for i, n := range names {
-		if len(tails[n]) > 0 {
-			sets, of = append(sets, tails[n]), append(of, i)
+// memoriesOf returns the peak memory of all trials, by driver and round.
+func memoriesOf(a *stats.Analysis, names []string) map[string][]stats.Point {
+	peaks := map[string][]stats.Point{}
+	for _, n := range names {
+		byRound := map[int]float64{}
+		for _, g := range a.Groups {
+			for _, o := range g.Outcomes {
+				for _, t := range o.Trials {
+					if o.Case.Driver != n || t.Repeated || t.Status != result.OK {
+						continue
+					}
+					for i := range t.Samples {
+						byRound[t.Round] = max(byRound[t.Round], float64(t.Samples[i].PeakRSSBytes))
+					}
+				}
+			}
+		}
+		for _, round := range slices.Sorted(maps.Keys(byRound)) {
+			if byRound[round] > 0 {
+				peaks[n] = append(peaks[n], stats.Point{Round: round, Value: byRound[round]})
+			}
 		}
 	}
-	told := map[[2]int]bool{}
-	for _, p := range stats.CompareAll(sets, func(int) bool { return true }) {
-		if p.Significant() {
-			told[[2]int{min(of[p.First], of[p.Second]), max(of[p.First], of[p.Second])}] = true
+	return peaks
+}
+
+// toldApart returns, for each of some figures, the pairs of names, by their indices, that are
+// told apart. All are corrected together, since any pair may show an advantage in any figure.
+func toldApart(a *stats.Analysis, names []string, figures ...map[string][]stats.Point) []map[[2]int]bool {
+	families, of := make([][][]stats.Point, len(figures)), make([][]int, len(figures))
+	for k, figure := range figures {
+		for i, n := range names {
+			if len(figure[n]) > 0 {
+				families[k], of[k] = append(families[k], figure[n]), append(of[k], i)
+			}
+		}
+	}
+	told := make([]map[[2]int]bool, len(figures))
+	for k, pairs := range a.CompareFamilies(families...) {
+		told[k] = map[[2]int]bool{}
+		for _, p := range pairs {
+			if i, j := of[k][p.First], of[k][p.Second]; p.Significant() {
+				told[k][[2]int{min(i, j), max(i, j)}] = true
+			}
 		}
 	}
 	return told

@@ -274,14 +274,21 @@ func ExplainLocks(a *stats.Analysis) *Locks {
 			}
 		}
 	}
-	for _, m := range l.Mixes {
+	rated := make([]rated, len(l.Mixes))
+	var families [][][]stats.Point
+	for i, m := range l.Mixes {
 		slices.SortStableFunc(m.Cells, func(a, b *LockCell) int { return cmp.Compare(a.Case.ID, b.Case.ID) })
 		for _, c := range m.Cells {
 			if c.Trouble() {
 				c.Remedies = m.remedies(c)
 			}
 		}
-		m.setBest()
+		rated[i] = m.rate()
+		families = append(families, rated[i].speeds, rated[i].calms)
+	}
+	pairs := a.CompareFamilies(families...)
+	for i, m := range l.Mixes {
+		m.setBest(rated[i], pairs[2*i], pairs[2*i+1])
 	}
 	return l
 }
@@ -615,13 +622,18 @@ func (c LockChoice) Pool() string {
 	return s
 }
 
-// setBest sets which choices of the cells of the mix are clean on all drivers that have figures
-// with any choice, and are the fastest and the calmest in the geometric mean, and which others
-// are as good as far as can be told.
-func (m *LockedMix) setBest() {
+// rated are the choices of a mix that are clean on all drivers that have figures with any choice,
+// with the geometric means over the drivers by round.
+type rated struct {
+	order         []LockChoice
+	byChoice      map[LockChoice]map[string]*LockCell
+	speeds, calms [][]stats.Point
+}
+
+// rate finds the choices among which there can be a best one.
+func (m *LockedMix) rate() (r rated) {
 	drivers := map[string]bool{}
-	byChoice := map[LockChoice]map[string]*LockCell{}
-	var order []LockChoice
+	r.byChoice = map[LockChoice]map[string]*LockCell{}
 	several := false
 	for _, c := range m.Cells {
 		if c.Rate.N > 0 || c.Endless {
@@ -631,47 +643,49 @@ func (m *LockedMix) setBest() {
 			several = several || m.Today != nil && *m.Today != c.Choice
 			m.Today = &c.Choice
 		}
-		if byChoice[c.Choice] == nil {
-			byChoice[c.Choice] = map[string]*LockCell{}
-			order = append(order, c.Choice)
+		if r.byChoice[c.Choice] == nil {
+			r.byChoice[c.Choice] = map[string]*LockCell{}
+			r.order = append(r.order, c.Choice)
 		}
 		if c.Clean() {
-			byChoice[c.Choice][c.Driver] = c
+			r.byChoice[c.Choice][c.Driver] = c
 		}
 	}
 	if several {
 		m.Today = nil
 	}
-	order = slices.DeleteFunc(order, func(c LockChoice) bool { return len(byChoice[c]) < len(drivers) || len(drivers) == 0 })
-	if len(order) == 0 {
+	r.order = slices.DeleteFunc(r.order, func(c LockChoice) bool { return len(r.byChoice[c]) < len(drivers) || len(drivers) == 0 })
+	for _, choice := range r.order {
+		r.speeds = append(r.speeds, meansOf(r.byChoice[choice], func(c *LockCell) []stats.Point { return c.speeds }))
+		r.calms = append(r.calms, meansOf(r.byChoice[choice], func(c *LockCell) []stats.Point { return c.calms }))
+	}
+	return r
+}
+
+// setBest sets which choices are the fastest and the calmest, and which others are as good as
+// far as can be told. The pairs are those of the speeds and of the calms.
+func (m *LockedMix) setBest(r rated, bySpeed, byCalm []stats.Pair) {
+	if len(r.order) == 0 {
 		return
 	}
 	today := -1
 	if m.Today != nil {
-		today = slices.Index(order, *m.Today)
+		today = slices.Index(r.order, *m.Today)
 	}
-	points := func(of func(*LockCell) []stats.Point) (sets [][]stats.Point) {
-		for _, choice := range order {
-			sets = append(sets, meansOf(byChoice[choice], of))
-		}
-		return sets
-	}
-	speeds := points(func(c *LockCell) []stats.Point { return c.speeds })
-	calms := points(func(c *LockCell) []stats.Point { return c.calms })
-	medians := make([]float64, len(order))
-	for i, choice := range order {
+	medians := make([]float64, len(r.order))
+	for i, choice := range r.order {
 		byDriver := map[string]float64{}
-		for d, c := range byChoice[choice] {
+		for d, c := range r.byChoice[choice] {
 			byDriver[d] = c.speed
 		}
 		medians[i] = geoMean(byDriver)
 	}
-	m.Best, m.Equal, m.Gain = foremost(order, medians, speeds, today)
+	m.Best, m.Equal, m.Gain = foremost(r.order, medians, r.speeds, bySpeed, today)
 	m.setNearest()
-	for i := range calms {
-		medians[i] = stats.Summarize(stats.Values(calms[i])).Median
+	for i := range r.calms {
+		medians[i] = stats.Summarize(stats.Values(r.calms[i])).Median
 	}
-	m.Calm, m.EquallyCalm, m.Calmer = foremost(order, medians, calms, today)
+	m.Calm, m.EquallyCalm, m.Calmer = foremost(r.order, medians, r.calms, byCalm, today)
 }
 
 // setNearest sets Nearest. Of choices with as many changes, one that keeps the pool is nearer,
@@ -692,16 +706,15 @@ func (m *LockedMix) setNearest() {
 	m.Nearest = &nearest
 }
 
-// foremost returns which of the choices is the best, those that are not told apart from it, and
-// how many times as good as that of today it is.
-func foremost(order []LockChoice, medians []float64, sets [][]stats.Point, today int) (first *LockChoice, equal []LockChoice, gain *stats.Summary) {
+// foremost returns which of the choices is the best, those that the pairs of their sets do not
+// tell apart as worse, and how many times as good as that of today it is.
+func foremost(order []LockChoice, medians []float64, sets [][]stats.Point, pairs []stats.Pair, today int) (first *LockChoice, equal []LockChoice, gain *stats.Summary) {
 	best := slices.Index(medians, slices.Max(medians))
 	if best < 0 || medians[best] == 0 { // not a number, or no figures
 		return nil, nil, nil
 	}
-	pairs := stats.CompareAll(sets, func(int) bool { return true })
 	for i, choice := range order {
-		if test, ok := stats.Against(pairs, best, i); i != best && (!ok || !test.Significant()) {
+		if test, ok := stats.Against(pairs, best, i); i != best && (!ok || !test.Significant() || test.Sign() < 0) {
 			equal = append(equal, choice)
 		}
 	}

@@ -361,7 +361,9 @@ func (s *Search) discover(step *Step) error {
 
 // open reports whether a cell could have changed. What is asked is whether typical trials
 // have, so it takes less than the verdict that the sides are the same.
-func open(x *stats.Compared) bool { return x.Verdict == stats.Unclear && !x.Typical }
+func open(x *stats.Compared) bool {
+	return x.Verdict == stats.Unclear && (!x.Typical || !x.FailAlike)
+}
 
 // follows reports whether a change of a cell is looked for.
 func (s *Search) follows(x *stats.Compared) bool {
@@ -487,7 +489,7 @@ func (s *Search) settled() func(*result.Run, int) ([]int, bool) {
 		if s.f.Change != nil || !stats.Look(round) {
 			return nil, false
 		}
-		return slices.DeleteFunc(c.SettledBy(func(x *stats.Compared) bool { return x.Typical || x.Settled() }), func(id int) bool {
+		return slices.DeleteFunc(c.SettledBy(func(x *stats.Compared) bool { return x.Typical && x.FailAlike || x.Settled() }), func(id int) bool {
 			return slices.ContainsFunc(c.Cells, func(x *stats.Compared) bool {
 				return (x.First.Case.ID == id || x.Second.Case.ID == id) && s.follows(x) && s.changed(x) != nil
 			})

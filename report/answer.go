@@ -20,8 +20,8 @@ type Answers struct {
 	Choices []Choice  `json:"choices,omitempty"` // the best for needs that the best of all does not meet
 	Caveats []Caveat  `json:"caveats"`           // the worst first
 
-	// FalseDifference is the greatest probability that the run tells any two rows apart if
-	// all are equal. It is 0 if nothing was compared, and if the run was to end when its sides
+	// FalseDifference is the greatest probability that the run tells the times of any two rows
+	// apart if all are equal. It is 0 if nothing was compared, and if the run was to end when its sides
 	// are told apart, for which only a comparison corrects, or left out rows that were slow.
 	FalseDifference float64 `json:"false_difference"`
 

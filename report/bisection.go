@@ -107,7 +107,7 @@ func (b Bisection) none() string {
 		worse = "faster or mended"
 	}
 	if b.Certain() {
-		return fmt.Sprintf("No release of %s from %s to %s that was measured made a cell %s (times within ±%s are the same).", b.Driver, first, last, worse, share(b.Margin))
+		return fmt.Sprintf("No release of %s from %s to %s that was measured made a cell %s (times within ±%s, and failures within as many points, are the same).", b.Driver, first, last, worse, share(b.Margin))
 	}
 	for _, s := range slices.Backward(b.Steps) {
 		if s.Judgment == bisect.Unclear {
@@ -139,6 +139,8 @@ func StepWords(s *bisect.Step) string {
 		return s.Second + " is unchanged"
 	case !s.Cell.Measured():
 		return fmt.Sprintf("%s: %s: %s", s.Second, judged(s), s.Cell)
+	case s.Judgment == bisect.Unclear && s.Cell.FailuresOpen():
+		return fmt.Sprintf("%s: %s: %s: %s", s.Second, judged(s), s.Cell, s.Cell.Why)
 	}
 	return fmt.Sprintf("%s: %s: %s takes %s the time of %s", s.Second, judged(s), s.Cell, ratioOf(s.Cell), s.First)
 }

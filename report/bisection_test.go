@@ -51,7 +51,7 @@ func TestBisection(t *testing.T) {
 		{bisection("analytics json"), "mattn v1.2.0 is the first release in which analytics json is failing."},
 		{bisection("read-write mix"), "mattn v1.2.0 is the first release in which fewer operations of read-write mix failed than in v1.0.0: 0% against 5.5%."},
 		{fixed, "mattn v1.2.0 is the first release in which analytics json is no longer failing, as it was in v1.0.0."},
-		{none, "No release of mattn from v1.0.0 to v1.2.0 that was measured made a cell slower, faster, wrong or failed (times within ±5% are the same)."},
+		{none, "No release of mattn from v1.0.0 to v1.2.0 that was measured made a cell slower, faster, wrong or failed (times within ±5%, and failures within as many points, are the same)."},
 		{unclear, "It cannot be told yet whether a release of mattn from v1.0.0 to v1.2.0 made a cell slower, faster, wrong or failed: to tell, simple insert of v1.2.0 would take another 17 rounds, "},
 		{passed, "Up to v1.1.0 no release of mattn made a cell slower, faster, wrong or failed; those after it were not measured."},
 		{gradual, "between v1.0.0 and v1.2.0 that is not seen"},
@@ -74,6 +74,17 @@ func TestBisectionReason(t *testing.T) {
 		if got := strings.Join(strings.Fields(buf.String()), " "); !strings.Contains(got, want) {
 			t.Errorf("%s: no %q:\n%s", format, want, got)
 		}
+	}
+}
+
+// A step that is unclear because of the operations that failed says so, and not how alike the
+// times are.
+func TestBisectionFailuresOpen(t *testing.T) {
+	b := bisection("read-write mix")
+	s := b.Steps[1]
+	s.Judgment, s.Cell.Verdict, s.Cell.Why = bisect.Unclear, stats.Unclear, "it cannot be told yet whether the operations that failed differ"
+	if got, want := report.StepWords(s), "v1.2.0: cannot tell yet: read-write mix: it cannot be told yet whether the operations that failed differ"; got != want {
+		t.Errorf("%s\nwant %s", got, want)
 	}
 }
 

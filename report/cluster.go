@@ -477,7 +477,7 @@ func roundsWords(n int) string {
 	case n < stats.MinSamples:
 		return fmt.Sprintf("Rates are medians of %d rounds, which are too few for an interval (%d).", n, stats.MinSamples)
 	}
-	return fmt.Sprintf("Rates are medians of %d rounds, with 95 %% intervals; latencies are those of all rounds.", n)
+	return fmt.Sprintf("Rates are medians of %d rounds, with 95 %% intervals, which are too narrow if the machine drifts meanwhile. Ratios are formed within rounds. Latencies are those of all rounds.", n)
 }
 
 // costTable says what the databases take besides.

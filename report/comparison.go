@@ -53,7 +53,7 @@ func Answer(c *stats.Comparison) string {
 		for _, typical := range []bool{true, false} { // a difference counts among those that are not
 			var cells []*stats.Compared
 			for _, x := range c.Cells {
-				if x.Verdict == v && (x.Typical && v != stats.Same) == typical {
+				if x.Verdict == v && !x.FailuresOpen() && (x.Typical && v != stats.Same) == typical {
 					cells = append(cells, x)
 				}
 			}
@@ -61,6 +61,9 @@ func Answer(c *stats.Comparison) string {
 				parts = append(parts, found(c, v, typical, cells))
 			}
 		}
+	}
+	if open := failuresOpen(c); open != "" {
+		parts = append(parts, open)
 	}
 	sentences := missing(c)
 	if n := c.Count(stats.Differing); n > 0 {
@@ -102,6 +105,27 @@ func failuresTold(c *stats.Comparison) (sentences []string) {
 		}
 	}
 	return sentences
+}
+
+// failuresOpen says in how many cells the operations that failed leave no verdict.
+func failuresOpen(c *stats.Comparison) string {
+	var cells []*stats.Compared
+	for _, x := range c.Cells {
+		if x.FailuresOpen() {
+			cells = append(cells, x)
+		}
+	}
+	if cells == nil {
+		return ""
+	}
+	where, shares := " in "+ofCells(len(cells), c), ""
+	if len(c.Cells) == 1 {
+		where = ""
+	}
+	if f := cells[0].Failing; len(cells) == 1 {
+		shares = fmt.Sprintf("%s against %s; ", failedShare(f.Second), failedShare(f.First))
+	}
+	return fmt.Sprintf("cannot be told from %s yet%s, because more of its operations may fail, or fewer (%s%s)", c.First, where, shares, settling(cells))
 }
 
 // missing says in how many cells a side has no figure, by side and status.
@@ -324,8 +348,12 @@ func comparison(c Compared, h Hints) document {
 
 // comparedNote says how the ratios of a comparison are to be read.
 func comparedNote(c Compared) paragraph {
+	failures := ""
+	if slices.ContainsFunc(c.Cells, func(x *stats.Compared) bool { return x.Failing != nil }) {
+		failures = " The difference of the shares that failed is within as many points."
+	}
 	words := ratioNote("the time of "+c.Comparison.Second, "that of "+c.Comparison.First, c.Interleaved) +
-		fmt.Sprintf(" same: the whole interval is within ±%s, and so is that of the ratio of means, after at least %d rounds. p is corrected for %s", share(c.Margin), stats.TailRounds, correctedFor(c.Comparison))
+		fmt.Sprintf(" same: the whole interval is within ±%s, and so is that of the ratio of means, after at least %d rounds.%s p is corrected for %s", share(c.Margin), stats.TailRounds, failures, correctedFor(c.Comparison))
 	if c.Pairs > 1 {
 		words += fmt.Sprintf(" of each of the %d pairs of drivers that the run has", c.Pairs)
 	}

@@ -64,6 +64,7 @@ func (g Gated) Answer() string {
 		if measured := g.lasting(); len(measured) > 0 {
 			words += " (" + ratios(measured, len(g.Cells)) + ")"
 		}
+		words += ", of typical trials"
 		if n := g.Count(stats.GateUnconfirmed); n > 0 {
 			words += fmt.Sprintf("; what seemed to be a regression in %s is not confirmed", counted(int64(n), "cell"))
 		}

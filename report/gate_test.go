@@ -92,7 +92,7 @@ func TestGateSaysHowSure(t *testing.T) {
 		most float64
 		want string
 	}{
-		{0.5, "worse by more than 50% in 2 cells (2.30x the time, 99% intervals within [2.24, 2.36]), measured twice; no figure in 1 cell (analytics json); a regression of more than 50% is possible in 2 cells, of 7 cells."},
+		{0.5, "worse by more than 50% in 2 cells (2.30x the time, 99% intervals within [2.24, 2.36]), measured twice; no figure in 1 cell (analytics json); a regression of more than 50% is possible in 3 cells, of 7 cells."},
 		{2, "Not passed: modernc against mattn: no figure in 1 cell (analytics json), of 7 cells."},
 	} {
 		comparison := stats.CompareRun(stats.Analyze(comparedRun(), "native"))

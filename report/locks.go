@@ -173,13 +173,13 @@ func unlocked(m *advise.LockedMix) string {
 
 // fastest says in a sentence which choice is the fastest, or which are.
 func fastest(m *advise.LockedMix) string {
-	best, than := choiceShort(*m.Best), thanToday(m, *m.Best, m.Equal, m.Gain, "that is %s as fast as today", ratesOf)
+	best, than := choiceShort(*m.Best), thanToday(m, *m.Best, m.Equal, m.Gain, "in these trials that is %s as fast as today", ratesOf)
 	all := "All %d choices are as fast, as far as can be told; %s was measured with the highest rate (%s)."
 	one, some := "The fastest is", "The fastest are"
 	if m.Paced {
 		all = "All %d choices have as short a latency, as far as can be told; %s was measured with the shortest (%s)."
 		one, some = "The shortest latency has", "The shortest latencies have"
-		than = thanToday(m, *m.Best, m.Equal, m.Gain, "today it is %s as long", ratesOf)
+		than = thanToday(m, *m.Best, m.Equal, m.Gain, "in these trials it is %s as long today", ratesOf)
 	}
 	switch n := len(m.Equal); {
 	case n+1 == m.Choices():
@@ -202,7 +202,7 @@ func calmest(m *advise.LockedMix) string {
 	case n > 0:
 		s += fmt.Sprintf(" and with %s, as far as can be told", counted(int64(n), "other choice"))
 	}
-	return s + thanToday(m, *m.Calm, m.EquallyCalm, m.Calmer, "today the percentile is %s as high", tailsOf) + "."
+	return s + thanToday(m, *m.Calm, m.EquallyCalm, m.Calmer, "in these trials the percentile is %s as high today", tailsOf) + "."
 }
 
 // thanToday compares the best choice in a respect with that of today.
@@ -677,7 +677,7 @@ func locks(l *advise.Locks, o Options) document {
 		}
 		why.note(item{label: label, text: choicesShort(tiedChoices(m))})
 		if slices.ContainsFunc(m.Cells, (*advise.LockCell).Trouble) && m.Calm != nil {
-			why.note(item{label: "waits least", text: choiceShort(*m.Calm) + " (" + tailsOf(m, *m.Calm) + ")" + thanToday(m, *m.Calm, m.EquallyCalm, m.Calmer, "today the percentile is %s as high", tailsOf)})
+			why.note(item{label: "waits least", text: choiceShort(*m.Calm) + " (" + tailsOf(m, *m.Calm) + ")" + thanToday(m, *m.Calm, m.EquallyCalm, m.Calmer, "in these trials the percentile is %s as high today", tailsOf)})
 		}
 		why.note(item{label: "waits as little", text: choicesShort(m.EquallyCalm)})
 		if why != nil {
@@ -718,7 +718,7 @@ func locks(l *advise.Locks, o Options) document {
 
 // lockLegend explains the columns of the tables.
 var lockLegend = glossary{
-	{"ok/s", "operations per second that did not fail, the median of the rounds. What fails at once leaves its time to the rest, so a row with errors is not compared with one without."},
+	{"ok/s", "operations per second that did not fail, the median of the rounds; its interval is too narrow if the machine drifts during the run. What fails at once leaves its time to the rest, so a row with errors is not compared with one without."},
 	{"connections", "as today are the workload's own settings."},
 	{"p99.9", "latency of all operations, however they ended."},
 	{"longest", "the longest latency."},

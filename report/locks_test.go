@@ -105,7 +105,7 @@ func TestLocksToday(t *testing.T) {
 	}
 	slow, fast, failing := lockSettings("immediate", "10000", "8"), lockSettings("immediate", "10000", "4"), lockSettings("deferred", "5000", "4")
 	for want, got := range map[string]string{
-		"In 4 cases no lock made an operation fail. The fastest is wal immediate 10000 pool of 4 (mattn 20.0k/s, modernc 17.0k/s); that is 2.20x [2.2, 2.2] as fast as today (wal immediate 10000 pool of 8: mattn 10.0k/s, modernc 7.01k/s). " +
+		"In 4 cases no lock made an operation fail. The fastest is wal immediate 10000 pool of 4 (mattn 20.0k/s, modernc 17.0k/s); in these trials that is 2.20x [2.2, 2.2] as fast as today (wal immediate 10000 pool of 8: mattn 10.0k/s, modernc 7.01k/s). " +
 			"Operations wait least with wal immediate 10000 pool of 8 (mattn p99.9 3.00 ms with fairness 1.00, modernc p99.9 3.00 ms with fairness 1.00), which is as today.": said(0, slow, fast),
 		"Operations failed in 2 of 4 cases. As today (wal deferred 5000 pool of 4) they did. None did with":       said(0, failing, fast),
 		"Operations failed in 2 of 4 cases. As today (wal immediate 10000 pool of 4) they did not. None did with": said(1, failing, fast),

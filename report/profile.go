@@ -106,13 +106,15 @@ func ProfileAnswer(p *Profiled) string {
 	return strings.Join(parts, " ")
 }
 
-// differs says how the CPU times of two drivers differ, and in which groups. With few trials
-// nothing is known of how much these differ by themselves, so then it names no group.
+// differs says how the CPU times of two drivers differ and, with enough trials, in which groups.
 func differs(p *Profiled, a, b *ProfiledDriver) string {
 	ratio, sure := profile.Ratio(a.Summary, b.Summary)
 	words := fmt.Sprintf("%s and %s, %s %s", nanoseconds(b.Summary.PerTrialNS()), nanoseconds(a.Summary.PerTrialNS()), times(ratio), interval(&sure))
 	text := fmt.Sprintf("In %s of %s, %s takes ", p.Phase, p.Workload, b.Name)
+	trials := min(len(a.Summary.TrialNS), len(b.Summary.TrialNS))
 	switch {
+	case trials < 2: // nothing is known of how much trials differ
+		text += fmt.Sprintf("a CPU time that cannot be told from that of %s by one trial (%s)", a.Name, words)
 	case sure.Low > 1:
 		text += fmt.Sprintf("more CPU time than %s (%s)", a.Name, words)
 	case sure.High < 1:
@@ -127,7 +129,7 @@ func differs(p *Profiled, a, b *ProfiledDriver) string {
 			where = append(where, fmt.Sprintf("%s %s ±%s", c.Group, signed(c.Difference), nanoseconds(c.Margin)))
 		}
 	}
-	if where != nil && min(len(a.Summary.TrialNS), len(b.Summary.TrialNS)) >= stats.MinSamples {
+	if where != nil && trials >= stats.MinSamples {
 		text += "; they differ in " + strings.Join(where, ", ")
 	}
 	return text + "."
@@ -247,9 +249,9 @@ func profileSure(p *Profiled) string {
 	}
 	words := "±: half the 95 % interval, by the number of samples"
 	if a, b, ok := p.pair(); ok {
-		words += fmt.Sprintf("; the interval of the ratio is by that too, and from %d trials on by how much these differ", stats.MinSamples)
-		if min(a.Summary.Trials, b.Summary.Trials) < stats.MinSamples {
-			words += ", which here are fewer: how much the machine varies is not in it"
+		words += "; the interval of the ratio is by that, or by how much the trials differ if that is more"
+		if min(a.Summary.Trials, b.Summary.Trials) < 2 {
+			words += ", which one trial does not show"
 		}
 	}
 	return words + ". Profilers cost time, so a ratio without them is another one"

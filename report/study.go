@@ -186,7 +186,7 @@ func studyRest(a *stats.Analysis, r *Study) (d document) {
 	words := "Published figures are the study's own, of its machine and its versions."
 	if measuredAny(a) {
 		words += fmt.Sprintf(" Measured ones are medians over n trials, each in a "+
-			"fresh process on a fresh database; ± is the distance to the farther end of the %s confidence interval%s.", percent(a.Confidence), ofLevel(a.Confidence))
+			"fresh process on a fresh database; ± is the distance to the farther end of the %s confidence interval%s, which is too narrow if the machine drifts during the run.", percent(a.Confidence), ofLevel(a.Confidence))
 		words += claimsJudgedBy(r)
 	}
 	return append(d, space{}, paragraph{words, true})
@@ -200,7 +200,7 @@ func claimsJudgedBy(r *Study) string {
 			p = "p starts from a t test of these ratios, because the rounds are few, is adjusted by Benjamini-Hochberg over all claims, and is never less than that of the signed-rank test."
 		}
 	}
-	return " A claim's figure is the middle of the rounds' ratios (the Hodges-Lehmann estimate, a kind of median); " + p
+	return " A claim's figure is the middle of the rounds' ratios (the Hodges-Lehmann estimate, a kind of median), or the median if it isn't a ratio; " + p
 }
 
 // unbegun counts the cases that the run has not reached.

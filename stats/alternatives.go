@@ -124,8 +124,9 @@ type PhaseRatio struct {
 }
 
 // Phases returns the ratio of alternative i to alternative j in each phase that counts, with
-// intervals of at least the given level.
+// intervals that hold all together with at least the given level.
 func (a *Alternatives) Phases(i, j int, confidence float64) (list []PhaseRatio) {
+	confidence = 1 - (1-confidence)/float64(max(len(a.work), 1))
 	for _, w := range a.work {
 		x, y := a.cell(i, w), a.cell(j, w)
 		name := TableName{Workload: x.Case.Workload, Phase: w.phase}

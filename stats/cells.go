@@ -170,6 +170,17 @@ func Analyze(run *result.Run, floor string) *Analysis {
 	return a
 }
 
+// CompareFamilies compares every two sets of each family of figures by round that were made of
+// the run, corrected as the tables of a run are: for all families together, and for the looks.
+func (a *Analysis) CompareFamilies(families ...[][]Point) [][]Pair {
+	pairs := make([][]Pair, len(families))
+	for i, sets := range families {
+		pairs[i] = CompareAll(sets, func(int) bool { return true })
+	}
+	adjustRun(pairs, looking(a.Confidence))
+	return pairs
+}
+
 // Preview puts the samples of a run into tables, with medians, ratios to the driver named
 // floor, and intervals. It takes a small part of the time of [Analyze], but nothing is
 // compared: no cell has a rank. It suits a run that is still being measured.

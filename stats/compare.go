@@ -36,10 +36,11 @@ type Test struct {
 	// is the greater, minus the share in which the second is.
 	Delta float64 `json:"delta"`
 
-	sign  int       // -1: the first is less
-	fine  float64   // the p-value that corrections start from
-	logs  []float64 // of the ratios
-	alone bool      // the only comparison of a table of two sets
+	sign   int       // -1: the first is less
+	fine   float64   // the p-value that corrections start from
+	single float64   // the same before any correction, of shares that failed
+	logs   []float64 // of the ratios
+	alone  bool      // the only comparison of a table of two sets
 
 	family float64 // for at most how many comparisons P was corrected
 }

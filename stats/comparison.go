@@ -26,7 +26,7 @@ const (
 	Slower    Verdict = "slower"
 	Unclear   Verdict = "unclear" // more rounds would tell
 	Faster    Verdict = "faster"
-	Same      Verdict = "same" // the intervals of the ratio and of the ratio of means are within the margin
+	Same      Verdict = "same" // the intervals of the ratio, of the ratio of means and of the failures are within the margin
 )
 
 var verdictOrder = []Verdict{Bad, Differing, FailsMore, FailsLess, Slower, Unclear, Faster, Same}
@@ -109,6 +109,10 @@ type Compared struct {
 	// Typical says that the whole interval of Ratio is within the margin.
 	Typical bool
 
+	// FailAlike says that the whole interval of the difference of the shares of operations that
+	// failed is within the margin, or that none failed.
+	FailAlike bool
+
 	P        float64 // of the two-sided test, corrected for the number of looks
 	Adjusted float64 // corrected for the number of cells as well
 
@@ -154,6 +158,9 @@ func (x *Compared) Measured() bool {
 
 // FailuresTold reports whether the cell's verdict is on the operations that failed.
 func (x *Compared) FailuresTold() bool { return x.Verdict == FailsMore || x.Verdict == FailsLess }
+
+// FailuresOpen reports whether the cell has no verdict because of the operations that failed.
+func (x *Compared) FailuresOpen() bool { return x.Verdict == Unclear && x.Why != "" }
 
 // Settled reports whether a cell keeps its verdict whatever becomes of the others.
 func (x *Compared) Settled() bool {
@@ -519,7 +526,7 @@ func (x *Compared) measure(looks func(rounds int) float64, interleaved bool) {
 		var p float64
 		x.Ratio, p, x.least = unpairedRatio(Values(second), Values(first), 1-Doubt/x.looks)
 		x.P, x.least = min(1, p*x.looks), x.least*x.looks
-		x.Means = unpairedMeans(Values(second), Values(first), 1-Doubt/x.looks)
+		x.Means = x.means(1 - Doubt/x.looks)
 		return
 	}
 	ratios, _ := Ratios(second, first)
@@ -529,7 +536,16 @@ func (x *Compared) measure(looks func(rounds int) float64, interleaved bool) {
 	p, _ := signedRank(logs(values))
 	x.P = min(1, p*x.looks)
 	x.Ratio = SummarizeRatiosAt(values, 1-Doubt/x.looks)
-	x.Means = pairedMeans(second, first, 1-Doubt/x.looks)
+	x.Means = x.means(1 - Doubt/x.looks)
+}
+
+// means returns the ratio of the means of both sides, with an interval of a level.
+func (x *Compared) means(confidence float64) Summary {
+	first, second := x.Points()
+	if !x.interleaved {
+		return unpairedMeans(Values(second), Values(first), confidence)
+	}
+	return pairedMeans(second, first, confidence)
 }
 
 // holm corrects p-values for their number (Holm 1979) and for the number of pairs of which
@@ -560,8 +576,9 @@ func (x *Compared) decide(c *Comparison) {
 	inside := func(i *Interval) bool {
 		return i != nil && math.Log(i.High) <= within && math.Log(i.Low) >= -within
 	}
-	x.Typical = inside(x.Ratio.Interval)
+	x.Typical, x.FailAlike = inside(x.Ratio.Interval), x.Failing.within(c.Margin)
 	m := x.Means.Interval
+	same := x.Typical && inside(m) && x.Ratio.N >= TailRounds
 	switch f, told := x.Failing, x.Adjusted < Doubt; {
 	case f.told():
 		x.Verdict, x.Why = FailsMore, fmt.Sprintf("more operations of %s failed", c.Second)
@@ -569,11 +586,11 @@ func (x *Compared) decide(c *Comparison) {
 			x.Verdict, x.Why = FailsLess, fmt.Sprintf("fewer operations of %s failed", c.Second)
 		}
 		x.Why += ": " + f.words(c) + mostFrequent(x.First, x.Second)
-	case f.open():
+	case !x.FailAlike && (f.open() || same):
 		x.Verdict, x.Why = Unclear, "it cannot be told yet whether the operations that failed differ: "+f.words(c)
-		x.Rounds = x.moreForFailures()
+		x.Rounds = x.moreForFailures(c.Margin)
 		x.Time = time.Duration(x.Rounds) * (x.First.perTrial() + x.Second.perTrial())
-	case x.Typical && inside(m) && x.Ratio.N >= TailRounds:
+	case same:
 		x.Verdict = Same
 	case told && x.Ratio.Median > 1 && (!x.Typical || m != nil && math.Log(m.Low) > within):
 		x.Verdict = Slower

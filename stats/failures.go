@@ -138,15 +138,16 @@ func exceeds(d []float64, value float64) float64 {
 // compareShares tests whether shares differ by more than [FailureMargin], from their
 // differences within rounds. The test is two-sided.
 func compareShares(d []float64) Test {
-	t := Test{N: len(d), P: 1, Adjusted: 1, fine: 1, logs: d}
+	t := Test{N: len(d), P: 1, Adjusted: 1, fine: 1, single: 1, logs: d}
 	if t.N == 0 {
 		return t
 	}
 	for _, v := range d {
 		if math.Abs(v) > FailureMargin {
-			t.Delta += float64(cmp.Compare(v, 0)) / float64(t.N)
+			t.Delta += float64(cmp.Compare(v, 0))
 		}
 	}
+	t.Delta /= float64(t.N)
 	mean := Mean(d)
 	if t.sign = cmp.Compare(mean, 0); math.Abs(mean) <= FailureMargin {
 		return t
@@ -157,7 +158,17 @@ func compareShares(d []float64) Test {
 	}
 	t.P = min(1, 2*exceeds(beyond, 0))
 	t.Adjusted, t.fine = t.P, corrected(beyond, t.P)
+	t.single = t.fine
 	return t
+}
+
+// Seems reports whether shares of failures seem to differ, in too few rounds to tell: each round
+// says so, and so does a t test that is corrected for all comparisons. Without the t test, some
+// of ten equal drivers would seem to differ in most runs of few rounds. enough is how many rounds
+// would tell.
+func (t Test) Seems() (enough int, seems bool) {
+	enough, few := t.TooFew()
+	return enough, few && t.single*max(t.family, 1) < Alpha
 }
 
 // CompareFailures tests whether the shares of the operations that failed differ between two
@@ -211,8 +222,8 @@ func CompareShares(sets [][]Point) []Pair {
 	return compareAll(raised, func(int) bool { return true }, func(ratios []float64) Test { return compareShares(logs(ratios)) })
 }
 
-// markFailures marks the cells of which more operations failed than of another one, for
-// certain or, in too few rounds to tell, in all of them.
+// markFailures marks the cells of which more operations failed than of another one, or seem to
+// in too few rounds to tell.
 func (t *Table) markFailures(pairs []Pair) {
 	measured := t.Measured()
 	for i, c := range measured {
@@ -220,12 +231,12 @@ func (t *Table) markFailures(pairs []Pair) {
 		enough := 0
 		for j, other := range measured {
 			x, ok := Against(pairs, i, j)
-			rounds, few := x.TooFew()
+			rounds, seems := x.Seems()
 			switch {
 			case !ok || x.sign <= 0:
 			case x.Significant() && (!c.FailsMore || other.shareFailed() < than.shareFailed()):
 				c.FailsMore, than = true, other
-			case few && !c.FailsMore:
+			case seems && !c.FailsMore:
 				c.FailsOpen, than, enough = true, other, max(enough, rounds)
 			}
 		}
@@ -371,11 +382,25 @@ func (f *Failing) told() bool { return f != nil && f.Adjusted < Doubt }
 // that seems so: the times of a cell are then no verdict either.
 func (f *Failing) open() bool { return f != nil && !f.told() && f.test.P < Alpha }
 
-// moreForFailures estimates how many more rounds tell shares apart that seem to differ.
-func (x *Compared) moreForFailures() int {
+// within reports whether the whole interval of the difference of the shares is within a margin:
+// 0.02 is 2 percentage points.
+func (f *Failing) within(margin float64) bool {
+	if f == nil {
+		return true
+	}
+	i := f.Difference()
+	return max(i.High, -i.Low) <= max(margin, FailureMargin)
+}
+
+// moreForFailures estimates how many more rounds tell shares apart, or show that they differ by
+// less than the margin.
+func (x *Compared) moreForFailures(margin float64) int {
 	f := x.Failing
 	n, least := f.test.N, LeastRounds(x.tests, x.looks > 1)
-	factor := normalQuantile(Doubt/x.looks/float64(x.tests)) / normalQuantile(f.test.P)
+	factor := normalQuantile(Doubt/x.looks/float64(x.tests)) / normalQuantile(min(f.test.P, 0.999))
+	if i, at := f.Difference(), math.Abs(Mean(f.test.logs)); at < margin {
+		factor = min(factor, (i.High-i.Low)/2/(margin-at))
+	}
 	total := RoundsUntil(n, max(factor, 1))
 	if total == MaxRounds {
 		return MaxRounds

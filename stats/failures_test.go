@@ -110,3 +110,67 @@ func TestFailuresOfStoredRuns(t *testing.T) {
 		}
 	}
 }
+
+// Sides whose shares of failures may differ by more than the margin are not called the same,
+// however alike their times are.
+func TestSameNeedsFailures(t *testing.T) {
+	compared := func(failed func(side, round int) int64) *stats.Compared {
+		run := failingSides(60, failed)
+		for i := range run.Trials {
+			run.Trials[i].Samples[0].WallNS = 1e9
+		}
+		return stats.CompareRun(stats.Analyze(run, "")).Cells[0]
+	}
+	wide := compared(func(side, round int) int64 { return int64(400 * ((side + round) % 2)) })
+	if !wide.Typical || wide.FailAlike || wide.Verdict != stats.Unclear || !wide.FailuresOpen() || wide.Rounds <= 0 {
+		t.Errorf("40 %% of one side or of the other fail: %s, %q, %d more rounds", wide.Verdict, wide.Why, wide.Rounds)
+	}
+	narrow := compared(func(side, round int) int64 { return int64(40 + (side+round)%2) })
+	if narrow.Verdict != stats.Same || !narrow.FailAlike {
+		t.Errorf("4 %% of both fail: %s, %q", narrow.Verdict, narrow.Why)
+	}
+}
+
+// Of equal drivers, hardly any run of few rounds has a row without a rank. One of which nearly
+// all operations fail has none in any number of rounds, also in a run that was looked at again
+// and again, whose six rounds tell nothing apart.
+func TestFailuresInFewRoundsOfDrivers(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	const runs = 60
+	for _, rounds := range []int{6, 7, 8, 9} {
+		unranked := 0
+		for range runs {
+			run := made(2, 10, rounds, func(int, int, int) float64 { return math.Exp(0.03 * r.NormFloat64()) })
+			for i := range run.Trials {
+				run.Trials[i].Samples[0].Failed = int64(max(0, 50+25*r.NormFloat64()))
+			}
+			if unrankedOf(stats.Analyze(run, "")) > 0 {
+				unranked++
+			}
+		}
+		if unranked > 8 {
+			t.Errorf("%d rounds: %d of %d runs of equal drivers have a row without a rank", rounds, unranked, runs)
+		}
+		run := made(2, 10, rounds, func(int, int, int) float64 { return math.Exp(0.03 * r.NormFloat64()) })
+		run.Precision = 0.05
+		for i := range run.Trials {
+			if (run.Trials[i].Case-1)%10 == 4 {
+				run.Trials[i].Samples[0].Failed = 900 + int64(i%7)
+			}
+		}
+		if n := unrankedOf(stats.Analyze(run, "")); n != 2 {
+			t.Errorf("%d rounds: %d rows without a rank, want the 2 of which 90 %% fail", rounds, n)
+		}
+	}
+}
+
+func unrankedOf(a *stats.Analysis) (n int) {
+	for _, g := range a.Groups {
+		for _, c := range g.Tables[0].Cells {
+			if c.UnlikeFailures() {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -209,6 +209,11 @@ func (x *Compared) timeExcluded(most float64) bool {
 	return x.Ratio.Interval != nil && math.Log(x.Ratio.Interval.High) <= math.Log1p(most)+rounding
 }
 
+// beyond reports whether no more rounds would let a cell pass in which fewer operations failed.
+func (x *Compared) beyond(most float64) bool {
+	return x.Verdict == FailsLess && x.Settled() && x.Ratio.Interval != nil && x.Ratio.Interval.Low > 1+most
+}
+
 // failsMore reports whether more operations of the candidate failed, as the comparison tells.
 func (x *Compared) failsMore() bool { return x.Verdict == FailsMore }
 
@@ -228,8 +233,14 @@ func (c *Gated) judge(most float64, tests int) {
 		c.State, c.Why = GateWrong, x.Why
 	case x.failsMore() && c.failing < Doubt:
 		c.State, c.Why = GateFailing, x.Why
-	case x.Verdict == FailsLess:
-		c.State, c.Why = GatePassed, x.Why // the times are of other work
+	case x.Verdict == FailsLess && x.timeExcluded(most):
+		c.State, c.Why = GatePassed, x.Why
+	case x.Verdict == FailsLess: // the times are of other work, but they may be a regression
+		c.State, c.Why = GatePossible, fmt.Sprintf("%s; but it takes %.3g times the %s", x.Why, x.Ratio.Median, x.Metric)
+		c.untilJudged(most, float64(tests))
+		if c.beyond(most) {
+			c.Rounds = MaxRounds
+		}
 	case (x.failsMore() || x.Failing.open()) && x.fewRounds(tests):
 		c.State, c.Why = GateTooFew, x.Why
 	case x.failsMore() || x.Failing.open():
@@ -238,6 +249,11 @@ func (c *Gated) judge(most float64, tests int) {
 		c.State = GateRegression
 	case x.excludes(most):
 		c.State = GatePassed
+		if m := x.means(1 - 2*Doubt); m.Interval != nil && math.Log(m.Interval.Low) > math.Log1p(most)+rounding {
+			c.State, c.Rounds = GatePossible, MaxRounds
+			c.Why = fmt.Sprintf("typical trials need no more than is allowed, but slow ones make the mean %.3g times that of the baseline [%.3g, %.3g]",
+				m.Median, m.Interval.Low, m.Interval.High)
+		}
 	case x.Ratio.Interval == nil || x.fewRounds(tests):
 		c.State, c.Why = GateTooFew, fmt.Sprintf("%d rounds are too few to find or exclude a regression: it takes more of them", x.Ratio.N)
 	default:
@@ -246,16 +262,20 @@ func (c *Gated) judge(most float64, tests int) {
 			c.Why = fmt.Sprintf("that more operations fail is not excluded: %.3g %% and %.3g %%, a difference of up to %.3g percentage points",
 				100*x.Failing.Second, 100*x.Failing.First, 100*x.Failing.Difference().High)
 		}
-		x.Rounds = x.untilJudged(most, float64(tests))
-		x.Time = time.Duration(x.Rounds) * (x.First.perTrial() + x.Second.perTrial())
+		x.untilJudged(most, float64(tests))
 	}
 }
 
-// untilJudged estimates how many more rounds it takes until an interval is on one side of
-// what is allowed, on the assumptions of [Compared.more].
-func (x *Compared) untilJudged(most, tests float64) int {
+// untilJudged sets estimates of how many more rounds it takes until an interval is on one side
+// of what is allowed, on the assumptions of [Compared.more], and how long.
+func (x *Compared) untilJudged(most, tests float64) {
+	x.Rounds = x.moreUntilJudged(most, tests)
+	x.Time = time.Duration(x.Rounds) * (x.First.perTrial() + x.Second.perTrial())
+}
+
+func (x *Compared) moreUntilJudged(most, tests float64) int {
 	i, allowed := x.Ratio.Interval, math.Log1p(most)
-	if !(i.Low > 0) || math.IsInf(i.High, 0) {
+	if i == nil || !(i.Low > 0) || math.IsInf(i.High, 0) {
 		return 1
 	}
 	distance := allowed - math.Log(x.Ratio.Median)
@@ -277,7 +297,7 @@ func (x *Compared) untilJudged(most, tests float64) int {
 func (g *Gate) Settled() []int {
 	open, ids := map[int]bool{}, map[int]bool{}
 	for _, c := range g.Cells {
-		settled := c.State != GatePossible && c.State != GateTooFew &&
+		settled := (c.State != GatePossible || c.beyond(g.Max)) && c.State != GateTooFew &&
 			(c.State != GateRegression || c.more*float64(g.tests) < Doubt) && // Holm's correction is at most that
 			(c.State != GateFailing || c.Failing.P*float64(g.tests) < Doubt)
 		for i, side := range []*Cell{c.Second, c.First} {

@@ -350,3 +350,43 @@ func TestGateConfirmsStoredBaseline(t *testing.T) {
 		}
 	}
 }
+
+// A candidate of which fewer operations fail, but that needs far more time, does not pass. One
+// that needs no more does.
+func TestGateFewerFailures(t *testing.T) {
+	for _, c := range []struct {
+		times float64
+		want  stats.Decision
+	}{{1, stats.Passed}, {3, stats.NotExcluded}} {
+		run := failingSides(40, func(side, round int) int64 { return int64((1 - side) * (100 + round%3)) })
+		for i := range run.Trials {
+			if x := &run.Trials[i]; x.Case == 2 {
+				x.Samples[0].WallNS = int64(c.times * float64(x.Samples[0].WallNS))
+			}
+		}
+		g := stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "")))
+		if x := g.Cells[0]; g.Decision() != c.want || x.Why == "" || x.Verdict != stats.FailsLess {
+			t.Errorf("%g times the time: %s, %s, %q", c.times, g.Decision(), x.Verdict, x.Why)
+		}
+		if len(g.Settled()) != 2 {
+			t.Errorf("%g times the time: %v are settled", c.times, g.Settled())
+		}
+	}
+}
+
+// A candidate that takes 3 times as long in one trial of ten, and otherwise as long as the
+// baseline, does not pass once that shows in its mean.
+func TestGateSlowTrials(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	run := asked(made(1, 2, 88, func(_, d, round int) float64 {
+		v := math.Exp(0.01 * r.NormFloat64())
+		if d == 1 && round%10 == 5 {
+			v *= 3
+		}
+		return v
+	}), true)
+	g := stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "")))
+	if g.Decision() != stats.NotExcluded || g.Cells[0].Why == "" {
+		t.Errorf("%s: %q, mean %+v", g.Decision(), g.Cells[0].Why, g.Cells[0].Means)
+	}
+}

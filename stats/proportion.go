@@ -28,17 +28,17 @@ func Proportion(k, n int64) Interval {
 // that, the parts' counts are taken to vary as much more.
 func PartsDiffer(a Sampled, k1 int64, b Sampled, k2 int64, parts int) (difference, half float64) {
 	confidence := 1 - (1-Confidence)/float64(max(parts, 1))
-	of := func(s Sampled, k int64) (mean, variance, quantile float64) {
+	of := func(s Sampled, k int64) (mean, half float64) {
 		if s.Samples == 0 {
-			return 0, 0, 0
+			return 0, 0
 		}
-		total, spread, quantile := s.mean(confidence)
+		total, reach := s.mean(confidence)
 		share := float64(k) / float64(s.Samples)
-		return total * share, total * total * share * spread, quantile
+		return total * share, total * math.Sqrt(share) * reach
 	}
-	meanA, varianceA, quantileA := of(a, k1)
-	meanB, varianceB, quantileB := of(b, k2)
-	return meanB - meanA, max(quantileA, quantileB) * math.Sqrt(varianceA+varianceB)
+	meanA, halfA := of(a, k1)
+	meanB, halfB := of(b, k2)
+	return meanB - meanA, math.Hypot(halfA, halfB)
 }
 
 // Sampled are values of trials that were estimated from samples, such as the CPU time that
@@ -48,31 +48,26 @@ type Sampled struct {
 	Samples int64 // of all trials
 }
 
-// mean returns the mean, and the variance of its logarithm with the quantile to be used
-// with it for an interval at a level. The variance is the greater one of two: that of a count of independent events,
-// and, with at least [MinSamples] trials, that of the trials' mean. Both are first-order
-// approximations: d log x = dx/x.
-func (s Sampled) mean(confidence float64) (mean, variance, quantile float64) {
-	mean, variance, quantile = Mean(s.Values), 1/float64(s.Samples), mstats.InvCDF(mstats.StdNormal)((1+confidence)/2)
-	n := float64(len(s.Values))
-	if n < MinSamples {
-		return mean, variance, quantile
+// mean returns the mean, and half the width of the interval of its logarithm at a level. That is
+// the greater one of two: by the count of independent events and, with two trials or more, by
+// how much these differ (Student's t). Both are first-order approximations: d log x = dx/x.
+func (s Sampled) mean(confidence float64) (mean, half float64) {
+	mean, half = Mean(s.Values), mstats.InvCDF(mstats.StdNormal)((1+confidence)/2)/math.Sqrt(float64(s.Samples))
+	if n := float64(len(s.Values)); n > 1 {
+		sd, _ := StdDev(s.Values)
+		half = max(half, mstats.InvCDF(mstats.TDist{V: n - 1})((1+confidence)/2)*sd/(math.Sqrt(n)*mean))
 	}
-	sd, _ := StdDev(s.Values)
-	if ofTrials := sd * sd / (n * mean * mean); ofTrials > variance {
-		variance, quantile = ofTrials, mstats.InvCDF(mstats.TDist{V: n - 1})((1+confidence)/2)
-	}
-	return mean, variance, quantile
+	return mean, half
 }
 
 // SampledRatio returns the ratio of the mean of b to that of a, with its 95 % interval. Both
-// must have samples. The interval says how few samples there are, and, with at least
-// [MinSamples] trials, how much these differ.
+// must have samples. The interval says how few samples there are, and how much the trials differ
+// unless there is only one.
 func SampledRatio(a, b Sampled) (ratio float64, interval Interval) {
-	meanA, varianceA, quantileA := a.mean(Confidence)
-	meanB, varianceB, quantileB := b.mean(Confidence)
+	meanA, halfA := a.mean(Confidence)
+	meanB, halfB := b.mean(Confidence)
 	ratio = meanB / meanA
-	factor := math.Exp(max(quantileA, quantileB) * math.Sqrt(varianceA+varianceB))
+	factor := math.Exp(math.Hypot(halfA, halfB))
 	return ratio, Interval{ratio / factor, ratio * factor, Confidence}
 }
 

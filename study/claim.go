@@ -178,7 +178,7 @@ func (c *cells) failuresDiffer(list operand) string {
 			case first == nil:
 				first = x
 			case stats.CompareFailures(first, x).P < stats.Alpha*c.share:
-				return fmt.Sprintf("the shares of operations that failed differ: %s and %s", failed(first), failed(x))
+				return fmt.Sprintf("the shares of operations that failed seem to differ: %s and %s", failed(first), failed(x))
 			}
 		}
 	}

@@ -273,7 +273,7 @@ func TestErrorsAtBounds(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d comparisons were decided", wrong, all)
+	t.Logf("a study's comparison is decided, of figures that are at its bound: nominal at most 5.0 %%, found %.1f %% of %d", 100*float64(wrong)/float64(all), all)
 	if wrong*20 > all || wrong == 0 {
 		t.Errorf("%d of %d comparisons at their bounds were decided, want at most 5 %%, and some", wrong, all)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -98,7 +99,7 @@ func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
 	f.IntSliceVar(&o.clients, "clients", []int{1, 8}, "numbers of clients (default with --kill or --isolate: 4)")
 	f.IntSliceVar(&o.batches, "batch", []int{1, 100}, "numbers of rows per INSERT")
 	f.DurationVar(&o.duration, "duration", 2*time.Second, "how long clients write for each figure or, with --kill or --isolate, before each kill or isolation (default there: 500ms)")
-	f.IntVar(&o.rounds, "rounds", 1, "how many times everything is measured, in turn; from 6 on, rates have intervals")
+	f.IntVar(&o.rounds, "rounds", 1, "how many times everything is measured, in shuffled order; from 6 on, rates have intervals")
 	f.IntVar(&o.kills, "kill", 0, "how many times the leader is killed under load, and restarted on its data")
 	f.IntVar(&o.cuts, "isolate", 0, "how many times the leader is cut off from the other nodes under load, and reconnected (on Linux)")
 	f.DurationVar(&o.limit, "timeout", time.Second, "with --kill or --isolate, how long a client waits for an answer before it goes to the next node")
@@ -361,12 +362,14 @@ func (o *clusterOptions) measure(ctx context.Context, b *lab.Builder, dir string
 	out.Machine = machineIn(observer.Machine, dir)
 	results := make([][]*protocol.Clustered, len(trials))
 	var failed error
+	var order []int // of a round, shuffled because the machine may drift within it
 	for n := range o.rounds * len(trials) {
-		i := n % len(trials)
-		t := &trials[i]
-		if i == 0 {
+		if n%len(trials) == 0 {
 			observer.BeforeRound(n / len(trials))
+			order = rand.Perm(len(trials))
 		}
+		i := order[n%len(trials)]
+		t := &trials[i]
 		if !o.quiet {
 			say("%d/%d %s", n+1, o.rounds*len(trials), t.Name())
 		}

@@ -22,7 +22,7 @@ type failures struct {
 	name   string
 	share  float64 // of the operations, on average
 	spread float64 // the standard deviation between trials, as a share of share; -1: single operations, in few trials
-	tails  float64 // by which 99th percentiles vary, as a share of them; 0: there are none
+	varies float64 // by which 99th percentiles and peak memory vary, as a share of them; 0: there are none
 }
 
 // equalFailures are those for which the level of verdicts is simulated.
@@ -52,8 +52,9 @@ func (f failures) draw(r *rand.Rand) int64 {
 func (f failures) trial(r *rand.Rand, run *result.Run, c, round int, seconds float64) {
 	s := result.Sample{Phase: "mix", Metric: result.MetricTimePerOp, WallNS: int64(1e9 * seconds * math.Exp(0.03*r.NormFloat64())),
 		Operations: trialOperations, Failed: f.draw(r)}
-	if f.tails > 0 {
-		s.Latency = []latency.Summary{{Operation: "mix", Count: trialOperations, P99NS: int64(5e6 * (1 + f.tails*(2*r.Float64()-1)))}}
+	if f.varies > 0 {
+		s.Latency = []latency.Summary{{Operation: "mix", Count: trialOperations, P99NS: int64(5e6 * (1 + f.varies*(2*r.Float64()-1)))}}
+		s.PeakRSSBytes = int64(1e8 * (1 + f.varies*(2*r.Float64()-1)))
 	}
 	run.Trials = append(run.Trials, result.Trial{Case: c, Round: round, Order: len(run.Trials) + 1, Status: result.OK, TookNS: 1e9, Samples: []result.Sample{s}})
 }
@@ -113,9 +114,9 @@ func comparesFailing(r *rand.Rand, first, second failures, cells int) bool {
 	return saysFailing(stats.CompareRun(failingSides(r, first, second, cells, failingSettled)))
 }
 
-// gateShuts reports whether a gate is shut, after what it found was measured again.
-func gateShuts(r *rand.Rand, first, second failures, cells int) bool {
-	const most = 0.05
+// gated decides, after what a gate found was measured again.
+func gated(r *rand.Rand, first, second failures, cells int) *stats.Gate {
+	const most = allowed
 	judged := func(a *stats.Analysis) *stats.Gate { return stats.NewGate(most, stats.CompareRun(a)) }
 	settled := func(run *result.Run, round int) ([]int, bool) {
 		if !stats.Look(round) {
@@ -127,11 +128,12 @@ func gateShuts(r *rand.Rand, first, second failures, cells int) bool {
 	if len(g.Doubtful()) > 0 {
 		g.Confirm(stats.CompareRun(failingSides(r, first, second, cells, settled)))
 	}
-	return g.Shut()
+	return g
 }
 
-// bisected searches 16 releases, of which those from changed on have other failures.
-func bisected(r *rand.Rand, before, after failures, changed int) *bisect.Finding {
+// bisected searches 16 releases, of which those from changed on have other failures, and take
+// times as long.
+func bisected(r *rand.Rand, before, after failures, changed int, times float64) *bisect.Finding {
 	var releases []string
 	for i := range 16 {
 		releases = append(releases, fmt.Sprintf("v%02d", i))
@@ -144,7 +146,7 @@ func bisected(r *rand.Rand, before, after failures, changed int) *bisect.Finding
 		}
 		return measured(r, run, mostSides, settled, func(c int) (failures, float64) {
 			if slices.Index(releases, run.Cases[c].Driver) >= changed {
-				return after, 0.1
+				return after, 0.1 * times
 			}
 			return before, 0.1
 		}), nil
@@ -233,11 +235,11 @@ var failureVerdicts = []struct {
 }{
 	{"compare: more failed, one cell", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return comparesFailing(r, x, y, 1) }},
 	{"compare: more failed in any of four cells", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return comparesFailing(r, x, y, 4) }},
-	{"gate: shut, one cell, confirmed", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return gateShuts(r, x, y, 1) }},
-	{"gate: shut, four cells, confirmed", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return gateShuts(r, x, y, 4) }},
-	{"bisect: names a release of 16, in 4 steps", 4 * stats.Doubt, func(r *rand.Rand, x, y failures) bool { return bisected(r, x, y, 11).Bad != "" }},
+	{"gate: shut, one cell, confirmed", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return gated(r, x, y, 1).Shut() }},
+	{"gate: shut, four cells, confirmed", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return gated(r, x, y, 4).Shut() }},
+	{"bisect: names a release of 16, in 4 steps", 4 * stats.Doubt, func(r *rand.Rand, x, y failures) bool { return bisected(r, x, y, 11, 1).Bad != "" }},
 	{"bisect: the same, and is certain", 4 * stats.Doubt, func(r *rand.Rand, x, y failures) bool {
-		f := bisected(r, x, y, 11)
+		f := bisected(r, x, y, 11, 1)
 		return f.Bad == "v11" && f.Certain() || x == y && f.Bad != "" && f.Certain()
 	}},
 	{"advise: rejects one of three drivers, 20 rounds", stats.Alpha, func(r *rand.Rand, x, y failures) bool { return choosesByFailures(drivers(r, 1, 20, x, x, y)) }},
@@ -256,7 +258,7 @@ func failureLevels(tables int) string {
 	}
 	rows := [][]string{append(head, "5 % against 15 %, ± a half"), slices.Repeat([]string{"---:"}, len(head)+1)}
 	rows[1][0] = "---"
-	runs := max(tables/8, 20)
+	runs := max(tables/20, 20)
 	for i, v := range failureVerdicts {
 		row := []string{v.name, percent(v.nominal)}
 		for _, f := range equalFailures {

@@ -3,7 +3,7 @@
 //
 //	go run ./stats/simulate                    # some minutes
 //	go run ./stats/simulate -tables 300        # quicker, coarser
-//	go run ./stats/simulate -each -tables 8000 # one table: each verdict, nominal and found
+//	go run ./stats/simulate -each -tables 8000 # two tables: each verdict, nominal and found
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 
 func main() {
 	tables := flag.Int("tables", 4000, "number of tables for each figure")
-	each := flag.Bool("each", false, "only the table that has each verdict")
+	each := flag.Bool("each", false, "only the tables that have each verdict")
 	flag.Parse()
 	if *tables < 1 || flag.NArg() > 0 {
 		fmt.Fprintln(os.Stderr, "simulate: want -tables N, at least 1, perhaps -each, and no arguments")
@@ -24,7 +24,7 @@ func main() {
 	}
 	parts := []func(int) string{everyVerdict, powers, levels, partial, settling, wholeRuns, gates, sames, failureLevels}
 	if *each {
-		parts = parts[:1]
+		parts = []func(int) string{everyVerdict, failureLevels}
 	}
 	for _, part := range parts {
 		fmt.Println(part(*tables))

@@ -147,6 +147,21 @@ func temporaryIn(cmd *exec.Cmd, dir string) {
 	mark(cmd, dir)
 }
 
+// Command builds the command line of a clone for the builder's target, and writes it to a file
+// in dir, which must be that of a [Scratch].
+func (b *Builder) Command(ctx context.Context, dir string) (path string, err error) {
+	path = filepath.Join(dir, "sqlite3perf")
+	cmd := b.command(ctx, "build", "-trimpath", "-o", path, "./cmd/sqlite3perf")
+	cmd.Dir = b.Source.Root
+	cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
+	temporaryIn(cmd, dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("building sqlite3perf for %s: %s", b.Target, firstComplaint(string(out), err))
+	}
+	return path, nil
+}
+
 // output returns what a go command prints. Even one that only looks something up makes a
 // directory go-build, and leaves it if it is killed.
 func output(cmd *exec.Cmd) ([]byte, error) {

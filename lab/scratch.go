@@ -198,20 +198,31 @@ func Sweep(parent, prefix string) (made []string) {
 
 // InUse reports whether a directory in parent is in use that a process made with this
 // prefix. It changes nothing.
-func InUse(parent, prefix string) bool {
+func InUse(parent, prefix string) bool { return Users(parent, prefix) > 0 }
+
+// Users returns how many directories in parent are in use that processes made with this
+// prefix. It changes nothing.
+func Users(parent, prefix string) (n int) {
 	entries, _ := os.ReadDir(parent)
-	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
-		number, ours := strings.CutPrefix(strings.TrimSuffix(e.Name(), lockSuffix), prefix)
-		if !ours || number == "" || strings.Trim(number, "0123456789") != "" || !strings.HasSuffix(e.Name(), lockSuffix) || !e.Type().IsRegular() {
-			return false
+	for _, e := range entries {
+		if inUseBy(parent, prefix, e) {
+			n++
 		}
-		f, err := os.OpenFile(filepath.Join(parent, e.Name()), os.O_RDWR, 0)
-		if err != nil {
-			return errors.Is(err, fs.ErrPermission) // it is another user's
-		}
-		defer f.Close()
-		return lockFile(f, false) != nil
-	})
+	}
+	return n
+}
+
+func inUseBy(parent, prefix string, e os.DirEntry) bool {
+	number, ours := strings.CutPrefix(strings.TrimSuffix(e.Name(), lockSuffix), prefix)
+	if !ours || number == "" || strings.Trim(number, "0123456789") != "" || !strings.HasSuffix(e.Name(), lockSuffix) || !e.Type().IsRegular() {
+		return false
+	}
+	f, err := os.OpenFile(filepath.Join(parent, e.Name()), os.O_RDWR, 0)
+	if err != nil {
+		return errors.Is(err, fs.ErrPermission) // it is another user's
+	}
+	defer f.Close()
+	return lockFile(f, false) != nil
 }
 
 // sweepOne removes the directory that a file marks, unless the file is locked.

@@ -72,9 +72,9 @@ func meaning(code int) string {
 	case sqlite3.SQLITE_READONLY_DBMOVED:
 		return "was deleted, moved or replaced while in use: start again, and let nothing tidy that directory meanwhile"
 	case sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE:
-		return "has that already"
+		return "has that already: somebody has overwritten the file, or measures the same run"
 	case sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
-		return "has no such run, or the run no such case"
+		return "has no such run, or the run no such case: somebody may have overwritten the file"
 	}
 	switch code & 0xff {
 	case sqlite3.SQLITE_FULL:

@@ -611,7 +611,7 @@ func TestResumeTwice(t *testing.T) {
 // TestOverwrittenStore checks that the end of a run says that it is not in the store, if
 // somebody has put another file in the store's place while the run was measured.
 func TestOverwrittenStore(t *testing.T) {
-	for _, how := range []string{"replaced", "overwritten", "removed", "before the last trial"} {
+	for _, how := range []string{"replaced", "overwritten", "removed", "before the last trial", "in part"} {
 		t.Run(how, func(t *testing.T) {
 			ctx, path, other := context.Background(), newPath(t), newPath(t)
 			s, o := mustOpen(t, path), mustOpen(t, other)
@@ -637,6 +637,11 @@ func TestOverwrittenStore(t *testing.T) {
 				err = os.Rename(other, path)
 			case "removed":
 				err = os.Remove(path)
+			case "in part":
+				var page, size int64
+				if err = s.DB().QueryRow(`SELECT pageno, pgsize FROM dbstat WHERE name = 'samples'`).Scan(&page, &size); err == nil {
+					err = writeAt(path, make([]byte, size), (page-1)*size)
+				}
 			default:
 				err = os.WriteFile(path, data, 0o644)
 			}
@@ -652,6 +657,16 @@ func TestOverwrittenStore(t *testing.T) {
 			}
 		})
 	}
+}
+
+// writeAt overwrites a part of a file.
+func writeAt(path string, data []byte, offset int64) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(data, offset)
+	return errors.Join(err, f.Close())
 }
 
 // TestFinishInterrupted checks that a run whose context has ended is stored all the same,

@@ -173,6 +173,10 @@ func (s *Store) kept(ctx context.Context, run *result.Run) error {
 	var trials int
 	var ended sql.NullString
 	err = now.read(ctx, func(ctx context.Context, c *sql.Conn) error {
+		// A file that was overwritten while something was written to it has pages of both.
+		if err := now.quickCheck(ctx, c); err != nil {
+			return err
+		}
 		return c.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM trials WHERE run_id = ?1), json_extract(json, '$.ended') FROM runs WHERE run_id = ?1`, run.ID).Scan(&trials, &ended)
 	})
 	switch {

@@ -340,7 +340,7 @@ func (s *Server) stopRun(r *http.Request, q *query) (*Current, error) {
 	s.launch.Lock()
 	defer s.launch.Unlock()
 	if s.job == nil || s.job.over() {
-		return nil, failf(http.StatusConflict, "no run that was started here is being measured: one that was started in a terminal is stopped there, with Ctrl-C")
+		return nil, failf(http.StatusConflict, "no run that was started here is being measured: one that was started in a terminal is stopped there, with Ctrl-C, and one whose server has ended stops after its current trial")
 	}
 	s.job.stop()
 	return s.current(r.Context())

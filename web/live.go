@@ -72,6 +72,8 @@ func (s *Server) current(ctx context.Context) (*Current, error) {
 			here = 0
 		}
 	}
+	var open []*stats.Analysis // what has not ended
+	var runs []*result.Run
 	for i := range entries {
 		e := &entries[i]
 		if e.Stopped != "" || e.Damaged != "" || !e.Ended.IsZero() {
@@ -81,8 +83,14 @@ func (s *Server) current(ctx context.Context) (*Current, error) {
 		if err != nil {
 			return nil, err
 		}
-		if a != nil && (e.ID == here || s.alive(a.Run, time.Now())) {
-			c.Runs = append(c.Runs, *progress(a, e.ID == here))
+		if a != nil {
+			open, runs = append(open, a), append(runs, a.Run)
+		}
+	}
+	living := s.living(runs, here, time.Now())
+	for _, a := range open {
+		if living[a.Run.ID] {
+			c.Runs = append(c.Runs, *progress(a, a.Run.ID == here))
 		}
 	}
 	return c, nil
@@ -115,15 +123,41 @@ const (
 	mostSilence  = time.Hour
 )
 
-// alive reports whether a run that has not ended is being measured: it has a lock as long as
-// its process lives. Of one on another machine nobody here can know.
-func (s *Server) alive(r *result.Run, now time.Time) bool {
-	if s.options.InUse != nil && r.Host == nil {
-		if used, known := s.options.InUse(r.Machine); known {
-			return used
+// living says which of the runs that have not ended are being measured, by ID: that of this
+// server, here, and of the others as many as there are processes that measure in their
+// directory. These are the ones of which was heard last. Of a run on another machine nobody here
+// can know.
+func (s *Server) living(runs []*result.Run, here int64, now time.Time) map[int64]bool {
+	living := map[int64]bool{}
+	if here != 0 {
+		living[here] = true
+	}
+	heard := func(r *result.Run) time.Time {
+		if r.ID == here {
+			return now.AddDate(1, 0, 0) // before all others
+		}
+		last, _ := lastTrial(r)
+		return last
+	}
+	left := map[string]int{} // of the processes in a directory, those whose run is not known
+	for _, r := range slices.SortedStableFunc(slices.Values(runs), func(a, b *result.Run) int { return heard(b).Compare(heard(a)) }) {
+		dir := r.Machine.Directory
+		n, known := 0, false
+		if s.options.Users != nil && r.Host == nil {
+			n, known = s.options.Users(r.Machine)
+		}
+		if _, asked := left[dir]; known && !asked {
+			left[dir] = n
+		}
+		switch {
+		case !known:
+			living[r.ID] = living[r.ID] || alive(r, now)
+		case left[dir] > 0:
+			left[dir]--
+			living[r.ID] = true
 		}
 	}
-	return alive(r, now)
+	return living
 }
 
 // alive reports whether a run that has not ended is probably being measured.

@@ -107,23 +107,39 @@ func TestAlive(t *testing.T) {
 	}
 }
 
-// A run whose process is gone is not waited for, if that can be known.
+// A run whose process is gone is not waited for, if that can be known, even while another one
+// is measured in its directory.
 func TestAliveByLock(t *testing.T) {
-	here := result.Machine{Hostname: "here"}
+	here := result.Machine{Hostname: "here", Directory: "/databases"}
+	other := result.Machine{Hostname: "here", Directory: "/other"}
 	now := time.Now()
-	for _, c := range []struct {
-		run  result.Run
-		used bool
-		want bool
+	for name, c := range map[string]struct {
+		runs  []*result.Run
+		here  int64
+		users map[string]int
+		want  []int64
 	}{
-		{result.Run{Machine: here, Started: now}, false, false},
-		{result.Run{Machine: here, Started: now.Add(-48 * time.Hour)}, true, true},
-		{result.Run{Machine: result.Machine{Hostname: "elsewhere"}, Started: now}, false, true},
-		{result.Run{Machine: here, Host: &result.Host{Name: "pi"}, Started: now}, false, true},
+		"no process":           {[]*result.Run{{ID: 1, Machine: here, Started: now}}, 0, nil, nil},
+		"a process":            {[]*result.Run{{ID: 1, Machine: here, Started: now.Add(-48 * time.Hour)}}, 0, map[string]int{"/databases": 1}, []int64{1}},
+		"on another machine":   {[]*result.Run{{ID: 1, Machine: result.Machine{Hostname: "elsewhere"}, Started: now}}, 0, nil, []int64{1}},
+		"on a host":            {[]*result.Run{{ID: 1, Machine: here, Host: &result.Host{Name: "pi"}, Started: now}}, 0, nil, []int64{1}},
+		"one process of two":   {[]*result.Run{{ID: 2, Machine: here, Started: now}, {ID: 1, Machine: here, Started: now.Add(-time.Minute)}}, 0, map[string]int{"/databases": 1}, []int64{2}},
+		"the older is resumed": {[]*result.Run{{ID: 2, Machine: here, Started: now.Add(-time.Minute)}, {ID: 1, Machine: here, Started: now.Add(-time.Hour), Trials: []result.Trial{{Started: now}}}}, 0, map[string]int{"/databases": 1}, []int64{1}},
+		"two processes":        {[]*result.Run{{ID: 2, Machine: here, Started: now}, {ID: 1, Machine: here, Started: now}}, 0, map[string]int{"/databases": 2}, []int64{1, 2}},
+		"that of this server":  {[]*result.Run{{ID: 2, Machine: here, Started: now}, {ID: 1, Machine: here, Started: now.Add(-time.Minute)}}, 1, map[string]int{"/databases": 1}, []int64{1}},
+		"in two directories":   {[]*result.Run{{ID: 2, Machine: here, Started: now}, {ID: 1, Machine: other, Started: now}}, 0, map[string]int{"/databases": 1, "/other": 1}, []int64{1, 2}},
+		"in another directory": {[]*result.Run{{ID: 2, Machine: here, Started: now}, {ID: 1, Machine: other, Started: now}}, 0, map[string]int{"/other": 1}, []int64{1}},
 	} {
-		s := New(Options{InUse: func(m result.Machine) (used, known bool) { return c.used, m.Hostname == "here" }})
-		if got := s.alive(&c.run, now); got != c.want {
-			t.Errorf("%+v in use: %v: alive: %v", c.run, c.used, got)
+		s := New(Options{Users: func(m result.Machine) (int, bool) { return c.users[m.Directory], m.Hostname == "here" }})
+		var got []int64
+		for id, living := range s.living(c.runs, c.here, now) {
+			if living {
+				got = append(got, id)
+			}
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %d are measured, want %d", name, got, c.want)
 		}
 	}
 }

@@ -39,9 +39,9 @@ type Options struct {
 
 	Launcher *Launcher // nil: no run can be started
 
-	// InUse reports whether something is being measured in the directory of a machine, and
-	// whether that can be known here; nil: it cannot.
-	InUse func(result.Machine) (used, known bool)
+	// Users returns how many processes measure in the directory of a machine, and whether
+	// that can be known here; nil: it cannot.
+	Users func(result.Machine) (n int, known bool)
 
 	// Describe returns what a report needs beside the analysis; nil: nothing.
 	Describe func(*stats.Analysis) report.Options

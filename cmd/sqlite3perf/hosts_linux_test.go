@@ -447,6 +447,33 @@ func TestKillsConnection(t *testing.T) {
 	}
 }
 
+// TestKillsConnectionWhileBuilding cuts the connection before anything is measured: nothing is
+// left on the host, and nothing could be measured.
+func TestKillsConnectionWhileBuilding(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	n := newNetwork(t, p, "pi")
+	workers := filepath.Join(n.hosts["pi"], "sqlite3perf", "workers")
+	for range (times(t, 1) + 9) / 10 {
+		if err := os.RemoveAll(workers); err != nil { // the first is a link
+			t.Fatal(err)
+		}
+		s := p.start(n.on("pi", append(onHosts, "--rounds", "6")...)...)
+		s.until("building the worker")
+		time.Sleep(time.Duration(rand.IntN(500)) * time.Millisecond)
+		for _, pid := range n.agents("pi") {
+			_ = syscall.Kill(parentOf(pid), syscall.SIGKILL)
+		}
+		if code := s.wait(); code != exitIncomplete || !strings.Contains(s.said.String(), "host pi: the connection ended: ") {
+			t.Errorf("exit status %d\n%s", code, s.said.String())
+		}
+		n.leftNothing()
+		if left, _ := filepath.Glob(filepath.Join(workers, "building-*")); len(left) > 0 {
+			t.Errorf("left on pi: %q", left)
+		}
+	}
+}
+
 // TestHostsStoppedAtOnce checks that a second Ctrl-C does not wait for the end of the trials,
 // and leaves nothing.
 func TestHostsStoppedAtOnce(t *testing.T) {
@@ -687,7 +714,21 @@ func TestOtherPlatform(t *testing.T) {
 	p := newPlace(t)
 	n := newNetwork(t, p, "pi")
 	n.client = n.changed("small", `s#$(uname -m)#i686#`)
+	p.ownTemp()
 	s := p.start(n.on("pi", append(onHosts, "--rounds", "6")...)...)
+	s.until("building sqlite3perf for linux/386")
+	eventually(t, "the go command is at work", func() bool {
+		made, _ := filepath.Glob(filepath.Join(p.dir, "tmp", "*", "go-build*"))
+		return len(made) > 0
+	})
+	s.signal(os.Kill)
+	s.wait()
+	if out, err := p.command("workloads").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	p.nothingLeft()
+
+	s = p.start(n.on("pi", append(onHosts, "--rounds", "6")...)...)
 	if code := s.wait(); code != exitOK || !strings.Contains(s.said.String(), "building sqlite3perf for linux/386") {
 		t.Fatalf("exit status %d\n%s", code, s.said.String())
 	}

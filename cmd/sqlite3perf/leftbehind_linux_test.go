@@ -148,13 +148,78 @@ func TestEndsThatAreNotUsage(t *testing.T) {
 	}
 }
 
-// TestKillsOfEveryCommand ends every command at random moments, by a kill, a signal or a
-// reader that goes away. After the next start nothing is left, and no status blames the user
-// or a database for it.
+// ended is a command that [TestKillsOfEveryCommand] ends.
+type ended struct {
+	args []string
+	most time.Duration // how long it is let alone: less than it takes
+}
+
+// everyCommand returns commands that can be ended, and those that build first.
+func everyCommand(measured []string) (commands, builds [][]string) {
+	with := func(args ...string) []string { return append(args, measured...) }
+	commands = [][]string{
+		{"workload", "from", "app.db"},
+		{"workload", "from", "app.db", "-o", "out/mine.yaml", "--keep", "out/imitation.db", "--force"},
+		with("run", "--drivers", "./good,./leaves", "--rounds", "20", "-o", "out/run.csv"),
+		with("run", "--resume", "2", "--drivers", "./good"),
+		{"run", "--drivers", "./good", "--workloads", "./db.yaml", "--rounds", "20", "--dir", "databases"},
+		with("compare", "./good", "./better", "--rounds", "20"),
+		with("gate", "--baseline", "./good", "--drivers", "./better", "--rounds", "20", "--also", "junit=out/gate.xml"),
+		with("profile", "--drivers", "./good", "--phase", "query", "--time", "1s", "-o", "out/profile", "--force"),
+		with("tune", "--drivers", "./good", "--time", "5s"),
+		with("advise", "--drivers", "./good,./better", "--rounds", "6"),
+		with("diff", "./good", "./better"),
+		with("locks", "--drivers", "./good"),
+		{"reproduce", "cgo-or-not", "--drivers", "./good", "--rounds", "6", "--dir", "databases", "--worker-cache", "cache"},
+		{"check", "./good", "--dir", "databases"},
+		{"doctor", "--no-noise", "--dir", "databases", "-o", "out/doctor.json"},
+		{"merge", "theirs.db", "--store", "elsewhere/store.db"},
+		{"generate", "--driver", "./good", "--db", "generated.db", "-r", "100000", "--force"},
+		{"bench", "--driver", "./good", "--db", "kept.db"},
+		{"pragma", "--driver", "./good", "--db", "kept.db"},
+		{"paginate", "--driver", "./good", "--db", "kept.db"},
+		{"concurrent", "--driver", "./good", "--db", "kept.db", "-d", "1s"},
+		{"serve", "--port", "0"},
+		{"report", "1", "-o", "out/run.html"},
+		{"show", "1"}, {"runs"}, {"workloads", "./db.yaml"}, {"drivers", "--defects"},
+	}
+	builds = [][]string{
+		{"drivers", "--features", "--worker-cache", "cache"},
+		{"dsn", "file:app.db?_fk=1", "--drivers", "modernc", "--worker-cache", "cache"},
+		with("bisect", "mattn@v1.14.52..v1.14.53"),
+		with("run", "--drivers", "modernc@latest", "--rounds", "6"),
+		{"cluster", "--local", "none", "--nodes", "1,3", "--clients", "1", "--batch", "1", "--duration", "1s", "--dir", "databases"},
+	}
+	return commands, builds
+}
+
+// TestKillsAreOfEveryCommand checks that no command is left out.
+func TestKillsAreOfEveryCommand(t *testing.T) {
+	t.Parallel()
+	commands, builds := everyCommand(nil)
+	for _, c := range rootCommand(&environment{}).Commands() {
+		if c.Hidden || c.Name() == "help" || c.Name() == "completion" {
+			continue
+		}
+		if !slices.ContainsFunc(append(commands, builds...), func(args []string) bool { return args[0] == c.Name() }) {
+			t.Errorf("%s is not among them", c.Name())
+		}
+	}
+}
+
+// TestKillsOfEveryCommand ends every command at random moments, half of the times by a kill,
+// otherwise by a signal or a reader that goes away. After the next start nothing is left, and
+// no status blames the user or a database for it.
 func TestKillsOfEveryCommand(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
-	p.ownTemp()
+	var p *place
+	all := os.Getenv("TEST_TIMES") != ""
+	if all {
+		p = clusterPlace(t)
+	} else {
+		p = newPlace(t)
+		p.ownTemp()
+	}
 	p.imitated()
 	p.write("db.yaml", "name: db\ndatabase: app.db\nphases: [{name: q, query: SELECT count(*) FROM customers, columns: int}]\n", 0o644)
 	for _, dir := range []string{"out", "elsewhere"} {
@@ -163,84 +228,93 @@ func TestKillsOfEveryCommand(t *testing.T) {
 		}
 	}
 	again := func(args ...string) {
+		t.Helper()
 		if out, err := p.command(args...).CombinedOutput(); err != nil {
 			t.Fatalf("the next start, %v: %v\n%s", args, err, out)
 		}
 	}
 	measured := []string{"--workloads", "./tiny.yaml", "--dir", "databases", "--worker-cache", "cache"}
-	with := func(more []string, args ...string) []string { return append(args, more...) }
-	again(with(measured, "run", "--drivers", "./good", "--rounds", "6", "--quiet")...)
-	again(with(measured, "run", "--drivers", "./good", "--rounds", "6", "--quiet", "--store", "theirs.db")...)
-	again("generate", "--driver", "./good", "--db", "generated.db", "--quiet")
-	commands := [][]string{
-		{"workload", "from", "app.db"},
-		{"workload", "from", "app.db", "-o", "out/mine.yaml", "--force"},
-		with(measured, "run", "--drivers", "./good,./leaves", "--rounds", "20", "-o", "out/run.csv"),
-		{"run", "--drivers", "./good", "--workloads", "./db.yaml", "--rounds", "20", "--dir", "databases"},
-		with(measured, "compare", "./good", "./better", "--rounds", "20"),
-		with(measured, "gate", "--baseline", "./good", "--drivers", "./better", "--rounds", "20", "--also", "junit=out/gate.xml"),
-		with(measured, "profile", "--drivers", "./good", "--phase", "query", "--time", "1s", "-o", "out/profile", "--force"),
-		with(measured, "tune", "--drivers", "./good", "--time", "5s"),
-		with(measured, "advise", "--drivers", "./good,./better", "--rounds", "6"),
-		with(measured, "diff", "./good", "./better"),
-		with(measured, "locks", "--drivers", "./good"),
-		{"check", "./good", "--dir", "databases"},
-		{"doctor", "--no-noise", "--dir", "databases", "-o", "out/doctor.json"},
-		{"merge", "theirs.db", "--store", "elsewhere/store.db"},
-		{"generate", "--driver", "./good", "--db", "generated.db", "-r", "100000", "--force"},
-		{"concurrent", "--driver", "./good", "--db", "generated.db", "-d", "1s"},
-		{"serve", "--port", "0"},
-		{"report", "1", "-o", "out/run.html"},
-		{"show", "1"}, {"runs"}, {"workloads", "./db.yaml"},
+	with := func(args ...string) []string { return append(args, measured...) }
+	again(with("run", "--drivers", "./good", "--rounds", "6", "--quiet")...)
+	again(with("run", "--drivers", "./good", "--rounds", "6", "--quiet", "--store", "theirs.db")...)
+	for _, db := range []string{"generated.db", "kept.db"} {
+		again("generate", "--driver", "./good", "--db", db, "--quiet")
 	}
-	builds := [][]string{
-		{"drivers", "--features", "--worker-cache", "cache"},
-		{"dsn", "file:app.db?_fk=1", "--drivers", "modernc", "--worker-cache", "cache"},
-		with(measured, "bisect", "mattn@v1.14.52..v1.14.53"),
-		with(measured, "run", "--drivers", "modernc@latest", "--rounds", "6"),
+	s := p.start(with("run", "--drivers", "./good", "--rounds", "100000")...) // run 2, which is resumed
+	s.until("round 1 of")
+	s.signal(os.Kill)
+	s.wait()
+	commands, builds := everyCommand(measured)
+	var list []*ended
+	for _, args := range commands {
+		list = append(list, &ended{args, 1500 * time.Millisecond})
 	}
-	if os.Getenv("TEST_TIMES") != "" {
-		commands = append(commands, builds...)
+	if all {
+		for _, args := range builds {
+			list = append(list, &ended{args, 10 * time.Second})
+		}
 	}
-	order := rand.Perm(len(commands))
-	left := 0
-	for k := range 2 * times(t, 2) {
-		args := commands[order[k%len(order)]]
-		kind := []os.Signal{os.Kill, syscall.SIGTERM, os.Interrupt, syscall.SIGPIPE}[rand.IntN(4)]
+	kinds := map[os.Signal]int{}
+	left, late := 0, 0
+	var order []int
+	for n := 2 * times(t, 1); kinds[os.Kill] < n || kinds[syscall.SIGTERM]+kinds[os.Interrupt]+kinds[syscall.SIGPIPE] < n; {
+		if len(order) == 0 {
+			order = rand.Perm(len(list))
+		}
+		c := list[order[0]]
+		order = order[1:]
+		kind := []os.Signal{os.Kill, os.Kill, os.Kill, syscall.SIGTERM, os.Interrupt, syscall.SIGPIPE}[rand.IntN(6)]
 		var said bytes.Buffer
-		cmd := p.command(args...)
+		cmd := p.command(c.args...)
 		cmd.Stderr = &said
 		read, write, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
 		}
 		cmd.Stdout = write
-		if kind == syscall.SIGPIPE && k%2 == 0 {
+		if kind == syscall.SIGPIPE && rand.IntN(2) == 0 {
 			cmd.Stderr = write // 2>&1
 		}
+		begin := time.Now()
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		write.Close()
-		time.Sleep(time.Duration(rand.IntN(1500)) * time.Millisecond)
-		switch kind {
-		case syscall.SIGPIPE:
+		over := make(chan error, 1)
+		go func() { over <- cmd.Wait() }()
+		ends := false
+		select {
+		case err = <-over: // too late
+			ends = true
+			c.most = max(min(c.most, time.Since(begin)), 10*time.Millisecond)
+			late++
+		case <-time.After(rand.N(c.most)):
+			kinds[kind]++
+		}
+		if !ends && kind == syscall.SIGPIPE {
 			read.Close()
-			// What waits, or measures on, is ended as a user ends it.
-			end := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Signal(os.Interrupt) })
-			defer end.Stop()
-		default:
+			select {
+			case err = <-over:
+				ends = true
+			case <-time.After(10 * time.Second): // what waits, or measures on, is ended as a user ends it
+				_ = cmd.Process.Signal(os.Interrupt)
+			}
+		} else if !ends {
 			_ = cmd.Process.Signal(kind) // it may have ended
 		}
-		err = cmd.Wait()
+		if !ends {
+			err = <-over
+		}
 		read.Close()
 		code := cmd.ProcessState.ExitCode() // -1: a signal
-		how := fmt.Sprintf("%v of %v: %v", kind, args, err)
+		how := fmt.Sprintf("%v of %v: %v", kind, c.args, err)
 		unread := kind == syscall.SIGPIPE && code == exitFailed && (cmd.Stderr == write || strings.Contains(said.String(), "broken pipe"))
 		if code == exitFailed && !unread || code == exitUsage {
 			t.Errorf("%s\n%s", how, said.String())
 		}
 		if entries, _ := os.ReadDir(filepath.Join(p.dir, "tmp")); len(entries) > 0 {
+			left++
+		} else if entries, _ := os.ReadDir(filepath.Join(p.dir, "databases")); len(entries) > 0 {
 			left++
 		}
 		if list := exposed(filepath.Join(p.dir, "tmp")); kind != os.Kill && len(list) > 0 {
@@ -250,8 +324,8 @@ func TestKillsOfEveryCommand(t *testing.T) {
 		again("check", "./good", "--only", "process", "--quiet") // in the usual directory
 		again("show", "1", "-o", "out/shown.csv")
 		again("merge", "theirs.db", "--store", "elsewhere/store.db", "--quiet")
-		if args[0] == "bisect" || args[0] == "drivers" || args[0] == "dsn" || slices.Contains(args, "modernc@latest") {
-			again(with(measured, "run", "--drivers", "modernc", "--rounds", "6", "--quiet")...) // with the workers' cache
+		if slices.ContainsFunc(builds, func(args []string) bool { return slices.Equal(args, c.args) }) {
+			again(with("run", "--drivers", "modernc", "--rounds", "6", "--quiet")...) // with the workers' cache
 		}
 		p.nothingLeft()
 		for _, dir := range []string{".", "out", "elsewhere", ".home/cache/sqlite3perf/databases"} {
@@ -264,8 +338,8 @@ func TestKillsOfEveryCommand(t *testing.T) {
 			}
 		}
 		if t.Failed() {
-			t.Fatalf("end %d: %s\n%s", k, how, said.String())
+			t.Fatalf("%v: %s\n%s", kinds, how, said.String())
 		}
 	}
-	t.Logf("ends that left something temporary for the next start: %d", left)
+	t.Logf("ends: %v; they left something for the next start: %d; commands that had ended: %d", kinds, left, late)
 }

@@ -105,13 +105,13 @@ func serve(ctx context.Context, env *environment, o *serveOptions) error {
 		launcher = nil // everybody who can reach it could use the machine
 	}
 	hostname, _ := os.Hostname()
-	inUse := func(m result.Machine) (used, known bool) {
+	users := func(m result.Machine) (n int, known bool) {
 		if m.Hostname != hostname || !filepath.IsAbs(m.Directory) {
-			return false, false
+			return 0, false
 		}
-		return lab.InUse(m.Directory, runDirectory), true
+		return lab.Users(m.Directory, runDirectory), true
 	}
-	site := web.New(web.Options{Store: path, InUse: inUse, Floor: floorDriver, Launcher: launcher, Describe: func(a *stats.Analysis) report.Options {
+	site := web.New(web.Options{Store: path, Users: users, Floor: floorDriver, Launcher: launcher, Describe: func(a *stats.Analysis) report.Options {
 		return report.Options{Study: study.Evaluate(a, "--scale full")}
 	}})
 	none := site.Open(ctx)

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -95,11 +95,21 @@ func (env *environment) remoteSite(ctx context.Context, o *runOptions, r *reques
 		return nil, err
 	}
 	return &site{
-		machine: about, executor: m, noise: m, remove: m.Close, needs: m.CheckNeeds, boot: m.Boot(),
+		machine: about, executor: m, noise: m, remove: m.Close, boot: m.Boot(),
 		prepare: func(ctx context.Context, cases []*lab.Case, progress lab.Building) error {
-			return m.Prepare(ctx, cases, r.builder, progress)
+			return ofHost(m.Prepare(ctx, cases, r.builder, progress))
 		},
+		needs: func(ctx context.Context, cases []*lab.Case) error { return ofHost(m.CheckNeeds(ctx, cases)) },
 	}, nil
+}
+
+// ofHost gives an error of another machine the exit status that it has before and after:
+// nothing could be measured.
+func ofHost(err error) error {
+	if _, ok := errors.AsType[*host.Error](err); ok {
+		return incompleteError{err}
+	}
+	return err
 }
 
 // notInUse returns an error if a run is still being measured on its machine, or another one in
@@ -131,27 +141,23 @@ func (o *hostOptions) options(r *request) (*host.Options, error) {
 	}
 	return &host.Options{SSH: strings.Fields(o.ssh), Version: version(), Executable: executable,
 		Build: func(ctx context.Context, goos, goarch string) (string, func(), error) {
-			return buildFor(ctx, r.builder.Source.Root, goos, goarch)
+			return buildFor(ctx, r.builder.Source, goos, goarch)
 		}}, nil
 }
 
 // buildFor builds this command for another platform, if its sources are in a clone.
-func buildFor(ctx context.Context, root, goos, goarch string) (path string, remove func(), err error) {
-	if fi, err := os.Stat(filepath.Join(root, "cmd", "sqlite3perf")); err != nil || !fi.IsDir() {
+func buildFor(ctx context.Context, source lab.Source, goos, goarch string) (path string, remove func(), err error) {
+	if fi, err := os.Stat(filepath.Join(source.Root, "cmd", "sqlite3perf")); err != nil || !fi.IsDir() {
 		return "", nil, nil
 	}
 	scratch, err := lab.NewTemporary()
 	if err != nil {
 		return "", nil, err
 	}
-	path = filepath.Join(scratch.Dir, "sqlite3perf")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", path, "./cmd/sqlite3perf")
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch, "GOTMPDIR="+scratch.Dir)
-	if out, err := cmd.CombinedOutput(); err != nil {
+	b := &lab.Builder{Source: source, Target: goos + "/" + goarch}
+	if path, err = b.Command(ctx, scratch.Dir); err != nil {
 		scratch.Remove()
-		first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-		return "", nil, fmt.Errorf("building sqlite3perf for %s/%s: %w: %s", goos, goarch, err, first)
+		return "", nil, err
 	}
 	return path, scratch.Remove, nil
 }

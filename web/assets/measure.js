@@ -92,7 +92,7 @@ function progress(r, histories) {
       ["time", `${span(elapsed)} so far${left > 0 ? `, about ${span(left)} left` + (rounds ? "" : " at most: it ends when everything is settled") : ", the time left is not known yet"}`],
       ["settled", r.precision && !rounds ? `${count(r.settled)} of ${count(all)} figures are known within ${percent(r.precision)}` : ""],
       ["command", h("code", {}, ["sqlite3perf", ...r.command].join(" "))],
-      ["stop it", r.here ? "" : "where it was started, with Ctrl-C"],
+      ["stop it", r.here ? "" : "where it was started, with Ctrl-C; if a server started it that has ended, it stops after its current trial"],
     ]),
     r.bad.length > 0 && h("ul", {}, r.bad.map((c) => h("li", { class: "bad" }, `${c.driver} on ${c.workload}: ${c.status}${c.reason ? ": " + c.reason.message : ""}`))),
     history[0].length > 1 && picture("how wide the intervals are, by trials", {

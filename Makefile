@@ -68,11 +68,11 @@ locks: ## the lock checks of every driver, 100 times, beside two busy processes
 	(while :; do :; done) & busy=$$!; (while :; do :; done) & busy="$$busy $$!"; \
 	$(call each,$(filter drivers/%,$(MODULES)),$(GO) test -count=$(LOCKS) -timeout 30m -run 'TestConformance/locks' .)
 
-# An hour, or more. SCRIPTS=100000 for fewer.
+# Half a day, of which rqlite takes half. SCRIPTS=300000 for half an hour.
 SCRIPTS := 5000000
 scripts: ## random SQL scripts, 5 million through the guard and through every driver: no file outside is touched
-	TEST_SCRIPTS=$(SCRIPTS) $(GO) test -count=1 -timeout 5h -v -run 'TestReach$$|TestTokens$$' ./lab
-	$(call each,$(filter drivers/%,$(MODULES)),TEST_SCRIPTS=$(SCRIPTS) $(GO) test -count=1 -timeout 5h -run 'TestConformance/files/random' .)
+	TEST_SCRIPTS=$(SCRIPTS) $(GO) test -count=1 -timeout 24h -v -run 'TestReach$$|TestTokens$$|TestPythonScripts$$' ./lab
+	$(call each,$(filter drivers/%,$(MODULES)),TEST_SCRIPTS=$(SCRIPTS) $(GO) test -count=1 -timeout 24h -run 'TestConformance/files/random' .)
 
 TIMES := 100
 kills: ## lab, worker and both killed at random moments, and every signal, 100 times; every command ended, 200 times

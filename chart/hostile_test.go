@@ -3,8 +3,10 @@ package chart
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"math"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -79,6 +81,22 @@ func drawAll(t *testing.T, list []Chart) {
 		for _, r := range rows {
 			if len(r) != len(columns) {
 				t.Errorf("%T: a row of %d cells below %d columns", c, len(r), len(columns))
+			}
+		}
+	}
+}
+
+// TestCommandsOfCI expects nothing in the source of a picture that a CI service, which shows
+// it, takes for a command.
+func TestCommandsOfCI(t *testing.T) {
+	for _, text := range []string{"##[error]x", "a ##vso[task.setvariable]x", "###teamcity[x]", "##\n[error]"} {
+		for _, c := range all(text, []float64{1, 2, 3, 4, 5, 6, 7}, Page, Linear) {
+			var b bytes.Buffer
+			if err := errors.Join(WriteSVG(&b, c), WriteInline(&b, c, "x")); err != nil {
+				t.Fatal(err)
+			}
+			if found := regexp.MustCompile(`##[a-z]*\[`).FindString(b.String()); found != "" {
+				t.Errorf("%T of %q: %s", c, text, found)
 			}
 		}
 	}

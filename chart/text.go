@@ -153,10 +153,11 @@ func (c *canvas) name(x, y float64, r role, name string, most float64) {
 const longest = 400
 
 // clean returns a text without characters that do not show or that change the direction
-// of what follows, and cuts it if it is very long.
+// of what follows, and cuts it if it is very long. Two number signs are followed by a space,
+// since they may begin a command to a CI service that shows the picture's source.
 func clean(s string) string {
 	var b strings.Builder
-	letters := 0
+	letters, signs := 0, 0
 	for _, r := range s {
 		if letters == longest {
 			return b.String() + "…"
@@ -166,6 +167,12 @@ func clean(s string) string {
 			r = ' '
 		case unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Co, r) || r == '\u2028' || r == '\u2029' || r == '\ufffe' || r == '\uffff':
 			r = '\ufffd'
+		}
+		if signs > 1 && r != '#' && r != ' ' {
+			b.WriteByte(' ')
+		}
+		if signs++; r != '#' {
+			signs = 0
 		}
 		b.WriteRune(r)
 		letters++

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"database/sql"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -9,9 +10,11 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -21,6 +24,12 @@ const (
 	maxRows  = 100_000
 	maxBytes = 16 << 20 // of JSON
 )
+
+// maxLength is the most bytes that a value has within a query, which may be somebody else's.
+const maxLength = 64 << 20
+
+// rowsTime is the most time that a query takes.
+var rowsTime = time.Minute
 
 // Rows returns the values of a query's rows, a list for each column, as a plan's list has
 // them. Errors name a value by its place: the value may be private.
@@ -32,7 +41,32 @@ func (s *Snapshot) Rows(ctx context.Context, query string, columns []driver.Colu
 		}
 		return errors.New(s.Public(err.Error(), query, number))
 	}
-	names, err := s.columns(ctx, query)
+	if s.stopped {
+		return nil, errors.New("it is not run, since another query did not end")
+	}
+	ctx, cancel := context.WithTimeout(ctx, rowsTime)
+	defer cancel()
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	before, err := sqlite.Limit(conn, sqlite3.SQLITE_LIMIT_LENGTH, maxLength)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _, _ = sqlite.Limit(conn, sqlite3.SQLITE_LIMIT_LENGTH, before) }()
+	lists, err := rowsOn(ctx, conn, query, columns, public)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		s.stopped = true // the library has closed the connection
+		err = fmt.Errorf("it did not end within %v: end it with a LIMIT, or choose rows by an index", rowsTime)
+	}
+	return lists, err
+}
+
+// rowsOn is Rows on a connection. public takes private values out of an error.
+func rowsOn(ctx context.Context, conn *sql.Conn, query string, columns []driver.ColumnType, public func(error) error) ([][]json.RawMessage, error) {
+	names, err := columnsOf(ctx, conn, query)
 	if err != nil {
 		return nil, public(err)
 	}
@@ -45,7 +79,7 @@ func (s *Snapshot) Rows(ctx context.Context, query string, columns []driver.Colu
 		given[i] = fmt.Sprintf("c%d", i)
 		plain[i] = "+" + given[i]
 	}
-	rows, err := s.db.QueryContext(ctx, fmt.Sprintf("WITH q(%s) AS (\n%s\n) SELECT %s FROM q LIMIT %d", strings.Join(given, ", "), query, strings.Join(plain, ", "), maxRows+1))
+	rows, err := conn.QueryContext(ctx, fmt.Sprintf("WITH q(%s) AS (\n%s\n) SELECT %s FROM q LIMIT %d", strings.Join(given, ", "), query, strings.Join(plain, ", "), maxRows+1))
 	if err != nil {
 		return nil, public(err)
 	}
@@ -83,9 +117,9 @@ func (s *Snapshot) Rows(ctx context.Context, query string, columns []driver.Colu
 	return lists, nil
 }
 
-// columns returns the names of a query's columns.
-func (s *Snapshot) columns(ctx context.Context, query string) ([]string, error) {
-	rows, err := s.db.QueryContext(ctx, "SELECT * FROM (\n"+query+"\n) LIMIT 0")
+// columnsOf returns the names of a query's columns.
+func columnsOf(ctx context.Context, conn *sql.Conn, query string) ([]string, error) {
+	rows, err := conn.QueryContext(ctx, "SELECT * FROM (\n"+query+"\n) LIMIT 0")
 	if err != nil {
 		return nil, err
 	}

@@ -37,10 +37,11 @@ type Snapshot struct {
 	Tables   int      // virtual ones included
 	Schema   []string // the statements that make its tables, indexes, views and triggers
 
-	path   string        // of the original
-	before []fs.FileInfo // of the original's files, as suffixes lists them
-	file   *os.File
-	db     *sql.DB // of one connection, which stays open when the copy has lost its name
+	path    string        // of the original
+	before  []fs.FileInfo // of the original's files, as suffixes lists them
+	file    *os.File
+	db      *sql.DB // of one connection, which stays open when the copy has lost its name
+	stopped bool    // a query of rows did not end
 }
 
 // suffixes are those of a database's files.
@@ -373,7 +374,16 @@ func (s *Snapshot) open(ctx context.Context, path string) (err error) {
 		return err
 	}
 	s.db.SetMaxOpenConns(1)
-	rows, err := s.db.QueryContext(ctx, schemaOf)
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	// It is the only connection, and stays open. A workload's queries can attach nothing.
+	if _, err := sqlite.Limit(conn, sqlite3.SQLITE_LIMIT_ATTACHED, 0); err != nil {
+		return err
+	}
+	rows, err := conn.QueryContext(ctx, schemaOf)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -469,11 +471,47 @@ func TestRows(t *testing.T) {
 		{"DELETE FROM t", anInt, "syntax error"},
 		{"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n", anInt, "more than 100000 rows: end it with LIMIT 100000"},
 		{"SELECT hex(zeroblob(9000000)) AS z", aText, "its values have more than 16 MiB"},
+		{"SELECT length(hex(zeroblob(60000000))) AS z", anInt, "string or blob too big"},
 	} {
 		_, err := s.Rows(t.Context(), test.query, []driver.ColumnType{test.typ})
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want %q", test.query, err, test.want)
 		}
+	}
+}
+
+// TestStrangersQuery holds that a query, in whatever way SQLite is made to run it, reaches no
+// other file, and that one without an end is ended.
+func TestStrangersQuery(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.db")
+	open(t, path, "CREATE TABLE t(id INTEGER PRIMARY KEY)", "INSERT INTO t VALUES (1)").Close()
+	s := taken(t, path)
+	other := filepath.Join(t.TempDir(), "other.db")
+	for _, sql := range []string{"ATTACH '" + path + "' AS y", "VACUUM INTO '" + other + "'"} {
+		query := "SELECT 1 AS x) LIMIT 1; " + sql + "; SELECT * FROM (SELECT 2 AS x" // in two statements of ours
+		if _, err := s.Rows(t.Context(), query, []driver.ColumnType{anInt}); err == nil {
+			t.Errorf("%s: it is run", sql)
+		}
+	}
+	if list := listing(t, filepath.Dir(other)); len(list) > 0 {
+		t.Errorf("there is %v", list)
+	}
+	conn, err := s.db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most, err := sqlite.Limit(conn, sqlite3.SQLITE_LIMIT_ATTACHED, -1); err != nil || most != 0 {
+		t.Errorf("%d databases can be attached: %v", most, err)
+	}
+	conn.Close()
+	defer func(before time.Duration) { rowsTime = before }(rowsTime)
+	rowsTime = 100 * time.Millisecond
+	_, err = s.Rows(t.Context(), "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n", []driver.ColumnType{anInt})
+	if err == nil || !strings.Contains(err.Error(), "it did not end within 100ms: end it with a LIMIT") {
+		t.Error(err)
+	}
+	if _, err := s.Rows(t.Context(), "SELECT id FROM t", []driver.ColumnType{anInt}); err == nil || !strings.Contains(err.Error(), "another query did not end") {
+		t.Error(err)
 	}
 }
 

@@ -75,13 +75,16 @@ func limit(c *sql.Conn) error {
 }
 
 // object is a row of sqlite_schema.
-type object struct{ typ, name, table, text string }
+type object struct {
+	typ, name, table, text string
+	virtual                bool
+}
 
 // objects lists what a database has.
 func objects(ctx context.Context, c *sql.Conn) (list []object, err error) {
-	err = scan(ctx, c, `SELECT type, lower(name), lower(tbl_name), coalesce(sql, '') FROM sqlite_schema`, func(rows *sql.Rows) error {
+	err = scan(ctx, c, `SELECT type, lower(name), lower(tbl_name), coalesce(sql, ''), type = 'table' AND coalesce(rootpage, 0) = 0 FROM sqlite_schema`, func(rows *sql.Rows) error {
 		var o object
-		err := rows.Scan(&o.typ, &o.name, &o.table, &o.text)
+		err := rows.Scan(&o.typ, &o.name, &o.table, &o.text, &o.virtual)
 		o.text = strings.Join(strings.Fields(o.text), " ")
 		list = append(list, o)
 		return err
@@ -144,7 +147,7 @@ func (s *Store) ordinary(ctx context.Context, c *sql.Conn, migrations []string) 
 		switch {
 		case o.typ == "trigger":
 			return bad("it has the trigger %.40q", o.name)
-		case o.typ == "table" && strings.HasPrefix(strings.ToUpper(o.text), "CREATE VIRTUAL"):
+		case o.virtual:
 			return bad("it has a virtual table")
 		case o.typ == "index" && ours[o.table] && !slices.Contains(wanted, o):
 			return bad("it has the index %.40q", o.name)

@@ -181,6 +181,7 @@ func TestForeignSchema(t *testing.T) {
 		"view":                   {noViews + "ALTER TABLE samples RENAME TO s; CREATE VIEW samples AS SELECT run_id, trial_id, sample_id, json FROM s WHERE " + endless, "its samples is a view"},
 		"computed column":        {noViews + "DROP TABLE warnings; CREATE TABLE warnings(run_id, trial_id, warning_id, json AS (hex(zeroblob(500000000))))", "its table warnings is another one"},
 		"virtual table":          {"CREATE VIRTUAL TABLE f USING fts5(a)", "virtual table"},
+		"disguised":              {"CREATE VIRTUAL TABLE f USING fts5(a); PRAGMA writable_schema = on; UPDATE sqlite_schema SET sql = 'CREATE /**/ VIRTUAL TABLE f USING fts5(a)' WHERE name = 'f'", "virtual table"},
 		"no table":               {noViews + "DROP TABLE samples", "no table samples"},
 		"no column":              {noViews + "ALTER TABLE trials RENAME COLUMN trial_id TO t", "its table trials is another one"},
 		"something else":         {"PRAGMA application_id = 5", "is a SQLite database of something else"},

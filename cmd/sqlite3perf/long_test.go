@@ -69,6 +69,15 @@ func TestCommandsOfCI(t *testing.T) {
 			}
 		}
 	}
+	first, second := r.Cases[0].Driver, r.Cases[1].Driver
+	for _, format := range report.Formats() {
+		for _, args := range [][]string{{"compare", "1", first, second}, {"advise", "1", "--full"}, {"locks", "1"}} {
+			out, code := run1(t, 0, append(args, "--store", path, "--format", format)...)
+			if c := command.FindString(out); c != "" || out == "" && code != exitUsage {
+				t.Errorf("%q, %s: exit status %d, %d bytes, %q", args[0], format, code, len(out), c)
+			}
+		}
+	}
 	for _, args := range [][]string{{"compare", "1", "::error::x", "x"}, {"show", "\n::error::x"}, {"::error::x"}, {"run", "--drivers", "\n  ::error::x##[x]"}} {
 		said, _ := stderrOf(t, append(args, "--store", path)...)
 		if c := command.FindString(said); c != "" {

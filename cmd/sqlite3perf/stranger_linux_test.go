@@ -1,7 +1,9 @@
 package main
 
 import (
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -15,6 +17,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -179,8 +182,7 @@ func namesIn(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// TestReportsMutated reads reports of which any value may be another one: each is read or
-// refused, with one line, and nothing panics or goes on for ever.
+// TestReportsMutated reads reports of which any value may be another one.
 func TestReportsMutated(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
@@ -191,49 +193,119 @@ func TestReportsMutated(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	read := 0
 	for k := range times(t, 100) {
-		var doc any
-		if err := json.Unmarshal(whole, &doc); err != nil {
-			t.Fatal(err)
-		}
-		for range 1 + k%4 {
-			doc = mutated(random, doc)
-		}
-		data, err := json.Marshal(doc)
-		if err == nil {
-			err = os.WriteFile("theirs.json", data, 0o644)
-		}
-		if err != nil {
+		data := mutatedText(t, random, whole, 1+k%4)
+		if err := os.WriteFile("theirs.json", data, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		for _, args := range [][]string{{"compare", "theirs.json", "mattn", "modernc"}, {"compare", "theirs.json", "theirs.json"}, {"locks", "theirs.json"}} {
-			done := make(chan string, 1)
-			go func() {
-				defer func() {
-					if p := recover(); p != nil {
-						done <- fmt.Sprintf("panic: %v\n%s", p, debug.Stack())
-					}
-				}()
-				said, code := stderrOf(t, args...)
-				if code == exitOK || code == exitIncomplete {
-					read++
-				} else if strings.Count(said, "\n") != 1 {
-					done <- "it says " + said
-				}
-				done <- ""
-			}()
-			select {
-			case said := <-done:
-				if said != "" {
-					t.Fatalf("%q: %s\n%s", args, said, data)
-				}
-			case <-time.After(time.Minute):
-				t.Fatalf("%q does not end:\n%s", args, data)
+			if readOrRefused(t, data, args...) {
+				read++
 			}
 		}
 	}
 	if read == 0 {
 		t.Error("none was read")
 	}
+}
+
+// TestStoresMutated reads stores of which any value may be another one.
+func TestStoresMutated(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	strangersStore(t, "whole.db", strangersRun(t, nil, "mattn", "./evil"))
+	whole, err := os.ReadFile("whole.db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 3))
+	read := 0
+	for range times(t, 10) {
+		if err := os.WriteFile("theirs.db", whole, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		data := mutateRow(t, random, "theirs.db", []string{"runs", "cases", "trials", "samples"}[random.IntN(4)])
+		format := report.Formats()[random.IntN(len(report.Formats()))]
+		for _, args := range [][]string{
+			{"runs"}, {"show", "1", "--full"}, {"show", "1", "--format", format}, {"report", "1", "-o", "page.html"}, {"compare", "1", "mattn", "modernc"},
+			{"locks", "1"}, {"advise", "1", "--diff=false"}, {"gate", "--baseline", "1", "--drivers", "./none", "--max-regression", "9%"}, {"run", "--resume", "1"},
+		} {
+			if readOrRefused(t, data, append(args, "--store", "theirs.db")...) {
+				read++
+			}
+		}
+		os.Remove("mine.db")
+		stderrOf(t, "merge", "theirs.db", "--store", "mine.db") // what it refuses is in its list
+	}
+	if read == 0 {
+		t.Error("none was read")
+	}
+}
+
+// mutateRow changes the JSON of a random row of a table, and returns it.
+func mutateRow(t *testing.T, random *rand.Rand, path, table string) []byte {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var rows, row int64
+	var text []byte
+	if err := db.QueryRow("SELECT count(*) FROM " + table).Scan(&rows); err != nil {
+		t.Fatal(err)
+	}
+	err = db.QueryRow("SELECT rowid, json FROM "+table+" LIMIT 1 OFFSET ?", random.Int64N(rows)).Scan(&row, &text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = mutatedText(t, random, text, 1)
+	if _, err := db.Exec("UPDATE "+table+" SET json = ? WHERE rowid = ?", string(text), row); err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// readOrRefused runs a command on what was mutated, and reports whether it was read. Otherwise
+// it must be refused with one line, and in no case may the command panic or go on for ever.
+func readOrRefused(t *testing.T, data []byte, args ...string) (read bool) {
+	t.Helper()
+	done := make(chan string, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				done <- fmt.Sprintf("panic: %v\n%s", p, debug.Stack())
+			}
+		}()
+		said, code := stderrOf(t, args...)
+		if read = code == exitOK || code == exitIncomplete; !read && strings.Count(said, "\n") != 1 {
+			done <- "it says " + said
+		}
+		done <- ""
+	}()
+	select {
+	case said := <-done:
+		if said != "" {
+			t.Fatalf("%q: %s\n%s", args, said, data)
+		}
+	case <-time.After(time.Minute):
+		t.Fatalf("%q does not end:\n%s", args, data)
+	}
+	return read
+}
+
+// mutatedText returns JSON with so many values changed, added or removed.
+func mutatedText(t *testing.T, random *rand.Rand, text []byte, changes int) []byte {
+	t.Helper()
+	var doc any
+	err := json.Unmarshal(text, &doc)
+	for range changes {
+		doc = mutated(random, doc)
+	}
+	text, merr := json.Marshal(doc)
+	if err := errors.Join(err, merr); err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // mutated returns a JSON value with something in it changed, added or removed.

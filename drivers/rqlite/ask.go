@@ -15,7 +15,12 @@ func (c *conn) Ask(q driver.Question, visit func([]any) error) (driver.Reply, er
 		return driver.Reply{}, err
 	}
 	if !q.Rows {
-		if _, err := classify(q.SQL); err != nil {
+		kind, err := classify(q.SQL)
+		sql := driver.TrimScript(q.SQL)
+		if several := driver.TrimScript(sql[driver.StatementLen(sql):]) != ""; kind == transactional || several {
+			err = unsupported("a transaction of rqlite is one request, and one statement is asked") // a node would leave it open, for everybody
+		}
+		if err != nil {
 			return driver.Reply{}, &driver.CannotAsk{Reason: err.Error()}
 		}
 		if err := c.write(c.single, []statement{{Query: q.SQL, Arguments: args}}, false); err != nil {

@@ -248,10 +248,12 @@ func TestAsk(t *testing.T) {
 		if fmt.Sprint(got) != want || !slices.Equal(reply.Names, []string{"i", "r", "t", "b"}) {
 			return fmt.Errorf("%v %v (%w), want %s", got, reply.Names, err, want)
 		}
-		_, err = asker.Ask(t.Context(), driver.Question{SQL: "ATTACH 'x' AS x"}, nil)
-		var cannot *driver.CannotAsk
-		if !errors.As(err, &cannot) {
-			return fmt.Errorf("ATTACH: %w", err)
+		for _, sql := range []string{"ATTACH 'x' AS x", "BEGIN", "DELETE FROM t WHERE i = 99; BEGIN"} {
+			_, err = asker.Ask(t.Context(), driver.Question{SQL: sql}, nil)
+			var cannot *driver.CannotAsk
+			if !errors.As(err, &cannot) {
+				return fmt.Errorf("%s: %w", sql, err)
+			}
 		}
 		return nil
 	})

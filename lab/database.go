@@ -35,7 +35,8 @@ func (c *Case) CopyTo(ctx context.Context, path string) error {
 
 // counting are the codes of reasons in whose messages only what the lab and the worker have
 // counted can be, and what they do not support.
-var counting = []string{protocol.CodeRows, protocol.CodeSetting, protocol.CodePlan, protocol.CodeTimeout, protocol.CodeProtocol, protocol.CodePath, protocol.CodeUnsupported}
+var counting = []string{protocol.CodeRows, protocol.CodeSetting, protocol.CodePlan, protocol.CodeTimeout, protocol.CodeProtocol, protocol.CodePath, protocol.CodeUnsupported,
+	protocol.CodeEndless, protocol.CodeCheck, protocol.CodeCheckpoint, protocol.CodeKilled, protocol.CodeCrash}
 
 // hideValues takes out of a trial's messages what may be values of a user's database: the
 // terminal and the store have them.

@@ -10,7 +10,8 @@ func TestPublic(t *testing.T) {
 		`fts5: syntax error near "my-card.4111"`:                          `fts5: syntax error near "…"`,
 		"bad JSON path: 'changed@table' (1)":                              "bad JSON path: '…' (…)",
 		"no such column: hunter2":                                         "no such column: …",
-		"phase q: no such table: orders":                                  "phase q: no such table: orders",
+		`PRAGMA quick_check(1): quick_check after the phase: fts5: checksum mismatch for table "users"`: `PRAGMA quick_check(…): quick_check after the phase: fts5: checksum mismatch for table "users"`,
+		"phase q: no such table: orders": "phase q: no such table: orders",
 		`sql: Scan error on column index 0, name "email": converting driver.Value type string ("it is 0815") to a int64: invalid syntax`: `sql: Scan error on column index 0, name "…") to a int64: invalid syntax`,
 	} {
 		if got := s.Public(message, "SELECT email FROM orders WHERE q = 0"); got != want {

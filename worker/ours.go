@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -33,9 +34,13 @@ func (t *trial) ours(ctx context.Context, what string, check func(context.Contex
 func (t *trial) checkIntegrity(ctx context.Context) (err error) {
 	db := t.db
 	if t.apart {
-		// With a shared cache SQLite checks a virtual table, such as an FTS5 index, through
-		// another connection that has used it, and then waits for itself.
-		if db, err = t.drv.Open(ctx, t.req.Path, pooled(t.req.Settings, 1).With(driver.Settings{"cache": "private"})); err != nil {
+		// Not on a connection of the workload: to one that has searched an FTS5 index before
+		// another one wrote to it, quick_check says that the index is corrupt.
+		own := pooled(t.req.Settings, 1)
+		if own["cache"] == "shared" {
+			own["cache"] = "private"
+		}
+		if db, err = t.drv.Open(ctx, t.req.Path, own); err != nil {
 			return fmt.Errorf("opening the database to check it: %w", err)
 		}
 		defer func() {
@@ -44,11 +49,35 @@ func (t *trial) checkIntegrity(ctx context.Context) (err error) {
 			}
 		}()
 	}
-	st := driver.Statement{SQL: "PRAGMA quick_check(1)", Columns: []driver.ColumnType{{Type: driver.Text}}}
-	return query(ctx, db, st, func(r driver.Row) error {
-		if r[0].Text != "ok" {
-			return failf(protocol.CodeIntegrity, "quick_check after the phase: %s", r[0].Text)
+	// In a shared cache SQLite checks a virtual table, such as an FTS5 index, through another
+	// connection that has used it, and then waits for itself.
+	checks := []string{"1"}
+	if !t.apart && t.req.Settings["cache"] == "shared" {
+		if checks, err = storedTables(ctx, db); err != nil {
+			return fmt.Errorf("looking for the tables to check: %w", err)
 		}
+	}
+	for _, arg := range checks {
+		st := driver.Statement{SQL: "PRAGMA quick_check(" + arg + ")", Columns: []driver.ColumnType{{Type: driver.Text}}}
+		err := query(ctx, db, st, func(r driver.Row) error {
+			if r[0].Text != "ok" {
+				return failf(protocol.CodeIntegrity, "quick_check after the phase: %s", r[0].Text)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storedTables returns the names of all tables but virtual ones, in quotes.
+func storedTables(ctx context.Context, db driver.DB) (names []string, err error) {
+	st := driver.Statement{SQL: "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0", Columns: []driver.ColumnType{{Type: driver.Text}}}
+	err = query(ctx, db, st, func(r driver.Row) error {
+		names = append(names, "'"+strings.ReplaceAll(r[0].Text, "'", "''")+"'")
 		return nil
 	})
+	return names, err
 }

@@ -168,6 +168,7 @@ func (t *trial) readPools(ctx context.Context, out *answers, phase, after string
 		return fmt.Errorf("reading the settings after %s: %w", after, err)
 	}
 	t.wal = t.hasLog(answer.Connections[0])
+	t.apart = t.apart && answer.Connections[0]["locking_mode"] != "exclusive"
 	return out.send(answer)
 }
 

@@ -392,6 +392,9 @@ func (p *asking) replay(ctx context.Context, at protocol.Answer, r *plan.Replay)
 	for i := range r.Statements {
 		batches[i] = p.gen.ReplayBatch(fmt.Sprintf("%s.%d", at.Phase, i), &r.Statements[i])
 	}
+	if err := p.askTimes(ctx, at, r, batches); err != nil {
+		return err
+	}
 	row := make([]int, r.Events.Len()) // which execution of its statement an event is
 	executions := make([]int, len(r.Statements))
 	for i, s := range r.Events.Statement {
@@ -435,6 +438,45 @@ func (p *asking) learnTimes(ctx context.Context, r *plan.Replay) error {
 		_ = ask(asText) // the statements of the replay will fail as this one
 	}
 	return ctx.Err()
+}
+
+// askTimes asks how the library stores the first recorded time, and the first that had a reading
+// of the monotonic clock. A recording need not read the times that it writes.
+func (p *asking) askTimes(ctx context.Context, at protocol.Answer, r *plan.Replay, batches []*driver.Batch) error {
+	var first [2]any // without such a reading, and with one
+	for n := range r.Statements {
+		s := &r.Statements[n]
+		for j := range s.Parameters {
+			c := &s.Parameters[j]
+			for _, e := range c.Times {
+				k := 0
+				if _, monotonic := slices.BinarySearch(c.Monotonic, e); monotonic {
+					k = 1
+				}
+				if first[k] != nil {
+					continue
+				}
+				args := arguments(batches[n], e, e+1)
+				if err := p.bindTimes(args, s, e); err != nil {
+					return err
+				}
+				first[k] = args[j]
+			}
+		}
+	}
+	q := driver.Question{SQL: "SELECT CAST(? AS TEXT)", Rows: true}
+	at.Operation = "stored times"
+	for _, t := range first {
+		if t == nil {
+			continue
+		}
+		q.Args = []any{t}
+		if _, err := p.ask(ctx, at, q); err != nil {
+			return err
+		}
+		at.Number++
+	}
+	return nil
 }
 
 // bindTimes replaces texts that were times by times, if the library binds these.

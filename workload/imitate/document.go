@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -29,12 +31,15 @@ type member struct {
 	column  *column // of the values that are neither objects nor arrays; false and true are 0 and 1
 	bools   int64
 	arrays  classStats // lengths of arrays, in bytes
+	items   []*member  // the first of arrays
+	bytes   int64      // of an item, in all arrays
 	objects objectStats
 }
 
 // Limits of what is imitated of a document.
 const (
 	maxMembers = 40 // of an object
+	maxItems   = 4  // of an array; the others are a text
 	maxNested  = 4
 	rareMember = 0.01 // a share of the objects
 )
@@ -104,11 +109,31 @@ func (m *member) add(v any, depth int) {
 		st.add(v)
 	case []any:
 		text, _ := json.Marshal(v) // it was JSON
+		m.addItems(v, depth)
 		m.arrays.number(int64(len(text)))
 	case map[string]any:
 		m.objects.add(v, depth+1)
 	}
 	// Objects, arrays and null are NULL for the column, which then counts them as missing.
+}
+
+// addItems counts the first items of an array, before the array itself is counted.
+func (m *member) addItems(list []any, depth int) {
+	for i := len(m.items); i < min(len(list), maxItems); i++ {
+		item := &member{column: &column{}}
+		item.column.stats.rows, item.column.stats.nulls = m.arrays.n, m.arrays.n
+		m.items = append(m.items, item)
+	}
+	for i, item := range m.items {
+		if i < len(list) {
+			text, _ := json.Marshal(list[i]) // it was JSON
+			item.bytes += int64(len(text))
+			item.add(list[i], depth)
+		}
+		if item.column.stats.rows == m.arrays.n { // it is missing, or no scalar
+			item.column.stats.add(nil)
+		}
+	}
 }
 
 // scalars returns how many of the values are neither objects nor arrays nor null.
@@ -117,12 +142,12 @@ func (m *member) scalars() int64 { return m.column.stats.rows - m.column.stats.n
 // document makes JSON: an object with the members that the column's objects have, or an array.
 func (b *builder) document(d *dataSet, t *table, c *column, s *classStats, more bool) generated {
 	st := c.stats.document
-	w := &documentWriter{b: b, d: d, t: t, more: more, colon: ":", comma: ","}
+	w := &documentWriter{b: b, d: d, t: t, more: more, colon: ":", comma: ",", present: 1}
 	if st.arrays > st.n/2 {
 		text := d.help(c, "text", generated{kind: "text", value: lessLengths(s, int64(len(`[""]`)))}, t.columns)
 		return generated{kind: "format", value: yamlText("[%j]"), also: []string{"of: " + text}}
 	}
-	w.keys = b.schema.keysOfJSON()
+	w.keys, w.items = b.schema.keysOfJSON()
 	blank := float64(st.blank) / float64(max(1, st.objects.n))
 	if n := float64(2*len(st.objects.members) - 1); n > 0 && blank > 0.75*n {
 		w.colon, w.comma = ": ", ", "
@@ -144,10 +169,15 @@ type documentWriter struct {
 	t      *table
 	more   bool
 	keys   map[string]bool // names of members that the schema has
+	items  int             // of arrays that the schema has, up to the last
 	format string
 	of     []string
 
 	colon, comma string
+
+	// present is the share of the documents that have the object or array that is written. The
+	// imitation always has it, so its values are NULL in the others.
+	present float64
 }
 
 // object appends the format of an object. name begins the names of the hidden columns.
@@ -185,14 +215,37 @@ func (w *documentWriter) member(name string, m *member, all int64) {
 	case all == 0:
 		w.format += "null"
 	case m.objects.n > all/2:
+		defer w.within(m, m.objects.n)()
 		w.object(name, &m.objects)
 	case m.arrays.n > all/2:
-		add("[%j]", "array", generated{kind: "text", value: lessLengths(&m.arrays, int64(len(`[""]`)))})
+		defer w.within(m, m.arrays.n)()
+		w.format += "["
+		other := int64(len(`[""]`))
+		for i, item := range m.items[:min(w.items, len(m.items))] {
+			w.member(fmt.Sprintf("%s_%d", name, i), item, item.scalars()+item.arrays.n+item.objects.n)
+			w.format += w.comma
+			other += item.bytes/m.arrays.n + 1
+		}
+		add("%j]", "array", generated{kind: "text", value: lessLengths(&m.arrays, other)})
 	case m.bools == m.scalars():
 		add("%s", "bool", w.bools(m))
 	default:
 		w.scalar(c, add)
 	}
+}
+
+// within begins to write what is in a member that is there n times, until the function that it
+// returns is called.
+func (w *documentWriter) within(m *member, n int64) func() {
+	before := w.present
+	w.present *= float64(n) / float64(m.column.stats.rows)
+	return func() { w.present = before }
+}
+
+// nulls returns the share of the documents, in thousandths, that do not have n of the values of
+// a member.
+func (w *documentWriter) nulls(st *columnStats, n int64) int64 {
+	return int64(math.Round(1000 * (1 - w.present*float64(n)/float64(st.rows))))
 }
 
 // bools returns the words of JSON for a member that is true, false or missing.
@@ -201,10 +254,10 @@ func (w *documentWriter) bools(m *member) generated {
 	var parts []string
 	for _, v := range []int64{0, 1} {
 		if n := st.few[v]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%q: %d", fmt.Sprint(v == 1), max(1, share(n, st.rows))))
+			parts = append(parts, fmt.Sprintf("%q: %d", fmt.Sprint(v == 1), max(1, 1000-w.nulls(st, n))))
 		}
 	}
-	if n := share(st.nulls, st.rows); n > 0 {
+	if n := w.nulls(st, st.rows-st.nulls); n > 0 {
 		parts = append(parts, fmt.Sprintf(`"null": %d`, n))
 	}
 	return generated{kind: "choice", value: "{" + strings.Join(parts, ", ") + "}"}
@@ -230,13 +283,14 @@ func (w *documentWriter) scalar(c *column, add func(verb, suffix string, g gener
 		st.class[ints], st.class[reals] = st.class[reals], classStats{}
 	}
 	g := w.b.class(w.d, w.t, c, class, w.more)
-	g.nulls = share(st.rows-st.class[class].n, st.rows)
+	g.nulls = w.nulls(st, st.class[class].n)
 	add("%j", "value", g)
 }
 
-// keysOfJSON returns the names of members that the schema's expressions have.
-func (s *schema) keysOfJSON() map[string]bool {
-	keys := map[string]bool{}
+// keysOfJSON returns the names of members that the schema's expressions have, and how many items
+// of arrays, up to the last.
+func (s *schema) keysOfJSON() (keys map[string]bool, items int) {
+	keys = map[string]bool{}
 	for _, o := range s.objects {
 		list := significant(o.sql)
 		calls := callers(list)
@@ -252,7 +306,14 @@ func (s *schema) keysOfJSON() map[string]bool {
 			for _, key := range strings.FieldsFunc(path[1:], func(r rune) bool { return r == '.' || r == '[' || r == ']' || r == '"' }) {
 				keys[key] = true
 			}
+			for _, n := range itemNumber.FindAllStringSubmatch(path, -1) {
+				if k, err := strconv.Atoi(n[1]); err == nil {
+					items = max(items, k+1)
+				}
+			}
 		}
 	}
-	return keys
+	return keys, items
 }
+
+var itemNumber = regexp.MustCompile(`\[(\d+)\]`)

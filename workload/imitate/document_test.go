@@ -19,8 +19,11 @@ func TestDocuments(t *testing.T) {
 		execute(t, db, `
 			CREATE TABLE jobs (
 				id INTEGER PRIMARY KEY, payload TEXT NOT NULL, list TEXT,
-				source TEXT GENERATED ALWAYS AS (json_extract(payload, '$.source')) VIRTUAL, city AS (payload ->> '$.sender.city')
+				source TEXT GENERATED ALWAYS AS (json_extract(payload, '$.source')) VIRTUAL, city AS (payload ->> '$.sender.city'),
+				second AS (payload ->> '$.stages[1].name'), place AS (payload ->> '$.at.place')
 			);
+			CREATE INDEX jobs_second ON jobs(second);
+			CREATE INDEX jobs_place ON jobs(place);
 			CREATE INDEX jobs_source ON jobs(source);
 			CREATE INDEX jobs_city ON jobs(city, id);
 			CREATE INDEX jobs_attempt ON jobs(json_extract(payload, '$.attempt')) WHERE json_extract(payload, '$.source') = 'importer';
@@ -31,8 +34,8 @@ func TestDocuments(t *testing.T) {
 			if i%3 == 0 {
 				note = fmt.Sprintf(`, "note": "secret%d"`, rand.IntN(500))
 			}
-			return []any{fmt.Sprintf(`{"source": %q, "attempt": %d, "urgent": %v, "weight": %.3f, "sender": {"city": %q, "confidential": null}, "tags": ["a%d", "b"]%s}`,
-				pick("web", "web", "web", "importer", "mobile", "partner"), rand.IntN(40), rand.IntN(10) == 0, rand.Float64()*100, pick("Oslo", "Turku", "Bergen"), i, note),
+			return []any{fmt.Sprintf(`{"source": %q, "attempt": %d, "urgent": %v, "weight": %.3f, "sender": {"city": %q, "confidential": null}, "tags": ["a%d", "b"], "stages": [{"name": "first"}%s]%s%s}`,
+				pick("web", "web", "web", "importer", "mobile", "partner"), rand.IntN(40), rand.IntN(10) == 0, rand.Float64()*100, pick("Oslo", "Turku", "Bergen"), i, pick("", `, {"name": "north"}`, `, {"name": "south"}, {"name": "sky"}`), pick(`, "at": {"place": "sea"}`, "", "", "", ""), note),
 				fmt.Sprintf(`["%d", 2]`, i)}
 		})
 	})
@@ -48,12 +51,12 @@ func TestDocuments(t *testing.T) {
 			t.Errorf("%s: plan %s, %.3g rows; want %s, %.3g", q.Query.Phase, q.Plan[1], q.Rows[1], q.Plan[0], q.Rows[0])
 		}
 	}
-	for _, phase := range []string{"jobs by source", "jobs by city and id", "jobs by jobs_attempt", "jobs by jobs_urgent"} {
+	for _, phase := range []string{"jobs by source", "jobs by city and id", "jobs by jobs_attempt", "jobs by jobs_urgent", "jobs by second", "jobs by place"} {
 		if !found[phase] {
 			t.Errorf("no phase %s", phase)
 		}
 	}
-	for _, secret := range []string{"importer", "secret", "confidential", "Oslo", "tags"} {
+	for _, secret := range []string{"importer", "secret", "confidential", "Oslo", "tags", "north", "sea"} {
 		if strings.Contains(w.YAML, secret) {
 			t.Errorf("the workload has %q", secret)
 		}

@@ -31,7 +31,7 @@ func Run(t *testing.T, d driver.Driver) {
 		{"paginate", paginate}, {"paginate/refuses", notPaged},
 		{"answers", answers}, {"answers/refuses", notNew},
 		{"cluster", oneMember}, {"cluster/refuses", noCluster},
-		{"trial/shared cache", sharedCache},
+		{"trial/full-text index", checked},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.f(t, &base{t, d, filepath.Join(t.TempDir(), "test.db"), nil}) })
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,57 +15,112 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// sharedCache expects a trial to end whose connections share a cache and have searched a
-// full-text index. The check of the database waits for itself there if it runs on one of
-// these connections.
-func sharedCache(_ *testing.T, b *base) {
-	s := driver.Settings{"cache": "shared", "pool_size": "3", "journal_mode": "wal"}
-	_, cannot := b.driver.Info().Limit("cache", "shared")
-	index := ""
+// checked expects a trial whose connections have used a full-text index to end, and its
+// database to be found in order. SQLite's check of an index waits for itself in a shared
+// cache, and calls an index corrupt that another connection has written to since this one
+// searched it.
+func checked(_ *testing.T, b *base) {
+	index := b.fullText()
+	if index == "" {
+		b.t.Skipf("%s has no full-text index", b.driver.Info().Name)
+	}
+	const search = "SELECT count(*) FROM docs WHERE docs MATCH 'hello'"
+	searches := plan.Phase{Name: "search", Mix: &plan.Mix{Clients: 3, Count: 300, OwnConn: true, Operations: []plan.Operation{
+		{Name: "search", Weight: 1, Reads: true, Calls: []plan.MixCall{{Call: plan.Call{SQL: search, Columns: []driver.ColumnType{{Type: driver.Int}}, Rows: 1}}}},
+	}}}
+	for _, c := range []struct {
+		name   string
+		limits []string // of which none may be
+		s      driver.Settings
+		phase  plan.Phase
+	}{
+		{"shared cache", []string{"cache=shared"}, driver.Settings{"cache": "shared", "journal_mode": "wal"}, searches},
+		{"shared memory", []string{"cache=shared", "mode=memory"}, driver.Settings{"cache": "shared", "mode": "memory"}, searches},
+		{"written since", []string{"columns=any"}, driver.Settings{"busy_timeout": "10000"}, plan.Phase{Name: "replay", Replay: writtenSince(search)}},
+	} {
+		b.t.Run(c.name, func(t *testing.T) {
+			for _, l := range c.limits {
+				name, value, _ := strings.Cut(l, "=")
+				if why, limited := b.driver.Info().Limit(name, value); limited {
+					t.Skipf("%s: %s", l, why)
+				}
+			}
+			trial(t, b.driver, filepath.Join(t.TempDir(), "test.db"), c.s.With(driver.Settings{"pool_size": "3"}), &plan.Plan{
+				Schema: "CREATE VIRTUAL TABLE docs USING " + index + "(body); INSERT INTO docs VALUES ('hello')",
+				Phases: []plan.Phase{c.phase},
+			})
+		})
+	}
+}
+
+// writtenSince returns a replay whose connections but one search, and are not used again until
+// that one has written.
+func writtenSince(search string) *plan.Replay {
+	r := &plan.Replay{Operations: []string{"other", "search", "write"}, Connections: 3, Speed: 1, Statements: []plan.Replayed{
+		{Operation: 1, SQL: search, Reads: true},
+		{Operation: 2, SQL: "INSERT INTO docs VALUES ('hello all')"},
+		{Operation: 0, SQL: "SELECT 1", Reads: true},
+	}}
+	add := func(ms int64, statement, connection int) {
+		e := &r.Events
+		e.Transaction = append(e.Transaction, e.Len())
+		e.Statement = append(e.Statement, statement)
+		e.Connection = append(e.Connection, connection)
+		e.AtNS = append(e.AtNS, ms*1e6)
+		e.Rows = append(e.Rows, -1)
+	}
+	add(0, 0, 0)
+	add(0, 0, 2)
+	for range 20 {
+		add(100, 1, 1)
+	}
+	add(300, 2, 0)
+	add(300, 2, 2)
+	return r
+}
+
+// fullText returns the newest module of full-text indexes that a library has; "" if it has none.
+func (b *base) fullText() string {
 	for _, module := range []string{"fts5", "fts4"} {
 		db, err := b.driver.Open(b.t.Context(), b.path+module, nil)
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		if db.Script(b.t.Context(), "CREATE VIRTUAL TABLE docs USING "+module+"(body)") == nil {
-			index = module
+		err = db.Script(b.t.Context(), "CREATE VIRTUAL TABLE docs USING "+module+"(body)")
+		if cerr := db.Close(); cerr != nil {
+			b.t.Fatal(cerr)
 		}
-		if err := db.Close(); err != nil {
-			b.t.Fatal(err)
-		}
-		if index != "" {
-			break
+		if err == nil {
+			return module
 		}
 	}
-	if cannot || index == "" {
-		b.t.Skipf("%s has no shared cache, or no full-text index", b.driver.Info().Name)
-	}
-	search := plan.Operation{Name: "search", Weight: 1, Reads: true, Calls: []plan.MixCall{{Call: plan.Call{
-		SQL: "SELECT count(*) FROM docs WHERE docs MATCH 'hello'", Columns: []driver.ColumnType{{Type: driver.Int}}, Rows: 1}}}}
-	req, err := json.Marshal(protocol.Request{Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 1, Path: b.path, Settings: s, Plan: &plan.Plan{
-		Schema: "CREATE VIRTUAL TABLE docs USING " + index + "(body); INSERT INTO docs VALUES ('hello')",
-		Phases: []plan.Phase{{Name: "search", Mix: &plan.Mix{Clients: 3, Count: 300, OwnConn: true, Operations: []plan.Operation{search}}}},
-	}})
+	return ""
+}
+
+// trial expects a trial to end well.
+func trial(t *testing.T, d driver.Driver, path string, s driver.Settings, p *plan.Plan) {
+	t.Helper()
+	req, err := json.Marshal(protocol.Request{Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 1, Path: path, Settings: s, Plan: p})
 	if err != nil {
-		b.t.Fatal(err)
+		t.Fatal(err)
 	}
 	in, lab := io.Pipe()
 	defer lab.Close()
 	go func() { _, _ = lab.Write(append(req, '\n')) }()
 	var out bytes.Buffer
 	ended := make(chan error, 1)
-	go func() { ended <- worker.Serve(b.t.Context(), b.driver, in, &out) }()
+	go func() { ended <- worker.Serve(t.Context(), d, in, &out) }()
 	select {
 	case err := <-ended:
 		if err != nil {
-			b.t.Fatal(err)
+			t.Fatal(err)
 		}
 	case <-time.After(20 * time.Second):
-		b.t.Fatal("the trial does not end")
+		t.Fatal("the trial does not end")
 	}
 	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
 	var last protocol.Response
 	if err := json.Unmarshal(lines[len(lines)-1], &last); err != nil || last.Type != protocol.TypeDone {
-		b.t.Errorf("the trial ended with %s", lines[len(lines)-1])
+		t.Errorf("the trial ended with %s", lines[len(lines)-1])
 	}
 }

@@ -250,9 +250,9 @@ func wholeVerdicts() []verdict {
 			}},
 		{says: "compare: same", of: "1.4 times the time in one trial of ten, 2 % allowed", most: stats.Doubt, cost: 4,
 			share: func(runs int) float64 { return compareOf(0.003, slowTenth(1.4), 128, runs).same }},
-		{says: "run --precision: equal drivers are told apart", of: "two of a run that ends when the ratio is within 3 %", most: stats.Alpha, cost: 2,
+		{says: "run to a precision: equal drivers are told apart", of: "two of a run that ends when the ratio is within 3 %", most: stats.Alpha, cost: 2,
 			share: func(runs int) float64 { return settle("normal", 2, 0.03, runs).apart }},
-		{says: "run --precision: the interval of a ratio holds it", of: "the same", least: stats.Confidence, cost: 2,
+		{says: "run to a precision: the interval of a ratio holds it", of: "the same", least: stats.Confidence, cost: 2,
 			share: func(runs int) float64 { return settle("normal", 2, 0.03, runs).ratios }},
 	}
 }

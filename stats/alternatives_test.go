@@ -97,3 +97,24 @@ func TestAlternativesShort(t *testing.T) {
 		t.Errorf("%v", r)
 	}
 }
+
+// Intervals of several phases hold together, so each is of a higher level.
+func TestPhasesTogether(t *testing.T) {
+	run := &result.Run{}
+	phases := []string{"a", "b", "c", "d"}
+	for c := range 2 {
+		run.Cases = append(run.Cases, result.Case{ID: c + 1, Workload: "w", Driver: "d", Phases: phases})
+		for n := range 20 {
+			x := result.Trial{Case: c + 1, Round: n + 1, Order: n, Status: result.OK}
+			for _, p := range phases {
+				x.Samples = append(x.Samples, result.Sample{Phase: p, Metric: result.MetricTime, WallNS: int64(1e9 + 1e6*(7*n+c)), Operations: 1})
+			}
+			run.Trials = append(run.Trials, x)
+		}
+	}
+	for _, p := range stats.AlternativesOf(run, 2, "").Phases(1, 0, 0.95) {
+		if p.Ratio.Interval == nil || p.Ratio.Interval.Confidence < 1-0.05/4 {
+			t.Errorf("%s: %+v", p.Phase, p.Ratio.Interval)
+		}
+	}
+}

@@ -239,3 +239,43 @@ func BenchmarkAnalyze(b *testing.B) {
 		b.ReportMetric(time.Since(began).Seconds(), "s/run")
 	}
 }
+
+// Figures that were made of a run are compared as its tables are: corrected for all of them, and
+// for the looks at the run.
+func TestCompareFamilies(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 9))
+	family := func(rounds, sets int, slower float64) (list [][]stats.Point) {
+		for i := range sets {
+			var points []stats.Point
+			for n := range rounds {
+				points = append(points, stats.Point{Round: n, Value: math.Exp(0.03*r.NormFloat64() + slower*float64(i))})
+			}
+			list = append(list, points)
+		}
+		return list
+	}
+	clear := family(6, 2, 1)
+	once, looked := &stats.Analysis{Confidence: stats.Confidence}, &stats.Analysis{Confidence: stats.Sequential}
+	if p, q := once.CompareFamilies(clear)[0][0].Adjusted, looked.CompareFamilies(clear)[0][0].Adjusted; p >= stats.Alpha || q < 1.5*p {
+		t.Errorf("six rounds that say the same have p %g, and %g in a run that was looked at", p, q)
+	}
+	alone, together := 0, 0
+	const runs = 400
+	for range runs {
+		families := [][][]stats.Point{family(12, 3, 0), family(12, 3, 0), family(12, 3, 0), family(12, 3, 0), family(12, 3, 0)}
+		a := &stats.Analysis{Confidence: stats.Confidence}
+		for i, pairs := range a.CompareFamilies(families...) {
+			for j, p := range pairs {
+				if p.Significant() {
+					together++
+				}
+				if a.CompareFamilies(families[i])[0][j].Significant() {
+					alone++
+				}
+			}
+		}
+	}
+	if together > runs/10 || alone < 2*together {
+		t.Errorf("of %d runs of five families, %d pairs are told apart together, %d family by family", runs, together, alone)
+	}
+}

@@ -10,9 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// singles measures each value by itself.
-func (s *Search) singles(ctx context.Context) error {
-	list := []driver.Settings{{}}
+// single returns a candidate for each value that can be tried by itself.
+func (s *Search) single() (list []driver.Settings) {
 	for _, x := range s.space {
 		for _, v := range x.Values {
 			if c := s.normal(driver.Settings{x.Name: v}); len(c) > 0 && s.allowed(c) {
@@ -20,7 +19,12 @@ func (s *Search) singles(ctx context.Context) error {
 			}
 		}
 	}
-	f, rest, err := s.race(ctx, "each setting by itself", list)
+	return list
+}
+
+// singles measures each value by itself.
+func (s *Search) singles(ctx context.Context) error {
+	f, rest, err := s.race(ctx, "each setting by itself", append([]driver.Settings{{}}, s.single()...))
 	if err != nil {
 		return err
 	}

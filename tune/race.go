@@ -63,11 +63,24 @@ func (s *Search) leastConfirmed() time.Duration {
 	return time.Duration(n) * (s.first + time.Duration(leastRounds(mostConfirms*n)-1)*s.later)
 }
 
-// enough returns the least time of a search that leaves enough, by [Search.left], for a race of
-// one value after what has been measured until now.
-func (s *Search) enough() time.Duration {
-	until := s.Now().Sub(s.deadline.Add(-s.Time)) + s.takes(2, short)
+// spent returns how much of the time is over.
+func (s *Search) spent() time.Duration { return s.Now().Sub(s.deadline.Add(-s.Time)) }
+
+// enough returns the least time of a search that leaves enough for a race of one value after
+// what has been measured until now.
+func (s *Search) enough() time.Duration { return s.least(s.spent() + s.takes(2, short)) }
+
+// least returns the least time of a search that leaves enough, by [Search.left], for races
+// that end at a time.
+func (s *Search) least(until time.Duration) time.Duration {
 	return min(max(until*3/2, until+s.leastConfirmed()), 2*until)
+}
+
+// Least returns the least time of a search that tries one value and confirms it, if trials of
+// all workloads take this long.
+func Least(trials time.Duration) time.Duration {
+	s := &Search{first: trials, later: trials, found: &Finding{}}
+	return s.least(probeRounds*trials + s.takes(2, short))
 }
 
 // field is a race that is over.

@@ -40,6 +40,10 @@ type Search struct {
 	// first candidate, then those of the second, and so on.
 	Measure func(context.Context, Plan) (*stats.Analysis, error)
 
+	// Needs, if not nil, is called when it is known how long trials take, if there is something
+	// to try.
+	Needs func(Need)
+
 	Now func() time.Time
 
 	// What follows is known during a search.
@@ -67,6 +71,14 @@ type Plan struct {
 	// cases, as in [lab.Schedule].
 	Rounds  int
 	Settled func(*result.Run, int) ([]int, bool)
+}
+
+// Need is what a search needs to try what is worth trying: each value by itself, those that
+// gain together, and what is best once more.
+type Need struct {
+	Trial  time.Duration // of all workloads
+	Values int
+	Time   time.Duration // of the search, at least
 }
 
 // BaseError says that a workload has no figures with its own settings.
@@ -111,6 +123,9 @@ func (s *Search) search(ctx context.Context) error {
 	if len(s.space) == 0 {
 		s.found.Steps = s.steps()
 		return nil
+	}
+	if n := len(s.single()); n > 0 && s.Needs != nil {
+		s.Needs(Need{s.later, n, s.least(s.spent() + s.takes(n+1, short) + s.takes(n/2+1, short))})
 	}
 	if err := s.singles(ctx); err != nil {
 		return err

@@ -43,6 +43,7 @@ type landscape struct {
 	stop     int                                 // the race that is interrupted; 0: none
 	most     int                                 // as in Search
 	time     time.Duration                       // of a search; 0: the usual
+	needs    func(tune.Need)
 	races    []string
 	now      time.Time
 }
@@ -132,7 +133,7 @@ func (l *landscape) measure(ctx context.Context, p tune.Plan) (*stats.Analysis, 
 }
 
 func (l *landscape) search() (*tune.Finding, error) {
-	s := &tune.Search{Time: cmp.Or(l.time, 3*time.Minute), Margin: 0.02, Loss: loss, Most: l.most, Measure: l.measure, Now: func() time.Time { return l.now }}
+	s := &tune.Search{Time: cmp.Or(l.time, 3*time.Minute), Margin: 0.02, Loss: loss, Most: l.most, Measure: l.measure, Needs: l.needs, Now: func() time.Time { return l.now }}
 	s.Space = func(at tune.Situation) ([]tune.Setting, []tune.Skipped) {
 		if at.Cannot = l.cannot; at.Cannot == nil {
 			at.Cannot = func(string, string) string { return "" }
@@ -469,6 +470,40 @@ func TestTooShort(t *testing.T) {
 	}
 	if g := within(f.Enough * 11 / 10); len(g.Tried) == 0 || g.Enough != 0 {
 		t.Errorf("%v are said to be enough: %d values tried, enough: %v", f.Enough, len(g.Tried), g.Enough)
+	}
+}
+
+// TestNeeds expects a search to say, before anything is tried, which time is enough to try each
+// value and to confirm something; with less not all are tried.
+func TestNeeds(t *testing.T) {
+	within := func(d time.Duration) (f *tune.Finding, need tune.Need) {
+		l := newLandscape(5)
+		l.overhead, l.worth, l.time = 5*time.Second, hills, d
+		l.needs = func(n tune.Need) {
+			if len(l.races) != 1 {
+				t.Errorf("%d races before it says what it needs", len(l.races))
+			}
+			need = n
+		}
+		f, err := l.search()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f, need
+	}
+	short := func(f *tune.Finding) bool {
+		return slices.ContainsFunc(f.Skipped, func(s tune.Skipped) bool { return strings.Contains(s.Why, "no time") })
+	}
+	f, need := within(3 * time.Minute)
+	if need.Trial < 5*time.Second || need.Trial > 6*time.Second || need.Values < 5 || need.Time < 4*time.Minute || need.Time < tune.Least(need.Trial) {
+		t.Fatalf("%+v", need)
+	}
+	if !short(f) {
+		t.Errorf("all %d values were tried within 3 minutes, and %v are said to be needed", need.Values, need.Time)
+	}
+	g, again := within(need.Time * 11 / 10)
+	if short(g) || len(g.Steps) < 2 || again.Time > need.Time*11/10 || g.Took > need.Time*13/10 {
+		t.Errorf("%v are said to be enough: %d steps in %v, %+v", need.Time, len(g.Steps), g.Took, g.Skipped)
 	}
 }
 

@@ -78,6 +78,12 @@ func (l *resolver) replay(f *fields) *plan.Replay {
 	}
 	if n := f.get("events"); n != nil {
 		*r = *FirstEvents(r, int(l.numberWithin(n, "events", 1, plan.MaxReplayed, 1)))
+	} else if l.w.uncut = true; slices.Contains(l.w.optional(), EventsParameter) {
+		if events, given := l.values[EventsParameter]; given && events < 1 {
+			l.errorf(f.key("replay"), "the parameter %s is %d: want at least 1", EventsParameter, events)
+		} else if given {
+			*r = *FirstEvents(r, int(min(events, plan.MaxReplayed)))
+		}
 	}
 	if n := f.get("clients"); n != nil {
 		r.Clients = l.clients(n, false)

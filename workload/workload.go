@@ -66,13 +66,18 @@ type Workload struct {
 	queried  map[string]queried
 
 	recordings map[string]*recording // that replays name, as they were read
+	uncut      bool                  // the file does not say of each replay how many events it has
 }
 
 // Values are the values that a parameter takes. Each makes a case.
 type Values struct {
 	Name   string
-	Values []int64
+	Values []int64 // empty if the parameter has a value only if one is given
 }
+
+// EventsParameter is the parameter of how many events of its recordings a workload replays. If
+// it is not given, all are. A workload has it unless its file says for each replay how many.
+const EventsParameter = "events"
 
 // PhaseInfo describes a phase to the user.
 type PhaseInfo struct {
@@ -146,6 +151,9 @@ func (r *reader) parse(data []byte, fsys fs.FS, options []Option) (*Workload, er
 	w.resolveAll(r)
 	if err := r.err(); err != nil {
 		return nil, err
+	}
+	if w.uncut && !slices.Contains(w.names(), EventsParameter) {
+		w.Parameters = append(w.Parameters, Values{Name: EventsParameter})
 	}
 	return w, nil
 }
@@ -319,6 +327,16 @@ func (w *Workload) names() []string {
 	return list
 }
 
+// optional returns the names of the parameters that need not have a value.
+func (w *Workload) optional() (names []string) {
+	for _, p := range w.Parameters {
+		if len(p.Values) == 0 {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
 // at returns every parameter's values at a scale, in order.
 func (w *Workload) at(scale string) ([]Values, error) {
 	list := slices.Clone(w.Parameters)
@@ -377,6 +395,9 @@ func (w *Workload) expand(scale string, given map[string][]int64) ([]map[string]
 	}
 	cases := []map[string]int64{{}}
 	for _, p := range list {
+		if len(p.Values) == 0 {
+			continue
+		}
 		if len(cases)*len(p.Values) > maxCases {
 			return nil, fmt.Errorf("workload %s: the lists of values of its parameters multiply to more than %d cases: want shorter lists", w.Name, maxCases)
 		}

@@ -39,7 +39,7 @@ func (o *gateOptions) stored(ctx context.Context, env *environment) (base *stats
 	if err := o.checkStored(drivers); err != nil {
 		return nil, nil, nil, err
 	}
-	for _, name := range []string{"set", "dsn", "param", "scale", "seed"} {
+	for _, name := range []string{"set", "dsn", "param", "events", "scale", "seed"} {
 		if typed(o.flags.Lookup(name)) {
 			return nil, nil, nil, usagef("--%s: the baseline %s says what is measured: leave it out, or make a driver the baseline", name, o.baseline)
 		}

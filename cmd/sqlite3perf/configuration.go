@@ -87,6 +87,7 @@ var reaches = map[string]reach{
 	"dsn":               harmless, // its path is not opened
 	"durability":        harmless,
 	"duration":          harmless,
+	"events":            harmless,
 	"executions":        harmless,
 	"features":          harmless,
 	"format":            harmless,

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/tune"
 )
 
 const (
@@ -19,10 +21,10 @@ const (
 )
 
 // fits returns an error if the least number of rounds does not fit into a --time that was
-// typed, as far as that is known before the first trial: phases say how long they last, and of
-// a long recording a trial of its beginning is made.
+// typed, or the least search into any, as far as that is known before the first trial: phases
+// say how long they last, and of a long recording a trial of its beginning is made.
 func (r *request) fits(ctx context.Context, o *runOptions, p *site, show *progress) error {
-	if r.resumed != nil || r.search != nil || r.study != nil || r.told || r.fitted {
+	if r.resumed != nil || r.study != nil || r.told || r.fitted {
 		return nil
 	}
 	r.fitted = true
@@ -34,19 +36,25 @@ func (r *request) fits(ctx context.Context, o *runOptions, p *site, show *progre
 	if rounds == 0 {
 		rounds = lab.MinRounds
 	}
-	least := time.Duration(rounds) * round
-	if about != "" && !o.quiet {
-		show.say("%s; %s of %s take about %s", about, counted(rounds, "round"), counted(len(r.cases), "case"), roughly(least))
+	what, takes := fmt.Sprintf("%s of %s", counted(rounds, "round"), counted(len(r.cases), "case")), "they take"
+	least, limit := time.Duration(rounds)*round, r.schedule.Time
+	kept := r.schedule.Rounds > 0 || !typed(o.flags.Lookup("time"))
+	remedy := "give as much, fewer drivers or settings, or --rounds"
+	if r.search != nil {
+		what, takes = "a search that tries one value", "it takes"
+		least, limit, kept = tune.Least(round), o.time, false
+		remedy = "give as much, or fewer workloads"
 	}
-	limit := r.schedule.Time
-	if r.schedule.Rounds > 0 || !typed(o.flags.Lookup("time")) || least <= limit {
+	if about != "" && !o.quiet {
+		show.say("%s; %s: %s about %s", about, what, takes, roughly(least))
+	}
+	if kept || least <= limit {
 		return nil
 	}
-	remedy := "give as much, fewer drivers or settings, or --rounds"
 	if about != "" {
-		remedy += "; or replay only the first events: write events: 500 beside replay:"
+		remedy += "; or replay only the first events: --events 500"
 	}
-	return usagef("--time %v is not enough for %s of %s: they take about %s: %s", limit, counted(rounds, "round"), counted(len(r.cases), "case"), roughly(least), remedy)
+	return usagef("--time %v is not enough for %s: %s about %s: %s", limit, what, takes, roughly(least), remedy)
 }
 
 // estimate returns how long a round takes, as far as it is known before the first trial, and

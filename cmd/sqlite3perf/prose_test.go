@@ -46,6 +46,7 @@ var expressions = map[string]reading{
 	"worker/job/answers.go":         {1, "times as a library has stored them"},
 	"worker/protocol/job.go":        {2, "pragmas and their values, as the user names them"},
 	"workload/database.go":          {1, "SQL"},
+	"workload/imitate/document.go":  {1, "JSON paths in the SQL of a user's database"},
 	"workload/imitate/anonymous.go": {3, "texts of the schema of a user's database"},
 	"workload/problem.go":           {4, "the YAML library's messages, and names in a workload"},
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // served is a running serve.
@@ -265,7 +266,11 @@ func TestServeKilled(t *testing.T) {
 	p.alone()
 
 	s = p.serve(args...)
-	if run := p.head(s, 1); run.Stopped != "interrupted" || run.Trials < 2 {
+	run := p.head(s, 1)
+	for end := time.Now().Add(patience); run.Stopped == "" && time.Now().Before(end); run = p.head(s, 1) {
+		time.Sleep(20 * time.Millisecond) // its databases are removed before its end is stored
+	}
+	if run.Stopped != "interrupted" || run.Trials < 2 {
 		t.Errorf("%+v", run)
 	}
 	other := p.start("run", "--drivers", "./good", "--workloads", "./tiny.yaml", "--rounds", "100000", "--store", "results.db", "--dir", "databases")

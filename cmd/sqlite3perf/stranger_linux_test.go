@@ -241,6 +241,76 @@ func TestStoresMutated(t *testing.T) {
 	}
 }
 
+// recorded is a recording with everything that one can have.
+const recorded = `{"format":"sqlite3perf-recording","version":1,"began":"2026-01-01T00:00:00Z","args":"values"}
+{"sql":1,"text":"CREATE TABLE t (id INTEGER PRIMARY KEY, a)"}
+{"at":1000,"took":500,"conn":1,"sql":1,"affected":0}
+{"sql":2,"text":"INSERT INTO t (a) VALUES (?)","prepared":true}
+{"at":2000,"took":500,"conn":1,"sql":2,"args":["x"],"affected":1}
+{"at":2000,"conn":1,"id":1}
+{"at":2500,"took":0,"conn":2,"tx":1,"do":"begin"}
+{"at":3000,"took":500,"conn":2,"tx":1,"sql":2,"args":[{"time":"2026-01-01T00:00:00Z","zone":"Local","monotonic":true}],"affected":1}
+{"at":3500,"took":500,"conn":2,"tx":1,"sql":2,"args":[{"blob":"AP8="}],"affected":1}
+{"at":4000,"took":100,"conn":2,"tx":1,"do":"commit"}
+{"sql":3,"text":"SELECT id, a FROM t WHERE id >= :from LIMIT :n"}
+{"at":5000,"took":500,"conn":1,"sql":3,"args":[{"name":"from","value":1},{"name":"n","value":2.5}],"rows":2}
+{"at":6000,"took":500,"conn":3,"sql":3,"args":[{"name":"from","value":null},{"name":"n","value":true}],"error":{"code":20,"message":"datatype mismatch"}}
+{"at":7000,"took":500,"conn":1,"sql":2,"args":[{"text":7}],"affected":1}
+{"at":8000,"took":500,"conn":1,"sql":2,"args":["y"],"error":{"code":5,"message":"database is locked"}}
+`
+
+// TestRecordingsMutated reads recordings of which any value may be another one, and replays
+// some of them.
+func TestRecordingsMutated(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	phases := []string{"replay: theirs.jsonl", "replay: theirs.jsonl, speed: recorded", "replay: theirs.jsonl, events: 3", "replay: theirs.jsonl, clients: 2"}
+	theirs := func(text, phase string) []byte {
+		err := errors.Join(os.WriteFile("theirs.jsonl", []byte(text), 0o644), os.WriteFile("theirs.yaml", []byte("name: theirs\nphases: [{name: p, "+phase+"}]\n"), 0o644))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []byte(text)
+	}
+	replayed := func(text []byte) bool {
+		run := readOrRefused(t, text, "run", "--quiet", "--drivers", "modernc", "--workloads", "./theirs.yaml", "--rounds", "6", "--store", "mine.db")
+		return readOrRefused(t, text, "diff", "modernc", "mattn", "--workloads", "./theirs.yaml") && run
+	}
+	begin, commit := `{"at":2500,"took":0,"conn":2,"tx":1,"do":"begin"}`+"\n", `{"at":4000,"took":100,"conn":2,"tx":1,"do":"commit"}`+"\n"
+	for _, text := range []string{strings.Replace(recorded, begin, begin+begin, 1), strings.Replace(recorded, commit, strings.ReplaceAll(begin, "1", "2"), 1)} {
+		if !replayed(theirs(text, phases[0])) { // a library waits for the end of a transaction before it begins another
+			t.Errorf("not read:\n%s", text)
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 4))
+	read := 0
+	for k := range times(t, 200) {
+		lines := strings.SplitAfter(recorded, "\n")
+		for range 1 + k%4 {
+			i := random.IntN(len(lines) - 1)
+			switch random.IntN(8) {
+			case 0:
+				lines = slices.Delete(lines, i, i+1)
+			case 1:
+				lines = slices.Insert(lines, i, lines[random.IntN(len(lines))])
+			default:
+				if json.Valid([]byte(lines[i])) {
+					lines[i] = string(mutatedText(t, random, []byte(lines[i]), 1)) + "\n"
+				}
+			}
+		}
+		text := theirs(strings.Join(lines, ""), phases[random.IntN(len(phases))])
+		if readOrRefused(t, text, "workloads", "./theirs.yaml") {
+			if read++; read%50 == 0 {
+				replayed(text)
+			}
+		}
+	}
+	if read == 0 {
+		t.Error("none was read")
+	}
+}
+
 // mutateRow changes the JSON of a random row of a table, and returns it.
 func mutateRow(t *testing.T, random *rand.Rand, path, table string) []byte {
 	t.Helper()

@@ -161,6 +161,81 @@ func TestStrangersStore(t *testing.T) {
 	}
 }
 
+// TestStrangersWorkload expects that no command runs a workload that reaches other files, also
+// if the file of the working directory names it.
+func TestStrangersWorkload(t *testing.T) {
+	outside := t.TempDir()
+	victim := filepath.Join(outside, "victim.db")
+	for _, dir := range []string{outside, t.TempDir()} { // the second is the working directory
+		t.Chdir(dir)
+		db, err := sql.Open("sqlite", "file:victim.db")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Exec("CREATE TABLE secrets (s); INSERT INTO secrets VALUES ('SECRETPIN')"); err != nil {
+			t.Fatal(err)
+		}
+		db.Close()
+	}
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	before, err := os.ReadFile(victim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Symlink(victim, "link.db"), os.WriteFile("hidden.sql", []byte("SELECT @a::('); VACUUM INTO 'made.db'; --'"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	attach := "ATTACH '" + victim + "' AS y; UPDATE y.secrets SET s = 'owned'"
+	evil := map[string]string{
+		"tcl":       "schema: |\n  CREATE TABLE t (id INTEGER PRIMARY KEY);\n  SELECT $a::('); " + attach + "; --';\nphases: [{name: p, script: ANALYZE}]\n",
+		"plain":     "phases: [{name: p, script: \"" + attach + "\"}]\n",
+		"file":      "phases: [{name: p, script: hidden.sql}]\n",
+		"directory": "phases: [{name: p, script: \"PRAGMA temp_store_directory = '" + outside + "'\"}]\n",
+		"schema":    "schema: PRAGMA writable_schema = on\nphases: [{name: p, script: ANALYZE}]\n",
+		"above":     "database: ../" + filepath.Base(outside) + "/victim.db\nphases: [{name: p, query: SELECT s FROM secrets, columns: text}]\n",
+		"link":      "database: link.db\nphases: [{name: p, query: SELECT s FROM secrets, columns: text}]\n",
+		"rows":      "database: ./victim.db\nrows: {s: {query: \"SELECT 1 UNION SELECT $a::('); " + attach + "; --'\", columns: {a: int}}}\nphases: [{name: p, query: SELECT s FROM secrets, columns: text}]\n",
+	}
+	for name, text := range evil {
+		file := "./" + name + ".yaml"
+		if err := os.WriteFile(file, []byte("name: evil\n"+text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names := namesIn(t, ".")
+	refused := func(args ...string) {
+		t.Helper()
+		said, code := stderrOf(t, args...)
+		if code != exitUsage || !strings.Contains(said, "--allow-files if you trust the workload") {
+			t.Errorf("%q: exit status %d: %s", args, code, said)
+		}
+	}
+	for name := range evil {
+		file := "./" + name + ".yaml"
+		refused("workloads", file)
+		for _, args := range [][]string{
+			{"run", "--drivers", "modernc"}, {"run", "--drivers", "modernc", "--hosts", "pi"}, {"compare", "modernc", "mattn"}, {"gate", "--baseline", "modernc", "--drivers", "mattn", "--max-regression", "5%"},
+			{"bisect", "modernc@v1.34.0..v1.61.1"}, {"tune", "--drivers", "modernc"}, {"diff", "modernc", "mattn"}, {"advise", "--drivers", "modernc,mattn"},
+			{"locks", "--drivers", "modernc"}, {"profile", "--drivers", "modernc", "--phase", "p"},
+		} {
+			refused(append(args, "--workloads", file)...)
+		}
+	}
+	for name := range evil {
+		if err := os.WriteFile(localConfig, []byte("workloads: ./"+name+".yaml\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		refused("run", "--drivers", "modernc")
+	}
+	os.Remove(localConfig)
+	if after := namesIn(t, "."); !slices.Equal(names, after) {
+		t.Errorf("files before %q and after %q", names, after)
+	}
+	if after, err := os.ReadFile(victim); err != nil || string(before) != string(after) || len(namesIn(t, outside)) != 1 {
+		t.Errorf("the other database was written, or a file made beside it: %v", err)
+	}
+}
+
 // stderrOf runs the command in this process and returns what it says on standard error.
 func stderrOf(t *testing.T, args ...string) (string, int) {
 	t.Helper()

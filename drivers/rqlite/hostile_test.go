@@ -65,10 +65,13 @@ func TestHostileNode(t *testing.T) {
 		serve func(own string, w http.ResponseWriter, r *http.Request)
 		want  string
 	}{
-		"no answer":        {on("/status", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), "it has not answered within 300ms"},
-		"a drip":           {on("/status", func(w http.ResponseWriter, _ *http.Request) { drip(w) }), "it has not answered within 300ms"},
-		"an endless page":  {on("/status", func(w http.ResponseWriter, _ *http.Request) { endless(w, " ") }), "answers /status with more than 1 MiB"},
-		"an endless error": {on("/status", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError); endless(w, "\x1b[2J::error::") }), "500 Internal Server Error: "},
+		"no answer":       {on("/status", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), "it has not answered within 300ms"},
+		"a drip":          {on("/status", func(w http.ResponseWriter, _ *http.Request) { drip(w) }), "it has not answered within 300ms"},
+		"an endless page": {on("/status", func(w http.ResponseWriter, _ *http.Request) { endless(w, " ") }), "answers /status with more than 1 MiB"},
+		"an endless error": {on("/status", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+			endless(w, "\x1b[2J::error::")
+		}), "500 Internal Server Error: "},
 		"a bomb": {on("/status", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			z := gzip.NewWriter(w)
@@ -78,17 +81,21 @@ func TestHostileNode(t *testing.T) {
 		"a redirect to file": {on("/status", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
 		}), "it sends requests on to "},
-		"another type":       {on("/status", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"store":{"leader":7}}`) }), "its status is not rqlite's"},
-		"a huge number":      {on("/status", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"store":{"dir_size":1e300}}`) }), "its status is not rqlite's"},
-		"no values":          {on("/db/query", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"results":[{"values":[[]]}]}`) }), "answers no query"},
-		"a query redirected": {on("/db/query", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect) }), "it sends requests on to 127.0.0.1:"},
+		"another type":  {on("/status", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"store":{"leader":7}}`) }), "its status is not rqlite's"},
+		"a huge number": {on("/status", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"store":{"dir_size":1e300}}`) }), "its status is not rqlite's"},
+		"no values":     {on("/db/query", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"results":[{"values":[[]]}]}`) }), "answers no query"},
+		"a query redirected": {on("/db/query", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+		}), "it sends requests on to 127.0.0.1:"},
 		"an error of megabytes": {on("/db/execute", func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintf(w, `{"results":[{"error":"%s"}]}`, strings.Repeat("x", 10<<20))
 		}), "xxx …"},
 		"another host": {on("/nodes", func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintf(w, `{"1":{"api_addr":%q,"addr":"a","reachable":true,"leader":true}}`, other.URL)
 		}), "to which nothing is sent: name it in RQLITE_ADDRESSES too"},
-		"a write redirected": {on("/db/execute", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect) }), "it sends requests on to 127.0.0.1:"},
+		"a write redirected": {on("/db/execute", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+		}), "it sends requests on to 127.0.0.1:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var s *httptest.Server

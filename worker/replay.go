@@ -261,6 +261,9 @@ func (c *replayClient) event(ctx context.Context, i int) (err error) {
 	s := &c.Statements[n]
 	switch {
 	case s.Do == plan.ReplayBegin:
+		if c.tx != nil { // the recording has no end of it, and a library may wait for one
+			c.rollback(ctx)
+		}
 		c.tx, err = c.conn.Begin(ctx)
 		if err != nil {
 			c.tx = nil

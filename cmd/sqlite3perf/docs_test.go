@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -189,5 +190,45 @@ func TestDocumentedFlags(t *testing.T) {
 		for key := range own {
 			t.Errorf("%s has no flag %s", name, key)
 		}
+	}
+}
+
+// TestStrangersDocument checks that docs/strangers.md names every command, and only tests that
+// there are.
+func TestStrangersDocument(t *testing.T) {
+	text, err := os.ReadFile("../../docs/strangers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := string(text)
+	for _, c := range rootCommand(&environment{}).Commands() {
+		if !c.Hidden && !strings.Contains(doc, "`"+c.Name()+"`") && !strings.Contains(doc, "`"+c.Name()+" ") {
+			t.Errorf("what was tried with %s is not in it", c.Name())
+		}
+	}
+	missing := map[string]bool{}
+	for _, name := range regexp.MustCompile("`((?:Test|Fuzz)[A-Z][A-Za-z]*)`").FindAllStringSubmatch(doc, -1) {
+		missing[name[1]] = true
+	}
+	if len(missing) < 30 {
+		t.Errorf("it has %d tests", len(missing))
+	}
+	err = fs.WalkDir(os.DirFS("../.."), ".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		code, err := os.ReadFile(filepath.Join("../..", file))
+		for name := range missing {
+			if strings.Contains(string(code), "\nfunc "+name+"(") {
+				delete(missing, name)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range missing {
+		t.Errorf("there is no %s", name)
 	}
 }

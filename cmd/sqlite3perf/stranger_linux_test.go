@@ -161,6 +161,81 @@ func TestStrangersStore(t *testing.T) {
 	}
 }
 
+// TestStrangersWorkload expects that no command runs a workload that reaches other files, also
+// if the file of the working directory names it.
+func TestStrangersWorkload(t *testing.T) {
+	outside := t.TempDir()
+	victim := filepath.Join(outside, "victim.db")
+	for _, dir := range []string{outside, t.TempDir()} { // the second is the working directory
+		t.Chdir(dir)
+		db, err := sql.Open("sqlite", "file:victim.db")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Exec("CREATE TABLE secrets (s); INSERT INTO secrets VALUES ('SECRETPIN')"); err != nil {
+			t.Fatal(err)
+		}
+		db.Close()
+	}
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	before, err := os.ReadFile(victim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Symlink(victim, "link.db"), os.WriteFile("hidden.sql", []byte("SELECT @a::('); VACUUM INTO 'made.db'; --'"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	attach := "ATTACH '" + victim + "' AS y; UPDATE y.secrets SET s = 'owned'"
+	evil := map[string]string{
+		"tcl":       "schema: |\n  CREATE TABLE t (id INTEGER PRIMARY KEY);\n  SELECT $a::('); " + attach + "; --';\nphases: [{name: p, script: ANALYZE}]\n",
+		"plain":     "phases: [{name: p, script: \"" + attach + "\"}]\n",
+		"file":      "phases: [{name: p, script: hidden.sql}]\n",
+		"directory": "phases: [{name: p, script: \"PRAGMA temp_store_directory = '" + outside + "'\"}]\n",
+		"schema":    "schema: PRAGMA writable_schema = on\nphases: [{name: p, script: ANALYZE}]\n",
+		"above":     "database: ../" + filepath.Base(outside) + "/victim.db\nphases: [{name: p, query: SELECT s FROM secrets, columns: text}]\n",
+		"link":      "database: link.db\nphases: [{name: p, query: SELECT s FROM secrets, columns: text}]\n",
+		"rows":      "database: ./victim.db\nrows: {s: {query: \"SELECT 1 UNION SELECT $a::('); " + attach + "; --'\", columns: {a: int}}}\nphases: [{name: p, query: SELECT s FROM secrets, columns: text}]\n",
+	}
+	for name, text := range evil {
+		file := "./" + name + ".yaml"
+		if err := os.WriteFile(file, []byte("name: evil\n"+text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names := namesIn(t, ".")
+	refused := func(args ...string) {
+		t.Helper()
+		said, code := stderrOf(t, args...)
+		if code != exitUsage || !strings.Contains(said, "--allow-files if you trust the workload") {
+			t.Errorf("%q: exit status %d: %s", args, code, said)
+		}
+	}
+	for name := range evil {
+		file := "./" + name + ".yaml"
+		refused("workloads", file)
+		for _, args := range [][]string{
+			{"run", "--drivers", "modernc"}, {"run", "--drivers", "modernc", "--hosts", "pi"}, {"compare", "modernc", "mattn"}, {"gate", "--baseline", "modernc", "--drivers", "mattn", "--max-regression", "5%"},
+			{"bisect", "modernc@v1.34.0..v1.61.1"}, {"tune", "--drivers", "modernc"}, {"diff", "modernc", "mattn"}, {"advise", "--drivers", "modernc,mattn"},
+			{"locks", "--drivers", "modernc"}, {"profile", "--drivers", "modernc", "--phase", "p"},
+		} {
+			refused(append(args, "--workloads", file)...)
+		}
+	}
+	for name := range evil {
+		if err := os.WriteFile(localConfig, []byte("workloads: ./"+name+".yaml\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		refused("run", "--drivers", "modernc")
+	}
+	os.Remove(localConfig)
+	if after := namesIn(t, "."); !slices.Equal(names, after) {
+		t.Errorf("files before %q and after %q", names, after)
+	}
+	if after, err := os.ReadFile(victim); err != nil || string(before) != string(after) || len(namesIn(t, outside)) != 1 {
+		t.Errorf("the other database was written, or a file made beside it: %v", err)
+	}
+}
+
 // stderrOf runs the command in this process and returns what it says on standard error.
 func stderrOf(t *testing.T, args ...string) (string, int) {
 	t.Helper()
@@ -235,6 +310,76 @@ func TestStoresMutated(t *testing.T) {
 		}
 		os.Remove("mine.db")
 		stderrOf(t, "merge", "theirs.db", "--store", "mine.db") // what it refuses is in its list
+	}
+	if read == 0 {
+		t.Error("none was read")
+	}
+}
+
+// recorded is a recording with everything that one can have.
+const recorded = `{"format":"sqlite3perf-recording","version":1,"began":"2026-01-01T00:00:00Z","args":"values"}
+{"sql":1,"text":"CREATE TABLE t (id INTEGER PRIMARY KEY, a)"}
+{"at":1000,"took":500,"conn":1,"sql":1,"affected":0}
+{"sql":2,"text":"INSERT INTO t (a) VALUES (?)","prepared":true}
+{"at":2000,"took":500,"conn":1,"sql":2,"args":["x"],"affected":1}
+{"at":2000,"conn":1,"id":1}
+{"at":2500,"took":0,"conn":2,"tx":1,"do":"begin"}
+{"at":3000,"took":500,"conn":2,"tx":1,"sql":2,"args":[{"time":"2026-01-01T00:00:00Z","zone":"Local","monotonic":true}],"affected":1}
+{"at":3500,"took":500,"conn":2,"tx":1,"sql":2,"args":[{"blob":"AP8="}],"affected":1}
+{"at":4000,"took":100,"conn":2,"tx":1,"do":"commit"}
+{"sql":3,"text":"SELECT id, a FROM t WHERE id >= :from LIMIT :n"}
+{"at":5000,"took":500,"conn":1,"sql":3,"args":[{"name":"from","value":1},{"name":"n","value":2.5}],"rows":2}
+{"at":6000,"took":500,"conn":3,"sql":3,"args":[{"name":"from","value":null},{"name":"n","value":true}],"error":{"code":20,"message":"datatype mismatch"}}
+{"at":7000,"took":500,"conn":1,"sql":2,"args":[{"text":7}],"affected":1}
+{"at":8000,"took":500,"conn":1,"sql":2,"args":["y"],"error":{"code":5,"message":"database is locked"}}
+`
+
+// TestRecordingsMutated reads recordings of which any value may be another one, and replays
+// some of them.
+func TestRecordingsMutated(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	phases := []string{"replay: theirs.jsonl", "replay: theirs.jsonl, speed: recorded", "replay: theirs.jsonl, events: 3", "replay: theirs.jsonl, clients: 2"}
+	theirs := func(text, phase string) []byte {
+		err := errors.Join(os.WriteFile("theirs.jsonl", []byte(text), 0o644), os.WriteFile("theirs.yaml", []byte("name: theirs\nphases: [{name: p, "+phase+"}]\n"), 0o644))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []byte(text)
+	}
+	replayed := func(text []byte) bool {
+		run := readOrRefused(t, text, "run", "--quiet", "--drivers", "modernc", "--workloads", "./theirs.yaml", "--rounds", "6", "--store", "mine.db")
+		return readOrRefused(t, text, "diff", "modernc", "mattn", "--workloads", "./theirs.yaml") && run
+	}
+	begin, commit := `{"at":2500,"took":0,"conn":2,"tx":1,"do":"begin"}`+"\n", `{"at":4000,"took":100,"conn":2,"tx":1,"do":"commit"}`+"\n"
+	for _, text := range []string{strings.Replace(recorded, begin, begin+begin, 1), strings.Replace(recorded, commit, strings.ReplaceAll(begin, "1", "2"), 1)} {
+		if !replayed(theirs(text, phases[0])) { // a library waits for the end of a transaction before it begins another
+			t.Errorf("not read:\n%s", text)
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 4))
+	read := 0
+	for k := range times(t, 200) {
+		lines := strings.SplitAfter(recorded, "\n")
+		for range 1 + k%4 {
+			i := random.IntN(len(lines) - 1)
+			switch random.IntN(8) {
+			case 0:
+				lines = slices.Delete(lines, i, i+1)
+			case 1:
+				lines = slices.Insert(lines, i, lines[random.IntN(len(lines))])
+			default:
+				if json.Valid([]byte(lines[i])) {
+					lines[i] = string(mutatedText(t, random, []byte(lines[i]), 1)) + "\n"
+				}
+			}
+		}
+		text := theirs(strings.Join(lines, ""), phases[random.IntN(len(phases))])
+		if readOrRefused(t, text, "workloads", "./theirs.yaml") {
+			if read++; read%50 == 0 {
+				replayed(text)
+			}
+		}
 	}
 	if read == 0 {
 		t.Error("none was read")

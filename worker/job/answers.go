@@ -533,6 +533,9 @@ func (p *asking) replayed(ctx context.Context, at protocol.Answer, r *plan.Repla
 		s := &r.Statements[n]
 		switch s.Do {
 		case plan.ReplayBegin:
+			if err := end(false); err != nil { // the recording has no end of it
+				return err
+			}
 			if tx, err = p.conn.Begin(ctx); err != nil {
 				return fmt.Errorf("beginning a transaction: %w", err)
 			}

@@ -371,18 +371,28 @@ func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, 
 	return nil
 }
 
+func sizeWords(s imitate.Size) string {
+	return fmt.Sprintf("%s has %s instead of %s", s.Name, megabytes(float64(s.Bytes[1])), megabytes(float64(s.Bytes[0])))
+}
+
 // notNear says in what the imitation is not near.
 func notNear(w *imitate.Workload, c *imitate.Comparison) (list []string) {
 	if off := float64(c.Bytes)/w.Wanted() - 1; math.Abs(off) > imitate.NearSize {
 		what := fmt.Sprintf("the size, by %+.1f %%", 100*off)
 		var of []string
 		for _, s := range c.Sizes {
-			of = append(of, fmt.Sprintf("%s has %s instead of %s", s.Name, megabytes(float64(s.Bytes[1])), megabytes(float64(s.Bytes[0]))))
+			of = append(of, sizeWords(s))
 		}
 		if of != nil {
 			what += ": " + strings.Join(of, ", ")
 		}
 		list = append(list, what)
+	} else {
+		for _, s := range c.Sizes {
+			if !s.Near() {
+				list = append(list, "a size: "+sizeWords(s))
+			}
+		}
 	}
 	for i := range c.Queries {
 		q := &c.Queries[i]

@@ -26,8 +26,8 @@ type Comparison struct {
 	Bytes   int64 // of the imitation
 	Queries []Compared
 
-	// Sizes are the tables and indexes whose sizes differ most, if the whole does. There are none
-	// if the imitation has a part of the rows.
+	// Sizes are the tables and indexes whose sizes differ most, if the whole does; otherwise
+	// those that are not near. There are none if the imitation has a part of the rows.
 	Sizes []Size
 }
 
@@ -36,6 +36,9 @@ type Size struct {
 	Name  string
 	Bytes [2]int64
 }
+
+// Near reports whether the sizes are within a factor of 2.
+func (s *Size) Near() bool { return near(float64(s.Bytes[0]), float64(s.Bytes[1]), 0) }
 
 // Compared is one query on the database and on its imitation.
 type Compared struct {
@@ -140,8 +143,8 @@ func (w *Workload) Compare(ctx context.Context, resolved *plan.Plan, keep string
 		}
 		c.Queries = append(c.Queries, one)
 	}
-	if w.builder.share == 1 && math.Abs(float64(c.Bytes)/w.Wanted()-1) > NearSize/2 {
-		if c.Sizes, err = w.sizes(ctx, db); err != nil {
+	if w.builder.share == 1 {
+		if c.Sizes, err = w.sizes(ctx, db, math.Abs(float64(c.Bytes)/w.Wanted()-1) > NearSize/2); err != nil {
 			return nil, err
 		}
 	}
@@ -179,8 +182,10 @@ func copyNew(from, to string) (err error) {
 // mostSizes is how many tables and indexes are named that make a size differ.
 const mostSizes = 3
 
-// sizes returns the tables and indexes whose sizes differ most, the greatest difference first.
-func (w *Workload) sizes(ctx context.Context, db *sql.DB) ([]Size, error) {
+// sizes returns the tables and indexes whose sizes differ most, the greatest difference first:
+// all by more than a hundredth of the database, and unless the whole differs those that are not
+// near.
+func (w *Workload) sizes(ctx context.Context, db *sql.DB, whole bool) ([]Size, error) {
 	found := map[string]*Size{}
 	for i, of := range []*sql.DB{w.source.copy.DB(), db} {
 		var name string
@@ -202,7 +207,7 @@ func (w *Workload) sizes(ctx context.Context, db *sql.DB) ([]Size, error) {
 	var list []Size
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		s := *found[name]
-		if s.difference() > w.Bytes/100 && !strings.HasPrefix(name, "sqlite_stat") {
+		if s.difference() > w.Bytes/100 && (whole || !s.Near()) && !strings.HasPrefix(name, "sqlite_stat") {
 			list = append(list, s)
 		}
 	}

@@ -80,6 +80,18 @@ func TestNotNear(t *testing.T) {
 	if len(c.Sizes) != 1 || c.Sizes[0].Name != "jobs_same" || c.Sizes[0].Bytes[0] < 10*c.Sizes[0].Bytes[1] {
 		t.Errorf("%d bytes of %d, explained by %+v", c.Bytes, w.Bytes, c.Sizes)
 	}
+	// It is also named if it is a small part of the database.
+	small := create(t, "small", func(t *testing.T, db *sql.DB) {
+		execute(t, db, `
+			CREATE TABLE jobs (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER, log TEXT, same TEXT AS (iif(a = b, printf('%.*c', 120, 'x'), '')));
+			CREATE INDEX jobs_same ON jobs(same);
+		`)
+		fill(t, db, `INSERT INTO jobs (a, b, log) VALUES (?, ?, ?)`, 3000, func(i int) []any { return []any{i % 90, i % 90, strings.Repeat("log ", 1500)} })
+	})
+	v, d := imitateFile(t, small, imitate.Options{})
+	if math.Abs(float64(d.Bytes)/float64(v.Bytes)-1) > imitate.NearSize/2 || len(d.Sizes) != 1 || d.Sizes[0].Name != "jobs_same" || d.Sizes[0].Near() {
+		t.Errorf("%d bytes of %d, but %+v", d.Bytes, v.Bytes, d.Sizes)
+	}
 	for _, q := range c.Queries {
 		if q.Time[0] <= 0 || q.Time[1] <= 0 {
 			t.Errorf("%s has no times", q.Query.Phase)

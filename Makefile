@@ -75,8 +75,8 @@ scripts: ## random SQL scripts, 5 million through the guard and through every dr
 	$(call each,$(filter drivers/%,$(MODULES)),TEST_SCRIPTS=$(SCRIPTS) $(GO) test -count=1 -timeout 24h -run 'TestConformance/files/random' .)
 
 TIMES := 100
-kills: ## lab, worker and both killed at random moments, and every signal, 100 times; every command ended, 200 times
-	TEST_TIMES=$(TIMES) $(GO) test -count=1 -timeout 60m -v -run 'TestKills|TestSignals' ./cmd/sqlite3perf
+kills: sshd ## lab, worker and both killed at random moments, every signal, and every connection cut, 100 times; all commands killed 200 times, and ended otherwise 200 times
+	TEST_TIMES=$(TIMES) $(GO) test -count=1 -timeout 3h -v -run 'TestKills|TestSignals' ./cmd/sqlite3perf
 
 # KILLS=5 for fewer. It fails if a write that was acknowledged is lost.
 KILLS := 50

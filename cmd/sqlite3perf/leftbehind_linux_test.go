@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"database/sql"
 	"fmt"
 	"io/fs"
@@ -9,11 +10,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
 // secret is in the database that tests imitate.
@@ -83,19 +87,120 @@ func TestNoCopyIsLeft(t *testing.T) {
 	}
 	p.nothingLeft()
 
+	p.unread("workload", "from", "app.db")
+	p.nothingLeft()
+}
+
+// unread runs a command whose output nobody reads.
+func (p *place) unread(args ...string) {
+	p.t.Helper()
 	read, write, err := os.Pipe()
 	if err != nil {
-		t.Fatal(err)
+		p.t.Fatal(err)
 	}
 	read.Close()
-	cmd := p.command("workload", "from", "app.db")
+	cmd := p.command(args...)
 	cmd.Stdout = write
 	err = cmd.Run()
 	write.Close()
 	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || ws.Signal() != syscall.SIGPIPE {
-		t.Errorf("without a reader: %v, want the signal of a broken pipe", err)
+		p.t.Errorf("%q without a reader: %v, want the signal of a broken pipe", args, err)
 	}
+}
+
+// TestUnreadLeaveNothing checks that commands that end when nobody reads what they print
+// remove what they have made.
+func TestUnreadLeaveNothing(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.ownTemp()
+	p.unread("check", "./good", "--dir", "databases")
+	p.unread("doctor", "--no-noise", "--dir", "databases")
 	p.nothingLeft()
+}
+
+// TestLookUpLeavesNothing ends a command while the go command looks releases up.
+func TestLookUpLeavesNothing(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.ownTemp()
+	real, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// This go makes its temporary directory as the real one does, and then waits for a server.
+	if err := os.Mkdir(filepath.Join(p.dir, "path"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p.write("path/go", "#!/bin/sh\n[ \"$1\" = list ] || exec "+real+" \"$@\"\nmkdir \"${GOTMPDIR:-$TMPDIR}/go-build7\"\nsleep 3600\n", 0o755)
+	p.env = append(p.env, "PATH="+filepath.Join(p.dir, "path")+":"+os.Getenv("PATH"))
+	tmp := filepath.Join(p.dir, "tmp")
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, os.Kill} {
+		s := p.start("bisect", "mattn@v1.14.52..v1.14.53", "--workloads", "./tiny.yaml", "--dir", "databases")
+		eventually(t, "the look-up", func() bool {
+			made, _ := filepath.Glob(filepath.Join(tmp, "*", "go-build7"))
+			here, _ := filepath.Glob(filepath.Join(tmp, "go-build7"))
+			return len(made)+len(here) > 0
+		})
+		s.signal(sig)
+		if code := s.wait(); sig != os.Kill && code != exitInterrupted && code != -1 {
+			t.Errorf("%v: exit status %d\n%s", sig, code, s.said.String())
+		}
+		if sig == os.Kill {
+			if out, err := p.command("workloads").CombinedOutput(); err != nil { // the next command, whatever it is
+				t.Errorf("%v\n%s", err, out)
+			}
+		}
+		p.nothingLeft()
+	}
+}
+
+// TestUnwritableOutput checks that a file that cannot be written is wrong usage of every
+// command that writes one.
+func TestUnwritableOutput(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.imitated()
+	if out, err := p.command("run", "--drivers", "./good", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	flags := map[string]string{"output": "/proc/x.json", "also": "junit=/proc/x.xml", "html": "/proc/x.html", "keep": "/proc/x.db"}
+	special := map[string]string{"report --output": "/proc/x.html", "workload from --output": "/proc/x.yaml"}
+	commands, builds := everyCommand([]string{"--workloads", "./tiny.yaml"})
+	commands = append(commands, builds...)
+	var check func(c *cobra.Command)
+	check = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			check(sub)
+		}
+		name := strings.TrimPrefix(c.CommandPath(), "sqlite3perf ")
+		for flag, value := range flags {
+			f := c.Flags().Lookup(flag)
+			if f == nil || c.Hidden {
+				continue
+			}
+			i := slices.IndexFunc(commands, func(args []string) bool { return strings.HasPrefix(strings.Join(args, " ")+" ", name+" ") })
+			if i < 0 {
+				t.Errorf("%s has --%s, and is not among the commands", name, flag)
+				continue
+			}
+			var args []string
+			for k := 0; k < len(commands[i]); k++ {
+				if a := commands[i][k]; a == "-o" || a == "--"+flag {
+					k++
+				} else {
+					args = append(args, a)
+				}
+			}
+			args = append(args, "--"+flag, cmp.Or(special[name+" --"+flag], value))
+			cmd := p.command(args...)
+			out, err := cmd.CombinedOutput()
+			if cmd.ProcessState.ExitCode() != exitUsage || !strings.Contains(string(out), "/proc/x") || !strings.Contains(string(out), "cannot write there") {
+				t.Errorf("%q: %v\n%s", args, err, out)
+			}
+		}
+	}
+	check(rootCommand(&environment{}))
 }
 
 // TestInterruptedUnread checks that Ctrl-C is the reason why a run ends that nobody reads.
@@ -176,7 +281,7 @@ func everyCommand(measured []string) (commands, builds [][]string) {
 		{"merge", "theirs.db", "--store", "elsewhere/store.db"},
 		{"generate", "--driver", "./good", "--db", "generated.db", "-r", "100000", "--force"},
 		{"bench", "--driver", "./good", "--db", "kept.db"},
-		{"pragma", "--driver", "./good", "--db", "kept.db"},
+		{"pragma", "journal_mode", "--driver", "./good", "--db", "kept.db"},
 		{"paginate", "--driver", "./good", "--db", "kept.db"},
 		{"concurrent", "--driver", "./good", "--db", "kept.db", "-d", "1s"},
 		{"serve", "--port", "0"},
@@ -193,16 +298,23 @@ func everyCommand(measured []string) (commands, builds [][]string) {
 	return commands, builds
 }
 
-// TestKillsAreOfEveryCommand checks that no command is left out.
+// TestKillsAreOfEveryCommand checks that no command is left out, there or in the document.
 func TestKillsAreOfEveryCommand(t *testing.T) {
 	t.Parallel()
 	commands, builds := everyCommand(nil)
+	doc, err := os.ReadFile("../../docs/interruption.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range rootCommand(&environment{}).Commands() {
 		if c.Hidden || c.Name() == "help" || c.Name() == "completion" {
 			continue
 		}
 		if !slices.ContainsFunc(append(commands, builds...), func(args []string) bool { return args[0] == c.Name() }) {
 			t.Errorf("%s is not among them", c.Name())
+		}
+		if name := regexp.MustCompile("`" + c.Name() + "[` ]"); !name.Match(doc) {
+			t.Errorf("docs/interruption.md does not say how %s ends", c.Name())
 		}
 	}
 }
@@ -257,13 +369,14 @@ func TestKillsOfEveryCommand(t *testing.T) {
 	kinds := map[os.Signal]int{}
 	left, late := 0, 0
 	var order []int
-	for n := 2 * times(t, 1); kinds[os.Kill] < n || kinds[syscall.SIGTERM]+kinds[os.Interrupt]+kinds[syscall.SIGPIPE] < n; {
+	for n := 2 * times(t, 1); kinds[os.Kill] < n || kinds[syscall.SIGTERM]+kinds[os.Interrupt]+kinds[syscall.SIGQUIT]+kinds[syscall.SIGPIPE] < n; {
 		if len(order) == 0 {
 			order = rand.Perm(len(list))
 		}
 		c := list[order[0]]
 		order = order[1:]
-		kind := []os.Signal{os.Kill, os.Kill, os.Kill, syscall.SIGTERM, os.Interrupt, syscall.SIGPIPE}[rand.IntN(6)]
+		kind := []os.Signal{os.Kill, os.Kill, os.Kill, os.Kill, syscall.SIGTERM, os.Interrupt, syscall.SIGQUIT, syscall.SIGPIPE}[rand.IntN(8)]
+		_ = os.Remove(filepath.Join(p.dir, "out", "imitation.db")) // workload from does not replace it
 		var said bytes.Buffer
 		cmd := p.command(c.args...)
 		cmd.Stderr = &said
@@ -317,7 +430,7 @@ func TestKillsOfEveryCommand(t *testing.T) {
 		} else if entries, _ := os.ReadDir(filepath.Join(p.dir, "databases")); len(entries) > 0 {
 			left++
 		}
-		if list := exposed(filepath.Join(p.dir, "tmp")); kind != os.Kill && len(list) > 0 {
+		if list := exposed(filepath.Join(p.dir, "tmp")); kind != os.Kill && kind != syscall.SIGQUIT && len(list) > 0 {
 			t.Errorf("%s: the user's data are in %q", how, list)
 		}
 		again("check", "./good", "--only", "process", "--dir", "databases", "--quiet")

@@ -120,8 +120,8 @@ func (o *fromOptions) check(database string) (float64, error) {
 		if _, err := os.Lstat(o.keep); err == nil {
 			return 0, usagef("--keep %s exists: name a new file", o.keep)
 		}
-		if dir := filepath.Dir(o.keep); !isDirectory(dir) {
-			return 0, noDirectory("--keep "+o.keep, dir)
+		if err := (&outputOptions{file: o.keep, flag: "--keep " + o.keep}).checkPlace(); err != nil {
+			return 0, err
 		}
 	}
 	if o.file == "" {

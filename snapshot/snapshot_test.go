@@ -328,7 +328,7 @@ func TestBesideWriter(t *testing.T) {
 			t.Parallel()
 			path := made(t, "delete")
 			end := beside(t, path, test.script+"; write") // it fails if the database is locked
-			said := false // the writer may have to wait for a CPU while a copy is made
+			said := false                                 // the writer may have to wait for a CPU while a copy is made
 			for i := 0; i < 2 || !said && i < 1000; i++ {
 				dir := t.TempDir()
 				s, err := take(t.Context(), path, dir, pause/4)

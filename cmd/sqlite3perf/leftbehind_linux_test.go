@@ -244,7 +244,7 @@ func TestEndsThatAreNotUsage(t *testing.T) {
 	if code := s.wait(); code == exitUsage || !strings.Contains(s.said.String(), "SIGQUIT") {
 		t.Errorf("SIGQUIT: exit status %d\n%s", code, s.said.String())
 	}
-	if out, err := p.command("check", "./good", "--only", "process", "--dir", "databases").CombinedOutput(); err != nil {
+	if out, err := p.command("doctor", "--no-noise", "--dir", "databases").CombinedOutput(); err != nil {
 		t.Errorf("the next start: %v\n%s", err, out)
 	}
 	p.nothingLeft()
@@ -438,8 +438,8 @@ func TestKillsOfEveryCommand(t *testing.T) {
 		if list := exposed(filepath.Join(p.dir, "tmp")); kind != os.Kill && len(list) > 0 {
 			t.Errorf("%s: the user's data are in %q", how, list)
 		}
-		again("check", "./good", "--only", "process", "--dir", "databases", "--quiet")
-		again("check", "./good", "--only", "process", "--quiet") // in the usual directory
+		again("doctor", "--no-noise", "--dir", "databases")
+		again("doctor", "--no-noise") // in the usual directory
 		again("show", "1", "-o", "out/shown.csv")
 		again("merge", "theirs.db", "--store", "elsewhere/store.db", "--quiet")
 		if slices.ContainsFunc(builds, func(args []string) bool { return slices.Equal(args, c.args) }) {

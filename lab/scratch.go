@@ -196,23 +196,30 @@ func Sweep(parent, prefix string) (made []string) {
 	return made
 }
 
-// InUse reports whether a directory in parent is in use that a process made with this
+// InUse reports whether a directory in parent is in use that another process made with this
 // prefix. It changes nothing.
 func InUse(parent, prefix string) bool { return Users(parent, prefix) > 0 }
 
-// Users returns how many directories in parent are in use that processes made with this
+// Users returns how many directories in parent are in use that other processes made with this
 // prefix. It changes nothing.
 func Users(parent, prefix string) (n int) {
+	own := map[string]bool{}
+	inUse.Lock()
+	for s := range inUse.list {
+		own[filepath.Base(s.Dir)+lockSuffix] = true
+	}
+	inUse.Unlock()
 	entries, _ := os.ReadDir(parent)
 	for _, e := range entries {
-		if inUseBy(parent, prefix, e) {
+		if !own[e.Name()] && isUsed(parent, prefix, e) {
 			n++
 		}
 	}
 	return n
 }
 
-func inUseBy(parent, prefix string, e os.DirEntry) bool {
+// isUsed reports whether an entry of a directory is the locked file of a [Scratch].
+func isUsed(parent, prefix string, e os.DirEntry) bool {
 	number, ours := strings.CutPrefix(strings.TrimSuffix(e.Name(), lockSuffix), prefix)
 	if !ours || number == "" || strings.Trim(number, "0123456789") != "" || !strings.HasSuffix(e.Name(), lockSuffix) || !e.Type().IsRegular() {
 		return false

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -356,6 +357,12 @@ func TestOnePlaceForTemporaryFiles(t *testing.T) {
 		for _, call := range []string{`MkdirTemp("",`, `CreateTemp("",`, "MkdirTemp(os.TempDir(),", "CreateTemp(os.TempDir(),"} {
 			if strings.Contains(string(text), call) {
 				t.Errorf("%s has %s…: want lab.NewTemporary", file, call)
+			}
+		}
+		// Every command that measures sweeps what has this prefix in its directory for databases.
+		for _, call := range regexp.MustCompile(`lab\.NewScratch\(.*`).FindAllString(string(text), -1) {
+			if strings.HasPrefix(file, "cmd/") && !strings.Contains(call, ", runDirectory)") && !strings.Contains(call, `, ".sqlite3perf-output-")`) {
+				t.Errorf("%s has %s: want the prefix runDirectory", file, call)
 			}
 		}
 		return err

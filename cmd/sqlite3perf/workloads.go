@@ -106,7 +106,7 @@ func loadWorkloadIn(dir, name string, allowFiles bool) (*workload.Workload, erro
 			return nil, err
 		}
 	}
-	scratch, err := lab.NewScratch(dir, copyDirectory)
+	scratch, err := lab.NewScratch(dir, runDirectory)
 	if err != nil {
 		return nil, fmt.Errorf("directory for the copy of %s: %w", w.Database, err)
 	}
@@ -122,10 +122,6 @@ func loadWorkloadIn(dir, name string, allowFiles bool) (*workload.Workload, erro
 	}
 	return w, nil
 }
-
-// copyDirectory begins the name of the directory for the copy of a user's database. A
-// number follows.
-const copyDirectory = "sqlite3perf-copy-"
 
 // readWorkload reads a built-in workload or a file, and opens no database.
 func readWorkload(name string, allowFiles bool) (*workload.Workload, error) {

@@ -33,7 +33,7 @@ type Advised struct {
 	NotIn   []string        // facts that were not looked at, and how to have them
 }
 
-var adviceFormats = formatsOf[Advised]{
+var adviceFormats = formatsOf[Advised, Options]{
 	{"table", func(w io.Writer, a Advised, o Options) error { return renderPart(w, advice(a), o) }},
 	{"markdown", func(w io.Writer, a Advised, _ Options) error { return renderMarkdown(w, advice(a)) }},
 	{"html", func(w io.Writer, a Advised, o Options) error { return renderHTML(w, advicePage(a), "Advice", o) }},
@@ -321,7 +321,7 @@ func advicePage(a Advised) document {
 // pictures are those of the times that speed is judged by: over all tables and in each or, if
 // there is one table, in that. The samples are not in the page, so nothing leads to them.
 func (a Advised) pictures() (list []picture) {
-	s := scopeOf(Options{Link: func(int, string) string { return "" }})
+	s := scopeOf(RunOptions{Link: func(int, string) string { return "" }})
 	looks := looksOf(a.Of)
 	add := func(p picture, ok bool) {
 		if ok {

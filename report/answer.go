@@ -96,7 +96,7 @@ type Row struct {
 }
 
 // AnswersOf says what a run says.
-func AnswersOf(a *stats.Analysis, o Options) Answers {
+func AnswersOf(a *stats.Analysis, o RunOptions) Answers {
 	if p := ProfileOf(a.Run, o.Hints); p != nil {
 		return profileAnswers(p)
 	}
@@ -359,7 +359,7 @@ func (r *Ranking) without() string {
 }
 
 // answerText says in a sentence or two what the run says.
-func answerText(a *stats.Analysis, o Options, s *Answers) string {
+func answerText(a *stats.Analysis, o RunOptions, s *Answers) string {
 	if o.Study != nil {
 		return studyAnswer(o.Study)
 	}
@@ -595,4 +595,16 @@ func verb(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// profileAnswers puts what a profile says into the form of other runs. The warnings are only
+// in the profile.
+func profileAnswers(p *Profiled) Answers {
+	s := Answers{Text: ProfileAnswer(p), Tables: []Ranking{}, Caveats: []Caveat{}}
+	for i := range p.Drivers {
+		if d := &p.Drivers[i]; d.Status != result.OK {
+			s.Caveats = append(s.Caveats, Caveat{Code: string(d.Status), Count: 1, Text: d.Name + ": " + d.Reason.Message})
+		}
+	}
+	return s
 }

@@ -289,7 +289,7 @@ func TestSearchAnswer(t *testing.T) {
 	add(run, "mine", nil, driver.Settings{"journal_mode": "wal"}, []string{"modernc"}, bulk("insert", 800_000_000, 1_000_000, 1_000_000))
 	add(run, "mine", nil, driver.Settings{"journal_mode": "wal", "cache_size": "-65536"}, []string{"modernc"}, bulk("insert", 400_000_000, 1_000_000, 1_000_000))
 	add(run, "mine", nil, driver.Settings{"journal_mode": "delete"}, []string{"modernc"}, bulk("insert", 1600_000_000, 1_000_000, 1_000_000))
-	said := func() report.Answers { return report.AnswersOf(stats.Analyze(run, "native"), report.Options{}) }
+	said := func() report.Answers { return report.AnswersOf(stats.Analyze(run, "native"), report.RunOptions{}) }
 	run.Search = &result.Search{Race: "confirmation", Confirms: true}
 	if got, want := said().Text, "This is a part of a search for settings by tune: confirmation, in 8 rounds. In mine insert, cache_size=-65536 is fastest"; !strings.HasPrefix(got, want) {
 		t.Errorf("%s\nwant %s", got, want)

@@ -17,7 +17,7 @@ import (
 
 // writeBenchfmt writes one line per sample of the cases that are OK. In this format
 // only a comment can say that something was not measured.
-func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
+func writeBenchfmt(w io.Writer, a *stats.Analysis, _ RunOptions) error {
 	run := a.Run
 	if _, err := fmt.Fprintf(w, "# sqlite3perf %s, run %d, seed %d, %s\n", Line(run.Version), run.ID, run.Seed, Line(stopped(a))); err != nil {
 		return err

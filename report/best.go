@@ -185,16 +185,3 @@ func (r *Ranking) timed(i, other int, note string) string {
 
 // tied reports whether a row is tied with another one.
 func (r *Ranking) tied(i, other int) bool { return slices.Contains(r.Rows[i].Tied, other) }
-
-// andOthers lists a few names as in a sentence, and counts the rest.
-func andOthers(names []string) string {
-	const most = 3
-	if len(names) > most {
-		names = append(slices.Clone(names[:most-1]), fmt.Sprintf("%d others", len(names)-most+1))
-	}
-	last := len(names) - 1
-	if last == 0 {
-		return names[0]
-	}
-	return strings.Join(names[:last], ", ") + " and " + names[last]
-}

@@ -26,7 +26,7 @@ type Difference struct {
 	After  string `json:"after,omitempty"`
 }
 
-var bisectionFormats = formatsOf[Bisection]{
+var bisectionFormats = formatsOf[Bisection, Options]{
 	{"table", func(w io.Writer, b Bisection, o Options) error { return renderText(w, bisection(b), o) }},
 	{"markdown", func(w io.Writer, b Bisection, _ Options) error { return renderMarkdown(w, bisection(b)) }},
 	{"html", func(w io.Writer, b Bisection, o Options) error {
@@ -297,4 +297,17 @@ func writeBisectionJSON(w io.Writer, b Bisection, _ Options) error {
 		out.Steps = append(out.Steps, j)
 	}
 	return encode(w, out)
+}
+
+// bisectionPage describes a bisection for a page.
+func bisectionPage(b Bisection) document {
+	d := append(bisection(b), methodology("Bisection"))
+	p, ok := stepsPicture(b)
+	if !ok {
+		return d
+	}
+	i := slices.IndexFunc(d, func(x block) bool { _, ok := x.(grid); return ok })
+	p.behind = document{d[i]}
+	d[i] = p
+	return slices.Insert(d, i, block(heading{2, "Releases"}))
 }

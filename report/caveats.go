@@ -39,7 +39,7 @@ const (
 var noFigures = []string{string(result.Wrong), string(result.Refused), string(result.Failed), CaveatUnsupported, string(result.Unavailable), string(stats.NotMeasured)}
 
 // caveats lists what to beware of, the worst first. tables are those of the answers.
-func caveats(a *stats.Analysis, o Options, tables []Ranking) []Caveat {
+func caveats(a *stats.Analysis, o RunOptions, tables []Ranking) []Caveat {
 	run := a.Run
 	list := []Caveat{}
 	note := func(code string, count int, text string) {

@@ -67,7 +67,7 @@ func (t *ClusterTrial) Lost() int64 {
 	return lost
 }
 
-var clusterFormats = formatsOf[*Clusters]{
+var clusterFormats = formatsOf[*Clusters, Options]{
 	{"table", func(w io.Writer, c *Clusters, o Options) error { return renderText(w, clusters(c), o) }},
 	{"markdown", func(w io.Writer, c *Clusters, _ Options) error { return renderMarkdown(w, clusters(c)) }},
 	{"html", func(w io.Writer, c *Clusters, o Options) error { return renderHTML(w, clusters(c), "Cluster", o) }},

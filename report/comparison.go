@@ -1,13 +1,11 @@
 package report
 
 import (
-	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,7 +21,7 @@ type Compared struct {
 	First, Second *stats.Analysis // the same if both sides are of one run
 }
 
-var comparisonFormats = formatsOf[Compared]{
+var comparisonFormats = formatsOf[Compared, Options]{
 	{"table", func(w io.Writer, c Compared, o Options) error { return renderText(w, comparison(c, o.Hints), o) }},
 	{"markdown", func(w io.Writer, c Compared, o Options) error { return renderMarkdown(w, comparison(c, o.Hints)) }},
 	{"html", func(w io.Writer, c Compared, o Options) error {
@@ -164,12 +162,6 @@ func atFault(x *stats.Compared, side *stats.Cell) stats.TableName {
 	return name
 }
 
-// states are the statuses as said of a side.
-var states = map[result.Status]string{
-	result.Wrong: "wrong", result.Refused: "refused", result.Failed: "failing", result.Unavailable: "unavailable",
-	stats.NotMeasured: "not measured",
-}
-
 // ofCells counts some of a comparison's cells.
 func ofCells(n int, c *stats.Comparison) string {
 	if len(c.Cells) == 1 {
@@ -291,9 +283,6 @@ func moreRounds(n int, took time.Duration) string {
 	}
 	return fmt.Sprintf("%s, %s", counted(int64(n), "round"), elapsed(took))
 }
-
-// share formats a share that somebody has chosen.
-func share(v float64) string { return strconv.FormatFloat(100*v, 'g', 6, 64) + "%" }
 
 // beware says what to know before the cells of a comparison: what they amount to, how sure
 // it is, and what may mislead.
@@ -431,31 +420,6 @@ func sure(c *stats.Comparison) list {
 	}
 	return l
 }
-
-func machineItems(m result.Machine) list {
-	return list{{label: "machine", text: machine(m)}, {label: "databases", text: storage(m), alarm: m.SyncFree}}
-}
-
-// MachinesDiffer says in what two machines differ, as far as it matters to figures.
-func MachinesDiffer(a, b result.Machine) []string {
-	var words []string
-	for _, f := range []struct{ what, a, b string }{
-		{"host", a.Hostname, b.Hostname},
-		{"CPU", a.CPU, b.CPU},
-		{"cores", fmt.Sprint(a.Cores), fmt.Sprint(b.Cores)},
-		{"system", a.OS + "/" + a.Arch + " " + a.Kernel, b.OS + "/" + b.Arch + " " + b.Kernel},
-		{"governor", a.Governor, b.Governor},
-		{"file system", a.FileSystem + " " + a.Device, b.FileSystem + " " + b.Device},
-	} {
-		if f.a != f.b {
-			words = append(words, fmt.Sprintf("%s %s and %s", f.what, cmp.Or(strings.TrimSpace(f.a), "unknown"), cmp.Or(strings.TrimSpace(f.b), "unknown")))
-		}
-	}
-	return words
-}
-
-// mostWithout is how many lines there are about cells without a ratio.
-const mostWithout = 12
 
 // correctedFor says for what the p-values of a comparison are corrected.
 func correctedFor(c *stats.Comparison) string {
@@ -618,25 +582,6 @@ func word(v stats.Verdict) string {
 		return "cannot tell yet"
 	}
 	return string(v)
-}
-
-// interval formats the ends of the interval of a ratio. An end is not rounded to 1, which
-// says that the sides may be equal.
-func interval(i *stats.Interval) string {
-	if i == nil {
-		return "[too few rounds]"
-	}
-	end := func(v float64) string {
-		if v >= 1000 {
-			return strconv.FormatFloat(v, 'f', 0, 64)
-		}
-		digits := 3
-		for digits < 6 && v != 1 && strconv.FormatFloat(v, 'g', digits, 64) == "1" {
-			digits++
-		}
-		return strconv.FormatFloat(v, 'g', digits, 64)
-	}
-	return "[" + end(i.Low) + ", " + end(i.High) + "]"
 }
 
 // ComparisonSchema is the JSON Schema (draft 2020-12) of the JSON form of a comparison.

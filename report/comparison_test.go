@@ -162,7 +162,7 @@ func TestRunOfTwoSides(t *testing.T) {
 		run.Compares.Looks = looks
 		a := stats.Analyze(run, "native")
 		answer := report.Answer(stats.CompareRun(a))
-		if got := report.AnswersOf(a, report.Options{}).Text; got != answer {
+		if got := report.AnswersOf(a, report.RunOptions{}).Text; got != answer {
 			t.Errorf("%q, want %q", got, answer)
 		}
 		page := write(t, "html", run, "native", report.Options{})

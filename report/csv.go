@@ -184,7 +184,7 @@ func warningCodes(r csvRow) string {
 	return strings.Join(codes, ";")
 }
 
-func writeCSV(w io.Writer, a *stats.Analysis, _ Options) error {
+func writeCSV(w io.Writer, a *stats.Analysis, _ RunOptions) error {
 	parameters, settings := map[string]int64{}, driver.Settings{}
 	for _, c := range a.Run.Cases {
 		maps.Copy(parameters, c.Parameters)

@@ -44,7 +44,7 @@ func TestDefects(t *testing.T) {
 			t.Errorf("%s is listed", unlisted)
 		}
 	}
-	said := report.AnswersOf(stats.Analyze(run, "native"), report.Options{})
+	said := report.AnswersOf(stats.Analyze(run, "native"), report.RunOptions{})
 	i := slices.IndexFunc(said.Caveats, func(c report.Caveat) bool { return c.Code == report.CaveatDefect })
 	if i < 0 || !strings.Contains(said.Caveats[i].Text, "zombiezen") && !strings.Contains(said.Caveats[i].Text, "others: wal-reset (") {
 		t.Errorf("caveats: %+v", said.Caveats)
@@ -68,7 +68,7 @@ func TestDefectsNotHere(t *testing.T) {
 		t.Fatalf("%v", ids)
 	}
 	has := func() bool {
-		said := report.AnswersOf(stats.Analyze(run, "native"), report.Options{})
+		said := report.AnswersOf(stats.Analyze(run, "native"), report.RunOptions{})
 		return slices.ContainsFunc(said.Caveats, func(c report.Caveat) bool { return c.Code == report.CaveatDefect })
 	}
 	if has() {

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -23,7 +22,7 @@ const CheckupVersion = 1
 //go:embed checkup.schema.json
 var CheckupSchema []byte
 
-var checkupFormats = formatsOf[*result.Checkup]{
+var checkupFormats = formatsOf[*result.Checkup, Options]{
 	{"table", func(w io.Writer, c *result.Checkup, o Options) error { return renderText(w, checkup(c, o.Hints), o) }},
 	{"markdown", func(w io.Writer, c *result.Checkup, o Options) error { return renderMarkdown(w, checkup(c, o.Hints)) }},
 	{"html", func(w io.Writer, c *result.Checkup, o Options) error {
@@ -103,10 +102,6 @@ func FitnessAnswer(c *result.Checkup) string {
 		return "Fit to measure: " + told + "."
 	}
 	return "Fit to measure, as far as can be said without a noise figure."
-}
-
-func minutes(ns int64) string {
-	return counted(int64(math.Round(time.Duration(ns).Minutes())), "minute")
 }
 
 // firstTwo joins the first two of some clauses, and counts the rest.
@@ -241,8 +236,6 @@ var counters = map[string]string{
 	result.CountersNone:   "instructions are not counted: the processor has no counters, or the hypervisor hides them; another machine or type of instance may have them",
 	result.CountersDenied: "instructions are not counted: the system does not permit it; sudo sysctl kernel.perf_event_paranoid=2 does, or in a container a profile that allows perf_event_open",
 }
-
-func size(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
 
 // fsync says what an fsync costs, and whether it reaches a device.
 func fsync(f result.Fsync) string {

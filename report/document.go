@@ -1,11 +1,16 @@
 package report
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/sqlite3perf/sqlite3perf/chart"
+	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
 // document is a report for people, before it is rendered as text or Markdown.
@@ -209,4 +214,133 @@ func (d document) each(line, cell func(string) string) document {
 		}
 	}
 	return out
+}
+
+// Picture is a chart of a run.
+type Picture struct {
+	Name  string // by which it can be asked for: no other picture of the run has it
+	Title string
+	Note  string // how to read it; "" if that is plain
+	Kind  Kind
+	Of    stats.TableName // what it is of: without a phase of several, without a workload of the whole run
+
+	draw func(width int, title string) chart.Chart
+}
+
+// Chart returns the picture with its title, so many pixels wide. 0 means [chart.Page].
+func (p Picture) Chart(width int) chart.Chart { return p.draw(width, p.Title) }
+
+// Kind is what a picture shows.
+type Kind string
+
+// The kinds of pictures.
+const (
+	KindSummary  Kind = "summary"  // the drivers, over all tables
+	KindRatios   Kind = "ratios"   // each driver in each table
+	KindRanking  Kind = "ranking"  // the rows of a table
+	KindLatency  Kind = "latency"  // by percentile
+	KindScaling  Kind = "scaling"  // throughput over a number such as that of clients
+	KindSettings Kind = "settings" // crossed settings as a map
+	KindErrors   Kind = "errors"   // of operations, and the time lost with them
+	KindSamples  Kind = "samples"  // in the order measured
+	KindMemory   Kind = "memory"
+	KindProfile  Kind = "profile" // where the time goes
+	KindStudy    Kind = "study"   // published figures beside measured ones
+)
+
+func (d document) pictures() (list []Picture) {
+	for _, b := range d {
+		switch b := b.(type) {
+		case picture:
+			list = append(list, b.Picture)
+		case details:
+			list = append(list, b.body.pictures()...)
+		}
+	}
+	return list
+}
+
+// pictureID returns by what a page refers to a picture.
+func pictureID(name string) string { return "picture-" + name }
+
+// slug makes a name of a text: small letters, digits and hyphens.
+func slug(text string) string {
+	var b strings.Builder
+	for _, c := range strings.ToLower(text) {
+		switch {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+			b.WriteRune(c)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+		if b.Len() >= maxSlug {
+			break
+		}
+	}
+	return cmp.Or(strings.Trim(b.String(), "-"), "part")
+}
+
+// Hint is a command, and in a word or two what it shows.
+type Hint struct{ Shows, Command string }
+
+// Options determine how a document is written.
+type Options struct {
+	Color bool // for table: use ANSI colors
+	Width int  // for table: columns of the terminal, at least 40; 0 means 120
+	Lines int  // for table: if above 0, only what is read first, in at most that many lines, at least 16
+	ASCII bool // for table: the terminal shows nothing else
+	Hints Hints
+
+	// Assets, for html, is the URL of the directory that has the files of the variable
+	// Assets, with a slash at its end. If it is "" they are part of the page.
+	Assets string
+}
+
+// Hints are what a reader can type, in the words of the program that is run. A hint is
+// "" if the program has no words for it.
+type Hints struct {
+	Workloads string // the flag that names workloads
+	AddedCost string // the command that lists what sqlite3perf adds to each driver's time
+	Compare   string // the command that compares the sides of this run
+	Resume    string // the command that continues this run; "" if it cannot be
+	Directory string // the flag that names the directory for databases
+	Scale     string // the flag that makes workloads larger
+	Samples   string // what gives a profile more samples
+	Pass      string // what lets a gate pass that could not exclude a regression
+
+	More []string // the commands that show more of what was measured
+	Rest []Hint   // the commands that show what there was no room for
+}
+
+// Extensions are those of files, with the formats that they are of.
+var Extensions = []struct{ Extension, Format string }{
+	{".txt", "table"}, {".md", "markdown"}, {".markdown", "markdown"}, {".html", "html"}, {".htm", "html"},
+	{".csv", "csv"}, {".json", "json"}, {".bench", "benchfmt"}, {".benchfmt", "benchfmt"}, {".xml", "junit"}, {".svg", "svg"}, {".png", "png"},
+}
+
+// blocks returns pictures as a document.
+func blocks(pictures []picture) (d document) {
+	for _, p := range pictures {
+		d = append(d, p)
+	}
+	return d
+}
+
+// uniqueNames gives each picture of a document a name that no other has.
+func uniqueNames(d document, taken map[string]bool) document {
+	for i, b := range d {
+		switch b := b.(type) {
+		case picture:
+			base := b.Name
+			for n := 2; taken[b.Name]; n++ {
+				b.Name = fmt.Sprintf("%s-%d", base, n)
+			}
+			taken[b.Name] = true
+			d[i] = b
+		case details:
+			b.body = uniqueNames(b.body, taken)
+			d[i] = b
+		}
+	}
+	return d
 }

@@ -310,10 +310,13 @@ func readBack(p *protocol.Proof) driver.Settings {
 	return all
 }
 
-// someOf joins words, of many the first most.
-func someOf(words []string, most int) string {
-	if len(words) > most {
-		return strings.Join(words[:most], "; ") + fmt.Sprintf(" and %d more", len(words)-most)
+// allCompileOptions has the compile options of each driver's SQLite, as it proved them.
+func allCompileOptions(a *stats.Analysis) details {
+	var l list
+	for _, o := range driverOrder(a) {
+		if p := o.Proof(); p != nil {
+			l.note(item{label: label(o.Case), text: strings.Join(p.CompileOptions, " ")})
+		}
 	}
-	return strings.Join(words, "; ")
+	return details{title: "Compile options of SQLite, all of each driver", body: document{l}}
 }

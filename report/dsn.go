@@ -20,7 +20,7 @@ type DSN struct {
 	Told []*dsn.Told // at least one
 }
 
-var dsnFormats = formatsOf[*DSN]{
+var dsnFormats = formatsOf[*DSN, Options]{
 	{"table", writeDSN},
 	{"json", writeDSNJSON},
 }
@@ -69,14 +69,6 @@ func writeDSNJSON(w io.Writer, d *DSN, _ Options) error {
 		out.Options = append(out.Options, JSONDSNOption{o.String(), o.Setting, d.Name.Mask(o.Wanted), d.Name.Mask(o.Problem)})
 	}
 	return encode(w, out)
-}
-
-// enumerate lists names as in a sentence.
-func enumerate(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
 // with returns the drivers of which ok is true.

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 )
@@ -138,14 +137,6 @@ func finding(f result.Finding, c *result.Checkup, h Hints) findingWords {
 			"To see what cores give, turn it off while measuring: echo off | sudo tee /sys/devices/system/cpu/smt/control"}
 	}
 	return findingWords{f.Code, f.Code, fmt.Sprintf("%s: %g", f.Code, f.Value), unknown, unknown}
-}
-
-// number formats a number without needless digits.
-func number(v float64) string {
-	if v == math.Trunc(v) {
-		return Thousands(int64(v))
-	}
-	return fmt.Sprintf("%.1f", v)
 }
 
 // waited adds to a sentence how much processes waited for a CPU, if that is known.

@@ -187,10 +187,10 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on 
 
 func TestWriteError(t *testing.T) {
 	for _, format := range report.Formats() {
-		if err := report.Write(&bytes.Buffer{}, format, nil, report.Options{}); err == nil {
+		if err := report.Write(&bytes.Buffer{}, format, nil, report.RunOptions{}); err == nil {
 			t.Errorf("%s: no run is no error", format)
 		}
-		err := report.Write(full{}, format, stats.Analyze(fullRun(), ""), report.Options{})
+		err := report.Write(full{}, format, stats.Analyze(fullRun(), ""), report.RunOptions{})
 		if err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(err.Error(), format) {
 			t.Errorf("%s: error %v", format, err)
 		}
@@ -217,13 +217,13 @@ func FuzzWrite(f *testing.F) {
 		}
 		for _, format := range report.Formats() {
 			var b bytes.Buffer
-			if err := report.Write(&b, format, stats.Analyze(&run, floor), report.Options{Width: width % 300, Color: width%2 == 0}); err != nil {
+			if err := report.Write(&b, format, stats.Analyze(&run, floor), report.RunOptions{Options: report.Options{Width: width % 300, Color: width%2 == 0}}); err != nil {
 				t.Errorf("%s: %v", format, err)
 			}
 		}
 		var b bytes.Buffer
 		const lines = 24
-		if err := report.Write(&b, "table", stats.Analyze(&run, floor), report.Options{Width: width % 300, Lines: lines, ASCII: width%2 == 0}); err != nil {
+		if err := report.Write(&b, "table", stats.Analyze(&run, floor), report.RunOptions{Options: report.Options{Width: width % 300, Lines: lines, ASCII: width%2 == 0}}); err != nil {
 			t.Error(err)
 		}
 		if n := strings.Count(b.String(), "\n"); n > lines {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/chart"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
@@ -26,7 +27,7 @@ type Gated struct {
 	Where       string            // file that annotations refer to, for services that need one
 }
 
-var gateFormats = formatsOf[Gated]{
+var gateFormats = formatsOf[Gated, Options]{
 	{"table", func(w io.Writer, g Gated, o Options) error { return renderText(w, gate(g, o.Hints), o) }},
 	{"markdown", func(w io.Writer, g Gated, o Options) error { return renderMarkdown(w, gate(g, o.Hints)) }},
 	{"html", func(w io.Writer, g Gated, o Options) error { return renderHTML(w, gatePage(g, o.Hints), "Gate", o) }},
@@ -595,4 +596,40 @@ func writeGitLab(w io.Writer, g Gated, _ Options) error {
 		issues = append(issues, issue)
 	}
 	return encode(w, issues)
+}
+
+// gatePage describes a gate for a page.
+func gatePage(g Gated, h Hints) document {
+	d := document{heading{1, g.Answer()}, gateBeware(g, h)}
+	var rows []chart.Ratio
+	var shut []*stats.Compared
+	for _, c := range g.Cells {
+		if !c.Measured() {
+			rows = append(rows, chart.Ratio{Name: cellName(c.Compared), Reason: fmt.Sprintf("%s: %s", c.State, cause(c))})
+			continue
+		}
+		if c.State == stats.GateRegression {
+			shut = append(shut, c.Compared)
+		}
+		rows = append(rows, ratioRow(c.Compared, c.P, slices.Index(gateKinds, string(c.State)), string(c.State)))
+	}
+	orders := orderPictures(shut, g.Baseline, g.Candidate, g.Base == nil, rows)
+	if len(rows) > 0 {
+		p := forest(rows, chart.Forest{
+			Axis: chart.Axis{Label: "what the candidate takes, × the baseline, less is better"},
+			Low:  1, High: 1 + g.Max, Band: "allowed: up to " + share(g.Max) + " more",
+			Less: g.Candidate + " takes less", More: g.Candidate + " takes more", Kinds: gateKinds,
+		})
+		p.Title = fmt.Sprintf("what %s takes, × that of %s", g.Candidate, g.Baseline)
+		if table := gateGrid(g.Gate); len(table.rows) > 0 {
+			p.behind = document{table, gateNote(g)}
+		}
+		d = append(d, heading{2, "All cells: " + p.Title}, p)
+	}
+	if short := comparedTooShort(comparedCells(g.Gate), h); short != nil {
+		d = append(d, short)
+	}
+	d = append(d, sidesDiffer(comparedCells(g.Gate), g.Baseline, g.Candidate)...)
+	d = append(d, orders...)
+	return append(append(append(d, heading{2, "How it was measured"}), gateOrigin(g, h).body...), methodology(ofSides))
 }

@@ -18,7 +18,7 @@ type GatedOn struct {
 	Options Options // for the result by itself
 }
 
-var gatesFormats = formatsOf[[]GatedOn]{
+var gatesFormats = formatsOf[[]GatedOn, Options]{
 	{"table", func(w io.Writer, all []GatedOn, o Options) error { return renderText(w, gates(all), o) }},
 	{"markdown", func(w io.Writer, all []GatedOn, _ Options) error { return renderMarkdown(w, gates(all)) }},
 	{"json", writeGatesJSON},

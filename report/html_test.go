@@ -257,7 +257,7 @@ func TestHostilePage(t *testing.T) {
 // TestPageAssets checks that a page whose style and script are elsewhere has none itself.
 func TestPageAssets(t *testing.T) {
 	var b bytes.Buffer
-	if err := report.Write(&b, "html", stats.Analyze(singleRun(), ""), report.Options{Assets: "/assets/"}); err != nil {
+	if err := report.Write(&b, "html", stats.Analyze(singleRun(), ""), report.RunOptions{Options: report.Options{Assets: "/assets/"}}); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
@@ -297,7 +297,7 @@ func TestPictures(t *testing.T) {
 	for name, run := range fixtures {
 		page := write(t, "html", run(), "native", report.Options{})
 		names := map[string]bool{}
-		for _, p := range report.Pictures(stats.Analyze(run(), "native"), report.Options{}) {
+		for _, p := range report.Pictures(stats.Analyze(run(), "native"), report.RunOptions{}) {
 			if names[p.Name] || strings.Trim(p.Name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 				t.Errorf("%s: name %q", name, p.Name)
 			}
@@ -322,7 +322,7 @@ func TestOneColor(t *testing.T) {
 	mark := regexp.MustCompile(`(?s) aria-label="([^",]+)[^>]*>(.*?)</(?:g|a)>`)
 	color := regexp.MustCompile(`var\(--chart-\d\)`)
 	colors, pictures := map[string]string{}, 0
-	for _, p := range report.Pictures(stats.Analyze(run, "native"), report.Options{}) {
+	for _, p := range report.Pictures(stats.Analyze(run, "native"), report.RunOptions{}) {
 		if !regexp.MustCompile("latency|order|errors|waits").MatchString(p.Name) {
 			continue
 		}
@@ -368,7 +368,7 @@ func TestPageSize(t *testing.T) {
 func picture(t *testing.T, run *result.Run, name string) report.Picture {
 	t.Helper()
 	var names []string
-	for _, p := range report.Pictures(stats.Analyze(run, "native"), report.Options{}) {
+	for _, p := range report.Pictures(stats.Analyze(run, "native"), report.RunOptions{}) {
 		if names = append(names, p.Name); p.Name == name {
 			return p
 		}
@@ -441,7 +441,7 @@ func TestErrorPictures(t *testing.T) {
 		t.Errorf("the figures are %s", text)
 	}
 	picture(t, run, "read-write-mix-waits")
-	for _, p := range report.Pictures(stats.Analyze(run, "native"), report.Options{}) {
+	for _, p := range report.Pictures(stats.Analyze(run, "native"), report.RunOptions{}) {
 		if strings.HasPrefix(p.Name, "simple") && strings.HasSuffix(p.Name, "errors") {
 			t.Errorf("%s is shown", p.Name)
 		}
@@ -465,7 +465,7 @@ func TestStudyPage(t *testing.T) {
 		table.Rows = append(table.Rows, report.StudyRow{Labels: []string{fmt.Sprint(i / 10), fmt.Sprintf("d%d", i%10)},
 			Figures: []report.StudyFigure{{Value: pointer(2.5)}, here, {}}})
 	}
-	opts := report.Options{Study: s}
+	opts := report.RunOptions{Study: s}
 	page := write(t, "html", run, "native", opts)
 	checkPage(t, page)
 	if claims, figures := strings.Index(page, `<h2 id="claims">`), strings.Index(page, `<h3 id="queries`); claims < 0 || figures < claims {

@@ -187,7 +187,7 @@ type JSONSummaryComparison struct {
 	Significant bool `json:"significant"`
 }
 
-func writeJSON(w io.Writer, a *stats.Analysis, opts Options) error {
+func writeJSON(w io.Writer, a *stats.Analysis, opts RunOptions) error {
 	said := AnswersOf(a, opts)
 	out := JSON{Version: JSONVersion, Answer: said.Text, Answers: said, Run: a.Run, Floor: a.Floor,
 		Cells: []JSONCell{}, Comparisons: []JSONComparison{}, Summary: []JSONSummary{}}
@@ -224,14 +224,6 @@ func writeJSON(w io.Writer, a *stats.Analysis, opts Options) error {
 	}
 	out.Run = &run
 	return encode(w, out)
-}
-
-// encode writes indented JSON.
-func encode(w io.Writer, v any) error {
-	e := json.NewEncoder(PrintableJSON(w))
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }
 
 // ReadJSON returns the run of a JSON report. What the report says of the run is not read,

@@ -198,7 +198,7 @@ func TestRanksAgree(t *testing.T) {
 		}
 		words := func(rank int, name string) string { return strings.TrimPrefix(fmt.Sprint(rank), "0") + " " + name }
 		var answers, cells, bars, table, first []string
-		r := report.AnswersOf(a, report.Options{}).Tables[0]
+		r := report.AnswersOf(a, report.RunOptions{}).Tables[0]
 		for _, row := range r.Rows {
 			answers = append(answers, words(row.Rank, row.Name))
 		}
@@ -223,7 +223,7 @@ func TestRanksAgree(t *testing.T) {
 		}
 		ranks("JSON", cells)
 
-		p, err := report.PictureNamed(a, "mine-insert", report.Options{})
+		p, err := report.PictureNamed(a, "mine-insert", report.RunOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

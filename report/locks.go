@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-var lockFormats = formatsOf[*advise.Locks]{
+var lockFormats = formatsOf[*advise.Locks, Options]{
 	{"table", writeLocksTable},
 	{"markdown", func(w io.Writer, l *advise.Locks, o Options) error { return renderMarkdown(w, locks(l, o).explained()) }},
 	{"html", func(w io.Writer, l *advise.Locks, o Options) error { return renderHTML(w, locksPage(l, o), "Locks", o) }},
@@ -219,9 +219,6 @@ func thanToday(m *advise.LockedMix, best advise.LockChoice, equal []advise.LockC
 	}
 	return fmt.Sprintf("; "+words+" (%s: %s)", priceWords(gain), choiceShort(*m.Today), figures(m, *m.Today))
 }
-
-// upper returns a sentence with its first letter large.
-func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // ratesOf lists how fast each driver is with a choice.
 func ratesOf(m *advise.LockedMix, choice advise.LockChoice) string {

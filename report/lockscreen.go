@@ -76,9 +76,9 @@ sizes:
 			}
 		}
 	}
-	s := screen{textRenderer: newTextRenderer(o), ascii: o.ASCII}
+	s := newScreen(o)
 	s.labeled("not shown", strings.Join(append(missing, "what was measured where"), "; "), notShownLines, true)
-	s.rest(o.Hints.Rest)
+	s.rest(o.Hints.Rest, false)
 	if err := renderText(w, append(short, shortLegend), o); err != nil {
 		return err
 	}

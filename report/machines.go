@@ -19,10 +19,10 @@ type OnMachine struct {
 	Name     string
 	Analysis *stats.Analysis // nil if nothing was measured
 	Failure  string          // why nothing was measured, or not all; "" if nothing is known
-	Options  Options         // for the report of the run by itself
+	Options  RunOptions      // for the report of the run by itself
 }
 
-var machinesFormats = formatsOf[[]OnMachine]{
+var machinesFormats = formatsOf[[]OnMachine, Options]{
 	{"table", func(w io.Writer, m []OnMachine, o Options) error { return renderText(w, machines(m, o), o) }},
 	{"markdown", func(w io.Writer, m []OnMachine, o Options) error { return renderMarkdown(w, machines(m, o)) }},
 	{"json", writeMachinesJSON},
@@ -72,11 +72,6 @@ func machinesAnswer(all []OnMachine, m *stats.Machines) string {
 		}
 	}
 	return strings.Join(sentences, " ")
-}
-
-// hostLost reports whether the connection to the machine of a run was lost.
-func hostLost(a *stats.Analysis) bool {
-	return slices.ContainsFunc(a.Run.Trials, func(t result.Trial) bool { return !t.Repeated && t.Reason != nil && t.Reason.Code == result.CodeHost })
 }
 
 // together names all of some machines.
@@ -328,7 +323,7 @@ func machines(all []OnMachine, o Options) document {
 			l = append(l, item{x.Name, x.Failure, true})
 		}
 		if x.Analysis != nil {
-			for _, h := range x.Options.Hints.toResume(x.Analysis) {
+			for _, h := range toResume(&x.Options.Hints, x.Analysis) {
 				l = append(l, item{h.Shows, h.Command + " measures the rest on " + x.Name, true})
 			}
 		}
@@ -630,7 +625,7 @@ func writeMachinesJSON(w io.Writer, all []OnMachine, _ Options) error {
 			var b bytes.Buffer
 			err := error(nil)
 			if c := x.comparison(); c != nil {
-				err = writeComparisonJSON(&b, *c, x.Options)
+				err = writeComparisonJSON(&b, *c, x.Options.Options)
 			} else {
 				err = writeJSON(&b, x.Analysis, x.Options)
 			}

@@ -206,11 +206,11 @@ func TestRunOfLostMachine(t *testing.T) {
 	opts := report.Options{Width: 200, Hints: report.Hints{Resume: "go on with it"}}
 	a := stats.Analyze(lost, "")
 	var out, screen, compared bytes.Buffer
-	if err := report.Write(&out, "table", a, opts); err != nil {
+	if err := report.Write(&out, "table", a, report.RunOptions{Options: opts}); err != nil {
 		t.Fatal(err)
 	}
 	opts.Lines = 16
-	if err := report.Write(&screen, "table", a, opts); err != nil {
+	if err := report.Write(&screen, "table", a, report.RunOptions{Options: opts}); err != nil {
 		t.Fatal(err)
 	}
 	lost.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}

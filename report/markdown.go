@@ -3,18 +3,12 @@ package report
 import (
 	"io"
 	"strings"
-
-	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
 // escaper escapes characters that have a meaning in Markdown or HTML.
 var escaper = strings.NewReplacer(
 	`\`, `\\`, "`", "\\`", `*`, `\*`, `_`, `\_`, `<`, `&lt;`, `>`, `&gt;`, `[`, `\[`, `]`, `\]`, `&`, `&amp;`, `~`, `\~`,
 )
-
-func writeMarkdown(w io.Writer, a *stats.Analysis, opts Options) error {
-	return renderMarkdown(w, build(a, opts))
-}
 
 func renderMarkdown(w io.Writer, d document) error {
 	_, err := io.WriteString(w, d.cleaned().markdown())

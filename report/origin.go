@@ -109,3 +109,11 @@ func sides(names [2]string, cells []*stats.Compared) list {
 	}
 	return list{{label: "sides", text: a + " and " + b}}
 }
+
+// resume says how a run that is not whole can go on.
+func resume(a *stats.Analysis, h Hints) (l list) {
+	for _, h := range toResume(&h, a) {
+		l = append(l, item{label: h.Shows, text: h.Command + " measures the rest", alarm: true})
+	}
+	return l
+}

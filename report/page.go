@@ -1,27 +1,23 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // writeHTML writes a run as a page.
-func writeHTML(w io.Writer, a *stats.Analysis, o Options) error {
-	return renderHTML(w, runOnPage(a, o), fmt.Sprintf("Run %d", a.Run.ID), o)
+func writeHTML(w io.Writer, a *stats.Analysis, o RunOptions) error {
+	return renderHTML(w, runOnPage(a, o), fmt.Sprintf("Run %d", a.Run.ID), o.Options)
 }
 
 // runOnPage describes a run for a page. That of a run that was made to compare two sides is the
 // page of its comparison, which alone has intervals and p-values for its verdicts.
-func runOnPage(a *stats.Analysis, o Options) document {
+func runOnPage(a *stats.Analysis, o RunOptions) document {
 	if a.Run.Compares != nil && o.Study == nil {
 		return comparisonPage(Compared{stats.CompareRun(a), a, a}, o.Hints)
 	}
@@ -31,7 +27,7 @@ func runOnPage(a *stats.Analysis, o Options) document {
 // pageOf describes a run for a page: the answer and what to beware of, pictures with the
 // figures behind them, and what was measured and how. Text that is not about a picture is
 // that of the other formats.
-func pageOf(a *stats.Analysis, o Options) document {
+func pageOf(a *stats.Analysis, o RunOptions) document {
 	said := AnswersOf(a, o)
 	d := pageAnswer(said, o.Study == nil)
 	s := scopeOf(o)
@@ -258,14 +254,6 @@ func phasesOf(a *stats.Analysis, workload string) (list []string) {
 	return list
 }
 
-// blocks returns pictures as a document.
-func blocks(pictures []picture) (d document) {
-	for _, p := range pictures {
-		d = append(d, p)
-	}
-	return d
-}
-
 // runPage makes the parts of a run's page.
 type runPage struct {
 	scope
@@ -275,195 +263,5 @@ type runPage struct {
 	plain bool // there are so many samples that those in pictures have no tips
 }
 
-// mostTips is how many samples of a run have a tip.
-const mostTips = 600
-
-// allCompileOptions has the compile options of each driver's SQLite, as it proved them.
-func allCompileOptions(a *stats.Analysis) details {
-	var l list
-	for _, o := range driverOrder(a) {
-		if p := o.Proof(); p != nil {
-			l.note(item{label: label(o.Case), text: strings.Join(p.CompileOptions, " ")})
-		}
-	}
-	return details{title: "Compile options of SQLite, all of each driver", body: document{l}}
-}
-
-// caseLink returns what leads to the samples and the settings of a case.
-func caseLink(c *result.Case) string { return "#" + caseID(c.ID) }
-
-func caseID(id int) string { return fmt.Sprintf("case-%d", id) }
-
 // maxSampleRows is how many samples of a case a page has. The other formats have all.
 const maxSampleRows = 100
-
-// casesOf has for each of some cases its samples in some tables, and the settings that were
-// proven.
-func casesOf(outcomes []*stats.Outcome, tables []*stats.Table, intervals bool) document {
-	var body document
-	for _, o := range outcomes {
-		body = append(body, caseOf(o, tables, intervals))
-	}
-	return document{details{title: "Samples, and settings as they were proven", body: body, nest: true}}
-}
-
-// caseOf has the samples of a case and what its worker proved.
-func caseOf(o *stats.Outcome, tables []*stats.Table, intervals bool) details {
-	l := list{{label: "status", text: string(o.Status), alarm: o.Status != result.OK}}
-	if o.Status != result.OK && o.Reason != nil {
-		l = append(l, item{label: "reason", text: reason(o), alarm: true})
-	}
-	if p := o.Proof(); p != nil {
-		l.note(item{label: "in force", text: opened(p)})
-		l.note(item{label: "SQLite", text: strings.TrimSpace(p.SQLiteVersion + " " + p.SQLiteSourceID)})
-		l.note(item{label: "module", text: strings.TrimSpace(p.Module + " " + p.ModuleVersion)})
-	}
-	var asked []string
-	for _, n := range stats.SettingNames(o.Case.Settings) {
-		asked = append(asked, n+"="+o.Case.Settings[n])
-	}
-	l.note(item{label: "asked for", text: strings.Join(asked, " ")})
-	l.note(item{label: "itself", text: changed(o.Case)})
-	d := details{title: name(o), id: caseID(o.Case.ID), body: document{l}}
-	if p := o.Proof(); p != nil && o.Status == result.Refused {
-		d.body = append(d.body, connections(p, o.Case)...)
-		d.body = append(d.body, readLater([]*stats.Outcome{o})...)
-	}
-	if s := samplesOf(o, tables, intervals); len(s.rows) > 0 {
-		d.body = append(d.body, s)
-		if more := len(o.Trials) - maxSampleRows; more > 0 {
-			d.body = append(d.body, paragraph{fmt.Sprintf("%s more: the formats csv and json have all.", counted(int64(more), "trial")), true})
-		}
-	}
-	return d
-}
-
-// opened says what the connections of a pool read back when they were opened.
-func opened(p *protocol.Proof) string {
-	set := readBack(p)
-	var words []string
-	for _, n := range stats.SettingNames(set) {
-		words = append(words, n+"="+set[n])
-	}
-	if words == nil {
-		return ""
-	}
-	return fmt.Sprintf("%s (read back by %s when opened, before the schema and the work)", strings.Join(words, " "), counted(int64(len(p.Connections)), "connection"))
-}
-
-// connections has a row for each connection of a refused case, with the settings that were
-// asked for as it read them back. What differs is marked.
-func connections(p *protocol.Proof, c *result.Case) document {
-	asked := driver.Settings{}
-	for n, v := range c.Settings {
-		if slices.ContainsFunc(p.Connections, func(got driver.Settings) bool { _, ok := got[n]; return ok }) {
-			asked[n] = v
-		}
-	}
-	names := stats.SettingNames(asked)
-	if len(names) == 0 {
-		return nil
-	}
-	g := grid{columns: []column{{title: "connection"}}}
-	rows := [][]string{{"asked for"}}
-	for i := range p.Connections {
-		rows = append(rows, []string{fmt.Sprintf("%d of %d", i+1, len(p.Connections))})
-	}
-	g.rows = rows
-	for _, n := range names {
-		words := []string{asked[n]}
-		for _, got := range p.Connections {
-			word := cmp.Or(got[n], absent)
-			if driver.Check(driver.Settings{n: asked[n]}, got) != nil {
-				word = "✗ " + word
-			}
-			words = append(words, word)
-		}
-		g.add(column{title: n}, words)
-	}
-	return document{paragraph{text: "Each connection read these back when it was opened, before the schema and the work. ✗ marks what was not asked for. " +
-		"What was read later is in the reason."}, g}
-}
-
-// samplesOf has the samples of a case, a row for each trial and a column for each phase.
-func samplesOf(o *stats.Outcome, tables []*stats.Table, intervals bool) grid {
-	out := grid{columns: []column{{title: "round", right: true}}}
-	trials := o.Trials[:min(len(o.Trials), maxSampleRows)]
-	for _, t := range trials {
-		words := fmt.Sprint(t.Round)
-		if t.Repeated {
-			words += " (robbed, does not count)"
-		}
-		out.rows = append(out.rows, []string{words})
-	}
-	ends := [][]string{{"n"}, {"median"}, {"interval"}}
-	for _, t := range tables {
-		i := slices.IndexFunc(t.Cells, func(c *stats.Cell) bool { return c.Outcome == o })
-		if i < 0 {
-			continue
-		}
-		c := t.Cells[i]
-		var values []float64
-		for _, tr := range trials {
-			values = append(values, sampleValue(tr, t))
-		}
-		format := secondsOf("")
-		out.columns = append(out.columns, column{title: t.Phase, right: true})
-		for j, v := range values {
-			word := absent
-			if v == v {
-				word = format(v)
-			}
-			out.rows[j] = append(out.rows[j], word)
-		}
-		n, median, sure := absent, absent, absent
-		if c.Summary.N > 0 {
-			n, median = fmt.Sprint(c.Summary.N), format(c.Summary.Median)
-			if x := c.Summary.Interval; x != nil {
-				sure = format(x.Low) + " to " + format(x.High)
-			}
-		}
-		ends[0], ends[1], ends[2] = append(ends[0], n), append(ends[1], median), append(ends[2], sure)
-	}
-	if len(out.columns) == 1 {
-		return grid{}
-	}
-	if !intervals {
-		ends = ends[:2]
-	}
-	out.rows = append(ends, out.rows...)
-	return out
-}
-
-// sampleValue returns what a trial measured in the phase of a table, as the table has it. It
-// is NaN if the trial has no sample of the phase.
-func sampleValue(t *result.Trial, of *stats.Table) float64 {
-	i := slices.IndexFunc(t.Samples, func(s result.Sample) bool { return s.Phase == of.Phase })
-	if i < 0 {
-		return math.NaN()
-	}
-	s := &t.Samples[i]
-	if of.PerOp {
-		return s.Value() / float64(max(s.Operations, 1))
-	}
-	return s.Value()
-}
-
-// uniqueNames gives each picture of a document a name that no other has.
-func uniqueNames(d document, taken map[string]bool) document {
-	for i, b := range d {
-		switch b := b.(type) {
-		case picture:
-			base := b.Name
-			for n := 2; taken[b.Name]; n++ {
-				b.Name = fmt.Sprintf("%s-%d", base, n)
-			}
-			taken[b.Name] = true
-			d[i] = b
-		case details:
-			b.body = uniqueNames(b.body, taken)
-			d[i] = b
-		}
-	}
-	return d
-}

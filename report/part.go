@@ -1,11 +1,22 @@
 package report
 
 import (
+	"cmp"
 	"io"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 )
+
+// screen writes what is read first, on a terminal: a part of an answer that always fits.
+type screen struct {
+	textRenderer
+	ascii bool
+}
+
+func newScreen(opts Options) screen {
+	return screen{textRenderer: newTextRenderer(opts), ascii: opts.ASCII}
+}
 
 // renderPart writes a document or, if it has more lines than opts allows, what of it comes
 // first, and which commands show the rest. Of each item of a long list it then has two lines at
@@ -22,7 +33,7 @@ func renderPart(w io.Writer, d document, opts Options) error {
 	if d = d.cleaned(); opts.ASCII {
 		d = d.each(inASCII, inASCII)
 	}
-	s := screen{textRenderer: newTextRenderer(opts), ascii: opts.ASCII}
+	s := newScreen(opts)
 	left := max(opts.Lines, leastLines) - len(opts.Hints.Rest) - notShownLines
 	var lines []string
 	next := 0
@@ -51,7 +62,7 @@ func renderPart(w io.Writer, d document, opts Options) error {
 		s.out.WriteString(line + "\n")
 	}
 	s.labeled("not shown", d.names(next), notShownLines, true)
-	s.rest(opts.Hints.Rest)
+	s.rest(opts.Hints.Rest, false)
 	_, err := io.WriteString(w, s.out.String())
 	return err
 }
@@ -116,4 +127,96 @@ func (d document) names(from int) string {
 		return "what comes after this"
 	}
 	return strings.Join(words, "; ")
+}
+
+// leastLines is the least height of a screen. On a lower terminal it scrolls.
+const leastLines = 16
+
+// roomy is the height from which sections are separated by empty lines.
+const roomy = 30
+
+// section returns the lines that f writes.
+func (s *screen) section(f func()) []string {
+	whole := s.out
+	s.out = strings.Builder{}
+	f()
+	lines := strings.SplitAfter(s.out.String(), "\n")
+	s.out = whole
+	for i := range lines {
+		lines[i] = strings.TrimSuffix(lines[i], "\n")
+	}
+	return lines[:len(lines)-1]
+}
+
+// plain makes text that others may have written printable, and ASCII if that is all that
+// the terminal shows.
+func (s *screen) plain(t string) string {
+	t = Line(t)
+	if s.ascii {
+		t = inASCII(t)
+	}
+	return t
+}
+
+// clipped writes text in at most some lines, after a label of its own color. Further lines
+// are indented as far as the label is wide. An ellipsis is where it is cut.
+func (s *screen) clipped(t, label, painted string, most int, c text.Colors) {
+	indent := strings.Repeat(" ", text.StringWidth(label))
+	room := s.width - len(indent)
+	lines := wrap(s.plain(t), room)
+	if len(lines) > most {
+		dots := s.plain("…")
+		last := lines[most-1] + " " + lines[most]
+		part := text.Trim(last, room-text.StringWidth(dots))
+		if at := strings.LastIndexByte(part, ' '); at > len(part)/2 && !strings.HasPrefix(last[len(part):], " ") {
+			part = part[:at] // a part of a figure would be a wrong one
+		}
+		lines = append(lines[:most-1], strings.TrimRight(part, " ,;:")+dots)
+	}
+	for i, line := range lines {
+		before := indent
+		if i == 0 {
+			before = cmp.Or(painted, label)
+		}
+		s.out.WriteString(before + s.paint(line, c) + "\n")
+	}
+}
+
+// fit cuts a text that is wider than a column, with an ellipsis.
+func (s *screen) fit(t string, width int) string {
+	dots := s.plain("…")
+	if text.StringWidth(t) <= width || width <= len(dots) {
+		return text.Trim(t, width)
+	}
+	return strings.TrimRight(text.Trim(t, width-text.StringWidth(dots)), " ") + dots
+}
+
+// labeled writes a line of a label and text, in at most some lines.
+func (s *screen) labeled(label, t string, most int, alarming bool) {
+	s.labeledIn(min(labelWidth, s.width/4+2), label, t, most, alarming)
+}
+
+// labeledIn is like labeled, with labels of another width.
+func (s *screen) labeledIn(width int, label, t string, most int, alarming bool) {
+	c := faint
+	if alarming {
+		c = alarm
+	}
+	label = text.Pad(text.Trim(s.plain(label), width-1), width, ' ')
+	s.clipped(t, label, s.paint(label, c), most, nil)
+}
+
+// labelWidth is the width of the labels of a screen, with the gap after them.
+const labelWidth = 14
+
+// rest names the commands that show the rest. Without much room it names two of them, each in
+// one line.
+func (s *screen) rest(hints []Hint, room bool) {
+	most := 2
+	if !room {
+		hints, most = hints[:min(2, len(hints))], 1
+	}
+	for _, h := range hints {
+		s.labeled(h.Shows, h.Command, most, false)
+	}
 }

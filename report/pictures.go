@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/perf/benchunit"
-
 	"github.com/sqlite3perf/sqlite3perf/chart"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
@@ -19,41 +17,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Picture is a chart of a run.
-type Picture struct {
-	Name  string // by which it can be asked for: no other picture of the run has it
-	Title string
-	Note  string // how to read it; "" if that is plain
-	Kind  Kind
-	Of    stats.TableName // what it is of: without a phase of several, without a workload of the whole run
-
-	draw func(width int, title string) chart.Chart
-}
-
-// Kind is what a picture shows.
-type Kind string
-
-// The kinds of pictures.
-const (
-	KindSummary  Kind = "summary"  // the drivers, over all tables
-	KindRatios   Kind = "ratios"   // each driver in each table
-	KindRanking  Kind = "ranking"  // the rows of a table
-	KindLatency  Kind = "latency"  // by percentile
-	KindScaling  Kind = "scaling"  // throughput over a number such as that of clients
-	KindSettings Kind = "settings" // crossed settings as a map
-	KindErrors   Kind = "errors"   // of operations, and the time lost with them
-	KindSamples  Kind = "samples"  // in the order measured
-	KindMemory   Kind = "memory"
-	KindProfile  Kind = "profile" // where the time goes
-	KindStudy    Kind = "study"   // published figures beside measured ones
-)
-
-// Chart returns the picture with its title, so many pixels wide. 0 means [chart.Page].
-func (p Picture) Chart(width int) chart.Chart { return p.draw(width, p.Title) }
-
 // Pictures returns the pictures of a run: those of its page, in the same order. With
-// [Options.Only] some of them show less, and those that would be empty are left out.
-func Pictures(a *stats.Analysis, o Options) []Picture {
+// [RunOptions.Only] some of them show less, and those that would be empty are left out.
+func Pictures(a *stats.Analysis, o RunOptions) []Picture {
 	if p := ProfileOf(a.Run, o.Hints); p != nil {
 		list := profilePage(p).pictures()
 		for i := range list {
@@ -71,7 +37,7 @@ type scope struct {
 	link func(int, string) string
 }
 
-func scopeOf(o Options) scope {
+func scopeOf(o RunOptions) scope {
 	s := scope{o.Only, o.Link}
 	if s.only == nil {
 		s.only = func(*result.Case, string) bool { return true }
@@ -116,7 +82,7 @@ func (s scope) drivers(a *stats.Analysis) (shown map[string]bool, whole bool) {
 // pngScale is how many pixels an image has for each of a picture.
 const pngScale = 2
 
-var pictureFormats = formatsOf[Picture]{
+var pictureFormats = formatsOf[Picture, Options]{
 	{"svg", func(w io.Writer, p Picture, _ Options) error { return chart.WriteSVG(w, p.Chart(0)) }},
 	{"png", func(w io.Writer, p Picture, _ Options) error { return chart.WritePNG(w, p.Chart(0), pngScale) }},
 }
@@ -126,7 +92,7 @@ func PictureFormats() []string { return pictureFormats.names() }
 
 // PictureNamed returns the picture of a run that has a name. If there is none, the error
 // suggests the nearest name, or lists all of them.
-func PictureNamed(a *stats.Analysis, name string, o Options) (Picture, error) {
+func PictureNamed(a *stats.Analysis, name string, o RunOptions) (Picture, error) {
 	var names []string
 	for _, p := range Pictures(a, o) {
 		if p.Name == name {
@@ -149,23 +115,8 @@ func WritePicture(w io.Writer, format string, p Picture) error {
 	return pictureFormats.write(w, "picture", format, p, Options{})
 }
 
-func (d document) pictures() (list []Picture) {
-	for _, b := range d {
-		switch b := b.(type) {
-		case picture:
-			list = append(list, b.Picture)
-		case details:
-			list = append(list, b.body.pictures()...)
-		}
-	}
-	return list
-}
-
 // tablePicture returns the name of the picture of a table. It can be typed into a shell.
 func tablePicture(n stats.TableName) string { return slug(n.String()) }
-
-// pictureID returns by what a page refers to a picture.
-func pictureID(name string) string { return "picture-" + name }
 
 // tableBars ranks the rows of a table: their times with intervals, and the floor as a line.
 // Rows without figures say why.
@@ -464,79 +415,12 @@ func ratioTip(c *stats.Cell, t *stats.Table) string {
 	return fmt.Sprintf("%s the time of %s %s", times(c.Ratio.Median), name(t.Cells[t.Base].Outcome), interval(c.Ratio.Interval))
 }
 
-// tips joins the parts of a tip that are not empty.
-func tips(lines ...string) string {
-	return strings.Join(slices.DeleteFunc(lines, func(s string) bool { return s == "" }), "\n")
-}
-
-// ofSummary returns a summary as charts take it. Without an interval both ends are 0.
-func ofSummary(s stats.Summary) (value, low, high float64) {
-	if s.Interval == nil {
-		return s.Median, 0, 0
-	}
-	return s.Median, s.Interval.Low, s.Interval.High
-}
-
 // perOperationWord returns what follows the unit of a table's times.
 func perOperationWord(t *stats.Table, measured []*stats.Cell) string {
 	if t.PerOp || measured[0].Samples[0].Metric == result.MetricTimePerOp {
 		return "/op"
 	}
 	return ""
-}
-
-// secondsOf returns a function that formats seconds, with a word after the unit.
-func secondsOf(word string) func(float64) string {
-	return func(v float64) string {
-		words, unit := scaled([]float64{v}, benchunit.Decimal, "s")
-		return words[0] + " " + unit + word
-	}
-}
-
-// ticks returns a function that formats the round values of an axis as another does, without
-// needless zeros.
-func ticks(format func(float64) string) func(float64) string {
-	return func(v float64) string {
-		if v == 0 {
-			return "0"
-		}
-		figure, unit, _ := strings.Cut(format(v), " ")
-		if strings.Contains(figure, ".") {
-			if digits := strings.TrimRight(figure, "x"); digits != figure {
-				unit, figure = figure[len(digits):], digits
-			} else if unit != "" {
-				unit = " " + unit
-			}
-			return strings.TrimRight(strings.TrimRight(figure, "0"), ".") + unit
-		}
-		return format(v)
-	}
-}
-
-// Bytes formats a number of bytes.
-func Bytes(n int64) string { return bytesOf(float64(n)) }
-
-// bytesOf formats a number of bytes.
-func bytesOf(v float64) string {
-	words, unit := scaled([]float64{v}, benchunit.Binary, "B")
-	return words[0] + " " + unit
-}
-
-// slug makes a name of a text: small letters, digits and hyphens.
-func slug(text string) string {
-	var b strings.Builder
-	for _, c := range strings.ToLower(text) {
-		switch {
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
-			b.WriteRune(c)
-		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
-			b.WriteByte('-')
-		}
-		if b.Len() >= maxSlug {
-			break
-		}
-	}
-	return cmp.Or(strings.Trim(b.String(), "-"), "part")
 }
 
 // maxSlug is the most characters of a name that is made of a text.

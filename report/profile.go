@@ -65,7 +65,7 @@ func (p *Profiled) pair() (first, second *ProfiledDriver, ok bool) {
 	return list[0], list[1], true
 }
 
-var profileFormats = formatsOf[*Profiled]{
+var profileFormats = formatsOf[*Profiled, Options]{
 	{"table", func(w io.Writer, p *Profiled, o Options) error { return renderText(w, profiled(p), o) }},
 	{"markdown", func(w io.Writer, p *Profiled, _ Options) error { return renderMarkdown(w, profiled(p)) }},
 	{"html", func(w io.Writer, p *Profiled, o Options) error { return renderHTML(w, profilePage(p), "Profile", o) }},

@@ -42,15 +42,3 @@ func ProfileOf(run *result.Run, hints Hints) *Profiled {
 	}
 	return p
 }
-
-// profileAnswers puts what a profile says into the form of other runs. The warnings are only
-// in the profile.
-func profileAnswers(p *Profiled) Answers {
-	s := Answers{Text: ProfileAnswer(p), Tables: []Ranking{}, Caveats: []Caveat{}}
-	for i := range p.Drivers {
-		if d := &p.Drivers[i]; d.Status != result.OK {
-			s.Caveats = append(s.Caveats, Caveat{Code: string(d.Status), Count: 1, Text: d.Name + ": " + d.Reason.Message})
-		}
-	}
-	return s
-}

@@ -39,7 +39,7 @@ func TestProfileRun(t *testing.T) {
 	a := stats.Analyze(profiledRun("main.work"), "native")
 	for _, format := range report.Formats() {
 		var b bytes.Buffer
-		err := report.Write(&b, format, a, report.Options{})
+		err := report.Write(&b, format, a, report.RunOptions{})
 		if slices.Contains(report.ProfileFormats(), format) == (err != nil) {
 			t.Errorf("%s: %v", format, err)
 		}
@@ -52,11 +52,11 @@ func TestProfileRun(t *testing.T) {
 			}
 		}
 	}
-	if said := report.AnswersOf(a, report.Options{}); !strings.HasPrefix(said.Text, "mattn spends") || len(said.Caveats) != 1 || said.Caveats[0].Code != "failed" {
+	if said := report.AnswersOf(a, report.RunOptions{}); !strings.HasPrefix(said.Text, "mattn spends") || len(said.Caveats) != 1 || said.Caveats[0].Code != "failed" {
 		t.Errorf("%+v", said)
 	}
 	var b bytes.Buffer
-	if err := report.Write(&b, "json", a, report.Options{}); err != nil {
+	if err := report.Write(&b, "json", a, report.RunOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	validate(t, compiled(t, report.ProfileSchema), b.String())
@@ -87,7 +87,7 @@ func TestProfilePictures(t *testing.T) {
 	const script = `</svg><script>alert(1)</script>`
 	a := stats.Analyze(profiledRun(script), "native")
 	for _, name := range []string{"groups", "flame-mattn", "flame-modernc-v1-46-0"} {
-		p, err := report.PictureNamed(a, name, report.Options{})
+		p, err := report.PictureNamed(a, name, report.RunOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,11 +106,11 @@ func TestProfilePictures(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := report.PictureNamed(a, "", report.Options{}); err == nil || !strings.Contains(err.Error(), "\n  groups\n  flame-mattn\n") {
+	if _, err := report.PictureNamed(a, "", report.RunOptions{}); err == nil || !strings.Contains(err.Error(), "\n  groups\n  flame-mattn\n") {
 		t.Errorf("the names: %v", err)
 	}
 	a.Run.Cases, a.Run.Profiles.Cases = a.Run.Cases[:2], a.Run.Profiles.Cases[:2]
-	if _, err := report.PictureNamed(a, "difference", report.Options{}); err != nil {
+	if _, err := report.PictureNamed(a, "difference", report.RunOptions{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -132,7 +132,7 @@ func TestHostileProfileRun(t *testing.T) {
 	}
 	for _, format := range []string{"table", "html"} {
 		var b bytes.Buffer
-		if err := report.Write(&b, format, stats.Analyze(r, ""), report.Options{}); err != nil {
+		if err := report.Write(&b, format, stats.Analyze(r, ""), report.RunOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if b.Len() > 20<<20 || strings.Contains(b.String(), "\x1b[2J") || format == "html" && strings.Contains(b.String(), "<b>\uFFFD") {

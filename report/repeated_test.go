@@ -29,7 +29,7 @@ func TestRepeated(t *testing.T) {
 	plain, with := stats.Analyze(fullRun(), "native"), stats.Analyze(withRepeated(fullRun()), "native")
 	write := func(a *stats.Analysis, format string) string {
 		var b bytes.Buffer
-		if err := report.Write(&b, format, a, report.Options{}); err != nil {
+		if err := report.Write(&b, format, a, report.RunOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()

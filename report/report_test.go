@@ -21,10 +21,21 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 var extension = map[string]string{"table": "txt", "markdown": "md", "csv": "csv", "json": "json", "benchfmt": "bench", "html": "html"}
 
+// runOptions are options of a run's report, or those that any answer has.
+type runOptions interface{ report.Options | report.RunOptions }
+
+func ofRun[O runOptions](o O) report.RunOptions {
+	if opts, ok := any(o).(report.RunOptions); ok {
+		return opts
+	}
+	return report.RunOptions{Options: any(o).(report.Options)}
+}
+
 // write returns a run's report. It ends the test if there is an error.
-func write(t testing.TB, format string, run *result.Run, floor string, opts report.Options) string {
+func write[O runOptions](t testing.TB, format string, run *result.Run, floor string, o O) string {
 	t.Helper()
 	var b bytes.Buffer
+	opts := ofRun(o)
 	opts.Hints.Workloads, opts.Hints.AddedCost = "--workloads", "sqlite3perf drivers --added-cost"
 	if err := report.Write(&b, format, stats.Analyze(run, floor), opts); err != nil {
 		t.Fatal(err)
@@ -75,7 +86,7 @@ func TestUnknownFormat(t *testing.T) {
 		"picture": `unknown format "picture": known are table, markdown, html, csv, json, benchfmt`,
 	} {
 		var b strings.Builder
-		err := report.Write(&b, format, stats.Analyze(fullRun(), ""), report.Options{})
+		err := report.Write(&b, format, stats.Analyze(fullRun(), ""), report.RunOptions{})
 		if err == nil || err.Error() != want || b.Len() > 0 {
 			t.Errorf("Write(%q) = %v, wrote %q; want %s", format, err, b.String(), want)
 		}

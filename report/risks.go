@@ -194,11 +194,3 @@ func sideRisks(c *stats.Comparison) (differing, shared []Risk) {
 	}
 	return differing, shared
 }
-
-// addRisks adds what each row can lose, unless it is the same in all of them.
-func (g *cellGrid) addRisks(phase string) {
-	words := g.words(func(c *stats.Cell) string { return canLose(c.Outcome, phase) })
-	if slices.ContainsFunc(words, func(w string) bool { return w != words[0] }) {
-		g.add(column{title: "can lose"}, words)
-	}
-}

@@ -13,28 +13,21 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
-// leastLines is the least height of a screen. On a lower terminal it scrolls.
-const leastLines = 16
-
-// roomy is the height from which sections are separated by empty lines.
-const roomy = 30
-
-// screen is what is read first, on a terminal: a part of a run's report that always fits.
-// Each section has its share of the lines and says what it leaves out.
-type screen struct {
-	textRenderer
-	left   int // lines
-	ascii  bool
+// runScreen is what is read first of a run. Each section has its share of the lines and says
+// what it leaves out.
+type runScreen struct {
+	screen
+	left   int  // lines
 	marked bool // a row that is shown has [ownCost]
 }
 
 // writeScreen writes at most opts.Lines lines.
-func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
-	s := &screen{textRenderer: newTextRenderer(opts), left: max(opts.Lines, leastLines), ascii: opts.ASCII}
+func writeScreen(w io.Writer, a *stats.Analysis, opts RunOptions) error {
+	s := &runScreen{screen: newScreen(opts.Options), left: max(opts.Lines, leastLines)}
 	said := AnswersOf(a, opts)
 	space := opts.Lines >= roomy
 
-	rest := s.section(func() { s.rest(append(opts.Hints.toResume(a), opts.Hints.Rest...)) })
+	rest := s.section(func() { s.rest(append(toResume(&opts.Hints, a), opts.Hints.Rest...), s.left >= roomy) })
 	facts := s.section(func() { s.facts(a, &said, opts, s.left < roomy) })
 	head := s.section(func() { s.clipped(said.Text, "", "", max(3, opts.Lines/4), bold) })
 	fit := s.section(func() {
@@ -109,7 +102,7 @@ func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
 }
 
 // sides writes the verdicts of a comparison, a line for each cell.
-func (s *screen) sides(c *stats.Comparison) {
+func (s *runScreen) sides(c *stats.Comparison) {
 	shown := c.Cells
 	if len(shown) > s.left {
 		shown = shown[:max(0, s.left-1)]
@@ -133,82 +126,8 @@ func (s *screen) sides(c *stats.Comparison) {
 	}
 }
 
-// section returns the lines that f writes.
-func (s *screen) section(f func()) []string {
-	whole := s.out
-	s.out = strings.Builder{}
-	f()
-	lines := strings.SplitAfter(s.out.String(), "\n")
-	s.out = whole
-	for i := range lines {
-		lines[i] = strings.TrimSuffix(lines[i], "\n")
-	}
-	return lines[:len(lines)-1]
-}
-
-// plain makes text that others may have written printable, and ASCII if that is all that
-// the terminal shows.
-func (s *screen) plain(t string) string {
-	t = Line(t)
-	if s.ascii {
-		t = inASCII(t)
-	}
-	return t
-}
-
-// clipped writes text in at most some lines, after a label of its own color. Further lines
-// are indented as far as the label is wide. An ellipsis is where it is cut.
-func (s *screen) clipped(t, label, painted string, most int, c text.Colors) {
-	indent := strings.Repeat(" ", text.StringWidth(label))
-	room := s.width - len(indent)
-	lines := wrap(s.plain(t), room)
-	if len(lines) > most {
-		dots := s.plain("…")
-		last := lines[most-1] + " " + lines[most]
-		part := text.Trim(last, room-text.StringWidth(dots))
-		if at := strings.LastIndexByte(part, ' '); at > len(part)/2 && !strings.HasPrefix(last[len(part):], " ") {
-			part = part[:at] // a part of a figure would be a wrong one
-		}
-		lines = append(lines[:most-1], strings.TrimRight(part, " ,;:")+dots)
-	}
-	for i, line := range lines {
-		before := indent
-		if i == 0 {
-			before = cmp.Or(painted, label)
-		}
-		s.out.WriteString(before + s.paint(line, c) + "\n")
-	}
-}
-
-// fit cuts a text that is wider than a column, with an ellipsis.
-func (s *screen) fit(t string, width int) string {
-	dots := s.plain("…")
-	if text.StringWidth(t) <= width || width <= len(dots) {
-		return text.Trim(t, width)
-	}
-	return strings.TrimRight(text.Trim(t, width-text.StringWidth(dots)), " ") + dots
-}
-
-// labelWidth is the width of the labels of a screen, with the gap after them.
-const labelWidth = 14
-
-// labeled writes a line of a label and text, in at most some lines.
-func (s *screen) labeled(label, t string, most int, alarming bool) {
-	s.labeledIn(min(labelWidth, s.width/4+2), label, t, most, alarming)
-}
-
-// labeledIn is like labeled, with labels of another width.
-func (s *screen) labeledIn(width int, label, t string, most int, alarming bool) {
-	c := faint
-	if alarming {
-		c = alarm
-	}
-	label = text.Pad(text.Trim(s.plain(label), width-1), width, ' ')
-	s.clipped(t, label, s.paint(label, c), most, nil)
-}
-
 // wanted returns how many lines the figures would take.
-func (s *screen) wanted(said *Answers, tables []Ranking) (lines int) {
+func (s *runScreen) wanted(said *Answers, tables []Ranking) (lines int) {
 	if o := said.Overall; o != nil && o.bars() {
 		return len(o.shown()) + 2 + s.layout(tables, detail{spreads: true}).lines
 	}
@@ -223,7 +142,7 @@ func (s *screen) wanted(said *Answers, tables []Ranking) (lines int) {
 }
 
 // figures returns the ranked bars, and the answers of the tables that have none.
-func (s *screen) figures(said *Answers, tables []Ranking) []string {
+func (s *runScreen) figures(said *Answers, tables []Ranking) []string {
 	var lines []string
 	s.left = max(s.left, 4)
 	if o := said.Overall; o != nil && o.bars() {
@@ -303,7 +222,7 @@ func (b bar) draw(width int, most float64, ascii bool) string {
 const leastBar = 8
 
 // ranked writes a title and rows, in at most some lines. Rows that have a rank have bars.
-func (s *screen) ranked(r *Ranking, room int) {
+func (s *runScreen) ranked(r *Ranking, room int) {
 	rows := r.shown()
 	of := fmt.Sprintf("time over %s", counted(int64(r.Tables), "cell"))
 	if r.Table != nil {
@@ -468,7 +387,7 @@ type listing struct {
 
 // fullest lays out a list of tables with as much detail as there is room for in some lines. If
 // there is none for all tables, it is the shortest.
-func (s *screen) fullest(tables []Ranking, room int) (l listing) {
+func (s *runScreen) fullest(tables []Ranking, room int) (l listing) {
 	for _, d := range allDetails {
 		if l = s.layout(tables, d); l.lines <= room && !l.cut {
 			break
@@ -479,7 +398,7 @@ func (s *screen) fullest(tables []Ranking, room int) (l listing) {
 
 // layout lays out a list of tables. Their names are cut a little if more of them fit beside
 // each other then.
-func (s *screen) layout(tables []Ranking, d detail) (l listing) {
+func (s *runScreen) layout(tables []Ranking, d detail) (l listing) {
 	l.detail = d
 	w := &l.widths
 	for i := range tables {
@@ -501,7 +420,7 @@ func (s *screen) layout(tables []Ranking, d detail) (l listing) {
 }
 
 // list writes the answers of tables, as many as there is room for.
-func (s *screen) list(tables []Ranking, room int) {
+func (s *runScreen) list(tables []Ranking, room int) {
 	l, more := s.fullest(tables, room-1), 0
 	title := "in each cell, the best"
 	switch tied := slices.ContainsFunc(tables, func(r Ranking) bool { return len(r.Tied) > 0 }); {

@@ -18,8 +18,9 @@ import (
 var rest = []report.Hint{{Shows: "all tables", Command: "sqlite3perf show 12 --full"}, {Shows: "pictures", Command: "sqlite3perf report 12"}}
 
 // screen returns what is printed first on a terminal.
-func screen(t *testing.T, run *result.Run, opts report.Options) string {
+func screen[O runOptions](t *testing.T, run *result.Run, o O) string {
 	t.Helper()
+	opts := ofRun(o)
 	opts.Hints.Rest = rest
 	return write(t, "table", run, "native", opts)
 }
@@ -80,7 +81,7 @@ func TestScreenFits(t *testing.T) {
 				for _, ascii := range []bool{false, true} {
 					var b strings.Builder
 					opts := report.Options{Width: width, Lines: lines, ASCII: ascii, Hints: report.Hints{Rest: rest}}
-					if err := report.Write(&b, "table", a, opts); err != nil {
+					if err := report.Write(&b, "table", a, report.RunOptions{Options: opts}); err != nil {
 						t.Fatal(err)
 					}
 					got := b.String()
@@ -137,15 +138,15 @@ func TestScreenOfStudy(t *testing.T) {
 	study := &report.Study{Name: "old", Claims: []report.Claim{
 		{Claim: "mattn is faster", Verdict: report.Holds}, {Claim: "modernc is much slower, which is said at some length", Verdict: report.DoesNotHold},
 		{Claim: "all are alike", Verdict: report.CannotBeTold}}}
-	if out := screen(t, addedRun(), report.Options{Width: 80, Lines: 40, Study: study}); !strings.Contains(out, "\nown cost ") || strings.Contains(out, "*") {
+	if out := screen(t, addedRun(), report.RunOptions{Options: report.Options{Width: 80, Lines: 40}, Study: study}); !strings.Contains(out, "\nown cost ") || strings.Contains(out, "*") {
 		t.Errorf("nothing is marked on a screen of claims:\n%s", out)
 	}
-	golden(t, "screen-study.txt", screen(t, fullRun(), report.Options{Width: 80, Lines: 40, Study: study}))
+	golden(t, "screen-study.txt", screen(t, fullRun(), report.RunOptions{Options: report.Options{Width: 80, Lines: 40}, Study: study}))
 	for range 100 {
 		study.Claims = append(study.Claims, study.Claims[1])
 	}
 	for _, width := range []int{40, 80} {
-		if n := strings.Count(screen(t, fullRun(), report.Options{Width: width, Lines: 40, Study: study}), "\n"); n > 40 {
+		if n := strings.Count(screen(t, fullRun(), report.RunOptions{Options: report.Options{Width: width, Lines: 40}, Study: study}), "\n"); n > 40 {
 			t.Errorf("%d lines of 103 claims, of %d columns", n, width)
 		}
 	}

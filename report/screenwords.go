@@ -11,19 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
-// rest names the commands that show the rest.
-func (s *screen) rest(hints []Hint) {
-	most := 2
-	if s.left < roomy {
-		hints, most = hints[:min(2, len(hints))], 1
-	}
-	for _, h := range hints {
-		s.labeled(h.Shows, h.Command, most, false)
-	}
-}
-
 // facts says what was measured, and how sure verdicts are.
-func (s *screen) facts(a *stats.Analysis, said *Answers, opts Options, short bool) {
+func (s *runScreen) facts(a *stats.Analysis, said *Answers, opts RunOptions, short bool) {
 	run, most := a.Run, 2
 	if short {
 		most = 1
@@ -49,7 +38,7 @@ func (s *screen) facts(a *stats.Analysis, said *Answers, opts Options, short boo
 }
 
 // howSure says how many rounds verdicts are from, and how often they may be wrong.
-func howSure(a *stats.Analysis, said *Answers, opts Options) string {
+func howSure(a *stats.Analysis, said *Answers, opts RunOptions) string {
 	sure := []string{counted(int64(rounds(a)), "round")}
 	if a.Run.Compares != nil && opts.Study == nil {
 		sure = append(sure, share(1-stats.Doubt)+" intervals")
@@ -150,7 +139,7 @@ func (c *Caveat) addNoise(said string) string {
 
 // caveats returns the lines of what to beware of: all of them shorter if there is not
 // enough room, and then without the last.
-func (s *screen) caveats(list []Caveat, room int) []string {
+func (s *runScreen) caveats(list []Caveat, room int) []string {
 	var items []item
 	noise := -1 // its place in items
 	for _, c := range list {
@@ -238,7 +227,7 @@ var allDetails = []detail{{spreads: true, names: true}, {spreads: true, words: t
 
 // listed is the answer of a table in a few words: the table, the best and what is tied with
 // it, and its ratio or time.
-func (s *screen) listed(r *Ranking, d detail) (words [3]string) {
+func (s *runScreen) listed(r *Ranking, d detail) (words [3]string) {
 	words[0] = s.plain(r.Table.String())
 	if r.Best == nil {
 		words[1] = "too few rounds"
@@ -275,7 +264,7 @@ func (r *Ranking) mark() string {
 
 // claims returns the claims of a study with their verdicts: all of them shorter if there is
 // not enough room, and then without the last.
-func (s *screen) claims(r *Study) []string {
+func (s *runScreen) claims(r *Study) []string {
 	for most := 3; most > 0; most-- {
 		lines := s.section(func() {
 			for i := range r.Claims {
@@ -296,7 +285,7 @@ func (s *screen) claims(r *Study) []string {
 }
 
 // claim writes a claim with its verdict, in at most some lines.
-func (s *screen) claim(r *Study, i, most int) {
+func (s *runScreen) claim(r *Study, i, most int) {
 	c := &r.Claims[i]
 	var here []string
 	for j := range c.Comparisons {
@@ -314,13 +303,3 @@ func (s *screen) claim(r *Study, i, most int) {
 
 // asciiWords has the words for what is not ASCII in reports.
 var asciiWords = strings.NewReplacer("×", "x", "·", "-", "±", "+/-", "…", "...", "│", "|", "▓", "=", "░", "-", "–", "-", "−", "-", "’", "'", "µ", "u", "→", "->")
-
-// inASCII converts text for a terminal that shows nothing but ASCII.
-func inASCII(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r > '~' {
-			return '?'
-		}
-		return r
-	}, asciiWords.Replace(s))
-}

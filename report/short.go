@@ -95,3 +95,6 @@ func marked(verdict string, x *stats.Compared) string {
 	}
 	return verdict
 }
+
+// mostWithout is how many lines there are about cells without a ratio.
+const mostWithout = 12

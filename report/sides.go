@@ -386,57 +386,8 @@ func optionsApart(first, second *stats.Outcome) (a, b string) {
 	return only(x, y), only(y, x)
 }
 
-// gatePage describes a gate for a page.
-func gatePage(g Gated, h Hints) document {
-	d := document{heading{1, g.Answer()}, gateBeware(g, h)}
-	var rows []chart.Ratio
-	var shut []*stats.Compared
-	for _, c := range g.Cells {
-		if !c.Measured() {
-			rows = append(rows, chart.Ratio{Name: cellName(c.Compared), Reason: fmt.Sprintf("%s: %s", c.State, cause(c))})
-			continue
-		}
-		if c.State == stats.GateRegression {
-			shut = append(shut, c.Compared)
-		}
-		rows = append(rows, ratioRow(c.Compared, c.P, slices.Index(gateKinds, string(c.State)), string(c.State)))
-	}
-	orders := orderPictures(shut, g.Baseline, g.Candidate, g.Base == nil, rows)
-	if len(rows) > 0 {
-		p := forest(rows, chart.Forest{
-			Axis: chart.Axis{Label: "what the candidate takes, × the baseline, less is better"},
-			Low:  1, High: 1 + g.Max, Band: "allowed: up to " + share(g.Max) + " more",
-			Less: g.Candidate + " takes less", More: g.Candidate + " takes more", Kinds: gateKinds,
-		})
-		p.Title = fmt.Sprintf("what %s takes, × that of %s", g.Candidate, g.Baseline)
-		if table := gateGrid(g.Gate); len(table.rows) > 0 {
-			p.behind = document{table, gateNote(g)}
-		}
-		d = append(d, heading{2, "All cells: " + p.Title}, p)
-	}
-	if short := comparedTooShort(comparedCells(g.Gate), h); short != nil {
-		d = append(d, short)
-	}
-	d = append(d, sidesDiffer(comparedCells(g.Gate), g.Baseline, g.Candidate)...)
-	d = append(d, orders...)
-	return append(append(append(d, heading{2, "How it was measured"}), gateOrigin(g, h).body...), methodology(ofSides))
-}
-
 // gateKinds are the states of cells with a ratio as a picture has them.
 var gateKinds = []string{string(stats.GatePassed), string(stats.GateRegression), string(stats.GateUnconfirmed), string(stats.GatePossible), string(stats.GateTooFew), string(stats.GateWrong)}
-
-// bisectionPage describes a bisection for a page.
-func bisectionPage(b Bisection) document {
-	d := append(bisection(b), methodology("Bisection"))
-	p, ok := stepsPicture(b)
-	if !ok {
-		return d
-	}
-	i := slices.IndexFunc(d, func(x block) bool { _, ok := x.(grid); return ok })
-	p.behind = document{d[i]}
-	d[i] = p
-	return slices.Insert(d, i, block(heading{2, "Releases"}))
-}
 
 // stepsPicture has the ratios of a bisection's steps, by release. ok is false if none has
 // one.
@@ -473,3 +424,6 @@ func stepsPicture(b Bisection) (p picture, ok bool) {
 	p.Title = "Time by release of " + b.Driver + ", × the release it is compared with"
 	return p, ok
 }
+
+// mostTips is how many samples of a run have a tip.
+const mostTips = 600

@@ -35,13 +35,6 @@ type textRenderer struct {
 	shown   []string // titles of columns for which there was
 }
 
-func writeText(w io.Writer, a *stats.Analysis, opts Options) error {
-	if opts.Lines > 0 {
-		return writeScreen(w, a, opts)
-	}
-	return renderText(w, build(a, opts), opts)
-}
-
 func newTextRenderer(opts Options) textRenderer {
 	return textRenderer{width: max(cmp.Or(opts.Width, defaultWidth), minWidth), color: opts.Color}
 }
@@ -340,4 +333,14 @@ func (r *textRenderer) fit(g grid) []int {
 		keep = slices.DeleteFunc(keep, func(i int) bool { return i == least })
 	}
 	return keep
+}
+
+// inASCII converts text for a terminal that shows nothing but ASCII.
+func inASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r > '~' {
+			return '?'
+		}
+		return r
+	}, asciiWords.Replace(s))
 }

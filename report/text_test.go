@@ -58,7 +58,7 @@ func TestFewRoundsTell(t *testing.T) {
 // TestPhaseBeginsWithAnswer: the sentence of JSON stands under the heading of each phase.
 func TestPhaseBeginsWithAnswer(t *testing.T) {
 	out := strings.Join(strings.Fields(write(t, "table", fullRun(), "native", report.Options{Width: 1000})), " ")
-	for _, r := range report.AnswersOf(stats.Analyze(fullRun(), "native"), report.Options{}).Tables {
+	for _, r := range report.AnswersOf(stats.Analyze(fullRun(), "native"), report.RunOptions{}).Tables {
 		if r.Next != nil && !strings.Contains(out, r.Of+" "+r.Text+".") {
 			t.Errorf("%s has no %q", r.Table, r.Text)
 		}

@@ -288,30 +288,6 @@ func (n robbedTrials) String() string {
 // maxInts is how many numbers or ranges of them are worth reading.
 const maxInts = 10
 
-// joinInts formats the first [maxInts] of ascending numbers, with sequences as 3-7.
-func joinInts(n []int) string {
-	var words []string
-	for i := 0; i < len(n); {
-		if len(words) == maxInts {
-			words = append(words, "…")
-			break
-		}
-		j := i
-		for j+1 < len(n) && n[j+1] == n[j]+1 {
-			j++
-		}
-		switch {
-		case j > i+1:
-			words = append(words, fmt.Sprintf("%d-%d", n[i], n[j]))
-			i = j + 1
-		default:
-			words = append(words, fmt.Sprint(n[i]))
-			i++
-		}
-	}
-	return strings.Join(words, ", ")
-}
-
 // totals adds up the counts of a cell's samples by name.
 func totals(c *stats.Cell, of func(stats.Sample) []protocol.ErrorCount) []protocol.ErrorCount {
 	var list []protocol.ErrorCount
@@ -408,4 +384,9 @@ func resultCounts(c *stats.Cell) string {
 		why = "as when recorded"
 	}
 	return name(c.Outcome) + ": " + strings.Join(words, ", ") + ", " + why + ", all trials together"
+}
+
+// hostLost reports whether the connection to the machine of a run was lost.
+func hostLost(a *stats.Analysis) bool {
+	return slices.ContainsFunc(a.Run.Trials, func(t result.Trial) bool { return !t.Repeated && t.Reason != nil && t.Reason.Code == result.CodeHost })
 }

@@ -128,7 +128,7 @@ func (t Tuning) Offered() (list []driver.Settings) {
 	return list
 }
 
-var tuningFormats = formatsOf[Tuning]{
+var tuningFormats = formatsOf[Tuning, Options]{
 	{"table", func(w io.Writer, t Tuning, o Options) error { return renderPart(w, tuning(t), o) }},
 	{"markdown", func(w io.Writer, t Tuning, _ Options) error { return renderMarkdown(w, tuning(t)) }},
 	{"html", func(w io.Writer, t Tuning, o Options) error {
@@ -259,15 +259,6 @@ func added(s driver.Settings) string {
 		}
 	}
 	return andOf(words)
-}
-
-// andOf joins words by commas and "and".
-func andOf(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // speed formats the ratio of times as one of speeds.

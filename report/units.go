@@ -11,6 +11,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/perf/benchunit"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
@@ -225,4 +226,96 @@ func withSpreads(figures, spreads []string) []string {
 			text.AlignRight.Apply(figures[i], left), text.AlignLeft.Apply(spreads[i], right)), " ")
 	}
 	return joined
+}
+
+// interval formats the ends of the interval of a ratio. An end is not rounded to 1, which
+// says that the sides may be equal.
+func interval(i *stats.Interval) string {
+	if i == nil {
+		return "[too few rounds]"
+	}
+	end := func(v float64) string {
+		if v >= 1000 {
+			return strconv.FormatFloat(v, 'f', 0, 64)
+		}
+		digits := 3
+		for digits < 6 && v != 1 && strconv.FormatFloat(v, 'g', digits, 64) == "1" {
+			digits++
+		}
+		return strconv.FormatFloat(v, 'g', digits, 64)
+	}
+	return "[" + end(i.Low) + ", " + end(i.High) + "]"
+}
+
+// share formats a share that somebody has chosen.
+func share(v float64) string { return strconv.FormatFloat(100*v, 'g', 6, 64) + "%" }
+
+// states are the statuses as said of a side.
+var states = map[result.Status]string{
+	result.Wrong: "wrong", result.Refused: "refused", result.Failed: "failing", result.Unavailable: "unavailable",
+	stats.NotMeasured: "not measured",
+}
+
+func size(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
+
+// number formats a number without needless digits.
+func number(v float64) string {
+	if v == math.Trunc(v) {
+		return Thousands(int64(v))
+	}
+	return fmt.Sprintf("%.1f", v)
+}
+
+func minutes(ns int64) string {
+	return counted(int64(math.Round(time.Duration(ns).Minutes())), "minute")
+}
+
+// Bytes formats a number of bytes.
+func Bytes(n int64) string { return bytesOf(float64(n)) }
+
+// bytesOf formats a number of bytes.
+func bytesOf(v float64) string {
+	words, unit := scaled([]float64{v}, benchunit.Binary, "B")
+	return words[0] + " " + unit
+}
+
+// secondsOf returns a function that formats seconds, with a word after the unit.
+func secondsOf(word string) func(float64) string {
+	return func(v float64) string {
+		words, unit := scaled([]float64{v}, benchunit.Decimal, "s")
+		return words[0] + " " + unit + word
+	}
+}
+
+// ticks returns a function that formats the round values of an axis as another does, without
+// needless zeros.
+func ticks(format func(float64) string) func(float64) string {
+	return func(v float64) string {
+		if v == 0 {
+			return "0"
+		}
+		figure, unit, _ := strings.Cut(format(v), " ")
+		if strings.Contains(figure, ".") {
+			if digits := strings.TrimRight(figure, "x"); digits != figure {
+				unit, figure = figure[len(digits):], digits
+			} else if unit != "" {
+				unit = " " + unit
+			}
+			return strings.TrimRight(strings.TrimRight(figure, "0"), ".") + unit
+		}
+		return format(v)
+	}
+}
+
+// tips joins the parts of a tip that are not empty.
+func tips(lines ...string) string {
+	return strings.Join(slices.DeleteFunc(lines, func(s string) bool { return s == "" }), "\n")
+}
+
+// ofSummary returns a summary as charts take it. Without an interval both ends are 0.
+func ofSummary(s stats.Summary) (value, low, high float64) {
+	if s.Interval == nil {
+		return s.Median, 0, 0
+	}
+	return s.Median, s.Interval.Low, s.Interval.High
 }

@@ -105,9 +105,9 @@ func TestUnrulyRuns(t *testing.T) {
 				}
 			}
 		}
-		said("run", report.Formats(), func(b *bytes.Buffer, format string) error { return report.Write(b, format, a, opts) })
+		said("run", report.Formats(), func(b *bytes.Buffer, format string) error { return report.Write(b, format, a, report.RunOptions{Options: opts}) })
 		said("screen", []string{"table"}, func(b *bytes.Buffer, format string) error {
-			return report.Write(b, format, a, report.Options{Width: 80, Lines: 10 + r.IntN(40)})
+			return report.Write(b, format, a, report.RunOptions{Options: report.Options{Width: 80, Lines: 10 + r.IntN(40)}})
 		})
 		comparisons := []report.Compared{{Comparison: stats.CompareRuns([2]string{"run 1", "run 2"}, a, b, 0.02), First: a, Second: b}}
 		if n := len(run.Cases); n > 0 {
@@ -136,7 +136,7 @@ func TestUnrulyRuns(t *testing.T) {
 			return report.WriteLocks(b, format, advise.ExplainLocks(a), opts)
 		})
 		said("machines", report.MachinesFormats(), func(out *bytes.Buffer, format string) error {
-			return report.WriteMachines(out, format, []report.OnMachine{{Name: "pi", Analysis: a, Options: opts}, {Name: "vm1", Analysis: b, Options: opts}}, opts)
+			return report.WriteMachines(out, format, []report.OnMachine{{Name: "pi", Analysis: a, Options: report.RunOptions{Options: opts}}, {Name: "vm1", Analysis: b, Options: report.RunOptions{Options: opts}}}, opts)
 		})
 	}
 }

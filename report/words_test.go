@@ -78,7 +78,7 @@ func TestIntervalsOfClaims(t *testing.T) {
 		{claim(0.99, 0.969), "  97% to 99% interval  "},
 		{report.Claim{Comparisons: []report.Comparison{{What: "a ÷ b", Verdict: report.CannotBeTold, Why: "nothing was measured"}}}, "  interval  "},
 	} {
-		out := write(t, "table", insertRun(9, "mattn"), "", report.Options{Study: &report.Study{Name: "old", Claims: []report.Claim{tc.claim}}})
+		out := write(t, "table", insertRun(9, "mattn"), "", report.RunOptions{Study: &report.Study{Name: "old", Claims: []report.Claim{tc.claim}}})
 		if !strings.Contains(out, tc.want) {
 			t.Errorf("no %q in\n%s", tc.want, out)
 		}
@@ -89,11 +89,11 @@ func TestIntervalsOfClaims(t *testing.T) {
 func TestPicturesAreListed(t *testing.T) {
 	a := stats.Analyze(insertRun(9, "native", "mattn"), "native")
 	for _, name := range []string{"", "nothing-like-it"} {
-		if _, err := report.PictureNamed(a, name, report.Options{}); err == nil || !strings.Contains(err.Error(), "the run has\n  mine-insert\n") {
+		if _, err := report.PictureNamed(a, name, report.RunOptions{}); err == nil || !strings.Contains(err.Error(), "the run has\n  mine-insert\n") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	if _, err := report.PictureNamed(stats.Analyze(&result.Run{}, ""), "", report.Options{}); err == nil || strings.Contains(err.Error(), "\n") {
+	if _, err := report.PictureNamed(stats.Analyze(&result.Run{}, ""), "", report.RunOptions{}); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Error(err)
 	}
 }

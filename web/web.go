@@ -44,7 +44,7 @@ type Options struct {
 	Users func(result.Machine) (n int, known bool)
 
 	// Describe returns what a report needs beside the analysis; nil: nothing.
-	Describe func(*stats.Analysis) report.Options
+	Describe func(*stats.Analysis) report.RunOptions
 }
 
 // Server is the explorer. Its methods may be called by multiple goroutines simultaneously.
@@ -65,7 +65,7 @@ type Server struct {
 // New returns the explorer of a store, which need not exist yet. Close it after use.
 func New(o Options) *Server {
 	if o.Describe == nil {
-		o.Describe = func(*stats.Analysis) report.Options { return report.Options{} }
+		o.Describe = func(*stats.Analysis) report.RunOptions { return report.RunOptions{} }
 	}
 	return &Server{options: o, token: rand.Text(), shelf: newShelf(o.Store, o.Floor), done: make(chan struct{}), grace: endGrace, reading: readingTime}
 }

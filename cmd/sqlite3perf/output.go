@@ -202,8 +202,8 @@ func write(env *environment, o *outputOptions, a *stats.Analysis) error {
 }
 
 // ofRun completes the options of a report with what it needs for a run.
-func (o *outputOptions) ofRun(env *environment, a *stats.Analysis, opts report.Options) report.Options {
-	opts.Study = study.Evaluate(a, "--scale full")
+func (o *outputOptions) ofRun(env *environment, a *stats.Analysis, options report.Options) report.RunOptions {
+	opts := report.RunOptions{Options: options, Study: study.Evaluate(a, "--scale full")}
 	opts.Hints = report.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost", Scale: scaleHint, Samples: moreSamples,
 		Compare: inStore(o.store, fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)), Rest: []report.Hint{
 			{Shows: "all tables", Command: inStore(o.store, fmt.Sprintf("sqlite3perf show %d --full", a.Run.ID))},

@@ -129,7 +129,7 @@ func showMachines(ctx context.Context, env *environment, o *outputOptions, refs 
 
 // writePicture prints the picture of a run that has a name.
 func writePicture(env *environment, o *outputOptions, a *stats.Analysis, name string) error {
-	p, err := report.PictureNamed(a, name, report.Options{Study: study.Evaluate(a, "--scale full")})
+	p, err := report.PictureNamed(a, name, report.RunOptions{Study: study.Evaluate(a, "--scale full")})
 	switch {
 	case err != nil && name == "":
 		return usagef("--format %s: name a picture with --chart: %w", o.format, err)

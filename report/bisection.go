@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/bisect"
+	"github.com/sqlite3perf/sqlite3perf/chart"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
@@ -310,4 +312,40 @@ func bisectionPage(b Bisection) document {
 	p.behind = document{d[i]}
 	d[i] = p
 	return slices.Insert(d, i, block(heading{2, "Releases"}))
+}
+
+// stepsPicture has the ratios of a bisection's steps, by release. ok is false if none has
+// one.
+func stepsPicture(b Bisection) (p picture, ok bool) {
+	kinds := []string{string(bisect.Unchanged), string(bisect.Changed), word(stats.Unclear)}
+	var rows []chart.Ratio
+	for _, r := range b.Releases {
+		for _, s := range b.Steps {
+			if s.Second != r {
+				continue
+			}
+			row := chart.Ratio{Name: fmt.Sprintf("%s against %s", s.Second, s.First)}
+			switch {
+			case s.Cell != nil && s.Cell.Measured():
+				row = ratioRow(s.Cell, s.Cell.Adjusted, slices.Index(kinds, judged(s)), judged(s))
+				row.Name = fmt.Sprintf("%s against %s", s.Second, s.First)
+				row.Tip = tips(cellName(s.Cell), row.Tip)
+				ok = true
+			case s.Judgment == bisect.PassedOver:
+				row.Reason = "passed over: " + s.Why
+			case s.Cell != nil:
+				row.Reason = judged(s) + ": " + cmp.Or(s.Cell.Why, s.Cell.String()+" has no ratio")
+			default:
+				row.Reason = "unchanged"
+			}
+			rows = append(rows, row)
+		}
+	}
+	p = forest(rows, chart.Forest{
+		Axis: chart.Axis{Label: "time of the release, × the one it is compared with"},
+		Low:  1 / (1 + b.Margin), High: 1 + b.Margin, Band: "no change: within ±" + share(b.Margin),
+		Less: "faster", More: "slower", Kinds: kinds,
+	})
+	p.Title = "Time by release of " + b.Driver + ", × the release it is compared with"
+	return p, ok
 }

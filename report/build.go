@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 // build describes a run in words.
@@ -72,14 +70,6 @@ func floorNote(t *stats.Table, measured []*stats.Cell) string {
 	}
 	return fmt.Sprintf("%s: faster than %s (SQLite %s). The floor is one for its own SQLite only, its version and its compile options: "+
 		"another may choose another plan, or do the same work faster", strings.Join(faster, ", "), label(floor.Case), sqliteBuild(floor.Outcome))
-}
-
-// toResume returns the command that measures what is missing in a run, if anything is.
-func toResume(h *Hints, a *stats.Analysis) []Hint {
-	if h.Resume == "" || a.Run.Stopped != result.StoppedInterrupted && a.Run.Stopped != "" && !hostLost(a) {
-		return nil
-	}
-	return []Hint{{"resume", h.Resume}}
 }
 
 func header(a *stats.Analysis, o RunOptions) document {
@@ -165,9 +155,6 @@ func leftOut(list []result.LeftOut, h Hints) string {
 	}
 	return strings.Join(words, "; ")
 }
-
-// plainWord matches an argument that has no special meaning in any shell.
-var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 
 // maxOpen is how many open figures are worth reading.
 const maxOpen = 3
@@ -262,27 +249,6 @@ func unverifiedIn(cells []*stats.Cell, phase string) []string {
 		}
 	}
 	return list
-}
-
-// changed says which settings the workload itself changes. It returns "" if there are
-// none.
-func changed(c *result.Case) string {
-	var words []string
-	for _, d := range driver.Vocabulary {
-		n := d.Name
-		if !changes(c, n) {
-			continue
-		}
-		if v, asked := c.Settings[n]; asked {
-			words = append(words, n+" ("+v+" was asked for)")
-		} else {
-			words = append(words, n)
-		}
-	}
-	if len(words) == 0 {
-		return ""
-	}
-	return "the workload itself changes " + strings.Join(words, ", ") + ", as it declares"
 }
 
 // conditions lists the parameters and settings of a case, without those that the title

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -169,3 +170,63 @@ func caseID(id int) string { return fmt.Sprintf("case-%d", id) }
 
 // caseLink returns what leads to the samples and the settings of a case.
 func caseLink(c *result.Case) string { return "#" + caseID(c.ID) }
+
+// changed says which settings the workload itself changes. It returns "" if there are
+// none.
+func changed(c *result.Case) string {
+	var words []string
+	for _, d := range driver.Vocabulary {
+		n := d.Name
+		if !changes(c, n) {
+			continue
+		}
+		if v, asked := c.Settings[n]; asked {
+			words = append(words, n+" ("+v+" was asked for)")
+		} else {
+			words = append(words, n)
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return "the workload itself changes " + strings.Join(words, ", ") + ", as it declares"
+}
+
+// maxSampleRows is how many samples of a case a page has. The other formats have all.
+const maxSampleRows = 100
+
+// readLater has for each of some cases that were refused after their connections had been
+// opened what these read back then. It is nil if there is no such case.
+func readLater(outcomes []*stats.Outcome) document {
+	differ := driver.Settings{}
+	for _, o := range outcomes {
+		if r := refusedFor(o); r != nil {
+			maps.Copy(differ, r.Wanted)
+		}
+	}
+	if len(differ) == 0 {
+		return nil
+	}
+	names := stats.SettingNames(differ)
+	g := grid{columns: []column{{title: "refused"}, {title: "read back"}, {title: "connection"}}}
+	for _, n := range names {
+		g.columns = append(g.columns, column{title: n})
+	}
+	for _, o := range outcomes {
+		r := refusedFor(o)
+		if r == nil {
+			continue
+		}
+		row := []string{name(o), when(r), "wanted"}
+		for _, n := range names {
+			row = append(row, cmp.Or(r.Wanted[n], absent))
+		}
+		g.rows = append(g.rows, row)
+		alike := alikeConnections(r, names)
+		for _, words := range alike.keys {
+			row := []string{"", "", fmt.Sprintf("%s of %d", someNumbers(alike.of[words]), len(r.Connections))}
+			g.rows = append(g.rows, append(row, strings.Split(words, "\x00")...))
+		}
+	}
+	return document{space{}, paragraph{text: "What the connections of refused cases read back. ✗ marks what must not be."}, g}
+}

@@ -344,3 +344,6 @@ func uniqueNames(d document, taken map[string]bool) document {
 	}
 	return d
 }
+
+// maxSlug is the most characters of a name that is made of a text.
+const maxSlug = 100

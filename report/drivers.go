@@ -320,3 +320,27 @@ func allCompileOptions(a *stats.Analysis) details {
 	}
 	return details{title: "Compile options of SQLite, all of each driver", body: document{l}}
 }
+
+// driverOrder returns an outcome of each driver: in the order of the summary, or else in
+// that of the run.
+func driverOrder(a *stats.Analysis) (list []*stats.Outcome) {
+	add := func(o *stats.Outcome) {
+		i := slices.IndexFunc(list, func(x *stats.Outcome) bool { return x.Case.Driver == o.Case.Driver })
+		switch {
+		case i < 0:
+			list = append(list, o)
+		case list[i].Proof() == nil && o.Proof() != nil: // whose version is known
+			list[i] = o
+		}
+	}
+	outcomes := outcomesByCase(a)
+	for _, d := range a.Overall.Drivers {
+		add(outcomes[d.Case.ID])
+	}
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			add(o)
+		}
+	}
+	return list
+}

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -272,3 +273,6 @@ func MachinesDiffer(a, b result.Machine) []string {
 	}
 	return words
 }
+
+// plainWord matches an argument that has no special meaning in any shell.
+var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)

@@ -117,3 +117,11 @@ func resume(a *stats.Analysis, h Hints) (l list) {
 	}
 	return l
 }
+
+// toResume returns the command that measures what is missing in a run, if anything is.
+func toResume(h *Hints, a *stats.Analysis) []Hint {
+	if h.Resume == "" || a.Run.Stopped != result.StoppedInterrupted && a.Run.Stopped != "" && !hostLost(a) {
+		return nil
+	}
+	return []Hint{{"resume", h.Resume}}
+}

@@ -262,6 +262,3 @@ type runPage struct {
 	looks looks
 	plain bool // there are so many samples that those in pictures have no tips
 }
-
-// maxSampleRows is how many samples of a case a page has. The other formats have all.
-const maxSampleRows = 100

@@ -291,30 +291,6 @@ func (s scope) heatMap(a *stats.Analysis) (p picture, ok bool) {
 	return p, true
 }
 
-// driverOrder returns an outcome of each driver: in the order of the summary, or else in
-// that of the run.
-func driverOrder(a *stats.Analysis) (list []*stats.Outcome) {
-	add := func(o *stats.Outcome) {
-		i := slices.IndexFunc(list, func(x *stats.Outcome) bool { return x.Case.Driver == o.Case.Driver })
-		switch {
-		case i < 0:
-			list = append(list, o)
-		case list[i].Proof() == nil && o.Proof() != nil: // whose version is known
-			list[i] = o
-		}
-	}
-	outcomes := outcomesByCase(a)
-	for _, d := range a.Overall.Drivers {
-		add(outcomes[d.Case.ID])
-	}
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			add(o)
-		}
-	}
-	return list
-}
-
 // eachGroupTable calls f with the tables of all groups.
 func eachGroupTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
 	for _, g := range a.Groups {
@@ -422,9 +398,6 @@ func perOperationWord(t *stats.Table, measured []*stats.Cell) string {
 	}
 	return ""
 }
-
-// maxSlug is the most characters of a name that is made of a text.
-const maxSlug = 100
 
 // orderPicture has the samples of a table in the order in which they were measured. They
 // have no tips if it is to be plain.

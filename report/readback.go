@@ -3,12 +3,10 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 // refusedFor returns what the connections of a case read back for which it was refused after
@@ -28,42 +26,6 @@ func when(r *result.ReadBack) string {
 		return "after the schema"
 	}
 	return "after " + r.After
-}
-
-// readLater has for each of some cases that were refused after their connections had been
-// opened what these read back then. It is nil if there is no such case.
-func readLater(outcomes []*stats.Outcome) document {
-	differ := driver.Settings{}
-	for _, o := range outcomes {
-		if r := refusedFor(o); r != nil {
-			maps.Copy(differ, r.Wanted)
-		}
-	}
-	if len(differ) == 0 {
-		return nil
-	}
-	names := stats.SettingNames(differ)
-	g := grid{columns: []column{{title: "refused"}, {title: "read back"}, {title: "connection"}}}
-	for _, n := range names {
-		g.columns = append(g.columns, column{title: n})
-	}
-	for _, o := range outcomes {
-		r := refusedFor(o)
-		if r == nil {
-			continue
-		}
-		row := []string{name(o), when(r), "wanted"}
-		for _, n := range names {
-			row = append(row, cmp.Or(r.Wanted[n], absent))
-		}
-		g.rows = append(g.rows, row)
-		alike := alikeConnections(r, names)
-		for _, words := range alike.keys {
-			row := []string{"", "", fmt.Sprintf("%s of %d", someNumbers(alike.of[words]), len(r.Connections))}
-			g.rows = append(g.rows, append(row, strings.Split(words, "\x00")...))
-		}
-	}
-	return document{space{}, paragraph{text: "What the connections of refused cases read back. ✗ marks what must not be."}, g}
 }
 
 // alikeConnections lists the numbers of connections by what they read back of some settings,

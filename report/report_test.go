@@ -22,7 +22,9 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 var extension = map[string]string{"table": "txt", "markdown": "md", "csv": "csv", "json": "json", "benchfmt": "bench", "html": "html"}
 
 // runOptions are options of a run's report, or those that any answer has.
-type runOptions interface{ report.Options | report.RunOptions }
+type runOptions interface {
+	report.Options | report.RunOptions
+}
 
 func ofRun[O runOptions](o O) report.RunOptions {
 	if opts, ok := any(o).(report.RunOptions); ok {

@@ -300,6 +300,3 @@ func (s *runScreen) claim(r *Study, i, most int) {
 	verdict := map[Verdict]string{Holds: "holds", DoesNotHold: "not so", CannotBeTold: "not told"}[c.Verdict]
 	s.labeled(verdict, t, most, c.Verdict == DoesNotHold)
 }
-
-// asciiWords has the words for what is not ASCII in reports.
-var asciiWords = strings.NewReplacer("×", "x", "·", "-", "±", "+/-", "…", "...", "│", "|", "▓", "=", "░", "-", "–", "-", "−", "-", "’", "'", "µ", "u", "→", "->")

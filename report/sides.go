@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqlite3perf/sqlite3perf/bisect"
 	"github.com/sqlite3perf/sqlite3perf/chart"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
@@ -388,42 +387,6 @@ func optionsApart(first, second *stats.Outcome) (a, b string) {
 
 // gateKinds are the states of cells with a ratio as a picture has them.
 var gateKinds = []string{string(stats.GatePassed), string(stats.GateRegression), string(stats.GateUnconfirmed), string(stats.GatePossible), string(stats.GateTooFew), string(stats.GateWrong)}
-
-// stepsPicture has the ratios of a bisection's steps, by release. ok is false if none has
-// one.
-func stepsPicture(b Bisection) (p picture, ok bool) {
-	kinds := []string{string(bisect.Unchanged), string(bisect.Changed), word(stats.Unclear)}
-	var rows []chart.Ratio
-	for _, r := range b.Releases {
-		for _, s := range b.Steps {
-			if s.Second != r {
-				continue
-			}
-			row := chart.Ratio{Name: fmt.Sprintf("%s against %s", s.Second, s.First)}
-			switch {
-			case s.Cell != nil && s.Cell.Measured():
-				row = ratioRow(s.Cell, s.Cell.Adjusted, slices.Index(kinds, judged(s)), judged(s))
-				row.Name = fmt.Sprintf("%s against %s", s.Second, s.First)
-				row.Tip = tips(cellName(s.Cell), row.Tip)
-				ok = true
-			case s.Judgment == bisect.PassedOver:
-				row.Reason = "passed over: " + s.Why
-			case s.Cell != nil:
-				row.Reason = judged(s) + ": " + cmp.Or(s.Cell.Why, s.Cell.String()+" has no ratio")
-			default:
-				row.Reason = "unchanged"
-			}
-			rows = append(rows, row)
-		}
-	}
-	p = forest(rows, chart.Forest{
-		Axis: chart.Axis{Label: "time of the release, × the one it is compared with"},
-		Low:  1 / (1 + b.Margin), High: 1 + b.Margin, Band: "no change: within ±" + share(b.Margin),
-		Less: "faster", More: "slower", Kinds: kinds,
-	})
-	p.Title = "Time by release of " + b.Driver + ", × the release it is compared with"
-	return p, ok
-}
 
 // mostTips is how many samples of a run have a tip.
 const mostTips = 600

@@ -344,3 +344,6 @@ func inASCII(s string) string {
 		return r
 	}, asciiWords.Replace(s))
 }
+
+// asciiWords has the words for what is not ASCII in reports.
+var asciiWords = strings.NewReplacer("×", "x", "·", "-", "±", "+/-", "…", "...", "│", "|", "▓", "=", "░", "-", "–", "-", "−", "-", "’", "'", "µ", "u", "→", "->")

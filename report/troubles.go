@@ -285,9 +285,6 @@ func (n robbedTrials) String() string {
 	return strings.Join(words, "; ")
 }
 
-// maxInts is how many numbers or ranges of them are worth reading.
-const maxInts = 10
-
 // totals adds up the counts of a cell's samples by name.
 func totals(c *stats.Cell, of func(stats.Sample) []protocol.ErrorCount) []protocol.ErrorCount {
 	var list []protocol.ErrorCount

@@ -105,7 +105,9 @@ func TestUnrulyRuns(t *testing.T) {
 				}
 			}
 		}
-		said("run", report.Formats(), func(b *bytes.Buffer, format string) error { return report.Write(b, format, a, report.RunOptions{Options: opts}) })
+		said("run", report.Formats(), func(b *bytes.Buffer, format string) error {
+			return report.Write(b, format, a, report.RunOptions{Options: opts})
+		})
 		said("screen", []string{"table"}, func(b *bytes.Buffer, format string) error {
 			return report.Write(b, format, a, report.RunOptions{Options: report.Options{Width: 80, Lines: 10 + r.IntN(40)}})
 		})

@@ -70,3 +70,6 @@ func joinInts(n []int) string {
 	}
 	return strings.Join(words, ", ")
 }
+
+// maxInts is how many numbers or ranges of them are worth reading.
+const maxInts = 10

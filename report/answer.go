@@ -245,16 +245,6 @@ func (row *Row) setLibrary(o *stats.Outcome) {
 	}
 }
 
-func outcomesByCase(a *stats.Analysis) map[int]*stats.Outcome {
-	outcomes := map[int]*stats.Outcome{}
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			outcomes[o.Case.ID] = o
-		}
-	}
-	return outcomes
-}
-
 // choices returns the rows with a rank.
 func (r *Ranking) choices() (list []int) {
 	for i, row := range r.Rows {

@@ -230,3 +230,13 @@ func readLater(outcomes []*stats.Outcome) document {
 	}
 	return document{space{}, paragraph{text: "What the connections of refused cases read back. ✗ marks what must not be."}, g}
 }
+
+func outcomesByCase(a *stats.Analysis) map[int]*stats.Outcome {
+	outcomes := map[int]*stats.Outcome{}
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			outcomes[o.Case.ID] = o
+		}
+	}
+	return outcomes
+}

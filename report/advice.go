@@ -348,12 +348,12 @@ const measuredTitle = "What was measured"
 
 // adviceOrigin says where the figures are from, for readers who have nothing but the advice.
 func adviceOrigin(a *stats.Analysis) list {
-	run := a.Run
-	l := list{{label: "measured", text: measuredIn(a, "workloads "+strings.Join(workloadsOf(run), ", ")), alarm: run.Stopped == result.StoppedInterrupted || run.Stopped == ""}}
-	l.note(item{label: "repeated", text: countRepeated(run).String()})
+	of := a.Run
+	l := list{{label: "measured", text: measuredIn(a, "workloads "+strings.Join(workloadsOf(of), ", ")), alarm: of.Stopped == result.StoppedInterrupted || of.Stopped == ""}}
+	l.note(item{label: "repeated", text: countRepeated(of).String()})
 	_, text := settled(a)
 	l.note(item{label: "settled", text: text})
-	l = append(l, machineItems(run.Machine)...)
+	l = append(l, machineItems(of.Machine)...)
 	for _, g := range a.Groups {
 		for _, b := range troubles(g) {
 			of, _ := b.(list)

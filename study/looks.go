@@ -78,17 +78,17 @@ func plans(round int) bool {
 //
 // Nothing is dropped that is clear already by the interval of the end. To end there because
 // it is clear would be another look.
-func (s *Study) plan(run *result.Run, limit time.Duration) map[int]bool {
-	look, now := s.rulings(stats.Analyze(run, ""))
+func (s *Study) plan(of *result.Run, limit time.Duration) map[int]bool {
+	look, now := s.rulings(stats.Analyze(of, ""))
 	var open []need
 	for i := range s.claims {
 		if s.claims[i].verdict(look[i]) == report.CannotBeTold {
 			open = append(open, s.claims[i].needs(look[i], now[i]))
 		}
 	}
-	last := &run.Trials[len(run.Trials)-1]
-	left := limit - last.Started.Add(time.Duration(last.TookNS)).Sub(run.Started)
-	perRound := costs(run)
+	last := &of.Trials[len(of.Trials)-1]
+	left := limit - last.Started.Add(time.Duration(last.TookNS)).Sub(of.Started)
+	perRound := costs(of)
 	takes := func(n need) time.Duration { return time.Duration(n.rounds) * perRound(n.cases) }
 	slices.SortStableFunc(open, func(a, b need) int { return cmp.Compare(takes(a), takes(b)) })
 	all := need{cases: map[int]bool{}}

@@ -96,24 +96,24 @@ func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	run, said := a.Run, report.AnswersOf(a, s.options.Describe(a))
+	of, said := a.Run, report.AnswersOf(a, s.options.Describe(a))
 	choices := report.ChoiceLines(&said)
 	for i := range choices {
 		choices[i][1] = clip(choices[i][1])
 	}
 	out := &Run{
-		ID: run.ID, Answer: clipTo(said.Text, maxAnswer), Choices: choices, Version: clip(run.Version), Started: run.Started, Ended: run.Ended, Stopped: clip(run.Stopped), Ending: clip(result.Ending(run.Stopped)), Command: names(run.Command),
-		Seed: run.Seed, Scale: clip(run.Scale), Rounds: run.Rounds, Trials: len(run.Trials), Machine: clipMachine(run.Machine),
-		Asked: clipAsked(run.Asked), Study: run.Study, Compares: run.Compares, Workloads: []Workload{}, Cases: []Case{}, Defects: []Defect{},
+		ID: of.ID, Answer: clipTo(said.Text, maxAnswer), Choices: choices, Version: clip(of.Version), Started: of.Started, Ended: of.Ended, Stopped: clip(of.Stopped), Ending: clip(result.Ending(of.Stopped)), Command: names(of.Command),
+		Seed: of.Seed, Scale: clip(of.Scale), Rounds: of.Rounds, Trials: len(of.Trials), Machine: clipMachine(of.Machine),
+		Asked: clipAsked(of.Asked), Study: of.Study, Compares: of.Compares, Workloads: []Workload{}, Cases: []Case{}, Defects: []Defect{},
 		Caveats: clipCaveats(said.Caveats), Warnings: clipWarnings(a.Warnings), Metrics: metrics,
 	}
-	if run.Profiles != nil {
-		out.Profiled = clip(run.Profiles.Phase)
+	if of.Profiles != nil {
+		out.Profiled = clip(of.Profiles.Phase)
 	}
-	for _, l := range run.LeftOut[:min(len(run.LeftOut), maxNames)] {
+	for _, l := range of.LeftOut[:min(len(of.LeftOut), maxNames)] {
 		out.LeftOut = append(out.LeftOut, result.LeftOut{Workload: clip(l.Workload), Driver: clip(l.Driver), Code: clip(l.Code), Message: clip(l.Message)})
 	}
-	for _, w := range run.Workloads {
+	for _, w := range of.Workloads {
 		out.Workloads = append(out.Workloads, Workload{clip(w.Name), clip(w.SHA256)})
 	}
 	for _, g := range a.Groups {

@@ -166,18 +166,18 @@ func TestEveryClaimBothWays(t *testing.T) {
 // TestClaimsOfWhatFailed checks that cells with different failures are not compared
 // silently.
 func TestClaimsOfWhatFailed(t *testing.T) {
-	run := made(t, "http-server", "quick", false, refs("crawshaw", "mattn", "modernc"), 8, func(c *result.Case, _ string, round int) int64 {
+	of := made(t, "http-server", "quick", false, refs("crawshaw", "mattn", "modernc"), 8, func(c *result.Case, _ string, round int) int64 {
 		return int64(1e6 * (1 + float64(round)/10_000))
 	})
-	for i := range run.Trials {
-		for j := range run.Trials[i].Samples {
-			if s := &run.Trials[i].Samples[j]; run.Cases[run.Trials[i].Case-1].Driver == "modernc" {
+	for i := range of.Trials {
+		for j := range of.Trials[i].Samples {
+			if s := &of.Trials[i].Samples[j]; of.Cases[of.Trials[i].Case-1].Driver == "modernc" {
 				s.Failed = s.Operations / 10
 			}
 		}
 	}
 	found := 0
-	for _, c := range evaluate(t, run).Claims {
+	for _, c := range evaluate(t, of).Claims {
 		for _, x := range c.Comparisons {
 			if strings.Contains(x.Why, "the shares of operations that failed seem to differ: ") {
 				found++
@@ -192,7 +192,7 @@ func TestClaimsOfWhatFailed(t *testing.T) {
 	}
 	// No figure beside the verdict shows this, so the report must say it in words.
 	var b strings.Builder
-	a := stats.Analyze(run, "")
+	a := stats.Analyze(of, "")
 	if err := report.Write(&b, "markdown", a, report.RunOptions{Study: study.Evaluate(a, "--scale full")}); err != nil {
 		t.Fatal(err)
 	}

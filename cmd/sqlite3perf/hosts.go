@@ -277,16 +277,16 @@ func writeMachines(env *environment, o *outputOptions, list []*hosted) error {
 		}
 	}
 	return o.print(env, func(w io.Writer, format string, opts report.Options) error {
-		var machines []report.OnMachine
+		var all []report.OnMachine
 		for _, h := range list {
 			m := report.OnMachine{Name: h.name, Analysis: h.analysis, Failure: h.why()}
 			if h.analysis != nil {
 				m.Options = o.ofRun(env, h.analysis, opts)
 			}
-			machines = append(machines, m)
+			all = append(all, m)
 		}
 		opts.Lines = o.screen(env)
-		return report.WriteMachines(w, format, machines, opts)
+		return report.WriteMachines(w, format, all, opts)
 	}, o.again("sqlite3perf show "+strings.Join(runs, " ")))
 }
 

@@ -35,7 +35,7 @@ func comparedOnMachine(id, mattn int64) *result.Run {
 	return run
 }
 
-func machines(runs ...*result.Run) []report.OnMachine {
+func onMachines(runs ...*result.Run) []report.OnMachine {
 	var list []report.OnMachine
 	for _, run := range runs {
 		list = append(list, report.OnMachine{Name: run.Host.Name, Analysis: stats.Analyze(run, "native")})
@@ -54,7 +54,7 @@ func writeMachines(t *testing.T, format string, list []report.OnMachine, opts re
 
 func TestMachinesGolden(t *testing.T) {
 	for _, format := range report.MachinesFormats() {
-		list := append(machines(onMachine("pi", 3, 1), onMachine("vm1", 4, 4)), report.OnMachine{Name: "nvme", Failure: "no driver has a worker: nothing is measured or stored"})
+		list := append(onMachines(onMachine("pi", 3, 1), onMachine("vm1", 4, 4)), report.OnMachine{Name: "nvme", Failure: "no driver has a worker: nothing is measured or stored"})
 		golden(t, "machines."+extension[format], writeMachines(t, format, list, report.Options{}))
 	}
 }
@@ -89,7 +89,7 @@ func TestMachinesFirst(t *testing.T) {
 		{[]*result.Run{onMachine("a", 3, 1), onMachine("b", 4, 99)},
 			"Who comes first depends on the machine. a: mattn; b: modernc."},
 	} {
-		if got := report.MachinesAnswer(machines(tc.runs...)); !strings.HasPrefix(got, tc.want) {
+		if got := report.MachinesAnswer(onMachines(tc.runs...)); !strings.HasPrefix(got, tc.want) {
 			t.Errorf("the answer is %s, want %s", got, tc.want)
 		}
 	}
@@ -101,14 +101,14 @@ func TestMachinesTrust(t *testing.T) {
 	disturbed := onMachine("vm1", 4, 1)
 	disturbed.Warnings = []result.Warning{{Code: result.WarningLoad, Message: "the load average was 9"}}
 	for _, lines := range []int{0, 24} {
-		got := writeMachines(t, "table", machines(onMachine("pi", 3, 1), disturbed), report.Options{Lines: lines, Width: 200})
+		got := writeMachines(t, "table", onMachines(onMachine("pi", 3, 1), disturbed), report.Options{Lines: lines, Width: 200})
 		for _, want := range []string{"how sure  pi: 9 rounds, 95% intervals, at most 5% of tables tell equal drivers apart", "vm1: 9 rounds, 95% intervals, at most 5% of tables tell equal drivers apart; times are doubtful: other processes ran"} {
 			if !strings.Contains(strings.Join(strings.Fields(got), " "), strings.Join(strings.Fields(want), " ")) {
 				t.Errorf("%d lines: want %q in\n%s", lines, want, got)
 			}
 		}
 	}
-	if got := writeMachines(t, "table", machines(comparedOnMachine(1, 1), comparedOnMachine(2, 9)), report.Options{Width: 200}); !strings.Contains(got, "m2: 9 rounds, 99% intervals") {
+	if got := writeMachines(t, "table", onMachines(comparedOnMachine(1, 1), comparedOnMachine(2, 9)), report.Options{Width: 200}); !strings.Contains(got, "m2: 9 rounds, 99% intervals") {
 		t.Errorf("of sides:\n%s", got)
 	}
 }
@@ -119,7 +119,7 @@ func TestMachinesShared(t *testing.T) {
 	const words = "a and b are one machine"
 	a.Warnings = []result.Warning{{Code: result.WarningShared, Message: words}}
 	b.Warnings = a.Warnings
-	got := writeMachines(t, "table", machines(a, b), report.Options{Lines: 24, Width: 100})
+	got := writeMachines(t, "table", onMachines(a, b), report.Options{Lines: 24, Width: 100})
 	if strings.Count(got, words) != 1 || strings.Index(got, words) > strings.Index(got, "how sure") {
 		t.Errorf("it is\n%s", got)
 	}
@@ -128,7 +128,7 @@ func TestMachinesShared(t *testing.T) {
 // On a terminal what all machines say together is enough, with the commands that show the
 // rest.
 func TestMachinesOnScreen(t *testing.T) {
-	list := machines(onMachine("pi", 3, 1), onMachine("vm1", 4, 1))
+	list := onMachines(onMachine("pi", 3, 1), onMachine("vm1", 4, 1))
 	for i := range list {
 		list[i].Options.Hints.Rest = []report.Hint{{Shows: "all tables", Command: "show it"}}
 	}
@@ -149,7 +149,7 @@ func TestMachineLost(t *testing.T) {
 		x := &lost.Trials[len(lost.Trials)-3+i]
 		x.Status, x.Samples, x.Reason = result.Failed, nil, &protocol.Reason{Code: result.CodeHost, Message: "host vm1: the connection ended"}
 	}
-	got := writeMachines(t, "json", machines(onMachine("pi", 3, 1), lost), report.Options{})
+	got := writeMachines(t, "json", onMachines(onMachine("pi", 3, 1), lost), report.Options{})
 	var j report.JSONMachines
 	if err := json.Unmarshal([]byte(got), &j); err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestMachineLost(t *testing.T) {
 	if want := "vm1 went away before its run had ended."; !strings.Contains(j.Answer, want) {
 		t.Errorf("the answer is %s, want %s in it", j.Answer, want)
 	}
-	list := machines(onMachine("pi", 3, 1), lost)
+	list := onMachines(onMachine("pi", 3, 1), lost)
 	for i := range list {
 		list[i].Options.Hints.Resume = fmt.Sprint("go on with ", list[i].Analysis.Run.ID)
 	}
@@ -173,7 +173,7 @@ func TestMachineLost(t *testing.T) {
 // Of runs that compare two sides, the answer says how often the second is slower on all
 // machines.
 func TestMachinesSides(t *testing.T) {
-	got := report.MachinesAnswer(machines(comparedOnMachine(1, 1), comparedOnMachine(2, 9)))
+	got := report.MachinesAnswer(onMachines(comparedOnMachine(1, 1), comparedOnMachine(2, 9)))
 	if want := "modernc against mattn, in 2 cells: slower on both machines in 1, turned around in 1."; got != want {
 		t.Errorf("the answer is %s, want %s", got, want)
 	}
@@ -240,7 +240,7 @@ func TestMachinesNothing(t *testing.T) {
 	if got := writeMachines(t, "table", nothing, report.Options{}); strings.Contains(got, words) || !strings.Contains(got, "Nothing was compared on more than one machine.") {
 		t.Errorf("of nothing:\n%s", got)
 	}
-	if got := writeMachines(t, "table", machines(onMachine("pi", 3, 1), onMachine("vm1", 4, 1)), report.Options{}); !strings.Contains(got, words) {
+	if got := writeMachines(t, "table", onMachines(onMachine("pi", 3, 1), onMachine("vm1", 4, 1)), report.Options{}); !strings.Contains(got, words) {
 		t.Errorf("of two machines:\n%s", got)
 	}
 }

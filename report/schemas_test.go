@@ -48,8 +48,8 @@ func TestDiffFulfilsSchema(t *testing.T) {
 
 func TestMachinesFulfilSchema(t *testing.T) {
 	s := compiled(t, report.MachinesSchema, report.Schema, report.ComparisonSchema)
-	validate(t, s, writeMachines(t, "json", machines(onMachine("pi", 3, 1), onMachine("vm1", 4, 4)), report.Options{}))
-	validate(t, s, writeMachines(t, "json", machines(comparedOnMachine(1, 1), comparedOnMachine(2, 9)), report.Options{}))
+	validate(t, s, writeMachines(t, "json", onMachines(onMachine("pi", 3, 1), onMachine("vm1", 4, 4)), report.Options{}))
+	validate(t, s, writeMachines(t, "json", onMachines(comparedOnMachine(1, 1), comparedOnMachine(2, 9)), report.Options{}))
 	validate(t, s, writeMachines(t, "json", []report.OnMachine{{Name: "pi", Failure: "it went away"}}, report.Options{}))
 	var all report.JSONMachines
 	fill(reflect.ValueOf(&all).Elem())

@@ -34,7 +34,7 @@ func TestAdviseBuilds(t *testing.T) {
 	}
 	cache := filepath.Join(dir, "workers")
 	copyWorkers(t, cache, "modernc", "zombiezen")
-	advise := func(args ...string) (stdout, stderr string) {
+	advised := func(args ...string) (stdout, stderr string) {
 		t.Helper()
 		var said strings.Builder
 		cmd := exec.Command("sqlite3perf", append([]string{"advise", "--worker-cache", cache}, args...)...)
@@ -45,7 +45,7 @@ func TestAdviseBuilds(t *testing.T) {
 		}
 		return string(out), said.String()
 	}
-	advise("--drivers", "modernc,zombiezen", "--workloads", tiny, "--rounds", "6", "--diff=false")
+	advised("--drivers", "modernc,zombiezen", "--workloads", tiny, "--rounds", "6", "--diff=false")
 	remembered, err := filepath.Glob(filepath.Join(cache, "*.footprint.json"))
 	if err != nil || len(remembered) != 2 {
 		t.Fatalf("%q, %v: want what is known of two workers", remembered, err)
@@ -68,7 +68,7 @@ func TestAdviseBuilds(t *testing.T) {
 		}
 	}
 	platform := runtime.GOOS + "/" + runtime.GOARCH
-	out, said := advise("last", "--cold-build", "--targets", platform, "--diff=false", "--format", "json")
+	out, said := advised("last", "--cold-build", "--targets", platform, "--diff=false", "--format", "json")
 	var j report.JSONAdvice
 	if err := json.Unmarshal([]byte(out), &j); err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestAdviseBuilds(t *testing.T) {
 			t.Errorf("%s: %+v", c.Name, f)
 		}
 	}
-	out, said = advise("last", "--cold-build", "--targets", platform, "--diff=false")
+	out, said = advised("last", "--cold-build", "--targets", platform, "--diff=false")
 	if strings.Contains(said, "building") || !strings.Contains(out, "1m23s  builds") || !strings.Contains(out, "cold  "+platform) || strings.Contains(out, "--cold-build") || strings.Contains(out, "--targets") {
 		t.Errorf("%s\n%s", said, out)
 	}

@@ -47,10 +47,10 @@ func TestRepeated(t *testing.T) {
 	a := stats.Analyze(withRepeated(comparedRun()), "native")
 	c := report.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}
 	g := report.Gated{Gate: stats.NewGate(0.05, c.Comparison), Runs: []*stats.Analysis{a}}
-	var text, comparison, gate bytes.Buffer
+	var text, comparison, gated bytes.Buffer
 	for _, err := range []error{
 		report.WriteComparison(&text, "table", c, report.Options{}), report.WriteGate(&text, "table", g, report.Options{}),
-		report.WriteComparison(&comparison, "json", c, report.Options{}), report.WriteGate(&gate, "json", g, report.Options{}),
+		report.WriteComparison(&comparison, "json", c, report.Options{}), report.WriteGate(&gated, "json", g, report.Options{}),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +59,7 @@ func TestRepeated(t *testing.T) {
 	if got := strings.Join(strings.Fields(text.String()), " "); strings.Count(got, words) != 2 {
 		t.Errorf("comparison and gate lack it:\n%s", text.String())
 	}
-	for _, b := range []bytes.Buffer{comparison, gate} {
+	for _, b := range []bytes.Buffer{comparison, gated} {
 		var got struct {
 			Trials   int `json:"trials"`
 			Repeated int `json:"repeated_trials"`

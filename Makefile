@@ -18,7 +18,7 @@ rqlited: ## bin/rqlited, rqlite's server, built from drivers/rqlite/rqlited/go.m
 # Commit the archive with the change. This also resolves a conflict in it, after
 # those in worker/ and drivers/ are resolved.
 sources: ## sources/sources.txtar, the sources of worker/ and drivers/ inside the binary
-	$(GO) generate ./sources
+	$(GO) generate ./internal/sources
 
 # $(call each,MODULES,COMMAND) runs the command in every module, even if it fails
 # in one, and names in the end those in which it failed.
@@ -71,7 +71,7 @@ locks: ## the lock checks of every driver, 100 times, beside two busy processes
 # Half a day, of which rqlite takes half. SCRIPTS=300000 for half an hour.
 SCRIPTS := 5000000
 scripts: ## random SQL scripts, 5 million through the guard and through every driver: no file outside is touched
-	TEST_SCRIPTS=$(SCRIPTS) $(GO) test -count=1 -timeout 24h -v -run 'TestReach$$|TestTokens$$|TestPythonScripts$$' ./lab
+	TEST_SCRIPTS=$(SCRIPTS) $(GO) test -count=1 -timeout 24h -v -run 'TestReach$$|TestTokens$$|TestPythonScripts$$' ./internal/lab
 	$(call each,$(filter drivers/%,$(MODULES)),TEST_SCRIPTS=$(SCRIPTS) $(GO) test -count=1 -timeout 24h -run 'TestConformance/files/random' .)
 
 TIMES := 100
@@ -86,7 +86,7 @@ cluster-kills: build rqlited ## the leader of three nodes of rqlite killed under
 # On a quiet machine. PROOFS=10 for a tenth of the comparisons.
 PROOFS := 100
 prove: ## verdicts on real trials: a driver beside itself (200 times), and beside itself made 5 % and 2 % slower (100 times); bisections; drivers beside programs written by hand
-	TEST_TIMES=$(PROOFS) $(GO) test -count=1 -timeout 24h -v -run 'TestProve' ./cmd/sqlite3perf ./bisect
+	TEST_TIMES=$(PROOFS) $(GO) test -count=1 -timeout 24h -v -run 'TestProve' ./cmd/sqlite3perf ./internal/bisect
 
 LINTER := $(CURDIR)/bin/golangci-lint
 lint: ## golangci-lint, built from tools/go.mod
@@ -114,8 +114,8 @@ fidelity: build ## drivers beside programs written by hand with the same librari
 	$(GO) run ./docs/remake -tool bin/sqlite3perf docs/methodology.md by-hand
 
 simulate: ## how often verdicts are right and wrong, for docs/methodology.md: some minutes
-	$(GO) run ./stats/simulate
-	$(GO) test ./study -run TestErrorsAtBounds -simulated 300 -v -count=1
+	$(GO) run ./internal/stats/simulate
+	$(GO) test ./internal/study -run TestErrorsAtBounds -simulated 300 -v -count=1
 
 # Each takes five minutes, one of them more, and those at full scale up to an hour;
 # STUDIES="writers cgo" for some. STORE=runs.db keeps the runs.

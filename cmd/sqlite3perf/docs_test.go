@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 )
 
 // TestDocumentedCommands runs every command of the README and of docs/ that is in a

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/sqlite3perf/sqlite3perf/lab/host"
-	"github.com/sqlite3perf/sqlite3perf/report"
-	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/host"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
 // checkGateHosts checks that a gate can be judged on the hosts that are asked for.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sqlite3perf/sqlite3perf/lab/host"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/host"
 )
 
 // hostAgentCommand is what --hosts starts on other machines. It is not for users.

@@ -28,7 +28,7 @@ func TestInstalled(t *testing.T) {
 	// Package lab is compiled without the path of its directory, as with go build
 	// -trimpath, which would compile every dependency again.
 	bin := filepath.Join(dir, "bin", "sqlite3perf")
-	build := exec.Command("go", "build", "-o", bin, "-gcflags=github.com/sqlite3perf/sqlite3perf/lab=-trimpath="+root, ".")
+	build := exec.Command("go", "build", "-o", bin, "-gcflags=github.com/sqlite3perf/sqlite3perf/internal/lab=-trimpath="+root, ".")
 	build.Env = append(os.Environ(), "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

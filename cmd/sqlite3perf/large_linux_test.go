@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/browser"
+	"github.com/sqlite3perf/sqlite3perf/internal/browser"
 )
 
 // pair is a workload of two phases, which are over at once.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
 // TestAsked checks that settings come in the order of the vocabulary, before parameters.

@@ -20,15 +20,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sqlite3perf/sqlite3perf/directory"
-	"github.com/sqlite3perf/sqlite3perf/lab"
-	"github.com/sqlite3perf/sqlite3perf/report"
-	"github.com/sqlite3perf/sqlite3perf/result"
-	"github.com/sqlite3perf/sqlite3perf/stats"
-	"github.com/sqlite3perf/sqlite3perf/store"
-	"github.com/sqlite3perf/sqlite3perf/study"
-	"github.com/sqlite3perf/sqlite3perf/web"
-	"github.com/sqlite3perf/sqlite3perf/workload"
+	"github.com/sqlite3perf/sqlite3perf/internal/directory"
+	"github.com/sqlite3perf/sqlite3perf/internal/explorer"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/store"
+	"github.com/sqlite3perf/sqlite3perf/internal/study"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
 // serveOptions are the flags of serve as typed.
@@ -111,7 +111,7 @@ func serve(ctx context.Context, env *environment, o *serveOptions) error {
 		}
 		return lab.Users(m.Directory, runDirectory), true
 	}
-	site := web.New(web.Options{Store: path, Users: users, Floor: floorDriver, Launcher: launcher, Describe: func(a *stats.Analysis) report.RunOptions {
+	site := explorer.New(explorer.Options{Store: path, Users: users, Floor: floorDriver, Launcher: launcher, Describe: func(a *stats.Analysis) report.RunOptions {
 		return report.RunOptions{Study: study.Evaluate(a, "--scale full")}
 	}})
 	none := site.Open(ctx)
@@ -173,8 +173,8 @@ func cannotListen(o *serveOptions, err error) error {
 }
 
 // launcher returns what can be measured from the browser, and how.
-func (o *serveOptions) launcher(ctx context.Context, storePath string) (*web.Launcher, error) {
-	l := &web.Launcher{}
+func (o *serveOptions) launcher(ctx context.Context, storePath string) (*explorer.Launcher, error) {
+	l := &explorer.Launcher{}
 	source, known, err := o.workers.find()
 	if err != nil {
 		return nil, err
@@ -216,7 +216,7 @@ func (o *serveOptions) launcher(ctx context.Context, storePath string) (*web.Lau
 		if err != nil {
 			return nil, err
 		}
-		c := web.Choice{Name: name, About: w.About, Usual: o.workloads != nil || slices.Contains(lab.DefaultWorkloads, name)}
+		c := explorer.Choice{Name: name, About: w.About, Usual: o.workloads != nil || slices.Contains(lab.DefaultWorkloads, name)}
 		for _, p := range w.Parameters {
 			if len(p.Values) == 0 {
 				continue // it need not have a value
@@ -225,7 +225,7 @@ func (o *serveOptions) launcher(ctx context.Context, storePath string) (*web.Lau
 			if !ok {
 				quick = p.Values
 			}
-			c.Parameters = append(c.Parameters, web.Parameter{Name: p.Name, Quick: quick, Full: p.Values})
+			c.Parameters = append(c.Parameters, explorer.Parameter{Name: p.Name, Quick: quick, Full: p.Values})
 		}
 		l.Workloads = append(l.Workloads, c)
 	}
@@ -233,7 +233,7 @@ func (o *serveOptions) launcher(ctx context.Context, storePath string) (*web.Lau
 	if err != nil {
 		return nil, err
 	}
-	l.Command = func(w *web.Wanted) *exec.Cmd {
+	l.Command = func(w *explorer.Wanted) *exec.Cmd {
 		cmd := exec.Command(executable, o.arguments(l, w, storePath)...)
 		cmd.Args[0] = os.Args[0]
 		cmd.Env = append(os.Environ(), ownedVariable+"=1")
@@ -244,8 +244,8 @@ func (o *serveOptions) launcher(ctx context.Context, storePath string) (*web.Lau
 }
 
 // driverChoice returns a driver as the page offers it, with what is known of its library.
-func driverChoice(name string, k lab.Known, usual bool) web.Choice {
-	c := web.Choice{Name: name, About: k.About, Usual: usual}
+func driverChoice(name string, k lab.Known, usual bool) explorer.Choice {
+	c := explorer.Choice{Name: name, About: k.About, Usual: usual}
 	if name == k.Name && k.Version != "" {
 		c.Versions, c.Known = true, []string{k.Version}
 	}
@@ -254,8 +254,8 @@ func driverChoice(name string, k lab.Known, usual bool) web.Choice {
 
 // arguments returns the arguments of run that measure what the page wants. Values are
 // joined to their flags, so that none can be taken for another flag.
-func (o *serveOptions) arguments(l *web.Launcher, w *web.Wanted, storePath string) []string {
-	usual := func(chosen []string, all []web.Choice) string {
+func (o *serveOptions) arguments(l *explorer.Launcher, w *explorer.Wanted, storePath string) []string {
+	usual := func(chosen []string, all []explorer.Choice) string {
 		if len(chosen) == 0 {
 			for _, c := range all {
 				if c.Usual {

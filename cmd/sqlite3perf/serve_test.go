@@ -4,22 +4,22 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/web"
+	"github.com/sqlite3perf/sqlite3perf/internal/explorer"
 )
 
 // TestServeArguments checks that what the page wants becomes arguments of run.
 func TestServeArguments(t *testing.T) {
 	o := &serveOptions{dir: "-databases"}
-	l := &web.Launcher{
-		Drivers:   []web.Choice{{Name: "mattn", Usual: true}, {Name: "python"}, {Name: "modernc", Usual: true}},
-		Workloads: []web.Choice{{Name: "simple", Usual: true}, {Name: "many"}},
+	l := &explorer.Launcher{
+		Drivers:   []explorer.Choice{{Name: "mattn", Usual: true}, {Name: "python"}, {Name: "modernc", Usual: true}},
+		Workloads: []explorer.Choice{{Name: "simple", Usual: true}, {Name: "many"}},
 	}
 	for _, c := range []struct {
-		wanted web.Wanted
+		wanted explorer.Wanted
 		want   []string
 	}{
-		{web.Wanted{}, []string{"run", "--drivers=mattn,modernc", "--workloads=simple", "--dir=-databases", "--store=r.db"}},
-		{web.Wanted{Drivers: []string{"python", "mattn@v1.14.22"}, Workloads: []string{"many"}, Scale: "0.1", Rounds: 7, Time: 90,
+		{explorer.Wanted{}, []string{"run", "--drivers=mattn,modernc", "--workloads=simple", "--dir=-databases", "--store=r.db"}},
+		{explorer.Wanted{Drivers: []string{"python", "mattn@v1.14.22"}, Workloads: []string{"many"}, Scale: "0.1", Rounds: 7, Time: 90,
 			Settings: map[string][]string{"synchronous": {"off", "full"}, "cache_size": {"-2000"}}, Parameters: map[string][]int64{"n": {1, -2}}},
 			[]string{"run", "--drivers=python,mattn@v1.14.22", "--workloads=many", "--set=cache_size=-2000", "--set=synchronous=off,full", "--param=n=1,-2",
 				"--scale=0.1", "--rounds=7", "--time=90s", "--dir=-databases", "--store=r.db"}},

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/sqlite3perf/sqlite3perf/browser"
+	"github.com/sqlite3perf/sqlite3perf/internal/browser"
 )
 
 // shot is a screenshot: of the report page, or of an address of the explorer.

@@ -1,0 +1,476 @@
+// Package advise decides which driver to take: facts in, a recommendation out. It words
+// nothing and measures nothing.
+package advise
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/defects"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Facts are what is known of the candidates.
+type Facts struct {
+	Candidates []Candidate       `json:"candidates"` // the fastest first; those without figures last
+	Pairs      []Pair            `json:"pairs"`      // of candidates, by index
+	Cells      []stats.TableName `json:"cells"`      // that speed is judged by
+	TooShort   bool              `json:"too_short"`  // there are none, because all are too short or lack figures
+	Rounds     int               `json:"rounds"`
+	Use        defects.Use       `json:"-"`
+	Leads      []Lead            `json:"leads,omitempty"` // cells in which one is told apart from all others
+	Failures   []MoreFailed      `json:"failures,omitempty"`
+
+	lessMemory map[[2]int]bool // pairs of candidates whose peak memory is told apart
+}
+
+// MoreFailed says of which of two candidates more operations failed.
+type MoreFailed struct {
+	More string `json:"more"`
+	Than string `json:"than"`
+
+	// Further is how many more rounds would tell that from chance. It is 0 if it is told.
+	Further int `json:"further_rounds,omitempty"`
+}
+
+// Candidate is a driver that could be taken.
+type Candidate struct {
+	Name     string           `json:"name"`
+	Info     driver.Info      `json:"info"`
+	Version  string           `json:"version,omitempty"`
+	SQLite   string           `json:"sqlite,omitempty"`
+	Status   result.Status    `json:"status"` // the worst of its cells
+	Reason   *protocol.Reason `json:"reason,omitempty"`
+	Where    string           `json:"where,omitempty"` // the workload of the reason
+	Measured bool             `json:"measured"`        // it has figures in all cells that speed is judged by
+
+	Operations int64 `json:"operations,omitempty"` // of mixes and servers
+	Failed     int64 `json:"failed,omitempty"`     // of these
+
+	// Replayed is how many of these were events of a replay that a constraint stopped. They
+	// found other rows than when they were recorded, which is the replay's doing and not the
+	// driver's.
+	Replayed int64 `json:"failed_in_replay,omitempty"`
+
+	Errors []protocol.ErrorCount `json:"errors,omitempty"`
+
+	MemoryBytes int64 `json:"memory_bytes,omitempty"` // the peak of the process tree, the greatest median of its phases
+
+	// Memory is the same for each combination of settings or parameters, if there are several.
+	Memory []MemoryOf `json:"memory,omitempty"`
+
+	Harmful  []defects.Defect `json:"harmful_defects,omitempty"`  // known defects that nothing known of the use excludes
+	Harmless []defects.Defect `json:"harmless_defects,omitempty"` // those that it does exclude
+
+	Footprint *result.Footprint `json:"footprint,omitempty"`
+}
+
+// MemoryOf is the peak memory in one combination of settings and parameters of a workload.
+type MemoryOf struct {
+	Workload string `json:"workload"`
+	Variant  string `json:"variant"` // such as "pool_size=8 cache_size=-2000"
+	Bytes    int64  `json:"bytes"`
+}
+
+// WithoutC reports whether the driver needs no C compiler.
+func (c *Candidate) WithoutC() bool {
+	return c.Info.Kind.WithoutC()
+}
+
+// Falsifying lists the defects that can lose, damage or falsify data.
+func (c *Candidate) Falsifying() (list []defects.Defect) {
+	for _, d := range c.Harmful {
+		if d.Effect.Falsifies() {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// Pair compares two candidates.
+type Pair struct {
+	First  int           `json:"first"`
+	Second int           `json:"second"`
+	Time   stats.Summary `json:"time"` // of the second to the first
+	Told   bool          `json:"told"` // their times are told apart
+
+	// Further is an estimate of how many more rounds it takes until they are told apart, or
+	// are equally fast as far as that matters. It is 0 if they are. [stats.MaxRounds] means
+	// that many or more.
+	Further int `json:"further_rounds,omitempty"`
+
+	Tail *stats.Summary `json:"tail,omitempty"` // of their 99th percentiles; nil if no phase has any
+
+	tailTold bool // their tails are told apart, corrected for all pairs
+}
+
+// settled reports whether the two are told apart, or are equally fast as far as that matters.
+func (p *Pair) settled() bool {
+	i := p.Time.Interval
+	return p.Told || i != nil && i.Low >= 1/(1+Matters) && i.High <= 1+Matters
+}
+
+// Lead is a cell in which a candidate is told apart from all others as the fastest.
+type Lead struct {
+	Cell  stats.TableName `json:"cell"`
+	Name  string          `json:"name"`
+	Ratio stats.Summary   `json:"ratio"` // of the next one's time to its time
+}
+
+// FactsOf gathers what a run says of its drivers, apart from the floor, which is no choice
+// where there are others. footprints are by driver.
+func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts {
+	f := &Facts{Candidates: []Candidate{}, Pairs: []Pair{}, Cells: []stats.TableName{}, Rounds: a.Run.Rounds, Use: useOf(a)}
+	outcomes := map[string][]*stats.Outcome{}
+	var names []string
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			if outcomes[o.Case.Driver] == nil {
+				names = append(names, o.Case.Driver)
+			}
+			outcomes[o.Case.Driver] = append(outcomes[o.Case.Driver], o)
+		}
+	}
+	if others := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return result.BaseDriver(n) == a.Floor }); len(others) > 0 {
+		names = others
+	}
+	s := speedOf(a)
+	f.Cells, f.TooShort = append(f.Cells, s.cells...), s.short
+	slices.SortStableFunc(names, func(x, y string) int { // those without figures last
+		return cmp.Or(cmp.Compare(min(1, len(s.points[y])), min(1, len(s.points[x]))), cmp.Compare(s.medians[x], s.medians[y]))
+	})
+	for _, n := range names {
+		c := candidate(n, outcomes[n], f.Use)
+		c.Measured = len(s.points[n]) > 0
+		c.Footprint = footprints[n]
+		for _, g := range a.Groups {
+			for _, o := range g.Outcomes {
+				if v := g.Variant(); v != "" && o.Case.Driver == n {
+					var own Candidate
+					for _, phase := range o.Case.Phases {
+						own.addPhase(o, phase)
+					}
+					c.Memory = append(c.Memory, MemoryOf{g.Workload, v, own.MemoryBytes})
+				}
+			}
+		}
+		f.Candidates = append(f.Candidates, c)
+	}
+	tails, memories := tailsOf(a, names), memoriesOf(a, names)
+	told := toldApart(a, names, tails, memories)
+	f.lessMemory = told[1]
+	for i := range f.Candidates {
+		for j := i + 1; j < len(f.Candidates); j++ {
+			x, y := names[i], names[j]
+			ratios, _ := stats.Ratios(s.points[y], s.points[x])
+			if len(ratios) == 0 {
+				continue
+			}
+			p := Pair{First: i, Second: j, Time: stats.SummarizeRatiosAt(stats.Values(ratios), a.Confidence)}
+			test, compared := s.against(x, y)
+			p.Told = compared && test.Significant()
+			switch {
+			case p.settled():
+			case compared:
+				p.Further = test.Further(p.Time, Matters, a.Confidence)
+			default:
+				p.Further = max(stats.Telling(len(names))-len(ratios), 1)
+			}
+			if tail, _ := stats.Ratios(tails[y], tails[x]); len(tail) > 0 {
+				summary := stats.SummarizeRatiosAt(stats.Values(tail), a.Confidence)
+				p.Tail, p.tailTold = &summary, told[0][[2]int{i, j}]
+			}
+			f.Pairs = append(f.Pairs, p)
+		}
+	}
+	f.Leads = leads(a, names)
+	f.Failures = failuresOf(a, f.Candidates)
+	return f
+}
+
+// failuresOf lists the candidates of which more operations failed than of others, told apart as
+// times are, or would be with more rounds.
+func failuresOf(a *stats.Analysis, candidates []Candidate) (list []MoreFailed) {
+	var names []string
+	for _, c := range candidates {
+		if c.Status == result.OK {
+			names = append(names, c.Name)
+		}
+	}
+	for _, p := range a.DriverFailures(names) {
+		m := MoreFailed{More: names[p.First], Than: names[p.Second]}
+		if p.Sign() < 0 {
+			m.More, m.Than = m.Than, m.More
+		}
+		if enough, seems := p.Seems(); seems {
+			m.Further = enough - p.N
+		}
+		if p.Significant() || m.Further > 0 {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// candidate gathers what the outcomes of a driver say.
+func candidate(name string, outcomes []*stats.Outcome, use defects.Use) Candidate {
+	c := Candidate{Name: name, Info: outcomes[0].Case.Info, Status: result.OK}
+	worst := []result.Status{result.Wrong, result.Refused, result.Failed, result.Unavailable, stats.NotMeasured}
+	l := defects.Library{Module: c.Info.Module}
+	for _, o := range outcomes {
+		at, old := slices.Index(worst, o.Status), slices.Index(worst, c.Status)
+		if at >= 0 && (old < 0 || at < old) {
+			c.Status, c.Reason, c.Where = o.Status, o.Reason, o.Case.Workload
+		}
+		if p := o.Proof(); p != nil && l.SQLite == "" {
+			l.SQLite, l.Linked = p.SQLiteVersion, o.Case.Linked
+			c.Version, c.SQLite = p.ModuleVersion, p.SQLiteVersion
+			if o.Case.Build["directory"] == "" {
+				l.Version = p.ModuleVersion
+			}
+		}
+		for _, phase := range o.Case.Phases {
+			c.addPhase(o, phase)
+		}
+	}
+	for _, d := range defects.Known(l) {
+		if d.Needs.Unmet(use) == nil {
+			c.Harmful = append(c.Harmful, d)
+		} else {
+			c.Harmless = append(c.Harmless, d)
+		}
+	}
+	return c
+}
+
+// addPhase adds the errors and the memory of a phase.
+func (c *Candidate) addPhase(o *stats.Outcome, phase string) {
+	var memory []float64
+	for _, t := range o.Trials {
+		if t.Repeated {
+			continue
+		}
+		for i := range t.Samples {
+			s := &t.Samples[i]
+			if s.Phase != phase {
+				continue
+			}
+			memory = append(memory, float64(s.PeakRSSBytes))
+			if s.Metric == result.MetricTime {
+				continue
+			}
+			c.Operations, c.Failed = c.Operations+s.Operations, c.Failed+s.Failed
+			c.Replayed += s.Failed - stats.FailedOf(s)
+			for _, e := range s.Errors {
+				at := slices.IndexFunc(c.Errors, func(x protocol.ErrorCount) bool { return x.Code == e.Code && x.Name == e.Name })
+				if at < 0 {
+					c.Errors = append(c.Errors, e)
+				} else {
+					c.Errors[at].Count += e.Count
+					c.Errors[at].WaitNS += e.WaitNS
+				}
+			}
+		}
+	}
+	c.MemoryBytes = max(c.MemoryBytes, int64(stats.Summarize(memory).Median))
+}
+
+// useOf says what a run shows of the use of its databases. That a workload has one connection
+// does not exclude that another process has one, too, and which contexts end is not known.
+func useOf(a *stats.Analysis) defects.Use {
+	u := defects.Use{OS: a.Run.Machine.OS, Arch: a.Run.Machine.Arch}
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			p := o.Proof()
+			if p == nil {
+				continue
+			}
+			if u.WAL == defects.NotKnown {
+				u.WAL = defects.No
+			}
+			for _, s := range p.Connections {
+				if s["journal_mode"] == "wal" {
+					u.WAL = defects.Yes
+				}
+			}
+			for _, s := range o.Case.InForce {
+				if s["journal_mode"] == "wal" {
+					u.WAL = defects.Yes
+				}
+			}
+			if len(p.Connections) > 1 {
+				u.Connections = defects.Yes
+			}
+		}
+	}
+	return u
+}
+
+// speed is the figure of each driver by round: over all tables or, if there is one table, in
+// that.
+type speed struct {
+	cells   []stats.TableName
+	points  map[string][]stats.Point
+	medians map[string]float64
+	against func(x, y string) (stats.Test, bool)
+	short   bool // no cell is long enough, and has figures of enough candidates, to judge by
+}
+
+func speedOf(a *stats.Analysis) speed {
+	s := speed{points: map[string][]stats.Point{}, medians: map[string]float64{}, against: func(_, _ string) (t stats.Test, ok bool) { return t, false }}
+	var pairs []stats.Pair
+	var order []string
+	add := func(name string, points []stats.Point, median float64) {
+		order = append(order, name)
+		s.points[name], s.medians[name] = points, median
+	}
+	if o := a.Overall; len(o.Drivers) > 1 {
+		s.cells, pairs = o.Tables, o.Pairs
+		for _, d := range o.Drivers {
+			add(d.Case.Driver, d.Points, d.Ratio.Median)
+		}
+	} else {
+		var only *stats.Table
+		for _, g := range a.Groups {
+			for _, t := range g.Tables {
+				if len(t.Measured()) > 0 {
+					s.cells, only = append(s.cells, stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}), t
+				}
+			}
+		}
+		s.short = len(s.cells) > 1 || only != nil && slices.ContainsFunc(only.Measured(), (*stats.Cell).TooShort)
+		if s.short || only == nil {
+			s.cells = nil
+			return s
+		}
+		pairs = only.Pairs
+		for _, c := range only.Measured() {
+			add(c.Case.Driver, c.Points(), c.Summary.Median)
+		}
+	}
+	s.against = func(x, y string) (stats.Test, bool) {
+		return stats.Against(pairs, slices.Index(order, x), slices.Index(order, y))
+	}
+	return s
+}
+
+// tailsOf returns the geometric mean of the 99th percentiles of all operations of mixes and
+// servers, by driver and round. A driver that lacks an operation of another has none.
+func tailsOf(a *stats.Analysis, names []string) map[string][]stats.Point {
+	logs := map[string]map[int]float64{} // by driver and round
+	count := map[string]map[int]int{}
+	most := 0
+	for _, n := range names {
+		logs[n], count[n] = map[int]float64{}, map[int]int{}
+	}
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			for _, c := range t.Measured() {
+				n := c.Case.Driver
+				if logs[n] == nil {
+					continue
+				}
+				for _, s := range c.Samples {
+					for _, l := range s.Latency {
+						if l.P99NS > 0 {
+							logs[n][s.Round] += math.Log(float64(l.P99NS))
+							count[n][s.Round]++
+							most = max(most, count[n][s.Round])
+						}
+					}
+				}
+			}
+		}
+	}
+	tails := map[string][]stats.Point{}
+	for _, n := range names {
+		for _, round := range slices.Sorted(maps.Keys(logs[n])) {
+			if count[n][round] == most {
+				tails[n] = append(tails[n], stats.Point{Round: round, Value: math.Exp(logs[n][round] / float64(most))})
+			}
+		}
+	}
+	return tails
+}
+
+// memoriesOf returns the peak memory of all trials, by driver and round.
+func memoriesOf(a *stats.Analysis, names []string) map[string][]stats.Point {
+	peaks := map[string][]stats.Point{}
+	for _, n := range names {
+		byRound := map[int]float64{}
+		for _, g := range a.Groups {
+			for _, o := range g.Outcomes {
+				for _, t := range o.Trials {
+					if o.Case.Driver != n || t.Repeated || t.Status != result.OK {
+						continue
+					}
+					for i := range t.Samples {
+						byRound[t.Round] = max(byRound[t.Round], float64(t.Samples[i].PeakRSSBytes))
+					}
+				}
+			}
+		}
+		for _, round := range slices.Sorted(maps.Keys(byRound)) {
+			if byRound[round] > 0 {
+				peaks[n] = append(peaks[n], stats.Point{Round: round, Value: byRound[round]})
+			}
+		}
+	}
+	return peaks
+}
+
+// toldApart returns, for each of some figures, the pairs of names, by their indices, that are
+// told apart. All are corrected together, since any pair may show an advantage in any figure.
+func toldApart(a *stats.Analysis, names []string, figures ...map[string][]stats.Point) []map[[2]int]bool {
+	families, of := make([][][]stats.Point, len(figures)), make([][]int, len(figures))
+	for k, figure := range figures {
+		for i, n := range names {
+			if len(figure[n]) > 0 {
+				families[k], of[k] = append(families[k], figure[n]), append(of[k], i)
+			}
+		}
+	}
+	told := make([]map[[2]int]bool, len(figures))
+	for k, pairs := range a.CompareFamilies(families...) {
+		told[k] = map[[2]int]bool{}
+		for _, p := range pairs {
+			if i, j := of[k][p.First], of[k][p.Second]; p.Significant() {
+				told[k][[2]int{min(i, j), max(i, j)}] = true
+			}
+		}
+	}
+	return told
+}
+
+// leads lists the cells in which one of the candidates is told apart from all others as the
+// fastest.
+func leads(a *stats.Analysis, names []string) (list []Lead) {
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			var at []int // of the candidates, by median
+			for i, c := range t.Measured() {
+				if slices.Contains(names, c.Case.Driver) && c.Unranked == "" {
+					at = append(at, i)
+				}
+			}
+			if len(at) < 2 {
+				continue
+			}
+			slices.SortStableFunc(at, func(i, j int) int { return cmp.Compare(t.Cells[i].Summary.Median, t.Cells[j].Summary.Median) })
+			alone := !slices.ContainsFunc(at[1:], func(j int) bool {
+				test, ok := t.Against(at[0], j)
+				return !ok || !test.Significant() || test.Sign() >= 0
+			})
+			if alone {
+				list = append(list, Lead{stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t.Cells[at[0]].Case.Driver,
+					t.Ratio(stats.Pair{First: at[1], Second: at[0]})})
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,280 @@
+package defects_test
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/defects"
+)
+
+var update = flag.Bool("update", false, "write docs/defects.md")
+
+func ids(list []defects.Defect) string {
+	var names []string
+	for _, d := range list {
+		names = append(names, d.ID)
+	}
+	return strings.Join(names, " ")
+}
+
+// TestVersions checks at the ends of ranges which versions have a defect.
+func TestVersions(t *testing.T) {
+	const mattn, modernc, ncruces = "github.com/mattn/go-sqlite3", "modernc.org/sqlite", "github.com/ncruces/go-sqlite3"
+	for _, c := range []struct {
+		id   string
+		l    defects.Library
+		want bool
+	}{
+		{"wal-reset", defects.Library{SQLite: "3.6.23.1"}, false},
+		{"wal-reset", defects.Library{SQLite: "3.7.0"}, true},
+		{"wal-reset", defects.Library{SQLite: "3.7"}, true},
+		{"wal-reset", defects.Library{SQLite: "3.7.0.1"}, true},
+		{"wal-reset", defects.Library{SQLite: "3.8.4.2"}, true},
+		{"wal-reset", defects.Library{SQLite: "3.44.5"}, true},
+		{"wal-reset", defects.Library{SQLite: "3.44.6"}, false},
+		{"wal-reset", defects.Library{SQLite: "3.45.0"}, true},
+		{"wal-reset", defects.Library{SQLite: "3.50.6"}, true},
+		{"wal-reset", defects.Library{SQLite: "3.50.7"}, false},
+		{"wal-reset", defects.Library{SQLite: "3.51.0"}, true},
+		{"wal-reset", defects.Library{SQLite: "3.51.2"}, true},
+		{"wal-reset", defects.Library{SQLite: "3.51.3"}, false},
+		{"wal-reset", defects.Library{SQLite: "3.52.0"}, false},
+		{"wal-reset", defects.Library{SQLite: "3.100.0"}, false},
+		{"wal-reset", defects.Library{}, false},
+		{"wal-reset", defects.Library{SQLite: "3.x"}, false},
+		{"wal-reset", defects.Library{SQLite: "v3.51.2"}, false},
+		{"withdrawn", defects.Library{SQLite: "3.52.0"}, true},
+		{"withdrawn", defects.Library{SQLite: "3.53.0"}, false},
+		{"false-commit", defects.Library{SQLite: "3.28.0"}, true},
+
+		// The driver of modernc and forks of it that link its SQLite.
+		{"super-journal", defects.Library{Module: modernc, Version: "v1.55.0", SQLite: "3.53.3"}, true},
+		{"super-journal", defects.Library{Module: modernc, Version: "v1.56.0", SQLite: "3.53.3"}, false},
+		{"super-journal", defects.Library{Module: "github.com/glebarez/go-sqlite", Version: "v1.23.0", SQLite: "3.53.3", Linked: map[string]string{modernc: "v1.55.0"}}, true},
+		{"super-journal", defects.Library{Module: "github.com/glebarez/go-sqlite", Version: "v1.23.0", SQLite: "3.53.3", Linked: map[string]string{modernc: "v1.57.0"}}, false},
+		{"super-journal", defects.Library{Module: mattn, Version: "v1.14.51", SQLite: "3.53.3"}, true},
+
+		{"ncruces-404", defects.Library{Module: ncruces, Version: "v0.20.1"}, false},
+		{"ncruces-404", defects.Library{Module: ncruces, Version: "v0.35.2"}, true},
+		{"ncruces-404", defects.Library{Module: ncruces, Version: "v0.35.3-0.20260701000000-0123456789ab"}, true},
+		{"ncruces-404", defects.Library{Module: ncruces, Version: "v0.35.3"}, false},
+		{"ncruces-404", defects.Library{Module: ncruces, Version: "(devel)"}, false},
+		{"ncruces-404", defects.Library{Module: mattn, Version: "v0.35.2"}, false},
+		{"mattn-681", defects.Library{Module: mattn, Version: "v1.14.52"}, true},
+		{"modernc-264", defects.Library{Module: modernc, Version: "v1.60.1"}, false},
+		{"modernc-264", defects.Library{Module: modernc, Version: "v1.61.0"}, true},
+		{"modernc-264", defects.Library{Module: modernc, Version: "v1.61.1"}, false},
+	} {
+		list := defects.Known(c.l)
+		if got := slices.ContainsFunc(list, func(d defects.Defect) bool { return d.ID == c.id }); got != c.want {
+			t.Errorf("%+v: %s: %v, want %v (%s)", c.l, c.id, got, c.want, ids(list))
+		}
+	}
+}
+
+// TestWorstFirst checks the order of a library with many defects.
+func TestWorstFirst(t *testing.T) {
+	list := defects.Known(defects.Library{Module: "crawshaw.io/sqlite", Version: "v0.3.2", SQLite: "3.32.2"})
+	if len(list) < 3 || list[0].ID != "wal-reset" || list[len(list)-1].Effect != defects.Security {
+		t.Errorf("%s", ids(list))
+	}
+}
+
+func TestUnmet(t *testing.T) {
+	n := defects.Needs{OS: []string{"windows"}, WAL: true, Connections: true}
+	for _, c := range []struct {
+		use  defects.Use
+		want string
+	}{
+		{defects.Use{}, ""},
+		{defects.Use{OS: "windows", WAL: defects.Yes, Connections: defects.Yes}, ""},
+		{defects.Use{OS: "linux"}, "os"},
+		{defects.Use{OS: "windows", WAL: defects.No, Connections: defects.No}, "wal connections"},
+	} {
+		if got := strings.Join(n.Unmet(c.use), " "); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.use, got, c.want)
+		}
+	}
+	n = defects.Needs{Arch: []string{"amd64"}, Rollback: true, Cancellation: true}
+	if got := strings.Join(n.Unmet(defects.Use{Arch: "arm64", WAL: defects.Yes, Cancels: defects.No}), " "); got != "arch rollback cancellation" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestData checks that every entry is whole: its effect is one of those that are known, its
+// versions are versions, in order, and its sources are addresses.
+func TestData(t *testing.T) {
+	version := regexp.MustCompile(`^(|3(\.\d+)+|v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?)$`)
+	seen := map[string]bool{}
+	for _, d := range defects.All() {
+		if seen[d.ID] || d.ID == "" || strings.ContainsAny(d.ID, " ,") {
+			t.Errorf("id %q: empty, twice, or not a word", d.ID)
+		}
+		seen[d.ID] = true
+		if d.Title == "" || d.Means == "" || d.Do == "" || len(d.Affected) == 0 || len(d.Sources) == 0 {
+			t.Errorf("%s: something is missing: %+v", d.ID, d)
+		}
+		if !slices.Contains(effectsByDamage, d.Effect) {
+			t.Errorf("%s: unknown effect %q", d.ID, d.Effect)
+		}
+		for i, r := range d.Affected {
+			for _, v := range []string{r.From, r.Fixed} {
+				if !version.MatchString(v) || v != "" && (d.Of == defects.OfSQLite) == strings.HasPrefix(v, "v") {
+					t.Errorf("%s: %q is not a version of %s", d.ID, v, d.Of)
+				}
+			}
+			if i > 0 && (d.Affected[i-1].Fixed == "" || r.From == "") {
+				t.Errorf("%s: ranges overlap", d.ID)
+			}
+		}
+		for _, s := range d.Sources {
+			if u, err := url.Parse(s); err != nil || u.Scheme != "https" || u.Host == "" || u.Path == "" {
+				t.Errorf("%s: source %q is not an address", d.ID, s)
+			}
+		}
+	}
+}
+
+var effectsByDamage = []defects.Effect{defects.Corruption, defects.LostWrites, defects.WrongAnswer, defects.Security, defects.Crash, defects.Withdrawn, defects.Leak, defects.StrayErrors, defects.Slow}
+
+// TestPage compares docs/defects.md with the data.
+func TestPage(t *testing.T) {
+	const file = "../../docs/defects.md"
+	want := page()
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s is not what defects.json says: go test ./defects -update", file)
+	}
+}
+
+const pageHead = `# Known defects
+
+<!-- Made of defects/defects.json by go test ./defects -update. -->
+
+Defects of SQLite and of drivers' libraries that lose data, give wrong answers, or stop a program, and the more important vulnerabilities. ` + "`sqlite3perf drivers`" + ` lists those that a driver has beside it, ` + "`sqlite3perf drivers --defects`" + ` all that is said of them, and so do reports. Which of them a driver has follows from the versions that its worker proves: of SQLite, and of the library as it is linked.
+
+What is listed is what somebody published and somebody here has read; the sources are named. A driver without an entry is a driver of which nothing is known here, no more. Of each defect the page says what it needs: without that it does no harm. Vulnerabilities are listed if they can corrupt memory; nearly all of them need SQL or database files of an attacker ([SQLite on CVEs](https://www.sqlite.org/cves.html)). govulncheck knows hardly any of these, because SQLite is not a Go module.
+
+To add one, write an entry into defects/defects.json, with a source that says so.
+
+`
+
+// page is docs/defects.md.
+func page() string {
+	list := defects.All()
+	slices.SortStableFunc(list, func(a, b defects.Defect) int {
+		if a.Of != b.Of {
+			if a.Of == defects.OfSQLite {
+				return -1
+			}
+			if b.Of == defects.OfSQLite {
+				return 1
+			}
+			return cmp.Compare(a.Of, b.Of)
+		}
+		return cmp.Compare(slices.Index(effectsByDamage, a.Effect), slices.Index(effectsByDamage, b.Effect))
+	})
+	var b strings.Builder
+	b.WriteString(pageHead)
+	of := ""
+	for i, d := range list {
+		if d.Of != of {
+			if i > 0 {
+				b.WriteString("\n")
+			}
+			of = d.Of
+			title := of
+			if of == defects.OfSQLite {
+				title = "SQLite"
+			}
+			fmt.Fprintf(&b, "## %s\n\n| defect | effect | versions | fixed in |\n|---|---|---|---|\n", title)
+			for _, x := range list {
+				if x.Of == of {
+					affected, fixed := versions(x)
+					fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s |\n", x.ID, strings.ToLower(x.ID), x.Effect, affected, fixed)
+				}
+			}
+		}
+		fmt.Fprintf(&b, "\n### %s\n\n%s.\n\n%s\n\n", d.ID, sentence(d.Title), d.Means)
+		fmt.Fprintf(&b, "- Needs: %s\n- What to do: %s\n", needs(d.Needs), d.Do)
+		for _, p := range d.Patched {
+			fmt.Fprintf(&b, "- %s repaired it by itself from %s on.\n", p.Module, p.From)
+		}
+		var links []string
+		for _, s := range d.Sources {
+			links = append(links, "<"+s+">")
+		}
+		fmt.Fprintf(&b, "- Sources: %s\n", strings.Join(links, ", "))
+	}
+	return b.String()
+}
+
+func sentence(s string) string {
+	if strings.HasPrefix(s, "concat_ws") || s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// versions says which are affected, and in which it is fixed.
+func versions(d defects.Defect) (affected, fixed string) {
+	var a, f []string
+	for _, r := range d.Affected {
+		switch {
+		case r.From == "" && r.Fixed == "":
+			a = append(a, "all")
+		case r.From == "":
+			a = append(a, "before "+r.Fixed)
+		case r.Fixed == "":
+			a = append(a, r.From+" and newer")
+		default:
+			a = append(a, r.From+" and newer, before "+r.Fixed)
+		}
+		f = append(f, cmp.Or(r.Fixed, "none yet"))
+	}
+	return strings.Join(a, "; "), strings.Join(f, ", ")
+}
+
+func needs(n defects.Needs) string {
+	var words []string
+	if n.OS != nil {
+		words = append(words, strings.Join(n.OS, " or "))
+	}
+	if n.Arch != nil {
+		words = append(words, strings.Join(n.Arch, " or "))
+	}
+	if n.WAL {
+		words = append(words, "journal_mode=wal")
+	}
+	if n.Rollback {
+		words = append(words, "another journal_mode than wal")
+	}
+	if n.Connections {
+		words = append(words, "more than one connection")
+	}
+	if n.Cancellation {
+		words = append(words, "contexts that are canceled or have a deadline")
+	}
+	if n.Other != "" {
+		words = append(words, n.Other)
+	}
+	if words == nil {
+		return "nothing more."
+	}
+	return strings.Join(words, "; ") + "."
+}

@@ -1,0 +1,236 @@
+package explorer
+
+import (
+	"bytes"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/chart"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// Charts is the answer to /api/v1/runs/{id}/charts: the pictures of a run.
+type Charts struct {
+	Run    int64       `json:"run"`
+	Kinds  []ChartKind `json:"kinds"` // that these pictures are of
+	Charts []Chart     `json:"charts"`
+	More   int         `json:"more,omitempty"` // pictures that are left out
+}
+
+// ChartKind is what a picture can show.
+type ChartKind struct {
+	Name  report.Kind `json:"name"`
+	Title string      `json:"title"`
+	Usual bool        `json:"usual,omitempty"` // the page of a run begins with it
+}
+
+// chartKinds are the kinds of pictures, in the order in which they can be chosen.
+var chartKinds = []ChartKind{
+	{report.KindStudy, "published beside measured", true},
+	{report.KindProfile, "where the time goes", true},
+	{report.KindSummary, "all cells together", true},
+	{report.KindRatios, "drivers × cells", true},
+	{report.KindScaling, "throughput", true},
+	{report.KindSettings, "matrix of settings", true},
+	{report.KindRanking, "ranking", false},
+	{report.KindLatency, "latency by percentile", false},
+	{report.KindErrors, "errors and waits", false},
+	{report.KindSamples, "samples in order", false},
+	{report.KindMemory, "memory", false},
+}
+
+// Chart is a picture of a run.
+type Chart struct {
+	Name  string      `json:"name"` // in its path
+	Kind  report.Kind `json:"kind"`
+	Title string      `json:"title"`
+	Note  string      `json:"note,omitempty"` // how to read it
+
+	// What it is of: one phase, or all of a workload, or of the run.
+	Workload string `json:"workload,omitempty"`
+	Variant  string `json:"variant,omitempty"`
+	Phase    string `json:"phase,omitempty"`
+}
+
+// Drawn is the answer to /api/v1/runs/{id}/charts/{name}: a picture with the figures that it
+// shows.
+type Drawn struct {
+	Chart
+	SVG     string     `json:"svg"` // an element for a page that has /assets/chart.css
+	Columns []string   `json:"columns"`
+	Rows    [][]string `json:"rows"`
+	More    int        `json:"more,omitempty"` // rows that are left out
+}
+
+const (
+	maxCharts    = 1000
+	maxChartRows = 1000
+	maxChartNote = 2000 // characters
+
+	leastChartWidth = 280 // pixels
+	mostChartWidth  = 1600
+
+	imageScale = 2 // pixels of an image for each of a picture
+)
+
+func chartOf(p report.Picture) Chart {
+	return Chart{Name: p.Name, Kind: p.Kind, Title: clip(p.Title), Note: clipTo(p.Note, maxChartNote),
+		Workload: clip(p.Of.Workload), Variant: clip(p.Of.Variant), Phase: clip(p.Of.Phase)}
+}
+
+// only returns which cells of a run a filter keeps.
+func (f filter) only(a *stats.Analysis) func(*result.Case, string) bool {
+	groups := map[int]*stats.Group{}
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			groups[o.Case.ID] = g
+		}
+	}
+	return func(c *result.Case, phase string) bool {
+		g := groups[c.ID]
+		return g != nil && matches(f.drivers, c.Driver) && matches(f.workloads, g.Workload) && matches(f.variants, g.Variant()) && matches(f.phases, phase)
+	}
+}
+
+// album has the pictures that were asked for last. A page asks for its pictures one by one.
+type album struct {
+	mu   sync.Mutex
+	of   *stats.Analysis
+	what string
+	list []report.Picture
+}
+
+// pictures returns the pictures of what a filter keeps of a run. Their marks lead to samples
+// if they are part of its page.
+func (s *Server) pictures(a *stats.Analysis, keep filter, inPage bool) []report.Picture {
+	s.album.mu.Lock()
+	defer s.album.mu.Unlock()
+	what := fmt.Sprintf("%q %v", keep, inPage)
+	if s.album.of != a || s.album.what != what {
+		s.album.of, s.album.what, s.album.list = a, what, s.draw(a, keep, inPage)
+	}
+	return s.album.list
+}
+
+func (s *Server) draw(a *stats.Analysis, keep filter, inPage bool) []report.Picture {
+	link := toSamples
+	if !inPage {
+		link = func(int, string) string { return "" }
+	}
+	o := s.options.Describe(a)
+	o.Only, o.Link = keep.only(a), link
+	var list []report.Picture
+	if o.Study != nil {
+		list = report.Pictures(a, o)
+		o.Study = nil
+	}
+	return append(list, report.Pictures(a, o)...)
+}
+
+// toSamples leads to the samples of a phase of a case, in the page of the run.
+func toSamples(id int, phase string) string {
+	if phase == "" {
+		return "" // of a study's figure that is of no phase
+	}
+	return fmt.Sprintf("?case=%d&of=%s", id, url.QueryEscape(clip(phase)))
+}
+
+func (s *Server) listCharts(r *http.Request, q *query) (*Charts, error) {
+	keep, kinds := q.cells(), q.list("kind")
+	a, err := s.judgedRun(r, q)
+	if err != nil {
+		return nil, err
+	}
+	out := &Charts{Run: a.Run.ID, Kinds: []ChartKind{}, Charts: []Chart{}}
+	has := map[report.Kind]bool{}
+	for _, p := range s.pictures(a, keep, true) {
+		if !matches(kinds, string(p.Kind)) {
+			continue
+		}
+		has[p.Kind] = true
+		if len(out.Charts) == maxCharts {
+			out.More++
+			continue
+		}
+		out.Charts = append(out.Charts, chartOf(p))
+	}
+	for _, k := range chartKinds {
+		if has[k.Name] {
+			out.Kinds = append(out.Kinds, k)
+		}
+	}
+	return out, nil
+}
+
+// getChart answers with one picture: as JSON or, if its name ends so, as a file.
+func (s *Server) getChart(w http.ResponseWriter, r *http.Request) {
+	file := path.Ext(r.PathValue("name"))
+	name := strings.TrimSuffix(r.PathValue("name"), file)
+	write, ok := map[string]func(*Chart, chart.Chart) (any, error){".svg": chartSVG, ".png": chartPNG, "": drawn}[file]
+	q := parse(r)
+	keep, width := q.cells(), q.number("width", chart.Page, leastChartWidth, mostChartWidth)
+	a, err := s.judgedRun(r, q)
+	switch {
+	case err != nil:
+	case !ok:
+		err = failf(http.StatusNotFound, "charts: %q: want the name of a chart, alone or with .svg or .png", clip(r.PathValue("name")))
+	}
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	list := s.pictures(a, keep, file == "")
+	i := slices.IndexFunc(list, func(p report.Picture) bool { return p.Name == name })
+	if i < 0 {
+		writeError(w, failf(http.StatusNotFound, "run %d has no chart %q of what is chosen: /api/v1/runs/%[1]d/charts lists them", a.Run.ID, clip(name)))
+		return
+	}
+	about := chartOf(list[i])
+	v, err := write(&about, list[i].Chart(int(width)))
+	data, isFile := v.([]byte)
+	switch {
+	case err != nil:
+		writeError(w, err)
+	case !isFile:
+		writeJSON(w, http.StatusOK, v)
+	default:
+		w.Header().Set("Content-Type", types[file])
+		w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name + file}))
+		_, _ = w.Write(data) // fails only if the reader has gone
+	}
+}
+
+func chartSVG(_ *Chart, c chart.Chart) (any, error) {
+	var b bytes.Buffer
+	err := chart.WriteSVG(&b, c)
+	return b.Bytes(), err
+}
+
+func chartPNG(_ *Chart, c chart.Chart) (any, error) {
+	var b bytes.Buffer
+	err := chart.WritePNG(&b, c, imageScale)
+	return b.Bytes(), err
+}
+
+func drawn(about *Chart, c chart.Chart) (any, error) {
+	var b bytes.Buffer
+	err := chart.WriteInline(&b, c, "chart-"+about.Name)
+	d := &Drawn{Chart: *about, SVG: b.String()}
+	columns, rows := chart.Table(c)
+	d.Columns, d.Rows, d.More = names(columns), [][]string{}, max(0, len(rows)-maxChartRows)
+	for _, row := range rows[:len(rows)-d.More] {
+		d.Rows = append(d.Rows, clipAll(row))
+	}
+	return d, err
+}
+
+// chartColors is the style sheet that a page with pictures needs.
+var chartColors = fmt.Sprintf(":root { %s }\n@media (prefers-color-scheme: dark) { :root { %s } }\n", chart.Properties(false), chart.Properties(true))

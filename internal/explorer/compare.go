@@ -1,0 +1,121 @@
+package explorer
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// Comparison is the answer to /api/v1/compare: a comparison in JSON, and what to beware of.
+type Comparison struct {
+	report.JSONSides
+	SameBuilds    bool                    `json:"same_builds"`   // workers proved the same library, SQLite, Go and flags on both sides of all cells
+	FirstDrivers  []string                `json:"first_drivers"` // with their versions and SQLite's, as proven
+	SecondDrivers []string                `json:"second_drivers"`
+	Differences   []report.SideDifference `json:"differences"`      // between the sides, as the workers proved it
+	Beware        string                  `json:"beware,omitempty"` // what may explain the ratios besides the sides, in a sentence
+	FirstCaveats  []report.Caveat         `json:"first_caveats"`    // of the first side's run, the worst first
+	SecondCaveats []report.Caveat         `json:"second_caveats"`
+}
+
+// usualMargin is the share by which two sides may differ and still be the same, unless a
+// request gives another.
+const usualMargin = 0.02
+
+// compare answers with the comparison of two runs, or of the two sides of a run that was
+// made to compare them.
+func (s *Server) compare(r *http.Request, q *query) (*Comparison, error) {
+	first, second, margin := q.text("first"), q.text("second"), q.share("margin", usualMargin)
+	if first == "" {
+		q.fail("first is missing: want the number of a run, such as first=3")
+	}
+	if err := q.end(); err != nil {
+		return nil, err
+	}
+	a, err := s.side(r, first)
+	if err != nil {
+		return nil, err
+	}
+	b := a
+	var c *stats.Comparison
+	if second == "" {
+		if a.Run.Compares == nil {
+			return nil, failf(http.StatusBadRequest, "run %d was not made to compare two sides: name a second run, such as second=3", a.Run.ID)
+		}
+		c = stats.CompareRun(a)
+	} else {
+		if b, err = s.side(r, second); err != nil {
+			return nil, err
+		}
+		c = stats.CompareRuns([2]string{fmt.Sprintf("run %d", a.Run.ID), fmt.Sprintf("run %d", b.Run.ID)}, a, b, margin)
+	}
+	var data bytes.Buffer
+	if err := report.WriteComparison(&data, "json", report.Compared{Comparison: c, First: a, Second: b}, report.Options{}); err != nil {
+		return nil, err
+	}
+	out := &Comparison{SameBuilds: sameBuilds(c.Cells), FirstCaveats: s.caveats(a), SecondCaveats: s.caveats(b)}
+	firsts, seconds := report.SideLibraries(c.Cells)
+	out.FirstDrivers, out.SecondDrivers, out.Differences = names(firsts), names(seconds), []report.SideDifference{}
+	differ := report.SideDifferences(c.Cells)
+	for _, d := range differ[:min(len(differ), maxNames)] {
+		out.Differences = append(out.Differences, report.SideDifference{What: clip(d.What), First: clip(d.First), Second: clip(d.Second), In: clip(d.In)})
+	}
+	if err := json.Unmarshal(data.Bytes(), &out.JSONSides); err != nil {
+		return nil, err
+	}
+	switch {
+	case c.Interleaved || len(c.Cells) == 0:
+	case out.SameBuilds:
+		out.Beware = "Both sides are the same builds, measured at different times: what changed on the machine may be the whole difference."
+	default:
+		out.Beware = "The sides were measured at different times: what else changed on the machine is part of each ratio."
+	}
+	return out, nil
+}
+
+// sameBuilds reports whether the workers of both sides of all cells proved that the same ran.
+func sameBuilds(cells []*stats.Compared) bool {
+	return len(cells) > 0 && !slices.ContainsFunc(cells, func(x *stats.Compared) bool {
+		a, b := x.First.Proof(), x.Second.Proof()
+		return a == nil || b == nil || a.Module != b.Module || a.ModuleVersion != b.ModuleVersion ||
+			a.SQLiteVersion != b.SQLiteVersion || a.SQLiteSourceID != b.SQLiteSourceID || a.Runtime != b.Runtime ||
+			!slices.Equal(a.CompileOptions, b.CompileOptions) || !maps.Equal(a.Build, b.Build) || !maps.Equal(a.Environment, b.Environment)
+	})
+}
+
+// caveats lists what to beware of in a run.
+func (s *Server) caveats(a *stats.Analysis) []report.Caveat {
+	return clipCaveats(report.AnswersOf(a, s.options.Describe(a)).Caveats)
+}
+
+func (s *Server) side(r *http.Request, ref string) (*stats.Analysis, error) {
+	id, err := idOf(ref)
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.shelf.analysis(r.Context(), id)
+	if err == nil && a.Run.Profiles != nil {
+		return nil, failf(http.StatusBadRequest, "run %d has profiles instead of samples, so it cannot be compared: name another run", id)
+	}
+	return a, err
+}
+
+// share returns a parameter that is a share above 0 and below 1, or what is usual.
+func (q *query) share(name string, usual float64) float64 {
+	text := q.text(name)
+	if text == "" {
+		return usual
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v > 0 && v < 1) {
+		q.fail("%s: %q: want a share above 0 and below 1, such as 0.02", name, clip(text))
+	}
+	return v
+}

@@ -1,0 +1,414 @@
+package explorer
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/store"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Launcher starts runs for the page. Each is a process of its own, so that a measurement
+// is the same as one from a terminal. It ends with the server: nobody else could stop it.
+type Launcher struct {
+	Drivers   []Choice // that may be measured
+	Workloads []Choice
+
+	// Command returns the process that measures into the store. It ends by itself, or after
+	// the current trial when it is interrupted, or when its standard input ends. What it says is on its standard error.
+	Command func(*Wanted) *exec.Cmd
+}
+
+// Choice is something that a run can be of.
+type Choice struct {
+	Name     string `json:"name"`
+	About    string `json:"about,omitempty"`
+	Versions bool   `json:"versions,omitempty"` // other versions of it can be measured: NAME@v1.2.3
+	Usual    bool   `json:"usual,omitempty"`    // it is measured unless something is chosen
+
+	Known      []string    `json:"known_versions,omitempty"` // of the versions, some
+	Parameters []Parameter `json:"parameters,omitempty"`     // of a workload
+}
+
+// Parameter is a parameter of a workload with its usual values.
+type Parameter struct {
+	Name  string  `json:"name"`
+	Quick []int64 `json:"quick"` // at the scale quick
+	Full  []int64 `json:"full"`
+}
+
+// Wanted is a run that the page asks for. What is empty is as usual.
+type Wanted struct {
+	Drivers    []string            `json:"drivers"`
+	Workloads  []string            `json:"workloads"`
+	Settings   map[string][]string `json:"settings,omitempty"`
+	Parameters map[string][]int64  `json:"parameters,omitempty"`
+	Scale      string              `json:"scale,omitempty"`        // quick, full, or a factor of full
+	Rounds     int                 `json:"rounds,omitempty"`       // exactly this many; 0: until settled or out of time
+	Time       int                 `json:"time_seconds,omitempty"` // the most that it may take
+}
+
+// The limits of what a page can ask for.
+const (
+	maxFactors = 10    // settings and parameters that are given
+	maxLevels  = 10    // values of each
+	maxTime    = 86400 // seconds
+	maxVersion = 60    // characters
+)
+
+// check refuses what there isn't. The process checks the rest, and says what is wrong.
+func (l *Launcher) check(w *Wanted) error {
+	bad := func(format string, args ...any) error { return failf(http.StatusBadRequest, format, args...) }
+	for _, name := range w.Drivers {
+		base, version, versioned := strings.Cut(name, "@")
+		i := slices.IndexFunc(l.Drivers, func(c Choice) bool { return c.Name == name || versioned && c.Versions && c.Name == base })
+		if i < 0 {
+			return bad("drivers: %q: %s", clip(name), driver.Suggest(name, choiceNames(l.Drivers)))
+		}
+		if l.Drivers[i].Name != name && !isVersion(version) {
+			return bad("drivers: %q: want a version such as %s@v1.2.3 or %[2]s@latest", clip(name), base)
+		}
+	}
+	for _, name := range w.Workloads {
+		if !slices.Contains(choiceNames(l.Workloads), name) {
+			return bad("workloads: %q: %s", clip(name), driver.Suggest(name, choiceNames(l.Workloads)))
+		}
+	}
+	if len(w.Settings) > maxFactors || len(w.Parameters) > maxFactors {
+		return bad("settings and parameters: at most %d of each", maxFactors)
+	}
+	for name, values := range w.Settings {
+		if len(values) == 0 || len(values) > maxLevels {
+			return bad("settings: %s has %d values: want 1 to %d", clip(name), len(values), maxLevels)
+		}
+		for _, v := range values {
+			if _, err := driver.ParseSetting(name, v); err != nil {
+				return bad("settings: %s", clip(err.Error()))
+			}
+		}
+	}
+	for name, values := range w.Parameters {
+		if !isName(name) || len(values) == 0 || len(values) > maxLevels {
+			return bad("parameters: %q with %d values: want a name, and 1 to %d whole numbers", clip(name), len(values), maxLevels)
+		}
+	}
+	if f, err := strconv.ParseFloat(w.Scale, 64); w.Scale != "" && w.Scale != "quick" && w.Scale != "full" && (err != nil || !(f > 0 && f <= 100)) {
+		return bad("scale: %q: want quick, full, or a factor of full such as 0.1", clip(w.Scale))
+	}
+	if w.Rounds != 0 && (w.Rounds < 6 || w.Rounds > 100_000) {
+		return bad("rounds: %d: want 6 to 100000, or none", w.Rounds)
+	}
+	if w.Time < 0 || w.Time > maxTime {
+		return bad("time_seconds: %d: want 1 to %d, or none", w.Time, maxTime)
+	}
+	return nil
+}
+
+func choiceNames(list []Choice) []string {
+	var names []string
+	for _, c := range list {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// isVersion reports whether a text can be a version of a Go module.
+func isVersion(s string) bool {
+	return s != "" && len(s) <= maxVersion && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+-") == "" && s[0] != '-'
+}
+
+// isName reports whether a text can be the name of a parameter.
+func isName(s string) bool {
+	return s != "" && len(s) <= maxVersion && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" && s[0] != '-'
+}
+
+// The states of a run that the page has started.
+const (
+	jobPreparing = "preparing" // workers are built; there is no run in the store yet
+	jobMeasuring = "measuring"
+	jobStopping  = "stopping" // it ends after the current trial
+	jobEnded     = "ended"
+)
+
+// Job is a run that the page has started.
+type Job struct {
+	State    string    `json:"state"`
+	Wanted   Wanted    `json:"wanted"`
+	Started  time.Time `json:"started"`
+	Run      int64     `json:"run,omitempty"`     // 0: there is none yet, or nothing was measured
+	Messages []string  `json:"messages"`          // the last that it said
+	Status   *int      `json:"status,omitempty"`  // exit status, when it has ended; -1: it was killed
+	Command  []string  `json:"command,omitempty"` // with which it can be repeated
+}
+
+// maxMessages is how many messages of a job are kept.
+const maxMessages = 50
+
+// job is a [Job] with its process.
+type job struct {
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when the process has ended
+	after int64         // its run has a greater number
+
+	mu sync.Mutex
+	Job
+	news int // changes so far
+}
+
+// start starts a process.
+func start(cmd *exec.Cmd, w Wanted, after int64) (*job, error) {
+	j := &job{cmd: cmd, ended: make(chan struct{}), after: after,
+		Job: Job{State: jobPreparing, Wanted: w, Started: time.Now().UTC(), Messages: []string{}, Command: cmd.Args}}
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	// Its end tells the process that this one is gone, however that ended.
+	if _, err := cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	go j.follow(said)
+	return j, nil
+}
+
+// follow keeps what the process says, until it ends.
+func (j *job) follow(said io.Reader) {
+	lines := bufio.NewReaderSize(said, maxBody)
+	for {
+		line, _, err := lines.ReadLine() // of a line that is too long, pieces
+		if err != nil {
+			break
+		}
+		j.change(func() {
+			if j.Messages = append(j.Messages, clip(strings.ToValidUTF8(string(line), "\uFFFD"))); len(j.Messages) > maxMessages {
+				j.Messages = slices.Delete(j.Messages, 0, 1)
+			}
+		})
+	}
+	_ = j.cmd.Wait() // the state has the status
+	j.change(func() {
+		status := j.cmd.ProcessState.ExitCode()
+		j.State, j.Status = jobEnded, &status
+	})
+	close(j.ended)
+}
+
+func (j *job) change(do func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	do()
+	j.news++
+}
+
+// now returns the job as it is, and how often it has changed.
+func (j *job) now() (Job, int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	now := j.Job
+	now.Messages = slices.Clone(j.Messages)
+	return now, j.news
+}
+
+func (j *job) over() bool {
+	select {
+	case <-j.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// stop interrupts the process. The second time it ends at once.
+func (j *job) stop() {
+	if j.over() {
+		return
+	}
+	if err := j.cmd.Process.Signal(os.Interrupt); err != nil { // as on Windows
+		_ = j.cmd.Process.Kill() // fails if it has just ended
+	}
+	j.change(func() { j.State = jobStopping })
+}
+
+// Measuring reports whether a run that the page has started is not over.
+func (s *Server) Measuring() bool {
+	s.launch.Lock()
+	defer s.launch.Unlock()
+	return s.job != nil && !s.job.over()
+}
+
+// endGrace is how long a run may take to end at once.
+const endGrace = 15 * time.Second
+
+// StopRun ends the run that the page has started after its current trial, and waits for
+// it. When ctx ends, the run ends at once.
+func (s *Server) StopRun(ctx context.Context) {
+	s.launch.Lock()
+	j := s.job
+	s.launch.Unlock()
+	if j == nil {
+		return
+	}
+	j.stop()
+	select {
+	case <-j.ended:
+		return
+	case <-ctx.Done():
+	}
+	j.stop()
+	select {
+	case <-j.ended:
+	case <-time.After(s.grace):
+		_ = j.cmd.Process.Kill() // fails if it has just ended
+		<-j.ended
+	}
+}
+
+// startRun answers a request to start a run.
+func (s *Server) startRun(r *http.Request, q *query) (*Current, error) {
+	if err := q.end(); err != nil {
+		return nil, err
+	}
+	if s.options.Launcher == nil {
+		return nil, failf(http.StatusForbidden, "%s", notLocal)
+	}
+	var asked *Wanted
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields()
+	err := d.Decode(&asked)
+	if _, more := d.Token(); err == nil && (asked == nil || !errors.Is(more, io.EOF)) {
+		err = errors.New("want one object, and nothing after it")
+	}
+	if err != nil {
+		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
+			return nil, failf(http.StatusRequestEntityTooLarge, "the request has more than %d bytes", tooLarge.Limit)
+		}
+		return nil, failf(http.StatusBadRequest, "the request is not what it should be: %s", clip(err.Error()))
+	}
+	w := *asked
+	if err := s.options.Launcher.check(&w); err != nil {
+		return nil, err
+	}
+	s.launch.Lock()
+	defer s.launch.Unlock()
+	if s.job != nil && !s.job.over() {
+		return nil, failf(http.StatusConflict, "a run is being measured: stop it first, since two at once would disturb each other")
+	}
+	now, err := s.current(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	if len(now.Runs) > 0 {
+		return nil, failf(http.StatusConflict, "run %d is being measured: two at once would disturb each other", now.Runs[0].Run)
+	}
+	entries, err := s.shelf.latest(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	after := int64(0)
+	for i := range entries {
+		after = max(after, entries[i].ID)
+	}
+	if s.job, err = start(s.options.Launcher.Command(&w), w, after); err != nil {
+		return nil, err
+	}
+	return s.current(r.Context())
+}
+
+// stopRun answers a request to stop the run that the page has started.
+func (s *Server) stopRun(r *http.Request, q *query) (*Current, error) {
+	if err := q.end(); err != nil {
+		return nil, err
+	}
+	s.launch.Lock()
+	defer s.launch.Unlock()
+	if s.job == nil || s.job.over() {
+		return nil, failf(http.StatusConflict, "no run that was started here is being measured: one that was started in a terminal is stopped there, with Ctrl-C, and one whose server has ended stops after its current trial")
+	}
+	s.job.stop()
+	return s.current(r.Context())
+}
+
+// Choices is the answer to /api/v1/choices: what a run can be of.
+type Choices struct {
+	CanStart  bool      `json:"can_start"` // whoever asks can start a run
+	WhyNot    string    `json:"why_not,omitempty"`
+	Scales    []string  `json:"scales"` // of the factors, some
+	Drivers   []Choice  `json:"drivers"`
+	Workloads []Choice  `json:"workloads"`
+	Settings  []Setting `json:"settings"`
+}
+
+// Setting is a setting that a run can be given.
+type Setting struct {
+	Name   string   `json:"name"`
+	About  string   `json:"about"`
+	Want   string   `json:"want"`             // what values it takes, in words
+	Values []string `json:"values,omitempty"` // all, if there are few
+	Tried  []string `json:"tried,omitempty"`  // otherwise some, if they can be told
+}
+
+// notLocal says why nobody can start a run.
+const notLocal = "no run can be started here: the server does not listen on a loopback address"
+
+// scales are what is offered as scale. Any other factor is one, too.
+var scales = []string{workload.Quick, workload.Full, "0.01", "0.1", "0.5", "2"}
+
+func (s *Server) choices(r *http.Request, q *query) (*Choices, error) {
+	if err := q.end(); err != nil {
+		return nil, err
+	}
+	c := &Choices{Scales: scales, Drivers: []Choice{}, Workloads: []Choice{}, Settings: []Setting{}}
+	for _, d := range driver.Vocabulary {
+		c.Settings = append(c.Settings, Setting{d.Name, d.About, d.Want(), d.Values, d.Tried})
+	}
+	l := s.options.Launcher
+	if l == nil {
+		c.WhyNot = notLocal
+		return c, nil
+	}
+	c.WhyNot = s.noToken(r)
+	c.CanStart = c.WhyNot == ""
+	entries, err := s.shelf.list(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	measured := distinct(entries, func(e *store.Entry) []string { return e.Drivers })
+	c.Drivers, c.Workloads = slices.Clone(l.Drivers), l.Workloads
+	for i := range c.Drivers {
+		c.Drivers[i].Known = known(c.Drivers[i], measured)
+	}
+	return c, nil
+}
+
+// known lists versions of a driver: the one that it has here, the latest, and those releases
+// that the store has runs of. A commit may be of a fork, and the store somebody else's.
+func known(d Choice, measured []string) []string {
+	if !d.Versions {
+		return nil
+	}
+	list := append(slices.Clone(d.Known), "latest")
+	for _, name := range measured {
+		if base, version, ok := strings.Cut(name, "@"); ok && base == d.Name && isVersion(version) && semver.IsValid(version) && !module.IsPseudoVersion(version) && !slices.Contains(list, version) {
+			list = append(list, version)
+		}
+	}
+	return list
+}

@@ -1,0 +1,380 @@
+package explorer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/store"
+)
+
+// Current is the answer to /api/v1/current: what is being measured now.
+type Current struct {
+	Job  *Job       `json:"job,omitempty"` // the last run that was started from the page
+	Runs []Progress `json:"runs"`          // runs of the store that are being measured, by whomever
+}
+
+// Progress says how far a run is.
+type Progress struct {
+	Run     int64            `json:"run"`
+	Started time.Time        `json:"started"`
+	Command []string         `json:"command"`
+	Here    bool             `json:"here,omitempty"`     // it was started from the page, and can be stopped there
+	Rounds  int              `json:"rounds"`             // complete
+	Of      *result.Schedule `json:"schedule,omitempty"` // how long it is to last
+	Trials  int              `json:"trials"`
+	Last    time.Time        `json:"last_trial,omitzero"` // when the last trial ended
+	Elapsed int64            `json:"elapsed_ns"`          // until then
+	Left    int64            `json:"left_ns,omitempty"`   // an estimate; 0: not known yet. A run without a number of rounds may end before, when everything is settled
+	Precise float64          `json:"precision,omitempty"` // the share of itself within which a figure is to be known
+	Settled int              `json:"settled"`             // figures that are
+	Figures []Figure         `json:"figures"`             // of many the first
+	More    int              `json:"more,omitempty"`      // figures that are left out
+	Bad     []Case           `json:"bad"`                 // cases that were refused, wrong or failed
+}
+
+// Figure is what a run is finding out: a ratio to another driver or, without one, a median.
+type Figure struct {
+	Workload string        `json:"workload"`
+	Variant  string        `json:"variant,omitempty"`
+	Phase    string        `json:"phase"`
+	Driver   string        `json:"driver"`
+	Case     int           `json:"case"`
+	Base     string        `json:"base,omitempty"` // the driver that the ratio is to
+	Median   float64       `json:"median"`         // the ratio, or seconds
+	Summary  stats.Summary `json:"summary"`
+	Spread   *float64      `json:"spread,omitempty"` // how far the interval's farther end is, as a share; absent if there are too few samples
+	Settled  bool          `json:"settled"`
+}
+
+// maxFigures is how many figures of a run that is being measured are given.
+const maxFigures = 300
+
+// current returns what is being measured now.
+func (s *Server) current(ctx context.Context) (*Current, error) {
+	c := &Current{Runs: []Progress{}}
+	entries, err := s.shelf.latest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	here := int64(0)
+	if j := s.job; j != nil {
+		j.adopt(entries)
+		now, _ := j.now()
+		c.Job = &now
+		if here = now.Run; now.State == jobEnded {
+			here = 0
+		}
+	}
+	var open []*stats.Analysis // what has not ended
+	var runs []*result.Run
+	for i := range entries {
+		e := &entries[i]
+		if e.Stopped != "" || e.Damaged != "" || !e.Ended.IsZero() {
+			continue
+		}
+		a, err := s.shelf.underWay(ctx, e.ID)
+		if err != nil {
+			return nil, err
+		}
+		if a != nil {
+			open, runs = append(open, a), append(runs, a.Run)
+		}
+	}
+	living := s.living(runs, here, time.Now())
+	for _, a := range open {
+		if living[a.Run.ID] {
+			c.Runs = append(c.Runs, *progress(a, a.Run.ID == here))
+		}
+	}
+	return c, nil
+}
+
+// adopt finds the run of a job in the store: it is new, and has the job's command.
+func (j *job) adopt(entries []store.Entry) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.Run != 0 {
+		return
+	}
+	for i := range entries {
+		if e := &entries[i]; e.ID > j.after && slices.Equal(e.Command, j.cmd.Args[1:]) {
+			j.Run = e.ID
+			if j.news++; j.State == jobPreparing {
+				j.State = jobMeasuring
+			}
+			return
+		}
+	}
+}
+
+// A store says when the last trial ended, but not whether another has begun. A run that
+// has not ended counts as killed if nothing is heard of it for five times as long as its
+// longest trial took, within these bounds. It may take the longer one before its first
+// trial.
+const (
+	leastSilence = 2 * time.Minute
+	mostSilence  = time.Hour
+)
+
+// living says which of the runs that have not ended are being measured, by ID: that of this
+// server, here, and of the others as many as there are processes that measure in their
+// directory. These are the ones of which was heard last. Of a run on another machine nobody here
+// can know.
+func (s *Server) living(runs []*result.Run, here int64, now time.Time) map[int64]bool {
+	living := map[int64]bool{}
+	if here != 0 {
+		living[here] = true
+	}
+	heard := func(r *result.Run) time.Time {
+		if r.ID == here {
+			return now.AddDate(1, 0, 0) // before all others
+		}
+		last, _ := lastTrial(r)
+		return last
+	}
+	left := map[string]int{} // of the processes in a directory, those whose run is not known
+	for _, r := range slices.SortedStableFunc(slices.Values(runs), func(a, b *result.Run) int { return heard(b).Compare(heard(a)) }) {
+		dir := r.Machine.Directory
+		n, known := 0, false
+		if s.options.Users != nil && r.Host == nil {
+			n, known = s.options.Users(r.Machine)
+		}
+		if _, asked := left[dir]; known && !asked {
+			left[dir] = n
+		}
+		switch {
+		case !known:
+			living[r.ID] = living[r.ID] || alive(r, now)
+		case left[dir] > 0:
+			left[dir]--
+			living[r.ID] = true
+		}
+	}
+	return living
+}
+
+// alive reports whether a run that has not ended is probably being measured.
+func alive(r *result.Run, now time.Time) bool {
+	last, longest := lastTrial(r)
+	if len(r.Trials) == 0 {
+		longest = mostSilence
+	}
+	return now.Sub(last) < min(max(leastSilence, 5*longest), mostSilence)
+}
+
+// lastTrial returns when the last trial of a run ended, or the run began, and how long the
+// longest trial took.
+func lastTrial(r *result.Run) (last time.Time, longest time.Duration) {
+	last = r.Started
+	for i := range r.Trials {
+		took := time.Duration(r.Trials[i].TookNS)
+		longest = max(longest, took)
+		if end := r.Trials[i].Started.Add(took); end.After(last) {
+			last = end
+		}
+	}
+	return last, longest
+}
+
+// minRounds is how many rounds a run has at least.
+const minRounds = stats.MinSamples
+
+// progress says how far a run is.
+func progress(a *stats.Analysis, here bool) *Progress {
+	r := a.Run
+	p := &Progress{Run: r.ID, Started: r.Started, Command: names(r.Command), Here: here, Of: r.Schedule, Trials: len(r.Trials),
+		Precise: r.Precision, Figures: []Figure{}, Bad: []Case{}}
+	last, _ := lastTrial(r)
+	p.Elapsed = int64(last.Sub(r.Started))
+	if len(r.Trials) > 0 {
+		p.Last = last
+	}
+	done := roundsDone(r)
+	p.Rounds = int(done)
+	if s := r.Schedule; s != nil && done >= 1 {
+		each := float64(p.Elapsed) / done
+		left := each * (float64(max(minRounds, s.Rounds)) - done)
+		if s.Rounds == 0 {
+			left = max(left, float64(s.TimeNS-p.Elapsed))
+		}
+		p.Left = max(1, int64(left))
+	}
+	for _, f := range a.Figures() {
+		if f.Summary.N == 0 {
+			continue
+		}
+		settled := f.Settled(r.Precision)
+		if settled {
+			p.Settled++
+		}
+		if len(p.Figures) == maxFigures {
+			p.More++
+			continue
+		}
+		x := Figure{Workload: clip(f.Workload), Variant: clip(f.Variant), Phase: clip(f.Phase), Driver: clip(f.Cell.Case.Driver), Case: f.Cell.Case.ID,
+			Median: f.Summary.Median, Summary: f.Summary, Settled: settled}
+		if f.Base != nil {
+			x.Base = clip(f.Base.Case.Driver)
+		}
+		if spread, ok := f.Summary.Spread(); ok {
+			x.Spread = &spread
+		}
+		p.Figures = append(p.Figures, x)
+	}
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			if o.Status != result.OK && o.Status != stats.NotMeasured && len(p.Bad) < maxWarnings {
+				p.Bad = append(p.Bad, caseOf(a, g, o))
+			}
+		}
+	}
+	return p
+}
+
+// roundsDone returns how many rounds are complete, with the share of the current one. That
+// one is taken to have as many trials as the one before.
+func roundsDone(r *result.Run) float64 {
+	trials := map[int]int{}
+	round := 0
+	for i := range r.Trials {
+		trials[r.Trials[i].Round]++
+		round = max(round, r.Trials[i].Round)
+	}
+	if round == 0 {
+		return 0
+	}
+	of := len(r.Cases)
+	if round > 1 {
+		of = trials[round-1]
+	}
+	return float64(round-1) + min(1, float64(trials[round])/float64(max(of, 1)))
+}
+
+func (s *Server) getCurrent(r *http.Request, q *query) (*Current, error) {
+	if err := q.end(); err != nil {
+		return nil, err
+	}
+	s.launch.Lock()
+	defer s.launch.Unlock()
+	return s.current(r.Context())
+}
+
+const (
+	lookEvery  = time.Second      // how often the store is asked whether it has changed
+	tellEvery  = 2 * time.Second  // news are not sent more often
+	aliveEvery = 15 * time.Second // something is sent at least as often, to notice that nobody reads
+	maxStreams = 10               // that are open at the same time
+)
+
+// keepStream is how long a stream lasts in any case. After that it gives way to another one
+// if there are too many: otherwise whoever opened the most would have all, forever.
+const keepStream = time.Minute
+
+// streams are the streams of events that are open.
+type streams struct {
+	mu   sync.Mutex
+	open []*stream // the oldest first
+}
+
+// stream is one of them.
+type stream struct {
+	began time.Time
+	end   chan struct{} // closed when it gives way
+}
+
+// add returns a new stream, or nil if there is no room for it. Its owner removes it.
+func (s *streams) add(now time.Time) *stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.open) >= maxStreams {
+		if now.Sub(s.open[0].began) < keepStream {
+			return nil
+		}
+		close(s.open[0].end)
+		s.open = s.open[1:]
+	}
+	x := &stream{now, make(chan struct{})}
+	s.open = append(s.open, x)
+	return x
+}
+
+func (s *streams) remove(x *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = slices.DeleteFunc(s.open, func(o *stream) bool { return o == x })
+}
+
+// events sends what /api/v1/current answers, again whenever it changes, as server-sent
+// events. A store is read only while somebody reads them.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	if err := parse(r).end(); err != nil {
+		writeError(w, err)
+		return
+	}
+	own := s.streams.add(time.Now())
+	if own == nil {
+		writeError(w, failf(http.StatusServiceUnavailable, "there are %d streams already: close a page, or wait a minute", maxStreams))
+		return
+	}
+	defer s.streams.remove(own)
+	w.Header().Set("Content-Type", "text/event-stream")
+	control := http.NewResponseController(w)
+	send := func(text string) bool {
+		_ = control.SetWriteDeadline(time.Now().Add(aliveEvery)) // not of every ResponseWriter
+		_, err := fmt.Fprint(w, text)
+		return err == nil && control.Flush() == nil
+	}
+	before, told := "", time.Time{}
+	for {
+		data, err := s.now(r.Context())
+		switch {
+		case err != nil:
+			f, _ := json.Marshal(Failure{http.StatusInternalServerError, clip(err.Error())})
+			send("event: failure\ndata: " + string(f) + "\n\n")
+			return
+		case data != before:
+			if !send("data: " + data + "\n\n") {
+				return
+			}
+			before, told = data, time.Now()
+		case time.Since(told) > aliveEvery:
+			if !send(": nothing new\n\n") {
+				return
+			}
+			told = time.Now()
+		}
+		wait := lookEvery
+		if told.Add(tellEvery).After(time.Now().Add(wait)) {
+			wait = time.Until(told.Add(tellEvery))
+		}
+		select {
+		case <-time.After(wait):
+		case <-r.Context().Done():
+			return
+		case <-own.end:
+			return
+		case <-s.done:
+			return
+		}
+	}
+}
+
+// now returns what is being measured now, as JSON. It is the same text if nothing has
+// changed.
+func (s *Server) now(ctx context.Context) (string, error) {
+	s.launch.Lock()
+	defer s.launch.Unlock()
+	c, err := s.current(ctx)
+	if err != nil {
+		return "", err
+	}
+	data, err := json.Marshal(c)
+	return string(data), err
+}

@@ -1,0 +1,81 @@
+package explorer
+
+import (
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+)
+
+// metric is a figure of a sample that a view can be of.
+type metric struct {
+	Name   string `json:"name"`
+	Title  string `json:"title"`
+	More   bool   `json:"more_is_better,omitempty"`
+	Better better `json:"better,omitempty"` // "" if neither is
+
+	// of returns the figure of a sample, and its unit. It is 0 if it is not known.
+	of func(*result.Sample) (v float64, unit string)
+}
+
+// better says which figures of a metric are the better ones.
+type better string
+
+const (
+	less better = "less"
+	more better = "more"
+)
+
+// judgedBy is the metric that phases are judged by: time, or at a fixed rate the latency.
+const judgedBy = "time"
+
+// failedShare is the metric that is a share, and mostly 0, so ratios of it say nothing.
+const failedShare = "failed"
+
+// metrics are all metrics, what phases are judged by first.
+var metrics = []metric{
+	{judgedBy, "time", false, less, func(s *result.Sample) (float64, string) { return s.Value(), unitOf(s.Metric) }},
+	{"rate", "rate", true, more, report.Rate},
+	{"p99", "99th percentile", false, less, func(s *result.Sample) (float64, string) {
+		var worst int64
+		for _, l := range s.Latency {
+			worst = max(worst, l.P99NS)
+		}
+		return float64(worst) / 1e9, "s"
+	}},
+	{"cpu", "CPU share", false, "", func(s *result.Sample) (float64, string) {
+		return float64(s.UserNS+s.SystemNS) / float64(max(s.WallNS, 1)), "cores"
+	}},
+	{"instructions", "instructions", false, less, perOperation("instructions/op", func(s *result.Sample) int64 { return s.Instructions })},
+	{"allocs", "allocations", false, less, perOperation("allocs/op", func(s *result.Sample) int64 { return s.Allocs })},
+	{"bytes", "allocated memory", false, less, perOperation("B/op", func(s *result.Sample) int64 { return s.AllocBytes })},
+	{"memory", "peak memory", false, less, func(s *result.Sample) (float64, string) { return float64(s.PeakRSSBytes), "B" }},
+	{"database", "size of the database", false, less, func(s *result.Sample) (float64, string) { return float64(s.DatabaseBytes), "B" }},
+	{failedShare, "failed operations", false, less, func(s *result.Sample) (float64, string) {
+		return float64(s.Failed) / float64(max(s.Operations, 1)), "share"
+	}},
+}
+
+func unitOf(metric string) string {
+	if metric == result.MetricTimePerOp {
+		return "s/op"
+	}
+	return "s"
+}
+
+func perOperation(unit string, of func(*result.Sample) int64) func(*result.Sample) (float64, string) {
+	return func(s *result.Sample) (float64, string) { return float64(of(s)) / float64(max(s.Operations, 1)), unit }
+}
+
+// metric returns the metric that a request asks for.
+func (q *query) metric() metric {
+	var names []string
+	for _, m := range metrics {
+		names = append(names, m.Name)
+	}
+	name := q.word("metric", names...)
+	for _, m := range metrics {
+		if m.Name == name {
+			return m
+		}
+	}
+	return metrics[0] // the query has an error
+}

@@ -1,0 +1,598 @@
+package explorer
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/defects"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Run is the answer to /api/v1/runs/{id}: a run without its trials.
+type Run struct {
+	ID        int64            `json:"id"`
+	Answer    string           `json:"answer"`            // what the run says, in a sentence or two
+	Choices   [][2]string      `json:"choices,omitempty"` // a need, such as "without cgo", and the best driver that meets it, in words
+	Version   string           `json:"version"`
+	Started   time.Time        `json:"started"`
+	Ended     time.Time        `json:"ended,omitzero"`
+	Stopped   string           `json:"stopped"`
+	Ending    string           `json:"ending"` // Stopped in words
+	Command   []string         `json:"command"`
+	Seed      uint64           `json:"seed,string"`
+	Scale     string           `json:"scale"`
+	Rounds    int              `json:"rounds"`
+	Trials    int              `json:"trials"`
+	Machine   result.Machine   `json:"machine"`
+	Asked     *result.Asked    `json:"asked,omitempty"`
+	Study     *result.Study    `json:"study,omitempty"`
+	Compares  *result.Compares `json:"compares,omitempty"`
+	Profiled  string           `json:"profiled,omitempty"` // the phase, if it has profiles instead of trials, which only its report has
+	LeftOut   []result.LeftOut `json:"left_out,omitempty"`
+	Workloads []Workload       `json:"workloads"`
+	Cases     []Case           `json:"cases"`
+	Defects   []Defect         `json:"defects"`  // known ones of the versions that the cases have proven
+	Caveats   []report.Caveat  `json:"caveats"`  // what to beware of, the worst first: that of the report
+	Warnings  []result.Warning `json:"warnings"` // as they were recorded, one for each time
+	Metrics   []metric         `json:"metrics"`  // what views can be of
+}
+
+// Workload is a workload as a run has read it, without its text.
+type Workload struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+// Case is a case of a run, and how it ended.
+type Case struct {
+	ID         int               `json:"id"`
+	Workload   string            `json:"workload"`
+	Variant    string            `json:"variant,omitempty"` // in what it differs from others of its workload
+	Driver     string            `json:"driver"`
+	Kind       driver.Kind       `json:"kind,omitempty"`      // how its library reaches SQLite
+	Interface  driver.Interface  `json:"interface,omitempty"` // that its library is used through
+	Library    string            `json:"library,omitempty"`   // its version, as proven
+	SQLite     string            `json:"sqlite,omitempty"`    // its version, as proven
+	Settings   driver.Settings   `json:"settings"`            // as requested
+	Parameters map[string]int64  `json:"parameters,omitempty"`
+	Phases     []string          `json:"phases"`
+	Status     result.Status     `json:"status"`
+	Reason     *protocol.Reason  `json:"reason,omitempty"`
+	Defects    []string          `json:"defects,omitempty"` // ids of the known ones of its versions, the worst first
+	Trials     int               `json:"trials"`
+	BadTrials  int               `json:"bad_trials"`
+	Warnings   []result.Warning  `json:"warnings,omitempty"` // of the case and its trials; of many the first
+	Options    map[string]string `json:"options,omitempty"`
+}
+
+// Defect is a known defect that the library or the SQLite of some case has.
+type Defect struct {
+	ID        string         `json:"id"`
+	Effect    defects.Effect `json:"effect"`
+	Title     string         `json:"title"`
+	Needs     string         `json:"needs"`               // what it needs to do harm, in words
+	Elsewhere bool           `json:"elsewhere,omitempty"` // the machine of the run is not what it needs
+	Falsifies bool           `json:"falsifies,omitempty"` // it can lose, damage or falsify data
+	Drivers   []string       `json:"drivers"`             // that have it
+}
+
+// maxAnswer is how many characters of an answer are given.
+const maxAnswer = 2000
+
+// maxWarnings is how many warnings of a case, or of a run, are given.
+const maxWarnings = 100
+
+func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
+	a, err := s.judgedRun(r, q)
+	if err != nil {
+		return nil, err
+	}
+	of, said := a.Run, report.AnswersOf(a, s.options.Describe(a))
+	choices := report.ChoiceLines(&said)
+	for i := range choices {
+		choices[i][1] = clip(choices[i][1])
+	}
+	out := &Run{
+		ID: of.ID, Answer: clipTo(said.Text, maxAnswer), Choices: choices, Version: clip(of.Version), Started: of.Started, Ended: of.Ended, Stopped: clip(of.Stopped), Ending: clip(result.Ending(of.Stopped)), Command: names(of.Command),
+		Seed: of.Seed, Scale: clip(of.Scale), Rounds: of.Rounds, Trials: len(of.Trials), Machine: clipMachine(of.Machine),
+		Asked: clipAsked(of.Asked), Study: of.Study, Compares: of.Compares, Workloads: []Workload{}, Cases: []Case{}, Defects: []Defect{},
+		Caveats: clipCaveats(said.Caveats), Warnings: clipWarnings(a.Warnings), Metrics: metrics,
+	}
+	if of.Profiles != nil {
+		out.Profiled = clip(of.Profiles.Phase)
+	}
+	for _, l := range of.LeftOut[:min(len(of.LeftOut), maxNames)] {
+		out.LeftOut = append(out.LeftOut, result.LeftOut{Workload: clip(l.Workload), Driver: clip(l.Driver), Code: clip(l.Code), Message: clip(l.Message)})
+	}
+	for _, w := range of.Workloads {
+		out.Workloads = append(out.Workloads, Workload{clip(w.Name), clip(w.SHA256)})
+	}
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			out.Cases = append(out.Cases, caseOf(a, g, o))
+			out.noteDefects(a, o)
+		}
+	}
+	slices.SortStableFunc(out.Cases, func(a, b Case) int { return cmp.Compare(a.ID, b.ID) })
+	return out, nil
+}
+
+// noteDefects adds the known defects of a case to those of its run.
+func (r *Run) noteDefects(a *stats.Analysis, o *stats.Outcome) {
+	known, _ := report.KnownDefects(a, o)
+	name := clip(o.Case.Driver)
+	for _, d := range known {
+		i := slices.IndexFunc(r.Defects, func(x Defect) bool { return x.ID == d.ID })
+		if i < 0 {
+			i = len(r.Defects)
+			r.Defects = append(r.Defects, Defect{ID: d.ID, Effect: d.Effect, Title: d.Title, Needs: report.DefectNeeds(d.Needs),
+				Elsewhere: report.DefectElsewhere(a.Run, &d), Falsifies: d.Effect.Falsifies(), Drivers: []string{}})
+		}
+		if x := &r.Defects[i]; !slices.Contains(x.Drivers, name) {
+			x.Drivers = append(x.Drivers, name)
+		}
+	}
+}
+
+// judgedRun returns the run that a path names.
+func (s *Server) judgedRun(r *http.Request, q *query) (*stats.Analysis, error) {
+	id, err := idOf(r.PathValue("id"))
+	if err == nil {
+		err = q.end()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.shelf.analysis(r.Context(), id)
+}
+
+func caseOf(a *stats.Analysis, g *stats.Group, o *stats.Outcome) Case {
+	c := Case{ID: o.Case.ID, Workload: clip(g.Workload), Variant: clip(g.Variant()), Driver: clip(o.Case.Driver),
+		Kind: driver.Kind(clip(string(o.Case.Info.Kind))), Interface: driver.Interface(clip(string(o.Case.Info.Interface))),
+		Settings: clipSettings(o.Case.Settings), Parameters: clipMap(o.Case.Parameters), Phases: names(o.Case.Phases),
+		Status: o.Status, Reason: clipReason(o.Reason), Trials: len(o.Trials), BadTrials: o.Bad,
+		Warnings: clipWarnings(o.Warnings), Options: clipSettings(o.Case.Options)}
+	if p := o.Proof(); p != nil {
+		c.Library, c.SQLite = clip(p.ModuleVersion), clip(p.SQLiteVersion)
+	}
+	known, _ := report.KnownDefects(a, o)
+	for _, d := range known {
+		c.Defects = append(c.Defects, d.ID)
+	}
+	return c
+}
+
+func clipSettings[M ~map[string]string](m M) M {
+	out := M{}
+	for k, v := range m {
+		out[clip(k)] = clip(v)
+	}
+	return out
+}
+
+func clipReason(r *protocol.Reason) *protocol.Reason {
+	if r == nil {
+		return nil
+	}
+	c := *r
+	c.Code, c.Phase, c.Message, c.Detail = clip(c.Code), clip(c.Phase), clip(c.Message), clip(c.Detail)
+	return &c
+}
+
+func clipWarnings(list []result.Warning) []result.Warning {
+	out := []result.Warning{}
+	for _, w := range list[:min(len(list), maxWarnings)] {
+		w.Code, w.Message, w.Phase = clip(w.Code), clip(w.Message), clip(w.Phase)
+		out = append(out, w)
+	}
+	return out
+}
+
+// maxCaveat is how many characters of a caveat are given. Each may be of many cases.
+const maxCaveat = 1000
+
+func clipCaveats(list []report.Caveat) []report.Caveat {
+	out := []report.Caveat{}
+	for _, c := range list[:min(len(list), maxWarnings)] {
+		c.Code, c.Text = clip(c.Code), clipTo(c.Text, maxCaveat)
+		out = append(out, c)
+	}
+	return out
+}
+
+func clipMachine(m result.Machine) result.Machine {
+	for _, s := range []*string{&m.Hostname, &m.OS, &m.Arch, &m.Kernel, &m.CPU, &m.Governor, &m.Turbo, &m.SMT, &m.Virtual, &m.Directory, &m.FileSystem, &m.Device} {
+		*s = clip(*s)
+	}
+	return m
+}
+
+// getReport answers with the JSON report.
+func (s *Server) getReport(w http.ResponseWriter, r *http.Request) {
+	a, err := s.judgedRun(r, parse(r))
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	var b bytes.Buffer
+	if err := report.Write(&b, "json", a, s.options.Describe(a)); err != nil {
+		writeError(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(b.Bytes()) // fails only if the reader has gone
+}
+
+// Cells is the answer to /api/v1/runs/{id}/cells: the figures of a metric.
+type Cells struct {
+	Run    int64   `json:"run"`
+	Metric metric  `json:"metric"`
+	Tables []Table `json:"tables"`
+}
+
+// Table has the figures of a phase of a workload, with its settings and parameters.
+type Table struct {
+	Workload string `json:"workload"`
+	Variant  string `json:"variant,omitempty"`
+	Phase    string `json:"phase"`
+	Unit     string `json:"unit"`
+	Base     string `json:"base,omitempty"`     // the driver that ratios are to
+	IsFloor  bool   `json:"is_floor,omitempty"` // Base is the floor; otherwise it is the fastest
+	Cells    []Cell `json:"cells"`              // the best first, then those without a figure
+	Pair     *Pair  `json:"pair,omitempty"`     // of time, if exactly two drivers were asked for and both have figures
+}
+
+// Pair is how two drivers of a table differ.
+type Pair struct {
+	First  string        `json:"first"` // the one that comes first in the table
+	Second string        `json:"second"`
+	Ratio  stats.Summary `json:"ratio"`                // of second to first, round by round
+	P      *float64      `json:"p_adjusted,omitempty"` // corrected for all pairs of the table; absent if they were not compared
+	Apart  bool          `json:"significant"`          // they are told apart
+
+	// Added says that what sqlite3perf adds to the time of each could explain the difference.
+	Added string `json:"added_could_explain,omitempty"`
+}
+
+// pairOf compares the two drivers that a filter leaves.
+func pairOf(t *stats.Table, keep filter) *Pair {
+	var kept []int
+	for i, c := range t.Cells {
+		if matches(keep.drivers, c.Case.Driver) && c.Status == result.OK {
+			kept = append(kept, i)
+		}
+	}
+	if len(keep.drivers) != 2 || len(kept) != 2 {
+		return nil
+	}
+	first, second := kept[0], kept[1]
+	p := &Pair{First: clip(t.Cells[first].Case.Driver), Second: clip(t.Cells[second].Case.Driver), Ratio: t.Ratio(stats.Pair{First: second, Second: first})}
+	if p.Ratio.N == 0 {
+		return nil
+	}
+	if test, ok := t.Against(second, first); ok {
+		p.P, p.Apart = &test.Adjusted, test.Significant()
+	}
+	p.Added = clip(report.OwnDifference(t, first, second))
+	return p
+}
+
+// Cell is a driver's figure in a table.
+type Cell struct {
+	Case     int              `json:"case"`
+	Driver   string           `json:"driver"`
+	Status   result.Status    `json:"status"`
+	Reason   *protocol.Reason `json:"reason,omitempty"`
+	TooShort bool             `json:"too_short,omitempty"` // to judge the driver by
+
+	N      int      `json:"n,omitempty"` // samples
+	Median *float64 `json:"median,omitempty"`
+	Low    *float64 `json:"low,omitempty"` // of the interval; absent if there are too few samples
+	High   *float64 `json:"high,omitempty"`
+
+	Ratio *stats.Summary `json:"ratio,omitempty"` // to Base, round by round; absent if it is not known
+
+	// Only of time, which drivers are ranked by.
+	Rank     int    `json:"rank,omitempty"`          // place among the choices: the floor has none
+	First    bool   `json:"first_or_tied,omitempty"` // it comes first, or is not told apart from the one that does
+	Tied     []int  `json:"tied_with,omitempty"`     // cases from which it is not told apart
+	Unranked string `json:"unranked,omitempty"`      // why it has no rank
+	Floor    bool   `json:"floor,omitempty"`         // it is the floor, which is nobody's choice
+
+	// Doubtful names the first driver that this one is told apart from, if it leads by so little
+	// that what sqlite3perf adds to the time of each could explain it.
+	Doubtful string `json:"added_could_explain_lead_before,omitempty"`
+}
+
+func (s *Server) getCells(r *http.Request, q *query) (*Cells, error) {
+	m := q.metric()
+	keep := q.cells()
+	a, err := s.judgedRun(r, q)
+	if err != nil {
+		return nil, err
+	}
+	out := &Cells{Run: a.Run.ID, Metric: m, Tables: []Table{}}
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			if keep.table(g, t) {
+				if t := tableOf(g, t, m, a.Confidence, keep); len(t.Cells) > 0 {
+					out.Tables = append(out.Tables, t)
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// filter says which cells are asked for. What is empty leaves out nothing.
+type filter struct{ drivers, workloads, phases, variants []string }
+
+func (q *query) cells() filter {
+	return filter{q.list("driver"), q.list("workload"), q.list("phase"), q.list("variant")}
+}
+
+func matches(wanted []string, name string) bool {
+	return len(wanted) == 0 || slices.Contains(wanted, clip(name))
+}
+
+func (f filter) table(g *stats.Group, t *stats.Table) bool {
+	return matches(f.workloads, g.Workload) && matches(f.phases, t.Phase) && matches(f.variants, g.Variant())
+}
+
+func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep filter) Table {
+	out := Table{Workload: clip(g.Workload), Variant: clip(g.Variant()), Phase: clip(t.Phase), Cells: []Cell{}}
+	if t.Base >= 0 {
+		out.Base, out.IsFloor = clip(t.Cells[t.Base].Case.Driver), t.IsFloor
+	}
+	for row, c := range t.Cells {
+		if !matches(keep.drivers, c.Case.Driver) {
+			continue
+		}
+		cell := Cell{Case: c.Case.ID, Driver: clip(c.Case.Driver), Status: c.Status, Reason: clipReason(c.Reason)}
+		if c.Status == result.OK {
+			sum := c.Summary
+			if _, unit := m.of(c.Samples[0].Sample); out.Unit == "" {
+				out.Unit = unit
+			}
+			if m.Name == judgedBy {
+				if t.PerOp {
+					out.Unit = "s/op"
+				}
+				cell.Rank, cell.Floor, cell.Unranked, cell.Ratio, cell.TooShort = c.Rank, c.Floor, clip(c.Unranked), c.Ratio, c.TooShort()
+				cell.First = c.Rank == 1
+				for _, i := range c.Tied {
+					cell.First = cell.First || c.Rank > 0 && t.Cells[i].Rank == 1
+					cell.Tied = append(cell.Tied, t.Cells[i].Case.ID)
+				}
+				if over, could := report.OwnLead(t, row); could {
+					cell.Doubtful = clip(t.Cells[over].Case.Driver)
+				}
+			} else {
+				sum = summary(c, m, confidence)
+				if t.Base >= 0 && sum.N > 0 {
+					cell.Ratio = ratio(c, t.Cells[t.Base], m, confidence)
+				}
+			}
+			cell.N = sum.N
+			if sum.N > 0 {
+				cell.Median = &sum.Median
+			}
+			if i := sum.Interval; i != nil {
+				cell.Low, cell.High = &i.Low, &i.High
+			}
+		}
+		out.Cells = append(out.Cells, cell)
+	}
+	if m.Name == judgedBy {
+		out.Pair = pairOf(t, keep)
+	} else {
+		slices.SortStableFunc(out.Cells, func(a, b Cell) int { return byMedian(a, b, m.More) })
+	}
+	return out
+}
+
+// byMedian orders cells by their medians, those without one last.
+func byMedian(a, b Cell, more bool) int {
+	switch {
+	case a.Median == nil || b.Median == nil:
+		return cmp.Compare(b2i(a.Median == nil), b2i(b.Median == nil))
+	case more:
+		return cmp.Compare(*b.Median, *a.Median)
+	}
+	return cmp.Compare(*a.Median, *b.Median)
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// summary returns the median of a cell's samples with its interval, for a metric that the
+// cell is not judged by. It has no sample if the metric is not known.
+func summary(c *stats.Cell, m metric, confidence float64) stats.Summary {
+	var values []float64
+	known := false
+	for _, s := range c.Samples {
+		v, _ := m.of(s.Sample)
+		values = append(values, v)
+		known = known || v > 0
+	}
+	if !known && m.Name != failedShare {
+		return stats.Summary{}
+	}
+	return stats.SummarizeAt(values, confidence)
+}
+
+// ratio returns what a cell has of a metric as a multiple of what another has, round by
+// round, or nil if there is no round in which both are known.
+func ratio(c, base *stats.Cell, m metric, confidence float64) *stats.Summary {
+	if m.Name == failedShare {
+		return nil
+	}
+	points := func(c *stats.Cell) (list []stats.Point) {
+		for _, s := range c.Samples {
+			if v, _ := m.of(s.Sample); v > 0 {
+				list = append(list, stats.Point{Round: s.Round, Value: v})
+			}
+		}
+		return list
+	}
+	ratios, _ := stats.Ratios(points(c), points(base))
+	if len(ratios) == 0 {
+		return nil
+	}
+	s := stats.SummarizeRatiosAt(stats.Values(ratios), confidence)
+	return &s
+}
+
+// Samples is the answer to /api/v1/runs/{id}/samples: what was measured of a phase in some
+// cases, in the order in which it was measured.
+type Samples struct {
+	Run    int64    `json:"run"`
+	Phase  string   `json:"phase"`
+	Metric metric   `json:"metric"`
+	Unit   string   `json:"unit"`
+	Cases  []Series `json:"cases"`
+}
+
+// Series has the samples of a case.
+type Series struct {
+	Case
+	InForce driver.Settings  `json:"in_force"`            // settings at the end of the phase
+	Proof   *Proof           `json:"proof,omitempty"`     // what a trial has proven; absent if none has
+	Later   *result.ReadBack `json:"read_back,omitempty"` // what connections read back later, if the case was refused for that; of many the first
+	Samples []Sample         `json:"samples"`
+	More    int              `json:"more,omitempty"` // samples that are left out because there are too many
+}
+
+// Proof is what a worker has shown of itself.
+type Proof struct {
+	SQLite      string            `json:"sqlite"`
+	SourceID    string            `json:"source_id,omitempty"`
+	Module      string            `json:"module,omitempty"`
+	Version     string            `json:"version,omitempty"`
+	Connections []driver.Settings `json:"connections"` // settings read back from each connection; of many the first
+}
+
+// Sample is what a trial has measured.
+type Sample struct {
+	Trial   int               `json:"trial"` // order within the run
+	Round   int               `json:"round"`
+	Started time.Time         `json:"started"`
+	Value   float64           `json:"value"`
+	Counts  bool              `json:"counts"`           // false: the trial was robbed of CPU time and measured again
+	Robbed  bool              `json:"robbed,omitempty"` // of CPU time by others
+	WallNS  int64             `json:"wall_ns"`
+	Ops     int64             `json:"operations"`
+	Failed  int64             `json:"failed,omitempty"`
+	Latency []latency.Summary `json:"latency,omitempty"`
+}
+
+const (
+	maxSeries  = 20   // cases of an answer
+	maxSamples = 5000 // samples of a case
+)
+
+func (s *Server) getSamples(r *http.Request, q *query) (*Samples, error) {
+	m, phase := q.metric(), q.text("phase")
+	wanted := map[int]bool{}
+	for _, text := range q.list("case") {
+		id, err := idOf(text)
+		if err != nil {
+			q.fail("case: %q: want the number of a case, such as 3", clip(text))
+		}
+		wanted[int(id)] = true
+	}
+	switch {
+	case len(wanted) == 0:
+		q.fail("case is missing: want the number of a case, such as case=3")
+	case len(wanted) > maxSeries:
+		q.fail("case: %d cases: at most %d", len(wanted), maxSeries)
+	case phase == "":
+		q.fail("phase is missing: want the name of a phase of the case")
+	}
+	a, err := s.judgedRun(r, q)
+	if err != nil {
+		return nil, err
+	}
+	out := &Samples{Run: a.Run.ID, Phase: phase, Metric: m, Cases: []Series{}}
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			if wanted[o.Case.ID] {
+				delete(wanted, o.Case.ID)
+				one := series(a, g, o, phase, m)
+				if !slices.Contains(one.Phases, phase) {
+					return nil, failf(http.StatusNotFound, "case %d of run %d has no phase %q: %s", o.Case.ID, a.Run.ID, clip(phase), driver.Suggest(phase, one.Phases))
+				}
+				if out.Unit == "" && len(one.Samples) > 0 {
+					out.Unit = unitIn(o, phase, m)
+				}
+				out.Cases = append(out.Cases, one)
+			}
+		}
+	}
+	for id := range wanted {
+		return nil, failf(http.StatusNotFound, "run %d has no case %d: it has %d cases", a.Run.ID, id, len(a.Run.Cases))
+	}
+	return out, nil
+}
+
+func unitIn(o *stats.Outcome, phase string, m metric) string {
+	for _, t := range o.Trials {
+		for i := range t.Samples {
+			if clip(t.Samples[i].Phase) == phase {
+				_, unit := m.of(&t.Samples[i])
+				return unit
+			}
+		}
+	}
+	return ""
+}
+
+func series(a *stats.Analysis, g *stats.Group, o *stats.Outcome, phase string, m metric) Series {
+	out := Series{Case: caseOf(a, g, o), InForce: clipSettings(o.Case.SettingsIn(phase)), Samples: []Sample{}}
+	if p := o.Proof(); p != nil {
+		out.Proof = &Proof{SQLite: clip(p.SQLiteVersion), SourceID: clip(p.SQLiteSourceID), Module: clip(p.Module), Version: clip(p.ModuleVersion), Connections: []driver.Settings{}}
+		for _, c := range p.Connections[:min(len(p.Connections), maxSeries)] {
+			out.Proof.Connections = append(out.Proof.Connections, clipSettings(maps.Clone(c)))
+		}
+	}
+	for _, t := range o.Trials {
+		if r := t.ReadBack; r != nil && out.Later == nil {
+			out.Later = &result.ReadBack{After: clip(r.After), Wanted: clipSettings(r.Wanted), Connections: []driver.Settings{}}
+			for _, c := range r.Connections[:min(len(r.Connections), maxSeries)] {
+				out.Later.Connections = append(out.Later.Connections, clipSettings(c))
+			}
+		}
+		for i := range t.Samples {
+			x := &t.Samples[i]
+			if clip(x.Phase) != phase {
+				continue
+			}
+			if len(out.Samples) == maxSamples {
+				out.More++
+				continue
+			}
+			v, _ := m.of(x)
+			sample := Sample{Trial: t.Order, Round: t.Round, Started: t.Started, Value: v, Counts: !t.Repeated, Robbed: t.Robbed,
+				WallNS: x.WallNS, Ops: x.Operations, Failed: x.Failed}
+			for _, l := range x.Latency[:min(len(x.Latency), maxSeries)] {
+				l.Operation = clip(l.Operation)
+				sample.Latency = append(sample.Latency, l)
+			}
+			out.Samples = append(out.Samples, sample)
+		}
+	}
+	return out
+}

@@ -1,0 +1,222 @@
+package explorer
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/store"
+)
+
+// The states of a run in a list.
+const (
+	stateComplete    = "complete"    // every trial was ok
+	stateIncomplete  = "incomplete"  // some trials were refused, wrong or failed, or could not begin
+	stateProfile     = "profile"     // it has profiles instead of trials
+	stateInterrupted = "interrupted" // by the user
+	stateUnfinished  = "unfinished"  // it is being measured, or was killed
+	stateDamaged     = "damaged"     // its record contradicts itself
+)
+
+// states are what runs can be filtered by: their states, and the statuses of trials that are
+// not ok, which say that a run has such a trial.
+var states = []string{stateComplete, stateIncomplete, string(result.Refused), string(result.Failed), string(result.Wrong), string(result.Unavailable),
+	stateProfile, stateInterrupted, stateUnfinished, stateDamaged}
+
+// inState reports whether a run is in one of the states.
+func inState(e *store.Entry, state string) bool {
+	return state == "" || stateOf(e) == state || state != string(result.OK) && e.Statuses[result.Status(state)] > 0
+}
+
+// List is the answer to /api/v1/runs: one page of the runs that match.
+type List struct {
+	Total    int `json:"total"`    // runs in the store
+	Matching int `json:"matching"` // of them
+	Page     int `json:"page"`     // from 1
+	Pages    int `json:"pages"`
+
+	Runs []Listed `json:"runs"`
+
+	// What runs can be filtered by: all drivers and workloads of the store, sorted. Of more
+	// than [maxNames] the rest is missing.
+	Drivers   []string `json:"drivers"`
+	Workloads []string `json:"workloads"`
+	States    []string `json:"states"`
+}
+
+// maxNames is how many names a list of names has at most.
+const maxNames = 200
+
+// Listed is a run in a list.
+type Listed struct {
+	ID        int64                 `json:"id"`
+	Started   time.Time             `json:"started"`
+	Ended     time.Time             `json:"ended,omitzero"`
+	State     string                `json:"state"`
+	Stopped   string                `json:"stopped"` // as in the JSON report
+	Ending    string                `json:"ending"`  // Stopped in words
+	Trials    int                   `json:"trials"`
+	Statuses  map[result.Status]int `json:"statuses"` // how many trials have each status
+	Cases     int                   `json:"cases"`
+	Bad       map[result.Status]int `json:"bad"`      // how many cases have a trial that is not ok, by the worst status of each
+	Warnings  int                   `json:"warnings"` // of how many kinds, about the run, its cases and its trials
+	Drivers   []string              `json:"drivers"`
+	Workloads []string              `json:"workloads"`
+	Asked     *result.Asked         `json:"asked,omitempty"`
+	Profiled  string                `json:"profiled,omitempty"` // the phase, if it has profiles instead of trials
+	Scale     string                `json:"scale"`
+	Host      string                `json:"host"`
+	Version   string                `json:"version"`
+	Command   []string              `json:"command"`
+	Damaged   string                `json:"damaged,omitempty"` // why the run cannot be read
+}
+
+func listed(e *store.Entry) Listed {
+	return Listed{ID: e.ID, Started: e.Started, Ended: e.Ended, State: stateOf(e), Stopped: clip(e.Stopped), Ending: clip(result.Ending(e.Stopped)), Trials: e.Trials,
+		Statuses: clipKeys(e.Statuses), Cases: e.Cases, Bad: clipKeys(e.Bad), Warnings: e.Warnings, Drivers: names(e.Drivers), Workloads: names(e.Workloads), Asked: clipAsked(e.Asked), Profiled: clip(e.Profiled),
+		Scale: clip(e.Scale), Host: clip(e.Host), Version: clip(e.Version), Command: names(e.Command), Damaged: clip(e.Damaged)}
+}
+
+func clipKeys(m map[result.Status]int) map[result.Status]int {
+	out := map[result.Status]int{}
+	for k, v := range m {
+		out[result.Status(clip(string(k)))] += v
+	}
+	return out
+}
+
+func clipAsked(a *result.Asked) *result.Asked {
+	if a == nil {
+		return nil
+	}
+	out := &result.Asked{Settings: map[string][]string{}, Parameters: map[string][]int64{}}
+	for k, v := range a.Settings {
+		out.Settings[clip(k)] = names(v)
+	}
+	for k, v := range a.Parameters {
+		out.Parameters[clip(k)] = v[:min(len(v), maxNames)]
+	}
+	return out
+}
+
+// names clips names, and leaves out what is beyond the most.
+func names(list []string) []string { return clipAll(list[:min(len(list), maxNames)]) }
+
+func stateOf(e *store.Entry) string {
+	switch {
+	case e.Damaged != "":
+		return stateDamaged
+	case e.Stopped == "":
+		return stateUnfinished
+	case e.Profiled != "":
+		return stateProfile
+	case e.Stopped == result.StoppedInterrupted:
+		return stateInterrupted
+	case e.Statuses[result.OK] < e.Trials || e.Trials == 0:
+		return stateIncomplete
+	}
+	return stateComplete
+}
+
+// orders are the orders in which runs can be listed. Runs of which one has the same place
+// as another are in the order of their numbers.
+var orders = map[string]func(a, b *store.Entry) int{
+	"started":  func(a, b *store.Entry) int { return a.Started.Compare(b.Started) },
+	"trials":   func(a, b *store.Entry) int { return cmp.Compare(a.Trials, b.Trials) },
+	"took":     func(a, b *store.Entry) int { return cmp.Compare(took(a), took(b)) },
+	"drivers":  func(a, b *store.Entry) int { return slices.Compare(a.Drivers, b.Drivers) },
+	"workload": func(a, b *store.Entry) int { return slices.Compare(a.Workloads, b.Workloads) },
+	"state":    func(a, b *store.Entry) int { return cmp.Compare(stateOf(a), stateOf(b)) },
+}
+
+func took(e *store.Entry) time.Duration { return max(0, e.Ended.Sub(e.Started)) }
+
+func (s *Server) listRuns(r *http.Request, q *query) (*List, error) {
+	words := strings.Fields(strings.ToLower(q.text("q")))
+	drivers, workloads := q.list("driver"), q.list("workload")
+	state := q.word("state", append([]string{""}, states...)...)
+	since, until := q.day("since", false), q.day("until", true)
+	order := orders[q.word("sort", "started", "trials", "took", "drivers", "workload", "state")]
+	descending := q.word("order", "desc", "asc") == "desc"
+	page, size := q.number("page", 1, 1, 1_000_000), q.number("size", 50, 1, 200)
+	if err := q.end(); err != nil {
+		return nil, err
+	}
+	entries, err := s.shelf.list(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	l := &List{Total: len(entries), Runs: []Listed{}, States: states}
+	var found []*store.Entry
+	for i := range entries {
+		e := &entries[i]
+		if has(e.Drivers, drivers) && has(e.Workloads, workloads) && inState(e, state) &&
+			(since.IsZero() || !e.Started.Before(since)) && (until.IsZero() || !e.Started.After(until)) && mentions(e, words) {
+			found = append(found, e)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b *store.Entry) int {
+		c := cmp.Or(order(a, b), cmp.Compare(a.ID, b.ID))
+		if descending {
+			return -c
+		}
+		return c
+	})
+	l.Matching = len(found)
+	l.Pages = max(1, (len(found)+int(size)-1)/int(size))
+	l.Page = min(int(page), l.Pages)
+	for _, e := range found[(l.Page-1)*int(size) : min(l.Page*int(size), len(found))] {
+		l.Runs = append(l.Runs, listed(e))
+	}
+	l.Drivers = distinct(entries, func(e *store.Entry) []string { return e.Drivers })
+	l.Workloads = distinct(entries, func(e *store.Entry) []string { return e.Workloads })
+	return l, nil
+}
+
+// has reports whether a list has all of some names, each of which may have been clipped.
+func has(list, wanted []string) bool {
+	return !slices.ContainsFunc(wanted, func(w string) bool {
+		return !slices.ContainsFunc(list, func(name string) bool { return clip(name) == w })
+	})
+}
+
+// mentions reports whether the names of a run have all words, in lower case.
+func mentions(e *store.Entry, words []string) bool {
+	if len(words) == 0 {
+		return true
+	}
+	text := strings.Join(slices.Concat(e.Drivers, e.Workloads, e.Command, []string{e.Host, e.Scale, e.Version}), " ")
+	if a := e.Asked; a != nil {
+		for name, values := range a.Settings {
+			text += " " + name + "=" + strings.Join(values, " "+name+"=")
+		}
+		for name := range a.Parameters {
+			text += " " + name
+		}
+	}
+	for status, n := range e.Statuses {
+		if n > 0 && status != result.OK {
+			text += " " + string(status)
+		}
+	}
+	text = strings.ToLower(text)
+	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
+}
+
+func distinct(entries []store.Entry, of func(*store.Entry) []string) []string {
+	seen := map[string]bool{}
+	list := []string{}
+	for i := range entries {
+		for _, name := range of(&entries[i]) {
+			if name = clip(name); !seen[name] {
+				seen[name] = true
+				list = append(list, name)
+			}
+		}
+	}
+	slices.Sort(list)
+	return list[:min(len(list), maxNames)]
+}

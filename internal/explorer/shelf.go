@@ -1,0 +1,211 @@
+package explorer
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/store"
+)
+
+// shelf reads a store, and keeps what it read as long as the store is not changed.
+type shelf struct {
+	path, floor string
+
+	mu      sync.Mutex
+	st      *store.Store // nil until there is a store
+	file    os.FileInfo  // of st
+	changes int64        // of the store, as of entries
+	entries []store.Entry
+	judged  []judged // the last used first
+	live    map[int64]*preview
+	points  map[figureKey][]Trend // of runs that have ended, which don't change
+	kept    int                   // elements of points, all together
+}
+
+// maxKept is how many samples the kept analyses may have, all together. Each takes about
+// a kilobyte. The last one is kept even if it has more.
+const maxKept = 200_000
+
+// judged is a run as it was when it was judged.
+type judged struct {
+	*stats.Analysis
+	extent  store.Extent
+	samples int
+}
+
+// preview is a run that has not ended, as far as it has been read.
+type preview struct {
+	*stats.Analysis
+	extent store.Extent
+}
+
+func newShelf(path, floor string) *shelf {
+	return &shelf{path: path, floor: floor, live: map[int64]*preview{}, points: map[figureKey][]Trend{}}
+}
+
+func (s *shelf) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.st == nil {
+		return nil
+	}
+	return s.st.Close()
+}
+
+// open returns the store. It opens it the first time, and again if another file has taken
+// its place. s.mu must be held.
+func (s *shelf) open(ctx context.Context) (*store.Store, error) {
+	now, err := os.Stat(s.path)
+	if s.st != nil && (err != nil || !os.SameFile(s.file, now)) {
+		if err := s.st.Close(); err != nil {
+			return nil, err
+		}
+		s.st, s.entries, s.judged = nil, nil, nil
+		clear(s.live)
+		clear(s.points)
+	}
+	if s.st == nil {
+		st, err := store.OpenReadOnly(ctx, s.path)
+		if err != nil {
+			return nil, err
+		}
+		s.st, s.file = st, now
+	}
+	return s.st, nil
+}
+
+// list returns the runs, oldest first. There are none if there is no store yet.
+func (s *shelf) list(ctx context.Context) ([]store.Entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st, err := s.open(ctx)
+	if errors.Is(err, store.ErrNoStore) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	changes, err := st.Changes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s.entries == nil || changes != s.changes {
+		if s.entries, err = st.List(ctx); err != nil {
+			s.entries = nil
+			return nil, err
+		}
+		s.changes = changes
+	}
+	return s.entries, nil
+}
+
+// analysis returns a run, judged. It is judged again if trials have been added to it.
+func (s *shelf) analysis(ctx context.Context, id int64) (*stats.Analysis, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st, err := s.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	extent, err := st.Extent(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(s.judged, func(j judged) bool { return j.Run.ID == id }); i >= 0 {
+		j := s.judged[i]
+		s.judged = slices.Delete(s.judged, i, i+1)
+		if j.extent == extent {
+			s.judged = slices.Insert(s.judged, 0, j)
+			return j.Analysis, nil
+		}
+	}
+	run, err := st.Load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	j := judged{stats.Analyze(run, s.floor), extent, samples(run)}
+	s.judged = slices.Insert(s.judged, 0, j)
+	kept := 0
+	for i, j := range s.judged {
+		if kept += j.samples; kept > maxKept && i > 0 {
+			s.judged = slices.Delete(s.judged, i, len(s.judged))
+			break
+		}
+	}
+	return j.Analysis, nil
+}
+
+// maxLatest is how many of the newest runs are looked at to find those that are being
+// measured. Looking at all would take time from what is measured.
+const maxLatest = 20
+
+// latest returns the newest runs, without their trials. There are none if there is no store
+// yet.
+func (s *shelf) latest(ctx context.Context) ([]store.Entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st, err := s.open(ctx)
+	if errors.Is(err, store.ErrNoStore) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return st.Latest(ctx, maxLatest)
+}
+
+// underWay returns a run that has not ended, without comparisons, or nil if nothing was
+// heard of it for too long. Only what has been added since the last time is read.
+func (s *shelf) underWay(ctx context.Context, id int64) (*stats.Analysis, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st, err := s.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	extent, err := st.Extent(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !extent.Last.IsZero() && time.Since(extent.Last) > 2*mostSilence { // a trial may take as long itself
+		delete(s.live, id)
+		return nil, nil
+	}
+	p := s.live[id]
+	if p != nil && p.extent == extent {
+		return p.Analysis, nil
+	}
+	if len(s.live) > maxLatest { // of runs that have ended since
+		clear(s.live)
+		p = nil
+	}
+	var run *result.Run
+	if p != nil {
+		run = p.Run
+		err = st.Continue(ctx, run)
+	} else {
+		run, err = st.Load(ctx, id)
+	}
+	if err != nil {
+		delete(s.live, id)
+		return nil, err
+	}
+	p = &preview{stats.Preview(run, s.floor), extent}
+	s.live[id] = p
+	return p.Analysis, nil
+}
+
+// samples counts the samples of a run.
+func samples(r *result.Run) int {
+	n := 0
+	for i := range r.Trials {
+		n += len(r.Trials[i].Samples)
+	}
+	return n
+}

@@ -1,0 +1,350 @@
+package explorer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/store"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Trends is the answer to /api/v1/trends: a metric over the runs of the store.
+type Trends struct {
+	Metric    metric   `json:"metric"`
+	Workloads []string `json:"workloads"` // of the store
+	Drivers   []string `json:"drivers"`
+	Runs      int      `json:"runs"`              // that were looked at
+	Older     int      `json:"older,omitempty"`   // runs that were not, because there are too many
+	Pending   int      `json:"pending,omitempty"` // runs that have not been read yet, because that takes too long at once: ask again
+	Damaged   int      `json:"damaged,omitempty"`
+	Start     *Start   `json:"start,omitempty"` // what to begin with, if nothing is asked for
+	Series    []Trend  `json:"series"`          // that with the newest run first
+	More      int      `json:"more,omitempty"`  // series that are left out
+}
+
+// Start is a workload and a driver that have a trend.
+type Start struct {
+	Workload string `json:"workload"`
+	Driver   string `json:"driver"`
+}
+
+// startOf returns the workload and the driver that most runs have in common, which were made
+// on the same machine with the same text and scale; of several, those of the newest run. It
+// returns nil if no run has ended.
+func startOf(entries []store.Entry) *Start {
+	type key struct{ workload, driver, hash, scale, host string }
+	count := map[key]int{}
+	each := func(f func(key)) { // the newest first
+		for _, e := range slices.Backward(entries) {
+			if e.Stopped == "" || e.Damaged != "" || e.Profiled != "" {
+				continue
+			}
+			for _, w := range e.Workloads {
+				for _, d := range e.Drivers {
+					f(key{w, d, e.Hashes[w], e.Scale, e.Host})
+				}
+			}
+		}
+	}
+	each(func(k key) { count[k]++ })
+	var most key
+	each(func(k key) {
+		if count[k] > count[most] {
+			most = k
+		}
+	})
+	if most == (key{}) {
+		return nil
+	}
+	return &Start{clip(most.workload), clip(most.driver)}
+}
+
+// Trend is a figure that was measured in the same way in several runs: on the same
+// machine, with the same text of the workload, scale, parameters and settings.
+type Trend struct {
+	Workload   string           `json:"workload"`
+	SHA256     string           `json:"sha256,omitempty"` // of its text
+	Phase      string           `json:"phase"`
+	Driver     string           `json:"driver"`
+	Scale      string           `json:"scale"`
+	Settings   driver.Settings  `json:"settings"`
+	Parameters map[string]int64 `json:"parameters,omitempty"`
+	Host       string           `json:"host"`
+	Unit       string           `json:"unit"`
+	Points     []Point          `json:"points"`  // oldest first
+	Changes    []Shift          `json:"changes"` // of the level
+	Marks      []Mark           `json:"marks"`   // where something else changed, such as the driver's version
+
+	key     string
+	machine result.Machine
+}
+
+// Point is the figure of a run.
+type Point struct {
+	Run     int64     `json:"run"`
+	Started time.Time `json:"started"`
+	Case    int       `json:"case"`
+	N       int       `json:"n"`
+	Median  float64   `json:"median"`
+	Low     *float64  `json:"low,omitempty"` // of the interval; absent if there are too few samples
+	High    *float64  `json:"high,omitempty"`
+	Library string    `json:"library,omitempty"` // version of the driver's library, as proven
+	SQLite  string    `json:"sqlite,omitempty"`
+	Go      string    `json:"go,omitempty"`
+	Tool    string    `json:"tool,omitempty"` // version of sqlite3perf
+}
+
+// Shift is a change of the level of a series.
+type Shift struct {
+	At    int     `json:"at"`  // index of the first point of the new level
+	Run   int64   `json:"run"` // its run
+	Ratio float64 `json:"ratio,omitempty"`
+	P     float64 `json:"p"`
+}
+
+// Mark is a point before which something changed that may explain a shift.
+type Mark struct {
+	At    int    `json:"at"`
+	Run   int64  `json:"run"`
+	Words string `json:"words"`
+}
+
+const (
+	usualRuns = 50 // that a trend is of: reading them takes time
+	maxRuns   = 200
+	maxTrends = 60
+	maxPoints = 50_000 // that are kept
+)
+
+func (s *Server) trends(r *http.Request, q *query) (*Trends, error) {
+	m := q.metric()
+	workload, drivers, phases := q.text("workload"), q.list("driver"), q.list("phase")
+	most := int(q.number("runs", usualRuns, 1, maxRuns))
+	if len(drivers) > maxFactors {
+		q.fail("driver: is given %d times: at most %d", len(drivers), maxFactors)
+	}
+	if err := q.end(); err != nil {
+		return nil, err
+	}
+	entries, err := s.shelf.list(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	t := &Trends{Metric: m, Series: []Trend{},
+		Drivers:   distinct(entries, func(e *store.Entry) []string { return e.Drivers }),
+		Workloads: distinct(entries, func(e *store.Entry) []string { return e.Workloads })}
+	if workload == "" || len(drivers) == 0 {
+		t.Start = startOf(entries)
+		return t, nil // what there is to choose from
+	}
+	var of []*store.Entry
+	for i := range entries {
+		e := &entries[i]
+		measured := slices.ContainsFunc(drivers, func(d string) bool { return has(e.Drivers, []string{d}) })
+		if measured && has(e.Workloads, []string{workload}) && e.Stopped != "" && e.Damaged == "" && e.Profiled == "" {
+			of = append(of, e)
+		}
+	}
+	t.Older = max(0, len(of)-most)
+	of = of[t.Older:]
+	t.Runs = len(of)
+	byKey := map[string][]*Trend{}
+	var figures [][]Trend // of each run, the newest first
+	for end := time.Now().Add(s.reading); len(figures) < len(of); {
+		e := of[len(of)-1-len(figures)]
+		found, err := s.shelf.figuresOf(r.Context(), e, drivers, workload, m)
+		switch {
+		case errors.Is(err, store.ErrDamaged):
+			t.Damaged++
+		case err != nil:
+			return nil, err
+		}
+		if figures = append(figures, found); time.Now().After(end) {
+			t.Pending = len(of) - len(figures)
+			break
+		}
+	}
+	for _, found := range slices.Backward(figures) {
+		for i := range found {
+			if f := &found[i]; matches(phases, f.Phase) {
+				join(byKey, f)
+			}
+		}
+	}
+	for _, list := range byKey {
+		for _, x := range list {
+			t.Series = append(t.Series, *x)
+		}
+	}
+	newest := func(x *Trend) int64 { return x.Points[len(x.Points)-1].Run }
+	slices.SortFunc(t.Series, func(a, b Trend) int {
+		return cmp.Or(cmp.Compare(newest(&b), newest(&a)), cmp.Compare(a.key, b.key), cmp.Compare(a.Points[0].Run, b.Points[0].Run))
+	})
+	t.More = max(0, len(t.Series)-maxTrends)
+	t.Series = t.Series[:len(t.Series)-t.More]
+	judged := 0
+	for _, x := range t.Series {
+		if len(x.Points) >= stats.MinChanges {
+			judged++
+		}
+	}
+	for i := range t.Series {
+		t.Series[i].judge(judged)
+	}
+	return t, nil
+}
+
+// join adds the figure of a run to the series that it belongs to, or begins one.
+func join(byKey map[string][]*Trend, f *Trend) {
+	for _, x := range byKey[f.key] {
+		if len(report.MachinesDiffer(x.machine, f.machine)) == 0 {
+			x.Points = append(x.Points, f.Points[0])
+			return
+		}
+	}
+	own := *f
+	own.Points = slices.Clone(f.Points)
+	byKey[f.key] = append(byKey[f.key], &own)
+}
+
+// judge finds where the level of one of some series changes, and marks what else did.
+func (t *Trend) judge(series int) {
+	t.Changes, t.Marks = []Shift{}, []Mark{}
+	values := make([]float64, len(t.Points))
+	logs := make([]float64, len(t.Points))
+	positive := true
+	for i, p := range t.Points {
+		values[i], logs[i] = p.Median, math.Log(p.Median)
+		positive = positive && p.Median > 0
+	}
+	level := logs
+	if !positive { // as of the share of operations that failed
+		level = values
+	}
+	found := stats.Changes(level, series)
+	for i, c := range found {
+		from, to := 0, len(values)
+		if i > 0 {
+			from = found[i-1].At
+		}
+		if i+1 < len(found) {
+			to = found[i+1].At
+		}
+		shift := Shift{At: c.At, Run: t.Points[c.At].Run, P: c.P}
+		if before := stats.Summarize(values[from:c.At]).Median; before > 0 {
+			shift.Ratio = stats.Summarize(values[c.At:to]).Median / before
+		}
+		t.Changes = append(t.Changes, shift)
+	}
+	for i := 1; i < len(t.Points); i++ {
+		a, b := t.Points[i-1], t.Points[i]
+		var words []string
+		for _, x := range []struct{ what, from, to string }{{t.Driver, a.Library, b.Library}, {"SQLite", a.SQLite, b.SQLite}, {"Go", a.Go, b.Go}, {"sqlite3perf", a.Tool, b.Tool}} {
+			if x.from != x.to {
+				words = append(words, fmt.Sprintf("%s %s, before %s", x.what, cmp.Or(x.to, "unknown"), cmp.Or(x.from, "unknown")))
+			}
+		}
+		if words != nil {
+			t.Marks = append(t.Marks, Mark{i, b.Run, strings.Join(words, "; ")})
+		}
+	}
+}
+
+// figuresOf returns the figures of a run that has ended, on some drivers.
+func (s *shelf) figuresOf(ctx context.Context, e *store.Entry, drivers []string, workload string, m metric) ([]Trend, error) {
+	var all []Trend
+	for _, d := range drivers {
+		if !has(e.Drivers, []string{d}) {
+			continue
+		}
+		found, err := s.figures(ctx, e.ID, d, workload, m)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// readingTime is how long one answer may read runs.
+const readingTime = time.Second
+
+// figureKey is what the figures of a run are kept by.
+type figureKey struct {
+	run                      int64
+	driver, workload, metric string
+}
+
+// figures returns the figures of a run that has ended, as series of one point.
+func (s *shelf) figures(ctx context.Context, id int64, driverName, workload string, m metric) ([]Trend, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := figureKey{id, driverName, workload, m.Name}
+	if list, ok := s.points[key]; ok {
+		return list, nil
+	}
+	st, err := s.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	run, err := st.LoadCases(ctx, id, func(c *result.Case) bool { return clip(c.Driver) == driverName && clip(c.Workload) == workload })
+	if err != nil {
+		return nil, err
+	}
+	var list []Trend
+	a := stats.Preview(run, s.floor)
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			for _, c := range t.Cells {
+				if f := figureOf(run, t, c, m, a.Confidence); f != nil {
+					list = append(list, *f)
+				}
+			}
+		}
+	}
+	if s.kept += len(list); s.kept > maxPoints {
+		clear(s.points)
+		s.kept = len(list)
+	}
+	s.points[key] = list
+	return list, nil
+}
+
+// figureOf returns the figure of a cell, or nil if it has none.
+func figureOf(run *result.Run, t *stats.Table, c *stats.Cell, m metric, confidence float64) *Trend {
+	if c.Status != result.OK {
+		return nil
+	}
+	sum := c.Summary
+	_, unit := m.of(c.Samples[0].Sample)
+	if m.Name != judgedBy {
+		sum = summary(c, m, confidence)
+	} else if t.PerOp {
+		unit = "s/op"
+	}
+	if sum.N == 0 {
+		return nil
+	}
+	p := Point{Run: run.ID, Started: run.Started, Case: c.Case.ID, N: sum.N, Median: sum.Median, Tool: clip(run.Version)}
+	if i := sum.Interval; i != nil {
+		p.Low, p.High = &i.Low, &i.High
+	}
+	if proof := c.Proof(); proof != nil {
+		p.Library, p.SQLite, p.Go = clip(proof.ModuleVersion), clip(proof.SQLiteVersion), clip(proof.Runtime)
+	}
+	settings := c.Case.SettingsIn(t.Phase)
+	return &Trend{Workload: clip(c.Case.Workload), SHA256: clip(c.Case.WorkloadSHA256), Phase: clip(t.Phase), Driver: clip(c.Case.Driver),
+		Scale: clip(c.Case.Scale), Settings: clipSettings(settings), Parameters: clipMap(c.Case.Parameters),
+		Host: clip(run.Machine.Hostname), Unit: unit, Points: []Point{p}, machine: run.Machine,
+		key: fmt.Sprintf("%q %q %q %q %v %q %q %s", c.Case.Workload, t.Phase, c.Case.WorkloadSHA256, c.Case.Scale, c.Case.Parameters, settings, c.Case.Driver, unit)}
+}

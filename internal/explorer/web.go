@@ -1,0 +1,292 @@
+// Package explorer serves the explorer: pages over a store of runs, and the JSON API that the
+// pages themselves use. docs/explorer.md documents the API.
+//
+// Everything in a store is somebody else's text, and so is every request. Names reach a
+// page only as text nodes or through html/template, and no part of a request names a file.
+package explorer
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"embed"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// Options say what is served, and to whom.
+type Options struct {
+	Store string // path of the file
+	Floor string // the driver that distances are measured from
+
+	// Hosts are the names, without a port, under which the server may be addressed. An IP
+	// address and localhost always may: no foreign page can make a name of its own lead
+	// here under them.
+	Hosts []string
+
+	Launcher *Launcher // nil: no run can be started
+
+	// Users returns how many processes measure in the directory of a machine, and whether
+	// that can be known here; nil: it cannot.
+	Users func(result.Machine) (n int, known bool)
+
+	// Describe returns what a report needs beside the analysis; nil: nothing.
+	Describe func(*stats.Analysis) report.RunOptions
+}
+
+// Server is the explorer. Its methods may be called by multiple goroutines simultaneously.
+type Server struct {
+	options Options
+	token   string // that only who may change something knows
+	shelf   *shelf
+	album   album
+	reading time.Duration // that one answer may read runs
+	done    chan struct{} // closed when the server ends
+	streams streams
+
+	launch sync.Mutex // held while a run is started, and while job is read
+	job    *job       // the last run that the page has started; nil: none
+	grace  time.Duration
+}
+
+// New returns the explorer of a store, which need not exist yet. Close it after use.
+func New(o Options) *Server {
+	if o.Describe == nil {
+		o.Describe = func(*stats.Analysis) report.RunOptions { return report.RunOptions{} }
+	}
+	return &Server{options: o, token: rand.Text(), shelf: newShelf(o.Store, o.Floor), done: make(chan struct{}), grace: endGrace, reading: readingTime}
+}
+
+// Token returns the secret that a request must have to start or stop a run. An address that
+// ends in #token= and the secret gives it to the pages.
+func (s *Server) Token() string { return s.token }
+
+// Open opens the store and reads the list of its runs, which otherwise the first request
+// does. If there is no store, the error is [store.ErrNoStore], and a later request finds it.
+func (s *Server) Open(ctx context.Context) error {
+	s.shelf.mu.Lock()
+	_, err := s.shelf.open(ctx)
+	s.shelf.mu.Unlock()
+	if err == nil {
+		_, err = s.shelf.list(ctx)
+	}
+	return err
+}
+
+// Close ends requests that wait for news, and closes the store.
+func (s *Server) Close() error {
+	close(s.done)
+	return s.shelf.close()
+}
+
+// The most that a request may have.
+const (
+	maxQuery = 8 << 10  // bytes
+	maxPath  = 1 << 10  // bytes
+	maxBody  = 64 << 10 // bytes
+)
+
+// tokenHeader is the header in which a request that changes something has the token. A page
+// of another site can neither know the token nor set the header.
+const tokenHeader = "X-Sqlite3perf-Token"
+
+// policy allows a page only what comes from the server itself, and no script or style
+// inside the page.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+// Handler returns the handler of all requests.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for path, view := range views {
+		mux.Handle(path, only{http.MethodGet: s.page(view)})
+	}
+	mux.Handle("/assets/", only{http.MethodGet: http.HandlerFunc(asset)})
+	mux.Handle("/runs/{id}/report", only{http.MethodGet: http.HandlerFunc(s.report)})
+	for path, methods := range s.api() {
+		mux.Handle(path, methods)
+	}
+	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
+		writeError(w, failf(http.StatusNotFound, "there is no %s: docs/explorer.md lists the API", clip(r.URL.Path)))
+	})
+	return s.guard(mux)
+}
+
+// guard refuses what no page of this server asks for, before anything looks at it.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		if err := s.check(r); err != nil {
+			writeError(w, err)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (s *Server) check(r *http.Request) error {
+	if !s.known(r.Host) {
+		return failf(http.StatusForbidden, "the host %q is not one of this server: address it by its IP address or as localhost", clip(r.Host))
+	}
+	if len(r.URL.RawQuery) > maxQuery || len(r.URL.Path) > maxPath {
+		return failf(http.StatusRequestURITooLong, "the address is too long: a path has at most %d bytes, a query at most %d", maxPath, maxQuery)
+	}
+	if o := r.Header.Get("Origin"); o != "" && o != "http://"+r.Host {
+		return failf(http.StatusForbidden, "a page of %s may not ask this server", clip(o))
+	}
+	changes := r.Method != http.MethodGet && r.Method != http.MethodHead
+	// A report is computed, so a page elsewhere must not ask for many of them.
+	if site := r.Header.Get("Sec-Fetch-Site"); (changes || strings.HasPrefix(r.URL.Path, "/api/") || strings.HasSuffix(r.URL.Path, "/report")) && site != "" && site != "same-origin" && site != "none" {
+		return failf(http.StatusForbidden, "a page of another site may not ask this server")
+	}
+	if why := s.noToken(r); changes && why != "" {
+		return failf(http.StatusForbidden, "%s", why)
+	}
+	return nil
+}
+
+// noToken says what to do if a request does not have the token. It returns "" if it has.
+func (s *Server) noToken(r *http.Request) string {
+	const open = "open the address that the server printed when it started, with all that follows the #"
+	switch given := r.Header.Get(tokenHeader); {
+	case given == "":
+		return "the token is missing: " + open
+	case subtle.ConstantTimeCompare([]byte(given), []byte(s.token)) != 1:
+		return "the token is that of another server, or of an earlier start of this one: " + open
+	}
+	return ""
+}
+
+// known reports whether a Host header names this server. If any name were accepted, a
+// foreign site could let its own name lead here and read everything (DNS rebinding).
+func (s *Server) known(host string) bool {
+	u, err := url.Parse("http://" + host)
+	if err != nil || u.Host != host || u.User != nil { // it has more than a name and a port
+		return false
+	}
+	name := u.Hostname()
+	if ip, err := netip.ParseAddr(name); err == nil {
+		return ip.Zone() == "" // a zone may be any text, such as a name
+	}
+	return strings.EqualFold(name, "localhost") || slices.ContainsFunc(s.options.Hosts, func(h string) bool { return strings.EqualFold(h, name) })
+}
+
+// only has the handlers of one path by their methods.
+type only map[string]http.Handler
+
+func (o only) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	if h := o[method]; h != nil {
+		h.ServeHTTP(w, r)
+		return
+	}
+	var allowed []string
+	for m := range o {
+		allowed = append(allowed, m)
+	}
+	slices.Sort(allowed)
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	writeError(w, failf(http.StatusMethodNotAllowed, "%s takes only %s", clip(r.URL.Path), strings.Join(allowed, " and ")))
+}
+
+//go:embed assets page.html
+var files embed.FS
+
+var shell = template.Must(template.ParseFS(files, "page.html"))
+
+// views are the pages, by path. Their script fills them from the API, so a page's
+// address says all that it shows.
+var views = map[string]view{
+	"/{$}":       {"runs", "Runs"},
+	"/runs/{id}": {"run", "Run"},
+	"/compare":   {"compare", "Compare"},
+	"/trends":    {"trends", "Trends"},
+	"/measure":   {"measure", "Measure"},
+}
+
+// view is a page's name in the script, and its title.
+type view struct{ Name, Title string }
+
+func (s *Server) page(v view) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_ = shell.Execute(w, v) // fails only if the reader has gone
+	})
+}
+
+// chartStyle is the style sheet with the colors of pictures.
+const chartStyle = "/assets/chart.css"
+
+// pageAssets is where the files of a report are.
+const pageAssets = "/assets/report/"
+
+// report answers with the page of a run that is also written to a file.
+func (s *Server) report(w http.ResponseWriter, r *http.Request) {
+	a, err := s.judgedRun(r, parse(r))
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	o := s.options.Describe(a)
+	o.Assets = pageAssets
+	var b bytes.Buffer
+	if err := report.Write(&b, "html", a, o); err != nil {
+		writeError(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(b.Bytes()) // fails only if the reader has gone
+}
+
+// types are the types of the files that are served. Others are not.
+var types = map[string]string{
+	".js":  "text/javascript; charset=utf-8",
+	".css": "text/css; charset=utf-8",
+	".svg": "image/svg+xml",
+	".png": "image/png",
+}
+
+// asset serves a file that is inside the executable.
+func asset(w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(r.URL.Path, "/")
+	var from fs.FS = files
+	if file, ok := strings.CutPrefix(r.URL.Path, pageAssets); ok {
+		name, from = file, report.Assets
+	}
+	data, err := []byte(chartColors), error(nil)
+	if r.URL.Path != chartStyle {
+		data, err = fs.ReadFile(from, name)
+	}
+	kind, ok := types[path.Ext(name)]
+	if err != nil || !ok {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Cache-Control", "no-cache")
+	_, _ = w.Write(data) // fails only if the reader has gone
+}

@@ -1,0 +1,831 @@
+package explorer
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/store"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// began is when the first run of a test's store began.
+var began = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+
+// aRun returns a run of native, mattn and modernc on the workload simple. modernc takes
+// slower times as long as mattn.
+func aRun(number int, slower float64) *result.Run {
+	start := began.AddDate(0, 0, number)
+	r := &result.Run{Version: "test", Started: start, Ended: start.Add(time.Minute), Command: []string{"run"}, Seed: 1 << 60, Scale: "quick", Rounds: 10,
+		Stopped: result.StoppedRounds, Machine: result.Machine{Hostname: "lab", OS: "linux", CPU: "test", Cores: 2},
+		Asked:     &result.Asked{Settings: map[string][]string{"journal_mode": {"wal"}}},
+		Workloads: []result.Workload{{Name: "simple", Text: "name: simple", SHA256: "abc"}}}
+	for i, d := range []string{"native", "mattn", "modernc"} {
+		r.Cases = append(r.Cases, result.Case{ID: i + 1, Workload: "simple", WorkloadSHA256: "abc", Scale: "quick", Driver: d,
+			Settings: driver.Settings{"journal_mode": "wal"}, Phases: []string{"insert", "mix"}})
+	}
+	for round := 1; round <= 10; round++ {
+		for i := range r.Cases {
+			ns := int64([]float64{1e6, 2e6, 2e6 * slower}[i] * (1 + 0.001*float64(round+i)))
+			r.Trials = append(r.Trials, result.Trial{Case: i + 1, Round: round, Order: len(r.Trials) + 1, Started: start, TookNS: ns, Status: result.OK,
+				Proof: &protocol.Proof{SQLiteVersion: "3.53.4", Module: "m", ModuleVersion: fmt.Sprintf("v1.%d.0", number/4), Connections: []driver.Settings{{"journal_mode": "wal"}}},
+				Samples: []result.Sample{
+					{Phase: "insert", WallNS: ns, UserNS: ns / 2, Operations: 100, Rows: 100, Metric: result.MetricTime, Allocs: int64(100 * i), PeakRSSBytes: 1 << 20},
+					{Phase: "mix", WallNS: ns, Operations: 10, Metric: result.MetricTimePerOp, Latency: []latency.Summary{{Operation: "get", Count: 1000, P50NS: 2000, P90NS: 3000, P99NS: 5000, P999NS: 7000, MaxNS: 9000}}},
+				}})
+		}
+	}
+	return r
+}
+
+// serveRuns serves a store with some runs.
+func serveRuns(t testing.TB, runs ...*result.Run) *httptest.Server {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "results.db")
+	st, err := store.Open(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range runs {
+		if err := st.Begin(context.Background(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return serving(t, Options{Store: path, Floor: "native"})
+}
+
+func serving(t testing.TB, o Options) *httptest.Server {
+	site := New(o)
+	server := httptest.NewServer(site.Handler())
+	t.Cleanup(func() {
+		if err := site.Close(); err != nil {
+			t.Error(err)
+		}
+		server.Close()
+	})
+	return server
+}
+
+// request returns the status, header and body of an answer. header has names and values.
+func request(t testing.TB, server *httptest.Server, method, path, body string, header ...string) (int, http.Header, string) {
+	t.Helper()
+	r, err := http.NewRequest(method, server.URL, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, r.URL.RawQuery, _ = strings.Cut(path, "?")
+	r.URL.Opaque = path // as it is
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+		if header[i] == "Host" {
+			r.Host = header[i+1]
+		}
+	}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	a, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	data, err := io.ReadAll(a.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.StatusCode, a.Header, string(data)
+}
+
+// get decodes the answer to a request.
+func get[T any](t testing.TB, server *httptest.Server, path string) T {
+	t.Helper()
+	status, _, body := request(t, server, "GET", path, "")
+	if status != http.StatusOK {
+		t.Fatalf("%s: status %d: %s", path, status, body)
+	}
+	var v T
+	d := json.NewDecoder(strings.NewReader(body))
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%s: %v in %s", path, err, body)
+	}
+	return v
+}
+
+// TestDefects checks which defects a run says that its cases have, and on which machine they
+// matter.
+func TestDefects(t *testing.T) {
+	run := aRun(1, 1)
+	run.Machine.OS, run.Machine.Arch = "linux", "amd64"
+	for i := range run.Trials {
+		p := run.Trials[i].Proof
+		switch run.Cases[run.Trials[i].Case-1].Driver {
+		case "native", "mattn": // the floor is nobody's choice
+			p.SQLiteVersion = "3.51.2"
+		case "modernc":
+			p.Module, p.ModuleVersion = "github.com/ncruces/go-sqlite3", "v0.35.2"
+		}
+	}
+	run.Cases[2].Info.Module = "github.com/ncruces/go-sqlite3"
+	server := serveRuns(t, run)
+	type defect struct {
+		ID, Drivers          string
+		Falsifies, Elsewhere bool
+	}
+	var got []defect
+	r := get[*Run](t, server, "/api/v1/runs/1")
+	for _, d := range r.Defects {
+		if d.Title == "" || d.Effect == "" || d.Needs == "" {
+			t.Errorf("%+v", d)
+		}
+		got = append(got, defect{d.ID, strings.Join(d.Drivers, " "), d.Falsifies, d.Elsewhere})
+	}
+	if want := []defect{{"wal-reset", "mattn", true, false}, {"CVE-2026-11822", "mattn", false, false}, {"ncruces-404", "modernc", true, true}}; !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+	var beside []string
+	for _, c := range r.Cases {
+		beside = append(beside, c.Driver+" "+strings.Join(c.Defects, ","))
+	}
+	if want := []string{"native ", "mattn wal-reset,CVE-2026-11822", "modernc ncruces-404"}; !slices.Equal(beside, want) {
+		t.Errorf("%q", beside)
+	}
+	if d := get[*Run](t, serveRuns(t, aRun(1, 1)), "/api/v1/runs/1").Defects; d == nil || len(d) > 0 {
+		t.Errorf("of 3.53.4: %+v", d)
+	}
+}
+
+func ids(l *List) string {
+	var list []string
+	for _, r := range l.Runs {
+		list = append(list, fmt.Sprint(r.ID))
+	}
+	return strings.Join(list, " ")
+}
+
+func TestList(t *testing.T) {
+	second := aRun(2, 1)
+	second.Cases[2].Driver, second.Stopped = "ncruces", result.StoppedInterrupted
+	third := aRun(3, 1)
+	third.Workloads[0].Name, third.Machine.Hostname = "real", "Elsewhere"
+	for i := range third.Cases {
+		third.Cases[i].Workload = "real"
+	}
+	third.Trials[0].Status, third.Trials[0].Samples, third.Trials[0].Reason = result.Refused, nil, &protocol.Reason{Code: "settings", Message: "no"}
+	fourth := aRun(4, 1)
+	fourth.Trials, fourth.Ended, fourth.Stopped, fourth.Asked = fourth.Trials[:4], time.Time{}, "", nil
+	server := serveRuns(t, aRun(1, 1), second, third, fourth)
+	for query, want := range map[string]string{
+		"":                                   "4 3 2 1",
+		"?order=asc":                         "1 2 3 4",
+		"?driver=modernc":                    "4 3 1",
+		"?driver=modernc&driver=mattn":       "4 3 1",
+		"?driver=modernc&driver=ncruces":     "",
+		"?workload=real":                     "3",
+		"?state=interrupted":                 "2",
+		"?state=incomplete":                  "3",
+		"?state=refused":                     "3",
+		"?state=wrong":                       "",
+		"?q=refused":                         "3",
+		"?state=unfinished":                  "4",
+		"?state=complete":                    "1",
+		"?since=2026-11-03&until=2026-11-04": "3 2",
+		"?until=2026-11-02T12:00:00Z":        "1",
+		"?q=elsewhere":                       "3",
+		"?q=NCRUCES+journal_mode=wal":        "2",
+		"?size=1&page=2":                     "3",
+		"?size=3&page=9":                     "1",
+		"?sort=trials&order=asc":             "4 1 2 3",
+		"?sort=workload&order=asc":           "3 1 2 4",
+	} {
+		l := get[*List](t, server, "/api/v1/runs"+query)
+		if got := ids(l); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+		if l.Total != 4 || fmt.Sprint(l.Drivers) != "[mattn modernc native ncruces]" || fmt.Sprint(l.Workloads) != "[real simple]" {
+			t.Errorf("%s: %d runs, drivers %v, workloads %v", query, l.Total, l.Drivers, l.Workloads)
+		}
+	}
+}
+
+// A store may not exist yet, and may change while it is served.
+func TestStoreChanges(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.db")
+	server := serving(t, Options{Store: path, Floor: "native"})
+	if l := get[*List](t, server, "/api/v1/runs"); l.Total != 0 || l.Runs == nil {
+		t.Errorf("%+v", l)
+	}
+	if status, _, body := request(t, server, "GET", "/api/v1/runs/1", ""); status != http.StatusNotFound {
+		t.Errorf("status %d: %s", status, body)
+	}
+	st, err := store.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	r := aRun(1, 1)
+	all := r.Trials
+	r.Trials, r.Ended, r.Stopped = all[:6], time.Time{}, ""
+	if err := st.Begin(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	for i := 6; i <= len(all); i++ {
+		if l := get[*List](t, server, "/api/v1/runs"); l.Total != 1 || l.Runs[0].Trials != i {
+			t.Fatalf("after %d trials: %+v", i, l)
+		}
+		if run := get[*Run](t, server, "/api/v1/runs/1"); run.Trials != i {
+			t.Fatalf("after %d trials: run has %d", i, run.Trials)
+		}
+		if i < len(all) {
+			if err := st.AddTrial(t.Context(), 1, &all[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r.Ended, r.Stopped = began.AddDate(0, 0, 1), result.StoppedRounds
+	if err := st.Finish(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if run := get[*Run](t, server, "/api/v1/runs/1"); run.Stopped != result.StoppedRounds {
+		t.Errorf("stopped %q", run.Stopped)
+	}
+
+	// Another file takes its place.
+	if err := os.Rename(path, path+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if l := get[*List](t, server, "/api/v1/runs"); l.Total != 0 {
+		t.Errorf("after the store has gone: %+v", l)
+	}
+	other, err := store.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	for i := range 2 {
+		if err := other.Begin(t.Context(), aRun(i, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l := get[*List](t, server, "/api/v1/runs"); l.Total != 2 {
+		t.Errorf("of the other store: %+v", l)
+	}
+}
+
+func TestRun(t *testing.T) {
+	r := aRun(1, 2)
+	r.Trials[2].Status, r.Trials[2].Samples, r.Trials[2].Reason = result.Refused, nil, &protocol.Reason{Code: "settings", Message: "want off, is on"}
+	server := serveRuns(t, r, aRun(2, 2))
+	run := get[*Run](t, server, "/api/v1/runs/1")
+	if c := run.Cases[2]; c.Status != result.Refused || c.Reason.Message != "want off, is on" || c.BadTrials != 1 || c.Trials != 10 {
+		t.Errorf("%+v", c)
+	}
+	if run.Seed != 1<<60 || run.Machine.Hostname != "lab" || run.Cases[1].SQLite != "3.53.4" {
+		t.Errorf("%+v", run)
+	}
+
+	for query, want := range map[string]string{
+		"":                                       "insert: native 0 mattn 1 modernc 0; mix: native 0 mattn 1 modernc 0",
+		"?phase=mix&driver=mattn":                "mix: mattn 1",
+		"?metric=allocs&phase=insert":            "insert: mattn 0 native 0 modernc 0",
+		"?workload=other":                        "",
+		"?metric=rate&phase=insert&driver=mattn": "insert: mattn 0",
+	} {
+		var tables []string
+		for _, table := range get[*Cells](t, server, "/api/v1/runs/1/cells"+query).Tables {
+			text := table.Phase + ":"
+			for _, c := range table.Cells {
+				text += fmt.Sprintf(" %s %d", c.Driver, c.Rank)
+			}
+			tables = append(tables, text)
+		}
+		if got := strings.Join(tables, "; "); got != want {
+			t.Errorf("cells%s: %s, want %s", query, got, want)
+		}
+	}
+	c := get[*Cells](t, server, "/api/v1/runs/2/cells?phase=insert").Tables[0]
+	if !c.Cells[0].Floor || c.Cells[0].Rank != 0 || c.Cells[1].Rank != 1 || c.Cells[2].Rank != 2 {
+		t.Errorf("ranks: %+v", c.Cells)
+	}
+	if c.Unit != "s" || c.Base != "native" || !c.IsFloor || *c.Cells[1].Median < 0.002 || *c.Cells[1].Low > *c.Cells[1].Median || c.Cells[2].Ratio.Median < 3.9 {
+		t.Errorf("%+v", c)
+	}
+	c = get[*Cells](t, server, "/api/v1/runs/2/cells?phase=insert&driver=modernc&driver=mattn").Tables[0]
+	if p := c.Pair; p == nil || p.First != "mattn" || p.Second != "modernc" || p.Ratio.Median < 1.9 || p.Ratio.Median > 2.1 || p.Ratio.Interval == nil || p.P == nil || !p.Apart {
+		t.Errorf("of two drivers: %+v", c)
+	}
+	c = get[*Cells](t, server, "/api/v1/runs/2/cells?phase=mix&metric=p99").Tables[0]
+	if c.Unit != "s" || *c.Cells[1].Median != 5e-6 || c.Cells[1].Ratio == nil || c.Cells[1].Ratio.Interval == nil {
+		t.Errorf("%+v", c)
+	}
+
+	s := get[*Samples](t, server, "/api/v1/runs/2/samples?case=2&case=3&phase=mix&metric=rate")
+	if len(s.Cases) != 2 || s.Unit != "op/s" || len(s.Cases[1].Samples) != 10 || s.Cases[0].InForce["journal_mode"] != "wal" || s.Cases[0].Proof.Connections[0]["journal_mode"] != "wal" {
+		t.Errorf("%+v", s)
+	}
+	if x := s.Cases[0].Samples[9]; x.Round != 10 || x.Trial != 29 || !x.Counts || x.Ops != 10 || x.Value < 4900 || x.Value > 5000 {
+		t.Errorf("%+v", x)
+	}
+}
+
+// What sqlite3perf adds is said of a pair of drivers, and of a row that leads another by less,
+// also if it is not the best.
+func TestOwnCost(t *testing.T) {
+	r := aRun(1, 1.5)
+	for i, d := range []string{"mattn", "modernc", "ncruces"} {
+		r.Cases[i].Driver = d
+		r.Cases[i].Info = driver.Info{Name: d, Kind: []driver.Kind{driver.Cgo, driver.Transpiled, driver.Wasm}[i], Interface: []driver.Interface{driver.Direct, driver.DatabaseSQL, driver.DatabaseSQL}[i]}
+		r.Cases[i].Added = []result.AddedTime{{Phase: "insert", Operation: estimate.Estimate{Low: 100, High: float64([]int{100, 100, 20_000}[i])}}}
+	}
+	server := serveRuns(t, r)
+	table := get[*Cells](t, server, "/api/v1/runs/1/cells?phase=insert").Tables[0]
+	if c := table.Cells; c[0].Doubtful != "" || c[1].Doubtful != "ncruces" || c[2].Doubtful != "" || !c[0].First || c[1].First || table.Pair != nil {
+		t.Errorf("%+v", table)
+	}
+	for drivers, own := range map[string]bool{"driver=mattn&driver=modernc": false, "driver=modernc&driver=ncruces": true} {
+		p := get[*Cells](t, server, "/api/v1/runs/1/cells?phase=insert&"+drivers).Tables[0].Pair
+		if p == nil || !p.Apart || strings.Contains(p.Added, "what sqlite3perf itself adds could explain the difference: it is at least 50% of the time of modernc") != own {
+			t.Errorf("%s: %+v", drivers, p)
+		}
+	}
+	run := get[*Run](t, server, "/api/v1/runs/1")
+	if c := run.Choices; len(c) != 2 || c[0] != [2]string{"the best", "mattn (SQLite 3.53.4, cgo, not database/sql)"} || c[1][0] != "sql, no cgo" || !strings.HasPrefix(c[1][1], "modernc (SQLite 3.53.4, transpiled), 2.0") {
+		t.Errorf("%q", c)
+	}
+	if c := run.Cases[1]; c.Kind != driver.Transpiled || c.Interface != driver.DatabaseSQL {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Rows that are not told apart from the first have its color.
+func TestFirstOrTied(t *testing.T) {
+	r := aRun(1, 1)
+	for i := range r.Trials {
+		x := &r.Trials[i]
+		if x.Case > 1 {
+			x.Samples[0].WallNS = 2e6 + int64((x.Round+x.Case)%2*1000)
+		}
+	}
+	c := get[*Cells](t, serveRuns(t, r), "/api/v1/runs/1/cells?phase=insert").Tables[0].Cells
+	if c[0].First || !c[1].First || !c[2].First || len(c[2].Tied) != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// A run has pictures. What is chosen leaves out others, and those that would be empty.
+func TestCharts(t *testing.T) {
+	server := serveRuns(t, aRun(1, 2))
+	kinds := func(query string) string {
+		var list []string
+		for _, c := range get[*Charts](t, server, "/api/v1/runs/1/charts"+query).Charts {
+			list = append(list, fmt.Sprintf("%s %s", c.Kind, c.Phase))
+		}
+		return strings.TrimSpace(strings.Join(list, "; "))
+	}
+	for query, want := range map[string]string{
+		"":                             "summary ; ratios ; ranking insert; samples insert; memory insert; ranking mix; latency mix; samples mix",
+		"?kind=latency&kind=memory":    "memory insert; latency mix",
+		"?phase=mix":                   "ranking mix; latency mix; samples mix",
+		"?driver=mattn":                "summary ; ranking insert; samples insert; memory insert; ranking mix; latency mix; samples mix",
+		"?driver=mattn&driver=modernc": "summary ; ratios ; ranking insert; samples insert; memory insert; ranking mix; latency mix; samples mix",
+		"?driver=nobody":               "",
+		"?workload=other":              "",
+		"?phase=insert&driver=native&kind=ranking": "ranking insert",
+	} {
+		if got := kinds(query); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+
+	d := get[*Drawn](t, server, "/api/v1/runs/1/charts/simple-mix-latency-get?driver=mattn&driver=modernc&width=400")
+	if !strings.HasPrefix(d.SVG, `<svg width="400"`) || strings.Contains(d.SVG, "native") || d.Kind != report.KindLatency || d.Phase != "mix" || len(d.Columns) == 0 || len(d.Rows) == 0 {
+		t.Errorf("%+v", d)
+	}
+	for _, part := range []string{`href="?case=2&amp;of=mix"`, "99 %: 5", "10 samples", "interval"} {
+		if !strings.Contains(d.SVG, part) {
+			t.Errorf("without %s: %s", part, d.SVG)
+		}
+	}
+	for extension, want := range map[string][2]string{".svg": {"image/svg+xml", "<svg"}, ".png": {"image/png", "\x89PNG"}} {
+		status, header, body := request(t, server, "GET", "/api/v1/runs/1/charts/phases"+extension, "")
+		if status != http.StatusOK || header.Get("Content-Type") != want[0] || !strings.HasPrefix(body, want[1]) ||
+			header.Get("Content-Disposition") != "attachment; filename=phases"+extension || strings.Contains(body, "href") {
+			t.Errorf("%s: status %d, %v, %.100q", extension, status, header, body)
+		}
+	}
+	if status, _, body := request(t, server, "GET", "/assets/chart.css", ""); status != http.StatusOK || !strings.Contains(body, "--chart-1:") || !strings.Contains(body, "prefers-color-scheme: dark") {
+		t.Errorf("status %d: %s", status, body)
+	}
+}
+
+// A figure that is not time has a ratio to the base, where both are known, and says which is
+// the better.
+func TestRatios(t *testing.T) {
+	server := serveRuns(t, aRun(1, 2))
+	for query, want := range map[string]string{
+		"metric=memory&phase=insert":             "less: native 1.00 mattn 1.00 modernc 1.00",
+		"metric=rate&phase=insert":               "more: native 1.00 mattn 0.50 modernc 0.25",
+		"metric=rate&phase=insert&driver=mattn":  "more: mattn 0.50",
+		"metric=cpu&phase=insert&driver=modernc": ": modernc 1.00",
+		"metric=allocs&phase=insert":             "less: mattn none modernc none native none", // native allocates nothing
+		"metric=failed&phase=insert":             "less: native none mattn none modernc none",
+	} {
+		c := get[*Cells](t, server, "/api/v1/runs/1/cells?"+query)
+		text := string(c.Metric.Better) + ":"
+		for _, x := range c.Tables[0].Cells {
+			text += " " + x.Driver + " none"
+			if x.Ratio != nil {
+				text = strings.TrimSuffix(text, "none") + fmt.Sprintf("%.2f", x.Ratio.Median)
+			}
+		}
+		if text != want || c.Tables[0].Base != "native" {
+			t.Errorf("%s: %s, want %s", query, text, want)
+		}
+	}
+}
+
+// A list counts cases that are not ok, and kinds of warnings, and says why a run ended.
+func TestListCounts(t *testing.T) {
+	bad, warned := aRun(2, 1), aRun(3, 1)
+	for _, i := range []int{0, 3, 5} { // of cases 1, 1 and 3
+		bad.Trials[i].Status, bad.Trials[i].Samples, bad.Trials[i].Reason = result.Refused, nil, &protocol.Reason{Code: "settings", Message: "no"}
+	}
+	bad.Trials[8].Status, bad.Trials[8].Samples = result.Wrong, nil // case 3 as well
+	warned.Warnings = []result.Warning{{Code: "load", Message: "busy"}, {Code: "virtual", Message: "virtual"}, {Code: "virtual", Message: "again"}}
+	warned.Stopped = result.StoppedTime
+	l := get[*List](t, serveRuns(t, aRun(1, 1), bad, warned), "/api/v1/runs?order=asc")
+	var got []string
+	for _, r := range l.Runs {
+		got = append(got, fmt.Sprint(r.State, r.Cases, r.Bad, r.Warnings, " ", r.Ending))
+	}
+	if want := []string{"complete3 map[] 0 rounds done", "incomplete3 map[refused:1 wrong:1] 0 rounds done", "complete3 map[] 2 time over"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Trends begin with what several runs have measured.
+func TestTrendsStart(t *testing.T) {
+	other := aRun(3, 1)
+	other.Workloads[0].Name = "another"
+	for i := range other.Cases {
+		other.Cases[i].Workload = "another"
+	}
+	server := serveRuns(t, aRun(1, 1), aRun(2, 1), other)
+	if s := get[*Trends](t, server, "/api/v1/trends").Start; s == nil || s.Workload != "simple" {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A comparison of runs that were made at different times says what may explain it: what to
+// beware of in both, and that the builds are the same.
+func TestCompareBeware(t *testing.T) {
+	loaded := aRun(2, 2)
+	loaded.Warnings = []result.Warning{{Code: "load", Message: "the machine was busy"}}
+	server := serveRuns(t, aRun(1, 1), loaded, aRun(4, 1))
+	c := get[*Comparison](t, server, "/api/v1/compare?first=1&second=2")
+	says := func(list []report.Caveat) bool {
+		return slices.ContainsFunc(list, func(c report.Caveat) bool { return c.Text == "the machine was busy" })
+	}
+	if !c.SameBuilds || !strings.Contains(c.Beware, "same builds, measured at different times") || says(c.FirstCaveats) || !says(c.SecondCaveats) {
+		t.Errorf("%+v", c)
+	}
+	if run := get[*Run](t, server, "/api/v1/runs/2"); !says(run.Caveats) {
+		t.Errorf("%+v", run.Caveats)
+	}
+	if c := get[*Comparison](t, server, "/api/v1/compare?first=1&second=3"); c.SameBuilds || !strings.Contains(c.Beware, "measured at different times") ||
+		fmt.Sprint(c.FirstDrivers, c.SecondDrivers) != "[native v1.0.0, SQLite 3.53.4 mattn v1.0.0, SQLite 3.53.4 modernc v1.0.0, SQLite 3.53.4] [native v1.1.0, SQLite 3.53.4 mattn v1.1.0, SQLite 3.53.4 modernc v1.1.0, SQLite 3.53.4]" ||
+		fmt.Sprint(c.Differences) != "[{module m v1.0.0 m v1.1.0 all cells}]" {
+		t.Errorf("of another version: %+v", c)
+	}
+}
+
+func TestCompare(t *testing.T) {
+	server := serveRuns(t, aRun(1, 1), aRun(2, 2))
+	c := get[struct {
+		Answer string
+		Cells  []struct{ Verdict, Variant, Phase string }
+	}](t, server, "/api/v1/compare?first=1&second=2&margin=0.1")
+	if c.Cells[0].Verdict != "slower" || c.Cells[0].Variant != "modernc" || c.Cells[2].Verdict != "unclear" || !strings.HasPrefix(c.Answer, "run 2 is slower than run 1") ||
+		!strings.Contains(c.Answer, "typically takes the same time as run 1 in 4 of 6 cells") {
+		t.Errorf("%+v", c)
+	}
+}
+
+// A request that no page makes is refused, with a reason.
+func TestHostileRequests(t *testing.T) {
+	server := serveRuns(t, aRun(1, 1))
+	host := strings.TrimPrefix(server.URL, "http://")
+	_, port, _ := strings.Cut(host, ":")
+	for _, c := range []struct {
+		method, path string
+		header       []string
+		status       int
+		says         string
+	}{
+		{"GET", "/", nil, 200, "<!DOCTYPE html>"},
+		{"GET", "/", []string{"Host", "localhost:" + port}, 200, ""},
+		{"GET", "/", []string{"Host", "[::1]:" + port}, 200, ""},
+		{"HEAD", "/", nil, 200, ""},
+		{"GET", "/", []string{"Host", "evil.example:" + port}, 403, "not one of this server"},
+		{"GET", "/", []string{"Host", "localhost.evil.example"}, 403, "not one of this server"},
+		{"GET", "/", []string{"Host", "127.0.0.1.evil.example"}, 403, "not one of this server"},
+		{"GET", "/", []string{"Host", "evil.example@127.0.0.1"}, 403, "not one of this server"},
+		{"GET", "/runs/1/report", []string{"Sec-Fetch-Site", "cross-site"}, 403, "another site"},
+		{"GET", "/runs/1/report", []string{"Sec-Fetch-Site", "same-site"}, 403, "another site"},
+		{"GET", "/runs/1/report", []string{"Sec-Fetch-Site", "none"}, 200, "<!DOCTYPE html>"},
+		{"GET", "/api/v1/runs", []string{"Origin", "http://" + host}, 200, ""},
+		{"GET", "/api/v1/runs", []string{"Origin", "http://evil.example"}, 403, "may not ask"},
+		{"GET", "/api/v1/runs", []string{"Origin", "http://127.0.0.1:1"}, 403, "may not ask"},
+		{"GET", "/api/v1/runs", []string{"Origin", "null"}, 403, "may not ask"},
+		{"GET", "/api/v1/runs", []string{"Sec-Fetch-Site", "cross-site"}, 403, "another site"},
+		{"GET", "/api/v1/runs", []string{"Sec-Fetch-Site", "same-origin"}, 200, ""},
+		{"GET", "/runs/1", []string{"Sec-Fetch-Site", "cross-site"}, 200, ""}, // a link
+		{"POST", "/api/v1/runs", nil, 403, "token"},
+		{"POST", "/api/v1/runs", []string{tokenHeader, "guess"}, 403, "token"},
+		{"GET", "/api/v1/runs/../../etc/passwd", nil, 307, ""},
+		{"GET", "/api/etc/passwd", nil, 404, "docs/explorer.md"},
+		{"GET", "/assets/%2e%2e/web.go", nil, 404, ""},
+		{"GET", "/assets/..%2fweb.go", nil, 404, ""},
+		{"GET", "/assets/", nil, 404, ""},
+		{"GET", "/assets/vendor/uplot/LICENSE", nil, 404, ""},
+		{"GET", "/assets/app.js", nil, 200, "views"},
+		{"GET", "/api/v1/runs/-1", nil, 400, "want the number of a run"},
+		{"GET", "/api/v1/runs/0", nil, 400, "want the number of a run"},
+		{"GET", "/api/v1/runs/1e99", nil, 400, "want the number of a run"},
+		{"GET", "/api/v1/runs/99999999999999999999", nil, 400, "want the number of a run"},
+		{"GET", "/api/v1/runs/%00", nil, 400, "want the number of a run"},
+		{"GET", "/api/v1/runs/last", nil, 400, "want the number of a run"},
+		{"GET", "/api/v1/runs/2", nil, 404, "no such run as 2"},
+		{"GET", "/api/v1/runs/1/samples", nil, 400, "case is missing"},
+		{"GET", "/api/v1/runs/1/samples?case=1", nil, 400, "phase is missing"},
+		{"GET", "/api/v1/runs/1/samples?case=-1&phase=mix", nil, 400, "want the number of a case"},
+		{"GET", "/api/v1/runs/1/samples?case=9&phase=mix", nil, 404, "no case 9"},
+		{"GET", "/api/v1/runs/1/samples?case=1&phase=mox", nil, 404, `did you mean "mix"`},
+		{"GET", "/api/v1/runs/1/cells?metric=speed", nil, 400, "metric"},
+		{"GET", "/api/v1/runs/1/cells?metrics=time", nil, 400, `did you mean "metric"`},
+		{"GET", "/api/v1/runs?page=0", nil, 400, "want a whole number from 1"},
+		{"GET", "/api/v1/runs?size=100000", nil, 400, "to 200"},
+		{"GET", "/api/v1/runs?since=yesterday", nil, 400, "want a date"},
+		{"GET", "/api/v1/runs?%zz", nil, 400, "cannot be read"},
+		{"GET", "/api/v1/runs?" + strings.Repeat("driver=x&", 60), nil, 400, "at most 50"},
+		{"GET", "/api/v1/runs?q=" + strings.Repeat("x", maxQuery), nil, 414, "too long"},
+		{"GET", "/" + strings.Repeat("x", maxPath), nil, 414, "too long"},
+		{"GET", "/api/v1/runs/1/charts/nothing", nil, 404, "/api/v1/runs/1/charts lists them"},
+		{"GET", "/api/v1/runs/1/charts/nothing.svg", nil, 404, "/api/v1/runs/1/charts lists them"},
+		{"GET", "/api/v1/runs/1/charts/phases.gif", nil, 404, "alone or with .svg or .png"},
+		{"GET", "/api/v1/runs/1/charts/phases.png?width=100000", nil, 400, "to 1600"},
+		{"GET", "/api/v1/runs/1/charts/phases?size=3", nil, 400, "parameter"},
+		{"GET", "/api/v1/runs/1/charts/..%2f..%2fweb.go", nil, 404, ""},
+		{"GET", "/api/v1/compare", nil, 400, "first is missing"},
+		{"GET", "/api/v1/compare?first=1", nil, 400, "not made to compare"},
+		{"GET", "/api/v1/compare?first=1&second=1&margin=NaN", nil, 400, "want a share"},
+	} {
+		status, header, body := request(t, server, c.method, c.path, "", c.header...)
+		if status != c.status || !strings.Contains(strings.ReplaceAll(body, `\"`, `"`), c.says) {
+			t.Errorf("%s %.60s %v: status %d, want %d with %q: %.300s", c.method, c.path, c.header, status, c.status, c.says, body)
+		}
+		if p := header.Get("Content-Security-Policy"); status != 307 && (p != policy || header.Get("X-Content-Type-Options") != "nosniff") {
+			t.Errorf("%s %.60s: headers %v", c.method, c.path, header)
+		}
+	}
+	// Go's client sends no zone.
+	for name, want := range map[string]bool{
+		"[::1%25evil.example]:8317": false, "[::1%25evil.example]": false, "[fe80::1%25eth0]": false, "[::1%evil.example]": false, "evil.example@127.0.0.1": false, "127.0.0.1/evil.example": false,
+		"127.0.0.1#evil.example": false, "127.0.0.1?evil.example": false, "[::1]evil.example": false, "": false, "[::1]": true, "[::1]:8317": true, "127.0.0.1": true, "LocalHost:8317": true,
+	} {
+		if got := New(Options{}).known(name); got != want {
+			t.Errorf("host %q: known %v, want %v", name, got, want)
+		}
+	}
+	token := New(Options{}).token
+	if len(token) < 26 || token == New(Options{}).token {
+		t.Errorf("the token %q can be guessed", token)
+	}
+}
+
+// What a store says is text. Long texts are cut, and never part of the page itself.
+func TestHostileStore(t *testing.T) {
+	const script = `</script><script>alert(1)</script>`
+	r := aRun(1, 1)
+	r.Cases[0].Driver, r.Cases[1].Driver = script, strings.Repeat("x", 10<<20)
+	for i := range r.Cases {
+		r.Cases[i].Workload = "../../x\x1b[31m"
+		r.Cases[i].Phases[0] = script
+	}
+	for i := range r.Trials {
+		r.Trials[i].Samples[0].Phase = script
+	}
+	r.Machine.Hostname = strings.Repeat("h", 1<<20)
+	r.Warnings = []result.Warning{{Code: "x", Message: strings.Repeat("m", 1<<20)}}
+	server := serveRuns(t, r)
+	for _, path := range []string{"/", "/runs/1", "/runs/1/report", "/api/v1/runs", "/api/v1/runs/1", "/api/v1/runs/1/cells", "/api/v1/runs/1/samples?case=1&case=2&phase=mix",
+		"/api/v1/runs/1/charts", "/api/v1/runs/1/charts/phases", "/api/v1/runs/1/charts/phases.svg", "/api/v1/runs/1/charts/x-31m-mix-order",
+		"/api/v1/trends?workload=../../x%1B[31m&driver=modernc", "/api/v1/current"} {
+		status, header, body := request(t, server, "GET", path, "")
+		if status != 200 || len(body) > 100_000 && path != "/runs/1/report" || len(body) > 5_000_000 {
+			t.Errorf("%s: status %d, %d bytes", path, status, len(body))
+		}
+		if strings.Contains(body, "<script>alert") || strings.Contains(body, "\x1b") {
+			t.Errorf("%s, %s: the store's text is in it as it is", path, header.Get("Content-Type"))
+		}
+	}
+	l := get[*List](t, server, "/api/v1/runs?driver="+strings.Repeat("x", maxText)+"%E2%80%A6")
+	if ids(l) != "1" {
+		t.Errorf("a clipped name finds no run: %+v", l)
+	}
+}
+
+// A large store is read in parts, the newest runs first.
+func TestTrendsInParts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.db")
+	st, err := store.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	for i := range 4 {
+		if err := st.Begin(t.Context(), aRun(i, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	site := New(Options{Store: path, Floor: "native"})
+	site.reading = 0
+	server := httptest.NewServer(site.Handler())
+	defer server.Close()
+	defer site.Close()
+	first := get[*Trends](t, server, "/api/v1/trends?workload=simple&driver=mattn&phase=mix")
+	if first.Pending != 3 || first.Runs != 4 || len(first.Series[0].Points) != 1 || first.Series[0].Points[0].Run != 4 {
+		t.Errorf("%+v", first)
+	}
+	site.reading = time.Hour
+	if all := get[*Trends](t, server, "/api/v1/trends?workload=simple&driver=mattn&phase=mix"); all.Pending != 0 || len(all.Series[0].Points) != 4 || all.Series[0].Points[0].Run != 1 {
+		t.Errorf("%+v", all)
+	}
+}
+
+// A trend joins only what was measured in the same way, and finds where its level changes.
+func TestTrends(t *testing.T) {
+	var runs []*result.Run
+	noise := rand.New(rand.NewPCG(1, 1))
+	for i := range 32 {
+		slower := 1 + 0.01*noise.Float64()
+		if i >= 16 {
+			slower *= 1.2
+		}
+		runs = append(runs, aRun(i, slower))
+	}
+	elsewhere, edited, other, going, refused := aRun(40, 1), aRun(41, 1), aRun(42, 1), aRun(43, 1), aRun(44, 1)
+	elsewhere.Machine.CPU = "another"
+	for i := range edited.Cases {
+		edited.Cases[i].WorkloadSHA256 = "def"
+		other.Cases[i].Settings = driver.Settings{"journal_mode": "delete"}
+	}
+	going.Ended, going.Stopped = time.Time{}, ""
+	refused.Trials[2].Status, refused.Trials[2].Samples, refused.Trials[2].Reason = result.Refused, nil, &protocol.Reason{Code: "settings", Message: "no"}
+	server := serveRuns(t, append(runs, elsewhere, edited, other, going, refused)...)
+
+	all := get[*Trends](t, server, "/api/v1/trends?workload=simple&driver=modernc&phase=insert")
+	var lengths []int
+	for _, s := range all.Series {
+		lengths = append(lengths, len(s.Points))
+	}
+	if fmt.Sprint(lengths) != "[1 1 1 32]" || all.Runs != 36 || all.Older != 0 {
+		t.Fatalf("%d runs, series with %v points", all.Runs, lengths)
+	}
+	s := all.Series[3]
+	if len(s.Changes) != 1 || s.Changes[0].Run != 17 || s.Changes[0].At != 16 || s.Changes[0].Ratio < 1.19 || s.Changes[0].Ratio > 1.21 || s.Changes[0].P > 0.05 {
+		t.Errorf("%+v", s.Changes)
+	}
+	if len(s.Marks) != 7 || s.Marks[3] != (Mark{16, 17, "modernc v1.4.0, before v1.3.0"}) {
+		t.Errorf("%+v", s.Marks)
+	}
+	if p := s.Points[31]; p.Run != 32 || p.Library != "v1.7.0" || p.N != 10 || p.Median < 0.0024 || p.Low == nil || s.Unit != "s" || s.Host != "lab" {
+		t.Errorf("%+v", p)
+	}
+	if x := get[*Trends](t, server, "/api/v1/trends?workload=simple&driver=modernc&driver=mattn&runs=3&metric=rate"); x.Older != 33 || x.Runs != 3 || len(x.Series) != 10 {
+		t.Errorf("%d runs, %d older, %d series", x.Runs, x.Older, len(x.Series))
+	}
+	if x := get[*Trends](t, server, "/api/v1/trends"); len(x.Series) != 0 || fmt.Sprint(x.Workloads) != "[simple]" || len(x.Drivers) != 3 {
+		t.Errorf("%+v", x)
+	}
+	if status, _, body := request(t, server, "GET", "/api/v1/trends?runs=1000", ""); status != http.StatusBadRequest {
+		t.Errorf("status %d: %s", status, body)
+	}
+}
+
+// A run whose record contradicts itself is listed as damaged, and harms no other.
+func TestDamagedStore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.db")
+	st, err := store.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		if err := st.Begin(t.Context(), aRun(i, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, change := range []string{
+		`UPDATE samples SET json = json_set(json, '$.wall_ns', -1) WHERE run_id = 1 AND trial_id = 3`,
+		`UPDATE runs SET json = '{"rounds": 1e999}' WHERE run_id = 2`,
+		`UPDATE trials SET json = json_set(json, '$.status', '</script>') WHERE run_id = 3 AND trial_id = 1`,
+	} {
+		if _, err := db.Exec(change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := serving(t, Options{Store: path, Floor: "native"})
+	states := ""
+	for _, r := range get[*List](t, server, "/api/v1/runs?order=asc").Runs {
+		states += r.State + " "
+	}
+	if states != "damaged complete damaged complete " { // run 2 has no date; samples are looked at only when their run is read
+		t.Error(states)
+	}
+	for id, says := range map[int]string{1: "-1 ns", 2: "damaged", 3: "there is no status"} {
+		for _, path := range []string{"/runs/%d/report", "/api/v1/runs/%d", "/api/v1/runs/%d/cells", "/api/v1/runs/%d/report", "/api/v1/compare?first=%d&second=4"} {
+			status, _, body := request(t, server, "GET", fmt.Sprintf(path, id), "")
+			if status != http.StatusUnprocessableEntity || !strings.Contains(body, says) {
+				t.Errorf(path+": status %d, want %q: %s", id, status, says, body)
+			}
+		}
+	}
+	if x := get[*Trends](t, server, "/api/v1/trends?workload=simple&driver=modernc&phase=mix"); x.Damaged != 1 || len(x.Series[0].Points) != 1 || x.Series[0].Points[0].Run != 4 {
+		t.Errorf("%+v", x)
+	}
+	get[*Current](t, server, "/api/v1/current")
+	get[*Run](t, server, "/api/v1/runs/4")
+}
+
+// A run of profiles leads to its report, and is never taken for one with samples.
+func TestProfiledRun(t *testing.T) {
+	profiled := aRun(3, 1)
+	profiled.Trials, profiled.Profiles = nil, &result.Profiles{Phase: "insert"}
+	for _, c := range profiled.Cases {
+		profiled.Profiles.Cases = append(profiled.Profiles.Cases, result.Profile{Case: c.ID, Status: result.OK, CPUNS: []int64{1e9},
+			Functions: []result.Function{{Name: "main.main"}, {Name: "sqlite3_step<script>"}},
+			CPU:       []result.Stack{{Functions: []int{1, 0}, Samples: 100, Value: 1e9}}})
+	}
+	server := serveRuns(t, aRun(1, 1), aRun(2, 1), profiled, profiled, profiled)
+	if l := get[*List](t, server, "/api/v1/runs?state=profile"); l.Matching != 3 || l.Runs[0].Profiled != "insert" || l.Runs[0].State != "profile" {
+		t.Errorf("%+v", l)
+	}
+	if r := get[*Run](t, server, "/api/v1/runs/3"); r.Profiled != "insert" || !strings.HasPrefix(r.Answer, "native spends 100 %") {
+		t.Errorf("%+v", r)
+	}
+	for path, want := range map[string]string{"/runs/3/report": "picture-flame-mattn", "/api/v1/runs/3/report": `"sampler"`} {
+		if status, _, body := request(t, server, "GET", path, ""); status != 200 || !strings.Contains(body, want) || strings.Contains(body, "step<script>") && strings.HasPrefix(path, "/runs") {
+			t.Errorf("%s: %d: %.300s", path, status, body)
+		}
+	}
+	if status, _, body := request(t, server, "GET", "/api/v1/compare?first=1&second=3", ""); status != 400 || !strings.Contains(body, "run 3 has profiles instead of samples") {
+		t.Errorf("%d: %s", status, body)
+	}
+	x := get[*Trends](t, server, "/api/v1/trends?workload=simple&driver=mattn&phase=insert")
+	if x.Runs != 2 || len(x.Series) != 1 || len(x.Series[0].Points) != 2 {
+		t.Errorf("%+v", x)
+	}
+	if c := get[*Cells](t, server, "/api/v1/runs/3/cells"); slices.ContainsFunc(c.Tables, func(t Table) bool {
+		return slices.ContainsFunc(t.Cells, func(c Cell) bool { return c.Median != nil })
+	}) {
+		t.Errorf("%+v", c)
+	}
+}
+
+// The samples of a case that was refused for what a connection read back later have that.
+func TestReadBack(t *testing.T) {
+	r := aRun(1, 1)
+	x := &r.Trials[1]
+	x.Status, x.Samples, x.Reason = result.Refused, nil, &protocol.Reason{Code: protocol.CodeSetting, Message: "it changed"}
+	x.ReadBack = &result.ReadBack{After: "insert", Wanted: driver.Settings{"synchronous": "full"},
+		Connections: []driver.Settings{{"synchronous": "full"}, {"synchronous": strings.Repeat("x", 10_000)}}}
+	server := serveRuns(t, r)
+	s := get[*Samples](t, server, "/api/v1/runs/1/samples?case=2&phase=insert").Cases[0].Later
+	if s == nil || s.After != "insert" || s.Wanted["synchronous"] != "full" || len(s.Connections) != 2 || len(s.Connections[1]["synchronous"]) > 1000 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,0 +1,84 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// BenchPhases are the phases that the job bench adds to a case: from the start of the
+// job until the library has taken the query; from then until the first row is there;
+// and the whole time, until the last row is verified.
+var BenchPhases = []string{"after-query", "first-row", "verify"}
+
+// AddBench makes each trial of the case verify a table of the database when its plan
+// is done. The job bench does that, in its own process.
+func (c *Case) AddBench(table string) {
+	c.bench = &protocol.Bench{Table: table}
+	c.Phases = append(c.Phases, BenchPhases...)
+}
+
+// planned returns the case without its job.
+func (c *Case) planned() *Case {
+	if c.bench == nil {
+		return c
+	}
+	p := *c
+	p.Phases = c.Phases[:len(c.Phases)-len(BenchPhases)]
+	return &p
+}
+
+// bench does the job of a case on the database that its plan left.
+func (s *session) bench(ctx context.Context, c *Case, path string) {
+	s.want, s.phase = c, BenchPhases[len(BenchPhases)-1]
+	limited, cancel := context.WithCancel(ctx)
+	defer cancel()
+	limit := newAlarm(s.limit, cancel)
+	defer func() { s.stopped += limit.stop() }()
+	r, err := RunJob(limited, c.Worker, JobRequest{
+		Job: protocol.Job{Bench: c.bench}, Path: path, Settings: c.asked(), Seed: s.seed, Ref: c.Ref,
+	}, nil)
+	var told *JobError
+	switch {
+	case errors.As(err, &told):
+		s.fail(statusOf(told.Reason.Code), told.Reason.Code, "%s", told.Reason.Message)
+		s.trial.Reason.Detail, s.trial.Reason.SQLite = detail(told.Reason.Detail, ""), told.Reason.SQLite
+	case err != nil && ctx.Err() == nil && limited.Err() != nil:
+		s.fail(result.Failed, protocol.CodeTimeout, "no end within the trial's limit of %v", s.limit)
+	case err != nil:
+		s.fail(result.Failed, protocol.CodeStart, "%v", err)
+	default:
+		s.benched(r.Bench)
+	}
+}
+
+// benched makes samples of the job's result.
+func (s *session) benched(b *protocol.Benched) {
+	switch want := s.want.Plan.DataSet(s.want.bench.Table).Total; {
+	case b == nil:
+		s.fail(result.Failed, protocol.CodeProtocol, "the worker answered the job bench with the result of another")
+		return
+	case b.Mismatches > 0:
+		s.fail(result.Wrong, protocol.CodeAnswer, "%d of %d rows do not have the hash of what is in them, the first of them ID %s: %s", b.Mismatches, b.Rows, b.First[0].ID, b.First[0].Why)
+		return
+	case b.Rows != want:
+		s.fail(result.Wrong, protocol.CodeRows, "%d rows, expected %d", b.Rows, want)
+		return
+	}
+	for i, ns := range benchTimes(b) {
+		m := result.Sample{Phase: BenchPhases[i], Metric: result.MetricTime, WallNS: max(ns, int64(time.Nanosecond)), Operations: 1}
+		if i == len(BenchPhases)-1 {
+			m.Rows = b.Rows
+		}
+		s.trial.Samples = append(s.trial.Samples, m)
+	}
+}
+
+// benchTimes returns the times of [BenchPhases]. The job measures each of its times
+// from the start of the query.
+func benchTimes(b *protocol.Benched) []int64 {
+	return []int64{b.AfterQueryNS, b.FirstRowNS - b.AfterQueryNS, b.WallNS}
+}

@@ -1,0 +1,83 @@
+package lab_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+// TestFeatures asks two real libraries, neither of which needs C. One has FTS4. Both have
+// FTS5, which a user of ncruces has to import.
+func TestFeatures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds real workers")
+	}
+	t.Parallel()
+	cache, err := lab.DefaultCache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &lab.Builder{Source: source(t), Cache: cache}
+	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute, Hint: "take another"}
+	for name, want := range map[string]map[string]bool{
+		"ncruces": {"fts5": true, "rtree": true, "geopoly": true, "json": true, "fts4": false, "icu": false, "sessions": false, "returning": true},
+		"modernc": {"fts5": true, "rtree": true, "dbstat": true, "fts4": false, "icu": false, "sessions": true, "returning": true},
+	} {
+		ref := find(t, name)
+		path, _, err := b.Worker(t.Context(), ref, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		has, err := p.Features(t.Context(), ref, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, yes := range want {
+			i := slices.IndexFunc(driver.Features, func(f driver.Feature) bool { return f.Key == key })
+			if has[i] != yes {
+				t.Errorf("%s: %s: %v, want %v", name, key, has[i], yes)
+			}
+		}
+
+		// A workload that needs a missing feature fails with a reason that says so.
+		c := &lab.Case{Ref: ref, Plan: &plan.Plan{Schema: "CREATE VIRTUAL TABLE t USING fts4(x)"}}
+		c.Driver, c.Worker = name, path
+		c.Settings = driver.Settings{"pool_size": "1", "journal_mode": "memory", "synchronous": "off"}
+		for _, tc := range []struct{ hint, want string }{
+			{"", "take another"}, {"import it", "import it"},
+		} {
+			with := *c.Ref.Known
+			with.Obtain = map[string]string{"fts4": tc.hint}
+			c.Ref.Known = &with
+			got, err := p.Trial(t.Context(), c, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := got.Reason
+			if got.Status != result.Failed || r == nil || r.Code != "feature" || r.Feature != "fts4" ||
+				!strings.Contains(r.Message, "no such module: fts4") || !strings.Contains(r.Message, "lacks FTS4") || !strings.Contains(r.Message, tc.want) {
+				t.Errorf("%s: %s, %+v", name, got.Status, r)
+			}
+		}
+	}
+}
+
+// TestTags checks that an older version is built with the tags of the changes that came
+// after it.
+func TestTags(t *testing.T) {
+	ref := lab.Ref{Name: "x", Known: &lab.Known{Version: "v0.35.6", Manifest: lab.Manifest{Before: []string{"v0.35.0", "v1.2.3"}}}}
+	for version, want := range map[string]string{
+		"": "before_v1_2_3", "v0.34.4": "before_v0_35_0,before_v1_2_3", "v0.35.0": "before_v1_2_3", "v1.2.3": "",
+	} {
+		ref.Version = version
+		if got := lab.Tags(ref); got != want {
+			t.Errorf("%q: tags %q, want %q", version, got, want)
+		}
+	}
+}

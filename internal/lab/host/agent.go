@@ -1,0 +1,355 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Agent measures on this machine what another one asks for.
+type Agent struct {
+	Version string // of sqlite3perf
+
+	// DirectoryPrefix begins the name of the directory for the databases.
+	DirectoryPrefix string
+
+	quiet   time.Duration // after how long without a word it ends; 0: Silence
+	out     sync.Mutex
+	replies *json.Encoder
+	over    <-chan struct{} // closed when the other side has gone
+
+	builder  *lab.Builder
+	known    []lab.Known
+	scratch  *lab.Scratch
+	observer *machine.Observer
+	trials   *lab.Processes
+	cases    map[int]*lab.Case
+	incoming *incoming
+
+	elsewhere string // what else to do if there is no room for databases
+}
+
+// Silence is after how long without a word from the other side the agent ends. Usually the
+// end of its input tells it; a machine that loses power tells nothing.
+const Silence = 5 * time.Minute
+
+// errEnded is why the work under way ends when the other side has gone.
+var errEnded = errors.New("the other side has gone")
+
+// Serve answers requests until there are no more. Then it ends what is under way, and
+// removes what it made, apart from the cache.
+func (a *Agent) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	a.replies, a.over = json.NewEncoder(out), ctx.Done()
+	first, err := a.hello()
+	if err != nil {
+		return err
+	}
+	if err := a.send(first); err != nil {
+		return err
+	}
+	defer a.remove()
+	prune(time.Now())
+	requests := make(chan request)
+	go func() {
+		defer close(requests)
+		most := cmp.Or(a.quiet, Silence)
+		watchdog := time.AfterFunc(most, func() { end(errEnded) })
+		defer watchdog.Stop()
+		for lines := json.NewDecoder(in); ; {
+			var r request
+			if err := lines.Decode(&r); err != nil {
+				end(errEnded)
+				return
+			}
+			watchdog.Reset(most)
+			if r.Method == methodPing {
+				go func() { _ = a.send(reply{Event: methodPing}) }() // its input ends if nobody is there
+				continue
+			}
+			select {
+			case requests <- r:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case r, more := <-requests:
+			if !more {
+				return nil
+			}
+			if err := a.send(a.answer(ctx, r)); err != nil {
+				return nil // the other side has gone
+			}
+		}
+	}
+}
+
+// send tells the other side. A connection that hangs would hold a write, and with it what is
+// to be removed, so nothing waits for that when the other side has gone.
+func (a *Agent) send(v any) error {
+	sent := make(chan error, 1)
+	go func() {
+		a.out.Lock()
+		defer a.out.Unlock()
+		sent <- a.replies.Encode(v)
+	}()
+	select {
+	case err := <-sent:
+		return err
+	case <-a.over:
+		return errEnded
+	}
+}
+
+func (a *Agent) hello() (hello, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return hello{}, err
+	}
+	sum, err := lab.SHA256Of(path)
+	return hello{protocolVersion, a.Version, sum, platform(), machine.Boot()}, err
+}
+
+func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
+
+// remove removes the directories that the agent made.
+func (a *Agent) remove() {
+	if a.scratch != nil {
+		a.scratch.Remove()
+	}
+	a.incoming.discard()
+}
+
+func (a *Agent) answer(ctx context.Context, r request) reply {
+	v, err := a.do(ctx, r)
+	out := reply{ID: r.ID}
+	if err == nil {
+		out.Result, err = json.Marshal(v)
+	}
+	if err != nil {
+		out.Result, out.Error = nil, err.Error()
+		switch _, ok := errors.AsType[*placeError](err); {
+		case ok && a.elsewhere != "":
+			out.Error += ", " + a.elsewhere
+		case !ok && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)):
+			out.Error += ": make room there"
+		}
+	}
+	return out
+}
+
+// do carries out a request.
+func (a *Agent) do(ctx context.Context, r request) (any, error) {
+	switch r.Method {
+	case methodOpen:
+		return with(r, func(o opening) (any, error) { return a.open(o) })
+	case methodInUse:
+		return with(r, func(given string) (any, error) {
+			dir, err := databases(given)
+			return err == nil && lab.InUse(dir, a.DirectoryPrefix), nil // opening says what is wrong with it
+		})
+	case methodPrepare:
+		return with(r, func(list []wireCase) (any, error) { return a.prepare(ctx, r.ID, list) })
+	case methodSend:
+		return with(r, func(s sending) (any, error) { return a.receive(s) })
+	case methodNeeds:
+		return with(r, func(list []preparation) (any, error) { return a.needs(ctx, list) })
+	case methodNoise:
+		return with(r, func(moment string) (any, error) { return a.noise(moment) })
+	case methodSteal:
+		return a.steal()
+	case methodTrials:
+		return with(r, func(t trials) (any, error) { return a.run(ctx, t) })
+	}
+	return nil, fmt.Errorf("unknown method %q", r.Method)
+}
+
+// with decodes what a request has and passes it on.
+func with[T any](r request, do func(T) (any, error)) (any, error) {
+	var v T
+	if err := json.Unmarshal(r.Params, &v); err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Method, err)
+	}
+	return do(v)
+}
+
+func (a *Agent) open(o opening) (any, error) {
+	source, err := lab.Unpacked() // a clone at the same path here may be of another version
+	if err != nil {
+		return nil, err
+	}
+	if a.known, err = source.Drivers(); err != nil {
+		return nil, err
+	}
+	a.builder = &lab.Builder{Source: source}
+	if a.builder.Cache, err = lab.DefaultCache(); err != nil {
+		return nil, err
+	}
+	a.elsewhere = o.Elsewhere
+	dir, err := databases(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if a.scratch, err = lab.NewScratch(dir, a.DirectoryPrefix); err != nil {
+		return nil, &placeError{fmt.Errorf("directory for databases: %w: make room there", err)}
+	}
+	if a.observer, err = machine.Observe(a.scratch.Dir); err != nil {
+		return nil, &placeError{fmt.Errorf("%w: make room there", err)}
+	}
+	a.trials = &lab.Processes{Dir: a.scratch.Dir, Limit: time.Duration(o.LimitNS), Hint: o.Hint, Elsewhere: o.Elsewhere}
+	m := a.observer.Machine
+	m.Directory = dir
+	return m, nil
+}
+
+// placeError is an error of the directory for databases, of which another one may do.
+type placeError struct{ error }
+
+func (e *placeError) Unwrap() error { return e.error }
+
+// databases returns the directory for databases: the given one, which must exist, or the
+// usual one.
+func databases(given string) (string, error) {
+	cache, err := os.UserCacheDir()
+	if usual := filepath.Join(cache, "sqlite3perf", "databases"); err == nil && (given == "" || given == usual) {
+		return usual, nil
+	}
+	if given == "" {
+		return "", err
+	}
+	if fi, err := os.Stat(given); err != nil || !fi.IsDir() {
+		return "", &placeError{fmt.Errorf("it has no directory %s: create it there", given)}
+	}
+	return given, nil
+}
+
+// prepare finds or builds the workers of cases.
+func (a *Agent) prepare(ctx context.Context, id int, list []wireCase) ([]preparation, error) {
+	if a.builder == nil {
+		return nil, errors.New("nothing has been opened")
+	}
+	a.cases = map[int]*lab.Case{}
+	var cases []*lab.Case
+	for _, w := range list {
+		ref, err := lab.ParseRef(ctx, w.Driver, a.known)
+		if err != nil {
+			return nil, err
+		}
+		c := &lab.Case{Case: w.Case, Ref: ref, Plan: w.Plan, Expect: w.Expect, Given: w.Given, Source: &workload.Workload{Name: w.Workload, Needs: w.Needs}}
+		cases, a.cases[c.ID] = append(cases, c), c
+	}
+	if err := lab.Prepare(ctx, cases, a.builder, &teller{a, id}); err != nil {
+		return nil, err
+	}
+	return prepared(cases), nil
+}
+
+func prepared(cases []*lab.Case) []preparation {
+	var list []preparation
+	for _, c := range cases {
+		list = append(list, preparation{c.ID, c.Worker, c.Build, c.Linked, c.Info, c.Unavailable})
+	}
+	return list
+}
+
+// teller tells the other side of the progress of building workers.
+type teller struct {
+	*Agent
+	id int // of the request
+}
+
+func (t *teller) Building(i, n int, name string) { t.event(building{I: i, N: n, Driver: name}) }
+
+func (t *teller) Built(i, n int, name string, err error) {
+	b := building{I: i, N: n, Driver: name, Done: true}
+	if e, ok := errors.AsType[*lab.BuildError](err); ok {
+		b.Reason = &e.Reason
+	} else if err != nil {
+		b.Reason = &protocol.Reason{Code: protocol.CodeBuild, Message: err.Error()}
+	}
+	t.event(b)
+}
+
+func (t *teller) event(b building) {
+	if text, err := json.Marshal(b); err == nil {
+		_ = t.send(reply{ID: t.id, Event: methodPrepare, Result: text}) // the reply shows if the other side has gone
+	}
+}
+
+// needs takes over what has become of workers that were sent, and asks all workers for the
+// features that the workloads need.
+func (a *Agent) needs(ctx context.Context, list []preparation) ([]preparation, error) {
+	var cases []*lab.Case
+	for _, p := range list {
+		c := a.cases[p.ID]
+		if c == nil {
+			return nil, fmt.Errorf("no case %d", p.ID)
+		}
+		p.applyTo(c)
+		cases = append(cases, c)
+	}
+	if err := a.trials.CheckNeeds(ctx, cases); err != nil {
+		return nil, err
+	}
+	return prepared(cases), nil
+}
+
+func (p *preparation) applyTo(c *lab.Case) {
+	c.Worker, c.Build, c.Linked, c.Info, c.Unavailable = p.Worker, p.Build, p.Linked, p.Info, p.Unavailable
+}
+
+func (a *Agent) noise(moment string) ([]result.Warning, error) {
+	if a.observer == nil {
+		return nil, errors.New("nothing has been opened")
+	}
+	switch moment {
+	case beforeRun:
+		return a.observer.BeforeRun(), nil
+	case beforeRound:
+		a.observer.BeforeRound(0)
+		return nil, nil
+	case afterRun:
+		return a.observer.AfterRun(), nil
+	}
+	return nil, fmt.Errorf("unknown moment %q", moment)
+}
+
+func (a *Agent) steal() (*float64, error) {
+	if a.observer == nil {
+		return nil, errors.New("nothing has been opened")
+	}
+	return a.observer.Steal(), nil
+}
+
+func (a *Agent) run(ctx context.Context, t trials) ([]*result.Trial, error) {
+	var cases []*lab.Case
+	for _, id := range t.Cases {
+		c := a.cases[id]
+		if c == nil {
+			return nil, fmt.Errorf("no case %d", id)
+		}
+		cases = append(cases, c)
+	}
+	return a.trials.Trials(ctx, cases, t.Seed)
+}

@@ -1,0 +1,489 @@
+package host
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+)
+
+// Machine is another machine with an agent that runs. Its methods other than Close may not
+// be called simultaneously.
+type Machine struct {
+	name    string
+	options *Options
+	process *process
+	hello   hello
+
+	write   sync.Mutex
+	asked   int
+	replies chan reply
+	over    chan struct{} // closed when the agent has ended
+	ended   error         // why; set before over is closed
+	close   sync.Once
+
+	mu      sync.Mutex
+	refused error // why this side has ended the agent
+	unheard int   // pings in a row that nothing has followed
+
+	good map[int]bool // the cases that have had a trial that was OK, by ID
+
+	lost error // why nothing more is measured there
+}
+
+// pings is how many of them nothing may follow.
+const pings = 10
+
+// What is accepted of another machine. A worker's answer has the same limit as a line.
+const (
+	maxBanner = 64 << 10 // of all that it says before the agent does
+	maxLine   = 16 << 20
+	maxEvents = 10_000 // of one request
+	maxError  = 2_000  // bytes of a message
+)
+
+// patience is how long this side waits.
+type patience struct {
+	start time.Duration // until an agent answers, or the next part of what is copied is taken
+	ping  time.Duration // between two messages that tell the agent that this side is still there
+	end   time.Duration // until an agent has ended
+}
+
+// patience returns how long this side waits. Tests wait for less.
+func (o *Options) patience() patience {
+	if o.hasty != nil {
+		return *o.hasty
+	}
+	return patience{2 * time.Minute, Silence / pings, 20 * time.Second}
+}
+
+// errLong is the error of a line that is longer than is accepted.
+var errLong = errors.New("a line is too long")
+
+// readLine reads a line of at most so many bytes.
+func readLine(r *bufio.Reader, most int) (line []byte, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) > most {
+			return nil, errLong
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// clip makes one line of a text, and cuts it off where it is longer than anybody reads.
+func clip(s string) string {
+	cut := len(s) > maxError
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s[:min(len(s), maxError)], "?")), " ")
+	if cut {
+		s += " …"
+	}
+	return s
+}
+
+// Connect connects to a machine and starts an agent there. It copies the executable if it is
+// not there yet. Errors of the machine are of type [*Error].
+func Connect(ctx context.Context, name string, o *Options) (*Machine, error) {
+	c := &connecting{name: name, o: o}
+	defer c.remove()
+	m, err := c.own(ctx)
+	if m != nil || err != nil {
+		return m, err
+	}
+	if m, err = c.built(ctx); m != nil || err != nil {
+		return m, err
+	}
+	return c.installed(ctx)
+}
+
+// connecting tries the executables with which an agent could be started.
+type connecting struct {
+	name     string
+	o        *Options
+	platform string   // GOOS/GOARCH of the other machine
+	why      []string // why an executable was not started
+	made     []func() // remove what was built
+}
+
+func (c *connecting) remove() {
+	for _, remove := range c.made {
+		remove()
+	}
+}
+
+// own starts this process's own executable. It returns no machine if it is not for the
+// other machine, or does not start there.
+func (c *connecting) own(ctx context.Context) (*Machine, error) {
+	m, err := c.with(ctx, c.o.Executable, platform())
+	if m != nil {
+		return m, nil
+	}
+	return nil, err
+}
+
+// built starts an executable that is built here for the other machine.
+func (c *connecting) built(ctx context.Context) (*Machine, error) {
+	goos, goarch, known := strings.Cut(c.platform, "/")
+	if !known || c.o.Build == nil {
+		return nil, nil
+	}
+	c.o.say("building sqlite3perf for %s", c.platform)
+	path, remove, err := c.o.Build(ctx, goos, goarch)
+	if err != nil {
+		c.why = append(c.why, err.Error())
+		return nil, ctx.Err()
+	}
+	if path == "" {
+		return nil, nil
+	}
+	c.made = append(c.made, remove)
+	return c.with(ctx, path, c.platform)
+}
+
+// installed starts the sqlite3perf in PATH of the other machine, if it has this version.
+func (c *connecting) installed(ctx context.Context) (*Machine, error) {
+	m, _, err := c.o.launch(ctx, c.name, installedScript)
+	if err != nil {
+		return nil, err
+	}
+	version := c.o.Version
+	if m != nil && m.hello.Version == version && m.hello.Agent == protocolVersion {
+		return m, nil
+	}
+	what := "it has no sqlite3perf in PATH"
+	if m != nil {
+		m.Close()
+		what = fmt.Sprintf("it has sqlite3perf %s in PATH, and this is %s", m.hello.Version, version)
+	}
+	also := ""
+	if len(c.why) > 0 {
+		also = " (" + c.why[len(c.why)-1] + ")"
+	}
+	return nil, &Error{c.name, fmt.Sprintf("%s, and none can be made for %s here%s: install this version there, or run from a clone of sqlite3perf", what, c.platform, also)}
+}
+
+// with starts an executable for a platform, and copies it before if it is not there. It
+// returns no machine if the other machine has another platform, or cannot run it.
+func (c *connecting) with(ctx context.Context, executable, meant string) (*Machine, error) {
+	hash, err := lab.SHA256Of(executable)
+	if err != nil {
+		return nil, err
+	}
+	for copied := false; ; copied = true {
+		m, said, err := c.o.launch(ctx, c.name, startScript(hash))
+		if err != nil {
+			return nil, err
+		}
+		if m != nil && m.hello.SHA256 == hash && m.hello.Agent == protocolVersion {
+			return m, nil
+		}
+		if m != nil {
+			m.Close()
+		}
+		if said.platform != "" {
+			c.platform = said.platform
+		}
+		switch {
+		case c.platform == "" && !copied && m == nil && !said.printed: // it is there, but does not start: it may be damaged
+			c.platform = meant
+		case c.platform == "":
+			return nil, &Error{c.name, "what it answers is not understood: " + said.text}
+		}
+		if c.platform != meant || copied {
+			if copied {
+				c.why = append(c.why, "ours does not run there: "+said.text)
+			}
+			return nil, nil
+		}
+		c.o.say("copying sqlite3perf to %s", c.name)
+		if err := c.o.copy(ctx, c.name, executable, hash); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// copy copies an executable to where startScript finds it.
+func (o *Options) copy(ctx context.Context, name, executable, hash string) error {
+	f, err := os.Open(executable)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	p, err := o.start(ctx, name, copyScript(hash, fi.Size()), "-C")
+	if err != nil {
+		return err
+	}
+	starting := o.patience().start
+	stuck := time.AfterFunc(starting, p.kill)
+	_, failed := io.Copy(p.stdin, &moving{f, stuck, starting})
+	p.stdin.Close()
+	said, _ := io.CopyN(io.Discard, p.stdout, maxBanner)
+	if said == maxBanner {
+		p.kill()
+	}
+	err = p.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case said == maxBanner:
+		return &Error{name, fmt.Sprintf("it says more than %d kB while sqlite3perf is copied to it: is its shell in order?", maxBanner>>10)}
+	case !stuck.Stop():
+		return &Error{name, fmt.Sprintf("copying sqlite3perf to its cache directory: it took nothing for %v", starting)}
+	}
+	if err != nil || failed != nil {
+		e := p.fault(err)
+		e.Message = "copying sqlite3perf to its cache directory: " + e.Message
+		return e
+	}
+	return nil
+}
+
+// moving reads what is copied, and says that it moves.
+type moving struct {
+	io.Reader
+	stuck *time.Timer
+	after time.Duration
+}
+
+func (m *moving) Read(b []byte) (int, error) {
+	m.stuck.Reset(m.after)
+	return m.Reader.Read(b)
+}
+
+// answer is what a machine says instead of starting an agent.
+type answer struct {
+	platform string // "": not known
+	text     string
+	printed  bool // text is from standard output, not an error
+}
+
+// launch runs a script that starts an agent. Without an agent it returns what was said
+// instead.
+func (o *Options) launch(ctx context.Context, name, script string) (*Machine, answer, error) {
+	// The agent does not end with ctx, because its last trial may have to end first.
+	p, err := o.start(context.WithoutCancel(ctx), name, script)
+	if err != nil {
+		return nil, answer{}, err
+	}
+	m := &Machine{name: name, options: o, process: p, replies: make(chan reply), over: make(chan struct{}), good: map[int]bool{}}
+	stop := context.AfterFunc(ctx, p.kill)
+	starting := o.patience().start
+	late := time.AfterFunc(starting, p.kill)
+	lines := bufio.NewReader(p.stdout)
+	var said answer
+	for left := maxBanner; ; {
+		line, err := readLine(lines, left)
+		if err != nil {
+			stop()
+			if errors.Is(err, errLong) {
+				p.kill()
+			}
+			failed := p.Wait()
+			switch {
+			case ctx.Err() != nil:
+				return nil, answer{}, ctx.Err()
+			case errors.Is(err, errLong):
+				return nil, answer{}, &Error{name, fmt.Sprintf("it says more than %d kB before an agent answers: is its shell in order?", maxBanner>>10)}
+			case !late.Stop():
+				return nil, answer{}, &Error{name, fmt.Sprintf("no agent has answered within %v: %s", starting, connectOnce(p.client, name))}
+			}
+			if e, ok := errors.AsType[*os.SyscallError](failed); ok {
+				return nil, answer{}, e
+			}
+			if code := p.ProcessState.ExitCode(); code == sshFailed || endedBy(p.ProcessState) != "" {
+				return nil, answer{}, p.fault(failed)
+			}
+			if text := lastLine(p.stderr.String()); said.text == "" {
+				said.text = text
+			}
+			return nil, said, nil
+		}
+		left -= len(line)
+		if rest, ok := strings.CutPrefix(string(line), absent); ok {
+			said = answer{platform: platformOf(strings.Fields(rest)), text: "it runs " + clip(rest)}
+			continue
+		}
+		if json.Unmarshal(line, &m.hello) == nil && m.hello.Agent > 0 {
+			break
+		}
+		said.text, said.printed = clip(string(line)), true // such as what a shell's startup file prints
+	}
+	stop()
+	if !late.Stop() {
+		p.kill()
+	}
+	p.there = true
+	go m.listen(lines)
+	go m.ping()
+	return m, said, nil
+}
+
+// platformOf returns what uname -s and -m mean to Go.
+func platformOf(uname []string) string {
+	if len(uname) != 2 {
+		return ""
+	}
+	goos, goarch := strings.ToLower(uname[0]), uname[1]
+	for names, name := range map[string]string{"x86_64 amd64": "amd64", "aarch64 arm64": "arm64", "armv6l armv7l armv8l": "arm", "i386 i486 i586 i686": "386"} {
+		for n := range strings.FieldsSeq(names) {
+			if n == goarch {
+				return goos + "/" + name
+			}
+		}
+	}
+	return goos + "/" + goarch
+}
+
+// refuse ends the agent, because of what it says or does not say.
+func (m *Machine) refuse(format string, args ...any) {
+	m.mu.Lock()
+	if m.refused == nil {
+		m.refused = &Error{m.name, fmt.Sprintf(format, args...)}
+	}
+	m.mu.Unlock()
+	m.process.kill()
+}
+
+// listen passes replies on until the agent has ended.
+func (m *Machine) listen(lines *bufio.Reader) {
+	defer close(m.over)
+	for {
+		var r reply
+		line, err := readLine(lines, maxLine)
+		switch {
+		case errors.Is(err, errLong):
+			m.refuse("an answer is longer than %d MiB", maxLine>>20)
+		case err == nil:
+			if err = json.Unmarshal(line, &r); err != nil {
+				m.refuse("an answer is not understood: %s: %.80q", clip(err.Error()), line)
+			}
+		}
+		if err != nil {
+			m.process.stdin.Close()
+			go func() { _, _ = io.Copy(io.Discard, lines) }()
+			timer := time.AfterFunc(m.options.patience().end, func() { m.refuse("the agent there has stopped answering, and does not end") })
+			err := m.process.Wait()
+			timer.Stop()
+			m.mu.Lock()
+			if m.ended = m.refused; m.ended == nil {
+				m.ended = m.process.fault(err)
+			}
+			m.mu.Unlock()
+			return
+		}
+		m.mu.Lock()
+		m.unheard = 0
+		m.mu.Unlock()
+		if r.Event == methodPing {
+			continue
+		}
+		select {
+		case m.replies <- r:
+		case <-time.After(m.options.patience().end): // nobody waits for it any longer
+		}
+	}
+}
+
+// ping tells the agent now and then that this side is still there, and notices if the agent
+// does not answer.
+func (m *Machine) ping() {
+	interval := m.options.patience().ping
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			// In a goroutine, because an agent that is stopped does not read either.
+			go func() { _ = m.send(request{Method: methodPing}) }() // listen notices if nobody is there
+			m.mu.Lock()
+			m.unheard++
+			silent := m.unheard > pings
+			m.mu.Unlock()
+			if silent {
+				m.refuse("the agent there has not answered for %v: it is stopped, or the network is", interval*pings)
+			}
+		case <-m.over:
+			return
+		}
+	}
+}
+
+func (m *Machine) send(r request) error {
+	m.write.Lock()
+	defer m.write.Unlock()
+	return json.NewEncoder(m.process.stdin).Encode(r)
+}
+
+// call asks the agent for something and waits for the reply.
+func (m *Machine) call(ctx context.Context, method string, params, into any, event func(reply)) error {
+	text, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	m.asked++
+	go func(r request) { _ = m.send(r) }(request{m.asked, method, text}) // listen notices if nobody is there, ping if nobody reads
+	for events := 0; ; {
+		select {
+		case r := <-m.replies:
+			switch {
+			case r.ID != m.asked: // of a call that nobody waited for
+			case r.Event != "":
+				if events++; events > maxEvents {
+					m.refuse("it tells of progress without end")
+				} else if event != nil {
+					event(r)
+				}
+			case r.Error != "":
+				return &Error{m.name, clip(r.Error)}
+			case into == nil:
+				return nil
+			default:
+				if err := json.Unmarshal(r.Result, into); err != nil {
+					return &Error{m.name, fmt.Sprintf("its answer to %s is not understood: %s", method, clip(err.Error()))}
+				}
+				return nil
+			}
+		case <-m.over:
+			return m.ended
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Close ends the agent, and waits until it has removed what it made.
+func (m *Machine) Close() {
+	m.close.Do(func() {
+		go func() { // those that nobody waits for
+			for {
+				select {
+				case <-m.replies:
+				case <-m.over:
+					return
+				}
+			}
+		}()
+		m.process.stdin.Close()
+		select {
+		case <-m.over:
+		case <-time.After(m.options.patience().end):
+			m.process.kill()
+			<-m.over
+		}
+	})
+}

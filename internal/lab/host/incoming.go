@@ -1,0 +1,81 @@
+package host
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+)
+
+// incoming is a worker that is being received.
+type incoming struct {
+	scratch *lab.Scratch
+	file    *os.File
+	sum     string // of the whole, as it was announced
+}
+
+// sentPrefix begins the names of workers in the cache that were built elsewhere.
+const sentPrefix = "sent-"
+
+// receive takes the next part of a worker. The first part of another worker begins anew.
+func (a *Agent) receive(s sending) (sent, error) {
+	if a.builder == nil {
+		return sent{}, errors.New("nothing has been opened")
+	}
+	if sum, err := hex.DecodeString(s.SHA256); err != nil || len(sum) != sha256.Size {
+		return sent{}, fmt.Errorf("bad SHA-256 %q", s.SHA256)
+	}
+	path := filepath.Join(a.builder.Cache, sentPrefix+s.SHA256)
+	if a.incoming == nil || a.incoming.sum != s.SHA256 {
+		a.incoming.discard()
+		a.incoming = nil
+		if sum, err := lab.SHA256Of(path); err == nil && sum == s.SHA256 {
+			return sent{path}, nil
+		}
+		scratch, err := lab.NewScratch(a.builder.Cache, "receiving-")
+		if err != nil {
+			return sent{}, err
+		}
+		a.incoming = &incoming{scratch: scratch, sum: s.SHA256}
+		if a.incoming.file, err = os.OpenFile(filepath.Join(scratch.Dir, "worker"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o700); err != nil {
+			return sent{}, err
+		}
+	}
+	in := a.incoming
+	if _, err := in.file.Write(s.Data); err != nil {
+		return sent{}, err
+	}
+	if !s.Last {
+		return sent{}, nil
+	}
+	defer func() {
+		in.discard()
+		a.incoming = nil
+	}()
+	if err := in.file.Close(); err != nil {
+		return sent{}, err
+	}
+	if sum, err := lab.SHA256Of(in.file.Name()); err != nil || sum != s.SHA256 {
+		return sent{}, errors.Join(err, errors.New("a worker arrived damaged"))
+	}
+	// With its sum beside it, it is removed from the cache as those that are built there are.
+	if err := os.WriteFile(path+".sha256", []byte(s.SHA256), 0o644); err != nil {
+		return sent{}, err
+	}
+	return sent{path}, os.Rename(in.file.Name(), path)
+}
+
+// discard removes what has been received.
+func (in *incoming) discard() {
+	if in == nil {
+		return
+	}
+	if in.file != nil {
+		in.file.Close()
+	}
+	in.scratch.Remove()
+}

@@ -1,0 +1,264 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Check returns an error if a case needs what cannot be had on another machine.
+func Check(cases []*lab.Case) error {
+	for _, c := range cases {
+		switch {
+		case c.Begins():
+			return fmt.Errorf("workload %s begins with a database of this machine, which is not sent to hosts: sqlite3perf workload from DATABASE writes one that imitates it", c.Workload)
+		case c.Ref.Path != "":
+			return fmt.Errorf("driver %s is an executable of this machine, which hosts do not have: leave it out", c.Driver)
+		case c.Ref.Dir != "":
+			return fmt.Errorf("driver %s is built from a directory of this machine, which hosts do not have: name a version", c.Driver)
+		}
+	}
+	return nil
+}
+
+// Place says where trials run on a machine, and how.
+type Place struct {
+	Dir       string        // for databases; it must exist. "": the usual one
+	Limit     time.Duration // of one trial
+	Hint      string        // what to do if a driver lacks a feature; "": nothing
+	Elsewhere string        // what else to do than to make Dir, or room in it; "": nothing
+}
+
+// Open begins a run: it makes a directory of its own for the databases there, and describes
+// the machine.
+func (m *Machine) Open(ctx context.Context, p Place) (result.Machine, error) {
+	var about result.Machine
+	err := m.call(ctx, methodOpen, opening{p.Dir, int64(p.Limit), p.Hint, p.Elsewhere}, &about, nil)
+	for _, text := range []*string{&about.Hostname, &about.OS, &about.Arch, &about.Kernel, &about.CPU, &about.Governor, &about.Turbo, &about.SMT, &about.Virtual, &about.Directory, &about.FileSystem, &about.Device} {
+		*text = clip(*text)
+	}
+	about.Cores, about.MemoryBytes = max(about.Cores, 0), max(about.MemoryBytes, 0)
+	return about, err
+}
+
+// InUse reports whether something is being measured in a directory there, such as by an agent
+// that has not noticed yet that its connection is gone.
+func (m *Machine) InUse(ctx context.Context, dir string) (bool, error) {
+	var used bool
+	err := m.call(ctx, methodInUse, dir, &used, nil)
+	return used, err
+}
+
+// Prepare finds or builds the workers of the cases, there or, if there is no Go and the
+// driver needs no C compiler, with a builder here.
+func (m *Machine) Prepare(ctx context.Context, cases []*lab.Case, here *lab.Builder, progress lab.Building) error {
+	var list []wireCase
+	byID := map[int]*lab.Case{}
+	for _, c := range cases {
+		w := wireCase{Case: c.Case, Plan: c.Plan, Expect: c.Expect, Given: c.Given}
+		if c.Source != nil {
+			w.Needs = c.Source.Needs
+		}
+		list, byID[c.ID] = append(list, w), c
+	}
+	var ready []preparation
+	err := m.call(ctx, methodPrepare, list, &ready, func(r reply) {
+		var b building
+		switch err := json.Unmarshal(r.Result, &b); {
+		case err != nil:
+		case b.I < 1 || b.I > b.N || b.N > len(cases):
+			m.refuse("it tells of a build that was not asked for")
+		case !b.Done:
+			progress.Building(b.I, b.N, b.Driver)
+		case b.Reason != nil && b.Reason.Code == protocol.CodeNoGo: // it may be built here
+		case b.Reason != nil:
+			progress.Built(b.I, b.N, b.Driver, &lab.BuildError{Reason: *b.Reason})
+		default:
+			progress.Built(b.I, b.N, b.Driver, nil)
+		}
+	})
+	if err == nil {
+		err = m.apply(ready, byID)
+	}
+	if err != nil {
+		return err
+	}
+	return m.supply(ctx, cases, here, progress)
+}
+
+// CheckNeeds asks the workers of the cases for what the workloads need, as
+// [lab.Processes.CheckNeeds] does.
+func (m *Machine) CheckNeeds(ctx context.Context, cases []*lab.Case) error {
+	byID := map[int]*lab.Case{}
+	for _, c := range cases {
+		byID[c.ID] = c
+	}
+	var ready []preparation
+	if err := m.call(ctx, methodNeeds, prepared(cases), &ready, nil); err != nil {
+		return err
+	}
+	return m.apply(ready, byID)
+}
+
+// apply takes over what the agent says of cases.
+func (m *Machine) apply(list []preparation, to map[int]*lab.Case) error {
+	if len(list) != len(to) {
+		return &Error{m.name, fmt.Sprintf("of %d cases %d were answered", len(to), len(list))}
+	}
+	done := map[int]bool{}
+	for _, p := range list {
+		c := to[p.ID]
+		if c == nil || done[p.ID] {
+			return &Error{m.name, fmt.Sprintf("case %d was not asked for, or is answered twice", p.ID)}
+		}
+		done[p.ID] = true
+		if r := p.Unavailable; r != nil {
+			r.Message, r.Detail = clip(r.Message), r.Detail[:min(len(r.Detail), maxBanner)]
+		}
+		p.applyTo(c)
+	}
+	return nil
+}
+
+// supply builds the workers here that cannot be built there for lack of Go, and sends them.
+func (m *Machine) supply(ctx context.Context, cases []*lab.Case, here *lab.Builder, progress lab.Building) error {
+	var list []*lab.Case
+	for _, c := range cases {
+		if c.Unavailable != nil && c.Unavailable.Code == protocol.CodeNoGo {
+			list = append(list, c)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	for _, c := range list {
+		c.Unavailable = nil
+	}
+	builder := *here
+	builder.Target = m.hello.Platform
+	if err := lab.Prepare(ctx, list, &builder, progress); err != nil {
+		return err
+	}
+	paths := map[string]string{}
+	for _, c := range list {
+		if c.Unavailable != nil {
+			continue
+		}
+		if paths[c.Worker] == "" {
+			m.options.say("sending the worker for %s to %s", c.Driver, m.name)
+			path, err := m.sendWorker(ctx, c.Worker)
+			if err != nil {
+				return err
+			}
+			paths[c.Worker] = path
+		}
+		c.Worker = paths[c.Worker]
+	}
+	return nil
+}
+
+// sendWorker sends a worker, unless it is there, and returns its path there.
+func (m *Machine) sendWorker(ctx context.Context, path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	hash, err := lab.SHA256Of(path)
+	if err != nil {
+		return "", err
+	}
+	var there sent
+	part := make([]byte, 1<<20)
+	if err := m.call(ctx, methodSend, sending{SHA256: hash}, &there, nil); err != nil || there.Path != "" {
+		return there.Path, err
+	}
+	for last := false; !last; {
+		n, err := io.ReadFull(f, part)
+		last = errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !last {
+			return "", err
+		}
+		if err := m.call(ctx, methodSend, sending{hash, part[:n], last}, &there, nil); err != nil {
+			return "", err
+		}
+	}
+	return there.Path, nil
+}
+
+// Trials runs one trial of each case there. When the machine has gone, each trial fails,
+// now and from then on.
+func (m *Machine) Trials(ctx context.Context, cases []*lab.Case, seed uint64) ([]*result.Trial, error) {
+	var list []*result.Trial
+	if m.lost == nil {
+		ids := make([]int, len(cases))
+		for i, c := range cases {
+			ids[i] = c.ID
+		}
+		began := time.Now()
+		err := m.call(ctx, methodTrials, trials{ids, seed}, &list, nil)
+		if err == nil && !slices.EqualFunc(list, ids, func(t *result.Trial, id int) bool { return t != nil && t.Case == id }) {
+			err = &Error{m.name, "it answered with other trials than were asked for"}
+		}
+		if err == nil {
+			for i, t := range list {
+				lab.CheckTrial(cases[i], t, time.Since(began), m.good[t.Case])
+				m.good[t.Case] = m.good[t.Case] || t.Status == result.OK
+			}
+			return list, nil
+		}
+		if m.lost = err; ctx.Err() != nil { // it is still at work, and answers nothing else
+			return nil, ctx.Err()
+		}
+	}
+	list = nil
+	for _, c := range cases {
+		list = append(list, &result.Trial{Case: c.ID, Started: time.Now().UTC(), Status: result.Failed,
+			Reason: &protocol.Reason{Code: result.CodeHost, Message: m.lost.Error()}})
+	}
+	return list, nil
+}
+
+// Boot returns what the machine says that it is since it was started: it is the same if two names are of one
+// machine.
+func (m *Machine) Boot() string { return m.hello.Boot }
+
+// Lost says why nothing more is measured there, or nil.
+func (m *Machine) Lost() error { return m.lost }
+
+// observed is the noise at a moment. Of a machine that has gone nothing is known.
+func (m *Machine) observed(moment string) (list []result.Warning) {
+	if m.lost == nil {
+		m.lost = m.call(context.Background(), methodNoise, moment, &list, nil)
+	}
+	return lab.CheckWarnings(list, 0)
+}
+
+// BeforeRun returns warnings about the machine, as [lab.Noise] has it.
+func (m *Machine) BeforeRun() []result.Warning { return m.observed(beforeRun) }
+
+// BeforeRound measures how fast the machine is.
+func (m *Machine) BeforeRound(int) { m.observed(beforeRound) }
+
+// AfterRun returns warnings about what changed during the run.
+func (m *Machine) AfterRun() []result.Warning { return m.observed(afterRun) }
+
+// Steal returns the share of CPU time that was stolen during the run, if it is known.
+func (m *Machine) Steal() (share *float64) {
+	if m.lost == nil {
+		m.lost = m.call(context.Background(), methodSteal, nil, &share, nil)
+	}
+	if share != nil && (*share < 0 || *share > 1) {
+		return nil
+	}
+	return share
+}

@@ -1,0 +1,310 @@
+package lab
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// afterSchema is what messages call the SQL that runs before the first phase.
+const afterSchema = "the schema"
+
+// readBack checks that the worker has read the settings back since the schema or the
+// last phase, if it must do so before an answer of this type.
+func (s *session) readBack(typ string) error {
+	if s.unanswered != "" && slices.Contains([]string{protocol.TypePhase, protocol.TypeSettings, protocol.TypeSample, protocol.TypeDone}, typ) {
+		return s.broken("the worker answered %q without having answered %q for phase %s: want what it has read back of the tables of verify", typ, protocol.TypeInserted, s.unanswered)
+	}
+	if s.unread == "" || !slices.Contains([]string{protocol.TypePhase, protocol.TypeLoaded, protocol.TypeSample, protocol.TypeServed, protocol.TypeDone}, typ) {
+		if s.untold && (typ == protocol.TypeDone || typ == protocol.TypePhase && !s.loads) {
+			return s.broken("the worker answered %q without having answered %q", typ, protocol.TypeLoaded)
+		}
+		return nil
+	}
+	return s.broken("the worker answered %q without having read the settings back after %s", typ, s.unread)
+}
+
+// settings compares what every connection answered after the schema, or after a phase,
+// with what must be in force.
+func (s *session) settings(a *protocol.Response) error {
+	after := afterSchema
+	if a.Phase != "" {
+		after = "phase " + a.Phase
+	}
+	if after != s.unread {
+		return s.broken("the worker read the settings back after %s, which has not run or was read back before", after)
+	}
+	s.unread = ""
+	declares := s.declared(a.Phase)
+	n := len(a.Connections)
+	if want := s.want.Settings.Connections(); n < want {
+		return s.broken("the worker read back the settings of %d connections after %s, with a pool of %d", n, after, want)
+	}
+	s.inForce = a.Connections[0]
+	var first []change
+	var bad []int
+	differ := driver.Settings{}
+	for i, got := range a.Connections {
+		list := s.changes(got)
+		for _, c := range list {
+			differ[c.Setting] = c.Wanted
+		}
+		if len(list) > 0 {
+			if bad = append(bad, i+1); first == nil {
+				first = list
+			}
+		}
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	s.trial.ReadBack = &result.ReadBack{After: a.Phase, Wanted: differ, Connections: a.Connections}
+	words := make([]string, len(first))
+	for i, c := range first {
+		words[i] = c.String()
+	}
+	s.fail(result.Refused, protocol.CodeSetting, "%s, on %s, after %s of %s: %s", strings.Join(words, "; "), which(bad, n), after, s.want.Workload, remedy(first, len(bad) == n, declares))
+	return errEnough
+}
+
+// declared records what the schema or the current phase changes according to the workload. It
+// reports whether such changes can be declared there.
+func (s *session) declared(phase string) bool {
+	switch {
+	case phase == "":
+		s.changed = s.changed.With(s.want.Plan.Changes)
+		return true
+	case s.current().Script != "":
+		s.changed = s.changed.With(s.current().Changes)
+		return true
+	}
+	return false
+}
+
+// inForce returns the settings of each timed phase in which they differ from those asked
+// for, because the workload changes them.
+func inForce(asked driver.Settings, p *plan.Plan) map[string]driver.Settings {
+	var list map[string]driver.Settings
+	now := asked.With(p.Changes)
+	for i := range p.Phases {
+		ph := &p.Phases[i]
+		now = now.With(ph.Changes)
+		if !ph.Untimed && !maps.Equal(now, asked) {
+			if list == nil {
+				list = map[string]driver.Settings{}
+			}
+			list[ph.Name] = now
+		}
+	}
+	return list
+}
+
+// everInForce returns an error if the workload changes a setting that the user has given
+// before anything is timed.
+func everInForce(c *Case, given driver.Settings) error {
+	for _, d := range driver.Vocabulary {
+		want, ok := given[d.Name]
+		if ok && !slices.ContainsFunc(c.Phases, func(p string) bool { return c.SettingsIn(p)[d.Name] == want }) {
+			return fmt.Errorf("setting %s=%s: it would never be timed, since the workload changes it to %s: leave it out",
+				d.Name, want, c.SettingsIn(c.Phases[0])[d.Name])
+		}
+	}
+	return nil
+}
+
+// asked returns the settings that the case's worker is asked for.
+func (c *Case) asked() driver.Settings { return Asked(c.Info, c.Settings, c.Given) }
+
+// Asked returns which settings a driver is asked for: all of them, except that a driver that
+// is no cluster has no settings of clusters, and that a cluster has its own way of keeping
+// data. What a workload says of that, and the driver declares as a limit, is left out. What
+// the user has given is not: then the driver refuses it.
+func Asked(i driver.Info, all, given driver.Settings) driver.Settings {
+	s := result.OwnSettings(i.Kind, all)
+	if i.Kind != driver.Cluster {
+		return s
+	}
+	for _, d := range driver.Vocabulary {
+		v, set := s[d.Name]
+		if _, given := given[d.Name]; set && !given && (d.Pragma || d.Name == "txlock") && limited(i, d.Name, v) {
+			delete(s, d.Name)
+		}
+	}
+	return s
+}
+
+func limited(i driver.Info, setting, value string) bool {
+	_, is := i.Limit(setting, value)
+	return is
+}
+
+// leftOut returns a warning of the settings that the case's worker is not asked for. once
+// says that it stands for all cases that differ only in these.
+func (c *Case) leftOut(once bool) []result.Warning {
+	asked := c.asked()
+	var list []string
+	for _, d := range driver.Vocabulary {
+		if v, set := c.Settings[d.Name]; set && asked[d.Name] == "" {
+			list = append(list, d.Name+"="+v)
+		}
+	}
+	switch {
+	case list == nil:
+		return nil
+	case c.Info.Kind == driver.Cluster:
+		return []result.Warning{{Code: result.WarningUnasked, Message: fmt.Sprintf("%s is measured without %s: it decides that itself", c.Driver, strings.Join(list, ", "))}}
+	}
+	how := "without"
+	if once {
+		how = "once, and without"
+		for i := range list {
+			list[i], _, _ = strings.Cut(list[i], "=")
+		}
+	}
+	return []result.Warning{{Code: result.WarningUnasked, Message: fmt.Sprintf("%s is measured %s %s: it is no cluster", c.Driver, how, strings.Join(list, ", "))}}
+}
+
+// idle returns warnings of settings that the user has given and that change nothing in any
+// phase.
+func idle(given driver.Settings, p *plan.Plan) []result.Warning {
+	list := idleLock(given, p)
+	if !slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool { return ph.Mix != nil }) {
+		for _, of := range []struct{ name, none string }{{"pool_readers", "0"}, {"write_mutex", "off"}, {"processes", "1"}} {
+			if v, ok := given[of.name]; ok && v != of.none {
+				list = append(list, result.Warning{Code: result.WarningIdle, Message: of.name + "=" + v + " changes nothing here: no phase is a mix"})
+			}
+		}
+	}
+	return list
+}
+
+// idleLock returns a warning if the user has given txlock and no phase begins a
+// transaction.
+func idleLock(given driver.Settings, p *plan.Plan) []result.Warning {
+	lock, ok := given["txlock"]
+	if !ok || slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool {
+		return ph.Insert != nil && ph.Insert.Transaction != "each" && !ph.Untimed ||
+			ph.Replay != nil && slices.ContainsFunc(ph.Replay.Statements, func(s plan.Replayed) bool { return s.Do == plan.ReplayBegin }) ||
+			ph.Mix != nil && slices.ContainsFunc(ph.Mix.Operations, func(o plan.Operation) bool { return o.Transaction })
+	}) {
+		return nil
+	}
+	return []result.Warning{{Code: result.WarningIdle, Message: "txlock=" + lock + " changes nothing here: no timed phase begins a transaction"}}
+}
+
+// change is a PRAGMA whose value is not the one that must be in force any more.
+type change struct {
+	driver.Mismatch
+	from string // where Wanted comes from
+	kept bool   // Got is the value that it had when the database was opened
+}
+
+// Where a wanted value comes from.
+const (
+	fromUser     = "user"     // the user asked for it
+	fromWorkload = "workload" // the workload declares the change
+	fromLibrary  = "library"  // nobody asked for any: it is the value when the database was opened
+)
+
+// nothing stands for the value of a setting that has none.
+const nothing = "nothing"
+
+func (c change) String() string {
+	switch c.from {
+	case fromWorkload:
+		return fmt.Sprintf("%s: wanted %s, as the workload declares, got %s", c.Setting, c.Wanted, c.Got)
+	case fromLibrary:
+		return fmt.Sprintf("%s: %s when it was opened, now %s", c.Setting, c.Wanted, c.Got)
+	}
+	return c.Mismatch.String()
+}
+
+// changes returns what is in force on one connection but should not be: a value that
+// differs from the one asked for or, if none was, from what every connection had at
+// first.
+func (s *session) changes(got driver.Settings) []change {
+	var list []change
+	asked := s.want.asked()
+	for _, d := range driver.Vocabulary {
+		if !d.Pragma {
+			continue
+		}
+		var wanted []string
+		from := fromUser
+		if w, ok := s.changed[d.Name]; ok {
+			wanted, from = []string{w}, fromWorkload
+		} else if w, ok := asked[d.Name]; ok {
+			wanted = []string{w}
+		} else {
+			from = fromLibrary
+			for _, c := range s.trial.Proof.Connections {
+				wanted = append(wanted, c[d.Name])
+			}
+		}
+		if g := got[d.Name]; !slices.Contains(wanted, g) {
+			list = append(list, change{
+				driver.Mismatch{Setting: d.Name, Wanted: cmp.Or(wanted[0], nothing), Got: cmp.Or(g, nothing)},
+				from, g == s.trial.Proof.Connections[0][d.Name],
+			})
+		}
+	}
+	return list
+}
+
+// which says which of n connections differ.
+func which(bad []int, n int) string {
+	switch {
+	case len(bad) == n && n > 1:
+		return fmt.Sprintf("all %d connections", n)
+	case len(bad) == 1 && n > 1:
+		return fmt.Sprintf("connection %d of %d alone", bad[0], n)
+	case len(bad) == 1:
+		return "the connection"
+	}
+	return fmt.Sprintf("%d connections of %d, first on connection %d", len(bad), n, bad[0])
+}
+
+// remedy says what to type about settings that have changed, on all connections or on some,
+// in the place that was named before: the schema or a phase of a workload. declares says that
+// changes can be declared there.
+func remedy(list []change, all, declares bool) string {
+	var pragmas, values []string
+	for _, c := range list {
+		if c.from == fromWorkload {
+			pragma := "PRAGMA " + c.Setting
+			switch {
+			case all && c.kept:
+				return fmt.Sprintf("no %s there changes it: leave it out of changes settings", pragma)
+			case all:
+				return fmt.Sprintf("correct %s there, or declare what it makes of it, changes settings: {%s: %s}", pragma, c.Setting, c.Got)
+			}
+			return fmt.Sprintf("%s there changes one connection only: write %s: %s under settings instead, and leave it out of changes settings", pragma, c.Setting, c.Wanted)
+		}
+		pragmas = append(pragmas, "PRAGMA "+c.Setting)
+		if c.Got != nothing {
+			values = append(values, c.Setting+": "+c.Got)
+		}
+	}
+	words := fmt.Sprintf("delete %s there", strings.Join(pragmas, " and "))
+	if !all {
+		words += ", which changes one connection only"
+	}
+	if values == nil {
+		return words
+	}
+	words += ", or write " + strings.Join(values, " and ") + " under settings"
+	switch {
+	case all && declares:
+		words += fmt.Sprintf(", or, if it is meant, changes settings: {%s} beside it", strings.Join(values, ", "))
+	case all:
+		words += ", or write it in a script phase that declares it with changes settings"
+	}
+	return words
+}

@@ -1,0 +1,344 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload/snapshot"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// maxLoaded is how many bytes of generated values are loaded once for all trials of a
+// case. More are loaded in each trial, because each case keeps its file until the run
+// ends.
+const maxLoaded = 128 << 20
+
+// loaded is the database that the trials of a case begin with. A process of the case's
+// own worker has made it, or it is a user's.
+type loaded struct {
+	phases int    // the plan's first phases, which are done; 0: each trial loads its own
+	path   string // of the one file, unless it is a user's
+	user   *snapshot.Snapshot
+	sum    string // its SHA-256
+	sync   bool   // a copy must be on the disk before a trial begins
+	tables []Table
+}
+
+var (
+	// filling matches the statements that leave something in the file.
+	filling = regexp.MustCompile(`(?is)^(create|insert|replace|update|delete|with\b.*\b(insert|replace|update|delete)|drop|alter|analyze|reindex|vacuum|begin|commit|end)\b`)
+
+	// passing matches those that also leave something elsewhere, which a copy lacks.
+	passing = regexp.MustCompile(`(?is)^create\s+temp|^vacuum\b.*\binto\b|\btemp\s*\.|\bsqlite_temp_`)
+
+	// remembering matches what depends on what a connection did before.
+	remembering = regexp.MustCompile(`(?is)\b(total_changes|changes|last_insert_rowid)\s*\(|\bpragma\s+(\w+\s*\.\s*)?(optimize|data_version)\b`)
+
+	// creating matches statements of a script that change no rows.
+	creating = regexp.MustCompile(`(?is)^(create|begin|commit|end)\b`)
+
+	readsOnly = regexp.MustCompile(`(?i)^\s*(select|values|explain)\b`)
+)
+
+// fills reports whether all that a script does is in the file afterwards. It ends outside
+// a transaction.
+func fills(script string) bool {
+	open := 0
+	for rest := driver.TrimScript(script); rest != ""; rest = driver.TrimScript(rest) {
+		statement := rest[:driver.StatementLen(rest)]
+		if !filling.MatchString(statement) || passing.MatchString(statement) {
+			return false
+		}
+		switch word := strings.ToLower(strings.TrimRight(strings.Fields(statement)[0], ";")); word {
+		case "begin":
+			open++
+		case "commit", "end":
+			open--
+		}
+		rest = rest[len(statement):]
+	}
+	return open == 0
+}
+
+// loading returns how many of the first phases of a case only fill its database, so that
+// they need to be done only once. It depends on the plan and the settings and not on the
+// driver, so that all drivers are measured alike.
+func loading(c *Case) int {
+	if c.snapshot() != nil {
+		return 1
+	}
+	p := c.Plan
+	if c.Settings["mode"] == "memory" || // there is no file
+		c.Settings["journal_mode"] == "persist" || // the journal stays, and later transactions use its space
+		!fills(p.Schema) || len(p.Changes) > 0 {
+		return 0
+	}
+	n := 0
+	for n < len(p.Phases) {
+		ph := &p.Phases[n]
+		if !ph.Untimed || len(ph.Changes) > 0 || ph.Insert == nil && (ph.Script == "" || !fills(ph.Script)) {
+			break
+		}
+		n++
+	}
+	for i := range p.Phases[n:] {
+		if slices.ContainsFunc(statements(&p.Phases[n+i]), remembering.MatchString) {
+			return 0
+		}
+	}
+	if n > 0 && loadedBytes(p, n) > maxLoaded {
+		return 0
+	}
+	return n
+}
+
+// loadedBytes returns how much memory the values take that the first n phases insert.
+func loadedBytes(p *plan.Plan, n int) int64 {
+	gen, err := plan.NewGenerator(0, p)
+	if err != nil {
+		return 0 // the worker refuses the plan
+	}
+	bytes := int64(0)
+	for i := range p.Phases[:n] {
+		if in := p.Phases[i].Insert; in != nil {
+			for _, name := range in.Sets {
+				bytes += p.DataSet(name).Total * (chunkBytes / gen.RowsFitting(name))
+			}
+		}
+	}
+	return bytes
+}
+
+// statements returns the SQL of a phase, except that of an insert.
+func statements(p *plan.Phase) []string {
+	list := []string{p.Script}
+	switch {
+	case p.Query != nil:
+		list = append(list, p.Query.SQL)
+	case p.HTTP != nil:
+		list = append(list, p.HTTP.SQL)
+	case p.Replay != nil:
+		for _, s := range p.Replay.Statements {
+			list = append(list, s.SQL)
+		}
+	case p.Mix != nil:
+		for _, o := range p.Mix.Operations {
+			for _, c := range o.Calls {
+				list = append(list, c.SQL)
+			}
+		}
+	}
+	return list
+}
+
+// writes reports whether a phase may write to the database.
+func writes(p *plan.Phase) bool {
+	return p.Insert != nil || slices.ContainsFunc(statements(p), func(sql string) bool { return sql != "" && !readsOnly.MatchString(sql) })
+}
+
+// loadedTables returns the tables that the first n phases insert into, with the number of
+// rows that they must have then. That is -1 if SQL may have changed it.
+func loadedTables(c *Case, n int) []Table {
+	known := !changesRows(c.Plan.Schema)
+	var list []Table
+	for i := range c.Plan.Phases[:n] {
+		ph := &c.Plan.Phases[i]
+		known = known && ph.Script == ""
+		for _, t := range c.Expect[ph.Name].Tables {
+			at := slices.IndexFunc(list, func(l Table) bool { return l.Table == t.Table })
+			if at < 0 {
+				at = len(list)
+				list = append(list, Table{Stored: plan.Stored{Table: t.Table}})
+			}
+			list[at].Rows += t.Rows
+		}
+	}
+	for i := range list {
+		if !known {
+			list[i].Rows = -1
+		}
+	}
+	return list
+}
+
+// changesRows reports whether a script does more than create.
+func changesRows(script string) bool {
+	for rest := driver.TrimScript(script); rest != ""; rest = driver.TrimScript(rest) {
+		statement := rest[:driver.StatementLen(rest)]
+		if !creating.MatchString(statement) {
+			return true
+		}
+		rest = rest[len(statement):]
+	}
+	return false
+}
+
+// loaded returns the database that the trials of a case begin with. Before the first trial
+// a process makes it. If that does not end well, loaded returns how it ended, which is
+// then the case's trial.
+func (p *Processes) loaded(ctx context.Context, c *Case, seed uint64) (*loaded, *result.Trial, error) {
+	if l := p.begins[c]; l != nil {
+		return l, nil, nil
+	}
+	l := &loaded{phases: loading(c)}
+	if l.user = c.snapshot(); l.user != nil {
+		l.sum, l.sync = l.user.SHA256, l.written(c)
+	} else if l.phases > 0 {
+		if t, err := p.load(ctx, c, seed, l); t != nil || err != nil {
+			return nil, t, err
+		}
+	}
+	if p.begins == nil {
+		p.begins = map[*Case]*loaded{}
+	}
+	p.begins[c] = l
+	return l, nil, nil
+}
+
+// forget removes the database that the trials of a case begin with.
+func (p *Processes) forget(c *Case) {
+	if l := p.begins[c]; l != nil && l.path != "" {
+		os.RemoveAll(filepath.Dir(l.path))
+	}
+	delete(p.begins, c)
+}
+
+// load has the worker of a case load its database. If it does not end well, load returns
+// how it ended.
+func (p *Processes) load(ctx context.Context, c *Case, seed uint64, l *loaded) (_ *result.Trial, err error) {
+	dir, err := p.directory("load-")
+	if err != nil {
+		return nil, err
+	}
+	t := &result.Trial{Case: c.ID, Started: time.Now().UTC(), Status: result.OK}
+	defer func() {
+		if t.Status != result.OK || err != nil {
+			os.RemoveAll(dir)
+		}
+	}()
+	begin := time.Now()
+	first, want := *c.Plan, *c.planned()
+	first.Phases = c.Plan.Phases[:l.phases]
+	want.Plan, want.Phases = &first, nil
+	s := &session{limit: p.Limit, hint: p.Hint, trial: t, want: &want, seed: seed, hashed: true, untold: true, loads: true, tables: loadedTables(c, l.phases)}
+	path := filepath.Join(dir, "test.db")
+	s.run(ctx, dir, protocol.Request{
+		Type: requestType(c.Plan), Protocol: protocol.Version, Seed: seed, Path: path, Settings: c.asked(), Plan: asking(c.Plan, c.Expect, true),
+		Load: l.phases, Environment: c.Ref.environment(),
+	})
+	s.header(path)
+	nameColumn(t.Reason, c)
+	p.makeRoom(t.Reason)
+	if l.sum = s.whole(path); t.Status != result.OK || ctx.Err() != nil {
+		t.TookNS = int64(time.Since(begin))
+		return t, ctx.Err()
+	}
+	l.path, l.tables, l.sync = path, s.tables, l.written(c)
+	return nil, nil
+}
+
+// written reports whether a phase may write to the database that a trial begins with.
+func (l *loaded) written(c *Case) bool {
+	return slices.ContainsFunc(c.Plan.Phases[l.phases:], func(ph plan.Phase) bool { return writes(&ph) })
+}
+
+// whole returns the SHA-256 of the database that a worker has loaded. It fails the trial
+// if that file is not the whole database.
+func (s *session) whole(path string) string {
+	if s.trial.Status != result.OK {
+		return ""
+	}
+	for _, suffix := range []string{"-wal", "-journal"} {
+		if fi, err := os.Stat(path + suffix); err == nil && fi.Size() > 0 {
+			s.fail(result.Failed, protocol.CodeProtocol, "the worker has loaded the database and left %d bytes in %s: want all of it in the one file", fi.Size(), filepath.Base(path+suffix))
+			return ""
+		}
+	}
+	sum, err := copyFile(io.Discard, path)
+	if err != nil {
+		s.fail(result.Failed, protocol.CodeDatabase, "the database that the worker has loaded: %v", err)
+	}
+	return sum
+}
+
+// copyFile copies a file and returns the SHA-256 of what it has copied.
+func copyFile(to io.Writer, path string) (sum string, err error) {
+	from, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer from.Close()
+	h := sha256.New()
+	// Without the struct the file would choose a smaller buffer.
+	if _, err := io.CopyBuffer(io.MultiWriter(to, h), struct{ io.Reader }{from}, make([]byte, 1<<20)); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// copy makes the database that one trial begins with.
+func (l *loaded) copy(ctx context.Context, path string) error {
+	if l.phases == 0 {
+		return nil
+	}
+	if l.user != nil {
+		// The first write to a shared block would take longer than any other.
+		return l.user.Copy(ctx, path, !l.sync, l.sync)
+	}
+	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	sum, err := copyFile(to, l.path)
+	if err == nil && l.sync {
+		err = to.Sync() // or the trial's first fsync would write all of it
+	}
+	if err = cmp.Or(err, to.Close()); err != nil {
+		return err
+	}
+	if sum != l.sum {
+		return fmt.Errorf("%s has changed: its SHA-256 is %s, and was %s when it was made", l.path, short(sum), short(l.sum))
+	}
+	return nil
+}
+
+// loaded checks how many rows the worker has counted in the loaded database.
+func (s *session) loaded(a *protocol.Response) error {
+	switch {
+	case !s.untold:
+		return s.broken("the worker answered %q: it was not asked for, or has been answered", a.Type)
+	case s.next < len(s.want.Plan.Phases) && s.loads:
+		return s.broken("the worker answered %q after %d of %d phases", a.Type, s.next, len(s.want.Plan.Phases))
+	}
+	s.untold = false
+	c := &check{of: "the loaded database"}
+	if len(a.Tables) != len(s.tables) {
+		c.protocol("tables", "has %d entries: want %d, the tables of verify", len(a.Tables), len(s.tables))
+		return s.judge(nil, c.faults)
+	}
+	for i, got := range a.Tables {
+		want, at := &s.tables[i], fmt.Sprintf("tables[%d]", i)
+		c.natural(at+".rows", got.Rows)
+		switch {
+		case got.Table != want.Table:
+			c.protocol(at+".table", "is %.80q: want %q, in the order of verify", got.Table, want.Table)
+		case want.Rows >= 0 && got.Rows != want.Rows:
+			c.fault(protocol.CodeRows, at+".rows", "is %d: expected %d in %s", got.Rows, want.Rows, want.Table)
+		}
+		want.Rows = got.Rows
+	}
+	return s.judge(nil, c.faults)
+}

@@ -1,0 +1,375 @@
+package lab
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+// LockWays says in which ways the mixes and replays of workloads share their files.
+type LockWays struct {
+	Vary   []Varied // settings of a mix or replay that writes
+	Shared bool     // the matrix says how connections are shared, so that is not varied
+
+	// Patience is how long beyond busy_timeout no client of a mix or replay may have begun or
+	// ended an operation, unless the workload says it.
+	Patience time.Duration
+}
+
+// Varied is a setting with the values that are tried.
+type Varied struct {
+	Name   string
+	Values []string
+}
+
+// NoMixError says that a workload has neither a mix nor a replay, so that nothing in it
+// waits for a lock.
+type NoMixError struct{ Workload string }
+
+func (e *NoMixError) Error() string {
+	return "workload " + e.Workload + " has neither a mix nor a replay"
+}
+
+// OneClientError says that a workload replays a recording with one client, so that nothing
+// in it waits for a lock.
+type OneClientError struct{ Workload, Phase string }
+
+func (e *OneClientError) Error() string {
+	return fmt.Sprintf("workload %s: phase %s replays with one client", e.Workload, e.Phase)
+}
+
+// LockCases returns the cases of every way of sharing the file, workload by workload.
+func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
+	var all []*Case
+	for _, w := range m.Workloads {
+		one := *m
+		one.Workloads, one.Parameters = []*workload.Workload{w}, map[string][]int64{}
+		first := map[string]int64{}
+		for _, p := range w.Parameters {
+			if values, given := m.Parameters[p.Name]; given {
+				one.Parameters[p.Name], first[p.Name] = values, values[0]
+			}
+		}
+		p, err := w.Plan(m.Scale, first)
+		if err != nil {
+			return nil, err
+		}
+		c, ok := contention(p)
+		if !ok {
+			return nil, &NoMixError{w.Name}
+		}
+		if c.alone != "" && c.clients == 1 {
+			return nil, &OneClientError{w.Name, c.alone}
+		}
+		several, err := m.inProcesses(w, one.Parameters)
+		if err != nil {
+			return nil, err
+		}
+		for _, in := range several {
+			one.Parameters = in.parameters
+			var grid []*Case
+			for _, way := range c.in(in.processes).ways(w.Settings, ways) {
+				if m.sharesCache(w) {
+					way["cache"] = []string{"shared", "private"} // whether a private one ends the errors of a shared one
+				}
+				if _, given := m.Settings["processes"]; given {
+					way["processes"] = []string{strconv.Itoa(in.processes)}
+				}
+				cases, err := one.lockCases(way, c, ways)
+				if err != nil {
+					return nil, err
+				}
+				grid = append(grid, cases...)
+			}
+			if grid, err = one.withToday(grid, in, c, ways); err != nil {
+				return nil, err
+			}
+			for _, c := range grid {
+				c.ID = len(all) + 1
+				all = append(all, c)
+			}
+		}
+	}
+	return all, nil
+}
+
+// withToday returns the cases of a matrix with one workload with those of the workload's own
+// settings: they are marked if they are among them, and are the first if they are not. Of a
+// setting for which several values are given, the workload's own is taken.
+func (m *Matrix) withToday(grid []*Case, in inProcesses, c contended, ways LockWays) ([]*Case, error) {
+	one := *m
+	one.Settings = map[string][]string{}
+	for name, values := range m.Settings {
+		if len(values) == 1 {
+			one.Settings[name] = values
+		}
+	}
+	way := map[string][]string{}
+	if _, given := m.Settings["processes"]; given {
+		way["processes"] = []string{strconv.Itoa(in.processes)}
+	}
+	own, err := one.lockCases(way, c, ways)
+	if err != nil {
+		return nil, err
+	}
+	var added []*Case
+	for _, today := range own {
+		today.Today = true
+		if i := slices.IndexFunc(grid, func(c *Case) bool {
+			return c.Driver == today.Driver && maps.Equal(c.Parameters, today.Parameters) && maps.Equal(spelledOut(c.Settings), spelledOut(today.Settings))
+		}); i >= 0 {
+			grid[i].Today = true
+			continue
+		}
+		added = append(added, today)
+	}
+	return append(added, grid...), nil
+}
+
+// spelledOut returns settings with what is the same as saying nothing.
+func spelledOut(s driver.Settings) driver.Settings {
+	return driver.Settings{"txlock": "deferred", "pool_readers": "0", "write_mutex": "off"}.With(s)
+}
+
+// sharesCache reports whether connections of a workload share one cache although they need not.
+func (m *Matrix) sharesCache(w *workload.Workload) bool {
+	_, given := m.Settings["cache"]
+	memory := w.Settings["mode"] == "memory" || slices.Contains(m.Settings["mode"], "memory")
+	return !given && !memory && w.Settings["cache"] == "shared"
+}
+
+// lockCases returns the cases of one way of sharing the file of a matrix with one workload.
+func (m *Matrix) lockCases(way map[string][]string, c contended, ways LockWays) ([]*Case, error) {
+	serial := c.alone != "" && !ways.Shared && slices.Equal(way["pool_size"], []string{"1"})
+	if serial { // its clients keep a connection each, until there is one client
+		way["pool_size"] = []string{strconv.Itoa(c.clients)}
+	}
+	one := *m
+	one.Settings = maps.Clone(m.Settings)
+	if one.Settings == nil {
+		one.Settings = map[string][]string{}
+	}
+	for name, values := range way {
+		one.Settings[name] = nil
+		for _, v := range values {
+			v, err := driver.ParseSetting(name, v)
+			if err != nil {
+				return nil, err
+			}
+			one.Settings[name] = append(one.Settings[name], v)
+		}
+	}
+	cases, err := one.Cases()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range cases {
+		if serial {
+			c.replayAlone()
+		}
+		c.Beforehand = append(c.Beforehand, notTried(c.Plan)...)
+		c.Plan = patient(c.Plan, c.Settings, ways.Patience)
+	}
+	return cases, nil
+}
+
+// inProcesses is a workload at some values of its parameters, done in as many processes.
+type inProcesses struct {
+	processes  int
+	parameters map[string][]int64
+}
+
+// inProcesses returns in how many processes the mixes of a workload are to be done.
+func (m *Matrix) inProcesses(w *workload.Workload, parameters map[string][]int64) (list []inProcesses, err error) {
+	if values, given := m.Settings["processes"]; given {
+		for _, v := range values {
+			list = append(list, inProcesses{driver.Settings{"processes": v}.Processes(), parameters})
+		}
+		return list, nil
+	}
+	points, err := w.Cases(m.Scale, parameters)
+	if err != nil || len(points) == 0 {
+		return nil, err
+	}
+	for _, at := range points {
+		in := inProcesses{at.Settings.Processes(), map[string][]int64{}}
+		for name, v := range at.Parameters {
+			in.parameters[name] = []int64{v}
+		}
+		list = append(list, in)
+	}
+	if !slices.ContainsFunc(list, func(in inProcesses) bool { return in.processes != list[0].processes }) {
+		list = []inProcesses{{list[0].processes, parameters}}
+	}
+	return list, nil
+}
+
+// contended is what the mixes and replays of a plan do that matters to how they share
+// connections.
+type contended struct {
+	clients               int // in the process that has most
+	processes             int
+	writes, reads, nested bool
+	own, mutex            bool // clients keep their connections; a mutex is held already
+	begins                bool // by the library's own call, which txlock is for
+
+	alone string // the phase of a replay, if there is no mix
+}
+
+// contention returns what the mixes and replays of a plan do. ok is false if it has none.
+func contention(p *plan.Plan) (c contended, ok bool) {
+	mixed := false
+	for i := range p.Phases {
+		m, r := p.Phases[i].Mix, p.Phases[i].Replay
+		if m == nil && r == nil || p.Phases[i].Untimed {
+			continue
+		}
+		ok = true
+		if r != nil {
+			c.clients, c.own, c.alone = max(c.clients, r.AtOnce()), true, p.Phases[i].Name
+			for _, s := range r.Statements {
+				c.writes, c.reads = c.writes || s.Do == "" && !s.Reads, c.reads || s.Reads
+				c.begins = c.begins || s.Do == plan.ReplayBegin
+			}
+			continue
+		}
+		mixed, c.begins = true, true
+		c.clients = max(c.clients, m.Clients)
+		c.own = c.own || m.OwnConn
+		c.mutex = c.mutex || m.Mutex
+		for _, o := range m.Operations {
+			c.writes, c.reads = c.writes || !o.Reads, c.reads || o.Reads
+			c.nested = c.nested || slices.ContainsFunc(o.Calls, func(call plan.MixCall) bool { return call.Another })
+		}
+	}
+	c.mutex = c.mutex || lockedItself(p) != ""
+	if mixed {
+		c.alone = ""
+	}
+	return c, ok
+}
+
+// in returns the same for clients that several processes share. Between these, no mutex
+// holds.
+func (c contended) in(processes int) contended {
+	c.clients = (c.clients + processes - 1) / processes
+	c.processes = processes
+	return c
+}
+
+// ways returns the settings of each way of sharing connections. With one connection in one
+// process nobody waits for another one's lock, so that is not tried with each way of
+// waiting.
+func (c contended) ways(own driver.Settings, ways LockWays) []map[string][]string {
+	way := func(settings driver.Settings, all bool) map[string][]string {
+		m := map[string][]string{}
+		if c.writes {
+			for _, v := range ways.Vary {
+				if v.Name == "txlock" && !c.begins {
+					continue
+				}
+				m[v.Name] = v.Values
+				if !all && (v.Name == "txlock" || v.Name == "busy_timeout") {
+					m[v.Name] = v.Values[len(v.Values)-1:]
+				}
+			}
+		}
+		for name, v := range settings {
+			m[name] = []string{v}
+		}
+		return m
+	}
+	if ways.Shared {
+		return []map[string][]string{way(nil, true)}
+	}
+	clients := strconv.Itoa(c.clients)
+	pool := driver.Settings{"pool_size": clients}
+	for name, none := range map[string]string{"pool_readers": "0", "write_mutex": "off"} {
+		if _, set := own[name]; set {
+			pool[name] = none
+		}
+	}
+	list := []map[string][]string{way(pool, true)}
+	if c.alone != "" {
+		return append(list, way(pool.With(driver.Settings{"pool_size": "1"}), false))
+	}
+	if c.writes && c.reads && c.clients > 1 {
+		writers := "1"
+		if c.own {
+			writers = clients
+		}
+		list = append(list, way(pool.With(driver.Settings{"pool_size": writers, "pool_readers": clients}), true))
+	}
+	if c.writes && !c.mutex && c.processes == 1 {
+		list = append(list, way(pool.With(driver.Settings{"write_mutex": "on"}), true))
+	}
+	if !c.own && c.clients > 1 {
+		list = append(list, way(pool.With(driver.Settings{"pool_size": "1"}), c.processes > 1))
+	}
+	if c.nested {
+		list = append(list, way(pool.With(driver.Settings{"pool_size": fmt.Sprint(2 * c.clients)}), true))
+	}
+	return list
+}
+
+// replayAlone makes the replays of a case one client's, which runs transaction by transaction
+// on one connection.
+func (c *Case) replayAlone() {
+	p := *c.Plan
+	p.Phases = slices.Clone(p.Phases)
+	for i := range p.Phases {
+		if r := p.Phases[i].Replay; r != nil {
+			one := *r
+			one.Clients = 1
+			p.Phases[i].Replay = &one
+		}
+	}
+	c.Plan, c.Settings = &p, c.Settings.With(driver.Settings{"pool_size": "1"})
+	c.InForce = inForce(c.Settings, c.Plan)
+}
+
+// notTried says of each replay which ways of sharing a file are not tried, and why.
+func notTried(p *plan.Plan) (list []result.Warning) {
+	for i := range p.Phases {
+		r := p.Phases[i].Replay
+		if r == nil {
+			continue
+		}
+		why := "pool_readers and write_mutex are not tried: each client of a replay keeps one connection, for what reads and what writes, and the recording does not say where the application would hold a mutex; describe it as a mix to try them"
+		if !slices.ContainsFunc(r.Statements, func(s plan.Replayed) bool { return s.Do == plan.ReplayBegin }) {
+			why += ". txlock is not tried: no transaction of the recording begins by a call of its library; to try it, replace BEGIN in the recording by BEGIN IMMEDIATE"
+		}
+		if r.Speed > 0 {
+			why += ". At a pace, how many operations there are per second is up to the recording: compare latencies, or leave speed out"
+		}
+		list = append(list, result.Warning{Code: result.WarningIdle, Phase: p.Phases[i].Name, Message: why})
+	}
+	return list
+}
+
+// patient returns a plan whose mixes and replays fail if they wait without an end.
+func patient(p *plan.Plan, s driver.Settings, patience time.Duration) *plan.Plan {
+	timeout, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // 0 if nobody set it
+	next := *p
+	next.Phases = slices.Clone(p.Phases)
+	for i := range next.Phases {
+		if m := next.Phases[i].Mix; m != nil && m.PatienceMS == 0 {
+			mix := *m
+			mix.PatienceMS = patience.Milliseconds() + timeout
+			next.Phases[i].Mix = &mix
+		}
+		if r := next.Phases[i].Replay; r != nil && r.PatienceMS == 0 {
+			replay := *r
+			replay.PatienceMS = patience.Milliseconds() + timeout
+			next.Phases[i].Replay = &replay
+		}
+	}
+	return &next
+}

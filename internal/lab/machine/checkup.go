@@ -1,0 +1,75 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/shirou/gopsutil/v4/disk"
+	"github.com/shirou/gopsutil/v4/mem"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+)
+
+// Examine finds out what the machine is like for measuring, without running anything.
+// dir is the directory where databases are created. It is an error if nothing can be
+// written there.
+func Examine(dir string) (*result.Checkup, error) {
+	m, err := Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &result.Checkup{Machine: m, UsableCores: usableCores()}
+	if l := loadAverage(); l >= 0 {
+		c.Load = &l
+	}
+	if v, err := mem.VirtualMemory(); err == nil {
+		c.AvailableBytes = number(v.Available)
+	}
+	if v, err := mem.SwapMemory(); err == nil {
+		c.SwapUsedBytes = number(v.Used)
+	}
+	if v, err := disk.Usage(dir); err == nil {
+		c.FreeBytes = number(v.Free)
+	}
+	device := examine(c, dir) // before this process itself makes the disk busy
+	c.Clock.ResolutionNS, c.Clock.ReadNS = readClock()
+
+	before, known := device.counted()
+	times, err := fsyncTimes(dir)
+	if err != nil {
+		return nil, fmt.Errorf("fsync latency: %w", err)
+	}
+	after, stillKnown := device.counted()
+	c.Fsync.Count = len(times)
+	c.Fsync.MedianNS, c.Fsync.SlowestNS = int64(medianOf(times)), int64(slices.Max(times))
+	if known && stillKnown {
+		writes, flushes := after.writes-before.writes, after.flushes-before.flushes
+		c.Fsync.Writes, c.Fsync.Flushes = &writes, &flushes
+	}
+	return c, nil
+}
+
+func number(n uint64) *int64 {
+	v := int64(n)
+	return &v
+}
+
+// ioCounts is what a block device has done since the system started.
+type ioCounts struct{ writes, flushes int64 }
+
+// readClock returns the shortest time between two readings of the clock that differ, and
+// what a reading costs, in nanoseconds.
+func readClock() (resolution, read int64) {
+	const readings = 1 << 14
+	start := time.Now()
+	last := time.Duration(0)
+	for range readings {
+		now := time.Since(start)
+		if step := int64(now - last); step > 0 && (resolution == 0 || step < resolution) {
+			resolution = step
+		}
+		last = now
+	}
+	return resolution, int64(last) / readings
+}

@@ -1,0 +1,287 @@
+package machine
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+)
+
+// examine adds what only Linux reports, and returns the device of a directory.
+func examine(c *result.Checkup, dir string) blockDevice {
+	root := os.DirFS("/")
+	facts(c, root)
+	c.Counters = counters(countInstructions())
+	resolved, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return blockDevice{}
+	}
+	if at := parseMounts(read(root, "proc/self/mountinfo")).of(resolved); at != nil {
+		return findDevice(root, at.number)
+	}
+	return blockDevice{}
+}
+
+// facts adds what is in files of /proc and /sys.
+func facts(c *result.Checkup, root fs.FS) {
+	c.Quota = quota(root)
+	c.MemoryLimitBytes = memoryLimit(root)
+	c.OnBattery = onBattery(root)
+	c.CPUPressure = pressure(root, "cpu")
+	c.IOPressure = pressure(root, "io")
+	c.MemoryPressure = pressure(root, "memory")
+	c.Clock.Source = read(root, "sys/devices/system/clocksource/clocksource0/current_clocksource")
+}
+
+// countInstructions tries to count instructions as workers do.
+func countInstructions() error {
+	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_HARDWARE, Config: unix.PERF_COUNT_HW_INSTRUCTIONS,
+		Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Bits: unix.PerfBitInherit | unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv}
+	fd, err := unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
+}
+
+// counters says what the error of counting instructions means; see perf_event_open(2).
+func counters(err error) string {
+	switch {
+	case err == nil:
+		return result.CountersUsable
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		return result.CountersDenied
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENODEV), errors.Is(err, unix.ENOSYS):
+		return result.CountersNone
+	}
+	return ""
+}
+
+func usableCores() int {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err == nil {
+		return set.Count()
+	}
+	return runtime.NumCPU()
+}
+
+// switched reads a file that has 1 or 0.
+func switched(root fs.FS, name, one, zero string) string {
+	switch read(root, name) {
+	case "1":
+		return one
+	case "0":
+		return zero
+	}
+	return ""
+}
+
+// turbo reports whether the clock rate may be boosted. The first file is that of most
+// frequency drivers, the second that of intel_pstate.
+func turbo(root fs.FS) string {
+	if s := switched(root, "sys/devices/system/cpu/cpufreq/boost", result.On, result.Off); s != "" {
+		return s
+	}
+	return switched(root, "sys/devices/system/cpu/intel_pstate/no_turbo", result.Off, result.On)
+}
+
+// smt reports whether cores run several threads.
+func smt(root fs.FS) string {
+	return switched(root, "sys/devices/system/cpu/smt/active", result.On, result.Off)
+}
+
+// pressure returns the share of the last 10 seconds in which a process waited for a
+// resource. See https://docs.kernel.org/accounting/psi.html.
+func pressure(root fs.FS, resource string) *float64 {
+	for line := range strings.Lines(read(root, "proc/pressure/"+resource)) {
+		f := strings.Fields(line)
+		if len(f) < 2 || f[0] != "some" {
+			continue
+		}
+		if text, ok := strings.CutPrefix(f[1], "avg10="); ok {
+			if percent, err := strconv.ParseFloat(text, 64); err == nil {
+				share := percent / 100
+				return &share
+			}
+		}
+	}
+	return nil
+}
+
+// groups returns the directories of the process's control group for a controller, and of
+// the groups above it. Version 2 has one hierarchy for all controllers.
+func groups(root fs.FS, controller string) (v1, v2 []string) {
+	for line := range strings.Lines(read(root, "proc/self/cgroup")) {
+		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(f) != 3 || !strings.HasPrefix(f[2], "/") {
+			continue
+		}
+		for group := path.Clean(f[2]); ; group = path.Dir(group) {
+			switch {
+			case f[1] == "":
+				v2 = append(v2, path.Join("sys/fs/cgroup", group))
+			case slices.Contains(strings.Split(f[1], ","), controller):
+				v1 = append(v1, path.Join("sys/fs/cgroup", f[1], group))
+			}
+			if group == "/" {
+				break
+			}
+		}
+	}
+	return v1, v2
+}
+
+// quota returns how many cores' worth of time the process's control group allows, 0 if
+// there is no limit, or nil if it cannot be found out. Groups above it can be stricter.
+// See https://docs.kernel.org/admin-guide/cgroup-v2.html, cpu.max, and for version 1
+// https://docs.kernel.org/scheduler/sched-bwc.html.
+func quota(root fs.FS) *float64 {
+	var least *float64
+	limit := func(quota, period string) {
+		v := 0.0
+		if q, err := strconv.ParseFloat(quota, 64); err == nil && q > 0 {
+			p, err := strconv.ParseFloat(period, 64)
+			if err != nil || p <= 0 {
+				return
+			}
+			v = q / p
+		} else if quota != "max" && quota != "-1" {
+			return
+		}
+		if least == nil || *least == 0 || v > 0 && v < *least {
+			least = &v
+		}
+	}
+	v1, v2 := groups(root, "cpu")
+	for _, dir := range v1 {
+		limit(read(root, dir+"/cpu.cfs_quota_us"), read(root, dir+"/cpu.cfs_period_us"))
+	}
+	for _, dir := range v2 {
+		if w := strings.Fields(read(root, dir+"/cpu.max")); len(w) == 2 {
+			limit(w[0], w[1])
+		}
+	}
+	// The root group of version 2 has no cpu.max, and no limit.
+	if least == nil && slices.Contains(strings.Fields(read(root, "sys/fs/cgroup/cgroup.controllers")), "cpu") {
+		least = new(float64)
+	}
+	return least
+}
+
+// memoryLimit returns how many bytes of memory the process's control group allows, or nil
+// if no limit is seen. Version 1 has a number near the greatest one if there is none.
+func memoryLimit(root fs.FS) *int64 {
+	var least *int64
+	v1, v2 := groups(root, "memory")
+	for name, dirs := range map[string][]string{"memory.limit_in_bytes": v1, "memory.max": v2} {
+		for _, dir := range dirs {
+			if n, err := strconv.ParseInt(read(root, dir+"/"+name), 10, 64); err == nil && n < 1<<60 && (least == nil || n < *least) {
+				least = &n
+			}
+		}
+	}
+	return least
+}
+
+// onBattery reports whether the machine gets no mains power. It returns nil if Linux
+// lists no mains supply.
+func onBattery(root fs.FS) *bool {
+	files, _ := fs.Glob(root, "sys/class/power_supply/*/type")
+	var without *bool
+	for _, f := range files {
+		if read(root, f) != "Mains" {
+			continue
+		}
+		off := read(root, path.Join(path.Dir(f), "online")) == "0"
+		if without == nil || !off {
+			without = &off
+		}
+	}
+	return without
+}
+
+// tick is the unit of CPU time in /proc/stat: USER_HZ, which is 100 per second on every
+// Linux platform that Go runs on.
+const tick = time.Second / 100
+
+// readCPUTime reads the first line of /proc/stat; see proc_stat(5). ok is false if it has
+// no steal time.
+func readCPUTime(root fs.FS) (t CPUTime, ok bool) {
+	line, _, _ := strings.Cut(read(root, "proc/stat"), "\n")
+	f := strings.Fields(line)
+	if len(f) < 9 || f[0] != "cpu" {
+		return t, false
+	}
+	for i, text := range f[1:9] { // user nice system idle iowait irq softirq steal
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return t, false
+		}
+		spent := time.Duration(n) * tick
+		switch i {
+		case 0, 1:
+			t.User += spent
+		case 3, 4: // idle
+			continue
+		case 7:
+			t.Stolen = spent
+		}
+		t.Worked += spent
+	}
+	return t, true
+}
+
+// ReadCPUTime returns the CPU time of the machine. ok is false if it is not known.
+func ReadCPUTime() (t CPUTime, ok bool) { return readCPUTime(os.DirFS("/")) }
+
+// blockDevice is a disk. The zero value is one that is not known.
+type blockDevice struct {
+	root fs.FS
+	dir  string // in sys/block
+}
+
+// findDevice returns the disk with a device number, or that has the partition with it.
+// Partitions do not count flushes.
+func findDevice(root fs.FS, number string) blockDevice {
+	for _, pattern := range []string{"sys/block/*/dev", "sys/block/*/*/dev"} {
+		files, _ := fs.Glob(root, pattern)
+		for _, f := range files {
+			if read(root, f) == number {
+				return blockDevice{root, path.Join("sys/block", strings.Split(f, "/")[2])}
+			}
+		}
+	}
+	return blockDevice{}
+}
+
+// counted reads what the disk has done. See
+// https://docs.kernel.org/admin-guide/iostats.html, fields 5 and 16. Flushes are 0 before
+// Linux 5.5.
+func (d blockDevice) counted() (c ioCounts, ok bool) {
+	if d.root == nil {
+		return c, false
+	}
+	f := strings.Fields(read(d.root, d.dir+"/stat"))
+	if len(f) < 11 {
+		return c, false
+	}
+	var err error
+	if c.writes, err = strconv.ParseInt(f[4], 10, 64); err != nil {
+		return c, false
+	}
+	if len(f) > 15 {
+		c.flushes, err = strconv.ParseInt(f[15], 10, 64)
+	}
+	return c, err == nil
+}

@@ -1,0 +1,194 @@
+package machine
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Limits from which on a fact is a finding, in addition to those of warnings.
+// docs/doctor.md gives the reasons.
+const (
+	maxPressure    = 0.10      // of the last seconds, for the CPU and the disk
+	maxMemoryWaits = 0.01      // of the last seconds, for memory
+	minAvailable   = 1 << 30   // bytes of memory
+	minSpace       = 256 << 20 // bytes on the file system
+	maxFsync       = 2 * time.Millisecond
+	maxResolution  = time.Microsecond
+	maxRead        = 200 * time.Nanosecond
+
+	// The smallest difference that can be told in NoiseTime.
+	fitDifference        = 0.03
+	measurableDifference = 0.10
+)
+
+// NoiseTime is the time in which differences are to be told, the default time of a run.
+const NoiseTime = 5 * time.Minute
+
+var (
+	networkKinds     = []string{"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "fuse.sshfs", "afpfs", "webdav"}
+	copyOnWriteKinds = []string{"btrfs", "zfs", "bcachefs", "apfs"}
+	slowClocks       = []string{"hpet", "acpi_pm", "jiffies", "refined-jiffies"}
+)
+
+// Judge judges the facts of a checkup. It sets Findings and everything that follows from
+// the facts.
+func Judge(c *result.Checkup) {
+	c.WithinNS = int64(NoiseTime)
+	c.Difference, c.DifferenceRange = difference(c.Noise)
+	c.Fsync.Reaches = syncReaches(c)
+	c.Findings = slices.Concat(cpuFindings(c), diskFindings(c), toolFindings(c), noiseFindings(c)) // causes, then effects
+	order := []result.Fitness{result.Unfit, result.Measurable, result.Fit}
+	slices.SortStableFunc(c.Findings, func(a, b result.Finding) int {
+		return cmp.Compare(slices.Index(order, a.Fitness), slices.Index(order, b.Fitness))
+	})
+	c.Fitness = result.Fit
+	if len(c.Findings) > 0 {
+		c.Fitness = c.Findings[0].Fitness
+	}
+}
+
+// above adds a finding if a value is known and above its limit.
+func above(list *[]result.Finding, code string, f result.Fitness, value *float64, limit float64) {
+	if value != nil && *value > limit {
+		*list = append(*list, result.Finding{Code: code, Fitness: f, Value: *value, Limit: limit})
+	}
+}
+
+func below(list *[]result.Finding, code string, f result.Fitness, value *int64, limit float64) {
+	if value != nil && float64(*value) < limit {
+		*list = append(*list, result.Finding{Code: code, Fitness: f, Value: float64(*value), Limit: limit})
+	}
+}
+
+// difference returns the smallest difference that can be told in every phase with the
+// greatest number of rounds, and its range. They are nil if noise was not measured.
+func difference(n *result.Noise) (*float64, *result.Range) {
+	if n == nil {
+		return nil, nil
+	}
+	d, r := 0.0, result.Range{}
+	for _, p := range n.Phases {
+		most := p.Smallest[len(p.Smallest)-1]
+		d, r.Low, r.High = max(d, most.Difference), max(r.Low, most.Range.Low), max(r.High, most.Range.High)
+	}
+	return &d, &r
+}
+
+func noiseFindings(c *result.Checkup) (list []result.Finding) {
+	if c.NoNoise != nil && c.NoNoise.Code != protocol.CodeNoGo { // which is found for itself
+		list = append(list, result.Finding{Code: result.FindingFailed, Fitness: result.Unfit})
+	}
+	if c.Noise == nil {
+		return list
+	}
+	off := 0.0
+	for _, s := range c.Noise.Speeds {
+		if math.Abs(s-1) > math.Abs(off) {
+			off = s - 1
+		}
+	}
+	if math.Abs(off) > result.OffSpeed && len(c.Noise.Speeds) >= 3 {
+		list = append(list, result.Finding{Code: result.WarningCalibration, Fitness: result.Measurable, Value: off, Limit: result.OffSpeed})
+	}
+	if *c.Difference > measurableDifference {
+		above(&list, result.FindingNoise, result.Unfit, c.Difference, measurableDifference)
+	} else {
+		above(&list, result.FindingNoise, result.Measurable, c.Difference, fitDifference)
+	}
+	return list
+}
+
+func cpuFindings(c *result.Checkup) (list []result.Finding) {
+	cores := float64(c.UsableCores)
+	above(&list, result.WarningLoad, result.Measurable, c.Load, maxLoadPerCore*cores)
+	if len(list) == 0 {
+		above(&list, result.FindingBusy, result.Measurable, c.CPUPressure, maxPressure)
+	}
+	above(&list, result.WarningSteal, result.Measurable, c.Steal, maxSteal)
+	plain := func(is bool, code string, f result.Fitness) {
+		if is {
+			list = append(list, result.Finding{Code: code, Fitness: f})
+		}
+	}
+	plain(c.OnBattery != nil && *c.OnBattery, result.FindingBattery, result.Measurable)
+	plain(c.Machine.Governor != "" && c.Machine.Governor != "performance", result.WarningGovernor, result.Measurable)
+	if c.Quota != nil && *c.Quota > 0 && *c.Quota < cores {
+		list = append(list, result.Finding{Code: result.FindingQuota, Fitness: result.Measurable, Value: *c.Quota, Limit: cores})
+	}
+	if c.UsableCores == 1 {
+		list = append(list, result.Finding{Code: result.FindingCores, Fitness: result.Measurable, Value: 1, Limit: 2})
+	}
+	if v := max(c.Clock.ReadNS, c.Clock.ResolutionNS); slices.Contains(slowClocks, c.Clock.Source) ||
+		c.Clock.ResolutionNS > int64(maxResolution) || c.Clock.ReadNS > int64(maxRead) {
+		list = append(list, result.Finding{Code: result.FindingClock, Fitness: result.Measurable, Value: float64(v), Limit: float64(maxRead)})
+	}
+	memory := c.AvailableBytes
+	if l := c.MemoryLimitBytes; l != nil && (memory == nil || *l < *memory) {
+		memory = l
+	}
+	below(&list, result.FindingMemory, result.Measurable, memory, minAvailable)
+	if len(list) == 0 || list[len(list)-1].Code != result.FindingMemory {
+		above(&list, result.FindingSwapping, result.Measurable, c.MemoryPressure, maxMemoryWaits)
+	}
+	plain(c.Machine.Virtual != "", result.WarningVirtual, result.Fit)
+	plain(c.Machine.Turbo == result.On, result.FindingTurbo, result.Fit)
+	plain(c.Machine.SMT == result.On, result.FindingSMT, result.Fit)
+	return list
+}
+
+// syncReaches reports whether fsync reached a device, or nil if that is not known. If it
+// did, the device has counted at least one write for each fsync. Others may have written,
+// too, so true is less certain than false.
+func syncReaches(c *result.Checkup) *bool {
+	f := c.Fsync
+	free := c.Machine.SyncFree || f.MedianNS > 0 && f.MedianNS < int64(minFsync)
+	if !free && f.Writes == nil {
+		return nil
+	}
+	reaches := !free && *f.Writes >= int64(f.Count)
+	return &reaches
+}
+
+func diskFindings(c *result.Checkup) (list []result.Finding) {
+	add := func(code string, f result.Fitness) {
+		list = append(list, result.Finding{Code: code, Fitness: f})
+	}
+	below(&list, result.FindingSpace, result.Unfit, c.FreeBytes, minSpace)
+	above(&list, result.FindingDisk, result.Measurable, c.IOPressure, maxPressure)
+	if r := c.Fsync.Reaches; r != nil && !*r {
+		add(result.WarningSync, result.Measurable)
+	} else if c.Fsync.MedianNS > int64(maxFsync) {
+		list = append(list, result.Finding{Code: result.FindingSlow, Fitness: result.Fit, Value: float64(c.Fsync.MedianNS), Limit: float64(maxFsync)})
+	}
+	switch kind := c.Machine.FileSystem; {
+	case slices.Contains(networkKinds, strings.ToLower(kind)):
+		add(result.FindingNetwork, result.Measurable)
+	case slices.Contains(copyOnWriteKinds, strings.ToLower(kind)):
+		add(result.FindingCopies, result.Fit)
+	case kind == "overlay":
+		add(result.FindingOverlay, result.Fit)
+	}
+	return list
+}
+
+func toolFindings(c *result.Checkup) (list []result.Finding) {
+	noCC := 0
+	for _, d := range c.Drivers {
+		if !d.Optional && d.Reason != nil && d.Reason.Code == protocol.CodeNoCC {
+			noCC++
+		}
+	}
+	switch {
+	case c.Tools.Go == "":
+		list = append(list, result.Finding{Code: result.FindingNoGo, Fitness: result.Unfit})
+	case noCC > 0:
+		list = append(list, result.Finding{Code: result.FindingNoCC, Fitness: result.Fit, Value: float64(noCC)})
+	}
+	return list
+}

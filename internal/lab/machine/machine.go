@@ -1,0 +1,48 @@
+// Package machine describes the measuring machine and its noise, and warns if they
+// cast doubt on a result.
+package machine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/shirou/gopsutil/v4/cpu"
+	"github.com/shirou/gopsutil/v4/host"
+	"github.com/shirou/gopsutil/v4/mem"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+)
+
+// Read describes this machine, and the file system of dir, where databases will
+// be created. What cannot be found out is left empty. The only error is that dir is
+// not a directory. Cores are logical cores.
+func Read(dir string) (result.Machine, error) {
+	m := result.Machine{OS: runtime.GOOS, Arch: runtime.GOARCH}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return m, fmt.Errorf("directory for databases: %w", err)
+	}
+	resolved, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return m, fmt.Errorf("directory for databases: %w", err)
+	}
+	if info, err := os.Stat(resolved); err != nil || !info.IsDir() {
+		return m, fmt.Errorf("directory for databases: %s is not a directory", dir)
+	}
+	m.Directory = abs
+	m.Hostname, _ = os.Hostname()
+	m.Kernel, _ = host.KernelVersion()
+	m.Cores = runtime.NumCPU()
+	if n, err := cpu.Counts(true); err == nil && n > 0 {
+		m.Cores = n
+	}
+	if list, err := cpu.Info(); err == nil && len(list) > 0 {
+		m.CPU = list[0].ModelName
+	}
+	if v, err := mem.VirtualMemory(); err == nil {
+		m.MemoryBytes = int64(v.Total)
+	}
+	platform(&m, resolved)
+	return m, nil
+}

@@ -1,0 +1,139 @@
+package machine
+
+import (
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+)
+
+// platform adds what only Linux reports. dir has no symbolic links in it.
+func platform(m *result.Machine, dir string) {
+	root := os.DirFS("/")
+	m.Governor = governor(root)
+	m.Turbo = turbo(root)
+	m.SMT = smt(root)
+	m.Virtual = virtual(root)
+	if text := read(root, "proc/self/mountinfo"); text != "" {
+		mounts := parseMounts(text)
+		if at := mounts.of(dir); at != nil {
+			m.FileSystem, m.Device, m.SyncFree = at.kind, at.device, mounts.syncFree(at)
+		}
+	}
+}
+
+// read returns a file's text without the white space and NUL around it, or "".
+func read(root fs.FS, name string) string {
+	b, err := fs.ReadFile(root, name)
+	if err != nil {
+		return ""
+	}
+	return strings.Trim(string(b), " \t\n\x00")
+}
+
+// governor returns the name of the CPUs' frequency governor, or several names if
+// they differ.
+func governor(root fs.FS) string {
+	files, _ := fs.Glob(root, "sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor")
+	var names []string
+	for _, f := range files {
+		if g := read(root, f); g != "" && !slices.Contains(names, g) {
+			names = append(names, g)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// makers are found in the DMI names of virtual machines. They identify those whose
+// processors have no flag for it.
+var makers = []string{
+	"KVM", "QEMU", "VMware", "VirtualBox", "Virtual Machine", "Xen", "Bochs", "Parallels", "BHYVE",
+	"Apple Virtualization", "Google Compute Engine", "OpenStack",
+}
+
+// virtual returns the name of the hypervisor, or "" if none is found. Containers do
+// not count: they share the machine's kernel and its clock.
+func virtual(root fs.FS) string {
+	name := strings.TrimSpace(read(root, "sys/class/dmi/id/sys_vendor") + " " + read(root, "sys/class/dmi/id/product_name"))
+	if slices.ContainsFunc(makers, func(m string) bool { return strings.Contains(name, m) }) {
+		return name
+	}
+	for _, file := range []string{"sys/hypervisor/type", "proc/device-tree/hypervisor/compatible"} {
+		if h := read(root, file); h != "" {
+			return h
+		}
+	}
+	for line := range strings.Lines(read(root, "proc/cpuinfo")) {
+		key, flags, _ := strings.Cut(line, ":")
+		if strings.TrimSpace(key) == "flags" && slices.Contains(strings.Fields(flags), "hypervisor") {
+			if name == "" {
+				return "unknown hypervisor"
+			}
+			return name
+		}
+	}
+	return ""
+}
+
+// mount is a line of /proc/self/mountinfo; see proc_pid_mountinfo(5).
+type mount struct {
+	point, kind, device string
+	number              string   // of the device: major:minor
+	options             []string // of the file system
+}
+
+type mounts []mount
+
+func parseMounts(mountinfo string) mounts {
+	var list mounts
+	for line := range strings.Lines(mountinfo) {
+		front, back, ok := strings.Cut(line, " - ")
+		f, b := strings.Fields(front), strings.Fields(back)
+		if !ok || len(f) < 5 || len(b) < 3 {
+			continue
+		}
+		list = append(list, mount{unescape.Replace(f[4]), b[0], unescape.Replace(b[1]), f[2], strings.Split(unescape.Replace(b[2]), ",")})
+	}
+	return list
+}
+
+// unescape reverses the kernel's escapes in a field.
+var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`, `\043`, "#")
+
+// of returns the mount of an absolute path: the one with the longest mount point.
+// If there are several at that point, it is the last, which hides the others.
+func (list mounts) of(path string) *mount {
+	var best *mount
+	for i := range list {
+		m := &list[i]
+		below := strings.TrimSuffix(m.point, "/") + "/"
+		if (path == m.point || strings.HasPrefix(path, below)) && (best == nil || len(m.point) >= len(best.point)) {
+			best = m
+		}
+	}
+	return best
+}
+
+// syncFree reports whether it is certain that fsync on m reaches no device.
+func (list mounts) syncFree(m *mount) bool {
+	switch m.kind {
+	case "tmpfs", "ramfs", "devtmpfs", "rootfs":
+		return true
+	case "overlay":
+		if slices.Contains(m.options, "volatile") {
+			return true
+		}
+		for _, o := range m.options {
+			// In a container the upper directory is rarely visible. It then
+			// seems to be in the overlay itself.
+			if dir, ok := strings.CutPrefix(o, "upperdir="); ok {
+				upper := list.of(dir)
+				return upper != nil && upper.kind != "overlay" && list.syncFree(upper)
+			}
+		}
+	}
+	return false
+}

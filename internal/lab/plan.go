@@ -1,0 +1,534 @@
+// Package lab makes a run out of many trials. It plans the cases, builds their
+// workers, and runs the cases round by round in shuffled order, each trial in a process
+// and with a database of its own, and only one of them at work at a time. It stops when
+// the intervals are tight enough or the time is spent. Package lab does not time anything
+// itself and computes no statistics.
+package lab
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Case is a case of a run, with everything that is needed to run its trials.
+type Case struct {
+	result.Case
+	Ref         Ref
+	Source      *workload.Workload // of the plan
+	Plan        *plan.Plan
+	Expect      map[string]Expectation // by phase
+	Unavailable *protocol.Reason       // why there is no worker, or which feature it lacks
+	Beforehand  []result.Warning       // what is doubtful before the first trial
+	Once        bool                   // one trial is enough, whatever the schedule says
+
+	// Given are those of the settings that the user has asked for, not the workload.
+	Given driver.Settings
+
+	bench *protocol.Bench // done after the plan; nil: none
+}
+
+// Expectation is what a phase must do and return, as far as the plan and the
+// generators know it. The drivers must agree on what they don't know; package stats
+// judges that.
+type Expectation struct {
+	Operations int64   // -1: as many as there is time for
+	Executions []int64 // of each operation of a mix; nil: not known
+	Rows       int64   // written or read in the whole phase; -1: not known
+	Checksum   string  // "": not known
+	Tables     []Table // the tables that a phase, timed or not, inserts into
+	Unhashed   bool    // no checksum was asked for in this trial
+}
+
+// Matrix is what a user wants to measure: every workload at every combination of its
+// parameters, with every combination of settings, on every driver.
+type Matrix struct {
+	Drivers    []Ref
+	Workloads  []*workload.Workload
+	Scale      string
+	Parameters map[string][]int64
+	Settings   map[string][]string // in canonical form
+	Seed       uint64
+
+	// Sides means that the drivers are the sides of a comparison. Then each is one
+	// variant on all workloads, which has what any of them needs.
+	Sides bool
+
+	// Computing, if not nil, is called while the rows that a workload must return
+	// or leave in the database are hashed. It is first called with done = 0.
+	Computing func(workload string, done, total int64)
+}
+
+// point is a workload at one combination of its parameters, before it is known what it
+// must return.
+type point struct {
+	workload string
+	plan     *plan.Plan
+	back     *readable
+	cases    []*Case
+}
+
+// Cases expands the matrix. The driver varies fastest, so that cases that will be
+// compared follow one another.
+func (m *Matrix) Cases() ([]*Case, error) {
+	var cases []*Case
+	var todo []point
+	used := map[string]bool{}
+	for _, w := range m.Workloads {
+		hash := w.SHA256()
+		own := map[string][]int64{}
+		for _, p := range w.Parameters {
+			if values, given := m.Parameters[p.Name]; given {
+				own[p.Name], used[p.Name] = values, true
+			}
+		}
+		points, err := w.Cases(m.Scale, own)
+		if problems, ok := errors.AsType[workload.Problems](err); ok && len(own) > 0 { // without these parameters the file has no problems
+			return nil, fmt.Errorf("workload %s with the parameters given: %w", w.Name, problems[:1])
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, at := range points {
+			resolved, err := w.Plan(m.Scale, at.Parameters)
+			if err != nil {
+				return nil, err
+			}
+			if w.Database != "" && w.Snapshot() == nil {
+				return nil, fmt.Errorf("workload %s begins with the database %s, which only a workload file that is named on the command line can do", w.Name, w.Database)
+			}
+			back := &readable{map[string][]plan.Stored{}, map[string]string{}}
+			look := func(ctx context.Context, db *sql.Conn, p *plan.Phase) error { return back.look(ctx, db, resolved, p) }
+			if err := checkSQL(w, resolved, look); err != nil {
+				return nil, err
+			}
+			if why := nothingToTime(resolved); why != "" {
+				return nil, fmt.Errorf("workload %s at scale %s with %s: %s: want more", w.Name, m.Scale, assignments(at.Parameters), why)
+			}
+			first := len(cases)
+			planned := map[string]bool{} // drivers with the settings that they have
+			for _, set := range combinations(m.Settings) {
+				if _, err := w.Decided(at.Settings.With(set)); err != nil {
+					return nil, fmt.Errorf("workload %s: setting %w", w.Name, err)
+				}
+				for _, d := range m.drivers(w) {
+					ref := d.ref
+					has := m.has(ref, set)
+					key := fmt.Sprint(ref.Name, " ", has)
+					if planned[key] {
+						continue // it differs only in what the driver does not have
+					}
+					planned[key] = true
+					c := &Case{Ref: ref, Source: w, Plan: begun(w, resolved), Beforehand: slices.Concat(back.doubts(resolved), leftOut(w), idle(set, resolved))}
+					c.ID = len(cases) + 1
+					c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, at.Parameters
+					c.WorkloadSHA256 = hash
+					c.Needed = d.needed
+					c.Settings, c.Given = at.Settings.With(set), set
+					c.setDriver()
+					c.Beforehand = append(c.Beforehand, c.leftOut(m.several(set, has))...)
+					for _, p := range resolved.Phases {
+						if !p.Untimed {
+							c.Phases = append(c.Phases, p.Name)
+						}
+					}
+					if err := poolSize(c.Settings, resolved); err != nil {
+						return nil, fmt.Errorf("workload %s: %w", w.Name, err)
+					}
+					c.InForce = inForce(c.Settings, resolved)
+					if err := everInForce(c, set); err != nil {
+						return nil, fmt.Errorf("workload %s: %w", w.Name, err)
+					}
+					cases = append(cases, c)
+				}
+			}
+			todo = append(todo, point{w.Name, resolved, back, cases[first:]})
+		}
+	}
+	for name := range m.Parameters {
+		if !used[name] {
+			return nil, fmt.Errorf("no chosen workload has the parameter %q: %s", name, parameterHint(name, m.Workloads))
+		}
+	}
+	return cases, m.expect(todo)
+}
+
+// leftOut returns a warning for each reason why events of a recording are not replayed.
+func leftOut(w *workload.Workload) []result.Warning {
+	var list []result.Warning
+	for _, p := range w.Phases {
+		for _, why := range p.LeftOut {
+			list = append(list, result.Warning{Code: result.WarningLeftOut, Phase: p.Name, Message: why})
+		}
+	}
+	return list
+}
+
+// setDriver describes the case's driver.
+func (c *Case) setDriver() {
+	c.Driver, c.Options = c.Ref.Name, c.Ref.Options
+	if c.Ref.Known != nil {
+		c.Info = c.Ref.Known.Info
+		c.Added = added(c.Ref.Known.AddedCost, c.Plan)
+	}
+}
+
+// With returns a copy of the case for another driver. It has to be prepared.
+func (c *Case) With(ref Ref) *Case {
+	next := *c
+	next.Ref, next.Needed, next.Unavailable = ref, nil, nil
+	next.Info, next.Added = driver.Info{}, nil
+	next.setDriver()
+	return &next
+}
+
+// WithSettings returns a copy of the case in which some settings are others. It has to be
+// prepared. There is an error if the workload cannot be run with them, or would never be
+// timed with them.
+func (c *Case) WithSettings(set driver.Settings) (*Case, error) {
+	next := *c
+	next.Settings, next.Given = c.Settings.With(set), c.Given.With(set)
+	if c.Source != nil {
+		if _, err := c.Source.Decided(set); err != nil {
+			return nil, fmt.Errorf("setting %w", err)
+		}
+	}
+	if err := poolSize(next.Settings, c.Plan); err != nil {
+		return nil, err
+	}
+	next.Beforehand = slices.Concat(c.Beforehand, idle(set, c.Plan))
+	next.InForce = inForce(next.Settings, c.Plan)
+	if err := everInForce(&next, set); err != nil {
+		return nil, err
+	}
+	return &next, nil
+}
+
+// needs returns the features that the drivers must have on a workload.
+func (m *Matrix) needs(w *workload.Workload) []string {
+	if !m.Sides {
+		return w.Needs
+	}
+	var all []string
+	for _, w := range m.Workloads {
+		all = append(all, w.Needs...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// chosen is a driver as it is measured on a workload.
+type chosen struct {
+	ref    Ref
+	needed []string // the features for which it was made a variant
+}
+
+// drivers returns what is measured on a workload, each variant once.
+func (m *Matrix) drivers(w *workload.Workload) []chosen {
+	var list []chosen
+	for _, ref := range m.Drivers {
+		ref, needed := ref.For(m.needs(w))
+		i := slices.IndexFunc(list, func(c chosen) bool { return c.ref.Name == ref.Name })
+		switch {
+		case i < 0:
+			list = append(list, chosen{ref, needed})
+		case needed != nil:
+			list[i].needed = needed
+		}
+	}
+	return list
+}
+
+// has returns those of some settings that a driver has. If no driver has settings of
+// clusters, all are taken to have them: then a run has the cells that the user asked for.
+func (m *Matrix) has(ref Ref, set driver.Settings) driver.Settings {
+	cluster := func(r Ref) bool { return r.kind() == driver.Cluster }
+	if ref.kind() == "" || !slices.ContainsFunc(m.Drivers, cluster) {
+		return set
+	}
+	return result.OwnSettings(ref.kind(), set)
+}
+
+// several reports whether there are several values of a setting that is not among those
+// that a driver has.
+func (m *Matrix) several(set, has driver.Settings) bool {
+	for name := range set {
+		if _, ok := has[name]; !ok && len(m.Settings[name]) > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// Side returns the driver as it is measured as a side of a comparison.
+func (m *Matrix) Side(ref Ref) Ref {
+	ref, _ = ref.For(m.needs(nil))
+	return ref
+}
+
+// expect computes what the cases must do and return. This may take long, so everything
+// else has been checked before.
+func (m *Matrix) expect(todo []point) error {
+	sums := &hasher{seed: m.Seed, made: map[string]*plan.RowSum{}}
+	for _, at := range todo {
+		sums.tell = func(done, total int64) {
+			if m.Computing != nil {
+				m.Computing(at.workload, done, total)
+			}
+		}
+		expect, err := expectations(at.plan, m.Seed, at.back, sums)
+		if err != nil {
+			return fmt.Errorf("workload %s: %w", at.workload, err)
+		}
+		for _, c := range at.cases {
+			c.Expect = expect
+		}
+	}
+	return nil
+}
+
+// Texts returns the workloads of the cases, each once, in the order of the cases.
+func Texts(cases []*Case) []result.Workload {
+	var list []result.Workload
+	for _, c := range cases {
+		if c.Source == nil || slices.ContainsFunc(list, func(w result.Workload) bool { return w.Name == c.Workload && w.SHA256 == c.WorkloadSHA256 }) {
+			continue
+		}
+		w := result.Workload{Name: c.Workload, Text: string(c.Source.Source()), SHA256: c.WorkloadSHA256}
+		for _, f := range c.Source.Includes() {
+			w.Includes = append(w.Includes, result.TextFile(f))
+		}
+		list = append(list, w)
+	}
+	return list
+}
+
+// nothingToTime says why a plan would measure nothing. It returns "" if it would
+// measure something.
+func nothingToTime(p *plan.Plan) string {
+	if len(p.DataSets) > 0 && !slices.ContainsFunc(p.DataSets, func(d plan.DataSet) bool { return d.Total > 0 }) {
+		return "no table has a row"
+	}
+	for i := range p.Phases {
+		ph := &p.Phases[i]
+		if ph.Untimed {
+			continue
+		}
+		if in := ph.Insert; in != nil && !slices.ContainsFunc(in.Sets, func(name string) bool { return p.DataSet(name).Total > 0 }) {
+			return fmt.Sprintf("the phase %s would insert no row", ph.Name)
+		}
+		if q := ph.Query; q != nil && q.ForEach != "" && p.DataSet(q.ForEach).Total == 0 {
+			return fmt.Sprintf("the phase %s would run for each row of %s, which has none", ph.Name, q.ForEach)
+		}
+	}
+	return ""
+}
+
+// assignments returns parameters as name=value, separated by spaces.
+func assignments(parameters map[string]int64) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		list = append(list, fmt.Sprintf("%s=%d", name, parameters[name]))
+	}
+	return strings.Join(list, " ")
+}
+
+func parameterHint(name string, workloads []*workload.Workload) string {
+	var names, words []string
+	for _, w := range workloads {
+		var own []string
+		for _, p := range w.Parameters {
+			own = append(own, p.Name)
+		}
+		names = append(names, own...)
+		if len(own) > 0 {
+			words = append(words, w.Name+" has "+strings.Join(own, ", "))
+		}
+	}
+	return cmp.Or(driver.DidYouMean(name, names), strings.Join(words, "; "), "they have none")
+}
+
+// poolSize makes the pool large enough for every client of the plan, unless pool_size
+// is set. A client that keeps a connection would wait forever if none were left.
+func poolSize(s driver.Settings, p *plan.Plan) error {
+	if err := severalProcesses(s, p); err != nil {
+		return err
+	}
+	atOnce, kept := 1, 1
+	for i := range p.Phases {
+		if q := p.Phases[i].Query; q != nil {
+			atOnce, kept = max(atOnce, q.Clients), max(kept, q.Clients)
+		}
+		if m := p.Phases[i].Mix; m != nil {
+			share := m.MostShared(s.Processes())
+			atOnce = max(atOnce, share)
+			if m.OwnConn {
+				kept = max(kept, share)
+			}
+		}
+		if h := p.Phases[i].HTTP; h != nil {
+			atOnce = max(atOnce, h.Clients)
+		}
+		if r := p.Phases[i].Replay; r != nil {
+			atOnce, kept = max(atOnce, r.AtOnce()), max(kept, r.AtOnce())
+		}
+	}
+	switch given, ok := s["pool_size"]; {
+	case !ok:
+		s["pool_size"] = fmt.Sprint(atOnce)
+	case ok && s.PoolSize() < kept:
+		return fmt.Errorf("setting pool_size=%s: its %d clients keep a connection each: want at least %d, or leave it out", given, kept, kept)
+	}
+	if n := s.PoolReaders(); n > 0 {
+		switch {
+		case s["mode"] == "memory":
+			return fmt.Errorf("setting pool_readers=%d: each pool would have its own database in memory: leave it out", n)
+		case s["locking_mode"] == "exclusive":
+			return fmt.Errorf("setting pool_readers=%d: with locking_mode=exclusive one pool locks out the other: leave one of them out", n)
+		case n < keptInMix(p, s.Processes()):
+			return fmt.Errorf("setting pool_readers=%d: %d clients of a mix keep a connection of each pool: want at least %[2]d, or leave it out", n, keptInMix(p, s.Processes()))
+		}
+	}
+	if s["write_mutex"] == "on" {
+		if name := lockedItself(p); name != "" {
+			return fmt.Errorf("setting write_mutex=on: phase %s already has a mutex of its own, which would be waited for forever: leave one of them out", name)
+		}
+	}
+	return nil
+}
+
+// keptInMix returns how many clients of a mix keep their connections, in each of a number
+// of processes.
+func keptInMix(p *plan.Plan, processes int) int {
+	most := 0
+	for i := range p.Phases {
+		if m := p.Phases[i].Mix; m != nil && m.OwnConn {
+			most = max(most, m.MostShared(processes))
+		}
+	}
+	return most
+}
+
+// lockedItself returns the name of a phase that holds a mutex around a statement.
+func lockedItself(p *plan.Plan) string {
+	for i := range p.Phases {
+		if m := p.Phases[i].Mix; m != nil && slices.ContainsFunc(m.Operations, func(o plan.Operation) bool {
+			return !o.Reads && slices.ContainsFunc(o.Calls, func(c plan.MixCall) bool { return c.Mutex })
+		}) {
+			return p.Phases[i].Name
+		}
+	}
+	return ""
+}
+
+// combinations returns every choice of one value per setting.
+func combinations(settings map[string][]string) []driver.Settings {
+	list := []driver.Settings{{}}
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		var next []driver.Settings
+		for _, s := range list {
+			for _, v := range settings[name] {
+				next = append(next, s.With(driver.Settings{name: v}))
+			}
+		}
+		list = next
+	}
+	return list
+}
+
+// maxChosen is how many choices of a mix the lab repeats at most in order to count
+// them.
+const maxChosen = 10_000_000
+
+// expectations computes what the phases must do and return, from the plan and its
+// generators.
+func expectations(p *plan.Plan, seed uint64, back *readable, sums *hasher) (map[string]Expectation, error) {
+	gen, err := plan.NewGenerator(seed, p)
+	if err != nil {
+		return nil, err
+	}
+	expect := map[string]Expectation{}
+	if err := sums.begin(p, gen); err != nil {
+		return nil, err
+	}
+	for i := range p.Phases {
+		ph := &p.Phases[i]
+		if ph.Untimed && ph.Insert == nil || ph.HTTP != nil {
+			continue
+		}
+		e := Expectation{Operations: -1, Rows: -1}
+		switch {
+		case ph.Insert != nil:
+			e.Rows = 0
+			for _, name := range ph.Insert.Sets {
+				e.Rows += p.DataSet(name).Total
+			}
+			e.Operations = e.Rows
+			if e.Tables, err = sums.tables(back.tables[ph.Name], ph); err != nil {
+				return nil, fmt.Errorf("phase %s: %w", ph.Name, err)
+			}
+		case ph.Query != nil:
+			if e, err = expectedOfQuery(gen, p, ph.Query, sums.tell); err != nil {
+				return nil, fmt.Errorf("phase %s: %w", ph.Name, err)
+			}
+		case ph.Mix != nil:
+			if n := ph.Mix.Count; n > 0 {
+				e.Operations = n
+				e.Executions = executions(gen, ph)
+			}
+		case ph.Replay != nil:
+			e.Operations = int64(ph.Replay.Events.Len())
+		default:
+			e.Operations, e.Rows = 1, 0
+		}
+		expect[ph.Name] = e
+	}
+	return expect, nil
+}
+
+func expectedOfQuery(gen *plan.Gen, p *plan.Plan, q *plan.Query, tell func(done, total int64)) (Expectation, error) {
+	times := q.Repeat * int64(max(q.Clients, 1))
+	e := Expectation{Operations: times, Rows: -1}
+	if q.ForEach != "" {
+		e.Operations *= p.DataSet(q.ForEach).Total
+	}
+	if q.Rows >= 0 {
+		e.Rows = q.Rows * e.Operations
+	}
+	if q.Returns != nil {
+		sum, rows, err := gen.Expected(q.Returns, tell)
+		if err != nil {
+			return e, err
+		}
+		e.Checksum, e.Rows = sum, rows*times
+	}
+	return e, nil
+}
+
+// executions counts how often the seed chooses each operation of a mix with a count.
+// It returns nil if there are too many choices to repeat them.
+func executions(gen *plan.Gen, p *plan.Phase) []int64 {
+	if p.Mix.Count > maxChosen {
+		return nil
+	}
+	counts := make([]int64, len(p.Mix.Operations))
+	var order []uint8
+	for first := int64(0); first < p.Mix.Count; first += int64(len(order)) {
+		order = gen.Order(order[:0], p.Name, p.Mix.Operations, first, 1, int(min(p.Mix.Count-first, 1<<16)))
+		for _, i := range order {
+			counts[i]++
+		}
+	}
+	return counts
+}

@@ -1,0 +1,273 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/profile"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// NeedsPerf reports whether a part of a driver's time is spent where Go's profiler cannot
+// see it.
+func NeedsPerf(kind driver.Kind) bool { return kind != driver.Transpiled && kind != driver.Wasm }
+
+// FindPerf returns the executable of Linux's perf. If perf is not there, or may not
+// record, path is "". If it cannot be had, or does not see everything, why says so and what
+// to do. FindPerf records in dir for a moment.
+func FindPerf(ctx context.Context, dir string) (path, why string) {
+	path, err := exec.LookPath("perf")
+	if err != nil {
+		return "", "there is no perf in PATH: install Linux's perf (Debian: apt-get install linux-perf)"
+	}
+	probe, err := os.MkdirTemp(dir, "perf-")
+	if err != nil {
+		return "", fmt.Sprintf("perf has no place to record: %v", err)
+	}
+	defer os.RemoveAll(probe)
+	ctx, cancel := context.WithTimeout(ctx, describeLimit)
+	defer cancel()
+	// Any other program would do: this one certainly exists.
+	cmd := exec.CommandContext(ctx, path, append(perfRecord(true), path, "version")...)
+	cmd.Dir = probe
+	isolate(cmd)
+	mark(cmd, probe)
+	out, err := cmd.CombinedOutput()
+	data, _ := os.ReadFile("/proc/sys/kernel/perf_event_paranoid")
+	level, unknown := strconv.Atoi(strings.TrimSpace(string(data)))
+	switch {
+	case err != nil && unknown == nil && level > 2:
+		return "", fmt.Sprintf("perf may not record here, because kernel.perf_event_paranoid is %d: set it to 1 with sysctl, or run as root", level)
+	case err != nil:
+		return "", "perf cannot record here: " + firstComplaint(string(out), err)
+	case unknown == nil && level > 1 && os.Geteuid() != 0:
+		return path, fmt.Sprintf("time in the kernel is not seen, because kernel.perf_event_paranoid is %d: set it to 1 with sysctl, or run as root", level)
+	}
+	return path, ""
+}
+
+// perfRecord returns the arguments of perf that record a command, which follows, into a
+// file in the working directory. c says that the command may run C. perf samples CPU time,
+// for which a virtual machine needs no counters. C is compiled without frame pointers, so
+// its stacks are found with unwind tables; Go has frame pointers. The clock is the one that
+// a worker reads.
+func perfRecord(c bool) []string {
+	stacks := "fp"
+	if c {
+		stacks = "dwarf,8192"
+	}
+	return []string{"record", "-q", "-N", "-operf.data", "-e", "cpu-clock", "-F", fmt.Sprint(profile.PerfFrequency), "-k", "CLOCK_MONOTONIC", "--call-graph", stacks, "--"}
+}
+
+// Profiling says what a trial with profiles records.
+type Profiling struct {
+	Phase string
+	Perf  string // perf's executable; "" to do without
+	Into  *profile.Recording
+}
+
+// errNoProfile says that a worker does not write profiles.
+var errNoProfile = errors.New("its worker does not write profiles, as docs/worker-protocol.md says under Profiles")
+
+// Profile runs one trial of a case and adds where the time of a phase went. What the
+// trial measured is no sample: the profilers cost time.
+func (p *Processes) Profile(ctx context.Context, c *Case, seed uint64, want Profiling) (*result.Trial, error) {
+	if err := p.ceiling(ctx, c, seed); err != nil {
+		return nil, err
+	}
+	list, _, err := p.together(ctx, []*Case{c}, seed, &want)
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
+}
+
+// request returns what the worker is asked for. It creates the directory for it below
+// the trial's.
+func (w *Profiling) request(dir string) (*protocol.Profile, error) {
+	if w == nil {
+		return nil, nil
+	}
+	dir = filepath.Join(dir, "profile")
+	return &protocol.Profile{Phase: w.Phase, Directory: dir}, os.Mkdir(dir, 0o700)
+}
+
+// command returns how a worker is started: by perf, if that records it.
+func (w *Profiling) command(worker string, kind driver.Kind, args []string) (string, []string) {
+	if w == nil || w.Perf == "" {
+		return worker, args
+	}
+	return w.Perf, append(append(perfRecord(NeedsPerf(kind)), worker), args...)
+}
+
+// keep reads what a trial that went well has recorded.
+func (w *Profiling) keep(ctx context.Context, dir string, t *result.Trial) error {
+	into := *w.Into // a trial is added as a whole or not at all
+	clock, written, err := into.Add(filepath.Join(dir, "profile"))
+	if err != nil {
+		return fmt.Errorf("reading the worker's profiles: %w", err)
+	}
+	if !written {
+		return errNoProfile
+	}
+	if w.Perf != "" {
+		cmd := exec.CommandContext(ctx, w.Perf, "script", "-iperf.data", "--no-inline", "-F", profile.PerfFields)
+		cmd.Dir = dir
+		isolate(cmd)
+		mark(cmd, dir)
+		var complaint bytes.Buffer
+		cmd.Stderr = &complaint
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			return fmt.Errorf("perf script: %w", err)
+		}
+		stacks, misread := profile.ReadPerf(out, clock)
+		_, _ = io.Copy(io.Discard, out)
+		if err := cmd.Wait(); err != nil {
+			return fmt.Errorf("perf script: %s", firstComplaint(complaint.String(), err))
+		}
+		if misread != nil {
+			return misread
+		}
+		into.Perf = append(into.Perf, stacks...)
+	}
+	wall := int64(0)
+	for _, s := range t.Samples {
+		if s.Phase == w.Phase {
+			wall += s.WallNS
+		}
+	}
+	into.EndTrial(wall)
+	*w.Into = into
+	return nil
+}
+
+// Profiler profiles a phase of cases in extra trials, one of each case in turn.
+type Profiler struct {
+	Phase string
+	Time  time.Duration // no trial begins after it, except for the first of each case
+	Trial func(context.Context, *Case, Profiling) (*result.Trial, error)
+	Perf  string // perf's executable; "" to do without
+	Noise Noise
+	Now   func() time.Time
+	Stop  <-chan struct{}
+
+	// Progress is told after each trial how many samples a case has.
+	Progress func(c *Case, samples int64, t *result.Trial)
+
+	// What Run has found: how many rounds were begun, and what casts doubt on them.
+	Rounds   int
+	Warnings []result.Warning
+}
+
+// EnoughSamples is how many samples of a case end its trials. The 95 % interval of a
+// share is then within 5 points on either side.
+const EnoughSamples = 500
+
+// Profiled is what became of a case.
+type Profiled struct {
+	Case      *Case
+	Recording profile.Recording
+	Perf      bool             // perf recorded it
+	Status    result.Status    // OK, or why there is no profile
+	Reason    *protocol.Reason // if it is not OK
+}
+
+// Run runs trials until every case has enough samples or the time is over. It returns an
+// error only if the lab failed; why a case failed is in its Reason.
+func (p *Profiler) Run(ctx context.Context, cases []*Case) ([]*Profiled, error) {
+	p.Warnings = slices.Concat(p.Noise.BeforeRun(), beforehand(cases), p.partly(cases))
+	list, err := p.run(ctx, cases)
+	p.Warnings = append(p.Warnings, p.Noise.AfterRun()...)
+	return list, err
+}
+
+// partly says of which cases only the first of several processes is profiled: only the
+// trial's own worker is started by perf, or asked for profiles.
+func (p *Profiler) partly(cases []*Case) (list []result.Warning) {
+	for _, c := range cases {
+		n := c.Settings.Processes()
+		if n < 2 || !slices.ContainsFunc(c.Plan.Phases, func(ph plan.Phase) bool { return ph.Name == p.Phase && ph.Mix != nil }) {
+			continue
+		}
+		list = append(list, result.Warning{Code: result.WarningPart, Case: c.ID, Phase: p.Phase,
+			Message: fmt.Sprintf("%d processes share the mix, and the profile is of the first alone, with its share of the clients", n)})
+	}
+	return list
+}
+
+func (p *Profiler) run(ctx context.Context, cases []*Case) ([]*Profiled, error) {
+	var list []*Profiled
+	for _, c := range cases {
+		d := &Profiled{Case: c, Status: result.OK, Perf: p.Perf != ""}
+		switch {
+		case c.Unavailable != nil:
+			d.Status, d.Reason = result.Unavailable, c.Unavailable
+		case p.Perf == "" && (c.Info.Kind == driver.Subprocess || c.Info.Kind == driver.Cluster):
+			d.Status, d.Reason = result.Unavailable, &protocol.Reason{Code: protocol.CodeNoExecutable, Message: "its SQLite runs in another process, which only perf sees"}
+		}
+		list = append(list, d)
+	}
+	began := p.Now()
+	for open := true; open; {
+		open = false
+		for _, d := range list {
+			first := d.Recording.Trials == 0
+			if d.Status != result.OK || profile.Samples(d.Recording.Stacks()) >= EnoughSamples || !first && p.Now().Sub(began) >= p.Time {
+				continue
+			}
+			if !open {
+				p.Rounds++
+				p.Noise.BeforeRound(p.Rounds)
+			}
+			open = true
+			select {
+			case <-p.Stop:
+				return list, nil
+			default:
+			}
+			if err := p.trial(ctx, d); err != nil {
+				if ctx.Err() != nil {
+					return list, nil
+				}
+				return list, err
+			}
+		}
+	}
+	return list, nil
+}
+
+// trial runs one trial of a case.
+func (p *Profiler) trial(ctx context.Context, d *Profiled) error {
+	t, err := p.Trial(ctx, d.Case, Profiling{Phase: p.Phase, Perf: p.Perf, Into: &d.Recording})
+	if errors.Is(err, errNoProfile) {
+		d.Status, d.Reason = result.Unavailable, &protocol.Reason{Code: protocol.CodeUnsupported, Message: err.Error()}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d.Status, d.Reason = t.Status, t.Reason
+	for _, w := range t.Warnings {
+		w.Case, w.Round = d.Case.ID, p.Rounds
+		p.Warnings = append(p.Warnings, w)
+	}
+	p.Progress(d.Case, profile.Samples(d.Recording.Stacks()), t)
+	return nil
+}

@@ -1,0 +1,197 @@
+package lab_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// again continues a run on a new bench, whose clock begins after a pause.
+func again(t *testing.T, run *result.Run, s lab.Schedule, pause time.Duration, change ...func(*bench)) (*bench, *result.Run) {
+	t.Helper()
+	b := newBench(t)
+	last := run.Trials[len(run.Trials)-1]
+	b.now = last.Started.Add(time.Duration(last.TookNS)).Add(pause)
+	for _, f := range change {
+		f(b)
+	}
+	run.Cases = nil // measure fills them in
+	r, err := b.measure(3, s, func(l *lab.Laboratory) {
+		l.Run = run
+		lab.Resume(run, l.Cases, b.now)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, r
+}
+
+// rounds lists the rounds of each case's trials that count, in their order.
+func rounds(r *result.Run) map[int][]int {
+	list := map[int][]int{}
+	for _, t := range r.Trials {
+		if !t.Repeated {
+			list[t.Case] = append(list[t.Case], t.Round)
+		}
+	}
+	return list
+}
+
+// upTo returns a run as it is stored when it is killed after a number of trials.
+func upTo(r *result.Run, trials int) *result.Run {
+	k := *r
+	k.Trials = slices.Clone(r.Trials[:trials])
+	k.Rounds, k.Stopped, k.Ended, k.Steal, k.Warnings = 0, "", time.Time{}, nil, nil
+	return &k
+}
+
+// TestResume kills a run after each of its trials. It goes on in the same order, and measures
+// nothing twice.
+func TestResume(t *testing.T) {
+	s := lab.Schedule{Rounds: 7}
+	begun := newBench(t)
+	whole, err := begun.measure(3, s, stamped(begun))
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := func(r *result.Run) (list [][2]int) {
+		for _, t := range r.Trials {
+			list = append(list, [2]int{t.Case, t.Round})
+		}
+		return list
+	}
+	for n := 1; n < len(whole.Trials); n++ {
+		b, r := again(t, upTo(whole, n), s, time.Hour)
+		if d := cmp.Diff(order(whole), order(r)); d != "" {
+			t.Errorf("killed after %d trials: -whole +resumed:\n%s", n, d)
+		}
+		if len(b.recorded) != len(whole.Trials)-n || r.Rounds != 7 || r.Stopped != result.StoppedRounds {
+			t.Errorf("killed after %d trials: %d recorded, %d rounds, %s", n, len(b.recorded), r.Rounds, r.Stopped)
+		}
+		if !slices.ContainsFunc(b.warnings, func(w result.Warning) bool { return w.Code == result.WarningResumed }) || len(r.Resumed) != 1 || r.Resumed[0].PauseNS != int64(time.Hour) {
+			t.Errorf("killed after %d trials: %+v, %+v", n, b.warnings, r.Resumed)
+		}
+	}
+}
+
+// stamped gives trials the times that a worker's have.
+func stamped(b *bench) func(*lab.Laboratory) {
+	return func(l *lab.Laboratory) {
+		l.Run.Started = b.began
+		l.Executor = lab.OneByOne(func(ctx context.Context, c *lab.Case, seed uint64) (*result.Trial, error) {
+			start := b.now
+			t, err := b.Trial(ctx, c, seed)
+			if t != nil {
+				t.Started, t.TookNS = start, int64(b.now.Sub(start))
+			}
+			return t, err
+		})
+	}
+}
+
+// TestResumeFailed checks that what failed, or had no worker, is measured in the rounds that
+// it lost; what was wrong is not.
+func TestResumeFailed(t *testing.T) {
+	s := lab.Schedule{Rounds: 7}
+	begun := newBench(t)
+	begun.outcome = func(id, round int) *result.Trial {
+		switch {
+		case id == 2 && round == 3:
+			return &result.Trial{Status: result.Failed, Reason: &protocol.Reason{Code: "host"}}
+		case id == 3 && round == 2:
+			return &result.Trial{Status: result.Wrong, Reason: &protocol.Reason{Code: "rows"}}
+		}
+		return nil
+	}
+	run, err := begun.measure(3, s, stamped(begun))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := len(run.Trials)
+	b, r := again(t, run, s, time.Hour)
+	want := map[int][]int{1: {1, 2, 3, 4, 5, 6, 7}, 2: {1, 2, 3, 4, 5, 6, 7}, 3: {1, 2}}
+	if d := cmp.Diff(want, rounds(r)); d != "" {
+		t.Errorf("rounds: -want +got:\n%s", d)
+	}
+	if len(b.recorded) != 5 || r.Stopped != result.StoppedRounds {
+		t.Errorf("%d trials, stopped for %s", len(b.recorded), r.Stopped)
+	}
+	again := slices.IndexFunc(r.Trials[:before], func(t result.Trial) bool { return t.Case == 2 && t.Status == result.Failed })
+	if again < 0 || !r.Trials[again].Repeated || r.Trials[again].Round != 3 {
+		t.Errorf("trial %d: %+v", again+1, r.Trials[again])
+	}
+}
+
+// TestResumeTime checks that the pause does not count as time of the run.
+func TestResumeTime(t *testing.T) {
+	s := lab.Schedule{Time: 40 * time.Second}
+	begun := newBench(t)
+	whole, err := begun.measure(3, s, stamped(begun))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, r := again(t, upTo(whole, 14), s, 100*time.Hour)
+	if r.Rounds != whole.Rounds || r.Stopped != result.StoppedTime {
+		t.Errorf("%d rounds, stopped for %s; without a pause %d rounds", r.Rounds, r.Stopped, whole.Rounds)
+	}
+}
+
+// TestResumeSettled checks that a case that was settled is still settled.
+func TestResumeSettled(t *testing.T) {
+	s := lab.Schedule{Time: time.Hour, Settled: func(r *result.Run, round int) ([]int, bool) {
+		switch {
+		case round%3 != 0:
+			return nil, false
+		case round >= 9:
+			return []int{1, 2, 3}, true
+		case round >= 6:
+			return []int{2}, true
+		}
+		return nil, true
+	}}
+	begun := newBench(t)
+	whole, err := begun.measure(3, s, stamped(begun))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n < len(whole.Trials); n++ {
+		_, r := again(t, upTo(whole, n), s, time.Hour)
+		if d := cmp.Diff(rounds(whole), rounds(r)); d != "" || r.Stopped != result.StoppedSettled {
+			t.Errorf("killed after %d trials, stopped for %s: -whole +resumed:\n%s", n, r.Stopped, d)
+		}
+	}
+}
+
+// TestResumeOtherWorker checks that nothing is recorded of a worker that is not what the run
+// began with.
+func TestResumeOtherWorker(t *testing.T) {
+	proof := func(version string) func(int, int) *result.Trial {
+		return func(int, int) *result.Trial {
+			return &result.Trial{Status: result.OK, Proof: &protocol.Proof{SQLiteVersion: version}}
+		}
+	}
+	begun := newBench(t)
+	begun.outcome = proof("3.53.4")
+	run, err := begun.measure(3, lab.Schedule{Rounds: 6}, stamped(begun))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := upTo(run, 8)
+	b := newBench(t)
+	b.outcome = proof("3.54.1")
+	k.Cases = nil
+	_, err = b.measure(3, lab.Schedule{Rounds: 6}, func(l *lab.Laboratory) {
+		l.Run = k
+		lab.Resume(k, l.Cases, b.now)
+	})
+	if err == nil || len(b.recorded) > 0 {
+		t.Errorf("%d trials were recorded, %v", len(b.recorded), err)
+	}
+}

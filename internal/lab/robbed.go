@@ -1,0 +1,124 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+)
+
+// robbedTime is the least CPU time of which a trial can be robbed. The system counts what
+// others use in hundredths of a second, so less could be an error of rounding.
+// docs/methodology.md says how the limits were chosen.
+const robbedTime = 30 * time.Millisecond
+
+// mostRepeated is the share of a run's trials that may be measured again because they were
+// robbed. On a machine that always robs trials, measuring them again helps nobody.
+const mostRepeated = 0.1
+
+// robbed reports whether others took too much CPU time from a trial that took so long. It
+// must not depend on the driver, nor on what the trial has measured in its phases.
+func robbed(c *result.CPU, took time.Duration) bool {
+	lost := time.Duration(c.LostNS())
+	return lost > robbedTime && float64(lost) > result.RobbedShare*float64(took)
+}
+
+// reading is what the machine and this process have used until some time.
+type reading struct {
+	at      time.Time
+	machine machine.CPUTime
+	known   bool
+	own     time.Duration // user time of this process
+}
+
+func (p *Processes) read() reading {
+	read := p.CPUTime
+	if read == nil {
+		read = machine.ReadCPUTime
+	}
+	t, known := read()
+	return reading{time.Now(), t, known, ownUserTime()}
+}
+
+// used returns what a trial's process has used. waited is nil if it is not known.
+func used(state *os.ProcessState, waited *time.Duration) *result.CPU {
+	c := &result.CPU{UserNS: int64(state.UserTime()), SystemNS: int64(state.SystemTime()), Switches: involuntarySwitches(state)}
+	if waited != nil {
+		c.WaitedNS = (*int64)(waited)
+	}
+	return c
+}
+
+// account finds out what others took from trials that alternated, each of which gets an
+// equal share of it, and which trials were robbed.
+func (p *Processes) account(list []ending) {
+	var first, last reading
+	var user, count int64
+	for _, e := range list {
+		if e.trial == nil || e.trial.CPU == nil {
+			continue
+		}
+		if count == 0 || e.from.at.Before(first.at) {
+			first = e.from
+		}
+		if count == 0 || e.to.at.After(last.at) {
+			last = e.to
+		}
+		user += e.trial.CPU.UserNS
+		count++
+	}
+	if count == 0 || !first.known || !last.known {
+		return
+	}
+	stolen := max(0, int64(last.machine.Stolen-first.machine.Stolen)) / count
+	others := max(0, int64(last.machine.User-first.machine.User-(last.own-first.own))-user) / count
+	took := last.at.Sub(first.at) / time.Duration(count)
+	for _, e := range list {
+		if e.trial == nil || e.trial.CPU == nil {
+			continue
+		}
+		c := e.trial.CPU
+		c.StolenNS, c.OthersNS = &stolen, &others
+		e.trial.Robbed = e.trial.Status == result.OK && robbed(c, took)
+	}
+}
+
+// repeats reports whether trials, of which some were robbed, are to be measured again: each
+// case at most once in a round, and at most a share of the run's trials. before are the
+// earlier trials of the run.
+func repeats(before []result.Trial, trials []*result.Trial) bool {
+	if !slices.ContainsFunc(trials, func(t *result.Trial) bool { return t.Robbed }) {
+		return false
+	}
+	repeated := 0
+	for i := range before {
+		b := &before[i]
+		if b.Repeated {
+			repeated++
+		}
+		if b.Repeated && b.Case == trials[0].Case && b.Round == trials[0].Round {
+			return false
+		}
+	}
+	return float64(repeated) <= mostRepeated*float64(len(before))
+}
+
+// robbery returns a warning if trials count although they were robbed.
+func robbery(trials []result.Trial) []result.Warning {
+	count := 0
+	for i := range trials {
+		if t := &trials[i]; t.Robbed && !t.Repeated {
+			count++
+		}
+	}
+	if count == 0 {
+		return nil
+	}
+	share := float64(count) / float64(len(trials))
+	return []result.Warning{{Code: result.WarningRobbed, Share: share, Message: fmt.Sprintf(
+		"%d of %d trials count although other processes or other machines took more than %g %% of their time: a run measures at most one trial in %g again, and each only once",
+		count, len(trials), 100*result.RobbedShare, 1/mostRepeated)}}
+}

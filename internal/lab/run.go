@@ -1,0 +1,535 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// MinRounds is the smallest number of rounds: fewer samples than that do not have a
+// 95 % interval for their median.
+const MinRounds = 6
+
+// MaxRounds is the largest number of rounds that a run may ask for. It is more than any
+// machine does in a month, and few enough to be counted and kept.
+const MaxRounds = 1_000_000
+
+// Executor runs one trial of each of some cases, in their order. If there are several, they
+// are the sides of a comparison, and the phases of their trials alternate where that is
+// possible.
+type Executor interface {
+	Trials(ctx context.Context, cases []*Case, seed uint64) ([]*result.Trial, error)
+}
+
+// OneByOne is an [Executor] that runs trials by a function, one after another.
+type OneByOne func(ctx context.Context, c *Case, seed uint64) (*result.Trial, error)
+
+// Trials runs one trial of each case.
+func (run OneByOne) Trials(ctx context.Context, cases []*Case, seed uint64) (list []*result.Trial, err error) {
+	for _, c := range cases {
+		t, err := run(ctx, c, seed)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+// Recorder stores the results of a run as they come. When AddTrial returns, the
+// trial is safe. The end of a context only ends the wait for other processes: results
+// that come after an interruption are still recorded.
+type Recorder interface {
+	AddTrial(ctx context.Context, runID int64, t *result.Trial) error
+	AddWarning(ctx context.Context, runID int64, w result.Warning) error
+
+	// Finish records what is known of the run only when it has ended.
+	Finish(ctx context.Context, run *result.Run) error
+}
+
+// Noise observes the machine between trials.
+type Noise interface {
+	BeforeRun() []result.Warning
+	BeforeRound(round int)
+	AfterRun() []result.Warning
+	Steal() *float64 // as in [result.Run], after AfterRun
+}
+
+// Plan is how much a run is going to measure.
+type Plan struct {
+	Cases    int // that can be measured
+	Phases   int // of all of these cases
+	Schedule Schedule
+	Trials   int           // the least number; an estimate if Takes is above 0
+	Takes    time.Duration // an estimate, unless all cases are settled before; 0: not known yet
+	Least    time.Duration // that phases of fixed duration take in these trials, unless Takes is known
+}
+
+// Progress is told what a run is going to do, and how far it is.
+type Progress interface {
+	// Planned is called before the first trial, and again when it is known how long trials
+	// take: after the second round at the earliest, because the first one takes longer, and
+	// after a twentieth of the run, because few trials say little. From then on it is called
+	// whenever the plan is no longer within a tenth of what was last said.
+	Planned(p Plan)
+
+	// Trial is called after each trial. Left is an estimate; it is 0 until the first round
+	// has shown how long trials take.
+	Trial(round, rounds, done, total int, left time.Duration, c *Case, t *result.Trial)
+}
+
+// Schedule says how long a run lasts.
+type Schedule struct {
+	Rounds int           // exactly this many; 0: at least MinRounds, until settled or out of time
+	Time   time.Duration // no round begins that would not end within it
+
+	// Settled, if not nil, is asked after each round for the IDs of the cases that need no
+	// further trials. If it has not judged the run, those that it returned last still hold.
+	Settled func(run *result.Run, round int) (ids []int, judged bool)
+}
+
+// Laboratory runs the cases of one run.
+type Laboratory struct {
+	Run      *result.Run // has what is known beforehand, including the ID
+	Cases    []*Case
+	Schedule Schedule
+	Executor Executor
+	Recorder Recorder
+	Noise    Noise
+	Progress Progress
+	Now      func() time.Time
+
+	// Stop, when closed, ends the run after the current trial.
+	Stop <-chan struct{}
+
+	// Those of a run that is resumed.
+	there  map[measured]bool // what was measured before
+	rounds []int             // the rounds before which the noise was observed
+
+	began    time.Time
+	ended    time.Time               // when the last trial ended
+	between  time.Duration           // what was between the last two rounds
+	trials   int                     // so far
+	repeated int                     // of these
+	told     Plan                    // what was last said of how much it is going to measure
+	took     map[int][]time.Duration // by case ID: how long its trials took in each of the last rounds
+	failed   map[int]bool            // by case ID: it is not run again
+	settled  []int                   // the IDs of the cases that need no further trials
+}
+
+// Measure runs rounds until the schedule is met. It fills in l.Run. It returns an
+// error only if the lab itself could not go on; what was measured until then is in
+// l.Run and recorded.
+func (l *Laboratory) Measure(ctx context.Context) error {
+	l.began = l.Now()
+	l.took, l.failed, l.settled = map[int][]time.Duration{}, map[int]bool{}, nil
+	before, done := len(l.Run.Trials), 0
+	doubts := slices.Concat(l.Noise.BeforeRun(), beforehand(l.Cases))
+	if l.Run.Resumed != nil {
+		done = l.restore()
+		doubts = l.newDoubts(l.Noise.BeforeRun())
+	}
+	err := l.warn(ctx, doubts)
+	stopped := ""
+	if err == nil {
+		err = l.recordUnavailable(ctx)
+	}
+	l.ended = l.Now()
+	if err == nil && len(l.active()) > 0 {
+		l.Progress.Planned(l.plan(done))
+	}
+	if done > 0 && err == nil {
+		stopped, err = l.catchUp(ctx, done)
+	}
+	for round := done + 1; err == nil && stopped == ""; round++ {
+		stopped, err = l.round(ctx, round)
+	}
+	if err != nil { // if a lock is the cause, one wait was enough
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		cancel()
+	}
+	err = cmp.Or(err, l.warn(ctx, slices.Concat(robbery(l.Run.Trials[before:]), l.afterRun())))
+	l.Run.Ended, l.Run.Stopped, l.Run.Steal = l.Now().UTC(), stopped, l.Noise.Steal()
+	return cmp.Or(err, l.Recorder.Finish(ctx, l.Run))
+}
+
+// beforehand returns what is doubtful before the first trial, case by case.
+func beforehand(cases []*Case) []result.Warning {
+	var list []result.Warning
+	for _, c := range cases {
+		for _, w := range c.Beforehand {
+			w.Case = c.ID
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+func (l *Laboratory) warn(ctx context.Context, list []result.Warning) error {
+	for _, w := range list {
+		l.Run.Warnings = append(l.Run.Warnings, w)
+		if err := l.Recorder.AddWarning(ctx, l.Run.ID, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordUnavailable records a trial that did not take place for each case that does
+// not have a worker, or whose worker lacks what the workload needs.
+func (l *Laboratory) recordUnavailable(ctx context.Context) error {
+	for _, c := range l.Cases {
+		if c.Unavailable == nil || l.failed[c.ID] {
+			continue
+		}
+		l.failed[c.ID] = true
+		t := &result.Trial{Case: c.ID, Started: l.Now().UTC(), Status: result.Unavailable, Reason: c.Unavailable}
+		if c.Unavailable.Code == protocol.CodeFeature {
+			t.Status = result.Failed // as a trial would
+		}
+		if err := l.record(ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record stores a trial that has ended.
+func (l *Laboratory) record(ctx context.Context, t *result.Trial) error {
+	t.Order = 1
+	if n := len(l.Run.Trials); n > 0 { // of a run that is resumed somebody may have deleted trials
+		t.Order = l.Run.Trials[n-1].Order + 1
+	}
+	l.Run.Trials = append(l.Run.Trials, *t)
+	return l.Recorder.AddTrial(ctx, l.Run.ID, t)
+}
+
+// active returns the cases that are still being measured.
+func (l *Laboratory) active() []*Case {
+	return slices.DeleteFunc(slices.Clone(l.Cases), func(c *Case) bool {
+		_, ran := l.took[c.ID]
+		return l.failed[c.ID] || slices.Contains(l.settled, c.ID) || c.Once && ran
+	})
+}
+
+// round runs every active case once, and those that were robbed once more. It returns why
+// the run ends, or "" if it goes on.
+func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err error) {
+	active := l.active()
+	if len(active) == 0 {
+		return result.StoppedNothingLeft, nil
+	}
+	if l.interrupted() {
+		return result.StoppedInterrupted, nil
+	}
+	groups := l.due(active, round)
+	stopped, repeated, err := l.trialsOf(ctx, round, groups)
+	if stopped != "" || err != nil {
+		return stopped, err
+	}
+	l.Run.Rounds = round
+	l.repeated += repeated
+	stopped = l.verdict(round)
+	if p := l.plan(round); round >= 2 && stopped == "" && p.Takes <= 20*l.Now().Sub(l.began) && p.differs(l.told) {
+		l.told = p
+		l.Progress.Planned(p)
+	}
+	return stopped, nil
+}
+
+// due returns what is to be measured in a round, in its order: the sides of a comparison
+// together. What a run that is resumed has already is left out.
+func (l *Laboratory) due(cases []*Case, round int) [][]*Case {
+	order := slices.DeleteFunc(shuffled(cases, l.Run.Seed, round), func(c *Case) bool { return l.there[measured{c.ID, round}] })
+	return beside(order, l.Run.Compares)
+}
+
+// trialsOf runs groups of cases in a round, and those that were robbed once more. It returns
+// how many these were, and why the run ends, or "" if it goes on.
+func (l *Laboratory) trialsOf(ctx context.Context, round int, groups [][]*Case) (stopped string, repeated int, err error) {
+	l.Noise.BeforeRound(round)
+	l.rounds = append(l.rounds, round)
+	l.between = l.Now().Sub(l.ended)
+	first, done, total := len(groups), 0, 0
+	for _, cases := range groups {
+		total += len(cases)
+	}
+	planned := total
+	for i := 0; i < len(groups); i++ {
+		if l.interrupted() {
+			return result.StoppedInterrupted, 0, nil
+		}
+		cases := groups[i]
+		start := l.Now()
+		trials, err := l.Executor.Trials(ctx, cases, l.Run.Seed)
+		if err != nil && ctx.Err() != nil {
+			return result.StoppedInterrupted, 0, nil
+		}
+		if err != nil {
+			return "", 0, err
+		}
+		if err := l.sameWorkers(cases, trials); err != nil {
+			return "", 0, err
+		}
+		for _, t := range trials {
+			t.Round = round
+		}
+		if repeats(l.Run.Trials, trials) {
+			for _, t := range trials {
+				t.Repeated = true
+			}
+			groups, total = append(groups, cases), total+len(cases)
+		}
+		each := l.Now().Sub(start) / time.Duration(len(cases))
+		for k, t := range trials {
+			for i := range t.Warnings {
+				if t.Warnings[i].Code == result.WarningStopped {
+					t.Warnings[i].Round = round
+				}
+			}
+			if err := l.record(ctx, t); err != nil {
+				return "", 0, err
+			}
+			done++
+			l.trials++
+			l.ended = l.Now()
+			l.spend(cases[k], round, i >= first, each)
+			l.failed[cases[k].ID] = t.Status != result.OK
+			l.Progress.Trial(round, l.Schedule.Rounds, done, total, l.left(round, done, total), cases[k], t)
+		}
+	}
+	return "", total - planned, nil
+}
+
+// differs reports whether a plan is not within a tenth of what was said before.
+func (p Plan) differs(told Plan) bool {
+	off := func(now, before float64) bool { return math.Abs(now-before) > 0.1*before }
+	return off(float64(p.Trials), float64(told.Trials)) || off(p.Takes.Seconds(), told.Takes.Seconds())
+}
+
+// recentRounds is how many of the last rounds say how long the next ones take. Few
+// follow a machine whose speed changes, many even out what differs by chance.
+const recentRounds = 6
+
+// spend counts how long a trial of a case took. again says that it is not its first in
+// the round. The first round is forgotten, because its trials load and verify more.
+func (l *Laboratory) spend(c *Case, round int, again bool, d time.Duration) {
+	rounds := l.took[c.ID]
+	switch {
+	case again:
+		rounds[len(rounds)-1] += d
+	case round == 2:
+		rounds = []time.Duration{d}
+	default:
+		rounds = append(rounds, d)
+	}
+	l.took[c.ID] = rounds[max(0, len(rounds)-recentRounds):]
+}
+
+// shuffled returns the order of a round: the workloads in random order, and the cases of
+// each in random order. Cases that are compared thus run within seconds of each other,
+// and what slows the machine for some seconds slows them alike.
+func shuffled(cases []*Case, seed uint64, round int) []*Case {
+	// Each round has its own generator, so the order does not depend on how many trials
+	// the earlier rounds had.
+	perm := rand.New(rand.NewPCG(seed, uint64(round))).Perm(len(cases))
+	turn := map[string]int{} // of a workload
+	for _, at := range perm {
+		if name := cases[at].Workload; turn[name] == 0 {
+			turn[name] = len(turn) + 1
+		}
+	}
+	order := make([]*Case, len(cases))
+	for i, at := range perm {
+		order[i] = cases[at]
+	}
+	slices.SortStableFunc(order, func(a, b *Case) int { return cmp.Compare(turn[a.Workload], turn[b.Workload]) })
+	return order
+}
+
+// beside puts the sides of a comparison beside each other: the cases of an order which
+// differ in nothing else are one group. Without a comparison each case is a group.
+func beside(order []*Case, by *result.Compares) (groups [][]*Case) {
+	for _, c := range order {
+		i := -1
+		if by != nil {
+			i = slices.IndexFunc(groups, func(g []*Case) bool { return by.Beside(&g[0].Case, &c.Case) })
+		}
+		if i < 0 {
+			groups = append(groups, []*Case{c})
+			continue
+		}
+		groups[i] = append(groups[i], c)
+	}
+	return groups
+}
+
+func (l *Laboratory) interrupted() bool {
+	select {
+	case <-l.Stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// left estimates the time until the run ends from the time that trials took so far.
+func (l *Laboratory) left(round, done, total int) time.Duration {
+	if round == 1 && done < total {
+		return 0
+	}
+	perRound := l.perRound()
+	left := perRound * time.Duration(total-done) / time.Duration(total) // of this round
+	return left + time.Duration(l.more(round, l.Now().Add(left)))*perRound
+}
+
+// more returns how many rounds begin after one that ends at a time, unless all cases are
+// settled before.
+func (l *Laboratory) more(round int, ends time.Time) int {
+	if l.Schedule.Rounds > 0 {
+		return l.Schedule.Rounds - round
+	}
+	more := max(MinRounds-round, 0)
+	if perRound := l.perRound(); perRound > 0 {
+		more = max(more, int((l.Schedule.Time-ends.Sub(l.began))/perRound))
+	}
+	return more
+}
+
+// plan says after a round how much the run is going to measure.
+func (l *Laboratory) plan(round int) Plan {
+	active := l.active()
+	p := Plan{Cases: len(active), Schedule: l.Schedule, Trials: l.trials}
+	more := max(l.Schedule.Rounds, MinRounds)
+	if round > 0 {
+		more = l.more(round, l.Now())
+		p.Trials += more * l.repeated / round
+		p.Takes = l.Now().Sub(l.began) + time.Duration(more)*l.perRound()
+	}
+	for _, c := range active {
+		p.Phases += len(c.Phases)
+		if l.there[measured{c.ID, round + 1}] {
+			p.Trials--
+		}
+		trials := more
+		if c.Once {
+			trials = 1
+		}
+		p.Trials += trials
+		if p.Takes == 0 {
+			p.Least += time.Duration(trials) * c.Lasts()
+		}
+	}
+	return p
+}
+
+// Lasts returns how long the phases of the case take that have a duration of their own.
+func (c *Case) Lasts() (sum time.Duration) {
+	if c.Plan == nil {
+		return 0
+	}
+	for _, p := range c.Plan.Phases {
+		switch {
+		case p.Mix != nil:
+			sum += time.Duration(p.Mix.DurationMS) * time.Millisecond
+		case p.HTTP != nil:
+			sum += time.Duration(p.HTTP.DurationMS) * time.Millisecond
+		case p.Replay != nil && p.Replay.Speed > 0:
+			sum += time.Duration(float64(p.Replay.Events.AtNS[p.Replay.Events.Len()-1]) / p.Replay.Speed)
+		}
+	}
+	return sum
+}
+
+// Beginning returns a copy of the case that replays only the first events of each recording, and
+// how many events the case has.
+func (c *Case) Beginning(events int) (cut *Case, whole int) {
+	next := *c
+	if c.Plan == nil {
+		return &next, 0
+	}
+	p := *c.Plan
+	p.Phases, next.Expect = slices.Clone(p.Phases), maps.Clone(c.Expect)
+	for i := range p.Phases {
+		if r := p.Phases[i].Replay; r != nil && r.Speed == 0 {
+			whole += r.Events.Len()
+			first := workload.FirstEvents(r, events)
+			p.Phases[i].Replay = first
+			expect := next.Expect[p.Phases[i].Name]
+			expect.Operations = int64(first.Events.Len())
+			next.Expect[p.Phases[i].Name] = expect
+		}
+	}
+	next.Plan = &p
+	return &next, whole
+}
+
+// TakesWhole estimates how long a trial of a case takes, from one of its beginning: each replay
+// takes longer by as many times as it has more events. It is 0 if the trial did not end well.
+func TakesWhole(t *result.Trial, cut, whole *Case) time.Duration {
+	takes := time.Duration(t.TookNS)
+	if t.Status != result.OK {
+		return 0
+	}
+	for i := range cut.Plan.Phases {
+		r := cut.Plan.Phases[i].Replay
+		k := slices.IndexFunc(t.Samples, func(s result.Sample) bool { return s.Phase == cut.Plan.Phases[i].Name })
+		if r == nil || k < 0 {
+			continue
+		}
+		more := float64(whole.Plan.Phases[i].Replay.Events.Len()) / float64(r.Events.Len())
+		takes += time.Duration(float64(t.Samples[k].WallNS) * (more - 1))
+	}
+	return takes
+}
+
+// verdict decides after a complete round whether the run ends. It returns why, or "".
+func (l *Laboratory) verdict(round int) string {
+	if l.Schedule.Settled != nil {
+		if ids, judged := l.Schedule.Settled(l.Run, round); judged {
+			l.settled = ids
+		}
+	}
+	switch {
+	case len(l.active()) == 0 && slices.ContainsFunc(l.Cases, func(c *Case) bool { return !l.failed[c.ID] }):
+		return result.StoppedSettled
+	case len(l.active()) == 0:
+		return result.StoppedNothingLeft
+	case l.Schedule.Rounds > 0:
+		if round >= l.Schedule.Rounds {
+			return result.StoppedRounds
+		}
+	case round < MinRounds:
+	case l.Now().Add(l.perRound()).Sub(l.began) > l.Schedule.Time:
+		return result.StoppedTime
+	}
+	return ""
+}
+
+// perRound returns how long a round of the active cases takes.
+func (l *Laboratory) perRound() time.Duration {
+	sum := l.between
+	for _, c := range l.active() {
+		if rounds := l.took[c.ID]; rounds != nil {
+			sum += mean(rounds)
+		}
+	}
+	return sum
+}
+
+func mean(list []time.Duration) time.Duration {
+	sum := time.Duration(0)
+	for _, d := range list {
+		sum += d
+	}
+	return sum / time.Duration(len(list))
+}

@@ -1,0 +1,771 @@
+package lab_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// bench is a laboratory in which a trial takes as long as it is told. Only trials move
+// its clock. It records what happens.
+type bench struct {
+	t     *testing.T
+	began time.Time
+	now   time.Time
+	log   []string
+
+	took    func(id, round int) time.Duration // of a trial
+	wall    func(id, round int) time.Duration // of its one sample
+	outcome func(id, round int) *result.Trial // nil: OK
+	during  func(order int)                   // while a trial is under way
+	record  func(t *result.Trial) error
+
+	runs     map[int]int // trials by case
+	orders   [][]int     // case IDs by round, as they were run
+	recorded []result.Trial
+	warnings []result.Warning
+	finished []string
+	lefts    []estimate
+	plans    []lab.Plan
+	stop     chan struct{}
+	cancel   context.CancelFunc
+	seeds    map[uint64]bool
+}
+
+type estimate struct {
+	at                         time.Time
+	left                       time.Duration
+	round, rounds, done, total int
+}
+
+func newBench(t *testing.T) *bench {
+	began := time.Date(2026, 11, 21, 10, 0, 0, 0, time.FixedZone("", 3600))
+	return &bench{
+		t: t, began: began, now: began,
+		took:    func(int, int) time.Duration { return time.Second },
+		wall:    func(id, round int) time.Duration { return time.Duration(id*round) * time.Millisecond },
+		outcome: func(int, int) *result.Trial { return nil },
+		during:  func(int) {},
+		record:  func(*result.Trial) error { return nil },
+		runs:    map[int]int{}, stop: make(chan struct{}), seeds: map[uint64]bool{},
+	}
+}
+
+func (b *bench) note(format string, args ...any) { b.log = append(b.log, fmt.Sprintf(format, args...)) }
+
+func (b *bench) Trial(ctx context.Context, c *lab.Case, seed uint64) (*result.Trial, error) {
+	b.note("trial")
+	b.seeds[seed] = true
+	b.runs[c.ID]++
+	round := len(b.orders)
+	b.orders[round-1] = append(b.orders[round-1], c.ID)
+	b.during(len(b.recorded) + 1)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	b.now = b.now.Add(b.took(c.ID, round))
+	if t := b.outcome(c.ID, round); t != nil {
+		t.Case = c.ID
+		return t, nil
+	}
+	return &result.Trial{Case: c.ID, Status: result.OK, Started: b.now, Samples: []result.Sample{
+		{Phase: "insert", Metric: "time", WallNS: int64(b.wall(c.ID, round))},
+	}}, nil
+}
+
+func (b *bench) BeforeRun() []result.Warning {
+	b.note("before run")
+	return []result.Warning{{Code: "before"}}
+}
+func (b *bench) BeforeRound(n int) {
+	b.note("before round %d", n)
+	b.orders = append(b.orders, nil)
+}
+func (b *bench) AfterRun() []result.Warning {
+	b.note("after run")
+	return []result.Warning{{Code: "after"}}
+}
+func (b *bench) Steal() *float64 {
+	share := 0.25
+	return &share
+}
+
+func (b *bench) AddTrial(_ context.Context, run int64, t *result.Trial) error {
+	b.note("recorded")
+	if err := b.record(t); err != nil {
+		return err
+	}
+	if run != 42 {
+		b.t.Errorf("recorded for run %d", run)
+	}
+	b.recorded = append(b.recorded, *t)
+	return nil
+}
+
+func (b *bench) AddWarning(_ context.Context, _ int64, w result.Warning) error {
+	b.warnings = append(b.warnings, w)
+	return nil
+}
+
+func (b *bench) Finish(_ context.Context, run *result.Run) error {
+	b.note("finished")
+	b.finished = append(b.finished, fmt.Sprintf("%s after %d rounds at %s", run.Stopped, run.Rounds, run.Ended.Format(time.TimeOnly)))
+	if run.Steal == nil || *run.Steal != 0.25 {
+		b.t.Errorf("steal is %v when the run is finished", run.Steal)
+	}
+	return nil
+}
+
+// progress is a separate type because bench already has a method Trial.
+type progress struct{ *bench }
+
+func (p progress) Planned(plan lab.Plan) { p.plans = append(p.plans, plan) }
+
+func (p progress) Trial(round, rounds, done, total int, left time.Duration, c *lab.Case, t *result.Trial) {
+	if c.ID != t.Case {
+		p.t.Errorf("progress of case %d with a trial of %d", c.ID, t.Case)
+	}
+	p.lefts = append(p.lefts, estimate{p.now, left, round, rounds, done, total})
+}
+
+// measure runs a laboratory with the given number of cases.
+func (b *bench) measure(cases int, s lab.Schedule, change ...func(*lab.Laboratory)) (*result.Run, error) {
+	b.t.Helper()
+	if s.Time == 0 {
+		s.Time = time.Hour
+	}
+	l := &lab.Laboratory{
+		Run: &result.Run{ID: 42, Seed: 1}, Schedule: s,
+		Executor: lab.OneByOne(b.Trial), Recorder: b, Noise: b, Progress: progress{b},
+		Now: func() time.Time { return b.now }, Stop: b.stop,
+	}
+	for id := range cases {
+		c := &lab.Case{}
+		c.ID, c.Driver, c.Workload, c.Phases = id+1, fmt.Sprint("driver", id+1), "w", []string{"insert"}
+		l.Cases = append(l.Cases, c)
+	}
+	for _, f := range change {
+		f(l)
+	}
+	for _, c := range l.Cases {
+		l.Run.Cases = append(l.Run.Cases, c.Case)
+	}
+	ctx, cancel := context.WithCancel(b.t.Context())
+	defer cancel()
+	b.cancel = cancel
+	err := l.Measure(ctx)
+	return l.Run, err
+}
+
+// ended compares a run, and what the recorder has of it, with what is expected.
+func (b *bench) ended(r *result.Run, stopped string, rounds int) {
+	b.t.Helper()
+	if r.Stopped != stopped || r.Rounds != rounds {
+		b.t.Errorf("stopped %q after %d rounds, want %q after %d", r.Stopped, r.Rounds, stopped, rounds)
+	}
+	want := []string{fmt.Sprintf("%s after %d rounds at %s", stopped, rounds, b.now.UTC().Format(time.TimeOnly))}
+	if d := cmp.Diff(want, b.finished); d != "" {
+		b.t.Errorf("finished: -want +got:\n%s", d)
+	}
+	if !r.Ended.Equal(b.now) {
+		b.t.Errorf("ended %v, want %v", r.Ended, b.now)
+	}
+	if d := cmp.Diff(b.recorded, r.Trials); d != "" {
+		b.t.Errorf("trials of the run and of the recorder: -recorded +run:\n%s", d)
+	}
+	if d := cmp.Diff([]result.Warning{{Code: "before"}, {Code: "after"}}, r.Warnings); d != "" {
+		b.t.Errorf("warnings: -want +got:\n%s", d)
+	}
+	if d := cmp.Diff(r.Warnings, b.warnings); d != "" {
+		b.t.Errorf("warnings of the run and of the recorder:\n%s", d)
+	}
+	for i, t := range r.Trials {
+		if t.Order != i+1 {
+			b.t.Errorf("trial %d has order %d", i+1, t.Order)
+		}
+	}
+}
+
+func TestEveryCaseOncePerRound(t *testing.T) {
+	b := newBench(t)
+	r, err := b.measure(5, lab.Schedule{Rounds: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.ended(r, result.StoppedRounds, 8)
+	if len(r.Trials) != 40 || len(b.orders) != 8 {
+		t.Fatalf("%d trials in %d rounds, want 40 in 8", len(r.Trials), len(b.orders))
+	}
+	for i, order := range b.orders {
+		if d := cmp.Diff([]int{1, 2, 3, 4, 5}, slices.Sorted(slices.Values(order))); d != "" {
+			t.Errorf("round %d: -want +got:\n%s", i+1, d)
+		}
+	}
+	for i, tr := range r.Trials {
+		if tr.Round != i/5+1 {
+			t.Errorf("trial %d is of round %d", i+1, tr.Round)
+		}
+	}
+	if len(b.seeds) != 1 || !b.seeds[1] {
+		t.Errorf("the trials had the seeds %v, want 1", b.seeds)
+	}
+}
+
+func TestOrder(t *testing.T) {
+	orders := func(seed uint64) [][]int {
+		b := newBench(t)
+		if _, err := b.measure(6, lab.Schedule{Rounds: 6}, func(l *lab.Laboratory) { l.Run.Seed = seed }); err != nil {
+			t.Fatal(err)
+		}
+		return b.orders
+	}
+	one, again, other := orders(11), orders(11), orders(12)
+	if d := cmp.Diff(one, again); d != "" {
+		t.Errorf("one seed, two orders:\n%s", d)
+	}
+	if cmp.Equal(one, other) {
+		t.Errorf("two seeds, one order: %v", one)
+	}
+	// There are 720 orders, so six of them are hardly ever all the same.
+	different := map[string]bool{}
+	for _, o := range one {
+		different[fmt.Sprint(o)] = true
+	}
+	if len(different) < 5 {
+		t.Errorf("the rounds are not shuffled each time: %v", one)
+	}
+}
+
+// TestNeighbors checks that the cases of a workload run next to each other, and that the
+// order of the workloads differs from round to round.
+func TestNeighbors(t *testing.T) {
+	b := newBench(t)
+	workload := func(id int) string { return []string{"a", "b", "c"}[id%3] }
+	if _, err := b.measure(9, lab.Schedule{Rounds: 12}, func(l *lab.Laboratory) {
+		for _, c := range l.Cases {
+			c.Workload = workload(c.ID)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	turns := map[string]bool{}
+	for _, order := range b.orders {
+		var names []string
+		for _, id := range order {
+			names = append(names, workload(id))
+		}
+		names = slices.Compact(names)
+		if len(names) != 3 {
+			t.Errorf("the workloads are torn apart: %v", order)
+		}
+		turns[fmt.Sprint(names)] = true
+	}
+	if len(turns) < 2 {
+		t.Errorf("the workloads are always in the order %v", turns)
+	}
+}
+
+// TestOrderOfARoundIsItsOwn checks that the order of the remaining cases in a round does
+// not depend on the round in which a case dropped out.
+func TestOrderOfARoundIsItsOwn(t *testing.T) {
+	order := func(lost int) []int {
+		b := newBench(t)
+		b.outcome = func(id, round int) *result.Trial {
+			if id == 3 && round == lost {
+				return &result.Trial{Status: result.Failed, Reason: &protocol.Reason{Code: "crash"}}
+			}
+			return nil
+		}
+		if _, err := b.measure(6, lab.Schedule{Rounds: 6}); err != nil {
+			t.Fatal(err)
+		}
+		return b.orders[5]
+	}
+	if d := cmp.Diff(order(1), order(4)); d != "" {
+		t.Errorf("round 6 after a loss in round 1, and in round 4:\n%s", d)
+	}
+}
+
+// TestStopsWhenSettled runs the rule of package stats. Case 1 is the fastest, and so the
+// base of the ratios.
+func TestStopsWhenSettled(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		noisy int // rounds in which the time of case 2 differs
+		runs  map[int]int
+	}{
+		{"at once", 0, map[int]int{1: 6, 2: 6, 3: 6}},
+		{"one goes on, and the base with it", 1, map[int]int{1: 13, 2: 13, 3: 6}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			b.wall = func(id, round int) time.Duration {
+				if id == 2 && round <= c.noisy {
+					return time.Second
+				}
+				return time.Duration(id*round) * 50 * time.Millisecond
+			}
+			r, err := b.measure(3, lab.Schedule{Settled: stats.UntilSettled("", 0.05)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.ended(r, result.StoppedSettled, c.runs[1])
+			if d := cmp.Diff(c.runs, b.runs); d != "" {
+				t.Errorf("trials by case: -want +got:\n%s", d)
+			}
+		})
+	}
+}
+
+// TestRoundsAreExact checks that exactly the rounds that were asked for are run, however
+// tight the intervals are and however long it takes.
+func TestRoundsAreExact(t *testing.T) {
+	b := newBench(t)
+	b.wall = func(int, int) time.Duration { return time.Millisecond }
+	r, err := b.measure(2, lab.Schedule{Rounds: 9, Time: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.ended(r, result.StoppedRounds, 9)
+}
+
+func TestStopsForTime(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		time time.Duration
+		want int
+	}{
+		{"the last round fits exactly", 24 * time.Second, 8},
+		{"the next would not fit", 26 * time.Second, 8},
+		{"not before the sixth", time.Second, 6},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			r, err := b.measure(3, lab.Schedule{Time: c.time}) // 3 s per round
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.ended(r, result.StoppedTime, c.want)
+		})
+	}
+}
+
+// TestLossesAreNotRunAgain checks that a lost case keeps its reason, and that the others
+// are measured to the end.
+func TestLossesAreNotRunAgain(t *testing.T) {
+	for _, status := range []result.Status{result.Refused, result.Wrong, result.Failed, result.Unavailable} {
+		t.Run(string(status), func(t *testing.T) {
+			b := newBench(t)
+			b.outcome = func(id, round int) *result.Trial {
+				if id == 2 && round == 2 {
+					return &result.Trial{Status: status, Reason: &protocol.Reason{Code: "x", Message: "so"}}
+				}
+				return nil
+			}
+			r, err := b.measure(3, lab.Schedule{Rounds: 7})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.ended(r, result.StoppedRounds, 7)
+			if d := cmp.Diff(map[int]int{1: 7, 2: 2, 3: 7}, b.runs); d != "" {
+				t.Errorf("trials by case: -want +got:\n%s", d)
+			}
+		})
+	}
+}
+
+// TestSettledWithoutTheLost checks that a lost cell does not keep a run from ending when
+// the others are settled. The case that is left is compared with none.
+func TestSettledWithoutTheLost(t *testing.T) {
+	b := newBench(t)
+	b.wall = func(id, round int) time.Duration {
+		if id == 1 {
+			return time.Duration(round) * time.Second
+		}
+		return time.Second
+	}
+	b.outcome = func(id, round int) *result.Trial {
+		if id == 1 && round == 5 {
+			return &result.Trial{Status: result.Wrong, Reason: &protocol.Reason{Code: "rows"}}
+		}
+		return nil
+	}
+	r, err := b.measure(2, lab.Schedule{Settled: stats.UntilSettled("", 0.05)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.ended(r, result.StoppedSettled, 6)
+}
+
+func TestUnavailable(t *testing.T) {
+	why := &protocol.Reason{Code: "no-cc", Message: "install gcc"}
+	without := func(ids ...int) func(*lab.Laboratory) {
+		return func(l *lab.Laboratory) {
+			for _, c := range l.Cases {
+				if slices.Contains(ids, c.ID) {
+					c.Unavailable = why
+				}
+			}
+		}
+	}
+	b := newBench(t)
+	r, err := b.measure(3, lab.Schedule{Rounds: 6}, without(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.ended(r, result.StoppedRounds, 6)
+	if first := r.Trials[0]; first.Case != 2 || first.Status != result.Unavailable || first.Reason != why || first.Started.IsZero() {
+		t.Errorf("first trial %+v", first)
+	}
+	if d := cmp.Diff(map[int]int{1: 6, 3: 6}, b.runs); d != "" {
+		t.Errorf("trials by case: -want +got:\n%s", d)
+	}
+
+	// A worker that lacks a feature is there, but the case has failed.
+	b = newBench(t)
+	why = &protocol.Reason{Code: protocol.CodeFeature, Feature: "fts5", Message: "no FTS5"}
+	if r, err = b.measure(2, lab.Schedule{Rounds: 6}, without(2)); err != nil {
+		t.Fatal(err)
+	}
+	if first := r.Trials[0]; first.Status != result.Failed || first.Reason != why {
+		t.Errorf("first trial %+v", first)
+	}
+
+	b = newBench(t)
+	if r, err = b.measure(2, lab.Schedule{Rounds: 6}, without(1, 2)); err != nil {
+		t.Fatal(err)
+	}
+	b.ended(r, result.StoppedNothingLeft, 0)
+	if len(r.Trials) != 2 || len(b.runs) != 0 {
+		t.Errorf("%d trials, %v run", len(r.Trials), b.runs)
+	}
+}
+
+func TestNothingLeft(t *testing.T) {
+	b := newBench(t)
+	b.outcome = func(_, round int) *result.Trial {
+		if round == 3 {
+			return &result.Trial{Status: result.Failed, Reason: &protocol.Reason{Code: "crash"}}
+		}
+		return nil
+	}
+	r, err := b.measure(2, lab.Schedule{Rounds: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.ended(r, result.StoppedNothingLeft, 3)
+}
+
+func TestRecordedBeforeTheNext(t *testing.T) {
+	b := newBench(t)
+	if _, err := b.measure(2, lab.Schedule{Rounds: 6}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"before run"}
+	for round := range 6 {
+		want = append(want, fmt.Sprintf("before round %d", round+1), "trial", "recorded", "trial", "recorded")
+	}
+	want = append(want, "after run", "finished")
+	if d := cmp.Diff(want, b.log); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	b := newBench(t)
+	b.during = func(order int) {
+		if order == 8 {
+			close(b.stop)
+		}
+	}
+	r, err := b.measure(3, lab.Schedule{Rounds: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.ended(r, result.StoppedInterrupted, 2)
+	if len(r.Trials) != 8 {
+		t.Errorf("%d trials, want the one under way to be the last: 8", len(r.Trials))
+	}
+}
+
+// TestInterruptedAtTheEnd interrupts the very last trial, when nothing is left to
+// interrupt.
+func TestInterruptedAtTheEnd(t *testing.T) {
+	b := newBench(t)
+	b.during = func(order int) {
+		if order == 12 {
+			close(b.stop)
+		}
+	}
+	r, err := b.measure(2, lab.Schedule{Rounds: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.ended(r, result.StoppedRounds, 6)
+}
+
+func TestCancelled(t *testing.T) {
+	b := newBench(t)
+	b.during = func(order int) {
+		if order == 4 {
+			b.cancel()
+		}
+	}
+	r, err := b.measure(3, lab.Schedule{Rounds: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.ended(r, result.StoppedInterrupted, 1)
+	if len(r.Trials) != 3 {
+		t.Errorf("%d trials, want the one under way to be lost: 3", len(r.Trials))
+	}
+}
+
+// TestCancelledAfterTheTrial cancels when the process has just ended. Its result is
+// kept.
+func TestCancelledAfterTheTrial(t *testing.T) {
+	b := newBench(t)
+	b.record = func(tr *result.Trial) error {
+		if tr.Order == 3 {
+			b.cancel()
+		}
+		return nil
+	}
+	r, err := b.measure(3, lab.Schedule{Rounds: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.ended(r, result.StoppedInterrupted, 1)
+	if len(r.Trials) != 3 {
+		t.Errorf("%d trials, want 3", len(r.Trials))
+	}
+}
+
+func TestRecorderFails(t *testing.T) {
+	full := errors.New("no space left")
+	b := newBench(t)
+	b.record = func(tr *result.Trial) error {
+		if tr.Order == 5 {
+			return full
+		}
+		return nil
+	}
+	r, err := b.measure(2, lab.Schedule{Rounds: 6})
+	if !errors.Is(err, full) {
+		t.Errorf("got %v", err)
+	}
+	if r.Stopped != "" || r.Rounds != 2 || len(b.runs) != 2 || b.runs[1]+b.runs[2] != 5 {
+		t.Errorf("stopped %q after %d rounds, trials %v", r.Stopped, r.Rounds, b.runs)
+	}
+}
+
+func TestExecutorFails(t *testing.T) {
+	b := newBench(t)
+	broken := errors.New("no directory")
+	r, err := b.measure(2, lab.Schedule{Rounds: 6}, func(l *lab.Laboratory) { l.Executor = lab.OneByOne(failing{broken}.Trial) })
+	if !errors.Is(err, broken) || len(r.Trials) != 0 || r.Stopped != "" {
+		t.Errorf("%v, %+v", err, r)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Trial(context.Context, *lab.Case, uint64) (*result.Trial, error) { return nil, f.err }
+
+// TestTimeLeft checks the estimates of the time left, which the clock shows exactly.
+func TestTimeLeft(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		s    lab.Schedule
+		off  time.Duration // at most
+	}{
+		{"rounds", lab.Schedule{Rounds: 10}, 2 * time.Second},
+		{"time", lab.Schedule{Time: time.Minute}, 6 * time.Second}, // a round
+		{"time is short", lab.Schedule{Time: time.Second}, 2 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			b.took = func(id, _ int) time.Duration { return time.Duration(id) * time.Second } // 6 s per round
+			if _, err := b.measure(3, c.s); err != nil {
+				t.Fatal(err)
+			}
+			for i, e := range b.lefts {
+				if e.round != i/3+1 || e.done != i%3+1 || e.total != 3 || e.rounds != c.s.Rounds {
+					t.Errorf("estimate %d is of %+v", i, e)
+				}
+				if i < 2 {
+					if e.left != 0 {
+						t.Errorf("an estimate of %v before the end of the first round", e.left)
+					}
+					continue
+				}
+				if truth := b.now.Sub(e.at); e.left < 0 || (e.left-truth).Abs() > c.off {
+					t.Errorf("after trial %d: about %v left, and it was %v", i+1, e.left, truth)
+				}
+			}
+		})
+	}
+}
+
+// TestPlan checks that what is said at the start comes true, though every trial takes
+// another time and the first ones take longer.
+func TestPlan(t *testing.T) {
+	half := func(run *result.Run, round int) ([]int, bool) { return []int{1, 3, 5, 7}, round == 8 }
+	for _, c := range []struct {
+		name  string
+		s     lab.Schedule
+		least int
+	}{
+		{"rounds", lab.Schedule{Rounds: 20}, 160},
+		{"time", lab.Schedule{Time: 5 * time.Minute}, 48},
+		{"time, and half of the cases settled", lab.Schedule{Time: 5 * time.Minute, Settled: half}, 48},
+		{"time is short", lab.Schedule{Time: time.Second}, 48},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			r := rand.New(rand.NewPCG(1, 2))
+			b.took = func(id, round int) time.Duration {
+				took := time.Duration((0.9 + 0.2*r.Float64()) * (0.5 + float64(id%3)) * float64(time.Second))
+				if round == 1 {
+					took *= 2
+				}
+				return took
+			}
+			lasting := func(l *lab.Laboratory) {
+				for _, c := range l.Cases {
+					c.Plan = &plan.Plan{Phases: []plan.Phase{{Mix: &plan.Mix{DurationMS: 200}}, {HTTP: &plan.HTTP{DurationMS: 50}}, {Query: &plan.Query{}}}}
+				}
+			}
+			run, err := b.measure(8, c.s, lasting)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(b.plans) != 2 {
+				t.Fatalf("%d plans, want one before the first round and one after the second", len(b.plans))
+			}
+			if p := b.plans[0]; p.Cases != 8 || p.Phases != 8 || p.Trials != c.least || p.Takes != 0 || p.Least != time.Duration(c.least)*250*time.Millisecond {
+				t.Errorf("at first %+v", p)
+			}
+			p, took := b.plans[1], b.now.Sub(b.began)
+			if off := float64(p.Trials)/float64(len(run.Trials)) - 1; math.Abs(off) > 0.1 {
+				t.Errorf("%d trials were planned, there were %d", p.Trials, len(run.Trials))
+			}
+			if off := p.Takes.Seconds()/took.Seconds() - 1; math.Abs(off) > 0.1 {
+				t.Errorf("%v were planned, it took %v", p.Takes, took)
+			}
+		})
+	}
+}
+
+// TestPlanFollows checks that a plan that no longer holds, because the machine became slower
+// or faster half way, is replaced by one that comes true, and that nothing is said of
+// small changes.
+func TestPlanFollows(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		s      lab.Schedule
+		change float64 // of the times, from the tenth round on
+	}{
+		{"rounds, slower", lab.Schedule{Rounds: 24}, 2},
+		{"rounds, faster", lab.Schedule{Rounds: 24}, 0.5},
+		{"time, slower", lab.Schedule{Time: 3 * time.Minute}, 2},
+		{"time, faster", lab.Schedule{Time: 3 * time.Minute}, 0.5},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			r := rand.New(rand.NewPCG(3, 4))
+			b.took = func(_, round int) time.Duration {
+				took := (0.9 + 0.2*r.Float64()) * float64(time.Second)
+				if round >= 10 {
+					took *= c.change
+				}
+				return time.Duration(took)
+			}
+			run, err := b.measure(8, c.s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := b.plans[1:]
+			if len(said) < 2 || len(said) > 6 {
+				t.Fatalf("%d estimates", len(said))
+			}
+			last, took := said[len(said)-1], b.now.Sub(b.began)
+			if off := float64(last.Trials)/float64(len(run.Trials)) - 1; math.Abs(off) > 0.1 {
+				t.Errorf("in the end %d trials were planned, there were %d", last.Trials, len(run.Trials))
+			}
+			if off := last.Takes.Seconds()/took.Seconds() - 1; math.Abs(off) > 0.1 {
+				t.Errorf("in the end %v were planned, it took %v", last.Takes, took)
+			}
+			for i, p := range said[1:] {
+				trials, takes := float64(p.Trials)/float64(said[i].Trials)-1, p.Takes.Seconds()/said[i].Takes.Seconds()-1
+				if math.Abs(trials) <= 0.1 && math.Abs(takes) <= 0.1 {
+					t.Errorf("%+v was replaced by %+v", said[i], p)
+				}
+			}
+		})
+	}
+}
+
+// TestTimeLeftAfterALoss checks that less time is left after a case is lost.
+func TestTimeLeftAfterALoss(t *testing.T) {
+	b := newBench(t)
+	b.outcome = func(id, round int) *result.Trial {
+		if id == 1 && round == 2 {
+			return &result.Trial{Status: result.Failed, Reason: &protocol.Reason{Code: "timeout"}}
+		}
+		return nil
+	}
+	b.took = func(id, _ int) time.Duration {
+		if id == 1 {
+			return time.Minute
+		}
+		return time.Second
+	}
+	if _, err := b.measure(2, lab.Schedule{Rounds: 6}); err != nil {
+		t.Fatal(err)
+	}
+	if e := b.lefts[3]; e.round != 2 || e.left != 4*time.Second {
+		t.Errorf("after round %d: %v left, want 4s", e.round, e.left)
+	}
+}
+
+// Cases that are settled are not measured further, unless they are open again, and the run
+// ends when all are.
+func TestSettled(t *testing.T) {
+	b := newBench(t)
+	s := lab.Schedule{Settled: func(run *result.Run, round int) ([]int, bool) {
+		if len(run.Trials) == 0 || run.Trials[len(run.Trials)-1].Round != round {
+			t.Errorf("asked after round %d with trials of other rounds", round)
+		}
+		switch round {
+		case 8:
+			return []int{2, 3}, true
+		case 10:
+			return []int{1, 2}, true
+		case 11:
+			return []int{1, 2, 3}, true
+		}
+		return nil, false
+	}}
+	run, err := b.measure(3, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(map[int]int{1: 10, 2: 8, 3: 9}, b.runs); d != "" {
+		t.Error(d)
+	}
+	b.ended(run, result.StoppedSettled, 11)
+}

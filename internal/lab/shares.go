@@ -1,0 +1,434 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// shares is what a session has for mixes that several processes share.
+type shares struct {
+	request protocol.Request
+	dir     string // in which the worker was started
+	cancel  context.CancelCauseFunc
+	others  *others // the further processes of the current mix
+	spent   cpuOf   // by further processes
+	part    *part   // set if this is one of them
+}
+
+// others are the further processes of a mix. The first is the trial's own worker, which
+// has made the database and looks after it when the others have ended.
+type others struct {
+	phase  string
+	parts  []*part
+	begin  chan struct{}        // closed when all may begin
+	failed atomic.Pointer[part] // the first that failed
+	over   atomic.Bool          // the first process has ended by itself, so that no other is to blame
+	ended  bool                 // all have, and well
+}
+
+// part is one of the others: a session of its own, in which the worker does its share of
+// the mix and nothing else.
+type part struct {
+	number, of int // from 1; the first process is 0
+	others     *others
+	session    *session
+
+	prepared, shared chan struct{} // closed when the worker has said so
+	stop             chan struct{} // closed when it may end
+	ended            chan struct{} // closed when its process has ended
+	said             *protocol.Sample
+}
+
+func (p *part) String() string { return processName(p.number, p.of) }
+
+// processName names a process of a trial, counted from 0.
+func processName(number, of int) string { return fmt.Sprintf("process %d of %d", number+1, of) }
+
+// mark returns the mark of a worker's process. That of a further process is below the
+// first's, so that what ends the first ends it too, and not the other way round.
+func (p *part) mark(dir string) string {
+	if p == nil {
+		return dir
+	}
+	return fmt.Sprintf("%s/process-%d", dir, p.number+1)
+}
+
+// prepared is the answer that a mix in several processes can begin. From the first process
+// it starts the others. From the last it lets all begin.
+func (s *session) prepared(a *protocol.Response) error {
+	n := s.want.Settings.Processes()
+	if n < 2 || !s.mixes(a) || s.part == nil && s.others != nil && s.others.phase == a.Phase {
+		return s.broken("the worker answered %q for %.80q: want it once for a mix in several processes", a.Type, a.Phase)
+	}
+	if s.part != nil {
+		return s.part.await(s.part.prepared, s.part.others.begin, protocol.TypeBegin)
+	}
+	o := &others{phase: a.Phase, begin: make(chan struct{})}
+	s.others = o
+	for i := 1; i < n; i++ {
+		// One after the other, because each takes locks while it proves its settings.
+		p := s.newPart(o, i, n)
+		o.parts = append(o.parts, p)
+		go p.run(s)
+		if err := s.until(p, p.prepared, "was not ready"); err != nil {
+			return err
+		}
+	}
+	close(o.begin)
+	s.order(protocol.TypeBegin)
+	return nil
+}
+
+// shared is the answer that a process has done its share of the mix. When all have, the
+// others end, one after the other, and then the first goes on alone.
+func (s *session) shared(a *protocol.Response) error {
+	o := s.others
+	if s.part != nil {
+		o = s.part.others
+	}
+	if o == nil || !s.mixes(a) || o.phase != a.Phase || o.ended {
+		return s.broken("the worker answered %q for %.80q: want it once, after the order %s", a.Type, a.Phase, protocol.TypeBegin)
+	}
+	if s.part != nil {
+		return s.part.await(s.part.shared, s.part.stop, protocol.TypeStop)
+	}
+	for _, p := range o.parts {
+		if err := s.until(p, p.shared, "had not done its share of the mix"); err != nil {
+			return err
+		}
+	}
+	for _, p := range o.parts {
+		close(p.stop)
+		<-p.ended // with the trial's context at the latest
+		if p.session.trial.Status != result.OK || s.ctx.Err() != nil {
+			return errEnough
+		}
+		s.spent.add(p.session)
+	}
+	o.ended = true
+	s.order(protocol.TypeStop)
+	return nil
+}
+
+// mixes reports whether an answer is about the mix under way.
+func (s *session) mixes(a *protocol.Response) bool {
+	return s.next > 0 && s.current().Mix != nil && s.current().Name == a.Phase
+}
+
+// until waits for what a further process says or does. An error means that the trial has
+// failed.
+func (s *session) until(p *part, event <-chan struct{}, missing string) error {
+	select {
+	case <-event:
+		return nil
+	case <-p.ended:
+	case <-s.ctx.Done():
+		if errors.Is(context.Cause(s.ctx), errTimeout) {
+			s.fail(result.Failed, protocol.CodeTimeout, "%s %s within the trial's limit of %v", p, missing, s.limit)
+		}
+	}
+	return errEnough
+}
+
+// await tells the first process's session what the worker has said, and passes on the
+// order that follows.
+func (p *part) await(said, then chan struct{}, order string) error {
+	select {
+	case <-said:
+		return p.session.broken("the worker said twice that it waits for the order %s", order)
+	default:
+	}
+	close(said)
+	select {
+	case <-then:
+		p.session.order(order)
+		return nil
+	case <-p.session.ctx.Done():
+		return errEnough
+	}
+}
+
+// newPart returns a further process for the mix under way.
+func (s *session) newPart(o *others, number, of int) *part {
+	c := *s.want
+	c.Plan = &plan.Plan{Files: c.Plan.Files, DataSets: c.Plan.DataSets, Phases: []plan.Phase{*s.current()}}
+	c.Phases, c.Expect = nil, nil
+	if !s.current().Untimed {
+		c.Phases = []string{o.phase}
+	}
+	p := &part{number: number, of: of, others: o, prepared: make(chan struct{}), shared: make(chan struct{}), stop: make(chan struct{}), ended: make(chan struct{})}
+	p.session = &session{limit: s.limit, hint: s.hint, trial: &result.Trial{Case: s.trial.Case, Status: result.OK}, want: &c, seed: s.seed, shares: shares{part: p}}
+	return p
+}
+
+// run runs the process. If it fails, so does the trial.
+func (p *part) run(first *session) {
+	defer close(p.ended)
+	req := first.request
+	req.Type, req.Plan, req.Process = protocol.TypeTrial, p.session.want.Plan, p.number
+	req.Loaded, req.Brief, req.Profile, req.Alternate = 0, nil, nil, false
+	p.session.run(first.ctx, first.dir, req)
+	if p.session.trial.Status != result.OK && !p.others.over.Load() && p.others.failed.CompareAndSwap(nil, p) {
+		first.cancel(errEnough)
+	}
+}
+
+// dismiss is called when the first process has nothing more to say. If nobody has ended it,
+// it has ended by itself, and what becomes of the others follows from that.
+func (o *others) dismiss(ctx context.Context) {
+	if o != nil && ctx.Err() == nil {
+		o.over.Store(true)
+	}
+}
+
+// end ends the processes that are left. If one of them failed first, the trial gets its
+// reason.
+func (o *others) end(s *session) {
+	if o == nil {
+		return
+	}
+	s.cancel(errEnough)
+	for _, p := range o.parts {
+		<-p.ended
+	}
+	p := o.failed.Load()
+	if p == nil || s.trial.Reason != nil {
+		return
+	}
+	t := p.session.trial
+	s.trial.Status, s.trial.Reason, s.trial.ReadBack = t.Status, t.Reason, t.ReadBack
+	s.trial.Reason.Message = p.String() + ": " + t.Reason.Message
+	s.trial.Reason.Phase = o.phase
+}
+
+// partial keeps the sample of a share of the mix.
+func (s *session) partial(said *protocol.Sample) error {
+	s.part.said = said
+	s.trial.Samples = append(s.trial.Samples, result.Sample{Phase: said.Phase}) // what it is worth is seen with the others
+	return nil
+}
+
+// gathered returns the sample of a phase. That of a mix in several processes is what all
+// of them say together; apart is then how far apart they began, if they tell.
+func (s *session) gathered(p *plan.Phase, said *protocol.Sample) (sum *protocol.Sample, apart *int64, err error) {
+	n := s.want.Settings.Processes()
+	if p.Mix == nil || n < 2 {
+		return said, nil, nil
+	}
+	if s.others == nil || s.others.phase != p.Name || !s.others.ended {
+		return nil, nil, s.broken("the worker sent the sample of %s before the order %s: %d processes share it", p.Name, protocol.TypeStop, n)
+	}
+	all := []*protocol.Sample{said}
+	for _, part := range s.others.parts {
+		all = append(all, part.said)
+	}
+	var faults []Fault
+	for i, one := range all {
+		faults = append(faults, checkShare(p, i, n, one)...)
+	}
+	if err := s.judge(nil, faults); err != nil {
+		return nil, nil, err
+	}
+	if sum, err = mergeShares(all); err != nil {
+		return nil, nil, s.broken("phase %s: %v", p.Name, err)
+	}
+	return sum, apartIn(all), nil
+}
+
+// apartIn returns how far apart in ns the processes began whose samples these are. It is nil
+// if one does not tell.
+func apartIn(all []*protocol.Sample) *int64 {
+	first, last := all[0].BeganUS, all[0].BeganUS
+	for _, m := range all {
+		first, last = min(first, m.BeganUS), max(last, m.BeganUS)
+	}
+	if first == 0 {
+		return nil
+	}
+	ns := (last - first) * 1000
+	return &ns
+}
+
+// notTogether doubts a mix whose processes began so far apart that a part of its time was
+// not that of all clients.
+func notTogether(m *result.Sample, processes int) []result.Warning {
+	if m.ApartNS == nil || float64(*m.ApartNS) <= result.ApartShare*float64(m.WallNS) {
+		return nil
+	}
+	apart, wall := time.Duration(*m.ApartNS), time.Duration(m.WallNS)
+	return []result.Warning{{Code: result.WarningApart, Phase: m.Phase, Message: fmt.Sprintf(
+		"its %d processes began %v apart, %.0f %% of the %v that it took: let it last longer, or keep the machine free of other work",
+		processes, apart, 100*apart.Seconds()/wall.Seconds(), wall.Round(10*time.Microsecond))}}
+}
+
+// checkShare finds what is wrong with the sample of one process of a mix by itself. What
+// all of them have done together is checked later.
+func checkShare(p *plan.Phase, number, of int, said *protocol.Sample) []Fault {
+	first, end := p.Mix.Share(number, of)
+	mix, phase := *p.Mix, *p
+	mix.Clients = end - first
+	phase.Mix = &mix
+	c := &sampleCheck{check: check{of: fmt.Sprintf("phase %s, %s", p.Name, processName(number, of))}, phase: &phase, want: Expectation{Operations: -1, Rows: -1}, said: said}
+	c.naturals()
+	if said.Operations > 0 {
+		c.wall(Seen{})
+	}
+	c.errors()
+	c.latencies()
+	c.clients()
+	c.waits()
+	if number > 0 && said.Checksum != "" {
+		c.protocol("checksum", "is set: want it of the first process only")
+	}
+	return c.faults
+}
+
+// mergeShares adds up what several processes say of one mix. Sizes of files, the
+// checkpoint and the checksum are those of the first, which alone is left at the end.
+func mergeShares(all []*protocol.Sample) (*protocol.Sample, error) {
+	sum := *all[0]
+	failed, results := protocol.ErrorCounts{}, protocol.ErrorCounts{}
+	sum.Clients = nil
+	sum.Latency = slices.Clone(sum.Latency)
+	histograms := make([]*latency.Histogram, len(sum.Latency))
+	for i := range histograms {
+		histograms[i] = latency.New()
+		sum.Latency[i].Count, sum.Latency[i].Failed, sum.Latency[i].EndedEarly = 0, 0, 0
+	}
+	for n, m := range all {
+		if n > 0 {
+			sum.WallNS = max(sum.WallNS, m.WallNS)
+			sum.UserNS += m.UserNS
+			sum.SystemNS += m.SystemNS
+			sum.Operations += m.Operations
+			sum.Failed += m.Failed
+			sum.Rows += m.Rows
+			sum.Retries += m.Retries
+			sum.Allocs += m.Allocs
+			sum.AllocBytes += m.AllocBytes
+			sum.PeakRSSBytes += m.PeakRSSBytes
+			if sum.Instructions += m.Instructions; m.Instructions == 0 {
+				sum.Instructions = 0 // not known of all
+			}
+			sum.Waits = mergeWaits(sum.Waits, m.Waits)
+		}
+		sum.Clients = append(sum.Clients, m.Clients...)
+		for _, e := range m.Errors {
+			failed.Add(e.Code, e.Count, e.WaitNS)
+		}
+		for _, e := range m.Results {
+			results.Add(e.Code, e.Count, e.WaitNS)
+		}
+		for i := range m.Latency {
+			h, err := latency.Decode(m.Latency[i].Histogram)
+			if err != nil {
+				return nil, err
+			}
+			histograms[i].Merge(h)
+			sum.Latency[i].Count += m.Latency[i].Count
+			sum.Latency[i].Failed += m.Latency[i].Failed
+			sum.Latency[i].EndedEarly += m.Latency[i].EndedEarly
+		}
+	}
+	sum.Errors, sum.Results = failed.List(), results.List()
+	for i, h := range histograms {
+		sum.Latency[i].Histogram = h.Encode()
+	}
+	return &sum, nil
+}
+
+// mergeWaits adds waits to others. What one of the processes does not tell is left out.
+func mergeWaits(sum, more []protocol.Wait) (both []protocol.Wait) {
+	for _, w := range sum {
+		if i := slices.IndexFunc(more, func(m protocol.Wait) bool { return m.For == w.For }); i >= 0 {
+			w.Count += more[i].Count
+			w.WaitNS += more[i].WaitNS
+			both = append(both, w)
+		}
+	}
+	return both
+}
+
+// cpuOf is the CPU time of processes that have ended.
+type cpuOf struct {
+	user, system time.Duration
+	switches     int64
+	waited       *time.Duration
+}
+
+// add adds the process of a session.
+func (c *cpuOf) add(s *session) {
+	state := s.worker.ProcessState
+	c.user += state.UserTime()
+	c.system += state.SystemTime()
+	if n := involuntarySwitches(state); n != nil {
+		c.switches += *n
+	}
+	if s.waited != nil {
+		sum := *s.waited
+		if c.waited != nil {
+			sum += *c.waited
+		}
+		c.waited = &sum
+	}
+}
+
+// addTo adds it to what the first process of a trial has used.
+func (c *cpuOf) addTo(t *result.CPU) {
+	t.UserNS += int64(c.user)
+	t.SystemNS += int64(c.system)
+	if t.Switches != nil {
+		*t.Switches += c.switches
+	}
+	if t.WaitedNS != nil && c.waited != nil {
+		*t.WaitedNS += int64(*c.waited)
+	}
+}
+
+// severalProcesses returns an error if mixes of a plan cannot be done in as many processes
+// as the settings say.
+func severalProcesses(s driver.Settings, p *plan.Plan) error {
+	n := s.Processes()
+	if n == 1 {
+		return nil
+	}
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("setting processes=%d: %s", n, fmt.Sprintf(format, args...))
+	}
+	const instead = "between processes only SQLite's own locks hold: set txlock=immediate and a busy_timeout instead"
+	switch {
+	case s["mode"] == "memory":
+		return bad("each process would have its own database in memory: leave one of them out")
+	case s["locking_mode"] == "exclusive":
+		return bad("with locking_mode=exclusive one process locks out the others: leave one of them out")
+	case s["write_mutex"] == "on":
+		return bad("write_mutex=on is a mutex in one process; %s", instead)
+	case len(p.Changes) > 0:
+		return bad("the schema changes settings, which each process sets when it opens the file: write them under settings")
+	}
+	for i := range p.Phases {
+		ph := &p.Phases[i]
+		switch m := ph.Mix; {
+		case len(ph.Changes) > 0:
+			return bad("phase %s changes settings, which each process sets when it opens the file: write them under settings", ph.Name)
+		case ph.Replay != nil:
+			return bad("phase %s is a replay, which is done in one process: leave it out", ph.Name)
+		case m == nil:
+		case m.Mutexes():
+			return bad("phase %s has a mutex, which holds in one process; %s", ph.Name, instead)
+		case m.Clients < n:
+			return bad("phase %s has %d clients for them: want at most that many processes, or more clients", ph.Name, m.Clients)
+		}
+	}
+	return nil
+}

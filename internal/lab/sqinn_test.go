@@ -1,0 +1,65 @@
+package lab_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
+)
+
+// TestSqinn checks that a driver that needs somebody else's program is measured if the
+// program is installed. Here the program is the counterpart that the driver's own tests
+// use.
+func TestSqinn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a worker and the counterpart of sqinn")
+	}
+	ref := find(t, "sqinn")
+	b := &lab.Builder{Source: source(t), Cache: t.TempDir()}
+	t.Setenv("SQINN_PATH", "")
+	t.Setenv("PATH", goOnly(t))
+	_, _, err := b.Worker(t.Context(), ref, func() { t.Error("it is built, though it could not run") })
+	var unavailable *lab.BuildError
+	if !errors.As(err, &unavailable) || unavailable.Reason.Code != "no-executable" ||
+		!strings.Contains(err.Error(), "sqinn cannot be measured: it needs sqinn, which is not in PATH: get sqinn 1.x from https://github.com/") {
+		t.Errorf("without the executable: %v", err)
+	}
+	empty(t, b.Cache)
+
+	sqinn := filepath.Join(t.TempDir(), "sqinn.exe")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", sqinn, "./internal/sqinn")
+	build.Dir = ref.Known.Dir
+	build.Env = append(os.Environ(), "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Setenv("SQINN_PATH", sqinn)
+	w, err := workload.Load("real")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := lab.Matrix{
+		Drivers: []lab.Ref{ref}, Workloads: []*workload.Workload{w}, Scale: workload.Quick, Seed: 5,
+		Parameters: map[string][]int64{"users": {3}, "articles": {2}, "comments": {2}},
+	}
+	cases, err := m.Cases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lab.Prepare(t.Context(), cases, b, &builds{}); err != nil {
+		t.Fatal(err)
+	}
+	if cases[0].Unavailable != nil {
+		t.Fatalf("%+v", cases[0].Unavailable)
+	}
+	got := runTrial(t, cases[0], 5)
+	checkSamples(t, cases[0], got)
+	if got.Proof.ModuleVersion != ref.Known.Version {
+		t.Errorf("version %s, want %s", got.Proof.ModuleVersion, ref.Known.Version)
+	}
+}

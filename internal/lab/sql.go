@@ -1,0 +1,297 @@
+package lab
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+	"sort"
+	"strings"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+// checkLimit is how long each script may run. Scripts may fill tables.
+const checkLimit = time.Second
+
+// Limits of the SQLite that checks. What exceeds them is left to the drivers.
+const (
+	checkLength  = 1 << 20  // bytes of a text, blob or row
+	checkPattern = 20       // bytes of a LIKE pattern, which takes a time to the power of its length
+	checkMemory  = 64 << 20 // bytes of the database
+)
+
+// stuckLimit is how long all of a check may take. SQLite notices an interrupt between two
+// steps of a statement, but not within a function.
+var stuckLimit = 30 * time.Second
+
+// CheckSQL makes SQLite compile every statement of a plan, on an empty database in
+// memory with the plan's schema. So a mistake in a user's SQL is found before any
+// worker is started. CheckSQL leaves to the drivers what another SQLite may know but
+// this one does not (a function, a module, a collation), other databases, statements
+// that fail because there are no rows, and scripts that take longer or need more memory than
+// the limits here.
+//
+// The error says where in the workload's file the SQL is.
+func CheckSQL(w *workload.Workload, p *plan.Plan) error { return checkSQL(w, p, nil) }
+
+// maxSQLError is the length of the longest error about SQL, in bytes.
+const maxSQLError = 600
+
+// visitor is called for each phase whose SQL has been compiled. The database is as it is
+// when the phase begins or, if the phase is a script, after the script has run.
+type visitor func(context.Context, *sql.Conn, *plan.Phase) error
+
+// checkSQL is CheckSQL with a visitor, which may be nil.
+func checkSQL(w *workload.Workload, p *plan.Plan, visit visitor) error {
+	type result struct {
+		phase string
+		at    place
+		err   error
+	}
+	ended := make(chan result, 1)
+	go func() {
+		phase, at, err := compileAll((&Case{Source: w}).begins(), p, visit)
+		ended <- result{phase, at, err}
+	}()
+	var r result
+	select {
+	case r = <-ended:
+	case <-time.After(stuckLimit):
+		return fmt.Errorf("workload %s: compiling its SQL and running its scripts on an empty database did not end within %v: look for a function that takes that long", w.Name, stuckLimit)
+	}
+	if r.err == nil {
+		return nil
+	}
+	phase, at, err := r.phase, r.at, r.err
+	words := err.Error()
+	if len(words) > maxSQLError { // SQLite quotes even the longest names
+		words = strings.ToValidUTF8(words[:maxSQLError], "") + "…"
+	}
+	return fmt.Errorf("%s: %s", w.Place(phase, at.operation, at.statement, at.line), words)
+}
+
+// compileAll compiles a plan's SQL on a database that begins with what some statements make.
+// If there is an error, phase is the name of the phase with the error, or "" for the schema,
+// and at is where in its SQL the error is.
+func compileAll(begin []string, p *plan.Plan, visit visitor) (phase string, at place, err error) {
+	ctx := context.Background()
+	pool, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		return "", at, err
+	}
+	defer pool.Close()
+	db, err := pool.Conn(ctx) // each connection has its own database
+	if err != nil {
+		return "", at, err
+	}
+	defer db.Close()
+	// The check does not write any files: there is no ATTACH and no VACUUM INTO.
+	for id, most := range map[int]int{
+		sqlite3.SQLITE_LIMIT_ATTACHED: 0, sqlite3.SQLITE_LIMIT_LENGTH: checkLength, sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: checkPattern,
+	} {
+		if _, err := sqlite.Limit(db, id, most); err != nil {
+			return "", at, err
+		}
+	}
+	c := &sqlCheck{ctx: ctx, db: db, plan: p}
+	if !c.begin(begin) {
+		return "", at, nil
+	}
+	if p.Schema != "" {
+		if err := c.run(p.Schema); foreign(err) {
+			return "", at, nil // without the schema nothing else can be checked
+		} else if err != nil {
+			return "", c.at, fmt.Errorf("schema: %w", err)
+		}
+	}
+	for i := range p.Phases {
+		ph := &p.Phases[i]
+		err := c.phase(ph)
+		if ph.Script != "" && foreign(err) {
+			return "", at, nil // later phases may need what it makes
+		}
+		if err == nil && visit != nil {
+			err = visit(ctx, db, ph)
+		}
+		if err != nil {
+			return ph.Name, c.at, fmt.Errorf("phase %s: %w", ph.Name, err)
+		}
+	}
+	return "", at, nil
+}
+
+// place is where a mistake is: the indexes of a statement in a mix, and the line of the
+// SQL, as [workload.Workload.Place] takes them.
+type place struct{ operation, statement, line int }
+
+// sqlCheck compiles a plan's statements on a database in memory.
+type sqlCheck struct {
+	ctx  context.Context
+	db   *sql.Conn
+	plan *plan.Plan
+	at   place // what was last compiled
+}
+
+// begin makes what a user's database has. It reports whether all of it could be made, for
+// otherwise nothing can be checked: this SQLite may lack a module, function or collation
+// of the user's application.
+func (c *sqlCheck) begin(schema []string) bool {
+	ctx, cancel := context.WithTimeout(c.ctx, checkLimit)
+	defer cancel()
+	for _, statement := range schema {
+		_, err := c.db.ExecContext(ctx, statement)
+		if err != nil && !strings.Contains(err.Error(), "already exists") { // a virtual table has made it
+			return false
+		}
+	}
+	return true
+}
+
+func (c *sqlCheck) run(script string) error {
+	ctx, cancel := context.WithTimeout(c.ctx, checkLimit)
+	defer cancel()
+	script = strings.TrimSpace(script)
+	for rest := driver.TrimScript(script); rest != ""; rest = driver.TrimScript(rest) {
+		statement := rest[:driver.StatementLen(rest)]
+		if err := c.limitMemory(ctx); err != nil {
+			return err
+		}
+		if _, err := c.db.ExecContext(ctx, statement); err != nil {
+			c.at.line = strings.Count(strings.TrimSuffix(script, rest), "\n") + c.errorLine(statement, 0, err)
+			return err
+		}
+		rest = rest[len(statement):]
+	}
+	return nil
+}
+
+// limitMemory limits how large the database becomes. The previous statement may have changed
+// the limit, or the size of a page.
+func (c *sqlCheck) limitMemory(ctx context.Context) error {
+	for _, schema := range []string{"main", "temp"} {
+		var size int
+		if err := c.db.QueryRowContext(ctx, "PRAGMA "+schema+".page_size").Scan(&size); err != nil {
+			return err
+		}
+		if _, err := c.db.ExecContext(ctx, fmt.Sprintf("PRAGMA %s.max_page_count = %d", schema, checkMemory/size)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errorLine returns the line of a statement, counted from 0, on which SQLite cannot
+// parse it, or 0 if that is not known. The driver does not say where an error is, so
+// errorLine looks for the fewest lines that have the same error.
+func (c *sqlCheck) errorLine(statement string, parameters int, err error) int {
+	if !strings.Contains(err.Error(), "syntax error") {
+		return 0
+	}
+	lines := strings.SplitAfter(statement, "\n")
+	line := sort.Search(len(lines), func(i int) bool {
+		_, e := explain(c.ctx, c.db, strings.Join(lines[:i+1], ""), parameters)
+		return e != nil && e.Error() == err.Error()
+	})
+	return line % len(lines)
+}
+
+// compile returns how many columns the statement's rows have, or -1 if it is not known.
+func (c *sqlCheck) compile(statement string, parameters int) (columns int, err error) {
+	columns, err = explain(c.ctx, c.db, statement, parameters)
+	if foreign(err) {
+		return -1, nil
+	}
+	if err != nil {
+		c.at.line = c.errorLine(statement, parameters, err)
+	}
+	return columns, err
+}
+
+func (c *sqlCheck) call(call *plan.Call) error {
+	if call.SQL == "" {
+		return nil
+	}
+	n, err := c.compile(call.SQL, len(call.Parameters))
+	switch {
+	case err != nil, n < 0, len(call.Columns) == 0, n == len(call.Columns):
+		return err
+	case n == 0:
+		return fmt.Errorf("it returns no rows, and columns lists %d: write it as a script, or in a mix without columns", len(call.Columns))
+	}
+	return fmt.Errorf("its rows have %d columns, and columns lists %d: write one type for each", n, len(call.Columns))
+}
+
+func (c *sqlCheck) phase(ph *plan.Phase) error {
+	switch {
+	case ph.Insert != nil:
+		for _, name := range ph.Insert.Sets {
+			statement, parameters := c.plan.DataSet(name).InsertSQL(1)
+			if _, err := c.compile(statement, len(parameters)); err != nil {
+				return err
+			}
+		}
+		return nil
+	case ph.Query != nil:
+		return c.call(&ph.Query.Call)
+	case ph.HTTP != nil:
+		return c.call(&ph.HTTP.Call)
+	case ph.Replay != nil: // its statements may be wrong, and have been when they were recorded
+		return nil
+	case ph.Mix != nil:
+		for i := range ph.Mix.Operations {
+			o := &ph.Mix.Operations[i]
+			for j := range o.Calls {
+				c.at = place{i, j, 0}
+				if err := c.call(&o.Calls[j].Call); err != nil {
+					return fmt.Errorf("operation %s: %w", o.Name, err)
+				}
+			}
+		}
+		return nil
+	}
+	return c.run(ph.Script)
+}
+
+// explain compiles a statement and returns how many columns its rows have. The program
+// of SQLite's virtual machine shows that (https://www.sqlite.org/opcode.html). It returns
+// 0 if the statement does not return rows, and -1 for a PRAGMA whose program does not
+// show the columns.
+func explain(ctx context.Context, db *sql.Conn, statement string, parameters int) (columns int, err error) {
+	rows, err := db.QueryContext(ctx, "EXPLAIN "+statement, make([]any, parameters)...)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var opcode string
+		var p2 int
+		var other any
+		if err := rows.Scan(&other, &opcode, &other, &p2, &other, &other, &other, &other); err != nil {
+			return 0, err
+		}
+		if opcode == "ResultRow" {
+			columns = p2
+		}
+	}
+	if columns == 0 && strings.EqualFold(statement[:min(len(statement), len("PRAGMA"))], "PRAGMA") {
+		columns = -1
+	}
+	return columns, rows.Err()
+}
+
+var unknown = regexp.MustCompile(`no such (function|module|collation sequence|vfs)|too many attached databases|pattern too complex|unsupported`)
+
+// foreign reports whether an error may occur only with this SQLite, or only in this
+// check. If SQLite does not understand a statement, the error is SQLITE_ERROR.
+func foreign(err error) bool {
+	var e *sqlite.Error
+	return err != nil && (!errors.As(err, &e) || e.Code() != sqlite3.SQLITE_ERROR || unknown.MatchString(err.Error()))
+}

@@ -1,0 +1,407 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Table is what a phase must have inserted into a table.
+type Table struct {
+	plan.Stored
+	Rows     int64
+	Checksum string // [plan.RowSum] of Columns; "" if there are none
+}
+
+// maxHashed is how many bytes of generated values the lab hashes for one table. If a
+// table has more, its rows are only counted.
+const maxHashed = 1 << 30
+
+// CheckInserted compares what a worker read back after an insert with what the
+// generators made. It checks checksums only if they were asked for.
+func CheckInserted(p *plan.Phase, want []Table, hashed bool, said []protocol.Inserted) []Fault {
+	c := &check{of: "phase " + p.Name}
+	if len(said) != len(want) {
+		c.protocol("tables", "has %d entries: want %d, as verify of the phase has", len(said), len(want))
+		return c.faults
+	}
+	for i, got := range said {
+		want, at := &want[i], fmt.Sprintf("tables[%d]", i)
+		switch {
+		case got.Table != want.Table:
+			c.protocol(at+".table", "is %.80q: want %q, in the order of verify", got.Table, want.Table)
+			continue
+		case got.Rows != want.Rows:
+			c.fault(protocol.CodeRows, at+".rows", "is %d: expected %d: %s must have that many more rows than before", got.Rows, want.Rows, want.Table)
+			continue
+		}
+		switch wanted := hashed && want.Checksum != ""; {
+		case !wanted && got.Checksum != "":
+			c.protocol(at+".checksum", "is set: want none, verify asks for no columns")
+		case !wanted:
+		case !isChecksum(got.Checksum):
+			c.protocol(at+".checksum", "is %.80q: want 64 lower-case hexadecimal digits", got.Checksum)
+		case got.Checksum != want.Checksum:
+			c.fault(protocol.CodeChecksum, at+".checksum", "is %s: expected %s: the rows inserted into %s are not the generated ones",
+				short(got.Checksum), short(want.Checksum), want.Table)
+		}
+	}
+	return c.faults
+}
+
+// asking returns the plan with what is to be read back after each insert: all that is
+// known about the rows, or only how many there are.
+func asking(p *plan.Plan, expect map[string]Expectation, hashed bool) *plan.Plan {
+	asked := *p
+	asked.Phases = slices.Clone(p.Phases)
+	for i := range asked.Phases {
+		ph := &asked.Phases[i]
+		if ph.Insert == nil {
+			continue
+		}
+		in := *ph.Insert
+		in.Verify = nil
+		for _, t := range expect[ph.Name].Tables {
+			if !hashed || t.Checksum == "" {
+				t.Columns, t.Types = nil, nil
+			}
+			in.Verify = append(in.Verify, t.Stored)
+		}
+		ph.Insert = &in
+	}
+	return &asked
+}
+
+// readable says what can be read back as it was inserted. For each phase it has the
+// tables with their columns, and the reasons why nothing can be said about other
+// tables.
+type readable struct {
+	tables  map[string][]plan.Stored // by phase
+	doubted map[string]string        // reasons, by "phase\ntable"
+}
+
+var (
+	resolving = regexp.MustCompile(`(?i)\bon\s+conflict\s+(ignore|replace)\b`)
+	ignoring  = regexp.MustCompile(`(?i)\braise\s*\(\s*ignore\s*\)`)
+)
+
+// look finds out which columns of an insert's tables can be read back. The database has
+// the schema as it is when the phase begins.
+func (r *readable) look(ctx context.Context, db *sql.Conn, resolved *plan.Plan, p *plan.Phase) error {
+	if p.Insert == nil {
+		return nil
+	}
+	for _, table := range tablesOf(resolved, p.Insert) {
+		why, err := opaque(ctx, db, table)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			r.doubted[p.Name+"\n"+table] = why
+			continue
+		}
+		s := plan.Stored{Table: table}
+		affinities, err := columnsOf(ctx, db, table)
+		if err != nil {
+			return err
+		}
+		for _, c := range common(resolved, p.Insert, table) {
+			if a, ok := affinities[strings.ToLower(c.Name)]; ok && a.keeps(&c) {
+				s.Columns = append(s.Columns, c.Name)
+				s.Types = append(s.Types, driver.ColumnType{Type: c.Type, Nullable: true})
+			}
+		}
+		r.tables[p.Name] = append(r.tables[p.Name], s)
+	}
+	return nil
+}
+
+// doubts returns a warning for each phase with inserted rows that cannot be verified.
+// The warning says why.
+func (r *readable) doubts(resolved *plan.Plan) []result.Warning {
+	var list []result.Warning
+	for i := range resolved.Phases {
+		p := &resolved.Phases[i]
+		if p.Insert == nil {
+			continue
+		}
+		var words []string
+		for _, table := range tablesOf(resolved, p.Insert) {
+			if slices.ContainsFunc(r.tables[p.Name], func(s plan.Stored) bool { return s.Table == table }) {
+				continue
+			}
+			why := r.doubted[p.Name+"\n"+table]
+			if why == "" {
+				why = "needs what the lab's own SQLite does not have, or may not do"
+			}
+			words = append(words, fmt.Sprintf("into %s, which %s", table, why))
+		}
+		if words != nil {
+			list = append(list, result.Warning{Code: result.WarningUnverified, Phase: p.Name, Message: "nobody can check the rows inserted " + strings.Join(words, "; ")})
+		}
+	}
+	return list
+}
+
+// tablesOf returns the tables that a phase inserts into.
+func tablesOf(resolved *plan.Plan, in *plan.Insert) []string {
+	var list []string
+	for _, name := range in.Sets {
+		table := resolved.DataSet(name).Table
+		if !slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, table) }) {
+			list = append(list, table)
+		}
+	}
+	return list
+}
+
+// setsInto returns the data sets that a phase inserts into a table.
+func setsInto(resolved *plan.Plan, in *plan.Insert, table string) []*plan.DataSet {
+	var list []*plan.DataSet
+	for _, name := range in.Sets {
+		if d := resolved.DataSet(name); strings.EqualFold(d.Table, table) {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// opaque says why not even the number of a table's rows is known after an insert. It
+// returns "" if the number is known.
+func opaque(ctx context.Context, db *sql.Conn, table string) (string, error) {
+	var typ, text string
+	err := db.QueryRowContext(ctx, `SELECT type, coalesce(sql, '') FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')`, table).Scan(&typ, &text)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "is not in the main schema", nil
+	case err != nil:
+		return "", err
+	case typ == "view":
+		return "is a view", nil
+	case strings.HasPrefix(strings.ToUpper(strings.TrimSpace(text)), "CREATE VIRTUAL"):
+		return "is a virtual table", nil
+	case resolving.MatchString(text):
+		return "resolves conflicts by IGNORE or REPLACE", nil
+	}
+	name := regexp.QuoteMeta(table)
+	touches := regexp.MustCompile("(?i)\\b(into|update|from)\\s+(or\\s+\\w+\\s+)?[\"'`\\[]?" + name + "(\\b|[\"'`\\]])")
+	rows, err := db.QueryContext(ctx, `SELECT name, tbl_name, sql FROM sqlite_schema WHERE type = 'trigger' UNION ALL SELECT name, tbl_name, sql FROM sqlite_temp_schema WHERE type = 'trigger'`)
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var trigger, on, text string
+		if err := rows.Scan(&trigger, &on, &text); err != nil {
+			return "", err
+		}
+		if ignoring.MatchString(text) && strings.EqualFold(on, table) || touches.MatchString(text) {
+			return fmt.Sprintf("may be changed by the trigger %s", trigger), nil
+		}
+	}
+	return "", rows.Err()
+}
+
+// common returns the columns that all of the data sets insert into the table with the
+// same type.
+func common(resolved *plan.Plan, in *plan.Insert, table string) []plan.Column {
+	all := setsInto(resolved, in, table)
+	list := slices.DeleteFunc(all[0].Inserted(), func(c plan.Column) bool { return c.Generator.Kind == plan.GenCoalesce })
+	for _, d := range all[1:] {
+		list = slices.DeleteFunc(list, func(c plan.Column) bool {
+			return !slices.ContainsFunc(d.Columns, func(o plan.Column) bool {
+				return !o.Hidden && o.Name == c.Name && o.Type == c.Type && mayBeNull(&o) == mayBeNull(&c)
+			})
+		})
+	}
+	return list
+}
+
+func mayBeNull(c *plan.Column) bool {
+	return c.Generator.Kind == plan.GenNull || c.Generator.NullPermille > 0 || len(c.Generator.Of) > 0
+}
+
+// affinity is what a column does to values; see https://www.sqlite.org/datatype3.html.
+type affinity struct {
+	integer, text, blob, real bool // NUMERIC if all are false
+	rowid                     bool // NULL becomes a number
+}
+
+func columnsOf(ctx context.Context, db *sql.Conn, table string) (map[string]affinity, error) {
+	rows, err := db.QueryContext(ctx, `SELECT name, upper(type), pk, hidden, (SELECT count(*) FROM pragma_table_xinfo(?1) WHERE pk > 0) FROM pragma_table_xinfo(?1)`, table)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	columns := map[string]affinity{}
+	for rows.Next() {
+		var name, typ string
+		var pk, hidden, keys int
+		if err := rows.Scan(&name, &typ, &pk, &hidden, &keys); err != nil {
+			return nil, err
+		}
+		if hidden != 0 {
+			continue
+		}
+		has := func(words ...string) bool {
+			return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(typ, w) })
+		}
+		a := affinity{rowid: pk > 0 && keys == 1 && typ == "INTEGER"}
+		switch {
+		case has("INT"):
+			a.integer = true
+		case has("CHAR", "CLOB", "TEXT"):
+			a.text = true
+		case typ == "" || has("BLOB"):
+			a.blob = true
+		case has("REAL", "FLOA", "DOUB"):
+			a.real = true
+		}
+		columns[strings.ToLower(name)] = a
+	}
+	return columns, rows.Err()
+}
+
+// keeps reports whether a value is read back as it was inserted. If SQLite converts
+// it, the library decides what comes back.
+func (a affinity) keeps(c *plan.Column) bool {
+	if a.rowid && mayBeNull(c) {
+		return false
+	}
+	switch c.Type {
+	case driver.Text:
+		return a.text || a.blob
+	case driver.Real:
+		negative := c.Generator.RealLow == 0 && math.Signbit(c.Generator.RealLow) // is stored as 0
+		return (a.real || a.blob) && !negative
+	case driver.Blob:
+		return true
+	}
+	return !a.text && !a.real // int, bool, time
+}
+
+// tables computes the rows and the checksum that the generators make for each table.
+func (h *hasher) tables(stored []plan.Stored, p *plan.Phase) ([]Table, error) {
+	var list []Table
+	for _, s := range stored {
+		t := Table{Stored: s}
+		sets := setsInto(h.plan, p.Insert, s.Table)
+		bytes := int64(0)
+		for _, d := range sets {
+			t.Rows += d.Total
+			bytes += d.Total * (chunkBytes / h.gen.RowsFitting(d.Name))
+		}
+		if bytes > maxHashed {
+			t.Columns, t.Types = nil, nil
+		}
+		if len(t.Columns) > 0 {
+			var sum plan.RowSum
+			for _, d := range sets {
+				part, err := h.set(d, t.Columns)
+				if err != nil {
+					return nil, err
+				}
+				sum.Add(part)
+			}
+			t.Checksum = sum.Sum()
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+// chunkBytes is about how many bytes a batch of [plan.Gen.RowsFitting] rows takes.
+const chunkBytes = 32 << 20
+
+// hasher adds up the hashes of generated rows. It keeps the sums, because other plans
+// may have the same data sets.
+type hasher struct {
+	tell func(done, total int64)
+	plan *plan.Plan
+	gen  *plan.Gen
+	seed uint64
+	sets []byte // hash of plan.DataSets, part of the key
+	made map[string]*plan.RowSum
+}
+
+func (h *hasher) begin(p *plan.Plan, gen *plan.Gen) error {
+	sets, err := json.Marshal(p.DataSets)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(sets)
+	h.plan, h.gen, h.sets = p, gen, sum[:]
+	return nil
+}
+
+// set returns the sum of the rows of a data set.
+func (h *hasher) set(d *plan.DataSet, columns []string) (*plan.RowSum, error) {
+	key, err := json.Marshal([]any{h.seed, h.sets, d.Name, columns})
+	if err != nil {
+		return nil, err
+	}
+	if sum := h.made[string(key)]; sum != nil {
+		return sum, nil
+	}
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = d.Name + "." + c
+	}
+	total, err := h.parallel(d, names)
+	if err != nil {
+		return nil, err
+	}
+	h.made[string(key)] = total
+	return total, nil
+}
+
+// parallel adds up pieces of the rows on all cores. The order does not matter.
+func (h *hasher) parallel(d *plan.DataSet, names []string) (*plan.RowSum, error) {
+	step := max(h.gen.RowsFitting(d.Name, names...)/8, 1)
+	pieces := make(chan int64)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var total plan.RowSum
+	var failed error
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			var b driver.Batch
+			var sum plan.RowSum
+			var first error
+			for lo := range pieces {
+				hi := min(lo+step, d.Total)
+				if err := h.gen.FillColumns(&b, names, d.Name, lo, hi); err != nil {
+					first = err
+					continue
+				}
+				sum.Batch(&b, int(hi-lo))
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			total.Add(&sum)
+			failed = cmp.Or(failed, first)
+		})
+	}
+	for lo := int64(0); lo < d.Total; lo += step {
+		h.tell(lo, d.Total)
+		pieces <- lo
+	}
+	close(pieces)
+	wg.Wait()
+	return &total, failed
+}

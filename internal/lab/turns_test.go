@@ -1,0 +1,183 @@
+package lab_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// TestAlternate runs the trials of two workers together and compares what they note. A
+// worker that cannot alternate, or that ends early, must not hold up the other one.
+func TestAlternate(t *testing.T) {
+	t.Parallel()
+	const first = "talkative" // a worker without fault that has a name of its own
+	for second, want := range map[string]struct {
+		notes  string
+		status result.Status
+	}{
+		"none":             {"A begins insert,A ends insert,B begins insert,B ends insert,A begins query,A ends query,B begins query,B ends query,A closes,B closes", result.OK},
+		"never-alternates": {"B begins insert,B ends insert,B begins query,B ends query,B closes,A begins insert,A ends insert,A begins query,A ends query,A closes", result.OK},
+		"silent":           {"A begins insert,A ends insert,A begins query,A ends query,A closes", result.Failed},
+		"dies":             {"A begins insert,A ends insert,B begins insert,B ends insert,A begins query,A ends query,B begins query,A closes", result.Failed},
+		"sleeps":           {"A begins insert,A ends insert,B begins insert,B ends insert,A begins query,A ends query,B begins query,A closes", result.Failed},
+	} {
+		t.Run(second, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "notes"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			limit := time.Minute
+			if second == "sleeps" {
+				limit = 10 * time.Second // in which the first must end
+			}
+			p := &lab.Processes{Dir: dir, Limit: limit}
+			got, err := p.Trials(t.Context(), []*lab.Case{tinyCase(t, faulty(t, first)), tinyCase(t, faulty(t, second))}, 7)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said, err := os.ReadFile(filepath.Join(dir, "notes"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			notes := strings.NewReplacer(first, "A", second, "B", "\n", ",").Replace(strings.TrimSpace(string(said)))
+			if diff := cmp.Diff(want.notes, notes); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if got[0].Status != result.OK || got[1].Status != want.status {
+				t.Errorf("%s %+v, %s %+v", got[0].Status, got[0].Reason, got[1].Status, got[1].Reason)
+			}
+			for _, trial := range got {
+				if trial.Alternated != (second == "none" || second == "dies" || second == "sleeps") {
+					t.Errorf("%s: alternated %v", trial.Status, trial.Alternated)
+				}
+			}
+		})
+	}
+}
+
+// TestWaitingIsNotRunning has two of three trials use up the time that a trial may take.
+// The third one, which has waited for them, must not be blamed.
+func TestWaitingIsNotRunning(t *testing.T) {
+	t.Parallel()
+	p := &lab.Processes{Dir: t.TempDir(), Limit: 8 * time.Second}
+	got, err := p.Trials(t.Context(), []*lab.Case{tinyCase(t, faulty(t, "sleeps")), tinyCase(t, faulty(t, "sleeps")), tinyCase(t, faulty(t, "none"))}, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got[2].Status != result.OK {
+		t.Errorf("%+v", got[2].Reason)
+	}
+}
+
+// TestAlternatingInterrupted interrupts trials of which one runs and the others wait.
+func TestAlternatingInterrupted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(200*time.Millisecond, cancel)
+	var cases []*lab.Case
+	for range 3 {
+		cases = append(cases, tinyCase(t, faulty(t, "sleeps")))
+	}
+	got, err := (&lab.Processes{Dir: dir, Limit: time.Minute}).Trials(ctx, cases, 7)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, %v", got, err)
+	}
+	empty(t, dir)
+}
+
+// together is an executor that counts what it is given together. The first trial of a case
+// in a round is robbed.
+type together struct {
+	*bench
+	robbed int // ID of the case
+	groups [][]int
+}
+
+func (e *together) Trials(ctx context.Context, cases []*lab.Case, seed uint64) ([]*result.Trial, error) {
+	var ids []int
+	for _, c := range cases {
+		ids = append(ids, c.ID)
+	}
+	e.groups = append(e.groups, slices.Sorted(slices.Values(ids)))
+	return lab.OneByOne(e.Trial).Trials(ctx, cases, seed)
+}
+
+// TestSidesAreTogether checks that the sides of a comparison are measured together, nothing
+// else is, and if one of them is robbed, both are measured again.
+func TestSidesAreTogether(t *testing.T) {
+	t.Parallel()
+	for _, by := range []*result.Compares{
+		{Factor: result.FactorDriver, First: "a", Second: "b"},
+		{Factor: result.FactorSetting, Name: "synchronous", First: "off", Second: "full"},
+		{Factor: result.FactorParameter, Name: "n", First: "1", Second: "2"},
+		nil,
+	} {
+		b := newBench(t)
+		e := &together{bench: b, robbed: 3}
+		b.outcome = func(id, round int) *result.Trial {
+			if id == e.robbed && round == 20 && b.runs[id] == 20 {
+				return robbedTrial(b, id, round)
+			}
+			return nil
+		}
+		r, err := b.measure(4, lab.Schedule{Rounds: 20}, func(l *lab.Laboratory) {
+			l.Executor, l.Run.Compares = e, by
+			for i, c := range l.Cases {
+				c.Driver, c.Workload = "a", []string{"v", "w"}[i/2]
+				c.Settings, c.Parameters = driver.Settings{"pool_size": "1"}, map[string]int64{"m": int64(i / 2)}
+				if by == nil {
+					continue
+				}
+				switch at := i % 2; by.Factor {
+				case result.FactorDriver:
+					c.Driver = []string{"a", "b"}[at]
+				case result.FactorSetting:
+					c.Settings[by.Name] = []string{"off", "full"}[at]
+				case result.FactorParameter:
+					c.Parameters[by.Name], c.Settings["pool_size"] = int64(at+1), fmt.Sprint(at+1)
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]int{"[1 2]": 20, "[3 4]": 21}
+		if by == nil {
+			want = map[string]int{"[1]": 20, "[2]": 20, "[3]": 21, "[4]": 20}
+		}
+		got := map[string]int{}
+		for _, g := range e.groups {
+			got[fmt.Sprint(g)]++
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%+v: -want +got:\n%s", by, diff)
+		}
+		again := map[int]int{}
+		for _, trial := range r.Trials {
+			if trial.Repeated {
+				again[trial.Case] = trial.Round
+			}
+		}
+		twice := map[int]int{3: 20, 4: 20}
+		if by == nil {
+			twice = map[int]int{3: 20}
+		}
+		if diff := cmp.Diff(twice, again); diff != "" {
+			t.Errorf("%+v: measured again: -want +got:\n%s", by, diff)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package profile
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+)
+
+// Keep returns what a run keeps of a recording.
+func (r *Recording) Keep() result.Profile {
+	cpu, allocations := r.Stacks(), r.Allocations()
+	depth := result.MaxStackDepth
+	for depth > 1 && max(frames(cpu, depth), frames(allocations, depth)) > result.MaxStackFrames {
+		depth /= 2
+	}
+	k := keeper{depth: depth, places: map[Frame]int{}}
+	p := result.Profile{WallNS: r.WallNS, CPUNS: append([]int64{}, r.CPUNS...), CPU: k.keep(cpu), Allocations: k.keep(allocations)}
+	p.Functions = append([]result.Function{}, k.functions...)
+	if k.shortened {
+		p.Shortened = depth
+	}
+	return p
+}
+
+// frames counts the functions of stacks, at most depth of each.
+func frames(list []Stack, depth int) (n int) {
+	for _, s := range list {
+		n += min(len(s.Frames), depth)
+	}
+	return n
+}
+
+// keeper collects the functions of stacks.
+type keeper struct {
+	depth     int
+	functions []result.Function
+	places    map[Frame]int // in functions
+	shortened bool
+}
+
+// keep returns stacks as a profile has them, equal ones counted together.
+func (k *keeper) keep(list []Stack) []result.Stack {
+	out := []result.Stack{}
+	at := map[string]int{} // in out
+	for _, s := range list {
+		if s.Samples < 0 || s.Value < 0 {
+			continue // what was allocated before the phase
+		}
+		inner := s.Frames[:min(len(s.Frames), k.depth)]
+		k.shortened = k.shortened || len(inner) < len(s.Frames)
+		places := []int{}
+		var key []byte
+		for _, f := range inner {
+			places = append(places, k.place(f))
+			key = binary.AppendUvarint(key, uint64(places[len(places)-1]))
+		}
+		i, ok := at[string(key)]
+		if !ok {
+			i = len(out)
+			at[string(key)], out = i, append(out, result.Stack{Functions: places})
+		}
+		out[i].Samples += s.Samples
+		out[i].Value += s.Value
+	}
+	return out
+}
+
+// place returns the place of a function.
+func (k *keeper) place(f Frame) int {
+	i, ok := k.places[f]
+	if !ok {
+		i = len(k.functions)
+		k.places[f] = i
+		k.functions = append(k.functions, result.Function{Name: start(f.Function), Object: start(f.Object)})
+	}
+	return i
+}
+
+// start returns as much of a name as is kept.
+func start(name string) string {
+	return strings.ToValidUTF8(name[:min(len(name), result.MaxFunctionName)], "")
+}
+
+// Stacks returns stacks of a profile with their functions.
+func Stacks(p *result.Profile, list []result.Stack) []Stack {
+	var out []Stack
+	for _, s := range list {
+		st := Stack{Samples: s.Samples, Value: s.Value, Frames: make([]Frame, len(s.Functions))}
+		for i, place := range s.Functions {
+			st.Frames[i] = Frame{Function: p.Functions[place].Name, Object: p.Functions[place].Object}
+		}
+		out = append(out, st)
+	}
+	return slices.Clip(out)
+}

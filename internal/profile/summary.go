@@ -1,0 +1,213 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// Part is a group or a function, with what it takes.
+type Part struct {
+	Group    Group          `json:"group"`
+	Function string         `json:"function,omitempty"` // "" for the whole group
+	Samples  int64          `json:"samples"`
+	Share    float64        `json:"share"` // of the CPU time, or of the bytes
+	Interval stats.Interval `json:"interval"`
+	PerTrial float64        `json:"per_trial"` // nanoseconds, or bytes
+}
+
+// Summary is where the time of one driver's worker went.
+type Summary struct {
+	Samples   int64   `json:"samples"`
+	Trials    int     `json:"trials"`
+	CPUNS     int64   `json:"cpu_ns"`       // of all trials, from the samples
+	WallNS    int64   `json:"wall_ns"`      // of all trials, by the worker's clock
+	TrialNS   []int64 `json:"trial_cpu_ns"` // CPU time of each trial, from the samples
+	Groups    []Part  `json:"groups"`
+	Functions []Part  `json:"functions"` // by their own time, without what they call
+
+	AllocatedBytes int64  `json:"allocated_bytes"` // of all trials, estimated from samples
+	AllocSamples   int64  `json:"alloc_samples"`   // objects, estimated from samples
+	Allocations    []Part `json:"allocations"`     // by the function that allocates
+}
+
+// Summarize groups the samples of a profile. The parts are sorted, the largest first.
+func Summarize(p *result.Profile, g Grouper) *Summary {
+	list := Stacks(p, p.CPU)
+	s := &Summary{Trials: len(p.CPUNS), WallNS: p.WallNS, TrialNS: append([]int64{}, p.CPUNS...), Samples: Samples(list)}
+	groups, functions := map[Group]*Part{}, map[[2]string]*Part{}
+	for _, st := range list {
+		s.CPUNS += st.Value
+		group := g.Of(st.Frames)
+		add(groups, group, Part{Group: group}, st)
+		name := name(st.Frames)
+		add(functions, [2]string{string(group), name}, Part{Group: group, Function: name}, st)
+	}
+	s.Groups = parts(groups, s.Samples, float64(s.CPUNS), s.Trials)
+	s.Functions = parts(functions, s.Samples, float64(s.CPUNS), s.Trials)
+	allocations := map[[2]string]*Part{}
+	for _, st := range Stacks(p, p.Allocations) {
+		s.AllocatedBytes += st.Value
+		s.AllocSamples += st.Samples
+		frames := allocator(st.Frames)
+		group, name := g.Of(frames), name(frames)
+		add(allocations, [2]string{string(group), name}, Part{Group: group, Function: name}, st)
+	}
+	s.Allocations = parts(allocations, s.AllocSamples, float64(s.AllocatedBytes), s.Trials)
+	return s
+}
+
+func add[K comparable](to map[K]*Part, key K, part Part, s Stack) {
+	p := to[key]
+	if p == nil {
+		p = &part
+		to[key] = p
+	}
+	p.Samples += s.Samples
+	p.PerTrial += float64(s.Value)
+}
+
+// parts sorts parts, and computes their shares.
+func parts[K comparable](m map[K]*Part, samples int64, value float64, trials int) []Part {
+	list := []Part{}
+	for _, p := range m {
+		if value > 0 {
+			p.Share = p.PerTrial / value
+		}
+		p.Interval = stats.Proportion(p.Samples, samples)
+		p.PerTrial /= float64(max(trials, 1))
+		list = append(list, *p)
+	}
+	slices.SortFunc(list, func(a, b Part) int {
+		return cmp.Or(cmp.Compare(b.PerTrial, a.PerTrial), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Function, b.Function))
+	})
+	return list
+}
+
+// allocator returns a stack from the first function outside the Go runtime.
+func allocator(frames []Frame) []Frame {
+	i := slices.IndexFunc(frames, func(f Frame) bool {
+		pkg, isGo := goPackage(f.Function)
+		return !isGo || !below(pkg, "runtime") && !below(pkg, "internal/runtime")
+	})
+	return frames[max(i, 0):]
+}
+
+// name returns the name of the function that a sample is counted for. In the kernel it is
+// the system call, which says more than the function inside.
+func name(frames []Frame) string {
+	if len(frames) == 0 {
+		return "unknown"
+	}
+	if !strings.HasPrefix(frames[0].Object, "[kernel") {
+		return frames[0].Function
+	}
+	for _, f := range frames {
+		if !strings.HasPrefix(f.Object, "[kernel") {
+			break
+		}
+		for _, prefix := range []string{"__x64_sys_", "__arm64_sys_", "__do_sys_", "__se_sys_", "ksys_"} {
+			if call, ok := strings.CutPrefix(f.Function, prefix); ok {
+				return "kernel: " + call
+			}
+		}
+		if strings.Contains(f.Function, "page_fault") {
+			return "kernel: page fault"
+		}
+	}
+	return "kernel: " + frames[0].Function
+}
+
+// Ratio returns the ratio of the CPU time of the second driver's trials to that of the
+// first's, with its 95 % interval. Both must have samples.
+func Ratio(first, second *Summary) (float64, stats.Interval) {
+	return stats.SampledRatio(first.sampled(), second.sampled())
+}
+
+func (s *Summary) sampled() stats.Sampled {
+	x := stats.Sampled{Samples: s.Samples}
+	for _, ns := range s.TrialNS {
+		x.Values = append(x.Values, float64(ns))
+	}
+	return x
+}
+
+// Change is a group in two drivers' workers.
+type Change struct {
+	Group      Group   `json:"group"`
+	FirstNS    float64 `json:"first_ns"` // per trial
+	SecondNS   float64 `json:"second_ns"`
+	Difference float64 `json:"difference_ns"` // of the second to the first
+	Margin     float64 `json:"margin_ns"`     // half the width of its interval; those of all groups hold together with 95 %
+}
+
+// Compare compares two drivers group by group. The greatest difference comes first.
+func Compare(first, second *Summary) []Change {
+	var list []Change
+	groups := 0
+	for _, g := range Groups {
+		if first.of(g).Samples > 0 || second.of(g).Samples > 0 {
+			groups++
+		}
+	}
+	for _, g := range Groups {
+		a, b := first.of(g), second.of(g)
+		if a.Samples == 0 && b.Samples == 0 {
+			continue
+		}
+		c := Change{Group: g, FirstNS: a.PerTrial, SecondNS: b.PerTrial}
+		c.Difference, c.Margin = stats.PartsDiffer(first.sampled(), a.Samples, second.sampled(), b.Samples, groups)
+		list = append(list, c)
+	}
+	slices.SortStableFunc(list, func(a, b Change) int {
+		return cmp.Compare(max(b.Difference, -b.Difference), max(a.Difference, -a.Difference))
+	})
+	return list
+}
+
+func (s *Summary) of(g Group) Part {
+	for _, p := range s.Groups {
+		if p.Group == g {
+			return p
+		}
+	}
+	return Part{Group: g}
+}
+
+// PerTrialNS returns the CPU time of a trial's phase.
+func (s *Summary) PerTrialNS() float64 { return float64(s.CPUNS) / float64(max(s.Trials, 1)) }
+
+// Layers returns the stacks below their groups: the group's name, and then the innermost
+// functions that belong to it, the outermost first, with the names that SQLite's functions
+// have in C. So the stacks of two drivers can be laid over each other.
+func Layers(list []Stack, g Grouper) []Stack {
+	var out []Stack
+	for _, s := range list {
+		group := g.Of(s.Frames)
+		frames := []Frame{{Function: string(group)}}
+		for i := range s.Frames {
+			if g.Of(s.Frames[i:]) != group {
+				break
+			}
+			frames = slices.Insert(frames, 1, Frame{Function: canonical(s.Frames[i].Function)})
+		}
+		out = append(out, Stack{frames, s.Samples, s.Value})
+	}
+	return out
+}
+
+// canonical returns the name in C of a function of SQLite that was translated to Go.
+func canonical(name string) string {
+	short, ok := strings.CutPrefix(name, "modernc.org/sqlite/lib.")
+	if !ok {
+		return name
+	}
+	short = strings.TrimLeft(short, "_")
+	if strings.HasPrefix(short, "Xsqlite3") {
+		short = short[1:]
+	}
+	return short
+}

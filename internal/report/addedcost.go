@@ -1,0 +1,124 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
+)
+
+// addedTime returns what engine and adapter add to a cell's figure, in the figure's
+// unit: seconds, or seconds per operation. ok is false if it has not been measured.
+func addedTime(c *stats.Cell, phase string) (e estimate.Estimate, ok bool) {
+	for _, t := range c.Case.Added {
+		if t.Phase != phase {
+			continue
+		}
+		rows := median(c, func(s stats.Sample) float64 { return float64(s.Rows) })
+		operations := median(c, func(s stats.Sample) float64 { return float64(s.Operations) })
+		switch c.Samples[0].Metric {
+		case result.MetricTime:
+		case result.MetricTimePerOp:
+			rows, operations = rows/max(operations, 1), 1
+		default:
+			return e, false
+		}
+		return estimate.Estimate{
+			Low:  (t.Operation.Low*operations + t.Row.Low*rows) / 1e9,
+			High: (t.Operation.High*operations + t.Row.High*rows) / 1e9,
+		}, true
+	}
+	return e, false
+}
+
+// addedDifference reports whether the difference of two measured cells of a table is told
+// apart but may be due to what sqlite3perf adds: what is added to the slower one may exceed
+// what is added to the faster one by as much as they differ. Both are intervals, so the
+// difference is the least that the ratio's leaves room for, and what is added the most. Two
+// versions of a driver have the same added to them. The difference, and by how much more may
+// be added, are in the figures' unit.
+func addedDifference(t *stats.Table, i, j int) (difference, own float64, could bool) {
+	fast, slow := t.Cells[i], t.Cells[j]
+	test, ok := t.Against(j, i)
+	same := fast.Case.Info.Name == slow.Case.Info.Name && slices.Equal(fast.Case.Added, slow.Case.Added)
+	if i == j || same || !ok || !test.Significant() || test.Sign() <= 0 {
+		return 0, 0, false
+	}
+	less, ok1 := addedTime(fast, t.Phase)
+	more, ok2 := addedTime(slow, t.Phase)
+	ratio := t.Ratio(stats.Pair{First: j, Second: i})
+	least := ratio.Median
+	if ratio.Interval != nil {
+		least = ratio.Interval.Low
+	}
+	difference, own = fast.Summary.Median*max(least-1, 0), more.High-less.Low
+	return difference, own, ok1 && ok2 && difference <= own
+}
+
+// ownCost marks a row of a table whose lead could be due to what sqlite3perf adds.
+const ownCost = "*"
+
+// ownLeads reports for each row of a table whether what sqlite3perf adds could explain its
+// lead: that over the first row after it that is told apart from it.
+func ownLeads(t *stats.Table) []bool {
+	leads := make([]bool, len(t.Cells))
+	for i := range t.Cells {
+		_, leads[i] = OwnLead(t, i)
+	}
+	return leads
+}
+
+// OwnLead reports whether what sqlite3perf adds could explain the lead of row i of a table: that
+// over the first row after it that is told apart from it, which is returned too.
+func OwnLead(t *stats.Table, i int) (over int, could bool) {
+	c := t.Cells[i]
+	for j := i + 1; c.Rank > 0 && j < len(t.Cells); j++ {
+		if t.Cells[j].Rank > 0 && !slices.Contains(c.Tied, j) {
+			_, _, could = addedDifference(t, i, j)
+			return j, could
+		}
+	}
+	return -1, false
+}
+
+// OwnDifference says that what sqlite3perf adds could explain the difference of rows i and j of
+// a table, of which i is the faster one. It returns "" if that could not.
+func OwnDifference(t *stats.Table, i, j int) string {
+	difference, own, could := addedDifference(t, i, j)
+	if !could {
+		return ""
+	}
+	shares := shareOf(t.Cells[i])
+	return fmt.Sprintf("what sqlite3perf itself adds could explain the difference: it is at least %s of the time of %s, and at most %s more is added to %s, as measured on another machine",
+		shares(difference), name(t.Cells[i].Outcome), shares(own), name(t.Cells[j].Outcome))
+}
+
+// shareOf returns a function that formats times as shares of a cell's figure, because a table
+// shows ratios of times and not their differences.
+func shareOf(c *stats.Cell) func(float64) string {
+	return func(v float64) string { return percent(v / c.Summary.Median) }
+}
+
+// addedNote names the drivers of a table whose difference may be due to what sqlite3perf adds.
+func addedNote(t *stats.Table, cells []*stats.Cell, h Hints) string {
+	var words []string
+	for i, fast := range cells {
+		for j, slow := range cells {
+			if difference, own, could := addedDifference(t, i, j); could {
+				shares := shareOf(fast)
+				words = append(words, fmt.Sprintf("%s and %s (%s; at most %s)", name(fast.Outcome), name(slow.Outcome), shares(difference), shares(own)))
+			}
+		}
+	}
+	if words == nil {
+		return ""
+	}
+	by := ""
+	if h.AddedCost != "" {
+		by = " (" + h.AddedCost + ")"
+	}
+	return "what sqlite3perf itself adds" + by + " could explain the difference between " + someOf(words, 4) +
+		". In brackets: how large the difference is at least, as a share of the time of the first, and how much more is added to the second at most, by the ends of their intervals. What is added was measured on another machine, whose speed can be another"
+}

@@ -1,0 +1,223 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"html"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// advised is what a run of the fixtures advises, with footprints of some of its drivers.
+func advised(run *result.Run) report.Advised {
+	analysis := stats.Analyze(run, "native")
+	facts := advise.FactsOf(analysis, map[string]*result.Footprint{
+		"mattn": {SizeBytes: 9_400_000, WarmNS: 1_900_000_000, ColdNS: 82_000_000_000, License: "MIT", Released: time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC),
+			Targets: []result.TargetBuild{{Target: "linux/arm64", Message: "needs a C compiler for linux/arm64"}}},
+		"modernc": {SizeBytes: 12_100_000, WarmNS: 2_400_000_000, License: "BSD-3-Clause", Released: time.Date(2026, 10, 31, 0, 0, 0, 0, time.UTC),
+			Targets: []result.TargetBuild{{Target: "linux/arm64", OK: true}}},
+	})
+	return report.Advised{Advice: advise.Decide(facts), Facts: facts, Of: analysis, NotIn: []string{"what nobody asked for"}}
+}
+
+func TestAdviceGolden(t *testing.T) {
+	for _, name := range []string{"full", "matrix", "nofloor", "server", "single", "empty"} {
+		for _, format := range report.AdviceFormats() {
+			if format == "json" && name != "server" {
+				continue
+			}
+			t.Run(name+"/"+format, func(t *testing.T) {
+				var b bytes.Buffer
+				if err := report.WriteAdvice(&b, format, advised(fixtures[name]()), report.Options{Width: 80}); err != nil {
+					t.Fatal(err)
+				}
+				golden(t, "advice-"+name+"."+extension[format], b.String())
+			})
+		}
+	}
+}
+
+// TestAdvicePage checks the page of each kind of run, and that it has pictures of the times
+// that speed is judged by.
+func TestAdvicePage(t *testing.T) {
+	oneCell := func() *result.Run { return insertRun(9, "mattn", "modernc") }
+	for name, c := range map[string]struct {
+		run      func() *result.Run
+		pictures int
+	}{
+		"several cells":       {fixtures["full"], 2},
+		"one cell":            {oneCell, 1},
+		"no cell to judge by": {fixtures["server"], 0},
+		"one candidate":       {fixtures["single"], 0},
+		"empty":               {fixtures["empty"], 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := report.WriteAdvice(&b, "html", advised(c.run()), report.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			checkPage(t, b.String())
+			if n := strings.Count(b.String(), "<figure "); n != c.pictures {
+				t.Errorf("%d pictures, want %d", n, c.pictures)
+			}
+			for _, part := range []string{"What was measured", "What else a choice costs", "Where the figures are from", "what nobody asked for"} {
+				if !strings.Contains(b.String(), part) {
+					t.Errorf("no %q", part)
+				}
+			}
+		})
+	}
+}
+
+// TestAdviceTooFew expects advice that does not decide to say how many more rounds would.
+func TestAdviceTooFew(t *testing.T) {
+	for _, c := range []struct {
+		advice advise.Advice
+		rounds int
+		want   string
+		decide string
+	}{
+		{advise.Advice{Hidden: 0.3, Further: 12}, 8, "one of them may take up to 1.30x the time of another. 8 rounds are too few to tell; an estimated 12 more rounds would do.",
+			"more rounds (20 in all), a larger scale or a quieter machine tell them apart, or show that they are equally fast"},
+		{advise.Advice{Untold: true, Further: 5}, 1, "1 round is too few to say how their times differ. 5 more rounds would do.", "more rounds (6 in all), "},
+		{advise.Advice{Hidden: 0.3, Further: stats.MaxRounds}, 8, "one of them may take up to 1.30x the time of another, which the noise hides. To tell them apart would take more than 10,000 more rounds.", "more rounds, a larger scale"},
+		{advise.Advice{Untold: true}, 8, "there are no rounds in which all of them have figures.", "more rounds, a larger scale"},
+	} {
+		a := c.advice
+		a.Verdict, a.Among, a.Overturn = advise.Undecided, []string{"mattn", "modernc"}, []advise.Overturn{{Change: advise.ChangeRounds}}
+		told := report.Advised{Advice: &a, Facts: &advise.Facts{Rounds: c.rounds}, Of: stats.Analyze(fixtures["server"](), "native")}
+		if got := told.Answer(); got != "The measurements do not decide between mattn and modernc: "+c.want {
+			t.Errorf("%s\nwant %s", got, c.want)
+		}
+		var b bytes.Buffer
+		if err := report.WriteAdvice(&b, "table", told, report.Options{Width: 1000}); err != nil || !strings.Contains(b.String(), c.decide) {
+			t.Errorf("%v, no %q in\n%s", err, c.decide, b.String())
+		}
+	}
+}
+
+// TestAdviceOfOtherWork expects advice on a replay that did not end as recorded to say so beside
+// the recommendation, and to have the warning of the run.
+func TestAdviceOfOtherWork(t *testing.T) {
+	run := insertRun(9, "mattn", "modernc")
+	for i := range run.Trials {
+		s := &run.Trials[i].Samples[0]
+		s.Operations, s.Different = 100, int64(10+64*(2-run.Trials[i].Case))
+	}
+	said := "1037 of 1399 events did not end as recorded: record with Values to find the rows"
+	run.Warnings = append(run.Warnings, result.Warning{Code: result.WarningDifferent, Phase: "insert", Case: 1, Round: 1, Message: said})
+	var b bytes.Buffer
+	if err := report.WriteAdvice(&b, "table", advised(run), report.Options{Width: 1000}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"mine insert: 74% of the events did not end as recorded with mattn, so the times are of other work", said} {
+		if strings.Count(b.String(), want) != 1 {
+			t.Errorf("not once %q in\n%s", want, b.String())
+		}
+	}
+}
+
+// TestAdviceUnasked expects phases whose statements were not asked to be named.
+func TestAdviceUnasked(t *testing.T) {
+	a := advised(insertRun(9, "mattn", "modernc"))
+	a.Answers = &report.Diffed{Skipped: []string{"bookshop: shop: replay"}}
+	var b bytes.Buffer
+	if err := report.WriteAdvice(&b, "table", a, report.Options{Width: 1000}); err != nil || !strings.Contains(b.String(), "Not looked at: what nobody asked for; how the candidates answer bookshop: shop: replay, since") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+// TestAdviceLeftOut expects the one that is taken not to be called the fastest of all if one that
+// is left out is as fast, as far as can be told.
+func TestAdviceLeftOut(t *testing.T) {
+	run := fixtures["full"]()
+	for i := range run.Trials {
+		for j := range run.Trials[i].Samples {
+			run.Trials[i].Samples[j].Failed = 0
+		}
+	}
+	a := advised(run)
+	want := "Take mattn: it is the fastest of those that can be taken; the next of these, modernc, takes 2.30x its time [2.27, 2.33]. tailscale is as fast, as far as can be told, but is left out: it has "
+	if got := a.Answer(); !strings.HasPrefix(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	for i := range a.Overturn {
+		if o := &a.Overturn[i]; o.Change == advise.ChangeDefect {
+			o.Among = []string{"mattn", "tailscale"}
+		}
+	}
+	for _, want := range []string{"between mattn and tailscale; tailscale takes 1.00x the time [0.984, 1.02]", "between mattn and tailscale\n"} {
+		var b bytes.Buffer
+		if err := report.WriteAdvice(&b, "table", a, report.Options{Width: 1000}); err != nil || !strings.Contains(b.String(), "then the facts do not decide "+want) {
+			t.Errorf("%v\n%s", err, b.String())
+		}
+		for i := range a.Overturn {
+			a.Overturn[i].Ratio = nil // too few rounds for figures
+		}
+	}
+}
+
+// TestAdviceBegins checks that each form begins with the answer.
+func TestAdviceBegins(t *testing.T) {
+	a := advised(fixtures["server"]())
+	for _, format := range report.AdviceFormats() {
+		var b bytes.Buffer
+		if err := report.WriteAdvice(&b, format, a, report.Options{Width: 1000}); err != nil {
+			t.Fatal(err)
+		}
+		if format == "json" {
+			var got struct{ Answer, Verdict string }
+			if err := json.Unmarshal(b.Bytes(), &got); err != nil || got.Answer != a.Answer() || got.Verdict != string(a.Verdict) {
+				t.Errorf("json: %+v, %v", got, err)
+			}
+			continue
+		}
+		if format == "html" {
+			if !strings.Contains(b.String(), ">"+html.EscapeString(a.Answer())+"</h1>") {
+				t.Error("the heading of the page is not the answer")
+			}
+			continue
+		}
+		if first, _, _ := strings.Cut(b.String(), "\n"); !strings.Contains(strings.ReplaceAll(first, `\`, ""), a.Answer()) {
+			t.Errorf("%s begins with %q, want %q", format, first, a.Answer())
+		}
+	}
+}
+
+// TestAdviceRisksOnOneScreen expects what each candidate risks, and every reason for another
+// answer, on a terminal that has no room for all of the advice.
+func TestAdviceRisksOnOneScreen(t *testing.T) {
+	run := insertRun(9, "mattn", "modernc")
+	for i := range run.Trials {
+		run.Trials[i].Proof = &protocol.Proof{SQLiteVersion: []string{"3.50.1", "3.54.1"}[run.Trials[i].Case-1], ModuleVersion: "v1.61.1"}
+	}
+	a := advised(run)
+	a.Answers = diffed(noted("mattn", "3.50.1", "a\x00b", "same"), noted("modernc", "3.54.1", "a", []byte("same")))
+	var b bytes.Buffer
+	if err := report.WriteAdvice(&b, "table", a, report.Options{Lines: 38, Width: 100}); err != nil {
+		t.Fatal(err)
+	}
+	first, rest, cut := strings.Cut(b.String(), "\nnot shown")
+	if !cut || !strings.Contains(rest, "What else a choice costs") {
+		t.Fatalf("all of it is shown, or not what a choice costs:\n%s", b.String())
+	}
+	words := strings.Join(strings.Fields(first), " ")
+	for _, want := range []string{
+		"Known defects of these versions mattn CVE-2026-11822, CVE-2025-6965", "modernc none known CVE-2026-11822 security: a crafted database",
+		"modernc modernc answers 2 of 2 statements differently than mattn", "likely modernc cuts texts at their first NUL", "likely modernc returns texts as []byte",
+	} {
+		if !strings.Contains(words, want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(first, "…") {
+		t.Errorf("something is cut:\n%s", b.String())
+	}
+}

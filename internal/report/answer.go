@@ -1,0 +1,600 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Answers are what a run says, as data: who comes first, by how much, how sure that is, and
+// what to beware of. Every form of the report tells this first.
+type Answers struct {
+	Text    string    `json:"-"`                 // in a sentence or two
+	Overall *Ranking  `json:"overall,omitempty"` // over all tables; nil if fewer than two drivers or tables count
+	Tables  []Ranking `json:"tables"`            // in the order of the report
+	Choices []Choice  `json:"choices,omitempty"` // the best for needs that the best of all does not meet
+	Caveats []Caveat  `json:"caveats"`           // the worst first
+
+	// FalseDifference is the greatest probability that the run tells the times of any two rows
+	// apart if all are equal. It is 0 if nothing was compared, and if the run was to end when its sides
+	// are told apart, for which only a comparison corrects, or left out rows that were slow.
+	FalseDifference float64 `json:"false_difference"`
+
+	best *Place // of all, if there are choices
+}
+
+// Ranking is the order of the rows of a table, or of the drivers over all tables.
+type Ranking struct {
+	Table  *stats.TableName `json:"table,omitempty"`  // nil: over all tables
+	Tables int              `json:"tables,omitempty"` // over how many tables
+	Of     string           `json:"of,omitempty"`     // what was measured, such as "time for 10 rows"
+	Text   string           `json:"text"`             // the answer in a sentence, without its full stop
+
+	// Best is the row that comes first, apart from the floor. Tied are those that the samples
+	// do not tell from it, and Next is the first that they do. Best is nil if no row has a
+	// rank, and Next if there is no other.
+	Best *Place   `json:"best,omitempty"`
+	Tied []string `json:"tied,omitempty"`
+	Next *Place   `json:"next,omitempty"`
+
+	// Added says that what sqlite3perf adds to the time of each could explain how far the best
+	// leads Next.
+	Added bool `json:"added_could_explain,omitempty"`
+
+	Base    string `json:"base,omitempty"` // the row that ratios are to
+	IsFloor bool   `json:"is_floor"`       // the base is the floor, which is nobody's choice
+
+	// Enough is how many rounds would tell Best from a row in Tied, of which each round says the
+	// same already. It is 0 if it is not for want of rounds that they are tied.
+	Enough int `json:"rounds_enough,omitempty"`
+
+	Rounds  int `json:"rounds"`  // the fewest of any row that has a rank
+	Figures int `json:"figures"` // ratios to the base or, without one, medians
+	Settled int `json:"settled"` // of these, as precise as was asked for
+
+	Rows []Row `json:"-"` // as in the table
+
+	ratio   func(i, j int) stats.Summary // of row i to row j
+	against func(i, j int) (stats.Test, bool)
+}
+
+// Place is a row that an answer names.
+type Place struct {
+	Name  string         `json:"name"` // the driver, or the settings
+	Case  int            `json:"case"`
+	To    string         `json:"to,omitempty"`    // the row that the ratio is to
+	Ratio *stats.Summary `json:"ratio,omitempty"` // of the times
+
+	// Of the driver's library.
+	Kind      driver.Kind      `json:"kind,omitempty"`
+	Interface driver.Interface `json:"interface,omitempty"`
+	SQLite    string           `json:"sqlite,omitempty"` // version
+}
+
+// Row is one row of a ranking.
+type Row struct {
+	Name    string // the driver, or the settings
+	Version string // of the driver
+	Case    int
+	Status  result.Status
+	stats.Standing
+	Unranked string // why a row that has figures has no rank
+	TooShort bool
+
+	Median *stats.Summary // in seconds; nil without figures, and over all tables
+	PerOp  bool           // the median is per operation
+	Ratio  *stats.Summary // to the base; nil if there is none
+
+	risk   int // place in losses
+	info   driver.Info
+	sqlite string // version; "" if it is not known
+}
+
+// AnswersOf says what a run says.
+func AnswersOf(a *stats.Analysis, o RunOptions) Answers {
+	if p := ProfileOf(a.Run, o.Hints); p != nil {
+		return profileAnswers(p)
+	}
+	s := Answers{Tables: []Ranking{}}
+	if a.Reliability.Comparisons > 0 && !judgedEarly(a.Run) && !races(a.Run) {
+		s.FalseDifference = stats.Alpha
+	}
+	figures := a.Figures()
+	eachTable(a, func(n stats.TableName, t *stats.Table) {
+		s.Tables = append(s.Tables, tableRanking(a, n, t, figures))
+	})
+	if len(a.Overall.Drivers) > 1 && len(a.Overall.Tables) > 1 {
+		s.Overall = overallRanking(a)
+	}
+	if r := s.choosable(a); r != nil && o.Study == nil {
+		if s.Choices = r.findChoices(); s.Choices != nil {
+			s.best = r.Best
+		}
+	}
+	s.Caveats = caveats(a, o, s.Tables)
+	s.Text = answerText(a, o, &s)
+	return s
+}
+
+// eachTable calls f with the tables of a run in the order of the report.
+func eachTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
+	eachSection(a, func(x *stats.Factorial) {
+		for _, t := range x.Tables {
+			f(stats.TableName{Workload: x.Workload, Phase: t.Phase}, t)
+		}
+	}, func(g *stats.Group) {
+		for _, t := range g.Tables {
+			f(stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t)
+		}
+	})
+}
+
+// eachSection calls side with each workload of which settings or parameters vary, where its
+// first group is, and group with the groups that are not side by side only.
+func eachSection(a *stats.Analysis, side func(*stats.Factorial), group func(*stats.Group)) {
+	varied := map[string]*stats.Factorial{}
+	for _, x := range a.Factorials {
+		varied[x.Workload] = x
+	}
+	begun := map[string]bool{}
+	for _, g := range a.Groups {
+		x := varied[g.Workload]
+		if x != nil && !begun[g.Workload] {
+			side(x)
+			begun[g.Workload] = true
+		}
+		if x == nil || len(x.Drivers) > 1 { // of one driver, everything is side by side
+			group(g)
+		}
+	}
+}
+
+// tableRanking returns the ranking of a table. figures are those of the run.
+func tableRanking(a *stats.Analysis, n stats.TableName, t *stats.Table, figures []stats.Figure) Ranking {
+	r := ranking(t)
+	r.Table = &n
+	if measured := t.Measured(); len(measured) > 0 {
+		r.Of = subject(measured)
+	}
+	for _, f := range figures {
+		if f.TableName == n {
+			r.Figures++
+			if f.Settled(a.Run.Precision) {
+				r.Settled++
+			}
+		}
+	}
+	r.say()
+	if r.Best != nil && r.Next != nil {
+		at := func(p *Place) int {
+			return slices.IndexFunc(t.Cells, func(c *stats.Cell) bool { return c.Case.ID == p.Case })
+		}
+		_, _, r.Added = addedDifference(t, at(r.Best), at(r.Next))
+	}
+	return r
+}
+
+// ranking returns the rows of a table in their order. It says nothing of them yet.
+func ranking(t *stats.Table) Ranking {
+	r := Ranking{IsFloor: t.IsFloor, against: t.Against,
+		ratio: func(i, j int) stats.Summary { return t.Ratio(stats.Pair{First: i, Second: j}) }}
+	measured := len(t.Measured())
+	for i, c := range t.Cells {
+		row := Row{Name: cmp.Or(c.As, label(c.Case)), Version: version(c.Outcome), Case: c.Case.ID, Status: c.Status, Standing: c.Standing, Unranked: c.Unranked, risk: severity(c.Outcome, t.Phase)}
+		row.setLibrary(c.Outcome)
+		if i < measured {
+			row.Median, row.TooShort = &c.Summary, c.TooShort()
+			row.PerOp = t.PerOp || c.Samples[0].Metric == result.MetricTimePerOp
+			if c.Ratio != nil && c.Ratio.N > 0 && measured > 1 {
+				row.Ratio = c.Ratio
+			}
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	if t.Base >= 0 && measured > 1 {
+		r.Base = r.Rows[t.Base].Name
+	}
+	return r
+}
+
+// overallRanking returns the ranking of the drivers over all tables.
+func overallRanking(a *stats.Analysis) *Ranking {
+	o := a.Overall
+	r := &Ranking{Tables: len(o.Tables), Of: "geometric mean of the ratios", IsFloor: o.IsFloor,
+		ratio: func(i, j int) stats.Summary {
+			ratios, _ := stats.Ratios(o.Drivers[i].Points, o.Drivers[j].Points)
+			return stats.SummarizeRatiosAt(stats.Values(ratios), a.Confidence)
+		},
+		against: func(i, j int) (stats.Test, bool) { return stats.Against(o.Pairs, i, j) },
+	}
+	outcomes := outcomesByCase(a)
+	for _, d := range o.Drivers {
+		row := Row{Name: label(d.Case), Version: version(outcomes[d.Case.ID]), Case: d.Case.ID, Status: result.OK, Standing: d.Standing}
+		row.setLibrary(outcomes[d.Case.ID])
+		if d.Ratio.N > 0 {
+			row.Ratio = &d.Ratio
+		}
+		if d.Case.Driver == o.Base {
+			r.Base = row.Name
+			if row.Ratio != nil {
+				r.Figures--
+			}
+		}
+		if row.Ratio != nil {
+			r.Figures++
+			if v, ok := d.Ratio.Spread(); ok && v <= a.Run.Precision {
+				r.Settled++
+			}
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	r.say()
+	return r
+}
+
+// setLibrary sets what is known of a row's library.
+func (row *Row) setLibrary(o *stats.Outcome) {
+	row.info = o.Case.Info
+	if p := o.Proof(); p != nil {
+		row.sqlite = p.SQLiteVersion
+	}
+}
+
+// choices returns the rows with a rank.
+func (r *Ranking) choices() (list []int) {
+	for i, row := range r.Rows {
+		if row.Rank > 0 {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// say says who comes first.
+func (r *Ranking) say() {
+	ranked := r.choices()
+	if len(ranked) == 0 {
+		r.Text = r.without()
+		return
+	}
+	best := r.safest(ranked)
+	r.Best = r.place(best, -1)
+	for _, row := range r.Rows {
+		if row.Rank > 0 && row.Ratio != nil && (r.Rounds == 0 || row.Ratio.N < r.Rounds) {
+			r.Rounds = row.Ratio.N
+		}
+	}
+	if r.Rounds == 0 && r.Rows[best].Median != nil {
+		r.Rounds = r.Rows[best].Median.N
+	}
+	for _, i := range ranked {
+		switch {
+		case i == best:
+		case r.tied(best, i):
+			r.Tied = append(r.Tied, r.Rows[i].Name)
+			if test, ok := r.against(best, i); ok {
+				enough, _ := test.TooFew()
+				r.Enough = max(r.Enough, enough)
+			}
+		case r.Next == nil:
+			r.Next = r.place(i, best)
+		}
+	}
+	base := -1
+	if r.IsFloor {
+		base = slices.IndexFunc(r.Rows, func(row Row) bool { return row.Floor })
+	}
+	toFloor := ""
+	if base >= 0 && base != best && r.Rows[best].Ratio != nil {
+		toFloor = fmt.Sprintf("%s the time of %s, the floor %s", times(r.Rows[best].Ratio.Median), r.Base, interval(r.Rows[best].Ratio.Interval))
+	}
+	switch {
+	case len(ranked) > 1 && toFloor != "":
+		r.Text = fmt.Sprintf("%s. %s takes %s", r.best(ranked), r.Rows[best].Name, toFloor)
+	case len(ranked) > 1:
+		r.Text = r.best(ranked)
+	case toFloor != "" && r.tied(best, base):
+		r.Text = fmt.Sprintf("%s is tied with %s, the floor: %s", r.Rows[best].Name, r.Base, cmp.Or(r.tooFew(best, []int{base}), "noise hides which is faster"))
+	case toFloor != "":
+		r.Text = fmt.Sprintf("%s takes %s", r.Rows[best].Name, toFloor)
+	default:
+		r.Text = r.alone(best)
+	}
+}
+
+// place returns a row with its ratio to another row, or to the base if that is negative.
+func (r *Ranking) place(i, to int) *Place {
+	row := &r.Rows[i]
+	p := &Place{Name: row.Name, Case: row.Case, Kind: row.info.Kind, Interface: row.info.Interface, SQLite: row.sqlite}
+	switch {
+	case to >= 0:
+		s := r.ratio(i, to)
+		p.To, p.Ratio = r.Rows[to].Name, &s
+	case r.Base != "" && p.Name != r.Base && r.Rows[i].Ratio != nil:
+		p.To, p.Ratio = r.Base, r.Rows[i].Ratio
+	}
+	return p
+}
+
+// alone says how long the only row took that has a rank.
+func (r *Ranking) alone(i int) string {
+	row := r.Rows[i]
+	if row.Median == nil {
+		return row.Name + " has nothing to be compared with"
+	}
+	each := ""
+	if row.PerOp {
+		each = " for each operation"
+	}
+	return fmt.Sprintf("%s took %s%s, %s", row.Name, duration(int64(row.Median.Median*1e9)), each, spread(*row.Median))
+}
+
+// without says why no row has a rank.
+func (r *Ranking) without() string {
+	figures := 0
+	for _, row := range r.Rows {
+		if row.Median != nil || row.Ratio != nil {
+			figures++
+		}
+	}
+	if figures == 0 {
+		return "there are no figures"
+	}
+	return fmt.Sprintf("nothing can be told yet, because there are fewer than %d rounds", stats.MinSamples)
+}
+
+// answerText says in a sentence or two what the run says.
+func answerText(a *stats.Analysis, o RunOptions, s *Answers) string {
+	if o.Study != nil {
+		return studyAnswer(o.Study)
+	}
+	if a.Run.Compares != nil {
+		return Answer(stats.CompareRun(a))
+	}
+	if a.Run.Search != nil {
+		return searchAnswer(a, s)
+	}
+	return runAnswer(a, s)
+}
+
+// runAnswer says what the tables of a run say, and where operations failed.
+func runAnswer(a *stats.Analysis, s *Answers) string {
+	return strings.Join(slices.DeleteFunc([]string{tablesAnswer(a, s), failuresAnswer(a)}, func(s string) bool { return s == "" }), " ")
+}
+
+// manyFailed is the share of failed operations from which an answer mentions it. If a row has
+// no rank because of them, any share is mentioned.
+const manyFailed = 0.01
+
+// failuresAnswer says of which rows many operations failed, and which have no rank because
+// more failed than of others. It returns "" if there are none.
+func failuresAnswer(a *stats.Analysis) string {
+	type row struct {
+		name     string
+		share    float64
+		unranked bool
+	}
+	type key struct {
+		of    int // case
+		phase string
+	}
+	var rows []row
+	listed := map[key]bool{} // a row can be in two tables
+	eachTable(a, func(n stats.TableName, t *stats.Table) {
+		for _, c := range t.Measured() {
+			failed, operations := c.Failures()
+			x := row{share: float64(failed) / float64(max(operations, 1)), unranked: c.UnlikeFailures()}
+			k := key{c.Case.ID, t.Phase}
+			if failed == 0 || listed[k] || !x.unranked && x.share < manyFailed {
+				continue
+			}
+			listed[k] = true
+			x.name = fmt.Sprintf("%s %s (%s)", n, cmp.Or(c.As, label(c.Case)), percent(x.share))
+			rows = append(rows, x)
+		}
+	})
+	slices.SortStableFunc(rows, func(x, y row) int { return cmp.Compare(y.share, x.share) })
+	var some, out []string
+	for _, x := range rows {
+		if x.unranked {
+			out = append(out, x.name)
+		} else {
+			some = append(some, x.name)
+		}
+	}
+	const most = 3
+	var sentences []string
+	if some != nil {
+		sentences = append(sentences, "Operations failed: "+someOf(some, most)+".")
+	}
+	if out != nil {
+		sentences = append(sentences, "Without a rank, because more operations failed than of others"+seemTo(a)+": "+someOf(out, most)+".")
+	}
+	return strings.Join(sentences, " ")
+}
+
+// tablesAnswer says who comes first in the tables of a run.
+func tablesAnswer(a *stats.Analysis, s *Answers) string {
+	overall, settings := "", bestSettings(a)
+	if s.Overall != nil && s.Overall.Best != nil {
+		overall = fmt.Sprintf("Over %s, %s.", counted(int64(s.Overall.Tables), "cell"), s.Overall.Text)
+	}
+	switch {
+	case settings != "" && overall != "" && len(a.Factorials) < workloads(a):
+		return overall + " " + settings
+	case cmp.Or(settings, overall) != "":
+		return cmp.Or(settings, overall)
+	}
+	var figures []*Ranking // tables that have any
+	ranked := false
+	for i := range s.Tables {
+		if r := &s.Tables[i]; r.Of != "" {
+			figures = append(figures, r)
+			ranked = ranked || r.Best != nil
+		}
+	}
+	switch {
+	case len(figures) == 0 && hostLost(a):
+		return fmt.Sprintf("There are no figures: after %s the machine went away.", counted(int64(rounds(a)), "complete round"))
+	case len(figures) == 0:
+		return nothingMeasured(s)
+	case !ranked:
+		return fmt.Sprintf("Nothing can be told yet: %s, and drivers are ranked after %d.", counted(int64(rounds(a)), "complete round"), stats.MinSamples)
+	case len(figures) == 1:
+		return fmt.Sprintf("In %s, %s.", where(figures[0]), figures[0].Text)
+	}
+	return severalTables(figures)
+}
+
+// races reports whether a run is one of a search that left out what was slow.
+func races(run *result.Run) bool { return run.Search != nil && !run.Search.Confirms }
+
+// searchAnswer says which part of a search for settings a run is, and what it says.
+func searchAnswer(a *stats.Analysis, s *Answers) string {
+	race, n, said := Line(a.Run.Search.Race), rounds(a), runAnswer(a, s)
+	if a.Run.Search.Confirms {
+		if n < stats.MinSamples {
+			said = ""
+		}
+		return strings.TrimSpace(fmt.Sprintf("This is a part of a search for settings by tune: %s, in %s. %s", race, counted(int64(n), "round"), said))
+	}
+	if n < stats.MinSamples {
+		said = "These are too few rounds to rank anything."
+	}
+	out, all := 0, 0
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			if all++; o.LeftAfter > 0 {
+				out++
+			}
+		}
+	}
+	return fmt.Sprintf("This is a race in a search for settings by tune: %s. It only chose what to measure next: of %s, %d were measured in all %d rounds, and the slower ones in fewer. %s", race, counted(int64(all), "case"), all-out, n, said)
+}
+
+// workloads counts the workloads of a run.
+func workloads(a *stats.Analysis) int {
+	names := map[string]bool{}
+	for _, g := range a.Groups {
+		names[g.Workload] = true
+	}
+	return len(names)
+}
+
+// where names a table, and says if it is too short to judge by.
+func where(r *Ranking) string {
+	if slices.ContainsFunc(r.Rows, func(row Row) bool { return row.TooShort }) {
+		return fmt.Sprintf("%s (less than %s, too short to judge by)", r.Table, shortLimit())
+	}
+	return r.Table.String()
+}
+
+// rounds returns how many rounds of a run are complete.
+func rounds(a *stats.Analysis) int {
+	if a.Run.Stopped != "" {
+		return a.Run.Rounds
+	}
+	n, _ := wholeRounds(a.Run)
+	return n
+}
+
+// nothingMeasured says that a run has no figures, and why.
+func nothingMeasured(s *Answers) string {
+	count := map[string]int{}
+	for _, c := range s.Caveats {
+		count[c.Code] += c.Count
+	}
+	var words []string
+	for _, code := range noFigures {
+		if n := count[code]; n > 0 {
+			words = append(words, fmt.Sprintf("%s %s", counted(int64(n), "case"), code))
+		}
+	}
+	if words == nil {
+		return "Nothing was measured."
+	}
+	return "Nothing was measured: " + strings.Join(words, ", ") + "."
+}
+
+// severalTables says who comes first most often if there is no summary.
+func severalTables(tables []*Ranking) string {
+	var first groups[string, int]
+	compared, decided, few, enough, now := 0, false, 0, 0, 0
+	for i, r := range tables {
+		if r.Best == nil || len(r.choices()) < 2 {
+			continue
+		}
+		compared++
+		decided = decided || r.Next != nil
+		if r.Enough > 0 {
+			few++
+			enough, now = max(enough, r.Enough), max(now, r.Rounds)
+		}
+		for _, n := range append([]string{r.Best.Name}, r.Tied...) {
+			first.add(n, i)
+		}
+	}
+	if compared == 0 {
+		alone := []string{}
+		for _, r := range tables {
+			for _, row := range r.Rows {
+				if row.Median != nil && !slices.Contains(alone, row.Name) {
+					alone = append(alone, row.Name)
+				}
+			}
+		}
+		return fmt.Sprintf("%s: measured in %s, each without another driver to compare with.", andOthers(alone), counted(int64(len(tables)), "cell"))
+	}
+	const none = "There is no summary, because fewer than two cells have comparable figures of all drivers."
+	switch {
+	case !decided && few > 0:
+		return fmt.Sprintf("In %s, %s are too few to tell which is fastest. In %d of these cells all rounds agree about the best and another: %d that agree would be enough. %s",
+			counted(int64(compared), "cell"), counted(int64(now), "round"), few, enough, none)
+	case !decided:
+		return fmt.Sprintf("In %s, noise hides which is fastest: nothing is told apart from the best. %s", counted(int64(compared), "cell"), none)
+	}
+	slices.SortStableFunc(first.keys, func(x, y string) int { return cmp.Compare(len(first.of[y]), len(first.of[x])) })
+	n := first.keys[0]
+	return fmt.Sprintf("%s comes first, alone or tied, in %d of %s. %s", n, len(first.of[n]), counted(int64(compared), "cell"), none)
+}
+
+// studyAnswer says how many claims of a study hold.
+func studyAnswer(r *Study) string {
+	count := map[Verdict]int{}
+	for _, c := range r.Claims {
+		count[c.Verdict]++
+	}
+	if len(r.Claims) == 0 {
+		return "The study " + r.Name + " has no claims that could be judged."
+	}
+	as := ""
+	if r.AsPublished {
+		as = ", measured as published, faults included"
+	}
+	return fmt.Sprintf("%s of the study %s%s: %s here, %s, %d cannot be told.", counted(int64(len(r.Claims)), "claim"), r.Name, as,
+		verb(count[Holds], "holds", "hold"), verb(count[DoesNotHold], "does not hold", "do not hold"), count[CannotBeTold])
+}
+
+func verb(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// profileAnswers puts what a profile says into the form of other runs. The warnings are only
+// in the profile.
+func profileAnswers(p *Profiled) Answers {
+	s := Answers{Text: ProfileAnswer(p), Tables: []Ranking{}, Caveats: []Caveat{}}
+	for i := range p.Drivers {
+		if d := &p.Drivers[i]; d.Status != result.OK {
+			s.Caveats = append(s.Caveats, Caveat{Code: string(d.Status), Count: 1, Text: d.Name + ": " + d.Reason.Message})
+		}
+	}
+	return s
+}

@@ -1,0 +1,187 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/perf/benchfmt"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// writeBenchfmt writes one line per sample of the cases that are OK. In this format
+// only a comment can say that something was not measured.
+func writeBenchfmt(w io.Writer, a *stats.Analysis, _ RunOptions) error {
+	run := a.Run
+	if _, err := fmt.Fprintf(w, "# sqlite3perf %s, run %d, seed %d, %s\n", Line(run.Version), run.ID, run.Seed, Line(stopped(a))); err != nil {
+		return err
+	}
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			if o.Status == result.OK {
+				continue
+			}
+			if _, err := fmt.Fprintf(w, "# %s: %s: %s: %s\n", o.Status, Line(strings.TrimSpace(g.Workload+" "+g.Variant())), Line(name(o)), Line(reason(o))); err != nil {
+				return err
+			}
+		}
+	}
+	for _, line := range libraries(a) {
+		if _, err := fmt.Fprintf(w, "# %s\n", line); err != nil {
+			return err
+		}
+	}
+	out := benchfmt.NewWriter(w)
+	for _, u := range []struct{ unit, better string }{
+		{"ns/op", "lower"}, {"rows/s", "higher"}, {"op/s", "higher"}, {"req/s", "higher"}, {"user-ns/op", "lower"}, {"system-ns/op", "lower"},
+		{"failed/op", "lower"}, {"B/op", "lower"}, {"allocs/op", "lower"}, {"instructions/op", "lower"}, {"peak-RSS-B", "lower"},
+	} {
+		if err := out.Write(&benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: u.unit, Key: "better"}, OrigUnit: u.unit, Value: u.better}); err != nil {
+			return err
+		}
+	}
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			for _, c := range t.Cells {
+				if c.Status != result.OK {
+					continue
+				}
+				for _, s := range c.Samples {
+					if err := out.Write(benchResult(run, g, t, c, s)); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// libraries describes the library of each driver in a line. These are comments, because
+// benchstat would put drivers and versions of different configurations into different
+// tables.
+func libraries(a *stats.Analysis) (lines []string) {
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			words := []string{Line(o.Case.Driver) + ":", "kind=" + string(o.Case.Info.Kind), "interface=" + string(o.Case.Info.Interface)}
+			if p := o.Proof(); p != nil {
+				words = append(words, "module="+p.Module, "module-version="+p.ModuleVersion, "sqlite="+p.SQLiteVersion, "runtime="+p.Runtime)
+			}
+			if line := Line(strings.Join(words, " ")); !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
+}
+
+func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell, s stats.Sample) *benchfmt.Result {
+	r := &benchfmt.Result{Iters: int(max(s.Operations, 1))}
+	config := func(key, value string) {
+		if v := Line(value); v != "" {
+			r.Config = append(r.Config, benchfmt.Config{Key: key, Value: []byte(v), File: true})
+		}
+	}
+	config("goos", run.Machine.OS)
+	config("goarch", run.Machine.Arch)
+	config("cpu", run.Machine.CPU)
+	config("pkg", "github.com/sqlite3perf/sqlite3perf")
+	config("filesystem", run.Machine.FileSystem)
+	config("scale", c.Case.Scale)
+	config("workload-sha256", c.Case.WorkloadSHA256)
+	if s, ok := c.Case.InForce[t.Phase]; ok {
+		config("in-force", assignments(s))
+	}
+	var b strings.Builder
+	b.WriteString(camel(c.Case.Workload) + "/" + benchWord(t.Phase))
+	for _, v := range g.Varied {
+		b.WriteString("/" + benchWord(v.Name) + "=" + benchWord(cmp.Or(v.Value, "unset")))
+	}
+	// The number of cores is always written, because otherwise a number at the
+	// end of a driver's name would be taken for it.
+	fmt.Fprintf(&b, "/driver=%s-%d", benchWord(c.Case.Driver), max(run.Machine.Cores, 1))
+	r.Name = benchfmt.Name(b.String())
+
+	value := func(v float64, unit string) {
+		r.Values = append(r.Values, benchfmt.Value{Value: v, Unit: unit})
+	}
+	n := float64(max(s.Operations, 1))
+	value(float64(s.WallNS)/n, "ns/op")
+	perSecond, unit := Rate(s.Sample)
+	value(perSecond, unit)
+	if len(s.Latency) > 0 && s.Metric != result.MetricTime {
+		value(float64(s.Failed)/n, "failed/op")
+	}
+	value(float64(s.UserNS)/n, "user-ns/op")
+	value(float64(s.SystemNS)/n, "system-ns/op")
+	if s.Allocs > 0 || s.AllocBytes > 0 { // otherwise they are not known
+		value(float64(s.AllocBytes)/n, "B/op")
+		value(float64(s.Allocs)/n, "allocs/op")
+	}
+	if s.Instructions > 0 {
+		value(float64(s.Instructions)/n, "instructions/op")
+	}
+	value(float64(s.PeakRSSBytes), "peak-RSS-B")
+	if s.CheckpointNS > 0 {
+		value(float64(s.CheckpointNS), "checkpoint-ns")
+	}
+	for _, l := range s.Latency {
+		op := benchWord(l.Operation)
+		value(float64(l.P50NS), op+"-p50-ns")
+		value(float64(l.P99NS), op+"-p99-ns")
+		value(float64(l.MaxNS), op+"-max-ns")
+		if s.Failed > 0 {
+			value(float64(l.Failed)/float64(max(l.Count, 1)), op+"-failed/op")
+		}
+	}
+	for _, e := range s.Errors {
+		value(float64(e.Count), benchWord(cmp.Or(e.Name, fmt.Sprintf("code-%d", e.Code))))
+	}
+	for _, e := range s.Results {
+		value(float64(e.Count), "result-"+benchWord(cmp.Or(e.Name, fmt.Sprintf("code-%d", e.Code))))
+	}
+	return r
+}
+
+// assignments formats settings for a line.
+func assignments(s driver.Settings) string {
+	var words []string
+	for _, n := range stats.SettingNames(s) {
+		words = append(words, n+"="+s[n])
+	}
+	return strings.Join(words, " ")
+}
+
+// camel converts a workload's name to a benchmark's: point-read to PointRead.
+func camel(name string) string {
+	var b strings.Builder
+	upper := true
+	for _, r := range benchWord(name) {
+		if r == '-' || r == '_' {
+			upper = true
+			continue
+		}
+		if upper {
+			r = unicode.ToUpper(r)
+		}
+		b.WriteRune(r)
+		upper = false
+	}
+	return b.String()
+}
+
+// benchWord converts a text to a word that may be part of a benchmark's name.
+func benchWord(s string) string {
+	return cmp.Or(strings.Map(func(r rune) rune {
+		if r == '/' || unicode.IsSpace(r) || !unicode.IsPrint(r) {
+			return '_'
+		}
+		return r
+	}, s), "_")
+}

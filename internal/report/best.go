@@ -1,0 +1,187 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// bestSettings says which of the settings and parameters that a run varied is fastest,
+// and with which others it is tied: a sentence or two for each table. It returns "" if
+// the run varied none, or if it was made to compare two, because its comparison answers that.
+func bestSettings(a *stats.Analysis) string {
+	if a.Run.Compares != nil {
+		return ""
+	}
+	var sentences, tied, few []string
+	now, enough := 0, 0
+	for _, f := range a.Factorials {
+		for _, t := range f.Tables {
+			r := ranking(t)
+			r.Table = &stats.TableName{Workload: f.Workload, Phase: t.Phase}
+			ranked := r.choices()
+			if len(ranked) < 2 {
+				continue
+			}
+			if !slices.ContainsFunc(t.Pairs, func(p stats.Pair) bool { return p.Significant() }) {
+				if n, of := fewest(t.Pairs); n > 0 {
+					few, now, enough = append(few, where(&r)), max(now, of), max(enough, n)
+				} else {
+					tied = append(tied, where(&r))
+				}
+				continue
+			}
+			sentences = append(sentences, fmt.Sprintf("In %s, %s.", where(&r), r.best(ranked)))
+		}
+	}
+	if few != nil {
+		sentences = append(sentences, fmt.Sprintf("In %s, %s are too few to tell which is fastest, although all of them agree about some rows: %d that agree would be enough.", andOthers(few), counted(int64(now), "round"), enough))
+	}
+	if tied != nil {
+		sentences = append(sentences, fmt.Sprintf("In %s, noise hides which is fastest: all rows with a rank are tied.", andOthers(tied)))
+	}
+	return strings.Join(sentences, " ")
+}
+
+// fewest returns how many rounds would tell pairs apart of which each round says the same, and
+// how many there are. It returns 0 if there are no such pairs.
+func fewest(pairs []stats.Pair) (enough, now int) {
+	for _, p := range pairs {
+		if n, few := p.TooFew(); few {
+			enough, now = max(enough, n), max(now, p.N)
+		}
+	}
+	return enough, now
+}
+
+// best says which of some ranked rows is fastest and what it can lose, and which is the
+// fastest of those that can lose less, until nothing can be lost. If none can lose less, it
+// says which is next. What is both slower and more dangerous is left out.
+func (r *Ranking) best(ranked []int) string {
+	risk := func(i int) int { return r.Rows[i].risk } // a place in losses; the last is none
+	differ := slices.ContainsFunc(ranked, func(i int) bool { return risk(i) != risk(ranked[0]) })
+	best := r.safest(ranked)
+	words := r.fastest(best, ranked, differ)
+	less := slices.DeleteFunc(slices.Clone(ranked), func(i int) bool { return risk(i) <= risk(best) })
+	next := slices.IndexFunc(ranked, func(i int) bool { return i != best && risk(i) >= risk(best) && !r.tied(best, i) })
+	if len(less) == 0 && next >= 0 {
+		words += "; next is " + r.timed(ranked[next], best, "")
+	}
+	for len(less) > 0 {
+		i := r.safest(less)
+		tied := slices.DeleteFunc(slices.Clone(less), func(x int) bool { return risk(x) < risk(i) || !r.tied(i, x) })
+		words += fmt.Sprintf("; the fastest that %s is %s", losses[risk(i)].only, r.timed(i, best, r.tiedNames(tied, "")))
+		less = slices.DeleteFunc(less, func(x int) bool { return risk(x) <= risk(i) })
+	}
+	without := 0
+	for _, row := range r.Rows {
+		if row.Rank == 0 && !row.Floor {
+			without++
+		}
+	}
+	if without > 0 {
+		words += fmt.Sprintf("; rows without a rank: %d", without)
+	}
+	return words
+}
+
+// safest returns the row that can lose least of those than which no other of some rows is
+// told apart as faster. Of several, it returns the first.
+func (r *Ranking) safest(rows []int) int {
+	best := -1
+	for _, i := range rows {
+		beaten := slices.ContainsFunc(rows, func(other int) bool {
+			test, ok := r.against(other, i)
+			return ok && test.Significant() && test.Sign() < 0
+		})
+		if !beaten && (best < 0 || r.Rows[i].risk > r.Rows[best].risk) {
+			best = i
+		}
+	}
+	if best < 0 { // each is slower than another, in a circle
+		return rows[0]
+	}
+	return best
+}
+
+// fastest says that a row is fastest, or with which others it is tied, and if rows differ in
+// what they can lose, what this one can.
+func (r *Ranking) fastest(best int, ranked []int, differ bool) string {
+	tied := slices.DeleteFunc(slices.Clone(ranked), func(i int) bool { return !r.tied(best, i) })
+	risk := r.Rows[best].risk
+	loses, named := losses[risk], r.Rows[best].Name
+	switch {
+	case len(tied) == 0 && !differ:
+		return named + " is fastest"
+	case len(tied) == 0 && risk == len(losses)-1:
+		return named + " is fastest, and " + loses.of
+	case len(tied) == 0:
+		return named + " is fastest, but " + loses.of
+	case !differ:
+		return fmt.Sprintf("%s comes first, tied with %s: %s", named, r.names(tied), cmp.Or(r.tooFew(best, tied), "noise hides which is faster"))
+	}
+	more := ""
+	switch safer := func(i int) bool { return r.Rows[i].risk >= risk }; {
+	case !slices.ContainsFunc(tied, safer):
+		more = ", which can lose more"
+	case slices.ContainsFunc(tied, func(i int) bool { return !safer(i) }):
+		more = ", some of which can lose more"
+	}
+	words := fmt.Sprintf("nothing is measurably faster than %s, which %s%s", named, loses.of, r.tiedNames(tied, more))
+	if few := r.tooFew(best, tied); few != "" {
+		words += ", but " + few
+	}
+	return words
+}
+
+// tooFew says that there are too few rounds to tell a row from some with which it is tied, and
+// how many would do. It returns "" if it is not for want of rounds that they are tied.
+func (r *Ranking) tooFew(i int, tied []int) string {
+	var pairs []stats.Pair
+	var rows []int
+	for _, j := range tied {
+		if test, ok := r.against(i, j); ok {
+			if _, few := test.TooFew(); few {
+				pairs, rows = append(pairs, stats.Pair{First: i, Second: j, Test: test}), append(rows, j)
+			}
+		}
+	}
+	if rows == nil {
+		return ""
+	}
+	enough, now := fewest(pairs)
+	return fmt.Sprintf("%s are too few to tell which is faster, although all of them agree about %s: %d that agree would be enough", counted(int64(now), "round"), r.names(rows), enough)
+}
+
+// tiedNames lists in brackets the rows that another one is tied with, with what is to say of
+// them. It returns "" if there are none.
+func (r *Ranking) tiedNames(tied []int, more string) string {
+	if len(tied) == 0 {
+		return ""
+	}
+	return " (tied with " + r.names(tied) + more + ")"
+}
+
+func (r *Ranking) names(rows []int) string {
+	var names []string
+	for _, i := range rows {
+		names = append(names, r.Rows[i].Name)
+	}
+	return andOthers(names)
+}
+
+// timed names a row with its time, compared with that of another one. After the name comes
+// note.
+func (r *Ranking) timed(i, other int, note string) string {
+	if r.tied(other, i) {
+		return r.Rows[i].Name + note + ", tied with " + r.Rows[other].Name
+	}
+	ratio := r.ratio(i, other)
+	return fmt.Sprintf("%s%s, with %s the time %s", r.Rows[i].Name, note, times(ratio.Median), interval(ratio.Interval))
+}
+
+// tied reports whether a row is tied with another one.
+func (r *Ranking) tied(i, other int) bool { return slices.Contains(r.Rows[i].Tied, other) }

@@ -1,0 +1,402 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// build describes a run in words.
+func build(a *stats.Analysis, o RunOptions) document {
+	said := AnswersOf(a, o)
+	d := document{heading{1, said.Text}}
+	if choices := choiceItems(&said); choices != nil {
+		d = append(d, choices)
+	}
+	d = append(d, header(a, o)...)
+	if o.Study != nil {
+		return append(append(d, studyTables(a, o.Study)...), driverNotes(a)...)
+	}
+	d = append(d, overall(a)...)
+	d = append(d, firsts(said)...)
+	eachSection(a, func(f *stats.Factorial) { d = append(d, factorial(f, o.Hints)...) },
+		func(g *stats.Group) { d = append(d, group(g, o.Hints)...) })
+	d = append(d, drivers(a)...)
+	d = append(d, space{})
+	if r := reliability(a); r != "" {
+		d = append(d, paragraph{text: r})
+	}
+	d = append(d, legend(a)...)
+	return append(d, driverNotes(a)...)
+}
+
+// orderNote names the drivers that are below the base, because of their medians, with a
+// ratio below 1.
+func orderNote(t *stats.Table, measured []*stats.Cell) string {
+	var words []string
+	for _, c := range measured[t.Base+1:] {
+		if t.Base >= 0 && c.Unranked == "" && c.Ratio.N > 0 && c.Ratio.Median < 0.995 {
+			words = append(words, fmt.Sprintf("%s took %s the time of %s", name(c.Outcome), times(c.Ratio.Median), name(measured[t.Base].Outcome)))
+		}
+	}
+	if words == nil {
+		return ""
+	}
+	return "rows are in the order of their medians; compared within rounds, " + strings.Join(words, "; ")
+}
+
+// floorNote says which drivers are faster than the floor with a different SQLite,
+// because the floor is only one for its own SQLite.
+func floorNote(t *stats.Table, measured []*stats.Cell) string {
+	if !t.IsFloor {
+		return ""
+	}
+	floor := measured[t.Base]
+	var faster []string
+	for i, c := range measured {
+		test, ok := t.Against(i, t.Base)
+		if ok && test.Significant() && test.Sign() < 0 && sqliteBuild(c.Outcome) != sqliteBuild(floor.Outcome) {
+			faster = append(faster, fmt.Sprintf("%s (SQLite %s)", name(c.Outcome), sqliteBuild(c.Outcome)))
+		}
+	}
+	if faster == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s: faster than %s (SQLite %s). The floor is one for its own SQLite only, its version and its compile options: "+
+		"another may choose another plan, or do the same work faster", strings.Join(faster, ", "), label(floor.Case), sqliteBuild(floor.Outcome))
+}
+
+func header(a *stats.Analysis, o RunOptions) document {
+	run := a.Run
+	took := "not ended"
+	if !run.Ended.IsZero() {
+		took = elapsed(run.Ended.Sub(run.Started))
+	}
+	title := fmt.Sprintf("sqlite3perf %s · run %d · %s · %s", run.Version, run.ID, run.Started.UTC().Format("2006-01-02 15:04:05 MST"), took)
+	l := list{
+		{label: "machine", text: over(run.Host) + machine(run.Machine) + stolen(run)},
+		{label: "databases", text: storage(run.Machine), alarm: run.Machine.SyncFree},
+		{label: "work", text: fmt.Sprintf("scale %s, seed %d", run.Scale, run.Seed)},
+		{label: "rounds", text: stopped(a), alarm: run.Stopped == result.StoppedInterrupted || run.Stopped == ""},
+	}
+	l = append(l, resume(a, o.Hints)...)
+	l.note(item{label: "repeated", text: countRepeated(run).String()})
+	if o.Study == nil || a.Confidence != stats.Confidence { // a study with fixed rounds asks for its claims only
+		_, text := settled(a)
+		l.note(item{label: "settled", text: text})
+	}
+	if o.Study == nil {
+		l = append(l, runRisks(a)...)
+		if _, text := unsetInRun(a); text != "" {
+			l = append(l, item{label: "settings", text: text + ". The drivers' defaults differ, and so may their times: lines below the tables give the values", alarm: true})
+		}
+	}
+	l = append(l, verdicts(a, o.Hints)...)
+	l.note(item{label: "left out", text: leftOut(run.LeftOut, o.Hints)})
+	l.note(item{label: "command", text: commandLine(run.Command)})
+	return document{heading{1, title}, append(l, runWarnings(a)...)}
+}
+
+// judgedEarly reports whether a run was judged while it was under way, so that it could end
+// when its question was answered.
+func judgedEarly(run *result.Run) bool { return run.Compares != nil && run.Compares.Looks }
+
+// verdicts says what has the verdicts of a run that was made to compare two sides. If it was
+// judged early, its own p-values and intervals are not those of a run whose end did not depend
+// on them.
+func verdicts(a *stats.Analysis, h Hints) (l list) {
+	if a.Run.Compares == nil {
+		return nil
+	}
+	comparison := cmp.Or(h.Compare, "a comparison of its sides")
+	if !judgedEarly(a.Run) {
+		return list{{label: "verdicts", text: comparison + " has that of each cell, with its interval"}}
+	}
+	return list{{label: "verdicts", text: "this run " + answered(a) + ", so the p-values below are too small and the intervals too narrow for verdicts: " +
+		comparison + " has those that are corrected for it", alarm: true}}
+}
+
+// answered says whether a run that was to end when its question was answered did so.
+func answered(a *stats.Analysis) string {
+	switch a.Run.Stopped {
+	case result.StoppedSettled:
+		return "ended when its question was answered"
+	case result.StoppedTime:
+		return "was judged again and again until its time was over"
+	case result.StoppedInterrupted:
+		return "was judged again and again until it was interrupted"
+	}
+	return "was to end when its question was answered"
+}
+
+// leftOut says what was not measured. Workloads are listed by name, with how to measure
+// them. Drivers are listed in the words of the reason.
+func leftOut(list []result.LeftOut, h Hints) string {
+	var workloads, words []string
+	for _, x := range list {
+		if x.Code == result.LeftOutTime {
+			workloads = append(workloads, x.Workload)
+		} else {
+			words = append(words, x.Message)
+		}
+	}
+	if len(workloads) > 0 {
+		why := strings.Join(workloads, ", ") + ", for which the default time is too short"
+		if h.Workloads != "" {
+			why += ": " + h.Workloads + " " + strings.Join(workloads, ",") + " measures them"
+		}
+		words = slices.Insert(words, 0, why)
+	}
+	return strings.Join(words, "; ")
+}
+
+// maxOpen is how many open figures are worth reading.
+const maxOpen = 3
+
+// settled says how many figures of a run are as precise as was asked for, and which are
+// the widest of the others, the open ones, which it counts.
+func settled(a *stats.Analysis) (openFigures int, text string) {
+	figures := a.Figures()
+	if a.Run.Precision <= 0 || len(figures) == 0 {
+		return 0, ""
+	}
+	what := "median"
+	if slices.ContainsFunc(figures, func(f stats.Figure) bool { return f.Base != nil }) {
+		what = "ratio"
+	}
+	figures = onePerRow(figures, a.Run.Precision)
+	open := slices.DeleteFunc(slices.Clone(figures), func(f stats.Figure) bool { return f.Settled(a.Run.Precision) })
+	text = fmt.Sprintf("%d of %s within ±%s", len(figures)-len(open), counted(int64(len(figures)), what), percent(a.Run.Precision))
+	if len(open) == 0 {
+		return 0, text
+	}
+	if !slices.ContainsFunc(open, func(f stats.Figure) bool { return f.Summary.Interval != nil }) {
+		return len(open), fmt.Sprintf("%s; the others have fewer than %d samples, and so no interval", text, stats.MinSamples)
+	}
+	slices.SortStableFunc(open, func(a, b stats.Figure) int {
+		x, _ := a.Summary.Spread()
+		y, _ := b.Summary.Spread()
+		return cmp.Compare(y, x)
+	})
+	var words []string
+	for _, f := range open[:min(len(open), maxOpen)] {
+		words = append(words, fmt.Sprintf("%s %s %s", f.TableName, cmp.Or(f.Cell.As, label(f.Cell.Case)), spread(f.Summary)))
+	}
+	if more := len(open) - len(words); more > 0 {
+		words = append(words, fmt.Sprintf("%d more", more))
+	}
+	return len(open), text + "; open: " + strings.Join(words, ", ")
+}
+
+// onePerRow returns the widest figure of each driver, case and phase, because one whose
+// settings are side by side with others has two: in its own table, and among them.
+func onePerRow(figures []stats.Figure, precision float64) (list []stats.Figure) {
+	type row struct {
+		of    int // case
+		phase string
+	}
+	at := map[row]int{} // in list
+	for _, f := range figures {
+		k := row{f.Cell.Case.ID, f.Phase}
+		i, ok := at[k]
+		if !ok {
+			at[k] = len(list)
+			list = append(list, f)
+			continue
+		}
+		x, _ := f.Summary.Spread()
+		y, _ := list[i].Summary.Spread()
+		if settled := f.Settled(precision); settled == list[i].Settled(precision) && x > y || !settled && list[i].Settled(precision) {
+			list[i] = f
+		}
+	}
+	return list
+}
+
+func group(g *stats.Group, h Hints) document {
+	title := g.Workload
+	if v := g.Variant(); v != "" {
+		title += " · " + v
+	}
+	var varied []string
+	for _, v := range g.Varied {
+		varied = append(varied, v.Name)
+	}
+	d := append(document{heading{2, title}}, conditions(g.Outcomes[0].Case, varied)...)
+	for _, t := range g.Tables {
+		d = append(d, phase(t, h)...)
+	}
+	d = append(d, troubles(g, result.WarningUnverified)...)
+	d = append(d, readLater(g.Outcomes)...)
+	return d
+}
+
+// unverifiedIn returns the unverified warnings that some cells have in their phase, each
+// once.
+func unverifiedIn(cells []*stats.Cell, phase string) []string {
+	var list []string
+	for _, c := range cells {
+		for _, w := range c.Warnings {
+			if w.Code == result.WarningUnverified && w.Phase == phase && !slices.Contains(list, w.Message) {
+				list = append(list, w.Message)
+			}
+		}
+	}
+	return list
+}
+
+// conditions lists the parameters and settings of a case, without those that the title
+// has.
+func conditions(c *result.Case, varied []string) (d document) {
+	var fixed []string
+	for _, n := range slices.Sorted(maps.Keys(c.Parameters)) {
+		fixed = append(fixed, fmt.Sprintf("%s=%d", n, c.Parameters[n]))
+	}
+	fixed = slices.DeleteFunc(append(fixed, settings(c)...), func(s string) bool {
+		name, _, _ := strings.Cut(s, "=")
+		return slices.Contains(varied, name)
+	})
+	if len(fixed) > 0 {
+		d = append(d, paragraph{strings.Join(fixed, " "), true})
+	}
+	if note := changed(c); note != "" {
+		d = append(d, list{item{label: "settings", text: note}})
+	}
+	return d
+}
+
+// phase returns a table with what belongs directly below it.
+func phase(t *stats.Table, h Hints) document {
+	measured := t.Measured()
+	if len(measured) == 0 {
+		return nil
+	}
+	d := append(phaseHead(t, measured), figures(t, measured))
+	if l := latencies(measured); len(l.rows) > 0 {
+		d = append(d, paragraph{text: latencyTitle(measured)}, l)
+	}
+	return append(d, phaseNotes(t, measured, h))
+}
+
+// tableAnswer says who comes first in a table, as a sentence.
+func tableAnswer(t *stats.Table) string {
+	r := ranking(t)
+	if r.say(); r.Best == nil || !strings.HasPrefix(r.Text, r.Best.Name) { // it does not begin with a name
+		return strings.ToUpper(r.Text[:1]) + r.Text[1:] + "."
+	}
+	return r.Text + "."
+}
+
+// phaseHead is the heading of a phase, and who comes first in it if several rows have a rank.
+func phaseHead(t *stats.Table, measured []*stats.Cell) document {
+	d := document{heading{3, t.Phase + ": " + subject(measured)}}
+	if r := ranking(t); len(r.choices()) > 1 {
+		d = append(d, paragraph{text: tableAnswer(t)})
+	}
+	return d
+}
+
+// phaseNotes is what there is to say of a table's figures.
+func phaseNotes(t *stats.Table, measured []*stats.Cell, h Hints) list {
+	var below list
+	if len(measured) == 2 {
+		if test, ok := t.Against(1, 0); ok {
+			verdict := "cannot be told from"
+			switch {
+			case test.Significant() && test.Sign() > 0:
+				verdict = "is slower than"
+			case test.Significant():
+				verdict = "is faster than"
+			}
+			text := fmt.Sprintf("%s %s %s: %s; it took longer in %s of the rounds",
+				name(measured[1].Outcome), verdict, name(measured[0].Outcome), strings.Replace("p="+probability(test.Adjusted), "=<", "<", 1), percent((1+test.Delta)/2))
+			if measured[0].TooShort() || measured[1].TooShort() {
+				text += "; but the phase is too short to judge them by"
+			}
+			below = append(below, item{label: "compared", text: text})
+		}
+	}
+	below.note(item{label: "too short", text: tooShort(measured, h), alarm: true})
+	for _, it := range unsetIn(t) {
+		below = append(below, item{label: "settings", text: "nobody set " + it.label + ": " + it.text, alarm: true})
+	}
+	if perSecond := ceiling(measured); perSecond > 0 {
+		below = append(below, item{label: "ceiling", text: fmt.Sprintf("%s req/s is what the load generator reaches here, in closed loop with %s, of a server that does nothing",
+			human(perSecond), counted(int64(measured[0].Samples[0].Load.Clients), "connection"))})
+	}
+	for _, c := range measured {
+		if c.UnlikeFailures() {
+			below = append(below, item{label: "not ranked", text: name(c.Outcome) + ": " + c.Unranked, alarm: true})
+		}
+	}
+	for _, w := range unverifiedIn(measured, t.Phase) {
+		if len(measured) > 1 {
+			w += ": these figures are compared on the drivers' word"
+		}
+		below = append(below, item{label: "not verified", text: w, alarm: true})
+	}
+	below.note(item{label: "note", text: orderNote(t, measured)})
+	below.note(item{label: "note", text: floorNote(t, measured)})
+	below.note(item{label: labels[CaveatAdded], text: addedNote(t, measured, h), alarm: true}) // it may decide who leads
+	for _, c := range measured {
+		below.note(item{label: "errors", text: errorCounts(c), alarm: true})
+		below.note(item{label: "results", text: resultCounts(c)})
+		if c.Skipped > 0 {
+			below = append(below, item{label: "warning", text: fmt.Sprintf("%s: no ratio of %s, since the base measured zero", name(c.Outcome), counted(int64(c.Skipped), "round")), alarm: true})
+		}
+	}
+	below.note(item{label: "note", text: busyAtOnce(measured)})
+	return below
+}
+
+// subject says what a table's figures are about.
+func subject(cells []*stats.Cell) string {
+	first := cells[0].Samples[0]
+	included := ""
+	if someFailed(cells) {
+		included = ", failed ones included"
+	}
+	switch l := first.Load; {
+	case l != nil && l.Rate > 0:
+		return fmt.Sprintf("99th percentile of the latency, at %s requests per second%s", number(l.Rate), included)
+	case l != nil:
+		return "time per request, with " + counted(int64(l.Clients), "connection") + included
+	}
+	switch first.Metric {
+	case result.MetricTimePerOp:
+		return "time per operation" + included
+	case result.MetricLatency:
+		return "99th percentile of the slowest operation's latency, at a fixed rate" + included
+	}
+	for _, c := range cells {
+		for _, s := range c.Samples {
+			if s.Operations != first.Operations || s.Rows != first.Rows {
+				return "time"
+			}
+		}
+	}
+	switch {
+	case first.Operations == first.Rows:
+		return "time for " + counted(first.Rows, "row")
+	case first.Rows == 0:
+		return "time for " + counted(first.Operations, "operation")
+	}
+	return "time for " + counted(first.Operations, "operation") + ", " + counted(first.Rows, "row")
+}
+
+func writeText(w io.Writer, a *stats.Analysis, opts RunOptions) error {
+	if opts.Lines > 0 {
+		return writeScreen(w, a, opts)
+	}
+	return renderText(w, build(a, opts), opts.Options)
+}
+
+func writeMarkdown(w io.Writer, a *stats.Analysis, opts RunOptions) error {
+	return renderMarkdown(w, build(a, opts))
+}

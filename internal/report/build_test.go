@@ -1,0 +1,144 @@
+package report_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// killed returns a run of three cases in which only the trials up to last are stored.
+// python was never available, and bvinc failed in the third round.
+func killed(last int) *result.Run {
+	run := newRun(8)
+	add(run, "simple", nil, nil, []string{"native", "mattn", "bvinc", "python"}, bulk("insert", 1_000_000, 1, 1))
+	var trials []result.Trial
+	for round := range 9 {
+		for _, t := range run.Trials {
+			c := run.Cases[t.Case-1].Driver
+			switch {
+			case c == "python":
+				t.Round = 0
+			case c == "bvinc" && t.Round == 3:
+				t.Status, t.Samples = result.Failed, nil
+			case c == "bvinc" && t.Round > 3:
+				continue
+			}
+			if t.Round == round {
+				trials = append(trials, t)
+			}
+		}
+	}
+	run.Trials = trials[:last+1] // the first trial, python's, has no round
+	run.Rounds, run.Stopped = 0, ""
+	return run
+}
+
+func TestRoundsOfAKilledRun(t *testing.T) {
+	const why = ": the run has not ended, or was killed"
+	for last, want := range map[int]string{
+		0:  "0 complete, 0 trials" + why,
+		1:  "0 complete, 1 trial" + why,
+		2:  "0 complete, 2 trials" + why,
+		3:  "1 complete, 3 trials" + why,
+		8:  "2 complete, 8 trials" + why,
+		9:  "3 complete, 9 trials" + why,
+		11: "4 complete, 11 trials" + why,
+		14: "5 complete, 14 trials" + why,
+	} {
+		if got := line(t, killed(last), "rounds"); !strings.HasPrefix(got, want) {
+			t.Errorf("after %d trials: %q, want %q", last, got, want)
+		}
+	}
+}
+
+// TestSettledAreCounted checks that the head counts the ratios that are as precise as was
+// asked for, and names the widest of the others.
+func TestSettledAreCounted(t *testing.T) {
+	for last, want := range map[int]string{
+		13: "0 of 1 ratio within ±0.1%; the others have fewer than 6 samples, and so no interval",
+		15: "0 of 1 ratio within ±0.1%; open: simple insert mattn ±3.9%",
+	} {
+		run := killed(last)
+		run.Precision = 0.001
+		if got := line(t, run, "settled"); got != want {
+			t.Errorf("after %d trials: %q, want %q", last, got, want)
+		}
+	}
+	run := newRun(9)
+	run.Precision = 0.02
+	add(run, "simple", nil, nil, []string{"native", "mattn", "modernc", "ncruces", "zombiezen"}, bulk("insert", 1_000_000, 1, 1))
+	if got := line(t, run, "settled"); got != "2 of 4 ratios within ±2.0%; open: simple insert mattn ±2.1%, simple insert ncruces ±2.0%" {
+		t.Error(got)
+	}
+	run = newRun(9)
+	add(run, "simple", nil, nil, []string{"native"}, bulk("insert", 1_000_000, 1, 1))
+	if got := line(t, run, "settled"); got != "1 of 1 median within ±2.0%" {
+		t.Error(got)
+	}
+}
+
+func TestNothingLeft(t *testing.T) {
+	run := killed(9)
+	run.Stopped, run.Rounds = "nothing-left", 3
+	if got, want := line(t, run, "rounds"), "3 complete: nothing was left to measure, because every case had failed or was refused"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// line returns what a report's header has under a label.
+func line(t *testing.T, run *result.Run, label string) string {
+	t.Helper()
+	_, after, ok := strings.Cut(write(t, "table", run, "", report.Options{Width: 300}), "\n"+label+" ")
+	if !ok {
+		t.Fatalf("no line %s", label)
+	}
+	s, _, _ := strings.Cut(after, "\n")
+	return strings.TrimSpace(s)
+}
+
+// TestLeftOutWorkloads checks that the report says how to measure what was not measured.
+func TestLeftOutWorkloads(t *testing.T) {
+	run := singleRun()
+	run.LeftOut = []result.LeftOut{{Workload: "complex", Code: result.LeftOutTime},
+		{Driver: "python", Code: protocol.CodeNoExecutable, Message: "python is not installed"}, {Workload: "large", Code: result.LeftOutTime}}
+	const want = "complex, large, for which the default time is too short: --workloads complex,large measures them; python is not installed"
+	if got := line(t, run, "left out"); got != want {
+		t.Errorf("left out %q, want %q", got, want)
+	}
+	for _, w := range []string{"complex", "large"} {
+		if _, err := workload.Load(w); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestCommandLine checks that the command can be typed again as it is shown.
+func TestCommandLine(t *testing.T) {
+	run := singleRun()
+	run.Command = []string{"run", "--drivers", "mattn@v1.14.22", "--set", "", "--dsn", "?_journal=wal&_sync=1", "-o", "it's mine.txt", "$HOME/ä"}
+	got := line(t, run, "command")
+	if want := `run --drivers mattn@v1.14.22 --set '' --dsn '?_journal=wal&_sync=1' -o 'it'\''s mine.txt' '$HOME/ä'`; got != want {
+		t.Errorf("command %s, want %s", got, want)
+	}
+	out, err := exec.Command("sh", "-c", "printf '%s\\n' "+got).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if words := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n"); !slices.Equal(words, run.Command) {
+		t.Errorf("the shell reads %q, want %q", words, run.Command)
+	}
+}
+
+func TestShortRun(t *testing.T) {
+	run := singleRun()
+	run.Ended = run.Started.Add(41_300_000)
+	if text := write(t, "table", run, "", report.Options{}); !strings.Contains(text, " · 41ms\n") {
+		t.Errorf("a run of 41 ms: %.300s", text)
+	}
+}

@@ -1,0 +1,287 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Caveat is something to beware of.
+type Caveat struct {
+	Code  string `json:"code"` // a status, or the code of a warning, or one of those below
+	Count int    `json:"count"`
+	Text  string `json:"text"`
+}
+
+// The codes of caveats that are neither statuses nor codes of warnings.
+const (
+	CaveatUnsupported = "unsupported" // cases of what a driver's worker cannot do; Count: cases
+	CaveatEnded       = "ended-early" // the run was interrupted, or has not ended; Count: complete rounds
+	CaveatFewRounds   = "few-rounds"  // rows with figures have too few samples for a rank; Count: rows
+	CaveatUnranked    = "unranked"    // more operations of rows failed than of others; Count: rows
+	CaveatErrors      = "errors"      // operations of rows failed with errors that are of no lock; Count: rows
+	CaveatTooShort    = "too-short"   // phases are too short to judge by; Count: cells
+	CaveatAdded       = "added"       // what sqlite3perf adds could explain leads; Count: tables
+	CaveatUnset       = "unset"       // settings that nobody set differ; Count: settings
+	CaveatRisk        = "risk"        // settings can lose data; Count: 1
+	CaveatDefect      = "defect"      // drivers have known defects that lose or falsify data; Count: defects
+	CaveatUnsettled   = "unsettled"   // figures are less precise than was asked for; Count: figures
+	CaveatSummary     = "no-summary"  // cells or drivers do not count in the summary; Count: of them
+	CaveatLeftOut     = "left-out"    // workloads or drivers were not measured; Count: of them
+)
+
+// noFigures are the codes of caveats of cases without figures, the worst first.
+var noFigures = []string{string(result.Wrong), string(result.Refused), string(result.Failed), CaveatUnsupported, string(result.Unavailable), string(stats.NotMeasured)}
+
+// caveats lists what to beware of, the worst first. tables are those of the answers.
+func caveats(a *stats.Analysis, o RunOptions, tables []Ranking) []Caveat {
+	run := a.Run
+	list := []Caveat{}
+	note := func(code string, count int, text string) {
+		if count > 0 && text != "" {
+			list = append(list, Caveat{code, count, text})
+		}
+	}
+	list = append(list, withoutFigures(a)...)
+	if run.Stopped == result.StoppedInterrupted || run.Stopped == "" {
+		text := "the run has not ended, or was killed, after "
+		if run.Stopped != "" {
+			text = "the run was interrupted after "
+		}
+		list = append(list, Caveat{CaveatEnded, rounds(a), text + counted(int64(rounds(a)), "complete round")})
+	}
+	note(CaveatUnranked, len(unranked(a)), "more of their operations failed than of others'"+seemTo(a)+": "+someOf(unranked(a), 3))
+	note(CaveatErrors, len(saidErrors(a)), "operations failed for another reason than a lock: "+someOf(saidErrors(a), 2))
+	few, short, unverified := 0, []string{}, []string{}
+	eachGroupTable(a, func(n stats.TableName, t *stats.Table) {
+		measured := t.Measured()
+		for _, c := range measured {
+			if len(c.Samples) < stats.MinSamples {
+				few++
+			}
+		}
+		if slices.ContainsFunc(measured, (*stats.Cell).TooShort) {
+			short = append(short, n.String())
+		}
+		if len(unverifiedIn(measured, t.Phase)) > 0 {
+			unverified = append(unverified, n.String())
+		}
+	})
+	note(CaveatFewRounds, few, fmt.Sprintf("%s with figures of fewer than %d rounds, too few for a rank", counted(int64(few), "row"), stats.MinSamples))
+	note(result.WarningUnverified, len(unverified), "the rows that were written could not be checked: "+someOf(unverified, 3))
+	note(CaveatTooShort, len(short), fmt.Sprintf("a phase of less than %s is too short to judge a driver by: %s", shortLimit(), someOf(short, 3)))
+	var led []string
+	for _, r := range tables {
+		if r.Added {
+			led = append(led, fmt.Sprintf("%s (%s before %s)", r.Table, r.Best.Name, r.Next.Name))
+		}
+	}
+	note(CaveatAdded, len(led), "what sqlite3perf itself adds could explain the lead in "+someOf(led, 3))
+	if o.Study == nil {
+		for _, r := range runRisks(a) {
+			note(CaveatRisk, 1, r.text)
+		}
+		known, defect := defectCaveat(a)
+		note(CaveatDefect, known, defect)
+		names, text := unsetInRun(a)
+		note(CaveatUnset, names, text+": the drivers' defaults differ")
+	}
+	if run.Machine.SyncFree {
+		note(result.WarningSync, 1, storage(run.Machine))
+	}
+	list = append(list, warned(a)...)
+	if o.Study == nil {
+		open, text := settled(a)
+		note(CaveatUnsettled, open, text)
+		left := notInSummary(a.Overall)
+		if len(a.Overall.Tables)+len(a.Overall.LeftOut) < 2 {
+			left = nil // there is no summary of one table
+		}
+		note(CaveatSummary, len(left), "not in the summary: "+someOf(left, 2))
+	}
+	note(CaveatLeftOut, len(run.LeftOut), leftOut(run.LeftOut, o.Hints))
+	return list
+}
+
+// withoutFigures lists the cases that have no figures, by status and reason.
+func withoutFigures(a *stats.Analysis) (list []Caveat) {
+	type trouble struct {
+		code string
+		why  string
+	}
+	type place struct{ driver, workload string }
+	var whose groups[trouble, place]
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			if o.Status != result.OK {
+				code := string(o.Status)
+				if o.Status == result.Failed && o.Reason.Code == protocol.CodeUnsupported {
+					code = CaveatUnsupported
+				}
+				whose.add(trouble{code, message(o)}, place{label(o.Case), g.Workload})
+			}
+		}
+	}
+	for _, t := range whose.keys {
+		var drivers, workloads []string
+		for _, p := range whose.of[t] {
+			if !slices.Contains(drivers, p.driver) {
+				drivers = append(drivers, p.driver)
+			}
+			if !slices.Contains(workloads, p.workload) {
+				workloads = append(workloads, p.workload)
+			}
+		}
+		list = append(list, Caveat{t.code, len(whose.of[t]), fmt.Sprintf("%s on %s: %s", andOthers(drivers), andOthers(workloads), t.why)})
+	}
+	slices.SortStableFunc(list, func(x, y Caveat) int {
+		return cmp.Compare(slices.Index(noFigures, x.Code), slices.Index(noFigures, y.Code))
+	})
+	return list
+}
+
+// notInSummary lists what does not count in the summary: tables of a workload, for all
+// drivers, and drivers.
+func notInSummary(o stats.Overall) (list []string) {
+	type reason struct{ code, drivers, workload string }
+	var tables groups[reason, string]
+	for _, x := range o.LeftOut {
+		tables.add(reason{x.Code, andOthers(x.Drivers), x.Table.Workload}, x.Table.String())
+	}
+	for _, k := range tables.keys {
+		of, n := tables.of[k][0], len(tables.of[k])
+		if n > 1 {
+			of = fmt.Sprintf("%d cells of %s", n, k.workload)
+		}
+		why := "no figures of " + k.drivers
+		switch k.code {
+		case stats.MoreFailed:
+			why = "more operations of " + k.drivers + " failed than of others"
+		case stats.FailuresOpen:
+			why = "it cannot be told yet whether more operations of " + k.drivers + " failed than of others"
+		case stats.ShortPhase:
+			why = fmt.Sprintf("less than %s is too short to judge %s by", shortLimit(), k.drivers)
+		}
+		list = append(list, fmt.Sprintf("%s (%s), for all drivers", of, why))
+	}
+	for _, x := range o.Absent {
+		list = append(list, fmt.Sprintf("%s (figures in %d of %s)", x.Driver, x.Figures, counted(int64(x.Tables), "cell")))
+	}
+	return list
+}
+
+// message says why a case has no figures, without what its worker printed.
+func message(o *stats.Outcome) string {
+	if o.Reason.Phase != "" && o.Reason.Code != protocol.CodeNoTrial {
+		return o.Reason.Phase + ": " + o.Reason.Message
+	}
+	return o.Reason.Message
+}
+
+// seemTo is added to what is said of rows without a rank if it cannot be told yet of any
+// whether more of its operations failed.
+func seemTo(a *stats.Analysis) (words string) {
+	eachTable(a, func(_ stats.TableName, t *stats.Table) {
+		if slices.ContainsFunc(t.Cells, func(c *stats.Cell) bool { return c.FailsOpen }) {
+			words = ", or seem to"
+		}
+	})
+	return words
+}
+
+// unranked lists the rows that have no rank because of failures. One that is in two tables
+// is listed once.
+func unranked(a *stats.Analysis) (list []string) {
+	type row struct {
+		of    int // case
+		phase string
+	}
+	listed := map[row]bool{}
+	eachTable(a, func(n stats.TableName, t *stats.Table) {
+		for _, c := range t.Measured() {
+			k := row{c.Case.ID, t.Phase}
+			if failed, operations := c.Failures(); c.UnlikeFailures() && !listed[k] {
+				listed[k] = true
+				list = append(list, fmt.Sprintf("%s %s (%s ok)", n, cmp.Or(c.As, label(c.Case)), PercentOK(failed, operations)))
+			}
+		}
+	})
+	return list
+}
+
+// saidErrors lists the rows in which operations failed with errors that are of no lock, and
+// what the library said.
+func saidErrors(a *stats.Analysis) (list []string) {
+	eachGroupTable(a, func(n stats.TableName, t *stats.Table) {
+		for _, c := range t.Measured() {
+			for _, e := range totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Errors }) {
+				if e.Message != "" {
+					list = append(list, fmt.Sprintf("%s %s: %s", n, label(c.Case), withMessage(e)))
+					break // the others are in the report
+				}
+			}
+		}
+	})
+	return list
+}
+
+// warned lists what the run warns of.
+func warned(a *stats.Analysis) (list []Caveat) {
+	var alike groups[string, result.Warning]
+	for _, w := range a.Warnings {
+		if w.Code != result.WarningSync || !a.Run.Machine.SyncFree {
+			alike.add(w.Code, w)
+		}
+	}
+	for i, code := range alike.keys {
+		if i == mostKinds {
+			list = append(list, Caveat{code, len(alike.keys) - i, moreKinds(len(alike.keys) - i)})
+			break
+		}
+		ws := alike.of[code]
+		for _, it := range machineWarnings(ws, a.Run.Rounds) {
+			list = append(list, Caveat{code, len(ws), it.text})
+		}
+	}
+	var of groups[string, string] // by code, the cases that have other warnings
+	type about struct{ code, what string }
+	seen := map[about]bool{}
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			for _, w := range o.Warnings {
+				what := strings.TrimSpace(g.Workload+" "+w.Phase) + ": " + w.Message
+				if w.Code != result.WarningUnverified && !seen[about{w.Code, what}] {
+					seen[about{w.Code, what}] = true
+					of.add(w.Code, what)
+				}
+			}
+		}
+	}
+	for i, code := range of.keys {
+		if i == mostKinds {
+			list = append(list, Caveat{code, len(of.keys) - i, moreKinds(len(of.keys) - i)})
+			break
+		}
+		first, more := of.of[code][0], ""
+		if n := len(of.of[code]) - 1; n > 0 {
+			more = fmt.Sprintf(" (and %d more like it)", n)
+		}
+		list = append(list, Caveat{code, len(of.of[code]), first + more})
+	}
+	// What every virtual machine has says least.
+	slices.SortStableFunc(list, func(x, y Caveat) int {
+		last := func(c Caveat) int {
+			if c.Code == result.WarningVirtual {
+				return 1
+			}
+			return 0
+		}
+		return last(x) - last(y)
+	})
+	return list
+}

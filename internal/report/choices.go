@@ -1,0 +1,143 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Choice is the best driver of those that meet a need which the best of all does not meet.
+type Choice struct {
+	DatabaseSQL bool     `json:"database_sql"` // it is used through database/sql
+	WithoutCgo  bool     `json:"without_cgo"`  // it needs no C compiler
+	Place                // the ratio is to the best of all; absent if they are tied
+	Tied        []string `json:"tied,omitempty"` // of those that meet the need too
+}
+
+// need returns the words for what a choice meets.
+func (c *Choice) need() string {
+	switch {
+	case !c.DatabaseSQL:
+		return "without cgo"
+	case !c.WithoutCgo:
+		return "database/sql"
+	}
+	return "sql, no cgo"
+}
+
+// meets reports whether a row meets the need of a choice.
+func (c *Choice) meets(row *Row) bool {
+	return (!c.DatabaseSQL || row.info.Interface == driver.DatabaseSQL) &&
+		(!c.WithoutCgo || row.info.Kind.WithoutC())
+}
+
+// findChoices finds the best driver for each need, in a ranking of drivers that has a best.
+// One that meets both needs is listed once.
+func (r *Ranking) findChoices() (list []Choice) {
+	ranked := r.choices()
+	best := slices.IndexFunc(r.Rows, func(row Row) bool { return row.Case == r.Best.Case })
+	for _, c := range []Choice{{DatabaseSQL: true}, {WithoutCgo: true}, {DatabaseSQL: true, WithoutCgo: true}} {
+		meeting := slices.DeleteFunc(slices.Clone(ranked), func(i int) bool { return !c.meets(&r.Rows[i]) })
+		if len(meeting) == 0 || slices.Contains(meeting, best) {
+			continue
+		}
+		first := r.safest(meeting)
+		c.Place = *r.place(first, best)
+		if r.tied(best, first) {
+			c.To, c.Ratio = "", nil
+		}
+		for _, i := range meeting {
+			if i != first && r.tied(first, i) {
+				c.Tied = append(c.Tied, r.Rows[i].Name)
+			}
+		}
+		list = slices.DeleteFunc(list, func(other Choice) bool { return other.Case == c.Case })
+		list = append(list, c)
+	}
+	return list
+}
+
+// choosable returns the ranking in which the best driver for each need is looked for: that of
+// all tables or, if there is none, that of the only table. It returns nil if there is none.
+func (s *Answers) choosable(a *stats.Analysis) *Ranking {
+	r := s.Overall
+	if r == nil && len(s.Tables) == 1 && len(a.Factorials) == 0 {
+		r = &s.Tables[0]
+	}
+	if r == nil || r.Best == nil || a.Run.Compares != nil {
+		return nil
+	}
+	return r
+}
+
+// choiceItems says what the best driver is, and which is the best for each need that it does
+// not meet.
+func choiceItems(s *Answers) (l list) {
+	if s.Choices == nil {
+		return nil
+	}
+	l = append(l, item{label: "the best", text: s.best.Name + s.best.library(true)})
+	for i := range s.Choices {
+		c := &s.Choices[i]
+		text := c.Name + c.library(false)
+		if c.Ratio != nil {
+			text += fmt.Sprintf(", %s %s %s", times(c.Ratio.Median), c.To, interval(c.Ratio.Interval))
+		} else {
+			text += ", tied with " + s.best.Name
+		}
+		if c.Tied != nil {
+			text += "; tied with " + andOthers(c.Tied)
+		}
+		l = append(l, item{label: c.need(), text: text})
+	}
+	return l
+}
+
+// ChoiceLines says what the best driver is, and which is the best for each need that it does not
+// meet: the name of the need, and the driver with its ratio and what it is tied with.
+func ChoiceLines(s *Answers) (lines [][2]string) {
+	for _, i := range choiceItems(s) {
+		lines = append(lines, [2]string{i.label, i.text})
+	}
+	return lines
+}
+
+// choicesInShort is all of this in a line.
+func choicesInShort(s *Answers) string {
+	var words []string
+	for i := range s.Choices {
+		c := &s.Choices[i]
+		of := "tied"
+		if c.Ratio != nil {
+			of = times(c.Ratio.Median)
+		}
+		words = append(words, fmt.Sprintf("%s: %s %s", c.need(), c.Name, of))
+	}
+	return strings.Join(words, "; ")
+}
+
+// library says in brackets what is known of a driver's library, with its interface or
+// without.
+func (p *Place) library(of bool) string {
+	var words []string
+	if p.SQLite != "" {
+		words = append(words, "SQLite "+p.SQLite)
+	}
+	if p.Kind != "" {
+		words = append(words, string(p.Kind))
+	}
+	switch {
+	case !of || p.Interface == "":
+	case p.Interface == driver.Direct:
+		words = append(words, "not database/sql")
+	default:
+		words = append(words, string(p.Interface))
+	}
+	if words == nil {
+		return ""
+	}
+	return " (" + strings.Join(words, ", ") + ")"
+}

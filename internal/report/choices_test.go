@@ -1,0 +1,88 @@
+package report_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
+)
+
+// TestChoices checks which drivers are named to readers who need database/sql, or no cgo.
+func TestChoices(t *testing.T) {
+	for _, tc := range []struct {
+		drivers []string
+		want    []string
+	}{
+		{[]string{"native", "crawshaw", "tailscale", "mattn", "zombiezen", "modernc"},
+			[]string{"database/sql mattn to crawshaw, tied [tailscale]", "without cgo zombiezen to crawshaw, tied []", "both modernc to crawshaw, tied []"}},
+		{[]string{"native", "crawshaw", "modernc"}, []string{"both modernc to crawshaw, tied []"}},
+		{[]string{"mattn", "zombiezen", "modernc"}, []string{"without cgo zombiezen to mattn, tied []", "both modernc to mattn, tied []"}},
+		{[]string{"modernc"}, nil},
+		{[]string{"native", "crawshaw", "bvinc"}, nil},
+		{[]string{"native", "crawshaw", "python"}, nil},
+	} {
+		var got []string
+		for _, c := range answered(t, insertRun(9, tc.drivers...)).Answers.Choices {
+			need := map[[2]bool]string{{true, false}: "database/sql", {false, true}: "without cgo", {true, true}: "both"}[[2]bool{c.DatabaseSQL, c.WithoutCgo}]
+			got = append(got, fmt.Sprintf("%s %s to %s, tied %s", need, c.Name, c.To, c.Tied))
+			if c.Kind == "" || c.SQLite == "" || c.Ratio == nil {
+				t.Errorf("%v: %+v", tc.drivers, c)
+			}
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%v:\n%s", tc.drivers, diff)
+		}
+	}
+}
+
+// TestChoicesAreSaid checks that every format for people names them, with SQLite's version.
+func TestChoicesAreSaid(t *testing.T) {
+	run := insertRun(9, "native", "crawshaw", "modernc")
+	for name, out := range map[string]string{
+		"screen":   screen(t, run, report.Options{Width: 120, Lines: 40}),
+		"page":     write(t, "html", run, "native", report.Options{}),
+		"table":    write(t, "table", run, "native", report.Options{}),
+		"Markdown": write(t, "markdown", run, "native", report.Options{}),
+	} {
+		for _, want := range []string{"crawshaw (SQLite 3.33.0, cgo, not database/sql)", "modernc (SQLite 3.54.1, transpiled), 2.80x crawshaw "} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: want %q:\n%s", name, want, out)
+			}
+		}
+	}
+}
+
+// addedRun is a run in which what sqlite3perf adds could explain who leads.
+func addedRun() *result.Run {
+	run := insertRun(9, "native", "crawshaw", "bvinc")
+	for i := range run.Cases {
+		run.Cases[i].Added = []result.AddedTime{{Phase: "insert"}}
+	}
+	run.Cases[2].Added[0].Row = estimate.Estimate{High: 2_000_000}
+	return run
+}
+
+// TestAddedLead checks that a lead is marked which what sqlite3perf adds could explain.
+func TestAddedLead(t *testing.T) {
+	for _, tc := range []struct {
+		added float64 // to each row of the slower one; the difference is at least 1 ms of 10 rows
+		want  bool
+	}{{50_000, false}, {2_000_000, true}} {
+		run := addedRun()
+		run.Cases[2].Added[0].Row = estimate.Estimate{High: tc.added}
+		j := answered(t, run)
+		var codes []string
+		for _, c := range j.Answers.Caveats {
+			codes = append(codes, c.Code)
+		}
+		out := screen(t, run, report.Options{Width: 120, Lines: 40})
+		if got := j.Answers.Tables[0].Added; got != tc.want || strings.Contains(strings.Join(codes, " "), report.CaveatAdded) != tc.want || strings.Contains(out, "v0.3.2*") != tc.want || strings.Contains(out, "\n* own cost ") != tc.want {
+			t.Errorf("%v ns added: want a mark: %v, got %v %v\n%s", tc.added, tc.want, got, codes, out)
+		}
+	}
+}

@@ -1,0 +1,291 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// comparedRun returns a run that compares two drivers, with every verdict.
+func comparedRun() *result.Run {
+	run := newRun(16)
+	run.Stopped, run.Precision = result.StoppedTime, 0
+	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02, Looks: true}
+	two := []string{"mattn", "modernc"}
+	add(run, "simple", nil, rollback, two, bulk("insert", 812_000_000, 1_000_000, 1_000_000), bulk("query", 402_000_000, 1_000_000, 1))
+	add(run, "read-write", nil, wal, two, mix("mix", "time/op", false))
+	add(run, "analytics", nil, rollback, two, bulk("json", 90_000_000, 110, 1))
+	add(run, "group-by", nil, rollback, two, bulk("group", 90_000_000, 110, 1))
+	add(run, "many", map[string]int64{"users": 10}, rollback, two, bulk("query", 500_000, 10_000, 1000))
+	add(run, "many", map[string]int64{"users": 100}, rollback, two, bulk("query", 5_000_000, 100_000, 1000))
+	phase := func(workload, driver string, change func(round int, s *result.Sample)) {
+		spoil(run, workload, driver, func(t *result.Trial) {
+			for i := range t.Samples {
+				change(t.Round, &t.Samples[i])
+			}
+		})
+	}
+	phase("many", "modernc", func(round int, s *result.Sample) { s.WallNS = s.WallNS * int64(40+round%5*10) / 100 })
+	phase("group-by", "modernc", func(_ int, s *result.Sample) { s.WallNS = 90_000_000 })
+	phase("group-by", "mattn", func(round int, s *result.Sample) { s.WallNS = 90_000_000 + int64(round%3)*100_000 })
+	phase("read-write", "mattn", func(round int, s *result.Sample) { s.Failed = 3000 })
+	spoil(run, "analytics", "modernc", func(t *result.Trial) {
+		t.Status, t.Samples = result.Failed, nil
+		t.Reason = &protocol.Reason{Code: "sqlite", Phase: "json", Message: "no such function: json_extract"}
+	})
+	return run
+}
+
+func compared(run *result.Run) report.Compared {
+	a := stats.Analyze(run, "native")
+	return report.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}
+}
+
+// comparedRuns compares what two runs have in common. The second is of another machine.
+func comparedRuns() report.Compared {
+	first, second := newRun(12), newRun(12)
+	second.ID, second.Started = 13, start.Add(24*time.Hour)
+	second.Machine.Hostname, second.Machine.Cores = "lab2", 8
+	for _, run := range []*result.Run{first, second} {
+		add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+	}
+	add(second, "group-by", nil, rollback, []string{"mattn"}, bulk("group", 90_000_000, 110, 1))
+	spoil(second, "simple", "mattn", func(t *result.Trial) { t.Samples[0].WallNS += t.Samples[0].WallNS / 10 })
+	a, b := stats.Analyze(first, "native"), stats.Analyze(second, "native")
+	return report.Compared{Comparison: stats.CompareRuns([2]string{"run 12", "new.json"}, a, b, 0.02), First: a, Second: b}
+}
+
+func writeCompared(t *testing.T, format string, c report.Compared) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := report.WriteComparison(&b, format, c, report.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestComparisonGolden(t *testing.T) {
+	fixtures := map[string]func() report.Compared{
+		"compared": func() report.Compared { return compared(comparedRun()) },
+		"runs":     comparedRuns,
+		"drivers": func() report.Compared {
+			a := stats.Analyze(fullRun(), "native")
+			return report.Compared{Comparison: stats.CompareDrivers(a, "mattn", "modernc", 0.02), First: a, Second: a}
+		},
+		"nothing": func() report.Compared {
+			a, b := stats.Analyze(newRun(6), ""), stats.Analyze(noFloorRun(), "")
+			return report.Compared{Comparison: stats.CompareRuns([2]string{"run 12", "new.json"}, a, b, 0.02), First: a, Second: b}
+		},
+	}
+	s := compiled(t, report.ComparisonSchema)
+	for _, name := range slices.Sorted(maps.Keys(fixtures)) {
+		for _, format := range report.ComparisonFormats() {
+			t.Run(name+"/"+format, func(t *testing.T) {
+				got := writeCompared(t, format, fixtures[name]())
+				golden(t, "comparison-"+name+"."+extension[format], got)
+				if format == "json" {
+					validate(t, s, got)
+				}
+			})
+		}
+	}
+}
+
+// TestTimeToSettle: cells of the same cases are settled together, others one after the other.
+func TestTimeToSettle(t *testing.T) {
+	cell := func(first, second int, took time.Duration) *stats.Compared {
+		side := func(id int) *stats.Cell { return &stats.Cell{Outcome: &stats.Outcome{Case: &result.Case{ID: id}}} }
+		return &stats.Compared{First: side(first), Second: side(second), Time: took}
+	}
+	cells := []*stats.Compared{cell(1, 2, time.Minute), cell(1, 2, 3*time.Minute), cell(3, 4, 2*time.Minute), cell(1, 2, time.Second)}
+	if got := report.TimeToSettle(cells); got != 5*time.Minute {
+		t.Errorf("%v, want 5m", got)
+	}
+}
+
+// TestComparisonAnswersFirst checks that a comparison begins with its answer, in one
+// sentence with the number of cells.
+func TestComparisonAnswersFirst(t *testing.T) {
+	run := newRun(16)
+	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
+	add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+	first, _, _ := strings.Cut(writeCompared(t, "table", compared(run)), "\n")
+	if want := "modernc is slower than mattn (2.30x the time, 99% interval [2.26, 2.34])."; first != want {
+		t.Errorf("%q, want %q", first, want)
+	}
+}
+
+// TestLookedAt checks that the report of a run that was judged while it was under way says so,
+// how it ended, and what has the verdicts.
+func TestLookedAt(t *testing.T) {
+	for _, tc := range []struct {
+		looks         bool
+		stopped, want string
+	}{
+		{true, result.StoppedSettled, "this run ended when its question was answered, so the p-values below are too small"},
+		{true, result.StoppedTime, "this run was judged again and again until its time was over, so the p-values below are too small"},
+		{true, result.StoppedInterrupted, "this run was judged again and again until it was interrupted, so"},
+		{true, "", "this run was to end when its question was answered, so"},
+		{false, result.StoppedRounds, "compare 12 has that of each cell, with its interval\n"},
+	} {
+		run := comparedRun()
+		run.Compares.Looks, run.Stopped = tc.looks, tc.stopped
+		for _, format := range []string{"table", "markdown"} {
+			out := write(t, format, run, "", report.Options{Width: 400, Hints: report.Hints{Compare: "compare 12"}})
+			if !strings.Contains(out, tc.want) {
+				t.Errorf("%s, looks %v, stopped %q: not %q:\n%s", format, tc.looks, tc.stopped, tc.want, out)
+			}
+			if claims := strings.Contains(out, "this run tells any two of them apart"); claims == tc.looks {
+				t.Errorf("%s, looks %v: says how sure its tables are: %v", format, tc.looks, claims)
+			}
+		}
+	}
+}
+
+// TestRunOfTwoSides checks that every form of a run that was made to compare two sides begins
+// with the answer of the comparison, and that its page has the verdicts, with intervals of one
+// level, and the samples.
+func TestRunOfTwoSides(t *testing.T) {
+	for _, looks := range []bool{true, false} {
+		run := comparedRun()
+		run.Compares.Looks = looks
+		a := stats.Analyze(run, "native")
+		answer := report.Answer(stats.CompareRun(a))
+		if got := report.AnswersOf(a, report.RunOptions{}).Text; got != answer {
+			t.Errorf("%q, want %q", got, answer)
+		}
+		page := write(t, "html", run, "native", report.Options{})
+		for _, want := range []string{html.EscapeString(answer), "99% interval", "What differs between the sides", "Samples, and settings as they were proven", `id="case-1"`} {
+			if !strings.Contains(page, want) {
+				t.Errorf("looks %v: the page has no %q", looks, want)
+			}
+		}
+		for _, not := range []string{"95%", "has the answer", "How sure is that", "too narrow"} {
+			if strings.Contains(page, not) {
+				t.Errorf("looks %v: the page has %q", looks, not)
+			}
+		}
+		screen := write(t, "table", run, "native", report.Options{Width: 120, Lines: 40})
+		for _, want := range []string{"slower        simple insert: 2.30x [", "fewer failed", "99% intervals"} {
+			if !strings.Contains(screen, want) {
+				t.Errorf("looks %v: the screen has no %q:\n%s", looks, want, screen)
+			}
+		}
+		if strings.Contains(screen, "95%") {
+			t.Errorf("looks %v: 95%% intervals beside those of the comparison:\n%s", looks, screen)
+		}
+	}
+}
+
+// TestAlsoDiffer checks that a comparison of two releases lists what else changed between them.
+func TestAlsoDiffer(t *testing.T) {
+	run := newRun(12)
+	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "modernc@v1.46.0", Second: "modernc", Margin: 0.02}
+	add(run, "simple", nil, rollback, []string{"modernc@v1.46.0", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+	for i, linked := range []map[string]string{
+		{"modernc.org/sqlite": "v1.46.0", "modernc.org/libc": "v1.67.6", "modernc.org/memory": "v1.11.0", "golang.org/x/exp": "v0.1.0"},
+		{"modernc.org/sqlite": "v1.61.1", "modernc.org/libc": "v1.79.0", "modernc.org/memory": "v1.11.0"},
+	} {
+		run.Cases[i].Linked = linked
+	}
+	for i := range run.Trials {
+		proof := *run.Trials[i].Proof
+		proof.Module, proof.Runtime = "modernc.org/sqlite", []string{"go1.25.0", "go1.26.8"}[run.Trials[i].Case-1]
+		proof.CompileOptions = [][]string{{"THREADSAFE=1", "DQS=0"}, {"THREADSAFE=1"}}[run.Trials[i].Case-1]
+		run.Trials[i].Proof = &proof
+	}
+	c := compared(run)
+	for format, want := range map[string]string{
+		"table":    "\nalso differ   runtime go1.25.0 and go1.26.8; compile options DQS=0 and -; module golang.org/x/exp v0.1.0 and not linked; module modernc.org/libc v1.67.6 and v1.79.0\n",
+		"markdown": "module modernc.org/libc v1.67.6 and v1.79.0",
+		"html":     `module modernc.org/libc</th><td role="cell" data-title="modernc@v1.46.0">v1.67.6</td>`,
+	} {
+		var b strings.Builder
+		if err := report.WriteComparison(&b, format, c, report.Options{Width: 400}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), want) || strings.Contains(b.String(), "modernc.org/memory") {
+			t.Errorf("%s: no %q, or what is the same:\n%s", format, want, b.String())
+		}
+	}
+	run.Cases[1].Linked = nil // of an older sqlite3perf
+	if out := writeCompared(t, "table", compared(run)); strings.Contains(out, "libc") {
+		t.Errorf("modules of one side:\n%s", out)
+	}
+}
+
+// TestReadJSON checks that a run can be read back from its JSON report.
+func TestReadJSON(t *testing.T) {
+	run, err := report.ReadJSON(strings.NewReader(write(t, "json", fullRun(), "native", report.Options{})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := json.Marshal(fullRun())
+	if got, _ := json.Marshal(run); !bytes.Equal(got, want) {
+		t.Error("the run has changed")
+	}
+	for text, want := range map[string]string{
+		"x":                                      "is not a JSON report of a run",
+		`{"version": 1`:                          "is not a JSON report of a run",
+		"{}":                                     "not a report of a run",
+		"[]":                                     "is not a JSON report of a run",
+		`{"version":99,"run":{}}`:                "newer sqlite3perf: its version is 99",
+		`{"version":2,"run":{"trials":3}}`:       "is not a JSON report of a run",
+		writeCompared(t, "json", comparedRuns()): "not a report of a run",
+	} {
+		if _, err := report.ReadJSON(strings.NewReader(text)); err == nil || !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%.40q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestCompareWithoutSamples checks that a phase of which no trial has a sample, as in an
+// export that somebody has changed, has a reason in each format.
+func TestCompareWithoutSamples(t *testing.T) {
+	run := comparedRun()
+	spoil(run, "simple", "modernc", func(t *result.Trial) { t.Samples = t.Samples[:1] })
+	for _, format := range report.ComparisonFormats() {
+		if got := writeCompared(t, format, compared(run)); !strings.Contains(got, "no trial has a sample") {
+			t.Errorf("%s: %s", format, got)
+		}
+	}
+	g := report.Gated{Gate: stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "native"))), Where: "go.mod"}
+	for _, format := range report.GateFormats() {
+		writeGated(t, format, g)
+	}
+}
+
+// TestComparisonOfMeans checks that a side which is slow in one trial of ten does not take the
+// same time, and that the answer has its mean.
+func TestComparisonOfMeans(t *testing.T) {
+	for every, want := range map[int]string{
+		0:  "modernc takes the same time as mattn (1.00x the time, 99% interval [",
+		10: "modernc typically takes the same time as mattn, but slow trials can still make a difference (1.00x the time, 99% interval [",
+	} {
+		run := newRun(50)
+		run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
+		add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+		for i := range run.Trials {
+			x := &run.Trials[i]
+			x.Samples[0].WallNS = 812_000_000 + int64(i*37%11)*100_000
+			if x.Case == 2 && every > 0 && x.Round%every == 0 {
+				x.Samples[0].WallNS = x.Samples[0].WallNS * 14 / 10
+			}
+		}
+		got := report.Answer(stats.CompareRun(stats.Analyze(run, "")))
+		if !strings.HasPrefix(got, want) || strings.Contains(got, "; the mean 1.04x [") != (every > 0) {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}

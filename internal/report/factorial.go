@@ -1,0 +1,133 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// factorial describes a workload with several settings or parameters side by side, and
+// what each of these is worth by itself.
+func factorial(f *stats.Factorial, h Hints) document {
+	var varied []string
+	for _, x := range f.Factors {
+		varied = append(varied, x.Name)
+	}
+	d := document{heading{2, fmt.Sprintf("%s · %s, side by side", f.Workload, f)}}
+	d = append(d, conditions(f.Group.Outcomes[0].Case, varied)...)
+	alone := len(f.Drivers) == 1 // otherwise the groups that follow have the rest
+	for _, t := range f.Tables {
+		switch measured := t.Measured(); {
+		case len(measured) == 0:
+		case alone:
+			d = append(d, phase(t, h)...)
+		default:
+			d = append(append(d, phaseHead(t, measured)...), figures(t, measured))
+		}
+		d = append(d, effects(f, t)...)
+	}
+	d = append(d, tooLong(f)...)
+	if alone {
+		d = append(d, troubles(f.Group, result.WarningUnverified)...)
+		d = append(d, readLater(f.Group.Outcomes)...)
+	}
+	return d
+}
+
+// tooLong says that the rows of a workload are not side by side, because there are too many.
+func tooLong(f *stats.Factorial) document {
+	if len(f.Tables) > 0 {
+		return nil
+	}
+	return document{paragraph{text: fmt.Sprintf("%d rows are too many side by side: each combination has its own tables, below.", len(f.Group.Outcomes))}}
+}
+
+// effects is the table of what each factor is worth in the phase of a table.
+func effects(f *stats.Factorial, t *stats.Table) document {
+	phase := t.Phase
+	var drivers, changes, ratios, intervals, p []string
+	depends := false
+	add := func(e *stats.Effect) {
+		change := fmt.Sprintf("%s instead of %s", e.To, value(e.From))
+		if e.With.Name != "" {
+			change += fmt.Sprintf(", with %s", e.With)
+		}
+		drivers, changes = append(drivers, e.Driver), append(changes, change)
+		ratios, intervals = append(ratios, times(e.Ratio.Median)), append(intervals, interval(e.Ratio.Interval))
+		p = append(p, probability(e.Adjusted))
+	}
+	for _, e := range f.Effects {
+		if e.Phase != phase {
+			continue
+		}
+		mean := true
+		for _, d := range e.Dependences {
+			if !d.Significant() {
+				continue
+			}
+			mean, depends = false, true
+			for _, with := range d.Effects {
+				add(with)
+			}
+		}
+		if mean {
+			add(e)
+		}
+	}
+	var left list
+	for _, x := range f.Factors {
+		for _, v := range x.Values[1:] {
+			if !x.Follows && !slices.ContainsFunc(f.Effects, func(e *stats.Effect) bool { return e.Phase == phase && e.To == v && e.From == x.Values[0] }) {
+				left = append(left, item{label: "effect", text: fmt.Sprintf("%s instead of %s: not told: %s", v, value(x.Values[0]), whyUntold(t))})
+			}
+		}
+	}
+	if changes == nil {
+		return document{left}
+	}
+	var g grid
+	if len(f.Drivers) > 1 {
+		g.add(column{title: "driver"}, drivers)
+	}
+	g.add(column{title: "change"}, changes)
+	g.add(column{title: "× time", whole: true}, withSpreads(ratios, intervals))
+	g.add(column{title: "p", right: true}, p)
+	title := "What a change by itself is worth:"
+	switch {
+	case depends:
+		title += " the geometric mean, formed within rounds, over all values of what else varies. A change that depends on one of these has a row for each of its values instead, because the mean would be true of none."
+	case len(f.Factors) > 1:
+		title += " the geometric mean, formed within rounds, over all values of what else varies. The samples do not show that any change depends on that."
+	}
+	return document{paragraph{text: title}, g, left}
+}
+
+// whyUntold says why the rows of a table do not tell what a change is worth.
+func whyUntold(t *stats.Table) string {
+	least, most := 0, 0
+	for _, c := range t.Measured() {
+		if least == 0 || c.Summary.N < least {
+			least = c.Summary.N
+		}
+		most = max(most, c.Summary.N)
+	}
+	switch {
+	case most == 0:
+		return "there are no figures"
+	case most < stats.MinSamples && least < most:
+		return fmt.Sprintf("the rows have %d to %d rounds, and %d are needed", least, most, stats.MinSamples)
+	case most < stats.MinSamples:
+		return fmt.Sprintf("the rows have %s, and %d are needed", counted(int64(most), "round"), stats.MinSamples)
+	}
+	return fmt.Sprintf("no two rows that differ only in that have figures of %d rounds or more, with the same share of operations that succeeded", stats.MinSamples)
+}
+
+// value formats the value of a variation.
+func value(v stats.Variation) string {
+	if v.Unset {
+		return "not set"
+	}
+	return v.Value
+}

@@ -1,0 +1,494 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/perf/benchunit"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+)
+
+// median returns the median of any figure over a cell's samples.
+func median(c *stats.Cell, f func(stats.Sample) float64) float64 {
+	values := make([]float64, len(c.Samples))
+	for i, s := range c.Samples {
+		values[i] = f(s)
+	}
+	return stats.Summarize(values).Median
+}
+
+func perOperation(f func(stats.Sample) int64) func(stats.Sample) float64 {
+	return func(s stats.Sample) float64 { return float64(f(s)) / float64(max(s.Operations, 1)) }
+}
+
+// work returns what a sample's rate counts: rows if the phase is about rows, otherwise
+// operations.
+func work(s *result.Sample) (n int64, unit string) {
+	n, unit = s.Rows, "rows/s"
+	if s.Rows <= 0 || len(s.Latency) > 0 || s.Metric == result.MetricTimePerOp || s.Metric == result.MetricLatency {
+		n, unit = s.Operations, "op/s"
+	}
+	if s.Load != nil {
+		unit = "req/s"
+	}
+	return n, unit
+}
+
+// cellRate returns a cell's rate: the work divided by its median time.
+func cellRate(c *stats.Cell) (perSecond float64, unit string) {
+	_, unit = work(c.Samples[0].Sample)
+	var each []float64 // seconds per row or operation
+	for _, s := range c.Samples {
+		if n, _ := work(s.Sample); n > 0 {
+			each = append(each, float64(s.WallNS)/1e9/float64(n))
+		}
+	}
+	return stats.Summarize(each).Inverse().Median, unit
+}
+
+// Rate returns a sample's own rate, with its unit: "rows/s", "op/s" or "req/s".
+func Rate(s *result.Sample) (perSecond float64, unit string) {
+	n, unit := work(s)
+	if s.WallNS <= 0 {
+		return 0, unit
+	}
+	return float64(n) / (float64(s.WallNS) / 1e9), unit
+}
+
+// cellGrid is a grid with a row for each of some cells. Columns are added to it.
+type cellGrid struct {
+	grid
+	cells []*stats.Cell
+	own   []bool // whose lead could be due to what sqlite3perf adds; nil: none
+}
+
+// words returns the result of f for each cell.
+func (g *cellGrid) words(f func(*stats.Cell) string) []string {
+	var list []string
+	for _, c := range g.cells {
+		list = append(list, f(c))
+	}
+	return list
+}
+
+// each adds a column with the result of f for each cell.
+func (g *cellGrid) each(c column, f func(*stats.Cell) string) { g.add(c, g.words(f)) }
+
+// scale adds a column of the medians of f, in one unit. It adds none if they are all
+// zero, because a figure of zero means not known.
+func (g *cellGrid) scale(title string, class benchunit.Class, base string, drop int, f func(stats.Sample) float64) {
+	var values []float64
+	for _, c := range g.cells {
+		values = append(values, median(c, f))
+	}
+	if slices.Max(values) <= 0 {
+		return
+	}
+	words, unit := scaled(values, class, base)
+	for i, v := range values {
+		if v <= 0 {
+			words[i] = absent
+		}
+	}
+	g.add(column{title: title + " " + unit, right: true, drop: drop}, words)
+}
+
+// perOperation adds a column of the medians of f per operation. It adds none if they are
+// all zero, because a figure of zero means not known.
+func (g *cellGrid) perOperation(title string, drop int, f func(stats.Sample) int64) {
+	of := func(c *stats.Cell) float64 { return median(c, perOperation(f)) }
+	if !slices.ContainsFunc(g.cells, func(c *stats.Cell) bool { return of(c) > 0 }) {
+		return
+	}
+	g.each(column{title: title, right: true, drop: drop}, func(c *stats.Cell) string {
+		if n := of(c); n > 0 {
+			return each(3, n)
+		}
+		return absent
+	})
+}
+
+// figures returns the grid of a table's cells that have figures.
+func figures(t *stats.Table, cells []*stats.Cell) grid {
+	g := &cellGrid{cells: cells}
+	g.own = ownLeads(t)
+	g.addStandings()
+	g.addRisks(t.Phase)
+	g.addMedians(t.PerOp)
+	g.addRates()
+	if t.Base >= 0 && len(cells) > 1 {
+		to := "fastest"
+		if cells[t.Base].As == "" {
+			to = label(cells[t.Base].Case)
+		}
+		g.addRatios(to, t.Pairs, t.Base)
+	}
+	g.each(column{title: "n", right: true}, func(c *stats.Cell) string { return fmt.Sprint(c.Summary.N) })
+	g.addCosts()
+	g.addLibraries()
+	return g.grid
+}
+
+// addStandings adds each cell's rank, its driver, and the cells that it is tied with.
+func (g *cellGrid) addStandings() {
+	standings := standingsOf(g.cells)
+	var ranks, tied []string
+	for _, s := range standings {
+		g.leaders = append(g.leaders, s.Rank > 0 && !s.Beaten)
+		ranks = append(ranks, cmp.Or(rankOf(s.Rank), absent))
+		tied = append(tied, cmp.Or(ranksTied(standings, s.Tied), absent))
+	}
+	g.add(column{title: "#"}, ranks)
+	names := g.words(func(c *stats.Cell) string { return name(c.Outcome) })
+	for i := range names {
+		if i < len(g.own) && g.own[i] {
+			names[i] += ownCost
+		}
+	}
+	g.add(column{title: rowsAre(g.cells)}, names)
+	if slices.ContainsFunc(tied, func(s string) bool { return s != absent }) {
+		g.add(column{title: "tied with"}, tied)
+	}
+}
+
+func standingsOf(cells []*stats.Cell) (list []stats.Standing) {
+	for _, c := range cells {
+		list = append(list, c.Standing)
+	}
+	return list
+}
+
+// rankOf formats a rank.
+func rankOf(rank int) string {
+	if rank == 0 {
+		return ""
+	}
+	return fmt.Sprint(rank)
+}
+
+// ranksTied says what a row is tied with: the ranks of others, and the floor. It returns ""
+// if that is nothing.
+func ranksTied(rows []stats.Standing, tied []int) string {
+	var ranks []int
+	var words []string
+	floor := false
+	for _, j := range tied {
+		if rank := rows[j].Rank; rank > 0 {
+			ranks = append(ranks, rank)
+		} else {
+			floor = true // it alone is compared and has no rank
+		}
+	}
+	if slices.Sort(ranks); ranks != nil {
+		words = append(words, joinInts(ranks))
+	}
+	if floor {
+		words = append(words, "the floor")
+	}
+	return strings.Join(words, " and ")
+}
+
+// tiedWith is like [ranksTied], for the end of a bar.
+func tiedWith(rows []stats.Standing, tied []int) string {
+	if words := ranksTied(rows, tied); words != "" {
+		return "tied with " + words
+	}
+	return ""
+}
+
+// rowsAre says what distinguishes the rows of a table.
+func rowsAre(cells []*stats.Cell) string {
+	for _, c := range cells {
+		switch {
+		case c.As == "":
+			return "driver"
+		case c.Case.Driver != cells[0].Case.Driver:
+			return "driver and settings"
+		}
+	}
+	return "settings"
+}
+
+// addMedians adds the figures by which the table is ordered.
+func (g *cellGrid) addMedians(perOp bool) {
+	title, base := "median ", "s"
+	switch metric := g.cells[0].Samples[0].Metric; {
+	case perOp || metric == result.MetricTimePerOp:
+		base = "s/op"
+	case metric == result.MetricLatency:
+		title = "p99 "
+	}
+	var medians []float64
+	for _, c := range g.cells {
+		medians = append(medians, c.Summary.Median)
+	}
+	words, unit := scaled(medians, benchunit.Decimal, base)
+	if title == "p99 " {
+		words, unit = latencyWords(medians)
+	}
+	spreads := g.words(func(c *stats.Cell) string { return ends(c.Summary) })
+	g.add(column{title: title + unit, whole: true}, withSpreads(words, spreads))
+}
+
+// addRates adds the share of operations that succeeded, if any failed, and the rate.
+// For servers it also adds the rate as a share of what the load generator reaches.
+func (g *cellGrid) addRates() {
+	_, unit := work(g.cells[0].Samples[0].Sample)
+	if someFailed(g.cells) {
+		g.each(column{title: "ok", right: true}, func(c *stats.Cell) string { return PercentOK(c.Failures()) })
+		unit += " (all)" // like the median, it includes those that failed
+	}
+	g.each(column{title: unit, right: true, drop: 2}, func(c *stats.Cell) string {
+		perSecond, _ := cellRate(c)
+		return human(perSecond)
+	})
+	if rowsAre(g.cells) != "driver" && g.cells[0].Samples[0].Metric == result.MetricTimePerOp {
+		title := "p99"
+		if len(g.cells[0].Samples[0].Latency) > 1 { // that of the slowest operation
+			title = "worst p99"
+		}
+		g.scale(title, benchunit.Decimal, "s", 1, slowestP99)
+	}
+	if ceiling(g.cells) > 0 {
+		g.each(column{title: "of ceiling", right: true, drop: 5}, func(c *stats.Cell) string { return percent(median(c, ofCeiling)) })
+	}
+}
+
+// slowestP99 returns the 99th percentile, in seconds, of the operation for which it is
+// greatest.
+func slowestP99(s stats.Sample) float64 {
+	var worst int64
+	for _, l := range s.Latency {
+		worst = max(worst, l.P99NS)
+	}
+	return float64(worst) / 1e9
+}
+
+// ofCeiling returns a sample's rate as a share of what the load generator reaches.
+func ofCeiling(s stats.Sample) float64 {
+	if s.Load == nil || s.Load.Ceiling <= 0 {
+		return 0
+	}
+	perSecond, _ := Rate(s.Sample)
+	return perSecond / s.Load.Ceiling
+}
+
+// addRatios adds the ratios to the base, with the p-values of their comparisons.
+func (g *cellGrid) addRatios(to string, pairs []stats.Pair, base int) {
+	var ratios, spreads, p []string
+	for i, c := range g.cells {
+		r, s := absent, ""
+		if c.Ratio != nil && c.Ratio.N > 0 && (c.Ratio.N >= stats.MinSamples || i == base) {
+			r = times(c.Ratio.Median)
+			if i != base {
+				s = ends(*c.Ratio)
+			}
+		}
+		ratios, spreads, p = append(ratios, r), append(spreads, s), append(p, against(pairs, i, base))
+	}
+	g.add(column{title: "× " + to, whole: true}, withSpreads(ratios, spreads))
+	g.add(column{title: "p", right: true, drop: 1}, p)
+}
+
+// against returns the p-value of i compared with base.
+func against(pairs []stats.Pair, i, base int) string {
+	for _, p := range pairs {
+		if p.First == min(i, base) && p.Second == max(i, base) {
+			return probability(p.Adjusted)
+		}
+	}
+	return ""
+}
+
+// addLibraries adds what is known of each driver's library.
+func (g *cellGrid) addLibraries() {
+	g.each(column{title: "SQLite", drop: 3}, func(c *stats.Cell) string { return sqliteVersion(c.Outcome) })
+	g.each(column{title: "kind", drop: 6}, func(c *stats.Cell) string { return string(c.Case.Info.Kind) })
+	g.each(column{title: "interface", drop: 7}, func(c *stats.Cell) string { return string(c.Case.Info.Interface) })
+}
+
+// addCosts adds what the work took of the disk, the processor and the memory.
+func (g *cellGrid) addCosts() {
+	g.scale("checkpoint", benchunit.Decimal, "s", 4, func(s stats.Sample) float64 { return float64(s.CheckpointNS) / 1e9 })
+	g.each(column{title: "CPU", right: true, drop: 8}, func(c *stats.Cell) string {
+		share := median(c, func(s stats.Sample) float64 { return float64(s.UserNS+s.SystemNS) / float64(max(s.WallNS, 1)) })
+		if share <= 0 {
+			return absent
+		}
+		return fmt.Sprintf("%.0f%%", 100*share)
+	})
+	g.perOperation("instr/op", 9, func(s stats.Sample) int64 { return s.Instructions })
+	g.perOperation("allocs/op", 11, func(s stats.Sample) int64 { return s.Allocs })
+	g.scale("alloc", benchunit.Binary, "B/op", 12, perOperation(func(s stats.Sample) int64 { return s.AllocBytes }))
+	g.scale("RSS", benchunit.Binary, "B", 10, func(s stats.Sample) float64 { return float64(s.PeakRSSBytes) })
+}
+
+// ceiling returns how many requests per second the load generator reaches from a server
+// that does nothing. It is the median of the figures measured beside each sample, or 0
+// if the cells are not of servers.
+func ceiling(cells []*stats.Cell) float64 {
+	var list []float64
+	for _, c := range cells {
+		for _, s := range c.Samples {
+			if s.Load != nil && s.Load.Ceiling > 0 {
+				list = append(list, s.Load.Ceiling)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return 0
+	}
+	return stats.Summarize(list).Median
+}
+
+// someFailed reports whether any operation of the cells failed.
+func someFailed(cells []*stats.Cell) bool {
+	return slices.ContainsFunc(cells, func(c *stats.Cell) bool {
+		failed, _ := c.Failures()
+		return failed > 0
+	})
+}
+
+func latencyTitle(cells []*stats.Cell) string {
+	return "latency of " + latencyFrom(cells) + "; percentiles: median over trials, max: of all trials"
+}
+
+// latencyFrom says from when on the latency of an operation counts.
+func latencyFrom(cells []*stats.Cell) string {
+	if cells[0].Samples[0].Metric == result.MetricLatency {
+		return "each operation from its intended start (open loop: a fixed rate)"
+	}
+	return "each operation from its start (closed loop: an operation waits for the one before)"
+}
+
+// latencyFigure is one of the figures that are shown for a latency.
+type latencyFigure struct {
+	title string
+	of    func(*latency.Summary) int64
+}
+
+// latencyRow is the latency of one operation of a cell, over all of its trials.
+type latencyRow struct {
+	cell                 *stats.Cell
+	operation            string
+	count, failed, early int64
+	figures              []float64 // in seconds
+	sure                 []string  // how sure each of them is
+}
+
+// latencyRowOf collects the samples of an operation of a cell. ok is false if the cell
+// has no operation with that name.
+func latencyRowOf(c *stats.Cell, operation string, figures []latencyFigure) (r latencyRow, ok bool) {
+	r = latencyRow{cell: c, operation: operation}
+	values := make([][]float64, len(figures))
+	for _, s := range c.Samples {
+		for _, l := range s.Latency {
+			if l.Operation != operation {
+				continue
+			}
+			r.count += l.Count
+			r.failed += l.Failed
+			r.early += l.EndedEarly
+			for i, f := range figures {
+				values[i] = append(values[i], float64(f.of(&l))/1e9)
+			}
+		}
+	}
+	if len(values[0]) == 0 {
+		return r, false
+	}
+	for i, v := range values {
+		if figures[i].title == "max" {
+			r.figures = append(r.figures, slices.Max(v))
+			r.sure = append(r.sure, "of "+counted(int64(len(v)), "sample"))
+		} else {
+			s := stats.Summarize(v)
+			r.figures = append(r.figures, s.Median)
+			words := counted(int64(s.N), "sample")
+			if i := s.Interval; i != nil {
+				words = fmt.Sprintf("interval %s to %s\n%s", secondsOf("")(i.Low), secondsOf("")(i.High), words)
+			}
+			r.sure = append(r.sure, words)
+		}
+	}
+	return r, true
+}
+
+// latencyRows returns the rows of all cells, operation by operation.
+func latencyRows(cells []*stats.Cell, figures []latencyFigure) []latencyRow {
+	var operations []string
+	for _, c := range cells {
+		for _, s := range c.Samples {
+			for _, l := range s.Latency {
+				if !slices.Contains(operations, l.Operation) {
+					operations = append(operations, l.Operation)
+				}
+			}
+		}
+	}
+	var rows []latencyRow
+	for _, op := range operations {
+		for _, c := range cells {
+			if r, ok := latencyRowOf(c, op, figures); ok {
+				rows = append(rows, r)
+			}
+		}
+	}
+	return rows
+}
+
+// latencies returns the grid of the latency of each operation of a mix.
+func latencies(cells []*stats.Cell) grid {
+	figures := []latencyFigure{
+		{"p50", func(l *latency.Summary) int64 { return l.P50NS }},
+		{"p99", func(l *latency.Summary) int64 { return l.P99NS }},
+		{"max", func(l *latency.Summary) int64 { return l.MaxNS }},
+	}
+	if cells[0].Samples[0].Load != nil { // nothing else is in the table, so there is room
+		figures = slices.Insert(figures, 2,
+			latencyFigure{"p99.9", func(l *latency.Summary) int64 { return l.P999NS }},
+			latencyFigure{"p99.99", func(l *latency.Summary) int64 { return l.P9999NS }})
+	}
+	rows := latencyRows(cells, figures)
+	failed := slices.ContainsFunc(rows, func(r latencyRow) bool { return r.failed > 0 })
+	early := slices.ContainsFunc(rows, func(r latencyRow) bool { return r.early > 0 })
+	g := grid{columns: []column{{title: "operation"}, {title: rowsAre(cells)}, {title: "count", right: true, drop: 1}}}
+	if failed {
+		g.columns = append(g.columns, column{title: "ok", right: true})
+	}
+	if early {
+		g.columns = append(g.columns, column{title: "ended early", right: true})
+	}
+	columns := make([][]float64, len(figures))
+	for _, r := range rows {
+		words := []string{r.operation, name(r.cell.Outcome), Thousands(r.count)}
+		if failed {
+			words = append(words, fmt.Sprintf("%s (%s)", Thousands(r.count-r.failed), PercentOK(r.failed, r.count)))
+		}
+		if early {
+			words = append(words, Thousands(r.early))
+		}
+		g.rows = append(g.rows, words)
+		for i, v := range r.figures {
+			columns[i] = append(columns[i], v)
+		}
+	}
+	for i, f := range figures {
+		words, unit := latencyWords(columns[i])
+		g.add(column{title: f.title + " " + unit, right: true}, words)
+	}
+	return g
+}
+
+// addRisks adds what each row can lose, unless it is the same in all of them.
+func (g *cellGrid) addRisks(phase string) {
+	words := g.words(func(c *stats.Cell) string { return canLose(c.Outcome, phase) })
+	if slices.ContainsFunc(words, func(w string) bool { return w != words[0] }) {
+		g.add(column{title: "can lose"}, words)
+	}
+}

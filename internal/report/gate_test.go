@@ -1,0 +1,246 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// gatedRun returns a gate with every state. In the second measurement only one of two
+// regressions is there again.
+func gatedRun() report.Gated {
+	first := stats.Analyze(comparedRun(), "native")
+	second := comparedRun()
+	second.ID = 13
+	for i := range second.Trials {
+		t := &second.Trials[i]
+		if c := second.Cases[t.Case-1]; c.Workload == "simple" && c.Driver == "modernc" {
+			t.Samples[1].WallNS = t.Samples[1].WallNS * 10 / 23
+		}
+	}
+	g := stats.NewGate(0.05, stats.CompareRun(first), stats.CompareRunBy(first, stats.Memory))
+	again := stats.Analyze(second, "native")
+	g.Confirm(stats.CompareRun(again), stats.CompareRunBy(again, stats.Memory))
+	return report.Gated{Gate: g, Runs: []*stats.Analysis{first, again}, Where: "go.mod"}
+}
+
+func writeGated(t *testing.T, format string, g report.Gated) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := report.WriteGate(&b, format, g, report.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestGateGolden(t *testing.T) {
+	extensions := map[string]string{"table": "txt", "markdown": "md", "html": "html", "junit": "xml"}
+	for _, format := range report.GateFormats() {
+		ext := extensions[format]
+		if ext == "" {
+			ext = format
+		}
+		golden(t, "gate."+ext, writeGated(t, format, gatedRun()))
+	}
+}
+
+// TestGateIsNeverGreenWhenEmpty checks each format of a gate that compared nothing.
+func TestGateIsNeverGreenWhenEmpty(t *testing.T) {
+	g := report.Gated{Gate: stats.NewGate(0.05), Where: "go.mod"}
+	for format, want := range map[string]string{
+		"table": "Not passed: nothing", "markdown": "# Not passed: nothing", "json": `"passed": false`,
+		"junit": `errors="1"`, "github": "::error ", "azure": "type=error]", "gitlab": `"critical"`,
+	} {
+		if got := writeGated(t, format, g); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", format, got, want)
+		}
+	}
+}
+
+// TestGateThatCouldNotRun checks that each format says why nothing was measured, and that
+// none is green.
+func TestGateThatCouldNotRun(t *testing.T) {
+	g := report.Gated{Gate: stats.NewGate(0.05), Why: "it is of another machine", Where: "go.mod"}
+	for format, passed := range map[string]string{
+		"table": "", "markdown": "", "json": `"passed": true`, "junit": `errors="0"`, "github": "::notice", "azure": "type=warning", "gitlab": "[]",
+	} {
+		got := writeGated(t, format, g)
+		if !strings.Contains(got, "Not passed: it is of another machine.") || passed != "" && strings.Contains(got, passed) {
+			t.Errorf("%s: %s", format, got)
+		}
+	}
+	measured := gatedRun()
+	measured.Interrupted, measured.Why = true, "the disk is full"
+	if got := writeGated(t, "junit", measured); !strings.Contains(got, `name="measured to the end"`) || !strings.Contains(got, "; the disk is full.") {
+		t.Errorf("a measurement that failed: %s", got)
+	}
+}
+
+// TestGateSaysHowSure checks that the answer has the ratio of a single cell with its
+// interval and its name, and between which ratios several are.
+func TestGateSaysHowSure(t *testing.T) {
+	for _, c := range []struct {
+		most float64
+		want string
+	}{
+		{0.5, "worse by more than 50% in 2 cells (2.30x the time, 99% intervals within [2.24, 2.36]), measured twice; no figure in 1 cell (analytics json); a regression of more than 50% is possible in 3 cells, of 7 cells."},
+		{2, "Not passed: modernc against mattn: no figure in 1 cell (analytics json), of 7 cells."},
+	} {
+		comparison := stats.CompareRun(stats.Analyze(comparedRun(), "native"))
+		g := report.Gated{Gate: stats.NewGate(c.most, comparison)}
+		g.Confirm(comparison)
+		if got := g.Answer(); !strings.Contains(got, c.want) {
+			t.Errorf("%g: %s\nwant %s", c.most, got, c.want)
+		}
+	}
+	run := newRun(16)
+	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.05}
+	add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+	g := report.Gated{Gate: stats.NewGate(1.4, stats.CompareRun(stats.Analyze(run, "native")))}
+	if got, want := g.Answer(), "Passed: modernc against mattn: more than 140% is excluded in 1 cell (2.30x the time, 99% interval ["; !strings.HasPrefix(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// TestGateSaysWhatWasMeasured checks that the tables have the machine, the versions, the
+// rounds, the warnings and what shows more, of a stored baseline too. In Markdown that is
+// folded away.
+func TestGateSaysWhatWasMeasured(t *testing.T) {
+	g := gatedRun()
+	warning := result.Warning{Code: "virtual", Message: "this is a virtual machine"}
+	for _, a := range g.Runs {
+		a.Warnings = append(a.Warnings, warning)
+	}
+	stored := g
+	stored.Runs, stored.Base = g.Runs[1:], g.Runs[0]
+	for name, x := range map[string]report.Gated{"interleaved": g, "stored": stored} {
+		var b bytes.Buffer
+		err := report.WriteGate(&b, "table", x, report.Options{Hints: report.Hints{More: []string{"sqlite3perf show 12"}}, Width: 400})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			"\nsides         mattn v1.14.52, SQLite 3.53.4 and modernc v1.61.1, SQLite 3.54.1\n", "run 12, ", "run 13, ", "rounds: 16 complete",
+			"\nmachine       lab1", "\nwarning       this is a virtual machine\n", "\nmore          sqlite3perf show 12\n",
+		} {
+			if strings.Count(b.String(), want) != 1 && !strings.HasPrefix(want, "rounds") {
+				t.Errorf("%s: %q is not there once:\n%s", name, want, b.String())
+			}
+		}
+	}
+	if got := writeGated(t, "markdown", g); !strings.Contains(got, "\n<details><summary>How it was measured, with 1 warning</summary>\n\n- **sides** ") || !strings.Contains(got, "\n</details>\n") {
+		t.Error(got)
+	}
+}
+
+// TestGateFulfilsSchema checks that the schema names every field that a gate can have, and
+// no others.
+func TestGateFulfilsSchema(t *testing.T) {
+	s := compiled(t, report.GateSchema)
+	empty := report.Gated{Gate: stats.NewGate(0.05)}
+	for _, g := range []report.Gated{gatedRun(), empty} {
+		validate(t, s, writeGated(t, "json", g))
+	}
+	var all report.JSONGate
+	fill(reflect.ValueOf(&all).Elem())
+	all.Decision = stats.Passed
+	all.Cells[0].Metric, all.Cells[0].State, all.Unknown[0] = stats.Time, stats.GatePassed, stats.Allocs
+	validateFields(t, s, all)
+}
+
+// TestGateIsEscaped checks that names and messages of others cannot add elements,
+// annotations or lines.
+func TestGateIsEscaped(t *testing.T) {
+	run := comparedRun()
+	spoil(run, "analytics", "modernc", func(t *result.Trial) { t.Reason.Message = "a\n::error::b %0A <x> \x1b[31m" })
+	a := stats.Analyze(run, "native")
+	g := report.Gated{Gate: stats.NewGate(0.05, stats.CompareRun(a)), Where: "go.mod"}
+	text := writeGated(t, "junit", g)
+	var v struct{ XMLName xml.Name }
+	if err := xml.Unmarshal([]byte(text), &v); err != nil || strings.Contains(text, "<x>") || strings.Contains(text, "\x1b") {
+		t.Errorf("%v: %s", err, text)
+	}
+	for line := range strings.Lines(writeGated(t, "github", g)) {
+		if !strings.HasPrefix(line, "::") || strings.HasPrefix(line, "::error::b") || strings.Contains(line, "%0A") {
+			t.Errorf("%q", line)
+		}
+	}
+	var issues []map[string]any
+	if err := json.Unmarshal([]byte(writeGated(t, "gitlab", g)), &issues); err != nil || len(issues) == 0 {
+		t.Errorf("%d issues: %v", len(issues), err)
+	}
+}
+
+// TestGateWithTooFewRounds checks that no format is green if there were too few rounds.
+func TestGateWithTooFewRounds(t *testing.T) {
+	run := newRun(6)
+	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.05}
+	add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+	g := report.Gated{Gate: stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "native"))), Where: "go.mod"}
+	for format, want := range map[string]string{
+		"table": "Not passed: modernc against mattn: too few rounds in 1 cell, of 1 cell.", "markdown": "# Not passed: ", "json": `"passed": false`,
+		"junit": `errors="1"`, "github": "::error ", "azure": "type=error]", "gitlab": `"critical"`,
+	} {
+		if got := writeGated(t, format, g); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", format, got, want)
+		}
+	}
+}
+
+// TestGateSaysWhatSeemsWorse checks that a cell whose whole interval is beyond what is
+// allowed is not said to have no regression.
+func TestGateSaysWhatSeemsWorse(t *testing.T) {
+	g := gatedRun()
+	for _, c := range g.Cells {
+		if c.State == stats.GatePossible {
+			c.Ratio.Interval.Low, c.Ratio.Interval.High, c.P = 1.18, 2.13, 0.011
+		}
+	}
+	got := strings.Join(strings.Fields(writeGated(t, "table", g)), " ")
+	want := "seems worse: all of the interval [1.18, 2.13] is beyond 5%, but p 0.011, corrected for 11 comparisons, is not below 0.01: more rounds may tell"
+	if !strings.Contains(got, want) || strings.Contains(got, "no regression was found") {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// TestGateThatExcludesNothing checks that no format is green if a regression is possible, and
+// that a gate that is not strict says so all the same.
+func TestGateThatExcludesNothing(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 3))
+	run := newRun(16)
+	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.05}
+	add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+	for i := range run.Trials {
+		run.Trials[i].Samples[0].WallNS = int64(812e6 * math.Exp(0.3*r.NormFloat64()))
+	}
+	g := report.Gated{Gate: stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "native"))), Where: "go.mod"}
+	for _, strict := range []bool{true, false} {
+		g.Strict = strict
+		want := map[string]string{
+			"table": "Not excluded: modernc against mattn: a regression of more than 5% is possible in 1 cell (", "markdown": "# Not excluded: ", "json": `"passed": false`,
+			"junit": `errors="1"`, "github": "::error ", "azure": "type=error]", "gitlab": `"critical"`,
+		}
+		if !strict {
+			want["junit"], want["github"], want["azure"], want["gitlab"] = `errors="0" skipped="1"`, "::warning ", "type=warning]", `"minor"`
+		}
+		for format, want := range want {
+			if got := writeGated(t, format, g); !strings.Contains(got, want) {
+				t.Errorf("strict %v, %s: %s, want %s", strict, format, got, want)
+			}
+		}
+	}
+	for _, want := range []string{"the time, 99% interval [", " settle it)"} {
+		if got := g.Answer(); !strings.Contains(got, want) {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}

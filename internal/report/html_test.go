@@ -1,0 +1,485 @@
+package report_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/chart"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+var (
+	styleElement  = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
+	scriptElement = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
+	policy        = regexp.MustCompile(`<meta http-equiv="Content-Security-Policy" content="([^"]*)">`)
+	hash          = regexp.MustCompile(`sha256-[^']*?&#39;`)
+	svgElement    = regexp.MustCompile(`(?s)<svg .*?</svg>`)
+	moreRows      = regexp.MustCompile(`(?s)(<tbody>\n<tr.*?</tr>\n)(<tr.*?)(</tbody>)`)
+)
+
+// skeleton returns a page without its style, its script, what is in its pictures, and all but
+// the first row of each table.
+func skeleton(page string) string {
+	page = styleElement.ReplaceAllString(page, "<style></style>")
+	page = scriptElement.ReplaceAllString(page, "<script></script>")
+	page = svgElement.ReplaceAllString(page, "<svg></svg>")
+	page = hash.ReplaceAllString(page, "sha256-…&#39;")
+	return moreRows.ReplaceAllString(page, "$1…$3")
+}
+
+// element is a start of an element of a page.
+type element struct {
+	name       string
+	attributes map[string]string
+	text       string // what follows it, up to the next tag
+}
+
+// elements reads a page, which must be well-formed. It does not look into style and script.
+func elements(t *testing.T, page string) (list []element) {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(scriptElement.ReplaceAllString(styleElement.ReplaceAllString(page, "<style></style>"), "<script></script>")))
+	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		if err != nil {
+			t.Fatalf("%v after %v", err, list[max(0, len(list)-3):])
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			e := element{name: token.Name.Local, attributes: map[string]string{}}
+			for _, a := range token.Attr {
+				if _, twice := e.attributes[a.Name.Local]; twice {
+					t.Errorf("<%s> has %s twice", e.name, a.Name.Local)
+				}
+				e.attributes[a.Name.Local] = a.Value
+			}
+			list = append(list, e)
+		case xml.CharData:
+			if len(list) > 0 {
+				list[len(list)-1].text += string(token)
+			}
+		}
+	}
+}
+
+// checkPage checks what must hold for each page: it needs nothing from elsewhere, runs only
+// its own script, and can be found one's way in without seeing it.
+func checkPage(t *testing.T, page string) {
+	t.Helper()
+	allowed := policy.FindStringSubmatch(page)
+	if allowed == nil {
+		t.Fatal("no content security policy")
+	}
+	directives := html.UnescapeString(allowed[1])
+	for directive, part := range map[string]*regexp.Regexp{"style-src": styleElement, "script-src": scriptElement} {
+		found := part.FindAllStringSubmatch(page, -1)
+		if len(found) != 1 {
+			t.Fatalf("%d elements for %s", len(found), directive)
+		}
+		sum := sha256.Sum256([]byte(found[0][1]))
+		if want := fmt.Sprintf("; %s 'sha256-%s';", directive, base64.StdEncoding.EncodeToString(sum[:])); !strings.Contains(directives, want) {
+			t.Errorf("policy %s\nlacks %s", directives, want)
+		}
+	}
+	if !strings.HasPrefix(directives, "default-src 'none'; ") {
+		t.Errorf("policy %s", directives)
+	}
+	ids := map[string]bool{}
+	level := 0
+	for _, e := range elements(t, page) {
+		for name, value := range e.attributes {
+			if strings.HasPrefix(name, "on") || name == "style" || name == "src" {
+				t.Errorf("<%s %s=%q>", e.name, name, value)
+			}
+			if name == "href" && e.name != "a" {
+				t.Errorf("<%s> refers to %q", e.name, value)
+			}
+		}
+		if id, ok := e.attributes["id"]; ok && (ids[id] || id == "") {
+			t.Errorf("id %q is there twice or empty", id)
+		} else if ok {
+			ids[id] = true
+		}
+		switch e.name {
+		case "h1", "h2", "h3", "h4":
+			n := int(e.name[1] - '0')
+			if n > level+1 || n == 1 && level > 0 {
+				t.Errorf("<%s> %q follows a heading of level %d", e.name, e.text, level)
+			}
+			level = n
+		case "html":
+			if e.attributes["lang"] == "" {
+				t.Error("no language")
+			}
+		case "th":
+			if e.attributes["scope"] == "" {
+				t.Errorf("<th> %q has no scope", e.text)
+			}
+		}
+	}
+	for _, e := range elements(t, page) {
+		for _, name := range []string{"href", "aria-labelledby", "aria-describedby"} {
+			target, ok := e.attributes[name]
+			if ok && name == "href" {
+				if target, ok = strings.CutPrefix(target, "#"); !ok && e.name == "a" && !strings.HasPrefix(e.attributes[name], "https://") {
+					t.Errorf("<a> refers to %q", e.attributes[name])
+				}
+			}
+			if ok && !ids[target] {
+				t.Errorf("<%s %s> refers to %q, which is not there", e.name, name, target)
+			}
+			if _, section, ok := strings.Cut(e.attributes[name], "docs/methodology.md#"); ok {
+				if !slices.Contains(sections(t, "../../docs/methodology.md"), section) {
+					t.Errorf("the methodology has no section %q", section)
+				}
+			}
+		}
+	}
+	if !ids["main"] || level == 0 {
+		t.Error("no main or no heading")
+	}
+}
+
+// sections lists the headings of a document, as links to them have them.
+func sections(t *testing.T, name string) (list []string) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if title := strings.TrimLeft(line, "#"); title != line {
+			list = append(list, strings.ReplaceAll(strings.ToLower(strings.TrimSpace(title)), " ", "-"))
+		}
+	}
+	return list
+}
+
+func TestPages(t *testing.T) {
+	for name, run := range fixtures {
+		t.Run(name, func(t *testing.T) { checkPage(t, write(t, "html", run(), "native", report.Options{})) })
+	}
+	others := map[string]func(io.Writer) error{
+		"comparison": func(w io.Writer) error {
+			return report.WriteComparison(w, "html", compared(comparedRun()), report.Options{})
+		},
+		"gate": func(w io.Writer) error { return report.WriteGate(w, "html", gatedRun(), report.Options{}) },
+		"bisection": func(w io.Writer) error {
+			return report.WriteBisection(w, "html", bisection("simple insert"), report.Options{})
+		},
+		"locks": func(w io.Writer) error {
+			run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("deferred", "5000", "1"))
+			return report.WriteLocks(w, "html", advise.ExplainLocks(stats.Analyze(run, "native")), report.Options{})
+		},
+		"locks of several mixes": func(w io.Writer) error {
+			run := locksRun(lockSettings("immediate", "5000", "4"))
+			for i := range run.Cases[:1] {
+				run.Cases[i].Workload = "shop"
+			}
+			return report.WriteLocks(w, "html", advise.ExplainLocks(stats.Analyze(run, "native")), report.Options{})
+		},
+		"locks of nothing": func(w io.Writer) error {
+			return report.WriteLocks(w, "html", advise.ExplainLocks(stats.Analyze(newRun(6), "native")), report.Options{})
+		},
+		"checkup": func(w io.Writer) error { return report.WriteCheckup(w, "html", busyCheckup(), report.Options{}) },
+		"profile": func(w io.Writer) error {
+			return report.WriteProfile(w, "html", profiledPair(profiledDriver(1, "mattn", 20, 22), profiledDriver(2, "modernc", 30, 34)), report.Options{})
+		},
+	}
+	for name, write := range others {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := write(&b); err != nil {
+				t.Fatal(err)
+			}
+			checkPage(t, b.String())
+		})
+	}
+}
+
+// TestHostilePage checks that text of others stays text, and that a very long one is cut and
+// said to be.
+func TestHostilePage(t *testing.T) {
+	run := serverRun()
+	script := `</script></style><script>alert(1)</script><img src=x onerror=alert(1)>" onload="alert(1) {{.}} \x1b[31m` + "\x1b[31m\u202e"
+	for i := range run.Cases {
+		c := &run.Cases[i]
+		c.Workload = "../../" + script
+		c.Driver = script + c.Driver
+		if i == 0 {
+			c.Driver = strings.Repeat("long ", 2<<20)
+		}
+	}
+	for i := range run.Trials {
+		t := &run.Trials[i]
+		t.Warnings = append(t.Warnings, result.Warning{Code: "a", Message: script})
+		t.Proof.SQLiteVersion = script
+	}
+	run.Trials[1].Samples[0].WallNS = -5
+	run.Trials[2].Samples = nil
+	page := write(t, "html", run, "native", report.Options{})
+	checkPage(t, page)
+	if len(page) > 2<<20 {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+	for _, bad := range []string{"<img", "\x1b", "\u202e", "<script>alert"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("the page has %q", bad)
+		}
+	}
+	for _, said := range []string{"a time or count is negative", "(cut: it has 10,485,7", "&lt;img src=x"} {
+		if !strings.Contains(page, said) {
+			t.Errorf("the page does not say %q", said)
+		}
+	}
+}
+
+// TestPageAssets checks that a page whose style and script are elsewhere has none itself.
+func TestPageAssets(t *testing.T) {
+	var b bytes.Buffer
+	if err := report.Write(&b, "html", stats.Analyze(singleRun(), ""), report.RunOptions{Options: report.Options{Assets: "/assets/"}}); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	for _, want := range []string{`<link rel="stylesheet" href="/assets/page.css">`, `<script src="/assets/page.js" defer></script>`, "style-src &#39;self&#39;; script-src &#39;self&#39;"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if styleElement.MatchString(page) || scriptElement.MatchString(page) {
+		t.Error("style or script is in the page")
+	}
+	for _, name := range []string{"page.css", "page.js"} {
+		f, err := report.Assets.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+}
+
+// TestPageColors checks that pages color charts as package chart says.
+func TestPageColors(t *testing.T) {
+	style, err := fs.ReadFile(report.Assets, "page.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dark := range []bool{false, true} {
+		if want := chart.Properties(dark); !strings.Contains(string(style), want) {
+			t.Errorf("page.css lacks %s", want)
+		}
+	}
+}
+
+// TestPictures checks that each picture of a run has a name of its own that can be typed, can
+// be drawn, and is in the page.
+func TestPictures(t *testing.T) {
+	for name, run := range fixtures {
+		page := write(t, "html", run(), "native", report.Options{})
+		names := map[string]bool{}
+		for _, p := range report.Pictures(stats.Analyze(run(), "native"), report.RunOptions{}) {
+			if names[p.Name] || strings.Trim(p.Name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+				t.Errorf("%s: name %q", name, p.Name)
+			}
+			names[p.Name] = true
+			if err := chart.WriteSVG(io.Discard, p.Chart(0)); err != nil {
+				t.Errorf("%s: %s: %v", name, p.Name, err)
+			}
+			if !strings.Contains(page, `<figure id="picture-`+p.Name+`"`) {
+				t.Errorf("%s: the page has no %s", name, p.Name)
+			}
+		}
+		if len(names) == 0 && name != "empty" {
+			t.Errorf("%s has no pictures", name)
+		}
+	}
+}
+
+// TestOneColor checks that a driver has one color in all pictures of a run, also where other
+// drivers are missing.
+func TestOneColor(t *testing.T) {
+	run := fullRun()
+	mark := regexp.MustCompile(`(?s) aria-label="([^",]+)[^>]*>(.*?)</(?:g|a)>`)
+	color := regexp.MustCompile(`var\(--chart-\d\)`)
+	colors, pictures := map[string]string{}, 0
+	for _, p := range report.Pictures(stats.Analyze(run, "native"), report.RunOptions{}) {
+		if !regexp.MustCompile("latency|order|errors|waits").MatchString(p.Name) {
+			continue
+		}
+		pictures++
+		var b bytes.Buffer
+		if err := chart.WriteInline(&b, p.Chart(0), "x"); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range mark.FindAllStringSubmatch(b.String(), -1) {
+			c := color.FindString(m[2])
+			if c == "" {
+				continue // a part of a sum
+			}
+			if was, ok := colors[m[1]]; ok && was != c {
+				t.Errorf("%s: %s has the color %s, and elsewhere %s", p.Name, m[1], c, was)
+			}
+			colors[m[1]] = c
+		}
+	}
+	different := map[string]bool{}
+	for _, c := range colors {
+		different[c] = true
+	}
+	if len(colors) != 9 || len(different) != chart.Colors || pictures < 7 {
+		t.Errorf("in %d pictures the colors are %v", pictures, colors)
+	}
+}
+
+// TestPageSize checks that a page of 150 cells, each of 20 rounds, has less than 2 MB.
+func TestPageSize(t *testing.T) {
+	run := newRun(20)
+	drivers := []string{"native", "mattn", "tailscale", "modernc", "zombiezen", "ncruces", "crawshaw", "bvinc", "eatonphil", "mattn@v1.14.22"}
+	for i := range 5 {
+		add(run, fmt.Sprintf("workload-%d", i), nil, rollback, drivers,
+			bulk("insert", 812_000_000, 1_000_000, 1_000_000), bulk("query", 402_000_000, 1_000_000, 1), mix("mix", "time/op", true))
+	}
+	if size := len(write(t, "html", run, "native", report.Options{})); size > 2_000_000 {
+		t.Errorf("the page has %d bytes", size)
+	}
+}
+
+// picture returns the picture of a run with that name.
+func picture(t *testing.T, run *result.Run, name string) report.Picture {
+	t.Helper()
+	var names []string
+	for _, p := range report.Pictures(stats.Analyze(run, "native"), report.RunOptions{}) {
+		if names = append(names, p.Name); p.Name == name {
+			return p
+		}
+	}
+	t.Fatalf("no picture %q in %q", name, names)
+	return report.Picture{}
+}
+
+// clientsRun returns a run of one driver with several numbers of clients, whose throughput
+// follows a law.
+func clientsRun(law stats.Scaling, clients ...int64) *result.Run {
+	return noisyClientsRun(law, nil, clients...)
+}
+
+// noisyClientsRun is clientsRun with noise of its own, unless that is nil.
+func noisyClientsRun(law stats.Scaling, noisy func() float64, clients ...int64) *result.Run {
+	run := newRun(6)
+	for _, n := range clients {
+		add(run, "writers", map[string]int64{"clients": n}, wal, []string{"mattn"}, func(_ library, round int, noise float64) result.Sample {
+			s := mix("mix", "time/op", false)(library{factor: 1}, round, 1)
+			if noisy != nil {
+				noise = noisy()
+			}
+			s.Operations = int64(law.At(float64(n)) * float64(s.WallNS) / 1e9 * noise)
+			return s
+		})
+	}
+	return run
+}
+
+func TestScalingPicture(t *testing.T) {
+	law := stats.Scaling{Lambda: 10_000, Sigma: 0.1, Kappa: 0.02}
+	p := picture(t, clientsRun(law, 1, 2, 4, 8, 16), "writers-mix-by-clients")
+	if !regexp.MustCompile(`\(Gunther 2007\).*: this peaks at 6\.\d \[[56]\.\d, [67]\.\d\] with \S+ op/s \(contention \S+%, coherency \S+%, no point farther off than [0-3]\.\d%\)\.$`).MatchString(p.Note) {
+		t.Errorf("the note is %q", p.Note)
+	}
+	if three := picture(t, clientsRun(law, 1, 2, 4), "writers-mix-by-clients"); strings.Contains(three.Note, "Gunther") {
+		t.Errorf("a law is fitted to three points: %q", three.Note)
+	}
+	random := rand.New(rand.NewPCG(3, 4))
+	noisy := func() float64 { return math.Exp(0.1 * random.NormFloat64()) }
+	const runs = 100
+	for _, none := range []stats.Scaling{{Lambda: 10_000}, {Lambda: 10_000, Sigma: 0.1}, {Lambda: 10_000, Sigma: 0.5}, {Lambda: 10_000, Sigma: 1}} {
+		named, marked := 0, 0
+		for range runs {
+			p := picture(t, noisyClientsRun(none, noisy, 1, 2, 4, 8, 16), "writers-mix-by-clients")
+			if !strings.Contains(p.Note, "no peak that can be told up to 16") {
+				named++
+			}
+			if p.Chart(0).(*chart.Lines).Series[0].Peak != nil {
+				marked++
+			}
+		}
+		t.Logf("contention %v: %d peaks of %d, %d marked", none.Sigma, named, runs, marked)
+		if named > 6 || marked > 6 { // 2.5 %
+			t.Errorf("contention %v, which has no peak: %d of %d have one, %d are marked", none.Sigma, named, runs, marked)
+		}
+	}
+	columns, rows := chart.Table(p.Chart(0))
+	if text := fmt.Sprint(columns, rows); !strings.Contains(text, "op/s") || len(rows) < 5 {
+		t.Errorf("the figures are %s", text)
+	}
+}
+
+// TestErrorPictures checks that lock errors and waits are shown only where there are any.
+func TestErrorPictures(t *testing.T) {
+	run := fullRun()
+	_, rows := chart.Table(picture(t, run, "read-write-mix-errors").Chart(0))
+	if text := fmt.Sprint(rows); !strings.Contains(text, "SQLITE_BUSY") && !strings.Contains(text, "2.10k") {
+		t.Errorf("the figures are %s", text)
+	}
+	picture(t, run, "read-write-mix-waits")
+	for _, p := range report.Pictures(stats.Analyze(run, "native"), report.RunOptions{}) {
+		if strings.HasPrefix(p.Name, "simple") && strings.HasSuffix(p.Name, "errors") {
+			t.Errorf("%s is shown", p.Name)
+		}
+	}
+}
+
+// TestStudyPage checks that published figures are beside measured ones in one unit, and that
+// claims come first.
+func TestStudyPage(t *testing.T) {
+	run := clientsRun(stats.Scaling{Lambda: 10_000}, 1, 2)
+	s := &report.Study{Name: "queries", Published: "somewhere", Tables: []report.StudyTable{{
+		Title: "Queries", Labels: []string{"rows", "driver"},
+		Columns: []report.StudyColumn{{Title: "published", Unit: "s", Published: true}, {Title: "here", Unit: "ms", Statistic: "median"}, {Title: "p99", Unit: "ms", Statistic: "median alone"}},
+	}}, Claims: []report.Claim{{Claim: "all is well", Verdict: report.Holds}}}
+	table := &s.Tables[0]
+	for i := range 30 {
+		here := report.StudyFigure{Value: pointer(1500.0 + float64(i)), Interval: &stats.Interval{Low: 1400, High: 1700, Confidence: 0.95}, N: 8, Case: 1, Phase: "mix"}
+		if i == 3 {
+			here = report.StudyFigure{Text: "failed"}
+		}
+		table.Rows = append(table.Rows, report.StudyRow{Labels: []string{fmt.Sprint(i / 10), fmt.Sprintf("d%d", i%10)},
+			Figures: []report.StudyFigure{{Value: pointer(2.5)}, here, {}}})
+	}
+	opts := report.RunOptions{Study: s}
+	page := write(t, "html", run, "native", opts)
+	checkPage(t, page)
+	if claims, figures := strings.Index(page, `<h2 id="claims">`), strings.Index(page, `<h3 id="queries`); claims < 0 || figures < claims {
+		t.Errorf("claims at %d, figures at %d", claims, figures)
+	}
+	var titles []string
+	for _, p := range report.Pictures(stats.Analyze(run, "native"), opts) {
+		titles = append(titles, p.Title)
+		_, rows := chart.Table(p.Chart(0))
+		if text := fmt.Sprint(rows); !strings.Contains(text, "2.50k") && !strings.Contains(text, "2.500k") {
+			t.Errorf("%s is not in ms: %s", p.Title, text)
+		}
+	}
+	if want := []string{"Queries: rows 0 to 1", "Queries: rows 2"}; !slices.Equal(titles, want) {
+		t.Errorf("pictures %q, want %q", titles, want)
+	}
+}

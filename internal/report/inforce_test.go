@@ -1,0 +1,82 @@
+package report_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// TestSettingsInForce checks that reports and exports show the settings in force if the
+// workload itself has changed the requested ones.
+func TestSettingsInForce(t *testing.T) {
+	asked := driver.Settings{"journal_mode": "delete", "synchronous": "full"}
+	run := newRun(8)
+	add(run, "migrate", nil, asked, []string{"native", "mattn"}, bulk("safe", 1_000_000, 1, 1), bulk("fast", 1_000, 1, 1))
+	for i := range run.Cases {
+		run.Cases[i].InForce = map[string]driver.Settings{
+			"safe": asked.With(driver.Settings{"journal_mode": "wal"}),
+			"fast": asked.With(driver.Settings{"journal_mode": "wal", "synchronous": "off", "cache_size": "77"}),
+		}
+	}
+	for format, parts := range map[string][]string{
+		"table": {
+			"journal_mode=wal synchronous=(full in safe; off in fast) cache_size=(not set in safe; 77 in fast)",
+			"the workload itself changes journal_mode (delete was asked for), synchronous (full was asked for), cache_size, as it declares",
+		},
+		"csv":      {"setting.journal_mode,setting.synchronous,setting.cache_size", ",wal,full,\n", ",wal,off,77\n"},
+		"benchfmt": {"in-force: journal_mode=wal synchronous=full\n", "in-force: journal_mode=wal synchronous=off cache_size=77\n"},
+		"json":     {`"in_force": {`},
+	} {
+		got := write(t, format, run, "", report.Options{Width: 300})
+		for _, p := range parts {
+			if !strings.Contains(got, p) {
+				t.Errorf("%s lacks %q:\n%.1000s", format, p, got)
+			}
+		}
+		if strings.Contains(got, "journal_mode=delete") {
+			t.Errorf("%s has the settings that were asked for", format)
+		}
+	}
+}
+
+// TestUnsetSettings checks that a setting that nobody set and that differs between the
+// drivers of a table is named below the table and at the head. How locks are taken
+// matters only with several connections.
+func TestUnsetSettings(t *testing.T) {
+	for _, connections := range []int{1, 2} {
+		run := newRun(6)
+		for i, asked := range []driver.Settings{{"journal_mode": "wal"}, {"journal_mode": "wal", "synchronous": "full", "txlock": "deferred"}} {
+			workload := []string{"mine", "set"}[i]
+			add(run, workload, nil, asked, []string{"mattn", "modernc"}, bulk("insert", 1_000_000, 1, 1))
+			for d, own := range map[string]driver.Settings{"mattn": {"synchronous": "normal", "txlock": "deferred"}, "modernc": {"synchronous": "full", "txlock": "immediate"}} {
+				spoil(run, workload, d, func(t *result.Trial) {
+					t.Proof.Connections = slices.Repeat([]driver.Settings{own.With(asked)}, connections)
+				})
+			}
+		}
+		out := write(t, "table", run, "", report.Options{Width: 300})
+		head, tables, _ := strings.Cut(out, "\nmine\n")
+		locks := ""
+		if connections > 1 {
+			locks = "txlock in mine; "
+		}
+		if want := "\nsettings      nobody set " + locks + "synchronous in mine. The drivers' defaults differ"; !strings.Contains(head, want) {
+			t.Errorf("%d connections: no %q in\n%s", connections, want, head)
+		}
+		if want := "\nsettings      nobody set synchronous: full with modernc; normal with mattn\n"; strings.Count(tables, want) != 1 {
+			t.Errorf("%d connections: not once %q in\n%s", connections, want, tables)
+		}
+		if want := "nobody set txlock: deferred with mattn; immediate with modernc\n"; strings.Contains(tables, want) != (connections > 1) {
+			t.Errorf("%d connections: %q in\n%s", connections, want, tables)
+		}
+		run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
+		out = writeCompared(t, "table", compared(run))
+		if want := "nobody set synchronous, and the drivers' defaults differ: full with modernc; normal with"; strings.Count(out, want) != 1 {
+			t.Errorf("%d connections: not once %q in\n%s", connections, want, out)
+		}
+	}
+}

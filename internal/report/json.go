@@ -1,0 +1,343 @@
+package report
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// JSONVersion is the version of the JSON report. Fields may be added without changing
+// the version, but the meaning of a field changes only with it.
+const JSONVersion = 2
+
+// Schema is the JSON Schema (draft 2020-12) of the JSON report.
+//
+//go:embed report.schema.json
+var Schema []byte
+
+// JSON is the JSON report: the run as it was measured, and its analysis.
+type JSON struct {
+	Version     int              `json:"version"`
+	Answer      string           `json:"answer"`  // what the run says, in a sentence or two
+	Answers     Answers          `json:"answers"` // the same as data, for each table, with what to beware of
+	Run         *result.Run      `json:"run"`
+	Floor       string           `json:"floor"` // as requested
+	Cells       []JSONCell       `json:"cells"`
+	Comparisons []JSONComparison `json:"comparisons"`
+	Factorials  []JSONFactorial  `json:"factorials,omitempty"` // of workloads with several settings or parameters
+	Summary     []JSONSummary    `json:"summary"`              // one, or none if there is nothing to compare
+	Reliability JSONReliability  `json:"reliability"`
+	Defects     []DriverDefects  `json:"defects,omitempty"` // known ones of each driver
+	Study       *Study           `json:"study,omitempty"`
+}
+
+// JSONCell is one case and phase. Fields that a cell that is not ok does not have are
+// absent.
+type JSONCell struct {
+	Case      int              `json:"case"` // id, in run.cases
+	Workload  string           `json:"workload"`
+	Variant   string           `json:"variant,omitempty"`
+	Phase     string           `json:"phase"`
+	Driver    string           `json:"driver"`
+	Status    result.Status    `json:"status"`
+	Reason    *protocol.Reason `json:"reason,omitempty"`
+	Trials    int              `json:"trials"`
+	BadTrials int              `json:"bad_trials"`
+
+	Risks    []Risk `json:"risks,omitempty"`     // of the settings in force
+	TooShort bool   `json:"too_short,omitempty"` // to judge the driver by
+	Metric   string `json:"metric,omitempty"`
+	Unit     string `json:"unit,omitempty"` // of median and interval: "s" or "s/op"
+	*stats.Summary
+	Spread   *float64      `json:"spread,omitempty"`   // (farther end of the interval - median) / median
+	Rank     int           `json:"rank,omitempty"`     // place among the choices of the table, from 1: the floor has none
+	Tied     []int         `json:"tied_with,omitzero"` // cases from which it is not told apart
+	Unranked string        `json:"unranked,omitempty"` // why it has no rank
+	Ratio    *JSONDistance `json:"ratio,omitempty"`
+	Rate     *JSONRate     `json:"rate,omitempty"`
+
+	// For mixes and http phases, over all trials together.
+	Operations int64    `json:"operations,omitempty"`
+	Failed     int64    `json:"failed,omitempty"`
+	Succeeded  *float64 `json:"succeeded,omitempty"` // share of operations
+}
+
+// JSONReliability says how far the verdicts of all tables together can be trusted.
+type JSONReliability struct {
+	Alpha       float64 `json:"alpha"`        // the greatest probability of any false difference in the run if all drivers were equal
+	Tables      int     `json:"tables"`       // in which anything was compared, including the summary
+	Comparisons int     `json:"comparisons"`  // in all of them
+	Telling     int     `json:"telling"`      // tables that tell any two drivers apart
+	FalseTables float64 `json:"false_tables"` // at most how many of these are expected to tell apart two that are equal
+}
+
+// JSONDistance is the ratio to another driver, round by round.
+type JSONDistance struct {
+	To      string `json:"to"`
+	IsFloor bool   `json:"is_floor"` // otherwise To is the fastest of the table
+	stats.Summary
+	Skipped   int      `json:"skipped,omitempty"` // rounds in which To measured zero
+	P         *float64 `json:"p,omitempty"`
+	PAdjusted *float64 `json:"p_adjusted,omitempty"`
+	Delta     *float64 `json:"delta,omitempty"` // Cliff's delta, within rounds
+}
+
+// JSONRate is the rate at the median time: the work divided by that time.
+type JSONRate struct {
+	Median float64 `json:"median"` // including operations that failed
+	Unit   string  `json:"unit"`   // "rows/s", "op/s" or "req/s"
+}
+
+// JSONComparison is the comparison of two cells of one table.
+type JSONComparison struct {
+	Workload    string `json:"workload"`
+	Variant     string `json:"variant,omitempty"`
+	Phase       string `json:"phase"`
+	First       int    `json:"first"` // id of a case
+	Second      int    `json:"second"`
+	FirstDriver string `json:"first_driver"`
+	OtherDriver string `json:"second_driver"`
+	stats.Test
+	Significant bool          `json:"significant"`
+	Ratio       stats.Summary `json:"ratio"` // of first to second, round by round
+}
+
+// JSONFactorial has the cases of a workload with several settings or parameters side by
+// side.
+type JSONFactorial struct {
+	Workload string              `json:"workload"`
+	Factors  map[string][]string `json:"factors"` // setting or parameter: values; "" for one that is not set
+	Cells    []JSONFactorialCell `json:"cells"`
+	Effects  []JSONEffect        `json:"effects"`
+}
+
+// JSONFactorialCell is a row of a table in which drivers, settings and parameters are side
+// by side.
+type JSONFactorialCell struct {
+	Case     int           `json:"case"`
+	Phase    string        `json:"phase"`
+	PerOp    bool          `json:"per_operation,omitempty"` // times are per operation, since the numbers of operations differ
+	Rank     int           `json:"rank,omitempty"`
+	Tied     []int         `json:"tied_with,omitzero"` // cases
+	Unranked string        `json:"unranked,omitempty"`
+	Ratio    *JSONDistance `json:"ratio,omitempty"` // to the fastest row
+}
+
+// JSONEffect is what one change of a factor by itself is worth in a phase.
+type JSONEffect struct {
+	Phase  string        `json:"phase"`
+	Driver string        `json:"driver"`
+	Factor string        `json:"factor"`
+	From   string        `json:"from"` // the factor's first value or the one before To; "" if it is not set
+	To     string        `json:"to"`
+	Over   int           `json:"combinations"` // of the other factors' values
+	Ratio  stats.Summary `json:"ratio"`        // of the time with To to that with From
+	stats.Test
+	Significant bool             `json:"significant"`
+	Dependences []JSONDependence `json:"dependences,omitempty"`
+}
+
+// JSONDependence says whether an effect depends on the value of another factor.
+type JSONDependence struct {
+	Factor      string           `json:"factor"`
+	PAdjusted   float64          `json:"p_adjusted"` // the least, of every two values
+	Significant bool             `json:"significant"`
+	Effects     []JSONEffectWith `json:"effects"`
+}
+
+// JSONEffectWith is an effect with one value of another factor.
+type JSONEffectWith struct {
+	With  string        `json:"with"`         // "" if it is not set
+	Over  int           `json:"combinations"` // of the values of all further factors
+	Ratio stats.Summary `json:"ratio"`
+	stats.Test
+	Significant bool `json:"significant"`
+}
+
+// JSONSummary has the geometric means over several tables.
+type JSONSummary struct {
+	Base        string                  `json:"base"`
+	IsFloor     bool                    `json:"is_floor"`
+	Tables      []stats.TableName       `json:"tables"`
+	LeftOut     []stats.LeftOut         `json:"left_out"`
+	Absent      []stats.LeftOut         `json:"absent"`
+	Drivers     []JSONSummaryDriver     `json:"drivers"`
+	Comparisons []JSONSummaryComparison `json:"comparisons"`
+}
+
+// JSONSummaryDriver is a driver's geometric mean of ratios to the base.
+type JSONSummaryDriver struct {
+	Driver string `json:"driver"`
+	stats.Summary
+	Rank int      `json:"rank,omitempty"`     // place among the choices: the floor has none
+	Tied []string `json:"tied_with,omitzero"` // drivers
+}
+
+// JSONSummaryComparison compares two drivers' geometric means.
+type JSONSummaryComparison struct {
+	First  string `json:"first"`
+	Second string `json:"second"`
+	stats.Test
+	Significant bool `json:"significant"`
+}
+
+func writeJSON(w io.Writer, a *stats.Analysis, opts RunOptions) error {
+	said := AnswersOf(a, opts)
+	out := JSON{Version: JSONVersion, Answer: said.Text, Answers: said, Run: a.Run, Floor: a.Floor,
+		Cells: []JSONCell{}, Comparisons: []JSONComparison{}, Summary: []JSONSummary{}}
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			for i, c := range t.Cells {
+				out.Cells = append(out.Cells, jsonCell(g, t, i, c))
+			}
+			for _, p := range t.Pairs {
+				x, y := t.Cells[p.First], t.Cells[p.Second]
+				out.Comparisons = append(out.Comparisons, JSONComparison{
+					Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase,
+					First: x.Case.ID, Second: y.Case.ID, FirstDriver: x.Case.Driver, OtherDriver: y.Case.Driver,
+					Test: p.Test, Significant: p.Significant(), Ratio: t.Ratio(p),
+				})
+			}
+		}
+	}
+	for _, f := range a.Factorials {
+		out.Factorials = append(out.Factorials, jsonFactorial(f))
+	}
+	if o := a.Overall; len(o.Drivers) > 0 {
+		out.Summary = append(out.Summary, jsonSummary(o))
+	}
+	r := a.Reliability
+	out.Reliability = JSONReliability{stats.Alpha, r.Tables, r.Comparisons, r.Telling, r.FalseTables()}
+	out.Defects, out.Study = defectsOf(a), opts.Study
+	run := *a.Run // lists must not be null
+	if run.Cases == nil {
+		run.Cases = []result.Case{}
+	}
+	if run.Trials == nil {
+		run.Trials = []result.Trial{}
+	}
+	out.Run = &run
+	return encode(w, out)
+}
+
+// ReadJSON returns the run of a JSON report. What the report says of the run is not read,
+// since it can be computed again.
+func ReadJSON(r io.Reader) (*result.Run, error) {
+	var in struct {
+		Version int         `json:"version"`
+		Run     *result.Run `json:"run"`
+		Phase   string      `json:"phase"` // of a profile
+	}
+	switch err := json.NewDecoder(r).Decode(&in); {
+	case errors.Is(err, io.EOF):
+		return nil, errors.New("is empty")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, errors.New("is not a JSON report of a run: it ends in the middle")
+	case err != nil:
+		return nil, fmt.Errorf("is not a JSON report of a run: %w", err)
+	case in.Run == nil && in.Phase != "":
+		return nil, errors.New("is a profile, which has no stacks in JSON: name its run by its number in the store")
+	case in.Run == nil || in.Version == 0:
+		return nil, errors.New("is JSON, but not a report of a run")
+	case in.Version > JSONVersion:
+		return nil, fmt.Errorf("is of a newer sqlite3perf: its version is %d, known are up to %d", in.Version, JSONVersion)
+	}
+	return in.Run, nil
+}
+
+func jsonCell(g *stats.Group, t *stats.Table, i int, c *stats.Cell) JSONCell {
+	j := JSONCell{
+		Case: c.Case.ID, Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase, Driver: c.Case.Driver,
+		Status: c.Status, Reason: c.Reason, Trials: len(c.Trials), BadTrials: c.Bad,
+	}
+	if c.Status != result.OK {
+		return j
+	}
+	first := c.Samples[0]
+	j.Risks, j.TooShort = cellRisks(c.Outcome, t.Phase), c.TooShort()
+	j.Metric, j.Unit = first.Metric, "s"
+	if first.Metric == result.MetricTimePerOp {
+		j.Unit = "s/op"
+	}
+	j.Summary, j.Rank, j.Unranked = &c.Summary, c.Rank, c.Unranked
+	if c.Unranked == "" {
+		j.Tied = []int{}
+		for _, x := range c.Tied {
+			j.Tied = append(j.Tied, t.Cells[x].Case.ID)
+		}
+	}
+	if s, ok := c.Summary.Spread(); ok {
+		j.Spread = &s
+	}
+	perSecond, unit := cellRate(c)
+	j.Rate = &JSONRate{perSecond, unit}
+	if j.Metric != result.MetricTime {
+		j.Failed, j.Operations = c.Failures()
+		share := float64(j.Operations-j.Failed) / float64(max(j.Operations, 1))
+		j.Succeeded = &share
+	}
+	if c.Ratio != nil && c.Ratio.N > 0 {
+		j.Ratio = &JSONDistance{To: t.Cells[t.Base].Case.Driver, IsFloor: t.IsFloor, Summary: *c.Ratio, Skipped: c.Skipped}
+		if test, ok := t.Against(i, t.Base); ok {
+			j.Ratio.P, j.Ratio.PAdjusted, j.Ratio.Delta = &test.P, &test.Adjusted, &test.Delta
+		}
+	}
+	return j
+}
+
+func jsonFactorial(f *stats.Factorial) JSONFactorial {
+	j := JSONFactorial{Workload: f.Workload, Factors: map[string][]string{}, Cells: []JSONFactorialCell{}, Effects: []JSONEffect{}}
+	for _, x := range f.Factors {
+		for _, v := range x.Values {
+			j.Factors[x.Name] = append(j.Factors[x.Name], v.Value)
+		}
+	}
+	for _, t := range f.Tables {
+		for i, c := range t.Measured() {
+			cell := jsonCell(f.Group, t, i, c)
+			if cell.Ratio != nil {
+				cell.Ratio.To = t.Cells[t.Base].As
+			}
+			j.Cells = append(j.Cells, JSONFactorialCell{c.Case.ID, t.Phase, t.PerOp, cell.Rank, cell.Tied, cell.Unranked, cell.Ratio})
+		}
+	}
+	for _, e := range f.Effects {
+		effect := JSONEffect{e.Phase, e.Driver, e.To.Name, e.From.Value, e.To.Value, e.Over, e.Ratio, e.Test, e.Significant(), nil}
+		for _, d := range e.Dependences {
+			depends := JSONDependence{d.Factor, d.P(), d.Significant(), nil}
+			for _, with := range d.Effects {
+				depends.Effects = append(depends.Effects, JSONEffectWith{with.With.Value, with.Over, with.Ratio, with.Test, with.Significant()})
+			}
+			effect.Dependences = append(effect.Dependences, depends)
+		}
+		j.Effects = append(j.Effects, effect)
+	}
+	return j
+}
+
+func jsonSummary(o stats.Overall) JSONSummary {
+	s := JSONSummary{Base: o.Base, IsFloor: o.IsFloor, Tables: o.Tables,
+		LeftOut: append([]stats.LeftOut{}, o.LeftOut...), Absent: append([]stats.LeftOut{}, o.Absent...),
+		Drivers: []JSONSummaryDriver{}, Comparisons: []JSONSummaryComparison{}}
+	for _, d := range o.Drivers {
+		driver := JSONSummaryDriver{Driver: d.Case.Driver, Summary: d.Ratio, Rank: d.Rank}
+		if d.Rank > 0 || d.Floor && d.Ratio.N >= stats.MinSamples {
+			driver.Tied = []string{}
+			for _, x := range d.Tied {
+				driver.Tied = append(driver.Tied, o.Drivers[x].Case.Driver)
+			}
+		}
+		s.Drivers = append(s.Drivers, driver)
+	}
+	for _, p := range o.Pairs {
+		s.Comparisons = append(s.Comparisons, JSONSummaryComparison{
+			o.Drivers[p.First].Case.Driver, o.Drivers[p.Second].Case.Driver, p.Test, p.Significant()})
+	}
+	return s
+}

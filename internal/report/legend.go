@@ -1,0 +1,89 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// legend explains the tables. It is empty if none has a figure.
+func legend(a *stats.Analysis) document {
+	if !measuredAny(a) {
+		return nil
+	}
+	effects := ""
+	if slices.ContainsFunc(a.Factorials, func(f *stats.Factorial) bool { return len(f.Effects) > 0 }) {
+		effects = " The p of a change by itself is corrected for all such changes of its workload instead (Benjamini-Hochberg), so it can differ from that of the same two rows in a table."
+	}
+	return document{paragraph{fmt.Sprintf("A cell is a phase of a workload with its settings and parameters. Figures are medians over n trials, each in a fresh process on a fresh database; ± is the distance to the farther end of the %s "+
+		"confidence interval%s. Where that is more than %s, both ends are shown, as [-30%%, +80%%]. That of a median is too narrow if the machine drifts during the run; that of a ratio is not. Ratios are formed within rounds: the column × has their middle "+
+		"(the Hodges-Lehmann estimate, a kind of median). Every two drivers are compared, and tied where %s "+
+		"(p of %g or more, corrected for all comparisons of the table and the run); the column p has "+
+		"only the comparisons with the base of the ratios.%s The interval of a ratio is not corrected for other comparisons, so two drivers can be tied although it leaves out 1. "+
+		"CPU is user and system time over wall time; peak RSS is of the process tree.", percent(a.Confidence), ofLevel(a.Confidence), percent(widest), judgedBy(a), stats.Alpha, effects), true}}
+}
+
+// judgedBy says which tests of a run's ratios leave two drivers tied.
+func judgedBy(a *stats.Analysis) string {
+	pairs := slices.Clone(a.Overall.Pairs)
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			pairs = append(pairs, t.Pairs...)
+		}
+	}
+	for _, f := range a.Factorials {
+		for _, t := range f.Tables {
+			pairs = append(pairs, t.Pairs...)
+		}
+	}
+	switch {
+	case slices.ContainsFunc(pairs, func(p stats.Pair) bool { return p.FromT() }):
+		return "a t test of their ratios, the signed-rank test and a permutation test, which all have to agree because the rounds are few, do not tell them apart"
+	case a.Reliability.Exchanged:
+		return "neither the signed-rank test of their ratios nor, because the rounds are few, a permutation test of the run tells them apart"
+	}
+	return "the signed-rank test of their ratios does not tell them apart"
+}
+
+// ofLevel says why intervals are of a higher level than usual, if they are.
+func ofLevel(confidence float64) string {
+	if confidence == stats.Confidence {
+		return ""
+	}
+	return fmt.Sprintf(" (cases stop when it is narrow, so intervals of %s would hold less often than that)", percent(stats.Confidence))
+}
+
+// measuredAny reports whether anything was measured.
+func measuredAny(a *stats.Analysis) bool {
+	return slices.ContainsFunc(a.Groups, func(g *stats.Group) bool {
+		return slices.ContainsFunc(g.Tables, func(t *stats.Table) bool { return len(t.Measured()) > 0 })
+	})
+}
+
+// reliability returns how many false verdicts to expect in all tables together.
+func reliability(a *stats.Analysis) string {
+	r := a.Reliability
+	if judgedEarly(a.Run) || r.Tables < 2 || len(a.Overall.Tables)+len(a.Overall.LeftOut) == 1 { // the summary of one table is not shown
+		return ""
+	}
+	summary := ""
+	if len(a.Overall.Pairs) > 0 {
+		summary = ", one of which is the summary"
+	}
+	s := fmt.Sprintf("%s in %s%s. If all drivers were equal, the probability that this run tells any two of them apart would be at most %g%%.",
+		counted(int64(r.Comparisons), "comparison"), counted(int64(r.Tables), "table"), summary, 100*stats.Alpha)
+	if slices.ContainsFunc(a.Groups, func(g *stats.Group) bool { return slices.ContainsFunc(g.Tables, anyFailed) }) {
+		s += " By the operations that failed it is as much again."
+	}
+	if r.Telling > 0 {
+		s += fmt.Sprintf(" Tables that tell drivers apart: %d. At most %g%% of such tables, here %.2g tables, are expected to be wrong and to tell equal drivers apart.",
+			r.Telling, 100*stats.Alpha, r.FalseTables())
+	}
+	return s
+}
+
+// anyFailed reports whether any operation of a table's cells failed.
+func anyFailed(t *stats.Table) bool {
+	return slices.ContainsFunc(t.Measured(), func(c *stats.Cell) bool { failed, _ := c.Failures(); return failed > 0 })
+}

@@ -1,0 +1,352 @@
+package report_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// locksRun is a run of one mix with several choices, each done by two drivers.
+func locksRun(choices ...driver.Settings) *result.Run {
+	run := newRun(6)
+	for i, s := range choices {
+		for j, name := range []string{"mattn", "modernc"} {
+			c := result.Case{ID: len(run.Cases) + 1, Workload: "bank", Scale: "quick", Driver: name, Info: driver.Info{Name: name}, Settings: s, Phases: []string{"mix"}}
+			run.Cases = append(run.Cases, c)
+			for round := 1; round <= 6; round++ {
+				t := result.Trial{Case: c.ID, Round: round, Order: len(run.Trials) + 1, Status: result.OK}
+				x := result.Sample{Phase: "mix", Metric: result.MetricTimePerOp, WallNS: 1e9, Operations: int64(float64(10000*(i+1)-3000*j) * wobble[round]),
+					WALBytes: 4 << 20, WALRestarts: 3, Clients: []int64{2500, 2400, 2600, 2500}}
+				x.Waits = []protocol.Wait{{For: protocol.WaitConnection}}
+				if s["pool_readers"] != "" {
+					x.Waits[0] = protocol.Wait{For: protocol.WaitConnection, Count: 9000, WaitNS: int64(2+j) * 1e9}
+				}
+				if s["txlock"] == "deferred" {
+					x.Failed = 40
+					x.Errors = []protocol.ErrorCount{{Code: 517, Name: "SQLITE_BUSY_SNAPSHOT", Count: 40, WaitNS: 400_000}}
+				}
+				if s["busy_timeout"] == "0" {
+					x.Failed += 7
+					x.Errors = append([]protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 7, WaitNS: 70_000}}, x.Errors...)
+				}
+				x.Latency = []latency.Summary{{Operation: "change", Count: x.Operations, Failed: x.Failed, MeanNS: 4e5, P50NS: 1e5, P99NS: 2e6, P999NS: int64(i+1) * 3e6, MaxNS: 21e6}}
+				if s["pool_size"] == "1" && s["pool_readers"] == "" {
+					t.Status, t.Reason = result.Failed, &protocol.Reason{Code: protocol.CodeEndless, Phase: "mix", Message: "no operation has ended for 5s"}
+				} else {
+					t.Samples = []result.Sample{x}
+				}
+				run.Trials = append(run.Trials, t)
+				if t.Status != result.OK {
+					break
+				}
+			}
+		}
+	}
+	return run
+}
+
+func lockSettings(lock, timeout, size string) driver.Settings {
+	return driver.Settings{"journal_mode": "wal", "txlock": lock, "busy_timeout": timeout, "pool_size": size}
+}
+
+func lockReport(t *testing.T, format string, run *result.Run, opts report.Options) string {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := report.WriteLocks(&buf, format, advise.ExplainLocks(stats.Analyze(run, "native")), opts); err != nil {
+		t.Fatal(err)
+	}
+	return buf.String()
+}
+
+func TestLocks(t *testing.T) {
+	readers := lockSettings("immediate", "5000", "1").With(driver.Settings{"pool_readers": "4"})
+	run := locksRun(lockSettings("deferred", "0", "4"), lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), readers, lockSettings("deferred", "5000", "1"))
+	for format, file := range map[string]string{"table": "locks.txt", "markdown": "locks.md", "json": "locks.json"} {
+		golden(t, file, lockReport(t, format, run, report.Options{}))
+	}
+	golden(t, "locks-80.txt", lockReport(t, "table", run, report.Options{Width: 80}))
+}
+
+func TestLocksAnswer(t *testing.T) {
+	for want, choices := range map[string][]driver.Settings{
+		"In 2 cases no lock made an operation fail.":                                                                                          {lockSettings("immediate", "5000", "4")},
+		"Operations failed in 2 of 2 cases. No choice that was measured ends it on all drivers.":                                              {lockSettings("deferred", "5000", "4")},
+		"Operations waited without end in 2 of 4 cases. None did with journal_mode=wal txlock=immediate busy_timeout=5000 and pool of 4, the": {lockSettings("deferred", "5000", "1"), lockSettings("immediate", "5000", "4")},
+		"the fastest such choice (mattn 20.0k/s, modernc 17.0k/s).":                                                                           {lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4")},
+	} {
+		if got := report.LocksAnswer(advise.ExplainLocks(stats.Analyze(locksRun(choices...), "native"))); !strings.Contains(got, want) {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+	if got := report.LocksAnswer(&advise.Locks{}); !strings.Contains(got, "Neither a mix nor a replay was measured") {
+		t.Error(got)
+	}
+}
+
+// TestLocksToday expects an answer for the workload's own settings: whether operations fail with
+// them or, if none fails, which choice is the fastest, and with which they wait least.
+func TestLocksToday(t *testing.T) {
+	said := func(today int, choices ...driver.Settings) string {
+		run := locksRun(choices...)
+		for i := range run.Cases {
+			run.Cases[i].Today = i/2 == today
+		}
+		validate(t, compiled(t, report.LocksSchema), lockReport(t, "json", run, report.Options{}))
+		validate(t, compiled(t, report.Schema), write(t, "json", run, "native", report.Options{}))
+		return strings.Join(strings.Fields(lockReport(t, "table", run, report.Options{Width: 300})), " ")
+	}
+	slow, fast, failing := lockSettings("immediate", "10000", "8"), lockSettings("immediate", "10000", "4"), lockSettings("deferred", "5000", "4")
+	for want, got := range map[string]string{
+		"In 4 cases no lock made an operation fail. The fastest is wal immediate 10000 pool of 4 (mattn 20.0k/s, modernc 17.0k/s); in these trials that is 2.20x [2.2, 2.2] as fast as today (wal immediate 10000 pool of 8: mattn 10.0k/s, modernc 7.01k/s). " +
+			"Operations wait least with wal immediate 10000 pool of 8 (mattn p99.9 3.00 ms with fairness 1.00, modernc p99.9 3.00 ms with fairness 1.00), which is as today.": said(0, slow, fast),
+		"Operations failed in 2 of 4 cases. As today (wal deferred 5000 pool of 4) they did. None did with":       said(0, failing, fast),
+		"Operations failed in 2 of 4 cases. As today (wal immediate 10000 pool of 4) they did not. None did with": said(1, failing, fast),
+		"wal immediate 10000 pool of 8 (as today) 10.0k":                                                          said(0, slow, fast),
+		"mattn wal deferred 5000 pool of 4 (as today) 240 × BUSY_SNAPSHOT txlock=immediate":                       said(0, failing, lockSettings("immediate", "5000", "4")),
+		"connections: as today are the workload's own settings.":                                                  said(0, slow, fast),
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	if got := said(7, slow, fast); strings.Contains(got, "today") {
+		t.Errorf("today is spoken of, and was not measured:\n%s", got)
+	}
+}
+
+// TestLocksTied expects choices that are not told apart to be called so.
+func TestLocksTied(t *testing.T) {
+	run := locksRun(lockSettings("immediate", "5000", "4"), lockSettings("immediate", "5000", "2"))
+	for i := range run.Trials {
+		x := &run.Trials[i].Samples[0]
+		x.Operations = 10_000 + int64(i*7%5)*100
+		x.Latency[0].P999NS = 3e6
+	}
+	run.Cases[2].Today, run.Cases[3].Today = true, true
+	got := report.LocksAnswer(advise.ExplainLocks(stats.Analyze(run, "native")))
+	for _, want := range []string{"All 2 choices are as fast, as far as can be told; wal immediate 5000 pool of ", "It is not told with which choice operations wait least; the lowest p99.9 was measured with "} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %s", want, got)
+		}
+	}
+}
+
+// TestLocksLegend expects nothing to be explained for which there was no room, and no price of
+// different work.
+func TestLocksLegend(t *testing.T) {
+	run := locksRun(lockSettings("deferred", "0", "4"), lockSettings("immediate", "5000", "4"))
+	for i := range run.Trials {
+		x := &run.Trials[i].Samples[0]
+		x.Latency = append(x.Latency, latency.Summary{Operation: "read", Count: 30_000 / int64((run.Trials[i].Case+1)/2), MeanNS: 1e4})
+	}
+	wide, narrow := lockReport(t, "table", run, report.Options{Width: 300}), lockReport(t, "table", run, report.Options{Width: 80})
+	for _, word := range []string{"in vain: ", "restarts: ", "fair: "} {
+		if !strings.Contains(wide, word) || strings.Contains(narrow, word) {
+			t.Errorf("%s is not explained exactly where it is shown", word)
+		}
+	}
+	if !strings.Contains(lockReport(t, "markdown", run, report.Options{}), "in vain: ") {
+		t.Error("Markdown, which has all columns, does not explain them")
+	}
+	for _, want := range []string{"2.01x [2.01, 2.01] 0.50x", "the rest: the same of all other kinds"} {
+		if got := strings.Join(strings.Fields(wide), " "); !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
+// TestLocksPaced expects an answer about latency where the rate is given.
+func TestLocksPaced(t *testing.T) {
+	run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"))
+	for i := range run.Trials {
+		run.Trials[i].Samples[0].Metric = result.MetricLatency
+	}
+	got := report.LocksAnswer(advise.ExplainLocks(stats.Analyze(run, "native")))
+	if want := "and pool of 4, of such choices the one with the shortest latency (mattn p99 2.00 ms, modernc p99 2.00 ms)."; !strings.Contains(got, want) || strings.Contains(got, "/s") {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// TestLocksWaited expects the time waited for each thing, and of which driver it is not known.
+func TestLocksWaited(t *testing.T) {
+	readers := lockSettings("immediate", "5000", "1").With(driver.Settings{"pool_readers": "4"})
+	run := locksRun(lockSettings("immediate", "5000", "4"), readers)
+	for i := range run.Trials {
+		x := &run.Trials[i].Samples[0]
+		switch run.Cases[run.Trials[i].Case-1].Driver {
+		case "mattn":
+			x.Waits = append(x.Waits, protocol.Wait{For: protocol.WaitMutex, Count: 5, WaitNS: 1e9})
+		default:
+			x.Waits = nil
+		}
+	}
+	words := strings.Join(strings.Fields(lockReport(t, "table", run, report.Options{Width: 300})), " ")
+	for _, want := range []string{
+		"waited 25% of the clients' time, 99.8 µs per operation, for a connection of the pool: mattn with wal; immediate; busy_timeout=5000; 1 writer + 4 readers, which is the most",
+		"for the application's mutex: mattn with wal; immediate; busy_timeout=5000; pool of 4, which is the most",
+		"waited not known of modernc: the worker does not tell",
+		"21.0 ms 25% 100%",
+		"21.0 ms 25% pool, 12% mutex 100%",
+	} {
+		if !strings.Contains(words, want) {
+			t.Errorf("no %q in\n%s", want, words)
+		}
+	}
+}
+
+// TestLocksTold expects the choice that is named not to be called the fastest if others are as
+// fast, as far as can be told, and what failed for another reason than a lock to be told apart.
+func TestLocksTold(t *testing.T) {
+	run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("immediate", "5000", "2"))
+	for i := range run.Trials {
+		tr := &run.Trials[i]
+		x := &tr.Samples[0]
+		if tr.Case > 4 { // now faster than those before, now slower
+			x.Operations = x.Operations * 2 / 3 * int64(86+tr.Round%2*22) / 100
+		} else if tr.Case < 3 {
+			x.Skipped, x.Different, x.Latency[0].Failed = 5, 6, 40
+			x.Errors = append(x.Errors, protocol.ErrorCount{Code: 2067, Name: "SQLITE_CONSTRAINT_UNIQUE", Count: 3, WaitNS: 3e6})
+			x.Failed += 3
+		}
+	}
+	validate(t, compiled(t, report.LocksSchema), lockReport(t, "json", run, report.Options{}))
+	got := strings.Join(strings.Fields(lockReport(t, "table", run, report.Options{Width: 300})), " ")
+	for _, want := range []string{
+		"and pool of 4 (mattn 20.0k/s, modernc 17.0k/s), nor with another choice that is as fast, as far as can be told.",
+		"as fast wal immediate 5000 pool of 2",
+		"SQLITE_BUSY_SNAPSHOT mattn, modernc with wal; deferred; busy_timeout=5000; pool of 4, 480 in all, after 10.0 µs on average",
+		"SQLITE_CONSTRAINT_UNIQUE mattn, modernc with wal; deferred; busy_timeout=5000; pool of 4, 36 in all, after 1.00 ms on average: not an error of a lock",
+		"failed 480 × change",
+		"restarts not run not as recorded",
+		"not run 60 events of a replay, because a lock had stopped their transaction",
+		"not run: events of a replay whose transaction a lock had stopped.",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
+// TestLocksProcesses expects each number of processes by itself, and what holds between them.
+func TestLocksProcesses(t *testing.T) {
+	in := func(n string, s driver.Settings) driver.Settings { return s.With(driver.Settings{"processes": n}) }
+	run := locksRun(in("1", lockSettings("immediate", "5000", "4")), in("2", lockSettings("deferred", "5000", "2")), in("2", lockSettings("immediate", "5000", "2")))
+	for i := range run.Trials {
+		if c := run.Cases[run.Trials[i].Case-1]; c.Settings["txlock"] == "deferred" {
+			run.Trials[i].Samples[0].Errors = []protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 40, WaitNS: 40 * 5e9}}
+		}
+	}
+	words := strings.Join(strings.Fields(lockReport(t, "table", run, report.Options{Width: 200})), " ")
+	for _, want := range []string{
+		"bank mix: in 2 cases no lock made an operation fail.",
+		"bank mix in 2 processes: operations failed in 2 of 4 cases. None did with journal_mode=wal txlock=immediate busy_timeout=5000 and pool of 2",
+		"between processes nothing else orders them",
+		"processes each of the 2 has pools of its own: a pool of one, or with one writer, orders only the clients of its own process",
+		"bank mix in 2 processes, mattn",
+	} {
+		if !strings.Contains(words, want) {
+			t.Errorf("no %q in\n%s", want, words)
+		}
+	}
+	got := lockReport(t, "json", run, report.Options{})
+	validate(t, compiled(t, report.LocksSchema), got)
+	if !strings.Contains(got, `"processes": 2`) {
+		t.Errorf("JSON does not say in how many processes:\n%s", got)
+	}
+}
+
+func TestLocksSchema(t *testing.T) {
+	s := compiled(t, report.LocksSchema)
+	run := locksRun(lockSettings("deferred", "0", "4"), lockSettings("immediate", "5000", "4"), lockSettings("deferred", "5000", "1"))
+	x := &run.Trials[0].Samples[0]
+	x.Errors = append(x.Errors, protocol.ErrorCount{Code: driver.CodeCanceled, Name: driver.CodeName(driver.CodeCanceled), Count: 2, WaitNS: 1e8})
+	x.Failed += 2
+	got := lockReport(t, "json", run, report.Options{})
+	if !strings.Contains(got, `"why": "canceled"`) {
+		t.Errorf("no operation was canceled:\n%s", got)
+	}
+	validate(t, s, got)
+	if words := strings.Join(strings.Fields(lockReport(t, "table", run, report.Options{})), " "); !strings.Contains(words, "the operation's timeout in the workload had passed") {
+		t.Errorf("a cancellation is not explained:\n%s", words)
+	}
+}
+
+// TestLocksNearest expects, of choices that are as fast as far as can be told, the one first that
+// changes least of what the workload has today.
+func TestLocksNearest(t *testing.T) {
+	run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("immediate", "5000", "2"))
+	run.Cases[0].Today, run.Cases[1].Today = true, true
+	for i := range run.Trials {
+		if tr := &run.Trials[i]; tr.Case > 4 { // now slower, now much faster
+			tr.Samples[0].Operations = tr.Samples[0].Operations * 2 / 3 * int64(95+tr.Round%2*22) / 100
+		}
+	}
+	want := "As today (wal deferred 5000 pool of 4) they did. None did with journal_mode=wal txlock=immediate busy_timeout=5000 and pool of 4 (mattn 20.0k/s, modernc 17.0k/s; 1 change from today: txlock=immediate), " +
+		"nor with another choice that is as fast, as far as can be told: wal immediate 5000 pool of 2 (mattn 2"
+	if got := report.LocksAnswer(advise.ExplainLocks(stats.Analyze(run, "native"))); !strings.Contains(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	got := lockReport(t, "json", run, report.Options{})
+	validate(t, compiled(t, report.LocksSchema), got)
+	if !strings.Contains(got, `"nearest"`) {
+		t.Errorf("no nearest choice:\n%s", got)
+	}
+	if got := lockReport(t, "table", run, report.Options{Width: 300}); !strings.Contains(got, "as fast               wal immediate 5000 pool of 2\n") {
+		t.Errorf("the choice that is as fast is not listed:\n%s", got)
+	}
+}
+
+// TestLocksRecorded expects what failed in the recording too, and is counted among the causes, to
+// be counted among what failed.
+func TestLocksRecorded(t *testing.T) {
+	run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"))
+	for i := range run.Trials {
+		if x := &run.Trials[i].Samples[0]; run.Trials[i].Case < 3 {
+			x.Results = []protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 3, WaitNS: 3e6}}
+		}
+	}
+	got := strings.Join(strings.Fields(lockReport(t, "table", run, report.Options{Width: 300})), " ")
+	for _, want := range []string{"pool of 4, 480 in all", "pool of 4, 36 in all", "failed 480 × change; 36 that had failed in the recording too"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
+// TestLocksOnOneScreen expects a terminal to have every cause and what mends today's cells as a
+// whole, then other cells as far as there is room, and no table in part.
+func TestLocksOnOneScreen(t *testing.T) {
+	run := locksRun(lockSettings("deferred", "0", "8"), lockSettings("deferred", "0", "4"), lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("immediate", "0", "4"),
+		lockSettings("deferred", "5000", "1"), lockSettings("deferred", "0", "1"))
+	run.Cases[4].Today, run.Cases[5].Today = true, true
+	hints := report.Hints{Rest: []report.Hint{{Shows: "all of it", Command: "sqlite3perf locks 12 --full"}}}
+	for _, lines := range []int{24, 38} {
+		got := lockReport(t, "table", run, report.Options{Lines: lines, Width: 100, Hints: hints})
+		if n := strings.Count(got, "\n"); n > lines {
+			t.Errorf("%d lines where there is room for %d:\n%s", n, lines, got)
+		}
+		words := strings.Join(strings.Fields(got), " ")
+		for _, want := range []string{
+			"SQLITE_BUSY_SNAPSHOT 1,440 in 6 cases, also as today: a deferred transaction read, and then wanted to write after another had committed; immediate ones wait before they read",
+			"SQLITE_BUSY 252 in 6 cases: another connection held the lock, and with busy_timeout=0 nothing waits for it",
+			"endless wait 4 cases: each waited for what another held: one that takes a second connection waits for the pool's last; make the pool larger",
+			"driver with ends with what failed mattn wal deferred 5000 pool of 4 (as",
+			"what failed: successes per second of the operations that failed",
+		} {
+			if !strings.Contains(words, want) {
+				t.Errorf("%d lines: no %q in\n%s", lines, want, got)
+			}
+		}
+		if strings.Contains(got, "…") || strings.Contains(got, "\nbank mix, mattn\n") != strings.Contains(got, "\njournal  txlock") {
+			t.Errorf("%d lines: something is cut:\n%s", lines, got)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/chart"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// looks are the colors and marks of a run's cases. They are the same in all its pictures, so
+// that a reader who has found a driver in one finds it in the next.
+type looks struct {
+	drivers  map[string]int // numbers from 1
+	variants map[string]int // of settings and parameters: numbers from 1 in each workload
+}
+
+func looksOf(a *stats.Analysis) looks {
+	l := looks{map[string]int{}, map[string]int{}}
+	for i, o := range driverOrder(a) {
+		l.drivers[o.Case.Driver] = i + 1
+	}
+	count := map[string]int{} // of variants of workloads
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			if v := variant(o.Case); l.variants[v] == 0 {
+				count[g.Workload]++
+				l.variants[v] = count[g.Workload]
+			}
+		}
+	}
+	return l
+}
+
+// variant names what a case was measured with.
+func variant(c *result.Case) string { return fmt.Sprint(c.Workload, c.Parameters, c.Settings) }
+
+// of returns the looks of cases that are in one picture. A driver has a color, and if it is in
+// the picture more than once, each variant has its marks. In a run of one driver the variants
+// have the colors.
+func (l looks) of(cases []*result.Case) []chart.Look {
+	list := make([]chart.Look, len(cases))
+	drivers, again := map[string]bool{}, false
+	for i, c := range cases {
+		list[i].Color = l.drivers[c.Driver]
+		if len(l.drivers) == 1 {
+			list[i].Color = l.variants[variant(c)]
+			continue
+		}
+		again = again || drivers[c.Driver]
+		drivers[c.Driver] = true
+	}
+	for i, c := range cases {
+		if again {
+			list[i].Mark = l.variants[variant(c)] + (list[i].Color-1)/chart.Colors*len(l.variants)
+		}
+	}
+	return list
+}
+
+// ofCells returns the looks of the rows of a table.
+func (l looks) ofCells(cells []*stats.Cell) []chart.Look {
+	var cases []*result.Case
+	for _, c := range cells {
+		cases = append(cases, c.Case)
+	}
+	return l.of(cases)
+}

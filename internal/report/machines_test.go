@@ -1,0 +1,246 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// onMachine returns a run on a host. There mattn takes a factor of its usual time.
+func onMachine(host string, id int64, mattn int64) *result.Run {
+	run := newRun(9)
+	run.ID, run.Host, run.Machine.Hostname = id, &result.Host{Name: host}, host
+	drivers := []string{"native", "mattn", "modernc"}
+	add(run, "simple", nil, rollback, drivers, bulk("insert", 812_000_000, 1_000_000, 1_000_000), bulk("query", 302_000_000, 1_000_000, 1))
+	spoil(run, "simple", "mattn", func(t *result.Trial) { t.Samples[1].WallNS *= mattn })
+	return run
+}
+
+// comparedOnMachine returns a run that compares mattn with modernc on a host. There the query
+// of mattn takes a factor of its usual time.
+func comparedOnMachine(id, mattn int64) *result.Run {
+	run := newRun(9)
+	run.ID, run.Host = id, &result.Host{Name: fmt.Sprint("m", id)}
+	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
+	add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000), bulk("query", 302_000_000, 1_000_000, 1))
+	spoil(run, "simple", "mattn", func(t *result.Trial) { t.Samples[1].WallNS *= mattn })
+	return run
+}
+
+func onMachines(runs ...*result.Run) []report.OnMachine {
+	var list []report.OnMachine
+	for _, run := range runs {
+		list = append(list, report.OnMachine{Name: run.Host.Name, Analysis: stats.Analyze(run, "native")})
+	}
+	return list
+}
+
+func writeMachines(t *testing.T, format string, list []report.OnMachine, opts report.Options) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := report.WriteMachines(&b, format, list, opts); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestMachinesGolden(t *testing.T) {
+	for _, format := range report.MachinesFormats() {
+		list := append(onMachines(onMachine("pi", 3, 1), onMachine("vm1", 4, 4)), report.OnMachine{Name: "nvme", Failure: "no driver has a worker: nothing is measured or stored"})
+		golden(t, "machines."+extension[format], writeMachines(t, format, list, report.Options{}))
+	}
+}
+
+// noisy makes the times of a driver on a machine too different to tell it from another one
+// that takes as long on average.
+func noisy(run *result.Run, driver string) *result.Run {
+	spoil(run, "simple", driver, func(t *result.Trial) {
+		for i := range t.Samples {
+			t.Samples[i].WallNS = t.Samples[i].WallNS * 3 / 2
+			if t.Round%2 == 0 {
+				t.Samples[i].WallNS *= 4
+			}
+		}
+	})
+	return run
+}
+
+// Only what two machines tell apart, and differently, depends on the machine. A machine that
+// does not tell it does not contradict another one.
+func TestMachinesFirst(t *testing.T) {
+	for _, tc := range []struct {
+		runs []*result.Run
+		want string
+	}{
+		{[]*result.Run{onMachine("a", 3, 1), noisy(onMachine("b", 4, 1), "mattn")},
+			"mattn comes first on a, and is not told apart from modernc on b; no comparison turns around. Of 2 comparisons"},
+		{[]*result.Run{noisy(onMachine("a", 3, 1), "mattn"), onMachine("b", 4, 1), onMachine("c", 5, 1)},
+			"mattn comes first on b, c, and is not told apart from modernc on a; no comparison turns around. Of 2 comparisons"},
+		{[]*result.Run{noisy(onMachine("a", 3, 1), "mattn"), noisy(onMachine("b", 4, 1), "mattn")},
+			"First on both machines (a, b): mattn or modernc, tied."},
+		{[]*result.Run{onMachine("a", 3, 1), onMachine("b", 4, 99)},
+			"Who comes first depends on the machine. a: mattn; b: modernc."},
+	} {
+		if got := report.MachinesAnswer(onMachines(tc.runs...)); !strings.HasPrefix(got, tc.want) {
+			t.Errorf("the answer is %s, want %s", got, tc.want)
+		}
+	}
+}
+
+// What single runs say of how sure they are is said of each machine, also where there is
+// little room.
+func TestMachinesTrust(t *testing.T) {
+	disturbed := onMachine("vm1", 4, 1)
+	disturbed.Warnings = []result.Warning{{Code: result.WarningLoad, Message: "the load average was 9"}}
+	for _, lines := range []int{0, 24} {
+		got := writeMachines(t, "table", onMachines(onMachine("pi", 3, 1), disturbed), report.Options{Lines: lines, Width: 200})
+		for _, want := range []string{"how sure  pi: 9 rounds, 95% intervals, at most 5% of tables tell equal drivers apart", "vm1: 9 rounds, 95% intervals, at most 5% of tables tell equal drivers apart; times are doubtful: other processes ran"} {
+			if !strings.Contains(strings.Join(strings.Fields(got), " "), strings.Join(strings.Fields(want), " ")) {
+				t.Errorf("%d lines: want %q in\n%s", lines, want, got)
+			}
+		}
+	}
+	if got := writeMachines(t, "table", onMachines(comparedOnMachine(1, 1), comparedOnMachine(2, 9)), report.Options{Width: 200}); !strings.Contains(got, "m2: 9 rounds, 99% intervals") {
+		t.Errorf("of sides:\n%s", got)
+	}
+}
+
+// That two machines are one is said once, before what they say.
+func TestMachinesShared(t *testing.T) {
+	a, b := onMachine("a", 3, 1), onMachine("b", 4, 1)
+	const words = "a and b are one machine"
+	a.Warnings = []result.Warning{{Code: result.WarningShared, Message: words}}
+	b.Warnings = a.Warnings
+	got := writeMachines(t, "table", onMachines(a, b), report.Options{Lines: 24, Width: 100})
+	if strings.Count(got, words) != 1 || strings.Index(got, words) > strings.Index(got, "how sure") {
+		t.Errorf("it is\n%s", got)
+	}
+}
+
+// On a terminal what all machines say together is enough, with the commands that show the
+// rest.
+func TestMachinesOnScreen(t *testing.T) {
+	list := onMachines(onMachine("pi", 3, 1), onMachine("vm1", 4, 1))
+	for i := range list {
+		list[i].Options.Hints.Rest = []report.Hint{{Shows: "all tables", Command: "show it"}}
+	}
+	got := writeMachines(t, "table", list, report.Options{Lines: 40, Width: 100})
+	first, _, _ := strings.Cut(got, "\n")
+	if want := "First on both machines (pi, vm1): mattn. Of 2 comparisons of two drivers, 2 the same on both"; !strings.HasPrefix(first, want) {
+		t.Errorf("it begins with %s", first)
+	}
+	if strings.Count(got, "show it") != 2 || strings.Contains(got, "databases") {
+		t.Errorf("it is\n%s", got)
+	}
+}
+
+// What a machine that went away measured before is still compared.
+func TestMachineLost(t *testing.T) {
+	lost := onMachine("vm1", 4, 1)
+	for i := range lost.Trials[len(lost.Trials)-3:] {
+		x := &lost.Trials[len(lost.Trials)-3+i]
+		x.Status, x.Samples, x.Reason = result.Failed, nil, &protocol.Reason{Code: result.CodeHost, Message: "host vm1: the connection ended"}
+	}
+	got := writeMachines(t, "json", onMachines(onMachine("pi", 3, 1), lost), report.Options{})
+	var j report.JSONMachines
+	if err := json.Unmarshal([]byte(got), &j); err != nil {
+		t.Fatal(err)
+	}
+	if want := "vm1 went away before its run had ended."; !strings.Contains(j.Answer, want) {
+		t.Errorf("the answer is %s, want %s in it", j.Answer, want)
+	}
+	list := onMachines(onMachine("pi", 3, 1), lost)
+	for i := range list {
+		list[i].Options.Hints.Resume = fmt.Sprint("go on with ", list[i].Analysis.Run.ID)
+	}
+	got = writeMachines(t, "table", list, report.Options{Lines: 24, Width: 200})
+	if !strings.Contains(got, "go on with 4 measures the rest on vm1") || strings.Contains(got, "go on with 3") {
+		t.Errorf("how it goes on:\n%s", got)
+	}
+	if len(j.Machines) != 2 || j.Machines[1].Run != 4 || len(j.Machines[1].Report) == 0 {
+		t.Errorf("machines: %+v", j.Machines)
+	}
+}
+
+// Of runs that compare two sides, the answer says how often the second is slower on all
+// machines.
+func TestMachinesSides(t *testing.T) {
+	got := report.MachinesAnswer(onMachines(comparedOnMachine(1, 1), comparedOnMachine(2, 9)))
+	if want := "modernc against mattn, in 2 cells: slower on both machines in 1, turned around in 1."; got != want {
+		t.Errorf("the answer is %s, want %s", got, want)
+	}
+}
+
+// A gate has passed only if it has on all machines.
+func TestGates(t *testing.T) {
+	list := []report.GatedOn{{Name: "pi", Gated: report.Gated{Gate: stats.NewGate(0.05)}}, {Name: "vm1", Gated: gatedRun()}}
+	for format, want := range map[string]string{"table": "Failed on vm1. Not passed on pi.\n", "json": `"passed": false`} {
+		var b bytes.Buffer
+		if err := report.WriteGates(&b, format, list, report.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%s: no %s in\n%s", format, want, b.String())
+		}
+	}
+}
+
+// A run whose machine went away says so, instead of that nothing was measured, and how it
+// can go on.
+func TestRunOfLostMachine(t *testing.T) {
+	lost := onMachine("vm1", 4, 1)
+	gone := slices.Clone(lost.Trials[:len(lost.Cases)])
+	for i := range gone {
+		gone[i].Case, gone[i].Round = lost.Cases[i].ID, lost.Rounds+1
+		gone[i].Status, gone[i].Samples, gone[i].Reason = result.Failed, nil, &protocol.Reason{Code: result.CodeHost, Message: "host vm1: the connection ended"}
+	}
+	lost.Trials, lost.Stopped = append(lost.Trials, gone...), result.StoppedNothingLeft
+	opts := report.Options{Width: 200, Hints: report.Hints{Resume: "go on with it"}}
+	a := stats.Analyze(lost, "")
+	var out, screen, compared bytes.Buffer
+	if err := report.Write(&out, "table", a, report.RunOptions{Options: opts}); err != nil {
+		t.Fatal(err)
+	}
+	opts.Lines = 16
+	if err := report.Write(&screen, "table", a, report.RunOptions{Options: opts}); err != nil {
+		t.Fatal(err)
+	}
+	lost.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
+	a = stats.Analyze(lost, "")
+	if err := report.WriteComparison(&compared, "table", report.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, report.Options{Width: 200, Hints: opts.Hints}); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []*bytes.Buffer{&screen, &compared} {
+		if !strings.Contains(b.String(), "go on with it") {
+			t.Errorf("it does not say how it can go on:\n%s", b.String())
+		}
+	}
+	for _, want := range []string{
+		fmt.Sprintf("There are no figures: after %d complete rounds the machine went away.", lost.Rounds),
+		"complete: then the machine went away", "go on with it measures the rest",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("want %q in\n%s", want, out.String())
+		}
+	}
+}
+
+// How differences count is said only where some are.
+func TestMachinesNothing(t *testing.T) {
+	const words = "A difference counts on a machine"
+	nothing := []report.OnMachine{{Name: "pi", Failure: "interrupted"}, {Name: "vm1", Failure: "interrupted"}}
+	if got := writeMachines(t, "table", nothing, report.Options{}); strings.Contains(got, words) || !strings.Contains(got, "Nothing was compared on more than one machine.") {
+		t.Errorf("of nothing:\n%s", got)
+	}
+	if got := writeMachines(t, "table", onMachines(onMachine("pi", 3, 1), onMachine("vm1", 4, 1)), report.Options{}); !strings.Contains(got, words) {
+		t.Errorf("of two machines:\n%s", got)
+	}
+}

@@ -1,0 +1,117 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+func overall(a *stats.Analysis) document {
+	o := a.Overall
+	switch {
+	case len(o.Tables)+len(o.LeftOut) < 2:
+		return nil
+	case len(o.Tables) == 0:
+		return document{heading{2, "Summary: none, since no cell has comparable figures of all drivers"}, leftOutOf(o)}
+	case len(o.Drivers) < 2:
+		return nil
+	}
+	base := slices.IndexFunc(o.Drivers, func(d stats.OverallDriver) bool { return d.Case.Driver == o.Base })
+	to := label(o.Drivers[base].Case)
+	d := document{heading{2, fmt.Sprintf("Summary: geometric mean of the ratios to %s over %s", to, counted(int64(len(o.Tables)), "cell"))}}
+	outcomes := outcomesByCase(a)
+	var g cellGrid
+	for _, od := range o.Drivers {
+		g.cells = append(g.cells, &stats.Cell{Outcome: outcomes[od.Case.ID], Ratio: &od.Ratio, Standing: od.Standing})
+	}
+	g.addStandings()
+	g.addRatios(to, o.Pairs, base)
+	g.each(column{title: "rounds", right: true, drop: 4}, func(c *stats.Cell) string { return fmt.Sprint(c.Ratio.N) })
+	g.addLibraries()
+	d = append(d, g.grid)
+	l := leftOutOf(o)
+	if !o.IsFloor {
+		l = append(l, item{label: "note", text: noFloor(a) + ": " + baseOf(o, to)})
+	}
+	return append(d, l)
+}
+
+// leftOutOf lists the tables and drivers that do not count.
+func leftOutOf(o stats.Overall) list {
+	var l list
+	for _, x := range slices.Concat(o.LeftOut, o.Absent) {
+		var text string
+		switch drivers := strings.Join(x.Drivers, ", "); x.Code {
+		case stats.NoFigures:
+			text = fmt.Sprintf("%s: no figures of %s", x.Table, drivers)
+		case stats.MoreFailed:
+			text = fmt.Sprintf("%s: more operations failed than of other drivers: %s", x.Table, drivers)
+		case stats.FailuresOpen:
+			text = fmt.Sprintf("%s: it cannot be told yet whether more operations failed than of other drivers: %s", x.Table, drivers)
+		case stats.ShortPhase:
+			text = fmt.Sprintf("%s: less than %s, too short to judge a driver by: %s", x.Table, shortLimit(), drivers)
+		case stats.FewFigures:
+			text = fmt.Sprintf("%s: figures in %d of %s", x.Driver, x.Figures, counted(int64(x.Tables), "cell"))
+		}
+		l = append(l, item{label: "left out", text: text})
+	}
+	return l
+}
+
+// noFloor says why ratios do not refer to the floor.
+func noFloor(a *stats.Analysis) string {
+	if a.Floor == "" {
+		return "no floor was named"
+	}
+	for _, c := range a.Run.Cases {
+		if a.Floor == c.Driver || a.Floor == result.BaseDriver(c.Driver) {
+			return a.Floor + " has figures in less than half of the cells"
+		}
+	}
+	return a.Floor + " is not in this run"
+}
+
+// baseOf says why ratios refer to the base, if that is not the floor.
+func baseOf(o stats.Overall, base string) string {
+	s := "ratios are to " + base + ", the fastest over these cells together (its medians have the least geometric mean)"
+	if first := o.Drivers[0]; first.Case.Driver != o.Base && first.Ratio.N > 0 && first.Ratio.Median < 1 {
+		s += fmt.Sprintf("; compared within rounds, %s took %s the time of %s", label(first.Case), times(first.Ratio.Median), base)
+	}
+	return s
+}
+
+// firsts is the table of who comes first in each table. On a page it has links to them.
+func firsts(said Answers) document {
+	tables := slices.DeleteFunc(slices.Clone(said.Tables), func(r Ranking) bool { return r.Best == nil })
+	if len(tables) < 2 {
+		return nil
+	}
+	var in, first, floors, tied, next []string
+	var g grid
+	for _, r := range tables {
+		floor, tie, after := absent, absent, absent
+		if r.IsFloor && r.Best.Ratio != nil {
+			floor = times(r.Best.Ratio.Median) + " " + ends(*r.Best.Ratio)
+		}
+		if len(r.Tied) > 0 {
+			tie = andOthers(r.Tied)
+		}
+		if r.Next != nil {
+			after = fmt.Sprintf("%s %s %s", r.Next.Name, times(r.Next.Ratio.Median), interval(r.Next.Ratio.Interval))
+		}
+		in, first, floors = append(in, r.Table.String()), append(first, r.Best.Name+r.mark()), append(floors, floor)
+		tied, next = append(tied, tie), append(next, after)
+		g.links = append(g.links, "#"+pictureID(tablePicture(*r.Table)))
+	}
+	g.add(column{title: "in"}, in)
+	g.add(column{title: "first"}, first)
+	if slices.ContainsFunc(tables, func(r Ranking) bool { return r.IsFloor }) {
+		g.add(column{title: "× floor", whole: true}, floors)
+	}
+	g.add(column{title: "not told apart from it", drop: 1}, tied)
+	g.add(column{title: "first that is slower"}, next)
+	return document{heading{3, "Who comes first, cell by cell"}, g}
+}

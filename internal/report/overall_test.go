@@ -1,0 +1,61 @@
+package report_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+)
+
+// TestBaseOfSummary checks that the note says what the base is and why, even if it is
+// not the first.
+func TestBaseOfSummary(t *testing.T) {
+	two := []string{"modernc", "mattn"}
+	// The median of modernc is 10 ms and that of mattn is 11 ms, but mattn is faster in
+	// four of six rounds.
+	walls := map[string][]int64{"modernc": {8, 9, 10, 10, 12, 13}, "mattn": {7, 8, 11, 11, 11, 12}}
+	overtaken := newRun(6)
+	for _, workload := range []string{"simple", "real"} {
+		add(overtaken, workload, nil, nil, two, bulk("insert", 1, 1, 1))
+		for d, w := range walls {
+			spoil(overtaken, workload, d, func(t *result.Trial) { t.Samples[0].WallNS = w[t.Round-1] * 1e6 })
+		}
+	}
+	few := newRun(6)
+	for i, workload := range []string{"simple", "real", "many"} {
+		add(few, workload, nil, nil, append([]string{"native"}, two...), bulk("insert", 1_000_000, 1, 1))
+		if i > 0 {
+			spoil(few, workload, "native", func(t *result.Trial) { t.Status, t.Samples = result.Failed, nil })
+		}
+	}
+	for _, tc := range []struct {
+		name, floor, want string
+		run               *result.Run
+	}{
+		{"overtaken", "native", "native is not in this run: ratios are to modernc, the fastest over these cells together (its medians have the least geometric mean); compared within rounds, mattn took 0.98x the time of modernc\n", overtaken},
+		{"no floor", "", "no floor was named: ratios are to modernc", overtaken},
+		{"few", "native", "native has figures in less than half of the cells: ratios are to mattn, the fastest over these cells together (its medians have the least geometric mean)\n", few},
+	} {
+		got := write(t, "table", tc.run, tc.floor, report.Options{Width: 300})
+		if !strings.Contains(got, "note          "+tc.want) {
+			t.Errorf("%s: no note %q in\n%s", tc.name, tc.want, got)
+		}
+	}
+}
+
+// TestOrderIsExplained checks that ratios are to a named driver, and that a note explains
+// a ratio below 1 further down.
+func TestOrderIsExplained(t *testing.T) {
+	walls := map[string][]int64{"modernc": {8, 9, 10, 10, 12, 13}, "mattn": {7, 8, 11, 11, 11, 12}}
+	run := newRun(6)
+	add(run, "simple", nil, nil, []string{"modernc", "mattn"}, bulk("insert", 1, 1, 1), bulk("query", 1_000_000, 1, 1))
+	for d, w := range walls {
+		spoil(run, "simple", d, func(t *result.Trial) { t.Samples[0].WallNS = w[t.Round-1] * 1e6 })
+	}
+	got := write(t, "table", run, "", report.Options{Width: 300})
+	const note = "\nnote          rows are in the order of their medians; compared within rounds, mattn v1.14.52 took 0.98x the time of modernc v1.61.1\n"
+	if !strings.Contains(got, "× modernc") || !strings.Contains(got, "× mattn") || strings.Count(got, note) != 1 {
+		t.Errorf("no column × modernc, × mattn, or not once %q in\n%s", note, got)
+	}
+}

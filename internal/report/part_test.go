@@ -1,0 +1,67 @@
+package report_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// TestAnswersFitTheTerminal expects advice, an explanation of locks and what a search for settings
+// has found to begin with their answer
+// on a terminal, in as many lines as it has, and to say how to see the rest.
+func TestAnswersFitTheTerminal(t *testing.T) {
+	run := locksRun(lockSettings("deferred", "0", "4"), lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("immediate", "0", "8"))
+	hint := []report.Hint{{Shows: "all of it", Command: "sqlite3perf again 12 --full"}}
+	for name, text := range map[string]func(report.Options) string{
+		"advice": func(o report.Options) string {
+			var b strings.Builder
+			if err := report.WriteAdvice(&b, "table", advised(fixtures["full"]()), o); err != nil {
+				t.Fatal(err)
+			}
+			return b.String()
+		},
+		"locks": func(o report.Options) string {
+			var b strings.Builder
+			if err := report.WriteLocks(&b, "table", advise.ExplainLocks(stats.Analyze(run, "native")), o); err != nil {
+				t.Fatal(err)
+			}
+			return b.String()
+		},
+		"tuning": func(o report.Options) string {
+			var b strings.Builder
+			if err := report.WriteTuning(&b, "table", tuning(), o); err != nil {
+				t.Fatal(err)
+			}
+			return b.String()
+		},
+	} {
+		whole := text(report.Options{})
+		first, _, _ := strings.Cut(whole, "\n")
+		for _, lines := range []int{16, 24, 30, 38} {
+			for _, width := range []int{80, 120, 200} {
+				got := text(report.Options{Lines: lines, Width: width, Hints: report.Hints{Rest: hint}})
+				if n := strings.Count(got, "\n"); n > lines {
+					t.Errorf("%s: %d lines where there is room for %d:\n%s", name, n, lines, got)
+				}
+				if !strings.HasPrefix(strings.Join(strings.Fields(got), " "), strings.Join(strings.Fields(first), " ")) {
+					t.Errorf("%s: the answer is not first:\n%s", name, got)
+				}
+				if before, _, _ := strings.Cut(got, "\nnot shown"); slices.Contains([]string{"The steps", "What was tried"}, before[strings.LastIndexByte(before, '\n')+1:]) {
+					t.Errorf("%s: a heading with nothing below it:\n%s", name, got)
+				}
+				for _, want := range []string{"not shown", "all of it", "sqlite3perf again 12 --full"} {
+					if !strings.Contains(got, want) {
+						t.Errorf("%s: no %q:\n%s", name, want, got)
+					}
+				}
+			}
+		}
+		if got := text(report.Options{Lines: 500}); got != whole {
+			t.Errorf("%s: where there is room for all of it, there is\n%s", name, got)
+		}
+	}
+}

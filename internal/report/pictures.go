@@ -1,0 +1,495 @@
+package report
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/chart"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Pictures returns the pictures of a run: those of its page, in the same order. With
+// [RunOptions.Only] some of them show less, and those that would be empty are left out.
+func Pictures(a *stats.Analysis, o RunOptions) []Picture {
+	if p := ProfileOf(a.Run, o.Hints); p != nil {
+		list := profilePage(p).pictures()
+		for i := range list {
+			list[i].Kind = KindProfile
+		}
+		return list
+	}
+	o.alone = true
+	return pageOf(a, o).pictures()
+}
+
+// scope is what pictures show of a run, and where their marks lead.
+type scope struct {
+	only func(*result.Case, string) bool
+	link func(int, string) string
+}
+
+func scopeOf(o RunOptions) scope {
+	s := scope{o.Only, o.Link}
+	if s.only == nil {
+		s.only = func(*result.Case, string) bool { return true }
+	}
+	if s.link == nil {
+		s.link = func(id int, _ string) string { return "#" + caseID(id) }
+	}
+	return s
+}
+
+// of returns those of some cells of a table that are shown.
+func (s scope) of(t *stats.Table, cells []*stats.Cell) (list []*stats.Cell) {
+	for _, c := range cells {
+		if s.only(c.Case, t.Phase) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// drivers returns the drivers that are shown. whole is false if one of them is shown in some
+// cells only.
+func (s scope) drivers(a *stats.Analysis) (shown map[string]bool, whole bool) {
+	shown, hidden := map[string]bool{}, map[string]bool{}
+	eachGroupTable(a, func(_ stats.TableName, t *stats.Table) {
+		for _, c := range t.Cells {
+			if s.only(c.Case, t.Phase) {
+				shown[c.Case.Driver] = true
+			} else {
+				hidden[c.Case.Driver] = true
+			}
+		}
+	})
+	for d := range shown {
+		if hidden[d] {
+			return shown, false
+		}
+	}
+	return shown, true
+}
+
+// pngScale is how many pixels an image has for each of a picture.
+const pngScale = 2
+
+var pictureFormats = formatsOf[Picture, Options]{
+	{"svg", func(w io.Writer, p Picture, _ Options) error { return chart.WriteSVG(w, p.Chart(0)) }},
+	{"png", func(w io.Writer, p Picture, _ Options) error { return chart.WritePNG(w, p.Chart(0), pngScale) }},
+}
+
+// PictureFormats lists the names of the formats of one picture.
+func PictureFormats() []string { return pictureFormats.names() }
+
+// PictureNamed returns the picture of a run that has a name. If there is none, the error
+// suggests the nearest name, or lists all of them.
+func PictureNamed(a *stats.Analysis, name string, o RunOptions) (Picture, error) {
+	var names []string
+	for _, p := range Pictures(a, o) {
+		if p.Name == name {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	if names == nil {
+		return Picture{}, errors.New("the run has no pictures, because it has no figures")
+	}
+	has := "the run has\n  " + strings.Join(names, "\n  ")
+	if name == "" {
+		return Picture{}, errors.New(has)
+	}
+	return Picture{}, fmt.Errorf("unknown picture: %s", cmp.Or(driver.DidYouMean(name, names), has))
+}
+
+// WritePicture writes a picture in a format.
+func WritePicture(w io.Writer, format string, p Picture) error {
+	return pictureFormats.write(w, "picture", format, p, Options{})
+}
+
+// tablePicture returns the name of the picture of a table. It can be typed into a shell.
+func tablePicture(n stats.TableName) string { return slug(n.String()) }
+
+// tableBars ranks the rows of a table: their times with intervals, and the floor as a line.
+// Rows without figures say why.
+func (s scope) tableBars(n stats.TableName, t *stats.Table, l looks) picture {
+	measured, looks, own := s.of(t, t.Measured()), l.ofCells(t.Cells), ownLeads(t)
+	title := n.String() + ": " + subject(measured)
+	format := secondsOf(perOperationWord(t, measured))
+	axis := chart.Axis{Label: "time, less is better", Format: format, Tick: ticks(format)}
+	if measured[0].Samples[0].Metric == result.MetricLatency {
+		axis.Label = "99th percentile of the latency, less is better"
+	}
+	var rows []chart.Bar
+	standings := standingsOf(t.Cells)
+	for i, c := range t.Cells {
+		if c.Status == stats.NotMeasured && len(c.Trials) == 0 || !s.only(c.Case, t.Phase) {
+			continue // the run ended before its first trial
+		}
+		b := chart.Bar{Name: name(c.Outcome), Look: looks[i], Rank: rankOf(c.Rank), Tied: tiedWith(standings, c.Tied), Link: s.link(c.Case.ID, t.Phase)}
+		if c.Status != result.OK {
+			b.Reason = string(c.Status)
+			if c.Reason != nil {
+				b.Reason += ": " + c.Reason.Message
+			}
+			rows = append(rows, b)
+			continue
+		}
+		b.Value, b.Low, b.High = ofSummary(c.Summary)
+		b.Text = format(c.Summary.Median) + " " + ends(c.Summary)
+		b.Reason = c.Unranked
+		b.Tip = tips(counted(int64(c.Summary.N), "sample"), ratioTip(c, t))
+		if own[i] {
+			b.Name += ownCost
+			b.Tip = tips(b.Tip, ownCost+" what sqlite3perf itself adds could explain the lead")
+		}
+		rows = append(rows, b)
+	}
+	var lines []chart.Mark
+	var notes []string
+	if t.IsFloor && len(t.Measured()) > 1 {
+		floor := t.Cells[t.Base]
+		lines = []chart.Mark{{Value: floor.Summary.Median, Label: "floor: " + label(floor.Case)}}
+		notes = append(notes, floorMeans(label(floor.Case)))
+	}
+	if slices.Contains(own, true) {
+		notes = append(notes, ownCost+" marks a lead that what sqlite3perf itself adds could explain.")
+	}
+	return picture{headed: true, Picture: Picture{Name: tablePicture(n), Title: title, Note: strings.Join(notes, " "), Kind: KindRanking, Of: n,
+		draw: func(width int, title string) chart.Chart {
+			return &chart.Bars{Title: title, Width: width, Axis: axis, Rows: rows, Lines: lines}
+		}}}
+}
+
+// overallBars ranks the drivers over all tables of a run. ok is false if not all tables are
+// shown.
+func (s scope) overallBars(a *stats.Analysis, to string, l looks) (p picture, ok bool) {
+	shown, whole := s.drivers(a)
+	if !whole || len(shown) == 0 {
+		return picture{}, false
+	}
+	o := a.Overall
+	axis := chart.Axis{Label: "time, × " + to + ", less is better", Format: times, Tick: ticks(times)}
+	var rows []chart.Bar
+	names := map[int]string{}
+	for _, g := range a.Groups {
+		for _, x := range g.Outcomes {
+			names[x.Case.ID] = name(x)
+		}
+	}
+	var standings []stats.Standing
+	var cases []*result.Case
+	for _, d := range o.Drivers {
+		standings, cases = append(standings, d.Standing), append(cases, d.Case)
+	}
+	looks := l.of(cases)
+	for i, d := range o.Drivers {
+		if !shown[d.Case.Driver] {
+			continue
+		}
+		b := chart.Bar{Name: names[d.Case.ID], Look: looks[i], Rank: rankOf(d.Rank), Tied: tiedWith(standings, d.Tied)}
+		if d.Ratio.N == 0 {
+			b.Reason = "no round has figures in all cells"
+		} else {
+			b.Value, b.Low, b.High = ofSummary(d.Ratio)
+			b.Text = times(d.Ratio.Median)
+			if d.Case.Driver != o.Base {
+				b.Text += " " + ends(d.Ratio)
+			}
+			b.Tip = counted(int64(d.Ratio.N), "round")
+		}
+		rows = append(rows, b)
+	}
+	var lines []chart.Mark
+	note := fmt.Sprintf("Geometric mean of each driver's ratios to %s over %s, with %s intervals. Noise hides which of two that are tied is faster.",
+		to, counted(int64(len(o.Tables)), "cell"), percent(a.Confidence))
+	if o.IsFloor {
+		lines = []chart.Mark{{Value: 1, Label: "floor: " + to}}
+		note += " " + floorMeans(to)
+	}
+	return picture{headed: true, Picture: Picture{Name: "summary", Title: fmt.Sprintf("Time over %s, × %s", counted(int64(len(o.Tables)), "cell"), to),
+		Note: note, Kind: KindSummary,
+		draw: func(width int, title string) chart.Chart {
+			return &chart.Bars{Title: title, Width: width, Axis: axis, Rows: rows, Lines: lines}
+		}}}, true
+}
+
+// maxHeatRows is how many tables a heat map has.
+const maxHeatRows = 80
+
+// heatMap has the ratio of each driver in each table.
+func (s scope) heatMap(a *stats.Analysis) (p picture, ok bool) {
+	h := chart.Heat{Format: times}
+	columns := map[string]int{}
+	shown, _ := s.drivers(a)
+	for _, d := range driverOrder(a) {
+		if !shown[d.Case.Driver] {
+			continue
+		}
+		columns[d.Case.Driver] = len(h.Columns)
+		h.Columns = append(h.Columns, name(d))
+	}
+	floor := true
+	more := 0
+	eachGroupTable(a, func(n stats.TableName, t *stats.Table) {
+		if len(s.of(t, t.Measured())) == 0 || t.Base < 0 {
+			return
+		}
+		if len(h.Rows) == maxHeatRows {
+			more++
+			return
+		}
+		floor = floor && t.IsFloor
+		row := make([]chart.Cell, len(h.Columns))
+		for i := range row {
+			row[i].Reason = "not measured"
+		}
+		for _, c := range s.of(t, t.Cells) {
+			x := chart.Cell{Link: s.link(c.Case.ID, t.Phase), Tip: n.String()}
+			switch {
+			case c.Status != result.OK:
+				x.Reason = string(c.Status)
+			case c.Ratio == nil || c.Ratio.N == 0:
+				x.Reason = "no ratio"
+			default:
+				x.Value = c.Ratio.Median
+				x.Tip = tips(n.String(), interval(c.Ratio.Interval), counted(int64(c.Ratio.N), "round"))
+				if x.Reason = c.Unranked; x.Reason == "" && c.TooShort() {
+					x.Reason = "too short to judge by"
+				}
+			}
+			row[columns[c.Case.Driver]] = x
+		}
+		h.Rows, h.Cells = append(h.Rows, n.String()), append(h.Cells, row)
+	})
+	if len(h.Rows) < 2 || len(h.Columns) < 2 {
+		return picture{}, false
+	}
+	base := "the fastest"
+	if floor {
+		base = a.Floor
+	}
+	h.Below, h.Above = "faster than "+base, "slower than "+base
+	p.Picture = Picture{Name: "phases", Kind: KindRatios, Title: "Time of each driver in each cell, × " + base,
+		Note: "A ratio is the middle of those of the rounds. What is hatched has no figure, or none to rely on.",
+		draw: func(width int, title string) chart.Chart {
+			c := h
+			c.Title, c.Width = title, width
+			return &c
+		}}
+	if more > 0 {
+		p.Note += fmt.Sprintf(" %s more are below only.", counted(int64(more), "cell"))
+	}
+	return p, true
+}
+
+// eachGroupTable calls f with the tables of all groups.
+func eachGroupTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			f(stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t)
+		}
+	}
+}
+
+// latencyPictures has the distribution of each operation's latency, the drivers overlaid.
+func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) (list []picture) {
+	figures := []latencyFigure{
+		{"50", func(l *latency.Summary) int64 { return l.P50NS }},
+		{"90", func(l *latency.Summary) int64 { return l.P90NS }},
+		{"99", func(l *latency.Summary) int64 { return l.P99NS }},
+		{"99.9", func(l *latency.Summary) int64 { return l.P999NS }},
+		{"99.99", func(l *latency.Summary) int64 { return l.P9999NS }},
+		{"max", func(l *latency.Summary) int64 { return l.MaxNS }},
+	}
+	var operations groups[string, latencyRow]
+	for _, r := range latencyRows(cells, figures) {
+		operations.add(r.operation, r)
+	}
+	axis := chart.Axis{Label: "latency, less is better", Format: secondsOf(""), Tick: ticks(secondsOf(""))}
+	for _, op := range operations.keys {
+		var series []chart.Distribution
+		var shown []*stats.Cell
+		for _, r := range operations.of[op] {
+			shown = append(shown, r.cell)
+		}
+		looks := l.ofCells(shown)
+		for i, r := range operations.of[op] {
+			d := chart.Distribution{Name: name(r.cell.Outcome), Look: looks[i], Link: s.link(r.cell.Case.ID, n.Phase)}
+			each := float64(r.count) / float64(max(len(r.cell.Samples), 1))
+			for i, percent := range []float64{50, 90, 99, 99.9, 99.99, 100} {
+				// Of fewer operations than that, a percentile is just the greatest.
+				if percent == 100 || each*(100-percent)/100 >= 1 {
+					d.Points = append(d.Points, chart.Percentile{Percentile: percent, Value: r.figures[i], Tip: r.sure[i]})
+				}
+			}
+			series = append(series, d)
+		}
+		title := n.String() + ": latency"
+		if len(operations.keys) > 1 || op != n.Phase {
+			title += " of " + op
+		}
+		list = append(list, picture{Picture: Picture{Name: slug(n.String() + " latency " + op), Title: title, Kind: KindLatency, Of: n,
+			Note: "Percentiles are medians over the trials; at the right end is the greatest of all trials. A latency is of " + latencyFrom(cells) + ".",
+			draw: func(width int, title string) chart.Chart {
+				return &chart.Percentiles{Title: title, Width: width, Axis: axis, Series: series}
+			}}})
+	}
+	return list
+}
+
+// memoryPictures has what the drivers took of the memory.
+func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list []picture) {
+	measured := s.of(t, t.Measured())
+	looks := l.ofCells(measured)
+	add := func(kind, title, axis string, of func(stats.Sample) float64) {
+		var rows []chart.Bar
+		any := false
+		for i, c := range measured {
+			sum := stats.Summarize(sampleFigures(c, of))
+			b := chart.Bar{Name: name(c.Outcome), Look: looks[i], Link: s.link(c.Case.ID, t.Phase), Tip: counted(int64(sum.N), "sample")}
+			b.Value, b.Low, b.High = ofSummary(sum)
+			b.Text = bytesOf(sum.Median)
+			if sum.Median <= 0 {
+				b.Reason = "not known"
+			}
+			any = any || sum.Median > 0
+			rows = append(rows, b)
+		}
+		if !any {
+			return
+		}
+		list = append(list, picture{aside: true, Picture: Picture{Name: slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: KindMemory, Of: n,
+			draw: func(width int, title string) chart.Chart {
+				return &chart.Bars{Title: title, Width: width, Rows: rows, Axis: chart.Axis{Label: axis, Binary: true, Format: bytesOf, Tick: ticks(bytesOf)}}
+			}}})
+	}
+	add("memory", "peak resident memory of the process tree", "bytes, less is better", func(s stats.Sample) float64 { return float64(s.PeakRSSBytes) })
+	add("allocations", "memory allocated by Go for each operation", "bytes per operation, less is better", perOperation(func(s stats.Sample) int64 { return s.AllocBytes }))
+	return list
+}
+
+// floorMeans says why the floor has no rank.
+func floorMeans(name string) string {
+	return name + " is the floor: the same work with as little as possible between it and SQLite. It is not a choice, and so has no rank."
+}
+
+// ratioTip formats the ratio of a cell to the base of its table. It returns "" if the cell
+// is the base, or has no ratio.
+func ratioTip(c *stats.Cell, t *stats.Table) string {
+	if t.Base < 0 || c == t.Cells[t.Base] || c.Ratio == nil || c.Ratio.N == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s the time of %s %s", times(c.Ratio.Median), name(t.Cells[t.Base].Outcome), interval(c.Ratio.Interval))
+}
+
+// perOperationWord returns what follows the unit of a table's times.
+func perOperationWord(t *stats.Table, measured []*stats.Cell) string {
+	if t.PerOp || measured[0].Samples[0].Metric == result.MetricTimePerOp {
+		return "/op"
+	}
+	return ""
+}
+
+// orderPicture has the samples of a table in the order in which they were measured. They
+// have no tips if it is to be plain.
+func (s scope) orderPicture(n stats.TableName, t *stats.Table, l looks, plain bool) picture {
+	measured := s.of(t, t.Measured())
+	looks := l.ofCells(measured)
+	format := secondsOf(perOperationWord(t, measured))
+	var series []chart.Samples
+	for i, c := range measured {
+		one := chart.Samples{Name: name(c.Outcome), Look: looks[i]}
+		for _, trial := range c.Trials {
+			if v := sampleValue(trial, t); !math.IsNaN(v) {
+				tip := fmt.Sprintf("round %d", trial.Round)
+				if trial.Repeated {
+					tip += ", robbed: it does not count"
+				}
+				one.Points = append(one.Points, chart.Sample{X: float64(trial.Order), Y: v, Tip: tip, Link: s.link(c.Case.ID, t.Phase)})
+			}
+		}
+		series = append(series, one)
+	}
+	behind := document{paragraph{"Each driver's samples, round by round, are in the list at the end of this part: " +
+		"\"Samples, and settings as they were proven\".", true}}
+	return picture{aside: true, behind: behind, Picture: Picture{Name: slug(n.String() + " order"), Title: n.String() + ": samples in the order measured", Kind: KindSamples, Of: n,
+		Note: "A machine that gets slower or faster, and neighbors that come and go, are seen here in all drivers at once.",
+		draw: func(width int, title string) chart.Chart {
+			return &chart.Order{Title: title, Width: width, Series: series, Plain: plain,
+				X: chart.Axis{Label: "trial of the run"}, Y: chart.Axis{Label: "time, less is better", Format: format, Tick: ticks(format)}}
+		}}}
+}
+
+// errorPictures have the errors that operations ended with, and the time spent waiting in
+// them.
+func (s scope) errorPictures(n stats.TableName, t *stats.Table, l looks) (list []picture) {
+	var parts []string
+	type row struct {
+		cell   *stats.Cell
+		errors []protocol.ErrorCount
+	}
+	var rows []row
+	for _, c := range s.of(t, t.Measured()) {
+		r := row{c, totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Errors })}
+		rows = append(rows, r)
+		for _, e := range r.errors {
+			if !slices.Contains(parts, e.Name) {
+				parts = append(parts, e.Name)
+			}
+		}
+	}
+	if parts == nil {
+		return nil
+	}
+	slices.Sort(parts)
+	looks := l.ofCells(s.of(t, t.Measured()))
+	add := func(kind, title string, axis chart.Axis, of func(protocol.ErrorCount) float64, text func(*stats.Cell, float64) string) {
+		var sums []chart.Sum
+		for i, r := range rows {
+			x := chart.Sum{Name: name(r.cell.Outcome), Look: looks[i], Values: make([]float64, len(parts)), Link: s.link(r.cell.Case.ID, t.Phase), Tip: errorTip(r.cell)}
+			sum := 0.0
+			for _, e := range r.errors {
+				v := of(e)
+				x.Values[slices.Index(parts, e.Name)] += v
+				sum += v
+			}
+			x.Text = text(r.cell, sum)
+			sums = append(sums, x)
+		}
+		list = append(list, picture{Picture: Picture{Name: slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: KindErrors, Of: n,
+			draw: func(width int, title string) chart.Chart {
+				return &chart.Stacks{Title: title, Width: width, Axis: axis, Parts: parts, Rows: sums}
+			}}})
+	}
+	add("errors", "operations that failed, all trials together", chart.Axis{Label: "operations, fewer are better", Format: human},
+		func(e protocol.ErrorCount) float64 { return float64(e.Count) },
+		func(c *stats.Cell, _ float64) string {
+			failed, operations := c.Failures()
+			return fmt.Sprintf("%s, %s ok", Thousands(failed), PercentOK(failed, operations))
+		})
+	add("waits", "time spent in operations that failed", chart.Axis{Label: "time, less is better", Format: secondsOf(""), Tick: ticks(secondsOf(""))},
+		func(e protocol.ErrorCount) float64 { return float64(e.WaitNS) / 1e9 },
+		func(_ *stats.Cell, sum float64) string { return secondsOf("")(sum) })
+	return list
+}
+
+// errorTip says how many attempts were repeated, or "" if none was.
+func errorTip(c *stats.Cell) string {
+	var retries int64
+	for _, s := range c.Samples {
+		retries += s.Retries
+	}
+	if retries == 0 {
+		return ""
+	}
+	return counted(retries, "repeated attempt")
+}

@@ -1,0 +1,160 @@
+package report_test
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/profile"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// profiledDriver returns a driver whose trials took the given milliseconds of CPU time,
+// a millisecond per sample, three quarters of it in SQLite.
+func profiledDriver(id int, name string, trials ...int64) report.ProfiledDriver {
+	s := &profile.Summary{Trials: len(trials)}
+	for _, ms := range trials {
+		s.Samples += ms
+		s.TrialNS = append(s.TrialNS, ms*1e6)
+	}
+	s.CPUNS = s.Samples * 1e6
+	s.WallNS = 2 * s.CPUNS
+	part := func(g profile.Group, function string, samples int64) profile.Part {
+		return profile.Part{Group: g, Function: function, Samples: samples, Share: float64(samples) / float64(s.Samples),
+			Interval: stats.Proportion(samples, s.Samples), PerTrial: float64(samples) * 1e6 / float64(len(trials))}
+	}
+	most := s.Samples * 3 / 4
+	s.Groups = []profile.Part{part(profile.SQLite, "", most), part(profile.CLibrary, "", s.Samples-most)}
+	s.Functions = []profile.Part{part(profile.SQLite, "sqlite3VdbeExec", most), part(profile.CLibrary, "modernc.org/libc.Xmemcpy\x1b[2J", s.Samples-most)}
+	s.Allocations = []profile.Part{}
+	return report.ProfiledDriver{Name: name, Case: id, Status: result.OK, Perf: true, Summary: s}
+}
+
+func profiledPair(first, second report.ProfiledDriver) *report.Profiled {
+	return &report.Profiled{Run: 4, Workload: "real", Phase: "query", Scale: "quick", Seed: 7, Settings: "journal_mode=wal", Machine: busyCheckup().Machine,
+		Rounds: 6, More: "more trials", Into: "out", Files: []string{"a.cpu.pprof"}, Drivers: []report.ProfiledDriver{first, second},
+		Warnings: []result.Warning{
+			{Code: result.WarningLoad, Message: "the load average was 9.00 on 2 cores before the run: other processes took time from the trials"},
+			{Code: result.WarningStopped, Message: "it was stopped", Case: 2, Round: 3},
+			{Code: result.WarningCalibration, Round: 4, Deviation: 0.25},
+		}}
+}
+
+func TestProfile(t *testing.T) {
+	p := profiledPair(profiledDriver(1, "mattn", 20, 22, 24, 25, 26, 27), profiledDriver(2, "modernc", 30, 34, 33, 36, 31, 32))
+	for _, format := range report.ProfileFormats() {
+		t.Run(format, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := report.WriteProfile(&b, format, p, report.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, "profile."+extension[format], b.String())
+		})
+	}
+}
+
+// TestProfilePage checks that the page of a profile has the flame graphs, with names of
+// others as text, and not what is too narrow to be seen.
+func TestProfilePage(t *testing.T) {
+	p := profiledPair(profiledDriver(1, "mattn", 20, 22, 24, 25, 26, 27), profiledDriver(2, "modernc", 30, 34, 33, 36, 31, 32))
+	const script = `</svg><script>alert(1)</script><img src=x onerror=alert(1)>`
+	for _, d := range p.Drivers {
+		side := report.FlameSide{Name: d.Name, Case: d.Case, Trials: 1}
+		for i, f := range []string{"sqlite3VdbeExec", script, "tooNarrow"} {
+			side.Stacks = append(side.Stacks, profile.Stack{Value: []int64{1e9, 1e9, 1e4}[i], Frames: []profile.Frame{{Function: f}, {Function: "main.main"}}})
+		}
+		p.Flames = append(p.Flames, side)
+	}
+	var b bytes.Buffer
+	if err := report.WriteProfile(&b, "html", p, report.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	checkPage(t, page)
+	pictures := strings.Join(svgElement.FindAllString(page, -1), "")
+	for _, want := range []string{"sqlite3VdbeExec", "img src=x", "more in modernc"} {
+		if !strings.Contains(pictures, want) {
+			t.Errorf("the pictures lack %q", want)
+		}
+	}
+	for _, bad := range []string{"<img", "<script>alert"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("the page has %q", bad)
+		}
+	}
+	if strings.Contains(pictures, "tooNarrow") {
+		t.Error("a picture has a box that nobody sees")
+	}
+	for _, id := range []string{"picture-groups", "picture-difference", "picture-flame-mattn", "picture-flame-modernc"} {
+		if !strings.Contains(page, `id="`+id+`"`) {
+			t.Errorf("the page lacks %s", id)
+		}
+	}
+}
+
+// The flame graph of a driver shows times per trial, as the tables do.
+func TestFlameGraphPerTrial(t *testing.T) {
+	side := report.FlameSide{Name: "mattn", Trials: 14, Stacks: []profile.Stack{
+		{Frames: []profile.Frame{{Function: "sqlite3VdbeExec"}, {Function: "main.main"}}, Samples: 490, Value: 490e6}}}
+	var b bytes.Buffer
+	if err := report.FlameGraph(&b, "CPU time per trial", side); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "35 ms") || strings.Contains(b.String(), "490 ms") {
+		t.Errorf("want 35 ms:\n%s", b.String())
+	}
+}
+
+// The answer says how sure it is, and does not call a driver slower that cannot be told
+// from the other.
+func TestProfileAnswer(t *testing.T) {
+	failed := report.ProfiledDriver{Name: "b", Status: result.Failed, Reason: &protocol.Reason{Code: protocol.CodeCrash, Message: "it crashed"}}
+	for _, c := range []struct {
+		name          string
+		first, second report.ProfiledDriver
+		want          string
+	}{
+		{"more", profiledDriver(1, "a", 33, 34, 33), profiledDriver(2, "b", 100, 99, 101), "In query of real, b takes more CPU time than a (100 ms and 33.3 ms, 3.00x [2.39, 3.76]). a spends"},
+		{"one trial", profiledDriver(1, "a", 100), profiledDriver(2, "b", 300), "In query of real, b takes a CPU time that cannot be told from that of a by one trial (300 ms and 100 ms, 3.00x [2.39, 3.76]). a spends"},
+		{"three that differ", profiledDriver(1, "a", 1000, 1200, 900), profiledDriver(2, "b", 1300, 1500, 1100), "cannot be told from that of a yet"},
+		{"where", profiledDriver(1, "a", 20, 20, 20, 20, 20, 20), profiledDriver(2, "b", 50, 50, 50, 50, 50, 50), "; they differ in SQLite +22.5 ms ±"},
+		{"equal", profiledDriver(1, "a", 20, 20, 20, 20, 20, 20), profiledDriver(2, "b", 22, 23, 23, 22, 23, 24), "cannot be told from that of a yet (22.8 ms and 20 ms, 1.14x [0.894, 1.46]). a spends"},
+		{"less", profiledDriver(1, "a", 100, 99, 101), profiledDriver(2, "b", 33, 34, 33), "b takes less CPU time than a (33.3 ms and 100 ms, 0.33x ["},
+		{"few samples", profiledDriver(1, "a", 30, 30), profiledDriver(2, "b", 35, 35), "b takes a CPU time that cannot be told from that of a yet (35 ms and 30 ms, 1.17x [0.826, 1.65]). a spends"},
+		{"trials that differ", profiledDriver(1, "a", 100, 300, 50, 400, 90, 80), profiledDriver(2, "b", 300, 200, 400, 90, 350, 300), "cannot be told"},
+		{"one", profiledDriver(1, "a", 100), failed, "a spends 75 % ±8 in SQLite, 25 % ±8 in C library. b has no profile: it is failed."},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := report.ProfileAnswer(profiledPair(c.first, c.second)); !strings.Contains(got, c.want) {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestProfileFulfilsSchema checks that the schema names every field that a profile can
+// have, and no others.
+func TestProfileFulfilsSchema(t *testing.T) {
+	s := compiled(t, report.ProfileSchema)
+	empty := report.ProfiledDriver{Name: "mattn", Status: result.OK, Summary: profile.Summarize(&result.Profile{}, profile.Grouper{})}
+	failed := report.ProfiledDriver{Name: "modernc", Status: result.Failed, Reason: &protocol.Reason{Code: protocol.CodeCrash, Message: "it crashed"}}
+	for _, p := range []*report.Profiled{profiledPair(profiledDriver(1, "mattn", 100), profiledDriver(2, "modernc", 300)), profiledPair(empty, failed)} {
+		var b bytes.Buffer
+		if err := report.WriteProfile(&b, "json", p, report.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		validate(t, s, b.String())
+	}
+	for _, group := range profile.Groups {
+		var all report.JSONProfile
+		fill(reflect.ValueOf(&all).Elem())
+		all.Drivers[0].Sampler, all.Differences[0].Group = "perf", group
+		x := all.Drivers[0].Summary
+		x.Groups[0].Group, x.Functions[0].Group, x.Allocations[0].Group = group, group, group
+		validateFields(t, s, all)
+	}
+}

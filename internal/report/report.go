@@ -1,0 +1,59 @@
+// Package report presents a run: as a table for the terminal, Markdown, a page (HTML), CSV,
+// JSON or in the Go benchmark format. Package stats makes the judgments.
+// docs/report-formats.md documents the formats for other programs.
+package report
+
+import (
+	"errors"
+	"io"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// RunOptions determine how the report of a run is made.
+type RunOptions struct {
+	Options
+	Study *Study // what the run says about the published study that it measured; nil if it measured none
+
+	// Only says which cells pictures show: those of a case in a phase. nil means all. What is
+	// left keeps the ranks, ties and ratios that it has among all.
+	Only func(c *result.Case, phase string) bool
+
+	// Link returns what a mark of a picture leads to: a case's samples of a phase. nil means
+	// to the case in the page.
+	Link func(caseID int, phase string) string
+
+	alone bool // pictures are drawn one by one, so none makes a page too large
+}
+
+var formats = formatsOf[*stats.Analysis, RunOptions]{
+	{"table", writeText},
+	{"markdown", writeMarkdown},
+	{"html", writeHTML},
+	{"csv", writeCSV},
+	{"json", writeJSON},
+	{"benchfmt", writeBenchfmt},
+}
+
+// Formats lists the names of the formats.
+func Formats() []string { return formats.names() }
+
+// Check returns an error that suggests the nearest format if there is no format with
+// that name. It allows reporting that before anything is measured.
+func Check(format string) error { return formats.check(format) }
+
+// Write writes the report of an analyzed run in a format. A run of profiles has the formats
+// that [WriteProfile] has.
+func Write(w io.Writer, format string, a *stats.Analysis, opts RunOptions) error {
+	if err := Check(format); err != nil {
+		return err
+	}
+	if a == nil {
+		return errors.New("report: no run")
+	}
+	if p := ProfileOf(a.Run, opts.Hints); p != nil {
+		return WriteProfile(w, format, p, opts.Options)
+	}
+	return formats.write(w, "report", format, a, opts)
+}

@@ -1,0 +1,163 @@
+package report_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// settingsAre returns a run of modernc with several settings. Each takes twice the time
+// of the one before.
+func settingsAre(list ...driver.Settings) *result.Run {
+	run := newRun(12)
+	for i, s := range list {
+		add(run, "mine", nil, s, []string{"modernc"}, bulk("insert", 10_000_000<<i, 1000, 1000))
+	}
+	return run
+}
+
+// TestRisks checks that what settings risk is told, whether or not the rows of a table differ
+// in them.
+func TestRisks(t *testing.T) {
+	const power = "if the operating system crashes or the power fails, "
+	off, full := driver.Settings{"journal_mode": "wal", "synchronous": "off"}, driver.Settings{"journal_mode": "wal", "synchronous": "full"}
+	normal := driver.Settings{"journal_mode": "wal", "synchronous": "normal"}
+	journal := func(mode, sync string) driver.Settings {
+		return driver.Settings{"journal_mode": mode, "synchronous": sync}
+	}
+	for _, tc := range []struct {
+		settings []driver.Settings
+		risks    []string // lines at the head
+		column   []string // "can lose"
+	}{
+		{[]driver.Settings{full, journal("delete", "full")}, nil, nil},
+		{[]driver.Settings{normal, normal.With(driver.Settings{"cache_size": "100"})}, []string{"journal_mode=wal synchronous=normal: " + power + "the last transactions can be lost; the database stays intact"}, nil},
+		{[]driver.Settings{normal, full}, []string{"journal_mode=wal synchronous=normal: " + power + "the last transactions can be lost; the database stays intact"}, []string{"commits", "-"}},
+		{[]driver.Settings{off, off.With(driver.Settings{"cache_size": "100"})}, []string{"synchronous=off: " + power + "the database can be corrupt"}, nil},
+		{[]driver.Settings{off, full}, []string{"synchronous=off: " + power + "the database can be corrupt"}, []string{"database", "-"}},
+		{[]driver.Settings{journal("off", "full"), journal("memory", "full")}, []string{
+			"journal_mode=off: ROLLBACK does not work, and if the program crashes in a transaction, the database is very likely corrupt",
+			"journal_mode=memory: if the program crashes in a transaction, the database is very likely corrupt"}, nil},
+		{[]driver.Settings{journal("truncate", "normal"), full}, []string{"journal_mode=truncate synchronous=normal: a power failure at just the wrong moment can corrupt the database on an old file system, but that is very unlikely"}, []string{"rarely", "-"}},
+		{[]driver.Settings{full.With(driver.Settings{"locking_mode": "exclusive"}), full}, []string{"locking_mode=exclusive: after its first write, no other connection or program can use the database until this one closes it"}, nil},
+		{[]driver.Settings{{"mode": "memory", "journal_mode": "memory", "synchronous": "off"}, full}, []string{"mode=memory: the database is only in memory, and is gone when its last connection is closed"}, []string{"database", "-"}},
+	} {
+		run := settingsAre(tc.settings...)
+		text := write(t, "table", run, "", report.Options{Width: 300})
+		var told []string
+		for line := range strings.Lines(text) {
+			if words, ok := strings.CutPrefix(line, "risk"); ok {
+				told = append(told, strings.TrimSpace(words))
+			}
+		}
+		if !slices.Equal(told, tc.risks) {
+			t.Errorf("%v: risks %q, want %q", tc.settings, told, tc.risks)
+		}
+		if has := strings.Contains(text, "can lose  "); has != (tc.column != nil) {
+			t.Errorf("%v: a column of losses: %v\n%s", tc.settings, has, text)
+		}
+		for _, word := range tc.column {
+			if !strings.Contains(text, "  "+word+"  ") {
+				t.Errorf("%v: no row has %q\n%s", tc.settings, word, text)
+			}
+		}
+		for _, r := range tc.risks {
+			if md := strings.ReplaceAll(write(t, "markdown", run, "", report.Options{}), `\_`, "_"); !strings.Contains(md, "- **risk** "+r+"\n") {
+				t.Errorf("Markdown lacks %q:\n%s", r, md)
+			}
+		}
+	}
+}
+
+// TestRisksOfCluster: a cluster's own way of keeping data risks nothing, its queue does.
+func TestRisksOfCluster(t *testing.T) {
+	off := driver.Settings{"synchronous": "off"}
+	for _, tc := range []struct {
+		kind   driver.Kind
+		queued string
+		want   string
+	}{
+		{driver.Cluster, "off", ""},
+		{driver.Cluster, "on", "queued_writes=on: writes that a node has acknowledged"},
+		{driver.Cgo, "on", "synchronous=off: if the operating system crashes"},
+	} {
+		run := settingsAre(off.With(driver.Settings{"queued_writes": tc.queued}))
+		for i := range run.Cases {
+			run.Cases[i].Info.Kind = tc.kind
+		}
+		_, told, has := strings.Cut(write(t, "table", run, "", report.Options{Width: 300}), "\nrisk")
+		if has != (tc.want != "") || !strings.HasPrefix(strings.TrimSpace(told), tc.want) {
+			t.Errorf("%s, queued %s: %.100q, want %q", tc.kind, tc.queued, told, tc.want)
+		}
+	}
+}
+
+// TestRisksNameWorkloads: a risk that is not of all workloads says of which it is.
+func TestRisksNameWorkloads(t *testing.T) {
+	run := settingsAre(driver.Settings{"journal_mode": "wal", "synchronous": "normal"})
+	add(run, "safe", nil, driver.Settings{"journal_mode": "wal", "synchronous": "full"}, []string{"modernc"}, bulk("insert", 10_000_000, 1000, 1000))
+	text := write(t, "table", run, "", report.Options{Width: 300})
+	if !strings.Contains(text, "\nrisk          mine with journal_mode=wal synchronous=normal: ") || strings.Contains(text, "safe with") {
+		t.Error(text)
+	}
+}
+
+// TestRisksInJSON checks that each cell has the risks of its settings in the phase, even
+// those that nobody set and that the workload itself changes.
+func TestRisksInJSON(t *testing.T) {
+	run := newRun(6)
+	add(run, "mine", nil, driver.Settings{"journal_mode": "wal"}, []string{"modernc"}, bulk("safe", 10_000_000, 10, 10), bulk("fast", 10_000_000, 10, 10))
+	run.Cases[0].InForce = map[string]driver.Settings{"fast": {"journal_mode": "wal", "synchronous": "off"}}
+	spoil(run, "mine", "modernc", func(t *result.Trial) { t.Proof.Connections[0]["synchronous"] = "normal" })
+	text := write(t, "json", run, "", report.Options{})
+	validate(t, schema(t), text)
+	var got struct {
+		Cells []struct {
+			Phase string
+			Risks []report.Risk
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []report.Loss{report.LoseCommits, report.LoseDatabase} {
+		if r := got.Cells[i].Risks; len(r) != 1 || r[0].CanLose != want {
+			t.Errorf("%s: %+v, want %s", got.Cells[i].Phase, r, want)
+		}
+	}
+}
+
+// TestComparedRisks checks that the answer of a comparison says what only one side can
+// lose, and the list what both can.
+func TestComparedRisks(t *testing.T) {
+	const text = "synchronous=off: if the operating system crashes or the power fails, the database can be corrupt"
+	sides := func(run *result.Run, by result.Compares) string {
+		run.Compares = &by
+		return comparisonText(t, compared(run))
+	}
+	got := sides(settingsAre(driver.Settings{"synchronous": "off"}, driver.Settings{"synchronous": "full"}),
+		result.Compares{Factor: result.FactorSetting, Name: "synchronous", First: "off", Second: "full", Margin: 0.02})
+	if !strings.Contains(got, "With synchronous=off, if the operating system crashes") || strings.Contains(got, "risk  ") {
+		t.Errorf("one side:\n%s", got)
+	}
+	run := newRun(12)
+	add(run, "mine", nil, driver.Settings{"synchronous": "off"}, []string{"mattn", "modernc"}, bulk("insert", 10_000_000, 10, 10))
+	got = sides(run, result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02})
+	if strings.Contains(got, "With synchronous=off") || strings.Count(got, text) != 1 {
+		t.Errorf("both sides:\n%s", got)
+	}
+}
+
+func comparisonText(t *testing.T, c report.Compared) string {
+	t.Helper()
+	var b strings.Builder
+	if err := report.WriteComparison(&b, "table", c, report.Options{Width: 300}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}

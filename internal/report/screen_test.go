@@ -1,0 +1,225 @@
+package report_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// rest are hints as the command gives them.
+var rest = []report.Hint{{Shows: "all tables", Command: "sqlite3perf show 12 --full"}, {Shows: "pictures", Command: "sqlite3perf report 12"}}
+
+// screen returns what is printed first on a terminal.
+func screen[O runOptions](t *testing.T, run *result.Run, o O) string {
+	t.Helper()
+	opts := ofRun(o)
+	opts.Hints.Rest = rest
+	return write(t, "table", run, "native", opts)
+}
+
+// large is a run of 60 tables, in which 150 cells and more are compared.
+func large() *result.Run {
+	run := newRun(6)
+	drivers := []string{"native", "mattn", "modernc", "zombiezen", "crawshaw", "bvinc", "eatonphil", "tailscale", "ncruces", "python"}
+	for i := range 30 {
+		add(run, fmt.Sprintf("a-workload-%d-with-a-long-name", i), nil, nil, drivers, bulk("insert", 10_000_000, 10, 10), bulk("query", 5_000_000, 10, 10))
+	}
+	run.Stopped = result.StoppedTime
+	return run
+}
+
+// settingsOfMany is a run of one driver with many settings.
+func settingsOfMany() *result.Run {
+	run := newRun(9)
+	for i, journal := range []string{"wal", "delete", "truncate", "memory", "off"} {
+		for k, sync := range []string{"off", "normal", "full", "extra"} {
+			add(run, "mine", nil, driver.Settings{"journal_mode": journal, "synchronous": sync}, []string{"modernc"},
+				bulk("insert", int64(1_000_000*(10+7*i+20*k)), 10, 10), bulk("scan", 10_000_000, 10, 10))
+		}
+	}
+	return run
+}
+
+// screens are the runs whose first screens are checked.
+func screens() map[string]*result.Run {
+	all := map[string]*result.Run{
+		"large": large(), "many": settingsOfMany(),
+		"refused": ended(insertRun(1, "mattn", "modernc"), result.Refused, "settings",
+			"synchronous: wanted full, got off, on connection 1 of 4 alone, after the schema: remove the PRAGMA", "mattn", "modernc"),
+		"alone":   insertRun(9, "mattn"),
+		"nofloor": insertRun(9, "mattn", "modernc", "zombiezen"),
+	}
+	extreme := insertRun(9, "native", "mattn", "modernc", "zombiezen")
+	for i := range extreme.Trials {
+		tr := &extreme.Trials[i]
+		tr.Samples[0].WallNS = []int64{1, 9e18, 0, 1000}[tr.Case-1]
+		extreme.Warnings = append(extreme.Warnings, result.Warning{Code: fmt.Sprint("new", i), Message: strings.Repeat("word ", 100)})
+	}
+	all["extreme"] = extreme
+	all["sides"] = comparedRun()
+	for _, name := range []string{"full", "matrix", "interrupted", "server", "settings", "empty"} {
+		all[name] = fixtures[name]()
+	}
+	return all
+}
+
+// TestScreenFits checks that what is printed first is never longer or wider than the
+// terminal, and never lacks the answer or where the rest is.
+func TestScreenFits(t *testing.T) {
+	for name, run := range screens() {
+		a := stats.Analyze(run, "native")
+		for _, width := range []int{40, 41, 60, 80, 120, 200} {
+			for _, lines := range []int{16, 22, 30, 40} {
+				for _, ascii := range []bool{false, true} {
+					var b strings.Builder
+					opts := report.Options{Width: width, Lines: lines, ASCII: ascii, Hints: report.Hints{Rest: rest}}
+					if err := report.Write(&b, "table", a, report.RunOptions{Options: opts}); err != nil {
+						t.Fatal(err)
+					}
+					got := b.String()
+					if n := strings.Count(got, "\n"); n > lines {
+						t.Errorf("%s: %d lines, on %d lines of %d columns:\n%s", name, n, lines, width, got)
+					}
+					for line := range strings.Lines(got) {
+						if n := text.StringWidth(strings.TrimSuffix(line, "\n")); n > width {
+							t.Errorf("%s: %d columns of %d: %q", name, n, width, line)
+						}
+					}
+					if ascii && strings.ContainsFunc(got, func(r rune) bool { return r > '~' }) {
+						t.Errorf("%s: not ASCII:\n%s", name, got)
+					}
+					if !strings.Contains(got, "sqlite3perf show") {
+						t.Errorf("%s: does not say where the rest is:\n%s", name, got)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestScreenGolden(t *testing.T) {
+	runs := screens()
+	for _, tc := range []struct {
+		name, run string
+		opts      report.Options
+	}{
+		{"full-40", "full", report.Options{Width: 40, Lines: 40}},
+		{"full-80", "full", report.Options{Width: 80, Lines: 40}},
+		{"full-80x24", "full", report.Options{Width: 80, Lines: 22}},
+		{"full-120", "full", report.Options{Width: 120, Lines: 40}},
+		{"full-color", "full", report.Options{Width: 80, Lines: 40, Color: true}},
+		{"full-ascii", "full", report.Options{Width: 80, Lines: 40, ASCII: true}},
+		{"large-80", "large", report.Options{Width: 80, Lines: 40}},
+		{"large-200", "large", report.Options{Width: 200, Lines: 40}},
+		{"settings", "settings", report.Options{Width: 80, Lines: 40}},
+		{"many", "many", report.Options{Width: 80, Lines: 40}},
+		{"alone", "alone", report.Options{Width: 80, Lines: 40}},
+		{"nofloor", "nofloor", report.Options{Width: 80, Lines: 40}},
+		{"interrupted", "interrupted", report.Options{Width: 80, Lines: 40}},
+		{"refused", "refused", report.Options{Width: 80, Lines: 40}},
+		{"empty", "empty", report.Options{Width: 80, Lines: 40}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			golden(t, "screen-"+tc.name+".txt", screen(t, runs[tc.run], tc.opts))
+		})
+	}
+}
+
+// TestScreenOfStudy checks that a study's claims come first.
+func TestScreenOfStudy(t *testing.T) {
+	study := &report.Study{Name: "old", Claims: []report.Claim{
+		{Claim: "mattn is faster", Verdict: report.Holds}, {Claim: "modernc is much slower, which is said at some length", Verdict: report.DoesNotHold},
+		{Claim: "all are alike", Verdict: report.CannotBeTold}}}
+	if out := screen(t, addedRun(), report.RunOptions{Options: report.Options{Width: 80, Lines: 40}, Study: study}); !strings.Contains(out, "\nown cost ") || strings.Contains(out, "*") {
+		t.Errorf("nothing is marked on a screen of claims:\n%s", out)
+	}
+	golden(t, "screen-study.txt", screen(t, fullRun(), report.RunOptions{Options: report.Options{Width: 80, Lines: 40}, Study: study}))
+	for range 100 {
+		study.Claims = append(study.Claims, study.Claims[1])
+	}
+	for _, width := range []int{40, 80} {
+		if n := strings.Count(screen(t, fullRun(), report.RunOptions{Options: report.Options{Width: width, Lines: 40}, Study: study}), "\n"); n > 40 {
+			t.Errorf("%d lines of 103 claims, of %d columns", n, width)
+		}
+	}
+}
+
+// TestTiedAreNamed checks that the first screen names what is tied with the best of a cell
+// where there is room, and otherwise says how many these are.
+func TestTiedAreNamed(t *testing.T) {
+	run := newRun(9)
+	for i := range 12 {
+		add(run, fmt.Sprintf("workload-%d", i), nil, nil, []string{"native", "mattn", "tailscale", "modernc"}, bulk("insert", 10_000_000, 10, 10))
+	}
+	named := regexp.MustCompile(`workload-3 ins\S* +(mattn, tailscale|tailscale, mattn) `)
+	short := regexp.MustCompile(`\(\+2: and 2 more, tied with it\)(.|\n)*workload-3 ins\S* +(mattn|tailscale) \+1 `)
+	for _, tc := range []struct {
+		width, lines int
+		want, lacks  *regexp.Regexp
+	}{{200, 60, named, short}, {100, 60, named, short}, {80, 24, short, named}} {
+		if out := screen(t, run, report.Options{Width: tc.width, Lines: tc.lines}); !tc.want.MatchString(out) || tc.lacks.MatchString(out) {
+			t.Errorf("%d × %d: want %s, and not %s:\n%s", tc.width, tc.lines, tc.want, tc.lacks, out)
+		}
+	}
+}
+
+// TestScreenIsPrintable checks that names from elsewhere do not control the terminal.
+func TestScreenIsPrintable(t *testing.T) {
+	run := insertRun(9, "native", "mattn", "modernc")
+	run.Cases[1].Driver, run.Cases[1].Workload = "\x1b[2Jm", "mine\x1b]0;title\a"
+	run.Cases[2].Driver = strings.Repeat("x", 1000) + "\u202e"
+	for _, lines := range []int{0, 40} {
+		got := screen(t, run, report.Options{Width: 80, Lines: lines})
+		if strings.ContainsAny(got, "\x1b\a\u202e") {
+			t.Errorf("%q", got)
+		}
+		if n := strings.Count(got, "\n"); lines > 0 && n > lines {
+			t.Errorf("%d lines:\n%s", n, got)
+		}
+	}
+}
+
+// TestScreenSaysRisksInFull checks that no risk is cut, whatever else there is no room for.
+func TestScreenSaysRisksInFull(t *testing.T) {
+	run := settingsOfMany()
+	for _, width := range []int{60, 80, 100} {
+		out := strings.Join(strings.Fields(screen(t, run, report.Options{Width: width, Lines: 40})), " ")
+		if !strings.Contains(out, "if the operating system crashes or the power fails, the database can be corrupt") || strings.Contains(out, "precision") {
+			t.Errorf("%d columns:\n%s", width, out)
+		}
+		if _, risks, _ := strings.Cut(out, "risk "); strings.Contains(strings.Split(risks, "more to beware of")[0], "…") {
+			t.Errorf("%d columns: a risk is cut:\n%s", width, out)
+		}
+	}
+}
+
+// TestUnsupported checks that what a worker cannot do is not called a failure, and that the
+// tables that the summary lacks for that are counted by workload.
+func TestUnsupported(t *testing.T) {
+	run := insertRun(9, "native", "mattn", "crawshaw")
+	add(run, "simple", nil, nil, []string{"native", "mattn", "crawshaw"}, bulk("insert", 10_000_000, 10, 10))
+	server := newRun(9)
+	add(server, "server", nil, nil, []string{"native", "mattn", "crawshaw"}, bulk("read", 10_000_000, 10, 10), bulk("write", 10_000_000, 10, 10))
+	for i := range ended(server, result.Failed, "unsupported", "this worker serves no HTTP", "crawshaw").Trials {
+		server.Trials[i].Case += len(run.Cases)
+	}
+	for _, c := range server.Cases {
+		c.ID += len(run.Cases)
+		server.Cases[c.ID-len(run.Cases)-1] = c
+	}
+	run.Cases, run.Trials = append(run.Cases, server.Cases...), append(run.Trials, server.Trials...)
+	out := screen(t, run, report.Options{Width: 120, Lines: 40})
+	for _, want := range []string{"unsupported   crawshaw on server: this worker serves no HTTP", "left out      not in the summary: 2 cells of server (no figures of crawshaw), for all drivers"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("want %q:\n%s", want, out)
+		}
+	}
+}

@@ -1,0 +1,345 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Study presents a run of a study in the study's own tables, with its claims.
+type Study struct {
+	Name        string       `json:"name"`
+	AsPublished bool         `json:"as_published"`
+	Published   string       `json:"published"`
+	Notes       []string     `json:"notes"` // what the figures of all tables don't show
+	Tables      []StudyTable `json:"tables"`
+	Claims      []Claim      `json:"claims"`
+}
+
+// StudyTable is a table like one of the study's.
+type StudyTable struct {
+	Title   string        `json:"title"`
+	Labels  []string      `json:"labels"` // titles of the columns that name a row
+	Columns []StudyColumn `json:"columns"`
+	Rows    []StudyRow    `json:"rows"`
+
+	// Corrected lists what is measured differently than it was published. In the form
+	// as published, it lists the faults that are measured too.
+	Corrected []string `json:"corrected"`
+	Notes     []string `json:"notes"`              // what the figures don't show
+	Warnings  []string `json:"warnings,omitempty"` // what makes some of them doubtful
+}
+
+// StudyColumn is a column of figures.
+type StudyColumn struct {
+	Title     string `json:"title"`
+	Unit      string `json:"unit,omitempty"`
+	Published bool   `json:"published"` // otherwise measured in this run
+	Statistic string `json:"statistic,omitempty"`
+}
+
+// StudyRow is a row of a table. It has a label for each of the table's labels and a
+// figure for each column.
+type StudyRow struct {
+	Labels  []string      `json:"labels"`
+	Figures []StudyFigure `json:"figures"`
+}
+
+// StudyFigure is one figure of a table, or why there is none.
+type StudyFigure struct {
+	Value    *float64        `json:"value,omitempty"`
+	Interval *stats.Interval `json:"interval,omitempty"`
+	N        int             `json:"n,omitempty"`    // samples
+	Text     string          `json:"text,omitempty"` // shown instead of the value, or of a missing value
+	Case     int             `json:"case,omitempty"` // id, in run.cases, of the measured case
+	Phase    string          `json:"phase,omitempty"`
+}
+
+// Verdict is what a run says about a claim.
+type Verdict string
+
+// The verdicts.
+const (
+	Holds        Verdict = "holds"
+	DoesNotHold  Verdict = "does not hold"
+	CannotBeTold Verdict = "cannot be told"
+)
+
+// Claim is what a study claimed, with what this run says about it.
+type Claim struct {
+	Claim   string  `json:"claim"`
+	Verdict Verdict `json:"verdict"`
+
+	// AnyOf says that the claim holds if any of the comparisons holds. Otherwise all
+	// must hold.
+	AnyOf       bool         `json:"any_of,omitempty"`
+	Comparisons []Comparison `json:"comparisons"`
+}
+
+// Comparison is a figure that must be in a range according to a claim.
+type Comparison struct {
+	What    string   `json:"what"`
+	Unit    string   `json:"unit,omitempty"` // "" for a ratio
+	AtLeast *float64 `json:"at_least,omitempty"`
+	AtMost  *float64 `json:"at_most,omitempty"`
+
+	// Summary is the median over the rounds, with its interval. For a count it is over
+	// all trials together, without an interval. It is nil if nothing was measured.
+	*stats.Summary
+
+	// Test compares the two sides of a ratio. Its p-value is adjusted over all
+	// comparisons of the study's claims.
+	Test    *stats.Test `json:"test,omitempty"`
+	Verdict Verdict     `json:"verdict"`
+	Why     string      `json:"why,omitempty"` // why it cannot be decided
+}
+
+// Reasons why a comparison that has an interval cannot be decided, if the figures show
+// them.
+const (
+	NotToldApart = "the two are not told apart"
+	AcrossBound  = "the interval reaches across the bound"
+)
+
+// Wanted returns the range in words.
+func (c *Comparison) Wanted() string {
+	n := func(v float64) string {
+		if c.Unit == "" {
+			return strconv.FormatFloat(v, 'g', 3, 64) + "x"
+		}
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	switch {
+	case c.AtLeast != nil && c.AtMost != nil && *c.AtLeast == *c.AtMost:
+		return n(*c.AtLeast)
+	case c.AtLeast != nil && c.AtMost != nil:
+		return n(*c.AtLeast) + " to " + n(*c.AtMost)
+	case c.AtLeast != nil:
+		return "at least " + n(*c.AtLeast)
+	case c.AtMost != nil:
+		return "at most " + n(*c.AtMost)
+	}
+	return ""
+}
+
+// studyTables returns the tables of a study that a run measured again, with its claims.
+func studyTables(a *stats.Analysis, r *Study) (d document) {
+	d = studyTitle(r)
+	for i := range r.Tables {
+		d = append(d, studyTable(&r.Tables[i])...)
+		d = append(d, studyNotes(r, &r.Tables[i]))
+	}
+	d = append(d, claims(r)...)
+	return append(d, studyRest(a, r)...)
+}
+
+// studyTitle says which study it is, and what the figures don't show.
+func studyTitle(r *Study) document {
+	title := "Study " + r.Name + ", corrected"
+	if r.AsPublished {
+		title = "Study " + r.Name + ", AS PUBLISHED, faults included"
+	}
+	d := document{heading{2, title}, paragraph{text: "published: " + r.Published}}
+	for _, n := range r.Notes {
+		d = append(d, paragraph{text: n})
+	}
+	return d
+}
+
+// studyNotes is what there is to say of a table's figures.
+func studyNotes(r *Study, t *StudyTable) (l list) {
+	corrected := "corrected"
+	if r.AsPublished {
+		corrected = "fault"
+	}
+	l.note(item{label: corrected, text: strings.Join(t.Corrected, "; "), alarm: r.AsPublished})
+	l.note(item{label: "note", text: strings.Join(t.Notes, "; ")})
+	for _, w := range t.Warnings {
+		l = append(l, item{label: "warning", text: w, alarm: true})
+	}
+	return l
+}
+
+// studyRest is what follows the tables and the claims: what has no figures, the drivers, and
+// what the figures are.
+func studyRest(a *stats.Analysis, r *Study) (d document) {
+	if n := unbegun(a); n > 0 {
+		d = append(d, space{}, list{{label: string(stats.NotMeasured), text: fmt.Sprintf("%s: the run ended before their first trial", counted(int64(n), "case")), alarm: true}})
+	}
+	for _, g := range a.Groups {
+		// The first two are shown below the tables.
+		if t := troubles(g, result.WarningCeiling, result.WarningLate, protocol.CodeNoTrial); len(t) > 0 {
+			title := g.Workload
+			if v := g.Variant(); v != "" {
+				title += " · " + v
+			}
+			d = append(d, heading{3, title}, t[len(t)-1])
+		}
+	}
+	d = append(d, drivers(a)...)
+	words := "Published figures are the study's own, of its machine and its versions."
+	if measuredAny(a) {
+		words += fmt.Sprintf(" Measured ones are medians over n trials, each in a "+
+			"fresh process on a fresh database; ± is the distance to the farther end of the %s confidence interval%s, which is too narrow if the machine drifts during the run.", percent(a.Confidence), ofLevel(a.Confidence))
+		words += claimsJudgedBy(r)
+	}
+	return append(d, space{}, paragraph{words, true})
+}
+
+// claimsJudgedBy says what the figures and p-values of a study's claims are.
+func claimsJudgedBy(r *Study) string {
+	p := "p is of the signed-rank test of these ratios, adjusted by Benjamini-Hochberg over all claims."
+	for _, c := range r.Claims {
+		if slices.ContainsFunc(c.Comparisons, func(x Comparison) bool { return x.Test != nil && x.Test.FromT() }) {
+			p = "p starts from a t test of these ratios, because the rounds are few, is adjusted by Benjamini-Hochberg over all claims, and is never less than that of the signed-rank test."
+		}
+	}
+	return " A claim's figure is the middle of the rounds' ratios (the Hodges-Lehmann estimate, a kind of median), or the median if it isn't a ratio; " + p
+}
+
+// unbegun counts the cases that the run has not reached.
+func unbegun(a *stats.Analysis) (n int) {
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			if o.Reason != nil && o.Reason.Code == protocol.CodeNoTrial {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// studyTable returns a table with its heading.
+func studyTable(t *StudyTable) document {
+	var g grid
+	unit := t.Columns[0].Unit // a unit that all columns share is in the heading
+	for _, c := range t.Columns {
+		if c.Unit != unit {
+			unit = ""
+		}
+	}
+	for i, l := range t.Labels {
+		labels := make([]string, len(t.Rows))
+		for j := range t.Rows {
+			labels[j] = t.Rows[j].Labels[i]
+		}
+		g.add(column{title: l}, labels)
+	}
+	for i, c := range t.Columns {
+		figures := make([]StudyFigure, len(t.Rows))
+		for j := range t.Rows {
+			figures[j] = t.Rows[j].Figures[i]
+		}
+		title := c.Title
+		if unit == "" {
+			title = strings.TrimSpace(title + " " + c.Unit)
+		}
+		g.add(column{title: title, right: true}, studyFigures(figures, c))
+	}
+	title := t.Title
+	if unit != "" {
+		title += ", " + unit
+	}
+	return document{heading{3, title}, g}
+}
+
+// studyFigures formats a column.
+func studyFigures(figures []StudyFigure, c StudyColumn) []string {
+	words, spreads := make([]string, len(figures)), make([]string, len(figures))
+	for i, f := range figures {
+		switch {
+		case f.Value != nil:
+			words[i] = significant(*f.Value)
+		case f.Text == "":
+			words[i] = absent
+		}
+		words[i] = strings.TrimSpace(words[i] + " " + f.Text)
+		if f.Value != nil && !c.Published && c.Statistic == "median" && (f.Interval != nil || f.N < stats.MinSamples) {
+			spreads[i] = spread(stats.Summary{N: f.N, Median: *f.Value, Interval: f.Interval})
+		}
+	}
+	return withSpreads(words, spreads)
+}
+
+// significant formats a figure with four significant digits. Whole numbers of 1000 or
+// more have all their digits.
+func significant(v float64) string {
+	switch a := math.Abs(v); {
+	case a >= 999.95 || v == math.Trunc(v):
+		return Thousands(int64(math.Round(v)))
+	default:
+		return strconv.FormatFloat(v, 'f', min(3-int(math.Floor(math.Log10(a))), 9), 64)
+	}
+}
+
+// claims lists the claims with their verdicts, followed by what they rest on.
+func claims(r *Study) document {
+	if len(r.Claims) == 0 {
+		return nil
+	}
+	g := grid{columns: []column{{title: "#", right: true}, {title: "verdict"}, {title: "here"}, {title: levels(r) + "interval"}, {title: "claimed"}, {title: "p", right: true}, {title: "compared"}}}
+	var l, missing list
+	for i, c := range r.Claims {
+		number := fmt.Sprint(i + 1)
+		how := ""
+		if c.AnyOf {
+			how = " (one of the comparisons is enough)"
+		}
+		l = append(l, item{label: string(c.Verdict), text: number + ". " + c.Claim + how, alarm: c.Verdict == DoesNotHold})
+		for j := range c.Comparisons {
+			x := &c.Comparisons[j]
+			here, interval, p := absent, absent, absent
+			if x.Summary != nil {
+				here = strings.TrimSpace(claimBound(x.Median, x.Unit) + " " + x.Unit)
+				if x.Interval != nil {
+					interval = claimBound(x.Interval.Low, x.Unit) + " to " + claimBound(x.Interval.High, x.Unit)
+				}
+			}
+			if x.Test != nil {
+				p = probability(x.Test.Adjusted)
+			}
+			hidden := x.Why != "" && x.Why != NotToldApart && x.Why != AcrossBound
+			if x.Summary == nil || hidden && (x.Unit != "" || x.Interval != nil) {
+				missing = append(missing, item{label: "claim " + number, text: x.What + ": " + x.Why})
+			}
+			g.rows = append(g.rows, []string{number, string(x.Verdict), here, interval, x.Wanted(), p, x.What})
+			g.leaders = append(g.leaders, x.Verdict == Holds)
+		}
+	}
+	return document{heading{2, "Claims"}, l, space{}, g, missing}
+}
+
+// levels returns the confidence of the intervals of a study's claims, before a word: as few
+// rounds leave no choice of an exact level, they may differ. It is "" if there are none.
+func levels(r *Study) string {
+	var list []float64
+	for _, c := range r.Claims {
+		for _, x := range c.Comparisons {
+			if x.Summary != nil && x.Interval != nil {
+				list = append(list, x.Interval.Confidence)
+			}
+		}
+	}
+	if list == nil {
+		return ""
+	}
+	least, most := percent(slices.Min(list)), percent(slices.Max(list))
+	if least != most {
+		least += " to " + most
+	}
+	return least + " "
+}
+
+// claimBound formats an end of an interval. Its unit is shown beside the figure.
+func claimBound(v float64, unit string) string {
+	if unit == "" {
+		return times(v)
+	}
+	return humanTo(4, v) // it is compared with a bound
+}

@@ -1,0 +1,66 @@
+package report_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// TestNarrowTables: on a narrow terminal no line is too long, and no figure is cut.
+func TestNarrowTables(t *testing.T) {
+	figure := regexp.MustCompile(`\d[\d.]*x +(±[\d.]+%|n<6)`)
+	figures := func(s string) []string {
+		var list []string
+		for _, f := range figure.FindAllString(s, -1) {
+			list = append(list, strings.Join(strings.Fields(f), " "))
+		}
+		slices.Sort(list)
+		return list
+	}
+	for name, fixture := range fixtures {
+		run := fixture()
+		all := figures(write(t, "table", run, "native", report.Options{Width: 400}))
+		for _, width := range []int{40, 60, 80, 100} {
+			out := write(t, "table", run, "native", report.Options{Width: width})
+			if got := figures(out); !slices.Equal(got, all) {
+				t.Errorf("%s, %d columns: %d figures, want %d:\n%s", name, width, len(got), len(all), out)
+			}
+			for line := range strings.Lines(out) {
+				if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > width {
+					t.Errorf("%s, %d columns: %q", name, width, line)
+				}
+			}
+		}
+	}
+}
+
+// TestFewRoundsTell: with fewer than 6 rounds there are no ratios, and what a change is worth
+// is not told because of that.
+func TestFewRoundsTell(t *testing.T) {
+	run := settingsAre(driver.Settings{"synchronous": "normal"}, driver.Settings{"synchronous": "full"})
+	run.Trials = slices.DeleteFunc(run.Trials, func(tr result.Trial) bool { return tr.Round > 2 })
+	out := write(t, "table", run, "", report.Options{})
+	if want := "effect        synchronous=full instead of normal: not told: the rows have 2 rounds, and 6 are needed"; !strings.Contains(out, want) {
+		t.Errorf("no %q in\n%s", want, out)
+	}
+	if !strings.Contains(out, "1.00x") || strings.Contains(out, "2.00x") {
+		t.Errorf("a ratio of two rounds:\n%s", out)
+	}
+}
+
+// TestPhaseBeginsWithAnswer: the sentence of JSON stands under the heading of each phase.
+func TestPhaseBeginsWithAnswer(t *testing.T) {
+	out := strings.Join(strings.Fields(write(t, "table", fullRun(), "native", report.Options{Width: 1000})), " ")
+	for _, r := range report.AnswersOf(stats.Analyze(fullRun(), "native"), report.RunOptions{}).Tables {
+		if r.Next != nil && !strings.Contains(out, r.Of+" "+r.Text+".") {
+			t.Errorf("%s has no %q", r.Table, r.Text)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package report_test
+
+import (
+	"bytes"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/dsn"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/tune"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// ratio is one of times, with its interval.
+func ratio(median, low, high float64) stats.Summary {
+	return stats.Summary{N: 12, Median: median, Interval: &stats.Interval{Low: low, High: high, Confidence: 0.99}}
+}
+
+// tuning is what a search found that has a step of each kind.
+func tuning() report.Tuning {
+	run := fullRun()
+	run.ID = 7
+	a := stats.Analyze(run, "native")
+	set := driver.Settings{"journal_mode": "wal", "cache_size": "-65536"}
+	f := &tune.Finding{
+		Base: driver.Settings{"journal_mode": "delete", "synchronous": "full", "cache_size": "-2000", "busy_timeout": "0"}, Most: report.CommitsLost, Margin: 0.02,
+		Steps: []*tune.Step{
+			{Changes: driver.Settings{}, Memory: 20 << 20},
+			{Changes: driver.Settings{"journal_mode": "wal"}, Added: driver.Settings{"journal_mode": "wal"}, Ratio: ratio(0.625, 0.6, 0.65), Gain: ratio(0.625, 0.6, 0.65), Worth: true, Memory: 21 << 20},
+			{Changes: set, Added: driver.Settings{"cache_size": "-65536"}, Before: 1, Ratio: ratio(0.5, 0.48, 0.52), Gain: ratio(0.8, 0.78, 0.82), Worth: true, Memory: 80 << 20,
+				Phases: []stats.PhaseRatio{{TableName: stats.TableName{Workload: "mine", Phase: "insert"}, Ratio: ratio(0.25, 0.24, 0.26)}, {TableName: stats.TableName{Workload: "mine", Phase: "query"}, Ratio: ratio(1.25, 1.2, 1.3)}}},
+			{Changes: set.With(driver.Settings{"synchronous": "normal"}), Added: driver.Settings{"synchronous": "normal"}, Before: 2, Loss: report.CommitsLost, Level: report.CommitsLost,
+				Ratio: ratio(0.4, 0.38, 0.42), Gain: ratio(0.8, 0.75, 0.85), Worth: true, Memory: 80 << 20},
+			{Changes: set.With(driver.Settings{"synchronous": "normal", "page_size": "8192"}), Added: driver.Settings{"page_size": "8192"}, Before: 3, Loss: report.CommitsLost, Level: report.CommitsLost,
+				Ratio: ratio(0.39, 0.37, 0.42), Gain: ratio(0.99, 0.95, 1.03), Memory: 80 << 20},
+		},
+		Tried: []*tune.Tried{
+			{Name: "journal_mode", Value: "wal", Ratio: ratio(0.62, 0.5, 0.7), Status: result.OK},
+			{Name: "journal_mode", Value: "truncate", Ratio: ratio(1.1, 1, 1.2), Status: result.OK},
+			{Name: "page_size", Value: "8192", Ratio: stats.Summary{N: 3, Median: 2}, Status: result.OK}, // too few trials for an interval
+			{Name: "temp_store", Value: "memory", Ratio: ratio(1, 0.9, 1.1), Status: result.OK},
+			{Name: "wal_autocheckpoint", Value: "4000", With: driver.Settings{"journal_mode": "wal"}, Ratio: ratio(0.9, 0.8, 1), Status: result.OK},
+			{Name: "mmap_size", Value: "268435456", Status: result.Refused, Reason: &protocol.Reason{Message: "mmap_size: wanted 268435456, \x1b[31mgot 0"}},
+			{Name: "txlock", Value: "immediate", MoreFailed: true, Ratio: ratio(0.5, 0.4, 0.6), Status: result.OK},
+		},
+		Skipped:   []tune.Skipped{{Setting: "pool_size", Why: "one client needs one connection"}},
+		Races:     []*tune.Race{{What: "confirmation", Candidates: 5, Trials: 60, Analysis: a, Took: 30 * time.Second}},
+		Confirmed: a, Tests: 7, Rounds: 12, Took: 100 * time.Second, Grid: 96, Early: true,
+	}
+	t := report.Tuning{Finding: f, Driver: "modernc", Flag: "--set"}
+	told := &dsn.Told{Call: `sql.Open("sqlite", dsn)`, EachConnection: "sqlite.RegisterConnectionHook", Spelling: &dsn.Spelling{DSN: "file:app.db?_pragma=journal_mode(wal)", Init: []string{"PRAGMA cache_size=-65536"}}}
+	for i, set := range t.Offered() {
+		t.Spelled = append(t.Spelled, report.Spell(driver.Info{Interface: driver.DatabaseSQL}, set, []*dsn.Told{told, nil}[i]))
+	}
+	return t
+}
+
+// TestSpelled checks what is said of settings that no data source name has.
+func TestSpelled(t *testing.T) {
+	set := driver.Settings{"txlock": "immediate", "pool_size": "1", "pool_readers": "4", "synchronous": "normal"}
+	for _, c := range []struct {
+		info driver.Info
+		told *dsn.Told
+		want []string
+	}{
+		{driver.Info{Interface: driver.DatabaseSQL}, &dsn.Told{Spelling: &dsn.Spelling{}}, []string{"db.SetMaxOpenConns(1)", "a second pool of 4 connections for what only reads"}},
+		{driver.Info{}, nil, []string{"PRAGMA synchronous=normal on each new connection", "begin transactions that write with BEGIN IMMEDIATE", "open at most 1 connections", "a second pool of 4 connections for what only reads"}},
+	} {
+		if got := report.Spell(c.info, set, c.told).Calls; !slices.Equal(got, c.want) {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+func TestTuning(t *testing.T) {
+	alone := tuning()
+	alone.Steps = alone.Steps[:1]
+	unconfirmed := tuning()
+	unconfirmed.Steps, unconfirmed.Confirmed = unconfirmed.Steps[:1], nil
+	none := tuning()
+	none.Steps = nil
+	untried := tuning()
+	untried.Steps, untried.Tried, untried.Early = untried.Steps[:1], nil, false
+	hasty := tuning()
+	hasty.Steps, hasty.Tried, hasty.Enough = hasty.Steps[:1], nil, 101*time.Second
+	unclear := tuning()
+	unclear.Steps = unclear.Steps[:2]
+	unclear.Steps[1].Worth, unclear.Steps[1].Gain = false, ratio(0.625, 0.4, 1.1)
+	risky := tuning()
+	risky.Steps = []*tune.Step{risky.Steps[0], {Changes: driver.Settings{"journal_mode": "wal", "synchronous": "normal"}, Added: driver.Settings{"journal_mode": "wal", "synchronous": "normal"},
+		Loss: report.CommitsLost, Level: report.CommitsLost, Ratio: ratio(0.5, 0.4, 0.6), Gain: ratio(0.5, 0.4, 0.6), Worth: true}}
+	safer := tuning()
+	safer.Loss = report.CommitsLost
+	safer.Steps = []*tune.Step{safer.Steps[0], {Changes: driver.Settings{"synchronous": "full"}, Added: driver.Settings{"synchronous": "full"}, Safer: true, Ratio: ratio(2, 1.9, 2.1), Gain: ratio(2, 1.9, 2.1)}}
+	for _, c := range []struct {
+		t    report.Tuning
+		want string
+	}{
+		{tuning(), "Set journal_mode=wal and cache_size=-65536: 2.00x as fast [1.92, 2.08], no commit is lost that is safe today. " +
+			"synchronous=normal would make it 1.25x as fast again [1.18, 1.33], but if the operating system crashes or the power fails, the last transactions can be lost; the database stays intact."},
+		{alone, "Nothing that was tried is worth setting: no setting is told apart as more than 2% faster than what there is today."},
+		{unconfirmed, "No setting looked more than 2% faster than what there is today, so nothing was confirmed: these are races, in few trials, and a small gain may have been missed."},
+		{unclear, "It cannot be told yet whether journal_mode=wal is faster: 1.60x as fast [0.909, 2.5] in these trials; more time, or a quieter machine, may tell."},
+		{untried, "Nothing could be tried here, so there is nothing to set."},
+		{hasty, "Nothing was tried beside the settings of today: after these were measured, the time left was too short to try one value and confirm it. " +
+			"That takes a search of about 1m50s, or a smaller scale."},
+		{none, "The search was not finished: nothing has been confirmed."},
+		{risky, "journal_mode=wal and synchronous=normal would be 2.00x as fast [1.67, 2.5], but if the operating system crashes"},
+		{safer, "Today the last commits can be lost; with synchronous=full nothing can: 0.50x as fast as today [0.476, 0.526]."},
+	} {
+		if got := c.t.Answer(); !strings.HasPrefix(got, c.want) && !strings.HasSuffix(got, c.want) {
+			t.Errorf("%s\nwant %s", got, c.want)
+		}
+	}
+}
+
+func TestTuningFormats(t *testing.T) {
+	for format, want := range map[string][]string{
+		"table": {"0 as today 1 nothing", "1 + journal_mode=wal 1.60x [1.54, 1.67] 1.60x [1.54, 1.67] nothing 21.0 MiB worth it",
+			"3 + synchronous=normal 2.50x [2.38, 2.63] 1.25x [1.18, 1.33] the last commits 80.0 MiB worth it", "1.01x [0.971, 1.05] the last commits 80.0 MiB a tie",
+			`on modernc sql.Open("sqlite", dsn) with file:app.db?_pragma=journal_mode(wal); on each new connection (sqlite.RegisterConnectionHook) PRAGMA cache_size=-65536 slower mine query`,
+			"on modernc PRAGMA journal_mode=wal on each new connection; PRAGMA synchronous=normal on each new connection", "to set --set journal_mode=wal --set cache_size=-65536; in SQL PRAGMA journal_mode=wal; PRAGMA cache_size=-65536", "at that risk --set journal_mode=wal --set synchronous=normal --set cache_size=-65536; in SQL PRAGMA journal_mode=wal", "slower mine query: 0.80x as fast with these settings [0.769, 0.833]",
+			"today journal_mode=delete synchronous=full cache_size=-2000 can lose: nothing", "no gain seen temp_store=memory (1.00x [0.909, 1.11])", "looked slower journal_mode=truncate (0.91x [0.833, 1]), page_size=8192",
+			"gains alone wal_autocheckpoint=4000 (1.11x [1, 1.25]) beside journal_mode=wal: not beside the others", "out mmap_size=268435456: refused: mmap_size: wanted 268435456",
+			"out txlock=immediate: more operations failed with it", "not tried pool_size: one client needs one connection", "6 settings on modernc, 7 values, 60 trials (runs 7) in 1m40s; a grid has 96 combinations",
+			"ended early the time was up", "Values without it were measured in fewer than 6 rounds", "how sure each step was measured again in 12 new trials, in the same rounds as the others (run 7)", "not decided faster or slower? page_size=8192: 1.01x as fast [0.971, 1.05]"},
+		"markdown": {"| 2 | + cache\\_size=-65536 |"},
+		"json":     {`"set": { "cache_size": "-65536", "journal_mode": "wal" }`, `"verdict": "a tie"`, `"dsn": "file:app.db?_pragma=journal_mode(wal)"`, `"can_lose": "the last commits"`},
+		"html":     {"2.00x as fast"},
+	} {
+		var buf bytes.Buffer
+		if err := report.WriteTuning(&buf, format, tuning(), report.Options{Width: 160}); err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(strings.Fields(buf.String()), " ")
+		for _, w := range want {
+			if !strings.Contains(got, w) {
+				t.Errorf("%s: no %q:\n%s", format, w, buf.String())
+			}
+		}
+		if strings.Contains(buf.String(), "\x1b") {
+			t.Errorf("%s: not printable", format)
+		}
+	}
+	if err := report.WriteTuning(&bytes.Buffer{}, "csv", tuning(), report.Options{}); err == nil {
+		t.Error("csv: no error")
+	}
+}
+
+// TestTuningFulfilsSchema checks that the schema names every field that a search for settings
+// can have, and no others.
+func TestTuningFulfilsSchema(t *testing.T) {
+	s := compiled(t, report.TuningSchema)
+	empty := report.Tuning{Finding: &tune.Finding{}}
+	for _, x := range []report.Tuning{tuning(), empty} {
+		var buf bytes.Buffer
+		if err := report.WriteTuning(&buf, "json", x, report.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		validate(t, s, buf.String())
+	}
+	var all report.JSONTuning
+	fill(reflect.ValueOf(&all).Elem())
+	all.Version, all.CanLose, all.Steps[0].CanLose, all.Steps[0].Verdict = 1, "nothing", "nothing", "a tie"
+	validateFields(t, s, all)
+}

@@ -1,0 +1,340 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/chart"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// The pictures of what a run varied: throughput over a number, and settings that were
+// crossed.
+
+// variedCell is a cell with the values of the factors that it was measured with.
+type variedCell struct {
+	cell   *stats.Cell
+	values []stats.Variation // of the workload's factors, in their order
+}
+
+// variedCells returns the cells of a phase that have figures, of all groups of a workload.
+func variedCells(a *stats.Analysis, workload, phase string) (list []variedCell) {
+	for _, g := range a.Groups {
+		if g.Workload != workload {
+			continue
+		}
+		for _, t := range g.Tables {
+			if t.Phase != phase {
+				continue
+			}
+			for _, c := range t.Measured() {
+				list = append(list, variedCell{c, g.Varied})
+			}
+		}
+	}
+	return list
+}
+
+// maxSeries is how many lines of one picture can be told apart.
+const maxSeries = 10
+
+// scalingPictures show the throughput, and the tail of the latency, over each factor that is
+// a number with three values or more. What else varies makes lines of their own or, if that
+// are too many, pictures.
+func (s scope) scalingPictures(a *stats.Analysis, f *stats.Factorial, phase string, l looks) (list []picture) {
+	cells := slices.DeleteFunc(variedCells(a, f.Workload, phase), func(c variedCell) bool { return !s.only(c.cell.Case, phase) })
+	if len(cells) == 0 {
+		return nil
+	}
+	for i, factor := range f.Factors {
+		if factor.Follows || !numeric(factor) {
+			continue
+		}
+		var series groups[string, variedCell] // by driver and the other factors' values
+		var others groups[string, string]     // by the other factors' values, the series
+		for _, c := range cells {
+			other := otherValues(f, c.values, i)
+			line := name(c.cell.Outcome)
+			if len(f.Drivers) == 1 {
+				line = ""
+			}
+			key := strings.TrimSpace(line + " " + other)
+			if series.of[key] == nil {
+				others.add(other, key)
+			}
+			series.add(key, c)
+		}
+		parts := groups[string, string]{keys: []string{""}, of: map[string][]string{"": series.keys}}
+		if len(series.keys) > maxSeries {
+			parts = others
+		}
+		for _, part := range parts.keys {
+			var lines [][]variedCell
+			names := parts.of[part]
+			for _, key := range names {
+				lines = append(lines, series.of[key])
+			}
+			if p, ok := s.scalingPicture(f, phase, i, part, names, lines, l); ok {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
+}
+
+// numeric reports whether a factor has three numbers or more as values, and nothing else.
+func numeric(f stats.Factor) bool {
+	for _, v := range f.Values {
+		if n, err := strconv.ParseFloat(v.Value, 64); err != nil || v.Unset || n <= 0 || math.IsInf(n, 0) {
+			return false
+		}
+	}
+	return len(f.Values) >= 3
+}
+
+// otherValues returns the values of all factors but one that have effects of their own.
+func otherValues(f *stats.Factorial, values []stats.Variation, but int) string {
+	var words []string
+	for i, v := range values {
+		if i != but && !f.Factors[i].Follows {
+			words = append(words, v.String())
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// concurrency are the names of parameters and settings that say how many work at once, to
+// which the universal scalability law applies.
+var concurrency = []string{"clients", "connections", "goroutines", "pool", "pool_size", "readers", "threads", "workers", "writers"}
+
+// scalingPicture has the throughputs of some lines over a factor.
+func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part string, names []string, lines [][]variedCell, l looks) (p picture, ok bool) {
+	_, unit := work(lines[0][0].cell.Samples[0].Sample)
+	perSecond := func(v float64) string { return human(v) + " " + unit }
+	top, tail := make([]chart.Series, len(lines)), make([]chart.Series, len(lines))
+	varied := f.Factors[factor].Name
+	fits := slices.Contains(concurrency, varied)
+	var notes []string
+	failed, tails := false, false
+	looks := l.ofLines(lines)
+	for i, line := range lines {
+		slices.SortStableFunc(line, func(x, y variedCell) int { return cmp.Compare(valueOf(x, factor), valueOf(y, factor)) })
+		top[i].Name, tail[i].Name, top[i].Look = names[i], names[i], looks[i]
+		for _, c := range line {
+			x, rate, link := valueOf(c, factor), throughput(c.cell), s.link(c.cell.Case.ID, phase)
+			at := chart.Point{X: x, Link: link, Tip: tips(counted(int64(rate.N), "sample"), failures(c.cell))}
+			at.Y, at.Low, at.High = ofSummary(rate)
+			top[i].Points = append(top[i].Points, at)
+			if p99 := stats.Summarize(sampleFigures(c.cell, slowestP99)); p99.Median > 0 {
+				tails = true
+				at := chart.Point{X: x, Link: link, Tip: counted(int64(p99.N), "sample")}
+				at.Y, at.Low, at.High = ofSummary(p99)
+				tail[i].Points = append(tail[i].Points, at)
+			}
+			failed = failed || failures(c.cell) != ""
+		}
+		if fits {
+			if note := fitLaw(&top[i], line, factor, perSecond); note != "" {
+				notes = append(notes, note)
+			}
+		}
+	}
+	if !slices.ContainsFunc(top, func(s chart.Series) bool { return len(s.Points) >= 3 }) {
+		return picture{}, false
+	}
+	title := fmt.Sprintf("%s %s: throughput over %s", f.Workload, phase, varied)
+	if part != "" {
+		title += ", " + part
+	}
+	note := "Throughput is the work divided by the median time, with its interval."
+	if tails {
+		note += " Below is the 99th percentile of the slowest operation's latency."
+	}
+	if failed {
+		note += " Operations that failed are included."
+	}
+	if notes != nil {
+		note += " Dashed is the universal scalability law (Gunther 2007), which says when more at once is slower: " + strings.Join(notes, "; ") + "."
+	}
+	p = picture{Picture: Picture{Name: slug(f.Workload + " " + phase + " by " + varied + " " + part), Title: title, Note: note, Kind: KindScaling, Of: stats.TableName{Workload: f.Workload, Phase: phase},
+		draw: func(width int, title string) chart.Chart {
+			c := &chart.Lines{Title: title, Width: width, Series: top,
+				X: chart.Axis{Label: varied, Format: human}, Y: chart.Axis{Label: unit + ", more is better", Format: perSecond, Tick: ticks(perSecond)}}
+			if tails {
+				c.Tail = &chart.Tail{Y: chart.Axis{Label: "p99, less is better", Format: secondsOf(""), Tick: ticks(secondsOf(""))}, Series: tail}
+			}
+			return c
+		}}}
+	return p, true
+}
+
+// ofLines returns the looks of lines over a factor. In a run of one driver they are those of
+// their places, because a line is of several variants.
+func (l looks) ofLines(lines [][]variedCell) []chart.Look {
+	if len(l.drivers) == 1 {
+		return make([]chart.Look, len(lines))
+	}
+	var cells []*stats.Cell
+	for _, line := range lines {
+		cells = append(cells, line[0].cell)
+	}
+	return l.ofCells(cells)
+}
+
+// valueOf returns the number that a cell has of a factor.
+func valueOf(c variedCell, factor int) float64 {
+	v, _ := strconv.ParseFloat(c.values[factor].Value, 64)
+	return v
+}
+
+// sampleFigures returns a figure of each sample of a cell.
+func sampleFigures(c *stats.Cell, of func(stats.Sample) float64) []float64 {
+	values := make([]float64, len(c.Samples))
+	for i, s := range c.Samples {
+		values[i] = of(s)
+	}
+	return values
+}
+
+// throughput returns a cell's rate with its interval.
+func throughput(c *stats.Cell) stats.Summary {
+	var each []float64 // seconds per row or operation
+	for _, s := range c.Samples {
+		if n, _ := work(s.Sample); n > 0 {
+			each = append(each, float64(s.WallNS)/1e9/float64(n))
+		}
+	}
+	return stats.Summarize(each).Inverse()
+}
+
+// failures says what share of a cell's operations succeeded, or "" if all did.
+func failures(c *stats.Cell) string {
+	failed, operations := c.Failures()
+	if failed == 0 {
+		return ""
+	}
+	return PercentOK(failed, operations) + " ok"
+}
+
+// mostOff is how far a measured throughput may be from the law, as a share of itself. Beyond
+// that the law is not what decides it, and its peak says nothing.
+const mostOff = 0.25
+
+// fitLaw fits the universal scalability law to a line, and says where its peak is. It returns
+// "" if there are too few points.
+//
+// It names and marks a peak only if the rounds, each fitted by itself, tell that throughput falls
+// at the largest number measured, and agree on where the peak is. Any noisy line has some peak.
+func fitLaw(s *chart.Series, line []variedCell, factor int, perSecond func(float64) string) string {
+	var medians []stats.Throughput
+	rounds := map[int][]stats.Throughput{}
+	for i, at := range s.Points {
+		medians = append(medians, stats.Throughput{Clients: at.X, PerSecond: at.Y})
+		for _, x := range line[i].cell.Samples {
+			perSecond, _ := Rate(x.Sample)
+			rounds[x.Round] = append(rounds[x.Round], stats.Throughput{Clients: valueOf(line[i], factor), PerSecond: perSecond})
+		}
+	}
+	law, ok := stats.FitScaling(medians)
+	if !ok {
+		return ""
+	}
+	if law.Worst > mostOff {
+		return fmt.Sprintf("%s does not follow it, the nearest fit is up to %s off", cmp.Or(s.Name, "this"), percent(law.Worst))
+	}
+	first, last := s.Points[0].X, s.Points[len(s.Points)-1].X
+	var peaks, falls []float64
+	for _, points := range rounds {
+		if len(points) == len(medians) {
+			each, ok := stats.FitScaling(points)
+			fall, too := stats.Falling(points, last)
+			if ok && too {
+				peaks, falls = append(peaks, each.Peak()), append(falls, fall)
+			}
+		}
+	}
+	const steps = 60
+	for i := range steps + 1 {
+		x := first * math.Pow(last/first, float64(i)/steps)
+		s.Fit = append(s.Fit, chart.Point{X: x, Y: law.At(x)})
+	}
+	who := cmp.Or(s.Name, "this")
+	off := fmt.Sprintf("contention %s, coherency %s, no point farther off than %s", percent(law.Sigma), percent(law.Kappa), percent(law.Worst))
+	peak, sure, falling := law.Peak(), stats.Summarize(peaks).Interval, stats.Summarize(falls).Interval
+	switch {
+	case sure == nil:
+		return fmt.Sprintf("%s has too few rounds to tell a peak (%s)", who, off)
+	case falling.Low <= 0 || sure.High >= last || peak < sure.Low || peak > sure.High:
+		return fmt.Sprintf("%s has no peak that can be told up to %s (%s)", who, human(last), off)
+	case sure.High == 1:
+		return fmt.Sprintf("%s gains nothing from more at once (%s)", who, off)
+	}
+	one := func(v float64) string { return number(math.Round(v*10) / 10) }
+	s.Peak = &chart.Point{X: peak, Y: law.At(peak), Tip: strings.TrimSpace("peak " + s.Name + " " + one(peak))}
+	return fmt.Sprintf("%s peaks at %s [%s, %s] with %s (%s)", who, one(peak), one(sure.Low), one(sure.High), perSecond(law.At(peak)), off)
+}
+
+// settingsMap has the rows of a table of several factors as a map: how many times that of the
+// fastest row each took.
+func (s scope) settingsMap(a *stats.Analysis, f *stats.Factorial, t *stats.Table) (p picture, ok bool) {
+	column := -1
+	for i, x := range f.Factors {
+		if !x.Follows && (column < 0 || len(x.Values) >= len(f.Factors[column].Values)) {
+			column = i
+		}
+	}
+	if column < 0 {
+		return picture{}, false
+	}
+	h := chart.Heat{Format: times, Below: "faster", Above: "slower than the fastest"}
+	for _, v := range f.Factors[column].Values {
+		h.Columns = append(h.Columns, v.String())
+	}
+	varied := map[int][]stats.Variation{} // by case
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			varied[o.Case.ID] = g.Varied
+		}
+	}
+	for _, c := range s.of(t, t.Cells) {
+		values := varied[c.Case.ID]
+		row := otherValues(f, values, column)
+		if len(f.Drivers) > 1 {
+			row = strings.TrimSpace(c.Case.Driver + " " + row)
+		}
+		i := slices.Index(h.Rows, row)
+		if i < 0 {
+			i = len(h.Rows)
+			h.Rows, h.Cells = append(h.Rows, row), append(h.Cells, make([]chart.Cell, len(h.Columns)))
+			for k := range h.Cells[i] {
+				h.Cells[i][k].Reason = "not measured"
+			}
+		}
+		x := chart.Cell{Link: s.link(c.Case.ID, t.Phase), Tip: name(c.Outcome)}
+		switch {
+		case c.Status != result.OK:
+			x.Reason = string(c.Status)
+		case c.Ratio == nil || c.Ratio.N == 0:
+			x.Reason = "no ratio"
+		default:
+			x.Value, x.Reason = c.Ratio.Median, c.Unranked
+			x.Tip = tips(name(c.Outcome), interval(c.Ratio.Interval), counted(int64(c.Ratio.N), "round"))
+		}
+		h.Cells[i][slices.Index(f.Factors[column].Values, values[column])] = x
+	}
+	if len(h.Rows) < 2 || len(h.Columns) < 2 {
+		return picture{}, false
+	}
+	n := stats.TableName{Workload: f.Workload, Phase: t.Phase}
+	return picture{Picture: Picture{Name: slug(n.String() + " settings"), Title: n.String() + ": time, × the fastest", Kind: KindSettings, Of: n,
+		draw: func(width int, title string) chart.Chart {
+			c := h
+			c.Title, c.Width = title, width
+			return &c
+		}}}, true
+}

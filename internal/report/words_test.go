@@ -1,0 +1,99 @@
+package report_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// TestCellsAreCounted checks that all forms of a report count the same things by the same
+// name.
+func TestCellsAreCounted(t *testing.T) {
+	run := newRun(9)
+	for _, w := range []string{"one", "two"} {
+		add(run, w, nil, nil, []string{"native", "mattn", "modernc"}, bulk("insert", 10_000_000, 10, 10), bulk("query", 10_000_000, 10, 10))
+	}
+	for name, tc := range map[string]struct{ out, want string }{
+		"answer":   {answered(t, run).Answer, "Over 4 cells, "},
+		"screen":   {screen(t, run, report.Options{Width: 120, Lines: 40}), "time over 4 cells, "},
+		"table":    {write(t, "table", run, "native", report.Options{}), "Summary: geometric mean of the ratios to native over 4 cells"},
+		"markdown": {write(t, "markdown", run, "native", report.Options{}), "Summary: geometric mean of the ratios to native over 4 cells"},
+		"page":     {write(t, "html", run, "native", report.Options{}), "Time over 4 cells, × native"},
+	} {
+		if !strings.Contains(tc.out, tc.want) {
+			t.Errorf("%s: no %q in\n%.3000s", name, tc.want, tc.out)
+		}
+		for _, other := range []string{"4 phases", "4 tables"} {
+			if strings.Contains(tc.out, other) {
+				t.Errorf("%s: %s instead of 4 cells", name, other)
+			}
+		}
+	}
+}
+
+// TestPageSaysHowSure checks that the sentence below a page's answer says what it is about.
+func TestPageSaysHowSure(t *testing.T) {
+	const want = "How sure is that: if all drivers and settings compared here were equally fast, the probability that this run would still call any of them faster than another would be at most 5.0%."
+	if out := write(t, "html", insertRun(9, "mattn", "modernc"), "native", report.Options{}); !strings.Contains(out, want) {
+		t.Errorf("no %q in\n%.5000s", want, out)
+	}
+}
+
+// TestURLsStayWhole checks that a URL that is wider than the terminal is not broken.
+func TestURLsStayWhole(t *testing.T) {
+	for _, width := range []int{40, 60, 120} {
+		var b bytes.Buffer
+		if err := report.WriteComparison(&b, "table", compared(comparedRun()), report.Options{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		const url = "https://github.com/sqlite3perf/sqlite3perf/blob/main/docs/methodology.md#comparisons-of-two-sides."
+		_, after, ok := strings.Cut(b.String(), url)
+		if !ok {
+			t.Errorf("%d columns: the URL is broken:\n%s", width, b.String())
+		}
+		if width < len(url) && !strings.HasPrefix(after, "\n") {
+			t.Errorf("%d columns: the URL has no line of its own: %.100s", width, after)
+		}
+	}
+}
+
+// TestIntervalsOfClaims checks that the column of intervals is headed with their level.
+func TestIntervalsOfClaims(t *testing.T) {
+	claim := func(levels ...float64) (c report.Claim) {
+		for _, level := range levels {
+			c.Comparisons = append(c.Comparisons, report.Comparison{What: "a ÷ b", Verdict: report.Holds,
+				Summary: &stats.Summary{N: 9, Median: 2, Interval: &stats.Interval{Low: 1.9, High: 2.1, Confidence: level}}})
+		}
+		return c
+	}
+	for _, tc := range []struct {
+		claim report.Claim
+		want  string
+	}{
+		{claim(0.95, 0.9531), "  95% interval  "},
+		{claim(0.99, 0.969), "  97% to 99% interval  "},
+		{report.Claim{Comparisons: []report.Comparison{{What: "a ÷ b", Verdict: report.CannotBeTold, Why: "nothing was measured"}}}, "  interval  "},
+	} {
+		out := write(t, "table", insertRun(9, "mattn"), "", report.RunOptions{Study: &report.Study{Name: "old", Claims: []report.Claim{tc.claim}}})
+		if !strings.Contains(out, tc.want) {
+			t.Errorf("no %q in\n%s", tc.want, out)
+		}
+	}
+}
+
+// TestPicturesAreListed checks that the names of pictures are listed one in a line.
+func TestPicturesAreListed(t *testing.T) {
+	a := stats.Analyze(insertRun(9, "native", "mattn"), "native")
+	for _, name := range []string{"", "nothing-like-it"} {
+		if _, err := report.PictureNamed(a, name, report.RunOptions{}); err == nil || !strings.Contains(err.Error(), "the run has\n  mine-insert\n") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	if _, err := report.PictureNamed(stats.Analyze(&result.Run{}, ""), "", report.RunOptions{}); err == nil || strings.Contains(err.Error(), "\n") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,549 @@
+package stats
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// NotMeasured is the status of a case, or of one of its phases, that no trial
+// has reached.
+const NotMeasured result.Status = "not measured"
+
+// Analysis is a run, judged.
+type Analysis struct {
+	Run        *result.Run
+	Floor      string // the driver that distances are measured from
+	Groups     []*Group
+	Factorials []*Factorial // workloads of which settings or parameters vary
+	Overall    Overall
+	Warnings   []result.Warning // of the run as a whole
+
+	Reliability Reliability
+	Confidence  float64 // of the intervals
+}
+
+// Group is the cases of one workload with the same scale, parameters and
+// settings: the same work, done by several drivers.
+type Group struct {
+	Workload string
+	Scale    string
+
+	// Varied is what distinguishes the group from others of its workload.
+	Varied []Variation
+
+	Outcomes []*Outcome // in the order of the run's cases
+	Tables   []*Table   // by phase
+
+	shared []*Outcome // of other groups, which stand for their drivers in this one too
+}
+
+// Outcome is how a case ended.
+type Outcome struct {
+	Case   *result.Case
+	Trials []*result.Trial // in the order in which they ran
+	Status result.Status
+
+	// Reason is that of the first trial with this status; nil if OK.
+	Reason *protocol.Reason
+	Bad    int // trials that were not OK
+
+	Warnings []result.Warning // of the case and its trials
+
+	// LeftAfter is the round after which the race of a search left the case out; 0 if it was
+	// measured to the end.
+	LeftAfter int
+
+	// As is what the outcome is called in a table in which more than the driver differs
+	// from row to row; "" otherwise.
+	As string
+}
+
+// Table is one phase of a group.
+type Table struct {
+	Phase string
+	Cells []*Cell // first the ranked ones, then others that are OK, then the rest in the order of the run
+	Pairs []Pair  // of Cells, by index
+
+	// Base is the index of the cell that ratios are to: the floor's or, if the
+	// floor has none, the fastest. It is -1 if there is nothing to compare.
+	Base    int
+	IsFloor bool
+
+	PerOp bool // times are divided by the operations, whose number differs from row to row
+
+	base       string  // the driver that ratios are to, if it has figures; "" for the fastest
+	floor      string  // the driver that is the floor; "" if none has figures
+	confidence float64 // of its intervals
+}
+
+// Cell is one case and phase. Its Status is the case's: a case that is not OK in
+// one phase has no figures in any.
+type Cell struct {
+	*Outcome
+	Status  result.Status // the outcome's, or NotMeasured
+	Samples []Sample      // of OK cells, by round
+	Summary Summary
+	Ratio   *Summary // to the table's base, round by round
+	Skipped int      // rounds without a ratio because the base's value was zero
+
+	// Unranked says why a cell with figures is not compared; "" if it is.
+	Unranked string
+	Standing
+
+	FailsMore bool // more of its operations failed than of another cell's
+	FailsOpen bool // that seems so, and there are too few rounds to tell
+
+	perOp bool
+}
+
+// Sample is a sample with the round in which it was taken.
+type Sample struct {
+	Round int
+	*result.Sample
+}
+
+// Points returns the values that the phase is judged by, in seconds or seconds
+// per operation, by round.
+func (c *Cell) Points() []Point {
+	p := make([]Point, len(c.Samples))
+	for i, s := range c.Samples {
+		if p[i] = (Point{s.Round, s.Value()}); c.perOp {
+			p[i].Value /= float64(max(s.Operations, 1))
+		}
+	}
+	return p
+}
+
+// Against returns the comparison of cell i with cell j of the table. ok is
+// false if they were not compared.
+func (t *Table) Against(i, j int) (test Test, ok bool) { return Against(t.Pairs, i, j) }
+
+// Against returns the comparison of set i with set j of those that [CompareAll] compared.
+// ok is false if they were not compared.
+func Against(pairs []Pair, i, j int) (test Test, ok bool) {
+	for _, p := range pairs {
+		switch {
+		case p.First == i && p.Second == j:
+			return p.Test, true
+		case p.First == j && p.Second == i:
+			return p.inverse(), true
+		}
+	}
+	return Test{}, false
+}
+
+// Ratio is the first of a pair of cells divided by the second, round by round.
+func (t *Table) Ratio(p Pair) Summary {
+	ratios, _ := Ratios(t.Cells[p.First].Points(), t.Cells[p.Second].Points())
+	return SummarizeRatiosAt(Values(ratios), t.confidence)
+}
+
+// Complete reports whether every case is OK.
+func (a *Analysis) Complete() bool {
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			if o.Status != result.OK {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Analyze judges a run. Ratios are to the driver named floor.
+func Analyze(run *result.Run, floor string) *Analysis {
+	a := Preview(run, floor)
+	families := [][]Pair{nil}
+	a.eachTable(func(_ TableName, t *Table) {
+		t.compare()
+		families = append(families, t.Pairs)
+	})
+	a.Overall = overall(a.Groups, floor, a.Confidence)
+	families[0] = a.Overall.Pairs
+	a.Reliability = adjustRun(families, looking(a.Confidence))
+	a.eachTable(func(_ TableName, t *Table) { t.rank() })
+	a.Overall.rank()
+	return a
+}
+
+// CompareFamilies compares every two sets of each family of figures by round that were made of
+// the run, corrected as the tables of a run are: for all families together, and for the looks.
+func (a *Analysis) CompareFamilies(families ...[][]Point) [][]Pair {
+	pairs := make([][]Pair, len(families))
+	for i, sets := range families {
+		pairs[i] = CompareAll(sets, func(int) bool { return true })
+	}
+	adjustRun(pairs, looking(a.Confidence))
+	return pairs
+}
+
+// Preview puts the samples of a run into tables, with medians, ratios to the driver named
+// floor, and intervals. It takes a small part of the time of [Analyze], but nothing is
+// compared: no cell has a rank. It suits a run that is still being measured.
+func Preview(run *result.Run, floor string) *Analysis {
+	confidence := Confidence
+	if run.Precision > 0 && run.Stopped != result.StoppedRounds { // cases stopped when their intervals were narrow
+		confidence = Sequential
+	}
+	return gather(run, floor, confidence)
+}
+
+// gather puts the samples of a run into tables, with medians and ratios, and intervals at
+// a level. Nothing is compared yet.
+func gather(run *result.Run, floor string, confidence float64) *Analysis {
+	a := &Analysis{Run: run, Floor: floor, Confidence: confidence}
+	byKey := map[string]*Group{}
+	for _, o := range a.outcomes() {
+		k := groupKey(o.Case)
+		g := byKey[k]
+		if g == nil {
+			g = &Group{Workload: o.Case.Workload, Scale: o.Case.Scale}
+			byKey[k] = g
+			a.Groups = append(a.Groups, g)
+		}
+		g.Outcomes = append(g.Outcomes, o)
+	}
+	a.nameVariants()
+	a.shareOutcomes()
+	for _, g := range a.Groups {
+		g.verifyChecksums()
+	}
+	for _, g := range a.Groups {
+		for _, phase := range g.phases() {
+			g.Tables = append(g.Tables, g.table(phase, floor, confidence))
+		}
+	}
+	a.Factorials = a.factorials()
+	a.compareFailures()
+	return a
+}
+
+// Proof returns what a trial of a driver has proven, or nil if none has proven anything.
+func (a *Analysis) Proof(driver string) *protocol.Proof {
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			if p := o.Proof(); p != nil && o.Case.Driver == driver {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// Proof returns what a trial of the case has proven, or nil if none has proven anything.
+func (o *Outcome) Proof() *protocol.Proof {
+	for _, t := range o.Trials {
+		if t.Proof != nil {
+			return t.Proof
+		}
+	}
+	return nil
+}
+
+func (a *Analysis) outcomes() []*Outcome {
+	byID := map[int]*Outcome{}
+	var list []*Outcome
+	for i := range a.Run.Cases {
+		c := &a.Run.Cases[i]
+		o := &Outcome{Case: c}
+		list = append(list, o)
+		byID[c.ID] = o
+	}
+	for i := range a.Run.Trials {
+		if o := byID[a.Run.Trials[i].Case]; o != nil {
+			o.Trials = append(o.Trials, &a.Run.Trials[i])
+		}
+	}
+	for _, w := range a.Run.Warnings {
+		if o := byID[w.Case]; o != nil {
+			o.Warnings = append(o.Warnings, w)
+		} else {
+			a.Warnings = append(a.Warnings, w)
+		}
+	}
+	for _, o := range list {
+		o.judge()
+		if s := a.Run.Search; s != nil && !s.Confirms {
+			if last := o.lastRound(); last < a.Run.Rounds {
+				o.LeftAfter = last
+			}
+		}
+	}
+	return list
+}
+
+// lastRound returns the last round in which the case was measured, or 0.
+func (o *Outcome) lastRound() (last int) {
+	for _, t := range o.Trials {
+		last = max(last, t.Round)
+	}
+	return last
+}
+
+// severity orders the statuses of trials. The first one that any trial has is
+// the case's.
+var severity = []result.Status{result.Wrong, result.Refused, result.Failed, result.Unavailable}
+
+func (o *Outcome) judge() {
+	slices.SortStableFunc(o.Trials, func(a, b *result.Trial) int {
+		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Round, b.Round))
+	})
+	o.Status = result.OK
+	again := func(t *result.Trial) bool { return t.Repeated && t.Status != result.OK } // after the run was resumed
+	if !slices.ContainsFunc(o.Trials, func(t *result.Trial) bool { return !t.Repeated }) {
+		o.Status = NotMeasured
+		o.Reason = &protocol.Reason{Code: protocol.CodeNoTrial, Message: "the run ended before its first trial"}
+		if slices.ContainsFunc(o.Trials, func(t *result.Trial) bool { return !again(t) }) {
+			o.Reason.Message = "its trial does not count, and the run ended before it was measured again"
+		}
+	}
+	worst := len(severity)
+	measured := slices.ContainsFunc(o.Trials, func(t *result.Trial) bool {
+		status, _ := trialStatus(t)
+		return status == result.OK && !t.Repeated
+	})
+	for _, t := range o.Trials {
+		for _, w := range t.Warnings {
+			w.Case = o.Case.ID
+			w.Round = cmp.Or(w.Round, t.Round)
+			o.Warnings = append(o.Warnings, w)
+		}
+		status, reason := trialStatus(t)
+		if status == result.OK || again(t) {
+			continue
+		}
+		o.Bad++
+		if measured && reason.Code == protocol.CodeCheck {
+			// It says nothing of the driver, and what the other trials have measured stays.
+			o.Warnings = append(o.Warnings, result.Warning{Code: result.WarningUnverified, Case: o.Case.ID, Round: t.Round, Phase: reason.Phase, Message: "a trial does not count: " + reason.Message})
+			continue
+		}
+		if i := slices.Index(severity, status); i < worst {
+			worst, o.Status, o.Reason = i, status, reason
+		}
+	}
+}
+
+func trialStatus(t *result.Trial) (result.Status, *protocol.Reason) {
+	switch {
+	case t.Status == result.OK:
+		for i := range t.Samples {
+			s := &t.Samples[i]
+			if s.WallNS < 0 || s.Operations < 0 {
+				return result.Failed, &protocol.Reason{Code: protocol.CodeProtocol, Phase: s.Phase, Message: "a time or count is negative"}
+			}
+			if s.Operations <= s.Failed && (s.Metric == result.MetricTimePerOp || s.Metric == result.MetricLatency) {
+				return result.Failed, &protocol.Reason{Code: protocol.CodeNoOperation, Phase: s.Phase, Message: "no operation succeeded" + firstError(s)}
+			}
+		}
+		return result.OK, nil
+	case !slices.Contains(severity, t.Status):
+		return result.Failed, &protocol.Reason{Code: protocol.CodeProtocol, Message: fmt.Sprintf("the trial ended with unknown status %q", t.Status)}
+	case t.Reason == nil:
+		return t.Status, &protocol.Reason{Code: string(t.Status), Message: "no reason was recorded"}
+	}
+	return t.Status, t.Reason
+}
+
+func firstError(s *result.Sample) string {
+	if len(s.Errors) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d × %s)", s.Errors[0].Count, s.Errors[0].Name)
+}
+
+func groupKey(c *result.Case) string {
+	return fmt.Sprintf("%q %s %q %v %q", c.Workload, c.WorkloadSHA256, c.Scale, c.Parameters, c.Settings)
+}
+
+func (g *Group) phases() []string {
+	var list []string
+	for _, o := range g.Outcomes {
+		for _, p := range o.Case.Phases {
+			if !slices.Contains(list, p) {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
+}
+
+// samples returns the case's samples of a phase, one per trial that counts.
+func (o *Outcome) samples(phase string) []Sample { return o.measured(phase, false) }
+
+// measured returns the case's samples of a phase, with those of repeated trials or without.
+func (o *Outcome) measured(phase string, repeated bool) []Sample {
+	var list []Sample
+	for _, t := range o.Trials {
+		if t.Repeated && !repeated || !t.Repeated && t.Status != result.OK {
+			continue
+		}
+		if i := slices.IndexFunc(t.Samples, func(s result.Sample) bool { return s.Phase == phase }); i >= 0 {
+			list = append(list, Sample{t.Round, &t.Samples[i]})
+		}
+	}
+	return list
+}
+
+// cell returns the cell of a phase, without a summary.
+func (o *Outcome) cell(phase string) *Cell {
+	c := &Cell{Outcome: o, Status: o.Status}
+	if o.Status == result.OK {
+		if c.Samples = o.samples(phase); len(c.Samples) == 0 {
+			c.Status = NotMeasured
+		}
+	}
+	return c
+}
+
+// summarize summarizes a cell as a table does.
+func (c *Cell) summarize(t *Table) {
+	c.perOp = t.PerOp
+	if c.Outcome.Status == result.OK {
+		c.Summary = SummarizeAt(Values(c.Points()), t.confidence)
+	}
+}
+
+// table makes the table of a phase. Its cells are not compared yet.
+func (g *Group) table(phase, floor string, confidence float64) *Table {
+	t := &Table{Phase: phase, confidence: confidence, base: floor}
+	for _, o := range g.Outcomes {
+		t.Cells = append(t.Cells, o.cell(phase))
+	}
+	t.PerOp = operationsDiffer(t.Cells)
+	for _, c := range t.Cells {
+		c.summarize(t)
+		switch {
+		case c.Status != result.OK:
+		case c.LeftAfter > 0:
+			c.Unranked = fmt.Sprintf("left out of the race after %d rounds", c.LeftAfter)
+		case len(c.Samples) < MinSamples:
+			c.Unranked = fmt.Sprintf("%d of at least %d samples", len(c.Samples), MinSamples)
+		}
+	}
+	t.order()
+	return t
+}
+
+// order sorts the cells, and forms their ratios to the base. The cells are not compared yet.
+func (t *Table) order() {
+	slices.SortStableFunc(t.Cells, func(a, b *Cell) int {
+		return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(b.LeftAfter, a.LeftAfter), cmp.Compare(a.Summary.Median, b.Summary.Median))
+	})
+	measured := t.Measured()
+	t.Base = -1
+	if i := t.setFloor(t.base); i >= 0 {
+		t.Base, t.IsFloor = i, true
+	} else if len(measured) > 1 {
+		t.Base = 0
+	}
+	if t.Base >= 0 {
+		base := measured[t.Base].Points()
+		for _, c := range measured {
+			ratios, skipped := Ratios(c.Points(), base)
+			s := SummarizeRatiosAt(Values(ratios), t.confidence)
+			c.Ratio, c.Skipped = &s, skipped
+		}
+	}
+}
+
+// setFloor finds the floor of the table, and returns the index of its first cell. It
+// returns -1 if there is none.
+func (t *Table) setFloor(floor string) int {
+	var cases []*result.Case
+	for _, c := range t.Measured() {
+		cases = append(cases, c.Case)
+	}
+	i := floorOf(cases, floor)
+	if i >= 0 {
+		t.floor = cases[i].Driver
+	}
+	return i
+}
+
+// compare compares the cells of the table. The verdicts are not final until those of the
+// other tables are known.
+func (t *Table) compare() {
+	measured := t.Measured()
+	sets := make([][]Point, len(measured))
+	for i, c := range measured {
+		sets[i] = c.Points()
+	}
+	t.Pairs = CompareAll(sets, func(i int) bool { return measured[i].Unranked == "" })
+}
+
+// operationsDiffer reports whether the times of cells are of different numbers of
+// operations.
+func operationsDiffer(cells []*Cell) bool {
+	var first *result.Sample
+	for _, c := range cells {
+		if len(c.Samples) == 0 || c.Samples[0].Metric != result.MetricTime {
+			continue
+		}
+		if s := c.Samples[0].Sample; first == nil {
+			first = s
+		} else if s.Operations != first.Operations {
+			return true
+		}
+	}
+	return false
+}
+
+// class orders the cells of a table: ranked, with figures, left out of a race, without
+// figures.
+func (c *Cell) class() int {
+	switch {
+	case c.Status != result.OK:
+		return 3
+	case c.LeftAfter > 0:
+		return 2
+	case c.Unranked != "":
+		return 1
+	}
+	return 0
+}
+
+// Measured returns the cells that have figures.
+func (t *Table) Measured() []*Cell {
+	n := slices.IndexFunc(t.Cells, func(c *Cell) bool { return c.Status != result.OK })
+	if n < 0 {
+		n = len(t.Cells)
+	}
+	return t.Cells[:n]
+}
+
+// rank sorts the cells once the p-values are final.
+func (t *Table) rank() {
+	measured := t.Measured()
+	order := arrange(measured, t.Pairs)
+	if t.Base >= 0 {
+		t.Base = slices.Index(order, t.Base)
+	}
+	takesPart := func(i int) bool { return measured[i].Unranked == "" }
+	floor := func(i int) bool { return t.floor != "" && measured[i].Case.Driver == t.floor }
+	for i, s := range Rank(len(measured), t.Pairs, takesPart, floor) {
+		measured[i].Standing = s
+	}
+}
+
+// floorOf returns the index of the floor's case: the driver with exactly that
+// name, or else the run's first driver of that name at some version. It returns -1
+// if there is none.
+func floorOf(cases []*result.Case, floor string) int {
+	best := -1
+	for i, c := range cases {
+		name := result.BaseDriver(c.Driver)
+		switch {
+		case floor == "":
+		case c.Driver == floor:
+			return i
+		case name == floor && (best < 0 || c.ID < cases[best].ID):
+			best = i
+		}
+	}
+	return best
+}

@@ -1,0 +1,714 @@
+package stats
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	mstats "github.com/aclements/go-moremath/stats"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+)
+
+// Verdict is what samples say of the second side of a comparison, measured by the first.
+type Verdict string
+
+// The verdicts, in the order in which cells are listed. All but Unclear settle a cell.
+const (
+	Bad       Verdict = "bad"          // a side has no figures; Compared.Why says which, and why
+	Differing Verdict = "differing"    // the answers of the sides differ
+	FailsMore Verdict = "more failed"  // of the second side's operations than of the first's
+	FailsLess Verdict = "fewer failed" // of the second side's operations
+	Slower    Verdict = "slower"
+	Unclear   Verdict = "unclear" // more rounds would tell
+	Faster    Verdict = "faster"
+	Same      Verdict = "same" // the intervals of the ratio, of the ratio of means and of the failures are within the margin
+)
+
+var verdictOrder = []Verdict{Bad, Differing, FailsMore, FailsLess, Slower, Unclear, Faster, Same}
+
+// Doubt is the greatest probability that a comparison of two equal sides calls any cell
+// slower or faster, or says that more operations of one failed. It is less than [Alpha], because a comparison is a question that is
+// acted upon.
+const Doubt = 0.01
+
+// Metric is a figure of a phase by which two sides are compared. Less is better in each.
+type Metric string
+
+// The metrics.
+const (
+	Time   Metric = "time"   // what the phase is judged by
+	Memory Metric = "memory" // peak RSS of the process tree, in bytes
+	Allocs Metric = "allocs" // Go's heap objects per operation
+	Bytes  Metric = "bytes"  // their size, in bytes per operation
+
+	Instructions Metric = "instructions" // of the processor, per operation
+)
+
+// Metrics are all metrics.
+var Metrics = []Metric{Time, Memory, Allocs, Bytes, Instructions}
+
+// of returns a sample's value of a metric other than [Time]. It is 0 if it is not known.
+func (m Metric) of(s *result.Sample) float64 {
+	operations := float64(max(s.Operations, 1))
+	switch m {
+	case Memory:
+		return float64(s.PeakRSSBytes)
+	case Allocs:
+		return float64(s.Allocs) / operations
+	case Instructions:
+		return float64(s.Instructions) / operations
+	default:
+		return float64(s.AllocBytes) / operations
+	}
+}
+
+// Comparison says whether the second of two sides is slower than the first, or needs more
+// of another metric, cell by cell.
+type Comparison struct {
+	Metric        Metric
+	First, Second string
+	Margin        float64 // 0.02: a difference of less than 2 % does not matter
+
+	// Interleaved: both sides were measured in the same rounds. Otherwise whatever
+	// changed on the machine in between is part of each ratio.
+	Interleaved bool
+
+	// Pairs is of how many pairs of drivers of the run this is one: p-values are corrected for
+	// all of their cells, because it may have been chosen for its results.
+	Pairs int
+
+	Cells []*Compared // by verdict, in the order of the verdicts
+	Alone []string    // cells that only one side has
+	Mean  *Summary    // geometric mean, by round, of the ratios of the cells that Averaged counts; nil if not interleaved
+}
+
+// Compared is a cell of a comparison: the same phase of the same work on both sides.
+type Compared struct {
+	TableName
+	Metric        Metric
+	First, Second *Cell
+	Verdict       Verdict
+	Why           string   // of Bad and Differing, and of what is said of operations that failed
+	Failing       *Failing // nil if no operation of either side failed
+
+	// Ratio is the second side's time, or other metric, divided by the first's. Its
+	// interval is one of 99 %, corrected for the number of looks.
+	Ratio Summary
+	PerOp bool // times are per operation, because the sides did different numbers of operations
+
+	// Means is the second side's mean divided by the first's, with an interval of the same
+	// confidence by Student's t. Ratio is that of typical trials: trials that are slow now
+	// and then hardly change it, but they do change the mean.
+	Means Summary
+
+	// Typical says that the whole interval of Ratio is within the margin.
+	Typical bool
+
+	// FailAlike says that the whole interval of the difference of the shares of operations that
+	// failed is within the margin, or that none failed.
+	FailAlike bool
+
+	P        float64 // of the two-sided test, corrected for the number of looks
+	Adjusted float64 // corrected for the number of cells as well
+
+	// Rounds is an estimate of how many more rounds an Unclear cell takes, and Time of
+	// how long these take. They are 0 for other cells.
+	Rounds int
+	Time   time.Duration
+
+	interleaved bool // both sides were measured in the same rounds
+
+	looks float64 // the factor by which looking repeatedly has multiplied P
+	least float64 // P cannot be less, with so few rounds
+	tests int     // comparisons that P is corrected for, of all pairs
+}
+
+// Settled returns the IDs of the cases of which no cell needs further rounds, as long as
+// the others go on.
+func (c *Comparison) Settled() []int { return c.SettledBy((*Compared).Settled) }
+
+// SettledBy is Settled for those who decide in their own way whether a cell is.
+func (c *Comparison) SettledBy(settled func(*Compared) bool) []int {
+	open := map[int]bool{}
+	for _, x := range c.Cells {
+		if !settled(x) {
+			open[x.First.Case.ID], open[x.Second.Case.ID] = true, true
+		}
+	}
+	var ids []int
+	for _, x := range c.Cells {
+		for _, id := range []int{x.First.Case.ID, x.Second.Case.ID} {
+			if !open[id] && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// Measured reports whether a cell has a ratio.
+func (x *Compared) Measured() bool {
+	return x.Verdict != Bad && x.Verdict != Differing && !x.FailuresTold()
+}
+
+// FailuresTold reports whether the cell's verdict is on the operations that failed.
+func (x *Compared) FailuresTold() bool { return x.Verdict == FailsMore || x.Verdict == FailsLess }
+
+// FailuresOpen reports whether the cell has no verdict because of the operations that failed.
+func (x *Compared) FailuresOpen() bool { return x.Verdict == Unclear && x.Why != "" }
+
+// Settled reports whether a cell keeps its verdict whatever becomes of the others.
+func (x *Compared) Settled() bool {
+	switch x.Verdict {
+	case Slower, Faster:
+		return x.P*float64(x.tests) < Doubt // Holm's correction is at most that
+	case FailsMore, FailsLess:
+		return x.Failing.P*float64(x.tests) < Doubt
+	}
+	return x.Verdict != Unclear
+}
+
+// Measured returns how many cells have a ratio.
+func (c *Comparison) Measured() int {
+	n := 0
+	for _, x := range c.Cells {
+		if x.Measured() {
+			n++
+		}
+	}
+	return n
+}
+
+// Averaged returns how many cells Mean is of: those that have a ratio, without phases that
+// are too short to judge drivers by.
+func (c *Comparison) Averaged() int {
+	n := 0
+	for _, x := range c.Cells {
+		if x.Measured() && !x.TooShort() {
+			n++
+		}
+	}
+	return n
+}
+
+// Count returns how many cells have the verdict.
+func (c *Comparison) Count(v Verdict) int {
+	n := 0
+	for _, x := range c.Cells {
+		if x.Verdict == v {
+			n++
+		}
+	}
+	return n
+}
+
+// AnswersDiffer reports whether the sides have different answers in any cell.
+func (c *Comparison) AnswersDiffer() bool { return c.Count(Differing) > 0 }
+
+// CompareRun compares the two sides of a run that was made to compare them, as its
+// Compares says. It returns nil if the run compares nothing.
+func CompareRun(a *Analysis) *Comparison { return CompareRunBy(a, Time) }
+
+// CompareRunBy is [CompareRun] by another metric. Cells in which it is not known are left
+// out.
+func CompareRunBy(a *Analysis, metric Metric) *Comparison {
+	by := a.Run.Compares
+	if by == nil {
+		return nil
+	}
+	c := &Comparison{Metric: metric, First: by.Side(by.First), Second: by.Side(by.Second), Margin: by.Margin, Interleaved: true, Pairs: 1}
+	c.pair(a.cells(by.First, by), a.cells(by.Second, by), true)
+	c.judge(looked(by), true)
+	return c
+}
+
+// CompareDrivers compares two drivers of a run that measured others as well, by time. A
+// margin of 0.02 is 2 %.
+func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparison {
+	var drivers []string
+	for _, c := range a.Run.Cases {
+		if !slices.Contains(drivers, c.Driver) {
+			drivers = append(drivers, c.Driver)
+		}
+	}
+	by := &result.Compares{Factor: result.FactorDriver, First: first, Second: second}
+	c := &Comparison{Metric: Time, First: first, Second: second, Margin: margin, Interleaved: true, Pairs: len(drivers) * (len(drivers) - 1) / 2}
+	c.pair(a.cells(first, by), a.cells(second, by), true)
+	looks := looked(a.Run.Compares)
+	if factor := looking(a.Confidence); factor > 1 { // it was decided after each round what is settled
+		looks = func(int) float64 { return factor }
+	}
+	c.judge(looks, true)
+	return c
+}
+
+// CompareRuns compares what two runs, with the given names, have in common. A margin of
+// 0.02 is 2 %. If the runs have one driver each, these are compared even if they differ.
+func CompareRuns(names [2]string, first, second *Analysis, margin float64) *Comparison {
+	return Across{Metric: Time, Names: names, Margin: margin}.Compare(first, second)
+}
+
+// Across says how two runs are compared.
+type Across struct {
+	Metric  Metric // cells in which it is not known are left out
+	Names   [2]string
+	Margin  float64
+	Looks   bool // the second run was to end when the answer was clear
+	Changed bool // workloads are compared by name, even if one has been changed
+}
+
+// Compare is [CompareRuns] in the given way.
+func (how Across) Compare(first, second *Analysis) *Comparison {
+	c := &Comparison{Metric: how.Metric, First: how.Names[0], Second: how.Names[1], Margin: how.Margin, Pairs: 1}
+	var by *result.Compares
+	if a, b := soleDriver(first), soleDriver(second); a != "" && b != "" && a != b {
+		by = &result.Compares{Factor: result.FactorDriver}
+		c.First, c.Second = driverIn(c.First, a), driverIn(c.Second, b)
+	}
+	sides := [2][]keyed{first.cells("", by), second.cells("", by)}
+	if how.Changed {
+		for _, side := range sides {
+			for i := range side {
+				_, side[i].key, _ = strings.Cut(side[i].key, " ")
+			}
+		}
+	}
+	c.pair(sides[0], sides[1], first.Run.Seed == second.Run.Seed)
+	c.judge(looked(&result.Compares{Looks: how.Looks}), false)
+	return c
+}
+
+// driverIn names the driver of a run. The run may be named after the driver itself.
+func driverIn(run, driver string) string {
+	if driver == run {
+		return driver
+	}
+	return driver + " in " + run
+}
+
+func soleDriver(a *Analysis) string {
+	name := ""
+	for _, c := range a.Run.Cases {
+		if name != "" && c.Driver != name {
+			return ""
+		}
+		name = c.Driver
+	}
+	return name
+}
+
+// keyed is a cell with what it is compared by.
+type keyed struct {
+	key  string // begins with the workload's hash
+	name TableName
+	cell *Cell
+}
+
+// cells returns the cells with the given value of the factor. Without a value it returns
+// all. The key has everything in which two cells that are compared must agree.
+func (a *Analysis) cells(value string, by *result.Compares) []keyed {
+	var list []keyed
+	follows := poolFollows(a.Run.Cases)
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			for _, c := range t.Cells {
+				if value != "" && by.Value(c.Case) != value {
+					continue
+				}
+				settings, parameters, driver := maps.Clone(c.Case.Settings), maps.Clone(c.Case.Parameters), c.Case.Driver
+				name := TableName{Workload: g.Workload, Phase: t.Phase}
+				var varied []string
+				for _, v := range g.Varied {
+					if by == nil || v.Name != by.Name {
+						varied = append(varied, v.String())
+					}
+				}
+				switch {
+				case by == nil:
+					varied = append(varied, driver)
+				case by.Factor == result.FactorDriver:
+					driver = ""
+				case by.Factor == result.FactorSetting:
+					delete(settings, by.Name)
+				case by.Factor == result.FactorParameter:
+					if delete(parameters, by.Name); follows {
+						delete(settings, poolSize)
+						varied = slices.DeleteFunc(varied, func(s string) bool { return strings.HasPrefix(s, poolSize+"=") })
+					}
+				}
+				name.Variant = strings.Join(varied, " ")
+				key := fmt.Sprintf("%s %q %q %v %q %q %q", c.Case.WorkloadSHA256, c.Case.Workload, c.Case.Scale, parameters, settings, driver, t.Phase)
+				list = append(list, keyed{key, name, c})
+			}
+		}
+	}
+	return list
+}
+
+// poolSize is the setting that a workload's clients decide, unless it is asked for.
+const poolSize = "pool_size"
+
+// poolFollows reports whether the size of the pool depends only on what else the cases
+// have, such as a parameter for the number of clients. Otherwise it is a factor of its
+// own, because several were asked for.
+func poolFollows(cases []result.Case) bool {
+	sizes := map[string]string{}
+	for i := range cases {
+		c := cases[i]
+		size := c.Settings[poolSize]
+		c.Settings = maps.Clone(c.Settings)
+		delete(c.Settings, poolSize)
+		key := fmt.Sprintf("%q %s", c.Driver, groupKey(&c))
+		if other, ok := sizes[key]; ok && other != size {
+			return false
+		}
+		sizes[key] = size
+	}
+	return true
+}
+
+// pair finds the cells that both sides have. comparable says whether their answers must
+// be the same.
+func (c *Comparison) pair(first, second []keyed, comparable bool) {
+	other := map[string]keyed{}
+	for _, k := range second {
+		other[k.key] = k
+	}
+	for _, k := range first {
+		o, ok := other[k.key]
+		if !ok {
+			c.Alone = append(c.Alone, k.name.String())
+			continue
+		}
+		delete(other, k.key)
+		x := &Compared{TableName: k.name, First: k.cell, Second: o.cell, Metric: c.Metric, P: 1, Adjusted: 1}
+		x.checkSides(c, comparable && k.cell.Case.WorkloadSHA256 == o.cell.Case.WorkloadSHA256)
+		if x.Verdict != "" || x.known() {
+			c.Cells = append(c.Cells, x)
+		}
+	}
+	for _, k := range second {
+		if _, left := other[k.key]; left {
+			c.Alone = append(c.Alone, k.name.String())
+		}
+	}
+}
+
+// checkSides looks for reasons not to compare times.
+func (x *Compared) checkSides(c *Comparison, comparable bool) {
+	for _, side := range []*Cell{x.First, x.Second} {
+		if side.Status != result.OK {
+			x.Verdict = Bad
+			return
+		}
+	}
+	if a, b := x.First.checksum(x.Phase), x.Second.checksum(x.Phase); comparable && a != "" && b != "" && a != b {
+		among := []string{a, b}
+		x.Verdict, x.Why = Differing, fmt.Sprintf("the answers differ: checksums %s and %s", short(a, among), short(b, among))
+	}
+}
+
+// mostFrequent names the error that most operations of the cells failed with.
+func mostFrequent(cells ...*Cell) string {
+	counts := map[string]int64{}
+	name := ""
+	for _, c := range cells {
+		for _, s := range c.Samples {
+			for _, e := range s.Errors {
+				if counts[e.Name] += e.Count; counts[e.Name] > counts[name] || name == "" {
+					name = e.Name
+				}
+			}
+		}
+	}
+	if name == "" {
+		return ""
+	}
+	return ", mostly with " + name
+}
+
+func (c *Cell) checksum(phase string) string {
+	if own, _ := c.checksums(phase); len(own) == 1 {
+		return own[0]
+	}
+	return ""
+}
+
+// looked returns the factor by which looks up to some rounds multiply the p-values of a run.
+func looked(by *result.Compares) func(rounds int) float64 {
+	if by != nil && by.Looks {
+		return spent
+	}
+	return func(int) float64 { return 1 }
+}
+
+// judge compares the cells that can be compared. looks is the factor by which deciding, up to
+// some rounds, whether to go on has multiplied p-values.
+func (c *Comparison) judge(looks func(rounds int) float64, interleaved bool) {
+	var tests []*Compared
+	var family []*float64 // p-values, which are corrected together
+	for _, x := range c.Cells {
+		if x.Verdict != "" {
+			continue
+		}
+		x.measure(looks, interleaved)
+		x.Adjusted = x.P
+		tests, family = append(tests, x), append(family, &x.Adjusted)
+		if x.Failing = x.compareFailures(interleaved); x.Failing != nil {
+			family = append(family, &x.Failing.Adjusted)
+		}
+	}
+	holm(family, c.Pairs)
+	for _, x := range tests {
+		x.tests = len(family) * c.Pairs
+		x.decide(c)
+	}
+	if interleaved {
+		c.Mean = mean(slices.DeleteFunc(tests, func(x *Compared) bool { return x.TooShort() || !x.Measured() }), looks)
+	}
+	slices.SortStableFunc(c.Cells, func(a, b *Compared) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(verdictOrder, a.Verdict), slices.Index(verdictOrder, b.Verdict)),
+			cmp.Compare(math.Abs(math.Log(cmp.Or(b.Ratio.Median, 1))), math.Abs(math.Log(cmp.Or(a.Ratio.Median, 1)))),
+		)
+	})
+}
+
+// known reports whether the metric of both sides is known.
+func (x *Compared) known() bool {
+	known := func(c *Cell) bool {
+		return !slices.ContainsFunc(c.Samples, func(s Sample) bool { return x.Metric.of(s.Sample) <= 0 })
+	}
+	return x.Metric == Time || known(x.First) && known(x.Second)
+}
+
+// Points returns the values of both sides: seconds, seconds per operation, bytes, or
+// objects.
+func (x *Compared) Points() (first, second []Point) {
+	if x.Metric != Time {
+		for _, s := range x.First.Samples {
+			first = append(first, Point{s.Round, x.Metric.of(s.Sample)})
+		}
+		for _, s := range x.Second.Samples {
+			second = append(second, Point{s.Round, x.Metric.of(s.Sample)})
+		}
+		return first, second
+	}
+	first, second = x.First.Points(), x.Second.Points()
+	a, b := x.First.Samples[0], x.Second.Samples[0]
+	if x.PerOp = a.Metric == result.MetricTime && a.Operations != b.Operations; x.PerOp {
+		for i, s := range x.First.Samples {
+			first[i].Value /= float64(max(s.Operations, 1))
+		}
+		for i, s := range x.Second.Samples {
+			second[i].Value /= float64(max(s.Operations, 1))
+		}
+	}
+	return first, second
+}
+
+// Medians returns the medians of the values of [Compared.Points].
+func (x *Compared) Medians() (first, second float64) {
+	a, b := x.Points()
+	return Summarize(Values(a)).Median, Summarize(Values(b)).Median
+}
+
+func (x *Compared) measure(looks func(rounds int) float64, interleaved bool) {
+	first, second := x.Points()
+	x.interleaved = interleaved
+	if !interleaved {
+		x.looks = looks(len(second))
+		var p float64
+		x.Ratio, p, x.least = unpairedRatio(Values(second), Values(first), 1-Doubt/x.looks)
+		x.P, x.least = min(1, p*x.looks), x.least*x.looks
+		x.Means = x.means(1 - Doubt/x.looks)
+		return
+	}
+	ratios, _ := Ratios(second, first)
+	x.looks = looks(len(ratios))
+	x.least = 2 * signedRankNull(len(ratios))(0) * x.looks
+	values := Values(ratios)
+	p, _ := signedRank(logs(values))
+	x.P = min(1, p*x.looks)
+	x.Ratio = SummarizeRatiosAt(values, 1-Doubt/x.looks)
+	x.Means = x.means(1 - Doubt/x.looks)
+}
+
+// means returns the ratio of the means of both sides, with an interval of a level.
+func (x *Compared) means(confidence float64) Summary {
+	first, second := x.Points()
+	if !x.interleaved {
+		return unpairedMeans(Values(second), Values(first), confidence)
+	}
+	return pairedMeans(second, first, confidence)
+}
+
+// holm corrects p-values for their number (Holm 1979) and for the number of pairs of which
+// each has as many (Bonferroni), so that the probability of any false verdict among all of
+// them is at most [Doubt].
+func holm(family []*float64, pairs int) {
+	order := slices.Clone(family)
+	slices.SortStableFunc(order, func(a, b *float64) int { return cmp.Compare(*a, *b) })
+	most := 0.0
+	for i, p := range order {
+		most = max(most, min(1, *p*float64((len(order)-i)*pairs)))
+		*p = most
+	}
+}
+
+// Tests returns how many comparisons the p-value is corrected for: cells and, of those in which
+// operations failed, also their shares.
+func (x *Compared) Tests() int { return x.tests }
+
+// TailRounds is the least number of rounds that can say that two sides take the same time.
+// A side that is slow in one trial of ten is so in none of them with a probability below
+// [Doubt]. With fewer rounds it is more likely, and then nothing in the samples shows it.
+const TailRounds = 44
+
+// decide sets the verdict of a cell.
+func (x *Compared) decide(c *Comparison) {
+	within := math.Log1p(c.Margin)
+	inside := func(i *Interval) bool {
+		return i != nil && math.Log(i.High) <= within && math.Log(i.Low) >= -within
+	}
+	x.Typical, x.FailAlike = inside(x.Ratio.Interval), x.Failing.within(c.Margin)
+	m := x.Means.Interval
+	same := x.Typical && inside(m) && x.Ratio.N >= TailRounds
+	switch f, told := x.Failing, x.Adjusted < Doubt; {
+	case f.told():
+		x.Verdict, x.Why = FailsMore, fmt.Sprintf("more operations of %s failed", c.Second)
+		if f.test.sign < 0 {
+			x.Verdict, x.Why = FailsLess, fmt.Sprintf("fewer operations of %s failed", c.Second)
+		}
+		x.Why += ": " + f.words(c) + mostFrequent(x.First, x.Second)
+	case !x.FailAlike && (f.open() || same):
+		x.Verdict, x.Why = Unclear, "it cannot be told yet whether the operations that failed differ: "+f.words(c)
+		x.Rounds = x.moreForFailures(c.Margin)
+		x.Time = time.Duration(x.Rounds) * (x.First.perTrial() + x.Second.perTrial())
+	case same:
+		x.Verdict = Same
+	case told && x.Ratio.Median > 1 && (!x.Typical || m != nil && math.Log(m.Low) > within):
+		x.Verdict = Slower
+	case told && x.Ratio.Median < 1 && (!x.Typical || m != nil && math.Log(m.High) < -within):
+		x.Verdict = Faster
+	default:
+		x.Verdict = Unclear
+		x.Rounds = x.more(within)
+		x.Time = time.Duration(x.Rounds) * (x.First.perTrial() + x.Second.perTrial())
+	}
+}
+
+// perTrial returns how long a trial of the case took on average.
+func (o *Outcome) perTrial() time.Duration {
+	var sum int64
+	for _, t := range o.Trials {
+		sum += t.TookNS
+	}
+	return time.Duration(sum / int64(max(len(o.Trials), 1)))
+}
+
+// MaxRounds is the most rounds that are estimated. More are called this many.
+const MaxRounds = 10_000
+
+// RoundsUntil estimates how many rounds it takes in all until an interval is narrower than
+// after n rounds, by this factor. Intervals narrow with the square root of the rounds.
+func RoundsUntil(n int, factor float64) int {
+	total := math.Ceil(float64(n) * factor * factor)
+	if !(total < MaxRounds) {
+		return MaxRounds
+	}
+	return int(total)
+}
+
+// more estimates how many more rounds a cell takes until its interval is within the
+// margin, or leaves out 1 even after the correction for the number of cells. It assumes
+// that the ratio stays where it is and that the interval narrows with the square root of
+// the rounds. If only the mean is open, the same goes for its interval and the margin.
+func (x *Compared) more(within float64) int {
+	n := x.Ratio.N
+	if x.Typical {
+		m := x.Means.Interval
+		if m == nil {
+			return x.nextLook(max(TailRounds, n+1)) - n
+		}
+		half := (math.Log(m.High) - math.Log(m.Low)) / 2
+		total := RoundsUntil(n, half/math.Abs(within-math.Abs(math.Log(x.Means.Median))))
+		if total == MaxRounds {
+			return MaxRounds
+		}
+		return x.nextLook(max(total, TailRounds, n+1)) - n
+	}
+	least := LeastRounds(x.tests, x.looks > 1)
+	i := x.Ratio.Interval
+	if i == nil || !(i.Low > 0) || math.IsInf(i.High, 0) {
+		return max(least-n, 1)
+	}
+	level := Doubt / x.looks
+	total := RoundsUntil(n, narrower(x.Ratio, within, level, level/float64(x.tests)))
+	if total == MaxRounds {
+		return MaxRounds
+	}
+	return x.nextLook(max(total, least, n+1)) - n
+}
+
+// nextLook returns after how many rounds, at least n, the cell is judged.
+func (x *Compared) nextLook(n int) int {
+	for x.looks > 1 && !Look(n) {
+		n++
+	}
+	return n
+}
+
+// narrower returns the factor by which the interval of a ratio must narrow until it is
+// within the logarithm of a margin, or leaves out 1 even at a corrected level. level is the
+// interval's own: 0.05 for one of 95 %.
+func narrower(s Summary, within, level, corrected float64) float64 {
+	at, half := math.Abs(math.Log(s.Median)), (math.Log(s.Interval.High)-math.Log(s.Interval.Low))/2
+	factor := half * normalQuantile(corrected) / normalQuantile(level) / at
+	if at < within {
+		factor = min(factor, half/(within-at))
+	}
+	return factor
+}
+
+// normalQuantile returns the distance from its mean beyond which a standard normal
+// variable is with the given probability, to both sides together.
+func normalQuantile(p float64) float64 { return -mstats.InvCDF(mstats.StdNormal)(p / 2) }
+
+// LeastRounds returns the smallest number of rounds with which the sides of a cell can be
+// told apart, if cells is the number of cells that are compared. looks says that the run is
+// judged while it is under way.
+func LeastRounds(cells int, looks bool) int {
+	for n := MinSamples; ; n++ {
+		factor := float64(cells)
+		if looks {
+			factor *= spent(n)
+		}
+		if 2*math.Ldexp(1, -n)*factor < Doubt {
+			return n
+		}
+	}
+}
+
+// mean returns the geometric mean of the cells' ratios over the rounds that all of them
+// have. It returns nil if there is none. looks is that of judge: if the run was judged
+// while it was under way, these rounds ended when the first cell was settled.
+func mean(cells []*Compared, looks func(rounds int) float64) *Summary {
+	var sets [][]Point
+	for _, x := range cells {
+		first, second := x.Points()
+		ratios, _ := Ratios(second, first)
+		sets = append(sets, ratios)
+	}
+	means := geoMeans(sets)
+	if len(means) == 0 {
+		return nil
+	}
+	s := SummarizeRatiosAt(Values(means), 1-Doubt/looks(len(means)))
+	return &s
+}

@@ -1,0 +1,409 @@
+package stats
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Failures are judged here for every command. The share of the operations that failed is a
+// figure by round, as times are. Two shares are compared by their differences within rounds,
+// and the differences by their mean, because many are zero where failures are rare: the median
+// would be zero too.
+
+// FailureMargin is the greatest difference between two shares of failed operations that does
+// not matter.
+const FailureMargin = 0.001
+
+// Failures returns how many of the cell's operations failed, in all trials together.
+func (c *Cell) Failures() (failed, operations int64) {
+	for _, s := range c.Samples {
+		failed += s.Failed
+		operations += s.Operations
+	}
+	return failed, operations
+}
+
+// FailedOf returns how many of a sample's operations failed, without the events of a replay that
+// a constraint stopped. Those found other rows than when they were recorded, which is the
+// replay's doing and not the driver's.
+func FailedOf(s *result.Sample) int64 {
+	failed := s.Failed
+	for _, e := range s.Errors {
+		if s.Different > 0 && e.Code&0xff == driver.CodeConstraint { // other phases count no such errors
+			failed -= e.Count
+		}
+	}
+	return max(failed, 0)
+}
+
+// shareFailed returns the share that is compared, of all trials together.
+func (c *Cell) shareFailed() float64 {
+	failed, operations := int64(0), int64(0)
+	for _, s := range c.Samples {
+		failed, operations = failed+FailedOf(s.Sample), operations+s.Operations
+	}
+	return float64(failed) / float64(max(operations, 1))
+}
+
+// shares returns the share of the operations that failed, by round.
+func (c *Cell) shares() []Point {
+	list := make([]Point, len(c.Samples))
+	for i, s := range c.Samples {
+		list[i] = Point{s.Round, float64(FailedOf(s.Sample)) / float64(max(s.Operations, 1))}
+	}
+	return list
+}
+
+// anyFailed reports whether any share is above zero.
+func anyFailed(shares ...[]Point) bool {
+	return slices.ContainsFunc(shares, func(set []Point) bool {
+		return slices.ContainsFunc(set, func(p Point) bool { return p.Value > 0 })
+	})
+}
+
+// within returns the differences of the points of two sets, a - b, in the rounds that both
+// have.
+func within(a, b []Point) (list []float64) {
+	other := make(map[int]float64, len(b))
+	for _, p := range b {
+		other[p.Round] = p.Value
+	}
+	for _, p := range a {
+		if v, ok := other[p.Round]; ok {
+			list = append(list, p.Value-v)
+		}
+	}
+	return list
+}
+
+// flipSteps is in how many steps the sum of all differences is divided where their
+// distribution is computed.
+const flipSteps = 4096
+
+// exceeds returns the p-value that the mean of differences is above a value by chance: the
+// probability that it would be as great if the sign of each difference from that value were
+// drawn at random (Fisher's randomization test within pairs). It is exact for differences
+// that are symmetric about the value, and less than its level says if they are symmetric about
+// a smaller one. Rounding can only make it greater.
+//
+// The mean is reached by those signs whose differences that are turned have a sum of at most
+// zero, so it is computed how many of all subsets have one.
+func exceeds(d []float64, value float64) float64 {
+	total := 0.0
+	for _, v := range d {
+		total += math.Abs(v - value)
+	}
+	if total == 0 {
+		return 1
+	}
+	var less, more []int
+	lowest := 0
+	for _, v := range d {
+		switch s := int(math.Floor((v - value) / total * flipSteps)); {
+		case s < 0:
+			less, lowest = append(less, -s), lowest-s
+		case s > 0:
+			more = append(more, s)
+		}
+	}
+	p := make([]float64, lowest+1) // of each sum from the lowest to 0, below which it must end
+	p[lowest] = 1
+	for _, s := range less {
+		for t := range p {
+			if p[t] /= 2; t+s < len(p) {
+				p[t] += p[t+s] / 2
+			}
+		}
+	}
+	for _, s := range more {
+		for t := lowest; t >= 0; t-- {
+			if p[t] /= 2; t >= s {
+				p[t] += p[t-s] / 2
+			}
+		}
+	}
+	sum := 0.0
+	for _, v := range p {
+		sum += v
+	}
+	return min(1, sum)
+}
+
+// compareShares tests whether shares differ by more than [FailureMargin], from their
+// differences within rounds. The test is two-sided.
+func compareShares(d []float64) Test {
+	t := Test{N: len(d), P: 1, Adjusted: 1, fine: 1, single: 1, logs: d}
+	if t.N == 0 {
+		return t
+	}
+	for _, v := range d {
+		if math.Abs(v) > FailureMargin {
+			t.Delta += float64(cmp.Compare(v, 0))
+		}
+	}
+	t.Delta /= float64(t.N)
+	mean := Mean(d)
+	if t.sign = cmp.Compare(mean, 0); math.Abs(mean) <= FailureMargin {
+		return t
+	}
+	beyond := make([]float64, len(d))
+	for i, v := range d {
+		beyond[i] = float64(t.sign)*v - FailureMargin
+	}
+	t.P = min(1, 2*exceeds(beyond, 0))
+	t.Adjusted, t.fine = t.P, corrected(beyond, t.P)
+	t.single = t.fine
+	return t
+}
+
+// Seems reports whether shares of failures seem to differ, in too few rounds to tell: each round
+// says so, and so does a t test that is corrected for all comparisons. Without the t test, some
+// of ten equal drivers would seem to differ in most runs of few rounds. enough is how many rounds
+// would tell.
+func (t Test) Seems() (enough int, seems bool) {
+	enough, few := t.TooFew()
+	return enough, few && t.single*max(t.family, 1) < Alpha
+}
+
+// CompareFailures tests whether the shares of the operations that failed differ between two
+// cells, by more than [FailureMargin].
+func CompareFailures(a, b *Cell) Test { return compareShares(within(a.shares(), b.shares())) }
+
+// FailuresDiffer reports whether two cells seem to differ in the share of their operations
+// that failed, so that the ratio of their times says nothing. The p-value is not corrected for
+// other comparisons, so it is no verdict.
+func FailuresDiffer(a, b *Cell) bool { return CompareFailures(a, b).P < Alpha }
+
+// compareFailures compares the shares of failed operations of every two cells of each table,
+// corrected as times are: over the pairs of a table, and over the tables of the run. It marks
+// the cells that are not ranked because of them.
+func (a *Analysis) compareFailures() {
+	var tables []*Table
+	var families [][]Pair
+	a.eachTable(func(_ TableName, t *Table) {
+		if pairs := t.pairsOfShares(); pairs != nil {
+			tables, families = append(tables, t), append(families, pairs)
+		}
+	})
+	adjustRun(families, looking(a.Confidence))
+	for i, t := range tables {
+		t.markFailures(families[i])
+		t.order()
+	}
+}
+
+// pairsOfShares compares the shares of every two cells of a table; nil if nothing failed.
+func (t *Table) pairsOfShares() []Pair {
+	var sets [][]Point
+	for _, c := range t.Measured() {
+		sets = append(sets, c.shares())
+	}
+	if !anyFailed(sets...) {
+		return nil
+	}
+	return CompareShares(sets)
+}
+
+// CompareShares compares every two sets of shares of failed operations as [CompareAll] compares
+// times.
+func CompareShares(sets [][]Point) []Pair {
+	raised := make([][]Point, len(sets)) // of these, the ratios' logarithms are the differences of shares
+	for i, set := range sets {
+		for _, p := range set {
+			raised[i] = append(raised[i], Point{p.Round, math.Exp(p.Value)})
+		}
+	}
+	return compareAll(raised, func(int) bool { return true }, func(ratios []float64) Test { return compareShares(logs(ratios)) })
+}
+
+// markFailures marks the cells of which more operations failed than of another one, or seem to
+// in too few rounds to tell.
+func (t *Table) markFailures(pairs []Pair) {
+	measured := t.Measured()
+	for i, c := range measured {
+		var than *Cell
+		enough := 0
+		for j, other := range measured {
+			x, ok := Against(pairs, i, j)
+			rounds, seems := x.Seems()
+			switch {
+			case !ok || x.sign <= 0:
+			case x.Significant() && (!c.FailsMore || other.shareFailed() < than.shareFailed()):
+				c.FailsMore, than = true, other
+			case seems && !c.FailsMore:
+				c.FailsOpen, than, enough = true, other, max(enough, rounds)
+			}
+		}
+		if than == nil {
+			continue
+		}
+		words := fmt.Sprintf("more of its operations failed (%s) than of %s's (%s)", shareInWords(c.shareFailed()),
+			cmp.Or(than.As, than.Case.Driver), shareInWords(than.shareFailed()))
+		if c.FailsOpen = !c.FailsMore; c.FailsOpen {
+			words = fmt.Sprintf("in all of %d rounds %s: too few to tell that from chance; %d would do", len(c.Samples), words, enough)
+		}
+		c.Unranked = words
+	}
+}
+
+func shareInWords(v float64) string {
+	switch {
+	case v == 0:
+		return "none"
+	case v < 0.0005:
+		return "less than 0.1 %"
+	}
+	return fmt.Sprintf("%.1f %%", 100*v)
+}
+
+// UnlikeFailures reports whether the cell has no rank because of the operations that failed.
+func (c *Cell) UnlikeFailures() bool { return c.FailsMore || c.FailsOpen }
+
+// DriverFailures compares the shares of the operations that failed of every two drivers: their
+// means by round, over the tables in which all of these have figures.
+func (a *Analysis) DriverFailures(drivers []string) []Pair {
+	sums, tables := make([]map[int]float64, len(drivers)), 0
+	counts := make([]map[int]int, len(drivers))
+	for i := range drivers {
+		sums[i], counts[i] = map[int]float64{}, map[int]int{}
+	}
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			cells := make([]*Cell, len(drivers))
+			for _, c := range t.Measured() {
+				if i := slices.Index(drivers, c.Case.Driver); i >= 0 {
+					cells[i] = c
+				}
+			}
+			if slices.Contains(cells, nil) {
+				continue
+			}
+			tables++
+			for i, c := range cells {
+				for _, p := range c.shares() {
+					sums[i][p.Round] += p.Value
+					counts[i][p.Round]++
+				}
+			}
+		}
+	}
+	sets := make([][]Point, len(drivers))
+	for i := range drivers {
+		for _, round := range slices.Sorted(maps.Keys(sums[i])) {
+			if counts[i][round] == tables {
+				sets[i] = append(sets[i], Point{round, sums[i][round] / float64(tables)})
+			}
+		}
+	}
+	if !anyFailed(sets...) {
+		return nil
+	}
+	pairs := CompareShares(sets)
+	adjustRun([][]Pair{pairs}, looking(a.Confidence))
+	return pairs
+}
+
+// Failing compares the shares of the operations that failed on the two sides of a cell.
+type Failing struct {
+	First, Second float64 // of all trials
+	P             float64 // that they differ by chance, by more than [FailureMargin]; corrected for the looks
+	Adjusted      float64 // corrected for the number of cells as well
+
+	test  Test
+	looks float64
+}
+
+// Difference returns the interval of the difference of the shares, second less first, at the
+// level of the cell's own.
+func (f *Failing) Difference() Interval { return differenceAt(f.test.logs, 1-Doubt/f.looks) }
+
+// compareFailures compares the shares of failed operations of a cell's sides; nil if none
+// failed. Rounds of two runs that were not measured together are paired in their order,
+// as good as any other.
+func (x *Compared) compareFailures(interleaved bool) *Failing {
+	first, second := x.First.shares(), x.Second.shares()
+	if !anyFailed(first, second) {
+		return nil
+	}
+	if !interleaved {
+		n := min(len(first), len(second))
+		first, second = first[:n], slices.Clone(second[:n])
+		for i := range second {
+			second[i].Round = first[i].Round
+		}
+	}
+	f := &Failing{First: x.First.shareFailed(), Second: x.Second.shareFailed(), test: compareShares(within(second, first)), looks: x.looks}
+	f.P = min(1, f.test.P*x.looks)
+	f.Adjusted = f.P
+	return f
+}
+
+// differenceAt returns the interval of the mean of differences that inverts [exceeds].
+func differenceAt(d []float64, confidence float64) Interval {
+	bound := func(sign float64) float64 {
+		signed := make([]float64, len(d))
+		for i, v := range d {
+			signed[i] = sign * v
+		}
+		low, high := -1.0, 1.0 // what is exceeded, and what is not
+		if exceeds(signed, low) > (1-confidence)/2 {
+			return low
+		}
+		for high-low > FailureMargin/10 {
+			if at := (low + high) / 2; exceeds(signed, at) <= (1-confidence)/2 {
+				low = at
+			} else {
+				high = at
+			}
+		}
+		return low
+	}
+	return Interval{Low: bound(1), High: -bound(-1), Confidence: confidence}
+}
+
+// words has both shares.
+func (f *Failing) words(c *Comparison) string {
+	return fmt.Sprintf("%s with %s, %s with %s", percentOf(f.Second), c.Second, percentOf(f.First), c.First)
+}
+
+// percentOf writes a share of which little differences matter.
+func percentOf(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
+
+// told reports whether more operations of one side failed, after the correction.
+func (f *Failing) told() bool { return f != nil && f.Adjusted < Doubt }
+
+// open reports whether it cannot be told yet if more operations of one side failed, although
+// that seems so: the times of a cell are then no verdict either.
+func (f *Failing) open() bool { return f != nil && !f.told() && f.test.P < Alpha }
+
+// within reports whether the whole interval of the difference of the shares is within a margin:
+// 0.02 is 2 percentage points.
+func (f *Failing) within(margin float64) bool {
+	if f == nil {
+		return true
+	}
+	i := f.Difference()
+	return max(i.High, -i.Low) <= max(margin, FailureMargin)
+}
+
+// moreForFailures estimates how many more rounds tell shares apart, or show that they differ by
+// less than the margin.
+func (x *Compared) moreForFailures(margin float64) int {
+	f := x.Failing
+	n, least := f.test.N, LeastRounds(x.tests, x.looks > 1)
+	factor := normalQuantile(Doubt/x.looks/float64(x.tests)) / normalQuantile(min(f.test.P, 0.999))
+	if i, at := f.Difference(), math.Abs(Mean(f.test.logs)); at < margin {
+		factor = min(factor, (i.High-i.Low)/2/(margin-at))
+	}
+	total := RoundsUntil(n, max(factor, 1))
+	if total == MaxRounds {
+		return MaxRounds
+	}
+	return x.nextLook(max(total, least, n+1)) - n
+}

@@ -1,0 +1,176 @@
+package stats_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// The p-value of a mean is the share of all combinations of signs that reach it. Rounding only
+// makes it greater, and not by much.
+func TestExceeds(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 1))
+	for range 200 {
+		d := make([]float64, 1+r.IntN(12))
+		for i := range d {
+			switch r.IntN(3) {
+			case 0: // nothing failed on either side
+			case 1:
+				d[i] = float64(r.IntN(5)-2) / 100
+			case 2:
+				d[i] = 0.02 + 0.1*r.NormFloat64()
+			}
+		}
+		value := 0.01 * r.Float64()
+		want := 0.0
+		for subset := range 1 << len(d) {
+			sum := 0.0
+			for i, v := range d {
+				if subset>>i&1 == 1 {
+					sum += v - value
+				}
+			}
+			if sum <= 1e-12 {
+				want += math.Ldexp(1, -len(d))
+			}
+		}
+		if got := stats.Exceeds(d, value); got < want-1e-9 || got > want+0.03 {
+			t.Errorf("%v above %g: %g, want %g", d, value, got, want)
+		}
+	}
+}
+
+// failingSides is a comparison of one cell in which all operations but one of the second side
+// fail in each round.
+func failingSides(rounds int, failed func(side, round int) int64) *result.Run {
+	run := asked(made(1, 2, rounds, func(_, _, round int) float64 { return 1 + 0.001*float64(round%3) }), false)
+	for i := range run.Trials {
+		x := &run.Trials[i]
+		x.Samples[0].Failed = failed(x.Case-1, x.Round)
+	}
+	return run
+}
+
+// What fails in each round is told apart once there are enough of them. Before, the cell cannot
+// be told, however alike the times are: neither "same" nor "faster" is said.
+func TestFailuresInFewRounds(t *testing.T) {
+	for rounds := 6; rounds < 60; rounds++ {
+		x := stats.CompareRun(stats.Analyze(failingSides(rounds, func(side, _ int) int64 { return int64(side * 999) }), "")).Cells[0]
+		want := stats.Unclear
+		if 2*math.Ldexp(1, 1-rounds) < stats.Doubt { // two comparisons: times and failures
+			want = stats.FailsMore
+		}
+		if x.Verdict != want || x.Why == "" || (x.Rounds > 0) != (want == stats.Unclear) {
+			t.Errorf("%d rounds: %s, %q, %d more rounds", rounds, x.Verdict, x.Why, x.Rounds)
+		}
+	}
+}
+
+// Failures in few trials are told apart if there are enough of them, all on one side.
+func TestRareFailures(t *testing.T) {
+	every := func(n int) *stats.Compared {
+		return stats.CompareRun(stats.Analyze(failingSides(60, func(side, round int) int64 {
+			if side == 1 && round%n == 0 {
+				return int64(40 + round)
+			}
+			return 0
+		}), "")).Cells[0]
+	}
+	if x := every(5); x.Verdict != stats.FailsMore {
+		t.Errorf("12 of 60 rounds: %s, %+v", x.Verdict, x.Failing)
+	}
+	if x := every(20); x.Verdict == stats.FailsMore || x.Failing == nil {
+		t.Errorf("3 of 60 rounds: %s", x.Verdict)
+	}
+}
+
+// Runs that were measured at different times have no rounds in common, and their failures are
+// compared all the same.
+func TestFailuresOfStoredRuns(t *testing.T) {
+	one := func(failed int64) *stats.Analysis {
+		run := made(1, 1, 20, func(_, _, round int) float64 { return 1 + 0.001*float64(round%3) })
+		for i := range run.Trials {
+			run.Trials[i].Samples[0].Failed = failed * int64(5+i%3)
+			run.Trials[i].Round += int(failed) // others
+		}
+		return stats.Analyze(run, "")
+	}
+	for _, c := range []struct {
+		first, second int64
+		want          stats.Verdict
+	}{{1, 10, stats.FailsMore}, {10, 1, stats.FailsLess}} {
+		x := stats.CompareRuns([2]string{"a", "b"}, one(c.first), one(c.second), 0.05).Cells[0]
+		if x.Verdict != c.want || !strings.Contains(x.Why, fmt.Sprintf("%.3g %% with a", 100*x.Failing.First)) {
+			t.Errorf("%d and %d: %s, %s", c.first, c.second, x.Verdict, x.Why)
+		}
+	}
+}
+
+// Sides whose shares of failures may differ by more than the margin are not called the same,
+// however alike their times are.
+func TestSameNeedsFailures(t *testing.T) {
+	compared := func(failed func(side, round int) int64) *stats.Compared {
+		run := failingSides(60, failed)
+		for i := range run.Trials {
+			run.Trials[i].Samples[0].WallNS = 1e9
+		}
+		return stats.CompareRun(stats.Analyze(run, "")).Cells[0]
+	}
+	wide := compared(func(side, round int) int64 { return int64(400 * ((side + round) % 2)) })
+	if !wide.Typical || wide.FailAlike || wide.Verdict != stats.Unclear || !wide.FailuresOpen() || wide.Rounds <= 0 {
+		t.Errorf("40 %% of one side or of the other fail: %s, %q, %d more rounds", wide.Verdict, wide.Why, wide.Rounds)
+	}
+	narrow := compared(func(side, round int) int64 { return int64(40 + (side+round)%2) })
+	if narrow.Verdict != stats.Same || !narrow.FailAlike {
+		t.Errorf("4 %% of both fail: %s, %q", narrow.Verdict, narrow.Why)
+	}
+}
+
+// Of equal drivers, hardly any run of few rounds has a row without a rank. One of which nearly
+// all operations fail has none in any number of rounds, also in a run that was looked at again
+// and again, whose six rounds tell nothing apart.
+func TestFailuresInFewRoundsOfDrivers(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	const runs = 60
+	for _, rounds := range []int{6, 7, 8, 9} {
+		unranked := 0
+		for range runs {
+			run := made(2, 10, rounds, func(int, int, int) float64 { return math.Exp(0.03 * r.NormFloat64()) })
+			for i := range run.Trials {
+				run.Trials[i].Samples[0].Failed = int64(max(0, 50+25*r.NormFloat64()))
+			}
+			if unrankedOf(stats.Analyze(run, "")) > 0 {
+				unranked++
+			}
+		}
+		if unranked > 8 {
+			t.Errorf("%d rounds: %d of %d runs of equal drivers have a row without a rank", rounds, unranked, runs)
+		}
+		run := made(2, 10, rounds, func(int, int, int) float64 { return math.Exp(0.03 * r.NormFloat64()) })
+		run.Precision = 0.05
+		for i := range run.Trials {
+			if (run.Trials[i].Case-1)%10 == 4 {
+				run.Trials[i].Samples[0].Failed = 900 + int64(i%7)
+			}
+		}
+		if n := unrankedOf(stats.Analyze(run, "")); n != 2 {
+			t.Errorf("%d rounds: %d rows without a rank, want the 2 of which 90 %% fail", rounds, n)
+		}
+	}
+}
+
+func unrankedOf(a *stats.Analysis) (n int) {
+	for _, g := range a.Groups {
+		for _, c := range g.Tables[0].Cells {
+			if c.UnlikeFailures() {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,30 @@
+package stats_test
+
+import (
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// TestFurther expects an estimate that falls as the difference grows, and rises with the noise.
+func TestFurther(t *testing.T) {
+	points := func(rounds int, value func(i int) float64) (list []stats.Point) {
+		for i := range rounds {
+			list = append(list, stats.Point{Round: i + 1, Value: value(i)})
+		}
+		return list
+	}
+	further := func(rounds int, ratio, noise float64) int {
+		one := points(rounds, func(int) float64 { return 1 })
+		two := points(rounds, func(i int) float64 { return ratio * (1 + noise*float64(i%5-2)/2) })
+		ratios, _ := stats.Ratios(two, one)
+		s := stats.SummarizeRatiosAt(stats.Values(ratios), stats.Confidence)
+		return stats.Compare(two, one).Further(s, 0.05, stats.Confidence)
+	}
+	if near, far := further(20, 1.08, 0.4), further(20, 1.15, 0.4); far <= 0 || near <= far {
+		t.Errorf("%d more rounds at 1.15, %d at 1.08: want more for the smaller difference", far, near)
+	}
+	if little, much := further(20, 1, 0.2), further(20, 1, 0.4); little <= 0 || much <= little {
+		t.Errorf("of two that are equal, %d more rounds with much noise, %d with little", much, little)
+	}
+}

@@ -1,0 +1,273 @@
+package stats_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// all lets every set with enough samples take part.
+func all(sets [][]stats.Point) func(int) bool {
+	return func(i int) bool { return len(sets[i]) >= stats.MinSamples }
+}
+
+// noisy makes samples about a center that share the rounds' own factor.
+func noisy(r *rand.Rand, rounds []float64, center, spread float64) []stats.Point {
+	var p []stats.Point
+	for i, f := range rounds {
+		p = append(p, stats.Point{Round: i + 1, Value: center * f * math.Exp(spread*r.NormFloat64())})
+	}
+	return p
+}
+
+// unsteady returns how much slower or faster each of n rounds is.
+func unsteady(r *rand.Rand, n int) []float64 {
+	f := make([]float64, n)
+	for i := range f {
+		f[i] = math.Exp(0.1 * r.NormFloat64())
+	}
+	return f
+}
+
+func TestCompareRatios(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		ratios   []float64
+		p, delta float64
+		sign     int
+	}{
+		{"none", nil, 1, 0, 0},
+		{"all equal", []float64{1, 1, 1, 1, 1, 1}, 1, 0, 0},
+		{"all above", []float64{1.1, 1.2, 1.3, 1.1, 1.2, 1.3}, 2. / 64, 1, 1},
+		{"all below", []float64{0.9, 0.8, 0.7, 0.9, 0.8, 0.7}, 2. / 64, -1, -1},
+		// The least of the absolute logarithms is the negative one: rank sums 1 and 20.
+		{"one below", []float64{1.2, 1.3, 1.4, 1.5, 1.6, 0.9}, 4. / 64, 4. / 6, 1},
+		// The greatest is: 6 and 15, and P(T ≤ 6) = 14/64.
+		{"one far below", []float64{1.2, 1.3, 1.4, 1.5, 1.6, 0.1}, 28. / 64, 4. / 6, 1},
+		{"zero is below", []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5}, 2. / 64, -1, -1},
+		// Wilcoxon's table: n = 10, T = 8 is the bound of 5 %.
+		{"ten", []float64{1.01, 1.02, 0.97, 1.04, 0.951, 1.06, 1.07, 1.08, 1.09, 1.1}, 2 * 25. / 1024, 0.6, 1},
+	} {
+		got := stats.CompareRatios(tc.ratios)
+		if math.Abs(got.P-tc.p) > 1e-12 || got.Adjusted != got.P || !near(got.Delta, tc.delta) || got.Sign() != tc.sign || got.N != len(tc.ratios) {
+			t.Errorf("%s: %+v with sign %d, want p %v, delta %v, sign %d", tc.name, got, got.Sign(), tc.p, tc.delta, tc.sign)
+		}
+	}
+}
+
+// The test and the interval always agree.
+func TestIntervalAgreesWithTest(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	told := 0
+	for i := range 3000 {
+		ratios := make([]float64, 6+i%55)
+		for j := range ratios {
+			ratios[j] = math.Exp(0.03*r.NormFloat64() + 0.02)
+			if i%3 == 0 { // ties, and ratios of 1
+				ratios[j] = 1 + math.Round(20*(ratios[j]-1))/20
+			}
+		}
+		test, s := stats.CompareRatios(ratios), stats.SummarizeRatios(ratios)
+		excludes := s.Interval.Low > 1+1e-12 || s.Interval.High < 1-1e-12
+		if excludes != (test.P < 0.05) {
+			t.Fatalf("p is %v, and the interval %+v: %v", test.P, s.Interval, ratios)
+		}
+		if excludes {
+			told++
+		}
+		if s.Interval.Low > s.Median || s.Median > s.Interval.High || s.Interval.Confidence < 0.95 || s.Interval.Confidence >= 1 {
+			t.Errorf("%+v %+v", s, s.Interval)
+		}
+	}
+	if told < 100 || told > 2900 {
+		t.Errorf("%d of 3000 are told apart: the test tests one side only", told)
+	}
+}
+
+func TestSummarizeRatios(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		ratios   []float64
+		median   float64
+		interval *stats.Interval
+	}{
+		{"none", nil, 0, nil},
+		{"five have no interval", []float64{2, 2, 2, 2, 2}, 2, nil},
+		{"six have their range", []float64{1, 2, 4, 8, 16, 32}, math.Sqrt(32), &stats.Interval{Low: 1, High: 32, Confidence: 1 - 2./64}},
+		// Walsh averages 3 and 43 of 45 logarithms: 1 - 2·P(T ≤ 5) = 1 - 20/512.
+		{"nine", []float64{1, 2, 4, 8, 16, 32, 64, 128, 256}, 16, &stats.Interval{Low: math.Sqrt(8), High: math.Sqrt(1 << 13), Confidence: 1 - 20./512}},
+		{"zeros", make([]float64, 6), 0, &stats.Interval{Confidence: 1 - 2./64}},
+	} {
+		got := stats.SummarizeRatios(tc.ratios)
+		if got.N != len(tc.ratios) || math.Abs(got.Median-tc.median) > 1e-9 {
+			t.Errorf("%s: %+v, want %v", tc.name, got, tc.median)
+		}
+		if d := cmp.Diff(tc.interval, got.Interval, cmp.Comparer(near)); d != "" {
+			t.Errorf("%s: %s", tc.name, d)
+		}
+	}
+}
+
+// The normal distribution must continue where the exact one ends.
+func TestManyRounds(t *testing.T) {
+	width := func(n int) float64 {
+		ratios := make([]float64, n)
+		for i := range ratios {
+			ratios[i] = math.Exp(0.1 * (float64(i) - float64(n-1)/2) / float64(n))
+		}
+		s, ok := stats.SummarizeRatios(ratios).Spread()
+		if !ok {
+			t.Fatalf("n=%d has no interval", n)
+		}
+		return s
+	}
+	if a, b := width(100), width(101); math.Abs(a-b) > 0.01*a {
+		t.Errorf("100 rounds give ±%v, 101 give ±%v", a, b)
+	}
+}
+
+func TestRank(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	rounds := unsteady(r, 6)
+	sets := [][]stats.Point{noisy(r, rounds, 100, 0.01), noisy(r, rounds, 100.5, 0.01), noisy(r, rounds, 200, 0.01),
+		noisy(r, rounds, 300, 0.01), points(301, 301, 301), noisy(r, rounds, 300.1, 0.01)}
+	pairs := stats.CompareAll(sets, all(sets))
+	for _, tc := range []struct {
+		floors []int
+		want   string
+	}{
+		{nil, "[{1 [1] false false} {2 [0] false false} {3 [] true false} {4 [5] true false} {0 [] false false} {5 [3] true false}]"},
+		// The floor has ties and no rank, and who is slower than only the floor leads.
+		{[]int{0}, "[{0 [1] false true} {1 [0] false false} {2 [] true false} {3 [5] true false} {0 [] false false} {4 [3] true false}]"},
+		{[]int{0, 1}, "[{0 [1] false true} {0 [0] false true} {1 [] false false} {2 [5] true false} {0 [] false false} {3 [3] true false}]"},
+		// There is nothing else.
+		{[]int{0, 1, 2, 3, 5}, "[{1 [1] false true} {2 [0] false true} {3 [] true true} {4 [5] true true} {0 [] false false} {5 [3] true true}]"},
+	} {
+		got := fmt.Sprint(stats.Rank(len(sets), pairs, all(sets), func(i int) bool { return slices.Contains(tc.floors, i) }))
+		if got != tc.want {
+			t.Errorf("floors %v: ranks %s, want %s", tc.floors, got, tc.want)
+		}
+	}
+	for _, p := range pairs {
+		if p.First == 4 || p.Second == 4 {
+			t.Errorf("three samples were compared: %+v", p)
+		}
+	}
+}
+
+// Ten drivers in six rounds, whatever the rounds do.
+func TestTenDriversCanBeToldApart(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 3))
+	rounds := unsteady(r, 6)
+	var sets [][]stats.Point
+	for i := range 10 {
+		sets = append(sets, noisy(r, rounds, math.Pow(1.4, float64(i)), 0.02))
+	}
+	pairs := stats.CompareAll(sets, all(sets))
+	if len(pairs) != 45 {
+		t.Fatalf("%d pairs", len(pairs))
+	}
+	for _, p := range pairs {
+		if !p.Significant() || p.Sign() != -1 {
+			t.Errorf("%+v cannot be told apart", p)
+		}
+	}
+}
+
+// The p-value of a table is one, however great it is.
+func TestPermutationTest(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 12))
+	above := 0
+	for range 40 {
+		rounds := unsteady(r, 6)
+		sets := [][]stats.Point{noisy(r, rounds, 1, 0.03), noisy(r, rounds, 1, 0.03), noisy(r, rounds, 1, 0.03)}
+		if stats.PermutationTest(sets) > 0.5 {
+			above++
+		}
+	}
+	if above < 10 || above > 30 {
+		t.Errorf("of 40 tables of equal drivers %d have a p-value above a half", above)
+	}
+}
+
+// Differences are found even with more drivers than closed testing handles.
+func TestManyDrivers(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 4))
+	for _, k := range []int{12, 13, 30} {
+		rounds := unsteady(r, 20)
+		var sets [][]stats.Point
+		for i := range k {
+			sets = append(sets, noisy(r, rounds, 1+float64(i%2), 0.03))
+		}
+		for _, p := range stats.CompareAll(sets, all(sets)) {
+			if want := p.First%2 != p.Second%2; p.Significant() != want {
+				t.Errorf("%d drivers: %+v, want told apart: %v", k, p, want)
+			}
+		}
+	}
+}
+
+// A correction never makes a p-value smaller, and keeps the order. For three sets it
+// is computed by hand: {0,1}, {0,2} and {1,2} with p-values a ≤ b ≤ c.
+func TestClosedTestingOfThree(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 5))
+	for range 200 {
+		rounds := unsteady(r, 20)
+		sets := [][]stats.Point{noisy(r, rounds, 1, 0.03), noisy(r, rounds, 1.02, 0.03), noisy(r, rounds, 1.03, 0.03)}
+		pairs := stats.CompareAll(sets, all(sets))
+		p := []float64{pairs[0].P, pairs[1].P, pairs[2].P}
+		slices.Sort(p)
+		simes := min(3*p[0], 3*p[1]/2, p[2])
+		for _, x := range pairs {
+			if want := max(x.P, simes); !near(x.Adjusted, want) {
+				t.Errorf("p %v adjusted is %v, want %v", x.P, x.Adjusted, want)
+			}
+		}
+	}
+}
+
+// The 15 p-values of the first example of Benjamini and Hochberg (1995), whose
+// procedure rejects the four least at 0.05, where Bonferroni's rejects three.
+func TestAdjust(t *testing.T) {
+	p := []float64{0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1}
+	var family []*stats.Test
+	for i := range p { // in any order
+		family = append(family, stats.WithP(p[(i*7)%len(p)]))
+	}
+	stats.Adjust(family)
+	rejected := 0
+	for _, x := range family {
+		if x.Significant() {
+			rejected++
+			if x.P > 0.0095 {
+				t.Errorf("p %v is significant", x.P)
+			}
+		}
+		if x.P == 0.0095 && !near(x.Adjusted, 0.0095*15/4) {
+			t.Errorf("p 0.0095 adjusted is %v", x.Adjusted)
+		}
+		if x.Adjusted < x.P || x.Adjusted > 1 {
+			t.Errorf("p %v adjusted is %v", x.P, x.Adjusted)
+		}
+	}
+	if rejected != 4 {
+		t.Errorf("%d rejected, want 4", rejected)
+	}
+}
+
+func TestStdDev(t *testing.T) {
+	if v, ok := stats.StdDev([]float64{2, 4, 4, 4, 5, 5, 7, 9}); !ok || math.Abs(v-2.138) > 0.001 {
+		t.Errorf("%v %v, want 2.138", v, ok)
+	}
+	for _, few := range [][]float64{nil, {1}} {
+		if v, ok := stats.StdDev(few); ok {
+			t.Errorf("%v has standard deviation %v", few, v)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// settling shows how often reported intervals hold the true value if cases are no longer
+// measured once they are settled, and how often two equal drivers are then told apart.
+func settling(runs int) string {
+	rows := [][]string{{"times", "precision", "drivers", "rounds", "ratios", "ratios, 95 % intervals", "medians", "equal ones told apart"},
+		{"---", "---:", "---:", "---:", "---:", "---:", "---:", "---:"}}
+	for _, s := range []string{"normal", "skewed", "long tail", "outliers"} {
+		for _, precision := range []float64{0.05, 0.03, 0.02} {
+			for _, drivers := range []int{2, 10} {
+				x := settle(s, drivers, precision, runs*2/drivers)
+				rows = append(rows, []string{s, percent(precision), fmt.Sprint(drivers), fmt.Sprintf("%.1f", x.rounds),
+					percent(x.ratios), percent(x.usual), percent(x.medians), percent(x.apart)})
+			}
+		}
+	}
+	return "Cases that are measured until they are settled: the mean number of their rounds, and how many of the reported intervals hold the true value. " +
+		"Intervals of 95 % of the same samples would hold it less often (only runs that end within 100 rounds; the rounds do not vary):\n\n" + markdown(rows)
+}
+
+// floor is the driver that ratios are to.
+const floor = "d0"
+
+// medians are the medians of the shapes that are used here.
+var medians = map[string]float64{
+	"normal":    1,
+	"outliers":  math.Exp(0.03 * 0.0659), // of 95 % normal times, and 5 % above all of them
+	"skewed":    math.Exp(0.03 * math.Ln2),
+	"long tail": math.Exp(0.03 * math.Ln2 * math.Ln2),
+}
+
+// settled is what simulated runs have shown.
+type settled struct {
+	rounds          float64 // on average, of a case
+	ratios, medians float64 // the shares of intervals that hold the true value
+	usual           float64 // the like of ratios, with intervals of 95 %
+	apart           float64 // the share of runs in which two equal drivers are told apart
+}
+
+// settle simulates runs of one table of equal drivers, as the lab makes them.
+func settle(shape string, drivers int, precision float64, runs int) settled {
+	const most = 100
+	w := world{shape: shape, drivers: drivers, rounds: most, steady: true}
+	ended := stats.UntilSettled(floor, precision)
+	var rounds, ratios, held, usual, medianHeld, apart, complete atomic.Int64
+	shareOf(runs, 0, func(r *rand.Rand) bool {
+		full := w.table(r)
+		run := &result.Run{Precision: precision}
+		for d := range drivers {
+			run.Cases = append(run.Cases, result.Case{ID: d + 1, Workload: "w", Driver: fmt.Sprint("d", d), Phases: []string{"p"}})
+		}
+		var done []int
+		for n := 1; n <= most && len(done) < drivers; n++ {
+			for d := range drivers {
+				if !slices.Contains(done, d+1) {
+					addTrial(run, d+1, full[d][n-1])
+				}
+			}
+			if ids, judged := ended(run, n); judged {
+				done = ids
+			}
+		}
+		if len(done) < drivers {
+			return true
+		}
+		complete.Add(1)
+		a := stats.Analyze(run, floor)
+		for _, f := range a.Figures() {
+			ratios.Add(1)
+			rounds.Add(int64(f.Summary.N))
+			if holds(f.Summary.Interval, 1) {
+				held.Add(1)
+			}
+			values, _ := stats.Ratios(f.Cell.Points(), f.Base.Points())
+			if holds(stats.SummarizeRatios(stats.Values(values)).Interval, 1) {
+				usual.Add(1)
+			}
+			if holds(f.Cell.Summary.Interval, medians[shape]) {
+				medianHeld.Add(1)
+			}
+		}
+		if slices.ContainsFunc(a.Groups[0].Tables[0].Pairs, func(p stats.Pair) bool { return p.Significant() }) {
+			apart.Add(1)
+		}
+		return true
+	})
+	of := float64(max(ratios.Load(), 1))
+	share := func(n *atomic.Int64) float64 { return float64(n.Load()) / of }
+	return settled{share(&rounds), share(&held), share(&medianHeld), share(&usual), float64(apart.Load()) / float64(max(complete.Load(), 1))}
+}
+
+func holds(i *stats.Interval, v float64) bool { return i.Low <= v && v <= i.High }
+
+// addTrial adds a trial of a case with one phase.
+func addTrial(run *result.Run, id int, p stats.Point) {
+	run.Trials = append(run.Trials, result.Trial{Case: id, Round: p.Round, Order: id, Status: result.OK,
+		Samples: []result.Sample{{Phase: "p", Metric: result.MetricTime, WallNS: int64(1e9 * p.Value), Operations: 1}}})
+}
+
+// wholeRuns shows how often a run of 15 tables has a false verdict.
+func wholeRuns(tables int) string {
+	runs := max(tables/10, 10)
+	rows := [][]string{{"drivers", "n", "now", "unpaired"}, {"---", "---:", "---:", "---:"}}
+	equal := func(int) world { return world{shape: "normal", drivers: 10, steady: true} }
+	mixed := func(table int) world {
+		if table%3 == 0 {
+			return world{shape: "normal", drivers: 10, steady: true}
+		}
+		return world{shape: "normal", drivers: 10, groups: 5, slower: 0.5, steady: true}
+	}
+	for _, n := range []int{6, 20} {
+		rows = append(rows, []string{"all equal: runs with any false verdict", fmt.Sprint(n),
+			percent(anyFalseInRun(equal, n, runs)), percent(anyFalseApart(equal, n, runs))})
+	}
+	for _, n := range []int{6, 10, 20} {
+		rows = append(rows, []string{"two equal drivers, drifting: runs with any false verdict", fmt.Sprint(n),
+			percent(anyFalseInRun(twoDrifting, n, tables)), ""})
+	}
+	for _, n := range []int{6, 20} {
+		rows = append(rows, []string{"five pairs of equal ones in ten tables, all equal in five: false tables among those that tell drivers apart", fmt.Sprint(n),
+			percent(falseTables(mixed, n, runs)), ""})
+	}
+	return "Runs of 15 tables, with 10 drivers unless stated otherwise. The rounds do not vary, except those that drift, so that the unpaired method is at its best:\n\n" + markdown(rows)
+}
+
+// twoDrifting makes tables of two equal drivers whose times drift within rounds. The
+// ratio depends mostly on which of the two was run first, and if that is always the
+// same one by chance, it looks like a difference without noise.
+func twoDrifting(int) world { return world{shape: drifting, drivers: 2, steady: true} }
+
+// run makes a run of 15 tables.
+func run(of func(table int) world, n int, r *rand.Rand) *result.Run {
+	out := &result.Run{}
+	for table := range 15 {
+		w := of(table)
+		w.rounds = n
+		for d, points := range w.table(r) {
+			c := result.Case{ID: len(out.Cases) + 1, Workload: fmt.Sprint("w", table), Driver: fmt.Sprint("d", d), Phases: []string{"p"}}
+			out.Cases = append(out.Cases, c)
+			for _, p := range points {
+				addTrial(out, c.ID, p)
+			}
+		}
+	}
+	return out
+}
+
+// wrong counts the tables of a run that tell any drivers apart, and those among them
+// that tell equal drivers apart.
+func wrong(of func(table int) world, a *stats.Analysis) (telling, wrong int) {
+	for i, g := range a.Groups {
+		t, w := g.Tables[0], of(i)
+		told := func(p stats.Pair) bool { return p.Significant() }
+		isFalse := func(p stats.Pair) bool {
+			driver := func(cell int) int { return (t.Cells[cell].Case.ID - 1) % w.drivers }
+			return p.Significant() && w.time(driver(p.First)) == w.time(driver(p.Second))
+		}
+		if slices.ContainsFunc(t.Pairs, told) {
+			telling++
+		}
+		if slices.ContainsFunc(t.Pairs, isFalse) {
+			wrong++
+		}
+	}
+	return telling, wrong
+}
+
+func anyFalseInRun(of func(int) world, n, runs int) float64 {
+	return shareOf(runs, 0, func(r *rand.Rand) bool {
+		_, w := wrong(of, stats.Analyze(run(of, n, r), ""))
+		return w > 0
+	})
+}
+
+// falseTables returns the mean share of tables with a false verdict among those
+// that tell any drivers apart.
+func falseTables(of func(int) world, n, runs int) float64 {
+	var sum atomic.Int64 // of millionths
+	shareOf(runs, 0, func(r *rand.Rand) bool {
+		if t, w := wrong(of, stats.Analyze(run(of, n, r), "")); t > 0 {
+			sum.Add(int64(1e6 * float64(w) / float64(t)))
+		}
+		return true
+	})
+	return float64(sum.Load()) / 1e6 / float64(runs)
+}
+
+// anyFalseApart does the same with the previous method, each table by itself.
+func anyFalseApart(of func(int) world, n, runs int) float64 {
+	return shareOf(runs, 0, func(r *rand.Rand) bool {
+		for table := range 15 {
+			w := of(table)
+			w.rounds = n
+			if len(unpaired(w.table(r))) > 0 {
+				return true
+			}
+		}
+		return false
+	})
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+
+	"golang.org/x/perf/benchmath"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// shape is the distribution of a driver's times, as logarithms about its own time.
+type shape struct {
+	name string
+	draw func(r *rand.Rand) float64
+}
+
+// drifting is the shape of times that drift within each round and over the run.
+const drifting = "drifting"
+
+// noisy is the shape of times on a machine that others use.
+const noisy = "noisy"
+
+var shapes = []shape{
+	{"normal", func(r *rand.Rand) float64 { return 0.03 * r.NormFloat64() }},
+	{"skewed", func(r *rand.Rand) float64 { return 0.03 * r.ExpFloat64() }},
+	{"long tail", func(r *rand.Rand) float64 { x := r.ExpFloat64(); return 0.03 * x * x }},
+	{"two-humped", func(r *rand.Rand) float64 { return 0.1*float64(r.IntN(2)) + 0.003*r.NormFloat64() }},
+	{"outliers", func(r *rand.Rand) float64 { // one trial in 20 takes 2 to 4 times as long
+		x := 0.03 * r.NormFloat64()
+		if r.IntN(20) == 0 {
+			x += math.Log(2 + 2*r.Float64())
+		}
+		return x
+	}},
+	{drifting, func(r *rand.Rand) float64 { return 0.01 * r.NormFloat64() }},
+}
+
+// draw returns the distribution of a shape.
+func draw(name string) func(r *rand.Rand) float64 {
+	if name == noisy {
+		return func(r *rand.Rand) float64 { return 0.3 * r.NormFloat64() }
+	}
+	return shapes[slices.IndexFunc(shapes, func(s shape) bool { return s.name == name })].draw
+}
+
+// world describes how tables are made.
+type world struct {
+	shape           string
+	drivers, rounds int
+
+	// slower is the share by which the last driver is slower. If groups is set,
+	// there are that many groups of equal drivers, each slower by this share than
+	// the previous one.
+	slower float64
+	groups int
+
+	steady bool // the rounds do not vary
+}
+
+// time returns a driver's own time, as a logarithm.
+func (w world) time(driver int) float64 {
+	switch {
+	case w.groups > 0:
+		return float64(driver%w.groups) * math.Log(1+w.slower)
+	case driver == w.drivers-1:
+		return math.Log(1 + w.slower)
+	}
+	return 0
+}
+
+// table makes the samples of each driver. Rounds vary by 10 %. Drifting times grow
+// by half over the run and by 10 % within each round. Within a round the drivers
+// run in shuffled order, as in the lab.
+func (w world) table(r *rand.Rand) [][]stats.Point {
+	draw := draw(w.shape)
+	sets := make([][]stats.Point, w.drivers)
+	for round := range w.rounds {
+		all := 0.1 * r.NormFloat64()
+		if w.steady {
+			all = 0
+		}
+		order := r.Perm(w.drivers)
+		for d := range sets {
+			v := w.time(d) + all + draw(r)
+			if w.shape == drifting {
+				v += 0.5*float64(round)/float64(w.rounds) + 0.1*float64(order[d])/float64(w.drivers)
+			}
+			sets[d] = append(sets[d], stats.Point{Round: round + 1, Value: math.Exp(v)})
+		}
+	}
+	return sets
+}
+
+// method returns the pairs of a table that it tells apart.
+type method func(sets [][]stats.Point) (apart [][2]int)
+
+// paired is the method of package stats.
+func paired(sets [][]stats.Point) (apart [][2]int) {
+	for _, p := range stats.CompareAll(sets, func(int) bool { return true }) {
+		if p.Significant() {
+			apart = append(apart, [2]int{p.First, p.Second})
+		}
+	}
+	return apart
+}
+
+// unpaired is the method that package stats used before: the Mann-Whitney U test of
+// the samples, regardless of their rounds, with the correction of Benjamini and
+// Hochberg.
+func unpaired(sets [][]stats.Point) (apart [][2]int) {
+	type pair struct {
+		sets [2]int
+		p    float64
+	}
+	var pairs []pair
+	for i := range sets {
+		for j := i + 1; j < len(sets); j++ {
+			a := benchmath.NewSample(stats.Values(sets[i]), &benchmath.DefaultThresholds)
+			b := benchmath.NewSample(stats.Values(sets[j]), &benchmath.DefaultThresholds)
+			pairs = append(pairs, pair{[2]int{i, j}, benchmath.AssumeNothing.Compare(a, b).P})
+		}
+	}
+	slices.SortFunc(pairs, func(a, b pair) int { return cmp.Compare(a.p, b.p) })
+	for i := len(pairs) - 1; i >= 0; i-- {
+		if pairs[i].p*float64(len(pairs)) < stats.Alpha*float64(i+1) {
+			for _, p := range pairs[:i+1] {
+				apart = append(apart, p.sets)
+			}
+			break
+		}
+	}
+	return apart
+}
+
+// share returns the share of tables for which something is true.
+func (w world) share(m method, tables int, is func(apart [][2]int) bool) float64 {
+	return shareOf(tables, uint64(w.drivers<<8+w.rounds), func(r *rand.Rand) bool { return is(m(w.table(r))) })
+}
+
+// shareOf returns the share of n trials in which something is true. It uses all
+// cores. Each trial of each simulation has its own stream of random numbers.
+func shareOf(n int, stream uint64, is func(r *rand.Rand) bool) float64 {
+	var wg sync.WaitGroup
+	yes := make([]bool, n)
+	workers := runtime.GOMAXPROCS(0)
+	for w := range workers {
+		wg.Go(func() {
+			for i := w; i < n; i += workers {
+				yes[i] = is(rand.New(rand.NewPCG(seed, stream<<32+uint64(i))))
+			}
+		})
+	}
+	wg.Wait()
+	count := 0
+	for _, y := range yes {
+		if y {
+			count++
+		}
+	}
+	return float64(count) / float64(n)
+}
+
+// power returns how often the last driver is told apart from the first.
+func (w world) power(m method, tables int) float64 {
+	return w.share(m, tables, func(apart [][2]int) bool { return slices.Contains(apart, [2]int{0, w.drivers - 1}) })
+}
+
+// anyFalse returns how often any two equal drivers are told apart.
+func (w world) anyFalse(m method, tables int) float64 {
+	return w.share(m, tables, func(apart [][2]int) bool {
+		return slices.ContainsFunc(apart, func(p [2]int) bool { return w.time(p[0]) == w.time(p[1]) })
+	})
+}

@@ -1,0 +1,164 @@
+package stats
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Variation is a parameter or setting (or "scale") in which the groups of a
+// workload differ.
+type Variation struct {
+	Name  string
+	Value string
+	Unset bool // this group does not set it, but others do
+}
+
+func (v Variation) String() string {
+	if v.Unset {
+		return v.Name + " not set"
+	}
+	return v.Name + "=" + v.Value
+}
+
+// Variant returns Varied in words: "rows=100 journal_mode=wal", or "".
+func (g *Group) Variant() string { return variant(g.Varied) }
+
+func variant(varied []Variation) string {
+	words := make([]string, len(varied))
+	for i, v := range varied {
+		words[i] = v.String()
+	}
+	return strings.Join(words, " ")
+}
+
+// own returns the variations that mean something to the driver of a case.
+func own(c *result.Case, varied []Variation) []Variation {
+	has := result.OwnSettings(c.Info.Kind, c.Settings)
+	return slices.DeleteFunc(slices.Clone(varied), func(v Variation) bool {
+		_, set := c.Settings[v.Name]
+		_, ok := has[v.Name]
+		return set && !ok
+	})
+}
+
+// ownKey is equal for two cases of a driver that differ only in settings that it does not
+// have.
+func ownKey(c *result.Case) string { return c.Driver + " " + sharedKey(c, c.Info.Kind) }
+
+// sharedKey is equal for two cases with the same work that differ only in settings that
+// drivers of a kind do not have.
+func sharedKey(c *result.Case, kind driver.Kind) string {
+	own := *c
+	own.Settings = result.OwnSettings(kind, c.Settings)
+	return groupKey(&own)
+}
+
+// shareOutcomes finds out which outcomes of other groups stand for what their drivers would
+// do in each group: those drivers have none of the settings in which the groups differ, and
+// were measured once.
+func (a *Analysis) shareOutcomes() {
+	sharing := map[string][]*Outcome{}
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			if kind := o.Case.Info.Kind; len(result.OwnSettings(kind, o.Case.Settings)) < len(o.Case.Settings) {
+				key := sharedKey(o.Case, kind)
+				sharing[key] = append(sharing[key], o)
+			}
+		}
+	}
+	if len(sharing) == 0 {
+		return
+	}
+	for _, g := range a.Groups {
+		for _, o := range sharing[sharedKey(g.Outcomes[0].Case, "")] {
+			if is := func(x *Outcome) bool { return x.Case.Driver == o.Case.Driver }; !slices.ContainsFunc(g.Outcomes, is) && !slices.ContainsFunc(g.shared, is) {
+				g.shared = append(g.shared, o)
+			}
+		}
+	}
+}
+
+// changes returns the parameters of a group, and in what its settings differ from those of
+// another group of its workload.
+func (g *Group) changes(first *Group) string {
+	var words []string
+	changed := false
+	for i, v := range g.Varied {
+		if _, parameter := g.Outcomes[0].Case.Parameters[v.Name]; parameter || v.Name == "scale" {
+			words = append(words, v.String())
+		} else if v != first.Varied[i] {
+			words, changed = append(words, v.String()), true
+		}
+	}
+	if !changed {
+		words = append(words, "as today")
+	}
+	return strings.Join(words, " ")
+}
+
+// nameVariants finds out in what the groups of each workload differ.
+func (a *Analysis) nameVariants() {
+	byWorkload := map[string][]*Group{}
+	for _, g := range a.Groups {
+		byWorkload[g.Workload] = append(byWorkload[g.Workload], g)
+	}
+	for _, groups := range byWorkload {
+		values := make([]map[string]string, len(groups)) // by group: name to value
+		var parameters, settings []string
+		scales := map[string]bool{}
+		for i, g := range groups {
+			c := g.Outcomes[0].Case
+			scales[g.Scale] = true
+			values[i] = map[string]string{}
+			for n, v := range c.Parameters {
+				values[i]["p "+n] = fmt.Sprint(v)
+				parameters = append(parameters, "p "+n)
+			}
+			for n, v := range c.Settings {
+				values[i]["s "+n] = v
+				settings = append(settings, "s "+n)
+			}
+		}
+		slices.Sort(parameters)
+		slices.SortFunc(settings, func(a, b string) int { return compareSettings(a[2:], b[2:]) })
+		names := slices.Compact(append(parameters, settings...))
+		for i, g := range groups {
+			if len(scales) > 1 {
+				g.Varied = append(g.Varied, Variation{Name: "scale", Value: g.Scale})
+			}
+			for _, n := range names {
+				differs := slices.ContainsFunc(values, func(v map[string]string) bool {
+					x, ok := v[n]
+					y, ok2 := values[0][n]
+					return x != y || ok != ok2
+				})
+				if differs {
+					v, ok := values[i][n]
+					g.Varied = append(g.Varied, Variation{Name: n[2:], Value: v, Unset: !ok})
+				}
+			}
+		}
+	}
+}
+
+// SettingNames returns the names of settings in the vocabulary's order.
+func SettingNames[V any](settings map[string]V) []string {
+	return slices.SortedFunc(maps.Keys(settings), compareSettings)
+}
+
+func compareSettings(a, b string) int {
+	place := func(name string) int {
+		i := slices.IndexFunc(driver.Vocabulary, func(d driver.SettingDef) bool { return d.Name == name })
+		if i < 0 {
+			return len(driver.Vocabulary)
+		}
+		return i
+	}
+	return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b))
+}

@@ -1,0 +1,303 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+)
+
+// What became of a run of another store, in [Merged].What.
+const (
+	MergedNew       = "new"       // it came in
+	MergedThere     = "there"     // it was there already
+	MergedContinued = "continued" // an earlier merge had brought a part of it: the rest came in
+	MergedLeftOut   = "left-out"
+)
+
+// Merged says what became of a run of another store.
+type Merged struct {
+	Store  string `json:"store"`            // the other store
+	Run    int64  `json:"run"`              // its number there
+	What   string `json:"what"`             // such as [MergedNew]
+	Is     int64  `json:"is,omitempty"`     // its number here; 0 if it is not here
+	Trials int    `json:"trials,omitempty"` // that came in
+	Reason string `json:"reason,omitempty"` // why it was left out
+}
+
+// Transactions of a merge end after this many runs or rows.
+const (
+	mergedRuns = 100
+	mergedRows = 20_000
+)
+
+// merge is a merge under way.
+type merge struct {
+	to, from *Store
+	list     []Merged
+	ids      map[string][]int64 // by key, of the runs that are here
+
+	pending []*result.Run // to be written in one transaction
+	places  []int         // of pending in list
+	rows    int           // of pending
+}
+
+// Merge adds the runs of another store, and tells before each how many are done. told may be
+// nil. One that is here already is not added again, and
+// one that cannot be read is left out. Each run comes in whole or not at all. With an
+// error, or if ctx ends, it also returns what was done until then; merging again does the
+// rest.
+func (s *Store) Merge(ctx context.Context, from *Store, told func(done, of int)) ([]Merged, error) {
+	m := &merge{to: s, from: from, ids: map[string][]int64{}}
+	ids, err := m.begin(ctx)
+	for i, id := range ids {
+		if err != nil || ctx.Err() != nil {
+			break
+		}
+		if told != nil {
+			told(i, len(ids))
+		}
+		err = m.run(ctx, id)
+	}
+	if err == nil {
+		err = m.flush(ctx)
+	}
+	m.list = slices.DeleteFunc(m.list, func(x Merged) bool { return x.What == "" }) // never written
+	if err == nil {
+		err = ctx.Err()
+	}
+	return m.list, err
+}
+
+// Mergeable reports whether a store that is to be merged has a run that can be read. If it
+// has none, it returns why each of its runs is left out.
+func (s *Store) Mergeable(ctx context.Context) (some bool, leftOut []Merged, err error) {
+	var ids []int64
+	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) (err error) {
+		ids, err = runIDs(ctx, c)
+		return err
+	})
+	m := &merge{from: s}
+	for _, id := range ids {
+		_, e := s.Load(ctx, id)
+		switch {
+		case ctx.Err() != nil:
+			return false, m.list, ctx.Err()
+		case e == nil:
+			return true, nil, nil
+		}
+		m.leaveOut(id, unreadable(e))
+	}
+	return false, m.list, err
+}
+
+// begin returns the runs of the other store, and finds those that are here.
+func (m *merge) begin(ctx context.Context) (ids []int64, err error) {
+	err = m.from.read(ctx, func(ctx context.Context, c *sql.Conn) (err error) {
+		ids, err = runIDs(ctx, c)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ids, m.to.read(ctx, func(ctx context.Context, c *sql.Conn) error {
+		return scan(ctx, c, `SELECT run_id, seed, json FROM runs ORDER BY run_id`, func(rows *sql.Rows) error {
+			var id int64
+			var seed sql.NullString
+			var record sql.RawBytes
+			if err := rows.Scan(&id, &seed, &record); err != nil {
+				return err
+			}
+			r := &result.Run{}
+			if decode(record, &runRecord{Run: r}) == nil { // a damaged run is like no other
+				k := key(r, seed.String)
+				m.ids[k] = append(m.ids[k], id)
+			}
+			return nil
+		})
+	})
+}
+
+// key returns what two runs have in common only if they are the same run, or began in the
+// same nanosecond on the same machine.
+func key(r *result.Run, seed string) string {
+	host := ""
+	if r.Host != nil {
+		host = r.Host.Name
+	}
+	return fmt.Sprintf("%s %s %q %q %q", r.Started.UTC().Format(time.RFC3339Nano), seed, r.Machine.Hostname, host, r.Command)
+}
+
+// run brings in a run of the other store, or what is not here of it.
+func (m *merge) run(ctx context.Context, id int64) error {
+	r, err := m.from.Load(ctx, id)
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // Merge returns it
+	}
+	if err != nil {
+		m.leaveOut(id, unreadable(err))
+		return nil
+	}
+	k := key(r, fmt.Sprint(r.Seed))
+	if len(m.ids[k]) > 0 || slices.ContainsFunc(m.pending, func(o *result.Run) bool { return key(o, fmt.Sprint(o.Seed)) == k }) {
+		if err := m.flush(ctx); err != nil {
+			return err
+		}
+		for _, here := range m.ids[k] {
+			if done, err := m.compare(ctx, here, id, r); done || err != nil {
+				return err
+			}
+		}
+	}
+	r.Merged = m.from.path
+	m.list = append(m.list, Merged{Store: m.from.path, Run: id, Trials: len(r.Trials)})
+	m.pending, m.places = append(m.pending, r), append(m.places, len(m.list)-1)
+	m.rows += len(r.Cases) + 3*len(r.Trials)
+	if len(m.pending) >= mergedRuns || m.rows >= mergedRows {
+		return m.flush(ctx)
+	}
+	return nil
+}
+
+// unreadable returns why a run cannot be read, in one line.
+func unreadable(err error) string {
+	if d, ok := errors.AsType[*DamagedError](err); ok {
+		err = d.Reason
+	}
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+func (m *merge) leaveOut(id int64, format string, args ...any) {
+	if len(args) > 0 {
+		format = fmt.Sprintf(format, args...)
+	}
+	m.list = append(m.list, Merged{Store: m.from.path, Run: id, What: MergedLeftOut, Reason: format})
+}
+
+// flush writes the runs that are pending.
+func (m *merge) flush(ctx context.Context) error {
+	if len(m.pending) == 0 {
+		return nil
+	}
+	if err := m.to.add(ctx, m.pending); err != nil {
+		return err
+	}
+	for i, r := range m.pending {
+		x := &m.list[m.places[i]]
+		x.What, x.Is = MergedNew, r.ID
+		k := key(r, fmt.Sprint(r.Seed))
+		m.ids[k] = append(m.ids[k], r.ID)
+	}
+	m.pending, m.places, m.rows = nil, nil, 0
+	return nil
+}
+
+// compare finds out whether a run of the other store is one that is here, or continues it.
+// A run that was measured into this store is never changed.
+func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run) (done bool, err error) {
+	ours, err := m.to.Load(ctx, id)
+	if errors.Is(err, ErrDamaged) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	more := len(theirs.Trials) - len(ours.Trials)
+	common, whole, err := overlap(ours, theirs)
+	switch {
+	case err != nil || !common:
+		return false, err
+	case more <= 0 && whole:
+		m.list = append(m.list, Merged{Store: m.from.path, Run: there, What: MergedThere, Is: id})
+	case ours.Merged == "":
+		m.leaveOut(there, "it is run %d here, which was measured into this store and has %d trials, there %d: merge both into another store to have the longer one", id, len(ours.Trials), len(theirs.Trials))
+	default:
+		if err := m.to.extend(ctx, ours, theirs); err != nil {
+			return false, err
+		}
+		m.list = append(m.list, Merged{Store: m.from.path, Run: there, What: MergedContinued, Is: id, Trials: more})
+	}
+	return true, nil
+}
+
+// overlap reports whether two runs with the same key have the same cases, and the same
+// trials as far as both have them. whole says that there is nothing in theirs that is not
+// in ours.
+func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
+	equal := func(a, b any) bool {
+		x, e1 := encode(a)
+		y, e2 := encode(b)
+		err = errors.Join(err, e1, e2)
+		return x == y
+	}
+	if !equal(ours.Cases, theirs.Cases) || !equal(ours.Profiles, theirs.Profiles) {
+		return false, false, err
+	}
+	whole = theirs.Ended.IsZero() || !ours.Ended.IsZero()
+	for i := range min(len(ours.Trials), len(theirs.Trials)) {
+		a, b := ours.Trials[i], theirs.Trials[i]
+		if b.Repeated && !a.Repeated {
+			whole = false
+		}
+		if a.Status != result.OK {
+			a.Repeated, b.Repeated = false, false // set when a run is resumed
+		}
+		if !equal(a, b) {
+			return false, false, err
+		}
+	}
+	return true, whole, err
+}
+
+// extend adds to a run of this store what it lacks of its longer self.
+func (s *Store) extend(ctx context.Context, ours, theirs *result.Run) error {
+	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
+		for i := range theirs.Trials {
+			t := &theirs.Trials[i]
+			var err error
+			switch {
+			case i >= len(ours.Trials):
+				err = addTrial(ctx, c, ours.ID, t)
+			case t.Repeated && !ours.Trials[i].Repeated:
+				err = markRepeated(ctx, c, ours.ID, t.Order)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		here := map[result.Warning]bool{} // there may be very many
+		for _, w := range ours.Warnings {
+			here[w] = true
+		}
+		for _, w := range theirs.Warnings {
+			if !here[w] {
+				if err := addWarnings(ctx, c, ours.ID, nil, []result.Warning{w}); err != nil {
+					return err
+				}
+			}
+		}
+		theirs.ID, theirs.Merged = ours.ID, ours.Merged
+		return replaceRecord(ctx, c, theirs)
+	})
+}
+
+// markRepeated notes that a trial does not count.
+func markRepeated(ctx context.Context, c *sql.Conn, runID int64, order int) error {
+	_, err := c.ExecContext(ctx, `UPDATE trials SET json = json_set(json, '$.repeated', json('true')) WHERE run_id = ? AND trial_id = ?`, runID, order)
+	return err
+}
+
+// replaceRecord replaces the record of a run, without what belongs to it.
+func replaceRecord(ctx context.Context, c *sql.Conn, r *result.Run) error {
+	record, err := encode(runRecord{Run: r})
+	if err != nil {
+		return err
+	}
+	_, err = c.ExecContext(ctx, `UPDATE runs SET json = ? WHERE run_id = ?`, record, r.ID)
+	return err
+}

@@ -1,0 +1,390 @@
+// Package store keeps runs in one SQLite file. It writes them as they are measured, so
+// that a tool that is killed at any moment loses at most the current trial.
+// docs/store.md describes the file for querying it with other tools.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	_ "embed"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/directory"
+)
+
+// ApplicationID marks a SQLite file as a store, in its header: "S3pf".
+const ApplicationID = 0x53337066
+
+//go:embed schema1.sql
+var schema1 string
+
+//go:embed schema2.sql
+var schema2 string
+
+//go:embed schema3.sql
+var schema3 string
+
+//go:embed schema4.sql
+var schema4 string
+
+//go:embed schema5.sql
+var schema5 string
+
+//go:embed schema6.sql
+var schema6 string
+
+// migrations[i] upgrades a store from version i to version i+1. A migration that has
+// been released is never edited.
+var migrations = []string{schema1, schema2, schema3, schema4, schema5, schema6}
+
+// busyTimeout is how long to wait for another process to finish writing.
+const busyTimeout = 30 * time.Second
+
+// Store is an open store. Its methods may be called by multiple goroutines
+// simultaneously.
+type Store struct {
+	path     string
+	db       *sql.DB
+	readOnly bool
+	foreign  bool // somebody else's
+}
+
+// Open opens the store at path for adding runs. It creates the store and its
+// directories if there is none, and upgrades a store made by an older version of the
+// tool. It refuses a file that is not a store and leaves it unchanged. If another
+// process has locked the file, Open waits no longer than ctx lasts.
+func Open(ctx context.Context, path string) (*Store, error) {
+	return open(ctx, path, false, migrations, busyTimeout)
+}
+
+// OpenReadOnly opens the store at path for reading runs. If there is none, the error
+// is [ErrNoStore].
+func OpenReadOnly(ctx context.Context, path string) (*Store, error) {
+	return open(ctx, path, true, migrations, busyTimeout)
+}
+
+// Close closes the file.
+func (s *Store) Close() error {
+	return s.explain(s.db.Close())
+}
+
+// transactions is locked for reading during a transaction, and for writing while a
+// store's file is opened other than by SQLite. Under POSIX, closing such a file during
+// a transaction would drop the locks that SQLite holds in this process.
+var transactions sync.RWMutex
+
+func open(ctx context.Context, path string, readOnly bool, migrations []string, busy time.Duration) (*Store, error) {
+	undo := func() {}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && readOnly:
+		return nil, absent(path)
+	case errors.Is(err, fs.ErrNotExist):
+		undo, err = create(path)
+	case err == nil:
+		err = check(path, info, len(migrations))
+	}
+	if err != nil {
+		return nil, refuse(path, err)
+	}
+	s, err := connect(path, path, url.Values{
+		"mode": {"rw"},
+		"_pragma": {
+			fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds()),
+			"foreign_keys(1)",
+			// Like FULL, but the directory is also synced after the rollback
+			// journal has been removed from it.
+			"synchronous(extra)",
+			"trusted_schema(0)", "cell_size_check(1)", // it may be somebody else's
+		},
+	})
+	if err == nil {
+		if err = s.prepare(ctx, readOnly, migrations); err == nil {
+			s.readOnly = readOnly
+			return s, nil
+		}
+		s.db.Close()
+	}
+	undo()
+	return nil, err
+}
+
+// absent returns the error that there is no store at path. It says so if there
+// is not even its directory, because the path may be mistyped.
+func absent(path string) error {
+	without := ""
+	if dir := filepath.Dir(path); len(directory.Missing(dir)) > 0 {
+		without = fmt.Sprintf(" (its directory %s does not exist)", dir)
+	}
+	return fmt.Errorf("%w at %s%s: sqlite3perf run makes one", ErrNoStore, path, without)
+}
+
+// create creates an empty file and the directories that lead to it. undo removes what
+// it created, if nothing has been written since.
+func create(path string) (undo func(), err error) {
+	dir := filepath.Dir(path)
+	made := directory.Missing(dir)
+	undo = func() {
+		if info, err := os.Stat(path); err == nil && info.Size() == 0 {
+			os.Remove(path)
+		}
+		for _, dir := range made {
+			os.Remove(dir) // fails, as it should, if the directory is not empty
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		undo()
+		return nil, err
+	}
+	transactions.Lock()
+	defer transactions.Unlock()
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		undo()
+		return nil, err
+	}
+	return undo, f.Close()
+}
+
+// check reads the header of a file without using SQLite, which could change the file
+// or create files beside it. See https://www.sqlite.org/fileformat2.html.
+func check(path string, info fs.FileInfo, version int) error {
+	switch {
+	case info.IsDir():
+		return errors.New("it is a directory")
+	case !info.Mode().IsRegular():
+		return errors.New("it is not a regular file")
+	case info.Size() == 0:
+		return nil // SQLite takes an empty file for a database without tables
+	}
+	transactions.Lock()
+	defer transactions.Unlock()
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var h [100]byte
+	if _, err := io.ReadFull(f, h[:]); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	if !strings.HasPrefix(string(h[:]), "SQLite format 3\x00") {
+		return errors.New("it is not a SQLite database")
+	}
+	return ours(int64(binary.BigEndian.Uint32(h[68:])), int64(binary.BigEndian.Uint32(h[60:])), version)
+}
+
+// ours returns an error unless a database with this application_id and user_version is
+// a store that this version of the tool can use.
+func ours(id, version int64, newest int) error {
+	switch {
+	case id != ApplicationID:
+		return errors.New("it is a SQLite database of something else")
+	case version > int64(newest):
+		return fmt.Errorf("%w (its version is %d, known are up to %d)", ErrNewer, version, newest)
+	}
+	return nil
+}
+
+// connect opens a file with SQLite, as a query of its address says. Errors give it a name.
+func connect(path, name string, query url.Values) (*Store, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, refuse(name, err)
+	}
+	abs = filepath.ToSlash(abs)
+	if !strings.HasPrefix(abs, "/") {
+		abs = "/" + abs // C:/dir
+	}
+	u := url.URL{Scheme: "file", Path: abs, RawQuery: query.Encode()}
+	db, err := sql.Open("sqlite", u.String())
+	if err != nil {
+		return nil, refuse(name, err)
+	}
+	db.SetMaxOpenConns(1)
+	return &Store{path: name, db: db}, nil
+}
+
+// prepare creates or migrates the schema. For a store that is opened for writing it
+// checks now that it can be written to, not only after the first trial has been
+// measured.
+func (s *Store) prepare(ctx context.Context, readOnly bool, migrations []string) error {
+	begin := "BEGIN EXCLUSIVE"
+	if readOnly {
+		begin = "BEGIN"
+	}
+	var version int64
+	err := s.transaction(ctx, begin, func(ctx context.Context, c *sql.Conn) error {
+		var id, objects int64
+		for query, to := range map[string]*int64{`PRAGMA application_id`: &id, `PRAGMA user_version`: &version, `SELECT count(*) FROM sqlite_schema`: &objects} {
+			if err := c.QueryRowContext(ctx, query).Scan(to); err != nil {
+				return err
+			}
+		}
+		// An empty store is new, or the tool was killed while creating it.
+		empty := id == 0 && version == 0 && objects == 0
+		if empty && readOnly {
+			return absent(s.path)
+		}
+		if !empty {
+			if err := ours(id, version, len(migrations)); err != nil {
+				return refuse(s.path, err)
+			}
+			if err := s.ordinary(ctx, c, migrations[:max(version, 0)]); err != nil {
+				return err
+			}
+			if err := s.quickCheck(ctx, c); err != nil {
+				return err
+			}
+		}
+		if readOnly {
+			return nil
+		}
+		if int(version) == len(migrations) {
+			if _, err := c.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", version)); err != nil {
+				return err
+			}
+			return errRollback
+		}
+		return migrate(ctx, c, migrations[version:], len(migrations))
+	})
+	if readOnly && err == nil && int(version) < len(migrations) {
+		return s.prepare(ctx, false, migrations)
+	}
+	if errors.Is(err, errRollback) {
+		return nil
+	}
+	return err
+}
+
+// checkedWhole is the size in bytes up to which a store is checked as a whole when it is
+// opened. It takes a fraction of a second.
+const checkedWhole = 64 << 20
+
+// quickCheck asks SQLite to check the file's structure, or of a large store only the
+// table of runs. SQLite finds what is broken elsewhere when it reads it. Constraints are
+// checked when a run is loaded, because a bad record does not affect other runs.
+func (s *Store) quickCheck(ctx context.Context, c *sql.Conn) error {
+	var pages, size int64
+	if err := c.QueryRowContext(ctx, `PRAGMA page_count`).Scan(&pages); err != nil {
+		return err
+	}
+	if err := c.QueryRowContext(ctx, `PRAGMA page_size`).Scan(&size); err != nil {
+		return err
+	}
+	what := "1" // any first fault
+	if pages*size > checkedWhole && !s.foreign {
+		what = "runs"
+	}
+	var verdict string
+	err := c.QueryRowContext(ctx, `PRAGMA ignore_check_constraints = on; PRAGMA quick_check(`+what+`)`).Scan(&verdict)
+	if _, e := c.ExecContext(ctx, `PRAGMA ignore_check_constraints = off`); err == nil {
+		err = e
+	}
+	if err == nil && verdict != "ok" {
+		err = s.broken(errors.New(strings.Join(strings.Fields(verdict), " ")))
+	}
+	return err
+}
+
+func migrate(ctx context.Context, c *sql.Conn, migrations []string, version int) error {
+	for _, m := range migrations {
+		if _, err := c.ExecContext(ctx, m); err != nil {
+			return err
+		}
+	}
+	_, err := c.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", ApplicationID, version))
+	return err
+}
+
+// errRollback asks transaction to undo what was done although nothing went wrong.
+var errRollback = errors.New("rollback")
+
+// write runs do in a transaction that is durable when write returns without error. It
+// waits for other processes only at the beginning, and hardly longer than ctx lasts. If
+// it does not have to wait, it writes even if ctx has ended.
+func (s *Store) write(ctx context.Context, do work) error {
+	if s.readOnly {
+		return fmt.Errorf("store %s: was opened for reading only", s.path)
+	}
+	return s.transaction(ctx, "BEGIN EXCLUSIVE", do)
+}
+
+// read runs do on a single state of the store.
+func (s *Store) read(ctx context.Context, do work) error {
+	return s.transaction(ctx, "BEGIN", do)
+}
+
+// work is a function that runs in a transaction, with the context that it is passed.
+type work func(context.Context, *sql.Conn) error
+
+// moment is how long to continue waiting for a lock after the context has ended,
+// because its holder may be about to release it.
+const moment = 200 * time.Millisecond
+
+func (s *Store) transaction(ctx context.Context, begin string, do work) error {
+	// The transaction runs to its end or not at all. A canceled COMMIT or ROLLBACK
+	// would leave it open for the connection's next user.
+	whole := context.WithoutCancel(ctx)
+	c, err := s.db.Conn(whole)
+	if err != nil {
+		return s.explain(err)
+	}
+	defer c.Close()
+	if err := limit(c); err != nil {
+		return err
+	}
+	transactions.RLock()
+	defer transactions.RUnlock()
+	if err := s.begin(ctx, c, begin); err != nil {
+		return err
+	}
+	if begin != "BEGIN" {
+		ctx = whole
+	}
+	if err = do(ctx, c); err == nil {
+		_, err = c.ExecContext(whole, "COMMIT")
+	}
+	if err != nil {
+		if _, e := c.ExecContext(whole, "ROLLBACK"); e != nil {
+			// SQLite has rolled back itself, or cannot. In both cases a new
+			// connection starts clean.
+			_ = c.Raw(func(any) error { return driver.ErrBadConn })
+		}
+	}
+	return s.explain(err)
+}
+
+// momentLonger returns a context that ends a moment after ctx.
+func momentLonger(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(moment, cancel) })
+	return longer, func() {
+		stop()
+		cancel()
+	}
+}
+
+// begin waits for the lock until a moment after ctx has ended.
+func (s *Store) begin(ctx context.Context, c *sql.Conn, begin string) error {
+	wait, cancel := momentLonger(ctx)
+	defer cancel()
+	_, err := c.ExecContext(wait, begin)
+	if err != nil && wait.Err() != nil {
+		return fmt.Errorf("store %s: is locked by another process, and the wait for it was interrupted: %w", s.path, ctx.Err())
+	}
+	return s.explain(err)
+}

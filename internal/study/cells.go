@@ -1,0 +1,346 @@
+package study
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+)
+
+// key identifies a cell of a run: a phase of a workload on a driver, at these
+// parameters and settings. Parameters and settings that are not named may have any
+// value.
+type key struct {
+	workload, phase, driver string
+
+	parameters map[string]int64
+	nth        map[string]int    // for a parameter that the scale changes: which of its values, ascending from 0, or -1 for the last
+	settings   map[string]string // "" means not set
+	once       bool              // the cell whose one trial is long, see [once]
+}
+
+// on returns the key for another driver.
+func (k key) on(driver string) key {
+	k.driver = driver
+	return k
+}
+
+// counted returns the key of the cell in which what is rare is counted: the one with a
+// long trial, if the run was to have it.
+func (c *cells) counted(k key) key {
+	long := k
+	long.once, long.nth = true, maps.Clone(k.nth)
+	if delete(long.nth, duration); c.planned(long) {
+		return long
+	}
+	return k
+}
+
+// at returns the key for another value of a parameter.
+func (k key) at(name string, value int64) key {
+	p := map[string]int64{}
+	maps.Copy(p, k.parameters)
+	p[name] = value
+	k.parameters = p
+	return k
+}
+
+// measure is one of the figures of a sample.
+type measure struct {
+	name, unit string
+	of         func(*result.Sample) float64
+}
+
+// summarize returns the median of values with its interval. For rates it uses the
+// median of the corresponding times, so that a rate never contradicts the time beside
+// it.
+func (m measure) summarize(p []stats.Point, confidence float64) stats.Summary {
+	values := stats.Values(p)
+	if m.name != rateName {
+		return stats.SummarizeAt(values, confidence)
+	}
+	for i, v := range values {
+		values[i] = 1 / v
+	}
+	return stats.SummarizeAt(values, confidence).Inverse()
+}
+
+func (m measure) values(c *stats.Cell) []stats.Point {
+	var p []stats.Point
+	for _, s := range c.Samples {
+		if v := m.of(s.Sample); !math.IsNaN(v) && !math.IsInf(v, 0) {
+			p = append(p, stats.Point{Round: s.Round, Value: v})
+		}
+	}
+	return p
+}
+
+const rateName = "rate" // the name of the measures that are rates
+
+// The measures.
+var (
+	seconds      = measure{"time", "s", func(s *result.Sample) float64 { return float64(s.WallNS) / 1e9 }}
+	milliseconds = measure{"time", "ms", func(s *result.Sample) float64 { return float64(s.WallNS) / 1e6 }}
+	nsPerOp      = measure{"time", "ns/op", func(s *result.Sample) float64 { return float64(s.WallNS) / float64(s.Operations) }}
+	rowsPerS     = measure{rateName, "rows/s", func(s *result.Sample) float64 { return float64(s.Rows) / (float64(s.WallNS) / 1e9) }}
+	opsPerS      = measure{rateName, "op/s", func(s *result.Sample) float64 { return float64(s.Operations) / (float64(s.WallNS) / 1e9) }}
+	msPerOp      = measure{"time", "ms", func(s *result.Sample) float64 { return float64(s.WallNS) / 1e6 / float64(s.Operations) }}
+	usPerRow     = measure{"time", "µs/row", func(s *result.Sample) float64 { return float64(s.WallNS) / 1e3 / float64(s.Rows) }}
+	retries      = measure{"retries", "", func(s *result.Sample) float64 { return float64(s.Retries) }}
+	lockErrors   = measure{"errors", "", func(s *result.Sample) float64 {
+		var n int64
+		for _, e := range s.Errors {
+			n += e.Count
+		}
+		return float64(n)
+	}}
+	lockWait = measure{"wait", "s", func(s *result.Sample) float64 {
+		var n int64
+		for _, e := range s.Errors {
+			n += e.WaitNS
+		}
+		return float64(n) / 1e9
+	}}
+	p50   = percentile("median latency", func(l *latency.Summary) int64 { return l.P50NS })
+	p99   = percentile("99th percentile", func(l *latency.Summary) int64 { return l.P99NS })
+	p999  = percentile("99.9th percentile", func(l *latency.Summary) int64 { return l.P999NS })
+	p9999 = percentile("99.99th percentile", func(l *latency.Summary) int64 { return l.P9999NS })
+
+	cpu = measure{"CPU", "%", func(s *result.Sample) float64 {
+		return 100 * float64(s.UserNS+s.SystemNS) / float64(s.WallNS)
+	}}
+	rss = measure{"peak RSS", "MiB", func(s *result.Sample) float64 { return float64(s.PeakRSSBytes) / (1 << 20) }}
+
+	ceiling   = ofLoad("ceiling", "req/s", func(_ *result.Sample, l *result.Load) float64 { return l.Ceiling })
+	ofCeiling = ofLoad("share of the ceiling", "%", func(s *result.Sample, l *result.Load) float64 {
+		return 100 * opsPerS.of(s) / l.Ceiling
+	})
+	lateness = ofLoad("lateness", "ms", func(_ *result.Sample, l *result.Load) float64 { return float64(l.LateP99NS) / 1e6 })
+)
+
+// percentile returns the measure of a percentile. A sample's value is that of its
+// slowest operation.
+func percentile(name string, of func(*latency.Summary) int64) measure {
+	return measure{name, "ms", func(s *result.Sample) float64 {
+		var worst int64
+		for i := range s.Latency {
+			worst = max(worst, of(&s.Latency[i]))
+		}
+		return float64(worst) / 1e6
+	}}
+}
+
+// ofLoad returns a measure that only the samples of servers have.
+func ofLoad(name, unit string, of func(*result.Sample, *result.Load) float64) measure {
+	return measure{name, unit, func(s *result.Sample) float64 {
+		if s.Load == nil {
+			return math.NaN()
+		}
+		return of(s, s.Load)
+	}}
+}
+
+// cell is a cell of a run with its phase.
+type cell struct {
+	*stats.Cell
+	phase string
+}
+
+// cells finds the cells of a run.
+type cells struct {
+	run         *result.Run
+	share       float64 // of the level, for this look at the samples
+	list        []cell
+	asPublished bool
+	drivers     []string // in the order of the run
+
+	// found, if not nil, collects the IDs of the cases that were looked for.
+	found map[int]bool
+}
+
+// confidence returns the level of intervals.
+func (c *cells) confidence() float64 { return 1 - stats.Alpha*c.share }
+
+func newCells(a *stats.Analysis, share float64) *cells {
+	c := &cells{run: a.Run, share: share, asPublished: a.Run.Study.AsPublished}
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			for _, x := range t.Cells {
+				c.list = append(c.list, cell{x, t.Phase})
+			}
+		}
+	}
+	for i := range a.Run.Cases {
+		if d := a.Run.Cases[i].Driver; !slices.Contains(c.drivers, d) {
+			c.drivers = append(c.drivers, d)
+		}
+	}
+	return c
+}
+
+// driversOf lists the drivers on which the workload was to be measured. The drivers
+// in first come first, under the names used in the run. The others follow in the order
+// of the run.
+func (c *cells) driversOf(workload string, first ...string) []string {
+	var own []string
+	for i := range c.run.Cases {
+		if k := &c.run.Cases[i]; k.Workload == workload && !slices.Contains(own, k.Driver) {
+			own = append(own, k.Driver)
+		}
+	}
+	list := slices.Clone(first)
+	for _, d := range own {
+		if !slices.ContainsFunc(list, func(l string) bool { return sameDriver(l, d) }) {
+			list = append(list, d)
+		}
+	}
+	for i, l := range list[:len(first)] {
+		if slices.Contains(own, l) {
+			continue
+		}
+		if j := slices.IndexFunc(own, func(d string) bool { return sameDriver(l, d) }); j >= 0 {
+			list[i] = own[j]
+		}
+	}
+	// A second version of a driver has its own place.
+	for _, d := range own {
+		if !slices.Contains(list, d) {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// sameDriver reports whether driver is the driver called name, or a variant of it.
+func sameDriver(name, driver string) bool { return driver == name || result.BaseDriver(driver) == name }
+
+// values returns the values of a parameter among the cases of a workload, ascending,
+// without those that have one long trial.
+func (c *cells) values(workload, parameter string) []int64 {
+	var list []int64
+	for i := range c.run.Cases {
+		if k := &c.run.Cases[i]; k.Workload == workload && !once(k) {
+			if v, ok := k.Parameters[parameter]; ok {
+				list = append(list, v)
+			}
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// nth returns the n-th value of a parameter. ok is false if the run does not have that
+// many.
+func (c *cells) nth(workload, parameter string, n int) (value int64, ok bool) {
+	v := c.values(workload, parameter)
+	if n < 0 {
+		n += len(v)
+	}
+	if n < 0 || n >= len(v) {
+		return 0, false
+	}
+	return v[n], true
+}
+
+// one returns the least value of a parameter of a workload, or 0 if it was not
+// measured.
+func (c *cells) one(workload, parameter string) int64 {
+	v, _ := c.nth(workload, parameter, 0)
+	return v
+}
+
+// find returns the cell of a key, or says why there are no figures.
+func (c *cells) find(k key) (found *stats.Cell, why string) {
+	for name, n := range k.nth {
+		v, ok := c.nth(k.workload, name, n)
+		if !ok {
+			return nil, "not measured at this scale"
+		}
+		k = k.at(name, v)
+	}
+	workload := false
+	for _, x := range c.list {
+		if x.Case.Workload != k.workload {
+			continue
+		}
+		workload = true
+		if x.Case.Driver == k.driver && k.matches(x) {
+			found = x.Cell
+			break
+		}
+		if found == nil && sameDriver(k.driver, x.Case.Driver) && k.matches(x) {
+			found = x.Cell
+		}
+	}
+	if found != nil && c.found != nil {
+		c.found[found.Case.ID] = true
+	}
+	switch {
+	case found != nil && found.Status == result.OK:
+		return found, ""
+	case found != nil && found.Reason != nil:
+		return found, fmt.Sprintf("%s is %s: %s", found.Case.Driver, found.Status, found.Reason.Message)
+	case found != nil:
+		return found, fmt.Sprintf("%s is %s", found.Case.Driver, found.Status)
+	case !slices.ContainsFunc(c.drivers, func(d string) bool { return sameDriver(k.driver, d) }):
+		return nil, k.driver + " is not among the drivers of this run"
+	case !workload:
+		return nil, "not measured in this form of the study"
+	}
+	return nil, "not measured in this run"
+}
+
+// lasts returns how long the phase of a cell was to last.
+func (c *cells) lasts(k key) string {
+	x, _ := c.find(k)
+	if x == nil {
+		return ""
+	}
+	return (time.Duration(x.Case.Parameters[duration]) * time.Millisecond).String()
+}
+
+// planned reports whether the run has a case of the key, with any outcome.
+func (c *cells) planned(k key) bool {
+	x, _ := c.find(k)
+	return x != nil
+}
+
+// matches reports whether the key, except for its driver, is that of the cell.
+func (k key) matches(x cell) bool {
+	c := x.Case
+	if c.Workload != k.workload || x.phase != k.phase || once(c) != k.once {
+		return false
+	}
+	for name, v := range k.parameters {
+		if got, ok := c.Parameters[name]; !ok || got != v {
+			return false
+		}
+	}
+	for name, v := range k.settings {
+		if c.Settings[name] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// fullSize reports whether the run has the published sizes.
+func (c *cells) fullSize() bool {
+	factor, err := strconv.ParseFloat(c.run.Scale, 64)
+	return c.run.Scale == workload.Full || err == nil && factor == 1
+}
+
+// either returns what belongs to the form of the study that the run measured.
+func either[T any](c *cells, corrected, published T) T {
+	if c.asPublished {
+		return published
+	}
+	return corrected
+}

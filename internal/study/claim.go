@@ -1,0 +1,338 @@
+package study
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// claim is a claim that has not been evaluated on a run.
+type claim struct {
+	text  string
+	anyOf bool
+	over  func(*cells) []comparison
+}
+
+// comparison is a comparison that has not been evaluated on a run: the median over
+// the rounds of x / y, or of x alone, must be in a range.
+type comparison struct {
+	what    string
+	m       measure
+	x, y    operand // if y is nil, x alone
+	atLeast float64 // 0 means no bound
+	atMost  float64 // 0 means no bound
+	count   bool    // x is a count over all trials together
+
+	// A figure that is not a measure of cells has no operands. It has a value, or a
+	// reason for not having one, or a value that cannot be judged for a reason. In the
+	// last case it has what may decide it.
+	value *float64
+	why   string
+	needs need
+}
+
+// operand gives a figure for each round: the geometric mean of the quotients.
+type operand []quotient
+
+// quotient gives a figure for each round, which may be divided by another.
+type quotient struct {
+	over  key
+	under *key
+}
+
+// figureOf returns the figure of one cell.
+func figureOf(k key) operand { return operand{{over: k}} }
+
+// per returns the figure of a cell divided by that of another.
+func per(over, under key) operand { return operand{{over, &under}} }
+
+// The margins of claims that do not name a bound.
+const (
+	margin = 0.25 // for "about twice"
+	equal  = 0.10 // for "equal"
+	same   = 0.05 // two figures that differ by less are not "faster" or "slower"
+)
+
+// alike reports whether a ratio differs from 1 by less than anybody would call faster or
+// slower.
+func alike(i *stats.Interval) bool { return i != nil && i.Low >= 1/(1+same) && i.High <= 1+same }
+
+// about returns the bounds for a claim that a ratio is about this large.
+func about(ratio float64) (atLeast, atMost float64) {
+	return ratio * (1 - margin), ratio * (1 + margin)
+}
+
+// points returns the operand's figures by round, or why there are none.
+func (o operand) points(c *cells, m measure) (points []stats.Point, why string) {
+	logs := map[int]float64{}
+	counts := map[int]int{}
+	var rounds []int
+	for _, q := range o {
+		x, why := c.find(q.over)
+		if why != "" {
+			return nil, why
+		}
+		p := m.values(x)
+		if q.under != nil {
+			y, why := c.find(*q.under)
+			if why != "" {
+				return nil, why
+			}
+			p, _ = stats.Ratios(p, m.values(y))
+		}
+		if len(o) == 1 {
+			return p, ""
+		}
+		for _, v := range p {
+			if counts[v.Round] == 0 {
+				rounds = append(rounds, v.Round)
+			}
+			counts[v.Round]++
+			logs[v.Round] += math.Log(v.Value)
+		}
+	}
+	for _, r := range rounds {
+		if counts[r] == len(o) {
+			points = append(points, stats.Point{Round: r, Value: math.Exp(logs[r] / float64(len(o)))})
+		}
+	}
+	return points, ""
+}
+
+// measure computes the figures of a comparison. Its verdict must wait for the p-values
+// of the others.
+func (c *comparison) measure(in *cells) report.Comparison {
+	out := report.Comparison{What: c.what, Verdict: report.CannotBeTold}
+	if c.y == nil {
+		out.Unit = c.m.unit
+		if c.count {
+			out.Unit = c.m.name
+		}
+	}
+	if c.atLeast != 0 {
+		out.AtLeast = &c.atLeast
+	}
+	if c.atMost != 0 || c.count && c.atLeast == 0 {
+		out.AtMost = &c.atMost
+	}
+	if c.x == nil {
+		if c.value != nil {
+			out.Summary = &stats.Summary{N: 1, Median: *c.value}
+		}
+		out.Why = c.why
+		return out
+	}
+	x, why := c.x.points(in, c.m)
+	if why != "" {
+		out.Why = why
+		return out
+	}
+	if c.count {
+		total := 0.0
+		for _, p := range x {
+			total += p.Value
+		}
+		out.Summary = &stats.Summary{N: len(x), Median: total}
+		if total == 0 {
+			out.Why = in.tooShort(c.x[0].over)
+		}
+		return out
+	}
+	if c.y == nil {
+		s := c.m.summarize(x, in.confidence())
+		out.Summary = &s
+		return out
+	}
+	y, why := c.y.points(in, c.m)
+	if why != "" {
+		out.Why = why
+		return out
+	}
+	ratios, _ := stats.Ratios(x, y)
+	s := stats.SummarizeRatiosAt(stats.Values(ratios), in.confidence())
+	out.Summary = &s
+	if len(ratios) >= stats.MinSamples {
+		t := stats.CompareRatiosAt(stats.Values(ratios), in.share)
+		out.Test = &t
+	}
+	out.Why = in.failuresDiffer(slices.Concat(c.x, c.y))
+	return out
+}
+
+// failuresDiffer returns which cells of a comparison differ in the share of operations
+// that failed. Their figures are then not of the same work.
+func (c *cells) failuresDiffer(list operand) string {
+	var first *stats.Cell
+	for _, q := range list {
+		for _, k := range []*key{&q.over, q.under} {
+			if k == nil {
+				continue
+			}
+			x, why := c.find(*k)
+			switch {
+			case why != "":
+			case first == nil:
+				first = x
+			case stats.CompareFailures(first, x).P < stats.Alpha*c.share:
+				return fmt.Sprintf("the shares of operations that failed seem to differ: %s and %s", failed(first), failed(x))
+			}
+		}
+	}
+	return ""
+}
+
+func failed(c *stats.Cell) string {
+	failed, operations := c.Failures()
+	return fmt.Sprintf("%s of %s of %s", report.Thousands(failed), report.Thousands(operations), c.Case.Driver)
+}
+
+// tooShort returns why a phase of fixed duration is too short for lock errors. SQLite
+// waits for a lock until the busy timeout is over.
+func (c *cells) tooShort(k key) string {
+	x, why := c.find(k)
+	if why != "" {
+		return why
+	}
+	ms, err := strconv.ParseInt(x.Case.Settings["busy_timeout"], 10, 64)
+	if lasted := x.Case.Parameters[duration]; err == nil && lasted <= ms {
+		return fmt.Sprintf("no error, but the phase lasts %d ms, and a lock is waited for %d ms before it is one", lasted, ms)
+	}
+	return ""
+}
+
+// decide gives the comparison its verdict. The comparison holds if the interval is
+// within the range; if the range excludes 1, the two must also be significantly
+// different. It does not hold if the interval is outside the range; if the bound on
+// that side is 1, the two must also be significantly different. Neither does it hold if
+// the range begins or ends at 1 and the two are not told apart but alike.
+func decide(c *report.Comparison, count bool) {
+	if c.Summary == nil {
+		return
+	}
+	low, high := math.Inf(-1), math.Inf(1)
+	if c.AtLeast != nil {
+		low = *c.AtLeast
+	}
+	if c.AtMost != nil {
+		high = *c.AtMost
+	}
+	if count {
+		if c.Why != "" {
+			return
+		}
+		c.Verdict = report.DoesNotHold
+		if v := c.Median; v >= low && v <= high {
+			c.Verdict = report.Holds
+		}
+		return
+	}
+	i := c.Interval
+	switch {
+	case c.Why != "":
+	case i == nil:
+		c.Why = fmt.Sprintf("%d rounds, of at least %d", c.N, stats.MinSamples)
+	case (i.High < low && low == 1 || i.Low > high && high == 1) && c.Unit == "" && !toldApart(c):
+		c.Why = report.NotToldApart
+	case i.High < low || i.Low > high:
+		c.Verdict = report.DoesNotHold
+	case i.Low < low || i.High > high:
+		c.Why = report.AcrossBound
+	case c.Unit == "" && (low >= 1 || high <= 1) && !toldApart(c):
+		c.Why = report.NotToldApart
+	default:
+		c.Verdict = report.Holds
+	}
+	undecided := c.Why == report.AcrossBound || c.Why == report.NotToldApart
+	if undecided && c.Unit == "" && (low == 1 || high == 1) && !toldApart(c) && alike(i) {
+		c.Verdict, c.Why = report.DoesNotHold, ""
+	}
+}
+
+func toldApart(c *report.Comparison) bool { return c.Test != nil && c.Test.Significant() }
+
+// ruling is a comparison that has been evaluated on a run.
+type ruling struct {
+	report.Comparison
+	count bool
+	cases map[int]bool // the IDs of the cases that it rests on
+	needs need         // if it is undecided
+}
+
+// rule evaluates the comparisons of all claims together, because their p-values form one
+// family. A comparison that was decided before keeps its ruling.
+func rule(claims []claim, in *cells, before [][]*ruling) [][]*ruling {
+	list := make([][]*ruling, len(claims))
+	var fresh []*ruling
+	var family []*stats.Test
+	for i := range claims {
+		in.found = map[int]bool{} // a comparison may be made of cells itself
+		made := claims[i].over(in)
+		for j := range made {
+			if before != nil && before[i][j].Verdict != report.CannotBeTold {
+				list[i] = append(list[i], before[i][j])
+				if t := before[i][j].Test; t != nil {
+					kept := *t
+					family = append(family, &kept)
+				}
+				continue
+			}
+			if made[j].x != nil {
+				in.found = map[int]bool{}
+			}
+			r := &ruling{Comparison: made[j].measure(in), count: made[j].count, cases: in.found, needs: made[j].needs}
+			if r.Test != nil {
+				family = append(family, r.Test)
+			}
+			list[i], fresh = append(list[i], r), append(fresh, r)
+		}
+	}
+	in.found = nil
+	stats.Adjust(family)
+	for _, r := range fresh {
+		measured := r.Summary != nil && r.Why == ""
+		if decide(&r.Comparison, r.count); measured && r.Verdict == report.CannotBeTold {
+			r.needs = outlook(r.Summary, r.AtLeast, r.AtMost)
+			r.needs.cases = r.cases
+		}
+	}
+	return list
+}
+
+// decisiveVerdict returns the verdict of a comparison that decides a claim of several, and the
+// verdict of the claim if no comparison has that.
+func decisiveVerdict(anyOf bool) (one, otherwise report.Verdict) {
+	if anyOf {
+		return report.Holds, report.DoesNotHold
+	}
+	return report.DoesNotHold, report.Holds
+}
+
+// verdict combines the rulings on the comparisons of a claim.
+func (c *claim) verdict(list []*ruling) report.Verdict {
+	var verdicts []report.Verdict
+	for _, r := range list {
+		verdicts = append(verdicts, r.Verdict)
+	}
+	return combine(verdicts, c.anyOf)
+}
+
+// combine returns the verdict on a claim of several comparisons.
+func combine(verdicts []report.Verdict, anyOf bool) report.Verdict {
+	decisive, out := decisiveVerdict(anyOf)
+	for _, v := range verdicts {
+		switch v {
+		case decisive:
+			return decisive
+		case report.CannotBeTold:
+			out = report.CannotBeTold
+		}
+	}
+	if len(verdicts) == 0 {
+		return report.CannotBeTold
+	}
+	return out
+}

@@ -1,0 +1,213 @@
+package study
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// The drivers and pools that were published.
+var (
+	httpDrivers = []string{"crawshaw", "mattn", "modernc", "zombiezen"}
+	httpPools   = []int64{1, 4, 8, 50, 100}
+)
+
+// corePool returns the published pool size that is nearest, by ratio, to the machine's
+// number of cores. Of two equally near it returns the larger.
+func (c *cells) corePool() int64 {
+	cores := float64(max(c.run.Machine.Cores, 1))
+	off := func(n int64) float64 { return max(float64(n)/cores, cores/float64(n)) }
+	best := httpPools[0]
+	for _, n := range httpPools {
+		if off(n) <= off(best) {
+			best = n
+		}
+	}
+	return best
+}
+
+var httpServer = &Study{
+	Name:      "http-server",
+	Asks:      "one SELECT per request: which driver and which size of its pool serve most",
+	Published: "requests per second of 100,000 requests, 50 at a time, once",
+	Rounds:    6,
+	had:       httpDrivers,
+	trial:     500 * time.Millisecond,
+	quick: func(c *cells) string {
+		return fmt.Sprintf("%s requests instead of 100,000, to a table of %s rows instead of 100,000; where the time would not do for all drivers, those that the study had not have pools of 4 and 50 only, and no fixed rate", report.Thousands(c.one("http-server", "requests")), report.Thousands(c.one("http-server", "rows")))
+	},
+	legs: []leg{
+		{workload: "http-server", form: correctedOnly, quick: httpQuick, fewer: httpFewer, on: serves},
+		{workload: "steady.yaml", form: correctedOnly, on: serves, fewer: map[string][]int64{"pool": {}}},
+		{workload: "http-server", form: publishedOnly, quick: httpQuick, fewer: httpFewer, on: func(r lab.Ref) bool { return serves(r) && !databaseSQL(r) }},
+		{workload: "http-server", form: publishedOnly, quick: httpQuick, fewer: httpFewer, on: databaseSQL, settings: map[string]string{"pool_idle": "2"}},
+	},
+	tables: func(c *cells) []report.StudyTable {
+		if c.asPublished {
+			return []report.StudyTable{c.closedLoopTable()}
+		}
+		return []report.StudyTable{c.closedLoopTable(), c.steadyTable()}
+	},
+	claims: []claim{
+		{text: "the packages do not differ much (within 1.5 times of mattn, at a pool of about the number of cores)", over: func(c *cells) []comparison {
+			var list []comparison
+			pool := c.corePool()
+			for _, d := range []string{"crawshaw", "modernc", "zombiezen"} {
+				list = append(list, comparison{what: fmt.Sprintf("pool %d: %s / mattn", pool, d), m: opsPerS,
+					x: figureOf(httpKey(d, pool)), y: figureOf(httpKey("mattn", pool)), atLeast: 1 / 1.5, atMost: 1.5})
+			}
+			return list
+		}},
+		{text: "a pool of about the number of cores is best", over: func(c *cells) []comparison {
+			var list []comparison
+			pool := c.corePool()
+			for _, n := range httpPools {
+				if n < 4*pool && pool < 4*n {
+					continue // about the same size
+				}
+				best := comparison{what: fmt.Sprintf("the four drivers: pool %d / pool %d", pool, n), m: opsPerS, atLeast: 1}
+				for _, d := range httpDrivers {
+					best.x, best.y = append(best.x, quotient{over: httpKey(d, pool)}), append(best.y, quotient{over: httpKey(d, n)})
+				}
+				list = append(list, best)
+			}
+			return list
+		}},
+		{text: "modernc loses most at pools of 50 and 100", over: func(c *cells) []comparison {
+			var list []comparison
+			pool := c.corePool()
+			for _, n := range []int64{50, 100} {
+				if n <= pool {
+					continue
+				}
+				for _, d := range []string{"crawshaw", "mattn", "zombiezen"} {
+					list = append(list, comparison{what: fmt.Sprintf("pool %d / pool %d: modernc / %s", n, pool, d), m: opsPerS,
+						x: per(httpKey("modernc", n), httpKey("modernc", pool)), y: per(httpKey(d, n), httpKey(d, pool)), atMost: 1})
+				}
+			}
+			return list
+		}},
+	},
+}
+
+// httpQuick has every published pool size, but few requests.
+var (
+	httpQuick = map[string][]int64{"pool": httpPools, "requests": {10_000}, "rows": {10_000}}
+	httpFewer = map[string][]int64{"pool": {4, 50}}
+)
+
+func httpKey(driver string, pool int64) key {
+	return key{workload: "http-server", phase: "requests", driver: driver}.at("pool", pool)
+}
+
+// httpNearCeiling is the share of the ceiling, in percent, above which a figure says as
+// much about the load generator as about the server.
+const httpNearCeiling = 80
+
+func (c *cells) closedLoopTable() report.StudyTable {
+	t := report.StudyTable{Title: "Requests per second, by driver and size of its pool", Labels: []string{"driver", "pool"},
+		Columns: []report.StudyColumn{
+			{Title: "pub.", Unit: "req/s", Published: true},
+			{Title: "here", Unit: "req/s", Statistic: "median"},
+			{Title: "ceiling", Unit: "%", Statistic: "median alone"},
+		},
+		Corrected: either(c, []string{
+			"every connection of the pool stays open while it is idle, with every driver alike",
+			"rounds instead of one run, each with its own server, and every answer verified",
+		}, []string{
+			"database/sql keeps 2 idle connections: larger pools measure how fast connections open and close; direct drivers keep all",
+		}),
+	}
+	t.Columns = slices.Concat(t.Columns, httpLatencyColumns, httpServerColumns)
+	var near []string
+	var reached []stats.Point
+	var keys []key
+	for _, d := range c.driversOf("http-server", httpDrivers...) {
+		for _, n := range httpPools {
+			p := publishedFigures("http-server").where("driver", result.BaseDriver(d), "pool_size", fmt.Sprint(n))
+			k := httpKey(d, n)
+			if len(p) == 0 && !c.planned(k) {
+				continue
+			}
+			keys = append(keys, k)
+			if x, why := c.find(k); why == "" {
+				reached = append(reached, ceiling.values(x)...)
+			}
+			share := c.figure(k, ofCeiling, justMedian)
+			if share.Value != nil && *share.Value > httpNearCeiling {
+				near = append(near, fmt.Sprintf("%s with %d", d, n))
+			}
+			t.Rows = append(t.Rows, report.StudyRow{Labels: []string{d, fmt.Sprint(n)},
+				Figures: slices.Concat([]report.StudyFigure{given(p.number("requests_per_s")), c.figure(k, opsPerS, median), share}, c.latencyFigures(k), c.serverFigures(k))})
+		}
+	}
+	if len(reached) > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("ceiling %%: share of the %s req/s that the load generator reaches here, at the median of the run, over as many connections, of a server that does nothing; each server is held against what it was just before",
+			report.Thousands(int64(stats.Summarize(stats.Values(reached)).Median))))
+	}
+	if len(near) > 0 {
+		t.Warnings = append(t.Warnings, fmt.Sprintf("at more than %d %% of the ceiling, where a faster driver would not show it: %s", httpNearCeiling, strings.Join(near, ", ")))
+	}
+	c.lockNote(&t, keys)
+	t.Notes = append(t.Notes, "CPU and RSS are the server's own; server and load generator share the machine",
+		"closed loop, as published: a request that waits is not sent, so that its waiting is not seen"+either(c, "; the next table shows it", ""))
+	return t
+}
+
+// The figures of a server: latencies first, then the rest.
+var (
+	httpLatencyColumns = []report.StudyColumn{
+		{Title: "p50", Unit: "ms", Statistic: "median alone"},
+		{Title: "p99", Unit: "ms", Statistic: "median alone"},
+		{Title: "p99.9", Unit: "ms", Statistic: "median alone"},
+		{Title: "p99.99", Unit: "ms", Statistic: "median alone"},
+	}
+	httpServerColumns = []report.StudyColumn{
+		{Title: "errors", Statistic: "total"},
+		{Title: "CPU", Unit: "%", Statistic: "median alone"},
+		{Title: "RSS", Unit: "MiB", Statistic: "median alone"},
+	}
+)
+
+func (c *cells) latencyFigures(k key) []report.StudyFigure {
+	return []report.StudyFigure{c.figure(k, p50, justMedian), c.figure(k, p99, justMedian), c.figure(k, p999, justMedian), c.figure(k, p9999, justMedian)}
+}
+
+func (c *cells) serverFigures(k key) []report.StudyFigure {
+	return []report.StudyFigure{c.figure(k, lockErrors, total), c.figure(k, cpu, justMedian), c.figure(k, rss, justMedian)}
+}
+
+// steadyTable returns the table at a fixed rate, which the study did not have.
+func (c *cells) steadyTable() report.StudyTable {
+	t := report.StudyTable{Title: fmt.Sprintf("Latency at a fixed rate of %s requests per second", report.Thousands(c.one("http-steady", "rate"))), Labels: []string{"driver", "pool"},
+		Corrected: []string{"latency counts from when a request was due, whether or not a connection was free; the study had closed loop only"}}
+	latencies := slices.Clone(httpLatencyColumns)
+	latencies[1].Statistic = "median" // what the table is about
+	t.Columns = slices.Concat(latencies, []report.StudyColumn{{Title: "late p99", Unit: "ms", Statistic: "median alone"}}, httpServerColumns)
+	var late []string
+	for _, d := range c.driversOf("http-steady", httpDrivers...) {
+		for _, n := range c.values("http-steady", "pool") {
+			k := key{workload: "http-steady", phase: "steady", driver: d}.at("pool", n)
+			if !c.planned(k) && !slices.Contains(httpDrivers, d) {
+				continue
+			}
+			latencies, own := c.latencyFigures(k), c.figure(k, lateness, justMedian)
+			latencies[1] = c.figure(k, p99, median)
+			if p := latencies[1].Value; p != nil && own.Value != nil && *own.Value > *p/2 {
+				late = append(late, fmt.Sprintf("%s with %d", d, n))
+			}
+			t.Rows = append(t.Rows, report.StudyRow{Labels: []string{d, fmt.Sprint(n)}, Figures: slices.Concat(latencies, []report.StudyFigure{own}, c.serverFigures(k))})
+		}
+	}
+	t.Notes = []string{"late p99: by how much the load generator itself sent late, which is in the latency"}
+	if len(late) > 0 {
+		t.Warnings = append(t.Warnings, "more than half of the latency is the load generator's own lateness, so that it says more of the machine than of the server: "+strings.Join(late, ", "))
+	}
+	return t
+}

@@ -1,0 +1,174 @@
+package study
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// A run that has a limited time spends it on the claims: after the rounds that every case
+// takes part in, only cases on which claims rest are measured, and after a look at them only
+// those of claims that are still open and are likely to be decided in the time left. The
+// claims are evaluated at two looks and at the end. These share the level, so that each
+// comparison errs with at most that probability (Bonferroni): most are far from their
+// bounds, so a fifth is enough for a look.
+const (
+	// Look is the round of the first look. Fewer than 8 rounds have no interval at its
+	// level.
+	Look = 10
+
+	secondLook = 2 * Look
+	lookShare  = 0.2
+	endShare   = 1 - 2*lookShare
+)
+
+// Settled returns a function that says which cases of a run of the study need no further
+// trials, as [lab.Schedule] asks. The run ends when the limit is over. Its [result.Study]
+// must say that it looks.
+func (s *Study) Settled(limit time.Duration) func(run *result.Run, round int) (ids []int, judged bool) {
+	return func(run *result.Run, round int) (ids []int, judged bool) {
+		var open map[int]bool
+		switch {
+		case round == lab.MinRounds:
+			open = rests(rule(s.claims, newCells(stats.Analyze(run, ""), endShare), nil))
+		case plans(round):
+			open = s.plan(run, limit)
+		default:
+			return nil, false
+		}
+		for i := range run.Cases {
+			if c := &run.Cases[i]; once(c) || !open[c.ID] {
+				ids = append(ids, c.ID)
+			}
+		}
+		return ids, true
+	}
+}
+
+// rests returns the IDs of the cases on which claims rest.
+func rests(list [][]*ruling) map[int]bool {
+	ids := map[int]bool{}
+	for _, claim := range list {
+		for _, r := range claim {
+			maps.Copy(ids, r.cases)
+		}
+	}
+	return ids
+}
+
+// plans reports whether it is planned after a round what the rest of the time is spent on:
+// after the look, and each time that the rounds have doubled.
+func plans(round int) bool {
+	for round > Look && round%2 == 0 {
+		round /= 2
+	}
+	return round == Look
+}
+
+// plan returns the IDs of the cases that the rest of the time is spent on: those of the
+// open claims that the time is likely to be enough for, the cheapest first. At least one
+// claim is among them.
+//
+// Nothing is dropped that is clear already by the interval of the end. To end there because
+// it is clear would be another look.
+func (s *Study) plan(of *result.Run, limit time.Duration) map[int]bool {
+	look, now := s.rulings(stats.Analyze(of, ""))
+	var open []need
+	for i := range s.claims {
+		if s.claims[i].verdict(look[i]) == report.CannotBeTold {
+			open = append(open, s.claims[i].needs(look[i], now[i]))
+		}
+	}
+	last := &of.Trials[len(of.Trials)-1]
+	left := limit - last.Started.Add(time.Duration(last.TookNS)).Sub(of.Started)
+	perRound := costs(of)
+	takes := func(n need) time.Duration { return time.Duration(n.rounds) * perRound(n.cases) }
+	slices.SortStableFunc(open, func(a, b need) int { return cmp.Compare(takes(a), takes(b)) })
+	all := need{cases: map[int]bool{}}
+	for _, n := range open {
+		with := need{rounds: max(all.rounds, n.rounds), cases: maps.Clone(all.cases)}
+		maps.Copy(with.cases, n.cases)
+		if all.rounds == 0 || takes(with) <= left {
+			all = with
+		}
+	}
+	return all.cases
+}
+
+// costs returns a function that says how long a round of cases takes, by their trials so
+// far.
+func costs(run *result.Run) func(ids map[int]bool) time.Duration {
+	took, trials := map[int]time.Duration{}, map[int]time.Duration{}
+	for i := range run.Trials {
+		t := &run.Trials[i]
+		took[t.Case] += time.Duration(t.TookNS)
+		trials[t.Case]++
+	}
+	return func(ids map[int]bool) (sum time.Duration) {
+		for id := range ids {
+			sum += took[id] / max(trials[id], 1)
+		}
+		return sum
+	}
+}
+
+// rulings evaluates the claims at the looks that the run has had, and by all samples as at
+// its end. look is nil if it has had none.
+func (s *Study) rulings(a *stats.Analysis) (look, now [][]*ruling) {
+	for _, round := range []int{Look, secondLook} {
+		if a.Run.Rounds < round {
+			break
+		}
+		first := *a.Run
+		first.Rounds = round
+		first.Trials = slices.DeleteFunc(slices.Clone(a.Run.Trials), func(t result.Trial) bool { return t.Round > round })
+		look = rule(s.claims, newCells(stats.Analyze(&first, ""), lookShare), look)
+	}
+	return look, rule(s.claims, newCells(a, endShare), look)
+}
+
+// judge decides the claims of a run.
+func (s *Study) judge(a *stats.Analysis) []report.Claim {
+	var rulings [][]*ruling
+	switch {
+	case !a.Run.Study.Looks:
+		share := 1.0
+		if a.Confidence != stats.Confidence { // cases were measured until they were settled
+			share = (1 - a.Confidence) / stats.Alpha
+		}
+		rulings = rule(s.claims, newCells(a, share), nil)
+	default:
+		_, rulings = s.rulings(a)
+	}
+	list := []report.Claim{}
+	for i := range s.claims {
+		c := &s.claims[i]
+		out := report.Claim{Claim: c.text, AnyOf: c.anyOf, Comparisons: []report.Comparison{}, Verdict: c.verdict(rulings[i])}
+		for _, r := range rulings[i] {
+			out.Comparisons = append(out.Comparisons, r.Comparison)
+		}
+		list = append(list, out)
+	}
+	return list
+}
+
+// looked says when the claims of a run were evaluated, if that was before its end too.
+func looked(run *result.Run) []string {
+	if !run.Study.Looks {
+		return nil
+	}
+	percent := func(share float64) string { return fmt.Sprintf("%.0f %%", 100*(1-stats.Alpha*share)) }
+	if run.Rounds < Look {
+		return []string{fmt.Sprintf("the run ended after %d rounds, before the claims are looked at after %d; they are judged by intervals of %s",
+			run.Rounds, Look, percent(endShare))}
+	}
+	return []string{fmt.Sprintf("every case had %d rounds, and those on which claims rest %d; the rest of the time went to open claims that it was likely to be enough for; comparisons that were clear after %d or %d rounds, by an interval of %s, were decided there, the others at the end, by one of %s",
+		lab.MinRounds, Look, Look, secondLook, percent(lookShare), percent(endShare))}
+}

@@ -1,0 +1,76 @@
+package study
+
+import (
+	"maps"
+	"math"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// need is an estimate of what a decision takes: further rounds of some cases.
+type need struct {
+	rounds int
+	cases  map[int]bool   // by ID; nil: further rounds do not decide it
+	likely report.Verdict // the decision
+}
+
+// outlook estimates how many further rounds an interval takes until it lies within the
+// bounds, outside of them, or so close around 1 that this is decisive. It assumes that the
+// middle stays where it is.
+func outlook(s *stats.Summary, atLeast, atMost *float64) need {
+	if s.Interval == nil {
+		return need{rounds: 1, likely: report.Holds}
+	}
+	at, half := math.Log(s.Median), math.Log(s.Interval.High/s.Interval.Low)/2
+	n, nearest, factor := need{likely: report.Holds}, math.Inf(1), math.Inf(1)
+	for i, bound := range []*float64{atLeast, atMost} {
+		if bound == nil {
+			continue
+		}
+		nearest = min(nearest, math.Abs(at-math.Log(*bound)))
+		if i == 0 && s.Median < *bound || i == 1 && s.Median > *bound {
+			n.likely = report.DoesNotHold
+		}
+		if room := math.Log1p(same) - math.Abs(at); *bound == 1 && room > 0 {
+			factor = half / room
+		}
+	}
+	if f := half / nearest; f > factor {
+		n.likely = report.DoesNotHold
+	} else {
+		factor = f
+	}
+	n.rounds = max(stats.RoundsUntil(s.N, factor)-s.N, 1)
+	return n
+}
+
+// needs returns what it takes to decide a claim. look has the rulings on its comparisons at
+// the look, and now those by all samples. A comparison that is clear only now needs no
+// further rounds, but goes on.
+func (c *claim) needs(look, now []*ruling) need {
+	decisive, _ := decisiveVerdict(c.anyOf)
+	all, one, never := need{cases: map[int]bool{}}, need{}, false
+	for j, r := range now {
+		if look[j].Verdict != report.CannotBeTold {
+			continue
+		}
+		n := r.needs
+		if r.Verdict != report.CannotBeTold {
+			n = need{0, look[j].needs.cases, r.Verdict}
+		}
+		never = never || n.cases == nil
+		if n.likely == decisive && n.cases != nil && (one.cases == nil || n.rounds < one.rounds) {
+			one = n
+		}
+		all.rounds = max(all.rounds, n.rounds)
+		maps.Copy(all.cases, n.cases)
+	}
+	switch {
+	case one.cases != nil:
+		return one
+	case never:
+		return need{}
+	}
+	return all
+}

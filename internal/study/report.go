@@ -1,0 +1,149 @@
+package study
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
+)
+
+// Evaluate describes a run of a study in the study's terms. It returns nil if the run
+// is not of a study, or is of a study that this version does not know.
+// Full is what is typed to measure the published sizes.
+func Evaluate(a *stats.Analysis, full string) *report.Study {
+	if a.Run.Study == nil {
+		return nil
+	}
+	s, err := Find(a.Run.Study.Name)
+	if err != nil {
+		return nil
+	}
+	c := newCells(a, 1)
+	r := &report.Study{Name: s.Name, AsPublished: c.asPublished, Published: s.Published, Notes: append(s.reduced(c, full), looked(a.Run)...),
+		Tables: s.tables(c), Claims: s.judge(a)}
+	for i := range r.Tables {
+		t := &r.Tables[i]
+		if t.Notes == nil {
+			t.Notes = []string{}
+		}
+		if t.Corrected == nil {
+			t.Corrected = []string{}
+		}
+	}
+	return r
+}
+
+// given returns a published figure.
+func given(v *float64) report.StudyFigure { return report.StudyFigure{Value: v} }
+
+// statistic computes one figure from a cell's samples.
+type statistic func(measure, []stats.Point) report.StudyFigure
+
+func median(m measure, p []stats.Point) report.StudyFigure {
+	s := m.summarize(p, stats.Confidence)
+	return report.StudyFigure{Value: &s.Median, Interval: s.Interval, N: s.N}
+}
+
+// justMedian returns the median without its interval. It is for a figure that explains
+// another one, where the interval would add nothing.
+func justMedian(m measure, p []stats.Point) report.StudyFigure {
+	f := median(m, p)
+	f.Interval = nil
+	return f
+}
+
+func mean(_ measure, p []stats.Point) report.StudyFigure {
+	v := stats.Mean(stats.Values(p))
+	return report.StudyFigure{Value: &v, N: len(p)}
+}
+
+func deviation(_ measure, p []stats.Point) report.StudyFigure {
+	f := report.StudyFigure{N: len(p)}
+	if v, ok := stats.StdDev(stats.Values(p)); ok {
+		f.Value = &v
+	}
+	return f
+}
+
+func total(_ measure, p []stats.Point) report.StudyFigure {
+	v := 0.0
+	for _, x := range p {
+		v += x.Value
+	}
+	return report.StudyFigure{Value: &v, N: len(p)}
+}
+
+// lockCodes counts the operations that failed because of a lock by SQLite's extended
+// code, over all trials, and says what share of all operations succeeded. It returns
+// "" if none failed.
+func (c *cells) lockCodes(k key) string {
+	x, why := c.find(k)
+	if why != "" {
+		return ""
+	}
+	counts := map[string]int64{}
+	var operations, failed int64
+	for _, s := range x.Samples {
+		operations += s.Operations
+		failed += s.Failed
+		for _, e := range s.Errors {
+			counts[e.Name] += e.Count
+		}
+	}
+	names := slices.Sorted(maps.Keys(counts))
+	for i, n := range names {
+		names[i] = report.Thousands(counts[n]) + " " + n
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	permille := (operations - failed) * 1000 / max(operations, 1) // rounded down, so that it is never 100%
+	return fmt.Sprintf("%s, %d.%d%% of the operations succeeded", strings.Join(names, ", "), permille/10, permille%10)
+}
+
+// lockNote adds a note with the codes of lock errors in the rows of a table. keys are
+// the keys of the rows.
+func (c *cells) lockNote(t *report.StudyTable, keys []key) {
+	var list []string
+	for i, k := range keys {
+		if codes := c.lockCodes(k); codes != "" {
+			list = append(list, strings.Join(t.Rows[i].Labels, " ")+": "+codes)
+		}
+	}
+	if len(list) > 0 {
+		t.Notes = append(t.Notes, "locked: "+strings.Join(list, "; "))
+	}
+}
+
+// figure computes a statistic of a cell.
+func (c *cells) figure(k key, m measure, f statistic) report.StudyFigure {
+	x, why := c.find(k)
+	if why != "" {
+		if x == nil {
+			return report.StudyFigure{Phase: k.phase}
+		}
+		return report.StudyFigure{Text: string(x.Status), Case: x.Case.ID, Phase: k.phase}
+	}
+	out := report.StudyFigure{Text: "not measured"}
+	if p := m.values(x); len(p) > 0 {
+		out = f(m, p)
+	}
+	out.Case, out.Phase = x.Case.ID, k.phase
+	return out
+}
+
+// reduced returns the note for a run whose sizes are not the published ones.
+func (s *Study) reduced(c *cells, full string) []string {
+	const proportions = "published figures are shown for comparison of proportions only"
+	switch {
+	case c.fullSize():
+		return []string{}
+	case c.run.Scale == workload.Quick:
+		return []string{"quick form: " + s.quick(c) + "; " + proportions + " (" + full + " measures the published sizes)"}
+	}
+	return []string{"scale " + c.run.Scale + ": sizes are not the published ones, and " + proportions}
+}

@@ -1,0 +1,273 @@
+// Package study defines published benchmarks of SQLite from Go so that they can be
+// measured again. For each it has what the benchmark did, as workloads; the figures
+// that it published; and its claims, as comparisons that a run can decide. The package
+// itself measures nothing and prints nothing.
+package study
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+//go:embed */*.yaml
+var files embed.FS
+
+// Study is a published benchmark.
+type Study struct {
+	Name      string
+	Asks      string // the question that it asks, in one line
+	About     string // what is done, if the tables do not make it clear
+	Published string // when it was published, and about what
+
+	// Rounds is the number of rounds at scales other than quick, unless the user says how
+	// long to continue.
+	Rounds int
+
+	// Extra are optional drivers that the study had. They take part if they are
+	// installed.
+	Extra []string
+
+	had   []string // the drivers for which it published figures
+	timed bool     // it consists of phases of fixed duration, which the quick form must plan
+
+	// trial is how long a trial of the quick form takes, if the study is not timed and has
+	// so many cases that the quick form may have to leave some out.
+	trial time.Duration
+
+	legs   []leg
+	quick  func(*cells) string // what the quick form leaves out
+	tables func(*cells) []report.StudyTable
+	claims []claim
+}
+
+// leg is a part of a study's plan: a workload with some parameters and settings.
+type leg struct {
+	workload  string // a file of the study's directory, or the name of a built-in workload
+	published string // the workload for --as-published; "" if it is the same
+	form      form
+	on        func(lab.Ref) bool // selects the drivers; nil means all
+
+	parameters map[string][]int64 // at every scale
+	quick      map[string][]int64 // at the scale quick
+	settings   map[string]string
+
+	// fewer replaces quick, parameter by parameter, on drivers for which the study
+	// had no figures, if the quick form would take too long. Without values the leg
+	// is left out.
+	fewer map[string][]int64
+
+	bench string // table to verify as the command bench does, in another process; "" for none
+}
+
+// form says which forms of a study have a leg.
+type form int
+
+const (
+	both form = iota
+	correctedOnly
+	publishedOnly
+)
+
+var studies = []*Study{cgoOrNot, driverComparison, httpServer, inserts, writers}
+
+// All lists the studies, by name.
+func All() []*Study {
+	return slices.SortedFunc(slices.Values(studies), func(a, b *Study) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// Find returns the study with a name. If the name is unknown the error suggests the
+// nearest one.
+func Find(name string) (*Study, error) {
+	var names []string
+	for _, s := range All() {
+		if s.Name == name {
+			return s, nil
+		}
+		names = append(names, s.Name)
+	}
+	return nil, fmt.Errorf("unknown study %q: %s", name, driver.Suggest(name, names))
+}
+
+// load reads a leg's workload.
+func (s *Study) load(l *leg, asPublished bool) (*workload.Workload, error) {
+	name := l.workload
+	if asPublished && l.published != "" {
+		name = l.published
+	}
+	if !strings.HasSuffix(name, ".yaml") {
+		return workload.Load(name)
+	}
+	dir, err := fs.Sub(files, s.Name)
+	if err != nil {
+		return nil, err
+	}
+	data, err := fs.ReadFile(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	return workload.Parse(s.Name+"/"+name, data, dir)
+}
+
+// Cases returns what the study measures at a scale on these drivers, in its corrected
+// form or as it was published. At the scale quick the cases are planned to end in time.
+func (s *Study) Cases(scale string, asPublished bool, drivers []lab.Ref, seed uint64) ([]*lab.Case, error) {
+	p := plan{study: s, scale: scale, asPublished: asPublished, drivers: drivers, seed: seed}
+	if scale == workload.Quick && s.timed {
+		return p.inTime()
+	}
+	cases, err := p.cases()
+	if err != nil || scale != workload.Quick || time.Duration(len(cases)*lab.MinRounds)*s.trial <= budget {
+		return cases, err
+	}
+	p.fewer = true
+	return p.cases()
+}
+
+// plan holds everything that determines the cases of a study.
+type plan struct {
+	study       *Study
+	scale       string
+	asPublished bool
+	drivers     []lab.Ref
+	seed        uint64
+	fewer       bool  // use the legs' fewer values
+	time        int64 // length of phases of fixed duration in ms; 0 for the workload's own
+}
+
+func (p *plan) cases() ([]*lab.Case, error) {
+	var all []*lab.Case
+	seen := map[string]bool{}
+	for i := range p.study.legs {
+		l := &p.study.legs[i]
+		if l.form == correctedOnly && p.asPublished || l.form == publishedOnly && !p.asPublished {
+			continue
+		}
+		w, err := p.study.load(l, p.asPublished)
+		if err != nil {
+			return nil, err
+		}
+		cases, err := p.ofLeg(l, w)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range cases {
+			key := fmt.Sprintf("%s %v %q %s", c.Workload, c.Parameters, c.Settings, c.Driver)
+			if seen[key] { // two legs, or two scaled sizes, may give the same case
+				continue
+			}
+			seen[key] = true
+			c.ID, c.Once = len(all)+1, once(&c.Case)
+			if l.bench != "" {
+				c.AddBench(l.bench)
+			}
+			all = append(all, c)
+		}
+	}
+	return all, nil
+}
+
+// ofLeg returns the cases of a leg.
+func (p *plan) ofLeg(l *leg, w *workload.Workload) ([]*lab.Case, error) {
+	parameters := map[string][]int64{}
+	for name, v := range l.parameters {
+		parameters[name] = scaled(w, name, v, p.scale)
+	}
+	if p.scale == workload.Quick {
+		maps.Copy(parameters, l.quick)
+		if p.time > 0 && slices.Contains(w.Factor, duration) && l.quick[duration] == nil {
+			parameters[duration] = []int64{p.time}
+		}
+	}
+	drivers := l.drivers(p.drivers)
+	if !p.fewer || l.fewer == nil {
+		return p.matrix(l, w, drivers, parameters)
+	}
+	known := func(r lab.Ref) bool {
+		return slices.ContainsFunc(p.study.had, func(d string) bool { return sameDriver(d, r.Name) })
+	}
+	cases, err := p.matrix(l, w, slices.DeleteFunc(slices.Clone(drivers), func(r lab.Ref) bool { return !known(r) }), parameters)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(parameters, l.fewer)
+	for _, v := range l.fewer {
+		if len(v) == 0 {
+			return cases, nil
+		}
+	}
+	others, err := p.matrix(l, w, slices.DeleteFunc(slices.Clone(drivers), known), parameters)
+	return append(cases, others...), err
+}
+
+func (p *plan) matrix(l *leg, w *workload.Workload, drivers []lab.Ref, parameters map[string][]int64) ([]*lab.Case, error) {
+	if len(drivers) == 0 {
+		return nil, nil
+	}
+	m := lab.Matrix{Drivers: drivers, Workloads: []*workload.Workload{w}, Scale: p.scale, Seed: p.seed, Parameters: parameters, Settings: map[string][]string{}}
+	for name, v := range l.settings {
+		m.Settings[name] = []string{v}
+	}
+	return m.Cases()
+}
+
+// scaled multiplies values of a parameter if the scale is a number, as the workload
+// does with its own values.
+func scaled(w *workload.Workload, name string, values []int64, scale string) []int64 {
+	factor, err := strconv.ParseFloat(scale, 64)
+	if err != nil || !slices.Contains(w.Factor, name) {
+		return values
+	}
+	var list []int64
+	for _, v := range values {
+		if x := max(1, int64(math.Round(float64(v)*factor))); !slices.Contains(list, x) {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// drivers returns the drivers of the run that the leg is for.
+func (l *leg) drivers(refs []lab.Ref) []lab.Ref {
+	if l.on == nil {
+		return refs
+	}
+	return slices.DeleteFunc(slices.Clone(refs), func(r lab.Ref) bool { return !l.on(r) })
+}
+
+// databaseSQL reports whether a driver's pool is that of database/sql.
+func databaseSQL(r lab.Ref) bool {
+	return r.Known != nil && r.Known.Interface == driver.DatabaseSQL
+}
+
+// had selects one of the drivers that the study had.
+func had(driver string) func(lab.Ref) bool {
+	return func(r lab.Ref) bool { return sameDriver(driver, r.Name) }
+}
+
+// serves reports whether the worker of a driver has an HTTP server.
+func serves(r lab.Ref) bool {
+	if r.Known == nil {
+		return true // a worker without one says so itself
+	}
+	_, limited := r.Known.Limit("http", "")
+	return !limited
+}
+
+// python reports whether a driver is the Python interpreter, which takes part only in
+// some legs.
+func python(r lab.Ref) bool { return strings.HasPrefix(r.Name, "python") }
+
+// library reports whether a driver is not python.
+func library(r lab.Ref) bool { return !python(r) }

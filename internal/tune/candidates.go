@@ -1,0 +1,86 @@
+package tune
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// loss returns the worst that can be lost with some changes.
+func (s *Search) loss(changes driver.Settings) (worst int) {
+	for _, f := range s.forces {
+		worst = max(worst, s.Loss(f.With(changes)))
+	}
+	return worst
+}
+
+// allowed reports whether changes lose no more than may be lost.
+func (s *Search) allowed(changes driver.Settings) bool {
+	return !slices.ContainsFunc(s.forces, func(f driver.Settings) bool {
+		return s.Loss(f.With(changes)) > max(s.Most, s.Loss(f))
+	})
+}
+
+// grid returns how many combinations of all values there are that lose no more than may be
+// lost.
+func (s *Search) grid() int {
+	all := []driver.Settings{{}}
+	for _, x := range s.space {
+		for _, c := range all {
+			for _, v := range x.Values {
+				all = append(all, c.With(driver.Settings{x.Name: v}))
+			}
+		}
+		if len(all) > 1<<16 {
+			return len(all) // more than anybody would measure
+		}
+	}
+	return len(slices.DeleteFunc(all, func(c driver.Settings) bool { return !s.allowed(c) || len(s.normal(c)) < len(c) }))
+}
+
+// normal returns changes without those that change nothing: what is in force anyway, and
+// what needs another setting.
+func (s *Search) normal(changes driver.Settings) driver.Settings {
+	c := driver.Settings{}.With(changes)
+	for name, v := range changes {
+		if !slices.ContainsFunc(s.forces, func(f driver.Settings) bool { return f[name] != v }) {
+			delete(c, name)
+		}
+	}
+	for _, x := range s.space {
+		for name, v := range x.Needs {
+			if slices.ContainsFunc(s.forces, func(f driver.Settings) bool { return f.With(c)[name] != v }) {
+				delete(c, x.Name)
+			}
+		}
+	}
+	return c
+}
+
+// words returns changes as name=value, in the order of the vocabulary.
+func words(changes driver.Settings) string {
+	var list []string
+	for _, name := range stats.SettingNames(changes) {
+		list = append(list, name+"="+changes[name])
+	}
+	return strings.Join(list, " ")
+}
+
+// oneMore returns the name of the only setting that one candidate changes and the other does
+// not, if they agree in all others; "" otherwise.
+func oneMore(without, c driver.Settings) (name string) {
+	if len(c) != len(without)+1 {
+		return ""
+	}
+	for n, v := range c {
+		switch old, there := without[n]; {
+		case there && old != v, !there && name != "":
+			return ""
+		case !there:
+			name = n
+		}
+	}
+	return name
+}

@@ -1,0 +1,208 @@
+package tune
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+const (
+	mostRounds   = 60  // of a confirmation
+	mostConfirms = 2   // the second is without what the first has shown to be worth nothing
+	firstShare   = 0.5 // of the time left that the first one may take
+	costlyMemory = 1.05
+)
+
+// confirm measures the best candidates, and the steps to them, in trials by which none of them
+// was chosen. If some step is not told apart from the one before, what is hopeless is left
+// out, and the rest is measured once more.
+func (s *Search) confirm(ctx context.Context) error {
+	for attempt := 1; ; attempt++ {
+		steps := s.steps()
+		if len(steps) == 1 {
+			if attempt == 1 {
+				s.found.Steps = steps
+			}
+			return nil
+		}
+		var list []driver.Settings
+		for _, x := range steps {
+			list = append(list, x.Changes)
+		}
+		tests := mostConfirms * (len(steps) - 1)
+		least, share := leastRounds(tests), firstShare
+		if attempt > 1 {
+			share = 1
+		}
+		fits := s.rounds(len(list), time.Duration(share*float64(s.deadline.Sub(s.Now()))))
+		if attempt > 1 && fits < least {
+			return nil
+		}
+		r, err := s.measure(ctx, Plan{What: "confirmation", Candidates: list, Rounds: min(max(fits, least), mostRounds), Confirms: true})
+		if r == nil || err != nil {
+			return err
+		}
+		if ties := s.judge(steps, tests, r.Analysis); ties == 0 || attempt == mostConfirms {
+			return nil
+		}
+		s.prune(steps)
+	}
+}
+
+// rounds returns how many rounds of n candidates fit into a time.
+func (s *Search) rounds(n int, d time.Duration) int {
+	return 1 + int((d-time.Duration(n)*s.first)/(time.Duration(n)*s.later))
+}
+
+// leastRounds returns the smallest number of rounds that can tell two sides apart in each of
+// some comparisons.
+func leastRounds(tests int) int {
+	n := stats.MinSamples
+	for 2*math.Ldexp(1, -n)*float64(tests) >= stats.Alpha {
+		n++
+	}
+	return n
+}
+
+// prune takes out of the best candidates what a step adds that is not worth it, unless it may
+// still be: it looks so, and no other step rests on it.
+func (s *Search) prune(steps []*Step) {
+	after := false // a step that is worth it
+	for _, x := range slices.Backward(steps[1:]) {
+		if after = after || x.Worth && !x.Safer; x.Worth || x.Safer || !after && !x.MoreFailed && x.Gain.N > 0 && x.Gain.Median <= 1-s.Margin {
+			continue
+		}
+		for level, c := range s.best {
+			next := driver.Settings{}.With(c)
+			for name, v := range x.Added {
+				if v != "" && next[name] == v {
+					delete(next, name)
+				}
+			}
+			if next = s.normal(next); s.allowed(next) && s.loss(next) <= level {
+				s.best[level] = next
+			}
+		}
+	}
+}
+
+// steps returns the steps to the best candidates: from the settings of today to the best that
+// loses no more, from there to those that lose more, and then the best that lose less.
+func (s *Search) steps() []*Step {
+	steps := []*Step{{Changes: driver.Settings{}, Loss: s.found.Loss, Level: s.found.Loss}}
+	for _, level := range s.levels() {
+		if level >= s.found.Loss {
+			steps = s.extend(steps, s.best[level], level)
+		}
+	}
+	for _, level := range slices.Backward(s.levels()) {
+		c := s.best[level]
+		there := slices.ContainsFunc(steps, func(x *Step) bool { return words(x.Changes) == words(c) })
+		if level < s.found.Loss && s.loss(c) == level && !there {
+			steps = append(steps, &Step{Changes: c, Added: c, Loss: level, Level: level, Safer: true})
+		}
+	}
+	return steps
+}
+
+// extend adds the steps from the last one to a candidate: one for each setting, if that is
+// possible, those that take memory last.
+func (s *Search) extend(steps []*Step, to driver.Settings, level int) []*Step {
+	for {
+		at := len(steps) - 1
+		from := steps[at].Changes
+		var missing []string
+		back := false
+		for _, name := range stats.SettingNames(from.With(to)) {
+			switch old, there := from[name]; {
+			case there && old != to[name]:
+				back = true
+			case !there:
+				missing = append(missing, name)
+			}
+		}
+		if len(missing) == 0 && !back {
+			return steps
+		}
+		slices.SortStableFunc(missing, func(a, b string) int {
+			x, y := s.alone[a+"="+to[a]], s.alone[b+"="+to[b]]
+			switch {
+			case x == nil || y == nil:
+				return 0
+			case (x.Memory > costlyMemory) != (y.Memory > costlyMemory):
+				return cmp.Compare(x.Memory, y.Memory)
+			}
+			return cmp.Compare(x.Ratio.Median, y.Ratio.Median)
+		})
+		next, added := to, difference(from, to)
+		for _, name := range missing {
+			one := driver.Settings{name: to[name]}
+			c := from.With(one)
+			if !back && len(s.normal(c)) == len(c) && s.allowed(c) && s.loss(c) <= level {
+				next, added = c, one
+				break
+			}
+		}
+		steps = append(steps, &Step{Changes: next, Added: added, Before: at, Loss: s.loss(next), Level: level})
+	}
+}
+
+// difference returns what one candidate changes and another one does not, or differently.
+// The value of what is no longer changed is "".
+func difference(from, to driver.Settings) driver.Settings {
+	d := driver.Settings{}
+	for name := range from.With(to) {
+		if from[name] != to[name] {
+			d[name] = to[name]
+		}
+	}
+	return d
+}
+
+// judge sets what a confirmation says of its steps, and returns how many are not worth it.
+func (s *Search) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) {
+	m := stats.AlternativesOf(a.Run, len(steps), s.Phase)
+	level := 1 - stats.Alpha/float64(tests)
+	ratio := func(i, j int) stats.Summary { return stats.SummarizeRatiosAt(stats.Values(m.Ratios(i, j)), level) }
+	last := 0                           // that is worth it
+	luck := make([]float64, len(steps)) // by which factor the ratio of a step that is worth it is too small
+	for i, x := range steps {
+		x.Memory = m.Memory(i)
+		if i == 0 {
+			luck[0] = 1
+			continue
+		}
+		if !x.Safer {
+			x.Before, x.Added = last, difference(steps[last].Changes, x.Changes)
+		}
+		status, _ := m.Bad(i)
+		x.MoreFailed, _ = m.MoreFailed(i, tests)
+		x.Phases = m.Phases(i, 0, level)
+		x.Ratio, x.Gain = ratio(i, 0), ratio(i, x.Before)
+		x.Worth = status == result.OK && !x.MoreFailed && x.Gain.Interval != nil && x.Gain.Interval.High < 1 && x.Gain.Median <= 1-s.Margin
+		luck[i] = luck[x.Before]
+		if x.Worth { // these trials have chosen it, too
+			gain := stats.LessByChance(x.Gain, 1-s.Margin)
+			luck[i] *= x.Gain.Median / gain
+			x.Gain.Median = gain
+		}
+		if in := x.Ratio.Interval; in != nil {
+			x.Ratio.Median = min(max(x.Ratio.Median/luck[i], in.Low), in.High)
+		}
+		switch {
+		case x.Safer:
+		case x.Worth:
+			last = i
+		default:
+			ties++
+		}
+	}
+	s.found.Steps, s.found.Confirmed, s.found.Tests, s.found.Rounds = steps, a, tests, a.Run.Rounds
+	return ties
+}

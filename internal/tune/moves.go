@@ -1,0 +1,173 @@
+package tune
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// single returns a candidate for each value that can be tried by itself.
+func (s *Search) single() (list []driver.Settings) {
+	for _, x := range s.space {
+		for _, v := range x.Values {
+			if c := s.normal(driver.Settings{x.Name: v}); len(c) > 0 && s.allowed(c) {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
+// singles measures each value by itself.
+func (s *Search) singles(ctx context.Context) error {
+	f, rest, err := s.race(ctx, "each setting by itself", append([]driver.Settings{{}}, s.single()...))
+	if err != nil {
+		return err
+	}
+	s.found.Early = len(rest) > 0
+	if f == nil {
+		if s.found.Early {
+			s.found.Enough = s.enough()
+		}
+		return nil
+	}
+	for i, c := range f.list {
+		for name, v := range c {
+			s.note(f, name, v, i, 0)
+		}
+	}
+	s.update(f)
+	return nil
+}
+
+// gains returns the values that gain something by themselves, one for each setting, the
+// greatest gain first.
+func (s *Search) gains() (list []*Tried) {
+	for _, t := range s.found.Tried {
+		if t.Status != result.OK || t.MoreFailed || !(t.perSuccess < 1-s.Margin/2) || t.Ratio.N == 0 {
+			continue
+		}
+		i := slices.IndexFunc(list, func(o *Tried) bool { return o.Name == t.Name })
+		switch {
+		case i < 0:
+			list = append(list, t)
+		case t.perSuccess < list[i].perSuccess:
+			list[i] = t
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *Tried) int { return cmp.Compare(a.perSuccess, b.perSuccess) })
+	return list
+}
+
+// stacks measures the gains together: the greatest, the greatest two, and so on; and with
+// all of them what could not be tried before.
+func (s *Search) stacks(ctx context.Context) (more bool, err error) {
+	list := append([]driver.Settings{{}}, s.incumbents()...)
+	for _, level := range s.possible() {
+		c := driver.Settings{}
+		if level < s.found.Loss && s.best[level] != nil {
+			c = s.best[level]
+		}
+		for _, t := range s.gains() {
+			if next := s.normal(c.With(driver.Settings{t.Name: t.Value})); s.allowed(next) && s.loss(next) <= level && len(next) > len(c) {
+				list, c = append(list, next), next
+			}
+		}
+		list = append(list, s.untried(c)...)
+	}
+	return s.further(ctx, "those that gain, together", list)
+}
+
+// possible returns the losses that there can be, ascending.
+func (s *Search) possible() (list []int) {
+	for level := range worst + 1 {
+		if level <= max(s.Most, s.found.Loss) {
+			list = append(list, level)
+		}
+	}
+	return list
+}
+
+// untried returns candidates with each value that no candidate has had so far.
+func (s *Search) untried(c driver.Settings) (list []driver.Settings) {
+	for _, x := range s.space {
+		for _, v := range x.Values {
+			next := s.normal(c.With(driver.Settings{x.Name: v}))
+			if !s.tried[x.Name+"="+v] && next[x.Name] == v && s.allowed(next) {
+				list = append(list, next)
+			}
+		}
+	}
+	return list
+}
+
+// hopeless is the ratio from which on a value is not tried again with others.
+const hopeless = 1.1
+
+// mostNeighbors is how many candidates a race has at most after the first one. More would
+// take the time from those that follow.
+const mostNeighbors = 24
+
+// neighbors measures what differs from the best candidates in one setting.
+func (s *Search) neighbors(ctx context.Context) (more bool, err error) {
+	list := append([]driver.Settings{{}}, s.incumbents()...)
+	var exchanged []exchange
+	for _, c := range s.incumbents() {
+		list = append(list, s.untried(c)...)
+		for _, name := range stats.SettingNames(c) {
+			next := driver.Settings{}.With(c)
+			delete(next, name)
+			if next = s.normal(next); s.allowed(next) {
+				list = append(list, next)
+			}
+		}
+		for _, x := range s.space {
+			for _, v := range x.Values {
+				next := s.normal(c.With(driver.Settings{x.Name: v}))
+				t := s.alone[x.Name+"="+v]
+				if next[x.Name] == v && s.allowed(next) && t != nil && t.Status == result.OK && !(t.Ratio.Median > hopeless) {
+					exchanged = append(exchanged, exchange{next, t.Ratio.Median})
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(exchanged, func(a, b exchange) int { return cmp.Compare(a.ratio, b.ratio) })
+	for _, x := range exchanged {
+		if len(list) < mostNeighbors {
+			list = append(list, x.to)
+		}
+	}
+	return s.further(ctx, "what differs from the best in one setting", list)
+}
+
+// exchange is a candidate in which one value is another one, and what that is worth by
+// itself.
+type exchange struct {
+	to    driver.Settings
+	ratio float64
+}
+
+// further measures candidates and updates the best ones. It reports whether it is worth going
+// on.
+func (s *Search) further(ctx context.Context, what string, list []driver.Settings) (more bool, err error) {
+	fresh := s.unknown()
+	f, rest, err := s.race(ctx, what, list)
+	if err != nil {
+		return false, err
+	}
+	if s.found.Early = len(rest) > 0; f == nil {
+		return len(rest) == 0, nil
+	}
+	for i, c := range f.list {
+		for j, without := range f.list {
+			if name := oneMore(without, c); name != "" && fresh[name+"="+c[name]] {
+				s.note(f, name, c[name], i, j)
+			}
+		}
+	}
+	return s.update(f) || len(rest) > 0, nil
+}

@@ -1,0 +1,196 @@
+package tune
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// looks are the rounds of a race after which the worse half is left out, and last is when it
+// ends. The short form is for workloads whose trials take long.
+var (
+	long  = schedule{[]int{2, 4}, 8}
+	short = schedule{[]int{1, 2}, 4}
+)
+
+type schedule struct {
+	looks []int
+	last  int
+}
+
+// measure measures candidates, and notes what that took.
+func (s *Search) measure(ctx context.Context, p Plan) (*Race, error) {
+	for _, c := range p.Candidates {
+		for name, v := range c {
+			s.tried[name+"="+v] = true
+		}
+	}
+	a, err := s.Measure(ctx, p)
+	if a == nil {
+		return nil, err
+	}
+	r := &Race{What: p.What, Candidates: len(p.Candidates), Trials: len(a.Run.Trials), Analysis: a, Took: s.Now().Sub(a.Run.Started)}
+	s.found.Races = append(s.found.Races, r)
+	return r, err
+}
+
+// takes estimates how long a race of n candidates takes.
+func (s *Search) takes(n int, how schedule) time.Duration {
+	d := time.Duration(n) * s.first
+	round := 1
+	for _, look := range how.looks {
+		d += time.Duration((look-round)*n) * s.later
+		round, n = look, n/2+1
+	}
+	return d + time.Duration((how.last-round)*n)*s.later
+}
+
+// left returns how much time there is until the confirmation must begin, which takes at least
+// a third of the time and at most a half. One more step may still be found.
+func (s *Search) left() time.Duration {
+	return s.deadline.Add(-min(max(s.leastConfirmed(), s.Time/3), s.Time/2)).Sub(s.Now())
+}
+
+// leastConfirmed returns how long the confirmation of what is found and of one more step takes.
+func (s *Search) leastConfirmed() time.Duration {
+	n := len(s.steps()) + 1
+	return time.Duration(n) * (s.first + time.Duration(leastRounds(mostConfirms*n)-1)*s.later)
+}
+
+// spent returns how much of the time is over.
+func (s *Search) spent() time.Duration { return s.Now().Sub(s.deadline.Add(-s.Time)) }
+
+// enough returns the least time of a search that leaves enough for a race of one value after
+// what has been measured until now.
+func (s *Search) enough() time.Duration { return s.least(s.spent() + s.takes(2, short)) }
+
+// least returns the least time of a search that leaves enough, by [Search.left], for races
+// that end at a time.
+func (s *Search) least(until time.Duration) time.Duration {
+	return min(max(until*3/2, until+s.leastConfirmed()), 2*until)
+}
+
+// Least returns the least time of a search that tries one value and confirms it, if trials of
+// all workloads take this long.
+func Least(trials time.Duration) time.Duration {
+	s := &Search{first: trials, later: trials, found: &Finding{}}
+	return s.least(probeRounds*trials + s.takes(2, short))
+}
+
+// field is a race that is over.
+type field struct {
+	list []driver.Settings
+	a    *stats.Alternatives
+	out  map[int]bool // left out before the end
+}
+
+// race measures candidates until few are left. The first of them changes nothing; it and the
+// best ones so far stay to the end. It returns nil if there is nothing to measure, or no time.
+// rest are candidates for which there was no time.
+func (s *Search) race(ctx context.Context, what string, list []driver.Settings) (f *field, rest []driver.Settings, err error) {
+	stay := map[string]bool{"": true}
+	for _, c := range s.best {
+		stay[words(c)] = true
+	}
+	seen := map[string]bool{}
+	list = slices.DeleteFunc(list, func(c driver.Settings) bool {
+		again := seen[words(c)]
+		seen[words(c)] = true
+		return again
+	})
+	if len(list) == len(stay) {
+		return nil, nil, nil
+	}
+	how := long
+	if s.takes(len(list), how) > s.left() {
+		how = short
+	}
+	n := len(list)
+	for n > len(stay) && s.takes(n, how) > s.left() {
+		n--
+	}
+	if n == len(stay) {
+		return nil, list, nil
+	}
+	list, rest = list[:n:n], list[n:]
+	f = &field{list: list, out: map[int]bool{}}
+	end := s.Now().Add(max(s.left(), 0))
+	r, err := s.measure(ctx, Plan{What: what, Candidates: list, Rounds: how.last, Settled: func(run *result.Run, round int) ([]int, bool) {
+		switch {
+		case s.Now().After(end):
+			return ids(run, len(list), func(int) bool { return true }), true
+		case slices.Contains(how.looks, round):
+			s.halve(f, stats.AlternativesOf(run, len(list), s.Phase), stay)
+			return ids(run, len(list), func(i int) bool { return f.out[i] }), true
+		}
+		return nil, false
+	}})
+	if err != nil {
+		return nil, rest, err
+	}
+	f.a = stats.AlternativesOf(r.Analysis.Run, len(list), s.Phase)
+	return f, rest, nil
+}
+
+// ids returns the cases of some of n candidates.
+func ids(run *result.Run, n int, which func(int) bool) (list []int) {
+	each := len(run.Cases) / n
+	for i := range run.Cases {
+		if which(i / each) {
+			list = append(list, run.Cases[i].ID)
+		}
+	}
+	return list
+}
+
+// halve leaves out the worse half of the candidates with each loss.
+func (s *Search) halve(f *field, a *stats.Alternatives, stay map[string]bool) {
+	byLoss := map[int][]int{}
+	f.a = a
+	for i, c := range f.list {
+		if status, _ := a.Bad(i); !stay[words(c)] && !f.out[i] && status == result.OK {
+			byLoss[s.loss(c)] = append(byLoss[s.loss(c)], i)
+		}
+	}
+	for _, list := range byLoss {
+		slices.SortStableFunc(list, func(i, j int) int { return cmp.Compare(f.value(i), f.value(j)) })
+		for _, i := range list[(len(list)+1)/2:] {
+			f.out[i] = true
+		}
+	}
+}
+
+// to returns the ratio of the times of two candidates.
+func (f *field) to(i, j int) stats.Summary {
+	return stats.SummarizeRatios(stats.Values(f.a.Ratios(i, j)))
+}
+
+// value returns the ratio by which a candidate is judged. One that is out of the question has
+// an infinite one.
+func (f *field) value(i int) float64 {
+	status, _ := f.a.Bad(i)
+	if status != result.OK || f.failed(i) || f.to(i, 0).N == 0 {
+		return math.Inf(1)
+	}
+	return f.perSuccess(i, 0)
+}
+
+// perSuccess returns the ratio of the times of two candidates for each operation that did not
+// fail. Too few rounds to tell whether more fail must not make a candidate that fails fast the
+// best.
+func (f *field) perSuccess(i, j int) float64 {
+	return f.to(i, j).Median * f.a.Succeeded(j) / f.a.Succeeded(i)
+}
+
+// failed reports whether more operations of a candidate seem to have failed than today. That
+// only chooses what is measured next; the confirmation has a level.
+func (f *field) failed(i int) bool {
+	told, seems := f.a.MoreFailed(i, 1)
+	return told || seems
+}

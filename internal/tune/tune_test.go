@@ -1,0 +1,572 @@
+package tune_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/tune"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// searches is how many searches each simulation has.
+var searches = flag.Int("searches", 20, "searches of each simulation")
+
+// landscape measures settings of which it is told what they are worth, in a real laboratory.
+// Only trials move its clock.
+type landscape struct {
+	rand     *rand.Rand
+	noise    float64                             // of a trial, as a share of its time
+	overhead time.Duration                       // of a trial, outside the clock
+	today    driver.Settings                     // what is in force if nothing is set
+	worth    func(driver.Settings) float64       // the time of the phase, in seconds
+	memory   func(driver.Settings) int64         // peak RSS
+	outcome  func(driver.Settings) *result.Trial // nil: OK
+	failed   func(driver.Settings) int64         // operations, of 10
+	database int64                               // bytes
+	space    map[string][]string                 // given values
+	names    []string                            // what is searched; nil: all
+	cannot   func(name, value string) string     // nil: nothing
+	stop     int                                 // the race that is interrupted; 0: none
+	most     int                                 // as in Search
+	time     time.Duration                       // of a search; 0: the usual
+	needs    func(tune.Need)
+	races    []string
+	now      time.Time
+}
+
+func newLandscape(seed uint64) *landscape {
+	return &landscape{
+		rand: rand.New(rand.NewPCG(seed, 2)), noise: 0.03, overhead: 150 * time.Millisecond, database: 40 << 20, most: 1,
+		today: driver.Settings{"journal_mode": "delete", "synchronous": "full", "cache_size": "-2000", "page_size": "4096",
+			"mmap_size": "0", "temp_store": "default", "wal_autocheckpoint": "1000"},
+		worth:   func(driver.Settings) float64 { return 0.15 },
+		memory:  func(driver.Settings) int64 { return 20 << 20 },
+		outcome: func(driver.Settings) *result.Trial { return nil },
+		failed:  func(driver.Settings) int64 { return 0 },
+		now:     time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC),
+	}
+}
+
+// loss is what settings can lose, as SQLite documents it.
+func loss(s driver.Settings) int {
+	switch {
+	case s["synchronous"] == "off":
+		return 3
+	case s["synchronous"] == "normal" && s["journal_mode"] != "wal":
+		return 2
+	case s["synchronous"] == "normal":
+		return 1
+	}
+	return 0
+}
+
+func (l *landscape) Trial(_ context.Context, c *lab.Case, _ uint64) (*result.Trial, error) {
+	s := l.today.With(c.Settings)
+	wall := l.worth(s)
+	l.now = l.now.Add(l.overhead + time.Duration(1e9*wall))
+	t := &result.Trial{Case: c.ID, Status: result.OK, TookNS: int64(l.overhead) + int64(1e9*wall), Proof: &protocol.Proof{Connections: []driver.Settings{s}}}
+	if bad := l.outcome(s); bad != nil {
+		t.Status, t.Reason = bad.Status, bad.Reason
+		return t, nil
+	}
+	for _, phase := range c.Phases {
+		each := wall
+		if phase == "other" {
+			each = 0.05
+		}
+		t.Samples = append(t.Samples, result.Sample{Phase: phase, Metric: result.MetricTime, Operations: 10, Failed: l.failed(s),
+			WallNS: int64(1e9 * each * math.Exp(l.noise*l.rand.NormFloat64())), PeakRSSBytes: l.memory(s), DatabaseBytes: l.database})
+	}
+	return t, nil
+}
+
+func (l *landscape) BeforeRun() []result.Warning                             { return nil }
+func (l *landscape) BeforeRound(int)                                         {}
+func (l *landscape) AfterRun() []result.Warning                              { return nil }
+func (l *landscape) Steal() *float64                                         { return nil }
+func (l *landscape) AddTrial(context.Context, int64, *result.Trial) error    { return nil }
+func (l *landscape) AddWarning(context.Context, int64, result.Warning) error { return nil }
+func (l *landscape) Finish(context.Context, *result.Run) error               { return nil }
+
+type silent struct{}
+
+func (silent) Planned(lab.Plan) {}
+
+func (silent) Trial(int, int, int, int, time.Duration, *lab.Case, *result.Trial) {}
+
+var errInterrupted = errors.New("interrupted")
+
+func (l *landscape) measure(ctx context.Context, p tune.Plan) (*stats.Analysis, error) {
+	run := &result.Run{ID: int64(len(l.races) + 1), Started: l.now}
+	m := &lab.Laboratory{
+		Run: run, Schedule: lab.Schedule{Rounds: p.Rounds, Settled: p.Settled},
+		Executor: lab.OneByOne(l.Trial), Recorder: l, Noise: l, Progress: silent{}, Now: func() time.Time { return l.now },
+	}
+	var words []string
+	for i, s := range p.Candidates {
+		c := &lab.Case{}
+		c.ID, c.Driver, c.Workload, c.Phases, c.Settings = i+1, "modernc", "mine", []string{"query"}, s
+		m.Cases = append(m.Cases, c)
+		run.Cases = append(run.Cases, c.Case)
+		words = append(words, fmt.Sprint(s))
+	}
+	l.races = append(l.races, strings.Join(words, " "))
+	err := m.Measure(ctx)
+	if l.stop == len(l.races) {
+		err = errInterrupted
+	}
+	return stats.Analyze(run, ""), err
+}
+
+func (l *landscape) search() (*tune.Finding, error) {
+	s := &tune.Search{Time: cmp.Or(l.time, 3*time.Minute), Margin: 0.02, Loss: loss, Most: l.most, Measure: l.measure, Needs: l.needs, Now: func() time.Time { return l.now }}
+	s.Space = func(at tune.Situation) ([]tune.Setting, []tune.Skipped) {
+		if at.Cannot = l.cannot; at.Cannot == nil {
+			at.Cannot = func(string, string) string { return "" }
+		}
+		names := l.names
+		if names == nil {
+			names = tune.Names
+		}
+		return tune.Space(at, names, l.space)
+	}
+	return s.Run(context.Background())
+}
+
+// choice returns what a finding says to set if no more than that may be lost.
+func (l *landscape) choice(f *tune.Finding, level int) driver.Settings {
+	return l.today.With(f.Steps[f.Choice(level)].Changes)
+}
+
+// hills has gains that depend on each other: a larger cache makes mapping the file
+// worthless, and synchronous and wal_autocheckpoint count only with a WAL.
+func hills(s driver.Settings) float64 {
+	t := 0.15
+	wal := s["journal_mode"] == "wal"
+	switch {
+	case wal:
+		t *= 0.6
+	case s["journal_mode"] == "truncate":
+		t *= 0.95
+	}
+	switch {
+	case s["synchronous"] == "normal" && wal:
+		t *= 0.7
+	case s["synchronous"] == "normal":
+		t *= 0.97
+	}
+	large := s["cache_size"] == "-65536" || s["cache_size"] == "-262144"
+	switch {
+	case large:
+		t *= 0.8
+	case s["cache_size"] == "-16384":
+		t *= 0.9
+	}
+	if s["mmap_size"] != "0" && !large {
+		t *= 0.9
+	}
+	switch s["page_size"] {
+	case "8192":
+		t *= 0.93
+	case "16384":
+		t *= 0.99
+	}
+	if s["wal_autocheckpoint"] == "4000" && wal {
+		t *= 0.95
+	}
+	return t
+}
+
+// best returns the least time of all combinations that lose no more than a level.
+func (l *landscape) best(level int) float64 {
+	values := map[string][]string{"journal_mode": {"delete", "truncate", "wal"}, "synchronous": {"full", "normal"}, "cache_size": {"-2000", "-16384", "-65536"},
+		"mmap_size": {"0", "268435456"}, "page_size": {"4096", "8192", "16384"}, "temp_store": {"default", "memory"}, "wal_autocheckpoint": {"250", "1000", "4000"}}
+	all := []driver.Settings{l.today}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		var next []driver.Settings
+		for _, s := range all {
+			for _, v := range values[name] {
+				next = append(next, s.With(driver.Settings{name: v}))
+			}
+		}
+		all = next
+	}
+	least := math.Inf(1)
+	for _, s := range all {
+		if loss(s) <= level {
+			least = min(least, l.worth(s))
+		}
+	}
+	return least
+}
+
+// off is how many times as long as the best the choices of some searches take.
+type off []float64
+
+func (o off) String() string {
+	sum, within := 0.0, 0
+	for _, v := range o {
+		sum += v
+		if v <= 1.1 {
+			within++
+		}
+	}
+	return fmt.Sprintf("%d of %d within 10 %%, %.3f on average, %.2f in the worst", within, len(o), sum/float64(len(o)), slices.Max(o))
+}
+
+// found searches hills, where trials vary by a share, and returns how far off the choices are
+// for each loss, and how many steps are said to be worth it that are not.
+func found(t *testing.T, noise float64) (levels [2]off, wrong int) {
+	t.Helper()
+	for seed := range uint64(*searches) {
+		l := newLandscape(seed)
+		l.noise, l.worth = noise, hills
+		f, err := l.search()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for level := range levels {
+			got := l.choice(f, level)
+			if loss(got) > level {
+				t.Errorf("seed %d: level %d: %v can lose more", seed, level, got)
+			}
+			levels[level] = append(levels[level], hills(got)/l.best(level))
+		}
+		if f.Took > 3*time.Minute+10*time.Second {
+			t.Errorf("seed %d: it took %v", seed, f.Took)
+		}
+		last := 0
+		for i, s := range f.Steps[1:] {
+			if s.Ratio.Interval == nil || s.Gain.Interval == nil {
+				t.Errorf("seed %d: step %d has no interval", seed, i+1)
+			}
+			if s.Safer {
+				continue
+			}
+			if s.Before != last {
+				t.Errorf("seed %d: step %d is compared with step %d, not with the last one worth setting, %d", seed, i+1, s.Before, last)
+			}
+			if s.Worth {
+				if hills(l.today.With(s.Changes)) >= hills(l.today.With(f.Steps[last].Changes)) {
+					wrong++
+				}
+				last = i + 1
+			}
+		}
+	}
+	t.Logf("trials vary by %g: if no more is lost than today: %v; if commits may be: %v; wrong steps: %d", noise, levels[0], levels[1], wrong)
+	return levels, wrong
+}
+
+// What is found is within 10 % of the best of the full grid, for each loss, and nothing is
+// ever lost that may not be.
+func TestFindsTheBest(t *testing.T) {
+	levels, wrong := found(t, 0.03)
+	for level, o := range levels {
+		for seed, v := range o {
+			if v > 1.1 {
+				t.Errorf("seed %d, level %d: %.2f times as long as the best", seed, level, v)
+			}
+		}
+	}
+	if wrong > *searches/20 {
+		t.Errorf("%d steps are said to be worth it, and are not", wrong)
+	}
+}
+
+// Where trials vary by 10 % less is found, and what is said to be worth it is, all the same:
+// each such step is faster than the one that it was compared with.
+func TestNoise(t *testing.T) {
+	levels, wrong := found(t, 0.1)
+	for _, o := range levels {
+		if slices.Max(o) > 1.6 {
+			t.Error(o)
+		}
+	}
+	if wrong > *searches/20 {
+		t.Errorf("%d steps are said to be worth it, and are not", wrong)
+	}
+}
+
+// Where no setting is worth anything, none is set: ties go to what there is.
+func TestFlat(t *testing.T) {
+	wrong := 0
+	for seed := range uint64(*searches) {
+		l := newLandscape(seed)
+		f, err := l.search()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Choice(3) != 0 {
+			wrong++
+			t.Logf("seed %d: %v", seed, f.Steps[f.Choice(3)].Changes)
+		}
+	}
+	t.Logf("%d of %d searches set something", wrong, *searches)
+	if wrong > max(1, *searches/20) {
+		t.Errorf("%d of %d searches set what is worth nothing", wrong, *searches)
+	}
+}
+
+// A setting that is worth something only with another one that is worth nothing more is
+// found, and the one that loses commits is a step of its own.
+func TestSteps(t *testing.T) {
+	l := newLandscape(1)
+	l.names = []string{"journal_mode", "synchronous"}
+	l.worth = hills
+	f, err := l.search()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Steps) != 3 || f.Steps[1].Added["journal_mode"] != "wal" || f.Steps[1].Loss != 0 || f.Steps[2].Added["synchronous"] != "normal" || f.Steps[2].Loss != 1 || f.Steps[2].Before != 1 {
+		t.Fatalf("%+v", f.Steps)
+	}
+	if f.Choice(0) != 1 || f.Choice(1) != 2 {
+		t.Errorf("choices %d and %d", f.Choice(0), f.Choice(1))
+	}
+	if g := f.Steps[2].Gain.Interval; g.Low > 0.7 || g.High < 0.7 {
+		t.Errorf("the interval of a step worth 0.7 is %+v", g)
+	}
+	if f.Grid != 4 { // delete, truncate and wal with full; wal with normal
+		t.Errorf("a grid of %d", f.Grid)
+	}
+}
+
+// With --durability same, nothing that loses more is even measured.
+func TestSame(t *testing.T) {
+	l := newLandscape(2)
+	l.worth, l.most = hills, 0
+	f, err := l.search()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if races := strings.Join(l.races, "\n"); strings.Contains(races, "normal") || strings.Contains(races, "off") {
+		t.Error(races)
+	}
+	if got := l.choice(f, 0); got["journal_mode"] != "wal" {
+		t.Error(got)
+	}
+}
+
+// What loses less than today is offered with its price.
+func TestSafer(t *testing.T) {
+	l := newLandscape(3)
+	l.worth, l.names = hills, []string{"synchronous", "cache_size"}
+	l.today["journal_mode"], l.today["synchronous"] = "wal", "normal"
+	f, err := l.search()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := f.Steps[len(f.Steps)-1]
+	if f.Loss != 1 || !last.Safer || last.Changes["synchronous"] != "full" || last.Loss != 0 || last.Ratio.Median < 1 {
+		t.Errorf("%d, %+v", f.Loss, last)
+	}
+	if got := l.choice(f, 1); got["synchronous"] != "normal" || !strings.HasPrefix(got["cache_size"], "-65") {
+		t.Error(got)
+	}
+}
+
+// A value that is refused, or with which more operations fail, is never chosen, however fast
+// it seems.
+func TestOut(t *testing.T) {
+	l := newLandscape(4)
+	l.worth = func(s driver.Settings) float64 {
+		if s["mmap_size"] != "0" || s["temp_store"] == "memory" {
+			return 0.05
+		}
+		return 0.15
+	}
+	l.outcome = func(s driver.Settings) *result.Trial {
+		if s["mmap_size"] == "0" {
+			return nil
+		}
+		return &result.Trial{Status: result.Refused, Reason: &protocol.Reason{Code: protocol.CodeSetting, Message: "wanted 268435456, got 0"}}
+	}
+	l.failed = func(s driver.Settings) int64 {
+		if s["temp_store"] == "memory" {
+			return 1
+		}
+		return 0
+	}
+	l.cannot = func(name, _ string) string {
+		if name == "page_size" {
+			return "it cannot be changed"
+		}
+		return ""
+	}
+	f, err := l.search()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Steps) > 0 && f.Choice(3) != 0 {
+		t.Errorf("%v", f.Steps[f.Choice(3)].Changes)
+	}
+	for _, x := range f.Tried {
+		switch x.Name {
+		case "mmap_size":
+			if x.Status != result.Refused || x.Reason == nil {
+				t.Errorf("%+v", x)
+			}
+		case "temp_store":
+			if !x.MoreFailed {
+				t.Errorf("%+v", x)
+			}
+		case "page_size":
+			t.Errorf("%+v", x)
+		}
+	}
+	if !slices.ContainsFunc(f.Skipped, func(s tune.Skipped) bool { return s.Setting == "page_size=8192" && s.Why == "it cannot be changed" }) {
+		t.Errorf("%+v", f.Skipped)
+	}
+}
+
+// Long trials leave no time for all values; those that promise most come first, and the time
+// is kept.
+func TestLongTrials(t *testing.T) {
+	l := newLandscape(5)
+	l.overhead = 1500 * time.Millisecond
+	l.worth = hills
+	f, err := l.search()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !f.Early || l.choice(f, 0)["journal_mode"] != "wal" {
+		t.Errorf("early: %v, %v", f.Early, l.choice(f, 0))
+	}
+	if f.Took > 4*time.Minute {
+		t.Errorf("it took %v", f.Took)
+	}
+}
+
+// TestTooShort expects a search that has no time to try anything to say which time is enough, and
+// one with that time to try something.
+func TestTooShort(t *testing.T) {
+	within := func(d time.Duration) *tune.Finding {
+		l := newLandscape(5)
+		l.overhead, l.worth, l.time = 5*time.Second, hills, d
+		f, err := l.search()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	f := within(45 * time.Second)
+	if len(f.Tried) > 0 || !f.Early || f.Enough < 45*time.Second || f.Enough > 5*time.Minute {
+		t.Fatalf("%d values tried, early: %v, enough: %v", len(f.Tried), f.Early, f.Enough)
+	}
+	if g := within(f.Enough * 11 / 10); len(g.Tried) == 0 || g.Enough != 0 {
+		t.Errorf("%v are said to be enough: %d values tried, enough: %v", f.Enough, len(g.Tried), g.Enough)
+	}
+}
+
+// TestNeeds expects a search to say, before anything is tried, which time is enough to try each
+// value and to confirm something; with less not all are tried.
+func TestNeeds(t *testing.T) {
+	within := func(d time.Duration) (f *tune.Finding, need tune.Need) {
+		l := newLandscape(5)
+		l.overhead, l.worth, l.time = 5*time.Second, hills, d
+		l.needs = func(n tune.Need) {
+			if len(l.races) != 1 {
+				t.Errorf("%d races before it says what it needs", len(l.races))
+			}
+			need = n
+		}
+		f, err := l.search()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f, need
+	}
+	short := func(f *tune.Finding) bool {
+		return slices.ContainsFunc(f.Skipped, func(s tune.Skipped) bool { return strings.Contains(s.Why, "no time") })
+	}
+	f, need := within(3 * time.Minute)
+	if need.Trial < 5*time.Second || need.Trial > 6*time.Second || need.Values < 5 || need.Time < 4*time.Minute || need.Time < tune.Least(need.Trial) {
+		t.Fatalf("%+v", need)
+	}
+	if !short(f) {
+		t.Errorf("all %d values were tried within 3 minutes, and %v are said to be needed", need.Values, need.Time)
+	}
+	g, again := within(need.Time * 11 / 10)
+	if short(g) || len(g.Steps) < 2 || again.Time > need.Time*11/10 || g.Took > need.Time*13/10 {
+		t.Errorf("%v are said to be enough: %d steps in %v, %+v", need.Time, len(g.Steps), g.Took, g.Skipped)
+	}
+}
+
+func TestBaseFails(t *testing.T) {
+	l := newLandscape(6)
+	l.outcome = func(driver.Settings) *result.Trial {
+		return &result.Trial{Status: result.Failed, Reason: &protocol.Reason{Phase: "query", Message: "no such table"}}
+	}
+	_, err := l.search()
+	base, ok := errors.AsType[*tune.BaseError](err)
+	if want := "mine query is failed with its own settings already: no such table"; !ok || base.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// An interrupted search keeps what it has measured, and confirms nothing.
+func TestInterrupted(t *testing.T) {
+	for stop := 1; stop <= 3; stop++ {
+		l := newLandscape(7)
+		l.worth, l.stop = hills, stop
+		f, err := l.search()
+		if !errors.Is(err, errInterrupted) || len(f.Races) != stop || f.Confirmed != nil {
+			t.Errorf("race %d: %v, %d races", stop, err, len(f.Races))
+		}
+	}
+}
+
+// Where no value can be tried, the settings of today are the only step.
+func TestNothingToTry(t *testing.T) {
+	l := newLandscape(8)
+	l.names = []string{"txlock", "pool_size", "pool_readers"}
+	f, err := l.search()
+	if err != nil || len(f.Steps) != 1 || len(f.Skipped) != 3 || f.Choice(3) != 0 {
+		t.Errorf("%v, %+v", err, f)
+	}
+}
+
+func TestSpace(t *testing.T) {
+	at := tune.Situation{InForce: driver.Settings{"journal_mode": "wal", "cache_size": "-2000", "pool_size": "4", "txlock": "deferred"}, DatabaseBytes: 100 << 20, Cannot: func(string, string) string { return "" }}
+	space, skipped := tune.Space(at, tune.Names, map[string][]string{"page_size": {"1024"}})
+	got := map[string]string{}
+	for _, s := range space {
+		got[s.Name] = strings.Join(s.Values, " ")
+	}
+	want := map[string]string{"journal_mode": "truncate delete", "synchronous": "normal full", "cache_size": "-16384 -65536 -262144", "page_size": "1024",
+		"mmap_size": "268435456", "txlock": "immediate", "pool_size": "1 2", "pool_readers": "4", "wal_autocheckpoint": "4000 250", "temp_store": "memory"}
+	if !maps.Equal(got, want) || len(skipped) != 0 {
+		t.Errorf("%v, %v", got, skipped)
+	}
+	at.OnlyReads = true
+	space, skipped = tune.Space(at, tune.Names, map[string][]string{"wal_autocheckpoint": {"77"}})
+	tried := []string{}
+	for _, s := range space {
+		tried = append(tried, s.Name)
+	}
+	if slices.Contains(tried, "synchronous") || slices.Contains(tried, "txlock") || !slices.Contains(tried, "wal_autocheckpoint") || len(skipped) != 2 {
+		t.Errorf("of what only reads: %v, %v", tried, skipped)
+	}
+	at.OnlyReads = false
+	at.InForce = driver.Settings{"cache_size": "-2000000"}
+	at.Most = 3
+	space, skipped = tune.Space(at, []string{"journal_mode", "cache_size", "txlock", "pool_size", "pool_readers"}, nil)
+	if len(space) != 1 || len(space[0].Values) != 5 || len(skipped) != 4 {
+		t.Errorf("%v, %v", space, skipped)
+	}
+}

@@ -1,0 +1,270 @@
+package workload
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/workload/snapshot"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+// DatabasePath returns the path of the database that each trial begins with a copy of, or
+// "" if trials begin with an empty one.
+func (w *Workload) DatabasePath() string {
+	if w.Database == "" || filepath.IsAbs(w.Database) {
+		return w.Database
+	}
+	return filepath.Join(filepath.Dir(w.file), filepath.FromSlash(w.Database))
+}
+
+// Snapshot returns the copy of the workload's database; nil before [Workload.Begin], or if
+// the workload has no database.
+func (w *Workload) Snapshot() *snapshot.Snapshot { return w.snapshot }
+
+// Begin gives the workload the copy of its database, reads the rows of its data sets from
+// there, and finds what its schema needs. Until then each of these sets has one row. The error is a [Problems].
+func (w *Workload) Begin(ctx context.Context, s *snapshot.Snapshot) error {
+	w.snapshot, w.queried = s, map[string]queried{}
+	w.query = func(sql string, columns []driver.ColumnType) ([][]json.RawMessage, error) {
+		key := fmt.Sprint(sql, "\x00", columns)
+		q, known := w.queried[key]
+		if !known {
+			q.lists, q.err = s.Rows(ctx, sql, columns)
+			w.queried[key] = q
+		}
+		return q.lists, q.err
+	}
+	for _, sql := range s.Schema {
+		w.need(FeaturesOf(sql))
+	}
+	r := &reader{file: w.file}
+	w.resolveAll(r)
+	return r.err()
+}
+
+// queried is what a query on the database has returned.
+type queried struct {
+	lists [][]json.RawMessage
+	err   error
+}
+
+// database reads the name of the workload's database.
+func (w *Workload) database(r *reader, n *yaml.Node) {
+	v, ok := r.text(n, "database", "database: ./app.db")
+	if ok && (strings.TrimSpace(v) == "" || strings.ContainsRune(v, 0)) {
+		r.errorf(n, "database is %s: want the name of a file, such as ./app.db", describe(n))
+	}
+	w.Database = v
+	if ok && !w.files && !w.beside(v) {
+		r.outside = true
+		r.errorf(n, "database: cannot take %q: want a file beside the workload's, or below, also if it is a link", v)
+		r.outside = false
+	}
+}
+
+// beside reports whether a file is in the workload file's directory, or below, as its SQL
+// files and recordings must be. What is no name of a file has been reported.
+func (w *Workload) beside(name string) bool {
+	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
+		return true
+	}
+	if !filepath.IsLocal(filepath.FromSlash(name)) {
+		return false
+	}
+	if w.fsys == nil {
+		return true
+	}
+	for _, suffix := range []string{"", "-wal", "-journal"} { // which are read with it
+		_, err := fs.Stat(w.fsys, path.Clean(filepath.ToSlash(name))+suffix)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+			return false // a root does not follow links that lead out of it
+		}
+	}
+	return true
+}
+
+// shaping are the settings that an existing file decides.
+var shaping = []string{"page_size", "auto_vacuum"}
+
+// Decided returns an error if a setting cannot be had because the workload's database
+// decides it.
+func (w *Workload) Decided(s driver.Settings) (setting string, err error) {
+	if w.Database == "" {
+		return "", nil
+	}
+	name := filepath.Base(w.Database)
+	for _, setting := range shaping {
+		if v, ok := s[setting]; ok {
+			return setting, fmt.Errorf(`%s=%s: %s keeps the one that it was made with: leave it out, or name a copy that has it: sqlite3 "%[3]s" "PRAGMA %[1]s = %[2]s; VACUUM INTO 'copy.db'"`, setting, v, name)
+		}
+	}
+	if s["mode"] == "memory" {
+		return "mode", fmt.Errorf("mode=memory: the workload begins with the file %s: leave mode out", name)
+	}
+	return "", nil
+}
+
+// decided reports settings of the file that its database decides.
+func (l *resolver) decided(settings *yaml.Node) {
+	name, err := l.w.Decided(l.settings)
+	if err == nil {
+		return
+	}
+	at := settings
+	for i := 0; i < len(settings.Content); i += 2 {
+		if settings.Content[i].Value == name {
+			at = settings.Content[i]
+		}
+	}
+	l.errorf(at, "setting %v", err)
+}
+
+// unsteady matches what is another value in each run.
+var unsteady = regexp.MustCompile(`(?i)\brandom(blob)?\s*\(`)
+
+// queried reads a data set whose rows are those that a query on the database returns.
+func (l *resolver) queried(s *setInfo, f *fields, what string) {
+	n := f.get("query")
+	before := l.found
+	if l.w.Database == "" {
+		l.errorf(f.key("query"), "%s has a query, but the workload has no database: write database: and the name of a file, or count instead of query", what)
+	}
+	for _, key := range []string{"count", "per"} {
+		if f.get(key) != nil {
+			l.errorf(f.key(key), "%s has %s beside a query, which decides its rows: leave %[2]s out", what, key)
+		}
+	}
+	sql, ok := l.sql(n, "query of "+what, "SELECT id FROM users ORDER BY id LIMIT 1000")
+	if ok {
+		var names []string
+		var err error
+		switch sql, names, err = positional(sql); {
+		case err != nil:
+			l.errorf(n, "query of %s: %v", what, err)
+		case len(names) > 0:
+			l.errorf(n, "query of %s has the parameter :%s, and is run once: write a value instead", what, names[0])
+		case unsteady.MatchString(sql):
+			l.errorf(n, "query of %s has random(): its rows would differ between runs: write ORDER BY a key, and LIMIT", what)
+		}
+	}
+	var types []driver.ColumnType
+	if cols := f.get("columns"); cols == nil {
+		l.errorf(f.node, "%s has no columns: write columns: {id: int} with the name and type of each", what)
+	} else if cols, ok := l.mapping(cols, "columns of "+what, "{id: int}"); ok && l.countWithin(cols.node, "columns of "+what, len(cols.keys), maxColumns) {
+		if len(cols.keys) == 0 {
+			l.errorf(cols.node, "%s has no columns: write columns: {id: int}", what)
+		}
+		for i, k := range cols.keys {
+			l.identifier(k, "a column")
+			c := &columnInfo{node: cols.values[i], full: s.Name + "." + k.Value, set: s, siblings: s.columns}
+			t := l.columnType(cols.values[i])
+			c.Name, c.Type, c.Generator.Kind = k.Value, t.Type, plan.GenList
+			c.Generator.List = []json.RawMessage{placeholder(t.Type)}
+			types = append(types, t)
+			s.columns[k.Value] = c
+			s.order = append(s.order, c)
+		}
+	}
+	s.Count = 1
+	if l.found == before && l.w.query != nil {
+		lists, err := l.w.query(sql, types)
+		if err != nil {
+			l.errorf(n, "query of %s: %v", what, err)
+		} else {
+			s.Count = int64(len(lists[0]))
+			for i, c := range s.order {
+				c.Generator.List = lists[i]
+			}
+		}
+	}
+	if s.broken = l.found > before; s.broken {
+		for _, c := range s.order {
+			c.broken = true
+		}
+	}
+}
+
+// placeholder is the value of a row that has not been read yet.
+func placeholder(t driver.Type) json.RawMessage {
+	if t == driver.Text || t == driver.Blob {
+		return json.RawMessage(`""`)
+	}
+	return json.RawMessage("0")
+}
+
+func isNull(v json.RawMessage) bool { return string(v) == "null" }
+
+// listed reads the values of a list.
+func (l *resolver) listed(c *columnInfo, n *yaml.Node) {
+	items := l.list(n)
+	if len(items) == 0 {
+		l.errorf(n, "%s: a list of nothing: want values, such as [3, null, 7]", c.full)
+		return
+	}
+	var values []*columnInfo
+	c.Type = 0
+	for _, n := range items {
+		v := &columnInfo{full: c.full + ": list"}
+		v.Type = driver.Int
+		l.constant(v, n)
+		values = append(values, v)
+		switch {
+		case v.Generator.Kind == plan.GenNull || v.Type == c.Type:
+		case c.Type == 0, c.Type == driver.Int && v.Type == driver.Real:
+			c.Type = v.Type
+		case c.Type == driver.Real && v.Type == driver.Int:
+		default:
+			l.errorf(n, "%s: a list with %s and %s: want values of one type", c.full, c.Type, v.Type)
+			return
+		}
+	}
+	if c.Type == 0 {
+		l.errorf(n, "%s: a list of NULLs: write null", c.full)
+		c.Type = driver.Int
+	}
+	for _, v := range values {
+		c.Generator.List = append(c.Generator.List, encoded(v, c.Type))
+	}
+}
+
+// encoded returns a constant as a list has it.
+func encoded(v *columnInfo, t driver.Type) json.RawMessage {
+	var value any
+	switch {
+	case v.Generator.Kind == plan.GenNull:
+	case v.Type == driver.Real:
+		value = v.Generator.RealLow
+	case t == driver.Text:
+		value = v.Generator.Text
+	default:
+		value = v.Generator.Int
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return json.RawMessage("null") // a number that is not finite, which has been reported
+	}
+	return raw
+}
+
+// references reports whether any SQL of the workload, or of its database, has a foreign key.
+func (w *Workload) references() bool {
+	for _, s := range w.scripts {
+		if hasReferences(s.text) {
+			return true
+		}
+	}
+	return w.snapshot != nil && slices.ContainsFunc(w.snapshot.Schema, hasReferences)
+}
+
+func hasReferences(sql string) bool { return strings.Contains(strings.ToUpper(sql), "REFERENCES") }

@@ -1,0 +1,180 @@
+package imitate
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+// check is a CHECK constraint of a table, as the workload has it.
+type check struct {
+	table     *table
+	number    int    // among the table's, from 0
+	text      string // with its name
+	condition string
+	from, to  int // its tokens, with the comma before it
+}
+
+// checks returns the CHECK constraints of CREATE TABLE.
+func (t *table) checks(list []token) []check {
+	var found []check
+	for i := 0; i < len(list); i++ {
+		if !list[i].is("CHECK") {
+			continue
+		}
+		begin, from := beginning(list, i)
+		open := i + 1
+		for open < len(list) && list[open].text != "(" {
+			open++
+		}
+		depth := 0
+		for i = open; i < len(list); i++ {
+			if list[i].text == "(" {
+				depth++
+			}
+			if list[i].text == ")" {
+				if depth--; depth == 0 {
+					break
+				}
+			}
+		}
+		if i == len(list) {
+			break
+		}
+		found = append(found, check{t, len(found), join(list[begin : i+1]), join(list[open : i+1]), from, i + 1})
+	}
+	return found
+}
+
+// withoutViolated removes the CHECK constraints that generated rows violate from CREATE
+// TABLE, and returns those that stay.
+func (b *builder) withoutViolated(t *table, text string) (string, []check) {
+	list := tokenize(text)
+	all := t.checks(list)
+	var stay []check
+	for _, c := range slices.Backward(all) {
+		why, violated := t.violated[c.number]
+		if !violated {
+			stay = append(stay, c)
+			continue
+		}
+		b.note("table %s: %s is left out, because %s", t.name, strings.Join(strings.Fields(c.text), " "), why)
+		list = slices.Replace(list, c.from, c.to, token{" ", space})
+	}
+	return join(list), stay
+}
+
+// violate notes why the workload cannot have a constraint.
+func (c *check) violate(why string) {
+	if c.table.violated == nil {
+		c.table.violated = map[int]string{}
+	}
+	c.table.violated[c.number] = why
+}
+
+// violations finds constraints that rows violate, in a database that does not enforce them,
+// and reports whether there are any that were not known.
+func (b *builder) violations(ctx context.Context, db *sql.DB) (found bool, err error) {
+	for _, c := range b.checks {
+		if c.table.violated[c.number] != "" {
+			continue
+		}
+		var violated bool
+		err := within(ctx, time.Now(), c.table.rows, func(ctx context.Context) error {
+			return db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM "+driver.Quote(c.table.name)+" WHERE NOT "+c.condition+")").Scan(&violated)
+		})
+		switch {
+		case ctx.Err() != nil:
+			return false, ctx.Err()
+		case err != nil:
+			c.violate("generated rows make it fail: " + err.Error())
+		case violated:
+			c.violate("generated rows violate it")
+		}
+		found = found || c.table.violated[c.number] != ""
+	}
+	return found, nil
+}
+
+// Rows of each data set that constraints are tried with, from several seeds because the
+// trials of a run have others.
+const (
+	tried     = 10_000
+	triedOnce = 2000
+	triedMost = 100 // seeds
+)
+
+// tryChecks finds the CHECK constraints that some generated rows violate, and writes the workload
+// without them.
+func (w *Workload) tryChecks(ctx context.Context) error {
+	b := w.builder
+	if len(b.checks) == 0 {
+		return nil
+	}
+	resolved, err := w.planned(workload.Full)
+	if err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	for _, script := range []string{unchecked, resolved.Schema} {
+		if _, err := db.ExecContext(ctx, script); err != nil {
+			return err
+		}
+	}
+	changed := false
+	for seed := uint64(1); seed <= triedMost; seed++ {
+		gen, err := plan.NewGenerator(seed, resolved)
+		if err != nil {
+			return err
+		}
+		l := &loader{db: db, gen: gen, plan: resolved, tell: func(string) {}}
+		left := false
+		for i := range resolved.DataSets {
+			d := &resolved.DataSets[i]
+			n := min(d.Total, triedOnce)
+			if int64(seed-1)*n >= tried || !slices.ContainsFunc(b.checks, func(c check) bool { return c.table.name == d.Table }) {
+				continue
+			}
+			left = true
+			lo := int64(0)
+			if seed%2 == 0 {
+				lo = d.Total - n
+			}
+			if err := l.rows(ctx, db, d, lo, lo+n); err != nil {
+				return err
+			}
+			found, err := b.violations(ctx, db)
+			if err != nil {
+				return err
+			}
+			changed = changed || found
+			if _, err := db.ExecContext(ctx, "DELETE FROM "+driver.Quote(d.Table)); err != nil {
+				return err
+			}
+		}
+		if !left {
+			break
+		}
+	}
+	if changed {
+		return w.write(ctx)
+	}
+	return nil
+}
+
+// A connection accepts rows that violate CHECK constraints, or does not.
+const (
+	unchecked = "PRAGMA ignore_check_constraints = on"
+	enforced  = "PRAGMA ignore_check_constraints = off"
+)

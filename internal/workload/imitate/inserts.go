@@ -1,0 +1,137 @@
+package imitate
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+// planned returns the workload's plan at a scale.
+func (w *Workload) planned(scale string) (*plan.Plan, error) {
+	parsed, err := workload.Parse("imitation.yaml", []byte(w.YAML), nil)
+	if err != nil {
+		return nil, fmt.Errorf("the workload that was made is not valid: %w", err)
+	}
+	return parsed.Plan(scale, nil)
+}
+
+// tryQuick loads the workload at the quick scale into memory, and writes it without what
+// fails there.
+func (w *Workload) tryQuick(ctx context.Context) error {
+	p, err := w.planned(workload.Quick)
+	if err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	gen, err := plan.NewGenerator(1, p)
+	if err != nil {
+		return err
+	}
+	l := &loader{db: db, gen: gen, plan: p, tell: func(string) {}}
+	if err := l.load(ctx, w.builder.schema); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if errors.Is(err, errEndless) {
+			return fmt.Errorf("loading the imitation: %w", err)
+		}
+		w.builder.onlyFull = fmt.Sprintf("it can be loaded at the full scale only; at the quick scale: %v", err)
+		return w.write(ctx)
+	}
+	violated, err := w.builder.violations(ctx, db)
+	if err != nil {
+		return err
+	}
+	if violated {
+		if err := w.write(ctx); err != nil {
+			return err
+		}
+	}
+	return w.tryInserts(ctx, l, workload.Quick, !violated)
+}
+
+// tryInserts writes the workload without the triggers and insert phases that fail in the
+// database of l, which has the imitation at a scale, and gets no rows. checked says that the
+// workload has all constraints that the database has.
+func (w *Workload) tryInserts(ctx context.Context, l *loader, scale string, checked bool) error {
+	// It was loaded without a journal, without which no rows can be taken back.
+	if _, err := l.db.ExecContext(ctx, "PRAGMA journal_mode = memory"); err != nil {
+		return err
+	}
+	found, err := l.triggers(ctx, w.builder)
+	if err == nil && found {
+		err = w.write(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if checked { // what triggers write has to satisfy the constraints
+		if _, err := l.db.ExecContext(ctx, enforced); err != nil {
+			return err
+		}
+	}
+	for {
+		p, err := w.planned(scale)
+		if err != nil {
+			return err
+		}
+		gen, err := plan.NewGenerator(1, p)
+		if err != nil {
+			return err
+		}
+		table, why, err := (&loader{db: l.db, gen: gen, plan: p, tell: l.tell}).firstFailure(ctx, w.builder)
+		if err != nil || why == nil {
+			return err
+		}
+		// All are tried again, because without the rows of this phase others may fail.
+		w.builder.closed[table] = fmt.Sprintf("they fail: %v", why)
+		if err := w.write(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// firstFailure runs the plan's insert phases one after another, up to the first that fails, and
+// takes their rows back. It returns the table of that phase, and why it fails.
+func (l *loader) firstFailure(ctx context.Context, b *builder) (table string, why, err error) {
+	tx, err := l.db.BeginTx(ctx, nil)
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() {
+		if back := tx.Rollback(); !errors.Is(back, sql.ErrTxDone) && why == nil { // RAISE(ROLLBACK) has done it
+			err = errors.Join(err, back)
+		}
+	}()
+	for _, o := range b.schema.objects {
+		if o.kind == "trigger" && !b.scripted[o.name] {
+			if _, err := tx.ExecContext(ctx, "DROP TRIGGER IF EXISTS "+driver.Quote(o.name)); err != nil {
+				return "", nil, err
+			}
+		}
+	}
+	for i := range l.plan.Phases {
+		p := &l.plan.Phases[i]
+		if p.Untimed || p.Insert == nil {
+			continue
+		}
+		l.tell("trying the phase " + p.Name)
+		for _, name := range p.Insert.Sets {
+			d := l.plan.DataSet(name)
+			if err := l.rows(ctx, tx, d, 0, d.Total); err != nil {
+				return d.Table, err, ctx.Err()
+			}
+		}
+	}
+	return "", nil, nil
+}

@@ -1,0 +1,50 @@
+// Package imitate makes a workload out of a database: its schema, and rows that are like
+// its rows without being them. It reads a private copy, so that the database is never
+// written, locked or otherwise disturbed.
+package imitate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/workload/snapshot"
+)
+
+// Source is a private copy of a database.
+type Source struct {
+	copy *snapshot.Snapshot
+	path string
+	dir  string // of the copy
+}
+
+// ErrNoTables is returned by Open if there is nothing to imitate.
+var ErrNoTables = errors.New("it has no tables: name a database that has tables")
+
+// Open copies a database into a directory and opens the copy. Where the system allows it, the
+// copy has no name from then on, so that nobody can read it and nothing is left of it if the
+// process is killed. The directory is the caller's to remove, after Close.
+func Open(ctx context.Context, path, dir string) (*Source, error) {
+	s := &Source{path: path, dir: dir}
+	var err error
+	if s.copy, err = snapshot.Take(ctx, path, dir); err == nil && s.copy.Tables == 0 {
+		err = errors.Join(fmt.Errorf("database %s: %w", path, ErrNoTables), s.copy.Close())
+	}
+	if _, ok := errors.AsType[*fs.PathError](err); ok { // of the copy
+		err = fmt.Errorf("%w: set TMPDIR to a directory with more room", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(s.copy.File()) // Windows keeps what is open
+	return s, nil
+}
+
+// Close closes the copy.
+func (s *Source) Close() error { return s.copy.Close() }
+
+// Written returns the names of the database's files that somebody has written, created or
+// removed since Open was called.
+func (s *Source) Written() []string { return s.copy.Written() }

@@ -1,7 +1,0 @@
-//go:build !linux && !darwin && !windows
-
-package machine
-
-import "github.com/sqlite3perf/sqlite3perf/result"
-
-func platform(*result.Machine, string) {}

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -72,7 +72,7 @@ func (o *adviseOptions) addFlags(f *pflag.FlagSet) {
 	o.addFigureFlags(f)
 	o.addPlaceFlags(f)
 	o.output.addFullFlag(f)
-	o.output.setFormats("how the advice is printed", report.AdviceFormats(), report.CheckAdvice)
+	o.output.setFormats("how the advice is printed", advise.AdviceFormats(), advise.CheckAdvice)
 }
 
 // ofStored are the flags that also apply to a stored run.
@@ -112,7 +112,7 @@ func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
 		return usagef("--drivers %s: advise chooses between candidates: name two or more, such as mattn,modernc; sqlite3perf run measures one", strings.Join(o.drivers, ","))
 	}
 	r.print = func(a *stats.Analysis) error {
-		told := report.Advised{}
+		told := advise.Advised{}
 		if !o.diff {
 			told.NotIn = []string{"whether the candidates answer alike (--diff)"}
 		} else if a.Run.Stopped != result.StoppedInterrupted {
@@ -165,7 +165,7 @@ func (o *adviseOptions) questions(r *request) (q inquiry) {
 
 // compareAnswers asks the candidates that have a worker. Why that could not be done is among
 // what was not looked at.
-func (o *adviseOptions) compareAnswers(ctx context.Context, env *environment, r *request, q inquiry, told *report.Advised) error {
+func (o *adviseOptions) compareAnswers(ctx context.Context, env *environment, r *request, q inquiry, told *advise.Advised) error {
 	show := newProgress(env, o.quiet)
 	defer show.finish()
 	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
@@ -182,7 +182,7 @@ func (o *adviseOptions) compareAnswers(ctx context.Context, env *environment, r 
 		return statusError(exitInterrupted)
 	}
 	if err != nil {
-		told.NotIn = append(told.NotIn, "whether the candidates answer alike, because "+report.Line(err.Error()))
+		told.NotIn = append(told.NotIn, "whether the candidates answer alike, because "+document.Line(err.Error()))
 		return nil
 	}
 	told.Answers = answers
@@ -219,7 +219,7 @@ func (o *adviseOptions) stored(ctx context.Context, env *environment, ref string
 	if err != nil {
 		return err
 	}
-	told := report.Advised{}
+	told := advise.Advised{}
 	a := stats.Analyze(run, floorDriver)
 	if err := o.answerAgain(ctx, env, builder, known, ref, a, &told); err != nil {
 		return err
@@ -228,7 +228,7 @@ func (o *adviseOptions) stored(ctx context.Context, env *environment, ref string
 }
 
 // print finds out what the candidates cost that is not time, and prints the advice.
-func (o *adviseOptions) print(ctx context.Context, env *environment, b *lab.Builder, refs map[string]lab.Ref, a *stats.Analysis, told report.Advised) error {
+func (o *adviseOptions) print(ctx context.Context, env *environment, b *lab.Builder, refs map[string]lab.Ref, a *stats.Analysis, told advise.Advised) error {
 	var footprints map[string]*result.Footprint
 	if a.Run.Stopped != result.StoppedInterrupted {
 		var err error
@@ -245,10 +245,10 @@ func (o *adviseOptions) print(ctx context.Context, env *environment, b *lab.Buil
 		told.NotIn = append(told.NotIn, "for which platforms each can be built without a C compiler (--targets linux/arm64,windows/amd64)")
 	}
 	again := fmt.Sprintf("sqlite3perf advise %d", a.Run.ID)
-	return o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
+	return o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Lines = o.output.screen(env)
-		opts.Hints.Rest = []report.Hint{{Shows: "all of it", Command: inStore(o.store, again+" --full")}}
-		return report.WriteAdvice(w, format, told, opts)
+		opts.Hints.Rest = []document.Hint{{Shows: "all of it", Command: inStore(o.store, again+" --full")}}
+		return advise.WriteAdvice(w, format, told, opts)
 	}, o.output.again(again))
 }
 

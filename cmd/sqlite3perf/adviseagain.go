@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
@@ -21,7 +23,7 @@ import (
 // answerAgain runs the statements of a stored run's workloads, whose texts the run has, on
 // the versions of its candidates that it measured, and compares the answers. What cannot be
 // asked is among what was not looked at, with the command that asks it.
-func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known, named string, a *stats.Analysis, told *report.Advised) error {
+func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known, named string, a *stats.Analysis, told *advise.Advised) error {
 	note := func(format string, args ...any) { told.NotIn = append(told.NotIn, fmt.Sprintf(format, args...)) }
 	if !o.diff {
 		note("whether the candidates answer alike (--diff)")
@@ -35,9 +37,9 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, b *la
 		ref, err := measuredRef(ctx, name, a, known)
 		switch {
 		case errors.Is(err, errRetype):
-			note("how %s answers, which %v", report.Line(name), errRetype)
+			note("how %s answers, which %v", document.Line(name), errRetype)
 		case err != nil:
-			note("how %s answers, because %s", report.Line(name), report.Line(err.Error()))
+			note("how %s answers, because %s", document.Line(name), document.Line(err.Error()))
 		default:
 			q.refs = append(q.refs, ref)
 		}
@@ -57,7 +59,7 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, b *la
 	for i, ref := range q.refs {
 		q.refs[i], err = b.Resolve(ctx, ref)
 		if gone, ok := errors.AsType[*lab.VersionError](err); ok {
-			note("whether the candidates answer alike, because %s", report.Line(gone.Error()))
+			note("whether the candidates answer alike, because %s", document.Line(gone.Error()))
 			return nil
 		}
 		if err != nil {
@@ -84,7 +86,7 @@ var errRetype = errors.New("is not a released version of a driver of sqlite3perf
 // another one than the pinned one by now. Others have to be typed by the user.
 func measuredRef(ctx context.Context, name string, a *stats.Analysis, known []lab.Known) (lab.Ref, error) {
 	if !lab.Released(name, known) {
-		return lab.Ref{}, fmt.Errorf("%s %w", report.Line(name), errRetype)
+		return lab.Ref{}, fmt.Errorf("%s %w", document.Line(name), errRetype)
 	}
 	ref, err := lab.ParseRef(ctx, name, known)
 	if err != nil {
@@ -102,7 +104,7 @@ func inMeasuredVersion(ctx context.Context, ref lab.Ref, name string, a *stats.A
 	plain := result.BaseDriver(name)
 	versioned := plain + "@" + p.ModuleVersion
 	if !lab.Released(versioned, known) {
-		return ref, fmt.Errorf("%s %w", report.Line(versioned), errRetype)
+		return ref, fmt.Errorf("%s %w", document.Line(versioned), errRetype)
 	}
 	return lab.ParseRef(ctx, versioned+strings.TrimPrefix(name, plain), known)
 }
@@ -133,7 +135,7 @@ func askedAgain(run *result.Run, foreign bool) (work []questions, silent []strin
 		seen = append(seen, c.Workload)
 		p, err := planAgain(run, c, foreign)
 		if err != nil {
-			silent = append(silent, fmt.Sprintf("%s, because %s", report.Line(c.Workload), report.Line(err.Error())))
+			silent = append(silent, fmt.Sprintf("%s, because %s", document.Line(c.Workload), document.Line(err.Error())))
 			continue
 		}
 		work = append(work, d.asked(c.Workload, c.Settings, p, nil))
@@ -220,7 +222,7 @@ func diffAgain(run *result.Run) string {
 		}
 	}
 	for i, w := range words {
-		words[i] = report.ShellWord(w)
+		words[i] = conditions.ShellWord(w)
 	}
 	return strings.Join(words, " ")
 }

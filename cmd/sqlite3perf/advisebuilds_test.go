@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
@@ -69,7 +69,7 @@ func TestAdviseBuilds(t *testing.T) {
 	}
 	platform := runtime.GOOS + "/" + runtime.GOARCH
 	out, said := advised("last", "--cold-build", "--targets", platform, "--diff=false", "--format", "json")
-	var j report.JSONAdvice
+	var j advise.JSONAdvice
 	if err := json.Unmarshal([]byte(out), &j); err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
@@ -78,7 +80,7 @@ func (o *gateOptions) checkStored(drivers []string) error {
 	}
 	for _, name := range drivers {
 		if !lab.Released(name, known) {
-			return usagef("the baseline %s has the driver %s, which %w: name what is to be run with --drivers", o.baseline, report.Line(name), errRetype)
+			return usagef("the baseline %s has the driver %s, which %w: name what is to be run with --drivers", o.baseline, document.Line(name), errRetype)
 		}
 	}
 	o.drivers = drivers
@@ -149,7 +151,7 @@ func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.
 		return nil, fmt.Errorf("%w: name another directory with --dir", err)
 	}
 	var differences []string
-	if differ := report.MachinesDiffer(base.Run.Machine, observer.Machine); differ != nil {
+	if differ := conditions.MachinesDiffer(base.Run.Machine, observer.Machine); differ != nil {
 		differences = append(differences, "it is of another machine: "+strings.Join(differ, ", "))
 	}
 	for _, ref := range r.matrix.Drivers {
@@ -184,7 +186,7 @@ func (r *repeat) add(c *lab.Case) {
 // taken for one of the candidate: in a run for each pair of drivers. A cell whose sides are
 // the same build is dismissed. What has no such driver is compared with the stored figures
 // again.
-func (o *gateOptions) repeats(ctx context.Context, env *environment, r *request, out *report.Gated) ([]*repeat, error) {
+func (o *gateOptions) repeats(ctx context.Context, env *environment, r *request, out *gate.Gated) ([]*repeat, error) {
 	doubtful := out.Doubtful()
 	if out.Base == nil {
 		both := &repeat{compares: r.compares}
@@ -239,7 +241,7 @@ func nonEmpty(list ...*repeat) []*repeat {
 func (o *gateOptions) baselineDriver(ctx context.Context, env *environment, r *request, base *stats.Analysis, before *result.Case, now *lab.Case) (lab.Ref, error) {
 	name := before.Driver
 	fail := func(format string, args ...any) (lab.Ref, error) {
-		return lab.Ref{}, fmt.Errorf("%s %w", report.Line(name), fmt.Errorf(format, args...))
+		return lab.Ref{}, fmt.Errorf("%s %w", document.Line(name), fmt.Errorf(format, args...))
 	}
 	switch {
 	case lab.NamesExecutable(name):
@@ -263,7 +265,7 @@ func (o *gateOptions) baselineDriver(ctx context.Context, env *environment, r *r
 		case proof == nil:
 			return fail("has proven no version")
 		case !lab.Released(plain+"@"+proof.ModuleVersion, r.known):
-			return fail("has proven the version %s, which %w", report.Line(proof.ModuleVersion), errRetype)
+			return fail("has proven the version %s, which %w", document.Line(proof.ModuleVersion), errRetype)
 		}
 		if ref, err = lab.ParseRef(ctx, plain+"@"+proof.ModuleVersion+strings.TrimPrefix(name, plain), r.known); err != nil {
 			return lab.Ref{}, err

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -60,7 +60,7 @@ status is 1.`,
 
 // benched is one reading of the table.
 type benched struct {
-	*document
+	*databaseOutput
 	how    string
 	where  string
 	result *protocol.Benched
@@ -112,7 +112,7 @@ func bench(ctx context.Context, env *environment, o *benchOptions) error {
 			return err
 		}
 		if res.Bench != nil {
-			done = append(done, benched{t.document("bench", res), list[i].how, t.where(), res.Bench})
+			done = append(done, benched{t.databaseOutput("bench", res), list[i].how, t.where(), res.Bench})
 		}
 		if stopped = res.Interrupted; stopped {
 			break
@@ -141,7 +141,7 @@ func benchLine(how, driver string, named bool) func(*protocol.Progress) string {
 	return func(p *protocol.Progress) string {
 		switch {
 		case p.Stage == "first-row" && len(p.FirstRow) == 3:
-			return fmt.Sprintf("%sfirst row after %s: ID %s, rand %s, hash %s", prefix, time.Duration(p.ElapsedNS), report.Line(p.FirstRow[0]), report.Line(p.FirstRow[1]), report.Line(p.FirstRow[2]))
+			return fmt.Sprintf("%sfirst row after %s: ID %s, rand %s, hash %s", prefix, time.Duration(p.ElapsedNS), document.Line(p.FirstRow[0]), document.Line(p.FirstRow[1]), document.Line(p.FirstRow[2]))
 		case p.Stage == "rows":
 			return fmt.Sprintf("%s%d rows in %s, %.2f rows/s", prefix, p.Rows, time.Duration(p.ElapsedNS), perSecond(p.Rows, p.ElapsedNS))
 		}
@@ -153,9 +153,9 @@ func perSecond(n, ns int64) float64 { return float64(n) / max(float64(ns)/1e9, 1
 
 func printBenched(out io.Writer, o *databaseOptions, list []benched, stopped bool) error {
 	if o.format == "json" {
-		var documents []*document
+		var documents []*databaseOutput
 		for _, b := range list {
-			documents = append(documents, b.document)
+			documents = append(documents, b.databaseOutput)
 		}
 		return writeJSON(out, documents)
 	}
@@ -185,7 +185,7 @@ func printBenched(out io.Writer, o *databaseOptions, list []benched, stopped boo
 		if r.Mismatches > 0 {
 			fmt.Fprintf(out, "%d rows of %d do not match:\n", r.Mismatches, r.Rows)
 			for _, m := range r.First {
-				fmt.Fprintf(out, "  ID %s: %s\n", report.Line(m.ID), report.Line(m.Why))
+				fmt.Fprintf(out, "  ID %s: %s\n", document.Line(m.ID), document.Line(m.Why))
 			}
 			if more := r.Mismatches - int64(len(r.First)); more > 0 {
 				fmt.Fprintf(out, "  and %d more\n", more)

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/bisect"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -70,7 +70,7 @@ func (o *bisectOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("rounds").Usage = "exactly this many rounds in each step, at least 6 (default: until its verdict is clear, or --time is over)"
 	f.Lookup("time").Usage = "a step stops before a round that would end later than this; six rounds are run in any case"
 	o.addPlaceFlags(f)
-	o.output.setFormats("how the answer is printed", report.BisectionFormats(), report.CheckBisection)
+	o.output.setFormats("how the answer is printed", bisect.BisectionFormats(), bisect.CheckBisection)
 }
 
 // bisectReleases looks for a change in a range of releases and prints what it finds.
@@ -113,7 +113,7 @@ func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, tex
 		s.Begin = func(k, n int, first, second string) {
 			show.say("step %d of about %d: %s, compared with %s", k, n, second, first)
 		}
-		s.End = func(step *bisect.Step) { show.say("%s", report.StepWords(step)) }
+		s.End = func(step *bisect.Step) { show.say("%s", bisect.StepWords(step)) }
 	}
 	found, failure := s.Run(ctx)
 	return o.answer(ctx, env, m, among.Known.Name, found, failure)
@@ -131,7 +131,7 @@ func (o *bisectOptions) answer(ctx context.Context, env *environment, m *measure
 	case len(found.Steps) == 0:
 		return failure
 	}
-	b := report.Bisection{Finding: found, Driver: driver}
+	b := bisect.Bisection{Finding: found, Driver: driver}
 	if found.Pair != nil {
 		also, err := m.differences(ctx, found.Pair)
 		if err != nil && failure == nil {
@@ -139,8 +139,8 @@ func (o *bisectOptions) answer(ctx context.Context, env *environment, m *measure
 		}
 		b.Also = also
 	}
-	err := o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
-		return report.WriteBisection(w, format, b, opts)
+	err := o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
+		return bisect.WriteBisection(w, format, b, opts)
 	}, fmt.Sprintf("sqlite3perf compare %d", lastRun(found)))
 	if failure = cmp.Or(failure, err); failure != nil {
 		return failure
@@ -257,7 +257,7 @@ func (m *measurement) start(ctx context.Context, p *lab.Processes, show lab.Buil
 
 // differences lists what else differs between the two releases of a step: what their
 // trials have proven of SQLite, and which modules are linked into their workers.
-func (m *measurement) differences(ctx context.Context, step *bisect.Step) ([]report.Difference, error) {
+func (m *measurement) differences(ctx context.Context, step *bisect.Step) ([]bisect.Difference, error) {
 	var proofs [2]*protocol.Proof
 	var linked [2]map[string]string
 	for i, release := range []string{step.First, step.Second} {
@@ -275,11 +275,11 @@ func (m *measurement) differences(ctx context.Context, step *bisect.Step) ([]rep
 	return differences(proofs[0], proofs[1], linked[0], linked[1]), nil
 }
 
-func differences(before, after *protocol.Proof, linkedBefore, linkedAfter map[string]string) []report.Difference {
-	var list []report.Difference
+func differences(before, after *protocol.Proof, linkedBefore, linkedAfter map[string]string) []bisect.Difference {
+	var list []bisect.Difference
 	add := func(what, a, b string) {
 		if a != b {
-			list = append(list, report.Difference{What: what, Before: a, After: b})
+			list = append(list, bisect.Difference{What: what, Before: a, After: b})
 		}
 	}
 	if before != nil && after != nil {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/conformance"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 )
 
 // checkOptions are the flags of check as typed.
@@ -77,7 +77,7 @@ func check(ctx context.Context, env *environment, o *checkOptions, name string) 
 	defer scratch.Remove()
 	s.Dir = scratch.Dir
 	show.finish()
-	fmt.Fprintf(env.stdout, "%s (%s): %s, %s\n", report.Line(s.Info.Name), name, report.Line(string(s.Info.Kind)), report.Line(string(s.Info.Interface)))
+	fmt.Fprintf(env.stdout, "%s (%s): %s, %s\n", document.Line(s.Info.Name), name, document.Line(string(s.Info.Kind)), document.Line(string(s.Info.Interface)))
 	passed, failed := 0, 0
 	err = conformance.Run(ctx, s, only.MatchString, func(check string, err error) {
 		switch {

@@ -19,9 +19,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -111,12 +113,12 @@ func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
 	o.workers.addFlags(f)
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
 	o.output.addFlags(f)
-	o.output.setFormats("how results are printed", report.ClusterFormats(), report.CheckClusters)
+	o.output.setFormats("how results are printed", cluster.ClusterFormats(), cluster.CheckClusters)
 }
 
 // clusterTrial is a trial that is to be done.
 type clusterTrial struct {
-	report.ClusterTrial
+	cluster.ClusterTrial
 	ref lab.Ref
 	job protocol.Cluster
 }
@@ -177,8 +179,8 @@ func measureClusters(ctx context.Context, env *environment, o *clusterOptions) e
 	}
 	show.finish()
 	if len(out.Trials) > 0 {
-		err := o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
-			return report.WriteClusters(w, format, out, opts)
+		err := o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
+			return cluster.WriteClusters(w, format, out, opts)
 		}, "sqlite3perf cluster")
 		if err != nil {
 			return err
@@ -187,7 +189,7 @@ func measureClusters(ctx context.Context, env *environment, o *clusterOptions) e
 	if stopped {
 		return statusError(exitInterrupted)
 	}
-	if slices.ContainsFunc(out.Trials, func(t report.ClusterTrial) bool { return t.Reason != "" || t.Lost() > 0 && !t.Queued() }) {
+	if slices.ContainsFunc(out.Trials, func(t cluster.ClusterTrial) bool { return t.Reason != "" || t.Lost() > 0 && !t.Queued() }) {
 		return statusError(exitIncomplete)
 	}
 	return nil
@@ -282,7 +284,7 @@ func (o *clusterOptions) trials() ([]clusterTrial, error) {
 	}
 	var list []clusterTrial
 	if o.local != noDriver {
-		list = append(list, clusterTrial{report.ClusterTrial{Driver: o.local, Settings: pool.With(local)}, lab.Ref{}, job})
+		list = append(list, clusterTrial{cluster.ClusterTrial{Driver: o.local, Settings: pool.With(local)}, lab.Ref{}, job})
 	}
 	for _, nodes := range o.nodes {
 		for i, delay := range o.delays {
@@ -292,7 +294,7 @@ func (o *clusterOptions) trials() ([]clusterTrial, error) {
 			if nodes == 1 && i > 0 {
 				break // nothing is between nodes
 			}
-			t := clusterTrial{report.ClusterTrial{Driver: o.driver, Nodes: nodes, Delay: delay}, lab.Ref{}, job}
+			t := clusterTrial{cluster.ClusterTrial{Driver: o.driver, Nodes: nodes, Delay: delay}, lab.Ref{}, job}
 			if nodes == 1 {
 				t.Delay = 0
 			}
@@ -332,8 +334,8 @@ func parseSettings(flag string, list []string) (driver.Settings, error) {
 }
 
 // measure does the trials one after the other. The result is never nil.
-func (o *clusterOptions) measure(ctx context.Context, b *lab.Builder, dir string, trials []clusterTrial, say func(string, ...any)) (*report.Clusters, error) {
-	out := &report.Clusters{}
+func (o *clusterOptions) measure(ctx context.Context, b *lab.Builder, dir string, trials []clusterTrial, say func(string, ...any)) (*cluster.Clusters, error) {
+	out := &cluster.Clusters{}
 	scratch, err := lab.NewScratch(dir, runDirectory)
 	if err != nil {
 		return out, fmt.Errorf("directory for databases: %w: name another with --dir", err)
@@ -353,7 +355,7 @@ func (o *clusterOptions) measure(ctx context.Context, b *lab.Builder, dir string
 		var unavailable *lab.BuildError
 		switch {
 		case errors.As(err, &unavailable):
-			return out, incompleteError{fmt.Errorf("%s is unavailable: %s%s", t.Driver, unavailable.Reason.Message, report.Said(&unavailable.Reason))}
+			return out, incompleteError{fmt.Errorf("%s is unavailable: %s%s", t.Driver, unavailable.Reason.Message, conditions.Said(&unavailable.Reason))}
 		case err != nil:
 			return out, fmt.Errorf("driver %s: %w", t.Driver, err)
 		}
@@ -386,7 +388,7 @@ func (o *clusterOptions) measure(ctx context.Context, b *lab.Builder, dir string
 }
 
 // sum makes one result of all rounds that have one.
-func sum(trials []clusterTrial, results [][]*protocol.Clustered) (list []report.ClusterTrial) {
+func sum(trials []clusterTrial, results [][]*protocol.Clustered) (list []cluster.ClusterTrial) {
 	for i := range trials {
 		t := &trials[i].ClusterTrial
 		if len(results[i]) == 0 {
@@ -402,7 +404,7 @@ func sum(trials []clusterTrial, results [][]*protocol.Clustered) (list []report.
 				rates := make([]float64, len(results[i]))
 				for n, r := range results[i] {
 					if rates[n] = math.NaN(); r != nil {
-						rates[n] = report.RowsPerSecond(&r.Loads[k])
+						rates[n] = cluster.RowsPerSecond(&r.Loads[k])
 					}
 				}
 				t.Rates = append(t.Rates, rates)
@@ -439,7 +441,7 @@ func (o *clusterOptions) one(ctx context.Context, executable, dir string, t *clu
 		Progress: func(p *protocol.Progress) {
 			if h := p.Harm; h != nil && !o.quiet {
 				harms++
-				say("%d/%d %s: node %s, no write was acknowledged for %v", harms, o.kills+o.cuts, report.Line(h.Kind), report.Line(h.Member), time.Duration(h.SilentNS).Round(time.Millisecond))
+				say("%d/%d %s: node %s, no write was acknowledged for %v", harms, o.kills+o.cuts, document.Line(h.Kind), document.Line(h.Member), time.Duration(h.SilentNS).Round(time.Millisecond))
 			}
 		},
 	}, nil)
@@ -448,7 +450,7 @@ func (o *clusterOptions) one(ctx context.Context, executable, dir string, t *clu
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.As(err, &told):
-		t.Reason = told.Reason.Message + report.Said(&told.Reason)
+		t.Reason = told.Reason.Message + conditions.Said(&told.Reason)
 	case err != nil:
 		return nil, err
 	case res.Interrupted:

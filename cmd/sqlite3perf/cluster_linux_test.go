@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 )
 
 // clusterPlace is a place with rqlited, which is built unless Go's build cache has it.
@@ -62,7 +62,7 @@ func TestCluster(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	p.nothingLeft()
-	var got report.JSONClusters
+	var got cluster.JSONClusters
 	if err := json.Unmarshal(out, &got); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -32,9 +32,9 @@ func TestClusterSum(t *testing.T) {
 	good := &protocol.Clustered{Loads: []protocol.LoadResult{{ClusterLoad: load, WallNS: 1e9, Acknowledged: s, Visible: s}}}
 	job := protocol.Cluster{Loads: []protocol.ClusterLoad{load}}
 	trials := []clusterTrial{
-		{ClusterTrial: report.ClusterTrial{Driver: "some", Reason: "not leader"}, job: job},
-		{ClusterTrial: report.ClusterTrial{Driver: "none", Reason: "not leader"}, job: job},
-		{ClusterTrial: report.ClusterTrial{Driver: "not begun"}, job: job},
+		{ClusterTrial: cluster.ClusterTrial{Driver: "some", Reason: "not leader"}, job: job},
+		{ClusterTrial: cluster.ClusterTrial{Driver: "none", Reason: "not leader"}, job: job},
+		{ClusterTrial: cluster.ClusterTrial{Driver: "not begun"}, job: job},
 	}
 	got := sum(trials, [][]*protocol.Clustered{{good, nil, good}, {nil, nil, nil}, nil})
 	if len(got) != 2 {

@@ -11,6 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/compare"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -46,7 +49,7 @@ p-values corrected for all pairs of its drivers.`,
 		Args: arguments(1, 3, "a side"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.exact = cmd.Flags().Changed("rounds")
-			return compare(cmd.Context(), env, o, args)
+			return compareSides(cmd.Context(), env, o, args)
 		},
 	}
 	cmd.Flags().SortFlags = false
@@ -64,14 +67,14 @@ func (o *compareOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("rounds").Usage = "exactly this many rounds, at least 6 (default: until every verdict is clear, or --time is over)"
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)
-	o.output.setFormats("how the comparison is printed", report.ComparisonFormats(), report.CheckComparison)
+	o.output.setFormats("how the comparison is printed", compare.ComparisonFormats(), compare.CheckComparison)
 }
 
-func compare(ctx context.Context, env *environment, o *compareOptions, args []string) error {
+func compareSides(ctx context.Context, env *environment, o *compareOptions, args []string) error {
 	if err := o.output.checkFormat(); err != nil {
-		if format := o.output.format; report.CheckComparison(format) != nil && report.Check(format) == nil {
+		if format := o.output.format; compare.CheckComparison(format) != nil && report.Check(format) == nil {
 			return usagef("--format %s has the samples of a run, not a comparison: want %s here, or show RUN --format %[1]s",
-				format, strings.Join(report.ComparisonFormats(), ", "))
+				format, strings.Join(compare.ComparisonFormats(), ", "))
 		}
 		return err
 	}
@@ -136,9 +139,9 @@ func untilCompared(run *result.Run, round int) ([]int, bool) {
 // printComparison returns what prints a run of two sides.
 func (o *runOptions) printComparison(env *environment) func(*stats.Analysis) error {
 	return func(a *stats.Analysis) error {
-		return o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
+		return o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
 			opts.Hints.Scale, opts.Hints.More = scaleHint, []string{inStore(o.store, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))}
-			return report.WriteComparison(w, format, report.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, opts)
+			return compare.WriteComparison(w, format, compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, opts)
 		}, o.output.again(fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)))
 	}
 }
@@ -149,7 +152,7 @@ func allBuilt(cases []*lab.Case) error {
 	for _, c := range cases {
 		if c.Unavailable != nil {
 			return incompleteError{fmt.Errorf("%s is unavailable: %s%s: nothing is left to compare, so nothing is measured or stored",
-				c.Driver, c.Unavailable.Message, report.Said(c.Unavailable))}
+				c.Driver, c.Unavailable.Message, conditions.Said(c.Unavailable))}
 		}
 	}
 	return nil
@@ -296,9 +299,9 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	if pair != nil && len(first.Run.Cases) > 2 {
 		more = append(more, "sqlite3perf compare "+strings.Join(pair, " ")+" measures only these two, until it is clear")
 	}
-	err = o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
+	err = o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Hints.Scale, opts.Hints.More = scaleHint, more
-		return report.WriteComparison(w, format, report.Compared{Comparison: c, First: first, Second: second}, opts)
+		return compare.WriteComparison(w, format, compare.Compared{Comparison: c, First: first, Second: second}, opts)
 	}, o.output.again(again))
 	if err != nil {
 		return err

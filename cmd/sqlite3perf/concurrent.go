@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -125,7 +125,7 @@ func concurrent(ctx context.Context, env *environment, o *concurrentOptions) err
 		return failed
 	}
 	if o.format == "json" {
-		err = writeJSON(env.stdout, t.document("concurrent", res))
+		err = writeJSON(env.stdout, t.databaseOutput("concurrent", res))
 	} else if res.Concurrent != nil {
 		err = t.printConcurred(&o.Concurrent, res.Concurrent)
 	}
@@ -156,7 +156,7 @@ func groupLine(what string, g *protocol.Group, ns int64) string {
 		s += fmt.Sprintf(" p50 %s p99 %s max %s", short(l.P50NS), short(l.P99NS), short(l.MaxNS))
 	}
 	if g.Failed > 0 {
-		s += " ok " + report.PercentOK(g.Failed, g.Operations)
+		s += " ok " + document.PercentOK(g.Failed, g.Operations)
 	}
 	for _, e := range g.Errors {
 		s += fmt.Sprintf(" %d %s", e.Count, e.Name)
@@ -188,7 +188,7 @@ func (t *task) printConcurred(c *protocol.Concurrent, r *protocol.Concurred) err
 	for _, g := range groups {
 		l := &g.Latency
 		fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", g.name, g.clients, g.Operations, perSecond(g.Operations, r.WallNS),
-			short(l.MeanNS), short(l.P50NS), short(l.P90NS), short(l.P99NS), short(l.P999NS), short(l.MaxNS), report.PercentOK(g.Failed, g.Operations))
+			short(l.MeanNS), short(l.P50NS), short(l.P90NS), short(l.P99NS), short(l.P999NS), short(l.MaxNS), document.PercentOK(g.Failed, g.Operations))
 	}
 	err := w.Flush()
 	for _, g := range groups {

@@ -14,8 +14,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -229,7 +230,7 @@ func (t *task) run(ctx context.Context, w *watcher) (*protocol.JobResult, error)
 	case interrupted(stop) && ctx.Err() != nil:
 		return nil, statusError(exitInterrupted)
 	case errors.As(err, &told):
-		err = fmt.Errorf("%s on %s: %s%s%s", t.request.Path, t.ref.Name, report.Line(flagged(told.Reason.Fields, told.Reason.Message)), report.Said(&told.Reason), hints[told.Reason.SQLite&0xff])
+		err = fmt.Errorf("%s on %s: %s%s%s", t.request.Path, t.ref.Name, document.Line(flagged(told.Reason.Fields, told.Reason.Message)), conditions.Said(&told.Reason), hints[told.Reason.SQLite&0xff])
 		if told.Reason.Code == protocol.CodeUsage {
 			return nil, usageError{err}
 		}
@@ -252,9 +253,9 @@ func (t *task) where() string {
 	name := t.ref.Name
 	if p := t.proof; p != nil {
 		if p.ModuleVersion != "" && t.ref.Version == "" && t.ref.Dir == "" {
-			name += " " + report.Line(p.ModuleVersion)
+			name += " " + document.Line(p.ModuleVersion)
 		}
-		name += ", SQLite " + report.Line(p.SQLiteVersion)
+		name += ", SQLite " + document.Line(p.SQLiteVersion)
 	}
 	path := t.request.Path
 	if strings.HasPrefix(t.options.db, ":memory:") {
@@ -264,7 +265,7 @@ func (t *task) where() string {
 }
 
 // document is the JSON that every command prints.
-type document struct {
+type databaseOutput struct {
 	Command       string              `json:"command"`
 	Database      string              `json:"database"`
 	Driver        string              `json:"driver"`
@@ -276,8 +277,8 @@ type document struct {
 	Result        *protocol.JobResult `json:"result"`
 }
 
-func (t *task) document(command string, r *protocol.JobResult) *document {
-	d := &document{
+func (t *task) databaseOutput(command string, r *protocol.JobResult) *databaseOutput {
+	d := &databaseOutput{
 		Command: command, Database: t.request.Path, Driver: t.ref.Name, Settings: t.request.Settings,
 		Job: t.request.Job, Result: r,
 	}
@@ -291,7 +292,7 @@ func (t *task) document(command string, r *protocol.JobResult) *document {
 }
 
 func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(report.PrintableJSON(w))
+	enc := json.NewEncoder(document.PrintableJSON(w))
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
 }

@@ -10,9 +10,10 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/defects"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 )
 
 // prober asks workers for the versions that defects follow from.
@@ -51,7 +52,7 @@ func (p *prober) library(ctx context.Context, ref lab.Ref) (l defects.Library, u
 	}
 	l, err := p.worker(ctx, ref, nil)
 	if err != nil {
-		return l, report.Line(err.Error())
+		return l, document.Line(err.Error())
 	}
 	return l, ""
 }
@@ -144,7 +145,7 @@ func listDefects(ctx context.Context, env *environment, b *lab.Builder, known []
 		if err != nil {
 			words = strings.Join(append(ids, "of its SQLite not known, since there is no worker"), ", ")
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", report.Line(ref.Name), report.Line(cmp.Or(l.Version, "-")), report.Line(cmp.Or(l.SQLite, "-")), words)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", document.Line(ref.Name), document.Line(cmp.Or(l.Version, "-")), document.Line(cmp.Or(l.SQLite, "-")), words)
 	}
 	show.finish()
 	if err := table.Flush(); err != nil {
@@ -160,8 +161,8 @@ func listDefects(ctx context.Context, env *environment, b *lab.Builder, known []
 // describeDefect prints all that is said of a defect.
 func describeDefect(w io.Writer, d defects.Defect) {
 	fmt.Fprintf(w, "\n%s (%s): %s\n", d.ID, d.Effect, d.Title)
-	fmt.Fprintf(w, "  versions    %s\n", report.DefectVersions(&d))
-	fmt.Fprintf(w, "  needs       %s\n", report.DefectNeeds(d.Needs))
+	fmt.Fprintf(w, "  versions    %s\n", conditions.DefectVersions(&d))
+	fmt.Fprintf(w, "  needs       %s\n", conditions.DefectNeeds(d.Needs))
 	fmt.Fprintf(w, "  means       %s\n", d.Means)
 	fmt.Fprintf(w, "  what to do  %s\n", d.Do)
 	for _, s := range d.Sources {

@@ -13,9 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
@@ -133,11 +134,11 @@ func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []s
 	w := bufio.NewWriter(env.stdout)
 	switch {
 	case o.format == "json":
-		err = report.WriteDiffJSON(w, d)
+		err = diff.WriteDiffJSON(w, d)
 	case env.stdoutWidth > 0 && !o.full:
-		err = report.WriteDiffScreen(w, d, screenLines(env.stdoutHeight), "the same command with --full prints all")
+		err = diff.WriteDiffScreen(w, d, screenLines(env.stdoutHeight), "the same command with --full prints all")
 	default:
-		err = report.WriteDiff(w, d, o.full)
+		err = diff.WriteDiff(w, d, o.full)
 	}
 	if err := errors.Join(err, w.Flush()); err != nil {
 		return err
@@ -239,7 +240,7 @@ func ofUsers(work []questions) (names []string) {
 			return ph.Replay != nil && slices.ContainsFunc(ph.Replay.Statements, recorded)
 		})
 		if work[i].job.Loaded || replayed {
-			names = append(names, "the workload "+report.Line(work[i].name))
+			names = append(names, "the workload "+document.Line(work[i].name))
 		}
 	}
 	return names
@@ -299,7 +300,7 @@ func (o *diffOptions) asked(name string, s driver.Settings, p *plan.Plan, list [
 }
 
 // diff asks each driver, and compares the answers with those of the first.
-func (o *diffOptions) diff(ctx context.Context, r *request, refs []lab.Ref, work []questions, say func(string, ...any)) (*report.Diffed, error) {
+func (o *diffOptions) diff(ctx context.Context, r *request, refs []lab.Ref, work []questions, say func(string, ...any)) (*diff.Diffed, error) {
 	executables := make([]string, len(refs))
 	for i, ref := range refs {
 		var err error
@@ -311,7 +312,7 @@ func (o *diffOptions) diff(ctx context.Context, r *request, refs []lab.Ref, work
 		var unavailable *lab.BuildError
 		switch {
 		case errors.As(err, &unavailable):
-			return nil, incompleteError{fmt.Errorf("%s is unavailable: %s%s", ref.Name, unavailable.Reason.Message, report.Said(&unavailable.Reason))}
+			return nil, incompleteError{fmt.Errorf("%s is unavailable: %s%s", ref.Name, unavailable.Reason.Message, conditions.Said(&unavailable.Reason))}
 		case err != nil:
 			return nil, fmt.Errorf("driver %s: %w", ref.Name, err)
 		}
@@ -346,11 +347,11 @@ func (o *diffOptions) diff(ctx context.Context, r *request, refs []lab.Ref, work
 		case ctx.Err() == nil && limited.Err() != nil:
 			err = fmt.Errorf("it took longer than --trial-limit %v", o.trialLimit)
 		case errors.As(err, &told):
-			err = incompleteError{fmt.Errorf("%s%s [%s]", report.Line(flagged(told.Reason.Fields, told.Reason.Message)), report.Said(&told.Reason), told.Reason.Code)}
+			err = incompleteError{fmt.Errorf("%s%s [%s]", document.Line(flagged(told.Reason.Fields, told.Reason.Message)), conditions.Said(&told.Reason), told.Reason.Code)}
 		}
 		return nil, fmt.Errorf("%s: %w", strings.Join(slices.DeleteFunc([]string{refs[i].Name, w.name}, func(s string) bool { return s == "" }), ", "), err)
 	}
-	d := &report.Diffed{Seed: r.matrix.Seed, Most: o.executions}
+	d := &diff.Diffed{Seed: r.matrix.Seed, Most: o.executions}
 	var sides []*diff.Side
 	for i, ref := range refs {
 		s := &diff.Side{Name: ref.Name}
@@ -381,7 +382,7 @@ func (o *diffOptions) diff(ctx context.Context, r *request, refs []lab.Ref, work
 			}
 		}
 		sides = append(sides, s)
-		d.Sides = append(d.Sides, report.DiffSideOf(s.Name, s.Work[0].Proof))
+		d.Sides = append(d.Sides, diff.DiffSideOf(s.Name, s.Work[0].Proof))
 	}
 	compare := func() {
 		d.Results = nil

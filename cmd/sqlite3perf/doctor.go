@@ -10,9 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/doctor"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -42,7 +43,7 @@ It begins with the answer in a sentence. Each finding says what was found, what 
 does to figures, and what to do. A fact that cannot be had is called unknown.`,
 		Example: "  sqlite3perf doctor\n  sqlite3perf doctor --dir /data\n  sqlite3perf doctor --no-noise --format json",
 		Args:    arguments(0, 0, ""),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return doctor(cmd.Context(), env, o) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return checkMachine(cmd.Context(), env, o) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -51,11 +52,11 @@ does to figures, and what to do. A fact that cannot be had is called unknown.`,
 	o.workers.addFlags(f)
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
 	o.output.addFlags(f)
-	o.output.setFormats("how the answer is printed", report.CheckupFormats(), report.CheckCheckup)
+	o.output.setFormats("how the answer is printed", doctor.CheckupFormats(), doctor.CheckCheckup)
 	return cmd
 }
 
-func doctor(ctx context.Context, env *environment, o *doctorOptions) error {
+func checkMachine(ctx context.Context, env *environment, o *doctorOptions) error {
 	if err := o.output.check(); err != nil {
 		return err
 	}
@@ -98,9 +99,9 @@ func doctor(ctx context.Context, env *environment, o *doctorOptions) error {
 	}
 	show.finish()
 	machine.Judge(c)
-	err = o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
+	err = o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Hints.Directory = "--dir"
-		return report.WriteCheckup(w, format, c, opts)
+		return doctor.WriteCheckup(w, format, c, opts)
 	}, "sqlite3perf doctor")
 	if err == nil && interrupted(stop) {
 		return statusError(exitInterrupted)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -131,7 +131,7 @@ func listDrivers(ctx context.Context, env *environment, b *lab.Builder, known []
 		} else {
 			var proof protocol.Proof
 			k.Info, proof, err = lab.DescribeRef(ctx, ref.Path, ref)
-			version, state = cmp.Or(report.Line(proof.ModuleVersion), "-"), ref.Name
+			version, state = cmp.Or(document.Line(proof.ModuleVersion), "-"), ref.Name
 		}
 		var unavailable *lab.BuildError
 		switch {
@@ -140,7 +140,7 @@ func listDrivers(ctx context.Context, env *environment, b *lab.Builder, known []
 		case err != nil:
 			return err
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", report.Line(k.Name), version, report.Line(string(k.Kind)), report.Line(string(k.Interface)), state)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", document.Line(k.Name), version, document.Line(string(k.Kind)), document.Line(string(k.Interface)), state)
 		all = append(all, k)
 		var lines []string
 		if missing[k.Name] == nil && ref.Name != floorDriver {
@@ -153,12 +153,12 @@ func listDrivers(ctx context.Context, env *environment, b *lab.Builder, known []
 	}
 	fmt.Fprintln(env.stdout)
 	for i, k := range all {
-		fmt.Fprintf(env.stdout, "%s (%s): %s\n", report.Line(k.Name), report.Line(k.Module), report.Line(k.About))
+		fmt.Fprintf(env.stdout, "%s (%s): %s\n", document.Line(k.Name), document.Line(k.Module), document.Line(k.About))
 		if err := missing[k.Name]; err != nil {
 			fmt.Fprintf(env.stdout, "  unavailable: %v\n", err)
 		}
 		for _, what := range slices.Sorted(maps.Keys(k.Limits)) {
-			fmt.Fprintf(env.stdout, "  %s: %s\n", report.Line(what), report.Line(k.Limits[what]))
+			fmt.Fprintf(env.stdout, "  %s: %s\n", document.Line(what), document.Line(k.Limits[what]))
 		}
 		for _, line := range slices.Concat(defective[i], addedCostLines(k.AddedCost)) {
 			fmt.Fprintf(env.stdout, "  %s\n", line)

@@ -11,9 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/dsn"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -63,7 +64,7 @@ rest what fits below it; --full prints all.`,
 }
 
 func tellDSN(ctx context.Context, env *environment, o *dsnOptions, text string) error {
-	if err := report.CheckDSN(o.format); err != nil {
+	if err := dsn.CheckDSN(o.format); err != nil {
 		return usageError{err}
 	}
 	name, err := dsn.Parse(text)
@@ -89,11 +90,11 @@ func tellDSN(ctx context.Context, env *environment, o *dsnOptions, text string) 
 	for _, why := range leftOut {
 		show.say("%s", why)
 	}
-	opts := report.Options{Width: env.stdoutWidth, Hints: report.Hints{Rest: []report.Hint{{Shows: "all of it", Command: "the same command with --full"}}}}
+	opts := document.Options{Width: env.stdoutWidth, Hints: document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: "the same command with --full"}}}}
 	if env.stdoutWidth > 0 && !o.full {
 		opts.Lines = screenLines(env.stdoutHeight)
 	}
-	return report.WriteDSN(env.stdout, o.format, &report.DSN{Name: name, Told: told}, opts)
+	return dsn.WriteDSN(env.stdout, o.format, &dsn.DSN{Name: name, Told: told}, opts)
 }
 
 // check finds the drivers.
@@ -155,9 +156,9 @@ func (o *dsnOptions) askAll(ctx context.Context, b *lab.Builder, refs []lab.Ref,
 		case errors.As(err, &refused):
 			why := refused.Reason.Message
 			if code := refused.Reason.Code; code != protocol.CodeUnsupported && code != protocol.CodeUsage {
-				why += report.Said(&refused.Reason)
+				why += conditions.Said(&refused.Reason)
 			}
-			leftOut = append(leftOut, fmt.Sprintf("%s is left out: %s", ref.Name, report.Line(name.Mask(why))))
+			leftOut = append(leftOut, fmt.Sprintf("%s is left out: %s", ref.Name, document.Line(name.Mask(why))))
 			continue
 		case err != nil:
 			return nil, nil, err

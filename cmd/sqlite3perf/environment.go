@@ -18,9 +18,9 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -75,7 +75,7 @@ func (env *environment) printing() *environment {
 	if own.outlives == nil {
 		own.outlives = &atomic.Bool{}
 	}
-	own.stdout, own.stderr = report.Printable(env.stdout), report.Printable(env.stderr)
+	own.stdout, own.stderr = document.Printable(env.stdout), document.Printable(env.stderr)
 	return &own
 }
 

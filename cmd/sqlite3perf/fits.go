@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/tune"
 )
 
@@ -77,7 +77,7 @@ func (r *request) estimate(ctx context.Context, p *site, show *progress) (round 
 				continue
 			}
 			if len(known) == 0 {
-				show.say("estimating how long a trial takes, from %d of the %s events of %s", triedEvents, report.Thousands(int64(whole)), c.Workload)
+				show.say("estimating how long a trial takes, from %d of the %s events of %s", triedEvents, document.Thousands(int64(whole)), c.Workload)
 			}
 			t, err := p.processes.Trial(ctx, cut, r.matrix.Seed)
 			if err != nil {

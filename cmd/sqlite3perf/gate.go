@@ -12,8 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -50,7 +52,7 @@ cells failed or had too few rounds, or nothing was measured; 1 sqlite3perf faile
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.exact = cmd.Flags().Changed("rounds")
-			return gate(cmd.Context(), env, o)
+			return judge(cmd.Context(), env, o)
 		},
 	}
 	cmd.Flags().SortFlags = false
@@ -84,12 +86,12 @@ func (o *gateOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("rounds").Usage = "exactly this many rounds, at least 6 (default: until every verdict is clear, or --time is over)"
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)
-	o.output.setFormats("how the result is printed", report.GateFormats(), report.CheckGate)
+	o.output.setFormats("how the result is printed", gate.GateFormats(), gate.CheckGate)
 }
 
 // gate judges the candidate and writes the result where the options ask. A gate that could
 // not judge also writes why to the files, so that no older result is taken for its own.
-func gate(ctx context.Context, env *environment, o *gateOptions) error {
+func judge(ctx context.Context, env *environment, o *gateOptions) error {
 	if err := o.checkGateHosts(); err != nil {
 		return err
 	}
@@ -99,7 +101,7 @@ func gate(ctx context.Context, env *environment, o *gateOptions) error {
 	if len(o.hosts.names) > 1 {
 		return gateOnHosts(ctx, env, o)
 	}
-	out := report.Gated{Gate: stats.NewGate(0), Where: "go.mod"}
+	out := gate.Gated{Gate: stats.NewGate(0), Where: "go.mod"}
 	out.Baseline, out.Candidate = o.baseline, strings.Join(o.drivers, ", ")
 	failure := o.judge(ctx, env, &out)
 	blame(&out, failure)
@@ -118,7 +120,7 @@ func gate(ctx context.Context, env *environment, o *gateOptions) error {
 }
 
 // blame says in the result what went wrong.
-func blame(out *report.Gated, failure error) {
+func blame(out *gate.Gated, failure error) {
 	_, interrupted := errors.AsType[statusError](failure)
 	out.Interrupted = interrupted || failure != nil && len(out.Runs) > 0
 	if failure != nil && !interrupted {
@@ -127,7 +129,7 @@ func blame(out *report.Gated, failure error) {
 }
 
 // gateStatus returns the failure or, without one, the exit status of a result.
-func gateStatus(out *report.Gated, failure error) error {
+func gateStatus(out *gate.Gated, failure error) error {
 	switch {
 	case failure != nil:
 		return failure
@@ -140,7 +142,7 @@ func gateStatus(out *report.Gated, failure error) error {
 }
 
 // judge measures the candidate and judges it. With an error, out has what is known.
-func (o *gateOptions) judge(ctx context.Context, env *environment, out *report.Gated) error {
+func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gated) error {
 	most, err := o.checkGate()
 	if err != nil {
 		return err
@@ -237,10 +239,10 @@ func (o *gateOptions) checkOutputs() error {
 		if !ok || file == "" {
 			return usagef("--also %s: want format=file, such as junit=gate.xml", entry)
 		}
-		if err := report.CheckGate(format); err != nil {
+		if err := gate.CheckGate(format); err != nil {
 			return usagef("--also %s: %w", entry, err)
 		}
-		o.outputs = append(o.outputs, outputOptions{format: format, file: file, flag: "--also " + entry, known: report.CheckGate})
+		o.outputs = append(o.outputs, outputOptions{format: format, file: file, flag: "--also " + entry, known: gate.CheckGate})
 	}
 	o.outputs = append([]outputOptions{o.output}, o.outputs...)
 	kept, err := storePath(o.store)
@@ -324,7 +326,7 @@ const passHint = "give it more --time, a quieter machine, a greater --max-regres
 
 // write writes the result where the options ask. If nothing has begun, that is not standard
 // output: the error is there to be read.
-func (o *gateOptions) write(env *environment, g report.Gated, begun bool) error {
+func (o *gateOptions) write(env *environment, g gate.Gated, begun bool) error {
 	annotated, more, again := false, o.more(g), "sqlite3perf gate"
 	if len(more) > 0 {
 		again = more[0]
@@ -335,27 +337,27 @@ func (o *gateOptions) write(env *environment, g report.Gated, begun bool) error 
 			continue
 		}
 		annotated = annotated || to.file == "" && to.format == "github"
-		err := to.print(env, func(w io.Writer, format string, opts report.Options) error {
+		err := to.print(env, func(w io.Writer, format string, opts document.Options) error {
 			opts.Hints.Scale, opts.Hints.More, opts.Hints.Pass = scaleHint, more, passHint
-			return report.WriteGate(w, format, g, opts)
+			return gate.WriteGate(w, format, g, opts)
 		}, again)
 		if err != nil {
 			return err
 		}
 	}
 	if os.Getenv("GITHUB_ACTIONS") == "true" && !annotated {
-		return report.WriteGate(env.rawErr, "github", g, report.Options{})
+		return gate.WriteGate(env.rawErr, "github", g, document.Options{})
 	}
 	return nil
 }
 
 // more returns the commands that show more of what was measured.
-func (o *gateOptions) more(g report.Gated) (list []string) {
+func (o *gateOptions) more(g gate.Gated) (list []string) {
 	base := ""
 	if g.Base != nil {
 		base = fmt.Sprint(g.Base.Run.ID)
 		if strings.HasSuffix(o.baseline, ".json") {
-			base = report.ShellWord(o.baseline)
+			base = conditions.ShellWord(o.baseline)
 		}
 		base += " "
 	}

@@ -9,8 +9,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/host"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/machines"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
@@ -35,15 +37,15 @@ func (o *gateOptions) checkGateHosts() error {
 	if err := o.output.checkFormat(); err != nil {
 		return err
 	}
-	if err := report.CheckMachines(o.output.format); err != nil {
-		return usagef("--format %s is the result of one machine, and several hosts have several: want %s, or one host at a time", o.output.format, strings.Join(report.MachinesFormats(), ", "))
+	if err := machines.CheckMachines(o.output.format); err != nil {
+		return usagef("--format %s is the result of one machine, and several hosts have several: want %s, or one host at a time", o.output.format, strings.Join(machines.MachinesFormats(), ", "))
 	}
 	return nil
 }
 
 // gateOnHosts judges the candidate on several hosts side by side.
 func gateOnHosts(ctx context.Context, env *environment, o *gateOptions) error {
-	list := make([]report.GatedOn, len(o.hosts.names))
+	list := make([]machines.GatedOn, len(o.hosts.names))
 	failures := make([]error, len(list))
 	same, err := seed(o.seed)
 	if err != nil {
@@ -56,13 +58,13 @@ func gateOnHosts(ctx context.Context, env *environment, o *gateOptions) error {
 		options := *o // which judging changes
 		options.drivers = slices.Clone(o.drivers)
 		options.hosts.names, options.hosts.other, options.seed = []string{name}, &answering{answers: answers}, fmt.Sprint(same)
-		out := report.Gated{Gate: stats.NewGate(0), Where: "go.mod"}
+		out := gate.Gated{Gate: stats.NewGate(0), Where: "go.mod"}
 		out.Baseline, out.Candidate = o.baseline, strings.Join(o.drivers, ", ")
 		all.Go(func() {
 			failures[i] = options.judge(ctx, own, &out)
 			options.hosts.other.answered(nil) // if it has not come that far
 			blame(&out, failures[i])
-			list[i] = report.GatedOn{Name: name, Gated: out, Options: report.Options{Hints: report.Hints{Scale: scaleHint, More: options.more(out), Pass: passHint}}}
+			list[i] = machines.GatedOn{Name: name, Gated: out, Options: document.Options{Hints: document.Hints{Scale: scaleHint, More: options.more(out), Pass: passHint}}}
 		})
 	}
 	all.Wait()
@@ -77,8 +79,8 @@ func gateOnHosts(ctx context.Context, env *environment, o *gateOptions) error {
 	if unreached != nil && o.output.file == "" {
 		return incompleteError{unreached}
 	}
-	err = o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
-		return report.WriteGates(w, format, list, opts)
+	err = o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
+		return machines.WriteGates(w, format, list, opts)
 	}, "sqlite3perf gate")
 	switch {
 	case err != nil && unreached != nil:

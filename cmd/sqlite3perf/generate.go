@@ -69,7 +69,7 @@ func generate(ctx context.Context, env *environment, o *databaseOptions, g *prot
 		return err
 	}
 	if o.format == "json" {
-		err = writeJSON(env.stdout, t.document("generate", res))
+		err = writeJSON(env.stdout, t.databaseOutput("generate", res))
 	} else {
 		err = t.printGenerated(g, res)
 	}

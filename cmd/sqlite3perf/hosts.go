@@ -15,9 +15,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/host"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/machines"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
@@ -58,8 +59,8 @@ func (o *runOptions) checkHosts(r *request) error {
 		r.host = &result.Host{Name: o.hosts.names[0]}
 		return nil
 	}
-	if err := report.CheckMachines(o.output.format); err != nil {
-		return usagef("--format %s has one run, and several hosts have several: want %s here, or show RUN --format %[1]s", o.output.format, strings.Join(report.MachinesFormats(), ", "))
+	if err := machines.CheckMachines(o.output.format); err != nil {
+		return usagef("--format %s has one run, and several hosts have several: want %s here, or show RUN --format %[1]s", o.output.format, strings.Join(machines.MachinesFormats(), ", "))
 	}
 	if o.page.file != "" {
 		return usagef("%s is the page of one run, and several hosts have several: report RUN writes that of each", o.page.flag)
@@ -276,17 +277,17 @@ func writeMachines(env *environment, o *outputOptions, list []*hosted) error {
 			runs = append(runs, fmt.Sprint(h.analysis.Run.ID))
 		}
 	}
-	return o.print(env, func(w io.Writer, format string, opts report.Options) error {
-		var all []report.OnMachine
+	return o.print(env, func(w io.Writer, format string, opts document.Options) error {
+		var all []machines.OnMachine
 		for _, h := range list {
-			m := report.OnMachine{Name: h.name, Analysis: h.analysis, Failure: h.why()}
+			m := machines.OnMachine{Name: h.name, Analysis: h.analysis, Failure: h.why()}
 			if h.analysis != nil {
 				m.Options = o.ofRun(env, h.analysis, opts)
 			}
 			all = append(all, m)
 		}
 		opts.Lines = o.screen(env)
-		return report.WriteMachines(w, format, all, opts)
+		return machines.WriteMachines(w, format, all, opts)
 	}, o.again("sqlite3perf show "+strings.Join(runs, " ")))
 }
 

@@ -22,7 +22,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/host"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/machines"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
@@ -342,7 +342,7 @@ func TestHostGone(t *testing.T) {
 		t.Fatalf("merge: %v\n%s", err, out)
 	}
 	out, err = p.command("show", "1", "2", "--store", "merged.db", "--format", "json").Output()
-	var both report.JSONMachines
+	var both machines.JSONMachines
 	if err == nil {
 		err = json.Unmarshal(out, &both)
 	}
@@ -569,7 +569,7 @@ func TestHostMistakes(t *testing.T) {
 	if code := s.wait(); code != exitIncomplete || !strings.Contains(s.said.String(), "host closed: it refuses the connection: ") || strings.Count(s.said.String(), "\n") != 1 {
 		t.Errorf("gate: exit status %d, want %d; it says:\n%s", code, exitIncomplete, s.said.String())
 	}
-	var gates report.JSONGates
+	var gates machines.JSONGates
 	if text, err := os.ReadFile(filepath.Join(p.dir, "gate.json")); err != nil || json.Unmarshal(text, &gates) != nil || gates.Passed ||
 		len(gates.Machines) != 2 || !strings.Contains(string(gates.Machines[0].Gate), "another machine did not answer") || !strings.Contains(string(gates.Machines[1].Gate), "it refuses the connection") {
 		t.Errorf("gate.json: %v\n%s", err, text)

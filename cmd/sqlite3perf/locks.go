@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/locks"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
@@ -91,7 +91,7 @@ func (o *lockOptions) addFlags(f *pflag.FlagSet) {
 	o.precision = "5%"
 	o.addPlaceFlags(f)
 	o.output.addFullFlag(f)
-	o.output.setFormats("how the explanation is printed", report.LockFormats(), report.CheckLocks)
+	o.output.setFormats("how the explanation is printed", locks.LockFormats(), locks.CheckLocks)
 }
 
 // The settings that are varied unless --set says otherwise.
@@ -129,7 +129,7 @@ func measureLocks(ctx context.Context, env *environment, o *lockOptions) error {
 	if a == nil || len(a.Run.Trials) == 0 {
 		return failure
 	}
-	l := advise.ExplainLocks(a)
+	l := locks.ExplainLocks(a)
 	err = o.explain(env, l, fmt.Sprintf("sqlite3perf locks %d", a.Run.ID))
 	if err = cmp.Or(failure, err); err != nil {
 		return err
@@ -192,12 +192,12 @@ func (o *lockOptions) ways(r *request) ([]*lab.Case, error) {
 }
 
 // explain prints what a run says of locks.
-func (o *lockOptions) explain(env *environment, l *advise.Locks, again string) error {
-	return o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
+func (o *lockOptions) explain(env *environment, l *locks.Locks, again string) error {
+	return o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Lines = o.output.screen(env)
-		opts.Hints.Rest = []report.Hint{{Shows: "all of it", Command: inStore(o.store, again+" --full")}}
+		opts.Hints.Rest = []document.Hint{{Shows: "all of it", Command: inStore(o.store, again+" --full")}}
 		opts.Hints.More = []string{inStore(o.store, fmt.Sprintf("sqlite3perf show %d --full", l.Analysis.Run.ID))}
-		return report.WriteLocks(w, format, l, opts)
+		return locks.WriteLocks(w, format, l, opts)
 	}, o.output.again(again))
 }
 
@@ -219,5 +219,5 @@ func explainStored(ctx context.Context, env *environment, o *lockOptions, name s
 	if err != nil {
 		return err
 	}
-	return o.explain(env, advise.ExplainLocks(stats.Analyze(run, floorDriver)), "sqlite3perf locks "+name)
+	return o.explain(env, locks.ExplainLocks(stats.Analyze(run, floorDriver)), "sqlite3perf locks "+name)
 }

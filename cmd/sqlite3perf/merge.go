@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/snapshot"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -279,7 +279,7 @@ func (r *mergeReport) count() {
 
 func (r *mergeReport) print(env *environment, format string) error {
 	if format == "json" {
-		enc := json.NewEncoder(report.PrintableJSON(env.rawOut))
+		enc := json.NewEncoder(document.PrintableJSON(env.rawOut))
 		enc.SetIndent("", "  ")
 		return enc.Encode(r)
 	}
@@ -311,10 +311,10 @@ func (r *mergeReport) print(env *environment, format string) error {
 			n++
 		}
 		i += n
-		fmt.Fprintf(&b, "%s: %s\n", report.Line(m.Store), became(m, int64(n)))
+		fmt.Fprintf(&b, "%s: %s\n", document.Line(m.Store), became(m, int64(n)))
 	}
 	for _, u := range r.Unread {
-		fmt.Fprintf(&b, "%s: %s\n", report.Line(u.Store), report.Line(u.Reason))
+		fmt.Fprintf(&b, "%s: %s\n", document.Line(u.Store), document.Line(u.Reason))
 	}
 	_, err := fmt.Fprint(env.stdout, b.String())
 	return err
@@ -340,5 +340,5 @@ func became(m store.Merged, n int64) string {
 	case m.What == store.MergedContinued:
 		return fmt.Sprintf("run %d is %d here, which has %s more", m.Run, m.Is, counted(m.Trials, "trial"))
 	}
-	return fmt.Sprintf("run %d left out: %s", m.Run, report.Line(m.Reason))
+	return fmt.Sprintf("run %d left out: %s", m.Run, document.Line(m.Reason))
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -109,7 +111,7 @@ func (o *outputOptions) checkFormat() error {
 		return nil
 	}
 	var possible []string
-	for _, e := range report.Extensions {
+	for _, e := range document.Extensions {
 		if known(e.Format) == nil && !slices.ContainsFunc(possible, func(p string) bool { return formatOf("x"+p) == e.Format }) {
 			possible = append(possible, e.Extension)
 		}
@@ -119,7 +121,7 @@ func (o *outputOptions) checkFormat() error {
 
 // formatOf returns the format that a file's extension is of, or "".
 func formatOf(file string) string {
-	for _, e := range report.Extensions {
+	for _, e := range document.Extensions {
 		if strings.EqualFold(e.Extension, filepath.Ext(file)) {
 			return e.Format
 		}
@@ -196,16 +198,16 @@ func sameFile(a, b string) bool {
 
 // write prints an analyzed run as the options ask.
 func write(env *environment, o *outputOptions, a *stats.Analysis) error {
-	return o.print(env, func(w io.Writer, format string, opts report.Options) error {
+	return o.print(env, func(w io.Writer, format string, opts document.Options) error {
 		return report.Write(w, format, a, o.ofRun(env, a, opts))
 	}, o.again(fmt.Sprintf("sqlite3perf show %d", a.Run.ID)))
 }
 
 // ofRun completes the options of a report with what it needs for a run.
-func (o *outputOptions) ofRun(env *environment, a *stats.Analysis, options report.Options) report.RunOptions {
-	opts := report.RunOptions{Options: options, Study: study.Evaluate(a, "--scale full")}
-	opts.Hints = report.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost", Scale: scaleHint, Samples: moreSamples,
-		Compare: inStore(o.store, fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)), Rest: []report.Hint{
+func (o *outputOptions) ofRun(env *environment, a *stats.Analysis, options document.Options) report.Options {
+	opts := report.Options{Options: options, Study: study.Evaluate(a, "--scale full")}
+	opts.Hints = document.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost", Scale: scaleHint, Samples: moreSamples,
+		Compare: inStore(o.store, fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)), Rest: []document.Hint{
 			{Shows: "all tables", Command: inStore(o.store, fmt.Sprintf("sqlite3perf show %d --full", a.Run.ID))},
 			{Shows: "pictures", Command: inStore(o.store, fmt.Sprintf("sqlite3perf report %d", a.Run.ID))},
 			{Shows: "explore", Command: inStore(o.store, "sqlite3perf serve")},
@@ -214,7 +216,7 @@ func (o *outputOptions) ofRun(env *environment, a *stats.Analysis, options repor
 		opts.Hints.Resume = inStore(o.store, fmt.Sprintf("sqlite3perf run --resume %d", a.Run.ID))
 	}
 	if a.Run.Compares != nil {
-		opts.Hints.Rest = slices.Insert(opts.Hints.Rest, 0, report.Hint{Shows: "verdicts", Command: opts.Hints.Compare})
+		opts.Hints.Rest = slices.Insert(opts.Hints.Rest, 0, document.Hint{Shows: "verdicts", Command: opts.Hints.Compare})
 	}
 	opts.Lines = o.screen(env)
 	return opts
@@ -243,16 +245,16 @@ const scaleHint = "--scale"
 
 // print prints what a function writes to where the options ask. again is the command
 // that prints it again.
-func (o *outputOptions) print(env *environment, write func(io.Writer, string, report.Options) error, again string) error {
+func (o *outputOptions) print(env *environment, write func(io.Writer, string, document.Options) error, again string) error {
 	if o.file == "" {
 		color := env.stdoutWidth > 0 && !o.noColor && os.Getenv("NO_COLOR") == ""
-		if err := write(env.rawOut, o.format, report.Options{Width: env.stdoutWidth, Color: color, ASCII: env.ascii}); err != nil {
+		if err := write(env.rawOut, o.format, document.Options{Width: env.stdoutWidth, Color: color, ASCII: env.ascii}); err != nil {
 			return fmt.Errorf("%w: %s prints it again", err, again)
 		}
 		return nil
 	}
 	var buf bytes.Buffer
-	if err := write(&buf, o.format, report.Options{}); err != nil {
+	if err := write(&buf, o.format, document.Options{}); err != nil {
 		return err
 	}
 	if err := o.put(buf.Bytes()); err != nil {
@@ -281,7 +283,7 @@ func (o *outputOptions) again(command string) string {
 // inStore completes a command with the store, unless that is the usual one.
 func inStore(store, command string) string {
 	if store != "" {
-		command += " --store " + report.ShellWord(store)
+		command += " --store " + conditions.ShellWord(store)
 	}
 	return command
 }

@@ -65,7 +65,7 @@ func paginate(ctx context.Context, env *environment, o *databaseOptions, p *prot
 	}
 	switch {
 	case o.format == "json":
-		err = writeJSON(env.stdout, t.document("paginate", res))
+		err = writeJSON(env.stdout, t.databaseOutput("paginate", res))
 	case res.Paginate != nil && len(res.Paginate.Depths) > 0 && len(res.Paginate.Depths[0].OffsetNS) > 0:
 		fmt.Fprintf(env.stdout, "table %s of %s: %d rows, pages of %d in the order of ID\n", p.Table, t.where(), res.Paginate.Rows, p.Limit)
 		err = printPaginated(env.stdout, res.Paginate.Depths)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -56,7 +56,7 @@ func pragma(ctx context.Context, env *environment, o *databaseOptions, args []st
 		return err
 	}
 	if o.format == "json" {
-		err = writeJSON(env.stdout, t.document("pragma", res))
+		err = writeJSON(env.stdout, t.databaseOutput("pragma", res))
 	} else {
 		err = t.printPragmas(res.Pragma)
 	}
@@ -79,10 +79,10 @@ func (t *task) printPragmas(list []protocol.PragmaRead) error {
 	w := tabwriter.NewWriter(t.env.stdout, 0, 0, 2, ' ', 0)
 	for _, r := range list {
 		if r.Set == nil {
-			fmt.Fprintf(w, "%s\t%s\n", report.Line(r.Name), answer(r.Before))
+			fmt.Fprintf(w, "%s\t%s\n", document.Line(r.Name), answer(r.Before))
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s → %s\t%s\n", report.Line(r.Name), answer(r.Before), answer(r.Got), verdict(&r))
+		fmt.Fprintf(w, "%s\t%s → %s\t%s\n", document.Line(r.Name), answer(r.Before), answer(r.Got), verdict(&r))
 	}
 	return w.Flush()
 }
@@ -91,14 +91,14 @@ func answer(rows []string) string {
 	if len(rows) == 0 {
 		return "(no answer)"
 	}
-	return report.Line(strings.Join(rows, " "))
+	return document.Line(strings.Join(rows, " "))
 }
 
 // verdict says what effect setting a pragma had.
 func verdict(r *protocol.PragmaRead) string {
 	switch {
 	case !r.Took:
-		return "did not take " + report.Line(*r.Set)
+		return "did not take " + document.Line(*r.Set)
 	case r.Later == nil:
 		return "set; the database in memory is gone with its connection"
 	case !r.Outlives:

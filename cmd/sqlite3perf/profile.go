@@ -20,11 +20,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/profile"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -87,9 +88,9 @@ func (o *profileOptions) addFlags(f *pflag.FlagSet) {
 	o.flags, o.time = f, profileTime
 	f.Lookup("time").DefValue, f.Lookup("time").Usage = profileTime.String(), "begin no further trial after this time, except for the first of each driver"
 	f.Lookup("output").Usage = "`directory` for the files; it is created if only its last part is missing (default: profile-WORKLOAD-PHASE)"
-	f.Lookup("format").Usage = "how the answer is printed: " + strings.Join(report.ProfileFormats(), ", ")
+	f.Lookup("format").Usage = "how the answer is printed: " + strings.Join(profile.ProfileFormats(), ", ")
 	f.Lookup("format").DefValue = tableFormat
-	o.output.known, o.output.asked = report.CheckProfile, nil // -o is a directory
+	o.output.known, o.output.asked = profile.CheckProfile, nil // -o is a directory
 	f.BoolVar(&o.force, "force", false, "also replace files that profile did not write")
 }
 
@@ -341,20 +342,20 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 			err = fmt.Errorf("the profiles are not stored: %w", err)
 		}
 	}
-	answer := report.ProfileOf(profiled, report.Hints{Samples: moreSamples})
+	answer := profile.ProfileOf(profiled, document.Hints{Samples: moreSamples})
 	answer.Into = r.into
 	err = errors.Join(err, r.write(done, answer))
 	output := o.output
 	output.file = "" // -o is the directory; the answer goes to standard output
-	err = errors.Join(err, output.print(env, func(w io.Writer, format string, opts report.Options) error {
-		return report.WriteProfile(w, format, answer, opts)
+	err = errors.Join(err, output.print(env, func(w io.Writer, format string, opts document.Options) error {
+		return profile.WriteProfile(w, format, answer, opts)
 	}, output.again(fmt.Sprintf("sqlite3perf show %d", profiled.ID))))
 	switch {
 	case err != nil:
 		return err
 	case interrupted(stop):
 		return statusError(exitInterrupted)
-	case slices.ContainsFunc(answer.Drivers, func(d report.ProfiledDriver) bool { return d.Status != result.OK }):
+	case slices.ContainsFunc(answer.Drivers, func(d profile.ProfiledDriver) bool { return d.Status != result.OK }):
 		return statusError(exitIncomplete)
 	}
 	return nil
@@ -393,7 +394,7 @@ func profileEnd(done []*lab.Profiled, interrupted bool) string {
 
 // write writes the files of the drivers that have profiles, and lists them in
 // the answer.
-func (r *profileRequest) write(done []*lab.Profiled, answer *report.Profiled) error {
+func (r *profileRequest) write(done []*lab.Profiled, answer *profile.Profiled) error {
 	if err := os.Mkdir(r.into, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("creating the directory for the profiles: %w", err)
 	}
@@ -425,19 +426,19 @@ func (r *profileRequest) write(done []*lab.Profiled, answer *report.Profiled) er
 			}
 		}
 		title := fmt.Sprintf("CPU time per trial of %s in %s of %s, %d samples", side.Name, r.phase, answer.Workload, profile.Samples(side.Stacks))
-		err := put(base+flameFile, func(w io.Writer) error { return report.FlameGraph(w, title, side) })
+		err := put(base+flameFile, func(w io.Writer) error { return profile.FlameGraph(w, title, side) })
 		if err != nil {
 			return err
 		}
 	}
 	if sides := answer.Flames; len(sides) == 2 && len(done) == 2 {
 		title := fmt.Sprintf("CPU time per trial in %s of %s: %s and %s", r.phase, answer.Workload, sides[0].Name, sides[1].Name)
-		err := put(differenceFile, func(w io.Writer) error { return report.FlameDifference(w, title, sides[0], sides[1]) })
+		err := put(differenceFile, func(w io.Writer) error { return profile.FlameDifference(w, title, sides[0], sides[1]) })
 		if err != nil {
 			return err
 		}
 	}
-	if err := put(pageFile, func(w io.Writer) error { return report.WriteProfile(w, "html", answer, report.Options{}) }); err != nil {
+	if err := put(pageFile, func(w io.Writer) error { return profile.WriteProfile(w, "html", answer, document.Options{}) }); err != nil {
 		return err
 	}
 	var list bytes.Buffer
@@ -455,7 +456,7 @@ func (p *progress) Profiled(c *lab.Case, samples int64, t *result.Trial) {
 	switch {
 	case p.quiet:
 	case t.Status != result.OK:
-		p.say("%s on %s: %s: %s%s", c.Driver, c.Workload, t.Status, t.Reason.Message, report.Said(t.Reason))
+		p.say("%s on %s: %s: %s%s", c.Driver, c.Workload, t.Status, t.Reason.Message, conditions.Said(t.Reason))
 	case p.told.IsZero() || p.now().Sub(p.told) >= between || samples >= lab.EnoughSamples:
 		p.told = p.now()
 		p.say("%s: %d of %d samples", c.Driver, min(samples, lab.EnoughSamples), lab.EnoughSamples)

@@ -18,7 +18,6 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/profile"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 )
 
 // TestProfile profiles a real driver, with the profiler of this machine and then without
@@ -52,7 +51,7 @@ func TestProfile(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		var got report.JSONProfile
+		var got profile.JSONProfile
 		if err := json.Unmarshal(out, &got); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -94,7 +93,7 @@ func TestProfile(t *testing.T) {
 			}
 			return out
 		}
-		var stored report.JSONProfile
+		var stored profile.JSONProfile
 		if err := json.Unmarshal(again("--format", "json"), &stored); err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,9 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
@@ -96,7 +97,7 @@ func (p *progress) Built(i, n int, name string, err error) {
 	}
 	why := err.Error()
 	if e, ok := errors.AsType[*lab.BuildError](err); ok {
-		why = e.Reason.Message + report.Said(&e.Reason)
+		why = e.Reason.Message + conditions.Said(&e.Reason)
 	}
 	p.say("%s is unavailable: %s", name, why)
 }
@@ -122,9 +123,9 @@ func (p *progress) Merging(name string, done, of int) {
 	if p.quiet {
 		return
 	}
-	text, share := "reading "+report.Line(name), 0.0
+	text, share := "reading "+document.Line(name), 0.0
 	if of > 0 {
-		text, share = fmt.Sprintf("merged %d of %s of %s", done, counted(of, "run"), report.Line(name)), float64(done)/float64(of)
+		text, share = fmt.Sprintf("merged %d of %s of %s", done, counted(of, "run"), document.Line(name)), float64(done)/float64(of)
 	}
 	if p.bar == nil {
 		if p.now().Sub(p.told) >= between {
@@ -194,7 +195,7 @@ func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return report.Thousands(int64(n)) + " " + noun + "s"
+	return document.Thousands(int64(n)) + " " + noun + "s"
 }
 
 func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *lab.Case, t *result.Trial) {
@@ -207,7 +208,7 @@ func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *
 		}
 	}
 	if t.Status != result.OK {
-		p.say("%s on %s: %s: %s%s", c.Driver, c.Workload, t.Status, t.Reason.Message, report.Said(t.Reason))
+		p.say("%s on %s: %s: %s%s", c.Driver, c.Workload, t.Status, t.Reason.Message, conditions.Said(t.Reason))
 	}
 	if p.began.IsZero() {
 		p.began = p.now().Add(-time.Duration(t.TookNS))

@@ -18,8 +18,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/bisect"
+	"github.com/sqlite3perf/sqlite3perf/internal/compare"
+	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker"
@@ -140,7 +141,7 @@ func parallelUnlessProving(t *testing.T) {
 // said reports whether any cell of a comparison has one of the verdicts.
 func said(t *testing.T, out []byte, verdicts ...stats.Verdict) (some, all bool) {
 	t.Helper()
-	var c report.JSONSides
+	var c compare.JSONSides
 	if err := json.Unmarshal(out, &c); err != nil || len(c.Cells) != 2 {
 		t.Fatalf("%d cells: %v\n%s", len(c.Cells), err, out)
 	}
@@ -173,7 +174,7 @@ func TestProveEqual(t *testing.T) {
 func TestProveGate(t *testing.T) {
 	parallelUnlessProving(t)
 	shut, of := proved(t, newPlace(t), 2, func(out []byte) bool {
-		var g report.JSONGate
+		var g gate.JSONGate
 		if err := json.Unmarshal(out, &g); err != nil || len(g.Cells) == 0 {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -264,7 +265,7 @@ func TestProveBisect(t *testing.T) {
 			return lab.ParseRef(ctx, filepath.Join(p.dir, name), r.known)
 		}
 		s := bisect.Search{Releases: releases, Margin: r.precision, Phase: o.phase, Measure: m.compare}
-		s.End = func(step *bisect.Step) { t.Log(report.StepWords(step)) }
+		s.End = func(step *bisect.Step) { t.Log(bisect.StepWords(step)) }
 		found, err := s.Run(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -330,7 +331,7 @@ func TestProveFidelity(t *testing.T) {
 
 // fidelity builds a driver's worker and its program written by hand with one order of
 // functions, and compares them.
-func fidelity(t *testing.T, p *place, module string, layout int, flags ...string) []report.JSONSideCell {
+func fidelity(t *testing.T, p *place, module string, layout int, flags ...string) []compare.JSONSideCell {
 	t.Helper()
 	args := []string{"compare"}
 	for _, pkg := range []string{"byhand", "worker"} {
@@ -348,7 +349,7 @@ func fidelity(t *testing.T, p *place, module string, layout int, flags ...string
 	if err != nil {
 		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
 	}
-	var c report.JSONSides
+	var c compare.JSONSides
 	if err := json.Unmarshal(out, &c); err != nil || len(c.Cells) != 4 || !c.Alternated {
 		t.Fatalf("%d cells, alternated %v: %v\n%s", len(c.Cells), c.Alternated, err, out)
 	}

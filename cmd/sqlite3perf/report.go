@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
@@ -83,7 +83,7 @@ func aPage(file string) error {
 	defer f.Close()
 	head := make([]byte, 4096)
 	n, _ := f.Read(head)
-	if !bytes.Contains(head[:n], []byte(report.Generator)) {
+	if !bytes.Contains(head[:n], []byte(document.Generator)) {
 		return usagef("%s exists and is not a page of sqlite3perf: name a file with -o", file)
 	}
 	return nil

@@ -13,8 +13,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
@@ -56,7 +57,7 @@ func resumable(run *result.Run) error {
 	const again = startAgain
 	switch {
 	case run.Merged != "":
-		return fmt.Errorf("was merged from %s: resume it there, with --store, and merge again", report.Line(run.Merged))
+		return fmt.Errorf("was merged from %s: resume it there, with --store, and merge again", document.Line(run.Merged))
 	case run.Profiles != nil:
 		return fmt.Errorf("has profiles instead of samples: %s", again)
 	case run.Study != nil:
@@ -66,7 +67,7 @@ func resumable(run *result.Run) error {
 	case run.Schedule == nil || len(run.Workloads) == 0:
 		return fmt.Errorf("is of a sqlite3perf that did not store its plan: %s", again)
 	case run.Version != version():
-		return fmt.Errorf("was begun by sqlite3perf %s, and this is %s: resume it with that version, or %s", report.Line(run.Version), version(), again)
+		return fmt.Errorf("was begun by sqlite3perf %s, and this is %s: resume it with that version, or %s", document.Line(run.Version), version(), again)
 	}
 	if slices.ContainsFunc(run.Warnings, func(w result.Warning) bool { return w.Code == result.WarningStore }) {
 		return fmt.Errorf("lacks rows that somebody has deleted: %s", again)
@@ -139,7 +140,7 @@ func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Ru
 	var missing []string
 	add := func(flag string, values ...string) {
 		if len(values) > 0 {
-			missing = append(missing, "--"+flag, report.Line(report.ShellWord(strings.Join(values, ","))))
+			missing = append(missing, "--"+flag, document.Line(conditions.ShellWord(strings.Join(values, ","))))
 		}
 	}
 	var drivers []string
@@ -152,7 +153,7 @@ func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Ru
 	add("drivers", drivers...)
 	if run.Host != nil && !slices.Equal(o.hosts.names, []string{run.Host.Name}) {
 		if o.hosts.asked() {
-			return usagef("--hosts %s: run %d was measured on %s", strings.Join(o.hosts.names, ","), run.ID, report.Line(run.Host.Name))
+			return usagef("--hosts %s: run %d was measured on %s", strings.Join(o.hosts.names, ","), run.ID, document.Line(run.Host.Name))
 		}
 		add("hosts", run.Host.Name)
 	}
@@ -186,7 +187,7 @@ func (o *runOptions) retypedDrivers(ctx context.Context, r *request, run *result
 	r.retyped = map[string]lab.Ref{}
 	for i, ref := range refs {
 		if !lab.Released(ref.Name, r.known) && !slices.Contains(driversOf(run), ref.Name) {
-			return usagef("--drivers %s: run %d has no such driver: it has %s", names[i], run.ID, report.Line(strings.Join(driversOf(run), ", ")))
+			return usagef("--drivers %s: run %d has no such driver: it has %s", names[i], run.ID, document.Line(strings.Join(driversOf(run), ", ")))
 		}
 		r.retyped[ref.Name] = ref
 	}
@@ -202,7 +203,7 @@ func (o *runOptions) checkResumedPlaces(r *request) error {
 		return err
 	}
 	if run := r.resumed; run.Host == nil && run.Stopped == "" && lab.InUse(r.dir, runDirectory) {
-		return usagef("run %d has not ended, and something is being measured in %s: wait until that has ended", run.ID, report.Line(r.dir))
+		return usagef("run %d has not ended, and something is being measured in %s: wait until that has ended", run.ID, document.Line(r.dir))
 	}
 	return nil
 }
@@ -248,7 +249,7 @@ func (o *runOptions) resumeWorkloads(r *request, run *result.Run) error {
 		w, err := workloadAgain(run, c, false, options...)
 		if err != nil {
 			if w, err = o.workloadFile(r, c, err); err != nil {
-				return usagef("run %d cannot be resumed: workload %s: %w", run.ID, report.Line(c.Workload), err)
+				return usagef("run %d cannot be resumed: workload %s: %w", run.ID, document.Line(c.Workload), err)
 			}
 		}
 		r.matrix.Workloads = append(r.matrix.Workloads, w)
@@ -301,7 +302,7 @@ func (o *runOptions) resumeCases(r *request, run *result.Run) error {
 		k := slices.IndexFunc(planned, func(p *lab.Case) bool { return samePlan(c, &p.Case) })
 		if k < 0 {
 			return usagef("run %d cannot be resumed: its case %d (%s, %s, %s) cannot be planned again: %s", run.ID, c.ID,
-				report.Line(c.Workload), report.Line(c.Driver), report.Line(words(c.Settings)), startAgain)
+				document.Line(c.Workload), document.Line(c.Driver), document.Line(words(c.Settings)), startAgain)
 		}
 		planned[k].Case = *c
 		r.cases = append(r.cases, planned[k])
@@ -320,15 +321,15 @@ func samePlan(a, b *result.Case) bool {
 func (r *request) goOn(ctx context.Context, env *environment, o *runOptions, t taking) error {
 	run := r.resumed
 	if dir := run.Machine.Directory; run.Host != nil && o.dir == "" && dir != t.site.machine.Directory {
-		return usagef("run %d was begun in another directory there: add --dir %s", run.ID, report.Line(report.ShellWord(dir)))
+		return usagef("run %d was begun in another directory there: add --dir %s", run.ID, document.Line(conditions.ShellWord(dir)))
 	}
-	if differ := report.MachinesDiffer(run.Machine, t.site.machine); differ != nil {
-		return usagef("run %d was begun on another machine: %s: resume it there, or start a new run here; show has the command of this one", run.ID, report.Line(strings.Join(differ, "; ")))
+	if differ := conditions.MachinesDiffer(run.Machine, t.site.machine); differ != nil {
+		return usagef("run %d was begun on another machine: %s: resume it there, or start a new run here; show has the command of this one", run.ID, document.Line(strings.Join(differ, "; ")))
 	}
 	for i, c := range r.cases {
 		before := &run.Cases[i]
 		if err := sameWorker(run, before, c); err != nil {
-			return usagef("run %d cannot be resumed: %s %w", run.ID, report.Line(c.Driver), err)
+			return usagef("run %d cannot be resumed: %s %w", run.ID, document.Line(c.Driver), err)
 		}
 		if before.Worker == "" { // there was none
 			run.Cases[i] = c.Case
@@ -348,9 +349,9 @@ func sameWorker(run *result.Run, before *result.Case, now *lab.Case) error {
 	}
 	switch {
 	case now.Unavailable != nil:
-		return fmt.Errorf("has no worker now: %s%s", report.Line(now.Unavailable.Message), report.Said(now.Unavailable))
+		return fmt.Errorf("has no worker now: %s%s", document.Line(now.Unavailable.Message), conditions.Said(now.Unavailable))
 	case !maps.Equal(before.Build, now.Build):
-		return fmt.Errorf("is built differently now (%s), and was measured as built with %s: start a new run", report.Line(words(now.Build)), report.Line(words(before.Build)))
+		return fmt.Errorf("is built differently now (%s), and was measured as built with %s: start a new run", document.Line(words(now.Build)), document.Line(words(before.Build)))
 	case !maps.Equal(before.Linked, now.Linked):
 		return errors.New("has other modules in its worker now: start a new run")
 	case now.Ref.Dir != "" && filepath.Base(before.Worker) != filepath.Base(now.Worker):

@@ -12,8 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
@@ -216,13 +217,13 @@ func anyWorker(cases []*lab.Case, quiet bool) error {
 		if c.Unavailable == nil {
 			return nil
 		}
-		if reason := c.Driver + ": " + c.Unavailable.Message + report.Said(c.Unavailable); quiet && !slices.Contains(reasons, reason) {
+		if reason := c.Driver + ": " + c.Unavailable.Message + conditions.Said(c.Unavailable); quiet && !slices.Contains(reasons, reason) {
 			reasons = append(reasons, reason)
 		}
 	}
 	message := "no driver has a worker: nothing is measured or stored"
 	if reasons != nil {
-		message += ": " + report.Line(strings.Join(reasons, "; "))
+		message += ": " + document.Line(strings.Join(reasons, "; "))
 	}
 	return incompleteError{errors.New(message)}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
@@ -54,9 +54,9 @@ is.`,
 					trials = "–"
 				}
 				rows = append(rows, []string{fmt.Sprint(e.ID), e.Started.UTC().Format("2006-01-02 15:04:05"), trials,
-					report.Line(ending(e)), report.Line(shortened(e.Drivers)), report.Line(shortened(hashed(e))), report.Line(asked(e.Asked))})
+					document.Line(ending(e)), document.Line(shortened(e.Drivers)), document.Line(shortened(hashed(e))), document.Line(asked(e.Asked))})
 				if last := len(rows) - 1; several {
-					rows[last] = append(rows[last], report.Line(machineOf(e)))
+					rows[last] = append(rows[last], document.Line(machineOf(e)))
 				}
 			}
 			for _, line := range fitted(rows, env.stdoutWidth) {

@@ -28,10 +28,18 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/bisect"
+	"github.com/sqlite3perf/sqlite3perf/internal/diff"
+	"github.com/sqlite3perf/sqlite3perf/internal/dsn"
+	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
+	"github.com/sqlite3perf/sqlite3perf/internal/locks"
+	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/tune"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -270,8 +278,8 @@ func fails(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // schemas are the schemas of JSON outputs, by command.
-var schemas = map[string][]byte{"gate": report.GateSchema, "bisect": report.BisectionSchema, "profile": report.ProfileSchema, "tune": report.TuningSchema, "locks": report.LocksSchema,
-	"diff": report.DiffSchema, "dsn": report.DSNSchema, "advise": report.AdviceSchema}
+var schemas = map[string][]byte{"gate": gate.GateSchema, "bisect": bisect.BisectionSchema, "profile": profile.ProfileSchema, "tune": tune.TuningSchema, "locks": locks.LocksSchema,
+	"diff": diff.DiffSchema, "dsn": dsn.DSNSchema, "advise": advise.AdviceSchema}
 
 // fulfills validates the JSON that was printed last: fulfills gate
 func fulfills(ts *testscript.TestScript, neg bool, args []string) {

@@ -111,8 +111,8 @@ func serve(ctx context.Context, env *environment, o *serveOptions) error {
 		}
 		return lab.Users(m.Directory, runDirectory), true
 	}
-	site := explorer.New(explorer.Options{Store: path, Users: users, Floor: floorDriver, Launcher: launcher, Describe: func(a *stats.Analysis) report.RunOptions {
-		return report.RunOptions{Study: study.Evaluate(a, "--scale full")}
+	site := explorer.New(explorer.Options{Store: path, Users: users, Floor: floorDriver, Launcher: launcher, Describe: func(a *stats.Analysis) report.Options {
+		return report.Options{Study: study.Evaluate(a, "--scale full")}
 	}})
 	none := site.Open(ctx)
 	if none != nil && !errors.Is(none, store.ErrNoStore) {

@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/machines"
+	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -70,7 +73,7 @@ on all of them and what turns around.`,
 				return writeWorkload(env, run, text)
 			}
 			if run.Profiles != nil && !isPicture {
-				if err := report.CheckProfile(o.format); err != nil {
+				if err := profile.CheckProfile(o.format); err != nil {
 					return usagef("run %d has profiles instead of samples: %w", run.ID, err)
 				}
 			}
@@ -98,8 +101,8 @@ on all of them and what turns around.`,
 
 // showMachines prints what stored runs on several machines say together.
 func showMachines(ctx context.Context, env *environment, o *outputOptions, refs []string) error {
-	if err := report.CheckMachines(o.format); err != nil {
-		return usagef("--format %s has one run: want %s for several", o.format, strings.Join(report.MachinesFormats(), ", "))
+	if err := machines.CheckMachines(o.format); err != nil {
+		return usagef("--format %s has one run: want %s for several", o.format, strings.Join(machines.MachinesFormats(), ", "))
 	}
 	var list []*hosted
 	ids, named := map[int64]bool{}, map[string]int{}
@@ -129,14 +132,14 @@ func showMachines(ctx context.Context, env *environment, o *outputOptions, refs 
 
 // writePicture prints the picture of a run that has a name.
 func writePicture(env *environment, o *outputOptions, a *stats.Analysis, name string) error {
-	p, err := report.PictureNamed(a, name, report.RunOptions{Study: study.Evaluate(a, "--scale full")})
+	p, err := report.PictureNamed(a, name, report.Options{Study: study.Evaluate(a, "--scale full")})
 	switch {
 	case err != nil && name == "":
 		return usagef("--format %s: name a picture with --chart: %w", o.format, err)
 	case err != nil:
 		return usagef("--chart %s: %w", name, err)
 	}
-	return o.print(env, func(w io.Writer, format string, _ report.Options) error {
+	return o.print(env, func(w io.Writer, format string, _ document.Options) error {
 		return report.WritePicture(w, format, p)
 	}, o.again(fmt.Sprintf("sqlite3perf show %d --chart %s", a.Run.ID, name)))
 }

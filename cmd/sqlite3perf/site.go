@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/host"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
@@ -121,7 +121,7 @@ func notInUse(ctx context.Context, m *host.Machine, run *result.Run, dir string)
 		return incompleteError{err}
 	case used:
 		return usagef("run %d: something is being measured in %s on %s: wait until that has ended (if its connection was lost, that takes up to %v)",
-			run.ID, report.Line(run.Machine.Directory), report.Line(run.Host.Name), host.Silence)
+			run.ID, document.Line(run.Machine.Directory), document.Line(run.Host.Name), host.Silence)
 	}
 	return nil
 }

@@ -13,9 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/dsn"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/tune"
@@ -77,7 +78,7 @@ const defaultTuneTime = 3 * time.Minute
 // lost.
 var (
 	durabilities = []string{"same", "power-loss", "any"}
-	mostLost     = map[string]int{"same": report.NothingLost, "power-loss": report.CommitsLost, "any": report.DatabaseLost}
+	mostLost     = map[string]int{"same": conditions.NothingLost, "power-loss": conditions.CommitsLost, "any": conditions.DatabaseLost}
 )
 
 func (o *tuneOptions) addFlags(f *pflag.FlagSet) {
@@ -94,7 +95,7 @@ func (o *tuneOptions) addFlags(f *pflag.FlagSet) {
 	o.addPrecisionFlag(f, "2%", "a setting that gains less than this `share` of the time is not worth setting")
 	o.addPlaceFlags(f)
 	o.output.addFullFlag(f)
-	o.output.setFormats("how the answer is printed", report.TuningFormats(), report.CheckTuning)
+	o.output.setFormats("how the answer is printed", tune.TuningFormats(), tune.CheckTuning)
 }
 
 // tuneSettings searches for settings and prints what it finds.
@@ -102,7 +103,7 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 	if err := o.output.checkFormat(); err != nil {
 		return err
 	}
-	s := &tune.Search{Time: o.time, Phase: o.phase, Loss: report.Severity, Now: env.now}
+	s := &tune.Search{Time: o.time, Phase: o.phase, Loss: conditions.Severity, Now: env.now}
 	most, ok := mostLost[o.durability]
 	if !ok {
 		return usagef("--durability %s: %s", o.durability, driver.Suggest(o.durability, durabilities))
@@ -164,18 +165,18 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 	if len(found.Races) == 0 {
 		return failure
 	}
-	answer := report.Tuning{Finding: found, Driver: r.cases[0].Driver, Flag: "--set"}
+	answer := tune.Tuning{Finding: found, Driver: r.cases[0].Driver, Flag: "--set"}
 	if failure == nil {
 		answer.Spelled = t.spell(ctx, answer.Offered())
 	}
 	last := inStore(o.store, fmt.Sprintf("sqlite3perf show %d", found.Races[len(found.Races)-1].Analysis.Run.ID))
-	err = o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
+	err = o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Lines = o.output.screen(env)
-		opts.Hints.Rest = []report.Hint{
+		opts.Hints.Rest = []document.Hint{
 			{Shows: "all of it", Command: "--full or -o tune.html, in another search: this answer is not stored"},
 			{Shows: "last race", Command: last + " --full"},
 		}
-		return report.WriteTuning(w, format, answer, opts)
+		return tune.WriteTuning(w, format, answer, opts)
 	}, last)
 	return cmp.Or(failure, err)
 }
@@ -327,7 +328,7 @@ func raceWords(p tune.Plan) string {
 
 // spell asks the driver's worker how the driver is given settings. It leaves out what the
 // worker does not say, because the settings themselves are known.
-func (t *candidateRuns) spell(ctx context.Context, offered []driver.Settings) (list []report.Spelled) {
+func (t *candidateRuns) spell(ctx context.Context, offered []driver.Settings) (list []tune.Spelled) {
 	for _, set := range offered {
 		told, err := t.tell(ctx, set)
 		if err != nil {
@@ -336,7 +337,7 @@ func (t *candidateRuns) spell(ctx context.Context, offered []driver.Settings) (l
 			}
 			continue
 		}
-		list = append(list, report.Spell(t.r.cases[0].Info, set, told))
+		list = append(list, tune.Spell(t.r.cases[0].Info, set, told))
 	}
 	return list
 }

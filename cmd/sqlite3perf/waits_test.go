@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/locks"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -55,7 +55,7 @@ func TestLocksTimeWaited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var j report.JSONLocks
+	var j locks.JSONLocks
 	if err := json.Unmarshal(out, &j); err != nil {
 		t.Fatal(err)
 	}

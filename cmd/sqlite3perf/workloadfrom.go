@@ -18,9 +18,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/imitate"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/snapshot"
@@ -321,15 +322,15 @@ func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, 
 		line += fmt.Sprintf("; %s of %s (%+.1f %%); %d of %s with the same plan, and rows and times within a factor of 2", megabytes(float64(c.Bytes)), megabytes(w.Wanted()),
 			100*(float64(c.Bytes)/w.Wanted()-1), near, plural(int64(len(c.Queries)), "query"))
 	}
-	fmt.Fprintf(out, "%s.\n", report.Line(line))
+	fmt.Fprintf(out, "%s.\n", document.Line(line))
 	if c != nil {
 		for _, what := range notNear(w, c) {
-			fmt.Fprintf(out, "Not near: %s.\n", report.Line(what))
+			fmt.Fprintf(out, "Not near: %s.\n", document.Line(what))
 		}
 	}
-	fmt.Fprintf(out, "%s\n", report.Line(untouched(database, source)))
+	fmt.Fprintf(out, "%s\n", document.Line(untouched(database, source)))
 	if o.keep != "" {
-		fmt.Fprintf(out, "The imitation that was loaded is %s.\n", report.Line(o.keep))
+		fmt.Fprintf(out, "The imitation that was loaded is %s.\n", document.Line(o.keep))
 	}
 	if w.Free > w.Bytes/20 {
 		fmt.Fprintf(out, "The sizes are without %s of free pages.\n", megabytes(float64(w.Free)))
@@ -344,7 +345,7 @@ func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, 
 			if !q.SamePlan() {
 				plan = "differs: " + plan
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", report.Line(q.Query.Phase), mean(q.Rows[0]), mean(q.Rows[1]), report.Duration(q.Time[0]), report.Duration(q.Time[1]), plan)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", document.Line(q.Query.Phase), mean(q.Rows[0]), mean(q.Rows[1]), document.Duration(q.Time[0]), document.Duration(q.Time[1]), plan)
 			if !q.SamePlan() {
 				fmt.Fprintf(t, "\t\t\t\t\timitation: %s\n", abridged(q.Plan[1], 60))
 			}
@@ -354,16 +355,16 @@ func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, 
 		}
 	}
 	if len(w.Notes) > 0 {
-		fmt.Fprintf(out, "\nWhat differs from %s:\n", report.Line(database))
+		fmt.Fprintf(out, "\nWhat differs from %s:\n", document.Line(database))
 		for _, n := range w.Notes {
-			fmt.Fprintf(out, "  %s\n", report.Line(n))
+			fmt.Fprintf(out, "  %s\n", document.Line(n))
 		}
 	}
 	if o.file != "" {
-		command, about := "sqlite3perf run --workloads "+report.ShellWord(pathOf(o.file)), ""
+		command, about := "sqlite3perf run --workloads "+conditions.ShellWord(pathOf(o.file)), ""
 		if w.Cut() {
 			command += " --scale full"
-			about = fmt.Sprintf("Without --scale full it is quicker, and no table has more than %s rows.\n", report.Thousands(imitate.QuickRows))
+			about = fmt.Sprintf("Without --scale full it is quicker, and no table has more than %s rows.\n", document.Thousands(imitate.QuickRows))
 		}
 		_, err := fmt.Fprintf(out, "\nMeasure: %s\n%s", command, about)
 		return err
@@ -404,7 +405,7 @@ func notNear(w *imitate.Workload, c *imitate.Comparison) (list []string) {
 			of = append(of, fmt.Sprintf("%s rows instead of %s", mean(q.Rows[1]), mean(q.Rows[0])))
 		}
 		if !q.NearTime() {
-			of = append(of, fmt.Sprintf("%s instead of %s", report.Duration(q.Time[1]), report.Duration(q.Time[0])))
+			of = append(of, fmt.Sprintf("%s instead of %s", document.Duration(q.Time[1]), document.Duration(q.Time[0])))
 		}
 		if of != nil {
 			list = append(list, q.Query.Phase+": "+strings.Join(of, ", "))

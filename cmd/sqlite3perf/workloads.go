@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/snapshot"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -72,7 +72,7 @@ or from a database: workload from app.db -o mine.yaml`,
 				return usageError{err}
 			}
 			for _, p := range w.Warnings {
-				fmt.Fprintf(env.stderr, "warning: %s\n", report.Line(p.Error()))
+				fmt.Fprintf(env.stderr, "warning: %s\n", document.Line(p.Error()))
 			}
 			return explain(env.stdout, w, resolved)
 		},
@@ -191,7 +191,7 @@ func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 		if s.WAL {
 			mode = "in WAL mode"
 		}
-		fmt.Fprintf(out, "database:   %s: %s of %s, in pages of %d bytes, %s; SHA-256 %.12s…\n", report.Line(w.Database), report.Bytes(s.Bytes), plural(int64(s.Tables), "table"), s.PageSize, mode, s.SHA256)
+		fmt.Fprintf(out, "database:   %s: %s of %s, in pages of %d bytes, %s; SHA-256 %.12s…\n", document.Line(w.Database), document.Bytes(s.Bytes), plural(int64(s.Tables), "table"), s.PageSize, mode, s.SHA256)
 	}
 	if len(w.Settings) > 0 {
 		fmt.Fprintf(out, "settings:   %s\n", words(w.Settings))
@@ -234,7 +234,7 @@ func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 			timed += fmt.Sprintf(", %d clients", c)
 		}
 		if p.About != "" {
-			timed += "\t" + report.Line(p.About)
+			timed += "\t" + document.Line(p.About)
 		}
 		fmt.Fprintf(t, "phase:\t%s\t%s, %s\n", p.Name, p.Kind, timed)
 	}
@@ -351,8 +351,8 @@ func replays(r *plan.Replay) []string {
 // abridged returns a text on one line, with an ellipsis if it has more than most
 // characters.
 func abridged(s string, most int) string {
-	if r := []rune(report.Line(s)); len(r) > most {
+	if r := []rune(document.Line(s)); len(r) > most {
 		return string(r[:most-1]) + "…"
 	}
-	return report.Line(s)
+	return document.Line(s)
 }

@@ -3,7 +3,7 @@ package advise_test
 import (
 	"fmt"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/locks"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -22,7 +22,7 @@ func ExampleExplainLocks() {
 		}
 		run.Trials = append(run.Trials, result.Trial{Case: i + 1, Round: 1, Status: result.OK, Samples: []result.Sample{s}})
 	}
-	for _, c := range advise.ExplainLocks(stats.Analyze(run, "")).Mixes[0].Cells {
+	for _, c := range locks.ExplainLocks(stats.Analyze(run, "")).Mixes[0].Cells {
 		fmt.Println(c.Choice.TxLock, c.Failed, c.Causes)
 		for _, r := range c.Remedies {
 			fmt.Println("ends with", r.Changes)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/locks"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -44,9 +44,9 @@ func (f *lockedRun) hang(info driver.Info, s driver.Settings, code string) {
 	f.run.Trials = append(f.run.Trials, result.Trial{Case: c.ID, Round: 1, Order: len(f.run.Trials) + 1, Status: result.Failed, Reason: &protocol.Reason{Code: code, Phase: "mix", Message: "no end"}})
 }
 
-func (f *lockedRun) explain(t *testing.T) *advise.LockedMix {
+func (f *lockedRun) explain(t *testing.T) *locks.LockedMix {
 	t.Helper()
-	l := advise.ExplainLocks(stats.Analyze(f.run, "native"))
+	l := locks.ExplainLocks(stats.Analyze(f.run, "native"))
 	if len(l.Mixes) != 1 {
 		t.Fatalf("%d mixes, want 1", len(l.Mixes))
 	}
@@ -77,18 +77,18 @@ func TestWhy(t *testing.T) {
 		info driver.Info
 		s    driver.Settings
 		e    protocol.ErrorCount
-		want advise.LockWhy
+		want locks.LockWhy
 	}{
-		"nothing waits":                {ofMattn, settings("wal", "immediate", "0", "4"), failed(5, 9, 0), advise.WhyNoWait},
-		"an old snapshot":              {ofMattn, settings("wal", "deferred", "5000", "4"), failed(517, 9, 0), advise.WhySnapshot},
-		"an old snapshot, no timeout":  {ofMattn, settings("wal", "deferred", "0", "4"), failed(517, 9, 0), advise.WhySnapshot},
-		"the same by its primary code": {ofPlain, settings("wal", "deferred", "5000", "4"), failed(5, 9, 10*ms), advise.WhyUpgrade},
-		"two who have read":            {ofMattn, settings("delete", "deferred", "5000", "4"), failed(5, 9, 10*ms), advise.WhyUpgrade},
-		"the whole timeout":            {ofMattn, settings("delete", "immediate", "100", "4"), failed(5, 9, 101*ms), advise.WhyTimeout},
-		"a shared cache":               {ofMattn, settings("wal", "immediate", "5000", "4"), failed(262, 9, 0), advise.WhySharedCache},
-		"at once, immediate":           {ofMattn, settings("wal", "immediate", "5000", "4"), failed(5, 9, 0), advise.WhyUnknown},
-		"after the timeout":            {ofMattn, settings("wal", "immediate", "5000", "4"), failed(driver.CodeCanceled, 9, 50*ms), advise.WhyCanceled},
-		"recovery":                     {ofMattn, settings("wal", "immediate", "0", "4"), failed(261, 9, 0), advise.WhyNoWait},
+		"nothing waits":                {ofMattn, settings("wal", "immediate", "0", "4"), failed(5, 9, 0), locks.WhyNoWait},
+		"an old snapshot":              {ofMattn, settings("wal", "deferred", "5000", "4"), failed(517, 9, 0), locks.WhySnapshot},
+		"an old snapshot, no timeout":  {ofMattn, settings("wal", "deferred", "0", "4"), failed(517, 9, 0), locks.WhySnapshot},
+		"the same by its primary code": {ofPlain, settings("wal", "deferred", "5000", "4"), failed(5, 9, 10*ms), locks.WhyUpgrade},
+		"two who have read":            {ofMattn, settings("delete", "deferred", "5000", "4"), failed(5, 9, 10*ms), locks.WhyUpgrade},
+		"the whole timeout":            {ofMattn, settings("delete", "immediate", "100", "4"), failed(5, 9, 101*ms), locks.WhyTimeout},
+		"a shared cache":               {ofMattn, settings("wal", "immediate", "5000", "4"), failed(262, 9, 0), locks.WhySharedCache},
+		"at once, immediate":           {ofMattn, settings("wal", "immediate", "5000", "4"), failed(5, 9, 0), locks.WhyUnknown},
+		"after the timeout":            {ofMattn, settings("wal", "immediate", "5000", "4"), failed(driver.CodeCanceled, 9, 50*ms), locks.WhyCanceled},
+		"recovery":                     {ofMattn, settings("wal", "immediate", "0", "4"), failed(261, 9, 0), locks.WhyNoWait},
 	} {
 		f := newLockedRun()
 		f.add(c.info, c.s, 1000, c.e)
@@ -108,8 +108,8 @@ func TestWhyByProof(t *testing.T) {
 	for i := range f.run.Trials {
 		f.run.Trials[i].Proof = &protocol.Proof{Connections: []driver.Settings{{"busy_timeout": "0"}}}
 	}
-	if got := f.explain(t).Cells[0].Causes[0].Why; got != advise.WhyNoWait {
-		t.Errorf("%s, want %s", got, advise.WhyNoWait)
+	if got := f.explain(t).Cells[0].Causes[0].Why; got != locks.WhyNoWait {
+		t.Errorf("%s, want %s", got, locks.WhyNoWait)
 	}
 }
 
@@ -216,7 +216,7 @@ func TestLockProcesses(t *testing.T) {
 	f.add(ofMattn, settings("wal", "deferred", "5000", "4", "processes", "1"), 1000)
 	f.add(ofMattn, settings("wal", "deferred", "5000", "1", "processes", "2"), 900, failed(517, 9, 0))
 	f.add(ofMattn, settings("wal", "immediate", "5000", "1", "processes", "2"), 800)
-	l := advise.ExplainLocks(stats.Analyze(f.run, "native"))
+	l := locks.ExplainLocks(stats.Analyze(f.run, "native"))
 	if len(l.Mixes) != 2 || l.Mixes[0].String() != "w mix" || l.Mixes[1].String() != "w mix in 2 processes" || l.Mixes[1].Processes != 2 {
 		t.Fatalf("%d mixes: %v", len(l.Mixes), l.Mixes)
 	}
@@ -242,7 +242,7 @@ func TestBest(t *testing.T) {
 	f.add(ofMattn, settings("wal", "immediate", "5000", "1", "pool_readers", "4"), 1500)
 	f.add(modernc, settings("wal", "immediate", "5000", "1", "pool_readers", "4"), 1400)
 	m := f.explain(t)
-	want := &advise.LockChoice{JournalMode: "wal", TxLock: "immediate", BusyTimeout: "5000", Connections: 1, Readers: 4}
+	want := &locks.LockChoice{JournalMode: "wal", TxLock: "immediate", BusyTimeout: "5000", Connections: 1, Readers: 4}
 	if diff := cmp.Diff(want, m.Best); diff != "" {
 		t.Error(diff)
 	}
@@ -257,7 +257,7 @@ func TestBest(t *testing.T) {
 
 // TestEndless expects a wait without end to be told from other failures, and its remedy.
 func TestEndless(t *testing.T) {
-	for want, own := range map[advise.LockWhy]driver.Settings{advise.WhyEndless: {}, advise.WhyEndlessShared: {"cache": "shared"}} {
+	for want, own := range map[locks.LockWhy]driver.Settings{locks.WhyEndless: {}, locks.WhyEndlessShared: {"cache": "shared"}} {
 		f := newLockedRun()
 		f.hang(ofMattn, settings("wal", "deferred", "0", "4").With(own), protocol.CodeEndless)
 		f.add(ofMattn, settings("wal", "deferred", "0", "8").With(own), 1000)
@@ -266,7 +266,7 @@ func TestEndless(t *testing.T) {
 		if !c.Endless || len(c.Causes) != 1 || c.Causes[0].Why != want || !want.Endless() || len(c.Remedies) != 1 || c.Remedies[0].Price != nil {
 			t.Errorf("%s: %+v with %+v", want, c.Causes, c.Remedies)
 		}
-		if l := advise.ExplainLocks(stats.Analyze(f.run, "")); !l.Complete() {
+		if l := locks.ExplainLocks(stats.Analyze(f.run, "")); !l.Complete() {
 			t.Errorf("%s: a wait without end is what was found", want)
 		}
 	}
@@ -278,7 +278,7 @@ func TestEndless(t *testing.T) {
 		if c := f.explain(t).Cells[0]; c.Endless || c.Trouble() || len(c.Causes) > 0 {
 			t.Errorf("%s is taken for a wait", code)
 		}
-		if advise.ExplainLocks(stats.Analyze(f.run, "")).Complete() {
+		if locks.ExplainLocks(stats.Analyze(f.run, "")).Complete() {
 			t.Errorf("%s: the run is complete", code)
 		}
 	}
@@ -314,7 +314,7 @@ func TestSharedCache(t *testing.T) {
 		t.Errorf("best %+v", got.Best)
 	}
 	r := got.Cells[0].Remedies
-	if len(r) != 1 || len(r[0].Changes) != 1 || r[0].Changes[0] != (advise.LockChange{What: "cache", From: "shared", To: "private"}) || r[0].Price == nil {
+	if len(r) != 1 || len(r[0].Changes) != 1 || r[0].Changes[0] != (locks.LockChange{What: "cache", From: "shared", To: "private"}) || r[0].Price == nil {
 		t.Errorf("remedies %+v", r)
 	}
 }
@@ -386,15 +386,15 @@ func TestReplayFigures(t *testing.T) {
 	if c.Locked != 6*14 || c.Failed != 6*21 || c.Skipped != 18 || c.Different != 30 {
 		t.Errorf("locked %d, failed %d, skipped %d, different %d", c.Locked, c.Failed, c.Skipped, c.Different)
 	}
-	want := []advise.LockCause{
-		{Why: advise.WhyNoWait, Code: 5, Name: "SQLITE_BUSY", Count: 60, MeanNS: 2 * ms},
-		{Why: advise.WhyOther, Code: constraint, Name: "SQLITE_CONSTRAINT_UNIQUE", Count: 42, MeanNS: ms},
-		{Why: advise.WhySnapshot, Code: 517, Name: "SQLITE_BUSY_SNAPSHOT", Count: 24},
+	want := []locks.LockCause{
+		{Why: locks.WhyNoWait, Code: 5, Name: "SQLITE_BUSY", Count: 60, MeanNS: 2 * ms},
+		{Why: locks.WhyOther, Code: constraint, Name: "SQLITE_CONSTRAINT_UNIQUE", Count: 42, MeanNS: ms},
+		{Why: locks.WhySnapshot, Code: 517, Name: "SQLITE_BUSY_SNAPSHOT", Count: 24},
 	}
 	if diff := cmp.Diff(want, c.Causes); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]advise.FailedOperation{{Operation: "change", Failed: 6 * 17}}, c.FailedBy); diff != "" {
+	if diff := cmp.Diff([]locks.FailedOperation{{Operation: "change", Failed: 6 * 17}}, c.FailedBy); diff != "" {
 		t.Error(diff)
 	}
 	if c.Rate.Median > 1000 {
@@ -421,7 +421,7 @@ func TestEqual(t *testing.T) {
 	if m.Best == nil || m.Best.Pool() != "pool of 4" {
 		t.Fatalf("the best is %+v", m.Best)
 	}
-	want := []advise.LockChoice{{JournalMode: "wal", TxLock: "immediate", BusyTimeout: "5000", Connections: 1}}
+	want := []locks.LockChoice{{JournalMode: "wal", TxLock: "immediate", BusyTimeout: "5000", Connections: 1}}
 	if diff := cmp.Diff(want, m.Equal); diff != "" {
 		t.Error(diff)
 	}
@@ -434,7 +434,7 @@ func TestNoMix(t *testing.T) {
 	for i := range f.run.Trials {
 		f.run.Trials[i].Samples[0].Metric, f.run.Trials[i].Samples[0].Latency = result.MetricTime, nil
 	}
-	if l := advise.ExplainLocks(stats.Analyze(f.run, "")); len(l.Mixes) != 0 || l.Complete() {
+	if l := locks.ExplainLocks(stats.Analyze(f.run, "")); len(l.Mixes) != 0 || l.Complete() {
 		t.Errorf("%d mixes", len(l.Mixes))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/chart"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -27,32 +28,32 @@ type Charts struct {
 
 // ChartKind is what a picture can show.
 type ChartKind struct {
-	Name  report.Kind `json:"name"`
-	Title string      `json:"title"`
-	Usual bool        `json:"usual,omitempty"` // the page of a run begins with it
+	Name  document.Kind `json:"name"`
+	Title string        `json:"title"`
+	Usual bool          `json:"usual,omitempty"` // the page of a run begins with it
 }
 
 // chartKinds are the kinds of pictures, in the order in which they can be chosen.
 var chartKinds = []ChartKind{
-	{report.KindStudy, "published beside measured", true},
-	{report.KindProfile, "where the time goes", true},
-	{report.KindSummary, "all cells together", true},
-	{report.KindRatios, "drivers × cells", true},
-	{report.KindScaling, "throughput", true},
-	{report.KindSettings, "matrix of settings", true},
-	{report.KindRanking, "ranking", false},
-	{report.KindLatency, "latency by percentile", false},
-	{report.KindErrors, "errors and waits", false},
-	{report.KindSamples, "samples in order", false},
-	{report.KindMemory, "memory", false},
+	{document.KindStudy, "published beside measured", true},
+	{document.KindProfile, "where the time goes", true},
+	{document.KindSummary, "all cells together", true},
+	{document.KindRatios, "drivers × cells", true},
+	{document.KindScaling, "throughput", true},
+	{document.KindSettings, "matrix of settings", true},
+	{document.KindRanking, "ranking", false},
+	{document.KindLatency, "latency by percentile", false},
+	{document.KindErrors, "errors and waits", false},
+	{document.KindSamples, "samples in order", false},
+	{document.KindMemory, "memory", false},
 }
 
 // Chart is a picture of a run.
 type Chart struct {
-	Name  string      `json:"name"` // in its path
-	Kind  report.Kind `json:"kind"`
-	Title string      `json:"title"`
-	Note  string      `json:"note,omitempty"` // how to read it
+	Name  string        `json:"name"` // in its path
+	Kind  document.Kind `json:"kind"`
+	Title string        `json:"title"`
+	Note  string        `json:"note,omitempty"` // how to read it
 
 	// What it is of: one phase, or all of a workload, or of the run.
 	Workload string `json:"workload,omitempty"`
@@ -81,7 +82,7 @@ const (
 	imageScale = 2 // pixels of an image for each of a picture
 )
 
-func chartOf(p report.Picture) Chart {
+func chartOf(p document.Picture) Chart {
 	return Chart{Name: p.Name, Kind: p.Kind, Title: clip(p.Title), Note: clipTo(p.Note, maxChartNote),
 		Workload: clip(p.Of.Workload), Variant: clip(p.Of.Variant), Phase: clip(p.Of.Phase)}
 }
@@ -105,12 +106,12 @@ type album struct {
 	mu   sync.Mutex
 	of   *stats.Analysis
 	what string
-	list []report.Picture
+	list []document.Picture
 }
 
 // pictures returns the pictures of what a filter keeps of a run. Their marks lead to samples
 // if they are part of its page.
-func (s *Server) pictures(a *stats.Analysis, keep filter, inPage bool) []report.Picture {
+func (s *Server) pictures(a *stats.Analysis, keep filter, inPage bool) []document.Picture {
 	s.album.mu.Lock()
 	defer s.album.mu.Unlock()
 	what := fmt.Sprintf("%q %v", keep, inPage)
@@ -120,14 +121,14 @@ func (s *Server) pictures(a *stats.Analysis, keep filter, inPage bool) []report.
 	return s.album.list
 }
 
-func (s *Server) draw(a *stats.Analysis, keep filter, inPage bool) []report.Picture {
+func (s *Server) draw(a *stats.Analysis, keep filter, inPage bool) []document.Picture {
 	link := toSamples
 	if !inPage {
 		link = func(int, string) string { return "" }
 	}
 	o := s.options.Describe(a)
 	o.Only, o.Link = keep.only(a), link
-	var list []report.Picture
+	var list []document.Picture
 	if o.Study != nil {
 		list = report.Pictures(a, o)
 		o.Study = nil
@@ -150,7 +151,7 @@ func (s *Server) listCharts(r *http.Request, q *query) (*Charts, error) {
 		return nil, err
 	}
 	out := &Charts{Run: a.Run.ID, Kinds: []ChartKind{}, Charts: []Chart{}}
-	has := map[report.Kind]bool{}
+	has := map[document.Kind]bool{}
 	for _, p := range s.pictures(a, keep, true) {
 		if !matches(kinds, string(p.Kind)) {
 			continue
@@ -188,7 +189,7 @@ func (s *Server) getChart(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	list := s.pictures(a, keep, file == "")
-	i := slices.IndexFunc(list, func(p report.Picture) bool { return p.Name == name })
+	i := slices.IndexFunc(list, func(p document.Picture) bool { return p.Name == name })
 	if i < 0 {
 		writeError(w, failf(http.StatusNotFound, "run %d has no chart %q of what is chosen: /api/v1/runs/%[1]d/charts lists them", a.Run.ID, clip(name)))
 		return

@@ -9,20 +9,23 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/compare"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
 // Comparison is the answer to /api/v1/compare: a comparison in JSON, and what to beware of.
 type Comparison struct {
-	report.JSONSides
-	SameBuilds    bool                    `json:"same_builds"`   // workers proved the same library, SQLite, Go and flags on both sides of all cells
-	FirstDrivers  []string                `json:"first_drivers"` // with their versions and SQLite's, as proven
-	SecondDrivers []string                `json:"second_drivers"`
-	Differences   []report.SideDifference `json:"differences"`      // between the sides, as the workers proved it
-	Beware        string                  `json:"beware,omitempty"` // what may explain the ratios besides the sides, in a sentence
-	FirstCaveats  []report.Caveat         `json:"first_caveats"`    // of the first side's run, the worst first
-	SecondCaveats []report.Caveat         `json:"second_caveats"`
+	compare.JSONSides
+	SameBuilds    bool                     `json:"same_builds"`   // workers proved the same library, SQLite, Go and flags on both sides of all cells
+	FirstDrivers  []string                 `json:"first_drivers"` // with their versions and SQLite's, as proven
+	SecondDrivers []string                 `json:"second_drivers"`
+	Differences   []compare.SideDifference `json:"differences"`      // between the sides, as the workers proved it
+	Beware        string                   `json:"beware,omitempty"` // what may explain the ratios besides the sides, in a sentence
+	FirstCaveats  []report.Caveat          `json:"first_caveats"`    // of the first side's run, the worst first
+	SecondCaveats []report.Caveat          `json:"second_caveats"`
 }
 
 // usualMargin is the share by which two sides may differ and still be the same, unless a
@@ -57,15 +60,15 @@ func (s *Server) compare(r *http.Request, q *query) (*Comparison, error) {
 		c = stats.CompareRuns([2]string{fmt.Sprintf("run %d", a.Run.ID), fmt.Sprintf("run %d", b.Run.ID)}, a, b, margin)
 	}
 	var data bytes.Buffer
-	if err := report.WriteComparison(&data, "json", report.Compared{Comparison: c, First: a, Second: b}, report.Options{}); err != nil {
+	if err := compare.WriteComparison(&data, "json", compare.Compared{Comparison: c, First: a, Second: b}, document.Options{}); err != nil {
 		return nil, err
 	}
 	out := &Comparison{SameBuilds: sameBuilds(c.Cells), FirstCaveats: s.caveats(a), SecondCaveats: s.caveats(b)}
-	firsts, seconds := report.SideLibraries(c.Cells)
-	out.FirstDrivers, out.SecondDrivers, out.Differences = names(firsts), names(seconds), []report.SideDifference{}
-	differ := report.SideDifferences(c.Cells)
+	firsts, seconds := conditions.SideLibraries(c.Cells)
+	out.FirstDrivers, out.SecondDrivers, out.Differences = names(firsts), names(seconds), []compare.SideDifference{}
+	differ := compare.SideDifferences(c.Cells)
 	for _, d := range differ[:min(len(differ), maxNames)] {
-		out.Differences = append(out.Differences, report.SideDifference{What: clip(d.What), First: clip(d.First), Second: clip(d.Second), In: clip(d.In)})
+		out.Differences = append(out.Differences, compare.SideDifference{What: clip(d.What), First: clip(d.First), Second: clip(d.Second), In: clip(d.In)})
 	}
 	if err := json.Unmarshal(data.Bytes(), &out.JSONSides); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/defects"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -128,14 +129,14 @@ func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
 
 // noteDefects adds the known defects of a case to those of its run.
 func (r *Run) noteDefects(a *stats.Analysis, o *stats.Outcome) {
-	known, _ := report.KnownDefects(a, o)
+	known, _ := conditions.KnownDefects(a, o)
 	name := clip(o.Case.Driver)
 	for _, d := range known {
 		i := slices.IndexFunc(r.Defects, func(x Defect) bool { return x.ID == d.ID })
 		if i < 0 {
 			i = len(r.Defects)
-			r.Defects = append(r.Defects, Defect{ID: d.ID, Effect: d.Effect, Title: d.Title, Needs: report.DefectNeeds(d.Needs),
-				Elsewhere: report.DefectElsewhere(a.Run, &d), Falsifies: d.Effect.Falsifies(), Drivers: []string{}})
+			r.Defects = append(r.Defects, Defect{ID: d.ID, Effect: d.Effect, Title: d.Title, Needs: conditions.DefectNeeds(d.Needs),
+				Elsewhere: conditions.DefectElsewhere(a.Run, &d), Falsifies: d.Effect.Falsifies(), Drivers: []string{}})
 		}
 		if x := &r.Defects[i]; !slices.Contains(x.Drivers, name) {
 			x.Drivers = append(x.Drivers, name)
@@ -164,7 +165,7 @@ func caseOf(a *stats.Analysis, g *stats.Group, o *stats.Outcome) Case {
 	if p := o.Proof(); p != nil {
 		c.Library, c.SQLite = clip(p.ModuleVersion), clip(p.SQLiteVersion)
 	}
-	known, _ := report.KnownDefects(a, o)
+	known, _ := conditions.KnownDefects(a, o)
 	for _, d := range known {
 		c.Defects = append(c.Defects, d.ID)
 	}

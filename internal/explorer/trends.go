@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
@@ -207,7 +207,7 @@ func (s *Server) trends(r *http.Request, q *query) (*Trends, error) {
 // join adds the figure of a run to the series that it belongs to, or begins one.
 func join(byKey map[string][]*Trend, f *Trend) {
 	for _, x := range byKey[f.key] {
-		if len(report.MachinesDiffer(x.machine, f.machine)) == 0 {
+		if len(conditions.MachinesDiffer(x.machine, f.machine)) == 0 {
 			x.Points = append(x.Points, f.Points[0])
 			return
 		}

@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -44,7 +45,7 @@ type Options struct {
 	Users func(result.Machine) (n int, known bool)
 
 	// Describe returns what a report needs beside the analysis; nil: nothing.
-	Describe func(*stats.Analysis) report.RunOptions
+	Describe func(*stats.Analysis) report.Options
 }
 
 // Server is the explorer. Its methods may be called by multiple goroutines simultaneously.
@@ -65,7 +66,7 @@ type Server struct {
 // New returns the explorer of a store, which need not exist yet. Close it after use.
 func New(o Options) *Server {
 	if o.Describe == nil {
-		o.Describe = func(*stats.Analysis) report.RunOptions { return report.RunOptions{} }
+		o.Describe = func(*stats.Analysis) report.Options { return report.Options{} }
 	}
 	return &Server{options: o, token: rand.Text(), shelf: newShelf(o.Store, o.Floor), done: make(chan struct{}), grace: endGrace, reading: readingTime}
 }
@@ -275,7 +276,7 @@ func asset(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	var from fs.FS = files
 	if file, ok := strings.CutPrefix(r.URL.Path, pageAssets); ok {
-		name, from = file, report.Assets
+		name, from = file, document.Assets
 	}
 	data, err := []byte(chartColors), error(nil)
 	if r.URL.Path != chartStyle {

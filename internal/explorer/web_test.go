@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
@@ -414,7 +415,7 @@ func TestCharts(t *testing.T) {
 	}
 
 	d := get[*Drawn](t, server, "/api/v1/runs/1/charts/simple-mix-latency-get?driver=mattn&driver=modernc&width=400")
-	if !strings.HasPrefix(d.SVG, `<svg width="400"`) || strings.Contains(d.SVG, "native") || d.Kind != report.KindLatency || d.Phase != "mix" || len(d.Columns) == 0 || len(d.Rows) == 0 {
+	if !strings.HasPrefix(d.SVG, `<svg width="400"`) || strings.Contains(d.SVG, "native") || d.Kind != document.KindLatency || d.Phase != "mix" || len(d.Columns) == 0 || len(d.Rows) == 0 {
 		t.Errorf("%+v", d)
 	}
 	for _, part := range []string{`href="?case=2&amp;of=mix"`, "99 %: 5", "10 samples", "interval"} {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
@@ -92,23 +94,23 @@ func OwnDifference(t *stats.Table, i, j int) string {
 	}
 	shares := shareOf(t.Cells[i])
 	return fmt.Sprintf("what sqlite3perf itself adds could explain the difference: it is at least %s of the time of %s, and at most %s more is added to %s, as measured on another machine",
-		shares(difference), name(t.Cells[i].Outcome), shares(own), name(t.Cells[j].Outcome))
+		shares(difference), conditions.Name(t.Cells[i].Outcome), shares(own), conditions.Name(t.Cells[j].Outcome))
 }
 
 // shareOf returns a function that formats times as shares of a cell's figure, because a table
 // shows ratios of times and not their differences.
 func shareOf(c *stats.Cell) func(float64) string {
-	return func(v float64) string { return percent(v / c.Summary.Median) }
+	return func(v float64) string { return document.Percent(v / c.Summary.Median) }
 }
 
 // addedNote names the drivers of a table whose difference may be due to what sqlite3perf adds.
-func addedNote(t *stats.Table, cells []*stats.Cell, h Hints) string {
+func addedNote(t *stats.Table, cells []*stats.Cell, h document.Hints) string {
 	var words []string
 	for i, fast := range cells {
 		for j, slow := range cells {
 			if difference, own, could := addedDifference(t, i, j); could {
 				shares := shareOf(fast)
-				words = append(words, fmt.Sprintf("%s and %s (%s; at most %s)", name(fast.Outcome), name(slow.Outcome), shares(difference), shares(own)))
+				words = append(words, fmt.Sprintf("%s and %s (%s; at most %s)", conditions.Name(fast.Outcome), conditions.Name(slow.Outcome), shares(difference), shares(own)))
 			}
 		}
 	}
@@ -119,6 +121,6 @@ func addedNote(t *stats.Table, cells []*stats.Cell, h Hints) string {
 	if h.AddedCost != "" {
 		by = " (" + h.AddedCost + ")"
 	}
-	return "what sqlite3perf itself adds" + by + " could explain the difference between " + someOf(words, 4) +
+	return "what sqlite3perf itself adds" + by + " could explain the difference between " + document.SomeOf(words, 4) +
 		". In brackets: how large the difference is at least, as a share of the time of the first, and how much more is added to the second at most, by the ends of their intervals. What is added was measured on another machine, whose speed can be another"
 }

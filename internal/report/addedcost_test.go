@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
@@ -23,7 +23,7 @@ func TestAddedNoteRatio(t *testing.T) {
 	}{{2, false}, {14, false}, {16, true}} { // the interval begins at 1.15
 		run.Cases[1].Added = []result.AddedTime{{Phase: "insert", Row: estimate.Estimate{High: tc.added}}}
 		run.Cases[0].Added = []result.AddedTime{{Phase: "insert"}}
-		out := write(t, "table", run, "", report.Options{Width: 300})
+		out := write(t, "table", run, "", document.Options{Width: 300})
 		if strings.Contains(out, "what sqlite3perf itself adds") != tc.want || !strings.Contains(out, "is slower than") {
 			t.Errorf("%v ns added: want a note: %v\n%s", tc.added, tc.want, out)
 		}
@@ -38,7 +38,7 @@ func TestAddedNoteVersions(t *testing.T) {
 	for i := range run.Cases {
 		run.Cases[i].Added = []result.AddedTime{{Phase: "insert", Row: estimate.Estimate{Low: -500, High: 500}}}
 	}
-	out := write(t, "table", run, "", report.Options{Width: 300})
+	out := write(t, "table", run, "", document.Options{Width: 300})
 	if strings.Contains(out, "what sqlite3perf itself adds") || !strings.Contains(out, "is slower than") {
 		t.Errorf("%s", out)
 	}
@@ -61,11 +61,11 @@ func TestAddedNote(t *testing.T) {
 		for i, row := range []estimate.Estimate{tc.fast, tc.slow} {
 			run.Cases[i].Added = []result.AddedTime{{Phase: "insert", Row: row}}
 		}
-		out := write(t, "table", run, "", report.Options{Width: 300})
+		out := write(t, "table", run, "", document.Options{Width: 300})
 		if strings.Contains(out, note) != tc.want {
 			t.Errorf("added %v and %v, want a note: %v\n%s", tc.fast, tc.slow, tc.want, out)
 		}
-		page := write(t, "html", run, "", report.Options{})
+		page := write(t, "html", run, "", document.Options{})
 		for _, part := range []string{
 			`<div class="alarm"><dt>* own cost</dt><dd>` + note, "* marks a lead that ", // below the picture
 			`mattn v1.14.52*, `, ">mattn v1.14.52*</text>", ">mattn v1.14.52*</a></th>", // in it, and in the table

@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/diff"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // advised is what a run of the fixtures advises, with footprints of some of its drivers.
-func advised(run *result.Run) report.Advised {
+func advised(run *result.Run) advise.Advised {
 	analysis := stats.Analyze(run, "native")
 	facts := advise.FactsOf(analysis, map[string]*result.Footprint{
 		"mattn": {SizeBytes: 9_400_000, WarmNS: 1_900_000_000, ColdNS: 82_000_000_000, License: "MIT", Released: time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC),
@@ -24,18 +25,18 @@ func advised(run *result.Run) report.Advised {
 		"modernc": {SizeBytes: 12_100_000, WarmNS: 2_400_000_000, License: "BSD-3-Clause", Released: time.Date(2026, 10, 31, 0, 0, 0, 0, time.UTC),
 			Targets: []result.TargetBuild{{Target: "linux/arm64", OK: true}}},
 	})
-	return report.Advised{Advice: advise.Decide(facts), Facts: facts, Of: analysis, NotIn: []string{"what nobody asked for"}}
+	return advise.Advised{Advice: advise.Decide(facts), Facts: facts, Of: analysis, NotIn: []string{"what nobody asked for"}}
 }
 
 func TestAdviceGolden(t *testing.T) {
 	for _, name := range []string{"full", "matrix", "nofloor", "server", "single", "empty"} {
-		for _, format := range report.AdviceFormats() {
+		for _, format := range advise.AdviceFormats() {
 			if format == "json" && name != "server" {
 				continue
 			}
 			t.Run(name+"/"+format, func(t *testing.T) {
 				var b bytes.Buffer
-				if err := report.WriteAdvice(&b, format, advised(fixtures[name]()), report.Options{Width: 80}); err != nil {
+				if err := advise.WriteAdvice(&b, format, advised(fixtures[name]()), document.Options{Width: 80}); err != nil {
 					t.Fatal(err)
 				}
 				golden(t, "advice-"+name+"."+extension[format], b.String())
@@ -60,7 +61,7 @@ func TestAdvicePage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := report.WriteAdvice(&b, "html", advised(c.run()), report.Options{}); err != nil {
+			if err := advise.WriteAdvice(&b, "html", advised(c.run()), document.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			checkPage(t, b.String())
@@ -92,12 +93,12 @@ func TestAdviceTooFew(t *testing.T) {
 	} {
 		a := c.advice
 		a.Verdict, a.Among, a.Overturn = advise.Undecided, []string{"mattn", "modernc"}, []advise.Overturn{{Change: advise.ChangeRounds}}
-		told := report.Advised{Advice: &a, Facts: &advise.Facts{Rounds: c.rounds}, Of: stats.Analyze(fixtures["server"](), "native")}
+		told := advise.Advised{Advice: &a, Facts: &advise.Facts{Rounds: c.rounds}, Of: stats.Analyze(fixtures["server"](), "native")}
 		if got := told.Answer(); got != "The measurements do not decide between mattn and modernc: "+c.want {
 			t.Errorf("%s\nwant %s", got, c.want)
 		}
 		var b bytes.Buffer
-		if err := report.WriteAdvice(&b, "table", told, report.Options{Width: 1000}); err != nil || !strings.Contains(b.String(), c.decide) {
+		if err := advise.WriteAdvice(&b, "table", told, document.Options{Width: 1000}); err != nil || !strings.Contains(b.String(), c.decide) {
 			t.Errorf("%v, no %q in\n%s", err, c.decide, b.String())
 		}
 	}
@@ -114,7 +115,7 @@ func TestAdviceOfOtherWork(t *testing.T) {
 	said := "1037 of 1399 events did not end as recorded: record with Values to find the rows"
 	run.Warnings = append(run.Warnings, result.Warning{Code: result.WarningDifferent, Phase: "insert", Case: 1, Round: 1, Message: said})
 	var b bytes.Buffer
-	if err := report.WriteAdvice(&b, "table", advised(run), report.Options{Width: 1000}); err != nil {
+	if err := advise.WriteAdvice(&b, "table", advised(run), document.Options{Width: 1000}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"mine insert: 74% of the events did not end as recorded with mattn, so the times are of other work", said} {
@@ -127,9 +128,9 @@ func TestAdviceOfOtherWork(t *testing.T) {
 // TestAdviceUnasked expects phases whose statements were not asked to be named.
 func TestAdviceUnasked(t *testing.T) {
 	a := advised(insertRun(9, "mattn", "modernc"))
-	a.Answers = &report.Diffed{Skipped: []string{"bookshop: shop: replay"}}
+	a.Answers = &diff.Diffed{Skipped: []string{"bookshop: shop: replay"}}
 	var b bytes.Buffer
-	if err := report.WriteAdvice(&b, "table", a, report.Options{Width: 1000}); err != nil || !strings.Contains(b.String(), "Not looked at: what nobody asked for; how the candidates answer bookshop: shop: replay, since") {
+	if err := advise.WriteAdvice(&b, "table", a, document.Options{Width: 1000}); err != nil || !strings.Contains(b.String(), "Not looked at: what nobody asked for; how the candidates answer bookshop: shop: replay, since") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }
@@ -155,7 +156,7 @@ func TestAdviceLeftOut(t *testing.T) {
 	}
 	for _, want := range []string{"between mattn and tailscale; tailscale takes 1.00x the time [0.984, 1.02]", "between mattn and tailscale\n"} {
 		var b bytes.Buffer
-		if err := report.WriteAdvice(&b, "table", a, report.Options{Width: 1000}); err != nil || !strings.Contains(b.String(), "then the facts do not decide "+want) {
+		if err := advise.WriteAdvice(&b, "table", a, document.Options{Width: 1000}); err != nil || !strings.Contains(b.String(), "then the facts do not decide "+want) {
 			t.Errorf("%v\n%s", err, b.String())
 		}
 		for i := range a.Overturn {
@@ -167,9 +168,9 @@ func TestAdviceLeftOut(t *testing.T) {
 // TestAdviceBegins checks that each form begins with the answer.
 func TestAdviceBegins(t *testing.T) {
 	a := advised(fixtures["server"]())
-	for _, format := range report.AdviceFormats() {
+	for _, format := range advise.AdviceFormats() {
 		var b bytes.Buffer
-		if err := report.WriteAdvice(&b, format, a, report.Options{Width: 1000}); err != nil {
+		if err := advise.WriteAdvice(&b, format, a, document.Options{Width: 1000}); err != nil {
 			t.Fatal(err)
 		}
 		if format == "json" {
@@ -201,7 +202,7 @@ func TestAdviceRisksOnOneScreen(t *testing.T) {
 	a := advised(run)
 	a.Answers = diffed(noted("mattn", "3.50.1", "a\x00b", "same"), noted("modernc", "3.54.1", "a", []byte("same")))
 	var b bytes.Buffer
-	if err := report.WriteAdvice(&b, "table", a, report.Options{Lines: 38, Width: 100}); err != nil {
+	if err := advise.WriteAdvice(&b, "table", a, document.Options{Lines: 38, Width: 100}); err != nil {
 		t.Fatal(err)
 	}
 	first, rest, cut := strings.Cut(b.String(), "\nnot shown")

@@ -6,6 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/compare"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -96,8 +100,8 @@ type Row struct {
 }
 
 // AnswersOf says what a run says.
-func AnswersOf(a *stats.Analysis, o RunOptions) Answers {
-	if p := ProfileOf(a.Run, o.Hints); p != nil {
+func AnswersOf(a *stats.Analysis, o Options) Answers {
+	if p := profile.ProfileOf(a.Run, o.Hints); p != nil {
 		return profileAnswers(p)
 	}
 	s := Answers{Tables: []Ranking{}}
@@ -185,7 +189,7 @@ func ranking(t *stats.Table) Ranking {
 		ratio: func(i, j int) stats.Summary { return t.Ratio(stats.Pair{First: i, Second: j}) }}
 	measured := len(t.Measured())
 	for i, c := range t.Cells {
-		row := Row{Name: cmp.Or(c.As, label(c.Case)), Version: version(c.Outcome), Case: c.Case.ID, Status: c.Status, Standing: c.Standing, Unranked: c.Unranked, risk: severity(c.Outcome, t.Phase)}
+		row := Row{Name: cmp.Or(c.As, conditions.Label(c.Case)), Version: conditions.Version(c.Outcome), Case: c.Case.ID, Status: c.Status, Standing: c.Standing, Unranked: c.Unranked, risk: conditions.CellSeverity(c.Outcome, t.Phase)}
 		row.setLibrary(c.Outcome)
 		if i < measured {
 			row.Median, row.TooShort = &c.Summary, c.TooShort()
@@ -212,9 +216,9 @@ func overallRanking(a *stats.Analysis) *Ranking {
 		},
 		against: func(i, j int) (stats.Test, bool) { return stats.Against(o.Pairs, i, j) },
 	}
-	outcomes := outcomesByCase(a)
+	outcomes := conditions.OutcomesByCase(a)
 	for _, d := range o.Drivers {
-		row := Row{Name: label(d.Case), Version: version(outcomes[d.Case.ID]), Case: d.Case.ID, Status: result.OK, Standing: d.Standing}
+		row := Row{Name: conditions.Label(d.Case), Version: conditions.Version(outcomes[d.Case.ID]), Case: d.Case.ID, Status: result.OK, Standing: d.Standing}
 		row.setLibrary(outcomes[d.Case.ID])
 		if d.Ratio.N > 0 {
 			row.Ratio = &d.Ratio
@@ -246,7 +250,7 @@ func (row *Row) setLibrary(o *stats.Outcome) {
 }
 
 // choices returns the rows with a rank.
-func (r *Ranking) choices() (list []int) {
+func (r *Ranking) Choices() (list []int) {
 	for i, row := range r.Rows {
 		if row.Rank > 0 {
 			list = append(list, i)
@@ -257,7 +261,7 @@ func (r *Ranking) choices() (list []int) {
 
 // say says who comes first.
 func (r *Ranking) say() {
-	ranked := r.choices()
+	ranked := r.Choices()
 	if len(ranked) == 0 {
 		r.Text = r.without()
 		return
@@ -291,7 +295,7 @@ func (r *Ranking) say() {
 	}
 	toFloor := ""
 	if base >= 0 && base != best && r.Rows[best].Ratio != nil {
-		toFloor = fmt.Sprintf("%s the time of %s, the floor %s", times(r.Rows[best].Ratio.Median), r.Base, interval(r.Rows[best].Ratio.Interval))
+		toFloor = fmt.Sprintf("%s the time of %s, the floor %s", document.Times(r.Rows[best].Ratio.Median), r.Base, document.Interval(r.Rows[best].Ratio.Interval))
 	}
 	switch {
 	case len(ranked) > 1 && toFloor != "":
@@ -331,7 +335,7 @@ func (r *Ranking) alone(i int) string {
 	if row.PerOp {
 		each = " for each operation"
 	}
-	return fmt.Sprintf("%s took %s%s, %s", row.Name, duration(int64(row.Median.Median*1e9)), each, spread(*row.Median))
+	return fmt.Sprintf("%s took %s%s, %s", row.Name, document.Nanoseconds(int64(row.Median.Median*1e9)), each, document.Spread(*row.Median))
 }
 
 // without says why no row has a rank.
@@ -349,12 +353,12 @@ func (r *Ranking) without() string {
 }
 
 // answerText says in a sentence or two what the run says.
-func answerText(a *stats.Analysis, o RunOptions, s *Answers) string {
+func answerText(a *stats.Analysis, o Options, s *Answers) string {
 	if o.Study != nil {
 		return studyAnswer(o.Study)
 	}
 	if a.Run.Compares != nil {
-		return Answer(stats.CompareRun(a))
+		return compare.Answer(stats.CompareRun(a))
 	}
 	if a.Run.Search != nil {
 		return searchAnswer(a, s)
@@ -394,7 +398,7 @@ func failuresAnswer(a *stats.Analysis) string {
 				continue
 			}
 			listed[k] = true
-			x.name = fmt.Sprintf("%s %s (%s)", n, cmp.Or(c.As, label(c.Case)), percent(x.share))
+			x.name = fmt.Sprintf("%s %s (%s)", n, cmp.Or(c.As, conditions.Label(c.Case)), document.Percent(x.share))
 			rows = append(rows, x)
 		}
 	})
@@ -410,10 +414,10 @@ func failuresAnswer(a *stats.Analysis) string {
 	const most = 3
 	var sentences []string
 	if some != nil {
-		sentences = append(sentences, "Operations failed: "+someOf(some, most)+".")
+		sentences = append(sentences, "Operations failed: "+document.SomeOf(some, most)+".")
 	}
 	if out != nil {
-		sentences = append(sentences, "Without a rank, because more operations failed than of others"+seemTo(a)+": "+someOf(out, most)+".")
+		sentences = append(sentences, "Without a rank, because more operations failed than of others"+seemTo(a)+": "+document.SomeOf(out, most)+".")
 	}
 	return strings.Join(sentences, " ")
 }
@@ -422,7 +426,7 @@ func failuresAnswer(a *stats.Analysis) string {
 func tablesAnswer(a *stats.Analysis, s *Answers) string {
 	overall, settings := "", bestSettings(a)
 	if s.Overall != nil && s.Overall.Best != nil {
-		overall = fmt.Sprintf("Over %s, %s.", counted(int64(s.Overall.Tables), "cell"), s.Overall.Text)
+		overall = fmt.Sprintf("Over %s, %s.", document.Counted(int64(s.Overall.Tables), "cell"), s.Overall.Text)
 	}
 	switch {
 	case settings != "" && overall != "" && len(a.Factorials) < workloads(a):
@@ -439,12 +443,12 @@ func tablesAnswer(a *stats.Analysis, s *Answers) string {
 		}
 	}
 	switch {
-	case len(figures) == 0 && hostLost(a):
-		return fmt.Sprintf("There are no figures: after %s the machine went away.", counted(int64(rounds(a)), "complete round"))
+	case len(figures) == 0 && conditions.HostLost(a):
+		return fmt.Sprintf("There are no figures: after %s the machine went away.", document.Counted(int64(rounds(a)), "complete round"))
 	case len(figures) == 0:
 		return nothingMeasured(s)
 	case !ranked:
-		return fmt.Sprintf("Nothing can be told yet: %s, and drivers are ranked after %d.", counted(int64(rounds(a)), "complete round"), stats.MinSamples)
+		return fmt.Sprintf("Nothing can be told yet: %s, and drivers are ranked after %d.", document.Counted(int64(rounds(a)), "complete round"), stats.MinSamples)
 	case len(figures) == 1:
 		return fmt.Sprintf("In %s, %s.", where(figures[0]), figures[0].Text)
 	}
@@ -456,12 +460,12 @@ func races(run *result.Run) bool { return run.Search != nil && !run.Search.Confi
 
 // searchAnswer says which part of a search for settings a run is, and what it says.
 func searchAnswer(a *stats.Analysis, s *Answers) string {
-	race, n, said := Line(a.Run.Search.Race), rounds(a), runAnswer(a, s)
+	race, n, said := document.Line(a.Run.Search.Race), rounds(a), runAnswer(a, s)
 	if a.Run.Search.Confirms {
 		if n < stats.MinSamples {
 			said = ""
 		}
-		return strings.TrimSpace(fmt.Sprintf("This is a part of a search for settings by tune: %s, in %s. %s", race, counted(int64(n), "round"), said))
+		return strings.TrimSpace(fmt.Sprintf("This is a part of a search for settings by tune: %s, in %s. %s", race, document.Counted(int64(n), "round"), said))
 	}
 	if n < stats.MinSamples {
 		said = "These are too few rounds to rank anything."
@@ -474,7 +478,7 @@ func searchAnswer(a *stats.Analysis, s *Answers) string {
 			}
 		}
 	}
-	return fmt.Sprintf("This is a race in a search for settings by tune: %s. It only chose what to measure next: of %s, %d were measured in all %d rounds, and the slower ones in fewer. %s", race, counted(int64(all), "case"), all-out, n, said)
+	return fmt.Sprintf("This is a race in a search for settings by tune: %s. It only chose what to measure next: of %s, %d were measured in all %d rounds, and the slower ones in fewer. %s", race, document.Counted(int64(all), "case"), all-out, n, said)
 }
 
 // workloads counts the workloads of a run.
@@ -489,7 +493,7 @@ func workloads(a *stats.Analysis) int {
 // where names a table, and says if it is too short to judge by.
 func where(r *Ranking) string {
 	if slices.ContainsFunc(r.Rows, func(row Row) bool { return row.TooShort }) {
-		return fmt.Sprintf("%s (less than %s, too short to judge by)", r.Table, shortLimit())
+		return fmt.Sprintf("%s (less than %s, too short to judge by)", r.Table, conditions.ShortLimit())
 	}
 	return r.Table.String()
 }
@@ -499,7 +503,7 @@ func rounds(a *stats.Analysis) int {
 	if a.Run.Stopped != "" {
 		return a.Run.Rounds
 	}
-	n, _ := wholeRounds(a.Run)
+	n, _ := conditions.WholeRounds(a.Run)
 	return n
 }
 
@@ -512,7 +516,7 @@ func nothingMeasured(s *Answers) string {
 	var words []string
 	for _, code := range noFigures {
 		if n := count[code]; n > 0 {
-			words = append(words, fmt.Sprintf("%s %s", counted(int64(n), "case"), code))
+			words = append(words, fmt.Sprintf("%s %s", document.Counted(int64(n), "case"), code))
 		}
 	}
 	if words == nil {
@@ -523,10 +527,10 @@ func nothingMeasured(s *Answers) string {
 
 // severalTables says who comes first most often if there is no summary.
 func severalTables(tables []*Ranking) string {
-	var first groups[string, int]
+	var first conditions.Groups[string, int]
 	compared, decided, few, enough, now := 0, false, 0, 0, 0
 	for i, r := range tables {
-		if r.Best == nil || len(r.choices()) < 2 {
+		if r.Best == nil || len(r.Choices()) < 2 {
 			continue
 		}
 		compared++
@@ -536,7 +540,7 @@ func severalTables(tables []*Ranking) string {
 			enough, now = max(enough, r.Enough), max(now, r.Rounds)
 		}
 		for _, n := range append([]string{r.Best.Name}, r.Tied...) {
-			first.add(n, i)
+			first.Add(n, i)
 		}
 	}
 	if compared == 0 {
@@ -548,19 +552,19 @@ func severalTables(tables []*Ranking) string {
 				}
 			}
 		}
-		return fmt.Sprintf("%s: measured in %s, each without another driver to compare with.", andOthers(alone), counted(int64(len(tables)), "cell"))
+		return fmt.Sprintf("%s: measured in %s, each without another driver to compare with.", document.AndOthers(alone), document.Counted(int64(len(tables)), "cell"))
 	}
 	const none = "There is no summary, because fewer than two cells have comparable figures of all drivers."
 	switch {
 	case !decided && few > 0:
 		return fmt.Sprintf("In %s, %s are too few to tell which is fastest. In %d of these cells all rounds agree about the best and another: %d that agree would be enough. %s",
-			counted(int64(compared), "cell"), counted(int64(now), "round"), few, enough, none)
+			document.Counted(int64(compared), "cell"), document.Counted(int64(now), "round"), few, enough, none)
 	case !decided:
-		return fmt.Sprintf("In %s, noise hides which is fastest: nothing is told apart from the best. %s", counted(int64(compared), "cell"), none)
+		return fmt.Sprintf("In %s, noise hides which is fastest: nothing is told apart from the best. %s", document.Counted(int64(compared), "cell"), none)
 	}
-	slices.SortStableFunc(first.keys, func(x, y string) int { return cmp.Compare(len(first.of[y]), len(first.of[x])) })
-	n := first.keys[0]
-	return fmt.Sprintf("%s comes first, alone or tied, in %d of %s. %s", n, len(first.of[n]), counted(int64(compared), "cell"), none)
+	slices.SortStableFunc(first.Keys, func(x, y string) int { return cmp.Compare(len(first.Of[y]), len(first.Of[x])) })
+	n := first.Keys[0]
+	return fmt.Sprintf("%s comes first, alone or tied, in %d of %s. %s", n, len(first.Of[n]), document.Counted(int64(compared), "cell"), none)
 }
 
 // studyAnswer says how many claims of a study hold.
@@ -576,7 +580,7 @@ func studyAnswer(r *Study) string {
 	if r.AsPublished {
 		as = ", measured as published, faults included"
 	}
-	return fmt.Sprintf("%s of the study %s%s: %s here, %s, %d cannot be told.", counted(int64(len(r.Claims)), "claim"), r.Name, as,
+	return fmt.Sprintf("%s of the study %s%s: %s here, %s, %d cannot be told.", document.Counted(int64(len(r.Claims)), "claim"), r.Name, as,
 		verb(count[Holds], "holds", "hold"), verb(count[DoesNotHold], "does not hold", "do not hold"), count[CannotBeTold])
 }
 
@@ -589,8 +593,8 @@ func verb(n int, one, many string) string {
 
 // profileAnswers puts what a profile says into the form of other runs. The warnings are only
 // in the profile.
-func profileAnswers(p *Profiled) Answers {
-	s := Answers{Text: ProfileAnswer(p), Tables: []Ranking{}, Caveats: []Caveat{}}
+func profileAnswers(p *profile.Profiled) Answers {
+	s := Answers{Text: profile.ProfileAnswer(p), Tables: []Ranking{}, Caveats: []Caveat{}}
 	for i := range p.Drivers {
 		if d := &p.Drivers[i]; d.Status != result.OK {
 			s.Caveats = append(s.Caveats, Caveat{Code: string(d.Status), Count: 1, Text: d.Name + ": " + d.Reason.Message})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -19,7 +20,7 @@ import (
 // answered returns what JSON says first.
 func answered(t *testing.T, run *result.Run) report.JSON {
 	t.Helper()
-	text := write(t, "json", run, "native", report.Options{})
+	text := write(t, "json", run, "native", document.Options{})
 	validate(t, schema(t), text)
 	var j report.JSON
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
@@ -88,7 +89,7 @@ func TestAnswer(t *testing.T) {
 		if j.Answer != tc.want {
 			t.Errorf("%s:\n%s\nwant\n%s", tc.name, j.Answer, tc.want)
 		}
-		if text := write(t, "table", tc.run, "native", report.Options{Width: 400}); !strings.HasPrefix(text, tc.want+"\n") {
+		if text := write(t, "table", tc.run, "native", document.Options{Width: 400}); !strings.HasPrefix(text, tc.want+"\n") {
 			t.Errorf("%s: the table begins with\n%.300s", tc.name, text)
 		}
 	}
@@ -230,7 +231,7 @@ func TestRowsCountOnce(t *testing.T) {
 		t.Errorf("tables of the answers: %v", names)
 	}
 	for _, format := range []string{"table", "markdown", "html"} {
-		text := write(t, format, crossed(9), "native", report.Options{Width: 200})
+		text := write(t, format, crossed(9), "native", document.Options{Width: 200})
 		if n := strings.Count(text, "mine · synchronous=off,full, side by side"); n == 0 || format != "html" && n > 1 {
 			t.Errorf("%s: side by side %d times:\n%s", format, n, text)
 		}
@@ -289,7 +290,7 @@ func TestSearchAnswer(t *testing.T) {
 	add(run, "mine", nil, driver.Settings{"journal_mode": "wal"}, []string{"modernc"}, bulk("insert", 800_000_000, 1_000_000, 1_000_000))
 	add(run, "mine", nil, driver.Settings{"journal_mode": "wal", "cache_size": "-65536"}, []string{"modernc"}, bulk("insert", 400_000_000, 1_000_000, 1_000_000))
 	add(run, "mine", nil, driver.Settings{"journal_mode": "delete"}, []string{"modernc"}, bulk("insert", 1600_000_000, 1_000_000, 1_000_000))
-	said := func() report.Answers { return report.AnswersOf(stats.Analyze(run, "native"), report.RunOptions{}) }
+	said := func() report.Answers { return report.AnswersOf(stats.Analyze(run, "native"), report.Options{}) }
 	run.Search = &result.Search{Race: "confirmation", Confirms: true}
 	if got, want := said().Text, "This is a part of a search for settings by tune: confirmation, in 8 rounds. In mine insert, cache_size=-65536 is fastest"; !strings.HasPrefix(got, want) {
 		t.Errorf("%s\nwant %s", got, want)
@@ -312,7 +313,7 @@ func TestSearchAnswer(t *testing.T) {
 	var out struct {
 		Run struct{ Search result.Search }
 	}
-	if err := json.Unmarshal([]byte(write(t, "json", run, "native", report.Options{})), &out); err != nil || out.Run.Search.Race != "each setting by itself" {
+	if err := json.Unmarshal([]byte(write(t, "json", run, "native", document.Options{})), &out); err != nil || out.Run.Search.Race != "each setting by itself" {
 		t.Errorf("%+v, %v", out, err)
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -17,9 +19,9 @@ import (
 
 // writeBenchfmt writes one line per sample of the cases that are OK. In this format
 // only a comment can say that something was not measured.
-func writeBenchfmt(w io.Writer, a *stats.Analysis, _ RunOptions) error {
+func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 	run := a.Run
-	if _, err := fmt.Fprintf(w, "# sqlite3perf %s, run %d, seed %d, %s\n", Line(run.Version), run.ID, run.Seed, Line(stopped(a))); err != nil {
+	if _, err := fmt.Fprintf(w, "# sqlite3perf %s, run %d, seed %d, %s\n", document.Line(run.Version), run.ID, run.Seed, document.Line(conditions.Stopped(a))); err != nil {
 		return err
 	}
 	for _, g := range a.Groups {
@@ -27,7 +29,7 @@ func writeBenchfmt(w io.Writer, a *stats.Analysis, _ RunOptions) error {
 			if o.Status == result.OK {
 				continue
 			}
-			if _, err := fmt.Fprintf(w, "# %s: %s: %s: %s\n", o.Status, Line(strings.TrimSpace(g.Workload+" "+g.Variant())), Line(name(o)), Line(reason(o))); err != nil {
+			if _, err := fmt.Fprintf(w, "# %s: %s: %s: %s\n", o.Status, document.Line(strings.TrimSpace(g.Workload+" "+g.Variant())), document.Line(conditions.Name(o)), document.Line(conditions.Reason(o))); err != nil {
 				return err
 			}
 		}
@@ -69,11 +71,11 @@ func writeBenchfmt(w io.Writer, a *stats.Analysis, _ RunOptions) error {
 func libraries(a *stats.Analysis) (lines []string) {
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
-			words := []string{Line(o.Case.Driver) + ":", "kind=" + string(o.Case.Info.Kind), "interface=" + string(o.Case.Info.Interface)}
+			words := []string{document.Line(o.Case.Driver) + ":", "kind=" + string(o.Case.Info.Kind), "interface=" + string(o.Case.Info.Interface)}
 			if p := o.Proof(); p != nil {
 				words = append(words, "module="+p.Module, "module-version="+p.ModuleVersion, "sqlite="+p.SQLiteVersion, "runtime="+p.Runtime)
 			}
-			if line := Line(strings.Join(words, " ")); !slices.Contains(lines, line) {
+			if line := document.Line(strings.Join(words, " ")); !slices.Contains(lines, line) {
 				lines = append(lines, line)
 			}
 		}
@@ -84,7 +86,7 @@ func libraries(a *stats.Analysis) (lines []string) {
 func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell, s stats.Sample) *benchfmt.Result {
 	r := &benchfmt.Result{Iters: int(max(s.Operations, 1))}
 	config := func(key, value string) {
-		if v := Line(value); v != "" {
+		if v := document.Line(value); v != "" {
 			r.Config = append(r.Config, benchfmt.Config{Key: key, Value: []byte(v), File: true})
 		}
 	}

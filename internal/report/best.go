@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
@@ -22,7 +24,7 @@ func bestSettings(a *stats.Analysis) string {
 		for _, t := range f.Tables {
 			r := ranking(t)
 			r.Table = &stats.TableName{Workload: f.Workload, Phase: t.Phase}
-			ranked := r.choices()
+			ranked := r.Choices()
 			if len(ranked) < 2 {
 				continue
 			}
@@ -38,10 +40,10 @@ func bestSettings(a *stats.Analysis) string {
 		}
 	}
 	if few != nil {
-		sentences = append(sentences, fmt.Sprintf("In %s, %s are too few to tell which is fastest, although all of them agree about some rows: %d that agree would be enough.", andOthers(few), counted(int64(now), "round"), enough))
+		sentences = append(sentences, fmt.Sprintf("In %s, %s are too few to tell which is fastest, although all of them agree about some rows: %d that agree would be enough.", document.AndOthers(few), document.Counted(int64(now), "round"), enough))
 	}
 	if tied != nil {
-		sentences = append(sentences, fmt.Sprintf("In %s, noise hides which is fastest: all rows with a rank are tied.", andOthers(tied)))
+		sentences = append(sentences, fmt.Sprintf("In %s, noise hides which is fastest: all rows with a rank are tied.", document.AndOthers(tied)))
 	}
 	return strings.Join(sentences, " ")
 }
@@ -73,7 +75,7 @@ func (r *Ranking) best(ranked []int) string {
 	for len(less) > 0 {
 		i := r.safest(less)
 		tied := slices.DeleteFunc(slices.Clone(less), func(x int) bool { return risk(x) < risk(i) || !r.tied(i, x) })
-		words += fmt.Sprintf("; the fastest that %s is %s", losses[risk(i)].only, r.timed(i, best, r.tiedNames(tied, "")))
+		words += fmt.Sprintf("; the fastest that %s is %s", conditions.Losses[risk(i)].Only, r.timed(i, best, r.tiedNames(tied, "")))
 		less = slices.DeleteFunc(less, func(x int) bool { return risk(x) <= risk(i) })
 	}
 	without := 0
@@ -112,14 +114,14 @@ func (r *Ranking) safest(rows []int) int {
 func (r *Ranking) fastest(best int, ranked []int, differ bool) string {
 	tied := slices.DeleteFunc(slices.Clone(ranked), func(i int) bool { return !r.tied(best, i) })
 	risk := r.Rows[best].risk
-	loses, named := losses[risk], r.Rows[best].Name
+	loses, named := conditions.Losses[risk], r.Rows[best].Name
 	switch {
 	case len(tied) == 0 && !differ:
 		return named + " is fastest"
-	case len(tied) == 0 && risk == len(losses)-1:
-		return named + " is fastest, and " + loses.of
+	case len(tied) == 0 && risk == len(conditions.Losses)-1:
+		return named + " is fastest, and " + loses.Of
 	case len(tied) == 0:
-		return named + " is fastest, but " + loses.of
+		return named + " is fastest, but " + loses.Of
 	case !differ:
 		return fmt.Sprintf("%s comes first, tied with %s: %s", named, r.names(tied), cmp.Or(r.tooFew(best, tied), "noise hides which is faster"))
 	}
@@ -130,7 +132,7 @@ func (r *Ranking) fastest(best int, ranked []int, differ bool) string {
 	case slices.ContainsFunc(tied, func(i int) bool { return !safer(i) }):
 		more = ", some of which can lose more"
 	}
-	words := fmt.Sprintf("nothing is measurably faster than %s, which %s%s", named, loses.of, r.tiedNames(tied, more))
+	words := fmt.Sprintf("nothing is measurably faster than %s, which %s%s", named, loses.Of, r.tiedNames(tied, more))
 	if few := r.tooFew(best, tied); few != "" {
 		words += ", but " + few
 	}
@@ -153,7 +155,7 @@ func (r *Ranking) tooFew(i int, tied []int) string {
 		return ""
 	}
 	enough, now := fewest(pairs)
-	return fmt.Sprintf("%s are too few to tell which is faster, although all of them agree about %s: %d that agree would be enough", counted(int64(now), "round"), r.names(rows), enough)
+	return fmt.Sprintf("%s are too few to tell which is faster, although all of them agree about %s: %d that agree would be enough", document.Counted(int64(now), "round"), r.names(rows), enough)
 }
 
 // tiedNames lists in brackets the rows that another one is tied with, with what is to say of
@@ -170,7 +172,7 @@ func (r *Ranking) names(rows []int) string {
 	for _, i := range rows {
 		names = append(names, r.Rows[i].Name)
 	}
-	return andOthers(names)
+	return document.AndOthers(names)
 }
 
 // timed names a row with its time, compared with that of another one. After the name comes
@@ -180,7 +182,7 @@ func (r *Ranking) timed(i, other int, note string) string {
 		return r.Rows[i].Name + note + ", tied with " + r.Rows[other].Name
 	}
 	ratio := r.ratio(i, other)
-	return fmt.Sprintf("%s%s, with %s the time %s", r.Rows[i].Name, note, times(ratio.Median), interval(ratio.Interval))
+	return fmt.Sprintf("%s%s, with %s the time %s", r.Rows[i].Name, note, document.Times(ratio.Median), document.Interval(ratio.Interval))
 }
 
 // tied reports whether a row is tied with another one.

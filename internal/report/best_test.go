@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -69,7 +70,7 @@ func TestBestSettings(t *testing.T) {
 		{"one", "In mine insert, modernc took 42.3 ms, ±1.3%.", settingsAre(setting("normal"))},
 		{"few rounds", "Nothing can be told yet: 3 complete rounds, and drivers are ranked after 6.", interruptedRun()},
 	} {
-		text := write(t, "table", tc.run, "", report.Options{Width: 400})
+		text := write(t, "table", tc.run, "", document.Options{Width: 400})
 		answer, _, ok := strings.Cut(text, "\n\nsqlite3perf ")
 		if !ok || strings.HasPrefix(text, "sqlite3perf ") {
 			answer = ""
@@ -78,7 +79,7 @@ func TestBestSettings(t *testing.T) {
 			t.Errorf("%s:\n%s\nwant\n%s", tc.name, answer, tc.want)
 		}
 		var got struct{ Answer string }
-		if err := json.Unmarshal([]byte(write(t, "json", tc.run, "", report.Options{})), &got); err != nil || got.Answer != tc.want {
+		if err := json.Unmarshal([]byte(write(t, "json", tc.run, "", document.Options{})), &got); err != nil || got.Answer != tc.want {
 			t.Errorf("%s: JSON has %q, %v", tc.name, got.Answer, err)
 		}
 	}
@@ -94,7 +95,7 @@ func TestEffects(t *testing.T) {
 			add(run, "mine", nil, driver.Settings{"journal_mode": journal, "synchronous": sync}, []string{"modernc"}, bulk("insert", 1_000_000*times[journal+" "+sync], 10, 10))
 		}
 	}
-	got := write(t, "table", run, "", report.Options{Width: 300})
+	got := write(t, "table", run, "", document.Options{Width: 300})
 	for _, want := range []string{"because the mean would be true of none.\nchange ", "\nsynchronous=full instead of normal, with journal_mode=wal     4.5", "\nsynchronous=full instead of normal, with journal_mode=delete  1.0",
 		"\njournal_mode=delete instead of wal, with synchronous=normal   3.9"} {
 		if !strings.Contains(got, want) {
@@ -104,7 +105,7 @@ func TestEffects(t *testing.T) {
 	if strings.Contains(got, "instead of normal  ") {
 		t.Errorf("a mean is shown:\n%s", got)
 	}
-	text := write(t, "json", run, "", report.Options{})
+	text := write(t, "json", run, "", document.Options{})
 	validate(t, schema(t), text)
 	var j report.JSON
 	if err := json.Unmarshal([]byte(text), &j); err != nil {

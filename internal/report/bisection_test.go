@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/bisect"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
 // bisection is what a search found in a cell of a comparison, between three releases.
-func bisection(phase string, between ...string) report.Bisection {
+func bisection(phase string, between ...string) bisect.Bisection {
 	run := comparedRun()
 	a := stats.Analyze(run, "native")
 	var x *stats.Compared
@@ -26,7 +26,7 @@ func bisection(phase string, between ...string) report.Bisection {
 	step := &bisect.Step{First: "v1.0.0", Second: "v1.2.0", Judgment: bisect.Changed, Cell: x, Analysis: a}
 	f := &bisect.Finding{Releases: []string{"v1.0.0", "v1.1.0", "v1.2.0"}, Margin: 0.05, Change: c, Good: "v1.0.0", Bad: "v1.2.0", Pair: step, Between: between,
 		Steps: []*bisect.Step{{First: "v1.0.0", Second: "v1.1.0", Judgment: bisect.PassedOver, Why: "cannot be built: \x1b[31mundefined"}, step}}
-	return report.Bisection{Finding: f, Driver: "mattn", Also: []report.Difference{
+	return bisect.Bisection{Finding: f, Driver: "mattn", Also: []bisect.Difference{
 		{What: "SQLite", Before: "3.45.0", After: "3.46.0"}, {What: "compile option", After: "DQS=0"}, {What: "example.com/m", Before: "v1.0.0"}}}
 }
 
@@ -43,7 +43,7 @@ func TestBisection(t *testing.T) {
 	fixed := bisection("analytics json")
 	fixed.Change.Fixed, fixed.Pair.Cell.First = true, fixed.Pair.Cell.Second
 	for _, c := range []struct {
-		b    report.Bisection
+		b    bisect.Bisection
 		want string
 	}{
 		{bisection("simple insert"), "mattn v1.2.0 is the first release in which simple insert is slower: 2.30x the time of v1.0.0 ["},
@@ -68,7 +68,7 @@ func TestBisectionReason(t *testing.T) {
 		"table": "failed v1.2.0: json: no such function: json_extract [sqlite]", "json": `"why": "v1.2.0: json: no such function: json_extract [sqlite]"`,
 	} {
 		var buf bytes.Buffer
-		if err := report.WriteBisection(&buf, format, bisection("analytics json"), report.Options{}); err != nil {
+		if err := bisect.WriteBisection(&buf, format, bisection("analytics json"), document.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Join(strings.Fields(buf.String()), " "); !strings.Contains(got, want) {
@@ -83,7 +83,7 @@ func TestBisectionFailuresOpen(t *testing.T) {
 	b := bisection("read-write mix")
 	s := b.Steps[1]
 	s.Judgment, s.Cell.Verdict, s.Cell.Why = bisect.Unclear, stats.Unclear, "it cannot be told yet whether the operations that failed differ"
-	if got, want := report.StepWords(s), "v1.2.0: cannot tell yet: read-write mix: it cannot be told yet whether the operations that failed differ"; got != want {
+	if got, want := bisect.StepWords(s), "v1.2.0: cannot tell yet: read-write mix: it cannot be told yet whether the operations that failed differ"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
@@ -96,7 +96,7 @@ func TestBisectionFormats(t *testing.T) {
 		"json":     {`"certain": false`, `"what": "SQLite"`, `"judgment": "passed over"`, `"ratio": {`},
 	} {
 		var buf bytes.Buffer
-		if err := report.WriteBisection(&buf, format, b, report.Options{}); err != nil {
+		if err := bisect.WriteBisection(&buf, format, b, document.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		got := buf.String()
@@ -109,7 +109,7 @@ func TestBisectionFormats(t *testing.T) {
 			t.Errorf("%s: not printable or not valid:\n%q", format, got)
 		}
 	}
-	if err := report.WriteBisection(&bytes.Buffer{}, "csv", b, report.Options{}); err == nil {
+	if err := bisect.WriteBisection(&bytes.Buffer{}, "csv", b, document.Options{}); err == nil {
 		t.Error("csv: no error")
 	}
 }
@@ -117,15 +117,15 @@ func TestBisectionFormats(t *testing.T) {
 // TestBisectionFulfilsSchema checks that the schema names every field that a bisection can
 // have, and no others.
 func TestBisectionFulfilsSchema(t *testing.T) {
-	s := compiled(t, report.BisectionSchema)
-	for _, b := range []report.Bisection{bisection("simple insert", "v1.1.0"), bisection("analytics json"), bisection("read-write mix")} {
+	s := compiled(t, bisect.BisectionSchema)
+	for _, b := range []bisect.Bisection{bisection("simple insert", "v1.1.0"), bisection("analytics json"), bisection("read-write mix")} {
 		var buf bytes.Buffer
-		if err := report.WriteBisection(&buf, "json", b, report.Options{}); err != nil {
+		if err := bisect.WriteBisection(&buf, "json", b, document.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		validate(t, s, buf.String())
 	}
-	var all report.JSONBisection
+	var all bisect.JSONBisection
 	fill(reflect.ValueOf(&all).Elem())
 	all.Change.Verdict, all.Steps[0].Judgment = stats.Slower, bisect.Changed
 	validateFields(t, s, all)

@@ -8,32 +8,34 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
 // build describes a run in words.
-func build(a *stats.Analysis, o RunOptions) document {
+func Build(a *stats.Analysis, o Options) document.Document {
 	said := AnswersOf(a, o)
-	d := document{heading{1, said.Text}}
+	d := document.Document{document.Heading{Level: 1, Text: said.Text}}
 	if choices := choiceItems(&said); choices != nil {
 		d = append(d, choices)
 	}
 	d = append(d, header(a, o)...)
 	if o.Study != nil {
-		return append(append(d, studyTables(a, o.Study)...), driverNotes(a)...)
+		return append(append(d, studyTables(a, o.Study)...), conditions.DriverNotes(a)...)
 	}
 	d = append(d, overall(a)...)
 	d = append(d, firsts(said)...)
 	eachSection(a, func(f *stats.Factorial) { d = append(d, factorial(f, o.Hints)...) },
 		func(g *stats.Group) { d = append(d, group(g, o.Hints)...) })
-	d = append(d, drivers(a)...)
-	d = append(d, space{})
+	d = append(d, conditions.Drivers(a)...)
+	d = append(d, document.Space{})
 	if r := reliability(a); r != "" {
-		d = append(d, paragraph{text: r})
+		d = append(d, document.Paragraph{Text: r})
 	}
 	d = append(d, legend(a)...)
-	return append(d, driverNotes(a)...)
+	return append(d, conditions.DriverNotes(a)...)
 }
 
 // orderNote names the drivers that are below the base, because of their medians, with a
@@ -42,7 +44,7 @@ func orderNote(t *stats.Table, measured []*stats.Cell) string {
 	var words []string
 	for _, c := range measured[t.Base+1:] {
 		if t.Base >= 0 && c.Unranked == "" && c.Ratio.N > 0 && c.Ratio.Median < 0.995 {
-			words = append(words, fmt.Sprintf("%s took %s the time of %s", name(c.Outcome), times(c.Ratio.Median), name(measured[t.Base].Outcome)))
+			words = append(words, fmt.Sprintf("%s took %s the time of %s", conditions.Name(c.Outcome), document.Times(c.Ratio.Median), conditions.Name(measured[t.Base].Outcome)))
 		}
 	}
 	if words == nil {
@@ -61,46 +63,46 @@ func floorNote(t *stats.Table, measured []*stats.Cell) string {
 	var faster []string
 	for i, c := range measured {
 		test, ok := t.Against(i, t.Base)
-		if ok && test.Significant() && test.Sign() < 0 && sqliteBuild(c.Outcome) != sqliteBuild(floor.Outcome) {
-			faster = append(faster, fmt.Sprintf("%s (SQLite %s)", name(c.Outcome), sqliteBuild(c.Outcome)))
+		if ok && test.Significant() && test.Sign() < 0 && conditions.SqliteBuild(c.Outcome) != conditions.SqliteBuild(floor.Outcome) {
+			faster = append(faster, fmt.Sprintf("%s (SQLite %s)", conditions.Name(c.Outcome), conditions.SqliteBuild(c.Outcome)))
 		}
 	}
 	if faster == nil {
 		return ""
 	}
 	return fmt.Sprintf("%s: faster than %s (SQLite %s). The floor is one for its own SQLite only, its version and its compile options: "+
-		"another may choose another plan, or do the same work faster", strings.Join(faster, ", "), label(floor.Case), sqliteBuild(floor.Outcome))
+		"another may choose another plan, or do the same work faster", strings.Join(faster, ", "), conditions.Label(floor.Case), conditions.SqliteBuild(floor.Outcome))
 }
 
-func header(a *stats.Analysis, o RunOptions) document {
+func header(a *stats.Analysis, o Options) document.Document {
 	run := a.Run
 	took := "not ended"
 	if !run.Ended.IsZero() {
-		took = elapsed(run.Ended.Sub(run.Started))
+		took = document.Elapsed(run.Ended.Sub(run.Started))
 	}
 	title := fmt.Sprintf("sqlite3perf %s · run %d · %s · %s", run.Version, run.ID, run.Started.UTC().Format("2006-01-02 15:04:05 MST"), took)
-	l := list{
-		{label: "machine", text: over(run.Host) + machine(run.Machine) + stolen(run)},
-		{label: "databases", text: storage(run.Machine), alarm: run.Machine.SyncFree},
-		{label: "work", text: fmt.Sprintf("scale %s, seed %d", run.Scale, run.Seed)},
-		{label: "rounds", text: stopped(a), alarm: run.Stopped == result.StoppedInterrupted || run.Stopped == ""},
+	l := document.List{
+		{Label: "machine", Text: conditions.Over(run.Host) + conditions.Machine(run.Machine) + conditions.Stolen(run)},
+		{Label: "databases", Text: conditions.Storage(run.Machine), Alarm: run.Machine.SyncFree},
+		{Label: "work", Text: fmt.Sprintf("scale %s, seed %d", run.Scale, run.Seed)},
+		{Label: "rounds", Text: conditions.Stopped(a), Alarm: run.Stopped == result.StoppedInterrupted || run.Stopped == ""},
 	}
-	l = append(l, resume(a, o.Hints)...)
-	l.note(item{label: "repeated", text: countRepeated(run).String()})
+	l = append(l, conditions.Resume(a, o.Hints)...)
+	l.Note(document.Item{Label: "repeated", Text: conditions.CountRepeated(run).String()})
 	if o.Study == nil || a.Confidence != stats.Confidence { // a study with fixed rounds asks for its claims only
-		_, text := settled(a)
-		l.note(item{label: "settled", text: text})
+		_, text := Settled(a)
+		l.Note(document.Item{Label: "settled", Text: text})
 	}
 	if o.Study == nil {
-		l = append(l, runRisks(a)...)
-		if _, text := unsetInRun(a); text != "" {
-			l = append(l, item{label: "settings", text: text + ". The drivers' defaults differ, and so may their times: lines below the tables give the values", alarm: true})
+		l = append(l, conditions.RunRisks(a)...)
+		if _, text := conditions.UnsetInRun(a); text != "" {
+			l = append(l, document.Item{Label: "settings", Text: text + ". The drivers' defaults differ, and so may their times: lines below the tables give the values", Alarm: true})
 		}
 	}
 	l = append(l, verdicts(a, o.Hints)...)
-	l.note(item{label: "left out", text: leftOut(run.LeftOut, o.Hints)})
-	l.note(item{label: "command", text: commandLine(run.Command)})
-	return document{heading{1, title}, append(l, runWarnings(a)...)}
+	l.Note(document.Item{Label: "left out", Text: leftOut(run.LeftOut, o.Hints)})
+	l.Note(document.Item{Label: "command", Text: conditions.CommandLine(run.Command)})
+	return document.Document{document.Heading{Level: 1, Text: title}, append(l, conditions.RunWarnings(a)...)}
 }
 
 // judgedEarly reports whether a run was judged while it was under way, so that it could end
@@ -110,16 +112,16 @@ func judgedEarly(run *result.Run) bool { return run.Compares != nil && run.Compa
 // verdicts says what has the verdicts of a run that was made to compare two sides. If it was
 // judged early, its own p-values and intervals are not those of a run whose end did not depend
 // on them.
-func verdicts(a *stats.Analysis, h Hints) (l list) {
+func verdicts(a *stats.Analysis, h document.Hints) (l document.List) {
 	if a.Run.Compares == nil {
 		return nil
 	}
 	comparison := cmp.Or(h.Compare, "a comparison of its sides")
 	if !judgedEarly(a.Run) {
-		return list{{label: "verdicts", text: comparison + " has that of each cell, with its interval"}}
+		return document.List{{Label: "verdicts", Text: comparison + " has that of each cell, with its interval"}}
 	}
-	return list{{label: "verdicts", text: "this run " + answered(a) + ", so the p-values below are too small and the intervals too narrow for verdicts: " +
-		comparison + " has those that are corrected for it", alarm: true}}
+	return document.List{{Label: "verdicts", Text: "this run " + answered(a) + ", so the p-values below are too small and the intervals too narrow for verdicts: " +
+		comparison + " has those that are corrected for it", Alarm: true}}
 }
 
 // answered says whether a run that was to end when its question was answered did so.
@@ -137,7 +139,7 @@ func answered(a *stats.Analysis) string {
 
 // leftOut says what was not measured. Workloads are listed by name, with how to measure
 // them. Drivers are listed in the words of the reason.
-func leftOut(list []result.LeftOut, h Hints) string {
+func leftOut(list []result.LeftOut, h document.Hints) string {
 	var workloads, words []string
 	for _, x := range list {
 		if x.Code == result.LeftOutTime {
@@ -161,7 +163,7 @@ const maxOpen = 3
 
 // settled says how many figures of a run are as precise as was asked for, and which are
 // the widest of the others, the open ones, which it counts.
-func settled(a *stats.Analysis) (openFigures int, text string) {
+func Settled(a *stats.Analysis) (openFigures int, text string) {
 	figures := a.Figures()
 	if a.Run.Precision <= 0 || len(figures) == 0 {
 		return 0, ""
@@ -172,7 +174,7 @@ func settled(a *stats.Analysis) (openFigures int, text string) {
 	}
 	figures = onePerRow(figures, a.Run.Precision)
 	open := slices.DeleteFunc(slices.Clone(figures), func(f stats.Figure) bool { return f.Settled(a.Run.Precision) })
-	text = fmt.Sprintf("%d of %s within ±%s", len(figures)-len(open), counted(int64(len(figures)), what), percent(a.Run.Precision))
+	text = fmt.Sprintf("%d of %s within ±%s", len(figures)-len(open), document.Counted(int64(len(figures)), what), document.Percent(a.Run.Precision))
 	if len(open) == 0 {
 		return 0, text
 	}
@@ -186,7 +188,7 @@ func settled(a *stats.Analysis) (openFigures int, text string) {
 	})
 	var words []string
 	for _, f := range open[:min(len(open), maxOpen)] {
-		words = append(words, fmt.Sprintf("%s %s %s", f.TableName, cmp.Or(f.Cell.As, label(f.Cell.Case)), spread(f.Summary)))
+		words = append(words, fmt.Sprintf("%s %s %s", f.TableName, cmp.Or(f.Cell.As, conditions.Label(f.Cell.Case)), document.Spread(f.Summary)))
 	}
 	if more := len(open) - len(words); more > 0 {
 		words = append(words, fmt.Sprintf("%d more", more))
@@ -219,7 +221,7 @@ func onePerRow(figures []stats.Figure, precision float64) (list []stats.Figure) 
 	return list
 }
 
-func group(g *stats.Group, h Hints) document {
+func group(g *stats.Group, h document.Hints) document.Document {
 	title := g.Workload
 	if v := g.Variant(); v != "" {
 		title += " · " + v
@@ -228,12 +230,12 @@ func group(g *stats.Group, h Hints) document {
 	for _, v := range g.Varied {
 		varied = append(varied, v.Name)
 	}
-	d := append(document{heading{2, title}}, conditions(g.Outcomes[0].Case, varied)...)
+	d := append(document.Document{document.Heading{Level: 2, Text: title}}, measuredWith(g.Outcomes[0].Case, varied)...)
 	for _, t := range g.Tables {
 		d = append(d, phase(t, h)...)
 	}
-	d = append(d, troubles(g, result.WarningUnverified)...)
-	d = append(d, readLater(g.Outcomes)...)
+	d = append(d, conditions.Troubles(g, result.WarningUnverified)...)
+	d = append(d, conditions.ReadLater(g.Outcomes)...)
 	return d
 }
 
@@ -253,33 +255,33 @@ func unverifiedIn(cells []*stats.Cell, phase string) []string {
 
 // conditions lists the parameters and settings of a case, without those that the title
 // has.
-func conditions(c *result.Case, varied []string) (d document) {
+func measuredWith(c *result.Case, varied []string) (d document.Document) {
 	var fixed []string
 	for _, n := range slices.Sorted(maps.Keys(c.Parameters)) {
 		fixed = append(fixed, fmt.Sprintf("%s=%d", n, c.Parameters[n]))
 	}
-	fixed = slices.DeleteFunc(append(fixed, settings(c)...), func(s string) bool {
+	fixed = slices.DeleteFunc(append(fixed, conditions.Settings(c)...), func(s string) bool {
 		name, _, _ := strings.Cut(s, "=")
 		return slices.Contains(varied, name)
 	})
 	if len(fixed) > 0 {
-		d = append(d, paragraph{strings.Join(fixed, " "), true})
+		d = append(d, document.Paragraph{Text: strings.Join(fixed, " "), Quiet: true})
 	}
-	if note := changed(c); note != "" {
-		d = append(d, list{item{label: "settings", text: note}})
+	if note := conditions.Changed(c); note != "" {
+		d = append(d, document.List{document.Item{Label: "settings", Text: note}})
 	}
 	return d
 }
 
 // phase returns a table with what belongs directly below it.
-func phase(t *stats.Table, h Hints) document {
+func phase(t *stats.Table, h document.Hints) document.Document {
 	measured := t.Measured()
 	if len(measured) == 0 {
 		return nil
 	}
 	d := append(phaseHead(t, measured), figures(t, measured))
-	if l := latencies(measured); len(l.rows) > 0 {
-		d = append(d, paragraph{text: latencyTitle(measured)}, l)
+	if l := latencies(measured); len(l.Rows) > 0 {
+		d = append(d, document.Paragraph{Text: latencyTitle(measured)}, l)
 	}
 	return append(d, phaseNotes(t, measured, h))
 }
@@ -294,17 +296,17 @@ func tableAnswer(t *stats.Table) string {
 }
 
 // phaseHead is the heading of a phase, and who comes first in it if several rows have a rank.
-func phaseHead(t *stats.Table, measured []*stats.Cell) document {
-	d := document{heading{3, t.Phase + ": " + subject(measured)}}
-	if r := ranking(t); len(r.choices()) > 1 {
-		d = append(d, paragraph{text: tableAnswer(t)})
+func phaseHead(t *stats.Table, measured []*stats.Cell) document.Document {
+	d := document.Document{document.Heading{Level: 3, Text: t.Phase + ": " + subject(measured)}}
+	if r := ranking(t); len(r.Choices()) > 1 {
+		d = append(d, document.Paragraph{Text: tableAnswer(t)})
 	}
 	return d
 }
 
 // phaseNotes is what there is to say of a table's figures.
-func phaseNotes(t *stats.Table, measured []*stats.Cell, h Hints) list {
-	var below list
+func phaseNotes(t *stats.Table, measured []*stats.Cell, h document.Hints) document.List {
+	var below document.List
 	if len(measured) == 2 {
 		if test, ok := t.Against(1, 0); ok {
 			verdict := "cannot be told from"
@@ -315,43 +317,43 @@ func phaseNotes(t *stats.Table, measured []*stats.Cell, h Hints) list {
 				verdict = "is faster than"
 			}
 			text := fmt.Sprintf("%s %s %s: %s; it took longer in %s of the rounds",
-				name(measured[1].Outcome), verdict, name(measured[0].Outcome), strings.Replace("p="+probability(test.Adjusted), "=<", "<", 1), percent((1+test.Delta)/2))
+				conditions.Name(measured[1].Outcome), verdict, conditions.Name(measured[0].Outcome), strings.Replace("p="+document.Probability(test.Adjusted), "=<", "<", 1), document.Percent((1+test.Delta)/2))
 			if measured[0].TooShort() || measured[1].TooShort() {
 				text += "; but the phase is too short to judge them by"
 			}
-			below = append(below, item{label: "compared", text: text})
+			below = append(below, document.Item{Label: "compared", Text: text})
 		}
 	}
-	below.note(item{label: "too short", text: tooShort(measured, h), alarm: true})
-	for _, it := range unsetIn(t) {
-		below = append(below, item{label: "settings", text: "nobody set " + it.label + ": " + it.text, alarm: true})
+	below.Note(document.Item{Label: "too short", Text: conditions.TooShort(measured, h), Alarm: true})
+	for _, it := range conditions.UnsetIn(t) {
+		below = append(below, document.Item{Label: "settings", Text: "nobody set " + it.Label + ": " + it.Text, Alarm: true})
 	}
 	if perSecond := ceiling(measured); perSecond > 0 {
-		below = append(below, item{label: "ceiling", text: fmt.Sprintf("%s req/s is what the load generator reaches here, in closed loop with %s, of a server that does nothing",
-			human(perSecond), counted(int64(measured[0].Samples[0].Load.Clients), "connection"))})
+		below = append(below, document.Item{Label: "ceiling", Text: fmt.Sprintf("%s req/s is what the load generator reaches here, in closed loop with %s, of a server that does nothing",
+			document.Human(perSecond), document.Counted(int64(measured[0].Samples[0].Load.Clients), "connection"))})
 	}
 	for _, c := range measured {
 		if c.UnlikeFailures() {
-			below = append(below, item{label: "not ranked", text: name(c.Outcome) + ": " + c.Unranked, alarm: true})
+			below = append(below, document.Item{Label: "not ranked", Text: conditions.Name(c.Outcome) + ": " + c.Unranked, Alarm: true})
 		}
 	}
 	for _, w := range unverifiedIn(measured, t.Phase) {
 		if len(measured) > 1 {
 			w += ": these figures are compared on the drivers' word"
 		}
-		below = append(below, item{label: "not verified", text: w, alarm: true})
+		below = append(below, document.Item{Label: "not verified", Text: w, Alarm: true})
 	}
-	below.note(item{label: "note", text: orderNote(t, measured)})
-	below.note(item{label: "note", text: floorNote(t, measured)})
-	below.note(item{label: labels[CaveatAdded], text: addedNote(t, measured, h), alarm: true}) // it may decide who leads
+	below.Note(document.Item{Label: "note", Text: orderNote(t, measured)})
+	below.Note(document.Item{Label: "note", Text: floorNote(t, measured)})
+	below.Note(document.Item{Label: Labels[CaveatAdded], Text: addedNote(t, measured, h), Alarm: true}) // it may decide who leads
 	for _, c := range measured {
-		below.note(item{label: "errors", text: errorCounts(c), alarm: true})
-		below.note(item{label: "results", text: resultCounts(c)})
+		below.Note(document.Item{Label: "errors", Text: conditions.ErrorCounts(c), Alarm: true})
+		below.Note(document.Item{Label: "results", Text: conditions.ResultCounts(c)})
 		if c.Skipped > 0 {
-			below = append(below, item{label: "warning", text: fmt.Sprintf("%s: no ratio of %s, since the base measured zero", name(c.Outcome), counted(int64(c.Skipped), "round")), alarm: true})
+			below = append(below, document.Item{Label: "warning", Text: fmt.Sprintf("%s: no ratio of %s, since the base measured zero", conditions.Name(c.Outcome), document.Counted(int64(c.Skipped), "round")), Alarm: true})
 		}
 	}
-	below.note(item{label: "note", text: busyAtOnce(measured)})
+	below.Note(document.Item{Label: "note", Text: conditions.BusyAtOnce(measured)})
 	return below
 }
 
@@ -364,9 +366,9 @@ func subject(cells []*stats.Cell) string {
 	}
 	switch l := first.Load; {
 	case l != nil && l.Rate > 0:
-		return fmt.Sprintf("99th percentile of the latency, at %s requests per second%s", number(l.Rate), included)
+		return fmt.Sprintf("99th percentile of the latency, at %s requests per second%s", document.Number(l.Rate), included)
 	case l != nil:
-		return "time per request, with " + counted(int64(l.Clients), "connection") + included
+		return "time per request, with " + document.Counted(int64(l.Clients), "connection") + included
 	}
 	switch first.Metric {
 	case result.MetricTimePerOp:
@@ -383,20 +385,20 @@ func subject(cells []*stats.Cell) string {
 	}
 	switch {
 	case first.Operations == first.Rows:
-		return "time for " + counted(first.Rows, "row")
+		return "time for " + document.Counted(first.Rows, "row")
 	case first.Rows == 0:
-		return "time for " + counted(first.Operations, "operation")
+		return "time for " + document.Counted(first.Operations, "operation")
 	}
-	return "time for " + counted(first.Operations, "operation") + ", " + counted(first.Rows, "row")
+	return "time for " + document.Counted(first.Operations, "operation") + ", " + document.Counted(first.Rows, "row")
 }
 
-func writeText(w io.Writer, a *stats.Analysis, opts RunOptions) error {
+func writeText(w io.Writer, a *stats.Analysis, opts Options) error {
 	if opts.Lines > 0 {
 		return writeScreen(w, a, opts)
 	}
-	return renderText(w, build(a, opts), opts.Options)
+	return document.RenderText(w, Build(a, opts), opts.Options)
 }
 
-func writeMarkdown(w io.Writer, a *stats.Analysis, opts RunOptions) error {
-	return renderMarkdown(w, build(a, opts))
+func writeMarkdown(w io.Writer, a *stats.Analysis, opts Options) error {
+	return document.RenderMarkdown(w, Build(a, opts))
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -94,7 +94,7 @@ func TestNothingLeft(t *testing.T) {
 // line returns what a report's header has under a label.
 func line(t *testing.T, run *result.Run, label string) string {
 	t.Helper()
-	_, after, ok := strings.Cut(write(t, "table", run, "", report.Options{Width: 300}), "\n"+label+" ")
+	_, after, ok := strings.Cut(write(t, "table", run, "", document.Options{Width: 300}), "\n"+label+" ")
 	if !ok {
 		t.Fatalf("no line %s", label)
 	}
@@ -138,7 +138,7 @@ func TestCommandLine(t *testing.T) {
 func TestShortRun(t *testing.T) {
 	run := singleRun()
 	run.Ended = run.Started.Add(41_300_000)
-	if text := write(t, "table", run, "", report.Options{}); !strings.Contains(text, " · 41ms\n") {
+	if text := write(t, "table", run, "", document.Options{}); !strings.Contains(text, " · 41ms\n") {
 		t.Errorf("a run of 41 ms: %.300s", text)
 	}
 }

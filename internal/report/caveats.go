@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -39,7 +41,7 @@ const (
 var noFigures = []string{string(result.Wrong), string(result.Refused), string(result.Failed), CaveatUnsupported, string(result.Unavailable), string(stats.NotMeasured)}
 
 // caveats lists what to beware of, the worst first. tables are those of the answers.
-func caveats(a *stats.Analysis, o RunOptions, tables []Ranking) []Caveat {
+func caveats(a *stats.Analysis, o Options, tables []Ranking) []Caveat {
 	run := a.Run
 	list := []Caveat{}
 	note := func(code string, count int, text string) {
@@ -53,12 +55,12 @@ func caveats(a *stats.Analysis, o RunOptions, tables []Ranking) []Caveat {
 		if run.Stopped != "" {
 			text = "the run was interrupted after "
 		}
-		list = append(list, Caveat{CaveatEnded, rounds(a), text + counted(int64(rounds(a)), "complete round")})
+		list = append(list, Caveat{CaveatEnded, rounds(a), text + document.Counted(int64(rounds(a)), "complete round")})
 	}
-	note(CaveatUnranked, len(unranked(a)), "more of their operations failed than of others'"+seemTo(a)+": "+someOf(unranked(a), 3))
-	note(CaveatErrors, len(saidErrors(a)), "operations failed for another reason than a lock: "+someOf(saidErrors(a), 2))
+	note(CaveatUnranked, len(unranked(a)), "more of their operations failed than of others'"+seemTo(a)+": "+document.SomeOf(unranked(a), 3))
+	note(CaveatErrors, len(saidErrors(a)), "operations failed for another reason than a lock: "+document.SomeOf(saidErrors(a), 2))
 	few, short, unverified := 0, []string{}, []string{}
-	eachGroupTable(a, func(n stats.TableName, t *stats.Table) {
+	EachGroupTable(a, func(n stats.TableName, t *stats.Table) {
 		measured := t.Measured()
 		for _, c := range measured {
 			if len(c.Samples) < stats.MinSamples {
@@ -72,37 +74,37 @@ func caveats(a *stats.Analysis, o RunOptions, tables []Ranking) []Caveat {
 			unverified = append(unverified, n.String())
 		}
 	})
-	note(CaveatFewRounds, few, fmt.Sprintf("%s with figures of fewer than %d rounds, too few for a rank", counted(int64(few), "row"), stats.MinSamples))
-	note(result.WarningUnverified, len(unverified), "the rows that were written could not be checked: "+someOf(unverified, 3))
-	note(CaveatTooShort, len(short), fmt.Sprintf("a phase of less than %s is too short to judge a driver by: %s", shortLimit(), someOf(short, 3)))
+	note(CaveatFewRounds, few, fmt.Sprintf("%s with figures of fewer than %d rounds, too few for a rank", document.Counted(int64(few), "row"), stats.MinSamples))
+	note(result.WarningUnverified, len(unverified), "the rows that were written could not be checked: "+document.SomeOf(unverified, 3))
+	note(CaveatTooShort, len(short), fmt.Sprintf("a phase of less than %s is too short to judge a driver by: %s", conditions.ShortLimit(), document.SomeOf(short, 3)))
 	var led []string
 	for _, r := range tables {
 		if r.Added {
 			led = append(led, fmt.Sprintf("%s (%s before %s)", r.Table, r.Best.Name, r.Next.Name))
 		}
 	}
-	note(CaveatAdded, len(led), "what sqlite3perf itself adds could explain the lead in "+someOf(led, 3))
+	note(CaveatAdded, len(led), "what sqlite3perf itself adds could explain the lead in "+document.SomeOf(led, 3))
 	if o.Study == nil {
-		for _, r := range runRisks(a) {
-			note(CaveatRisk, 1, r.text)
+		for _, r := range conditions.RunRisks(a) {
+			note(CaveatRisk, 1, r.Text)
 		}
-		known, defect := defectCaveat(a)
+		known, defect := conditions.DefectCaveat(a)
 		note(CaveatDefect, known, defect)
-		names, text := unsetInRun(a)
+		names, text := conditions.UnsetInRun(a)
 		note(CaveatUnset, names, text+": the drivers' defaults differ")
 	}
 	if run.Machine.SyncFree {
-		note(result.WarningSync, 1, storage(run.Machine))
+		note(result.WarningSync, 1, conditions.Storage(run.Machine))
 	}
 	list = append(list, warned(a)...)
 	if o.Study == nil {
-		open, text := settled(a)
+		open, text := Settled(a)
 		note(CaveatUnsettled, open, text)
 		left := notInSummary(a.Overall)
 		if len(a.Overall.Tables)+len(a.Overall.LeftOut) < 2 {
 			left = nil // there is no summary of one table
 		}
-		note(CaveatSummary, len(left), "not in the summary: "+someOf(left, 2))
+		note(CaveatSummary, len(left), "not in the summary: "+document.SomeOf(left, 2))
 	}
 	note(CaveatLeftOut, len(run.LeftOut), leftOut(run.LeftOut, o.Hints))
 	return list
@@ -115,7 +117,7 @@ func withoutFigures(a *stats.Analysis) (list []Caveat) {
 		why  string
 	}
 	type place struct{ driver, workload string }
-	var whose groups[trouble, place]
+	var whose conditions.Groups[trouble, place]
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
 			if o.Status != result.OK {
@@ -123,13 +125,13 @@ func withoutFigures(a *stats.Analysis) (list []Caveat) {
 				if o.Status == result.Failed && o.Reason.Code == protocol.CodeUnsupported {
 					code = CaveatUnsupported
 				}
-				whose.add(trouble{code, message(o)}, place{label(o.Case), g.Workload})
+				whose.Add(trouble{code, message(o)}, place{conditions.Label(o.Case), g.Workload})
 			}
 		}
 	}
-	for _, t := range whose.keys {
+	for _, t := range whose.Keys {
 		var drivers, workloads []string
-		for _, p := range whose.of[t] {
+		for _, p := range whose.Of[t] {
 			if !slices.Contains(drivers, p.driver) {
 				drivers = append(drivers, p.driver)
 			}
@@ -137,7 +139,7 @@ func withoutFigures(a *stats.Analysis) (list []Caveat) {
 				workloads = append(workloads, p.workload)
 			}
 		}
-		list = append(list, Caveat{t.code, len(whose.of[t]), fmt.Sprintf("%s on %s: %s", andOthers(drivers), andOthers(workloads), t.why)})
+		list = append(list, Caveat{t.code, len(whose.Of[t]), fmt.Sprintf("%s on %s: %s", document.AndOthers(drivers), document.AndOthers(workloads), t.why)})
 	}
 	slices.SortStableFunc(list, func(x, y Caveat) int {
 		return cmp.Compare(slices.Index(noFigures, x.Code), slices.Index(noFigures, y.Code))
@@ -149,12 +151,12 @@ func withoutFigures(a *stats.Analysis) (list []Caveat) {
 // drivers, and drivers.
 func notInSummary(o stats.Overall) (list []string) {
 	type reason struct{ code, drivers, workload string }
-	var tables groups[reason, string]
+	var tables conditions.Groups[reason, string]
 	for _, x := range o.LeftOut {
-		tables.add(reason{x.Code, andOthers(x.Drivers), x.Table.Workload}, x.Table.String())
+		tables.Add(reason{x.Code, document.AndOthers(x.Drivers), x.Table.Workload}, x.Table.String())
 	}
-	for _, k := range tables.keys {
-		of, n := tables.of[k][0], len(tables.of[k])
+	for _, k := range tables.Keys {
+		of, n := tables.Of[k][0], len(tables.Of[k])
 		if n > 1 {
 			of = fmt.Sprintf("%d cells of %s", n, k.workload)
 		}
@@ -165,12 +167,12 @@ func notInSummary(o stats.Overall) (list []string) {
 		case stats.FailuresOpen:
 			why = "it cannot be told yet whether more operations of " + k.drivers + " failed than of others"
 		case stats.ShortPhase:
-			why = fmt.Sprintf("less than %s is too short to judge %s by", shortLimit(), k.drivers)
+			why = fmt.Sprintf("less than %s is too short to judge %s by", conditions.ShortLimit(), k.drivers)
 		}
 		list = append(list, fmt.Sprintf("%s (%s), for all drivers", of, why))
 	}
 	for _, x := range o.Absent {
-		list = append(list, fmt.Sprintf("%s (figures in %d of %s)", x.Driver, x.Figures, counted(int64(x.Tables), "cell")))
+		list = append(list, fmt.Sprintf("%s (figures in %d of %s)", x.Driver, x.Figures, document.Counted(int64(x.Tables), "cell")))
 	}
 	return list
 }
@@ -207,7 +209,7 @@ func unranked(a *stats.Analysis) (list []string) {
 			k := row{c.Case.ID, t.Phase}
 			if failed, operations := c.Failures(); c.UnlikeFailures() && !listed[k] {
 				listed[k] = true
-				list = append(list, fmt.Sprintf("%s %s (%s ok)", n, cmp.Or(c.As, label(c.Case)), PercentOK(failed, operations)))
+				list = append(list, fmt.Sprintf("%s %s (%s ok)", n, cmp.Or(c.As, conditions.Label(c.Case)), document.PercentOK(failed, operations)))
 			}
 		}
 	})
@@ -217,11 +219,11 @@ func unranked(a *stats.Analysis) (list []string) {
 // saidErrors lists the rows in which operations failed with errors that are of no lock, and
 // what the library said.
 func saidErrors(a *stats.Analysis) (list []string) {
-	eachGroupTable(a, func(n stats.TableName, t *stats.Table) {
+	EachGroupTable(a, func(n stats.TableName, t *stats.Table) {
 		for _, c := range t.Measured() {
-			for _, e := range totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Errors }) {
+			for _, e := range conditions.Totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Errors }) {
 				if e.Message != "" {
-					list = append(list, fmt.Sprintf("%s %s: %s", n, label(c.Case), withMessage(e)))
+					list = append(list, fmt.Sprintf("%s %s: %s", n, conditions.Label(c.Case), conditions.WithMessage(e)))
 					break // the others are in the report
 				}
 			}
@@ -232,23 +234,23 @@ func saidErrors(a *stats.Analysis) (list []string) {
 
 // warned lists what the run warns of.
 func warned(a *stats.Analysis) (list []Caveat) {
-	var alike groups[string, result.Warning]
+	var alike conditions.Groups[string, result.Warning]
 	for _, w := range a.Warnings {
 		if w.Code != result.WarningSync || !a.Run.Machine.SyncFree {
-			alike.add(w.Code, w)
+			alike.Add(w.Code, w)
 		}
 	}
-	for i, code := range alike.keys {
-		if i == mostKinds {
-			list = append(list, Caveat{code, len(alike.keys) - i, moreKinds(len(alike.keys) - i)})
+	for i, code := range alike.Keys {
+		if i == conditions.MostKinds {
+			list = append(list, Caveat{code, len(alike.Keys) - i, conditions.MoreKinds(len(alike.Keys) - i)})
 			break
 		}
-		ws := alike.of[code]
-		for _, it := range machineWarnings(ws, a.Run.Rounds) {
-			list = append(list, Caveat{code, len(ws), it.text})
+		ws := alike.Of[code]
+		for _, it := range conditions.MachineWarnings(ws, a.Run.Rounds) {
+			list = append(list, Caveat{code, len(ws), it.Text})
 		}
 	}
-	var of groups[string, string] // by code, the cases that have other warnings
+	var of conditions.Groups[string, string] // by code, the cases that have other warnings
 	type about struct{ code, what string }
 	seen := map[about]bool{}
 	for _, g := range a.Groups {
@@ -257,21 +259,21 @@ func warned(a *stats.Analysis) (list []Caveat) {
 				what := strings.TrimSpace(g.Workload+" "+w.Phase) + ": " + w.Message
 				if w.Code != result.WarningUnverified && !seen[about{w.Code, what}] {
 					seen[about{w.Code, what}] = true
-					of.add(w.Code, what)
+					of.Add(w.Code, what)
 				}
 			}
 		}
 	}
-	for i, code := range of.keys {
-		if i == mostKinds {
-			list = append(list, Caveat{code, len(of.keys) - i, moreKinds(len(of.keys) - i)})
+	for i, code := range of.Keys {
+		if i == conditions.MostKinds {
+			list = append(list, Caveat{code, len(of.Keys) - i, conditions.MoreKinds(len(of.Keys) - i)})
 			break
 		}
-		first, more := of.of[code][0], ""
-		if n := len(of.of[code]) - 1; n > 0 {
+		first, more := of.Of[code][0], ""
+		if n := len(of.Of[code]) - 1; n > 0 {
 			more = fmt.Sprintf(" (and %d more like it)", n)
 		}
-		list = append(list, Caveat{code, len(of.of[code]), first + more})
+		list = append(list, Caveat{code, len(of.Of[code]), first + more})
 	}
 	// What every virtual machine has says least.
 	slices.SortStableFunc(list, func(x, y Caveat) int {

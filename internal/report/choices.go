@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -37,7 +38,7 @@ func (c *Choice) meets(row *Row) bool {
 // findChoices finds the best driver for each need, in a ranking of drivers that has a best.
 // One that meets both needs is listed once.
 func (r *Ranking) findChoices() (list []Choice) {
-	ranked := r.choices()
+	ranked := r.Choices()
 	best := slices.IndexFunc(r.Rows, func(row Row) bool { return row.Case == r.Best.Case })
 	for _, c := range []Choice{{DatabaseSQL: true}, {WithoutCgo: true}, {DatabaseSQL: true, WithoutCgo: true}} {
 		meeting := slices.DeleteFunc(slices.Clone(ranked), func(i int) bool { return !c.meets(&r.Rows[i]) })
@@ -75,23 +76,23 @@ func (s *Answers) choosable(a *stats.Analysis) *Ranking {
 
 // choiceItems says what the best driver is, and which is the best for each need that it does
 // not meet.
-func choiceItems(s *Answers) (l list) {
+func choiceItems(s *Answers) (l document.List) {
 	if s.Choices == nil {
 		return nil
 	}
-	l = append(l, item{label: "the best", text: s.best.Name + s.best.library(true)})
+	l = append(l, document.Item{Label: "the best", Text: s.best.Name + s.best.library(true)})
 	for i := range s.Choices {
 		c := &s.Choices[i]
 		text := c.Name + c.library(false)
 		if c.Ratio != nil {
-			text += fmt.Sprintf(", %s %s %s", times(c.Ratio.Median), c.To, interval(c.Ratio.Interval))
+			text += fmt.Sprintf(", %s %s %s", document.Times(c.Ratio.Median), c.To, document.Interval(c.Ratio.Interval))
 		} else {
 			text += ", tied with " + s.best.Name
 		}
 		if c.Tied != nil {
-			text += "; tied with " + andOthers(c.Tied)
+			text += "; tied with " + document.AndOthers(c.Tied)
 		}
-		l = append(l, item{label: c.need(), text: text})
+		l = append(l, document.Item{Label: c.need(), Text: text})
 	}
 	return l
 }
@@ -100,7 +101,7 @@ func choiceItems(s *Answers) (l list) {
 // meet: the name of the need, and the driver with its ratio and what it is tied with.
 func ChoiceLines(s *Answers) (lines [][2]string) {
 	for _, i := range choiceItems(s) {
-		lines = append(lines, [2]string{i.label, i.text})
+		lines = append(lines, [2]string{i.Label, i.Text})
 	}
 	return lines
 }
@@ -112,7 +113,7 @@ func choicesInShort(s *Answers) string {
 		c := &s.Choices[i]
 		of := "tied"
 		if c.Ratio != nil {
-			of = times(c.Ratio.Median)
+			of = document.Times(c.Ratio.Median)
 		}
 		words = append(words, fmt.Sprintf("%s: %s %s", c.need(), c.Name, of))
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
@@ -44,10 +45,10 @@ func TestChoices(t *testing.T) {
 func TestChoicesAreSaid(t *testing.T) {
 	run := insertRun(9, "native", "crawshaw", "modernc")
 	for name, out := range map[string]string{
-		"screen":   screen(t, run, report.Options{Width: 120, Lines: 40}),
-		"page":     write(t, "html", run, "native", report.Options{}),
-		"table":    write(t, "table", run, "native", report.Options{}),
-		"Markdown": write(t, "markdown", run, "native", report.Options{}),
+		"screen":   screen(t, run, document.Options{Width: 120, Lines: 40}),
+		"page":     write(t, "html", run, "native", document.Options{}),
+		"table":    write(t, "table", run, "native", document.Options{}),
+		"Markdown": write(t, "markdown", run, "native", document.Options{}),
 	} {
 		for _, want := range []string{"crawshaw (SQLite 3.33.0, cgo, not database/sql)", "modernc (SQLite 3.54.1, transpiled), 2.80x crawshaw "} {
 			if !strings.Contains(out, want) {
@@ -80,7 +81,7 @@ func TestAddedLead(t *testing.T) {
 		for _, c := range j.Answers.Caveats {
 			codes = append(codes, c.Code)
 		}
-		out := screen(t, run, report.Options{Width: 120, Lines: 40})
+		out := screen(t, run, document.Options{Width: 120, Lines: 40})
 		if got := j.Answers.Tables[0].Added; got != tc.want || strings.Contains(strings.Join(codes, " "), report.CaveatAdded) != tc.want || strings.Contains(out, "v0.3.2*") != tc.want || strings.Contains(out, "\n* own cost ") != tc.want {
 			t.Errorf("%v ns added: want a mark: %v, got %v %v\n%s", tc.added, tc.want, got, codes, out)
 		}

@@ -11,7 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
@@ -36,11 +37,11 @@ func clusterLoads(perRow time.Duration, nodes bool) *protocol.Clustered {
 // clusterMachine is where the fixtures were measured.
 var clusterMachine = result.Machine{Hostname: "vm", OS: "linux", Arch: "amd64", Kernel: "6.1", CPU: "Xeon", Cores: 2, MemoryBytes: 8 << 30, Virtual: "kvm", Directory: "/var/tmp", FileSystem: "ext4", Device: "vda"}
 
-func clusterFixture() *report.Clusters {
-	return &report.Clusters{Machine: clusterMachine, Warnings: []result.Warning{
+func clusterFixture() *cluster.Clusters {
+	return &cluster.Clusters{Machine: clusterMachine, Warnings: []result.Warning{
 		{Code: result.WarningLoad, Message: "the load average was 3.00 on 2 cores before the run"},
 		{Code: result.WarningCalibration, Round: 1, Deviation: 0.2, Message: "the calibration loop took long"},
-	}, Trials: []report.ClusterTrial{
+	}, Trials: []cluster.ClusterTrial{
 		{Driver: "mattn", Version: "github.com/mattn/go-sqlite3 v1.14.52", Settings: driver.Settings{"journal_mode": "wal", "synchronous": "full"}, Result: clusterLoads(400*time.Microsecond, false)},
 		{Driver: "rqlite", Version: "github.com/rqlite/gorqlite v0.0.0", Nodes: 1, Settings: driver.Settings{"nodes": "1"}, Result: clusterLoads(time.Millisecond, true)},
 		{Driver: "rqlite", Version: "github.com/rqlite/gorqlite v0.0.0", Nodes: 3, Settings: driver.Settings{"nodes": "3"}, Result: clusterLoads(2*time.Millisecond, true)},
@@ -50,7 +51,7 @@ func clusterFixture() *report.Clusters {
 }
 
 // harmFixture is of three nodes that have lost so many writes.
-func harmFixture(lost int64, settings driver.Settings) *report.Clusters {
+func harmFixture(lost int64, settings driver.Settings) *cluster.Clusters {
 	h := &protocol.Harmed{Acknowledged: 5000, Failed: 120, Found: 5010 - lost, Lost: lost,
 		Harms: []protocol.Harm{{Kind: "kill", Member: "1", SilentNS: 1.5e9, RecoveredNS: 1.4e9}, {Kind: "kill", Member: "2", SilentNS: 2.5e9, RecoveredNS: 1.4e9},
 			{Kind: "cut", Member: "3", SilentNS: 3e9, RecoveredNS: 3e9}},
@@ -59,14 +60,14 @@ func harmFixture(lost int64, settings driver.Settings) *report.Clusters {
 	if lost > 0 {
 		h.LostIDs = []int64{17, 1234}
 	}
-	return &report.Clusters{Machine: clusterMachine, Trials: []report.ClusterTrial{{Driver: "rqlite", Version: "v0.0.0", Nodes: 3, Settings: settings,
+	return &cluster.Clusters{Machine: clusterMachine, Trials: []cluster.ClusterTrial{{Driver: "rqlite", Version: "v0.0.0", Nodes: 3, Settings: settings,
 		Result: &protocol.Clustered{Rows: 5000, DiskBytes: 1 << 20, Members: []protocol.ClusterMember{{ID: "1", Version: "8"}}, Harmed: h}}}}
 }
 
-func clusterReport(t *testing.T, format string, c *report.Clusters) string {
+func clusterReport(t *testing.T, format string, c *cluster.Clusters) string {
 	t.Helper()
 	var buf bytes.Buffer
-	if err := report.WriteClusters(&buf, format, c, report.Options{}); err != nil {
+	if err := cluster.WriteClusters(&buf, format, c, document.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return buf.String()
@@ -81,14 +82,14 @@ func TestClusters(t *testing.T) {
 
 // TestClusterRounds expects medians with intervals if there are enough rounds.
 func TestClusterRounds(t *testing.T) {
-	several := func(n int) *report.Clusters {
+	several := func(n int) *cluster.Clusters {
 		c := clusterFixture()
 		for i := range c.Trials[:4] {
 			trial := &c.Trials[i]
 			for _, l := range trial.Result.Loads {
 				var rates []float64
 				for j := range n {
-					rates = append(rates, report.RowsPerSecond(&l)*(1+0.01*float64(j-n/2)))
+					rates = append(rates, cluster.RowsPerSecond(&l)*(1+0.01*float64(j-n/2)))
 				}
 				trial.Rates = append(trial.Rates, rates)
 			}
@@ -101,11 +102,11 @@ func TestClusterRounds(t *testing.T) {
 	if got := clusterReport(t, "table", failed); !strings.Contains(got, "rqlite, 3 nodes, 1 of 8 rounds: not leader") || strings.Contains(got, "NaN") {
 		t.Error(got)
 	}
-	fulfilled(t, report.ClusterSchema, func(w io.Writer) error { return report.WriteClusters(w, "json", failed, report.Options{}) })
-	fulfilled(t, report.ClusterSchema, func(w io.Writer) error { return report.WriteClusters(w, "json", several(7), report.Options{}) })
+	fulfilled(t, cluster.ClusterSchema, func(w io.Writer) error { return cluster.WriteClusters(w, "json", failed, document.Options{}) })
+	fulfilled(t, cluster.ClusterSchema, func(w io.Writer) error { return cluster.WriteClusters(w, "json", several(7), document.Options{}) })
 	words := strings.Join(strings.Fields(clusterReport(t, "markdown", several(3))), " ")
-	if want := "These figures have no intervals: they are of 3 rounds, and an interval takes 6."; !strings.Contains(report.ClustersAnswer(several(3)), want) ||
-		strings.Contains(report.ClustersAnswer(several(6)), "interval") || strings.Contains(report.ClustersAnswer(harmFixture(0, nil)), "interval") {
+	if want := "These figures have no intervals: they are of 3 rounds, and an interval takes 6."; !strings.Contains(cluster.ClustersAnswer(several(3)), want) ||
+		strings.Contains(cluster.ClustersAnswer(several(6)), "interval") || strings.Contains(cluster.ClustersAnswer(harmFixture(0, nil)), "interval") {
 		t.Errorf("want %q only with fewer rounds than that, and with loads", want)
 	}
 	if !strings.Contains(words, "Rates are medians of 3 rounds, which are too few for an interval (6).") || strings.Contains(words, "±") {
@@ -121,12 +122,12 @@ func TestClusterPrice(t *testing.T) {
 		c.Trials[i].Rates = rates[:]
 	}
 	want := "With 8 clients, 100 rows per INSERT, 3 nodes of rqlite acknowledge 145 rows per second where mattn does 600, that is 0.25x ±5.0% as many."
-	if got := report.ClustersAnswer(c); !strings.HasPrefix(got, want) {
+	if got := cluster.ClustersAnswer(c); !strings.HasPrefix(got, want) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	h := harmFixture(0, nil)
 	h.Trials[0].Result.Harmed.Reads = []protocol.LevelReads{{Level: "none", Reads: 727, Stale: 726}}
-	if got, want := report.ClustersAnswer(h), "Stale were 99.8% of the reads with level none."; !strings.Contains(got, want) {
+	if got, want := cluster.ClustersAnswer(h), "Stale were 99.8% of the reads with level none."; !strings.Contains(got, want) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
@@ -135,7 +136,7 @@ func TestClusterPrice(t *testing.T) {
 // database of its rows.
 func TestClusterWide(t *testing.T) {
 	var buf bytes.Buffer
-	if err := report.WriteClusters(&buf, "table", clusterFixture(), report.Options{Width: 70}); err != nil {
+	if err := cluster.WriteClusters(&buf, "table", clusterFixture(), document.Options{Width: 70}); err != nil {
 		t.Fatal(err)
 	}
 	parts := 0
@@ -157,7 +158,7 @@ func TestClusterOneHarm(t *testing.T) {
 	h := c.Trials[0].Result.Harmed
 	h.Harms = h.Harms[2:]
 	want := "by 1 isolation of the leader. No write was acknowledged for 3.00 s. Stale"
-	if got := report.ClustersAnswer(c); !strings.Contains(got, want) {
+	if got := cluster.ClustersAnswer(c); !strings.Contains(got, want) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
@@ -165,7 +166,7 @@ func TestClusterOneHarm(t *testing.T) {
 func TestClustersAnswer(t *testing.T) {
 	fixture := clusterFixture()
 	local := fixture.Trials[:1]
-	for want, c := range map[string]*report.Clusters{
+	for want, c := range map[string]*cluster.Clusters{
 		"Nothing was measured.": {},
 		"With 8 clients, 100 rows per INSERT, mattn acknowledges 500k rows per second; no cluster was measured.":                                                          {Trials: local},
 		"With 8 clients, 100 rows per INSERT, 3 nodes of rqlite acknowledge 100k rows per second where mattn does 500k, that is 0.20x as many. A row takes 2.00 ms until": fixture,
@@ -175,7 +176,7 @@ func TestClustersAnswer(t *testing.T) {
 		"3 nodes of rqlite lost 7 of 5,000 writes that were acknowledged, by":                                                                                             harmFixture(7, nil),
 		"lost 7 of 5,000 writes that were acknowledged when they were queued, by":                                                                                         harmFixture(7, driver.Settings{"queued_writes": "on"}),
 	} {
-		if got := report.ClustersAnswer(c); !strings.Contains(got, want) {
+		if got := cluster.ClustersAnswer(c); !strings.Contains(got, want) {
 			t.Errorf("%s\nwant %s", got, want)
 		}
 	}
@@ -205,19 +206,19 @@ func TestClusterSVG(t *testing.T) {
 			t.Errorf("the picture has no %q", want)
 		}
 	}
-	if err := report.WriteClusters(io.Discard, "svg", harmFixture(0, nil), report.Options{}); err == nil {
+	if err := cluster.WriteClusters(io.Discard, "svg", harmFixture(0, nil), document.Options{}); err == nil {
 		t.Error("there is a picture of harm")
 	}
 }
 
 func TestClustersFulfilSchema(t *testing.T) {
-	for _, c := range []*report.Clusters{clusterFixture(), harmFixture(2, nil)} {
-		fulfilled(t, report.ClusterSchema, func(w io.Writer) error { return report.WriteClusters(w, "json", c, report.Options{}) })
+	for _, c := range []*cluster.Clusters{clusterFixture(), harmFixture(2, nil)} {
+		fulfilled(t, cluster.ClusterSchema, func(w io.Writer) error { return cluster.WriteClusters(w, "json", c, document.Options{}) })
 	}
-	var all report.JSONClusters
+	var all cluster.JSONClusters
 	fill(reflect.ValueOf(&all).Elem())
 	all.Version = 1
 	h := all.Trials[0].Result.Harmed
 	h.Harms[0].Kind, h.Reads[0].Level = protocol.HarmCut, "none"
-	validateFields(t, compiled(t, report.ClusterSchema), all)
+	validateFields(t, compiled(t, cluster.ClusterSchema), all)
 }

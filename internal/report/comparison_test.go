@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/compare"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -47,13 +50,13 @@ func comparedRun() *result.Run {
 	return run
 }
 
-func compared(run *result.Run) report.Compared {
+func compared(run *result.Run) compare.Compared {
 	a := stats.Analyze(run, "native")
-	return report.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}
+	return compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}
 }
 
 // comparedRuns compares what two runs have in common. The second is of another machine.
-func comparedRuns() report.Compared {
+func comparedRuns() compare.Compared {
 	first, second := newRun(12), newRun(12)
 	second.ID, second.Started = 13, start.Add(24*time.Hour)
 	second.Machine.Hostname, second.Machine.Cores = "lab2", 8
@@ -63,34 +66,34 @@ func comparedRuns() report.Compared {
 	add(second, "group-by", nil, rollback, []string{"mattn"}, bulk("group", 90_000_000, 110, 1))
 	spoil(second, "simple", "mattn", func(t *result.Trial) { t.Samples[0].WallNS += t.Samples[0].WallNS / 10 })
 	a, b := stats.Analyze(first, "native"), stats.Analyze(second, "native")
-	return report.Compared{Comparison: stats.CompareRuns([2]string{"run 12", "new.json"}, a, b, 0.02), First: a, Second: b}
+	return compare.Compared{Comparison: stats.CompareRuns([2]string{"run 12", "new.json"}, a, b, 0.02), First: a, Second: b}
 }
 
-func writeCompared(t *testing.T, format string, c report.Compared) string {
+func writeCompared(t *testing.T, format string, c compare.Compared) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.WriteComparison(&b, format, c, report.Options{}); err != nil {
+	if err := compare.WriteComparison(&b, format, c, document.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
 }
 
 func TestComparisonGolden(t *testing.T) {
-	fixtures := map[string]func() report.Compared{
-		"compared": func() report.Compared { return compared(comparedRun()) },
+	fixtures := map[string]func() compare.Compared{
+		"compared": func() compare.Compared { return compared(comparedRun()) },
 		"runs":     comparedRuns,
-		"drivers": func() report.Compared {
+		"drivers": func() compare.Compared {
 			a := stats.Analyze(fullRun(), "native")
-			return report.Compared{Comparison: stats.CompareDrivers(a, "mattn", "modernc", 0.02), First: a, Second: a}
+			return compare.Compared{Comparison: stats.CompareDrivers(a, "mattn", "modernc", 0.02), First: a, Second: a}
 		},
-		"nothing": func() report.Compared {
+		"nothing": func() compare.Compared {
 			a, b := stats.Analyze(newRun(6), ""), stats.Analyze(noFloorRun(), "")
-			return report.Compared{Comparison: stats.CompareRuns([2]string{"run 12", "new.json"}, a, b, 0.02), First: a, Second: b}
+			return compare.Compared{Comparison: stats.CompareRuns([2]string{"run 12", "new.json"}, a, b, 0.02), First: a, Second: b}
 		},
 	}
-	s := compiled(t, report.ComparisonSchema)
+	s := compiled(t, compare.ComparisonSchema)
 	for _, name := range slices.Sorted(maps.Keys(fixtures)) {
-		for _, format := range report.ComparisonFormats() {
+		for _, format := range compare.ComparisonFormats() {
 			t.Run(name+"/"+format, func(t *testing.T) {
 				got := writeCompared(t, format, fixtures[name]())
 				golden(t, "comparison-"+name+"."+extension[format], got)
@@ -142,7 +145,7 @@ func TestLookedAt(t *testing.T) {
 		run := comparedRun()
 		run.Compares.Looks, run.Stopped = tc.looks, tc.stopped
 		for _, format := range []string{"table", "markdown"} {
-			out := write(t, format, run, "", report.Options{Width: 400, Hints: report.Hints{Compare: "compare 12"}})
+			out := write(t, format, run, "", document.Options{Width: 400, Hints: document.Hints{Compare: "compare 12"}})
 			if !strings.Contains(out, tc.want) {
 				t.Errorf("%s, looks %v, stopped %q: not %q:\n%s", format, tc.looks, tc.stopped, tc.want, out)
 			}
@@ -161,11 +164,11 @@ func TestRunOfTwoSides(t *testing.T) {
 		run := comparedRun()
 		run.Compares.Looks = looks
 		a := stats.Analyze(run, "native")
-		answer := report.Answer(stats.CompareRun(a))
-		if got := report.AnswersOf(a, report.RunOptions{}).Text; got != answer {
+		answer := compare.Answer(stats.CompareRun(a))
+		if got := report.AnswersOf(a, report.Options{}).Text; got != answer {
 			t.Errorf("%q, want %q", got, answer)
 		}
-		page := write(t, "html", run, "native", report.Options{})
+		page := write(t, "html", run, "native", document.Options{})
 		for _, want := range []string{html.EscapeString(answer), "99% interval", "What differs between the sides", "Samples, and settings as they were proven", `id="case-1"`} {
 			if !strings.Contains(page, want) {
 				t.Errorf("looks %v: the page has no %q", looks, want)
@@ -176,7 +179,7 @@ func TestRunOfTwoSides(t *testing.T) {
 				t.Errorf("looks %v: the page has %q", looks, not)
 			}
 		}
-		screen := write(t, "table", run, "native", report.Options{Width: 120, Lines: 40})
+		screen := write(t, "table", run, "native", document.Options{Width: 120, Lines: 40})
 		for _, want := range []string{"slower        simple insert: 2.30x [", "fewer failed", "99% intervals"} {
 			if !strings.Contains(screen, want) {
 				t.Errorf("looks %v: the screen has no %q:\n%s", looks, want, screen)
@@ -212,7 +215,7 @@ func TestAlsoDiffer(t *testing.T) {
 		"html":     `module modernc.org/libc</th><td role="cell" data-title="modernc@v1.46.0">v1.67.6</td>`,
 	} {
 		var b strings.Builder
-		if err := report.WriteComparison(&b, format, c, report.Options{Width: 400}); err != nil {
+		if err := compare.WriteComparison(&b, format, c, document.Options{Width: 400}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(b.String(), want) || strings.Contains(b.String(), "modernc.org/memory") {
@@ -227,7 +230,7 @@ func TestAlsoDiffer(t *testing.T) {
 
 // TestReadJSON checks that a run can be read back from its JSON report.
 func TestReadJSON(t *testing.T) {
-	run, err := report.ReadJSON(strings.NewReader(write(t, "json", fullRun(), "native", report.Options{})))
+	run, err := report.ReadJSON(strings.NewReader(write(t, "json", fullRun(), "native", document.Options{})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,13 +258,13 @@ func TestReadJSON(t *testing.T) {
 func TestCompareWithoutSamples(t *testing.T) {
 	run := comparedRun()
 	spoil(run, "simple", "modernc", func(t *result.Trial) { t.Samples = t.Samples[:1] })
-	for _, format := range report.ComparisonFormats() {
+	for _, format := range compare.ComparisonFormats() {
 		if got := writeCompared(t, format, compared(run)); !strings.Contains(got, "no trial has a sample") {
 			t.Errorf("%s: %s", format, got)
 		}
 	}
-	g := report.Gated{Gate: stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "native"))), Where: "go.mod"}
-	for _, format := range report.GateFormats() {
+	g := gate.Gated{Gate: stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "native"))), Where: "go.mod"}
+	for _, format := range gate.GateFormats() {
 		writeGated(t, format, g)
 	}
 }
@@ -283,7 +286,7 @@ func TestComparisonOfMeans(t *testing.T) {
 				x.Samples[0].WallNS = x.Samples[0].WallNS * 14 / 10
 			}
 		}
-		got := report.Answer(stats.CompareRun(stats.Analyze(run, "")))
+		got := compare.Answer(stats.CompareRun(stats.Analyze(run, "")))
 		if !strings.HasPrefix(got, want) || strings.Contains(got, "; the mean 1.04x [") != (every > 0) {
 			t.Errorf("%s\nwant %s", got, want)
 		}

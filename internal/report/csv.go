@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -184,7 +185,7 @@ func warningCodes(r csvRow) string {
 	return strings.Join(codes, ";")
 }
 
-func writeCSV(w io.Writer, a *stats.Analysis, _ RunOptions) error {
+func writeCSV(w io.Writer, a *stats.Analysis, _ Options) error {
 	parameters, settings := map[string]int64{}, driver.Settings{}
 	for _, c := range a.Run.Cases {
 		maps.Copy(parameters, c.Parameters)
@@ -205,7 +206,7 @@ func writeCSV(w io.Writer, a *stats.Analysis, _ RunOptions) error {
 		head = append(head, "setting."+n)
 	}
 	out := csv.NewWriter(w)
-	if err := out.Write(csvFields(head)); err != nil {
+	if err := out.Write(document.CsvFields(head)); err != nil {
 		return err
 	}
 	line := func(r csvRow) error {
@@ -227,7 +228,7 @@ func writeCSV(w io.Writer, a *stats.Analysis, _ RunOptions) error {
 		for _, n := range settingNames {
 			fields = append(fields, inForce[n])
 		}
-		return out.Write(csvFields(fields))
+		return out.Write(document.CsvFields(fields))
 	}
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {

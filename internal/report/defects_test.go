@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/defects"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -15,8 +17,8 @@ import (
 // defectsIn returns the ids of the known defects of a driver in the JSON report of a run.
 func defectsIn(t *testing.T, run *result.Run, driver string) (ids []string, listed bool) {
 	t.Helper()
-	var out struct{ Defects []report.DriverDefects }
-	if err := json.Unmarshal([]byte(write(t, "json", run, "native", report.Options{})), &out); err != nil {
+	var out struct{ Defects []conditions.DriverDefects }
+	if err := json.Unmarshal([]byte(write(t, "json", run, "native", document.Options{})), &out); err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range out.Defects {
@@ -44,13 +46,13 @@ func TestDefects(t *testing.T) {
 			t.Errorf("%s is listed", unlisted)
 		}
 	}
-	said := report.AnswersOf(stats.Analyze(run, "native"), report.RunOptions{})
+	said := report.AnswersOf(stats.Analyze(run, "native"), report.Options{})
 	i := slices.IndexFunc(said.Caveats, func(c report.Caveat) bool { return c.Code == report.CaveatDefect })
 	if i < 0 || !strings.Contains(said.Caveats[i].Text, "zombiezen") && !strings.Contains(said.Caveats[i].Text, "others: wal-reset (") {
 		t.Errorf("caveats: %+v", said.Caveats)
 	}
 	for _, format := range []string{"table", "markdown", "html"} {
-		text := write(t, format, run, "native", report.Options{Width: 300})
+		text := write(t, format, run, "native", document.Options{Width: 300})
 		for _, want := range []string{"wal-reset", "committed pages can be lost", "journal_mode=wal; several connections"} {
 			if !strings.Contains(strings.ReplaceAll(text, `\`, ""), want) {
 				t.Errorf("%s lacks %q", format, want)
@@ -68,7 +70,7 @@ func TestDefectsNotHere(t *testing.T) {
 		t.Fatalf("%v", ids)
 	}
 	has := func() bool {
-		said := report.AnswersOf(stats.Analyze(run, "native"), report.RunOptions{})
+		said := report.AnswersOf(stats.Analyze(run, "native"), report.Options{})
 		return slices.ContainsFunc(said.Caveats, func(c report.Caveat) bool { return c.Code == report.CaveatDefect })
 	}
 	if has() {
@@ -87,11 +89,11 @@ func TestDefectOfCheckout(t *testing.T) {
 	add(run, "simple", nil, wal, []string{"mattn"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
 	c := &run.Cases[0]
 	proof := run.Trials[0].Proof
-	if l := report.LibraryOf(c, proof); !slices.ContainsFunc(defects.Known(l), func(d defects.Defect) bool { return d.ID == "mattn-681" }) {
+	if l := conditions.LibraryOf(c, proof); !slices.ContainsFunc(defects.Known(l), func(d defects.Defect) bool { return d.ID == "mattn-681" }) {
 		t.Errorf("%+v has no mattn-681", l)
 	}
 	c.Build["directory"] = "/src/go-sqlite3"
-	if l := report.LibraryOf(c, proof); l.Version != "" || l.SQLite == "" || defects.Known(l) != nil {
+	if l := conditions.LibraryOf(c, proof); l.Version != "" || l.SQLite == "" || defects.Known(l) != nil {
 		t.Errorf("%+v: %v", l, defects.Known(l))
 	}
 }
@@ -99,14 +101,14 @@ func TestDefectOfCheckout(t *testing.T) {
 func TestDefectWords(t *testing.T) {
 	d := defects.Defect{Of: defects.OfSQLite, Affected: []defects.Range{{}, {From: "3.1.0"}, {Fixed: "3.2.0"}, {From: "3.4.0", Fixed: "3.5.0"}},
 		Patched: []defects.Patch{{Module: "m", From: "v1.2.3"}}}
-	if got, want := report.DefectVersions(&d), "SQLite all so far; since 3.1.0; before 3.2.0; since 3.4.0, fixed in 3.5.0; m repaired it from v1.2.3 on"; got != want {
+	if got, want := conditions.DefectVersions(&d), "SQLite all so far; since 3.1.0; before 3.2.0; since 3.4.0, fixed in 3.5.0; m repaired it from v1.2.3 on"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	n := defects.Needs{OS: []string{"windows"}, Arch: []string{"amd64", "386"}, WAL: true, Connections: true, Cancellation: true, Other: "luck"}
-	if got, want := report.DefectNeeds(n), "windows; amd64 or 386; journal_mode=wal; several connections; contexts that are canceled or time out; luck"; got != want {
+	if got, want := conditions.DefectNeeds(n), "windows; amd64 or 386; journal_mode=wal; several connections; contexts that are canceled or time out; luck"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := report.DefectNeeds(defects.Needs{}); got != "nothing more" {
+	if got := conditions.DefectNeeds(defects.Needs{}); got != "nothing more" {
 		t.Errorf("%q", got)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -27,10 +26,10 @@ func noted(name, version string, values ...any) *diff.Side {
 	return &diff.Side{Name: name, Work: []diff.Work{w}}
 }
 
-func diffed(sides ...*diff.Side) *report.Diffed {
-	d := &report.Diffed{Seed: 1}
+func diffed(sides ...*diff.Side) *diff.Diffed {
+	d := &diff.Diffed{Seed: 1}
 	for i, s := range sides {
-		d.Sides = append(d.Sides, report.DiffSideOf(s.Name, s.Work[0].Proof))
+		d.Sides = append(d.Sides, diff.DiffSideOf(s.Name, s.Work[0].Proof))
 		if i > 0 {
 			d.Results = append(d.Results, diff.Compare(sides[0], s))
 		}
@@ -41,7 +40,7 @@ func diffed(sides ...*diff.Side) *report.Diffed {
 func TestWriteDiff(t *testing.T) {
 	a := noted("mattn", "3.53.4", "a\x00b", "same", "1\x1b[2J", "x")
 	for name, c := range map[string]struct {
-		d    *report.Diffed
+		d    *diff.Diffed
 		full bool
 		want string
 	}{
@@ -102,7 +101,7 @@ VALUE: different values: 1 statement
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := report.WriteDiff(&b, c.d, c.full); err != nil {
+			if err := diff.WriteDiff(&b, c.d, c.full); err != nil {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(c.want, b.String()); d != "" {
@@ -151,7 +150,7 @@ func TestDiffNoName(t *testing.T) {
 		b.Work[0].Answers[i].Names = make([]string, len(b.Work[0].Answers[i].Names))
 	}
 	var buf bytes.Buffer
-	if err := report.WriteDiff(&buf, diffed(a, b), false); err != nil {
+	if err := diff.WriteDiff(&buf, diffed(a, b), false); err != nil {
 		t.Fatal(err)
 	}
 	got := strings.Join(strings.Fields(buf.String()), " ")
@@ -168,7 +167,7 @@ func TestDiffOtherErrors(t *testing.T) {
 		x.Rows, x.RowCount, x.Error = nil, 0, &protocol.AnswerError{Code: []int{19, 2067}[i], Message: []string{"constraint failed", "UNIQUE constraint failed"}[i]}
 	}
 	var buf bytes.Buffer
-	if err := report.WriteDiff(&buf, diffed(a, b), false); err != nil {
+	if err := diff.WriteDiff(&buf, diffed(a, b), false); err != nil {
 		t.Fatal(err)
 	}
 	got := strings.Join(strings.Fields(buf.String()), " ")
@@ -180,7 +179,7 @@ func TestDiffOtherErrors(t *testing.T) {
 func TestWriteDiffFull(t *testing.T) {
 	a := noted("a", "3.53.4", "1", "2", "3", "4")
 	var b bytes.Buffer
-	if err := report.WriteDiff(&b, diffed(a, noted("b", "3.53.4", []byte("1"), []byte("2"), []byte("3"), []byte("4"))), true); err != nil {
+	if err := diff.WriteDiff(&b, diffed(a, noted("b", "3.53.4", []byte("1"), []byte("2"), []byte("3"), []byte("4"))), true); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(b.String(), "SELECT note"); n != 4 || strings.Contains(b.String(), "Not every") {
@@ -190,7 +189,7 @@ func TestWriteDiffFull(t *testing.T) {
 
 func TestWriteDiffJSON(t *testing.T) {
 	var b bytes.Buffer
-	if err := report.WriteDiffJSON(&b, diffed(noted("a", "3.53.4", "a\x00b", int64(1)), noted("b", "3.53.4", "a", int64(1)))); err != nil {
+	if err := diff.WriteDiffJSON(&b, diffed(noted("a", "3.53.4", "a\x00b", int64(1)), noted("b", "3.53.4", "a", int64(1)))); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {
@@ -224,7 +223,7 @@ type fullDisk struct{}
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 func TestWriteDiffFails(t *testing.T) {
-	if err := report.WriteDiff(fullDisk{}, diffed(noted("a", "", "1"), noted("b", "", "2")), false); err == nil {
+	if err := diff.WriteDiff(fullDisk{}, diffed(noted("a", "", "1"), noted("b", "", "2")), false); err == nil {
 		t.Error("a failed write is no error")
 	}
 }
@@ -236,7 +235,7 @@ func TestDiffScreen(t *testing.T) {
 	two, many := diffed(a, noted("b", "3.53.4", text...)), diffed(a, noted("b", "3.53.4", text...), noted("c", "3.53.4", text...), noted("d", "3.53.4", text...), noted("e", "3.53.4", text...))
 	many.Skipped = []string{"load"}
 	for _, c := range []struct {
-		d         *report.Diffed
+		d         *diff.Diffed
 		lines     int
 		want, not []string
 	}{
@@ -245,7 +244,7 @@ func TestDiffScreen(t *testing.T) {
 		{many, 24, []string{"Not compared: phase load", "b against a", "The statements and more differences are not shown: --full"}, []string{"SELECT note", "e against a"}},
 	} {
 		var b bytes.Buffer
-		if err := report.WriteDiffScreen(&b, c.d, c.lines, "--full prints all"); err != nil {
+		if err := diff.WriteDiffScreen(&b, c.d, c.lines, "--full prints all"); err != nil {
 			t.Fatal(err)
 		}
 		got := b.String()
@@ -263,7 +262,7 @@ func TestDiffScreen(t *testing.T) {
 			}
 		}
 	}
-	if err := report.WriteDiffScreen(fullDisk{}, two, 40, ""); err == nil {
+	if err := diff.WriteDiffScreen(fullDisk{}, two, 40, ""); err == nil {
 		t.Error("an error of the writer is lost")
 	}
 }

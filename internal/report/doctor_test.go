@@ -13,7 +13,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/doctor"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -60,10 +61,10 @@ func unknownCheckup() *result.Checkup {
 	}
 }
 
-func writeCheckup(t *testing.T, format string, c *result.Checkup, opts report.Options) string {
+func writeCheckup(t *testing.T, format string, c *result.Checkup, opts document.Options) string {
 	t.Helper()
 	var buf bytes.Buffer
-	if err := report.WriteCheckup(&buf, format, c, opts); err != nil {
+	if err := doctor.WriteCheckup(&buf, format, c, opts); err != nil {
 		t.Fatal(err)
 	}
 	return buf.String()
@@ -71,13 +72,13 @@ func writeCheckup(t *testing.T, format string, c *result.Checkup, opts report.Op
 
 func TestCheckup(t *testing.T) {
 	for name, c := range map[string]func() *result.Checkup{"busy": busyCheckup, "unknown": unknownCheckup} {
-		for _, format := range report.CheckupFormats() {
+		for _, format := range doctor.CheckupFormats() {
 			t.Run(name+" "+format, func(t *testing.T) {
-				golden(t, "checkup-"+name+"."+extension[format], writeCheckup(t, format, c(), report.Options{}))
+				golden(t, "checkup-"+name+"."+extension[format], writeCheckup(t, format, c(), document.Options{}))
 			})
 		}
 	}
-	if err := report.WriteCheckup(&bytes.Buffer{}, "csv", unknownCheckup(), report.Options{}); err == nil || !strings.Contains(err.Error(), "json") {
+	if err := doctor.WriteCheckup(&bytes.Buffer{}, "csv", unknownCheckup(), document.Options{}); err == nil || !strings.Contains(err.Error(), "json") {
 		t.Errorf("csv: %v", err)
 	}
 }
@@ -111,7 +112,7 @@ func TestFitnessAnswer(t *testing.T) {
 		"Not fit to measure: no driver can be built without Go.": {Fitness: result.Unfit, Findings: []result.Finding{finding(result.FindingNoGo, result.Unfit)}},
 	} {
 		c.WithinNS = 300e9
-		if got := report.FitnessAnswer(&c); got != want {
+		if got := doctor.FitnessAnswer(&c); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
@@ -141,8 +142,8 @@ func TestFindingWords(t *testing.T) {
 	for _, code := range codes {
 		c.Findings = append(c.Findings, result.Finding{Code: code, Fitness: result.Measurable, Value: 0.5, Limit: 0.1})
 	}
-	var got report.JSONCheckup
-	if err := json.Unmarshal([]byte(writeCheckup(t, "json", c, report.Options{})), &got); err != nil {
+	var got doctor.JSONCheckup
+	if err := json.Unmarshal([]byte(writeCheckup(t, "json", c, document.Options{})), &got); err != nil {
 		t.Fatal(err)
 	}
 	if len(got.Findings) != len(codes) || len(codes) < 25 {
@@ -161,13 +162,13 @@ func TestFindingWords(t *testing.T) {
 func TestMachineFacts(t *testing.T) {
 	run := newRun(6)
 	run.Machine.Turbo, run.Machine.SMT, run.Steal = result.On, result.Off, pointer(0.004)
-	if got := write(t, "table", run, "native", report.Options{Width: 200}); !strings.Contains(got, "turbo on, SMT off, virtual: kvm, steal time 0.4%\n") {
+	if got := write(t, "table", run, "native", document.Options{Width: 200}); !strings.Contains(got, "turbo on, SMT off, virtual: kvm, steal time 0.4%\n") {
 		t.Errorf("got:\n%s", got)
 	}
 }
 
 func TestCheckupFulfilsSchema(t *testing.T) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(report.CheckupSchema))
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(doctor.CheckupSchema))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,6 +185,6 @@ func TestCheckupFulfilsSchema(t *testing.T) {
 	fill(reflect.ValueOf(&all).Elem())
 	all.Fitness, all.Findings[0].Fitness, all.Counters = result.Unfit, result.Measurable, result.CountersUsable
 	for name, c := range map[string]*result.Checkup{"busy": busyCheckup(), "unknown": unknownCheckup(), "every field": &all} {
-		t.Run(name, func(t *testing.T) { validate(t, s, writeCheckup(t, "json", c, report.Options{})) })
+		t.Run(name, func(t *testing.T) { validate(t, s, writeCheckup(t, "json", c, document.Options{})) })
 	}
 }

@@ -6,18 +6,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/dsn"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-func dsnFixture(t *testing.T) *report.DSN {
+func dsnFixture(t *testing.T) *dsn.DSN {
 	t.Helper()
 	n, err := dsn.Parse("x.db?_journal=WAL&_auth_pass=hunter2")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &report.DSN{Name: n, Told: []*dsn.Told{
+	return &dsn.DSN{Name: n, Told: []*dsn.Told{
 		{
 			Driver: "a", InForce: driver.Settings{"busy_timeout": "0"}, Waits: true,
 			Options:  []dsn.Verdict{{Option: "_journal=WAL", Outcome: dsn.Applied, Is: "wal", Default: "delete"}, {Option: "_auth_pass=***", Outcome: dsn.Heeded}},
@@ -41,7 +41,7 @@ func dsnFixture(t *testing.T) *report.DSN {
 
 func TestDSNTable(t *testing.T) {
 	var out bytes.Buffer
-	if err := report.WriteDSN(&out, "table", dsnFixture(t), report.Options{Width: 80}); err != nil {
+	if err := dsn.WriteDSN(&out, "table", dsnFixture(t), document.Options{Width: 80}); err != nil {
 		t.Fatal(err)
 	}
 	got := out.String()
@@ -82,7 +82,7 @@ func TestDSNSharedCache(t *testing.T) {
 	d := dsnFixture(t)
 	d.Told[0].InForce["cache"], d.Told[1].InForce["cache"] = "shared", "private"
 	var out bytes.Buffer
-	if err := report.WriteDSN(&out, "table", d, report.Options{Width: 80, Lines: 1}); err != nil {
+	if err := dsn.WriteDSN(&out, "table", d, document.Options{Width: 80, Lines: 1}); err != nil {
 		t.Fatal(err)
 	}
 	want := "! a: connections share one cache and lock its tables. SQLite returns SQLITE_LOCKED (\"database table is locked\") for that, for which no busy_timeout waits"
@@ -94,32 +94,32 @@ func TestDSNSharedCache(t *testing.T) {
 // TestDSNOnOneScreen expects a terminal to have the answer and the table, the other parts as a
 // whole or not at all, and what is left out.
 func TestDSNOnOneScreen(t *testing.T) {
-	text := func(o report.Options) string {
+	text := func(o document.Options) string {
 		var out bytes.Buffer
 		o.Width = 100
-		if err := report.WriteDSN(&out, "table", dsnFixture(t), o); err != nil {
+		if err := dsn.WriteDSN(&out, "table", dsnFixture(t), o); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
 	}
-	whole := text(report.Options{})
-	got := text(report.Options{Lines: 24, Hints: report.Hints{Rest: []report.Hint{{Shows: "all of it", Command: "the same command with --full"}}}})
+	whole := text(document.Options{})
+	got := text(document.Options{Lines: 24, Hints: document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: "the same command with --full"}}}})
 	head, _, _ := strings.Cut(whole, "\nNot set by")
 	if n := strings.Count(got, "\n"); n > 24 || !strings.HasPrefix(got, head) || strings.Contains(got, "own spelling") ||
 		!strings.Contains(got, "\nNot shown: how each driver spells it") || !strings.HasSuffix(got, ". All of it: the same command with --full.\n") {
 		t.Errorf("%d lines:\n%s", n, got)
 	}
-	if got := text(report.Options{Lines: 200}); got != whole {
+	if got := text(document.Options{Lines: 200}); got != whole {
 		t.Errorf("where there is room for all of it, there is\n%s", got)
 	}
 }
 
 func TestDSNJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := report.WriteDSN(&out, "json", dsnFixture(t), report.Options{}); err != nil {
+	if err := dsn.WriteDSN(&out, "json", dsnFixture(t), document.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	var got report.JSONDSN
+	var got dsn.JSONDSN
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestDSNJSON(t *testing.T) {
 }
 
 func TestDSNUnknownFormat(t *testing.T) {
-	if err := report.CheckDSN("jsn"); err == nil || !strings.Contains(err.Error(), `"json"`) {
+	if err := dsn.CheckDSN("jsn"); err == nil || !strings.Contains(err.Error(), `"json"`) {
 		t.Error(err)
 	}
 }

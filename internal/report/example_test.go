@@ -17,7 +17,7 @@ func ExampleWrite() {
 		Trials: []result.Trial{{Case: 1, Round: 1, Status: result.OK,
 			Samples: []result.Sample{{Phase: "insert", Metric: "time", WallNS: 2e9, Operations: 1000, Rows: 1000}}}},
 	}
-	if err := report.Write(os.Stdout, "benchfmt", stats.Analyze(run, "native"), report.RunOptions{}); err != nil {
+	if err := report.Write(os.Stdout, "benchfmt", stats.Analyze(run, "native"), report.Options{}); err != nil {
 		fmt.Println(err)
 	}
 	// Output:

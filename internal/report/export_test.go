@@ -1,13 +1,18 @@
 package report
 
-// For tests.
-var (
-	Probability = probability
-	Times       = times
-	Interval    = interval
-	Human       = human
-	Each        = each
-	Scaled      = scaled
+import (
+	"github.com/sqlite3perf/sqlite3perf/internal/compare"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 )
 
-var TimeToSettle = timeToSettle
+// For tests.
+var (
+	Probability = document.Probability
+	Times       = document.Times
+	Interval    = document.Interval
+	Human       = document.Human
+	Each        = document.Each
+	Scaled      = document.Scaled
+)
+
+var TimeToSettle = compare.TimeToSettle

@@ -4,19 +4,21 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
 // factorial describes a workload with several settings or parameters side by side, and
 // what each of these is worth by itself.
-func factorial(f *stats.Factorial, h Hints) document {
+func factorial(f *stats.Factorial, h document.Hints) document.Document {
 	var varied []string
 	for _, x := range f.Factors {
 		varied = append(varied, x.Name)
 	}
-	d := document{heading{2, fmt.Sprintf("%s · %s, side by side", f.Workload, f)}}
-	d = append(d, conditions(f.Group.Outcomes[0].Case, varied)...)
+	d := document.Document{document.Heading{Level: 2, Text: fmt.Sprintf("%s · %s, side by side", f.Workload, f)}}
+	d = append(d, measuredWith(f.Group.Outcomes[0].Case, varied)...)
 	alone := len(f.Drivers) == 1 // otherwise the groups that follow have the rest
 	for _, t := range f.Tables {
 		switch measured := t.Measured(); {
@@ -30,22 +32,22 @@ func factorial(f *stats.Factorial, h Hints) document {
 	}
 	d = append(d, tooLong(f)...)
 	if alone {
-		d = append(d, troubles(f.Group, result.WarningUnverified)...)
-		d = append(d, readLater(f.Group.Outcomes)...)
+		d = append(d, conditions.Troubles(f.Group, result.WarningUnverified)...)
+		d = append(d, conditions.ReadLater(f.Group.Outcomes)...)
 	}
 	return d
 }
 
 // tooLong says that the rows of a workload are not side by side, because there are too many.
-func tooLong(f *stats.Factorial) document {
+func tooLong(f *stats.Factorial) document.Document {
 	if len(f.Tables) > 0 {
 		return nil
 	}
-	return document{paragraph{text: fmt.Sprintf("%d rows are too many side by side: each combination has its own tables, below.", len(f.Group.Outcomes))}}
+	return document.Document{document.Paragraph{Text: fmt.Sprintf("%d rows are too many side by side: each combination has its own tables, below.", len(f.Group.Outcomes))}}
 }
 
 // effects is the table of what each factor is worth in the phase of a table.
-func effects(f *stats.Factorial, t *stats.Table) document {
+func effects(f *stats.Factorial, t *stats.Table) document.Document {
 	phase := t.Phase
 	var drivers, changes, ratios, intervals, p []string
 	depends := false
@@ -55,8 +57,8 @@ func effects(f *stats.Factorial, t *stats.Table) document {
 			change += fmt.Sprintf(", with %s", e.With)
 		}
 		drivers, changes = append(drivers, e.Driver), append(changes, change)
-		ratios, intervals = append(ratios, times(e.Ratio.Median)), append(intervals, interval(e.Ratio.Interval))
-		p = append(p, probability(e.Adjusted))
+		ratios, intervals = append(ratios, document.Times(e.Ratio.Median)), append(intervals, document.Interval(e.Ratio.Interval))
+		p = append(p, document.Probability(e.Adjusted))
 	}
 	for _, e := range f.Effects {
 		if e.Phase != phase {
@@ -76,24 +78,24 @@ func effects(f *stats.Factorial, t *stats.Table) document {
 			add(e)
 		}
 	}
-	var left list
+	var left document.List
 	for _, x := range f.Factors {
 		for _, v := range x.Values[1:] {
 			if !x.Follows && !slices.ContainsFunc(f.Effects, func(e *stats.Effect) bool { return e.Phase == phase && e.To == v && e.From == x.Values[0] }) {
-				left = append(left, item{label: "effect", text: fmt.Sprintf("%s instead of %s: not told: %s", v, value(x.Values[0]), whyUntold(t))})
+				left = append(left, document.Item{Label: "effect", Text: fmt.Sprintf("%s instead of %s: not told: %s", v, value(x.Values[0]), whyUntold(t))})
 			}
 		}
 	}
 	if changes == nil {
-		return document{left}
+		return document.Document{left}
 	}
-	var g grid
+	var g document.Grid
 	if len(f.Drivers) > 1 {
-		g.add(column{title: "driver"}, drivers)
+		g.Add(document.Column{Title: "driver"}, drivers)
 	}
-	g.add(column{title: "change"}, changes)
-	g.add(column{title: "× time", whole: true}, withSpreads(ratios, intervals))
-	g.add(column{title: "p", right: true}, p)
+	g.Add(document.Column{Title: "change"}, changes)
+	g.Add(document.Column{Title: "× time", Whole: true}, document.WithSpreads(ratios, intervals))
+	g.Add(document.Column{Title: "p", Right: true}, p)
 	title := "What a change by itself is worth:"
 	switch {
 	case depends:
@@ -101,7 +103,7 @@ func effects(f *stats.Factorial, t *stats.Table) document {
 	case len(f.Factors) > 1:
 		title += " the geometric mean, formed within rounds, over all values of what else varies. The samples do not show that any change depends on that."
 	}
-	return document{paragraph{text: title}, g, left}
+	return document.Document{document.Paragraph{Text: title}, g, left}
 }
 
 // whyUntold says why the rows of a table do not tell what a change is worth.
@@ -119,7 +121,7 @@ func whyUntold(t *stats.Table) string {
 	case most < stats.MinSamples && least < most:
 		return fmt.Sprintf("the rows have %d to %d rounds, and %d are needed", least, most, stats.MinSamples)
 	case most < stats.MinSamples:
-		return fmt.Sprintf("the rows have %s, and %d are needed", counted(int64(most), "round"), stats.MinSamples)
+		return fmt.Sprintf("the rows have %s, and %d are needed", document.Counted(int64(most), "round"), stats.MinSamples)
 	}
 	return fmt.Sprintf("no two rows that differ only in that have figures of %d rounds or more, with the same share of operations that succeeded", stats.MinSamples)
 }

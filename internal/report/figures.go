@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/perf/benchunit"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
@@ -62,7 +64,7 @@ func Rate(s *result.Sample) (perSecond float64, unit string) {
 
 // cellGrid is a grid with a row for each of some cells. Columns are added to it.
 type cellGrid struct {
-	grid
+	document.Grid
 	cells []*stats.Cell
 	own   []bool // whose lead could be due to what sqlite3perf adds; nil: none
 }
@@ -77,7 +79,7 @@ func (g *cellGrid) words(f func(*stats.Cell) string) []string {
 }
 
 // each adds a column with the result of f for each cell.
-func (g *cellGrid) each(c column, f func(*stats.Cell) string) { g.add(c, g.words(f)) }
+func (g *cellGrid) each(c document.Column, f func(*stats.Cell) string) { g.Add(c, g.words(f)) }
 
 // scale adds a column of the medians of f, in one unit. It adds none if they are all
 // zero, because a figure of zero means not known.
@@ -89,13 +91,13 @@ func (g *cellGrid) scale(title string, class benchunit.Class, base string, drop 
 	if slices.Max(values) <= 0 {
 		return
 	}
-	words, unit := scaled(values, class, base)
+	words, unit := document.Scaled(values, class, base)
 	for i, v := range values {
 		if v <= 0 {
-			words[i] = absent
+			words[i] = document.Absent
 		}
 	}
-	g.add(column{title: title + " " + unit, right: true, drop: drop}, words)
+	g.Add(document.Column{Title: title + " " + unit, Right: true, Drop: drop}, words)
 }
 
 // perOperation adds a column of the medians of f per operation. It adds none if they are
@@ -105,16 +107,16 @@ func (g *cellGrid) perOperation(title string, drop int, f func(stats.Sample) int
 	if !slices.ContainsFunc(g.cells, func(c *stats.Cell) bool { return of(c) > 0 }) {
 		return
 	}
-	g.each(column{title: title, right: true, drop: drop}, func(c *stats.Cell) string {
+	g.each(document.Column{Title: title, Right: true, Drop: drop}, func(c *stats.Cell) string {
 		if n := of(c); n > 0 {
-			return each(3, n)
+			return document.Each(3, n)
 		}
-		return absent
+		return document.Absent
 	})
 }
 
 // figures returns the grid of a table's cells that have figures.
-func figures(t *stats.Table, cells []*stats.Cell) grid {
+func figures(t *stats.Table, cells []*stats.Cell) document.Grid {
 	g := &cellGrid{cells: cells}
 	g.own = ownLeads(t)
 	g.addStandings()
@@ -124,14 +126,14 @@ func figures(t *stats.Table, cells []*stats.Cell) grid {
 	if t.Base >= 0 && len(cells) > 1 {
 		to := "fastest"
 		if cells[t.Base].As == "" {
-			to = label(cells[t.Base].Case)
+			to = conditions.Label(cells[t.Base].Case)
 		}
 		g.addRatios(to, t.Pairs, t.Base)
 	}
-	g.each(column{title: "n", right: true}, func(c *stats.Cell) string { return fmt.Sprint(c.Summary.N) })
+	g.each(document.Column{Title: "n", Right: true}, func(c *stats.Cell) string { return fmt.Sprint(c.Summary.N) })
 	g.addCosts()
 	g.addLibraries()
-	return g.grid
+	return g.Grid
 }
 
 // addStandings adds each cell's rank, its driver, and the cells that it is tied with.
@@ -139,20 +141,20 @@ func (g *cellGrid) addStandings() {
 	standings := standingsOf(g.cells)
 	var ranks, tied []string
 	for _, s := range standings {
-		g.leaders = append(g.leaders, s.Rank > 0 && !s.Beaten)
-		ranks = append(ranks, cmp.Or(rankOf(s.Rank), absent))
-		tied = append(tied, cmp.Or(ranksTied(standings, s.Tied), absent))
+		g.Leaders = append(g.Leaders, s.Rank > 0 && !s.Beaten)
+		ranks = append(ranks, cmp.Or(rankOf(s.Rank), document.Absent))
+		tied = append(tied, cmp.Or(ranksTied(standings, s.Tied), document.Absent))
 	}
-	g.add(column{title: "#"}, ranks)
-	names := g.words(func(c *stats.Cell) string { return name(c.Outcome) })
+	g.Add(document.Column{Title: "#"}, ranks)
+	names := g.words(func(c *stats.Cell) string { return conditions.Name(c.Outcome) })
 	for i := range names {
 		if i < len(g.own) && g.own[i] {
 			names[i] += ownCost
 		}
 	}
-	g.add(column{title: rowsAre(g.cells)}, names)
-	if slices.ContainsFunc(tied, func(s string) bool { return s != absent }) {
-		g.add(column{title: "tied with"}, tied)
+	g.Add(document.Column{Title: rowsAre(g.cells)}, names)
+	if slices.ContainsFunc(tied, func(s string) bool { return s != document.Absent }) {
+		g.Add(document.Column{Title: "tied with"}, tied)
 	}
 }
 
@@ -185,7 +187,7 @@ func ranksTied(rows []stats.Standing, tied []int) string {
 		}
 	}
 	if slices.Sort(ranks); ranks != nil {
-		words = append(words, joinInts(ranks))
+		words = append(words, document.JoinInts(ranks))
 	}
 	if floor {
 		words = append(words, "the floor")
@@ -227,12 +229,12 @@ func (g *cellGrid) addMedians(perOp bool) {
 	for _, c := range g.cells {
 		medians = append(medians, c.Summary.Median)
 	}
-	words, unit := scaled(medians, benchunit.Decimal, base)
+	words, unit := document.Scaled(medians, benchunit.Decimal, base)
 	if title == "p99 " {
-		words, unit = latencyWords(medians)
+		words, unit = document.LatencyWords(medians)
 	}
-	spreads := g.words(func(c *stats.Cell) string { return ends(c.Summary) })
-	g.add(column{title: title + unit, whole: true}, withSpreads(words, spreads))
+	spreads := g.words(func(c *stats.Cell) string { return document.Ends(c.Summary) })
+	g.Add(document.Column{Title: title + unit, Whole: true}, document.WithSpreads(words, spreads))
 }
 
 // addRates adds the share of operations that succeeded, if any failed, and the rate.
@@ -240,12 +242,12 @@ func (g *cellGrid) addMedians(perOp bool) {
 func (g *cellGrid) addRates() {
 	_, unit := work(g.cells[0].Samples[0].Sample)
 	if someFailed(g.cells) {
-		g.each(column{title: "ok", right: true}, func(c *stats.Cell) string { return PercentOK(c.Failures()) })
+		g.each(document.Column{Title: "ok", Right: true}, func(c *stats.Cell) string { return document.PercentOK(c.Failures()) })
 		unit += " (all)" // like the median, it includes those that failed
 	}
-	g.each(column{title: unit, right: true, drop: 2}, func(c *stats.Cell) string {
+	g.each(document.Column{Title: unit, Right: true, Drop: 2}, func(c *stats.Cell) string {
 		perSecond, _ := cellRate(c)
-		return human(perSecond)
+		return document.Human(perSecond)
 	})
 	if rowsAre(g.cells) != "driver" && g.cells[0].Samples[0].Metric == result.MetricTimePerOp {
 		title := "p99"
@@ -255,7 +257,7 @@ func (g *cellGrid) addRates() {
 		g.scale(title, benchunit.Decimal, "s", 1, slowestP99)
 	}
 	if ceiling(g.cells) > 0 {
-		g.each(column{title: "of ceiling", right: true, drop: 5}, func(c *stats.Cell) string { return percent(median(c, ofCeiling)) })
+		g.each(document.Column{Title: "of ceiling", Right: true, Drop: 5}, func(c *stats.Cell) string { return document.Percent(median(c, ofCeiling)) })
 	}
 }
 
@@ -282,24 +284,24 @@ func ofCeiling(s stats.Sample) float64 {
 func (g *cellGrid) addRatios(to string, pairs []stats.Pair, base int) {
 	var ratios, spreads, p []string
 	for i, c := range g.cells {
-		r, s := absent, ""
+		r, s := document.Absent, ""
 		if c.Ratio != nil && c.Ratio.N > 0 && (c.Ratio.N >= stats.MinSamples || i == base) {
-			r = times(c.Ratio.Median)
+			r = document.Times(c.Ratio.Median)
 			if i != base {
-				s = ends(*c.Ratio)
+				s = document.Ends(*c.Ratio)
 			}
 		}
 		ratios, spreads, p = append(ratios, r), append(spreads, s), append(p, against(pairs, i, base))
 	}
-	g.add(column{title: "× " + to, whole: true}, withSpreads(ratios, spreads))
-	g.add(column{title: "p", right: true, drop: 1}, p)
+	g.Add(document.Column{Title: "× " + to, Whole: true}, document.WithSpreads(ratios, spreads))
+	g.Add(document.Column{Title: "p", Right: true, Drop: 1}, p)
 }
 
 // against returns the p-value of i compared with base.
 func against(pairs []stats.Pair, i, base int) string {
 	for _, p := range pairs {
 		if p.First == min(i, base) && p.Second == max(i, base) {
-			return probability(p.Adjusted)
+			return document.Probability(p.Adjusted)
 		}
 	}
 	return ""
@@ -307,18 +309,18 @@ func against(pairs []stats.Pair, i, base int) string {
 
 // addLibraries adds what is known of each driver's library.
 func (g *cellGrid) addLibraries() {
-	g.each(column{title: "SQLite", drop: 3}, func(c *stats.Cell) string { return sqliteVersion(c.Outcome) })
-	g.each(column{title: "kind", drop: 6}, func(c *stats.Cell) string { return string(c.Case.Info.Kind) })
-	g.each(column{title: "interface", drop: 7}, func(c *stats.Cell) string { return string(c.Case.Info.Interface) })
+	g.each(document.Column{Title: "SQLite", Drop: 3}, func(c *stats.Cell) string { return conditions.SqliteVersion(c.Outcome) })
+	g.each(document.Column{Title: "kind", Drop: 6}, func(c *stats.Cell) string { return string(c.Case.Info.Kind) })
+	g.each(document.Column{Title: "interface", Drop: 7}, func(c *stats.Cell) string { return string(c.Case.Info.Interface) })
 }
 
 // addCosts adds what the work took of the disk, the processor and the memory.
 func (g *cellGrid) addCosts() {
 	g.scale("checkpoint", benchunit.Decimal, "s", 4, func(s stats.Sample) float64 { return float64(s.CheckpointNS) / 1e9 })
-	g.each(column{title: "CPU", right: true, drop: 8}, func(c *stats.Cell) string {
+	g.each(document.Column{Title: "CPU", Right: true, Drop: 8}, func(c *stats.Cell) string {
 		share := median(c, func(s stats.Sample) float64 { return float64(s.UserNS+s.SystemNS) / float64(max(s.WallNS, 1)) })
 		if share <= 0 {
-			return absent
+			return document.Absent
 		}
 		return fmt.Sprintf("%.0f%%", 100*share)
 	})
@@ -405,13 +407,13 @@ func latencyRowOf(c *stats.Cell, operation string, figures []latencyFigure) (r l
 	for i, v := range values {
 		if figures[i].title == "max" {
 			r.figures = append(r.figures, slices.Max(v))
-			r.sure = append(r.sure, "of "+counted(int64(len(v)), "sample"))
+			r.sure = append(r.sure, "of "+document.Counted(int64(len(v)), "sample"))
 		} else {
 			s := stats.Summarize(v)
 			r.figures = append(r.figures, s.Median)
-			words := counted(int64(s.N), "sample")
+			words := document.Counted(int64(s.N), "sample")
 			if i := s.Interval; i != nil {
-				words = fmt.Sprintf("interval %s to %s\n%s", secondsOf("")(i.Low), secondsOf("")(i.High), words)
+				words = fmt.Sprintf("interval %s to %s\n%s", document.SecondsOf("")(i.Low), document.SecondsOf("")(i.High), words)
 			}
 			r.sure = append(r.sure, words)
 		}
@@ -443,7 +445,7 @@ func latencyRows(cells []*stats.Cell, figures []latencyFigure) []latencyRow {
 }
 
 // latencies returns the grid of the latency of each operation of a mix.
-func latencies(cells []*stats.Cell) grid {
+func latencies(cells []*stats.Cell) document.Grid {
 	figures := []latencyFigure{
 		{"p50", func(l *latency.Summary) int64 { return l.P50NS }},
 		{"p99", func(l *latency.Summary) int64 { return l.P99NS }},
@@ -457,38 +459,38 @@ func latencies(cells []*stats.Cell) grid {
 	rows := latencyRows(cells, figures)
 	failed := slices.ContainsFunc(rows, func(r latencyRow) bool { return r.failed > 0 })
 	early := slices.ContainsFunc(rows, func(r latencyRow) bool { return r.early > 0 })
-	g := grid{columns: []column{{title: "operation"}, {title: rowsAre(cells)}, {title: "count", right: true, drop: 1}}}
+	g := document.Grid{Columns: []document.Column{{Title: "operation"}, {Title: rowsAre(cells)}, {Title: "count", Right: true, Drop: 1}}}
 	if failed {
-		g.columns = append(g.columns, column{title: "ok", right: true})
+		g.Columns = append(g.Columns, document.Column{Title: "ok", Right: true})
 	}
 	if early {
-		g.columns = append(g.columns, column{title: "ended early", right: true})
+		g.Columns = append(g.Columns, document.Column{Title: "ended early", Right: true})
 	}
 	columns := make([][]float64, len(figures))
 	for _, r := range rows {
-		words := []string{r.operation, name(r.cell.Outcome), Thousands(r.count)}
+		words := []string{r.operation, conditions.Name(r.cell.Outcome), document.Thousands(r.count)}
 		if failed {
-			words = append(words, fmt.Sprintf("%s (%s)", Thousands(r.count-r.failed), PercentOK(r.failed, r.count)))
+			words = append(words, fmt.Sprintf("%s (%s)", document.Thousands(r.count-r.failed), document.PercentOK(r.failed, r.count)))
 		}
 		if early {
-			words = append(words, Thousands(r.early))
+			words = append(words, document.Thousands(r.early))
 		}
-		g.rows = append(g.rows, words)
+		g.Rows = append(g.Rows, words)
 		for i, v := range r.figures {
 			columns[i] = append(columns[i], v)
 		}
 	}
 	for i, f := range figures {
-		words, unit := latencyWords(columns[i])
-		g.add(column{title: f.title + " " + unit, right: true}, words)
+		words, unit := document.LatencyWords(columns[i])
+		g.Add(document.Column{Title: f.title + " " + unit, Right: true}, words)
 	}
 	return g
 }
 
 // addRisks adds what each row can lose, unless it is the same in all of them.
 func (g *cellGrid) addRisks(phase string) {
-	words := g.words(func(c *stats.Cell) string { return canLose(c.Outcome, phase) })
+	words := g.words(func(c *stats.Cell) string { return conditions.CanLose(c.Outcome, phase) })
 	if slices.ContainsFunc(words, func(w string) bool { return w != words[0] }) {
-		g.add(column{title: "can lose"}, words)
+		g.Add(document.Column{Title: "can lose"}, words)
 	}
 }

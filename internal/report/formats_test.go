@@ -19,6 +19,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/perf/benchfmt"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -29,7 +30,7 @@ import (
 func TestBenchfmtIsRead(t *testing.T) {
 	run := matrixRun()
 	run.Cases[1].Driver = "my-driver-9" // must not be taken for 9 cores
-	r := benchfmt.NewReader(strings.NewReader(write(t, "benchfmt", run, "", report.Options{})), "run")
+	r := benchfmt.NewReader(strings.NewReader(write(t, "benchfmt", run, "", document.Options{})), "run")
 	counts := map[string]int{}
 	sum, config := map[string]float64{}, map[string]string{}
 	for r.Scan() {
@@ -76,7 +77,7 @@ func TestBenchfmtOfVersions(t *testing.T) {
 		for i := range run.Trials {
 			change(run.Trials[i].Proof)
 		}
-		r := benchfmt.NewReader(strings.NewReader(write(t, "benchfmt", run, "", report.Options{})), "run")
+		r := benchfmt.NewReader(strings.NewReader(write(t, "benchfmt", run, "", document.Options{})), "run")
 		for r.Scan() {
 			if rec, ok := r.Result().(*benchfmt.Result); ok {
 				key := rec.Name.String()
@@ -107,7 +108,7 @@ func TestCSVHasEverySample(t *testing.T) {
 			want += 1 + len(s.Latency)
 		}
 	}
-	lines, err := csv.NewReader(strings.NewReader(write(t, "csv", run, "", report.Options{}))).ReadAll()
+	lines, err := csv.NewReader(strings.NewReader(write(t, "csv", run, "", document.Options{}))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +154,7 @@ func TestCSVHasEverySample(t *testing.T) {
 func TestTableFits(t *testing.T) {
 	for name, make := range fixtures {
 		for _, width := range []int{40, 60, 80, 100, 120, 200} {
-			for i, line := range strings.Split(write(t, "table", make(), "native", report.Options{Width: width}), "\n") {
+			for i, line := range strings.Split(write(t, "table", make(), "native", document.Options{Width: width}), "\n") {
 				if w := text.StringWidth(line); w > width {
 					t.Errorf("%s at %d: line %d is %d wide: %s", name, width, i+1, w, line)
 				}
@@ -166,7 +167,7 @@ func TestTableFits(t *testing.T) {
 }
 
 func TestTies(t *testing.T) {
-	table := write(t, "table", fullRun(), "native", report.Options{})
+	table := write(t, "table", fullRun(), "native", document.Options{})
 	insert := table[strings.Index(table, "insert:"):strings.Index(table, "query:")]
 	var ranks []string
 	_, rows, _ := strings.Cut(insert, "\n#")
@@ -187,10 +188,10 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on 
 
 func TestWriteError(t *testing.T) {
 	for _, format := range report.Formats() {
-		if err := report.Write(&bytes.Buffer{}, format, nil, report.RunOptions{}); err == nil {
+		if err := report.Write(&bytes.Buffer{}, format, nil, report.Options{}); err == nil {
 			t.Errorf("%s: no run is no error", format)
 		}
-		err := report.Write(full{}, format, stats.Analyze(fullRun(), ""), report.RunOptions{})
+		err := report.Write(full{}, format, stats.Analyze(fullRun(), ""), report.Options{})
 		if err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(err.Error(), format) {
 			t.Errorf("%s: error %v", format, err)
 		}
@@ -217,13 +218,13 @@ func FuzzWrite(f *testing.F) {
 		}
 		for _, format := range report.Formats() {
 			var b bytes.Buffer
-			if err := report.Write(&b, format, stats.Analyze(&run, floor), report.RunOptions{Options: report.Options{Width: width % 300, Color: width%2 == 0}}); err != nil {
+			if err := report.Write(&b, format, stats.Analyze(&run, floor), report.Options{Options: document.Options{Width: width % 300, Color: width%2 == 0}}); err != nil {
 				t.Errorf("%s: %v", format, err)
 			}
 		}
 		var b bytes.Buffer
 		const lines = 24
-		if err := report.Write(&b, "table", stats.Analyze(&run, floor), report.RunOptions{Options: report.Options{Width: width % 300, Lines: lines, ASCII: width%2 == 0}}); err != nil {
+		if err := report.Write(&b, "table", stats.Analyze(&run, floor), report.Options{Options: document.Options{Width: width % 300, Lines: lines, ASCII: width%2 == 0}}); err != nil {
 			t.Error(err)
 		}
 		if n := strings.Count(b.String(), "\n"); n > lines {
@@ -239,7 +240,7 @@ func TestFormatsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := string(data)
-	header, _, _ := strings.Cut(write(t, "csv", emptyRun(), "", report.Options{}), "\n")
+	header, _, _ := strings.Cut(write(t, "csv", emptyRun(), "", document.Options{}), "\n")
 	words := strings.Split(header, ",")
 	for f := range reflect.TypeFor[report.JSON]().Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -255,7 +256,7 @@ func TestFormatsAreDocumented(t *testing.T) {
 // TestPValuesStay checks that what a comparison rests on is the last to be dropped if
 // there is not enough room.
 func TestPValuesStay(t *testing.T) {
-	table := write(t, "table", fullRun(), "native", report.Options{Width: 80})
+	table := write(t, "table", fullRun(), "native", document.Options{Width: 80})
 	for _, heading := range []string{"insert: ", "mix: ", "Summary: "} {
 		_, after, ok := strings.Cut(table, "\n"+heading)
 		_, after, found := strings.Cut(after, "\n#")

@@ -10,14 +10,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
 // gatedRun returns a gate with every state. In the second measurement only one of two
 // regressions is there again.
-func gatedRun() report.Gated {
+func gatedRun() gate.Gated {
 	first := stats.Analyze(comparedRun(), "native")
 	second := comparedRun()
 	second.ID = 13
@@ -30,13 +31,13 @@ func gatedRun() report.Gated {
 	g := stats.NewGate(0.05, stats.CompareRun(first), stats.CompareRunBy(first, stats.Memory))
 	again := stats.Analyze(second, "native")
 	g.Confirm(stats.CompareRun(again), stats.CompareRunBy(again, stats.Memory))
-	return report.Gated{Gate: g, Runs: []*stats.Analysis{first, again}, Where: "go.mod"}
+	return gate.Gated{Gate: g, Runs: []*stats.Analysis{first, again}, Where: "go.mod"}
 }
 
-func writeGated(t *testing.T, format string, g report.Gated) string {
+func writeGated(t *testing.T, format string, g gate.Gated) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.WriteGate(&b, format, g, report.Options{}); err != nil {
+	if err := gate.WriteGate(&b, format, g, document.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -44,7 +45,7 @@ func writeGated(t *testing.T, format string, g report.Gated) string {
 
 func TestGateGolden(t *testing.T) {
 	extensions := map[string]string{"table": "txt", "markdown": "md", "html": "html", "junit": "xml"}
-	for _, format := range report.GateFormats() {
+	for _, format := range gate.GateFormats() {
 		ext := extensions[format]
 		if ext == "" {
 			ext = format
@@ -55,7 +56,7 @@ func TestGateGolden(t *testing.T) {
 
 // TestGateIsNeverGreenWhenEmpty checks each format of a gate that compared nothing.
 func TestGateIsNeverGreenWhenEmpty(t *testing.T) {
-	g := report.Gated{Gate: stats.NewGate(0.05), Where: "go.mod"}
+	g := gate.Gated{Gate: stats.NewGate(0.05), Where: "go.mod"}
 	for format, want := range map[string]string{
 		"table": "Not passed: nothing", "markdown": "# Not passed: nothing", "json": `"passed": false`,
 		"junit": `errors="1"`, "github": "::error ", "azure": "type=error]", "gitlab": `"critical"`,
@@ -69,7 +70,7 @@ func TestGateIsNeverGreenWhenEmpty(t *testing.T) {
 // TestGateThatCouldNotRun checks that each format says why nothing was measured, and that
 // none is green.
 func TestGateThatCouldNotRun(t *testing.T) {
-	g := report.Gated{Gate: stats.NewGate(0.05), Why: "it is of another machine", Where: "go.mod"}
+	g := gate.Gated{Gate: stats.NewGate(0.05), Why: "it is of another machine", Where: "go.mod"}
 	for format, passed := range map[string]string{
 		"table": "", "markdown": "", "json": `"passed": true`, "junit": `errors="0"`, "github": "::notice", "azure": "type=warning", "gitlab": "[]",
 	} {
@@ -96,7 +97,7 @@ func TestGateSaysHowSure(t *testing.T) {
 		{2, "Not passed: modernc against mattn: no figure in 1 cell (analytics json), of 7 cells."},
 	} {
 		comparison := stats.CompareRun(stats.Analyze(comparedRun(), "native"))
-		g := report.Gated{Gate: stats.NewGate(c.most, comparison)}
+		g := gate.Gated{Gate: stats.NewGate(c.most, comparison)}
 		g.Confirm(comparison)
 		if got := g.Answer(); !strings.Contains(got, c.want) {
 			t.Errorf("%g: %s\nwant %s", c.most, got, c.want)
@@ -105,7 +106,7 @@ func TestGateSaysHowSure(t *testing.T) {
 	run := newRun(16)
 	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.05}
 	add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
-	g := report.Gated{Gate: stats.NewGate(1.4, stats.CompareRun(stats.Analyze(run, "native")))}
+	g := gate.Gated{Gate: stats.NewGate(1.4, stats.CompareRun(stats.Analyze(run, "native")))}
 	if got, want := g.Answer(), "Passed: modernc against mattn: more than 140% is excluded in 1 cell (2.30x the time, 99% interval ["; !strings.HasPrefix(got, want) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
@@ -122,9 +123,9 @@ func TestGateSaysWhatWasMeasured(t *testing.T) {
 	}
 	stored := g
 	stored.Runs, stored.Base = g.Runs[1:], g.Runs[0]
-	for name, x := range map[string]report.Gated{"interleaved": g, "stored": stored} {
+	for name, x := range map[string]gate.Gated{"interleaved": g, "stored": stored} {
 		var b bytes.Buffer
-		err := report.WriteGate(&b, "table", x, report.Options{Hints: report.Hints{More: []string{"sqlite3perf show 12"}}, Width: 400})
+		err := gate.WriteGate(&b, "table", x, document.Options{Hints: document.Hints{More: []string{"sqlite3perf show 12"}}, Width: 400})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,12 +146,12 @@ func TestGateSaysWhatWasMeasured(t *testing.T) {
 // TestGateFulfilsSchema checks that the schema names every field that a gate can have, and
 // no others.
 func TestGateFulfilsSchema(t *testing.T) {
-	s := compiled(t, report.GateSchema)
-	empty := report.Gated{Gate: stats.NewGate(0.05)}
-	for _, g := range []report.Gated{gatedRun(), empty} {
+	s := compiled(t, gate.GateSchema)
+	empty := gate.Gated{Gate: stats.NewGate(0.05)}
+	for _, g := range []gate.Gated{gatedRun(), empty} {
 		validate(t, s, writeGated(t, "json", g))
 	}
-	var all report.JSONGate
+	var all gate.JSONGate
 	fill(reflect.ValueOf(&all).Elem())
 	all.Decision = stats.Passed
 	all.Cells[0].Metric, all.Cells[0].State, all.Unknown[0] = stats.Time, stats.GatePassed, stats.Allocs
@@ -163,7 +164,7 @@ func TestGateIsEscaped(t *testing.T) {
 	run := comparedRun()
 	spoil(run, "analytics", "modernc", func(t *result.Trial) { t.Reason.Message = "a\n::error::b %0A <x> \x1b[31m" })
 	a := stats.Analyze(run, "native")
-	g := report.Gated{Gate: stats.NewGate(0.05, stats.CompareRun(a)), Where: "go.mod"}
+	g := gate.Gated{Gate: stats.NewGate(0.05, stats.CompareRun(a)), Where: "go.mod"}
 	text := writeGated(t, "junit", g)
 	var v struct{ XMLName xml.Name }
 	if err := xml.Unmarshal([]byte(text), &v); err != nil || strings.Contains(text, "<x>") || strings.Contains(text, "\x1b") {
@@ -185,7 +186,7 @@ func TestGateWithTooFewRounds(t *testing.T) {
 	run := newRun(6)
 	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.05}
 	add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
-	g := report.Gated{Gate: stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "native"))), Where: "go.mod"}
+	g := gate.Gated{Gate: stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "native"))), Where: "go.mod"}
 	for format, want := range map[string]string{
 		"table": "Not passed: modernc against mattn: too few rounds in 1 cell, of 1 cell.", "markdown": "# Not passed: ", "json": `"passed": false`,
 		"junit": `errors="1"`, "github": "::error ", "azure": "type=error]", "gitlab": `"critical"`,
@@ -222,7 +223,7 @@ func TestGateThatExcludesNothing(t *testing.T) {
 	for i := range run.Trials {
 		run.Trials[i].Samples[0].WallNS = int64(812e6 * math.Exp(0.3*r.NormFloat64()))
 	}
-	g := report.Gated{Gate: stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "native"))), Where: "go.mod"}
+	g := gate.Gated{Gate: stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "native"))), Where: "go.mod"}
 	for _, strict := range []bool{true, false} {
 		g.Strict = strict
 		want := map[string]string{

@@ -18,8 +18,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/bisect"
 	"github.com/sqlite3perf/sqlite3perf/internal/chart"
+	"github.com/sqlite3perf/sqlite3perf/internal/compare"
+	"github.com/sqlite3perf/sqlite3perf/internal/doctor"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/gate"
+	"github.com/sqlite3perf/sqlite3perf/internal/locks"
+	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -177,33 +183,33 @@ func sections(t *testing.T, name string) (list []string) {
 
 func TestPages(t *testing.T) {
 	for name, run := range fixtures {
-		t.Run(name, func(t *testing.T) { checkPage(t, write(t, "html", run(), "native", report.Options{})) })
+		t.Run(name, func(t *testing.T) { checkPage(t, write(t, "html", run(), "native", document.Options{})) })
 	}
 	others := map[string]func(io.Writer) error{
 		"comparison": func(w io.Writer) error {
-			return report.WriteComparison(w, "html", compared(comparedRun()), report.Options{})
+			return compare.WriteComparison(w, "html", compared(comparedRun()), document.Options{})
 		},
-		"gate": func(w io.Writer) error { return report.WriteGate(w, "html", gatedRun(), report.Options{}) },
+		"gate": func(w io.Writer) error { return gate.WriteGate(w, "html", gatedRun(), document.Options{}) },
 		"bisection": func(w io.Writer) error {
-			return report.WriteBisection(w, "html", bisection("simple insert"), report.Options{})
+			return bisect.WriteBisection(w, "html", bisection("simple insert"), document.Options{})
 		},
 		"locks": func(w io.Writer) error {
 			run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("deferred", "5000", "1"))
-			return report.WriteLocks(w, "html", advise.ExplainLocks(stats.Analyze(run, "native")), report.Options{})
+			return locks.WriteLocks(w, "html", locks.ExplainLocks(stats.Analyze(run, "native")), document.Options{})
 		},
 		"locks of several mixes": func(w io.Writer) error {
 			run := locksRun(lockSettings("immediate", "5000", "4"))
 			for i := range run.Cases[:1] {
 				run.Cases[i].Workload = "shop"
 			}
-			return report.WriteLocks(w, "html", advise.ExplainLocks(stats.Analyze(run, "native")), report.Options{})
+			return locks.WriteLocks(w, "html", locks.ExplainLocks(stats.Analyze(run, "native")), document.Options{})
 		},
 		"locks of nothing": func(w io.Writer) error {
-			return report.WriteLocks(w, "html", advise.ExplainLocks(stats.Analyze(newRun(6), "native")), report.Options{})
+			return locks.WriteLocks(w, "html", locks.ExplainLocks(stats.Analyze(newRun(6), "native")), document.Options{})
 		},
-		"checkup": func(w io.Writer) error { return report.WriteCheckup(w, "html", busyCheckup(), report.Options{}) },
+		"checkup": func(w io.Writer) error { return doctor.WriteCheckup(w, "html", busyCheckup(), document.Options{}) },
 		"profile": func(w io.Writer) error {
-			return report.WriteProfile(w, "html", profiledPair(profiledDriver(1, "mattn", 20, 22), profiledDriver(2, "modernc", 30, 34)), report.Options{})
+			return profile.WriteProfile(w, "html", profiledPair(profiledDriver(1, "mattn", 20, 22), profiledDriver(2, "modernc", 30, 34)), document.Options{})
 		},
 	}
 	for name, write := range others {
@@ -237,7 +243,7 @@ func TestHostilePage(t *testing.T) {
 	}
 	run.Trials[1].Samples[0].WallNS = -5
 	run.Trials[2].Samples = nil
-	page := write(t, "html", run, "native", report.Options{})
+	page := write(t, "html", run, "native", document.Options{})
 	checkPage(t, page)
 	if len(page) > 2<<20 {
 		t.Errorf("the page has %d bytes", len(page))
@@ -257,7 +263,7 @@ func TestHostilePage(t *testing.T) {
 // TestPageAssets checks that a page whose style and script are elsewhere has none itself.
 func TestPageAssets(t *testing.T) {
 	var b bytes.Buffer
-	if err := report.Write(&b, "html", stats.Analyze(singleRun(), ""), report.RunOptions{Options: report.Options{Assets: "/assets/"}}); err != nil {
+	if err := report.Write(&b, "html", stats.Analyze(singleRun(), ""), report.Options{Options: document.Options{Assets: "/assets/"}}); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
@@ -270,7 +276,7 @@ func TestPageAssets(t *testing.T) {
 		t.Error("style or script is in the page")
 	}
 	for _, name := range []string{"page.css", "page.js"} {
-		f, err := report.Assets.Open(name)
+		f, err := document.Assets.Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +286,7 @@ func TestPageAssets(t *testing.T) {
 
 // TestPageColors checks that pages color charts as package chart says.
 func TestPageColors(t *testing.T) {
-	style, err := fs.ReadFile(report.Assets, "page.css")
+	style, err := fs.ReadFile(document.Assets, "page.css")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,9 +301,9 @@ func TestPageColors(t *testing.T) {
 // be drawn, and is in the page.
 func TestPictures(t *testing.T) {
 	for name, run := range fixtures {
-		page := write(t, "html", run(), "native", report.Options{})
+		page := write(t, "html", run(), "native", document.Options{})
 		names := map[string]bool{}
-		for _, p := range report.Pictures(stats.Analyze(run(), "native"), report.RunOptions{}) {
+		for _, p := range report.Pictures(stats.Analyze(run(), "native"), report.Options{}) {
 			if names[p.Name] || strings.Trim(p.Name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 				t.Errorf("%s: name %q", name, p.Name)
 			}
@@ -322,7 +328,7 @@ func TestOneColor(t *testing.T) {
 	mark := regexp.MustCompile(`(?s) aria-label="([^",]+)[^>]*>(.*?)</(?:g|a)>`)
 	color := regexp.MustCompile(`var\(--chart-\d\)`)
 	colors, pictures := map[string]string{}, 0
-	for _, p := range report.Pictures(stats.Analyze(run, "native"), report.RunOptions{}) {
+	for _, p := range report.Pictures(stats.Analyze(run, "native"), report.Options{}) {
 		if !regexp.MustCompile("latency|order|errors|waits").MatchString(p.Name) {
 			continue
 		}
@@ -359,22 +365,22 @@ func TestPageSize(t *testing.T) {
 		add(run, fmt.Sprintf("workload-%d", i), nil, rollback, drivers,
 			bulk("insert", 812_000_000, 1_000_000, 1_000_000), bulk("query", 402_000_000, 1_000_000, 1), mix("mix", "time/op", true))
 	}
-	if size := len(write(t, "html", run, "native", report.Options{})); size > 2_000_000 {
+	if size := len(write(t, "html", run, "native", document.Options{})); size > 2_000_000 {
 		t.Errorf("the page has %d bytes", size)
 	}
 }
 
 // picture returns the picture of a run with that name.
-func picture(t *testing.T, run *result.Run, name string) report.Picture {
+func picture(t *testing.T, run *result.Run, name string) document.Picture {
 	t.Helper()
 	var names []string
-	for _, p := range report.Pictures(stats.Analyze(run, "native"), report.RunOptions{}) {
+	for _, p := range report.Pictures(stats.Analyze(run, "native"), report.Options{}) {
 		if names = append(names, p.Name); p.Name == name {
 			return p
 		}
 	}
 	t.Fatalf("no picture %q in %q", name, names)
-	return report.Picture{}
+	return document.Picture{}
 }
 
 // clientsRun returns a run of one driver with several numbers of clients, whose throughput
@@ -441,7 +447,7 @@ func TestErrorPictures(t *testing.T) {
 		t.Errorf("the figures are %s", text)
 	}
 	picture(t, run, "read-write-mix-waits")
-	for _, p := range report.Pictures(stats.Analyze(run, "native"), report.RunOptions{}) {
+	for _, p := range report.Pictures(stats.Analyze(run, "native"), report.Options{}) {
 		if strings.HasPrefix(p.Name, "simple") && strings.HasSuffix(p.Name, "errors") {
 			t.Errorf("%s is shown", p.Name)
 		}
@@ -465,7 +471,7 @@ func TestStudyPage(t *testing.T) {
 		table.Rows = append(table.Rows, report.StudyRow{Labels: []string{fmt.Sprint(i / 10), fmt.Sprintf("d%d", i%10)},
 			Figures: []report.StudyFigure{{Value: pointer(2.5)}, here, {}}})
 	}
-	opts := report.RunOptions{Study: s}
+	opts := report.Options{Study: s}
 	page := write(t, "html", run, "native", opts)
 	checkPage(t, page)
 	if claims, figures := strings.Index(page, `<h2 id="claims">`), strings.Index(page, `<h3 id="queries`); claims < 0 || figures < claims {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -31,7 +31,7 @@ func TestSettingsInForce(t *testing.T) {
 		"benchfmt": {"in-force: journal_mode=wal synchronous=full\n", "in-force: journal_mode=wal synchronous=off cache_size=77\n"},
 		"json":     {`"in_force": {`},
 	} {
-		got := write(t, format, run, "", report.Options{Width: 300})
+		got := write(t, format, run, "", document.Options{Width: 300})
 		for _, p := range parts {
 			if !strings.Contains(got, p) {
 				t.Errorf("%s lacks %q:\n%.1000s", format, p, got)
@@ -58,7 +58,7 @@ func TestUnsetSettings(t *testing.T) {
 				})
 			}
 		}
-		out := write(t, "table", run, "", report.Options{Width: 300})
+		out := write(t, "table", run, "", document.Options{Width: 300})
 		head, tables, _ := strings.Cut(out, "\nmine\n")
 		locks := ""
 		if connections > 1 {

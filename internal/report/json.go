@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -23,18 +25,18 @@ var Schema []byte
 
 // JSON is the JSON report: the run as it was measured, and its analysis.
 type JSON struct {
-	Version     int              `json:"version"`
-	Answer      string           `json:"answer"`  // what the run says, in a sentence or two
-	Answers     Answers          `json:"answers"` // the same as data, for each table, with what to beware of
-	Run         *result.Run      `json:"run"`
-	Floor       string           `json:"floor"` // as requested
-	Cells       []JSONCell       `json:"cells"`
-	Comparisons []JSONComparison `json:"comparisons"`
-	Factorials  []JSONFactorial  `json:"factorials,omitempty"` // of workloads with several settings or parameters
-	Summary     []JSONSummary    `json:"summary"`              // one, or none if there is nothing to compare
-	Reliability JSONReliability  `json:"reliability"`
-	Defects     []DriverDefects  `json:"defects,omitempty"` // known ones of each driver
-	Study       *Study           `json:"study,omitempty"`
+	Version     int                        `json:"version"`
+	Answer      string                     `json:"answer"`  // what the run says, in a sentence or two
+	Answers     Answers                    `json:"answers"` // the same as data, for each table, with what to beware of
+	Run         *result.Run                `json:"run"`
+	Floor       string                     `json:"floor"` // as requested
+	Cells       []JSONCell                 `json:"cells"`
+	Comparisons []JSONComparison           `json:"comparisons"`
+	Factorials  []JSONFactorial            `json:"factorials,omitempty"` // of workloads with several settings or parameters
+	Summary     []JSONSummary              `json:"summary"`              // one, or none if there is nothing to compare
+	Reliability JSONReliability            `json:"reliability"`
+	Defects     []conditions.DriverDefects `json:"defects,omitempty"` // known ones of each driver
+	Study       *Study                     `json:"study,omitempty"`
 }
 
 // JSONCell is one case and phase. Fields that a cell that is not ok does not have are
@@ -50,10 +52,10 @@ type JSONCell struct {
 	Trials    int              `json:"trials"`
 	BadTrials int              `json:"bad_trials"`
 
-	Risks    []Risk `json:"risks,omitempty"`     // of the settings in force
-	TooShort bool   `json:"too_short,omitempty"` // to judge the driver by
-	Metric   string `json:"metric,omitempty"`
-	Unit     string `json:"unit,omitempty"` // of median and interval: "s" or "s/op"
+	Risks    []conditions.Risk `json:"risks,omitempty"`     // of the settings in force
+	TooShort bool              `json:"too_short,omitempty"` // to judge the driver by
+	Metric   string            `json:"metric,omitempty"`
+	Unit     string            `json:"unit,omitempty"` // of median and interval: "s" or "s/op"
 	*stats.Summary
 	Spread   *float64      `json:"spread,omitempty"`   // (farther end of the interval - median) / median
 	Rank     int           `json:"rank,omitempty"`     // place among the choices of the table, from 1: the floor has none
@@ -187,7 +189,7 @@ type JSONSummaryComparison struct {
 	Significant bool `json:"significant"`
 }
 
-func writeJSON(w io.Writer, a *stats.Analysis, opts RunOptions) error {
+func WriteJSON(w io.Writer, a *stats.Analysis, opts Options) error {
 	said := AnswersOf(a, opts)
 	out := JSON{Version: JSONVersion, Answer: said.Text, Answers: said, Run: a.Run, Floor: a.Floor,
 		Cells: []JSONCell{}, Comparisons: []JSONComparison{}, Summary: []JSONSummary{}}
@@ -214,7 +216,7 @@ func writeJSON(w io.Writer, a *stats.Analysis, opts RunOptions) error {
 	}
 	r := a.Reliability
 	out.Reliability = JSONReliability{stats.Alpha, r.Tables, r.Comparisons, r.Telling, r.FalseTables()}
-	out.Defects, out.Study = defectsOf(a), opts.Study
+	out.Defects, out.Study = conditions.DefectsOf(a), opts.Study
 	run := *a.Run // lists must not be null
 	if run.Cases == nil {
 		run.Cases = []result.Case{}
@@ -223,7 +225,7 @@ func writeJSON(w io.Writer, a *stats.Analysis, opts RunOptions) error {
 		run.Trials = []result.Trial{}
 	}
 	out.Run = &run
-	return encode(w, out)
+	return document.Encode(w, out)
 }
 
 // ReadJSON returns the run of a JSON report. What the report says of the run is not read,
@@ -260,7 +262,7 @@ func jsonCell(g *stats.Group, t *stats.Table, i int, c *stats.Cell) JSONCell {
 		return j
 	}
 	first := c.Samples[0]
-	j.Risks, j.TooShort = cellRisks(c.Outcome, t.Phase), c.TooShort()
+	j.Risks, j.TooShort = conditions.CellRisks(c.Outcome, t.Phase), c.TooShort()
 	j.Metric, j.Unit = first.Metric, "s"
 	if first.Metric == result.MetricTimePerOp {
 		j.Unit = "s/op"

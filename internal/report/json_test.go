@@ -17,6 +17,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/chart"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -76,7 +77,7 @@ func TestJSONFulfilsSchema(t *testing.T) {
 	s := schema(t)
 	for _, name := range slices.Sorted(maps.Keys(fixtures)) {
 		t.Run(name, func(t *testing.T) {
-			validate(t, s, write(t, "json", fixtures[name](), "native", report.Options{}))
+			validate(t, s, write(t, "json", fixtures[name](), "native", document.Options{}))
 		})
 	}
 	// The schema names every field that a run can have and no others.
@@ -86,7 +87,7 @@ func TestJSONFulfilsSchema(t *testing.T) {
 		run.Stopped, run.Profiles = "time", nil // a run of profiles is written as another object
 		run.Compares.Factor = result.FactorDriver
 		run.Trials[0].Status = result.OK
-		validate(t, s, write(t, "json", &run, "native", report.Options{}))
+		validate(t, s, write(t, "json", &run, "native", document.Options{}))
 	})
 }
 
@@ -137,7 +138,7 @@ func fill(v reflect.Value) {
 func TestJSONKeepsTheRun(t *testing.T) {
 	run := fullRun()
 	var got report.JSON
-	if err := json.Unmarshal([]byte(write(t, "json", run, "native", report.Options{})), &got); err != nil {
+	if err := json.Unmarshal([]byte(write(t, "json", run, "native", document.Options{})), &got); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(run, got.Run); d != "" {
@@ -150,7 +151,7 @@ func TestJSONKeepsTheRun(t *testing.T) {
 
 func TestJSONFigures(t *testing.T) {
 	var got report.JSON
-	if err := json.Unmarshal([]byte(write(t, "json", fullRun(), "native", report.Options{})), &got); err != nil {
+	if err := json.Unmarshal([]byte(write(t, "json", fullRun(), "native", document.Options{})), &got); err != nil {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(got.Cells, func(c report.JSONCell) bool {
@@ -198,14 +199,14 @@ func TestRanksAgree(t *testing.T) {
 		}
 		words := func(rank int, name string) string { return strings.TrimPrefix(fmt.Sprint(rank), "0") + " " + name }
 		var answers, cells, bars, table, first []string
-		r := report.AnswersOf(a, report.RunOptions{}).Tables[0]
+		r := report.AnswersOf(a, report.Options{}).Tables[0]
 		for _, row := range r.Rows {
 			answers = append(answers, words(row.Rank, row.Name))
 		}
 		ranks("the answers", answers)
 
 		var j report.JSON
-		if err := json.Unmarshal([]byte(write(t, "json", tc.run, "native", report.Options{})), &j); err != nil {
+		if err := json.Unmarshal([]byte(write(t, "json", tc.run, "native", document.Options{})), &j); err != nil {
 			t.Fatal(err)
 		}
 		byCase := map[int]string{}
@@ -223,7 +224,7 @@ func TestRanksAgree(t *testing.T) {
 		}
 		ranks("JSON", cells)
 
-		p, err := report.PictureNamed(a, "mine-insert", report.RunOptions{})
+		p, err := report.PictureNamed(a, "mine-insert", report.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +237,7 @@ func TestRanksAgree(t *testing.T) {
 		ranks("the picture", bars)
 
 		row := regexp.MustCompile(`(?m)^ ?([-–\d]?) +((native|mattn|modernc)(?: synchronous=\w+)?) `)
-		text := write(t, "table", tc.run, "native", report.Options{Width: 300})
+		text := write(t, "table", tc.run, "native", document.Options{Width: 300})
 		_, text, _ = strings.Cut(text, "\ninsert: ")
 		text, _, _ = strings.Cut(text, "\n\n")
 		for _, m := range row.FindAllStringSubmatch(text, -1) {
@@ -245,7 +246,7 @@ func TestRanksAgree(t *testing.T) {
 		ranks("the table", table)
 
 		if len(a.Groups) == 1 && len(tc.want) > 1 {
-			for _, m := range row.FindAllStringSubmatch(screen(t, tc.run, report.Options{Width: 120, Lines: 40}), -1) {
+			for _, m := range row.FindAllStringSubmatch(screen(t, tc.run, document.Options{Width: 120, Lines: 40}), -1) {
 				first = append(first, strings.Trim(m[1], "-–")+" "+m[2])
 			}
 			ranks("the first screen", first)
@@ -259,7 +260,7 @@ func close(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
 func TestNotOKHasNoFigure(t *testing.T) {
 	run := fullRun()
 	var got report.JSON
-	if err := json.Unmarshal([]byte(write(t, "json", run, "native", report.Options{})), &got); err != nil {
+	if err := json.Unmarshal([]byte(write(t, "json", run, "native", document.Options{})), &got); err != nil {
 		t.Fatal(err)
 	}
 	status := map[string]result.Status{}
@@ -278,7 +279,7 @@ func TestNotOKHasNoFigure(t *testing.T) {
 		}
 	}
 	for _, format := range []string{"table", "markdown"} {
-		text := write(t, format, run, "native", report.Options{})
+		text := write(t, format, run, "native", document.Options{})
 		simple := text[strings.Index(text, "insert: time for"):strings.Index(text, "refused")]
 		for _, d := range []string{"crawshaw", "bvinc", "eatonphil", "python"} {
 			if strings.Contains(simple, d) {
@@ -286,7 +287,7 @@ func TestNotOKHasNoFigure(t *testing.T) {
 			}
 		}
 	}
-	bench := write(t, "benchfmt", run, "native", report.Options{})
+	bench := write(t, "benchfmt", run, "native", document.Options{})
 	for _, line := range strings.Split(bench, "\n") {
 		if strings.HasPrefix(line, "BenchmarkSimple") && strings.Contains(line, "driver=bvinc") {
 			t.Errorf("benchfmt has a figure: %s", line)
@@ -297,7 +298,7 @@ func TestNotOKHasNoFigure(t *testing.T) {
 // TestRateIsOfTheMedian checks that a rate never contradicts the median beside it.
 func TestRateIsOfTheMedian(t *testing.T) {
 	var r report.JSON
-	if err := json.Unmarshal([]byte(write(t, "json", fullRun(), "native", report.Options{})), &r); err != nil {
+	if err := json.Unmarshal([]byte(write(t, "json", fullRun(), "native", document.Options{})), &r); err != nil {
 		t.Fatal(err)
 	}
 	seen := map[string]int{}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -22,7 +22,7 @@ func TestOneName(t *testing.T) {
 		}
 	}
 	for _, format := range []string{"table", "markdown"} {
-		got := strings.ReplaceAll(write(t, format, run, "../mine/w", report.Options{Width: 300}), "\\", "")
+		got := strings.ReplaceAll(write(t, format, run, "../mine/w", document.Options{Width: 300}), "\\", "")
 		if strings.Count(got, "× my-own (../mine/w)") != 3 || !strings.Contains(got, "the ratios to my-own (../mine/w) over 2 cells") {
 			t.Errorf("%s: not the name that rows have:\n%s", format, got)
 		}
@@ -40,7 +40,7 @@ func TestNanoseconds(t *testing.T) {
 		l := run.Trials[i].Samples[0].Latency
 		l[0].P50NS, l[1].P50NS = 479, 5479
 	}
-	got := write(t, "table", run, "", report.Options{Width: 300})
+	got := write(t, "table", run, "", document.Options{Width: 300})
 	if !strings.Contains(got, "p50 ns") || !strings.Contains(got, " 5480 ") || strings.Contains(got, "479.0") {
 		t.Errorf("%s", got)
 	}
@@ -67,7 +67,7 @@ func TestLatencyDigits(t *testing.T) {
 				run.Trials[i].Samples[0].Latency[j].P99NS = tc.p99[run.Trials[i].Case-1]
 			}
 		}
-		got := write(t, "table", run, "", report.Options{Width: 300})
+		got := write(t, "table", run, "", document.Options{Width: 300})
 		for _, w := range tc.words {
 			if !strings.Contains(got, w) {
 				t.Errorf("%d: no %q in\n%s", tc.p99, w, got)
@@ -85,7 +85,7 @@ func TestSpreads(t *testing.T) {
 	spoil(run, "simple", "mattn", func(t *result.Trial) {
 		t.Samples[0].WallNS = []int64{1900, 1910, 1920, 1930, 1940, 2000, 2000, 5000, 5100, 5200, 5300, 5400}[t.Round-1]
 	})
-	got := write(t, "table", run, "native", report.Options{Width: 300})
+	got := write(t, "table", run, "native", document.Options{Width: 300})
 	for _, want := range []string{"2.00 [-4%, +160%]", ": p<0.001; it took longer"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
 // legend explains the tables. It is empty if none has a figure.
-func legend(a *stats.Analysis) document {
+func legend(a *stats.Analysis) document.Document {
 	if !measuredAny(a) {
 		return nil
 	}
@@ -16,12 +17,12 @@ func legend(a *stats.Analysis) document {
 	if slices.ContainsFunc(a.Factorials, func(f *stats.Factorial) bool { return len(f.Effects) > 0 }) {
 		effects = " The p of a change by itself is corrected for all such changes of its workload instead (Benjamini-Hochberg), so it can differ from that of the same two rows in a table."
 	}
-	return document{paragraph{fmt.Sprintf("A cell is a phase of a workload with its settings and parameters. Figures are medians over n trials, each in a fresh process on a fresh database; ± is the distance to the farther end of the %s "+
+	return document.Document{document.Paragraph{Text: fmt.Sprintf("A cell is a phase of a workload with its settings and parameters. Figures are medians over n trials, each in a fresh process on a fresh database; ± is the distance to the farther end of the %s "+
 		"confidence interval%s. Where that is more than %s, both ends are shown, as [-30%%, +80%%]. That of a median is too narrow if the machine drifts during the run; that of a ratio is not. Ratios are formed within rounds: the column × has their middle "+
 		"(the Hodges-Lehmann estimate, a kind of median). Every two drivers are compared, and tied where %s "+
 		"(p of %g or more, corrected for all comparisons of the table and the run); the column p has "+
 		"only the comparisons with the base of the ratios.%s The interval of a ratio is not corrected for other comparisons, so two drivers can be tied although it leaves out 1. "+
-		"CPU is user and system time over wall time; peak RSS is of the process tree.", percent(a.Confidence), ofLevel(a.Confidence), percent(widest), judgedBy(a), stats.Alpha, effects), true}}
+		"CPU is user and system time over wall time; peak RSS is of the process tree.", document.Percent(a.Confidence), ofLevel(a.Confidence), document.Percent(document.Widest), judgedBy(a), stats.Alpha, effects), Quiet: true}}
 }
 
 // judgedBy says which tests of a run's ratios leave two drivers tied.
@@ -51,7 +52,7 @@ func ofLevel(confidence float64) string {
 	if confidence == stats.Confidence {
 		return ""
 	}
-	return fmt.Sprintf(" (cases stop when it is narrow, so intervals of %s would hold less often than that)", percent(stats.Confidence))
+	return fmt.Sprintf(" (cases stop when it is narrow, so intervals of %s would hold less often than that)", document.Percent(stats.Confidence))
 }
 
 // measuredAny reports whether anything was measured.
@@ -72,7 +73,7 @@ func reliability(a *stats.Analysis) string {
 		summary = ", one of which is the summary"
 	}
 	s := fmt.Sprintf("%s in %s%s. If all drivers were equal, the probability that this run tells any two of them apart would be at most %g%%.",
-		counted(int64(r.Comparisons), "comparison"), counted(int64(r.Tables), "table"), summary, 100*stats.Alpha)
+		document.Counted(int64(r.Comparisons), "comparison"), document.Counted(int64(r.Tables), "table"), summary, 100*stats.Alpha)
 	if slices.ContainsFunc(a.Groups, func(g *stats.Group) bool { return slices.ContainsFunc(g.Tables, anyFailed) }) {
 		s += " By the operations that failed it is as much again."
 	}

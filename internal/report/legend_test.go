@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -51,7 +51,7 @@ func TestLegend(t *testing.T) {
 		{"settings", varied, effects, all},
 		{"nothing measured", failed, "", legend},
 	} {
-		text := strings.Join(strings.Fields(write(t, "table", tc.run, "", report.Options{Width: 400})), " ")
+		text := strings.Join(strings.Fields(write(t, "table", tc.run, "", document.Options{Width: 400})), " ")
 		if !strings.Contains(text, tc.has) || strings.Contains(text, tc.lacks) {
 			t.Errorf("%s: want %q and not %q in\n%s", tc.name, tc.has, tc.lacks, text)
 		}

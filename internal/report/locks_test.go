@@ -5,7 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/locks"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -57,10 +58,10 @@ func lockSettings(lock, timeout, size string) driver.Settings {
 	return driver.Settings{"journal_mode": "wal", "txlock": lock, "busy_timeout": timeout, "pool_size": size}
 }
 
-func lockReport(t *testing.T, format string, run *result.Run, opts report.Options) string {
+func lockReport(t *testing.T, format string, run *result.Run, opts document.Options) string {
 	t.Helper()
 	var buf bytes.Buffer
-	if err := report.WriteLocks(&buf, format, advise.ExplainLocks(stats.Analyze(run, "native")), opts); err != nil {
+	if err := locks.WriteLocks(&buf, format, locks.ExplainLocks(stats.Analyze(run, "native")), opts); err != nil {
 		t.Fatal(err)
 	}
 	return buf.String()
@@ -70,9 +71,9 @@ func TestLocks(t *testing.T) {
 	readers := lockSettings("immediate", "5000", "1").With(driver.Settings{"pool_readers": "4"})
 	run := locksRun(lockSettings("deferred", "0", "4"), lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), readers, lockSettings("deferred", "5000", "1"))
 	for format, file := range map[string]string{"table": "locks.txt", "markdown": "locks.md", "json": "locks.json"} {
-		golden(t, file, lockReport(t, format, run, report.Options{}))
+		golden(t, file, lockReport(t, format, run, document.Options{}))
 	}
-	golden(t, "locks-80.txt", lockReport(t, "table", run, report.Options{Width: 80}))
+	golden(t, "locks-80.txt", lockReport(t, "table", run, document.Options{Width: 80}))
 }
 
 func TestLocksAnswer(t *testing.T) {
@@ -82,11 +83,11 @@ func TestLocksAnswer(t *testing.T) {
 		"Operations waited without end in 2 of 4 cases. None did with journal_mode=wal txlock=immediate busy_timeout=5000 and pool of 4, the": {lockSettings("deferred", "5000", "1"), lockSettings("immediate", "5000", "4")},
 		"the fastest such choice (mattn 20.0k/s, modernc 17.0k/s).":                                                                           {lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4")},
 	} {
-		if got := report.LocksAnswer(advise.ExplainLocks(stats.Analyze(locksRun(choices...), "native"))); !strings.Contains(got, want) {
+		if got := locks.LocksAnswer(locks.ExplainLocks(stats.Analyze(locksRun(choices...), "native"))); !strings.Contains(got, want) {
 			t.Errorf("%s\nwant %s", got, want)
 		}
 	}
-	if got := report.LocksAnswer(&advise.Locks{}); !strings.Contains(got, "Neither a mix nor a replay was measured") {
+	if got := locks.LocksAnswer(&locks.Locks{}); !strings.Contains(got, "Neither a mix nor a replay was measured") {
 		t.Error(got)
 	}
 }
@@ -99,9 +100,9 @@ func TestLocksToday(t *testing.T) {
 		for i := range run.Cases {
 			run.Cases[i].Today = i/2 == today
 		}
-		validate(t, compiled(t, report.LocksSchema), lockReport(t, "json", run, report.Options{}))
-		validate(t, compiled(t, report.Schema), write(t, "json", run, "native", report.Options{}))
-		return strings.Join(strings.Fields(lockReport(t, "table", run, report.Options{Width: 300})), " ")
+		validate(t, compiled(t, locks.LocksSchema), lockReport(t, "json", run, document.Options{}))
+		validate(t, compiled(t, report.Schema), write(t, "json", run, "native", document.Options{}))
+		return strings.Join(strings.Fields(lockReport(t, "table", run, document.Options{Width: 300})), " ")
 	}
 	slow, fast, failing := lockSettings("immediate", "10000", "8"), lockSettings("immediate", "10000", "4"), lockSettings("deferred", "5000", "4")
 	for want, got := range map[string]string{
@@ -131,7 +132,7 @@ func TestLocksTied(t *testing.T) {
 		x.Latency[0].P999NS = 3e6
 	}
 	run.Cases[2].Today, run.Cases[3].Today = true, true
-	got := report.LocksAnswer(advise.ExplainLocks(stats.Analyze(run, "native")))
+	got := locks.LocksAnswer(locks.ExplainLocks(stats.Analyze(run, "native")))
 	for _, want := range []string{"All 2 choices are as fast, as far as can be told; wal immediate 5000 pool of ", "It is not told with which choice operations wait least; the lowest p99.9 was measured with "} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in %s", want, got)
@@ -147,13 +148,13 @@ func TestLocksLegend(t *testing.T) {
 		x := &run.Trials[i].Samples[0]
 		x.Latency = append(x.Latency, latency.Summary{Operation: "read", Count: 30_000 / int64((run.Trials[i].Case+1)/2), MeanNS: 1e4})
 	}
-	wide, narrow := lockReport(t, "table", run, report.Options{Width: 300}), lockReport(t, "table", run, report.Options{Width: 80})
+	wide, narrow := lockReport(t, "table", run, document.Options{Width: 300}), lockReport(t, "table", run, document.Options{Width: 80})
 	for _, word := range []string{"in vain: ", "restarts: ", "fair: "} {
 		if !strings.Contains(wide, word) || strings.Contains(narrow, word) {
 			t.Errorf("%s is not explained exactly where it is shown", word)
 		}
 	}
-	if !strings.Contains(lockReport(t, "markdown", run, report.Options{}), "in vain: ") {
+	if !strings.Contains(lockReport(t, "markdown", run, document.Options{}), "in vain: ") {
 		t.Error("Markdown, which has all columns, does not explain them")
 	}
 	for _, want := range []string{"2.01x [2.01, 2.01] 0.50x", "the rest: the same of all other kinds"} {
@@ -169,7 +170,7 @@ func TestLocksPaced(t *testing.T) {
 	for i := range run.Trials {
 		run.Trials[i].Samples[0].Metric = result.MetricLatency
 	}
-	got := report.LocksAnswer(advise.ExplainLocks(stats.Analyze(run, "native")))
+	got := locks.LocksAnswer(locks.ExplainLocks(stats.Analyze(run, "native")))
 	if want := "and pool of 4, of such choices the one with the shortest latency (mattn p99 2.00 ms, modernc p99 2.00 ms)."; !strings.Contains(got, want) || strings.Contains(got, "/s") {
 		t.Errorf("%s\nwant %s", got, want)
 	}
@@ -188,7 +189,7 @@ func TestLocksWaited(t *testing.T) {
 			x.Waits = nil
 		}
 	}
-	words := strings.Join(strings.Fields(lockReport(t, "table", run, report.Options{Width: 300})), " ")
+	words := strings.Join(strings.Fields(lockReport(t, "table", run, document.Options{Width: 300})), " ")
 	for _, want := range []string{
 		"waited 25% of the clients' time, 99.8 µs per operation, for a connection of the pool: mattn with wal; immediate; busy_timeout=5000; 1 writer + 4 readers, which is the most",
 		"for the application's mutex: mattn with wal; immediate; busy_timeout=5000; pool of 4, which is the most",
@@ -217,8 +218,8 @@ func TestLocksTold(t *testing.T) {
 			x.Failed += 3
 		}
 	}
-	validate(t, compiled(t, report.LocksSchema), lockReport(t, "json", run, report.Options{}))
-	got := strings.Join(strings.Fields(lockReport(t, "table", run, report.Options{Width: 300})), " ")
+	validate(t, compiled(t, locks.LocksSchema), lockReport(t, "json", run, document.Options{}))
+	got := strings.Join(strings.Fields(lockReport(t, "table", run, document.Options{Width: 300})), " ")
 	for _, want := range []string{
 		"and pool of 4 (mattn 20.0k/s, modernc 17.0k/s), nor with another choice that is as fast, as far as can be told.",
 		"as fast wal immediate 5000 pool of 2",
@@ -244,7 +245,7 @@ func TestLocksProcesses(t *testing.T) {
 			run.Trials[i].Samples[0].Errors = []protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 40, WaitNS: 40 * 5e9}}
 		}
 	}
-	words := strings.Join(strings.Fields(lockReport(t, "table", run, report.Options{Width: 200})), " ")
+	words := strings.Join(strings.Fields(lockReport(t, "table", run, document.Options{Width: 200})), " ")
 	for _, want := range []string{
 		"bank mix: in 2 cases no lock made an operation fail.",
 		"bank mix in 2 processes: operations failed in 2 of 4 cases. None did with journal_mode=wal txlock=immediate busy_timeout=5000 and pool of 2",
@@ -256,25 +257,25 @@ func TestLocksProcesses(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, words)
 		}
 	}
-	got := lockReport(t, "json", run, report.Options{})
-	validate(t, compiled(t, report.LocksSchema), got)
+	got := lockReport(t, "json", run, document.Options{})
+	validate(t, compiled(t, locks.LocksSchema), got)
 	if !strings.Contains(got, `"processes": 2`) {
 		t.Errorf("JSON does not say in how many processes:\n%s", got)
 	}
 }
 
 func TestLocksSchema(t *testing.T) {
-	s := compiled(t, report.LocksSchema)
+	s := compiled(t, locks.LocksSchema)
 	run := locksRun(lockSettings("deferred", "0", "4"), lockSettings("immediate", "5000", "4"), lockSettings("deferred", "5000", "1"))
 	x := &run.Trials[0].Samples[0]
 	x.Errors = append(x.Errors, protocol.ErrorCount{Code: driver.CodeCanceled, Name: driver.CodeName(driver.CodeCanceled), Count: 2, WaitNS: 1e8})
 	x.Failed += 2
-	got := lockReport(t, "json", run, report.Options{})
+	got := lockReport(t, "json", run, document.Options{})
 	if !strings.Contains(got, `"why": "canceled"`) {
 		t.Errorf("no operation was canceled:\n%s", got)
 	}
 	validate(t, s, got)
-	if words := strings.Join(strings.Fields(lockReport(t, "table", run, report.Options{})), " "); !strings.Contains(words, "the operation's timeout in the workload had passed") {
+	if words := strings.Join(strings.Fields(lockReport(t, "table", run, document.Options{})), " "); !strings.Contains(words, "the operation's timeout in the workload had passed") {
 		t.Errorf("a cancellation is not explained:\n%s", words)
 	}
 }
@@ -291,15 +292,15 @@ func TestLocksNearest(t *testing.T) {
 	}
 	want := "As today (wal deferred 5000 pool of 4) they did. None did with journal_mode=wal txlock=immediate busy_timeout=5000 and pool of 4 (mattn 20.0k/s, modernc 17.0k/s; 1 change from today: txlock=immediate), " +
 		"nor with another choice that is as fast, as far as can be told: wal immediate 5000 pool of 2 (mattn 2"
-	if got := report.LocksAnswer(advise.ExplainLocks(stats.Analyze(run, "native"))); !strings.Contains(got, want) {
+	if got := locks.LocksAnswer(locks.ExplainLocks(stats.Analyze(run, "native"))); !strings.Contains(got, want) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
-	got := lockReport(t, "json", run, report.Options{})
-	validate(t, compiled(t, report.LocksSchema), got)
+	got := lockReport(t, "json", run, document.Options{})
+	validate(t, compiled(t, locks.LocksSchema), got)
 	if !strings.Contains(got, `"nearest"`) {
 		t.Errorf("no nearest choice:\n%s", got)
 	}
-	if got := lockReport(t, "table", run, report.Options{Width: 300}); !strings.Contains(got, "as fast               wal immediate 5000 pool of 2\n") {
+	if got := lockReport(t, "table", run, document.Options{Width: 300}); !strings.Contains(got, "as fast               wal immediate 5000 pool of 2\n") {
 		t.Errorf("the choice that is as fast is not listed:\n%s", got)
 	}
 }
@@ -313,7 +314,7 @@ func TestLocksRecorded(t *testing.T) {
 			x.Results = []protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 3, WaitNS: 3e6}}
 		}
 	}
-	got := strings.Join(strings.Fields(lockReport(t, "table", run, report.Options{Width: 300})), " ")
+	got := strings.Join(strings.Fields(lockReport(t, "table", run, document.Options{Width: 300})), " ")
 	for _, want := range []string{"pool of 4, 480 in all", "pool of 4, 36 in all", "failed 480 × change; 36 that had failed in the recording too"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
@@ -327,9 +328,9 @@ func TestLocksOnOneScreen(t *testing.T) {
 	run := locksRun(lockSettings("deferred", "0", "8"), lockSettings("deferred", "0", "4"), lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("immediate", "0", "4"),
 		lockSettings("deferred", "5000", "1"), lockSettings("deferred", "0", "1"))
 	run.Cases[4].Today, run.Cases[5].Today = true, true
-	hints := report.Hints{Rest: []report.Hint{{Shows: "all of it", Command: "sqlite3perf locks 12 --full"}}}
+	hints := document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: "sqlite3perf locks 12 --full"}}}
 	for _, lines := range []int{24, 38} {
-		got := lockReport(t, "table", run, report.Options{Lines: lines, Width: 100, Hints: hints})
+		got := lockReport(t, "table", run, document.Options{Lines: lines, Width: 100, Hints: hints})
 		if n := strings.Count(got, "\n"); n > lines {
 			t.Errorf("%d lines where there is room for %d:\n%s", n, lines, got)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/chart"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
@@ -15,9 +16,9 @@ type looks struct {
 	variants map[string]int // of settings and parameters: numbers from 1 in each workload
 }
 
-func looksOf(a *stats.Analysis) looks {
+func LooksOf(a *stats.Analysis) looks {
 	l := looks{map[string]int{}, map[string]int{}}
-	for i, o := range driverOrder(a) {
+	for i, o := range conditions.DriverOrder(a) {
 		l.drivers[o.Case.Driver] = i + 1
 	}
 	count := map[string]int{} // of variants of workloads

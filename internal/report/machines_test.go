@@ -8,6 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/compare"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/gate"
+	"github.com/sqlite3perf/sqlite3perf/internal/machines"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -35,27 +39,27 @@ func comparedOnMachine(id, mattn int64) *result.Run {
 	return run
 }
 
-func onMachines(runs ...*result.Run) []report.OnMachine {
-	var list []report.OnMachine
+func onMachines(runs ...*result.Run) []machines.OnMachine {
+	var list []machines.OnMachine
 	for _, run := range runs {
-		list = append(list, report.OnMachine{Name: run.Host.Name, Analysis: stats.Analyze(run, "native")})
+		list = append(list, machines.OnMachine{Name: run.Host.Name, Analysis: stats.Analyze(run, "native")})
 	}
 	return list
 }
 
-func writeMachines(t *testing.T, format string, list []report.OnMachine, opts report.Options) string {
+func writeMachines(t *testing.T, format string, list []machines.OnMachine, opts document.Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.WriteMachines(&b, format, list, opts); err != nil {
+	if err := machines.WriteMachines(&b, format, list, opts); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
 }
 
 func TestMachinesGolden(t *testing.T) {
-	for _, format := range report.MachinesFormats() {
-		list := append(onMachines(onMachine("pi", 3, 1), onMachine("vm1", 4, 4)), report.OnMachine{Name: "nvme", Failure: "no driver has a worker: nothing is measured or stored"})
-		golden(t, "machines."+extension[format], writeMachines(t, format, list, report.Options{}))
+	for _, format := range machines.MachinesFormats() {
+		list := append(onMachines(onMachine("pi", 3, 1), onMachine("vm1", 4, 4)), machines.OnMachine{Name: "nvme", Failure: "no driver has a worker: nothing is measured or stored"})
+		golden(t, "machines."+extension[format], writeMachines(t, format, list, document.Options{}))
 	}
 }
 
@@ -89,7 +93,7 @@ func TestMachinesFirst(t *testing.T) {
 		{[]*result.Run{onMachine("a", 3, 1), onMachine("b", 4, 99)},
 			"Who comes first depends on the machine. a: mattn; b: modernc."},
 	} {
-		if got := report.MachinesAnswer(onMachines(tc.runs...)); !strings.HasPrefix(got, tc.want) {
+		if got := machines.MachinesAnswer(onMachines(tc.runs...)); !strings.HasPrefix(got, tc.want) {
 			t.Errorf("the answer is %s, want %s", got, tc.want)
 		}
 	}
@@ -101,14 +105,14 @@ func TestMachinesTrust(t *testing.T) {
 	disturbed := onMachine("vm1", 4, 1)
 	disturbed.Warnings = []result.Warning{{Code: result.WarningLoad, Message: "the load average was 9"}}
 	for _, lines := range []int{0, 24} {
-		got := writeMachines(t, "table", onMachines(onMachine("pi", 3, 1), disturbed), report.Options{Lines: lines, Width: 200})
+		got := writeMachines(t, "table", onMachines(onMachine("pi", 3, 1), disturbed), document.Options{Lines: lines, Width: 200})
 		for _, want := range []string{"how sure  pi: 9 rounds, 95% intervals, at most 5% of tables tell equal drivers apart", "vm1: 9 rounds, 95% intervals, at most 5% of tables tell equal drivers apart; times are doubtful: other processes ran"} {
 			if !strings.Contains(strings.Join(strings.Fields(got), " "), strings.Join(strings.Fields(want), " ")) {
 				t.Errorf("%d lines: want %q in\n%s", lines, want, got)
 			}
 		}
 	}
-	if got := writeMachines(t, "table", onMachines(comparedOnMachine(1, 1), comparedOnMachine(2, 9)), report.Options{Width: 200}); !strings.Contains(got, "m2: 9 rounds, 99% intervals") {
+	if got := writeMachines(t, "table", onMachines(comparedOnMachine(1, 1), comparedOnMachine(2, 9)), document.Options{Width: 200}); !strings.Contains(got, "m2: 9 rounds, 99% intervals") {
 		t.Errorf("of sides:\n%s", got)
 	}
 }
@@ -119,7 +123,7 @@ func TestMachinesShared(t *testing.T) {
 	const words = "a and b are one machine"
 	a.Warnings = []result.Warning{{Code: result.WarningShared, Message: words}}
 	b.Warnings = a.Warnings
-	got := writeMachines(t, "table", onMachines(a, b), report.Options{Lines: 24, Width: 100})
+	got := writeMachines(t, "table", onMachines(a, b), document.Options{Lines: 24, Width: 100})
 	if strings.Count(got, words) != 1 || strings.Index(got, words) > strings.Index(got, "how sure") {
 		t.Errorf("it is\n%s", got)
 	}
@@ -130,9 +134,9 @@ func TestMachinesShared(t *testing.T) {
 func TestMachinesOnScreen(t *testing.T) {
 	list := onMachines(onMachine("pi", 3, 1), onMachine("vm1", 4, 1))
 	for i := range list {
-		list[i].Options.Hints.Rest = []report.Hint{{Shows: "all tables", Command: "show it"}}
+		list[i].Options.Hints.Rest = []document.Hint{{Shows: "all tables", Command: "show it"}}
 	}
-	got := writeMachines(t, "table", list, report.Options{Lines: 40, Width: 100})
+	got := writeMachines(t, "table", list, document.Options{Lines: 40, Width: 100})
 	first, _, _ := strings.Cut(got, "\n")
 	if want := "First on both machines (pi, vm1): mattn. Of 2 comparisons of two drivers, 2 the same on both"; !strings.HasPrefix(first, want) {
 		t.Errorf("it begins with %s", first)
@@ -149,8 +153,8 @@ func TestMachineLost(t *testing.T) {
 		x := &lost.Trials[len(lost.Trials)-3+i]
 		x.Status, x.Samples, x.Reason = result.Failed, nil, &protocol.Reason{Code: result.CodeHost, Message: "host vm1: the connection ended"}
 	}
-	got := writeMachines(t, "json", onMachines(onMachine("pi", 3, 1), lost), report.Options{})
-	var j report.JSONMachines
+	got := writeMachines(t, "json", onMachines(onMachine("pi", 3, 1), lost), document.Options{})
+	var j machines.JSONMachines
 	if err := json.Unmarshal([]byte(got), &j); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +165,7 @@ func TestMachineLost(t *testing.T) {
 	for i := range list {
 		list[i].Options.Hints.Resume = fmt.Sprint("go on with ", list[i].Analysis.Run.ID)
 	}
-	got = writeMachines(t, "table", list, report.Options{Lines: 24, Width: 200})
+	got = writeMachines(t, "table", list, document.Options{Lines: 24, Width: 200})
 	if !strings.Contains(got, "go on with 4 measures the rest on vm1") || strings.Contains(got, "go on with 3") {
 		t.Errorf("how it goes on:\n%s", got)
 	}
@@ -173,7 +177,7 @@ func TestMachineLost(t *testing.T) {
 // Of runs that compare two sides, the answer says how often the second is slower on all
 // machines.
 func TestMachinesSides(t *testing.T) {
-	got := report.MachinesAnswer(onMachines(comparedOnMachine(1, 1), comparedOnMachine(2, 9)))
+	got := machines.MachinesAnswer(onMachines(comparedOnMachine(1, 1), comparedOnMachine(2, 9)))
 	if want := "modernc against mattn, in 2 cells: slower on both machines in 1, turned around in 1."; got != want {
 		t.Errorf("the answer is %s, want %s", got, want)
 	}
@@ -181,10 +185,10 @@ func TestMachinesSides(t *testing.T) {
 
 // A gate has passed only if it has on all machines.
 func TestGates(t *testing.T) {
-	list := []report.GatedOn{{Name: "pi", Gated: report.Gated{Gate: stats.NewGate(0.05)}}, {Name: "vm1", Gated: gatedRun()}}
+	list := []machines.GatedOn{{Name: "pi", Gated: gate.Gated{Gate: stats.NewGate(0.05)}}, {Name: "vm1", Gated: gatedRun()}}
 	for format, want := range map[string]string{"table": "Failed on vm1. Not passed on pi.\n", "json": `"passed": false`} {
 		var b bytes.Buffer
-		if err := report.WriteGates(&b, format, list, report.Options{}); err != nil {
+		if err := machines.WriteGates(&b, format, list, document.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(b.String(), want) {
@@ -203,19 +207,19 @@ func TestRunOfLostMachine(t *testing.T) {
 		gone[i].Status, gone[i].Samples, gone[i].Reason = result.Failed, nil, &protocol.Reason{Code: result.CodeHost, Message: "host vm1: the connection ended"}
 	}
 	lost.Trials, lost.Stopped = append(lost.Trials, gone...), result.StoppedNothingLeft
-	opts := report.Options{Width: 200, Hints: report.Hints{Resume: "go on with it"}}
+	opts := document.Options{Width: 200, Hints: document.Hints{Resume: "go on with it"}}
 	a := stats.Analyze(lost, "")
 	var out, screen, compared bytes.Buffer
-	if err := report.Write(&out, "table", a, report.RunOptions{Options: opts}); err != nil {
+	if err := report.Write(&out, "table", a, report.Options{Options: opts}); err != nil {
 		t.Fatal(err)
 	}
 	opts.Lines = 16
-	if err := report.Write(&screen, "table", a, report.RunOptions{Options: opts}); err != nil {
+	if err := report.Write(&screen, "table", a, report.Options{Options: opts}); err != nil {
 		t.Fatal(err)
 	}
 	lost.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
 	a = stats.Analyze(lost, "")
-	if err := report.WriteComparison(&compared, "table", report.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, report.Options{Width: 200, Hints: opts.Hints}); err != nil {
+	if err := compare.WriteComparison(&compared, "table", compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, document.Options{Width: 200, Hints: opts.Hints}); err != nil {
 		t.Fatal(err)
 	}
 	for _, b := range []*bytes.Buffer{&screen, &compared} {
@@ -236,11 +240,11 @@ func TestRunOfLostMachine(t *testing.T) {
 // How differences count is said only where some are.
 func TestMachinesNothing(t *testing.T) {
 	const words = "A difference counts on a machine"
-	nothing := []report.OnMachine{{Name: "pi", Failure: "interrupted"}, {Name: "vm1", Failure: "interrupted"}}
-	if got := writeMachines(t, "table", nothing, report.Options{}); strings.Contains(got, words) || !strings.Contains(got, "Nothing was compared on more than one machine.") {
+	nothing := []machines.OnMachine{{Name: "pi", Failure: "interrupted"}, {Name: "vm1", Failure: "interrupted"}}
+	if got := writeMachines(t, "table", nothing, document.Options{}); strings.Contains(got, words) || !strings.Contains(got, "Nothing was compared on more than one machine.") {
 		t.Errorf("of nothing:\n%s", got)
 	}
-	if got := writeMachines(t, "table", onMachines(onMachine("pi", 3, 1), onMachine("vm1", 4, 1)), report.Options{}); !strings.Contains(got, words) {
+	if got := writeMachines(t, "table", onMachines(onMachine("pi", 3, 1), onMachine("vm1", 4, 1)), document.Options{}); !strings.Contains(got, words) {
 		t.Errorf("of two machines:\n%s", got)
 	}
 }

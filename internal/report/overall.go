@@ -5,43 +5,45 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-func overall(a *stats.Analysis) document {
+func overall(a *stats.Analysis) document.Document {
 	o := a.Overall
 	switch {
 	case len(o.Tables)+len(o.LeftOut) < 2:
 		return nil
 	case len(o.Tables) == 0:
-		return document{heading{2, "Summary: none, since no cell has comparable figures of all drivers"}, leftOutOf(o)}
+		return document.Document{document.Heading{Level: 2, Text: "Summary: none, since no cell has comparable figures of all drivers"}, leftOutOf(o)}
 	case len(o.Drivers) < 2:
 		return nil
 	}
 	base := slices.IndexFunc(o.Drivers, func(d stats.OverallDriver) bool { return d.Case.Driver == o.Base })
-	to := label(o.Drivers[base].Case)
-	d := document{heading{2, fmt.Sprintf("Summary: geometric mean of the ratios to %s over %s", to, counted(int64(len(o.Tables)), "cell"))}}
-	outcomes := outcomesByCase(a)
+	to := conditions.Label(o.Drivers[base].Case)
+	d := document.Document{document.Heading{Level: 2, Text: fmt.Sprintf("Summary: geometric mean of the ratios to %s over %s", to, document.Counted(int64(len(o.Tables)), "cell"))}}
+	outcomes := conditions.OutcomesByCase(a)
 	var g cellGrid
 	for _, od := range o.Drivers {
 		g.cells = append(g.cells, &stats.Cell{Outcome: outcomes[od.Case.ID], Ratio: &od.Ratio, Standing: od.Standing})
 	}
 	g.addStandings()
 	g.addRatios(to, o.Pairs, base)
-	g.each(column{title: "rounds", right: true, drop: 4}, func(c *stats.Cell) string { return fmt.Sprint(c.Ratio.N) })
+	g.each(document.Column{Title: "rounds", Right: true, Drop: 4}, func(c *stats.Cell) string { return fmt.Sprint(c.Ratio.N) })
 	g.addLibraries()
-	d = append(d, g.grid)
+	d = append(d, g.Grid)
 	l := leftOutOf(o)
 	if !o.IsFloor {
-		l = append(l, item{label: "note", text: noFloor(a) + ": " + baseOf(o, to)})
+		l = append(l, document.Item{Label: "note", Text: noFloor(a) + ": " + baseOf(o, to)})
 	}
 	return append(d, l)
 }
 
 // leftOutOf lists the tables and drivers that do not count.
-func leftOutOf(o stats.Overall) list {
-	var l list
+func leftOutOf(o stats.Overall) document.List {
+	var l document.List
 	for _, x := range slices.Concat(o.LeftOut, o.Absent) {
 		var text string
 		switch drivers := strings.Join(x.Drivers, ", "); x.Code {
@@ -52,11 +54,11 @@ func leftOutOf(o stats.Overall) list {
 		case stats.FailuresOpen:
 			text = fmt.Sprintf("%s: it cannot be told yet whether more operations failed than of other drivers: %s", x.Table, drivers)
 		case stats.ShortPhase:
-			text = fmt.Sprintf("%s: less than %s, too short to judge a driver by: %s", x.Table, shortLimit(), drivers)
+			text = fmt.Sprintf("%s: less than %s, too short to judge a driver by: %s", x.Table, conditions.ShortLimit(), drivers)
 		case stats.FewFigures:
-			text = fmt.Sprintf("%s: figures in %d of %s", x.Driver, x.Figures, counted(int64(x.Tables), "cell"))
+			text = fmt.Sprintf("%s: figures in %d of %s", x.Driver, x.Figures, document.Counted(int64(x.Tables), "cell"))
 		}
-		l = append(l, item{label: "left out", text: text})
+		l = append(l, document.Item{Label: "left out", Text: text})
 	}
 	return l
 }
@@ -78,40 +80,40 @@ func noFloor(a *stats.Analysis) string {
 func baseOf(o stats.Overall, base string) string {
 	s := "ratios are to " + base + ", the fastest over these cells together (its medians have the least geometric mean)"
 	if first := o.Drivers[0]; first.Case.Driver != o.Base && first.Ratio.N > 0 && first.Ratio.Median < 1 {
-		s += fmt.Sprintf("; compared within rounds, %s took %s the time of %s", label(first.Case), times(first.Ratio.Median), base)
+		s += fmt.Sprintf("; compared within rounds, %s took %s the time of %s", conditions.Label(first.Case), document.Times(first.Ratio.Median), base)
 	}
 	return s
 }
 
 // firsts is the table of who comes first in each table. On a page it has links to them.
-func firsts(said Answers) document {
+func firsts(said Answers) document.Document {
 	tables := slices.DeleteFunc(slices.Clone(said.Tables), func(r Ranking) bool { return r.Best == nil })
 	if len(tables) < 2 {
 		return nil
 	}
 	var in, first, floors, tied, next []string
-	var g grid
+	var g document.Grid
 	for _, r := range tables {
-		floor, tie, after := absent, absent, absent
+		floor, tie, after := document.Absent, document.Absent, document.Absent
 		if r.IsFloor && r.Best.Ratio != nil {
-			floor = times(r.Best.Ratio.Median) + " " + ends(*r.Best.Ratio)
+			floor = document.Times(r.Best.Ratio.Median) + " " + document.Ends(*r.Best.Ratio)
 		}
 		if len(r.Tied) > 0 {
-			tie = andOthers(r.Tied)
+			tie = document.AndOthers(r.Tied)
 		}
 		if r.Next != nil {
-			after = fmt.Sprintf("%s %s %s", r.Next.Name, times(r.Next.Ratio.Median), interval(r.Next.Ratio.Interval))
+			after = fmt.Sprintf("%s %s %s", r.Next.Name, document.Times(r.Next.Ratio.Median), document.Interval(r.Next.Ratio.Interval))
 		}
 		in, first, floors = append(in, r.Table.String()), append(first, r.Best.Name+r.mark()), append(floors, floor)
 		tied, next = append(tied, tie), append(next, after)
-		g.links = append(g.links, "#"+pictureID(tablePicture(*r.Table)))
+		g.Links = append(g.Links, "#"+document.PictureID(tablePicture(*r.Table)))
 	}
-	g.add(column{title: "in"}, in)
-	g.add(column{title: "first"}, first)
+	g.Add(document.Column{Title: "in"}, in)
+	g.Add(document.Column{Title: "first"}, first)
 	if slices.ContainsFunc(tables, func(r Ranking) bool { return r.IsFloor }) {
-		g.add(column{title: "× floor", whole: true}, floors)
+		g.Add(document.Column{Title: "× floor", Whole: true}, floors)
 	}
-	g.add(column{title: "not told apart from it", drop: 1}, tied)
-	g.add(column{title: "first that is slower"}, next)
-	return document{heading{3, "Who comes first, cell by cell"}, g}
+	g.Add(document.Column{Title: "not told apart from it", Drop: 1}, tied)
+	g.Add(document.Column{Title: "first that is slower"}, next)
+	return document.Document{document.Heading{Level: 3, Text: "Who comes first, cell by cell"}, g}
 }

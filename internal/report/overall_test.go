@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
@@ -37,7 +37,7 @@ func TestBaseOfSummary(t *testing.T) {
 		{"no floor", "", "no floor was named: ratios are to modernc", overtaken},
 		{"few", "native", "native has figures in less than half of the cells: ratios are to mattn, the fastest over these cells together (its medians have the least geometric mean)\n", few},
 	} {
-		got := write(t, "table", tc.run, tc.floor, report.Options{Width: 300})
+		got := write(t, "table", tc.run, tc.floor, document.Options{Width: 300})
 		if !strings.Contains(got, "note          "+tc.want) {
 			t.Errorf("%s: no note %q in\n%s", tc.name, tc.want, got)
 		}
@@ -53,7 +53,7 @@ func TestOrderIsExplained(t *testing.T) {
 	for d, w := range walls {
 		spoil(run, "simple", d, func(t *result.Trial) { t.Samples[0].WallNS = w[t.Round-1] * 1e6 })
 	}
-	got := write(t, "table", run, "", report.Options{Width: 300})
+	got := write(t, "table", run, "", document.Options{Width: 300})
 	const note = "\nnote          rows are in the order of their medians; compared within rounds, mattn v1.14.52 took 0.98x the time of modernc v1.61.1\n"
 	if !strings.Contains(got, "× modernc") || !strings.Contains(got, "× mattn") || strings.Count(got, note) != 1 {
 		t.Errorf("no column × modernc, × mattn, or not once %q in\n%s", note, got)

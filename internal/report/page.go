@@ -6,20 +6,23 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/compare"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
 // writeHTML writes a run as a page.
-func writeHTML(w io.Writer, a *stats.Analysis, o RunOptions) error {
-	return renderHTML(w, runOnPage(a, o), fmt.Sprintf("Run %d", a.Run.ID), o.Options)
+func writeHTML(w io.Writer, a *stats.Analysis, o Options) error {
+	return document.RenderHTML(w, runOnPage(a, o), fmt.Sprintf("Run %d", a.Run.ID), o.Options)
 }
 
 // runOnPage describes a run for a page. That of a run that was made to compare two sides is the
 // page of its comparison, which alone has intervals and p-values for its verdicts.
-func runOnPage(a *stats.Analysis, o RunOptions) document {
+func runOnPage(a *stats.Analysis, o Options) document.Document {
 	if a.Run.Compares != nil && o.Study == nil {
-		return comparisonPage(Compared{stats.CompareRun(a), a, a}, o.Hints)
+		return compare.ComparisonPage(compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, o.Hints)
 	}
 	return pageOf(a, o)
 }
@@ -27,66 +30,66 @@ func runOnPage(a *stats.Analysis, o RunOptions) document {
 // pageOf describes a run for a page: the answer and what to beware of, pictures with the
 // figures behind them, and what was measured and how. Text that is not about a picture is
 // that of the other formats.
-func pageOf(a *stats.Analysis, o RunOptions) document {
+func pageOf(a *stats.Analysis, o Options) document.Document {
 	said := AnswersOf(a, o)
 	d := pageAnswer(said, o.Study == nil)
-	s := scopeOf(o)
+	s := ScopeOf(o)
 	if o.Study != nil {
 		d = append(d, s.pageStudy(a, o.Study)...)
 	} else {
-		looks := looksOf(a)
-		d = append(d, heading{2, "Summary"})
+		looks := LooksOf(a)
+		d = append(d, document.Heading{Level: 2, Text: "Summary"})
 		d = append(d, s.pageSummary(a, looks)...)
-		if p, ok := s.heatMap(a); ok {
+		if p, ok := s.HeatMap(a); ok {
 			d = append(d, p)
 		}
 		if f := firsts(said); f != nil {
-			d = append(append(d, heading{2, "Who comes first"}), f[1:]...) // so that the contents have it
+			d = append(append(d, document.Heading{Level: 2, Text: "Who comes first"}), f[1:]...) // so that the contents have it
 		}
 		samples := 0
 		for i := range a.Run.Trials {
 			samples += len(a.Run.Trials[i].Samples)
 		}
-		p := runPage{s, a, o.Hints, looks, samples > mostTips && !o.alone}
+		p := runPage{s, a, o.Hints, looks, samples > compare.MostTips && !o.alone}
 		d = append(d, p.tables()...)
-		d = append(d, drivers(a)...)
-		d = append(d, allCompileOptions(a))
+		d = append(d, conditions.Drivers(a)...)
+		d = append(d, conditions.AllCompileOptions(a))
 	}
-	d = append(d, heading{2, "How it was measured"})
+	d = append(d, document.Heading{Level: 2, Text: "How it was measured"})
 	d = append(d, header(a, o)...)
 	if o.Study == nil {
 		if r := reliability(a); r != "" {
-			d = append(d, paragraph{text: r})
+			d = append(d, document.Paragraph{Text: r})
 		}
 		d = append(d, legend(a)...)
-		d = append(d, methodology("Statistics"))
+		d = append(d, document.Methodology("Statistics"))
 	} else {
-		d = append(d, methodology("Studies and claims"))
+		d = append(d, document.Methodology("Studies and claims"))
 	}
-	d = append(d, driverNotes(a)...)
-	return uniqueNames(d, map[string]bool{})
+	d = append(d, conditions.DriverNotes(a)...)
+	return document.UniqueNames(d, map[string]bool{})
 }
 
 // pageAnswer is what a page begins with: the answer, how sure it is, and what to beware of.
 // marked says that rows of the page have [ownCost].
-func pageAnswer(said Answers, marked bool) document {
-	d := document{heading{1, said.Text}}
+func pageAnswer(said Answers, marked bool) document.Document {
+	d := document.Document{document.Heading{Level: 1, Text: said.Text}}
 	if said.FalseDifference > 0 {
-		d = append(d, paragraph{fmt.Sprintf("How sure is that: if all drivers and settings compared here were equally fast, the probability that this run would still call any of them faster than another would be at most %s.", percent(said.FalseDifference)), true})
+		d = append(d, document.Paragraph{Text: fmt.Sprintf("How sure is that: if all drivers and settings compared here were equally fast, the probability that this run would still call any of them faster than another would be at most %s.", document.Percent(said.FalseDifference)), Quiet: true})
 	}
 	if choices := choiceItems(&said); choices != nil {
 		d = append(d, choices)
 	}
-	var l list
+	var l document.List
 	for _, c := range said.Caveats {
 		words := strings.ReplaceAll(c.Code, "-", " ")
 		if c.Code == CaveatAdded && marked {
-			words = labels[c.Code] // with the mark of the rows
+			words = Labels[c.Code] // with the mark of the rows
 		}
-		l = append(l, item{label: words, text: c.Text, alarm: !slices.Contains(mildCaveats, c.Code)})
+		l = append(l, document.Item{Label: words, Text: c.Text, Alarm: !slices.Contains(mildCaveats, c.Code)})
 	}
 	if len(l) > mostCaveats+1 {
-		return append(d, l[:mostCaveats], details{title: fmt.Sprintf("%d more to beware of", len(l)-mostCaveats), body: document{l[mostCaveats:]}})
+		return append(d, l[:mostCaveats], document.Details{Title: fmt.Sprintf("%d more to beware of", len(l)-mostCaveats), Body: document.Document{l[mostCaveats:]}})
 	}
 	return append(d, l)
 }
@@ -101,33 +104,33 @@ const mostCaveats = 5
 const mostLeftOut = 3
 
 // pageSummary is the picture of all tables together, if there is a summary.
-func (s scope) pageSummary(a *stats.Analysis, l looks) document {
+func (s scope) pageSummary(a *stats.Analysis, l looks) document.Document {
 	d := overall(a)
 	if len(d) == 0 {
 		return nil
 	}
-	at := slices.IndexFunc(d, func(b block) bool { _, ok := b.(grid); return ok })
+	at := slices.IndexFunc(d, func(b document.Block) bool { _, ok := b.(document.Grid); return ok })
 	if at < 0 {
-		h := d[0].(heading)
-		d[0] = paragraph{text: h.text}
+		h := d[0].(document.Heading)
+		d[0] = document.Paragraph{Text: h.Text}
 		return d
 	}
 	base := slices.IndexFunc(a.Overall.Drivers, func(x stats.OverallDriver) bool { return x.Case.Driver == a.Overall.Base })
-	p, ok := s.overallBars(a, label(a.Overall.Drivers[base].Case), l)
+	p, ok := s.OverallBars(a, conditions.Label(a.Overall.Drivers[base].Case), l)
 	if !ok {
 		return nil
 	}
-	table := d[at].(grid)
-	p.behind = document{table}
+	table := d[at].(document.Grid)
+	p.Behind = document.Document{table}
 	d[at] = p
-	if left, ok := d[len(d)-1].(list); ok && len(left) > mostLeftOut {
-		d[len(d)-1] = details{title: fmt.Sprintf("What the summary leaves out, and notes (%d)", len(left)), body: document{left}}
+	if left, ok := d[len(d)-1].(document.List); ok && len(left) > mostLeftOut {
+		d[len(d)-1] = document.Details{Title: fmt.Sprintf("What the summary leaves out, and notes (%d)", len(left)), Body: document.Document{left}}
 	}
 	return d[1:]
 }
 
 // tables are the sections of the workloads.
-func (p *runPage) tables() (d document) {
+func (p *runPage) tables() (d document.Document) {
 	side := map[string]*stats.Factorial{}
 	for _, f := range p.a.Factorials {
 		side[f.Workload] = f
@@ -147,7 +150,7 @@ func (p *runPage) tables() (d document) {
 
 // group is the part of a group, with a heading of a level. If it is within that of a
 // factorial, which has its cells too, it has no more pictures than its tables need.
-func (p *runPage) group(g *stats.Group, level int) document {
+func (p *runPage) group(g *stats.Group, level int) document.Document {
 	title := g.Workload
 	if v := g.Variant(); v != "" {
 		title += " · " + v
@@ -156,23 +159,23 @@ func (p *runPage) group(g *stats.Group, level int) document {
 	for _, v := range g.Varied {
 		varied = append(varied, v.Name)
 	}
-	d := append(document{heading{level, title}}, conditions(g.Outcomes[0].Case, varied)...)
+	d := append(document.Document{document.Heading{Level: level, Text: title}}, measuredWith(g.Outcomes[0].Case, varied)...)
 	for _, t := range g.Tables {
 		d = append(d, p.phase(stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t, level+1)...)
 	}
-	d = append(d, troubles(g, result.WarningUnverified)...)
-	return append(d, casesOf(g.Outcomes, g.Tables, true)...)
+	d = append(d, conditions.Troubles(g, result.WarningUnverified)...)
+	return append(d, conditions.CasesOf(g.Outcomes, g.Tables, true)...)
 }
 
 // factorial is the section of a workload with several settings or parameters: side by side,
 // and then, if there are several drivers, each combination by itself.
-func (p *runPage) factorial(f *stats.Factorial) document {
+func (p *runPage) factorial(f *stats.Factorial) document.Document {
 	var varied []string
 	for _, x := range f.Factors {
 		varied = append(varied, x.Name)
 	}
-	d := document{heading{2, fmt.Sprintf("%s · %s, side by side", f.Workload, f)}}
-	d = append(d, conditions(f.Group.Outcomes[0].Case, varied)...)
+	d := document.Document{document.Heading{Level: 2, Text: fmt.Sprintf("%s · %s, side by side", f.Workload, f)}}
+	d = append(d, measuredWith(f.Group.Outcomes[0].Case, varied)...)
 	for _, t := range f.Tables {
 		d = append(d, p.phase(stats.TableName{Workload: f.Workload, Phase: t.Phase}, t, 3)...)
 		if m, ok := p.settingsMap(p.a, f, t); ok {
@@ -181,13 +184,13 @@ func (p *runPage) factorial(f *stats.Factorial) document {
 		d = append(d, effects(f, t)...)
 	}
 	for _, phase := range phasesOf(p.a, f.Workload) {
-		d = append(d, blocks(p.scalingPictures(p.a, f, phase, p.looks))...)
+		d = append(d, document.Blocks(p.scalingPictures(p.a, f, phase, p.looks))...)
 	}
 	if len(f.Drivers) == 1 {
-		d = append(d, troubles(f.Group, result.WarningUnverified)...)
-		return append(d, casesOf(f.Group.Outcomes, f.Tables, true)...)
+		d = append(d, conditions.Troubles(f.Group, result.WarningUnverified)...)
+		return append(d, conditions.CasesOf(f.Group.Outcomes, f.Tables, true)...)
 	}
-	var each document
+	var each document.Document
 	n := 0
 	for _, g := range p.a.Groups {
 		switch {
@@ -199,13 +202,13 @@ func (p *runPage) factorial(f *stats.Factorial) document {
 			n++
 		}
 	}
-	return append(d, details{title: fmt.Sprintf("Each of the %d combinations by itself, with samples and proven settings", n), body: each})
+	return append(d, document.Details{Title: fmt.Sprintf("Each of the %d combinations by itself, with samples and proven settings", n), Body: each})
 }
 
 // phase is the part of a phase, with a heading of a level: the answer, pictures with their
 // figures, and what is to say of them. What is seldom looked at is closed, and left out where the cells
 // are shown side by side too.
-func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document {
+func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.Document {
 	measured := t.Measured()
 	if len(measured) == 0 {
 		return nil
@@ -214,30 +217,30 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document {
 	if len(shown) == 0 {
 		return nil
 	}
-	bars := p.tableBars(n, t, p.looks)
+	bars := p.TableBars(n, t, p.looks)
 	table := figures(t, measured)
 	for _, c := range measured {
-		table.links = append(table.links, caseLink(c.Case))
+		table.Links = append(table.Links, conditions.CaseLink(c.Case))
 	}
-	bars.behind = document{table}
-	d := document{heading{level, t.Phase + ": " + subject(measured)}, paragraph{text: tableAnswer(t)}, bars, phaseNotes(t, measured, p.hints)}
+	bars.Behind = document.Document{table}
+	d := document.Document{document.Heading{Level: level, Text: t.Phase + ": " + subject(measured)}, document.Paragraph{Text: tableAnswer(t)}, bars, phaseNotes(t, measured, p.hints)}
 	latency := latencies(measured)
 	if level > 3 {
-		if len(latency.rows) > 0 {
-			d = append(d, details{title: "Latency", body: document{paragraph{text: latencyTitle(measured)}, latency}})
+		if len(latency.Rows) > 0 {
+			d = append(d, document.Details{Title: "Latency", Body: document.Document{document.Paragraph{Text: latencyTitle(measured)}, latency}})
 		}
 		return d
 	}
-	if len(latency.rows) > 0 {
+	if len(latency.Rows) > 0 {
 		for _, x := range p.latencyPictures(n, shown, p.looks) {
-			x.behind = document{latency}
+			x.Behind = document.Document{latency}
 			d = append(d, x)
 		}
 	}
-	d = append(d, blocks(p.errorPictures(n, t, p.looks))...)
-	d = append(d, details{title: "Samples in the order measured", body: document{p.orderPicture(n, t, p.looks, p.plain)}})
+	d = append(d, document.Blocks(p.errorPictures(n, t, p.looks))...)
+	d = append(d, document.Details{Title: "Samples in the order measured", Body: document.Document{p.orderPicture(n, t, p.looks, p.plain)}})
 	if memory := p.memoryPictures(n, t, p.looks); memory != nil {
-		d = append(d, details{title: "Memory", body: blocks(memory)})
+		d = append(d, document.Details{Title: "Memory", Body: document.Blocks(memory)})
 	}
 	return d
 }
@@ -258,7 +261,7 @@ func phasesOf(a *stats.Analysis, workload string) (list []string) {
 type runPage struct {
 	scope
 	a     *stats.Analysis
-	hints Hints
+	hints document.Hints
 	looks looks
 	plain bool // there are so many samples that those in pictures have no tips
 }

@@ -6,8 +6,10 @@ import (
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/locks"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/tune"
 )
 
 // TestAnswersFitTheTerminal expects advice, an explanation of locks and what a search for settings
@@ -15,35 +17,35 @@ import (
 // on a terminal, in as many lines as it has, and to say how to see the rest.
 func TestAnswersFitTheTerminal(t *testing.T) {
 	run := locksRun(lockSettings("deferred", "0", "4"), lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("immediate", "0", "8"))
-	hint := []report.Hint{{Shows: "all of it", Command: "sqlite3perf again 12 --full"}}
-	for name, text := range map[string]func(report.Options) string{
-		"advice": func(o report.Options) string {
+	hint := []document.Hint{{Shows: "all of it", Command: "sqlite3perf again 12 --full"}}
+	for name, text := range map[string]func(document.Options) string{
+		"advice": func(o document.Options) string {
 			var b strings.Builder
-			if err := report.WriteAdvice(&b, "table", advised(fixtures["full"]()), o); err != nil {
+			if err := advise.WriteAdvice(&b, "table", advised(fixtures["full"]()), o); err != nil {
 				t.Fatal(err)
 			}
 			return b.String()
 		},
-		"locks": func(o report.Options) string {
+		"locks": func(o document.Options) string {
 			var b strings.Builder
-			if err := report.WriteLocks(&b, "table", advise.ExplainLocks(stats.Analyze(run, "native")), o); err != nil {
+			if err := locks.WriteLocks(&b, "table", locks.ExplainLocks(stats.Analyze(run, "native")), o); err != nil {
 				t.Fatal(err)
 			}
 			return b.String()
 		},
-		"tuning": func(o report.Options) string {
+		"tuning": func(o document.Options) string {
 			var b strings.Builder
-			if err := report.WriteTuning(&b, "table", tuning(), o); err != nil {
+			if err := tune.WriteTuning(&b, "table", tuning(), o); err != nil {
 				t.Fatal(err)
 			}
 			return b.String()
 		},
 	} {
-		whole := text(report.Options{})
+		whole := text(document.Options{})
 		first, _, _ := strings.Cut(whole, "\n")
 		for _, lines := range []int{16, 24, 30, 38} {
 			for _, width := range []int{80, 120, 200} {
-				got := text(report.Options{Lines: lines, Width: width, Hints: report.Hints{Rest: hint}})
+				got := text(document.Options{Lines: lines, Width: width, Hints: document.Hints{Rest: hint}})
 				if n := strings.Count(got, "\n"); n > lines {
 					t.Errorf("%s: %d lines where there is room for %d:\n%s", name, n, lines, got)
 				}
@@ -60,7 +62,7 @@ func TestAnswersFitTheTerminal(t *testing.T) {
 				}
 			}
 		}
-		if got := text(report.Options{Lines: 500}); got != whole {
+		if got := text(document.Options{Lines: 500}); got != whole {
 			t.Errorf("%s: where there is room for all of it, there is\n%s", name, got)
 		}
 	}

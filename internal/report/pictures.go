@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/chart"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -19,16 +22,16 @@ import (
 
 // Pictures returns the pictures of a run: those of its page, in the same order. With
 // [RunOptions.Only] some of them show less, and those that would be empty are left out.
-func Pictures(a *stats.Analysis, o RunOptions) []Picture {
-	if p := ProfileOf(a.Run, o.Hints); p != nil {
-		list := profilePage(p).pictures()
+func Pictures(a *stats.Analysis, o Options) []document.Picture {
+	if p := profile.ProfileOf(a.Run, o.Hints); p != nil {
+		list := profile.ProfilePage(p).Pictures()
 		for i := range list {
-			list[i].Kind = KindProfile
+			list[i].Kind = document.KindProfile
 		}
 		return list
 	}
 	o.alone = true
-	return pageOf(a, o).pictures()
+	return pageOf(a, o).Pictures()
 }
 
 // scope is what pictures show of a run, and where their marks lead.
@@ -37,13 +40,13 @@ type scope struct {
 	link func(int, string) string
 }
 
-func scopeOf(o RunOptions) scope {
+func ScopeOf(o Options) scope {
 	s := scope{o.Only, o.Link}
 	if s.only == nil {
 		s.only = func(*result.Case, string) bool { return true }
 	}
 	if s.link == nil {
-		s.link = func(id int, _ string) string { return "#" + caseID(id) }
+		s.link = func(id int, _ string) string { return "#" + conditions.CaseID(id) }
 	}
 	return s
 }
@@ -62,7 +65,7 @@ func (s scope) of(t *stats.Table, cells []*stats.Cell) (list []*stats.Cell) {
 // cells only.
 func (s scope) drivers(a *stats.Analysis) (shown map[string]bool, whole bool) {
 	shown, hidden := map[string]bool{}, map[string]bool{}
-	eachGroupTable(a, func(_ stats.TableName, t *stats.Table) {
+	EachGroupTable(a, func(_ stats.TableName, t *stats.Table) {
 		for _, c := range t.Cells {
 			if s.only(c.Case, t.Phase) {
 				shown[c.Case.Driver] = true
@@ -82,17 +85,19 @@ func (s scope) drivers(a *stats.Analysis) (shown map[string]bool, whole bool) {
 // pngScale is how many pixels an image has for each of a picture.
 const pngScale = 2
 
-var pictureFormats = formatsOf[Picture, Options]{
-	{"svg", func(w io.Writer, p Picture, _ Options) error { return chart.WriteSVG(w, p.Chart(0)) }},
-	{"png", func(w io.Writer, p Picture, _ Options) error { return chart.WritePNG(w, p.Chart(0), pngScale) }},
+var pictureFormats = document.FormatsOf[document.Picture, document.Options]{
+	{Name: "svg", To: func(w io.Writer, p document.Picture, _ document.Options) error { return chart.WriteSVG(w, p.Chart(0)) }},
+	{Name: "png", To: func(w io.Writer, p document.Picture, _ document.Options) error {
+		return chart.WritePNG(w, p.Chart(0), pngScale)
+	}},
 }
 
 // PictureFormats lists the names of the formats of one picture.
-func PictureFormats() []string { return pictureFormats.names() }
+func PictureFormats() []string { return pictureFormats.Names() }
 
 // PictureNamed returns the picture of a run that has a name. If there is none, the error
 // suggests the nearest name, or lists all of them.
-func PictureNamed(a *stats.Analysis, name string, o RunOptions) (Picture, error) {
+func PictureNamed(a *stats.Analysis, name string, o Options) (document.Picture, error) {
 	var names []string
 	for _, p := range Pictures(a, o) {
 		if p.Name == name {
@@ -101,30 +106,30 @@ func PictureNamed(a *stats.Analysis, name string, o RunOptions) (Picture, error)
 		names = append(names, p.Name)
 	}
 	if names == nil {
-		return Picture{}, errors.New("the run has no pictures, because it has no figures")
+		return document.Picture{}, errors.New("the run has no pictures, because it has no figures")
 	}
 	has := "the run has\n  " + strings.Join(names, "\n  ")
 	if name == "" {
-		return Picture{}, errors.New(has)
+		return document.Picture{}, errors.New(has)
 	}
-	return Picture{}, fmt.Errorf("unknown picture: %s", cmp.Or(driver.DidYouMean(name, names), has))
+	return document.Picture{}, fmt.Errorf("unknown picture: %s", cmp.Or(driver.DidYouMean(name, names), has))
 }
 
 // WritePicture writes a picture in a format.
-func WritePicture(w io.Writer, format string, p Picture) error {
-	return pictureFormats.write(w, "picture", format, p, Options{})
+func WritePicture(w io.Writer, format string, p document.Picture) error {
+	return pictureFormats.Write(w, "picture", format, p, document.Options{})
 }
 
 // tablePicture returns the name of the picture of a table. It can be typed into a shell.
-func tablePicture(n stats.TableName) string { return slug(n.String()) }
+func tablePicture(n stats.TableName) string { return document.Slug(n.String()) }
 
 // tableBars ranks the rows of a table: their times with intervals, and the floor as a line.
 // Rows without figures say why.
-func (s scope) tableBars(n stats.TableName, t *stats.Table, l looks) picture {
+func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.PictureBlock {
 	measured, looks, own := s.of(t, t.Measured()), l.ofCells(t.Cells), ownLeads(t)
 	title := n.String() + ": " + subject(measured)
-	format := secondsOf(perOperationWord(t, measured))
-	axis := chart.Axis{Label: "time, less is better", Format: format, Tick: ticks(format)}
+	format := document.SecondsOf(perOperationWord(t, measured))
+	axis := chart.Axis{Label: "time, less is better", Format: format, Tick: document.Ticks(format)}
 	if measured[0].Samples[0].Metric == result.MetricLatency {
 		axis.Label = "99th percentile of the latency, less is better"
 	}
@@ -134,7 +139,7 @@ func (s scope) tableBars(n stats.TableName, t *stats.Table, l looks) picture {
 		if c.Status == stats.NotMeasured && len(c.Trials) == 0 || !s.only(c.Case, t.Phase) {
 			continue // the run ended before its first trial
 		}
-		b := chart.Bar{Name: name(c.Outcome), Look: looks[i], Rank: rankOf(c.Rank), Tied: tiedWith(standings, c.Tied), Link: s.link(c.Case.ID, t.Phase)}
+		b := chart.Bar{Name: conditions.Name(c.Outcome), Look: looks[i], Rank: rankOf(c.Rank), Tied: tiedWith(standings, c.Tied), Link: s.link(c.Case.ID, t.Phase)}
 		if c.Status != result.OK {
 			b.Reason = string(c.Status)
 			if c.Reason != nil {
@@ -143,13 +148,13 @@ func (s scope) tableBars(n stats.TableName, t *stats.Table, l looks) picture {
 			rows = append(rows, b)
 			continue
 		}
-		b.Value, b.Low, b.High = ofSummary(c.Summary)
-		b.Text = format(c.Summary.Median) + " " + ends(c.Summary)
+		b.Value, b.Low, b.High = document.OfSummary(c.Summary)
+		b.Text = format(c.Summary.Median) + " " + document.Ends(c.Summary)
 		b.Reason = c.Unranked
-		b.Tip = tips(counted(int64(c.Summary.N), "sample"), ratioTip(c, t))
+		b.Tip = document.Tips(document.Counted(int64(c.Summary.N), "sample"), ratioTip(c, t))
 		if own[i] {
 			b.Name += ownCost
-			b.Tip = tips(b.Tip, ownCost+" what sqlite3perf itself adds could explain the lead")
+			b.Tip = document.Tips(b.Tip, ownCost+" what sqlite3perf itself adds could explain the lead")
 		}
 		rows = append(rows, b)
 	}
@@ -157,32 +162,32 @@ func (s scope) tableBars(n stats.TableName, t *stats.Table, l looks) picture {
 	var notes []string
 	if t.IsFloor && len(t.Measured()) > 1 {
 		floor := t.Cells[t.Base]
-		lines = []chart.Mark{{Value: floor.Summary.Median, Label: "floor: " + label(floor.Case)}}
-		notes = append(notes, floorMeans(label(floor.Case)))
+		lines = []chart.Mark{{Value: floor.Summary.Median, Label: "floor: " + conditions.Label(floor.Case)}}
+		notes = append(notes, floorMeans(conditions.Label(floor.Case)))
 	}
 	if slices.Contains(own, true) {
 		notes = append(notes, ownCost+" marks a lead that what sqlite3perf itself adds could explain.")
 	}
-	return picture{headed: true, Picture: Picture{Name: tablePicture(n), Title: title, Note: strings.Join(notes, " "), Kind: KindRanking, Of: n,
-		draw: func(width int, title string) chart.Chart {
+	return document.PictureBlock{Headed: true, Picture: document.Picture{Name: tablePicture(n), Title: title, Note: strings.Join(notes, " "), Kind: document.KindRanking, Of: n,
+		Draw: func(width int, title string) chart.Chart {
 			return &chart.Bars{Title: title, Width: width, Axis: axis, Rows: rows, Lines: lines}
 		}}}
 }
 
 // overallBars ranks the drivers over all tables of a run. ok is false if not all tables are
 // shown.
-func (s scope) overallBars(a *stats.Analysis, to string, l looks) (p picture, ok bool) {
+func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.PictureBlock, ok bool) {
 	shown, whole := s.drivers(a)
 	if !whole || len(shown) == 0 {
-		return picture{}, false
+		return document.PictureBlock{}, false
 	}
 	o := a.Overall
-	axis := chart.Axis{Label: "time, × " + to + ", less is better", Format: times, Tick: ticks(times)}
+	axis := chart.Axis{Label: "time, × " + to + ", less is better", Format: document.Times, Tick: document.Ticks(document.Times)}
 	var rows []chart.Bar
 	names := map[int]string{}
 	for _, g := range a.Groups {
 		for _, x := range g.Outcomes {
-			names[x.Case.ID] = name(x)
+			names[x.Case.ID] = conditions.Name(x)
 		}
 	}
 	var standings []stats.Standing
@@ -199,25 +204,25 @@ func (s scope) overallBars(a *stats.Analysis, to string, l looks) (p picture, ok
 		if d.Ratio.N == 0 {
 			b.Reason = "no round has figures in all cells"
 		} else {
-			b.Value, b.Low, b.High = ofSummary(d.Ratio)
-			b.Text = times(d.Ratio.Median)
+			b.Value, b.Low, b.High = document.OfSummary(d.Ratio)
+			b.Text = document.Times(d.Ratio.Median)
 			if d.Case.Driver != o.Base {
-				b.Text += " " + ends(d.Ratio)
+				b.Text += " " + document.Ends(d.Ratio)
 			}
-			b.Tip = counted(int64(d.Ratio.N), "round")
+			b.Tip = document.Counted(int64(d.Ratio.N), "round")
 		}
 		rows = append(rows, b)
 	}
 	var lines []chart.Mark
 	note := fmt.Sprintf("Geometric mean of each driver's ratios to %s over %s, with %s intervals. Noise hides which of two that are tied is faster.",
-		to, counted(int64(len(o.Tables)), "cell"), percent(a.Confidence))
+		to, document.Counted(int64(len(o.Tables)), "cell"), document.Percent(a.Confidence))
 	if o.IsFloor {
 		lines = []chart.Mark{{Value: 1, Label: "floor: " + to}}
 		note += " " + floorMeans(to)
 	}
-	return picture{headed: true, Picture: Picture{Name: "summary", Title: fmt.Sprintf("Time over %s, × %s", counted(int64(len(o.Tables)), "cell"), to),
-		Note: note, Kind: KindSummary,
-		draw: func(width int, title string) chart.Chart {
+	return document.PictureBlock{Headed: true, Picture: document.Picture{Name: "summary", Title: fmt.Sprintf("Time over %s, × %s", document.Counted(int64(len(o.Tables)), "cell"), to),
+		Note: note, Kind: document.KindSummary,
+		Draw: func(width int, title string) chart.Chart {
 			return &chart.Bars{Title: title, Width: width, Axis: axis, Rows: rows, Lines: lines}
 		}}}, true
 }
@@ -226,20 +231,20 @@ func (s scope) overallBars(a *stats.Analysis, to string, l looks) (p picture, ok
 const maxHeatRows = 80
 
 // heatMap has the ratio of each driver in each table.
-func (s scope) heatMap(a *stats.Analysis) (p picture, ok bool) {
-	h := chart.Heat{Format: times}
+func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
+	h := chart.Heat{Format: document.Times}
 	columns := map[string]int{}
 	shown, _ := s.drivers(a)
-	for _, d := range driverOrder(a) {
+	for _, d := range conditions.DriverOrder(a) {
 		if !shown[d.Case.Driver] {
 			continue
 		}
 		columns[d.Case.Driver] = len(h.Columns)
-		h.Columns = append(h.Columns, name(d))
+		h.Columns = append(h.Columns, conditions.Name(d))
 	}
 	floor := true
 	more := 0
-	eachGroupTable(a, func(n stats.TableName, t *stats.Table) {
+	EachGroupTable(a, func(n stats.TableName, t *stats.Table) {
 		if len(s.of(t, t.Measured())) == 0 || t.Base < 0 {
 			return
 		}
@@ -261,7 +266,7 @@ func (s scope) heatMap(a *stats.Analysis) (p picture, ok bool) {
 				x.Reason = "no ratio"
 			default:
 				x.Value = c.Ratio.Median
-				x.Tip = tips(n.String(), interval(c.Ratio.Interval), counted(int64(c.Ratio.N), "round"))
+				x.Tip = document.Tips(n.String(), document.Interval(c.Ratio.Interval), document.Counted(int64(c.Ratio.N), "round"))
 				if x.Reason = c.Unranked; x.Reason == "" && c.TooShort() {
 					x.Reason = "too short to judge by"
 				}
@@ -271,28 +276,28 @@ func (s scope) heatMap(a *stats.Analysis) (p picture, ok bool) {
 		h.Rows, h.Cells = append(h.Rows, n.String()), append(h.Cells, row)
 	})
 	if len(h.Rows) < 2 || len(h.Columns) < 2 {
-		return picture{}, false
+		return document.PictureBlock{}, false
 	}
 	base := "the fastest"
 	if floor {
 		base = a.Floor
 	}
 	h.Below, h.Above = "faster than "+base, "slower than "+base
-	p.Picture = Picture{Name: "phases", Kind: KindRatios, Title: "Time of each driver in each cell, × " + base,
+	p.Picture = document.Picture{Name: "phases", Kind: document.KindRatios, Title: "Time of each driver in each cell, × " + base,
 		Note: "A ratio is the middle of those of the rounds. What is hatched has no figure, or none to rely on.",
-		draw: func(width int, title string) chart.Chart {
+		Draw: func(width int, title string) chart.Chart {
 			c := h
 			c.Title, c.Width = title, width
 			return &c
 		}}
 	if more > 0 {
-		p.Note += fmt.Sprintf(" %s more are below only.", counted(int64(more), "cell"))
+		p.Note += fmt.Sprintf(" %s more are below only.", document.Counted(int64(more), "cell"))
 	}
 	return p, true
 }
 
 // eachGroupTable calls f with the tables of all groups.
-func eachGroupTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
+func EachGroupTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {
 			f(stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t)
@@ -301,7 +306,7 @@ func eachGroupTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
 }
 
 // latencyPictures has the distribution of each operation's latency, the drivers overlaid.
-func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) (list []picture) {
+func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) (list []document.PictureBlock) {
 	figures := []latencyFigure{
 		{"50", func(l *latency.Summary) int64 { return l.P50NS }},
 		{"90", func(l *latency.Summary) int64 { return l.P90NS }},
@@ -310,20 +315,20 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 		{"99.99", func(l *latency.Summary) int64 { return l.P9999NS }},
 		{"max", func(l *latency.Summary) int64 { return l.MaxNS }},
 	}
-	var operations groups[string, latencyRow]
+	var operations conditions.Groups[string, latencyRow]
 	for _, r := range latencyRows(cells, figures) {
-		operations.add(r.operation, r)
+		operations.Add(r.operation, r)
 	}
-	axis := chart.Axis{Label: "latency, less is better", Format: secondsOf(""), Tick: ticks(secondsOf(""))}
-	for _, op := range operations.keys {
+	axis := chart.Axis{Label: "latency, less is better", Format: document.SecondsOf(""), Tick: document.Ticks(document.SecondsOf(""))}
+	for _, op := range operations.Keys {
 		var series []chart.Distribution
 		var shown []*stats.Cell
-		for _, r := range operations.of[op] {
+		for _, r := range operations.Of[op] {
 			shown = append(shown, r.cell)
 		}
 		looks := l.ofCells(shown)
-		for i, r := range operations.of[op] {
-			d := chart.Distribution{Name: name(r.cell.Outcome), Look: looks[i], Link: s.link(r.cell.Case.ID, n.Phase)}
+		for i, r := range operations.Of[op] {
+			d := chart.Distribution{Name: conditions.Name(r.cell.Outcome), Look: looks[i], Link: s.link(r.cell.Case.ID, n.Phase)}
 			each := float64(r.count) / float64(max(len(r.cell.Samples), 1))
 			for i, percent := range []float64{50, 90, 99, 99.9, 99.99, 100} {
 				// Of fewer operations than that, a percentile is just the greatest.
@@ -334,12 +339,12 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 			series = append(series, d)
 		}
 		title := n.String() + ": latency"
-		if len(operations.keys) > 1 || op != n.Phase {
+		if len(operations.Keys) > 1 || op != n.Phase {
 			title += " of " + op
 		}
-		list = append(list, picture{Picture: Picture{Name: slug(n.String() + " latency " + op), Title: title, Kind: KindLatency, Of: n,
+		list = append(list, document.PictureBlock{Picture: document.Picture{Name: document.Slug(n.String() + " latency " + op), Title: title, Kind: document.KindLatency, Of: n,
 			Note: "Percentiles are medians over the trials; at the right end is the greatest of all trials. A latency is of " + latencyFrom(cells) + ".",
-			draw: func(width int, title string) chart.Chart {
+			Draw: func(width int, title string) chart.Chart {
 				return &chart.Percentiles{Title: title, Width: width, Axis: axis, Series: series}
 			}}})
 	}
@@ -347,7 +352,7 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 }
 
 // memoryPictures has what the drivers took of the memory.
-func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list []picture) {
+func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list []document.PictureBlock) {
 	measured := s.of(t, t.Measured())
 	looks := l.ofCells(measured)
 	add := func(kind, title, axis string, of func(stats.Sample) float64) {
@@ -355,9 +360,9 @@ func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list 
 		any := false
 		for i, c := range measured {
 			sum := stats.Summarize(sampleFigures(c, of))
-			b := chart.Bar{Name: name(c.Outcome), Look: looks[i], Link: s.link(c.Case.ID, t.Phase), Tip: counted(int64(sum.N), "sample")}
-			b.Value, b.Low, b.High = ofSummary(sum)
-			b.Text = bytesOf(sum.Median)
+			b := chart.Bar{Name: conditions.Name(c.Outcome), Look: looks[i], Link: s.link(c.Case.ID, t.Phase), Tip: document.Counted(int64(sum.N), "sample")}
+			b.Value, b.Low, b.High = document.OfSummary(sum)
+			b.Text = document.BytesOf(sum.Median)
 			if sum.Median <= 0 {
 				b.Reason = "not known"
 			}
@@ -367,9 +372,9 @@ func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list 
 		if !any {
 			return
 		}
-		list = append(list, picture{aside: true, Picture: Picture{Name: slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: KindMemory, Of: n,
-			draw: func(width int, title string) chart.Chart {
-				return &chart.Bars{Title: title, Width: width, Rows: rows, Axis: chart.Axis{Label: axis, Binary: true, Format: bytesOf, Tick: ticks(bytesOf)}}
+		list = append(list, document.PictureBlock{Aside: true, Picture: document.Picture{Name: document.Slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: document.KindMemory, Of: n,
+			Draw: func(width int, title string) chart.Chart {
+				return &chart.Bars{Title: title, Width: width, Rows: rows, Axis: chart.Axis{Label: axis, Binary: true, Format: document.BytesOf, Tick: document.Ticks(document.BytesOf)}}
 			}}})
 	}
 	add("memory", "peak resident memory of the process tree", "bytes, less is better", func(s stats.Sample) float64 { return float64(s.PeakRSSBytes) })
@@ -388,7 +393,7 @@ func ratioTip(c *stats.Cell, t *stats.Table) string {
 	if t.Base < 0 || c == t.Cells[t.Base] || c.Ratio == nil || c.Ratio.N == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s the time of %s %s", times(c.Ratio.Median), name(t.Cells[t.Base].Outcome), interval(c.Ratio.Interval))
+	return fmt.Sprintf("%s the time of %s %s", document.Times(c.Ratio.Median), conditions.Name(t.Cells[t.Base].Outcome), document.Interval(c.Ratio.Interval))
 }
 
 // perOperationWord returns what follows the unit of a table's times.
@@ -401,15 +406,15 @@ func perOperationWord(t *stats.Table, measured []*stats.Cell) string {
 
 // orderPicture has the samples of a table in the order in which they were measured. They
 // have no tips if it is to be plain.
-func (s scope) orderPicture(n stats.TableName, t *stats.Table, l looks, plain bool) picture {
+func (s scope) orderPicture(n stats.TableName, t *stats.Table, l looks, plain bool) document.PictureBlock {
 	measured := s.of(t, t.Measured())
 	looks := l.ofCells(measured)
-	format := secondsOf(perOperationWord(t, measured))
+	format := document.SecondsOf(perOperationWord(t, measured))
 	var series []chart.Samples
 	for i, c := range measured {
-		one := chart.Samples{Name: name(c.Outcome), Look: looks[i]}
+		one := chart.Samples{Name: conditions.Name(c.Outcome), Look: looks[i]}
 		for _, trial := range c.Trials {
-			if v := sampleValue(trial, t); !math.IsNaN(v) {
+			if v := conditions.SampleValue(trial, t); !math.IsNaN(v) {
 				tip := fmt.Sprintf("round %d", trial.Round)
 				if trial.Repeated {
 					tip += ", robbed: it does not count"
@@ -419,19 +424,19 @@ func (s scope) orderPicture(n stats.TableName, t *stats.Table, l looks, plain bo
 		}
 		series = append(series, one)
 	}
-	behind := document{paragraph{"Each driver's samples, round by round, are in the list at the end of this part: " +
-		"\"Samples, and settings as they were proven\".", true}}
-	return picture{aside: true, behind: behind, Picture: Picture{Name: slug(n.String() + " order"), Title: n.String() + ": samples in the order measured", Kind: KindSamples, Of: n,
+	behind := document.Document{document.Paragraph{Text: "Each driver's samples, round by round, are in the list at the end of this part: " +
+		"\"Samples, and settings as they were proven\".", Quiet: true}}
+	return document.PictureBlock{Aside: true, Behind: behind, Picture: document.Picture{Name: document.Slug(n.String() + " order"), Title: n.String() + ": samples in the order measured", Kind: document.KindSamples, Of: n,
 		Note: "A machine that gets slower or faster, and neighbors that come and go, are seen here in all drivers at once.",
-		draw: func(width int, title string) chart.Chart {
+		Draw: func(width int, title string) chart.Chart {
 			return &chart.Order{Title: title, Width: width, Series: series, Plain: plain,
-				X: chart.Axis{Label: "trial of the run"}, Y: chart.Axis{Label: "time, less is better", Format: format, Tick: ticks(format)}}
+				X: chart.Axis{Label: "trial of the run"}, Y: chart.Axis{Label: "time, less is better", Format: format, Tick: document.Ticks(format)}}
 		}}}
 }
 
 // errorPictures have the errors that operations ended with, and the time spent waiting in
 // them.
-func (s scope) errorPictures(n stats.TableName, t *stats.Table, l looks) (list []picture) {
+func (s scope) errorPictures(n stats.TableName, t *stats.Table, l looks) (list []document.PictureBlock) {
 	var parts []string
 	type row struct {
 		cell   *stats.Cell
@@ -439,7 +444,7 @@ func (s scope) errorPictures(n stats.TableName, t *stats.Table, l looks) (list [
 	}
 	var rows []row
 	for _, c := range s.of(t, t.Measured()) {
-		r := row{c, totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Errors })}
+		r := row{c, conditions.Totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Errors })}
 		rows = append(rows, r)
 		for _, e := range r.errors {
 			if !slices.Contains(parts, e.Name) {
@@ -455,7 +460,7 @@ func (s scope) errorPictures(n stats.TableName, t *stats.Table, l looks) (list [
 	add := func(kind, title string, axis chart.Axis, of func(protocol.ErrorCount) float64, text func(*stats.Cell, float64) string) {
 		var sums []chart.Sum
 		for i, r := range rows {
-			x := chart.Sum{Name: name(r.cell.Outcome), Look: looks[i], Values: make([]float64, len(parts)), Link: s.link(r.cell.Case.ID, t.Phase), Tip: errorTip(r.cell)}
+			x := chart.Sum{Name: conditions.Name(r.cell.Outcome), Look: looks[i], Values: make([]float64, len(parts)), Link: s.link(r.cell.Case.ID, t.Phase), Tip: errorTip(r.cell)}
 			sum := 0.0
 			for _, e := range r.errors {
 				v := of(e)
@@ -465,20 +470,20 @@ func (s scope) errorPictures(n stats.TableName, t *stats.Table, l looks) (list [
 			x.Text = text(r.cell, sum)
 			sums = append(sums, x)
 		}
-		list = append(list, picture{Picture: Picture{Name: slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: KindErrors, Of: n,
-			draw: func(width int, title string) chart.Chart {
+		list = append(list, document.PictureBlock{Picture: document.Picture{Name: document.Slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: document.KindErrors, Of: n,
+			Draw: func(width int, title string) chart.Chart {
 				return &chart.Stacks{Title: title, Width: width, Axis: axis, Parts: parts, Rows: sums}
 			}}})
 	}
-	add("errors", "operations that failed, all trials together", chart.Axis{Label: "operations, fewer are better", Format: human},
+	add("errors", "operations that failed, all trials together", chart.Axis{Label: "operations, fewer are better", Format: document.Human},
 		func(e protocol.ErrorCount) float64 { return float64(e.Count) },
 		func(c *stats.Cell, _ float64) string {
 			failed, operations := c.Failures()
-			return fmt.Sprintf("%s, %s ok", Thousands(failed), PercentOK(failed, operations))
+			return fmt.Sprintf("%s, %s ok", document.Thousands(failed), document.PercentOK(failed, operations))
 		})
-	add("waits", "time spent in operations that failed", chart.Axis{Label: "time, less is better", Format: secondsOf(""), Tick: ticks(secondsOf(""))},
+	add("waits", "time spent in operations that failed", chart.Axis{Label: "time, less is better", Format: document.SecondsOf(""), Tick: document.Ticks(document.SecondsOf(""))},
 		func(e protocol.ErrorCount) float64 { return float64(e.WaitNS) / 1e9 },
-		func(_ *stats.Cell, sum float64) string { return secondsOf("")(sum) })
+		func(_ *stats.Cell, sum float64) string { return document.SecondsOf("")(sum) })
 	return list
 }
 
@@ -491,5 +496,5 @@ func errorTip(c *stats.Cell) string {
 	if retries == 0 {
 		return ""
 	}
-	return counted(retries, "repeated attempt")
+	return document.Counted(retries, "repeated attempt")
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/profile"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -15,7 +15,7 @@ import (
 
 // profiledDriver returns a driver whose trials took the given milliseconds of CPU time,
 // a millisecond per sample, three quarters of it in SQLite.
-func profiledDriver(id int, name string, trials ...int64) report.ProfiledDriver {
+func profiledDriver(id int, name string, trials ...int64) profile.ProfiledDriver {
 	s := &profile.Summary{Trials: len(trials)}
 	for _, ms := range trials {
 		s.Samples += ms
@@ -31,12 +31,12 @@ func profiledDriver(id int, name string, trials ...int64) report.ProfiledDriver 
 	s.Groups = []profile.Part{part(profile.SQLite, "", most), part(profile.CLibrary, "", s.Samples-most)}
 	s.Functions = []profile.Part{part(profile.SQLite, "sqlite3VdbeExec", most), part(profile.CLibrary, "modernc.org/libc.Xmemcpy\x1b[2J", s.Samples-most)}
 	s.Allocations = []profile.Part{}
-	return report.ProfiledDriver{Name: name, Case: id, Status: result.OK, Perf: true, Summary: s}
+	return profile.ProfiledDriver{Name: name, Case: id, Status: result.OK, Perf: true, Summary: s}
 }
 
-func profiledPair(first, second report.ProfiledDriver) *report.Profiled {
-	return &report.Profiled{Run: 4, Workload: "real", Phase: "query", Scale: "quick", Seed: 7, Settings: "journal_mode=wal", Machine: busyCheckup().Machine,
-		Rounds: 6, More: "more trials", Into: "out", Files: []string{"a.cpu.pprof"}, Drivers: []report.ProfiledDriver{first, second},
+func profiledPair(first, second profile.ProfiledDriver) *profile.Profiled {
+	return &profile.Profiled{Run: 4, Workload: "real", Phase: "query", Scale: "quick", Seed: 7, Settings: "journal_mode=wal", Machine: busyCheckup().Machine,
+		Rounds: 6, More: "more trials", Into: "out", Files: []string{"a.cpu.pprof"}, Drivers: []profile.ProfiledDriver{first, second},
 		Warnings: []result.Warning{
 			{Code: result.WarningLoad, Message: "the load average was 9.00 on 2 cores before the run: other processes took time from the trials"},
 			{Code: result.WarningStopped, Message: "it was stopped", Case: 2, Round: 3},
@@ -46,10 +46,10 @@ func profiledPair(first, second report.ProfiledDriver) *report.Profiled {
 
 func TestProfile(t *testing.T) {
 	p := profiledPair(profiledDriver(1, "mattn", 20, 22, 24, 25, 26, 27), profiledDriver(2, "modernc", 30, 34, 33, 36, 31, 32))
-	for _, format := range report.ProfileFormats() {
+	for _, format := range profile.ProfileFormats() {
 		t.Run(format, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := report.WriteProfile(&b, format, p, report.Options{}); err != nil {
+			if err := profile.WriteProfile(&b, format, p, document.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, "profile."+extension[format], b.String())
@@ -63,14 +63,14 @@ func TestProfilePage(t *testing.T) {
 	p := profiledPair(profiledDriver(1, "mattn", 20, 22, 24, 25, 26, 27), profiledDriver(2, "modernc", 30, 34, 33, 36, 31, 32))
 	const script = `</svg><script>alert(1)</script><img src=x onerror=alert(1)>`
 	for _, d := range p.Drivers {
-		side := report.FlameSide{Name: d.Name, Case: d.Case, Trials: 1}
+		side := profile.FlameSide{Name: d.Name, Case: d.Case, Trials: 1}
 		for i, f := range []string{"sqlite3VdbeExec", script, "tooNarrow"} {
 			side.Stacks = append(side.Stacks, profile.Stack{Value: []int64{1e9, 1e9, 1e4}[i], Frames: []profile.Frame{{Function: f}, {Function: "main.main"}}})
 		}
 		p.Flames = append(p.Flames, side)
 	}
 	var b bytes.Buffer
-	if err := report.WriteProfile(&b, "html", p, report.Options{}); err != nil {
+	if err := profile.WriteProfile(&b, "html", p, document.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
@@ -98,10 +98,10 @@ func TestProfilePage(t *testing.T) {
 
 // The flame graph of a driver shows times per trial, as the tables do.
 func TestFlameGraphPerTrial(t *testing.T) {
-	side := report.FlameSide{Name: "mattn", Trials: 14, Stacks: []profile.Stack{
+	side := profile.FlameSide{Name: "mattn", Trials: 14, Stacks: []profile.Stack{
 		{Frames: []profile.Frame{{Function: "sqlite3VdbeExec"}, {Function: "main.main"}}, Samples: 490, Value: 490e6}}}
 	var b bytes.Buffer
-	if err := report.FlameGraph(&b, "CPU time per trial", side); err != nil {
+	if err := profile.FlameGraph(&b, "CPU time per trial", side); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), "35 ms") || strings.Contains(b.String(), "490 ms") {
@@ -112,10 +112,10 @@ func TestFlameGraphPerTrial(t *testing.T) {
 // The answer says how sure it is, and does not call a driver slower that cannot be told
 // from the other.
 func TestProfileAnswer(t *testing.T) {
-	failed := report.ProfiledDriver{Name: "b", Status: result.Failed, Reason: &protocol.Reason{Code: protocol.CodeCrash, Message: "it crashed"}}
+	failed := profile.ProfiledDriver{Name: "b", Status: result.Failed, Reason: &protocol.Reason{Code: protocol.CodeCrash, Message: "it crashed"}}
 	for _, c := range []struct {
 		name          string
-		first, second report.ProfiledDriver
+		first, second profile.ProfiledDriver
 		want          string
 	}{
 		{"more", profiledDriver(1, "a", 33, 34, 33), profiledDriver(2, "b", 100, 99, 101), "In query of real, b takes more CPU time than a (100 ms and 33.3 ms, 3.00x [2.39, 3.76]). a spends"},
@@ -129,7 +129,7 @@ func TestProfileAnswer(t *testing.T) {
 		{"one", profiledDriver(1, "a", 100), failed, "a spends 75 % ±8 in SQLite, 25 % ±8 in C library. b has no profile: it is failed."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := report.ProfileAnswer(profiledPair(c.first, c.second)); !strings.Contains(got, c.want) {
+			if got := profile.ProfileAnswer(profiledPair(c.first, c.second)); !strings.Contains(got, c.want) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
@@ -139,18 +139,18 @@ func TestProfileAnswer(t *testing.T) {
 // TestProfileFulfilsSchema checks that the schema names every field that a profile can
 // have, and no others.
 func TestProfileFulfilsSchema(t *testing.T) {
-	s := compiled(t, report.ProfileSchema)
-	empty := report.ProfiledDriver{Name: "mattn", Status: result.OK, Summary: profile.Summarize(&result.Profile{}, profile.Grouper{})}
-	failed := report.ProfiledDriver{Name: "modernc", Status: result.Failed, Reason: &protocol.Reason{Code: protocol.CodeCrash, Message: "it crashed"}}
-	for _, p := range []*report.Profiled{profiledPair(profiledDriver(1, "mattn", 100), profiledDriver(2, "modernc", 300)), profiledPair(empty, failed)} {
+	s := compiled(t, profile.ProfileSchema)
+	empty := profile.ProfiledDriver{Name: "mattn", Status: result.OK, Summary: profile.Summarize(&result.Profile{}, profile.Grouper{})}
+	failed := profile.ProfiledDriver{Name: "modernc", Status: result.Failed, Reason: &protocol.Reason{Code: protocol.CodeCrash, Message: "it crashed"}}
+	for _, p := range []*profile.Profiled{profiledPair(profiledDriver(1, "mattn", 100), profiledDriver(2, "modernc", 300)), profiledPair(empty, failed)} {
 		var b bytes.Buffer
-		if err := report.WriteProfile(&b, "json", p, report.Options{}); err != nil {
+		if err := profile.WriteProfile(&b, "json", p, document.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		validate(t, s, b.String())
 	}
 	for _, group := range profile.Groups {
-		var all report.JSONProfile
+		var all profile.JSONProfile
 		fill(reflect.ValueOf(&all).Elem())
 		all.Drivers[0].Sampler, all.Differences[0].Group = "perf", group
 		x := all.Drivers[0].Summary

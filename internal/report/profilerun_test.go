@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -39,8 +41,8 @@ func TestProfileRun(t *testing.T) {
 	a := stats.Analyze(profiledRun("main.work"), "native")
 	for _, format := range report.Formats() {
 		var b bytes.Buffer
-		err := report.Write(&b, format, a, report.RunOptions{})
-		if slices.Contains(report.ProfileFormats(), format) == (err != nil) {
+		err := report.Write(&b, format, a, report.Options{})
+		if slices.Contains(profile.ProfileFormats(), format) == (err != nil) {
 			t.Errorf("%s: %v", format, err)
 		}
 		if err != nil {
@@ -52,15 +54,15 @@ func TestProfileRun(t *testing.T) {
 			}
 		}
 	}
-	if said := report.AnswersOf(a, report.RunOptions{}); !strings.HasPrefix(said.Text, "mattn spends") || len(said.Caveats) != 1 || said.Caveats[0].Code != "failed" {
+	if said := report.AnswersOf(a, report.Options{}); !strings.HasPrefix(said.Text, "mattn spends") || len(said.Caveats) != 1 || said.Caveats[0].Code != "failed" {
 		t.Errorf("%+v", said)
 	}
 	var b bytes.Buffer
-	if err := report.Write(&b, "json", a, report.RunOptions{}); err != nil {
+	if err := report.Write(&b, "json", a, report.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	validate(t, compiled(t, report.ProfileSchema), b.String())
-	var got report.JSONProfile
+	validate(t, compiled(t, profile.ProfileSchema), b.String())
+	var got profile.JSONProfile
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil || got.Run != 7 || got.Settings != "journal_mode=wal synchronous=full" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -73,11 +75,11 @@ func TestProfileRun(t *testing.T) {
 func TestProfileRunInterrupted(t *testing.T) {
 	r := profiledRun("main.work")
 	r.Profiles.Cases = r.Profiles.Cases[1:2]
-	p := report.ProfileOf(r, report.Hints{})
+	p := profile.ProfileOf(r, document.Hints{})
 	if p.Drivers[0].Status != stats.NotMeasured || p.Drivers[0].Reason == nil || p.Drivers[1].Status != result.OK || len(p.Flames) != 1 {
 		t.Errorf("%+v", p.Drivers)
 	}
-	if got := report.ProfileOf(&result.Run{}, report.Hints{}); got != nil {
+	if got := profile.ProfileOf(&result.Run{}, document.Hints{}); got != nil {
 		t.Errorf("a run with samples: %+v", got)
 	}
 }
@@ -87,7 +89,7 @@ func TestProfilePictures(t *testing.T) {
 	const script = `</svg><script>alert(1)</script>`
 	a := stats.Analyze(profiledRun(script), "native")
 	for _, name := range []string{"groups", "flame-mattn", "flame-modernc-v1-46-0"} {
-		p, err := report.PictureNamed(a, name, report.RunOptions{})
+		p, err := report.PictureNamed(a, name, report.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,11 +108,11 @@ func TestProfilePictures(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := report.PictureNamed(a, "", report.RunOptions{}); err == nil || !strings.Contains(err.Error(), "\n  groups\n  flame-mattn\n") {
+	if _, err := report.PictureNamed(a, "", report.Options{}); err == nil || !strings.Contains(err.Error(), "\n  groups\n  flame-mattn\n") {
 		t.Errorf("the names: %v", err)
 	}
 	a.Run.Cases, a.Run.Profiles.Cases = a.Run.Cases[:2], a.Run.Profiles.Cases[:2]
-	if _, err := report.PictureNamed(a, "difference", report.RunOptions{}); err != nil {
+	if _, err := report.PictureNamed(a, "difference", report.Options{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -132,7 +134,7 @@ func TestHostileProfileRun(t *testing.T) {
 	}
 	for _, format := range []string{"table", "html"} {
 		var b bytes.Buffer
-		if err := report.Write(&b, format, stats.Analyze(r, ""), report.RunOptions{}); err != nil {
+		if err := report.Write(&b, format, stats.Analyze(r, ""), report.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if b.Len() > 20<<20 || strings.Contains(b.String(), "\x1b[2J") || format == "html" && strings.Contains(b.String(), "<b>\uFFFD") {

@@ -36,7 +36,7 @@ func TestReadLater(t *testing.T) {
 	}}
 	write := func(format string) string {
 		var b bytes.Buffer
-		if err := report.Write(&b, format, stats.Analyze(run, "native"), report.RunOptions{}); err != nil {
+		if err := report.Write(&b, format, stats.Analyze(run, "native"), report.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/compare"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -29,7 +32,7 @@ func TestRepeated(t *testing.T) {
 	plain, with := stats.Analyze(fullRun(), "native"), stats.Analyze(withRepeated(fullRun()), "native")
 	write := func(a *stats.Analysis, format string) string {
 		var b bytes.Buffer
-		if err := report.Write(&b, format, a, report.RunOptions{}); err != nil {
+		if err := report.Write(&b, format, a, report.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
@@ -45,12 +48,12 @@ func TestRepeated(t *testing.T) {
 		}
 	}
 	a := stats.Analyze(withRepeated(comparedRun()), "native")
-	c := report.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}
-	g := report.Gated{Gate: stats.NewGate(0.05, c.Comparison), Runs: []*stats.Analysis{a}}
+	c := compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}
+	g := gate.Gated{Gate: stats.NewGate(0.05, c.Comparison), Runs: []*stats.Analysis{a}}
 	var text, comparison, gated bytes.Buffer
 	for _, err := range []error{
-		report.WriteComparison(&text, "table", c, report.Options{}), report.WriteGate(&text, "table", g, report.Options{}),
-		report.WriteComparison(&comparison, "json", c, report.Options{}), report.WriteGate(&gated, "json", g, report.Options{}),
+		compare.WriteComparison(&text, "table", c, document.Options{}), gate.WriteGate(&text, "table", g, document.Options{}),
+		compare.WriteComparison(&comparison, "json", c, document.Options{}), gate.WriteGate(&gated, "json", g, document.Options{}),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +98,7 @@ func TestRepeatedNot(t *testing.T) {
 		{"two of two", robbed(2), "repeated 2 of 2 trials do not count and were not measured again: other processes or other machines took more than 5% of their time", "Nothing was measured: 2 cases not measured."},
 		{"one again", again, "repeated 1 of 3 trials does not count and was measured again: other processes or other machines took more than 5% of its time; 1 of 3 trials does not count and was not measured again: ", "modernc"},
 	} {
-		got := strings.Join(strings.Fields(write(t, "table", c.run, "native", report.Options{Width: 400})), " ")
+		got := strings.Join(strings.Fields(write(t, "table", c.run, "native", document.Options{Width: 400})), " ")
 		if !strings.Contains(got, c.repeated) || !strings.Contains(got, c.said) {
 			t.Errorf("%s: no %q or %q in\n%s", c.name, c.repeated, c.said, got)
 		}

@@ -7,13 +7,15 @@ import (
 	"errors"
 	"io"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
 // RunOptions determine how the report of a run is made.
-type RunOptions struct {
-	Options
+type Options struct {
+	document.Options
 	Study *Study // what the run says about the published study that it measured; nil if it measured none
 
 	// Only says which cells pictures show: those of a case in a phase. nil means all. What is
@@ -27,33 +29,33 @@ type RunOptions struct {
 	alone bool // pictures are drawn one by one, so none makes a page too large
 }
 
-var formats = formatsOf[*stats.Analysis, RunOptions]{
-	{"table", writeText},
-	{"markdown", writeMarkdown},
-	{"html", writeHTML},
-	{"csv", writeCSV},
-	{"json", writeJSON},
-	{"benchfmt", writeBenchfmt},
+var formats = document.FormatsOf[*stats.Analysis, Options]{
+	{Name: "table", To: writeText},
+	{Name: "markdown", To: writeMarkdown},
+	{Name: "html", To: writeHTML},
+	{Name: "csv", To: writeCSV},
+	{Name: "json", To: WriteJSON},
+	{Name: "benchfmt", To: writeBenchfmt},
 }
 
 // Formats lists the names of the formats.
-func Formats() []string { return formats.names() }
+func Formats() []string { return formats.Names() }
 
 // Check returns an error that suggests the nearest format if there is no format with
 // that name. It allows reporting that before anything is measured.
-func Check(format string) error { return formats.check(format) }
+func Check(format string) error { return formats.Check(format) }
 
 // Write writes the report of an analyzed run in a format. A run of profiles has the formats
 // that [WriteProfile] has.
-func Write(w io.Writer, format string, a *stats.Analysis, opts RunOptions) error {
+func Write(w io.Writer, format string, a *stats.Analysis, opts Options) error {
 	if err := Check(format); err != nil {
 		return err
 	}
 	if a == nil {
 		return errors.New("report: no run")
 	}
-	if p := ProfileOf(a.Run, opts.Hints); p != nil {
-		return WriteProfile(w, format, p, opts.Options)
+	if p := profile.ProfileOf(a.Run, opts.Hints); p != nil {
+		return profile.WriteProfile(w, format, p, opts.Options)
 	}
-	return formats.write(w, "report", format, a, opts)
+	return formats.Write(w, "report", format, a, opts)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -23,14 +24,14 @@ var extension = map[string]string{"table": "txt", "markdown": "md", "csv": "csv"
 
 // runOptions are options of a run's report, or those that any answer has.
 type runOptions interface {
-	report.Options | report.RunOptions
+	document.Options | report.Options
 }
 
-func ofRun[O runOptions](o O) report.RunOptions {
-	if opts, ok := any(o).(report.RunOptions); ok {
+func ofRun[O runOptions](o O) report.Options {
+	if opts, ok := any(o).(report.Options); ok {
 		return opts
 	}
-	return report.RunOptions{Options: any(o).(report.Options)}
+	return report.Options{Options: any(o).(document.Options)}
 }
 
 // write returns a run's report. It ends the test if there is an error.
@@ -69,15 +70,15 @@ func TestGolden(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(fixtures)) {
 		for _, format := range report.Formats() {
 			t.Run(name+"/"+format, func(t *testing.T) {
-				golden(t, name+"."+extension[format], write(t, format, fixtures[name](), "native", report.Options{}))
+				golden(t, name+"."+extension[format], write(t, format, fixtures[name](), "native", document.Options{}))
 			})
 		}
 	}
 	t.Run("full/table/80", func(t *testing.T) {
-		golden(t, "full-80.txt", write(t, "table", fullRun(), "native", report.Options{Width: 80}))
+		golden(t, "full-80.txt", write(t, "table", fullRun(), "native", document.Options{Width: 80}))
 	})
 	t.Run("full/table/color", func(t *testing.T) {
-		golden(t, "full-color.txt", write(t, "table", fullRun(), "native", report.Options{Color: true}))
+		golden(t, "full-color.txt", write(t, "table", fullRun(), "native", document.Options{Color: true}))
 	})
 }
 
@@ -88,7 +89,7 @@ func TestUnknownFormat(t *testing.T) {
 		"picture": `unknown format "picture": known are table, markdown, html, csv, json, benchfmt`,
 	} {
 		var b strings.Builder
-		err := report.Write(&b, format, stats.Analyze(fullRun(), ""), report.RunOptions{})
+		err := report.Write(&b, format, stats.Analyze(fullRun(), ""), report.Options{})
 		if err == nil || err.Error() != want || b.Len() > 0 {
 			t.Errorf("Write(%q) = %v, wrote %q; want %s", format, err, b.String(), want)
 		}

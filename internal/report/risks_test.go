@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/compare"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -48,7 +50,7 @@ func TestRisks(t *testing.T) {
 		{[]driver.Settings{{"mode": "memory", "journal_mode": "memory", "synchronous": "off"}, full}, []string{"mode=memory: the database is only in memory, and is gone when its last connection is closed"}, []string{"database", "-"}},
 	} {
 		run := settingsAre(tc.settings...)
-		text := write(t, "table", run, "", report.Options{Width: 300})
+		text := write(t, "table", run, "", document.Options{Width: 300})
 		var told []string
 		for line := range strings.Lines(text) {
 			if words, ok := strings.CutPrefix(line, "risk"); ok {
@@ -67,7 +69,7 @@ func TestRisks(t *testing.T) {
 			}
 		}
 		for _, r := range tc.risks {
-			if md := strings.ReplaceAll(write(t, "markdown", run, "", report.Options{}), `\_`, "_"); !strings.Contains(md, "- **risk** "+r+"\n") {
+			if md := strings.ReplaceAll(write(t, "markdown", run, "", document.Options{}), `\_`, "_"); !strings.Contains(md, "- **risk** "+r+"\n") {
 				t.Errorf("Markdown lacks %q:\n%s", r, md)
 			}
 		}
@@ -90,7 +92,7 @@ func TestRisksOfCluster(t *testing.T) {
 		for i := range run.Cases {
 			run.Cases[i].Info.Kind = tc.kind
 		}
-		_, told, has := strings.Cut(write(t, "table", run, "", report.Options{Width: 300}), "\nrisk")
+		_, told, has := strings.Cut(write(t, "table", run, "", document.Options{Width: 300}), "\nrisk")
 		if has != (tc.want != "") || !strings.HasPrefix(strings.TrimSpace(told), tc.want) {
 			t.Errorf("%s, queued %s: %.100q, want %q", tc.kind, tc.queued, told, tc.want)
 		}
@@ -101,7 +103,7 @@ func TestRisksOfCluster(t *testing.T) {
 func TestRisksNameWorkloads(t *testing.T) {
 	run := settingsAre(driver.Settings{"journal_mode": "wal", "synchronous": "normal"})
 	add(run, "safe", nil, driver.Settings{"journal_mode": "wal", "synchronous": "full"}, []string{"modernc"}, bulk("insert", 10_000_000, 1000, 1000))
-	text := write(t, "table", run, "", report.Options{Width: 300})
+	text := write(t, "table", run, "", document.Options{Width: 300})
 	if !strings.Contains(text, "\nrisk          mine with journal_mode=wal synchronous=normal: ") || strings.Contains(text, "safe with") {
 		t.Error(text)
 	}
@@ -114,18 +116,18 @@ func TestRisksInJSON(t *testing.T) {
 	add(run, "mine", nil, driver.Settings{"journal_mode": "wal"}, []string{"modernc"}, bulk("safe", 10_000_000, 10, 10), bulk("fast", 10_000_000, 10, 10))
 	run.Cases[0].InForce = map[string]driver.Settings{"fast": {"journal_mode": "wal", "synchronous": "off"}}
 	spoil(run, "mine", "modernc", func(t *result.Trial) { t.Proof.Connections[0]["synchronous"] = "normal" })
-	text := write(t, "json", run, "", report.Options{})
+	text := write(t, "json", run, "", document.Options{})
 	validate(t, schema(t), text)
 	var got struct {
 		Cells []struct {
 			Phase string
-			Risks []report.Risk
+			Risks []conditions.Risk
 		}
 	}
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []report.Loss{report.LoseCommits, report.LoseDatabase} {
+	for i, want := range []conditions.Loss{conditions.LoseCommits, conditions.LoseDatabase} {
 		if r := got.Cells[i].Risks; len(r) != 1 || r[0].CanLose != want {
 			t.Errorf("%s: %+v, want %s", got.Cells[i].Phase, r, want)
 		}
@@ -153,10 +155,10 @@ func TestComparedRisks(t *testing.T) {
 	}
 }
 
-func comparisonText(t *testing.T, c report.Compared) string {
+func comparisonText(t *testing.T, c compare.Compared) string {
 	t.Helper()
 	var b strings.Builder
-	if err := report.WriteComparison(&b, "table", c, report.Options{Width: 300}); err != nil {
+	if err := compare.WriteComparison(&b, "table", c, document.Options{Width: 300}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

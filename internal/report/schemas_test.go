@@ -8,7 +8,12 @@ import (
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/compare"
+	"github.com/sqlite3perf/sqlite3perf/internal/diff"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/dsn"
+	"github.com/sqlite3perf/sqlite3perf/internal/gate"
+	"github.com/sqlite3perf/sqlite3perf/internal/machines"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
@@ -26,46 +31,46 @@ func fulfilled(t *testing.T, schema []byte, write func(io.Writer) error) {
 // TestDSNFulfilsSchema checks that the schema names every field that what drivers make of a
 // data source name can have, and no others. The tests below check the same of theirs.
 func TestDSNFulfilsSchema(t *testing.T) {
-	fulfilled(t, report.DSNSchema, func(w io.Writer) error { return report.WriteDSN(w, "json", dsnFixture(t), report.Options{}) })
-	var all report.JSONDSN
+	fulfilled(t, dsn.DSNSchema, func(w io.Writer) error { return dsn.WriteDSN(w, "json", dsnFixture(t), document.Options{}) })
+	var all dsn.JSONDSN
 	fill(reflect.ValueOf(&all).Elem())
 	all.Version, all.Drivers[0].Options[0].Outcome = 1, dsn.Void
-	validateFields(t, compiled(t, report.DSNSchema), all)
+	validateFields(t, compiled(t, dsn.DSNSchema), all)
 }
 
 func TestDiffFulfilsSchema(t *testing.T) {
-	fulfilled(t, report.DiffSchema, func(w io.Writer) error {
-		return report.WriteDiffJSON(w, diffed(noted("a", "3.53.4", "a\x00b", int64(1)), noted("b", "3.53.4", "a", int64(1))))
+	fulfilled(t, diff.DiffSchema, func(w io.Writer) error {
+		return diff.WriteDiffJSON(w, diffed(noted("a", "3.53.4", "a\x00b", int64(1)), noted("b", "3.53.4", "a", int64(1))))
 	})
-	fulfilled(t, report.DiffSchema, func(w io.Writer) error {
-		return report.WriteDiffJSON(w, diffed(noted("a", "3.53.4", "a"), noted("b", "3.53.4", "a"))) // no difference
+	fulfilled(t, diff.DiffSchema, func(w io.Writer) error {
+		return diff.WriteDiffJSON(w, diffed(noted("a", "3.53.4", "a"), noted("b", "3.53.4", "a"))) // no difference
 	})
-	var all report.JSONDiff
+	var all diff.JSONDiff
 	fill(reflect.ValueOf(&all).Elem())
 	all.Command = "diff"
-	validateFields(t, compiled(t, report.DiffSchema), all)
+	validateFields(t, compiled(t, diff.DiffSchema), all)
 }
 
 func TestMachinesFulfilSchema(t *testing.T) {
-	s := compiled(t, report.MachinesSchema, report.Schema, report.ComparisonSchema)
-	validate(t, s, writeMachines(t, "json", onMachines(onMachine("pi", 3, 1), onMachine("vm1", 4, 4)), report.Options{}))
-	validate(t, s, writeMachines(t, "json", onMachines(comparedOnMachine(1, 1), comparedOnMachine(2, 9)), report.Options{}))
-	validate(t, s, writeMachines(t, "json", []report.OnMachine{{Name: "pi", Failure: "it went away"}}, report.Options{}))
-	var all report.JSONMachines
+	s := compiled(t, machines.MachinesSchema, report.Schema, compare.ComparisonSchema)
+	validate(t, s, writeMachines(t, "json", onMachines(onMachine("pi", 3, 1), onMachine("vm1", 4, 4)), document.Options{}))
+	validate(t, s, writeMachines(t, "json", onMachines(comparedOnMachine(1, 1), comparedOnMachine(2, 9)), document.Options{}))
+	validate(t, s, writeMachines(t, "json", []machines.OnMachine{{Name: "pi", Failure: "it went away"}}, document.Options{}))
+	var all machines.JSONMachines
 	fill(reflect.ValueOf(&all).Elem())
-	all.Machines[0].Report = json.RawMessage(write(t, "json", onMachine("pi", 3, 1), "native", report.Options{}))
+	all.Machines[0].Report = json.RawMessage(write(t, "json", onMachine("pi", 3, 1), "native", document.Options{}))
 	all.Pairs[0].Agreement, all.Pairs[0].Said[0].Verdict = stats.Reversed, stats.Same
 	validateFields(t, s, all)
 }
 
 func TestGatesFulfilSchema(t *testing.T) {
-	s := compiled(t, report.GatesSchema, report.GateSchema)
+	s := compiled(t, machines.GatesSchema, gate.GateSchema)
 	var b bytes.Buffer
-	if err := report.WriteGates(&b, "json", []report.GatedOn{{Name: "pi", Gated: report.Gated{Gate: stats.NewGate(0.05)}}, {Name: "vm1", Gated: gatedRun()}}, report.Options{}); err != nil {
+	if err := machines.WriteGates(&b, "json", []machines.GatedOn{{Name: "pi", Gated: gate.Gated{Gate: stats.NewGate(0.05)}}, {Name: "vm1", Gated: gatedRun()}}, document.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	validate(t, s, b.String())
-	var all report.JSONGates
+	var all machines.JSONGates
 	fill(reflect.ValueOf(&all).Elem())
 	all.Machines[0].Gate = json.RawMessage(writeGated(t, "json", gatedRun()))
 	validateFields(t, s, all)
@@ -74,14 +79,14 @@ func TestGatesFulfilSchema(t *testing.T) {
 func TestAdviceFulfilsSchema(t *testing.T) {
 	for name := range fixtures {
 		t.Run(name, func(t *testing.T) {
-			fulfilled(t, report.AdviceSchema, func(w io.Writer) error {
-				return report.WriteAdvice(w, "json", advised(fixtures[name]()), report.Options{})
+			fulfilled(t, advise.AdviceSchema, func(w io.Writer) error {
+				return advise.WriteAdvice(w, "json", advised(fixtures[name]()), document.Options{})
 			})
 		})
 	}
-	var all report.JSONAdvice
+	var all advise.JSONAdvice
 	fill(reflect.ValueOf(&all).Elem())
-	all.Version, all.Verdict = report.AdviceVersion, advise.Take
+	all.Version, all.Verdict = advise.AdviceVersion, advise.Take
 	all.Rejected[0].Cause, all.Overturn[0].Change = advise.CauseSlower, advise.ChangeCell
-	validateFields(t, compiled(t, report.AdviceSchema), all)
+	validateFields(t, compiled(t, advise.AdviceSchema), all)
 }

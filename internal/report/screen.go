@@ -10,33 +10,38 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/compare"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
 // runScreen is what is read first of a run. Each section has its share of the lines and says
 // what it leaves out.
 type runScreen struct {
-	screen
+	document.Screen
 	left   int  // lines
 	marked bool // a row that is shown has [ownCost]
 }
 
 // writeScreen writes at most opts.Lines lines.
-func writeScreen(w io.Writer, a *stats.Analysis, opts RunOptions) error {
-	s := &runScreen{screen: newScreen(opts.Options), left: max(opts.Lines, leastLines)}
+func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
+	s := &runScreen{Screen: document.NewScreen(opts.Options), left: max(opts.Lines, document.LeastLines)}
 	said := AnswersOf(a, opts)
-	space := opts.Lines >= roomy
+	space := opts.Lines >= document.Roomy
 
-	rest := s.section(func() { s.rest(append(toResume(&opts.Hints, a), opts.Hints.Rest...), s.left >= roomy) })
-	facts := s.section(func() { s.facts(a, &said, opts, s.left < roomy) })
-	head := s.section(func() { s.clipped(said.Text, "", "", max(3, opts.Lines/4), bold) })
-	fit := s.section(func() {
+	rest := s.Section(func() {
+		s.Rest(append(conditions.ToResume(&opts.Hints, a), opts.Hints.Rest...), s.left >= document.Roomy)
+	})
+	facts := s.Section(func() { s.facts(a, &said, opts, s.left < document.Roomy) })
+	head := s.Section(func() { s.Clipped(said.Text, "", "", max(3, opts.Lines/4), document.Bold) })
+	fit := s.Section(func() {
 		if !space && said.Choices != nil {
-			s.labeled("the best", choicesInShort(&said), 1, false)
+			s.Labeled("the best", choicesInShort(&said), 1, false)
 			return
 		}
 		for _, it := range choiceItems(&said) {
-			s.labeled(it.label, it.text, 1, false)
+			s.Labeled(it.Label, it.Text, 1, false)
 		}
 	})
 	s.left -= len(rest) + len(facts) + len(head) + len(fit)
@@ -57,7 +62,7 @@ func writeScreen(w io.Writer, a *stats.Analysis, opts RunOptions) error {
 	}
 	share := s.left / 4
 	if crowded := need+share > s.left; crowded && space && opts.Study == nil {
-		short := s.section(func() { s.facts(a, &said, opts, true) })
+		short := s.Section(func() { s.facts(a, &said, opts, true) })
 		s.left += len(facts) - len(short) + 1
 		facts, spaces, share = short, 2, s.left/5
 	}
@@ -82,7 +87,7 @@ func writeScreen(w io.Writer, a *stats.Analysis, opts RunOptions) error {
 	case opts.Study != nil:
 		figures = s.claims(opts.Study)
 	case sides != nil:
-		figures = s.section(func() { s.sides(sides) })
+		figures = s.Section(func() { s.sides(sides) })
 	default:
 		figures = s.figures(&said, tables)
 	}
@@ -91,13 +96,13 @@ func writeScreen(w io.Writer, a *stats.Analysis, opts RunOptions) error {
 	}
 	for i, part := range [][]string{slices.Concat(head, fit), figures, slices.Concat(beware, facts), rest} {
 		if i > 0 && i <= spaces && len(part) > 0 {
-			s.out.WriteByte('\n')
+			s.Out.WriteByte('\n')
 		}
 		for _, line := range part {
-			s.out.WriteString(line + "\n")
+			s.Out.WriteString(line + "\n")
 		}
 	}
-	_, err := io.WriteString(w, s.out.String())
+	_, err := io.WriteString(w, s.Out.String())
 	return err
 }
 
@@ -108,9 +113,9 @@ func (s *runScreen) sides(c *stats.Comparison) {
 		shown = shown[:max(0, s.left-1)]
 	}
 	for _, x := range shown {
-		words := cellName(x)
+		words := compare.CellName(x)
 		if x.Measured() {
-			words += ": " + times(x.Ratio.Median) + " " + interval(x.Ratio.Interval)
+			words += ": " + document.Times(x.Ratio.Median) + " " + document.Interval(x.Ratio.Interval)
 		}
 		verdict := string(x.Verdict)
 		switch x.Verdict {
@@ -119,10 +124,10 @@ func (s *runScreen) sides(c *stats.Comparison) {
 		case stats.Unclear:
 			verdict = "not yet told"
 		}
-		s.labeled(verdict, words, 1, x.Verdict == stats.Bad || x.Verdict == stats.Differing || x.FailuresTold())
+		s.Labeled(verdict, words, 1, x.Verdict == stats.Bad || x.Verdict == stats.Differing || x.FailuresTold())
 	}
 	if more := len(c.Cells) - len(shown); more > 0 {
-		s.clipped("and "+counted(int64(more), "more cell"), "", "", 1, faint)
+		s.Clipped("and "+document.Counted(int64(more), "more cell"), "", "", 1, document.Faint)
 	}
 }
 
@@ -148,7 +153,7 @@ func (s *runScreen) figures(said *Answers, tables []Ranking) []string {
 	if o := said.Overall; o != nil && o.bars() {
 		room := max(0, s.left-len(o.shown())-1)
 		list := min(s.fullest(tables, room-1).lines+1, room)
-		lines = s.section(func() { s.ranked(o, s.left-list) })
+		lines = s.Section(func() { s.ranked(o, s.left-list) })
 	} else {
 		for len(tables) > 0 && tables[0].bars() {
 			room := s.left - len(lines)
@@ -158,7 +163,7 @@ func (s *runScreen) figures(said *Answers, tables []Ranking) []string {
 			if need := len(tables[0].shown()) + 1; len(lines) > 0 && room < min(need, 5) {
 				break
 			}
-			lines = append(lines, s.section(func() { s.ranked(&tables[0], room) })...)
+			lines = append(lines, s.Section(func() { s.ranked(&tables[0], room) })...)
 			tables = tables[1:]
 		}
 	}
@@ -166,7 +171,7 @@ func (s *runScreen) figures(said *Answers, tables []Ranking) []string {
 		return lines // the answer says it
 	}
 	if room := s.left - len(lines); len(tables) > 0 && (room > 2 || room > s.layout(tables, detail{}).lines) {
-		lines = append(lines, s.section(func() { s.list(tables, room) })...)
+		lines = append(lines, s.Section(func() { s.list(tables, room) })...)
 	}
 	return lines
 }
@@ -224,7 +229,7 @@ const leastBar = 8
 // ranked writes a title and rows, in at most some lines. Rows that have a rank have bars.
 func (s *runScreen) ranked(r *Ranking, room int) {
 	rows := r.shown()
-	of := fmt.Sprintf("time over %s", counted(int64(r.Tables), "cell"))
+	of := fmt.Sprintf("time over %s", document.Counted(int64(r.Tables), "cell"))
 	if r.Table != nil {
 		of = fmt.Sprintf("%s: %s", r.Table, r.Of)
 	}
@@ -240,10 +245,10 @@ func (s *runScreen) ranked(r *Ranking, room int) {
 	if slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Tied != nil }) {
 		legend += "; tied: not told apart"
 	}
-	if r.Best != nil && text.StringWidth(s.plain(title+legend)) <= s.width {
+	if r.Best != nil && text.StringWidth(s.Plain(title+legend)) <= s.Width {
 		title += legend
 	}
-	s.clipped(title, "", "", 1, faint)
+	s.Clipped(title, "", "", 1, document.Faint)
 	more := 0
 	if over := len(rows) + 1 - room; over > 0 {
 		more = over + 1
@@ -258,23 +263,23 @@ func (s *runScreen) ranked(r *Ranking, room int) {
 	}
 	for _, i := range rows {
 		row := r.Rows[i]
-		names = append(names, s.plain(strings.TrimSpace(row.Name+" "+row.shownVersion())))
-		plain = append(plain, s.plain(valuesOf(row.Name)))
+		names = append(names, s.Plain(strings.TrimSpace(row.Name+" "+row.shownVersion())))
+		plain = append(plain, s.Plain(valuesOf(row.Name)))
 		if r.Best != nil && row.Case == r.Best.Case {
 			names[len(names)-1] += r.mark()
 			plain[len(plain)-1] += r.mark()
 			s.marked = s.marked || r.Added
 		}
-		figures = append(figures, times(row.Ratio.Median))
+		figures = append(figures, document.Times(row.Ratio.Median))
 		spread := ""
 		if row.Name != r.Base {
-			spread = s.plain(ends(*row.Ratio))
+			spread = s.Plain(document.Ends(*row.Ratio))
 		}
 		spreads = append(spreads, spread)
-		tied = append(tied, s.plain(tiedWith(standings, row.Tied)))
+		tied = append(tied, s.Plain(tiedWith(standings, row.Tied)))
 		medians = append(medians, row.Ratio.Median)
 	}
-	figures = withSpreads(figures, spreads)
+	figures = document.WithSpreads(figures, spreads)
 	widest := func(words []string) (n int) {
 		for _, w := range words {
 			n = max(n, text.StringWidth(w))
@@ -282,14 +287,14 @@ func (s *runScreen) ranked(r *Ranking, room int) {
 		return n
 	}
 	const place = 3 // the width of ranks
-	bars := leastBar + gap
+	bars := leastBar + document.Gap
 	if r.Best == nil {
 		bars = 0
 	}
 	taken := func() int {
-		n := place + widest(names) + gap + bars + widest(figures)
+		n := place + widest(names) + document.Gap + bars + widest(figures)
 		if w := widest(tied); w > 0 {
-			n += gap + w
+			n += document.Gap + w
 		}
 		return n
 	}
@@ -301,29 +306,29 @@ func (s *runScreen) ranked(r *Ranking, room int) {
 		func() { bars = 0 },
 		func() {
 			for k, i := range rows {
-				figures[k] = times(r.Rows[i].Ratio.Median)
+				figures[k] = document.Times(r.Rows[i].Ratio.Median)
 			}
 		},
 		func() { eachOf(tied, func(t string) string { return t[:min(len(t), len("tied"))] }) },
 	} {
-		if taken()+wanted > s.width {
+		if taken()+wanted > s.Width {
 			less()
 		}
 		wanted = 0
 	}
 	figureWidth, tiedWidth := widest(figures), widest(tied)
-	nameWidth := max(min(widest(names), widest(names)+s.width-taken()), 6)
+	nameWidth := max(min(widest(names), widest(names)+s.Width-taken()), 6)
 	if bars > 0 {
-		bars = min(bars+s.width-taken(), 60+gap)
+		bars = min(bars+s.Width-taken(), 60+document.Gap)
 	}
 	most := r.longest(rows, medians)
 	for k, i := range rows {
 		row := r.Rows[i]
 		rank := rankOf(row.Rank)
 		if rank == "" && !row.Floor {
-			rank = absent
+			rank = document.Absent
 		}
-		line := fmt.Sprintf("%2s ", rank) + text.Pad(s.fit(names[k], nameWidth), nameWidth, ' ') + strings.Repeat(" ", gap)
+		line := fmt.Sprintf("%2s ", rank) + text.Pad(s.Fit(names[k], nameWidth), nameWidth, ' ') + strings.Repeat(" ", document.Gap)
 		if bars > 0 {
 			b := bar{row.Ratio.Median, row.Ratio.Median, row.Ratio.Median, 0}
 			if in := row.Ratio.Interval; in != nil {
@@ -332,23 +337,23 @@ func (s *runScreen) ranked(r *Ranking, room int) {
 			if r.IsFloor {
 				b.floor = 1
 			}
-			line += b.draw(bars-gap, most, s.ascii) + strings.Repeat(" ", gap)
+			line += b.draw(bars-document.Gap, most, s.Ascii) + strings.Repeat(" ", document.Gap)
 		}
 		line += text.Pad(figures[k], figureWidth, ' ')
 		if tiedWidth > 0 {
-			line += strings.Repeat(" ", gap) + tied[k]
+			line += strings.Repeat(" ", document.Gap) + tied[k]
 		}
 		c := text.Colors(nil)
 		switch {
 		case row.Floor:
-			c = faint
+			c = document.Faint
 		case r.Best != nil && (row.Name == r.Best.Name || slices.Contains(r.Tied, row.Name)):
-			c = leader
+			c = document.Leader
 		}
-		s.out.WriteString(s.paint(strings.TrimRight(text.Trim(line, s.width), " "), c) + "\n")
+		s.Out.WriteString(s.Paint(strings.TrimRight(text.Trim(line, s.Width), " "), c) + "\n")
 	}
 	if more > 0 {
-		s.clipped(fmt.Sprintf("   and %s", counted(int64(more), "more row")), "", "", 1, faint)
+		s.Clipped(fmt.Sprintf("   and %s", document.Counted(int64(more), "more row")), "", "", 1, document.Faint)
 	}
 }
 
@@ -409,10 +414,10 @@ func (s *runScreen) layout(tables []Ranking, d detail) (l listing) {
 		}
 	}
 	const cut = 4
-	all := w[0] + w[1] + w[2] + 2*gap
-	l.columns = min(max(1, (s.width+2*gap)/(all-cut+2*gap)), max(1, len(tables)))
-	if over := all - ((s.width+2*gap)/l.columns - 2*gap); over > 0 {
-		less := min(over, max(cut, w[0]-s.width/2))
+	all := w[0] + w[1] + w[2] + 2*document.Gap
+	l.columns = min(max(1, (s.Width+2*document.Gap)/(all-cut+2*document.Gap)), max(1, len(tables)))
+	if over := all - ((s.Width+2*document.Gap)/l.columns - 2*document.Gap); over > 0 {
+		less := min(over, max(cut, w[0]-s.Width/2))
 		w[0], w[1], l.cut = w[0]-less, max(0, w[1]-(over-less)), over > less
 	}
 	l.lines = (len(tables) + l.columns - 1) / l.columns
@@ -432,12 +437,12 @@ func (s *runScreen) list(tables []Ranking, room int) {
 	if i := slices.IndexFunc(tables, func(r Ranking) bool { return r.Best != nil && r.Best.Ratio != nil }); i >= 0 {
 		title += ", × " + tables[i].Base
 	}
-	s.clipped(title, "", "", 1, faint)
+	s.Clipped(title, "", "", 1, document.Faint)
 	if l.lines > room-1 {
 		l.lines = max(1, room-2)
 		more = max(0, len(tables)-l.lines*l.columns)
 	}
-	space := strings.Repeat(" ", gap)
+	space := strings.Repeat(" ", document.Gap)
 	for i := range l.lines {
 		var line strings.Builder
 		for j := i; j < len(tables)-more; j += l.lines {
@@ -446,12 +451,12 @@ func (s *runScreen) list(tables []Ranking, room int) {
 			}
 			words := l.words[j]
 			s.marked = s.marked || tables[j].Best != nil && tables[j].Added
-			line.WriteString(text.Pad(s.fit(words[0], l.widths[0]), l.widths[0], ' ') + space +
-				text.Pad(s.fit(words[1], l.widths[1]), l.widths[1], ' ') + space + text.AlignRight.Apply(words[2], l.widths[2]))
+			line.WriteString(text.Pad(s.Fit(words[0], l.widths[0]), l.widths[0], ' ') + space +
+				text.Pad(s.Fit(words[1], l.widths[1]), l.widths[1], ' ') + space + text.AlignRight.Apply(words[2], l.widths[2]))
 		}
-		s.out.WriteString(strings.TrimRight(text.Trim(line.String(), s.width), " ") + "\n")
+		s.Out.WriteString(strings.TrimRight(text.Trim(line.String(), s.Width), " ") + "\n")
 	}
 	if more > 0 {
-		s.clipped("and "+counted(int64(more), "more cell"), "", "", 1, faint)
+		s.Clipped("and "+document.Counted(int64(more), "more cell"), "", "", 1, document.Faint)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -15,7 +16,7 @@ import (
 )
 
 // rest are hints as the command gives them.
-var rest = []report.Hint{{Shows: "all tables", Command: "sqlite3perf show 12 --full"}, {Shows: "pictures", Command: "sqlite3perf report 12"}}
+var rest = []document.Hint{{Shows: "all tables", Command: "sqlite3perf show 12 --full"}, {Shows: "pictures", Command: "sqlite3perf report 12"}}
 
 // screen returns what is printed first on a terminal.
 func screen[O runOptions](t *testing.T, run *result.Run, o O) string {
@@ -80,8 +81,8 @@ func TestScreenFits(t *testing.T) {
 			for _, lines := range []int{16, 22, 30, 40} {
 				for _, ascii := range []bool{false, true} {
 					var b strings.Builder
-					opts := report.Options{Width: width, Lines: lines, ASCII: ascii, Hints: report.Hints{Rest: rest}}
-					if err := report.Write(&b, "table", a, report.RunOptions{Options: opts}); err != nil {
+					opts := document.Options{Width: width, Lines: lines, ASCII: ascii, Hints: document.Hints{Rest: rest}}
+					if err := report.Write(&b, "table", a, report.Options{Options: opts}); err != nil {
 						t.Fatal(err)
 					}
 					got := b.String()
@@ -109,23 +110,23 @@ func TestScreenGolden(t *testing.T) {
 	runs := screens()
 	for _, tc := range []struct {
 		name, run string
-		opts      report.Options
+		opts      document.Options
 	}{
-		{"full-40", "full", report.Options{Width: 40, Lines: 40}},
-		{"full-80", "full", report.Options{Width: 80, Lines: 40}},
-		{"full-80x24", "full", report.Options{Width: 80, Lines: 22}},
-		{"full-120", "full", report.Options{Width: 120, Lines: 40}},
-		{"full-color", "full", report.Options{Width: 80, Lines: 40, Color: true}},
-		{"full-ascii", "full", report.Options{Width: 80, Lines: 40, ASCII: true}},
-		{"large-80", "large", report.Options{Width: 80, Lines: 40}},
-		{"large-200", "large", report.Options{Width: 200, Lines: 40}},
-		{"settings", "settings", report.Options{Width: 80, Lines: 40}},
-		{"many", "many", report.Options{Width: 80, Lines: 40}},
-		{"alone", "alone", report.Options{Width: 80, Lines: 40}},
-		{"nofloor", "nofloor", report.Options{Width: 80, Lines: 40}},
-		{"interrupted", "interrupted", report.Options{Width: 80, Lines: 40}},
-		{"refused", "refused", report.Options{Width: 80, Lines: 40}},
-		{"empty", "empty", report.Options{Width: 80, Lines: 40}},
+		{"full-40", "full", document.Options{Width: 40, Lines: 40}},
+		{"full-80", "full", document.Options{Width: 80, Lines: 40}},
+		{"full-80x24", "full", document.Options{Width: 80, Lines: 22}},
+		{"full-120", "full", document.Options{Width: 120, Lines: 40}},
+		{"full-color", "full", document.Options{Width: 80, Lines: 40, Color: true}},
+		{"full-ascii", "full", document.Options{Width: 80, Lines: 40, ASCII: true}},
+		{"large-80", "large", document.Options{Width: 80, Lines: 40}},
+		{"large-200", "large", document.Options{Width: 200, Lines: 40}},
+		{"settings", "settings", document.Options{Width: 80, Lines: 40}},
+		{"many", "many", document.Options{Width: 80, Lines: 40}},
+		{"alone", "alone", document.Options{Width: 80, Lines: 40}},
+		{"nofloor", "nofloor", document.Options{Width: 80, Lines: 40}},
+		{"interrupted", "interrupted", document.Options{Width: 80, Lines: 40}},
+		{"refused", "refused", document.Options{Width: 80, Lines: 40}},
+		{"empty", "empty", document.Options{Width: 80, Lines: 40}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			golden(t, "screen-"+tc.name+".txt", screen(t, runs[tc.run], tc.opts))
@@ -138,15 +139,15 @@ func TestScreenOfStudy(t *testing.T) {
 	study := &report.Study{Name: "old", Claims: []report.Claim{
 		{Claim: "mattn is faster", Verdict: report.Holds}, {Claim: "modernc is much slower, which is said at some length", Verdict: report.DoesNotHold},
 		{Claim: "all are alike", Verdict: report.CannotBeTold}}}
-	if out := screen(t, addedRun(), report.RunOptions{Options: report.Options{Width: 80, Lines: 40}, Study: study}); !strings.Contains(out, "\nown cost ") || strings.Contains(out, "*") {
+	if out := screen(t, addedRun(), report.Options{Options: document.Options{Width: 80, Lines: 40}, Study: study}); !strings.Contains(out, "\nown cost ") || strings.Contains(out, "*") {
 		t.Errorf("nothing is marked on a screen of claims:\n%s", out)
 	}
-	golden(t, "screen-study.txt", screen(t, fullRun(), report.RunOptions{Options: report.Options{Width: 80, Lines: 40}, Study: study}))
+	golden(t, "screen-study.txt", screen(t, fullRun(), report.Options{Options: document.Options{Width: 80, Lines: 40}, Study: study}))
 	for range 100 {
 		study.Claims = append(study.Claims, study.Claims[1])
 	}
 	for _, width := range []int{40, 80} {
-		if n := strings.Count(screen(t, fullRun(), report.RunOptions{Options: report.Options{Width: width, Lines: 40}, Study: study}), "\n"); n > 40 {
+		if n := strings.Count(screen(t, fullRun(), report.Options{Options: document.Options{Width: width, Lines: 40}, Study: study}), "\n"); n > 40 {
 			t.Errorf("%d lines of 103 claims, of %d columns", n, width)
 		}
 	}
@@ -165,7 +166,7 @@ func TestTiedAreNamed(t *testing.T) {
 		width, lines int
 		want, lacks  *regexp.Regexp
 	}{{200, 60, named, short}, {100, 60, named, short}, {80, 24, short, named}} {
-		if out := screen(t, run, report.Options{Width: tc.width, Lines: tc.lines}); !tc.want.MatchString(out) || tc.lacks.MatchString(out) {
+		if out := screen(t, run, document.Options{Width: tc.width, Lines: tc.lines}); !tc.want.MatchString(out) || tc.lacks.MatchString(out) {
 			t.Errorf("%d × %d: want %s, and not %s:\n%s", tc.width, tc.lines, tc.want, tc.lacks, out)
 		}
 	}
@@ -177,7 +178,7 @@ func TestScreenIsPrintable(t *testing.T) {
 	run.Cases[1].Driver, run.Cases[1].Workload = "\x1b[2Jm", "mine\x1b]0;title\a"
 	run.Cases[2].Driver = strings.Repeat("x", 1000) + "\u202e"
 	for _, lines := range []int{0, 40} {
-		got := screen(t, run, report.Options{Width: 80, Lines: lines})
+		got := screen(t, run, document.Options{Width: 80, Lines: lines})
 		if strings.ContainsAny(got, "\x1b\a\u202e") {
 			t.Errorf("%q", got)
 		}
@@ -191,7 +192,7 @@ func TestScreenIsPrintable(t *testing.T) {
 func TestScreenSaysRisksInFull(t *testing.T) {
 	run := settingsOfMany()
 	for _, width := range []int{60, 80, 100} {
-		out := strings.Join(strings.Fields(screen(t, run, report.Options{Width: width, Lines: 40})), " ")
+		out := strings.Join(strings.Fields(screen(t, run, document.Options{Width: width, Lines: 40})), " ")
 		if !strings.Contains(out, "if the operating system crashes or the power fails, the database can be corrupt") || strings.Contains(out, "precision") {
 			t.Errorf("%d columns:\n%s", width, out)
 		}
@@ -216,7 +217,7 @@ func TestUnsupported(t *testing.T) {
 		server.Cases[c.ID-len(run.Cases)-1] = c
 	}
 	run.Cases, run.Trials = append(run.Cases, server.Cases...), append(run.Trials, server.Trials...)
-	out := screen(t, run, report.Options{Width: 120, Lines: 40})
+	out := screen(t, run, document.Options{Width: 120, Lines: 40})
 	for _, want := range []string{"unsupported   crawshaw on server: this worker serves no HTTP", "left out      not in the summary: 2 cells of server (no figures of crawshaw), for all drivers"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("want %q:\n%s", want, out)

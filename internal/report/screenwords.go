@@ -7,26 +7,28 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
 // facts says what was measured, and how sure verdicts are.
-func (s *runScreen) facts(a *stats.Analysis, said *Answers, opts RunOptions, short bool) {
+func (s *runScreen) facts(a *stats.Analysis, said *Answers, opts Options, short bool) {
 	run, most := a.Run, 2
 	if short {
 		most = 1
 	}
-	s.labeled("how sure", howSure(a, said, opts), most, false)
+	s.Labeled("how sure", HowSure(a, said, opts), most, false)
 	if in := inForceInRun(a); in != "" {
-		s.labeled("settings", in, most, false)
+		s.Labeled("settings", in, most, false)
 	}
 	if short {
 		return
 	}
 	words := []string{fmt.Sprint(run.ID), run.Started.UTC().Format("2006-01-02 15:04 MST")}
 	if !run.Ended.IsZero() {
-		words = append(words, elapsed(run.Ended.Sub(run.Started)))
+		words = append(words, document.Elapsed(run.Ended.Sub(run.Started)))
 	}
 	if opts.Study == nil && run.Scale != "" {
 		words = append(words, "scale "+run.Scale)
@@ -34,21 +36,21 @@ func (s *runScreen) facts(a *stats.Analysis, said *Answers, opts RunOptions, sho
 	if m := run.Machine; m.Cores > 0 {
 		words = append(words, fmt.Sprintf("%d × %s", m.Cores, m.CPU))
 	}
-	s.labeled("run", strings.Join(words, " · "), 1, false)
+	s.Labeled("run", strings.Join(words, " · "), 1, false)
 }
 
 // howSure says how many rounds verdicts are from, and how often they may be wrong.
-func howSure(a *stats.Analysis, said *Answers, opts RunOptions) string {
-	sure := []string{counted(int64(rounds(a)), "round")}
+func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
+	sure := []string{document.Counted(int64(rounds(a)), "round")}
 	if a.Run.Compares != nil && opts.Study == nil {
-		sure = append(sure, share(1-stats.Doubt)+" intervals")
+		sure = append(sure, document.Share(1-stats.Doubt)+" intervals")
 		said = &Answers{} // its tables are not shown
 	}
 	if n := said.leastRounds(); n > 0 && n < rounds(a) {
 		sure[0] = fmt.Sprintf("%d–%s", n, sure[0])
 	}
 	if slices.ContainsFunc(said.Tables, func(r Ranking) bool { return r.certain() }) {
-		sure = append(sure, percent(a.Confidence)+" intervals")
+		sure = append(sure, document.Percent(a.Confidence)+" intervals")
 	}
 	if r := a.Reliability; r.Telling > 0 && opts.Study == nil && a.Run.Compares == nil {
 		sure = append(sure, fmt.Sprintf("at most %g%% of tables tell equal drivers apart", 100*stats.Alpha))
@@ -82,7 +84,7 @@ func (r *Ranking) certain() bool {
 func inForceInRun(a *stats.Analysis) string {
 	count, where := map[string]int{}, []string{}
 	for _, g := range a.Groups {
-		for _, word := range settings(g.Outcomes[0].Case) {
+		for _, word := range conditions.Settings(g.Outcomes[0].Case) {
 			if count[word]++; count[word] == 1 {
 				where = append(where, word)
 			}
@@ -108,7 +110,7 @@ func inForceInRun(a *stats.Analysis) string {
 }
 
 // labels has the words for codes of caveats that are not of noise. The others are warnings.
-var labels = map[string]string{
+var Labels = map[string]string{
 	CaveatEnded: "cut short", CaveatFewRounds: "not ranked", CaveatUnranked: "not ranked", CaveatErrors: "errors", CaveatTooShort: "too short",
 	CaveatUnset: "defaults", CaveatAdded: ownCost + " own cost", CaveatRisk: "risk", CaveatDefect: "known defect", CaveatUnsettled: "precision", CaveatSummary: "left out", CaveatLeftOut: "left out", CaveatUnsupported: CaveatUnsupported,
 	result.WarningUnverified: "unverified", result.WarningSync: "databases", string(result.Wrong): string(result.Wrong),
@@ -117,8 +119,8 @@ var labels = map[string]string{
 }
 
 // noises has a few words for the warnings of a noisy machine, which share a line.
-var noises = map[string]func(n int) string{
-	result.WarningCalibration: func(n int) string { return "speed changed in " + counted(int64(n), "round") },
+var Noises = map[string]func(n int) string{
+	result.WarningCalibration: func(n int) string { return "speed changed in " + document.Counted(int64(n), "round") },
 	result.WarningSteal:       func(int) string { return "CPU time was stolen" },
 	result.WarningLoad:        func(int) string { return "other processes ran" },
 	result.WarningRobbed:      func(int) string { return "trials were robbed" },
@@ -128,50 +130,50 @@ var noises = map[string]func(n int) string{
 }
 
 // addNoise adds a caveat of a noisy machine to what is said of others.
-func (c *Caveat) addNoise(said string) string {
+func (c *Caveat) AddNoise(said string) string {
 	if said == "" {
 		said = "times are doubtful: "
 	} else {
 		said += ", "
 	}
-	return said + noises[c.Code](c.Count)
+	return said + Noises[c.Code](c.Count)
 }
 
 // caveats returns the lines of what to beware of: all of them shorter if there is not
 // enough room, and then without the last.
 func (s *runScreen) caveats(list []Caveat, room int) []string {
-	var items []item
+	var items []document.Item
 	noise := -1 // its place in items
 	for _, c := range list {
-		if _, ok := noises[c.Code]; ok {
+		if _, ok := Noises[c.Code]; ok {
 			if noise < 0 {
 				noise = len(items)
-				items = append(items, item{label: "noise", alarm: true})
+				items = append(items, document.Item{Label: "noise", Alarm: true})
 			}
-			items[noise].text = c.addNoise(items[noise].text)
+			items[noise].Text = c.AddNoise(items[noise].Text)
 			continue
 		}
-		label := cmp.Or(labels[c.Code], "warning")
+		label := cmp.Or(Labels[c.Code], "warning")
 		if !s.marked {
 			label = strings.TrimPrefix(label, ownCost+" ")
 		}
-		items = append(items, item{label: label, text: c.Text, alarm: c.Code != CaveatLeftOut && c.Code != CaveatUnsupported})
+		items = append(items, document.Item{Label: label, Text: c.Text, Alarm: c.Code != CaveatLeftOut && c.Code != CaveatUnsupported})
 	}
 	// Why a case has no figures can be long. Risks are never cut.
 	type most struct{ why, other int }
-	write := func(it item, m most) {
+	write := func(it document.Item, m most) {
 		n := m.other
 		switch {
-		case it.label == labels[CaveatRisk]:
+		case it.Label == Labels[CaveatRisk]:
 			n = math.MaxInt
-		case slices.Contains(noFigures, it.label):
+		case slices.Contains(noFigures, it.Label):
 			n = m.why
 		}
-		s.labeled(it.label, it.text, n, it.alarm)
+		s.Labeled(it.Label, it.Text, n, it.Alarm)
 	}
 	shorter := []most{{4, 4}, {4, 2}, {3, 1}, {2, 1}, {1, 1}}
 	for _, m := range shorter {
-		lines := s.section(func() {
+		lines := s.Section(func() {
 			for _, it := range items {
 				write(it, m)
 			}
@@ -183,17 +185,17 @@ func (s *runScreen) caveats(list []Caveat, room int) []string {
 	var lines []string
 	left := 0
 	// How precise figures are says least.
-	last := func(it item) bool { return it.label == labels[CaveatUnsettled] }
-	items = append(slices.DeleteFunc(slices.Clone(items), last), slices.DeleteFunc(items, func(it item) bool { return !last(it) })...)
+	last := func(it document.Item) bool { return it.Label == Labels[CaveatUnsettled] }
+	items = append(slices.DeleteFunc(slices.Clone(items), last), slices.DeleteFunc(items, func(it document.Item) bool { return !last(it) })...)
 	for _, it := range items {
-		more := s.section(func() { write(it, shorter[len(shorter)-1]) })
+		more := s.Section(func() { write(it, shorter[len(shorter)-1]) })
 		if left > 0 || len(lines)+len(more) > room-1 {
 			left++
 			continue
 		}
 		lines = append(lines, more...)
 	}
-	return append(lines, s.section(func() { s.clipped(fmt.Sprintf("and %d more to beware of", left), "", "", 1, alarm) })...)
+	return append(lines, s.Section(func() { s.Clipped(fmt.Sprintf("and %d more to beware of", left), "", "", 1, document.Alarm) })...)
 }
 
 // shortTie shortens what [tiedWith] says.
@@ -228,15 +230,15 @@ var allDetails = []detail{{spreads: true, names: true}, {spreads: true, words: t
 // listed is the answer of a table in a few words: the table, the best and what is tied with
 // it, and its ratio or time.
 func (s *runScreen) listed(r *Ranking, d detail) (words [3]string) {
-	words[0] = s.plain(r.Table.String())
+	words[0] = s.Plain(r.Table.String())
 	if r.Best == nil {
 		words[1] = "too few rounds"
 		return words
 	}
-	words[1] = s.plain(r.Best.Name) + r.mark()
+	words[1] = s.Plain(r.Best.Name) + r.mark()
 	switch n := len(r.Tied); {
 	case n > 0 && d.names:
-		words[1] += s.plain(", " + strings.Join(r.Tied, ", "))
+		words[1] += s.Plain(", " + strings.Join(r.Tied, ", "))
 	case n > 0 && d.words:
 		words[1] += fmt.Sprintf(" and %d more", n)
 	case n > 0:
@@ -245,11 +247,11 @@ func (s *runScreen) listed(r *Ranking, d detail) (words [3]string) {
 	row := r.Rows[slices.IndexFunc(r.Rows, func(row Row) bool { return row.Case == r.Best.Case })]
 	switch {
 	case r.Best.Ratio != nil && d.spreads:
-		words[2] = s.plain(times(r.Best.Ratio.Median) + " " + spread(*r.Best.Ratio))
+		words[2] = s.Plain(document.Times(r.Best.Ratio.Median) + " " + document.Spread(*r.Best.Ratio))
 	case r.Best.Ratio != nil:
-		words[2] = times(r.Best.Ratio.Median)
-	case len(r.choices()) < 2 && row.Median != nil:
-		words[2] = s.plain(duration(int64(row.Median.Median*1e9)) + " " + ends(*row.Median))
+		words[2] = document.Times(r.Best.Ratio.Median)
+	case len(r.Choices()) < 2 && row.Median != nil:
+		words[2] = s.Plain(document.Nanoseconds(int64(row.Median.Median*1e9)) + " " + document.Ends(*row.Median))
 	}
 	return words
 }
@@ -266,7 +268,7 @@ func (r *Ranking) mark() string {
 // not enough room, and then without the last.
 func (s *runScreen) claims(r *Study) []string {
 	for most := 3; most > 0; most-- {
-		lines := s.section(func() {
+		lines := s.Section(func() {
 			for i := range r.Claims {
 				s.claim(r, i, most)
 			}
@@ -275,12 +277,12 @@ func (s *runScreen) claims(r *Study) []string {
 			return lines
 		}
 	}
-	return s.section(func() {
+	return s.Section(func() {
 		shown := max(1, s.left-1)
 		for i := range shown {
 			s.claim(r, i, 1)
 		}
-		s.clipped("and "+counted(int64(len(r.Claims)-shown), "more claim"), "", "", 1, faint)
+		s.Clipped("and "+document.Counted(int64(len(r.Claims)-shown), "more claim"), "", "", 1, document.Faint)
 	})
 }
 
@@ -295,8 +297,8 @@ func (s *runScreen) claim(r *Study, i, most int) {
 	}
 	t := fmt.Sprintf("%d. %s", i+1, c.Claim)
 	if here != nil {
-		t += ": here " + someOf(here, 2)
+		t += ": here " + document.SomeOf(here, 2)
 	}
 	verdict := map[Verdict]string{Holds: "holds", DoesNotHold: "not so", CannotBeTold: "not told"}[c.Verdict]
-	s.labeled(verdict, t, most, c.Verdict == DoesNotHold)
+	s.Labeled(verdict, t, most, c.Verdict == DoesNotHold)
 }

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/bisect"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 )
 
 // TestComparisonPage checks that the page of a comparison shows every cell, with its verdict
@@ -63,12 +65,12 @@ func TestHostileSides(t *testing.T) {
 		s.First += script
 	}
 	var b bytes.Buffer
-	if err := report.WriteGate(&b, "html", gated, report.Options{}); err != nil {
+	if err := gate.WriteGate(&b, "html", gated, document.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	gate := b.String()
 	b.Reset()
-	if err := report.WriteBisection(&b, "html", bisected, report.Options{}); err != nil {
+	if err := bisect.WriteBisection(&b, "html", bisected, document.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for name, page := range map[string]string{"comparison": writeCompared(t, "html", c), "gate": gate, "bisection": b.String()} {
@@ -88,7 +90,7 @@ func TestHostileSides(t *testing.T) {
 // with their ratios.
 func TestStepsPicture(t *testing.T) {
 	var b bytes.Buffer
-	if err := report.WriteBisection(&b, "html", bisection("simple insert"), report.Options{}); err != nil {
+	if err := bisect.WriteBisection(&b, "html", bisection("simple insert"), document.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	picture := svgElement.FindString(b.String())

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -129,7 +131,7 @@ func (c *Comparison) Wanted() string {
 }
 
 // studyTables returns the tables of a study that a run measured again, with its claims.
-func studyTables(a *stats.Analysis, r *Study) (d document) {
+func studyTables(a *stats.Analysis, r *Study) (d document.Document) {
 	d = studyTitle(r)
 	for i := range r.Tables {
 		d = append(d, studyTable(&r.Tables[i])...)
@@ -140,56 +142,56 @@ func studyTables(a *stats.Analysis, r *Study) (d document) {
 }
 
 // studyTitle says which study it is, and what the figures don't show.
-func studyTitle(r *Study) document {
+func studyTitle(r *Study) document.Document {
 	title := "Study " + r.Name + ", corrected"
 	if r.AsPublished {
 		title = "Study " + r.Name + ", AS PUBLISHED, faults included"
 	}
-	d := document{heading{2, title}, paragraph{text: "published: " + r.Published}}
+	d := document.Document{document.Heading{Level: 2, Text: title}, document.Paragraph{Text: "published: " + r.Published}}
 	for _, n := range r.Notes {
-		d = append(d, paragraph{text: n})
+		d = append(d, document.Paragraph{Text: n})
 	}
 	return d
 }
 
 // studyNotes is what there is to say of a table's figures.
-func studyNotes(r *Study, t *StudyTable) (l list) {
+func studyNotes(r *Study, t *StudyTable) (l document.List) {
 	corrected := "corrected"
 	if r.AsPublished {
 		corrected = "fault"
 	}
-	l.note(item{label: corrected, text: strings.Join(t.Corrected, "; "), alarm: r.AsPublished})
-	l.note(item{label: "note", text: strings.Join(t.Notes, "; ")})
+	l.Note(document.Item{Label: corrected, Text: strings.Join(t.Corrected, "; "), Alarm: r.AsPublished})
+	l.Note(document.Item{Label: "note", Text: strings.Join(t.Notes, "; ")})
 	for _, w := range t.Warnings {
-		l = append(l, item{label: "warning", text: w, alarm: true})
+		l = append(l, document.Item{Label: "warning", Text: w, Alarm: true})
 	}
 	return l
 }
 
 // studyRest is what follows the tables and the claims: what has no figures, the drivers, and
 // what the figures are.
-func studyRest(a *stats.Analysis, r *Study) (d document) {
+func studyRest(a *stats.Analysis, r *Study) (d document.Document) {
 	if n := unbegun(a); n > 0 {
-		d = append(d, space{}, list{{label: string(stats.NotMeasured), text: fmt.Sprintf("%s: the run ended before their first trial", counted(int64(n), "case")), alarm: true}})
+		d = append(d, document.Space{}, document.List{{Label: string(stats.NotMeasured), Text: fmt.Sprintf("%s: the run ended before their first trial", document.Counted(int64(n), "case")), Alarm: true}})
 	}
 	for _, g := range a.Groups {
 		// The first two are shown below the tables.
-		if t := troubles(g, result.WarningCeiling, result.WarningLate, protocol.CodeNoTrial); len(t) > 0 {
+		if t := conditions.Troubles(g, result.WarningCeiling, result.WarningLate, protocol.CodeNoTrial); len(t) > 0 {
 			title := g.Workload
 			if v := g.Variant(); v != "" {
 				title += " · " + v
 			}
-			d = append(d, heading{3, title}, t[len(t)-1])
+			d = append(d, document.Heading{Level: 3, Text: title}, t[len(t)-1])
 		}
 	}
-	d = append(d, drivers(a)...)
+	d = append(d, conditions.Drivers(a)...)
 	words := "Published figures are the study's own, of its machine and its versions."
 	if measuredAny(a) {
 		words += fmt.Sprintf(" Measured ones are medians over n trials, each in a "+
-			"fresh process on a fresh database; ± is the distance to the farther end of the %s confidence interval%s, which is too narrow if the machine drifts during the run.", percent(a.Confidence), ofLevel(a.Confidence))
+			"fresh process on a fresh database; ± is the distance to the farther end of the %s confidence interval%s, which is too narrow if the machine drifts during the run.", document.Percent(a.Confidence), ofLevel(a.Confidence))
 		words += claimsJudgedBy(r)
 	}
-	return append(d, space{}, paragraph{words, true})
+	return append(d, document.Space{}, document.Paragraph{Text: words, Quiet: true})
 }
 
 // claimsJudgedBy says what the figures and p-values of a study's claims are.
@@ -216,8 +218,8 @@ func unbegun(a *stats.Analysis) (n int) {
 }
 
 // studyTable returns a table with its heading.
-func studyTable(t *StudyTable) document {
-	var g grid
+func studyTable(t *StudyTable) document.Document {
+	var g document.Grid
 	unit := t.Columns[0].Unit // a unit that all columns share is in the heading
 	for _, c := range t.Columns {
 		if c.Unit != unit {
@@ -229,7 +231,7 @@ func studyTable(t *StudyTable) document {
 		for j := range t.Rows {
 			labels[j] = t.Rows[j].Labels[i]
 		}
-		g.add(column{title: l}, labels)
+		g.Add(document.Column{Title: l}, labels)
 	}
 	for i, c := range t.Columns {
 		figures := make([]StudyFigure, len(t.Rows))
@@ -240,13 +242,13 @@ func studyTable(t *StudyTable) document {
 		if unit == "" {
 			title = strings.TrimSpace(title + " " + c.Unit)
 		}
-		g.add(column{title: title, right: true}, studyFigures(figures, c))
+		g.Add(document.Column{Title: title, Right: true}, studyFigures(figures, c))
 	}
 	title := t.Title
 	if unit != "" {
 		title += ", " + unit
 	}
-	return document{heading{3, title}, g}
+	return document.Document{document.Heading{Level: 3, Text: title}, g}
 }
 
 // studyFigures formats a column.
@@ -257,14 +259,14 @@ func studyFigures(figures []StudyFigure, c StudyColumn) []string {
 		case f.Value != nil:
 			words[i] = significant(*f.Value)
 		case f.Text == "":
-			words[i] = absent
+			words[i] = document.Absent
 		}
 		words[i] = strings.TrimSpace(words[i] + " " + f.Text)
 		if f.Value != nil && !c.Published && c.Statistic == "median" && (f.Interval != nil || f.N < stats.MinSamples) {
-			spreads[i] = spread(stats.Summary{N: f.N, Median: *f.Value, Interval: f.Interval})
+			spreads[i] = document.Spread(stats.Summary{N: f.N, Median: *f.Value, Interval: f.Interval})
 		}
 	}
-	return withSpreads(words, spreads)
+	return document.WithSpreads(words, spreads)
 }
 
 // significant formats a figure with four significant digits. Whole numbers of 1000 or
@@ -272,29 +274,29 @@ func studyFigures(figures []StudyFigure, c StudyColumn) []string {
 func significant(v float64) string {
 	switch a := math.Abs(v); {
 	case a >= 999.95 || v == math.Trunc(v):
-		return Thousands(int64(math.Round(v)))
+		return document.Thousands(int64(math.Round(v)))
 	default:
 		return strconv.FormatFloat(v, 'f', min(3-int(math.Floor(math.Log10(a))), 9), 64)
 	}
 }
 
 // claims lists the claims with their verdicts, followed by what they rest on.
-func claims(r *Study) document {
+func claims(r *Study) document.Document {
 	if len(r.Claims) == 0 {
 		return nil
 	}
-	g := grid{columns: []column{{title: "#", right: true}, {title: "verdict"}, {title: "here"}, {title: levels(r) + "interval"}, {title: "claimed"}, {title: "p", right: true}, {title: "compared"}}}
-	var l, missing list
+	g := document.Grid{Columns: []document.Column{{Title: "#", Right: true}, {Title: "verdict"}, {Title: "here"}, {Title: levels(r) + "interval"}, {Title: "claimed"}, {Title: "p", Right: true}, {Title: "compared"}}}
+	var l, missing document.List
 	for i, c := range r.Claims {
 		number := fmt.Sprint(i + 1)
 		how := ""
 		if c.AnyOf {
 			how = " (one of the comparisons is enough)"
 		}
-		l = append(l, item{label: string(c.Verdict), text: number + ". " + c.Claim + how, alarm: c.Verdict == DoesNotHold})
+		l = append(l, document.Item{Label: string(c.Verdict), Text: number + ". " + c.Claim + how, Alarm: c.Verdict == DoesNotHold})
 		for j := range c.Comparisons {
 			x := &c.Comparisons[j]
-			here, interval, p := absent, absent, absent
+			here, interval, p := document.Absent, document.Absent, document.Absent
 			if x.Summary != nil {
 				here = strings.TrimSpace(claimBound(x.Median, x.Unit) + " " + x.Unit)
 				if x.Interval != nil {
@@ -302,17 +304,17 @@ func claims(r *Study) document {
 				}
 			}
 			if x.Test != nil {
-				p = probability(x.Test.Adjusted)
+				p = document.Probability(x.Test.Adjusted)
 			}
 			hidden := x.Why != "" && x.Why != NotToldApart && x.Why != AcrossBound
 			if x.Summary == nil || hidden && (x.Unit != "" || x.Interval != nil) {
-				missing = append(missing, item{label: "claim " + number, text: x.What + ": " + x.Why})
+				missing = append(missing, document.Item{Label: "claim " + number, Text: x.What + ": " + x.Why})
 			}
-			g.rows = append(g.rows, []string{number, string(x.Verdict), here, interval, x.Wanted(), p, x.What})
-			g.leaders = append(g.leaders, x.Verdict == Holds)
+			g.Rows = append(g.Rows, []string{number, string(x.Verdict), here, interval, x.Wanted(), p, x.What})
+			g.Leaders = append(g.Leaders, x.Verdict == Holds)
 		}
 	}
-	return document{heading{2, "Claims"}, l, space{}, g, missing}
+	return document.Document{document.Heading{Level: 2, Text: "Claims"}, l, document.Space{}, g, missing}
 }
 
 // levels returns the confidence of the intervals of a study's claims, before a word: as few
@@ -329,7 +331,7 @@ func levels(r *Study) string {
 	if list == nil {
 		return ""
 	}
-	least, most := percent(slices.Min(list)), percent(slices.Max(list))
+	least, most := document.Percent(slices.Min(list)), document.Percent(slices.Max(list))
 	if least != most {
 		least += " to " + most
 	}
@@ -339,7 +341,7 @@ func levels(r *Study) string {
 // claimBound formats an end of an interval. Its unit is shown beside the figure.
 func claimBound(v float64, unit string) string {
 	if unit == "" {
-		return times(v)
+		return document.Times(v)
 	}
-	return humanTo(4, v) // it is compared with a bound
+	return document.HumanTo(4, v) // it is compared with a bound
 }

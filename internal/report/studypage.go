@@ -4,31 +4,33 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/chart"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
 // pageStudy has the claims of a study with their verdicts, and its tables, as pictures of
 // what was published beside what was measured.
-func (s scope) pageStudy(a *stats.Analysis, r *Study) document {
+func (s scope) pageStudy(a *stats.Analysis, r *Study) document.Document {
 	d := append(claims(r), studyTitle(r)...)
 	for i := range r.Tables {
 		t := studyTable(&r.Tables[i]) // a heading and a grid
 		d = append(d, t[0])
 		if pictures := s.studyPictures(&r.Tables[i]); pictures != nil {
-			d = append(d, blocks(pictures)...)
-			d = append(d, details{title: "The whole table", body: t[1:]})
+			d = append(d, document.Blocks(pictures)...)
+			d = append(d, document.Details{Title: "The whole table", Body: t[1:]})
 		} else {
 			d = append(d, t[1:]...)
 		}
 		d = append(d, studyNotes(r, &r.Tables[i]))
 	}
 	d = append(d, studyRest(a, r)...)
-	d = append(d, allCompileOptions(a))
-	d = append(d, heading{2, "Samples"})
+	d = append(d, conditions.AllCompileOptions(a))
+	d = append(d, document.Heading{Level: 2, Text: "Samples"})
 	for _, g := range a.Groups {
-		for _, b := range casesOf(g.Outcomes, g.Tables, true) {
-			samples := b.(details)
-			samples.title = strings.TrimSpace(g.Workload + " " + g.Variant())
+		for _, b := range conditions.CasesOf(g.Outcomes, g.Tables, true) {
+			samples := b.(document.Details)
+			samples.Title = strings.TrimSpace(g.Workload + " " + g.Variant())
 			d = append(d, samples)
 		}
 	}
@@ -37,7 +39,7 @@ func (s scope) pageStudy(a *stats.Analysis, r *Study) document {
 
 // studyPictures have the figures of a table that were published and those that were measured
 // for the same, side by side.
-func (s scope) studyPictures(t *StudyTable) (list []picture) {
+func (s scope) studyPictures(t *StudyTable) (list []document.PictureBlock) {
 	for _, columns := range t.beside() {
 		for _, rows := range t.parts() {
 			if p, ok := s.studyPicture(t, columns, rows); ok {
@@ -51,13 +53,13 @@ func (s scope) studyPictures(t *StudyTable) (list []picture) {
 // parts divides the rows of a table into parts for one picture each. Rows with the same first
 // label stay together, unless they are too many.
 func (t *StudyTable) parts() (list [][]StudyRow) {
-	var alike groups[string, StudyRow]
+	var alike conditions.Groups[string, StudyRow]
 	for _, row := range t.Rows {
-		alike.add(row.Labels[0], row)
+		alike.Add(row.Labels[0], row)
 	}
 	var part []StudyRow
-	for _, key := range alike.keys {
-		rows := alike.of[key]
+	for _, key := range alike.Keys {
+		rows := alike.Of[key]
 		if len(part) > 0 && len(part)+len(rows) > maxGroups {
 			list, part = append(list, part), nil
 		}
@@ -108,7 +110,7 @@ func convert(v float64, from, to string) (float64, bool) {
 	return v * a / b, a > 0 && b > 0
 }
 
-func (s scope) studyPicture(t *StudyTable, columns []int, rows []StudyRow) (p picture, ok bool) {
+func (s scope) studyPicture(t *StudyTable, columns []int, rows []StudyRow) (p document.PictureBlock, ok bool) {
 	unit := t.Columns[columns[len(columns)-1]].Unit
 	var list []chart.Group
 	for _, row := range rows {
@@ -126,7 +128,7 @@ func (s scope) studyPicture(t *StudyTable, columns []int, rows []StudyRow) (p pi
 					b.High, _ = convert(f.Interval.High, c.Unit, unit)
 				}
 				if f.N > 0 {
-					b.Tip = counted(int64(f.N), "sample")
+					b.Tip = document.Counted(int64(f.N), "sample")
 				}
 			case f.Text == "":
 				b.Reason = "no figure"
@@ -141,7 +143,7 @@ func (s scope) studyPicture(t *StudyTable, columns []int, rows []StudyRow) (p pi
 		}
 	}
 	if list == nil {
-		return picture{}, false
+		return document.PictureBlock{}, false
 	}
 	title := t.Title
 	if len(rows) < len(t.Rows) {
@@ -153,8 +155,8 @@ func (s scope) studyPicture(t *StudyTable, columns []int, rows []StudyRow) (p pi
 	if len(t.beside()) > 1 {
 		title += ", " + t.Columns[columns[len(columns)-1]].Title
 	}
-	return picture{Picture: Picture{Name: slug(title), Title: title, Kind: KindStudy,
-		draw: func(width int, title string) chart.Chart {
-			return &chart.Grouped{Title: title, Width: width, Axis: chart.Axis{Label: unit, Format: human}, Groups: list}
+	return document.PictureBlock{Picture: document.Picture{Name: document.Slug(title), Title: title, Kind: document.KindStudy,
+		Draw: func(width int, title string) chart.Chart {
+			return &chart.Grouped{Title: title, Width: width, Axis: chart.Axis{Label: unit, Format: document.Human}, Groups: list}
 		}}}, true
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -26,9 +27,9 @@ func TestNarrowTables(t *testing.T) {
 	}
 	for name, fixture := range fixtures {
 		run := fixture()
-		all := figures(write(t, "table", run, "native", report.Options{Width: 400}))
+		all := figures(write(t, "table", run, "native", document.Options{Width: 400}))
 		for _, width := range []int{40, 60, 80, 100} {
-			out := write(t, "table", run, "native", report.Options{Width: width})
+			out := write(t, "table", run, "native", document.Options{Width: width})
 			if got := figures(out); !slices.Equal(got, all) {
 				t.Errorf("%s, %d columns: %d figures, want %d:\n%s", name, width, len(got), len(all), out)
 			}
@@ -46,7 +47,7 @@ func TestNarrowTables(t *testing.T) {
 func TestFewRoundsTell(t *testing.T) {
 	run := settingsAre(driver.Settings{"synchronous": "normal"}, driver.Settings{"synchronous": "full"})
 	run.Trials = slices.DeleteFunc(run.Trials, func(tr result.Trial) bool { return tr.Round > 2 })
-	out := write(t, "table", run, "", report.Options{})
+	out := write(t, "table", run, "", document.Options{})
 	if want := "effect        synchronous=full instead of normal: not told: the rows have 2 rounds, and 6 are needed"; !strings.Contains(out, want) {
 		t.Errorf("no %q in\n%s", want, out)
 	}
@@ -57,8 +58,8 @@ func TestFewRoundsTell(t *testing.T) {
 
 // TestPhaseBeginsWithAnswer: the sentence of JSON stands under the heading of each phase.
 func TestPhaseBeginsWithAnswer(t *testing.T) {
-	out := strings.Join(strings.Fields(write(t, "table", fullRun(), "native", report.Options{Width: 1000})), " ")
-	for _, r := range report.AnswersOf(stats.Analyze(fullRun(), "native"), report.RunOptions{}).Tables {
+	out := strings.Join(strings.Fields(write(t, "table", fullRun(), "native", document.Options{Width: 1000})), " ")
+	for _, r := range report.AnswersOf(stats.Analyze(fullRun(), "native"), report.Options{}).Tables {
 		if r.Next != nil && !strings.Contains(out, r.Of+" "+r.Text+".") {
 			t.Errorf("%s has no %q", r.Table, r.Text)
 		}

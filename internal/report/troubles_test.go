@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -19,7 +19,7 @@ func warning(t *testing.T, warnings []result.Warning) string {
 	run := singleRun()
 	run.Warnings = warnings
 	var found []string
-	for line := range strings.Lines(write(t, "table", run, "", report.Options{Width: 300})) {
+	for line := range strings.Lines(write(t, "table", run, "", document.Options{Width: 300})) {
 		if s, ok := strings.CutPrefix(line, "warning "); ok {
 			found = append(found, strings.TrimSpace(s))
 		}
@@ -100,7 +100,7 @@ func TestFeatureReason(t *testing.T) {
 			r.Code, r.Feature, r.Message = "feature", "json", "no such function: json_extract"
 		}
 	}
-	out := write(t, "table", run, "", report.Options{Width: 300})
+	out := write(t, "table", run, "", document.Options{Width: 300})
 	if want := "no such function: json_extract [feature]; here it works with modernc"; !strings.Contains(out, want) {
 		t.Errorf("no %q in\n%s", want, out)
 	}
@@ -115,7 +115,7 @@ func TestFeatureOptions(t *testing.T) {
 			p.CompileOptions = append(p.CompileOptions, "ENABLE_FTS5", "ENABLE_API_ARMOR")
 		}
 	}
-	out := write(t, "table", run, "", report.Options{Width: 300})
+	out := write(t, "table", run, "", document.Options{Width: 300})
 	if !strings.Contains(out, "ENABLE_FTS5") || strings.Contains(out, "ENABLE_API_ARMOR") {
 		t.Errorf("%s", out)
 	}
@@ -140,7 +140,7 @@ func TestBusyAtOnce(t *testing.T) {
 		spoil(run, "read-write", "mattn", func(tr *result.Trial) {
 			tr.Samples[0].Errors = []protocol.ErrorCount{{Code: driver.CodeBusy | 2<<8, Name: "SQLITE_BUSY_SNAPSHOT", Count: 3, WaitNS: c.wait}}
 		})
-		text := write(t, "table", run, "", report.Options{Width: 300})
+		text := write(t, "table", run, "", document.Options{Width: 300})
 		if got := strings.Contains(text, "some operations of mattn v1.14.52 failed with SQLITE_BUSY long before the busy timeout: "); got != c.want {
 			t.Errorf("%v, %d ns: explained is %v, want %v\n%s", c.settings, c.wait, got, c.want, text)
 		}
@@ -164,7 +164,7 @@ func TestVariants(t *testing.T) {
 			c.Build = map[string]string{"directory": "/home/me/go@v2/sqlite", "vcs.revision": "0123456789abcdef0123456789abcdef01234567", "vcs.modified": "true"}
 		}
 	}
-	out := write(t, "table", run, "", report.Options{Width: 300})
+	out := write(t, "table", run, "", document.Options{Width: 300})
 	for _, want := range []string{
 		"mattn:tags=b+a,GOGC=off,env.COLOR=blue  built with -tags=a,b; run with GOGC=off, COLOR=blue\n",
 		"built from /home/me/go@v2/sqlite at 0123456789abcdef0123456789abcdef01234567, with changes that are not committed\n",
@@ -193,7 +193,7 @@ func TestErrorMessage(t *testing.T) {
 	}
 	const want = "4,338 SQLITE_ERROR: no such module: fts5"
 	for _, lines := range []int{40, 0} {
-		text := strings.Join(strings.Fields(write(t, "table", run, "", report.Options{Width: 100, Lines: lines})), " ")
+		text := strings.Join(strings.Fields(write(t, "table", run, "", document.Options{Width: 100, Lines: lines})), " ")
 		if !strings.Contains(text, want) || strings.Contains(text, "\x1b[2J") {
 			t.Errorf("in %d lines: it lacks %q:\n%s", lines, want, text)
 		}

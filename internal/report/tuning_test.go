@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/dsn"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/tune"
@@ -23,21 +24,21 @@ func ratio(median, low, high float64) stats.Summary {
 }
 
 // tuning is what a search found that has a step of each kind.
-func tuning() report.Tuning {
+func tuning() tune.Tuning {
 	run := fullRun()
 	run.ID = 7
 	a := stats.Analyze(run, "native")
 	set := driver.Settings{"journal_mode": "wal", "cache_size": "-65536"}
 	f := &tune.Finding{
-		Base: driver.Settings{"journal_mode": "delete", "synchronous": "full", "cache_size": "-2000", "busy_timeout": "0"}, Most: report.CommitsLost, Margin: 0.02,
+		Base: driver.Settings{"journal_mode": "delete", "synchronous": "full", "cache_size": "-2000", "busy_timeout": "0"}, Most: conditions.CommitsLost, Margin: 0.02,
 		Steps: []*tune.Step{
 			{Changes: driver.Settings{}, Memory: 20 << 20},
 			{Changes: driver.Settings{"journal_mode": "wal"}, Added: driver.Settings{"journal_mode": "wal"}, Ratio: ratio(0.625, 0.6, 0.65), Gain: ratio(0.625, 0.6, 0.65), Worth: true, Memory: 21 << 20},
 			{Changes: set, Added: driver.Settings{"cache_size": "-65536"}, Before: 1, Ratio: ratio(0.5, 0.48, 0.52), Gain: ratio(0.8, 0.78, 0.82), Worth: true, Memory: 80 << 20,
 				Phases: []stats.PhaseRatio{{TableName: stats.TableName{Workload: "mine", Phase: "insert"}, Ratio: ratio(0.25, 0.24, 0.26)}, {TableName: stats.TableName{Workload: "mine", Phase: "query"}, Ratio: ratio(1.25, 1.2, 1.3)}}},
-			{Changes: set.With(driver.Settings{"synchronous": "normal"}), Added: driver.Settings{"synchronous": "normal"}, Before: 2, Loss: report.CommitsLost, Level: report.CommitsLost,
+			{Changes: set.With(driver.Settings{"synchronous": "normal"}), Added: driver.Settings{"synchronous": "normal"}, Before: 2, Loss: conditions.CommitsLost, Level: conditions.CommitsLost,
 				Ratio: ratio(0.4, 0.38, 0.42), Gain: ratio(0.8, 0.75, 0.85), Worth: true, Memory: 80 << 20},
-			{Changes: set.With(driver.Settings{"synchronous": "normal", "page_size": "8192"}), Added: driver.Settings{"page_size": "8192"}, Before: 3, Loss: report.CommitsLost, Level: report.CommitsLost,
+			{Changes: set.With(driver.Settings{"synchronous": "normal", "page_size": "8192"}), Added: driver.Settings{"page_size": "8192"}, Before: 3, Loss: conditions.CommitsLost, Level: conditions.CommitsLost,
 				Ratio: ratio(0.39, 0.37, 0.42), Gain: ratio(0.99, 0.95, 1.03), Memory: 80 << 20},
 		},
 		Tried: []*tune.Tried{
@@ -53,10 +54,10 @@ func tuning() report.Tuning {
 		Races:     []*tune.Race{{What: "confirmation", Candidates: 5, Trials: 60, Analysis: a, Took: 30 * time.Second}},
 		Confirmed: a, Tests: 7, Rounds: 12, Took: 100 * time.Second, Grid: 96, Early: true,
 	}
-	t := report.Tuning{Finding: f, Driver: "modernc", Flag: "--set"}
+	t := tune.Tuning{Finding: f, Driver: "modernc", Flag: "--set"}
 	told := &dsn.Told{Call: `sql.Open("sqlite", dsn)`, EachConnection: "sqlite.RegisterConnectionHook", Spelling: &dsn.Spelling{DSN: "file:app.db?_pragma=journal_mode(wal)", Init: []string{"PRAGMA cache_size=-65536"}}}
 	for i, set := range t.Offered() {
-		t.Spelled = append(t.Spelled, report.Spell(driver.Info{Interface: driver.DatabaseSQL}, set, []*dsn.Told{told, nil}[i]))
+		t.Spelled = append(t.Spelled, tune.Spell(driver.Info{Interface: driver.DatabaseSQL}, set, []*dsn.Told{told, nil}[i]))
 	}
 	return t
 }
@@ -72,7 +73,7 @@ func TestSpelled(t *testing.T) {
 		{driver.Info{Interface: driver.DatabaseSQL}, &dsn.Told{Spelling: &dsn.Spelling{}}, []string{"db.SetMaxOpenConns(1)", "a second pool of 4 connections for what only reads"}},
 		{driver.Info{}, nil, []string{"PRAGMA synchronous=normal on each new connection", "begin transactions that write with BEGIN IMMEDIATE", "open at most 1 connections", "a second pool of 4 connections for what only reads"}},
 	} {
-		if got := report.Spell(c.info, set, c.told).Calls; !slices.Equal(got, c.want) {
+		if got := tune.Spell(c.info, set, c.told).Calls; !slices.Equal(got, c.want) {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
@@ -94,12 +95,12 @@ func TestTuning(t *testing.T) {
 	unclear.Steps[1].Worth, unclear.Steps[1].Gain = false, ratio(0.625, 0.4, 1.1)
 	risky := tuning()
 	risky.Steps = []*tune.Step{risky.Steps[0], {Changes: driver.Settings{"journal_mode": "wal", "synchronous": "normal"}, Added: driver.Settings{"journal_mode": "wal", "synchronous": "normal"},
-		Loss: report.CommitsLost, Level: report.CommitsLost, Ratio: ratio(0.5, 0.4, 0.6), Gain: ratio(0.5, 0.4, 0.6), Worth: true}}
+		Loss: conditions.CommitsLost, Level: conditions.CommitsLost, Ratio: ratio(0.5, 0.4, 0.6), Gain: ratio(0.5, 0.4, 0.6), Worth: true}}
 	safer := tuning()
-	safer.Loss = report.CommitsLost
+	safer.Loss = conditions.CommitsLost
 	safer.Steps = []*tune.Step{safer.Steps[0], {Changes: driver.Settings{"synchronous": "full"}, Added: driver.Settings{"synchronous": "full"}, Safer: true, Ratio: ratio(2, 1.9, 2.1), Gain: ratio(2, 1.9, 2.1)}}
 	for _, c := range []struct {
-		t    report.Tuning
+		t    tune.Tuning
 		want string
 	}{
 		{tuning(), "Set journal_mode=wal and cache_size=-65536: 2.00x as fast [1.92, 2.08], no commit is lost that is safe today. " +
@@ -135,7 +136,7 @@ func TestTuningFormats(t *testing.T) {
 		"html":     {"2.00x as fast"},
 	} {
 		var buf bytes.Buffer
-		if err := report.WriteTuning(&buf, format, tuning(), report.Options{Width: 160}); err != nil {
+		if err := tune.WriteTuning(&buf, format, tuning(), document.Options{Width: 160}); err != nil {
 			t.Fatal(err)
 		}
 		got := strings.Join(strings.Fields(buf.String()), " ")
@@ -148,7 +149,7 @@ func TestTuningFormats(t *testing.T) {
 			t.Errorf("%s: not printable", format)
 		}
 	}
-	if err := report.WriteTuning(&bytes.Buffer{}, "csv", tuning(), report.Options{}); err == nil {
+	if err := tune.WriteTuning(&bytes.Buffer{}, "csv", tuning(), document.Options{}); err == nil {
 		t.Error("csv: no error")
 	}
 }
@@ -156,16 +157,16 @@ func TestTuningFormats(t *testing.T) {
 // TestTuningFulfilsSchema checks that the schema names every field that a search for settings
 // can have, and no others.
 func TestTuningFulfilsSchema(t *testing.T) {
-	s := compiled(t, report.TuningSchema)
-	empty := report.Tuning{Finding: &tune.Finding{}}
-	for _, x := range []report.Tuning{tuning(), empty} {
+	s := compiled(t, tune.TuningSchema)
+	empty := tune.Tuning{Finding: &tune.Finding{}}
+	for _, x := range []tune.Tuning{tuning(), empty} {
 		var buf bytes.Buffer
-		if err := report.WriteTuning(&buf, "json", x, report.Options{}); err != nil {
+		if err := tune.WriteTuning(&buf, "json", x, document.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		validate(t, s, buf.String())
 	}
-	var all report.JSONTuning
+	var all tune.JSONTuning
 	fill(reflect.ValueOf(&all).Elem())
 	all.Version, all.CanLose, all.Steps[0].CanLose, all.Steps[0].Verdict = 1, "nothing", "nothing", "a tie"
 	validateFields(t, s, all)

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/perf/benchunit"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -83,7 +84,7 @@ func TestSaid(t *testing.T) {
 		{"it crashed", "SIGQUIT: quit\nPC=0x7f m=0\n\ngoroutine 9 gp=0x29 [syscall]:\nruntime.cgocall(0x51)\n\t/go/cgocall.go:167\ngithub.com/x/sqlite3._Cfunc_step(0x26)\n\t_cgo.go:460\nmain.main()\n\nrax    0x0\nrip 0x7f\n", " | SIGQUIT: quit | in github.com/x/sqlite3._Cfunc_step(0x26)"},
 		{"it crashed", strings.Repeat("x", 1000) + "end", " | …" + strings.Repeat("x", 297) + "end"},
 	} {
-		if got := report.Said(&protocol.Reason{Message: c.message, Detail: c.detail}); got != c.want {
+		if got := conditions.Said(&protocol.Reason{Message: c.message, Detail: c.detail}); got != c.want {
 			t.Errorf("%.80q: %q, want %q", c.detail, got, c.want)
 		}
 	}

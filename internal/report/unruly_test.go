@@ -12,6 +12,11 @@ import (
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/compare"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/gate"
+	"github.com/sqlite3perf/sqlite3perf/internal/locks"
+	"github.com/sqlite3perf/sqlite3perf/internal/machines"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -85,7 +90,7 @@ func TestUnrulyRuns(t *testing.T) {
 		run.Host, again.Host = &result.Host{Name: "pi"}, &result.Host{Name: "vm1"}
 		floor := []string{"native", "", "modernc"}[r.IntN(3)]
 		a, b := stats.Analyze(run, floor), stats.Analyze(again, floor)
-		opts := report.Options{Width: []int{0, 40, 80, 200}[r.IntN(4)], ASCII: seed%2 == 0}
+		opts := document.Options{Width: []int{0, 40, 80, 200}[r.IntN(4)], ASCII: seed%2 == 0}
 		said := func(what string, formats []string, write func(b *bytes.Buffer, format string) error) {
 			defer func() {
 				if p := recover(); p != nil {
@@ -106,39 +111,39 @@ func TestUnrulyRuns(t *testing.T) {
 			}
 		}
 		said("run", report.Formats(), func(b *bytes.Buffer, format string) error {
-			return report.Write(b, format, a, report.RunOptions{Options: opts})
+			return report.Write(b, format, a, report.Options{Options: opts})
 		})
 		said("screen", []string{"table"}, func(b *bytes.Buffer, format string) error {
-			return report.Write(b, format, a, report.RunOptions{Options: report.Options{Width: 80, Lines: 10 + r.IntN(40)}})
+			return report.Write(b, format, a, report.Options{Options: document.Options{Width: 80, Lines: 10 + r.IntN(40)}})
 		})
-		comparisons := []report.Compared{{Comparison: stats.CompareRuns([2]string{"run 1", "run 2"}, a, b, 0.02), First: a, Second: b}}
+		comparisons := []compare.Compared{{Comparison: stats.CompareRuns([2]string{"run 1", "run 2"}, a, b, 0.02), First: a, Second: b}}
 		if n := len(run.Cases); n > 0 {
 			first, second := run.Cases[r.IntN(n)].Driver, run.Cases[r.IntN(n)].Driver
-			comparisons = append(comparisons, report.Compared{Comparison: stats.CompareDrivers(a, first, second, 0.02), First: a, Second: a})
+			comparisons = append(comparisons, compare.Compared{Comparison: stats.CompareDrivers(a, first, second, 0.02), First: a, Second: a})
 			run.Compares = &result.Compares{Factor: result.FactorDriver, First: first, Second: second, Margin: 0.02}
-			comparisons = append(comparisons, report.Compared{Comparison: stats.CompareRun(a), First: a, Second: a})
+			comparisons = append(comparisons, compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a})
 		}
 		for i, c := range comparisons {
-			said(fmt.Sprintf("comparison %d", i), report.ComparisonFormats(), func(b *bytes.Buffer, format string) error { return report.WriteComparison(b, format, c, opts) })
+			said(fmt.Sprintf("comparison %d", i), compare.ComparisonFormats(), func(b *bytes.Buffer, format string) error { return compare.WriteComparison(b, format, c, opts) })
 			said(fmt.Sprintf("comparison %d on a screen", i), []string{"table"}, func(b *bytes.Buffer, format string) error {
-				return report.WriteComparison(b, format, c, report.Options{Width: 80, Lines: 20})
+				return compare.WriteComparison(b, format, c, document.Options{Width: 80, Lines: 20})
 			})
 		}
 		for _, c := range comparisons {
-			said("gate", report.GateFormats(), func(b *bytes.Buffer, format string) error {
+			said("gate", gate.GateFormats(), func(b *bytes.Buffer, format string) error {
 				g := stats.NewGate(0.05, c.Comparison)
 				if seed%3 > 0 {
 					g.Confirm(comparisons[0].Comparison)
 				}
-				return report.WriteGate(b, format, report.Gated{Gate: g, Runs: []*stats.Analysis{a, a}, Where: "go.mod"}, opts)
+				return gate.WriteGate(b, format, gate.Gated{Gate: g, Runs: []*stats.Analysis{a, a}, Where: "go.mod"}, opts)
 			})
 		}
-		said("advice", report.AdviceFormats(), func(b *bytes.Buffer, format string) error { return report.WriteAdvice(b, format, advised(run), opts) })
-		said("locks", report.LockFormats(), func(b *bytes.Buffer, format string) error {
-			return report.WriteLocks(b, format, advise.ExplainLocks(a), opts)
+		said("advice", advise.AdviceFormats(), func(b *bytes.Buffer, format string) error { return advise.WriteAdvice(b, format, advised(run), opts) })
+		said("locks", locks.LockFormats(), func(b *bytes.Buffer, format string) error {
+			return locks.WriteLocks(b, format, locks.ExplainLocks(a), opts)
 		})
-		said("machines", report.MachinesFormats(), func(out *bytes.Buffer, format string) error {
-			return report.WriteMachines(out, format, []report.OnMachine{{Name: "pi", Analysis: a, Options: report.RunOptions{Options: opts}}, {Name: "vm1", Analysis: b, Options: report.RunOptions{Options: opts}}}, opts)
+		said("machines", machines.MachinesFormats(), func(out *bytes.Buffer, format string) error {
+			return machines.WriteMachines(out, format, []machines.OnMachine{{Name: "pi", Analysis: a, Options: report.Options{Options: opts}}, {Name: "vm1", Analysis: b, Options: report.Options{Options: opts}}}, opts)
 		})
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/chart"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
@@ -46,7 +48,7 @@ const maxSeries = 10
 // scalingPictures show the throughput, and the tail of the latency, over each factor that is
 // a number with three values or more. What else varies makes lines of their own or, if that
 // are too many, pictures.
-func (s scope) scalingPictures(a *stats.Analysis, f *stats.Factorial, phase string, l looks) (list []picture) {
+func (s scope) scalingPictures(a *stats.Analysis, f *stats.Factorial, phase string, l looks) (list []document.PictureBlock) {
 	cells := slices.DeleteFunc(variedCells(a, f.Workload, phase), func(c variedCell) bool { return !s.only(c.cell.Case, phase) })
 	if len(cells) == 0 {
 		return nil
@@ -55,29 +57,29 @@ func (s scope) scalingPictures(a *stats.Analysis, f *stats.Factorial, phase stri
 		if factor.Follows || !numeric(factor) {
 			continue
 		}
-		var series groups[string, variedCell] // by driver and the other factors' values
-		var others groups[string, string]     // by the other factors' values, the series
+		var series conditions.Groups[string, variedCell] // by driver and the other factors' values
+		var others conditions.Groups[string, string]     // by the other factors' values, the series
 		for _, c := range cells {
 			other := otherValues(f, c.values, i)
-			line := name(c.cell.Outcome)
+			line := conditions.Name(c.cell.Outcome)
 			if len(f.Drivers) == 1 {
 				line = ""
 			}
 			key := strings.TrimSpace(line + " " + other)
-			if series.of[key] == nil {
-				others.add(other, key)
+			if series.Of[key] == nil {
+				others.Add(other, key)
 			}
-			series.add(key, c)
+			series.Add(key, c)
 		}
-		parts := groups[string, string]{keys: []string{""}, of: map[string][]string{"": series.keys}}
-		if len(series.keys) > maxSeries {
+		parts := conditions.Groups[string, string]{Keys: []string{""}, Of: map[string][]string{"": series.Keys}}
+		if len(series.Keys) > maxSeries {
 			parts = others
 		}
-		for _, part := range parts.keys {
+		for _, part := range parts.Keys {
 			var lines [][]variedCell
-			names := parts.of[part]
+			names := parts.Of[part]
 			for _, key := range names {
-				lines = append(lines, series.of[key])
+				lines = append(lines, series.Of[key])
 			}
 			if p, ok := s.scalingPicture(f, phase, i, part, names, lines, l); ok {
 				list = append(list, p)
@@ -113,9 +115,9 @@ func otherValues(f *stats.Factorial, values []stats.Variation, but int) string {
 var concurrency = []string{"clients", "connections", "goroutines", "pool", "pool_size", "readers", "threads", "workers", "writers"}
 
 // scalingPicture has the throughputs of some lines over a factor.
-func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part string, names []string, lines [][]variedCell, l looks) (p picture, ok bool) {
+func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part string, names []string, lines [][]variedCell, l looks) (p document.PictureBlock, ok bool) {
 	_, unit := work(lines[0][0].cell.Samples[0].Sample)
-	perSecond := func(v float64) string { return human(v) + " " + unit }
+	perSecond := func(v float64) string { return document.Human(v) + " " + unit }
 	top, tail := make([]chart.Series, len(lines)), make([]chart.Series, len(lines))
 	varied := f.Factors[factor].Name
 	fits := slices.Contains(concurrency, varied)
@@ -127,13 +129,13 @@ func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part
 		top[i].Name, tail[i].Name, top[i].Look = names[i], names[i], looks[i]
 		for _, c := range line {
 			x, rate, link := valueOf(c, factor), throughput(c.cell), s.link(c.cell.Case.ID, phase)
-			at := chart.Point{X: x, Link: link, Tip: tips(counted(int64(rate.N), "sample"), failures(c.cell))}
-			at.Y, at.Low, at.High = ofSummary(rate)
+			at := chart.Point{X: x, Link: link, Tip: document.Tips(document.Counted(int64(rate.N), "sample"), failures(c.cell))}
+			at.Y, at.Low, at.High = document.OfSummary(rate)
 			top[i].Points = append(top[i].Points, at)
 			if p99 := stats.Summarize(sampleFigures(c.cell, slowestP99)); p99.Median > 0 {
 				tails = true
-				at := chart.Point{X: x, Link: link, Tip: counted(int64(p99.N), "sample")}
-				at.Y, at.Low, at.High = ofSummary(p99)
+				at := chart.Point{X: x, Link: link, Tip: document.Counted(int64(p99.N), "sample")}
+				at.Y, at.Low, at.High = document.OfSummary(p99)
 				tail[i].Points = append(tail[i].Points, at)
 			}
 			failed = failed || failures(c.cell) != ""
@@ -145,7 +147,7 @@ func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part
 		}
 	}
 	if !slices.ContainsFunc(top, func(s chart.Series) bool { return len(s.Points) >= 3 }) {
-		return picture{}, false
+		return document.PictureBlock{}, false
 	}
 	title := fmt.Sprintf("%s %s: throughput over %s", f.Workload, phase, varied)
 	if part != "" {
@@ -161,12 +163,12 @@ func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part
 	if notes != nil {
 		note += " Dashed is the universal scalability law (Gunther 2007), which says when more at once is slower: " + strings.Join(notes, "; ") + "."
 	}
-	p = picture{Picture: Picture{Name: slug(f.Workload + " " + phase + " by " + varied + " " + part), Title: title, Note: note, Kind: KindScaling, Of: stats.TableName{Workload: f.Workload, Phase: phase},
-		draw: func(width int, title string) chart.Chart {
+	p = document.PictureBlock{Picture: document.Picture{Name: document.Slug(f.Workload + " " + phase + " by " + varied + " " + part), Title: title, Note: note, Kind: document.KindScaling, Of: stats.TableName{Workload: f.Workload, Phase: phase},
+		Draw: func(width int, title string) chart.Chart {
 			c := &chart.Lines{Title: title, Width: width, Series: top,
-				X: chart.Axis{Label: varied, Format: human}, Y: chart.Axis{Label: unit + ", more is better", Format: perSecond, Tick: ticks(perSecond)}}
+				X: chart.Axis{Label: varied, Format: document.Human}, Y: chart.Axis{Label: unit + ", more is better", Format: perSecond, Tick: document.Ticks(perSecond)}}
 			if tails {
-				c.Tail = &chart.Tail{Y: chart.Axis{Label: "p99, less is better", Format: secondsOf(""), Tick: ticks(secondsOf(""))}, Series: tail}
+				c.Tail = &chart.Tail{Y: chart.Axis{Label: "p99, less is better", Format: document.SecondsOf(""), Tick: document.Ticks(document.SecondsOf(""))}, Series: tail}
 			}
 			return c
 		}}}
@@ -218,7 +220,7 @@ func failures(c *stats.Cell) string {
 	if failed == 0 {
 		return ""
 	}
-	return PercentOK(failed, operations) + " ok"
+	return document.PercentOK(failed, operations) + " ok"
 }
 
 // mostOff is how far a measured throughput may be from the law, as a share of itself. Beyond
@@ -245,7 +247,7 @@ func fitLaw(s *chart.Series, line []variedCell, factor int, perSecond func(float
 		return ""
 	}
 	if law.Worst > mostOff {
-		return fmt.Sprintf("%s does not follow it, the nearest fit is up to %s off", cmp.Or(s.Name, "this"), percent(law.Worst))
+		return fmt.Sprintf("%s does not follow it, the nearest fit is up to %s off", cmp.Or(s.Name, "this"), document.Percent(law.Worst))
 	}
 	first, last := s.Points[0].X, s.Points[len(s.Points)-1].X
 	var peaks, falls []float64
@@ -264,24 +266,24 @@ func fitLaw(s *chart.Series, line []variedCell, factor int, perSecond func(float
 		s.Fit = append(s.Fit, chart.Point{X: x, Y: law.At(x)})
 	}
 	who := cmp.Or(s.Name, "this")
-	off := fmt.Sprintf("contention %s, coherency %s, no point farther off than %s", percent(law.Sigma), percent(law.Kappa), percent(law.Worst))
+	off := fmt.Sprintf("contention %s, coherency %s, no point farther off than %s", document.Percent(law.Sigma), document.Percent(law.Kappa), document.Percent(law.Worst))
 	peak, sure, falling := law.Peak(), stats.Summarize(peaks).Interval, stats.Summarize(falls).Interval
 	switch {
 	case sure == nil:
 		return fmt.Sprintf("%s has too few rounds to tell a peak (%s)", who, off)
 	case falling.Low <= 0 || sure.High >= last || peak < sure.Low || peak > sure.High:
-		return fmt.Sprintf("%s has no peak that can be told up to %s (%s)", who, human(last), off)
+		return fmt.Sprintf("%s has no peak that can be told up to %s (%s)", who, document.Human(last), off)
 	case sure.High == 1:
 		return fmt.Sprintf("%s gains nothing from more at once (%s)", who, off)
 	}
-	one := func(v float64) string { return number(math.Round(v*10) / 10) }
+	one := func(v float64) string { return document.Number(math.Round(v*10) / 10) }
 	s.Peak = &chart.Point{X: peak, Y: law.At(peak), Tip: strings.TrimSpace("peak " + s.Name + " " + one(peak))}
 	return fmt.Sprintf("%s peaks at %s [%s, %s] with %s (%s)", who, one(peak), one(sure.Low), one(sure.High), perSecond(law.At(peak)), off)
 }
 
 // settingsMap has the rows of a table of several factors as a map: how many times that of the
 // fastest row each took.
-func (s scope) settingsMap(a *stats.Analysis, f *stats.Factorial, t *stats.Table) (p picture, ok bool) {
+func (s scope) settingsMap(a *stats.Analysis, f *stats.Factorial, t *stats.Table) (p document.PictureBlock, ok bool) {
 	column := -1
 	for i, x := range f.Factors {
 		if !x.Follows && (column < 0 || len(x.Values) >= len(f.Factors[column].Values)) {
@@ -289,9 +291,9 @@ func (s scope) settingsMap(a *stats.Analysis, f *stats.Factorial, t *stats.Table
 		}
 	}
 	if column < 0 {
-		return picture{}, false
+		return document.PictureBlock{}, false
 	}
-	h := chart.Heat{Format: times, Below: "faster", Above: "slower than the fastest"}
+	h := chart.Heat{Format: document.Times, Below: "faster", Above: "slower than the fastest"}
 	for _, v := range f.Factors[column].Values {
 		h.Columns = append(h.Columns, v.String())
 	}
@@ -315,7 +317,7 @@ func (s scope) settingsMap(a *stats.Analysis, f *stats.Factorial, t *stats.Table
 				h.Cells[i][k].Reason = "not measured"
 			}
 		}
-		x := chart.Cell{Link: s.link(c.Case.ID, t.Phase), Tip: name(c.Outcome)}
+		x := chart.Cell{Link: s.link(c.Case.ID, t.Phase), Tip: conditions.Name(c.Outcome)}
 		switch {
 		case c.Status != result.OK:
 			x.Reason = string(c.Status)
@@ -323,16 +325,16 @@ func (s scope) settingsMap(a *stats.Analysis, f *stats.Factorial, t *stats.Table
 			x.Reason = "no ratio"
 		default:
 			x.Value, x.Reason = c.Ratio.Median, c.Unranked
-			x.Tip = tips(name(c.Outcome), interval(c.Ratio.Interval), counted(int64(c.Ratio.N), "round"))
+			x.Tip = document.Tips(conditions.Name(c.Outcome), document.Interval(c.Ratio.Interval), document.Counted(int64(c.Ratio.N), "round"))
 		}
 		h.Cells[i][slices.Index(f.Factors[column].Values, values[column])] = x
 	}
 	if len(h.Rows) < 2 || len(h.Columns) < 2 {
-		return picture{}, false
+		return document.PictureBlock{}, false
 	}
 	n := stats.TableName{Workload: f.Workload, Phase: t.Phase}
-	return picture{Picture: Picture{Name: slug(n.String() + " settings"), Title: n.String() + ": time, × the fastest", Kind: KindSettings, Of: n,
-		draw: func(width int, title string) chart.Chart {
+	return document.PictureBlock{Picture: document.Picture{Name: document.Slug(n.String() + " settings"), Title: n.String() + ": time, × the fastest", Kind: document.KindSettings, Of: n,
+		Draw: func(width int, title string) chart.Chart {
 			c := h
 			c.Title, c.Width = title, width
 			return &c

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
@@ -33,7 +33,7 @@ func TestFloorIsOneForItsSQLite(t *testing.T) {
 		{[]string{"native", "mattn"}, false},  // the same SQLite
 		{[]string{"mattn", "modernc"}, false}, // no floor
 	} {
-		got := write(t, "table", beaten(tc.drivers...), "native", report.Options{Width: 300})
+		got := write(t, "table", beaten(tc.drivers...), "native", document.Options{Width: 300})
 		if strings.Contains(got, note) != tc.want {
 			t.Errorf("%v: want the note: %v\n%s", tc.drivers, tc.want, got)
 		}
@@ -47,7 +47,7 @@ func TestFloorIsOneForItsSQLite(t *testing.T) {
 func TestFailingIsSaid(t *testing.T) {
 	run := newRun(6)
 	add(run, "read-write", nil, wal, []string{"native", "mattn"}, mix("mix", "time/op", true))
-	got := write(t, "table", run, "native", report.Options{Width: 300})
+	got := write(t, "table", run, "native", document.Options{Width: 300})
 	for _, want := range []string{"\n-  mattn v1.14.52", "not ranked    mattn v1.14.52: more of its operations failed (1.2 %) than of native's (none)\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
@@ -61,7 +61,7 @@ func TestSummaryOfNothing(t *testing.T) {
 	for _, w := range []string{"read-write", "point-read"} {
 		add(run, w, nil, wal, []string{"native", "mattn"}, mix("mix", "time/op", true))
 	}
-	got := write(t, "table", run, "native", report.Options{Width: 300})
+	got := write(t, "table", run, "native", document.Options{Width: 300})
 	for _, want := range []string{"\nSummary: none, since no cell", "left out      point-read mix: more operations failed than of other drivers: mattn\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
@@ -76,7 +76,7 @@ func TestReliabilityIsSaid(t *testing.T) {
 	for _, w := range []string{"simple", "real", "many"} {
 		add(run, w, nil, nil, []string{"native", "mattn", "modernc"}, bulk("insert", 1_000_000, 1, 1))
 	}
-	got := write(t, "markdown", run, "native", report.Options{})
+	got := write(t, "markdown", run, "native", document.Options{})
 	const want = "12 comparisons in 4 tables, one of which is the summary. If all drivers were equal, the probability that this run tells any two of them apart would be at most 5%. " +
 		"Tables that tell drivers apart: 4. At most 5% of such tables, here 0.2 tables, are expected to be wrong and to tell equal drivers apart."
 	if !strings.Contains(got, want) {
@@ -94,7 +94,7 @@ func TestUnverifiedIsSaid(t *testing.T) {
 			run.Warnings = append(run.Warnings, result.Warning{Code: "unverified", Case: c.ID, Phase: phase, Message: "nobody can check the rows inserted into texts, which is a virtual table"})
 		}
 	}
-	got := write(t, "table", run, "native", report.Options{Width: 300})
+	got := write(t, "table", run, "native", document.Options{Width: 300})
 	for _, want := range []string{
 		"\nnot verified  nobody can check the rows inserted into texts, which is a virtual table: these figures are compared on the drivers' word\n",
 		"\nwarning       load: nobody can check the rows inserted into texts, which is a virtual table\n",
@@ -113,7 +113,7 @@ func TestUnverifiedIsSaid(t *testing.T) {
 func TestOperationLinesHaveNoFigures(t *testing.T) {
 	run := newRun(6)
 	add(run, "read-write", nil, wal, []string{"native"}, mix("mix", "time/op", false))
-	lines, err := csv.NewReader(strings.NewReader(write(t, "csv", run, "native", report.Options{}))).ReadAll()
+	lines, err := csv.NewReader(strings.NewReader(write(t, "csv", run, "native", document.Options{}))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/compare"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -19,10 +21,10 @@ func TestCellsAreCounted(t *testing.T) {
 	}
 	for name, tc := range map[string]struct{ out, want string }{
 		"answer":   {answered(t, run).Answer, "Over 4 cells, "},
-		"screen":   {screen(t, run, report.Options{Width: 120, Lines: 40}), "time over 4 cells, "},
-		"table":    {write(t, "table", run, "native", report.Options{}), "Summary: geometric mean of the ratios to native over 4 cells"},
-		"markdown": {write(t, "markdown", run, "native", report.Options{}), "Summary: geometric mean of the ratios to native over 4 cells"},
-		"page":     {write(t, "html", run, "native", report.Options{}), "Time over 4 cells, × native"},
+		"screen":   {screen(t, run, document.Options{Width: 120, Lines: 40}), "time over 4 cells, "},
+		"table":    {write(t, "table", run, "native", document.Options{}), "Summary: geometric mean of the ratios to native over 4 cells"},
+		"markdown": {write(t, "markdown", run, "native", document.Options{}), "Summary: geometric mean of the ratios to native over 4 cells"},
+		"page":     {write(t, "html", run, "native", document.Options{}), "Time over 4 cells, × native"},
 	} {
 		if !strings.Contains(tc.out, tc.want) {
 			t.Errorf("%s: no %q in\n%.3000s", name, tc.want, tc.out)
@@ -38,7 +40,7 @@ func TestCellsAreCounted(t *testing.T) {
 // TestPageSaysHowSure checks that the sentence below a page's answer says what it is about.
 func TestPageSaysHowSure(t *testing.T) {
 	const want = "How sure is that: if all drivers and settings compared here were equally fast, the probability that this run would still call any of them faster than another would be at most 5.0%."
-	if out := write(t, "html", insertRun(9, "mattn", "modernc"), "native", report.Options{}); !strings.Contains(out, want) {
+	if out := write(t, "html", insertRun(9, "mattn", "modernc"), "native", document.Options{}); !strings.Contains(out, want) {
 		t.Errorf("no %q in\n%.5000s", want, out)
 	}
 }
@@ -47,7 +49,7 @@ func TestPageSaysHowSure(t *testing.T) {
 func TestURLsStayWhole(t *testing.T) {
 	for _, width := range []int{40, 60, 120} {
 		var b bytes.Buffer
-		if err := report.WriteComparison(&b, "table", compared(comparedRun()), report.Options{Width: width}); err != nil {
+		if err := compare.WriteComparison(&b, "table", compared(comparedRun()), document.Options{Width: width}); err != nil {
 			t.Fatal(err)
 		}
 		const url = "https://github.com/sqlite3perf/sqlite3perf/blob/main/docs/methodology.md#comparisons-of-two-sides."
@@ -78,7 +80,7 @@ func TestIntervalsOfClaims(t *testing.T) {
 		{claim(0.99, 0.969), "  97% to 99% interval  "},
 		{report.Claim{Comparisons: []report.Comparison{{What: "a ÷ b", Verdict: report.CannotBeTold, Why: "nothing was measured"}}}, "  interval  "},
 	} {
-		out := write(t, "table", insertRun(9, "mattn"), "", report.RunOptions{Study: &report.Study{Name: "old", Claims: []report.Claim{tc.claim}}})
+		out := write(t, "table", insertRun(9, "mattn"), "", report.Options{Study: &report.Study{Name: "old", Claims: []report.Claim{tc.claim}}})
 		if !strings.Contains(out, tc.want) {
 			t.Errorf("no %q in\n%s", tc.want, out)
 		}
@@ -89,11 +91,11 @@ func TestIntervalsOfClaims(t *testing.T) {
 func TestPicturesAreListed(t *testing.T) {
 	a := stats.Analyze(insertRun(9, "native", "mattn"), "native")
 	for _, name := range []string{"", "nothing-like-it"} {
-		if _, err := report.PictureNamed(a, name, report.RunOptions{}); err == nil || !strings.Contains(err.Error(), "the run has\n  mine-insert\n") {
+		if _, err := report.PictureNamed(a, name, report.Options{}); err == nil || !strings.Contains(err.Error(), "the run has\n  mine-insert\n") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	if _, err := report.PictureNamed(stats.Analyze(&result.Run{}, ""), "", report.RunOptions{}); err == nil || strings.Contains(err.Error(), "\n") {
+	if _, err := report.PictureNamed(stats.Analyze(&result.Run{}, ""), "", report.Options{}); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Error(err)
 	}
 }

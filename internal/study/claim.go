@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
@@ -187,7 +188,7 @@ func (c *cells) failuresDiffer(list operand) string {
 
 func failed(c *stats.Cell) string {
 	failed, operations := c.Failures()
-	return fmt.Sprintf("%s of %s of %s", report.Thousands(failed), report.Thousands(operations), c.Case.Driver)
+	return fmt.Sprintf("%s of %s of %s", document.Thousands(failed), document.Thousands(operations), c.Case.Driver)
 }
 
 // tooShort returns why a phase of fixed duration is too short for lock errors. SQLite

@@ -193,7 +193,7 @@ func TestClaimsOfWhatFailed(t *testing.T) {
 	// No figure beside the verdict shows this, so the report must say it in words.
 	var b strings.Builder
 	a := stats.Analyze(of, "")
-	if err := report.Write(&b, "markdown", a, report.RunOptions{Study: study.Evaluate(a, "--scale full")}); err != nil {
+	if err := report.Write(&b, "markdown", a, report.Options{Study: study.Evaluate(a, "--scale full")}); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(b.String(), "the shares of operations that failed seem to differ: "); n != found {

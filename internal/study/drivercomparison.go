@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -20,7 +21,7 @@ var driverComparison = &Study{
 	Extra:     []string{"sqinn"},
 	quick: func(c *cells) string {
 		return fmt.Sprintf("simple with %s users instead of 1,000,000; real with %d instead of 100; complex with %d instead of 200; many with %d repeats instead of 1,000; large with %d users instead of 10,000; concurrent with %s instead of 1,000,000",
-			report.Thousands(c.one("simple", "users")), c.one("real", "users"), c.one("complex", "users"), c.one("many", "repeats"), c.one("large", "users"), report.Thousands(c.one("concurrent", "users")))
+			document.Thousands(c.one("simple", "users")), c.one("real", "users"), c.one("complex", "users"), c.one("many", "repeats"), c.one("large", "users"), document.Thousands(c.one("concurrent", "users")))
 	},
 	legs: []leg{
 		{workload: "simple", quick: map[string][]int64{"users": {50_000}}},

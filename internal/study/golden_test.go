@@ -102,7 +102,7 @@ func TestGolden(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				var b bytes.Buffer
 				a := stats.Analyze(golden(t, s.Name, asPublished, own), "native")
-				if err := report.Write(&b, "table", a, report.RunOptions{Study: study.Evaluate(a, "--scale full")}); err != nil {
+				if err := report.Write(&b, "table", a, report.Options{Study: study.Evaluate(a, "--scale full")}); err != nil {
 					t.Fatal(err)
 				}
 				path := filepath.Join("testdata", name+".txt")

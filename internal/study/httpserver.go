@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -40,7 +41,7 @@ var httpServer = &Study{
 	had:       httpDrivers,
 	trial:     500 * time.Millisecond,
 	quick: func(c *cells) string {
-		return fmt.Sprintf("%s requests instead of 100,000, to a table of %s rows instead of 100,000; where the time would not do for all drivers, those that the study had not have pools of 4 and 50 only, and no fixed rate", report.Thousands(c.one("http-server", "requests")), report.Thousands(c.one("http-server", "rows")))
+		return fmt.Sprintf("%s requests instead of 100,000, to a table of %s rows instead of 100,000; where the time would not do for all drivers, those that the study had not have pools of 4 and 50 only, and no fixed rate", document.Thousands(c.one("http-server", "requests")), document.Thousands(c.one("http-server", "rows")))
 	},
 	legs: []leg{
 		{workload: "http-server", form: correctedOnly, quick: httpQuick, fewer: httpFewer, on: serves},
@@ -149,7 +150,7 @@ func (c *cells) closedLoopTable() report.StudyTable {
 	}
 	if len(reached) > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("ceiling %%: share of the %s req/s that the load generator reaches here, at the median of the run, over as many connections, of a server that does nothing; each server is held against what it was just before",
-			report.Thousands(int64(stats.Summarize(stats.Values(reached)).Median))))
+			document.Thousands(int64(stats.Summarize(stats.Values(reached)).Median))))
 	}
 	if len(near) > 0 {
 		t.Warnings = append(t.Warnings, fmt.Sprintf("at more than %d %% of the ceiling, where a faster driver would not show it: %s", httpNearCeiling, strings.Join(near, ", ")))
@@ -185,7 +186,7 @@ func (c *cells) serverFigures(k key) []report.StudyFigure {
 
 // steadyTable returns the table at a fixed rate, which the study did not have.
 func (c *cells) steadyTable() report.StudyTable {
-	t := report.StudyTable{Title: fmt.Sprintf("Latency at a fixed rate of %s requests per second", report.Thousands(c.one("http-steady", "rate"))), Labels: []string{"driver", "pool"},
+	t := report.StudyTable{Title: fmt.Sprintf("Latency at a fixed rate of %s requests per second", document.Thousands(c.one("http-steady", "rate"))), Labels: []string{"driver", "pool"},
 		Corrected: []string{"latency counts from when a request was due, whether or not a connection was free; the study had closed loop only"}}
 	latencies := slices.Clone(httpLatencyColumns)
 	latencies[1].Statistic = "median" // what the table is about

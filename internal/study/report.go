@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
@@ -96,7 +97,7 @@ func (c *cells) lockCodes(k key) string {
 	}
 	names := slices.Sorted(maps.Keys(counts))
 	for i, n := range names {
-		names[i] = report.Thousands(counts[n]) + " " + n
+		names[i] = document.Thousands(counts[n]) + " " + n
 	}
 	if len(names) == 0 {
 		return ""

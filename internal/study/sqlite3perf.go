@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -293,7 +294,7 @@ func (c *cells) hereRows(k key) []string {
 	if !ok || c.fullSize() {
 		return nil
 	}
-	return []string{"here: " + report.Thousands(n) + " rows"}
+	return []string{"here: " + document.Thousands(n) + " rows"}
 }
 
 // insertRow is a row of a table of rates, for a published table and case.

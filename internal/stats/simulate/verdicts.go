@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/locks"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
@@ -423,7 +424,7 @@ func choicesDiffer(r *rand.Rand) bool {
 		l := &a.Run.Trials[i].Samples[0].Latency[0]
 		l.P999NS, l.MeanNS = l.P99NS, l.P99NS
 	}
-	return slices.ContainsFunc(advise.ExplainLocks(a).Mixes, func(m *advise.LockedMix) bool {
+	return slices.ContainsFunc(locks.ExplainLocks(a).Mixes, func(m *locks.LockedMix) bool {
 		return len(m.Equal) < m.Choices()-1 || len(m.EquallyCalm) < m.Choices()-1
 	})
 }

@@ -1,0 +1,357 @@
+package bisect
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/chart"
+	"github.com/sqlite3perf/sqlite3perf/internal/compare"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// Bisection is what a search for the release that changed a cell has found.
+type Bisection struct {
+	*Finding
+	Driver string
+	Also   []Difference // what else differs between the last good release and the first bad one
+}
+
+// Difference is something other than times in which two releases differ.
+type Difference struct {
+	What   string `json:"what"` // such as "SQLite"
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+}
+
+var bisectionFormats = document.FormatsOf[Bisection, document.Options]{
+	{Name: "table", To: func(w io.Writer, b Bisection, o document.Options) error {
+		return document.RenderText(w, bisection(b), o)
+	}},
+	{Name: "markdown", To: func(w io.Writer, b Bisection, _ document.Options) error {
+		return document.RenderMarkdown(w, bisection(b))
+	}},
+	{Name: "html", To: func(w io.Writer, b Bisection, o document.Options) error {
+		return document.RenderHTML(w, bisectionPage(b), "Bisection", o)
+	}},
+	{Name: "json", To: writeBisectionJSON},
+}
+
+// BisectionFormats lists the names of the formats of a bisection.
+func BisectionFormats() []string { return bisectionFormats.Names() }
+
+// CheckBisection returns an error if there is no such format of a bisection.
+func CheckBisection(format string) error { return bisectionFormats.Check(format) }
+
+// WriteBisection writes a bisection in a format.
+func WriteBisection(w io.Writer, format string, b Bisection, opts document.Options) error {
+	return bisectionFormats.Write(w, "bisection", format, b, opts)
+}
+
+// Answer says in a sentence or two which release changed what.
+func (b Bisection) Answer() string {
+	c := b.Change
+	switch {
+	case c == nil:
+		return b.none()
+	case b.Bad == "":
+		return fmt.Sprintf("%s changed, and the search was not finished.", c)
+	case b.Pair == nil:
+		return fmt.Sprintf("%s changed between %s %s and %s; the two were not compared.", c, b.Driver, b.Good, b.Bad)
+	}
+	who := fmt.Sprintf("%s %s is the first release in which", b.Driver, b.Bad)
+	if len(b.Between) > 0 {
+		who = fmt.Sprintf("One of %s %s is the first release in which", b.Driver, strings.Join(append(slices.Clone(b.Between), b.Bad), ", "))
+	}
+	if b.Pair.Judgment != Changed {
+		return fmt.Sprintf("%s changed up to %s %s, but between %s and %s that is not seen (%s): it may have come with several releases.",
+			c, b.Driver, b.Bad, b.Good, b.Bad, ratioOf(b.Pair.Cell))
+	}
+	switch x := b.Pair.Cell; {
+	case c.Fixed:
+		return fmt.Sprintf("%s %s is no longer %s, as it was in %s.", who, c, document.States[c.Status], b.Good)
+	case c.Verdict == stats.Bad:
+		return fmt.Sprintf("%s %s is %s.", who, c, document.States[c.Status])
+	case c.Verdict == stats.Differing:
+		return fmt.Sprintf("%s %s differs from %s: %s.", who, c, b.Good, x.Why)
+	case x.Failing != nil && (c.Verdict == stats.FailsMore || c.Verdict == stats.FailsLess):
+		words := "more"
+		if c.Verdict == stats.FailsLess {
+			words = "fewer"
+		}
+		return fmt.Sprintf("%s %s operations of %s failed than in %s: %s against %s.", who, words, c, b.Good, compare.FailedShare(x.Failing.Second), compare.FailedShare(x.Failing.First))
+	default:
+		return fmt.Sprintf("%s %s is %s: %s the time of %s %s.", who, c, c.Verdict, document.Times(x.Ratio.Median), b.Good, document.Interval(x.Ratio.Interval))
+	}
+}
+
+// why returns the reason why one side of the change has no figures. It returns "" if both
+// have some.
+func (b Bisection) why() string {
+	if b.Change == nil || b.Change.Verdict != stats.Bad || b.Pair == nil || b.Pair.Cell == nil {
+		return ""
+	}
+	release, side := b.Bad, b.Pair.Cell.Second
+	if b.Change.Fixed {
+		release, side = b.Good, b.Pair.Cell.First
+	}
+	if side.Reason == nil {
+		return ""
+	}
+	return release + ": " + conditions.Reason(side.Outcome)
+}
+
+// none says that no change was seen, or that it cannot be told.
+func (b Bisection) none() string {
+	first, last := b.Releases[0], b.Releases[len(b.Releases)-1]
+	worse := "slower, faster, wrong or failed"
+	if b.UntilFixed {
+		worse = "faster or mended"
+	}
+	if b.Certain() {
+		return fmt.Sprintf("No release of %s from %s to %s that was measured made a cell %s (times within ±%s, and failures within as many points, are the same).", b.Driver, first, last, worse, document.Share(b.Margin))
+	}
+	for _, s := range slices.Backward(b.Steps) {
+		if s.Judgment == Unclear {
+			return fmt.Sprintf("It cannot be told yet whether a release of %s from %s to %s made a cell %s: to tell, %s of %s would take another %s.",
+				b.Driver, first, last, worse, s.Cell, s.Second, compare.MoreRounds(s.Cell.Rounds, s.Cell.Time))
+		}
+	}
+	return fmt.Sprintf("Up to %s no release of %s made a cell %s; those after it were not measured.", b.Good, b.Driver, worse)
+}
+
+// ratioOf formats the ratio of a cell with its interval or, if its shares of failed operations
+// are told apart, these. It returns "" if there is neither.
+func ratioOf(x *stats.Compared) string {
+	switch {
+	case x != nil && x.FailuresTold():
+		return fmt.Sprintf("%s failed, not %s", compare.FailedShare(x.Failing.Second), compare.FailedShare(x.Failing.First))
+	case x == nil || !x.Measured():
+		return ""
+	}
+	return document.Times(x.Ratio.Median) + " " + document.Interval(x.Ratio.Interval)
+}
+
+// StepWords says what a step found.
+func StepWords(s *Step) string {
+	switch {
+	case s.Judgment == PassedOver:
+		return fmt.Sprintf("%s is passed over: %s", s.Second, document.Line(s.Why))
+	case s.Cell == nil:
+		return s.Second + " is unchanged"
+	case !s.Cell.Measured():
+		return fmt.Sprintf("%s: %s: %s", s.Second, judged(s), s.Cell)
+	case s.Judgment == Unclear && s.Cell.FailuresOpen():
+		return fmt.Sprintf("%s: %s: %s: %s", s.Second, judged(s), s.Cell, s.Cell.Why)
+	}
+	return fmt.Sprintf("%s: %s: %s takes %s the time of %s", s.Second, judged(s), s.Cell, ratioOf(s.Cell), s.First)
+}
+
+// judged formats the judgment of a step.
+func judged(s *Step) string {
+	if s.Judgment == Unclear {
+		return compare.Word(stats.Unclear)
+	}
+	return string(s.Judgment)
+}
+
+func bisection(b Bisection) document.Document {
+	d := document.Document{document.Heading{Level: 1, Text: b.Answer()}}
+	var l document.List
+	if why := b.why(); why != "" {
+		l.Note(document.Item{Label: string(b.Change.Status), Text: why, Alarm: true})
+	}
+	if b.Change != nil && b.Pair != nil {
+		if b.Also == nil {
+			l.Note(document.Item{Label: "also changed", Text: "nothing else that is known: not SQLite, its compile options or other modules"})
+		}
+		for _, a := range b.Also {
+			l.Note(document.Item{Label: a.What, Text: a.words()})
+		}
+	}
+	if len(b.Between) > 0 {
+		l.Note(document.Item{Label: "not judged", Text: strings.Join(b.Between, ", "), Alarm: true})
+	}
+	l.Note(document.Item{Label: "searched", Text: fmt.Sprintf("%d releases of %s, %s to %s, in %s",
+		len(b.Releases), b.Driver, b.Releases[0], b.Releases[len(b.Releases)-1], document.Counted(int64(len(b.Steps)), "step"))})
+	var seen []result.Warning
+	for _, s := range b.Steps {
+		if s.Analysis == nil {
+			continue
+		}
+		if seen == nil {
+			l = append(l, conditions.MachineItems(s.Analysis.Run.Machine)...)
+		}
+		seen = append(seen, s.Analysis.Warnings...)
+	}
+	d = append(d, append(l, conditions.Warnings(seen, nil)...))
+	d = append(d, stepGrid(b.Steps))
+	return append(d, document.Space{}, document.Paragraph{Text: fmt.Sprintf("Both sides of a step were measured in the same rounds of one run. ratio: the time of the release divided by that of the one it is compared with, with its interval of at least %g%%.", 100*(1-stats.Doubt)), Quiet: true})
+}
+
+func (d Difference) words() string {
+	switch {
+	case d.Before == "":
+		return "added: " + d.After
+	case d.After == "":
+		return "removed: " + d.Before
+	}
+	return d.Before + " → " + d.After
+}
+
+func stepGrid(steps []*Step) document.Grid {
+	var number, release, with, verdicts, cells, ratios, n, runs []string
+	for i, s := range steps {
+		cell, rounds, run := "", "", ""
+		if s.Cell != nil {
+			cell = s.Cell.String()
+		}
+		if s.Analysis != nil {
+			rounds, run = fmt.Sprint(s.Analysis.Run.Rounds), fmt.Sprint(s.Analysis.Run.ID)
+		}
+		if s.Judgment == PassedOver {
+			cell = s.Why
+		}
+		number, release, with = append(number, fmt.Sprint(i+1)), append(release, s.Second), append(with, s.First)
+		verdicts, cells, ratios = append(verdicts, judged(s)), append(cells, cell), append(ratios, ratioOf(s.Cell))
+		n, runs = append(n, rounds), append(runs, run)
+	}
+	var g document.Grid
+	g.Add(document.Column{Title: "step", Right: true, Drop: 3}, number)
+	g.Add(document.Column{Title: "release"}, release)
+	g.Add(document.Column{Title: "compared with", Drop: 1}, with)
+	g.Add(document.Column{Title: "verdict"}, verdicts)
+	g.Add(document.Column{Title: "cell"}, cells)
+	g.Add(document.Column{Title: "ratio"}, ratios)
+	g.Add(document.Column{Title: "rounds", Right: true, Drop: 2}, n)
+	g.Add(document.Column{Title: "run", Right: true}, runs)
+	return g
+}
+
+// BisectionSchema is the JSON Schema (draft 2020-12) of the JSON form of a bisection.
+//
+//go:embed bisection.schema.json
+var BisectionSchema []byte
+
+// BisectionVersion is the version of the JSON form of a bisection. Fields may be added
+// without changing it.
+const BisectionVersion = 1
+
+// JSONBisection is the JSON form of a bisection.
+type JSONBisection struct {
+	Version  int            `json:"version"`
+	Answer   string         `json:"answer"`
+	Certain  bool           `json:"certain"` // the answer is one release, or none
+	Driver   string         `json:"driver"`
+	Releases []string       `json:"releases"` // oldest first
+	Margin   float64        `json:"margin"`
+	Change   *JSONChange    `json:"change,omitempty"` // absent: none was seen
+	Good     string         `json:"good"`             // the last release without the change
+	Bad      string         `json:"bad,omitempty"`    // the first with it
+	Between  []string       `json:"between,omitempty"`
+	Ratio    *stats.Summary `json:"ratio,omitempty"` // of the time of bad to that of good
+	Also     []Difference   `json:"also_changed,omitempty"`
+	Steps    []JSONStep     `json:"steps"`
+}
+
+// JSONChange is what a bisection followed.
+type JSONChange struct {
+	stats.TableName
+	Verdict stats.Verdict `json:"verdict"`
+	Status  result.Status `json:"status,omitempty"` // of verdict "bad": how the release without figures ended
+	Fixed   bool          `json:"fixed,omitempty"`  // of verdict "bad": the earlier release is that one
+	Why     string        `json:"why,omitempty"`    // of verdict "bad": why that one has no figures
+}
+
+// JSONStep is a step of a bisection.
+type JSONStep struct {
+	First    string                `json:"first"`
+	Second   string                `json:"second"`
+	Judgment Judgment              `json:"judgment"`
+	Why      string                `json:"why,omitempty"`
+	Run      int64                 `json:"run,omitempty"` // in which it was measured
+	Cell     *stats.TableName      `json:"cell,omitempty"`
+	Ratio    *stats.Summary        `json:"ratio,omitempty"`
+	Failures *compare.JSONFailures `json:"failures,omitempty"`
+}
+
+func writeBisectionJSON(w io.Writer, b Bisection, _ document.Options) error {
+	out := JSONBisection{Version: BisectionVersion, Answer: b.Answer(), Certain: b.Certain(), Driver: b.Driver, Releases: b.Releases,
+		Margin: b.Margin, Good: b.Good, Bad: b.Bad, Between: b.Between, Also: b.Also, Steps: []JSONStep{}}
+	if c := b.Change; c != nil {
+		out.Change = &JSONChange{c.TableName, c.Verdict, c.Status, c.Fixed, b.why()}
+	}
+	for _, s := range b.Steps {
+		j := JSONStep{First: s.First, Second: s.Second, Judgment: s.Judgment, Why: s.Why}
+		if s.Analysis != nil {
+			j.Run = s.Analysis.Run.ID
+		}
+		if s.Cell != nil {
+			j.Cell = &s.Cell.TableName
+			if s.Cell.Measured() {
+				j.Ratio = &s.Cell.Ratio
+			}
+			j.Failures = compare.JsonFailures(s.Cell)
+		}
+		if s == b.Pair {
+			out.Ratio = j.Ratio
+		}
+		out.Steps = append(out.Steps, j)
+	}
+	return document.Encode(w, out)
+}
+
+// bisectionPage describes a bisection for a page.
+func bisectionPage(b Bisection) document.Document {
+	d := append(bisection(b), document.Methodology("Bisection"))
+	p, ok := stepsPicture(b)
+	if !ok {
+		return d
+	}
+	i := slices.IndexFunc(d, func(x document.Block) bool { _, ok := x.(document.Grid); return ok })
+	p.Behind = document.Document{d[i]}
+	d[i] = p
+	return slices.Insert(d, i, document.Block(document.Heading{Level: 2, Text: "Releases"}))
+}
+
+// stepsPicture has the ratios of a bisection's steps, by release. ok is false if none has
+// one.
+func stepsPicture(b Bisection) (p document.PictureBlock, ok bool) {
+	kinds := []string{string(Unchanged), string(Changed), compare.Word(stats.Unclear)}
+	var rows []chart.Ratio
+	for _, r := range b.Releases {
+		for _, s := range b.Steps {
+			if s.Second != r {
+				continue
+			}
+			row := chart.Ratio{Name: fmt.Sprintf("%s against %s", s.Second, s.First)}
+			switch {
+			case s.Cell != nil && s.Cell.Measured():
+				row = compare.RatioRow(s.Cell, s.Cell.Adjusted, slices.Index(kinds, judged(s)), judged(s))
+				row.Name = fmt.Sprintf("%s against %s", s.Second, s.First)
+				row.Tip = document.Tips(compare.CellName(s.Cell), row.Tip)
+				ok = true
+			case s.Judgment == PassedOver:
+				row.Reason = "passed over: " + s.Why
+			case s.Cell != nil:
+				row.Reason = judged(s) + ": " + cmp.Or(s.Cell.Why, s.Cell.String()+" has no ratio")
+			default:
+				row.Reason = "unchanged"
+			}
+			rows = append(rows, row)
+		}
+	}
+	p = compare.Forest(rows, chart.Forest{
+		Axis: chart.Axis{Label: "time of the release, × the one it is compared with"},
+		Low:  1 / (1 + b.Margin), High: 1 + b.Margin, Band: "no change: within ±" + document.Share(b.Margin),
+		Less: "faster", More: "slower", Kinds: kinds,
+	})
+	p.Title = "Time by release of " + b.Driver + ", × the release it is compared with"
+	return p, ok
+}

@@ -1,0 +1,243 @@
+package conditions
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// casesOf has for each of some cases its samples in some tables, and the settings that were
+// proven.
+func CasesOf(outcomes []*stats.Outcome, tables []*stats.Table, intervals bool) document.Document {
+	var body document.Document
+	for _, o := range outcomes {
+		body = append(body, caseOf(o, tables, intervals))
+	}
+	return document.Document{document.Details{Title: "Samples, and settings as they were proven", Body: body, Nest: true}}
+}
+
+// caseOf has the samples of a case and what its worker proved.
+func caseOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document.Details {
+	l := document.List{{Label: "status", Text: string(o.Status), Alarm: o.Status != result.OK}}
+	if o.Status != result.OK && o.Reason != nil {
+		l = append(l, document.Item{Label: "reason", Text: Reason(o), Alarm: true})
+	}
+	if p := o.Proof(); p != nil {
+		l.Note(document.Item{Label: "in force", Text: opened(p)})
+		l.Note(document.Item{Label: "SQLite", Text: strings.TrimSpace(p.SQLiteVersion + " " + p.SQLiteSourceID)})
+		l.Note(document.Item{Label: "module", Text: strings.TrimSpace(p.Module + " " + p.ModuleVersion)})
+	}
+	var asked []string
+	for _, n := range stats.SettingNames(o.Case.Settings) {
+		asked = append(asked, n+"="+o.Case.Settings[n])
+	}
+	l.Note(document.Item{Label: "asked for", Text: strings.Join(asked, " ")})
+	l.Note(document.Item{Label: "itself", Text: Changed(o.Case)})
+	d := document.Details{Title: Name(o), Id: CaseID(o.Case.ID), Body: document.Document{l}}
+	if p := o.Proof(); p != nil && o.Status == result.Refused {
+		d.Body = append(d.Body, connections(p, o.Case)...)
+		d.Body = append(d.Body, ReadLater([]*stats.Outcome{o})...)
+	}
+	if s := samplesOf(o, tables, intervals); len(s.Rows) > 0 {
+		d.Body = append(d.Body, s)
+		if more := len(o.Trials) - maxSampleRows; more > 0 {
+			d.Body = append(d.Body, document.Paragraph{Text: fmt.Sprintf("%s more: the formats csv and json have all.", document.Counted(int64(more), "trial")), Quiet: true})
+		}
+	}
+	return d
+}
+
+// opened says what the connections of a pool read back when they were opened.
+func opened(p *protocol.Proof) string {
+	set := readBack(p)
+	var words []string
+	for _, n := range stats.SettingNames(set) {
+		words = append(words, n+"="+set[n])
+	}
+	if words == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s (read back by %s when opened, before the schema and the work)", strings.Join(words, " "), document.Counted(int64(len(p.Connections)), "connection"))
+}
+
+// connections has a row for each connection of a refused case, with the settings that were
+// asked for as it read them back. What differs is marked.
+func connections(p *protocol.Proof, c *result.Case) document.Document {
+	asked := driver.Settings{}
+	for n, v := range c.Settings {
+		if slices.ContainsFunc(p.Connections, func(got driver.Settings) bool { _, ok := got[n]; return ok }) {
+			asked[n] = v
+		}
+	}
+	names := stats.SettingNames(asked)
+	if len(names) == 0 {
+		return nil
+	}
+	g := document.Grid{Columns: []document.Column{{Title: "connection"}}}
+	rows := [][]string{{"asked for"}}
+	for i := range p.Connections {
+		rows = append(rows, []string{fmt.Sprintf("%d of %d", i+1, len(p.Connections))})
+	}
+	g.Rows = rows
+	for _, n := range names {
+		words := []string{asked[n]}
+		for _, got := range p.Connections {
+			word := cmp.Or(got[n], document.Absent)
+			if driver.Check(driver.Settings{n: asked[n]}, got) != nil {
+				word = "✗ " + word
+			}
+			words = append(words, word)
+		}
+		g.Add(document.Column{Title: n}, words)
+	}
+	return document.Document{document.Paragraph{Text: "Each connection read these back when it was opened, before the schema and the work. ✗ marks what was not asked for. " +
+		"What was read later is in the reason."}, g}
+}
+
+// samplesOf has the samples of a case, a row for each trial and a column for each phase.
+func samplesOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document.Grid {
+	out := document.Grid{Columns: []document.Column{{Title: "round", Right: true}}}
+	trials := o.Trials[:min(len(o.Trials), maxSampleRows)]
+	for _, t := range trials {
+		words := fmt.Sprint(t.Round)
+		if t.Repeated {
+			words += " (robbed, does not count)"
+		}
+		out.Rows = append(out.Rows, []string{words})
+	}
+	ends := [][]string{{"n"}, {"median"}, {"interval"}}
+	for _, t := range tables {
+		i := slices.IndexFunc(t.Cells, func(c *stats.Cell) bool { return c.Outcome == o })
+		if i < 0 {
+			continue
+		}
+		c := t.Cells[i]
+		var values []float64
+		for _, tr := range trials {
+			values = append(values, SampleValue(tr, t))
+		}
+		format := document.SecondsOf("")
+		out.Columns = append(out.Columns, document.Column{Title: t.Phase, Right: true})
+		for j, v := range values {
+			word := document.Absent
+			if v == v {
+				word = format(v)
+			}
+			out.Rows[j] = append(out.Rows[j], word)
+		}
+		n, median, sure := document.Absent, document.Absent, document.Absent
+		if c.Summary.N > 0 {
+			n, median = fmt.Sprint(c.Summary.N), format(c.Summary.Median)
+			if x := c.Summary.Interval; x != nil {
+				sure = format(x.Low) + " to " + format(x.High)
+			}
+		}
+		ends[0], ends[1], ends[2] = append(ends[0], n), append(ends[1], median), append(ends[2], sure)
+	}
+	if len(out.Columns) == 1 {
+		return document.Grid{}
+	}
+	if !intervals {
+		ends = ends[:2]
+	}
+	out.Rows = append(ends, out.Rows...)
+	return out
+}
+
+// sampleValue returns what a trial measured in the phase of a table, as the table has it. It
+// is NaN if the trial has no sample of the phase.
+func SampleValue(t *result.Trial, of *stats.Table) float64 {
+	i := slices.IndexFunc(t.Samples, func(s result.Sample) bool { return s.Phase == of.Phase })
+	if i < 0 {
+		return math.NaN()
+	}
+	s := &t.Samples[i]
+	if of.PerOp {
+		return s.Value() / float64(max(s.Operations, 1))
+	}
+	return s.Value()
+}
+
+func CaseID(id int) string { return fmt.Sprintf("case-%d", id) }
+
+// caseLink returns what leads to the samples and the settings of a case.
+func CaseLink(c *result.Case) string { return "#" + CaseID(c.ID) }
+
+// changed says which settings the workload itself changes. It returns "" if there are
+// none.
+func Changed(c *result.Case) string {
+	var words []string
+	for _, d := range driver.Vocabulary {
+		n := d.Name
+		if !changes(c, n) {
+			continue
+		}
+		if v, asked := c.Settings[n]; asked {
+			words = append(words, n+" ("+v+" was asked for)")
+		} else {
+			words = append(words, n)
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return "the workload itself changes " + strings.Join(words, ", ") + ", as it declares"
+}
+
+// maxSampleRows is how many samples of a case a page has. The other formats have all.
+const maxSampleRows = 100
+
+// readLater has for each of some cases that were refused after their connections had been
+// opened what these read back then. It is nil if there is no such case.
+func ReadLater(outcomes []*stats.Outcome) document.Document {
+	differ := driver.Settings{}
+	for _, o := range outcomes {
+		if r := refusedFor(o); r != nil {
+			maps.Copy(differ, r.Wanted)
+		}
+	}
+	if len(differ) == 0 {
+		return nil
+	}
+	names := stats.SettingNames(differ)
+	g := document.Grid{Columns: []document.Column{{Title: "refused"}, {Title: "read back"}, {Title: "connection"}}}
+	for _, n := range names {
+		g.Columns = append(g.Columns, document.Column{Title: n})
+	}
+	for _, o := range outcomes {
+		r := refusedFor(o)
+		if r == nil {
+			continue
+		}
+		row := []string{Name(o), when(r), "wanted"}
+		for _, n := range names {
+			row = append(row, cmp.Or(r.Wanted[n], document.Absent))
+		}
+		g.Rows = append(g.Rows, row)
+		alike := alikeConnections(r, names)
+		for _, words := range alike.Keys {
+			row := []string{"", "", fmt.Sprintf("%s of %d", someNumbers(alike.Of[words]), len(r.Connections))}
+			g.Rows = append(g.Rows, append(row, strings.Split(words, "\x00")...))
+		}
+	}
+	return document.Document{document.Space{}, document.Paragraph{Text: "What the connections of refused cases read back. ✗ marks what must not be."}, g}
+}
+
+func OutcomesByCase(a *stats.Analysis) map[int]*stats.Outcome {
+	outcomes := map[int]*stats.Outcome{}
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			outcomes[o.Case.ID] = o
+		}
+	}
+	return outcomes
+}

@@ -1,0 +1,174 @@
+package conditions
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/defects"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// DriverDefects are the known defects of a driver in a run.
+type DriverDefects struct {
+	Driver  string           `json:"driver"`
+	Case    int              `json:"case"` // the first of the driver that has proven its versions
+	SQLite  string           `json:"sqlite,omitempty"`
+	Version string           `json:"version,omitempty"` // of the library; absent if it is a checkout
+	Known   []defects.Defect `json:"known"`             // the worst first
+}
+
+// defectsOf lists the known defects of the drivers of a run, apart from the floor, which
+// nobody ships. What a driver has not proven is not known.
+func DefectsOf(a *stats.Analysis) (list []DriverDefects) {
+	for _, o := range seen(a) {
+		known, ok := KnownDefects(a, o)
+		if !ok {
+			continue
+		}
+		l := LibraryOf(o.Case, o.Proof())
+		d := DriverDefects{Driver: Label(o.Case), Case: o.Case.ID, SQLite: l.SQLite, Version: l.Version, Known: known}
+		if d.Known == nil {
+			d.Known = []defects.Defect{}
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+// KnownDefects lists the known defects of the versions that a case has proven, the worst
+// first. ok is false for the floor, and if the case has proven no versions.
+func KnownDefects(a *stats.Analysis, o *stats.Outcome) (known []defects.Defect, ok bool) {
+	p := o.Proof()
+	if p == nil || result.BaseDriver(o.Case.Driver) == a.Floor {
+		return nil, false
+	}
+	return defects.Known(LibraryOf(o.Case, p)), true
+}
+
+// DefectElsewhere reports whether a defect needs another machine than that of a run.
+func DefectElsewhere(run *result.Run, d *defects.Defect) bool {
+	return d.Needs.Unmet(useOf(run)) != nil
+}
+
+// LibraryOf returns the library of a case, in the versions that were proven.
+func LibraryOf(c *result.Case, p *protocol.Proof) defects.Library {
+	l := defects.Library{Module: c.Info.Module, Linked: c.Linked}
+	if p == nil {
+		return l
+	}
+	l.SQLite = p.SQLiteVersion
+	if c.Build["directory"] == "" { // a checkout may be between two releases
+		l.Version = p.ModuleVersion
+	}
+	return l
+}
+
+// useOf says how the databases of a run were used. What an application does that nobody
+// measured is not known: whether it has several connections, or cancels.
+func useOf(run *result.Run) defects.Use {
+	return defects.Use{OS: run.Machine.OS, Arch: run.Machine.Arch}
+}
+
+// driverDefects lists the known defects beside each driver, and then what they are.
+func driverDefects(a *stats.Analysis) document.Document {
+	var beside document.List
+	var all Groups[string, defects.Defect]
+	for _, d := range DefectsOf(a) {
+		if len(d.Known) == 0 {
+			continue
+		}
+		var ids []string
+		for _, x := range d.Known {
+			ids = append(ids, x.ID)
+			all.Add(x.ID, x)
+		}
+		beside = append(beside, document.Item{Label: d.Driver, Text: strings.Join(ids, ", "), Alarm: d.Known[0].Effect.Falsifies()})
+	}
+	if beside == nil {
+		return nil
+	}
+	g := document.Grid{Columns: []document.Column{{Title: "defect"}, {Title: "effect"}, {Title: "what it is"}, {Title: "what it needs", Drop: 1}}}
+	for _, id := range all.Keys {
+		d := all.Of[id][0]
+		needs := DefectNeeds(d.Needs)
+		if DefectElsewhere(a.Run, &d) {
+			needs += "; not on this machine"
+		}
+		g.Rows = append(g.Rows, []string{d.ID, string(d.Effect), d.Title, needs})
+	}
+	return document.Document{document.Paragraph{Text: "Known defects of these versions, the worst first (docs/defects.md says more):"}, beside, g}
+}
+
+// DefectVersions says which versions have a defect, and which no longer do.
+func DefectVersions(d *defects.Defect) string {
+	of := d.Of
+	if of == defects.OfSQLite {
+		of = "SQLite"
+	}
+	var words []string
+	for _, r := range d.Affected {
+		switch {
+		case r.From == "" && r.Fixed == "":
+			words = append(words, "all so far")
+		case r.From == "":
+			words = append(words, "before "+r.Fixed)
+		case r.Fixed == "":
+			words = append(words, "since "+r.From)
+		default:
+			words = append(words, "since "+r.From+", fixed in "+r.Fixed)
+		}
+	}
+	for _, p := range d.Patched {
+		words = append(words, p.Module+" repaired it from "+p.From+" on")
+	}
+	return of + " " + strings.Join(words, "; ")
+}
+
+// DefectNeeds says what a defect needs to do harm.
+func DefectNeeds(n defects.Needs) string {
+	var words []string
+	note := func(needed bool, text string) {
+		if needed {
+			words = append(words, text)
+		}
+	}
+	note(n.OS != nil, strings.Join(n.OS, " or "))
+	note(n.Arch != nil, strings.Join(n.Arch, " or "))
+	note(n.WAL, "journal_mode=wal")
+	note(n.Rollback, "another journal_mode than wal")
+	note(n.Connections, "several connections")
+	note(n.Cancellation, "contexts that are canceled or time out")
+	note(n.Other != "", n.Other)
+	if words == nil {
+		return "nothing more"
+	}
+	return strings.Join(words, "; ")
+}
+
+// defectCaveat says which drivers have known defects that lose, damage or falsify data, unless
+// the machine excludes them. count is how many defects these are.
+func DefectCaveat(a *stats.Analysis) (count int, text string) {
+	var of Groups[string, string] // the drivers that have a defect
+	titles := map[string]string{}
+	for _, d := range DefectsOf(a) {
+		for _, x := range d.Known {
+			if x.Effect.Falsifies() && !DefectElsewhere(a.Run, &x) && !slices.Contains(of.Of[x.ID], d.Driver) {
+				of.Add(x.ID, d.Driver)
+				titles[x.ID] = x.Title
+			}
+		}
+	}
+	if of.Keys == nil {
+		return 0, ""
+	}
+	slices.SortStableFunc(of.Keys, func(x, y string) int { return len(of.Of[y]) - len(of.Of[x]) })
+	var words []string
+	for _, id := range of.Keys {
+		words = append(words, fmt.Sprintf("%s: %s (%s)", document.AndOthers(of.Of[id]), id, titles[id]))
+	}
+	return len(words), document.SomeOf(words, 3)
+}

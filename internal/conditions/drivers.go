@@ -1,0 +1,347 @@
+package conditions
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// seen returns the first outcome of each driver, one with a proof if there is any.
+func seen(a *stats.Analysis) (seen []*stats.Outcome) {
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			i := slices.IndexFunc(seen, func(s *stats.Outcome) bool { return s.Case.Driver == o.Case.Driver })
+			switch {
+			case i < 0:
+				seen = append(seen, o)
+			case seen[i].Proof() == nil && o.Proof() != nil:
+				seen[i] = o
+			}
+		}
+	}
+	return seen
+}
+
+// drivers says which drivers were measured: versions, kinds, and what makes variants.
+func Drivers(a *stats.Analysis) document.Document {
+	seen := seen(a)
+	if len(seen) == 0 {
+		return nil
+	}
+	g := document.Grid{Columns: []document.Column{{Title: "driver"}, {Title: "module", Drop: 4}, {Title: "version", Drop: 2}, {Title: "SQLite"},
+		{Title: "kind"}, {Title: "interface"}, {Title: "runtime", Drop: 3}}}
+	for _, o := range seen {
+		module, v, runtime := o.Case.Info.Module, document.Absent, document.Absent
+		if p := o.Proof(); p != nil {
+			module, v, runtime = cmp.Or(p.Module, module), cmp.Or(p.ModuleVersion, document.Absent), cmp.Or(p.Runtime, document.Absent)
+			if o.Case.Build["directory"] != "" {
+				v = cmp.Or(revision(o.Case.Build), document.Absent)
+			}
+		}
+		g.Rows = append(g.Rows, []string{Label(o.Case), cmp.Or(module, document.Absent), v, SqliteVersion(o),
+			cmp.Or(string(o.Case.Info.Kind), document.Absent), cmp.Or(string(o.Case.Info.Interface), document.Absent), runtime})
+	}
+	d := document.Document{document.Heading{Level: 2, Text: "Drivers"}, g}
+	if l := variants(seen); l != nil {
+		d = append(d, document.Paragraph{Text: "What makes the variants, as their workers prove it:"}, l)
+	}
+	return append(d, driverDefects(a)...)
+}
+
+// driverNotes says what is read last: how the drivers differ in compile options, and in
+// settings that nobody asked for.
+func DriverNotes(a *stats.Analysis) (d document.Document) {
+	if l := compileOptions(seen(a)); l != nil {
+		d = append(d, document.Paragraph{Text: "Compile options of SQLite that matter and differ:"}, l)
+	}
+	if l := unasked(a); l != nil {
+		d = append(d, document.Paragraph{Text: "Settings that nobody asked for and that differ:"}, l)
+	}
+	if d == nil {
+		return nil
+	}
+	return append(document.Document{document.Heading{Level: 2, Text: "How the drivers differ"}}, d...)
+}
+
+// variants says what was proven of the variants of drivers.
+func variants(seen []*stats.Outcome) document.List {
+	var l document.List
+	for _, o := range seen {
+		p := o.Proof()
+		if p == nil {
+			continue
+		}
+		var words, flags, variables []string
+		if dir := o.Case.Build["directory"]; dir != "" {
+			from := "built from " + dir
+			if v := o.Case.Build["vcs.revision"]; v != "" {
+				from += " at " + v
+			}
+			if o.Case.Build["vcs.modified"] != "" {
+				from += ", with changes that are not committed"
+			}
+			words = append(words, from)
+		}
+		for _, key := range slices.Sorted(maps.Keys(o.Case.Options)) {
+			name := strings.TrimPrefix(key, "env.")
+			flag := cmp.Or(map[string]string{"tags": "-tags", "cflags": "CGO_CFLAGS"}[key], key)
+			if v, ok := p.Build[flag]; ok {
+				flags = append(flags, flag+"="+v)
+			} else if v, ok := p.Environment[name]; ok {
+				variables = append(variables, name+"="+v)
+			}
+		}
+		if flags != nil {
+			built := "built with " + strings.Join(flags, ", ")
+			if o.Case.Needed != nil {
+				built += fmt.Sprintf(", because the workload %s needs %s", o.Case.Workload, strings.Join(o.Case.Needed, ", "))
+			}
+			words = append(words, built)
+		}
+		if variables != nil {
+			words = append(words, "run with "+strings.Join(variables, ", "))
+		}
+		if words != nil {
+			l = append(l, document.Item{Label: Label(o.Case), Text: strings.Join(words, "; ")})
+		}
+	}
+	return l
+}
+
+// matters reports whether a compile option affects speed, safety or syntax.
+// See https://www.sqlite.org/compile.html.
+func Matters(option string) bool {
+	name, _, _ := strings.Cut(option, "=")
+	switch name {
+	case "THREADSAFE", "DEFAULT_MEMSTATUS", "DQS", "DEFAULT_WAL_SYNCHRONOUS", "DEFAULT_SYNCHRONOUS",
+		"DEFAULT_CACHE_SIZE", "DEFAULT_PAGE_SIZE", "DEFAULT_LOOKASIDE", "LIKE_DOESNT_MATCH_BLOBS",
+		"USE_ALLOCA", "ENABLE_STAT4", "TEMP_STORE", "SECURE_DELETE", "DEBUG", "MUTEX_NOOP",
+		"ENABLE_FTS3", "ENABLE_FTS3_PARENTHESIS", "ENABLE_FTS4", "ENABLE_FTS5", "ENABLE_RTREE", "ENABLE_GEOPOLY",
+		"ENABLE_JSON1", "ENABLE_MATH_FUNCTIONS", "ENABLE_PERCENTILE", "ENABLE_ICU", "ENABLE_DBSTAT_VTAB",
+		"ENABLE_SESSION", "SOUNDEX":
+		return true
+	}
+	return strings.HasPrefix(name, "OMIT_") || strings.Contains(name, "MMAP")
+}
+
+// compileOptions lists, by driver, the options that matter and that some other driver
+// lacks or has with a different value.
+func compileOptions(seen []*stats.Outcome) document.List {
+	count := map[string]int{}
+	var known []*stats.Outcome
+	for _, o := range seen {
+		if p := o.Proof(); p != nil && len(p.CompileOptions) > 0 {
+			known = append(known, o)
+			for _, c := range slices.Compact(slices.Sorted(slices.Values(p.CompileOptions))) {
+				count[c]++
+			}
+		}
+	}
+	var l document.List
+	differ := false
+	for _, o := range known {
+		var words []string
+		for _, c := range slices.Compact(slices.Sorted(slices.Values(o.Proof().CompileOptions))) {
+			if Matters(c) && count[c] < len(known) {
+				words = append(words, c)
+				differ = true
+			}
+		}
+		if words == nil {
+			words = []string{"none of the others' options"}
+		}
+		l = append(l, document.Item{Label: Label(o.Case), Text: strings.Join(words, " ")})
+	}
+	if !differ {
+		return nil
+	}
+	return l
+}
+
+// unasked lists the settings that a workload leaves to the library and that differ
+// between its drivers.
+func unasked(a *stats.Analysis) document.List {
+	var where Groups[document.Item, string] // the groups that each setting with its values is about
+	all := 0
+	competing := map[string][]string{} // by setting, the workloads in which it can change times
+	for _, g := range a.Groups {
+		for _, it := range Deciding(g.Outcomes) {
+			if !slices.Contains(competing[it.Label], g.Workload) {
+				competing[it.Label] = append(competing[it.Label], g.Workload)
+			}
+		}
+		if slices.ContainsFunc(g.Outcomes, func(o *stats.Outcome) bool { return o.Proof() != nil }) {
+			all++
+		}
+		for _, it := range unset(g.Outcomes, len(g.Outcomes)) {
+			where.Add(it, strings.TrimSpace(g.Workload+" "+g.Variant()))
+		}
+	}
+	var l document.List
+	for _, it := range where.Keys {
+		if in := where.Of[it]; len(in) < all {
+			it.Text += " (" + document.SomeOf(in, 6) + ")"
+		}
+		switch in := competing[it.Label]; {
+		case !aboutLocks(it.Label):
+		case in == nil:
+			it.Text += "; without effect here, since each pool has one connection"
+		default:
+			it.Text += "; it can matter only where connections compete: " + strings.Join(in, ", ")
+		}
+		l = append(l, it)
+	}
+	return l
+}
+
+// unset lists the settings that are not set and that differ between the outcomes of a
+// group. Of the drivers with one value, the first most are named.
+func unset(outcomes []*stats.Outcome, most int) (l document.List) {
+	got := map[string]map[string][]string{} // by setting and value, the drivers
+	for _, o := range outcomes {
+		p := o.Proof()
+		if p == nil {
+			continue
+		}
+		for name, value := range readBack(p) {
+			if _, asked := o.Case.Settings[name]; asked || changes(o.Case, name) {
+				continue
+			}
+			if got[name] == nil {
+				got[name] = map[string][]string{}
+			}
+			got[name][value] = append(got[name][value], Label(o.Case))
+		}
+	}
+	for _, name := range stats.SettingNames(got) {
+		if len(got[name]) < 2 {
+			continue
+		}
+		var words []string
+		for _, value := range slices.Sorted(maps.Keys(got[name])) {
+			drivers, more := got[name][value], ""
+			if len(drivers) > most {
+				drivers, more = drivers[:most], fmt.Sprintf(" and %d more", len(drivers)-most)
+			}
+			words = append(words, fmt.Sprintf("%s with %s%s", value, strings.Join(drivers, ", "), more))
+		}
+		l = append(l, document.Item{Label: name, Text: strings.Join(words, "; ")})
+	}
+	return l
+}
+
+// unsetIn lists the settings of [unset] that can change the times of a table.
+func UnsetIn(t *stats.Table) document.List {
+	var outcomes []*stats.Outcome
+	for _, c := range t.Measured() {
+		outcomes = append(outcomes, c.Outcome)
+	}
+	return Deciding(outcomes)
+}
+
+// deciding lists the settings of [unset] that can change times. How long to wait for a
+// lock, and when to take one, can do so only if connections compete.
+func Deciding(outcomes []*stats.Outcome) document.List {
+	competing := slices.ContainsFunc(outcomes, func(o *stats.Outcome) bool {
+		p := o.Proof()
+		return p != nil && len(p.Connections) > 1
+	})
+	return slices.DeleteFunc(unset(outcomes, 3), func(it document.Item) bool {
+		return !competing && aboutLocks(it.Label)
+	})
+}
+
+// aboutLocks reports whether a setting matters only if connections compete.
+func aboutLocks(setting string) bool { return setting == "busy_timeout" || setting == "txlock" }
+
+// unsetInRun counts and names the settings of [unsetIn], with the workloads.
+func UnsetInRun(a *stats.Analysis) (count int, text string) {
+	var where Groups[string, string]
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			for _, it := range UnsetIn(t) {
+				if !slices.Contains(where.Of[it.Label], g.Workload) {
+					where.Add(it.Label, g.Workload)
+				}
+			}
+		}
+	}
+	var words []string
+	for _, name := range where.Keys {
+		words = append(words, name+" in "+strings.Join(where.Of[name], ", "))
+	}
+	if words == nil {
+		return 0, ""
+	}
+	return len(words), "nobody set " + strings.Join(words, "; ")
+}
+
+// changes reports whether the workload itself changes a setting.
+func changes(c *result.Case, name string) bool {
+	for _, s := range c.InForce {
+		if s[name] != c.Settings[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// readBack returns what the connections of a pool read back. A setting that is not the
+// same on all connections has all its values.
+func readBack(p *protocol.Proof) driver.Settings {
+	all := driver.Settings{}
+	for _, c := range p.Connections {
+		for name, value := range c {
+			switch old, ok := all[name]; {
+			case !ok:
+				all[name] = value
+			case !slices.Contains(strings.Split(old, "/"), value):
+				all[name] = old + "/" + value
+			}
+		}
+	}
+	return all
+}
+
+// allCompileOptions has the compile options of each driver's SQLite, as it proved them.
+func AllCompileOptions(a *stats.Analysis) document.Details {
+	var l document.List
+	for _, o := range DriverOrder(a) {
+		if p := o.Proof(); p != nil {
+			l.Note(document.Item{Label: Label(o.Case), Text: strings.Join(p.CompileOptions, " ")})
+		}
+	}
+	return document.Details{Title: "Compile options of SQLite, all of each driver", Body: document.Document{l}}
+}
+
+// driverOrder returns an outcome of each driver: in the order of the summary, or else in
+// that of the run.
+func DriverOrder(a *stats.Analysis) (list []*stats.Outcome) {
+	add := func(o *stats.Outcome) {
+		i := slices.IndexFunc(list, func(x *stats.Outcome) bool { return x.Case.Driver == o.Case.Driver })
+		switch {
+		case i < 0:
+			list = append(list, o)
+		case list[i].Proof() == nil && o.Proof() != nil: // whose version is known
+			list[i] = o
+		}
+	}
+	outcomes := OutcomesByCase(a)
+	for _, d := range a.Overall.Drivers {
+		add(outcomes[d.Case.ID])
+	}
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			add(o)
+		}
+	}
+	return list
+}

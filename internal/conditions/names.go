@@ -1,0 +1,279 @@
+package conditions
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// label returns a driver as it was named. A driver that was given by the path of an
+// executable has the name that it gives itself. The path is added unless it is just that
+// name in the working directory.
+func Label(c *result.Case) string {
+	own, d := c.Info.Name, c.Driver
+	switch {
+	case own == "" || !strings.ContainsAny(result.BaseDriver(d), `/\`):
+		return d
+	case d == "./"+own:
+		return own
+	}
+	return own + " (" + d + ")"
+}
+
+// name returns a driver's label with the version that was measured.
+func Name(o *stats.Outcome) string {
+	if o.As != "" {
+		return o.As
+	}
+	d := Label(o.Case)
+	if strings.HasPrefix(d, result.BaseDriver(d)+"@") {
+		return d
+	}
+	if v := Version(o); v != "" {
+		return d + " " + v
+	}
+	return d
+}
+
+func Version(o *stats.Outcome) string {
+	p := o.Proof()
+	if p == nil {
+		return ""
+	}
+	if o.Case.Build["directory"] != "" {
+		return revision(o.Case.Build)
+	}
+	v := p.ModuleVersion
+	// Of a pseudo-version, the commit is enough beside a driver's name.
+	if parts := strings.Split(v, "-"); len(parts) == 3 && len(parts[2]) == 12 && len(parts[1]) >= 14 {
+		return parts[2][:7]
+	}
+	return v
+}
+
+// revision returns the commit of a checkout from what is known of its build.
+func revision(build map[string]string) string {
+	v := build["vcs.revision"]
+	v = v[:min(len(v), 7)]
+	if build["vcs.modified"] != "" {
+		v += "+changes"
+	}
+	return v
+}
+
+// proof returns what was read back in the case's first trial that has a proof.
+func SqliteVersion(o *stats.Outcome) string {
+	if p := o.Proof(); p != nil {
+		return p.SQLiteVersion
+	}
+	return document.Absent
+}
+
+// sqliteBuild returns a driver's version of SQLite with the compile options that make
+// all of SQLite faster or slower.
+func SqliteBuild(o *stats.Outcome) string {
+	words := []string{SqliteVersion(o)}
+	if p := o.Proof(); p != nil {
+		for _, option := range p.CompileOptions {
+			if n, _, _ := strings.Cut(option, "="); n == "DEFAULT_MEMSTATUS" || n == "THREADSAFE" {
+				words = append(words, option)
+			}
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// commandLine formats a command so that it can be typed into a POSIX shell.
+func CommandLine(arguments []string) string {
+	words := slices.Clone(arguments)
+	for i, w := range words {
+		words[i] = ShellWord(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// ShellWord quotes a word, if necessary, so that a POSIX shell reads it back.
+func ShellWord(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// over says by which name a run's machine was reached, if it is another one.
+func Over(h *result.Host) string {
+	if h == nil {
+		return ""
+	}
+	return "host " + h.Name + ": "
+}
+
+func Machine(m result.Machine) string {
+	var words []string
+	add := func(w string) {
+		if w != "" {
+			words = append(words, w)
+		}
+	}
+	add(m.Hostname)
+	if m.Cores > 0 {
+		add(fmt.Sprintf("%d × %s", m.Cores, m.CPU))
+	}
+	if m.MemoryBytes > 0 {
+		add(document.Size(m.MemoryBytes))
+	}
+	add(m.OS + "/" + m.Arch + " " + m.Kernel)
+	if m.Governor != "" {
+		add("governor " + m.Governor)
+	}
+	if m.Turbo != "" {
+		add("turbo " + m.Turbo)
+	}
+	if m.SMT != "" {
+		add("SMT " + m.SMT)
+	}
+	if m.Virtual != "" {
+		add("virtual: " + m.Virtual)
+	}
+	return strings.Join(words, ", ")
+}
+
+// stolen says how much of its CPU time a virtual machine lost.
+func Stolen(run *result.Run) string {
+	if run.Steal == nil || run.Machine.Virtual == "" {
+		return ""
+	}
+	return ", steal time " + document.Percent(*run.Steal)
+}
+
+func Storage(m result.Machine) string {
+	s := fmt.Sprintf("%s on %s", m.Directory, m.FileSystem)
+	if m.Device != "" {
+		s += ", " + m.Device
+	}
+	if m.SyncFree {
+		s += ": fsync reaches no device, so synchronous costs nothing here"
+	}
+	return s
+}
+
+// stopped says how many rounds were run and why there were no more.
+func Stopped(a *stats.Analysis) string {
+	rounds := fmt.Sprintf("%d complete", a.Run.Rounds)
+	switch a.Run.Stopped {
+	case result.StoppedRounds:
+		return rounds + ", as many as were asked for"
+	case result.StoppedSettled:
+		if a.Run.Precision > 0 {
+			return rounds + ": all cases are settled"
+		}
+		return rounds + ": then every verdict was clear"
+	case result.StoppedTime:
+		return rounds + ": another round would not have ended in time"
+	case result.StoppedInterrupted:
+		_, trials := WholeRounds(a.Run)
+		return fmt.Sprintf("%s, %s: interrupted", rounds, document.Counted(int64(trials), "trial"))
+	case result.StoppedNothingLeft:
+		if HostLost(a) {
+			return rounds + ": then the machine went away"
+		}
+		return rounds + ": nothing was left to measure, because every case had failed or was refused"
+	case "": // the run's own count is set when it ends
+		whole, trials := WholeRounds(a.Run)
+		return fmt.Sprintf("%d complete, %s: the run has not ended, or was killed", whole, document.Counted(int64(trials), "trial"))
+	}
+	return rounds + ": " + a.Run.Stopped
+}
+
+// wholeRounds counts the rounds that are complete: those after which another began, and
+// the last one if every case of the one before that had not failed has a trial. It also
+// counts the trials of all rounds.
+func WholeRounds(run *result.Run) (rounds, trials int) {
+	byRound := map[int]map[int]bool{} // the cases of each round
+	ended := map[int]int{}            // by case, the round in which it failed; 0 if before the first
+	for i := range run.Trials {
+		t := &run.Trials[i]
+		if byRound[t.Round] == nil {
+			byRound[t.Round] = map[int]bool{}
+		}
+		byRound[t.Round][t.Case] = true
+		if t.Round > 0 {
+			trials++
+		}
+		if t.Status != result.OK {
+			ended[t.Case] = t.Round
+		}
+	}
+	for len(byRound[rounds+2]) > 0 {
+		rounds++
+	}
+	if len(byRound[rounds+1]) == 0 {
+		return rounds, trials
+	}
+	for _, c := range run.Cases {
+		last, lost := ended[c.ID]
+		if due := rounds == 0 || byRound[rounds][c.ID]; due && !byRound[rounds+1][c.ID] && (!lost || last > rounds) {
+			return rounds, trials
+		}
+	}
+	return rounds + 1, trials
+}
+
+// settings describes the settings in force. If the workload changes a setting between
+// phases, the phases are named.
+func Settings(c *result.Case) []string {
+	all := c.Settings
+	for _, s := range c.InForce {
+		all = all.With(s)
+	}
+	var words []string
+	for _, n := range stats.SettingNames(all) {
+		var phases Groups[string, string] // by value
+		for _, p := range c.Phases {
+			phases.Add(cmp.Or(c.SettingsIn(p)[n], "not set"), p)
+		}
+		switch values := phases.Keys; len(values) {
+		case 0:
+			words = append(words, n+"="+all[n])
+		case 1:
+			words = append(words, n+"="+values[0])
+		default:
+			for i, v := range values {
+				values[i] = v + " in " + strings.Join(phases.Of[v], ", ")
+			}
+			words = append(words, n+"=("+strings.Join(values, "; ")+")")
+		}
+	}
+	return words
+}
+
+func MachineItems(m result.Machine) document.List {
+	return document.List{{Label: "machine", Text: Machine(m)}, {Label: "databases", Text: Storage(m), Alarm: m.SyncFree}}
+}
+
+// MachinesDiffer says in what two machines differ, as far as it matters to figures.
+func MachinesDiffer(a, b result.Machine) []string {
+	var words []string
+	for _, f := range []struct{ what, a, b string }{
+		{"host", a.Hostname, b.Hostname},
+		{"CPU", a.CPU, b.CPU},
+		{"cores", fmt.Sprint(a.Cores), fmt.Sprint(b.Cores)},
+		{"system", a.OS + "/" + a.Arch + " " + a.Kernel, b.OS + "/" + b.Arch + " " + b.Kernel},
+		{"governor", a.Governor, b.Governor},
+		{"file system", a.FileSystem + " " + a.Device, b.FileSystem + " " + b.Device},
+	} {
+		if f.a != f.b {
+			words = append(words, fmt.Sprintf("%s %s and %s", f.what, cmp.Or(strings.TrimSpace(f.a), "unknown"), cmp.Or(strings.TrimSpace(f.b), "unknown")))
+		}
+	}
+	return words
+}
+
+// plainWord matches an argument that has no special meaning in any shell.
+var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)

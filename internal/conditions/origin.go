@@ -1,0 +1,128 @@
+package conditions
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// origin says what the figures of two sides were measured from. First and second are the
+// same if that was in the same rounds. Further runs measured cells in doubt once more.
+func Origin(names [2]string, cells []*stats.Compared, first, second *stats.Analysis, further ...*stats.Analysis) document.List {
+	l := sides(names, cells)
+	all := []*stats.Analysis{first}
+	if first == second {
+		together := "both sides in the same rounds"
+		if Alternated(first.Run) {
+			together += ", phase by phase"
+		}
+		l = append(l, document.Item{Label: "measured", Text: MeasuredIn(first, together)})
+	} else {
+		all = append(all, second)
+		for i, a := range all {
+			text := MeasuredIn(a, "sqlite3perf "+a.Run.Version)
+			if names[i] != fmt.Sprintf("run %d", a.Run.ID) {
+				text = names[i] + ": " + text
+			}
+			l = append(l, document.Item{Label: []string{"first", "second"}[i], Text: text})
+		}
+	}
+	for _, a := range further {
+		l = append(l, document.Item{Label: "again", Text: MeasuredIn(a, "only what was in doubt")})
+	}
+	all = append(all, further...)
+	l.Note(document.Item{Label: "repeated", Text: CountRepeated(Runs(all)...).String()})
+	if first == second {
+		l.Note(document.Item{Label: "command", Text: CommandLine(first.Run.Command)})
+	}
+	if differ := MachinesDiffer(first.Run.Machine, second.Run.Machine); differ == nil {
+		l = append(l, MachineItems(first.Run.Machine)...)
+	} else {
+		l = append(l, document.Item{Label: "beware", Text: "the machines differ: " + strings.Join(differ, "; "), Alarm: true})
+		for i, a := range all[:2] {
+			l = append(l, document.Item{Label: "machine", Text: names[i] + ": " + Over(a.Run.Host) + Machine(a.Run.Machine)})
+		}
+	}
+	var warned Groups[document.Item, int64]
+	for _, a := range all {
+		for _, w := range RunWarnings(a) {
+			warned.Add(w, a.Run.ID)
+		}
+	}
+	for _, w := range warned.Keys {
+		if ids := warned.Of[w]; len(ids) < len(all) {
+			w.Text = fmt.Sprintf("run %d: %s", ids[0], w.Text)
+		}
+		l = append(l, w)
+	}
+	return l
+}
+
+// alternated reports whether the trials of a run alternated phase by phase.
+func Alternated(run *result.Run) bool {
+	ok := func(t result.Trial) bool { return t.Status == result.OK }
+	return slices.ContainsFunc(run.Trials, ok) && !slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return ok(t) && !t.Alternated })
+}
+
+// runs returns what was analyzed.
+func Runs(analyses []*stats.Analysis) (list []*result.Run) {
+	for _, a := range analyses {
+		list = append(list, a.Run)
+	}
+	return list
+}
+
+// measuredIn says when a run was measured, how, and how long.
+func MeasuredIn(a *stats.Analysis, how string) string {
+	run := a.Run
+	return fmt.Sprintf("run %d, %s, %s; rounds: %s; scale %s, seed %d",
+		run.ID, run.Started.UTC().Format("2006-01-02 15:04 MST"), how, Stopped(a), run.Scale, run.Seed)
+}
+
+// SideLibraries lists the drivers of each side of some cells, with their versions and SQLite's,
+// as proven.
+func SideLibraries(cells []*stats.Compared) (first, second []string) {
+	library := func(o *stats.Outcome) string { return Name(o) + ", SQLite " + SqliteVersion(o) }
+	for _, x := range cells {
+		if a := library(x.First.Outcome); !slices.Contains(first, a) {
+			first = append(first, a)
+		}
+		if b := library(x.Second.Outcome); !slices.Contains(second, b) {
+			second = append(second, b)
+		}
+	}
+	return first, second
+}
+
+// sides says which driver, version and SQLite each side has.
+func sides(names [2]string, cells []*stats.Compared) document.List {
+	if len(cells) == 0 {
+		return nil
+	}
+	first, second := SideLibraries(cells)
+	a, b := strings.Join(first, "; "), strings.Join(second, "; ")
+	if a == b {
+		return document.List{{Label: "sides", Text: names[0] + " and " + names[1] + ", both with " + a}}
+	}
+	return document.List{{Label: "sides", Text: a + " and " + b}}
+}
+
+// resume says how a run that is not whole can go on.
+func Resume(a *stats.Analysis, h document.Hints) (l document.List) {
+	for _, h := range ToResume(&h, a) {
+		l = append(l, document.Item{Label: h.Shows, Text: h.Command + " measures the rest", Alarm: true})
+	}
+	return l
+}
+
+// toResume returns the command that measures what is missing in a run, if anything is.
+func ToResume(h *document.Hints, a *stats.Analysis) []document.Hint {
+	if h.Resume == "" || a.Run.Stopped != result.StoppedInterrupted && a.Run.Stopped != "" && !HostLost(a) {
+		return nil
+	}
+	return []document.Hint{{Shows: "resume", Command: h.Resume}}
+}

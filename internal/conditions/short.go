@@ -1,0 +1,101 @@
+package conditions
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// tooShort says which cells of a phase are too short to judge the drivers by, and what to
+// do. It returns "" if none is.
+func TooShort(cells []*stats.Cell, h document.Hints) string {
+	var names []string
+	shortest := stats.TooShort
+	var example *stats.Cell
+	for _, c := range cells {
+		if c.TooShort() {
+			names = append(names, Name(c.Outcome))
+			if wall := c.Wall(); wall < shortest {
+				shortest, example = wall, c
+			}
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s: less than %s, too short to judge a driver by: how a phase begins, and every interruption, count for too much; %s",
+		strings.Join(names, ", "), ShortLimit(), lengthen(example, shortest, h))
+}
+
+// shortLimit formats the limit below which a phase is too short.
+func ShortLimit() string { return fmt.Sprintf("%d ms", stats.TooShort.Milliseconds()) }
+
+// lengthen says how to make a phase long enough that takes some time.
+func lengthen(c *stats.Cell, wall time.Duration, h document.Hints) string {
+	how := []string{}
+	s := c.Samples[0]
+	switch {
+	case s.Metric == result.MetricTimePerOp:
+		how = append(how, "a greater count, or a duration, of the phase")
+	case s.Checksum != "" || len(s.Latency) > 0:
+		how = append(how, "a greater repeat of the phase")
+	}
+	if h.Scale != "" {
+		how = append(how, "a greater "+h.Scale)
+	}
+	if len(how) == 0 {
+		how = append(how, "a larger scale")
+	}
+	factor := math.Ceil(float64(stats.TooShort) / float64(max(wall, 1)))
+	return fmt.Sprintf("make it at least %s times as long, with %s", document.Thousands(int64(factor)), strings.Join(how, " or "))
+}
+
+// comparedTooShort lists the compared cells that are too short.
+func ComparedTooShort(cells []*stats.Compared, h document.Hints) (l document.List) {
+	for _, x := range cells {
+		if !x.TooShort() {
+			continue
+		}
+		if text := TooShort([]*stats.Cell{x.First, x.Second}, h); text != "" {
+			l = append(l, document.Item{Label: "too short", Text: x.String() + ": " + text, Alarm: true})
+		}
+	}
+	if more := len(l) - MostWithout; more > 0 {
+		l = append(l[:MostWithout], document.Item{Label: "and", Text: document.Thousands(int64(more)) + " more, all in JSON", Alarm: true})
+	}
+	return l
+}
+
+// countTooShort counts the cells that are too short, as a sentence after a space. It
+// returns "" if there are none.
+func CountTooShort(cells []*stats.Compared) string {
+	n := 0
+	for _, x := range cells {
+		if x.TooShort() {
+			n++
+		}
+	}
+	switch {
+	case n == 0:
+		return ""
+	case len(cells) == 1:
+		return fmt.Sprintf(" The phase takes less than %s: too short to judge a driver by.", ShortLimit())
+	}
+	return fmt.Sprintf(" In %d of %d cells the phase takes less than %s: too short to judge a driver by.", n, len(cells), ShortLimit())
+}
+
+// marked adds to a verdict that its cell is too short.
+func Marked(verdict string, x *stats.Compared) string {
+	if x.TooShort() {
+		return verdict + ", too short"
+	}
+	return verdict
+}
+
+// mostWithout is how many lines there are about cells without a ratio.
+const MostWithout = 12

@@ -1,0 +1,390 @@
+package conditions
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// groups are values by key, with the keys in the order of their first values.
+type Groups[K comparable, V any] struct {
+	Keys []K
+	Of   map[K][]V
+}
+
+func (g *Groups[K, V]) Add(k K, v V) {
+	if g.Of == nil {
+		g.Of = map[K][]V{}
+	}
+	if g.Of[k] == nil {
+		g.Keys = append(g.Keys, k)
+	}
+	g.Of[k] = append(g.Of[k], v)
+}
+
+// troubles lists the cases of a group that have no figures, with the reasons, and the
+// warnings. It leaves out the codes in told, which are reported elsewhere.
+func Troubles(g *stats.Group, told ...string) document.Document {
+	type trouble struct{ status, why string }
+	var whose Groups[trouble, string]
+	for _, o := range g.Outcomes {
+		if o.Status == result.OK || slices.Contains(told, o.Reason.Code) {
+			continue
+		}
+		whose.Add(trouble{string(o.Status), Reason(o) + whoHas(g, o)}, Name(o))
+	}
+	var l document.List
+	for _, t := range whose.Keys {
+		l = append(l, document.Item{Label: t.status, Text: strings.Join(whose.Of[t], ", ") + ": " + t.why, Alarm: true})
+	}
+	for _, t := range g.Tables {
+		for _, c := range t.Cells {
+			if c.Status == stats.NotMeasured && c.Outcome.Status == result.OK {
+				l = append(l, document.Item{Label: string(c.Status), Text: fmt.Sprintf("%s: no trial has a sample of %s", Name(c.Outcome), t.Phase), Alarm: true})
+			}
+		}
+	}
+	names := map[int]string{}
+	var w []result.Warning
+	for _, o := range g.Outcomes {
+		names[o.Case.ID] = Name(o)
+		for _, x := range o.Warnings {
+			switch {
+			case x.Code == result.WarningUnverified, x.Code == result.WarningIdle:
+				x.Case = 0 // it concerns the workload with any driver
+				if !slices.Contains(w, x) && (!slices.Contains(told, x.Code) || !hasFigures(g, x.Phase)) {
+					w = append(w, x)
+				}
+			case !slices.Contains(told, x.Code):
+				w = append(w, x)
+			}
+		}
+	}
+	l = append(l, Warnings(w, names)...)
+	if l == nil {
+		return nil
+	}
+	return document.Document{document.Space{}, l}
+}
+
+// hasFigures reports whether a phase of the group has a table with figures.
+func hasFigures(g *stats.Group, phase string) bool {
+	return slices.ContainsFunc(g.Tables, func(t *stats.Table) bool { return t.Phase == phase && len(t.Measured()) > 0 })
+}
+
+// whoHas says which drivers of the group have the feature whose lack made a case fail.
+func whoHas(g *stats.Group, o *stats.Outcome) string {
+	if o.Reason.Feature == "" {
+		return ""
+	}
+	var have []string
+	for _, other := range g.Outcomes {
+		if other.Status == result.OK {
+			have = append(have, Name(other))
+		}
+	}
+	if have == nil {
+		return "; no driver of this run has it"
+	}
+	return "; here it works with " + strings.Join(have, ", ")
+}
+
+// reason returns one line that says why a case has no figures.
+func Reason(o *stats.Outcome) string {
+	var s string
+	if o.Bad < len(o.Trials) {
+		s = fmt.Sprintf("%d of %s: ", o.Bad, document.Counted(int64(len(o.Trials)), "trial"))
+	}
+	if o.Reason.Phase != "" {
+		s += o.Reason.Phase + ": "
+	}
+	s += o.Reason.Message
+	if o.Status != result.Refused && o.Reason.Code != "" {
+		s += " [" + o.Reason.Code + "]"
+	}
+	return s + Said(o.Reason)
+}
+
+// How much of what a program said is put at the end of a line.
+const (
+	saidLines = 3
+	saidRunes = 300
+)
+
+// crashed is how Go says that a signal has ended a program.
+var crashed = regexp.MustCompile(`^SIG[A-Z]+: `)
+
+// Said returns what tells most of a program's standard error, to be put after the message
+// of the reason: the beginning of a panic; a signal with the function that it met, if that is
+// none of Go's runtime; otherwise the last lines. It is printable, and "" if the message has
+// it all.
+func Said(r *protocol.Reason) string {
+	var lines []string
+	signal := ""
+	for line := range strings.Lines(r.Detail) {
+		frame := !strings.HasPrefix(line, "\t")
+		line = document.Line(line)
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			lines = []string{line}
+			break
+		}
+		if signal == "" && crashed.MatchString(line) {
+			signal = line
+			continue
+		}
+		if function, _, ok := strings.Cut(line, "("); ok && signal != "" && frame && strings.Contains(function, ".") && !strings.HasPrefix(line, "runtime.") {
+			lines = []string{signal, "in " + line}
+			break
+		}
+		if line != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	lines = slices.DeleteFunc(lines[max(len(lines)-saidLines, 0):], func(l string) bool { return strings.Contains(r.Message, l) })
+	if len(lines) == 0 {
+		return ""
+	}
+	said := []rune(strings.Join(lines, " | "))
+	if over := len(said) - saidRunes; over > 0 {
+		said = append([]rune("…"), said[over:]...)
+	}
+	return " | " + string(said)
+}
+
+// warnings lists warnings. Those of one kind about the same thing share a line.
+func Warnings(all []result.Warning, names map[int]string) document.List {
+	type key struct {
+		code, phase string
+		id          int
+	}
+	var alike Groups[key, result.Warning]
+	for _, w := range all {
+		alike.Add(key{w.Code, w.Phase, w.Case}, w)
+	}
+	var l document.List
+	for i, k := range alike.Keys {
+		if i == MostKinds {
+			l = append(l, document.Item{Label: "warning", Text: MoreKinds(len(alike.Keys) - i), Alarm: true})
+			break
+		}
+		about := strings.Join(slices.DeleteFunc([]string{names[k.id], k.phase}, func(s string) bool { return s == "" }), ", ")
+		if about != "" {
+			about += ": "
+		}
+		l = append(l, document.Item{Label: "warning", Text: about + likened(alike.Of[k]), Alarm: true})
+	}
+	return l
+}
+
+// mostKinds is how many kinds of warnings are listed. A store may be somebody else's, and
+// have hundreds of thousands.
+const MostKinds = 200
+
+func MoreKinds(n int) string {
+	return fmt.Sprintf("%s more of warnings, which the format json has", document.Counted(int64(n), "kind"))
+}
+
+// likened returns the message of the first of the warnings of one kind, and the rounds
+// of the others.
+func likened(ws []result.Warning) string {
+	var others []int
+	for _, w := range ws {
+		if w.Round != ws[0].Round && w.Round > 0 {
+			others = append(others, w.Round)
+		}
+	}
+	s := ws[0].Message
+	if ws[0].Round > 0 && ws[0].Code != result.WarningCalibration { // its message names the round
+		s += fmt.Sprintf(" (round %d)", ws[0].Round)
+	}
+	slices.Sort(others)
+	if r := slices.Compact(others); len(r) > 0 {
+		s += fmt.Sprintf("; the like in %s (%s)", document.Counted(int64(len(r)), "other round"), document.JoinInts(r))
+	}
+	return s
+}
+
+// runWarnings lists the warnings of the run as a whole.
+func RunWarnings(a *stats.Analysis) document.List { return MachineWarnings(a.Warnings, a.Run.Rounds) }
+
+// machineWarnings lists warnings that are of no case. One line says how the speed of the
+// machine changed between the rounds, and what that means.
+func MachineWarnings(all []result.Warning, rounds int) document.List {
+	var off []float64
+	rest := slices.DeleteFunc(slices.Clone(all), func(w result.Warning) bool {
+		speed := w.Code == result.WarningCalibration && w.Deviation != 0
+		if speed {
+			off, rounds = append(off, w.Deviation), max(rounds, w.Round)
+		}
+		return speed
+	})
+	l := Warnings(rest, nil)
+	if off != nil {
+		by := fmt.Sprintf("%+.0f%%", 100*slices.Min(off))
+		if most := fmt.Sprintf("%+.0f%%", 100*slices.Max(off)); most != by {
+			by += " to " + most
+		}
+		l = append(l, document.Item{Label: "warning", Text: fmt.Sprintf("the machine's speed changed: in %d of %s a fixed computing loop took over %s more or less than its median (%s). "+
+			"Times vary with it, ratios within rounds less", len(off), document.Counted(int64(rounds), "round"), document.Percent(result.OffSpeed), by), Alarm: true})
+	}
+	return l
+}
+
+// robbedTrials counts the trials of runs.
+type robbedTrials struct {
+	Trials int
+	Again  int // of trials, robbed of time and measured again
+	not    int // of trials, robbed of time: the run ended before they were measured again
+}
+
+// countRepeated counts the trials of runs, and those that do not count because they were
+// robbed of time.
+func CountRepeated(runs ...*result.Run) (n robbedTrials) {
+	type place struct{ of, round int }
+	for _, run := range runs {
+		n.Trials += len(run.Trials)
+		later := map[place]bool{}
+		for _, t := range slices.Backward(run.Trials) {
+			at := place{t.Case, t.Round}
+			switch {
+			case !t.Repeated || !t.Robbed:
+			case later[at]:
+				n.Again++
+			default:
+				n.not++
+			}
+			later[at] = true
+		}
+	}
+	return n
+}
+
+// String says how many trials do not count. It returns "" if all do.
+func (n robbedTrials) String() string {
+	var words []string
+	add := func(some int, what string) {
+		if some == 0 {
+			return
+		}
+		does := "does not count and was " + what + ": other processes or other machines took more than %s of its time"
+		if some > 1 {
+			does = "do not count and were " + what + ": other processes or other machines took more than %s of their time"
+		}
+		words = append(words, fmt.Sprintf("%s of %s "+does, document.Thousands(int64(some)), document.Counted(int64(n.Trials), "trial"), document.Share(result.RobbedShare)))
+	}
+	add(n.Again, "measured again")
+	add(n.not, "not measured again")
+	return strings.Join(words, "; ")
+}
+
+// totals adds up the counts of a cell's samples by name.
+func Totals(c *stats.Cell, of func(stats.Sample) []protocol.ErrorCount) []protocol.ErrorCount {
+	var list []protocol.ErrorCount
+	for _, s := range c.Samples {
+		for _, e := range of(s) {
+			n := cmp.Or(e.Name, fmt.Sprintf("code %d", e.Code))
+			i := slices.IndexFunc(list, func(t protocol.ErrorCount) bool { return t.Name == n })
+			if i < 0 {
+				i = len(list)
+				list = append(list, protocol.ErrorCount{Name: n})
+			}
+			list[i].Count += e.Count
+			list[i].WaitNS += e.WaitNS
+			list[i].Message = cmp.Or(list[i].Message, document.Line(e.Message))
+		}
+	}
+	return list
+}
+
+// errorCounts says with which errors a cell's operations failed, and how many
+// operations succeeded. It returns "" if there were none.
+func ErrorCounts(c *stats.Cell) string {
+	var retries int64
+	for _, s := range c.Samples {
+		retries += s.Retries
+	}
+	var words []string
+	for _, e := range Totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Errors }) {
+		if e.Message != "" {
+			words = append(words, WithMessage(e))
+			continue
+		}
+		words = append(words, fmt.Sprintf("%s %s, %s spent waiting", document.Thousands(e.Count), e.Name, document.Nanoseconds(e.WaitNS)))
+	}
+	if retries > 0 {
+		words = append(words, document.Counted(retries, "repeated attempt"))
+	}
+	if words == nil {
+		return ""
+	}
+	failed, operations := c.Failures()
+	return fmt.Sprintf("%s: %s; %s of %s operations succeeded, all trials together", Name(c.Outcome), strings.Join(words, "; "),
+		document.Thousands(operations-failed), document.Thousands(operations))
+}
+
+// withMessage says how often an error occurred, and what the library said the first time.
+func WithMessage(e protocol.ErrorCount) string {
+	message := []rune(e.Message)
+	if len(message) > saidRunes {
+		message = append(message[:saidRunes:saidRunes], '…')
+	}
+	return fmt.Sprintf("%s %s: %s", document.Thousands(e.Count), e.Name, string(message))
+}
+
+// busyAtOnce explains SQLITE_BUSY that came long before the busy timeout, with a
+// transaction that may begin by reading. It returns "" if there was none.
+func BusyAtOnce(cells []*stats.Cell) string {
+	var words []string
+	for _, c := range cells {
+		p := c.Proof()
+		if p == nil {
+			continue
+		}
+		set := readBack(p)
+		timeout, _ := strconv.ParseInt(set["busy_timeout"], 10, 64) // 0 if it is not known
+		atOnce := func(e protocol.ErrorCount) bool {
+			return e.Code&0xff == driver.CodeBusy && e.WaitNS/max(e.Count, 1) < timeout*1e6/10
+		}
+		if slices.ContainsFunc(c.Samples, func(s stats.Sample) bool {
+			return s.Load == nil && slices.ContainsFunc(s.Errors, atOnce) // a request is one statement
+		}) && cmp.Or(set["txlock"], c.Case.Settings["txlock"], "deferred") == "deferred" {
+			words = append(words, Name(c.Outcome))
+		}
+	}
+	if words == nil {
+		return ""
+	}
+	return "some operations of " + strings.Join(words, ", ") + " failed with SQLITE_BUSY long before the busy timeout: " +
+		"a transaction that reads first and then writes fails at once, whatever the timeout, if another one has written in between; with txlock=immediate it waits before it reads"
+}
+
+// resultCounts says with which errors a cell's operations ended if they declare these as
+// their results, or if they ended so when they were recorded. It returns "" if there were none.
+func ResultCounts(c *stats.Cell) string {
+	var words []string
+	for _, e := range Totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Results }) {
+		words = append(words, document.Thousands(e.Count)+" "+e.Name)
+	}
+	if words == nil {
+		return ""
+	}
+	why := "which the workload declares as results"
+	if c.Samples[0].Replayed {
+		why = "as when recorded"
+	}
+	return Name(c.Outcome) + ": " + strings.Join(words, ", ") + ", " + why + ", all trials together"
+}
+
+// hostLost reports whether the connection to the machine of a run was lost.
+func HostLost(a *stats.Analysis) bool {
+	return slices.ContainsFunc(a.Run.Trials, func(t result.Trial) bool { return !t.Repeated && t.Reason != nil && t.Reason.Code == result.CodeHost })
+}

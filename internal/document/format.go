@@ -1,0 +1,55 @@
+package document
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// formatsOf are the formats in which a T can be written, with options O.
+type FormatsOf[T, O any] []struct {
+	Name string
+	To   func(io.Writer, T, O) error
+}
+
+func (list FormatsOf[T, O]) Names() []string {
+	var names []string
+	for _, f := range list {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// check returns an error that suggests the nearest format if there is no format with that
+// name.
+func (list FormatsOf[T, O]) Check(format string) error {
+	if names := list.Names(); !slices.Contains(names, format) {
+		return fmt.Errorf("unknown format %q: %s", format, driver.Suggest(format, names))
+	}
+	return nil
+}
+
+// write writes v, which errors call what, in a format.
+func (list FormatsOf[T, O]) Write(w io.Writer, what, format string, v T, opts O) error {
+	for _, f := range list {
+		if f.Name != format {
+			continue
+		}
+		if err := f.To(w, v, opts); err != nil {
+			return fmt.Errorf("writing the %s as %s: %w", what, format, err)
+		}
+		return nil
+	}
+	return list.Check(format)
+}
+
+// encode writes indented JSON.
+func Encode(w io.Writer, v any) error {
+	e := json.NewEncoder(PrintableJSON(w))
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}

@@ -1,0 +1,59 @@
+package document
+
+import (
+	"io"
+	"strings"
+)
+
+// escaper escapes characters that have a meaning in Markdown or HTML.
+var escaper = strings.NewReplacer(
+	`\`, `\\`, "`", "\\`", `*`, `\*`, `_`, `\_`, `<`, `&lt;`, `>`, `&gt;`, `[`, `\[`, `]`, `\]`, `&`, `&amp;`, `~`, `\~`,
+)
+
+func RenderMarkdown(w io.Writer, d Document) error {
+	_, err := io.WriteString(w, d.cleaned().markdown())
+	return err
+}
+
+func (d Document) markdown() string {
+	var b strings.Builder
+	for i, blk := range d {
+		if _, ok := blk.(Space); ok {
+			continue // all blocks are separated anyway
+		}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		switch blk := blk.(type) {
+		case Heading:
+			b.WriteString(strings.Repeat("#", blk.Level) + " " + escaper.Replace(blk.Text) + "\n")
+		case Paragraph:
+			b.WriteString(escaper.Replace(blk.Text) + "\n")
+		case Reference:
+			b.WriteString("See [" + escaper.Replace(blk.Title) + "](" + blk.Address + ").\n")
+		case List:
+			b.WriteString(blk.markdown())
+		case Details:
+			b.WriteString("<details><summary>" + escaper.Replace(blk.Title) + "</summary>\n\n" + blk.Body.markdown() + "\n</details>\n")
+		case Grid:
+			b.WriteString(blk.markdown() + "\n")
+		}
+	}
+	return b.String()
+}
+
+func (l List) markdown() string {
+	var b strings.Builder
+	for _, it := range l {
+		b.WriteString("- **" + escaper.Replace(it.Label) + "** " + escaper.Replace(it.Text) + "\n")
+	}
+	return b.String()
+}
+
+func (g *Grid) markdown() string {
+	all := make([]int, len(g.Columns))
+	for i := range all {
+		all[i] = i
+	}
+	return g.table(all, func(s string) string { return escaper.Replace(strings.Join(strings.Fields(s), " ")) }).RenderMarkdown()
+}

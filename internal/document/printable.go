@@ -1,0 +1,150 @@
+package document
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Text that others wrote (a workload, a database, a compiler, a worker that crashed) may
+// contain what a terminal or a CI service takes for a command, or a spreadsheet for a
+// formula, and may be of any length. It must pass through the functions in this file before
+// it reaches a terminal or a file.
+
+// Line converts text that others wrote to one printable line, which can neither break
+// the layout nor control the terminal or a CI service. The middle of a very long text is
+// cut out.
+func Line(s string) string { return oneLine(clip(s, maxParagraph)) }
+
+// oneLine is [Line] for text of any length.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		return printable(r)
+	}, s)
+	return harmless(strings.Join(strings.Fields(s), " "))
+}
+
+// commands matches what CI services take for a command: GitHub's ::error at the beginning of
+// a line, which may be where a long text is wrapped, and ##[error], ##vso[…] of Azure and
+// ##teamcity[…] anywhere.
+var commands = regexp.MustCompile(`::[A-Za-z-]+(::|[ ,])|##[^# ]`)
+
+// harmless breaks up commands to CI services.
+func harmless(s string) string {
+	if !strings.Contains(s, "::") && !strings.Contains(s, "##") {
+		return s
+	}
+	return commands.ReplaceAllStringFunc(s, func(c string) string {
+		if c[0] == ':' {
+			return ": " + harmless(c[1:])
+		}
+		return "## " + c[2:]
+	})
+}
+
+// printable replaces what is not printable: control and format characters, including
+// those that change the direction of writing, and bytes that are not UTF-8.
+func printable(r rune) rune {
+	if r == ' ' || unicode.IsPrint(r) {
+		return r
+	}
+	return unicode.ReplacementChar
+}
+
+// Printable returns a writer to w for text of several lines. It replaces everything that
+// is not printable except line feeds and tabs, and breaks up commands to CI services.
+func Printable(w io.Writer) io.Writer {
+	line := "" // its beginning, without space, up to "::"
+	hashes := 0
+	return &mapper{w: w, change: func(out []byte, r rune) []byte {
+		if line == ":" && r == ':' || hashes > 1 && r != '#' && !unicode.IsSpace(r) {
+			out = append(out, ' ')
+		}
+		switch {
+		case r == '\n':
+			line = ""
+		case len(line) < 2 && !unicode.IsSpace(r):
+			line += string(r)
+		}
+		if hashes++; r != '#' {
+			hashes = 0
+		}
+		if r == '\n' || r == '\t' {
+			return append(out, byte(r))
+		}
+		return utf8.AppendRune(out, printable(r))
+	}}
+}
+
+// PrintableJSON returns a writer to w for JSON. It escapes what is not printable, which
+// does not change any value, and of two number signs the second, which may begin a command
+// to a CI service.
+func PrintableJSON(w io.Writer) io.Writer {
+	before := ' '
+	return &mapper{w: w, change: func(out []byte, r rune) []byte {
+		command := r == '#' && before == '#'
+		before = r
+		if !command && (r == '\n' || printable(r) == r) {
+			return utf8.AppendRune(out, r)
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			out = fmt.Appendf(out, `\u%04x`, unit)
+		}
+		return out
+	}}
+}
+
+// mapper changes what is written rune by rune.
+type mapper struct {
+	w       io.Writer
+	change  func(out []byte, r rune) []byte
+	partial []byte // the beginning of a rune whose end has not been written yet
+}
+
+func (m *mapper) Write(p []byte) (int, error) {
+	data := append(m.partial, p...)
+	var out bytes.Buffer
+	var b []byte
+	for len(data) > 0 && utf8.FullRune(data) {
+		r, size := utf8.DecodeRune(data)
+		b = m.change(b[:0], r)
+		out.Write(b)
+		data = data[size:]
+	}
+	m.partial = bytes.Clone(data)
+	if _, err := m.w.Write(out.Bytes()); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// csvFields makes a line of CSV safe to open.
+func CsvFields(fields []string) []string {
+	out := make([]string, len(fields))
+	for i, f := range fields {
+		out[i] = csvText(f)
+	}
+	return out
+}
+
+// csvText converts a text to a field of CSV: one printable line that no spreadsheet
+// takes for a formula. Numbers are not changed.
+func csvText(s string) string {
+	s = Line(s)
+	if s == "" || !strings.ContainsRune("=+-@", rune(s[0])) {
+		return s
+	}
+	if _, err := strconv.ParseFloat(s, 64); err == nil {
+		return s
+	}
+	return "'" + s
+}

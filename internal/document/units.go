@@ -1,0 +1,321 @@
+package document
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"golang.org/x/perf/benchunit"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// absent is shown if there is no figure.
+const Absent = "-"
+
+// scaled formats values in a common unit, the least with three significant digits: the noise
+// of samples is seldom less than what further digits would say. unit is the prefixed unit,
+// such as "ms" for "s".
+func Scaled(values []float64, class benchunit.Class, base string) (words []string, unit string) {
+	return ScaledTo(3, values, class, base)
+}
+
+// scaledTo is [scaled] with another number of digits.
+func ScaledTo(digits int, values []float64, class benchunit.Class, base string) (words []string, unit string) {
+	scale := benchunit.CommonScale(values, class)
+	least := math.Inf(1)
+	for _, v := range values {
+		if v = math.Abs(v); v > 0 {
+			least = min(least, v)
+		}
+	}
+	places := 0
+	if !math.IsInf(least, 0) {
+		places = max(0, digits-1-int(math.Floor(math.Log10(least/scale.Factor))))
+	}
+	for _, v := range values {
+		words = append(words, strconv.FormatFloat(v/scale.Factor, 'f', places, 64))
+	}
+	return words, scale.Prefix + base
+}
+
+// latencyWords formats latencies in a common unit with three significant digits, as many
+// as their histograms have. Latencies are not distinguished below 1 ns.
+func LatencyWords(seconds []float64) (words []string, unit string) {
+	scale := benchunit.CommonScale(seconds, benchunit.Decimal)
+	if most := slices.Max(append([]float64{0}, seconds...)); most/scale.Factor >= 10_000 {
+		scale = benchunit.CommonScale([]float64{most}, benchunit.Decimal)
+	}
+	unit = scale.Prefix + "s"
+	for _, v := range seconds {
+		v, _ := strconv.ParseFloat(strconv.FormatFloat(v/scale.Factor, 'g', 3, 64), 64)
+		places := 0
+		if v > 0 && unit != "ns" {
+			places = max(0, 2-int(math.Floor(math.Log10(v))))
+		}
+		words = append(words, strconv.FormatFloat(v, 'f', places, 64))
+	}
+	return words, unit
+}
+
+// counted formats a number of things.
+func Counted(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return Thousands(n) + " " + what + "s"
+}
+
+// human formats a value with three significant digits and an SI prefix.
+func Human(v float64) string { return HumanTo(3, v) }
+
+// humanTo is [human] with another number of digits.
+func HumanTo(digits int, v float64) string {
+	if v != 0 && math.Abs(v) < 1 {
+		return strconv.FormatFloat(v, 'g', 2, 64)
+	}
+	if v == math.Trunc(v) && math.Abs(v) < 1000 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64) // 999.6 is 1.00k
+	words, prefix := ScaledTo(digits, []float64{v}, benchunit.Decimal, "")
+	return words[0] + prefix
+}
+
+// each formats how often something happens in an operation, on average, with three digits
+// or more. What happens a few times in all operations together says nothing about one.
+func Each(digits int, v float64) string {
+	switch {
+	case v == 0:
+		return "0"
+	case v < 0.005:
+		return "<0.01"
+	case v < 9.995:
+		return strconv.FormatFloat(v, 'f', digits-1, 64)
+	}
+	return HumanTo(digits, v)
+}
+
+// Thousands formats a whole number with separators.
+func Thousands(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// percent formats a share: 0.0123 as 1.2%. It is 100% only of all: 726 of 727 are 99.8%.
+func Percent(v float64) string {
+	p := 100 * v
+	switch {
+	case p == 0:
+		return "0%"
+	case p < 0.05:
+		return "<0.1%"
+	case p < 9.95:
+		return strconv.FormatFloat(p, 'f', 1, 64) + "%"
+	case p >= 99.5 && p < 100:
+		return strconv.FormatFloat(math.Floor(10*p)/10, 'f', 1, 64) + "%"
+	}
+	return strconv.FormatFloat(p, 'f', 0, 64) + "%"
+}
+
+// PercentOK formats the share of operations that succeeded. It is 100% only if none
+// failed, and 0% only if all failed.
+func PercentOK(failed, operations int64) string {
+	switch {
+	case failed == 0:
+		return "100%"
+	case failed >= operations:
+		return "0%"
+	}
+	permille := (operations - failed) * 1000 / operations
+	if permille == 0 {
+		return "<0.1%"
+	}
+	return fmt.Sprintf("%d.%d%%", permille/10, permille%10)
+}
+
+// spread formats the interval of a summary.
+func Spread(s stats.Summary) string {
+	if s.Interval == nil {
+		return fmt.Sprintf("n<%d", stats.MinSamples)
+	}
+	v, ok := s.Spread()
+	if !ok {
+		return "±?"
+	}
+	return "±" + Percent(v)
+}
+
+// widest is the widest spread that [ends] shows as one figure. Beyond it the two ends of
+// an interval are seldom as far away.
+const Widest = 0.5
+
+// ends formats the interval of a summary, with both ends if it is wide.
+func Ends(s stats.Summary) string {
+	if v, ok := s.Spread(); !ok || v <= Widest {
+		return Spread(s)
+	}
+	return fmt.Sprintf("[%+.0f%%, %+.0f%%]", 100*(s.Interval.Low/s.Median-1), 100*(s.Interval.High/s.Median-1))
+}
+
+// times formats a ratio.
+func Times(v float64) string {
+	switch {
+	case v < 0.0995:
+		return fmt.Sprintf("%.2gx", v)
+	case v < 9.995:
+		return fmt.Sprintf("%.2fx", v)
+	case v < 99.95:
+		return fmt.Sprintf("%.1fx", v)
+	}
+	return fmt.Sprintf("%.0fx", v)
+}
+
+// probability formats a p-value. One that is below a level of a verdict is not rounded up to
+// that level.
+func Probability(p float64) string {
+	rounded := fmt.Sprintf("%.3f", p)
+	for _, level := range []float64{0.001, stats.Doubt, stats.Alpha} {
+		if p < level && (level == 0.001 || rounded == fmt.Sprintf("%.3f", level)) {
+			return fmt.Sprintf("<%.3f", level)
+		}
+	}
+	return rounded
+}
+
+// Duration formats a time with three significant digits.
+func Duration(d time.Duration) string { return Nanoseconds(d.Nanoseconds()) }
+
+// duration formats nanoseconds with three significant digits.
+func Nanoseconds(ns int64) string {
+	words, unit := Scaled([]float64{float64(ns) / 1e9}, benchunit.Decimal, "s")
+	return words[0] + " " + unit
+}
+
+// elapsed formats how long something took, to the second. Times below a second are
+// formatted to the millisecond.
+func Elapsed(d time.Duration) string {
+	if d < time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+// withSpreads joins a figure and its spread so that both line up in their column.
+func WithSpreads(figures, spreads []string) []string {
+	left, right := 0, 0
+	for i := range figures {
+		left = max(left, text.StringWidth(figures[i]))
+		right = max(right, text.StringWidth(spreads[i]))
+	}
+	joined := make([]string, len(figures))
+	for i := range figures {
+		joined[i] = strings.TrimRight(fmt.Sprintf("%s %s",
+			text.AlignRight.Apply(figures[i], left), text.AlignLeft.Apply(spreads[i], right)), " ")
+	}
+	return joined
+}
+
+// interval formats the ends of the interval of a ratio. An end is not rounded to 1, which
+// says that the sides may be equal.
+func Interval(i *stats.Interval) string {
+	if i == nil {
+		return "[too few rounds]"
+	}
+	end := func(v float64) string {
+		if v >= 1000 {
+			return strconv.FormatFloat(v, 'f', 0, 64)
+		}
+		digits := 3
+		for digits < 6 && v != 1 && strconv.FormatFloat(v, 'g', digits, 64) == "1" {
+			digits++
+		}
+		return strconv.FormatFloat(v, 'g', digits, 64)
+	}
+	return "[" + end(i.Low) + ", " + end(i.High) + "]"
+}
+
+// share formats a share that somebody has chosen.
+func Share(v float64) string { return strconv.FormatFloat(100*v, 'g', 6, 64) + "%" }
+
+// states are the statuses as said of a side.
+var States = map[result.Status]string{
+	result.Wrong: "wrong", result.Refused: "refused", result.Failed: "failing", result.Unavailable: "unavailable",
+	stats.NotMeasured: "not measured",
+}
+
+func Size(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
+
+// number formats a number without needless digits.
+func Number(v float64) string {
+	if v == math.Trunc(v) {
+		return Thousands(int64(v))
+	}
+	return fmt.Sprintf("%.1f", v)
+}
+
+func Minutes(ns int64) string {
+	return Counted(int64(math.Round(time.Duration(ns).Minutes())), "minute")
+}
+
+// Bytes formats a number of bytes.
+func Bytes(n int64) string { return BytesOf(float64(n)) }
+
+// bytesOf formats a number of bytes.
+func BytesOf(v float64) string {
+	words, unit := Scaled([]float64{v}, benchunit.Binary, "B")
+	return words[0] + " " + unit
+}
+
+// secondsOf returns a function that formats seconds, with a word after the unit.
+func SecondsOf(word string) func(float64) string {
+	return func(v float64) string {
+		words, unit := Scaled([]float64{v}, benchunit.Decimal, "s")
+		return words[0] + " " + unit + word
+	}
+}
+
+// ticks returns a function that formats the round values of an axis as another does, without
+// needless zeros.
+func Ticks(format func(float64) string) func(float64) string {
+	return func(v float64) string {
+		if v == 0 {
+			return "0"
+		}
+		figure, unit, _ := strings.Cut(format(v), " ")
+		if strings.Contains(figure, ".") {
+			if digits := strings.TrimRight(figure, "x"); digits != figure {
+				unit, figure = figure[len(digits):], digits
+			} else if unit != "" {
+				unit = " " + unit
+			}
+			return strings.TrimRight(strings.TrimRight(figure, "0"), ".") + unit
+		}
+		return format(v)
+	}
+}
+
+// tips joins the parts of a tip that are not empty.
+func Tips(lines ...string) string {
+	return strings.Join(slices.DeleteFunc(lines, func(s string) bool { return s == "" }), "\n")
+}
+
+// ofSummary returns a summary as charts take it. Without an interval both ends are 0.
+func OfSummary(s stats.Summary) (value, low, high float64) {
+	if s.Interval == nil {
+		return s.Median, 0, 0
+	}
+	return s.Median, s.Interval.Low, s.Interval.High
+}

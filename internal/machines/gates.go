@@ -1,0 +1,100 @@
+package machines
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/gate"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// GatedOn is the result of a gate on one machine.
+type GatedOn struct {
+	Name    string
+	Gated   gate.Gated
+	Options document.Options // for the result by itself
+}
+
+var gatesFormats = document.FormatsOf[[]GatedOn, document.Options]{
+	{Name: "table", To: func(w io.Writer, all []GatedOn, o document.Options) error {
+		return document.RenderText(w, gates(all), o)
+	}},
+	{Name: "markdown", To: func(w io.Writer, all []GatedOn, _ document.Options) error {
+		return document.RenderMarkdown(w, gates(all))
+	}},
+	{Name: "json", To: writeGatesJSON},
+}
+
+// WriteGates writes the results of a gate on several machines, in one of the formats that
+// [MachinesFormats] lists.
+func WriteGates(w io.Writer, format string, all []GatedOn, opts document.Options) error {
+	return gatesFormats.Write(w, "gates", format, all, opts)
+}
+
+// gatesAnswer says on which machines a gate passed.
+func gatesAnswer(all []GatedOn) string {
+	var found conditions.Groups[string, string]
+	for _, x := range all {
+		found.Add(string(x.Gated.Decision()), x.Name)
+	}
+	var parts []string
+	for _, words := range []string{string(stats.Failed), string(stats.NotPassed), string(stats.NotExcluded), string(stats.Passed)} {
+		switch on := found.Of[words]; {
+		case len(on) == 0:
+		case len(on) == len(all):
+			parts = append(parts, fmt.Sprintf("%s on %s", words, together(len(all))))
+		default:
+			parts = append(parts, fmt.Sprintf("%s on %s", words, strings.Join(on, ", ")))
+		}
+	}
+	return strings.Join(parts, ". ") + "."
+}
+
+// gates describes the results in words.
+func gates(all []GatedOn) document.Document {
+	d := document.Document{document.Heading{Level: 1, Text: gatesAnswer(all)}}
+	for _, x := range all {
+		d = append(d, document.Heading{Level: 1, Text: x.Name})
+		d = append(d, deeper(gate.Gate(x.Gated, x.Options.Hints))...)
+	}
+	return d
+}
+
+// GatesSchema is the JSON Schema of the JSON form of a gate on several machines. It refers to
+// [GateSchema] by its address.
+//
+//go:embed gates.schema.json
+var GatesSchema []byte
+
+// JSONGates is the JSON form of a gate on several machines.
+type JSONGates struct {
+	Version  int            `json:"version"` // as of a gate on one machine
+	Answer   string         `json:"answer"`
+	Passed   bool           `json:"passed"` // on all machines
+	Machines []JSONGateOfIt `json:"machines"`
+}
+
+// JSONGateOfIt is the result on one machine.
+type JSONGateOfIt struct {
+	Name string          `json:"name"`
+	Gate json.RawMessage `json:"gate"`
+}
+
+func writeGatesJSON(w io.Writer, all []GatedOn, _ document.Options) error {
+	out := JSONGates{Version: gate.GateVersion, Answer: gatesAnswer(all), Passed: true}
+	for _, x := range all {
+		var b bytes.Buffer
+		if err := gate.WriteGateJSON(&b, x.Gated, x.Options); err != nil {
+			return err
+		}
+		out.Machines = append(out.Machines, JSONGateOfIt{x.Name, b.Bytes()})
+		out.Passed = out.Passed && x.Gated.Decision() == stats.Passed
+	}
+	return document.Encode(w, out)
+}

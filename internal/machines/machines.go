@@ -1,0 +1,657 @@
+package machines
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/compare"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// OnMachine is what became of a run on one machine.
+type OnMachine struct {
+	Name     string
+	Analysis *stats.Analysis // nil if nothing was measured
+	Failure  string          // why nothing was measured, or not all; "" if nothing is known
+	Options  report.Options  // for the report of the run by itself
+}
+
+var machinesFormats = document.FormatsOf[[]OnMachine, document.Options]{
+	{Name: "table", To: func(w io.Writer, m []OnMachine, o document.Options) error {
+		return document.RenderText(w, machines(m, o), o)
+	}},
+	{Name: "markdown", To: func(w io.Writer, m []OnMachine, o document.Options) error {
+		return document.RenderMarkdown(w, machines(m, o))
+	}},
+	{Name: "json", To: writeMachinesJSON},
+}
+
+// MachinesFormats lists the names of the formats of runs on several machines.
+func MachinesFormats() []string { return machinesFormats.Names() }
+
+// CheckMachines returns an error if there is no such format of runs on several machines.
+func CheckMachines(format string) error { return machinesFormats.Check(format) }
+
+// WriteMachines writes what runs of the same work on several machines say in a format: what
+// is the same everywhere and what turns around, and then, unless there is little room
+// (opts.Lines), the report of each run.
+func WriteMachines(w io.Writer, format string, all []OnMachine, opts document.Options) error {
+	return machinesFormats.Write(w, "machines", format, all, opts)
+}
+
+// sideBySide puts the runs of machines side by side.
+func sideBySide(all []OnMachine) *stats.Machines {
+	var runs []*stats.Analysis
+	for _, m := range all {
+		runs = append(runs, m.Analysis)
+	}
+	return stats.OnMachines(runs)
+}
+
+// MachinesAnswer says in a sentence or two what runs on several machines say together.
+func MachinesAnswer(all []OnMachine) string { return machinesAnswer(all, sideBySide(all)) }
+
+func machinesAnswer(all []OnMachine, m *stats.Machines) string {
+	var sentences []string
+	if s := claimsOn(all); s != "" {
+		sentences = append(sentences, s)
+	} else if s := whoIsFirst(all, m); s != "" {
+		sentences = append(sentences, s)
+	}
+	if s := agreements(all, m); s != "" {
+		sentences = append(sentences, s)
+	}
+	for _, x := range all {
+		switch {
+		case x.Analysis == nil || len(x.Analysis.Run.Trials) == 0:
+			sentences = append(sentences, fmt.Sprintf("On %s nothing was measured.", x.Name))
+		case conditions.HostLost(x.Analysis):
+			sentences = append(sentences, fmt.Sprintf("%s went away before its run had ended.", x.Name))
+		}
+	}
+	return strings.Join(sentences, " ")
+}
+
+// together names all of some machines.
+func together(n int) string {
+	if n == 2 {
+		return "both machines"
+	}
+	return fmt.Sprintf("all %d machines", n)
+}
+
+// firstOn is which driver comes first on a machine.
+type firstOn struct {
+	machine string
+	names   []string // the first, and those that are not told apart from it
+	ranked  []string
+}
+
+// whoIsFirst says which driver comes first on which machine, over all tables or in the only
+// one. It returns "" where runs were made to compare two sides.
+func whoIsFirst(all []OnMachine, m *stats.Machines) string {
+	var list []firstOn
+	for _, m := range all {
+		if m.Analysis == nil || m.Analysis.Run.Compares != nil {
+			continue
+		}
+		said := report.AnswersOf(m.Analysis, m.Options)
+		r := said.Overall
+		if r == nil && len(said.Tables) == 1 {
+			r = &said.Tables[0]
+		}
+		if r == nil || r.Best == nil || len(r.Choices()) < 2 {
+			continue
+		}
+		f := firstOn{machine: m.Name, names: append([]string{r.Best.Name}, r.Tied...)}
+		for _, i := range r.Choices() {
+			f.ranked = append(f.ranked, r.Rows[i].Name)
+		}
+		list = append(list, f)
+	}
+	if len(list) < 2 {
+		return ""
+	}
+	var first conditions.Groups[string, string]
+	for _, f := range list {
+		first.Add(f.words(), f.machine)
+	}
+	switch {
+	case len(first.Keys) == 1:
+		return fmt.Sprintf("First on %s (%s): %s.", together(len(list)), strings.Join(first.Of[first.Keys[0]], ", "), first.Keys[0])
+	case !turnsAround(list):
+		also := "; no comparison turns around"
+		if m.Count(stats.Reversed) > 0 {
+			also = "" // some do, but not the one of the first
+		}
+		return firstSomewhere(list) + also + "."
+	}
+	var parts []string
+	for _, who := range first.Keys {
+		parts = append(parts, fmt.Sprintf("%s: %s", strings.Join(first.Of[who], ", "), who))
+	}
+	return "Who comes first depends on the machine. " + strings.Join(parts, "; ") + "."
+}
+
+func (f *firstOn) words() string {
+	if len(f.names) == 1 {
+		return f.names[0]
+	}
+	return strings.Join(slices.Sorted(slices.Values(f.names)), " or ") + ", tied"
+}
+
+// turnsAround reports whether the first of one machine is slower than that of another one
+// there, and the other way round. What is only not told apart turns nothing around.
+func turnsAround(list []firstOn) bool {
+	for i, f := range list {
+		for _, g := range list[:i] {
+			x, y := f.names[0], g.names[0]
+			if slices.Contains(f.ranked, y) && !slices.Contains(f.names, y) && slices.Contains(g.ranked, x) && !slices.Contains(g.names, x) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// firstSomewhere says who comes first on which machine, where no two machines contradict
+// each other.
+func firstSomewhere(list []firstOn) string {
+	var alone, tied conditions.Groups[string, string]
+	for _, f := range list {
+		if len(f.names) == 1 {
+			alone.Add(f.names[0], f.machine)
+		}
+	}
+	for _, f := range list {
+		names := slices.Sorted(slices.Values(f.names))
+		i := -1
+		if len(alone.Keys) == 1 {
+			i = slices.Index(names, alone.Keys[0])
+		}
+		switch {
+		case len(names) == 1:
+		case i >= 0: // of whom the sentence speaks
+			tied.Add("is not told apart from "+strings.Join(slices.Delete(names, i, i+1), " or "), f.machine)
+		default:
+			tied.Add(strings.Join(names, " or ")+" comes first, not told apart,", f.machine)
+		}
+	}
+	var parts []string
+	for _, name := range alone.Keys {
+		parts = append(parts, name+" comes first on "+strings.Join(alone.Of[name], ", "))
+	}
+	for _, words := range tied.Keys {
+		parts = append(parts, words+" on "+strings.Join(tied.Of[words], ", "))
+	}
+	if last := len(parts) - 1; last > 0 {
+		parts[last] = "and " + parts[last]
+	}
+	return strings.Join(parts, ", ")
+}
+
+// claimsOn says what the machines say of the claims of the study that they measured. It
+// returns "" if they measured none.
+func claimsOn(all []OnMachine) string {
+	var verdicts []map[report.Verdict][]string // of each claim: on which machines
+	for _, m := range all {
+		if m.Analysis == nil || m.Options.Study == nil {
+			continue
+		}
+		for i, c := range m.Options.Study.Claims {
+			if i == len(verdicts) {
+				verdicts = append(verdicts, map[report.Verdict][]string{})
+			}
+			verdicts[i][c.Verdict] = append(verdicts[i][c.Verdict], m.Name)
+		}
+	}
+	if len(verdicts) == 0 {
+		return ""
+	}
+	count := map[string]int{}
+	for _, v := range verdicts {
+		holds, not, open := len(v[report.Holds]), len(v[report.DoesNotHold]), len(v[report.CannotBeTold])
+		switch {
+		case holds > 0 && not > 0:
+			count["depend on the machine"]++
+		case holds > 0 && open == 0:
+			count["hold everywhere"]++
+		case not > 0 && open == 0:
+			count["hold nowhere"]++
+		case holds > 0:
+			count["hold on some machines and cannot be told on others"]++
+		case not > 0:
+			count["do not hold on some machines and cannot be told on others"]++
+		default:
+			count["cannot be told"]++
+		}
+	}
+	var parts []string
+	for _, words := range []string{"hold everywhere", "hold nowhere", "depend on the machine", "hold on some machines and cannot be told on others",
+		"do not hold on some machines and cannot be told on others", "cannot be told"} {
+		if n := count[words]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, words))
+		}
+	}
+	return fmt.Sprintf("Of %s of %s, %s.", document.Counted(int64(len(verdicts)), "claim"), theStudy(all), strings.Join(parts, ", "))
+}
+
+// theStudy names the study that was measured.
+func theStudy(all []OnMachine) string {
+	for _, m := range all {
+		if m.Options.Study != nil {
+			return m.Options.Study.Name
+		}
+	}
+	return ""
+}
+
+// agreements counts what is the same on all machines and what turns around.
+func agreements(all []OnMachine, m *stats.Machines) string {
+	n := len(m.Pairs)
+	if n == 0 {
+		return "Nothing was compared on more than one machine."
+	}
+	measured := 0
+	for _, x := range all {
+		if x.Analysis != nil && len(x.Analysis.Run.Trials) > 0 {
+			measured++
+		}
+	}
+	where := together(measured)
+	same := map[stats.Verdict]int{} // of sides: how many cells say so everywhere
+	for _, p := range m.Pairs {
+		if p.Agreement == stats.Everywhere {
+			for _, s := range p.Said {
+				if s.Verdict != "" {
+					same[s.Verdict]++
+					break
+				}
+			}
+		}
+	}
+	var parts []string
+	add := func(n int, words string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf(words, n))
+		}
+	}
+	if ofTwoSides(all) {
+		add(same[stats.Slower], "slower on "+where+" in %d")
+		add(same[stats.Faster], "faster on "+where+" in %d")
+		add(same[stats.Same], "the same on "+where+" in %d")
+		add(m.Count(stats.Reversed), "turned around in %d")
+		add(m.Count(stats.Partly), "clear on some only in %d")
+		add(m.Count(stats.Nowhere), "clear on none in %d")
+		return fmt.Sprintf("%s against %s, in %s: %s.", m.Pairs[0].Second, m.Pairs[0].First, document.Counted(int64(n), "cell"), strings.Join(parts, ", "))
+	}
+	add(m.Count(stats.Everywhere), "%d the same on "+where)
+	add(m.Count(stats.Reversed), "%d turned around")
+	add(m.Count(stats.Partly), "%d clear on some only")
+	add(m.Count(stats.Nowhere), "%d clear on none")
+	return fmt.Sprintf("Of %s of two drivers, %s.", document.Counted(int64(n), "comparison"), strings.Join(parts, ", "))
+}
+
+// ofTwoSides reports whether the runs were made to compare two sides.
+func ofTwoSides(all []OnMachine) bool {
+	return slices.ContainsFunc(all, func(m OnMachine) bool { return m.Analysis != nil && m.Analysis.Run.Compares != nil })
+}
+
+// The labels of agreements, in the order of the report.
+var agreementLabels = []struct {
+	agreement stats.Agreement
+	label     string
+	most      int // lines
+}{
+	{stats.Reversed, "turns around", 40},
+	{stats.Everywhere, "same", 20},
+	{stats.Partly, "not clear", 10},
+}
+
+// machines describes runs on several machines in words.
+func machines(all []OnMachine, o document.Options) document.Document {
+	m := sideBySide(all)
+	d := document.Document{document.Heading{Level: 1, Text: machinesAnswer(all, m)}}
+	var l document.List
+	for _, words := range shared(all) {
+		l = append(l, document.Item{Label: "warning", Text: words, Alarm: true})
+	}
+	for _, x := range all {
+		if x.Failure != "" {
+			l = append(l, document.Item{Label: x.Name, Text: x.Failure, Alarm: true})
+		}
+		if x.Analysis != nil {
+			for _, h := range conditions.ToResume(&x.Options.Hints, x.Analysis) {
+				l = append(l, document.Item{Label: h.Shows, Text: h.Command + " measures the rest on " + x.Name, Alarm: true})
+			}
+		}
+	}
+	for _, x := range all {
+		if x.Analysis != nil && len(x.Analysis.Run.Trials) > 0 {
+			l = append(l, document.Item{Label: "how sure", Text: x.Name + ": " + x.trust(), Alarm: false})
+		}
+	}
+	for _, x := range agreementLabels {
+		said := 0
+		for _, p := range m.Pairs {
+			if p.Agreement != x.agreement {
+				continue
+			}
+			if said++; said <= x.most {
+				l = append(l, document.Item{Label: x.label, Text: pairWords(p, all), Alarm: x.agreement == stats.Reversed})
+			}
+		}
+		if more := said - x.most; more > 0 {
+			l = append(l, document.Item{Label: x.label, Text: fmt.Sprintf("and %d more, which JSON has", more), Alarm: false})
+		}
+	}
+	if short := o.Lines; short > 0 && len(l) > short/2 { // the tables say the same
+		l = append(l[:short/2], document.Item{Label: "", Text: "and more, in the tables", Alarm: false})
+	}
+	d = append(d, l)
+	for _, g := range allRatiosOn(all) {
+		d = append(d, document.Heading{Level: 2, Text: g.name + ": time relative to " + g.base}, g.grid)
+	}
+	if len(m.Pairs) > 0 {
+		d = append(d, document.Space{}, document.Paragraph{Text: "A difference counts on a machine if its own run tells it: machines are judged one by one. Times of different machines are not compared, only ratios within each.", Quiet: true})
+	}
+	for _, x := range all {
+		if x.Analysis == nil {
+			continue
+		}
+		title := fmt.Sprintf("%s: run %d", x.Name, x.Analysis.Run.ID)
+		if o.Lines > 0 {
+			d = append(d, document.List{{Label: title, Text: x.rest()}})
+			continue
+		}
+		d = append(d, document.Heading{Level: 1, Text: title})
+		d = append(d, deeper(x.document())...)
+	}
+	return d
+}
+
+// shared says which machines are one.
+func shared(all []OnMachine) (list []string) {
+	for _, x := range all {
+		if x.Analysis == nil {
+			continue
+		}
+		for _, w := range x.Analysis.Run.Warnings {
+			if w.Code == result.WarningShared && !slices.Contains(list, w.Message) {
+				list = append(list, w.Message)
+			}
+		}
+	}
+	return list
+}
+
+// trust says in short how sure the run is of what it says, what disturbed it, and how much
+// more there is to beware of.
+func (x *OnMachine) trust() string {
+	said := report.AnswersOf(x.Analysis, x.Options)
+	words := report.HowSure(x.Analysis, &said, x.Options)
+	noise, strongest, more := "", "", 0
+	for _, c := range said.Caveats {
+		_, noisy := report.Noises[c.Code]
+		switch about := c.Code == result.WarningSync || report.Labels[c.Code] == ""; {
+		case c.Code == result.WarningShared: // said of all
+		case noisy:
+			noise = c.AddNoise(noise)
+		case about && strongest == "": // the machine
+			strongest = c.Text
+		default:
+			more++
+		}
+	}
+	for _, s := range []string{noise, strongest} {
+		if s != "" {
+			words += "; " + s
+		}
+	}
+	if more > 0 {
+		words += fmt.Sprintf("; %d more to beware of in its own report", more)
+	}
+	return words
+}
+
+// rest names the command that prints the report of the run by itself.
+func (x *OnMachine) rest() string {
+	for _, h := range x.Options.Hints.Rest {
+		return h.Command
+	}
+	return ""
+}
+
+// document is the report of the run by itself.
+func (x *OnMachine) document() document.Document {
+	if c := x.comparison(); c != nil {
+		return compare.Comparison(*c, x.Options.Hints)
+	}
+	return report.Build(x.Analysis, x.Options)
+}
+
+// comparison returns the comparison that the run was made for, or nil.
+func (x *OnMachine) comparison() *compare.Compared {
+	if x.Analysis.Run.Compares == nil {
+		return nil
+	}
+	return &compare.Compared{Comparison: stats.CompareRun(x.Analysis), First: x.Analysis, Second: x.Analysis}
+}
+
+// deeper returns a document as part of another one.
+func deeper(d document.Document) document.Document {
+	for i, b := range d {
+		if h, ok := b.(document.Heading); ok {
+			d[i] = document.Heading{Level: h.Level + 1, Text: h.Text}
+		}
+	}
+	return d
+}
+
+// pairWords says how two drivers, or sides, compare on each machine.
+func pairWords(p stats.MachinesPair, all []OnMachine) string {
+	if p.Agreement != stats.Reversed && !ofTwoSides(all) {
+		p = p.SlowerSecond()
+	}
+	var ratios, same, unclear []string
+	for i, s := range p.Said {
+		switch on := " on " + all[i].Name; s.Verdict {
+		case "":
+		case stats.Slower, stats.Faster:
+			takes := document.Times(s.Ratio.Median)
+			if ratios == nil {
+				takes += " the time of " + p.First
+			}
+			ratios = append(ratios, takes+on)
+		case stats.Same:
+			same = append(same, all[i].Name)
+		default:
+			unclear = append(unclear, all[i].Name)
+		}
+	}
+	var parts []string
+	if ratios != nil {
+		parts = append(parts, p.Second+" takes "+strings.Join(ratios, ", "))
+	}
+	if same != nil {
+		parts = append(parts, fmt.Sprintf("%s takes the same time as %s on %s", p.Second, p.First, strings.Join(same, ", ")))
+	}
+	if unclear != nil {
+		parts = append(parts, "they are not told apart on "+strings.Join(unclear, ", "))
+	}
+	return p.String() + ": " + strings.Join(parts, "; ")
+}
+
+// ratiosOn has the ratios of a table on each machine.
+type ratiosOn struct {
+	name, base string
+	grid       document.Grid
+}
+
+// allRatiosOn returns a grid for each table that is on more than one machine, with ratios to
+// the same driver on all of them.
+func allRatiosOn(all []OnMachine) (grids []ratiosOn) {
+	type on struct {
+		tables []*stats.Table // by machine
+	}
+	byName := map[stats.TableName]*on{}
+	var names []stats.TableName
+	for i, m := range all {
+		if m.Analysis == nil {
+			continue
+		}
+		for _, g := range m.Analysis.Groups {
+			for _, t := range g.Tables {
+				n := stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}
+				if byName[n] == nil {
+					byName[n], names = &on{make([]*stats.Table, len(all))}, append(names, n)
+				}
+				byName[n].tables[i] = t
+			}
+		}
+	}
+	for _, n := range names {
+		if g, ok := ratiosOnOf(n, byName[n].tables, all); ok {
+			grids = append(grids, g)
+		}
+	}
+	return grids
+}
+
+// ratiosOnOf returns the grid of one table. There is none if no driver is measured on two
+// machines together with another one.
+func ratiosOnOf(n stats.TableName, tables []*stats.Table, all []OnMachine) (out ratiosOn, ok bool) {
+	cells := make([]map[string]int, len(tables)) // measured ones, by driver
+	var drivers []string
+	on := map[string]int{} // on how many machines a driver is measured
+	floor := ""
+	for i, t := range tables {
+		cells[i] = map[string]int{}
+		if t == nil {
+			continue
+		}
+		for k, c := range t.Measured() {
+			name := c.Case.Driver
+			cells[i][name] = k
+			if on[name]++; !slices.Contains(drivers, name) {
+				drivers = append(drivers, name)
+			}
+			if t.IsFloor && k == t.Base {
+				floor = name
+			}
+		}
+	}
+	base := ""
+	for _, name := range drivers { // in the order of the first machine's table
+		if on[name] > on[base] || on[name] == on[base] && name == floor {
+			base = name
+		}
+	}
+	if len(drivers) < 2 || on[base] < 2 {
+		return out, false
+	}
+	out.name, out.base = n.String(), base
+	out.grid.Add(document.Column{Title: "driver"}, drivers)
+	for i, m := range all {
+		t := tables[i]
+		var words []string
+		for _, name := range drivers {
+			k, measured := cells[i][name]
+			b, based := cells[i][base]
+			switch {
+			case !measured || !based:
+				words = append(words, "–")
+			case name == base:
+				words = append(words, "1")
+			default:
+				r := t.Ratio(stats.Pair{First: k, Second: b})
+				words = append(words, cmp.Or(strings.TrimSpace(document.Times(r.Median)+" "+document.Ends(r)), "–"))
+			}
+		}
+		out.grid.Add(document.Column{Title: m.Name, Right: true, Whole: true}, words)
+	}
+	return out, true
+}
+
+// MachinesSchema is the JSON Schema of the JSON form of runs on several machines. It refers to
+// [Schema] and [ComparisonSchema] by their addresses.
+//
+//go:embed machines.schema.json
+var MachinesSchema []byte
+
+// MachinesVersion is the version of the JSON form of runs on several machines.
+const MachinesVersion = 1
+
+// JSONMachines is the JSON form of runs on several machines.
+type JSONMachines struct {
+	Version  int               `json:"version"`
+	Answer   string            `json:"answer"`
+	Machines []JSONMachine     `json:"machines"`
+	Pairs    []JSONMachinePair `json:"pairs"`
+}
+
+// JSONMachine is a machine and what its run says by itself.
+type JSONMachine struct {
+	Name    string          `json:"name"`
+	Run     int64           `json:"run,omitempty"` // absent if nothing was measured
+	Failure string          `json:"failure,omitempty"`
+	Report  json.RawMessage `json:"report,omitempty"` // of the run, or the comparison that it was made for
+}
+
+// JSONMachinePair is what the machines say of two drivers, or sides, in a table.
+type JSONMachinePair struct {
+	stats.TableName
+	First     string            `json:"first"`
+	Second    string            `json:"second"`
+	Agreement stats.Agreement   `json:"agreement"`
+	Said      []JSONMachineSaid `json:"said"`
+}
+
+// JSONMachineSaid is what one machine says.
+type JSONMachineSaid struct {
+	Machine string        `json:"machine"`
+	Verdict stats.Verdict `json:"verdict"` // of the second
+	Ratio   stats.Summary `json:"ratio"`   // of the second's time to the first's
+}
+
+func writeMachinesJSON(w io.Writer, all []OnMachine, _ document.Options) error {
+	m := sideBySide(all)
+	out := JSONMachines{Version: MachinesVersion, Answer: machinesAnswer(all, m), Machines: []JSONMachine{}, Pairs: []JSONMachinePair{}}
+	for _, x := range all {
+		j := JSONMachine{Name: x.Name, Failure: x.Failure}
+		if x.Analysis != nil {
+			var b bytes.Buffer
+			err := error(nil)
+			if c := x.comparison(); c != nil {
+				err = compare.WriteComparisonJSON(&b, *c, x.Options.Options)
+			} else {
+				err = report.WriteJSON(&b, x.Analysis, x.Options)
+			}
+			if err != nil {
+				return err
+			}
+			j.Run, j.Report = x.Analysis.Run.ID, b.Bytes()
+		}
+		out.Machines = append(out.Machines, j)
+	}
+	for _, p := range m.Pairs {
+		j := JSONMachinePair{TableName: p.TableName, First: p.First, Second: p.Second, Agreement: p.Agreement, Said: []JSONMachineSaid{}}
+		for i, s := range p.Said {
+			if s.Verdict != "" {
+				j.Said = append(j.Said, JSONMachineSaid{all[i].Name, s.Verdict, s.Ratio})
+			}
+		}
+		out.Pairs = append(out.Pairs, j)
+	}
+	return document.Encode(w, out)
+}

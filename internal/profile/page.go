@@ -1,0 +1,136 @@
+package profile
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/chart"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+)
+
+// profilePage describes a profile for a page: the answer, the time of all drivers in parts,
+// and the flame graphs with the functions that take most.
+func ProfilePage(p *Profiled) document.Document {
+	var alarms, facts document.List
+	for _, it := range profileFacts(p) {
+		if it.Alarm {
+			alarms = append(alarms, it)
+		} else {
+			facts = append(facts, it)
+		}
+	}
+	d := document.Document{document.Heading{Level: 1, Text: ProfileAnswer(p)}, alarms}
+	groups := groupsOf(p)
+	if stacks, ok := groupsPicture(p, groups); ok {
+		d = append(d, document.Heading{Level: 2, Text: "Where the time goes"}, stacks)
+	}
+	if a, b, ok := p.pair(); ok {
+		d = append(d, document.Heading{Level: 2, Text: fmt.Sprintf("%s and %s", a.Name, b.Name)}, differenceGrid(a, b))
+		if len(p.Flames) == 2 {
+			d = append(d, flamePicture("difference", fmt.Sprintf("CPU time per trial: %s and %s", a.Name, b.Name),
+				"The tip of a box has the times of both."+p.narrow(), differenceOf("", p.Flames[0], p.Flames[1])))
+		}
+	}
+	for i := range p.Drivers {
+		x := &p.Drivers[i]
+		if x.Status != result.OK {
+			continue
+		}
+		parts := driverProfile(x)
+		j := slices.IndexFunc(p.Flames, func(f FlameSide) bool { return f.Case == x.Case })
+		if j >= 0 && len(p.Flames[j].Stacks) > 0 {
+			graph := flameOf("", p.Flames[j])
+			graph.Groups = colored(groups)
+			flame := flamePicture("flame-"+document.Slug(x.Name), fmt.Sprintf("CPU time per trial of %s in %s of %s, %s", x.Name, p.Phase, p.Workload, document.Counted(x.Summary.Samples, "sample")),
+				"A box is a function, as wide as its time with that of what it calls, which is above it."+p.narrow(), graph)
+			parts = slices.Insert(parts, 1, document.Block(flame))
+		}
+		d = append(d, parts...)
+	}
+	return document.UniqueNames(append(d, document.Heading{Level: 2, Text: "How it was measured"}, facts, document.Paragraph{Text: profileNote, Quiet: true}), map[string]bool{})
+}
+
+// narrow says where the boxes are that a page leaves out.
+func (p *Profiled) narrow() string {
+	if len(p.Files) > 0 {
+		return " The narrowest boxes are left out here; the files have all."
+	}
+	return " The narrowest boxes are left out here."
+}
+
+// groupsOf lists the groups that take time.
+func groupsOf(p *Profiled) (names []string) {
+	for _, g := range Groups {
+		if slices.ContainsFunc(p.Drivers, func(d ProfiledDriver) bool {
+			return d.Summary != nil && slices.ContainsFunc(d.Summary.Groups, func(x Part) bool { return x.Group == g })
+		}) {
+			names = append(names, string(g))
+		}
+	}
+	return names
+}
+
+// colored lists all groups, in an order that gives some of them the colors that they have in
+// a picture of these only.
+func colored(some []string) []string {
+	all := slices.Clone(some)
+	for _, g := range Groups {
+		if !slices.Contains(all, string(g)) {
+			all = append(all, string(g))
+		}
+	}
+	return all
+}
+
+// groupsPicture has the CPU time of each driver, in parts by who takes it. ok is false if
+// there are no samples.
+func groupsPicture(p *Profiled, parts []string) (_ document.PictureBlock, ok bool) {
+	var rows []chart.Sum
+	for i := range p.Drivers {
+		x := &p.Drivers[i]
+		row := chart.Sum{Name: x.Name, Values: make([]float64, len(parts))}
+		if x.Status != result.OK {
+			row.Reason = fmt.Sprintf("%s: %s", x.Status, x.Reason.Message)
+		} else {
+			for _, g := range x.Summary.Groups {
+				row.Values[slices.Index(parts, string(g.Group))] += g.PerTrial
+			}
+			row.Tip = document.Counted(x.Summary.Samples, "sample")
+		}
+		rows = append(rows, row)
+	}
+	return document.PictureBlock{Headed: true, Picture: document.Picture{Name: "groups", Title: fmt.Sprintf("CPU time of %s of %s, by what takes it", p.Phase, p.Workload),
+		Draw: func(width int, title string) chart.Chart {
+			return &chart.Stacks{Title: title, Width: width, Parts: parts, Rows: rows,
+				Axis: chart.Axis{Label: "CPU time of one execution, less is better", Format: nanoseconds, Tick: nanoseconds}}
+		}}}, len(parts) > 0
+}
+
+const (
+	// leastBox is the width in pixels below which a page leaves out functions, so that it
+	// stays small. A picture in its own file has all that can be seen.
+	leastBox = 1
+
+	// mostBoxes is how many boxes a flame graph has, even if somebody made up its stacks.
+	mostBoxes = 20_000
+
+	// maxFlameRows is how many functions the table behind a flame graph has.
+	maxFlameRows = 40
+)
+
+// flamePicture is a flame graph of a page.
+func flamePicture(name, title, note string, f *chart.Flame) document.PictureBlock {
+	f.Most = mostBoxes
+	behind := document.ChartGrid(f)
+	behind.Rows = behind.Rows[:min(len(behind.Rows), maxFlameRows)]
+	return document.PictureBlock{Aside: true, Behind: document.Document{behind}, Picture: document.Picture{Name: name, Title: title,
+		Note: note,
+		Draw: func(width int, title string) chart.Chart {
+			c := *f
+			if c.Title, c.Width = title, width; width > 0 {
+				c.Least = leastBox
+			}
+			return &c
+		}}}
+}

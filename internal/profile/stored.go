@@ -1,0 +1,44 @@
+package profile
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// ProfileOf returns what a run of profiles says, or nil if the run has samples.
+func ProfileOf(run *result.Run, hints document.Hints) *Profiled {
+	if run.Profiles == nil {
+		return nil
+	}
+	p := &Profiled{Run: run.ID, Phase: run.Profiles.Phase, NoPerf: run.Profiles.NoPerf, Scale: run.Scale, Seed: run.Seed,
+		Machine: run.Machine, Warnings: run.Warnings, Rounds: run.Rounds, More: hints.Samples}
+	for i := range run.Cases {
+		c := &run.Cases[i]
+		if i == 0 {
+			p.Workload = c.Workload
+			for _, name := range stats.SettingNames(c.Settings) {
+				p.Settings += " " + name + "=" + c.Settings[name]
+			}
+			p.Settings = strings.TrimSpace(p.Settings)
+		}
+		d := ProfiledDriver{Name: c.Driver, Case: c.ID, Status: stats.NotMeasured,
+			Reason: &protocol.Reason{Code: protocol.CodeNoTrial, Message: "it was interrupted before the first trial had ended"}}
+		at := slices.IndexFunc(run.Profiles.Cases, func(x result.Profile) bool { return x.Case == c.ID })
+		if at >= 0 {
+			x := &run.Profiles.Cases[at]
+			d.Status, d.Reason, d.Perf, d.Shortened = x.Status, x.Reason, x.Perf, x.Shortened
+			if x.Status == result.OK {
+				grouper := Grouper{Module: c.Info.Module, Opaque: !x.Perf}
+				d.Summary = Summarize(x, grouper)
+				p.Flames = append(p.Flames, FlameSide{Name: c.Driver, Case: c.ID, Stacks: Stacks(x, x.CPU), Grouper: grouper, Trials: len(x.CPUNS)})
+			}
+		}
+		p.Drivers = append(p.Drivers, d)
+	}
+	return p
+}

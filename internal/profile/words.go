@@ -1,0 +1,476 @@
+package profile
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/chart"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Profiled is where the time of a phase went, on one driver or several.
+type Profiled struct {
+	Run      int64 // its number in the store; 0: it is in none
+	Workload string
+	Phase    string
+	Scale    string
+	Seed     uint64
+	Settings string // as name=value, separated by spaces
+	Machine  result.Machine
+	Warnings []result.Warning // what casts doubt on it
+	Rounds   int              // in which the drivers' trials took turns
+	Drivers  []ProfiledDriver
+	NoPerf   string      // why there is no perf, or what it does not see; "" if it sees everything
+	More     string      // what a reader can type to have more samples; "": nothing
+	Into     string      // the directory that files were written to; "": none were
+	Files    []string    // their names
+	Flames   []FlameSide // of the drivers that have profiles
+}
+
+// ProfiledDriver is one driver's part of it.
+type ProfiledDriver struct {
+	Name    string
+	Case    int // its number in warnings
+	Status  result.Status
+	Reason  *protocol.Reason // if Status is not OK
+	Perf    bool             // sampled by perf, not by Go's profiler
+	Summary *Summary         // nil if Status is not OK
+
+	Shortened int // how many functions of each stack were kept, if there were too many; 0: all
+}
+
+// fewSamples is below how many samples shares are not put into words.
+const fewSamples = 50
+
+// good reports whether there is something to say of a driver.
+func (d *ProfiledDriver) good() bool { return d.Status == result.OK && d.Summary.Samples >= fewSamples }
+
+// pair returns the two drivers that are compared, if exactly two have profiles.
+func (p *Profiled) pair() (first, second *ProfiledDriver, ok bool) {
+	var list []*ProfiledDriver
+	for i := range p.Drivers {
+		if p.Drivers[i].good() {
+			list = append(list, &p.Drivers[i])
+		}
+	}
+	if len(list) != 2 || len(p.Drivers) != 2 {
+		return nil, nil, false
+	}
+	return list[0], list[1], true
+}
+
+var profileFormats = document.FormatsOf[*Profiled, document.Options]{
+	{Name: "table", To: func(w io.Writer, p *Profiled, o document.Options) error {
+		return document.RenderText(w, profiled(p), o)
+	}},
+	{Name: "markdown", To: func(w io.Writer, p *Profiled, _ document.Options) error {
+		return document.RenderMarkdown(w, profiled(p))
+	}},
+	{Name: "html", To: func(w io.Writer, p *Profiled, o document.Options) error {
+		return document.RenderHTML(w, ProfilePage(p), "Profile", o)
+	}},
+	{Name: "json", To: writeProfileJSON},
+}
+
+// ProfileFormats lists the names of the formats of a profile.
+func ProfileFormats() []string { return profileFormats.Names() }
+
+// CheckProfile returns an error if there is no such format of a profile.
+func CheckProfile(format string) error { return profileFormats.Check(format) }
+
+// WriteProfile writes where the time went in a format.
+func WriteProfile(w io.Writer, format string, p *Profiled, opts document.Options) error {
+	return profileFormats.Write(w, "profile", format, p, opts)
+}
+
+// ProfileAnswer says in a few sentences where the time went.
+func ProfileAnswer(p *Profiled) string {
+	var parts []string
+	if a, b, ok := p.pair(); ok {
+		parts = append(parts, differs(p, a, b))
+	}
+	for i := range p.Drivers {
+		switch d := &p.Drivers[i]; {
+		case d.Status != result.OK:
+			parts = append(parts, fmt.Sprintf("%s has no profile: it is %s.", d.Name, d.Status))
+		case !d.good():
+			more := "."
+			if p.More != "" {
+				more = ": " + p.More + " gives more."
+			}
+			parts = append(parts, fmt.Sprintf("%s has too few samples (%d) to say where %s spends its time%s", d.Name, d.Summary.Samples, p.Phase, more))
+		default:
+			parts = append(parts, spends(d))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// differs says how the CPU times of two drivers differ and, with enough trials, in which groups.
+func differs(p *Profiled, a, b *ProfiledDriver) string {
+	ratio, sure := Ratio(a.Summary, b.Summary)
+	words := fmt.Sprintf("%s and %s, %s %s", nanoseconds(b.Summary.PerTrialNS()), nanoseconds(a.Summary.PerTrialNS()), document.Times(ratio), document.Interval(&sure))
+	text := fmt.Sprintf("In %s of %s, %s takes ", p.Phase, p.Workload, b.Name)
+	trials := min(len(a.Summary.TrialNS), len(b.Summary.TrialNS))
+	switch {
+	case trials < 2: // nothing is known of how much trials differ
+		text += fmt.Sprintf("a CPU time that cannot be told from that of %s by one trial (%s)", a.Name, words)
+	case sure.Low > 1:
+		text += fmt.Sprintf("more CPU time than %s (%s)", a.Name, words)
+	case sure.High < 1:
+		text += fmt.Sprintf("less CPU time than %s (%s)", a.Name, words)
+	default:
+		text += fmt.Sprintf("a CPU time that cannot be told from that of %s yet (%s)", a.Name, words)
+	}
+	const most = 3
+	var where []string
+	for _, c := range Compare(a.Summary, b.Summary) {
+		if max(c.Difference, -c.Difference) > c.Margin && len(where) < most {
+			where = append(where, fmt.Sprintf("%s %s ±%s", c.Group, signed(c.Difference), nanoseconds(c.Margin)))
+		}
+	}
+	if where != nil && trials >= stats.MinSamples {
+		text += "; they differ in " + strings.Join(where, ", ")
+	}
+	return text + "."
+}
+
+// spends names the largest groups of a driver.
+func spends(d *ProfiledDriver) string {
+	const most, least = 4, 0.03
+	var words []string
+	for i, g := range d.Summary.Groups {
+		if i < most && g.Share >= least {
+			words = append(words, fmt.Sprintf("%.0f %% ±%.0f in %s", 100*g.Share, margin(g), g.Group))
+		}
+	}
+	return fmt.Sprintf("%s spends %s.", d.Name, strings.Join(words, ", "))
+}
+
+// nanoseconds formats a time.
+func nanoseconds(ns float64) string {
+	switch {
+	case ns >= 1e9:
+		return fmt.Sprintf("%.3g s", ns/1e9)
+	case ns >= 1e6:
+		return fmt.Sprintf("%.3g ms", ns/1e6)
+	}
+	return fmt.Sprintf("%.3g µs", ns/1e3)
+}
+
+func signed(ns float64) string {
+	if ns < 0 {
+		return "-" + nanoseconds(-ns)
+	}
+	return "+" + nanoseconds(ns)
+}
+
+// margin returns half the width of a share's interval, in percentage points.
+func margin(p Part) float64 { return 50 * (p.Interval.High - p.Interval.Low) }
+
+func withMargin(p Part) string { return fmt.Sprintf("%.1f %% ±%.1f", 100*p.Share, margin(p)) }
+
+// topFunctions is how many functions the tables have. The JSON has all.
+const topFunctions = 12
+
+// profiled is the document of a profile.
+func profiled(p *Profiled) document.Document {
+	d := document.Document{document.Paragraph{Text: ProfileAnswer(p)}, document.Space{}, profileFacts(p)}
+	if a, b, ok := p.pair(); ok {
+		d = append(d, document.Heading{Level: 2, Text: fmt.Sprintf("%s and %s", a.Name, b.Name)}, differenceGrid(a, b))
+	}
+	for i := range p.Drivers {
+		if x := &p.Drivers[i]; x.Status == result.OK {
+			d = append(d, driverProfile(x)...)
+		}
+	}
+	return append(d, document.Space{}, document.Paragraph{Text: profileNote, Quiet: true})
+}
+
+const profileNote = "CPU time of one execution of the phase, from samples of what runs; waiting is not in it. " +
+	"A function has its own time, without that of what it calls. Trials with profiles are never stored as samples."
+
+// differenceGrid compares the groups of two drivers.
+func differenceGrid(a, b *ProfiledDriver) document.Grid {
+	g := document.Grid{Columns: []document.Column{{Title: "where"}, {Title: a.Name, Right: true}, {Title: b.Name, Right: true}, {Title: "difference", Right: true}, {Title: "±", Right: true}}}
+	for _, c := range Compare(a.Summary, b.Summary) {
+		g.Rows = append(g.Rows, []string{string(c.Group), nanoseconds(c.FirstNS), nanoseconds(c.SecondNS), signed(c.Difference), nanoseconds(c.Margin)})
+	}
+	return g
+}
+
+// profileFacts says what was profiled, and how.
+func profileFacts(p *Profiled) document.List {
+	var l document.List
+	if p.Run > 0 {
+		l = append(l, document.Item{Label: "stored", Text: fmt.Sprintf("as run %d", p.Run)})
+	}
+	for i := range p.Drivers {
+		switch d := &p.Drivers[i]; {
+		case d.Status != result.OK:
+			l = append(l, document.Item{Label: d.Name, Text: fmt.Sprintf("%s: %s%s", d.Status, d.Reason.Message, conditions.Said(d.Reason)), Alarm: true})
+		default:
+			by := "Go's profiler, 100 times a second"
+			if d.Perf {
+				by = fmt.Sprintf("perf, %d times a second", PerfFrequency)
+			}
+			s := d.Summary
+			text := fmt.Sprintf("%s in %s, by %s", document.Counted(s.Samples, "sample"), document.Counted(int64(s.Trials), "trial"), by)
+			if s.WallNS > 0 && s.Samples >= fewSamples {
+				text += fmt.Sprintf("; CPU time is %.0f %% of the time by the clock", 100*float64(s.CPUNS)/float64(s.WallNS))
+			}
+			if d.Shortened > 0 {
+				text += fmt.Sprintf("; of each stack the %d innermost functions were kept", d.Shortened)
+			}
+			l = append(l, document.Item{Label: d.Name, Text: text, Alarm: d.Summary.Samples < fewSamples})
+		}
+	}
+	l.Note(document.Item{Label: "how sure", Text: profileSure(p)})
+	if p.NoPerf != "" {
+		text := p.NoPerf
+		if !slices.ContainsFunc(p.Drivers, func(d ProfiledDriver) bool { return d.Perf }) {
+			text += "; Go's profiler was used instead, which takes fewer samples and puts all time in C into one row"
+		}
+		l = append(l, document.Item{Label: "perf", Text: text, Alarm: true})
+	}
+	l = append(l, document.Item{Label: "measured", Text: strings.TrimSpace(fmt.Sprintf("workload %s, phase %s, scale %s, seed %d %s", p.Workload, p.Phase, p.Scale, p.Seed, p.Settings))})
+	l = append(l, conditions.MachineItems(p.Machine)...)
+	l = append(l, profileWarnings(p)...)
+	if len(p.Files) > 0 {
+		l = append(l, document.Item{Label: "files", Text: fmt.Sprintf("in %s: %s", p.Into, strings.Join(p.Files, ", "))})
+	}
+	return l
+}
+
+// profileSure says what the intervals are of. It returns "" if there are none.
+func profileSure(p *Profiled) string {
+	if !slices.ContainsFunc(p.Drivers, func(d ProfiledDriver) bool { return d.good() }) {
+		return ""
+	}
+	words := "±: half the 95 % interval, by the number of samples"
+	if a, b, ok := p.pair(); ok {
+		words += "; the interval of the ratio is by that, or by how much the trials differ if that is more"
+		if min(a.Summary.Trials, b.Summary.Trials) < 2 {
+			words += ", which one trial does not show"
+		}
+	}
+	return words + ". Profilers cost time, so a ratio without them is another one"
+}
+
+// profileWarnings lists what casts doubt on a profile: first that of the machine.
+func profileWarnings(p *Profiled) document.List {
+	names := map[int]string{}
+	for i := range p.Drivers {
+		names[p.Drivers[i].Case] = p.Drivers[i].Name
+	}
+	var ofAll, ofOne []result.Warning
+	for _, w := range p.Warnings {
+		if w.Case == 0 {
+			ofAll = append(ofAll, w)
+		} else {
+			ofOne = append(ofOne, w)
+		}
+	}
+	return append(conditions.MachineWarnings(ofAll, p.Rounds), conditions.Warnings(ofOne, names)...)
+}
+
+// driverProfile is the part of the document about one driver.
+func driverProfile(x *ProfiledDriver) document.Document {
+	s := x.Summary
+	g := document.Grid{Columns: []document.Column{{Title: "where"}, {Title: "share", Right: true}, {Title: "CPU time", Right: true}, {Title: "what it is", Drop: 1}}}
+	for _, p := range s.Groups {
+		g.Rows = append(g.Rows, []string{string(p.Group), withMargin(p), nanoseconds(p.PerTrial), p.Group.About()})
+	}
+	d := document.Document{document.Heading{Level: 2, Text: x.Name}, g}
+	if len(s.Groups) == 0 {
+		d = document.Document{document.Heading{Level: 2, Text: x.Name}, document.Paragraph{Text: "No samples."}}
+	}
+	if len(s.Functions) > 0 {
+		f := document.Grid{Columns: []document.Column{{Title: "function"}, {Title: "in"}, {Title: "share", Right: true}, {Title: "CPU time", Right: true, Drop: 1}}}
+		for _, p := range s.Functions[:min(len(s.Functions), topFunctions)] {
+			f.Rows = append(f.Rows, []string{shortFunction(p.Function), string(p.Group), withMargin(p), nanoseconds(p.PerTrial)})
+		}
+		d = append(d, document.Space{}, f)
+	}
+	if len(s.Allocations) > 0 {
+		f := document.Grid{Columns: []document.Column{{Title: "allocated by"}, {Title: "in"}, {Title: "share", Right: true}, {Title: "bytes", Right: true}}}
+		for _, p := range s.Allocations[:min(len(s.Allocations), topFunctions/2)] {
+			f.Rows = append(f.Rows, []string{shortFunction(p.Function), string(p.Group), fmt.Sprintf("%.0f %%", 100*p.Share), byteCount(p.PerTrial)})
+		}
+		d = append(d, document.Space{}, f)
+	}
+	return d
+}
+
+// byteCount formats an estimated number of bytes.
+func byteCount(n float64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.3g GiB", n/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.3g MiB", n/(1<<20))
+	}
+	return fmt.Sprintf("%.3g KiB", n/(1<<10))
+}
+
+// shortFunction shortens a long name at its beginning: its end says more.
+func shortFunction(name string) string {
+	const most = 60
+	if i := strings.LastIndexByte(strings.SplitN(name, "[", 2)[0], '/'); i >= 0 && len(name) > most {
+		name = "…" + name[i:]
+	}
+	if r := []rune(name); len(r) > most {
+		name = string(r[:most-1]) + "…"
+	}
+	return name
+}
+
+// FlameSide is a driver's profile, of all its trials.
+type FlameSide struct {
+	Name    string
+	Case    int // as in [ProfiledDriver]
+	Stacks  []Stack
+	Grouper Grouper
+	Trials  int
+}
+
+// perTrial returns the CPU time of a stack in a trial, in nanoseconds.
+func (f FlameSide) perTrial(s Stack) float64 {
+	return float64(s.Value) / float64(max(f.Trials, 1))
+}
+
+// FlameGraph writes the flame graph of a driver's profile, per trial, as SVG.
+func FlameGraph(w io.Writer, title string, side FlameSide) error {
+	return chart.WriteSVG(w, flameOf(title, side))
+}
+
+// flameOf returns the flame graph of a driver's profile.
+func flameOf(title string, side FlameSide) *chart.Flame {
+	f := newFlame(title)
+	for _, s := range side.Stacks {
+		c := chart.Stack{First: side.perTrial(s)}
+		for i := len(s.Frames) - 1; i >= 0; i-- {
+			c.Frames = append(c.Frames, flameFrame(s.Frames[i].Function, string(side.Grouper.Of(s.Frames[i:]))))
+		}
+		f.Stacks = append(f.Stacks, c)
+	}
+	return f
+}
+
+// FlameDifference writes the difference of two drivers' profiles, per trial, as SVG.
+func FlameDifference(w io.Writer, title string, first, second FlameSide) error {
+	return chart.WriteSVG(w, differenceOf(title, first, second))
+}
+
+// differenceOf returns the flame graph of the difference of two drivers' profiles.
+func differenceOf(title string, first, second FlameSide) *chart.Flame {
+	f := newFlame(title)
+	f.First, f.Second = document.Line(first.Name), document.Line(second.Name)
+	for i, side := range []FlameSide{first, second} {
+		for _, s := range Layers(side.Stacks, side.Grouper) {
+			c := chart.Stack{}
+			for _, frame := range s.Frames {
+				c.Frames = append(c.Frames, flameFrame(frame.Function, ""))
+			}
+			if i == 0 {
+				c.First = side.perTrial(s)
+			} else {
+				c.Second = side.perTrial(s)
+			}
+			f.Stacks = append(f.Stacks, c)
+		}
+	}
+	return f
+}
+
+func flameFrame(function, group string) chart.Frame {
+	f := chart.Frame{Name: document.Line(function), Group: group}
+	for _, short := range Short(function) {
+		f.Short = append(f.Short, document.Line(short))
+	}
+	return f
+}
+
+func newFlame(title string) *chart.Flame {
+	f := &chart.Flame{Title: document.Line(title), Format: nanoseconds}
+	for _, g := range Groups {
+		f.Groups = append(f.Groups, string(g))
+	}
+	return f
+}
+
+// ProfileSchema is the JSON Schema (draft 2020-12) of the JSON form of a profile.
+//
+//go:embed profile.schema.json
+var ProfileSchema []byte
+
+// ProfileVersion is the version of the JSON form of a profile. Fields may be added
+// without changing it.
+const ProfileVersion = 1
+
+// JSONProfile is the JSON form of a profile.
+type JSONProfile struct {
+	Version     int                 `json:"version"`
+	Run         int64               `json:"run_id,omitempty"` // its number in the store
+	Answer      string              `json:"answer"`
+	Workload    string              `json:"workload"`
+	Phase       string              `json:"phase"`
+	Scale       string              `json:"scale"`
+	Seed        uint64              `json:"seed"`
+	Settings    string              `json:"settings,omitempty"`
+	Machine     result.Machine      `json:"machine"`
+	Confidence  float64             `json:"confidence"` // of all intervals
+	NoPerf      string              `json:"no_perf,omitempty"`
+	Rounds      int                 `json:"rounds"` // in which the drivers' trials took turns
+	Warnings    []result.Warning    `json:"warnings,omitempty"`
+	Ratio       *JSONProfileRatio   `json:"ratio,omitempty"` // of the second driver's CPU time to the first's
+	Drivers     []JSONProfileDriver `json:"drivers"`
+	Differences []Change            `json:"differences,omitempty"` // of the second driver to the first
+	Directory   string              `json:"directory,omitempty"`
+	Files       []string            `json:"files,omitempty"`
+}
+
+// JSONProfileRatio is a ratio with its interval.
+type JSONProfileRatio struct {
+	Ratio    float64        `json:"ratio"`
+	Interval stats.Interval `json:"interval"`
+}
+
+// JSONProfileDriver is a driver's part of the JSON form of a profile.
+type JSONProfileDriver struct {
+	Driver  string           `json:"driver"`
+	Status  result.Status    `json:"status"`
+	Reason  *protocol.Reason `json:"reason,omitempty"`
+	Sampler string           `json:"sampler,omitempty"` // perf or go
+
+	Shortened int `json:"shortened,omitempty"` // as in [ProfiledDriver]
+	*Summary
+}
+
+func writeProfileJSON(w io.Writer, p *Profiled, _ document.Options) error {
+	out := JSONProfile{Version: ProfileVersion, Run: p.Run, Answer: ProfileAnswer(p), Workload: p.Workload, Phase: p.Phase, Scale: p.Scale, Seed: p.Seed, Settings: p.Settings,
+		Machine: p.Machine, Confidence: stats.Confidence, NoPerf: p.NoPerf, Rounds: p.Rounds, Warnings: p.Warnings, Drivers: []JSONProfileDriver{}, Directory: p.Into, Files: p.Files}
+	for _, d := range p.Drivers {
+		x := JSONProfileDriver{Driver: d.Name, Status: d.Status, Reason: d.Reason, Shortened: d.Shortened, Summary: d.Summary}
+		if d.Summary != nil {
+			x.Sampler = "go"
+			if d.Perf {
+				x.Sampler = "perf"
+			}
+		}
+		out.Drivers = append(out.Drivers, x)
+	}
+	if a, b, ok := p.pair(); ok {
+		out.Differences = Compare(a.Summary, b.Summary)
+		ratio, sure := Ratio(a.Summary, b.Summary)
+		out.Ratio = &JSONProfileRatio{ratio, sure}
+	}
+	return document.Encode(w, out)
+}

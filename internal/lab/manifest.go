@@ -35,7 +35,7 @@ type Manifest struct {
 	Optional bool `json:"optional"`
 
 	// Command runs the worker of a driver that is not built with Go: an
-	// executable in PATH and its arguments. A path that begins with ./ or ../../ is
+	// executable in PATH and its arguments. A path that begins with ./ or ../ is
 	// relative to the directory of the driver.json.
 	Command []string `json:"command"`
 
@@ -292,7 +292,7 @@ func parseManifest(data []byte, dir string) (m Manifest, err error) {
 		}
 	}
 	for i, arg := range m.Command {
-		if strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../../") {
+		if strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../") {
 			m.Command[i] = filepath.Join(dir, filepath.FromSlash(arg))
 		}
 	}

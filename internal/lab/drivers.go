@@ -50,7 +50,7 @@ func FindSource(given string) (Source, error) {
 // at the time of the build.
 var builtFrom = func() string {
 	_, file, _, _ := runtime.Caller(0)
-	return filepath.Dir(filepath.Dir(file))
+	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
 }
 
 // isRoot reports whether a directory is a source tree. The module cache has only the

@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write the archive again")
 // tree reads the files of this source tree.
 func tree(t *testing.T) []txtar.File {
 	t.Helper()
-	root, err := filepath.Abs("..")
+	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}

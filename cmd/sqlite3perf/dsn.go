@@ -150,7 +150,7 @@ func (o *dsnOptions) askAll(ctx context.Context, b *lab.Builder, refs []lab.Ref,
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return nil, nil, err
 		}
-		t, err := lab.TellDSN(ctx, path, ref, name, dir)
+		t, err := dsn.Tell(ctx, path, ref, name, dir)
 		var refused *lab.JobError
 		switch {
 		case errors.As(err, &refused):

@@ -27,6 +27,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -381,7 +382,7 @@ func profilesOf(done []*lab.Profiled, phase, noPerf string) *result.Profiles {
 // profileEnd says why profiling ended.
 func profileEnd(done []*lab.Profiled, interrupted bool) string {
 	enough := func(d *lab.Profiled) bool {
-		return d.Status != result.OK || profile.Samples(d.Recording.Stacks()) >= lab.EnoughSamples
+		return d.Status != result.OK || stacks.Samples(d.Recording.Stacks()) >= lab.EnoughSamples
 	}
 	switch {
 	case interrupted:
@@ -425,7 +426,7 @@ func (r *profileRequest) write(done []*lab.Profiled, answer *profile.Profiled) e
 				return err
 			}
 		}
-		title := fmt.Sprintf("CPU time per trial of %s in %s of %s, %d samples", side.Name, r.phase, answer.Workload, profile.Samples(side.Stacks))
+		title := fmt.Sprintf("CPU time per trial of %s in %s of %s, %d samples", side.Name, r.phase, answer.Workload, stacks.Samples(side.Stacks))
 		err := put(base+flameFile, func(w io.Writer) error { return profile.FlameGraph(w, title, side) })
 		if err != nil {
 			return err

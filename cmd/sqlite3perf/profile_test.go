@@ -18,6 +18,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/profile"
+	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
 )
 
 // TestProfile profiles a real driver, with the profiler of this machine and then without
@@ -62,7 +63,7 @@ func TestProfile(t *testing.T) {
 		if !perf && (d.Sampler != "go" || !strings.Contains(got.NoPerf, "no perf in PATH")) {
 			t.Errorf("without perf: sampled by %s: %s", d.Sampler, got.NoPerf)
 		}
-		if !slices.ContainsFunc(d.Groups, func(p profile.Part) bool { return p.Group == profile.SQLite && p.Samples > 0 }) {
+		if !slices.ContainsFunc(d.Groups, func(p stacks.Part) bool { return p.Group == stacks.SQLite && p.Samples > 0 }) {
 			t.Errorf("no time in SQLite: %+v", d.Groups)
 		}
 		if len(d.Allocations) == 0 {

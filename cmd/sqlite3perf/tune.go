@@ -360,7 +360,7 @@ func (t *candidateRuns) tell(ctx context.Context, set driver.Settings) (*dsn.Tol
 		return nil, err
 	}
 	defer scratch.Remove()
-	told, err := lab.TellDSN(ctx, worker, ref, name, scratch.Dir)
+	told, err := dsn.Tell(ctx, worker, ref, name, scratch.Dir)
 	if refused, ok := errors.AsType[*lab.JobError](err); ok && slices.Contains([]string{protocol.CodeUnsupported, protocol.CodeUsage}, refused.Reason.Code) {
 		return nil, nil // its worker opens no such names
 	}

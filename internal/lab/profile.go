@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -65,18 +65,18 @@ func FindPerf(ctx context.Context, dir string) (path, why string) {
 // its stacks are found with unwind tables; Go has frame pointers. The clock is the one that
 // a worker reads.
 func perfRecord(c bool) []string {
-	stacks := "fp"
+	callGraph := "fp"
 	if c {
-		stacks = "dwarf,8192"
+		callGraph = "dwarf,8192"
 	}
-	return []string{"record", "-q", "-N", "-operf.data", "-e", "cpu-clock", "-F", fmt.Sprint(profile.PerfFrequency), "-k", "CLOCK_MONOTONIC", "--call-graph", stacks, "--"}
+	return []string{"record", "-q", "-N", "-operf.data", "-e", "cpu-clock", "-F", fmt.Sprint(stacks.PerfFrequency), "-k", "CLOCK_MONOTONIC", "--call-graph", callGraph, "--"}
 }
 
 // Profiling says what a trial with profiles records.
 type Profiling struct {
 	Phase string
 	Perf  string // perf's executable; "" to do without
-	Into  *profile.Recording
+	Into  *stacks.Recording
 }
 
 // errNoProfile says that a worker does not write profiles.
@@ -124,7 +124,7 @@ func (w *Profiling) keep(ctx context.Context, dir string, t *result.Trial) error
 		return errNoProfile
 	}
 	if w.Perf != "" {
-		cmd := exec.CommandContext(ctx, w.Perf, "script", "-iperf.data", "--no-inline", "-F", profile.PerfFields)
+		cmd := exec.CommandContext(ctx, w.Perf, "script", "-iperf.data", "--no-inline", "-F", stacks.PerfFields)
 		cmd.Dir = dir
 		isolate(cmd)
 		mark(cmd, dir)
@@ -137,7 +137,7 @@ func (w *Profiling) keep(ctx context.Context, dir string, t *result.Trial) error
 		if err != nil {
 			return fmt.Errorf("perf script: %w", err)
 		}
-		stacks, misread := profile.ReadPerf(out, clock)
+		stacks, misread := stacks.ReadPerf(out, clock)
 		_, _ = io.Copy(io.Discard, out)
 		if err := cmd.Wait(); err != nil {
 			return fmt.Errorf("perf script: %s", firstComplaint(complaint.String(), err))
@@ -183,7 +183,7 @@ const EnoughSamples = 500
 // Profiled is what became of a case.
 type Profiled struct {
 	Case      *Case
-	Recording profile.Recording
+	Recording stacks.Recording
 	Perf      bool             // perf recorded it
 	Status    result.Status    // OK, or why there is no profile
 	Reason    *protocol.Reason // if it is not OK
@@ -229,7 +229,7 @@ func (p *Profiler) run(ctx context.Context, cases []*Case) ([]*Profiled, error) 
 		open = false
 		for _, d := range list {
 			first := d.Recording.Trials == 0
-			if d.Status != result.OK || profile.Samples(d.Recording.Stacks()) >= EnoughSamples || !first && p.Now().Sub(began) >= p.Time {
+			if d.Status != result.OK || stacks.Samples(d.Recording.Stacks()) >= EnoughSamples || !first && p.Now().Sub(began) >= p.Time {
 				continue
 			}
 			if !open {
@@ -268,6 +268,6 @@ func (p *Profiler) trial(ctx context.Context, d *Profiled) error {
 		w.Case, w.Round = d.Case.ID, p.Rounds
 		p.Warnings = append(p.Warnings, w)
 	}
-	p.Progress(d.Case, profile.Samples(d.Recording.Stacks()), t)
+	p.Progress(d.Case, stacks.Samples(d.Recording.Stacks()), t)
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -54,7 +54,7 @@ func (b *profileBench) profiler(limit time.Duration, stop chan struct{}) *Profil
 			if b.samples[c.Driver] < 0 {
 				return nil, errNoProfile
 			}
-			want.Into.Perf = append(want.Into.Perf, profile.Stack{Samples: b.samples[c.Driver]})
+			want.Into.Perf = append(want.Into.Perf, stacks.Stack{Samples: b.samples[c.Driver]})
 			want.Into.EndTrial(0)
 			return &result.Trial{Status: result.OK, Warnings: []result.Warning{{Code: result.WarningStopped}}}, nil
 		},

@@ -7,6 +7,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/chart"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
 )
 
 // profilePage describes a profile for a page: the answer, the time of all drivers in parts,
@@ -61,9 +62,9 @@ func (p *Profiled) narrow() string {
 
 // groupsOf lists the groups that take time.
 func groupsOf(p *Profiled) (names []string) {
-	for _, g := range Groups {
+	for _, g := range stacks.Groups {
 		if slices.ContainsFunc(p.Drivers, func(d ProfiledDriver) bool {
-			return d.Summary != nil && slices.ContainsFunc(d.Summary.Groups, func(x Part) bool { return x.Group == g })
+			return d.Summary != nil && slices.ContainsFunc(d.Summary.Groups, func(x stacks.Part) bool { return x.Group == g })
 		}) {
 			names = append(names, string(g))
 		}
@@ -75,7 +76,7 @@ func groupsOf(p *Profiled) (names []string) {
 // a picture of these only.
 func colored(some []string) []string {
 	all := slices.Clone(some)
-	for _, g := range Groups {
+	for _, g := range stacks.Groups {
 		if !slices.Contains(all, string(g)) {
 			all = append(all, string(g))
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -33,9 +34,9 @@ func ProfileOf(run *result.Run, hints document.Hints) *Profiled {
 			x := &run.Profiles.Cases[at]
 			d.Status, d.Reason, d.Perf, d.Shortened = x.Status, x.Reason, x.Perf, x.Shortened
 			if x.Status == result.OK {
-				grouper := Grouper{Module: c.Info.Module, Opaque: !x.Perf}
-				d.Summary = Summarize(x, grouper)
-				p.Flames = append(p.Flames, FlameSide{Name: c.Driver, Case: c.ID, Stacks: Stacks(x, x.CPU), Grouper: grouper, Trials: len(x.CPUNS)})
+				grouper := stacks.Grouper{Module: c.Info.Module, Opaque: !x.Perf}
+				d.Summary = stacks.Summarize(x, grouper)
+				p.Flames = append(p.Flames, FlameSide{Name: c.Driver, Case: c.ID, Stacks: stacks.Stacks(x, x.CPU), Grouper: grouper, Trials: len(x.CPUNS)})
 			}
 		}
 		p.Drivers = append(p.Drivers, d)

@@ -11,6 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -41,7 +42,7 @@ type ProfiledDriver struct {
 	Status  result.Status
 	Reason  *protocol.Reason // if Status is not OK
 	Perf    bool             // sampled by perf, not by Go's profiler
-	Summary *Summary         // nil if Status is not OK
+	Summary *stacks.Summary  // nil if Status is not OK
 
 	Shortened int // how many functions of each stack were kept, if there were too many; 0: all
 }
@@ -115,7 +116,7 @@ func ProfileAnswer(p *Profiled) string {
 
 // differs says how the CPU times of two drivers differ and, with enough trials, in which groups.
 func differs(p *Profiled, a, b *ProfiledDriver) string {
-	ratio, sure := Ratio(a.Summary, b.Summary)
+	ratio, sure := stacks.Ratio(a.Summary, b.Summary)
 	words := fmt.Sprintf("%s and %s, %s %s", nanoseconds(b.Summary.PerTrialNS()), nanoseconds(a.Summary.PerTrialNS()), document.Times(ratio), document.Interval(&sure))
 	text := fmt.Sprintf("In %s of %s, %s takes ", p.Phase, p.Workload, b.Name)
 	trials := min(len(a.Summary.TrialNS), len(b.Summary.TrialNS))
@@ -131,7 +132,7 @@ func differs(p *Profiled, a, b *ProfiledDriver) string {
 	}
 	const most = 3
 	var where []string
-	for _, c := range Compare(a.Summary, b.Summary) {
+	for _, c := range stacks.Compare(a.Summary, b.Summary) {
 		if max(c.Difference, -c.Difference) > c.Margin && len(where) < most {
 			where = append(where, fmt.Sprintf("%s %s ±%s", c.Group, signed(c.Difference), nanoseconds(c.Margin)))
 		}
@@ -173,9 +174,9 @@ func signed(ns float64) string {
 }
 
 // margin returns half the width of a share's interval, in percentage points.
-func margin(p Part) float64 { return 50 * (p.Interval.High - p.Interval.Low) }
+func margin(p stacks.Part) float64 { return 50 * (p.Interval.High - p.Interval.Low) }
 
-func withMargin(p Part) string { return fmt.Sprintf("%.1f %% ±%.1f", 100*p.Share, margin(p)) }
+func withMargin(p stacks.Part) string { return fmt.Sprintf("%.1f %% ±%.1f", 100*p.Share, margin(p)) }
 
 // topFunctions is how many functions the tables have. The JSON has all.
 const topFunctions = 12
@@ -200,7 +201,7 @@ const profileNote = "CPU time of one execution of the phase, from samples of wha
 // differenceGrid compares the groups of two drivers.
 func differenceGrid(a, b *ProfiledDriver) document.Grid {
 	g := document.Grid{Columns: []document.Column{{Title: "where"}, {Title: a.Name, Right: true}, {Title: b.Name, Right: true}, {Title: "difference", Right: true}, {Title: "±", Right: true}}}
-	for _, c := range Compare(a.Summary, b.Summary) {
+	for _, c := range stacks.Compare(a.Summary, b.Summary) {
 		g.Rows = append(g.Rows, []string{string(c.Group), nanoseconds(c.FirstNS), nanoseconds(c.SecondNS), signed(c.Difference), nanoseconds(c.Margin)})
 	}
 	return g
@@ -219,7 +220,7 @@ func profileFacts(p *Profiled) document.List {
 		default:
 			by := "Go's profiler, 100 times a second"
 			if d.Perf {
-				by = fmt.Sprintf("perf, %d times a second", PerfFrequency)
+				by = fmt.Sprintf("perf, %d times a second", stacks.PerfFrequency)
 			}
 			s := d.Summary
 			text := fmt.Sprintf("%s in %s, by %s", document.Counted(s.Samples, "sample"), document.Counted(int64(s.Trials), "trial"), by)
@@ -336,13 +337,13 @@ func shortFunction(name string) string {
 type FlameSide struct {
 	Name    string
 	Case    int // as in [ProfiledDriver]
-	Stacks  []Stack
-	Grouper Grouper
+	Stacks  []stacks.Stack
+	Grouper stacks.Grouper
 	Trials  int
 }
 
 // perTrial returns the CPU time of a stack in a trial, in nanoseconds.
-func (f FlameSide) perTrial(s Stack) float64 {
+func (f FlameSide) perTrial(s stacks.Stack) float64 {
 	return float64(s.Value) / float64(max(f.Trials, 1))
 }
 
@@ -374,7 +375,7 @@ func differenceOf(title string, first, second FlameSide) *chart.Flame {
 	f := newFlame(title)
 	f.First, f.Second = document.Line(first.Name), document.Line(second.Name)
 	for i, side := range []FlameSide{first, second} {
-		for _, s := range Layers(side.Stacks, side.Grouper) {
+		for _, s := range stacks.Layers(side.Stacks, side.Grouper) {
 			c := chart.Stack{}
 			for _, frame := range s.Frames {
 				c.Frames = append(c.Frames, flameFrame(frame.Function, ""))
@@ -392,7 +393,7 @@ func differenceOf(title string, first, second FlameSide) *chart.Flame {
 
 func flameFrame(function, group string) chart.Frame {
 	f := chart.Frame{Name: document.Line(function), Group: group}
-	for _, short := range Short(function) {
+	for _, short := range stacks.Short(function) {
 		f.Short = append(f.Short, document.Line(short))
 	}
 	return f
@@ -400,7 +401,7 @@ func flameFrame(function, group string) chart.Frame {
 
 func newFlame(title string) *chart.Flame {
 	f := &chart.Flame{Title: document.Line(title), Format: nanoseconds}
-	for _, g := range Groups {
+	for _, g := range stacks.Groups {
 		f.Groups = append(f.Groups, string(g))
 	}
 	return f
@@ -432,7 +433,7 @@ type JSONProfile struct {
 	Warnings    []result.Warning    `json:"warnings,omitempty"`
 	Ratio       *JSONProfileRatio   `json:"ratio,omitempty"` // of the second driver's CPU time to the first's
 	Drivers     []JSONProfileDriver `json:"drivers"`
-	Differences []Change            `json:"differences,omitempty"` // of the second driver to the first
+	Differences []stacks.Change     `json:"differences,omitempty"` // of the second driver to the first
 	Directory   string              `json:"directory,omitempty"`
 	Files       []string            `json:"files,omitempty"`
 }
@@ -451,7 +452,7 @@ type JSONProfileDriver struct {
 	Sampler string           `json:"sampler,omitempty"` // perf or go
 
 	Shortened int `json:"shortened,omitempty"` // as in [ProfiledDriver]
-	*Summary
+	*stacks.Summary
 }
 
 func writeProfileJSON(w io.Writer, p *Profiled, _ document.Options) error {
@@ -468,8 +469,8 @@ func writeProfileJSON(w io.Writer, p *Profiled, _ document.Options) error {
 		out.Drivers = append(out.Drivers, x)
 	}
 	if a, b, ok := p.pair(); ok {
-		out.Differences = Compare(a.Summary, b.Summary)
-		ratio, sure := Ratio(a.Summary, b.Summary)
+		out.Differences = stacks.Compare(a.Summary, b.Summary)
+		ratio, sure := stacks.Ratio(a.Summary, b.Summary)
 		out.Ratio = &JSONProfileRatio{ratio, sure}
 	}
 	return document.Encode(w, out)

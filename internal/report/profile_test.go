@@ -9,6 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -16,21 +17,21 @@ import (
 // profiledDriver returns a driver whose trials took the given milliseconds of CPU time,
 // a millisecond per sample, three quarters of it in SQLite.
 func profiledDriver(id int, name string, trials ...int64) profile.ProfiledDriver {
-	s := &profile.Summary{Trials: len(trials)}
+	s := &stacks.Summary{Trials: len(trials)}
 	for _, ms := range trials {
 		s.Samples += ms
 		s.TrialNS = append(s.TrialNS, ms*1e6)
 	}
 	s.CPUNS = s.Samples * 1e6
 	s.WallNS = 2 * s.CPUNS
-	part := func(g profile.Group, function string, samples int64) profile.Part {
-		return profile.Part{Group: g, Function: function, Samples: samples, Share: float64(samples) / float64(s.Samples),
+	part := func(g stacks.Group, function string, samples int64) stacks.Part {
+		return stacks.Part{Group: g, Function: function, Samples: samples, Share: float64(samples) / float64(s.Samples),
 			Interval: stats.Proportion(samples, s.Samples), PerTrial: float64(samples) * 1e6 / float64(len(trials))}
 	}
 	most := s.Samples * 3 / 4
-	s.Groups = []profile.Part{part(profile.SQLite, "", most), part(profile.CLibrary, "", s.Samples-most)}
-	s.Functions = []profile.Part{part(profile.SQLite, "sqlite3VdbeExec", most), part(profile.CLibrary, "modernc.org/libc.Xmemcpy\x1b[2J", s.Samples-most)}
-	s.Allocations = []profile.Part{}
+	s.Groups = []stacks.Part{part(stacks.SQLite, "", most), part(stacks.CLibrary, "", s.Samples-most)}
+	s.Functions = []stacks.Part{part(stacks.SQLite, "sqlite3VdbeExec", most), part(stacks.CLibrary, "modernc.org/libc.Xmemcpy\x1b[2J", s.Samples-most)}
+	s.Allocations = []stacks.Part{}
 	return profile.ProfiledDriver{Name: name, Case: id, Status: result.OK, Perf: true, Summary: s}
 }
 
@@ -65,7 +66,7 @@ func TestProfilePage(t *testing.T) {
 	for _, d := range p.Drivers {
 		side := profile.FlameSide{Name: d.Name, Case: d.Case, Trials: 1}
 		for i, f := range []string{"sqlite3VdbeExec", script, "tooNarrow"} {
-			side.Stacks = append(side.Stacks, profile.Stack{Value: []int64{1e9, 1e9, 1e4}[i], Frames: []profile.Frame{{Function: f}, {Function: "main.main"}}})
+			side.Stacks = append(side.Stacks, stacks.Stack{Value: []int64{1e9, 1e9, 1e4}[i], Frames: []stacks.Frame{{Function: f}, {Function: "main.main"}}})
 		}
 		p.Flames = append(p.Flames, side)
 	}
@@ -98,8 +99,8 @@ func TestProfilePage(t *testing.T) {
 
 // The flame graph of a driver shows times per trial, as the tables do.
 func TestFlameGraphPerTrial(t *testing.T) {
-	side := profile.FlameSide{Name: "mattn", Trials: 14, Stacks: []profile.Stack{
-		{Frames: []profile.Frame{{Function: "sqlite3VdbeExec"}, {Function: "main.main"}}, Samples: 490, Value: 490e6}}}
+	side := profile.FlameSide{Name: "mattn", Trials: 14, Stacks: []stacks.Stack{
+		{Frames: []stacks.Frame{{Function: "sqlite3VdbeExec"}, {Function: "main.main"}}, Samples: 490, Value: 490e6}}}
 	var b bytes.Buffer
 	if err := profile.FlameGraph(&b, "CPU time per trial", side); err != nil {
 		t.Fatal(err)
@@ -140,7 +141,7 @@ func TestProfileAnswer(t *testing.T) {
 // have, and no others.
 func TestProfileFulfilsSchema(t *testing.T) {
 	s := compiled(t, profile.ProfileSchema)
-	empty := profile.ProfiledDriver{Name: "mattn", Status: result.OK, Summary: profile.Summarize(&result.Profile{}, profile.Grouper{})}
+	empty := profile.ProfiledDriver{Name: "mattn", Status: result.OK, Summary: stacks.Summarize(&result.Profile{}, stacks.Grouper{})}
 	failed := profile.ProfiledDriver{Name: "modernc", Status: result.Failed, Reason: &protocol.Reason{Code: protocol.CodeCrash, Message: "it crashed"}}
 	for _, p := range []*profile.Profiled{profiledPair(profiledDriver(1, "mattn", 100), profiledDriver(2, "modernc", 300)), profiledPair(empty, failed)} {
 		var b bytes.Buffer
@@ -149,7 +150,7 @@ func TestProfileFulfilsSchema(t *testing.T) {
 		}
 		validate(t, s, b.String())
 	}
-	for _, group := range profile.Groups {
+	for _, group := range stacks.Groups {
 		var all profile.JSONProfile
 		fill(reflect.ValueOf(&all).Elem())
 		all.Drivers[0].Sampler, all.Differences[0].Group = "perf", group

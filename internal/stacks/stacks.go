@@ -1,7 +1,7 @@
-// Package profile says where the time of a process went. It reads what Go's profiler and
+// Package stacks says where the time of a process went. It reads what Go's profiler and
 // Linux's perf have sampled, and groups it: SQLite, the driver, database/sql, the Go
 // runtime, the system.
-package profile
+package stacks
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package lab
+package dsn
 
 import (
 	"context"
@@ -8,16 +8,16 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/dsn"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TellDSN finds out, with a driver's worker, what its library makes of a data source name.
+// Tell finds out, with a driver's worker, what its library makes of a data source name.
 // All databases are made in dir, which must be empty. If the driver cannot be given a data
-// source name, the error is a [*JobError] with the code unsupported.
-func TellDSN(ctx context.Context, executable string, ref Ref, n *dsn.Name, dir string) (*dsn.Told, error) {
+// source name, the error is a [*lab.JobError] with the code unsupported.
+func Tell(ctx context.Context, executable string, ref lab.Ref, n *Name, dir string) (*Told, error) {
 	first, second := filepath.Join(dir, "1"), filepath.Join(dir, "2")
-	q := dsn.Ask(n, first)
+	q := Ask(n, first)
 	got, proof, err := openDSNs(ctx, executable, ref, q.Openings, first)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func TellDSN(ctx context.Context, executable string, ref Ref, n *dsn.Name, dir s
 const openingsLimit = 5 * time.Minute
 
 // openDSNs has a worker open databases in dir, which it makes.
-func openDSNs(ctx context.Context, executable string, ref Ref, list []protocol.Opening, dir string) ([]protocol.Opened, *protocol.Proof, error) {
+func openDSNs(ctx context.Context, executable string, ref lab.Ref, list []protocol.Opening, dir string) ([]protocol.Opened, *protocol.Proof, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, nil, err
 	}
@@ -53,12 +53,12 @@ func openDSNs(ctx context.Context, executable string, ref Ref, list []protocol.O
 	ctx, cancel := context.WithTimeout(ctx, openingsLimit)
 	defer cancel()
 	proof := &protocol.Proof{}
-	res, err := RunJob(ctx, executable, JobRequest{
+	res, err := lab.RunJob(ctx, executable, lab.JobRequest{
 		Job: protocol.Job{DSN: &protocol.DSN{Openings: list}}, Path: dir, Ref: ref,
 		Ready: func(p *protocol.Proof) { proof = p },
 	}, nil)
 	if errors.Is(err, context.DeadlineExceeded) && given.Err() == nil {
-		err = &JobError{protocol.Reason{Code: protocol.CodeTimeout, Message: fmt.Sprintf("the worker has not opened %d databases within %v", len(list), openingsLimit)}}
+		err = &lab.JobError{Reason: protocol.Reason{Code: protocol.CodeTimeout, Message: fmt.Sprintf("the worker has not opened %d databases within %v", len(list), openingsLimit)}}
 	}
 	if err != nil {
 		return nil, nil, err

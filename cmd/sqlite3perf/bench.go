@@ -52,6 +52,7 @@ status is 1.`,
 	f.SortFlags = false
 	f.BoolVar(&o.pipeline, "pipeline", false, "read and hash on all cores, each with its own connection and ranges of the table")
 	f.BoolVar(&o.python, "python", false, "also read the same file with Python: all rows fetched first, as the original did, and as they arrive")
+	reaching(f, executes, "python")
 	f.IntVarP(&o.interval, "interval", "i", 2, "`seconds` between progress lines, 0 for none")
 	o.addFlags(f)
 	o.addTableFlag(f)

@@ -96,6 +96,7 @@ type clusterOptions struct {
 func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.driver, "cluster", clusterDriver, "driver of the clusters")
 	f.StringVar(&o.local, "local", "mattn", "local driver that is measured beside them, or none")
+	reaching(f, executes, "cluster", "local")
 	f.IntSliceVar(&o.nodes, "nodes", []int{1, 3}, "numbers of nodes (default with --kill or --isolate: 3)")
 	f.DurationSliceVar(&o.delays, "delay", []time.Duration{0}, "delays of every byte between two nodes, such as 0,1ms,10ms; a single node has none")
 	f.IntSliceVar(&o.clients, "clients", []int{1, 8}, "numbers of clients (default with --kill or --isolate: 4)")

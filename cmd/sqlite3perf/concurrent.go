@@ -60,6 +60,7 @@ Two of them may run on one file at the same time:
 	f.DurationVarP(&o.duration, "duration", "d", time.Minute, "how long")
 	f.Int64Var(&o.From, "from", 0, "first `ID` to write")
 	f.BoolVar(&o.Clear, "clear", false, "drop and recreate the table first")
+	reaching(f, overwrites, "clear")
 	f.BoolVar(&o.close, "close", true, "close the database at the end; --close=false exits without closing it, and leaves the WAL as it is")
 	f.StringVar(&o.txlock, "txlock", "", "write in explicit transactions that begin deferred, immediate or exclusive (default: the INSERT alone)")
 	f.StringVar(&o.pool, "pool", "pinned", "pinned: all connections stay open; go: all but 2 are closed when idle, which is Go's default; own: one for each reader and writer; or a number, like -m")

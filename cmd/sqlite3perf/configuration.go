@@ -38,116 +38,27 @@ const (
 	reveals    reach = "keeps values of a database"
 )
 
-// reaches classifies every flag of every command. A flag that is missing here counts as
-// reaching beyond a run.
-var reaches = map[string]reach{
-	"baseline":     executes,
-	"cluster":      executes,
-	"driver":       executes,
-	"drivers":      executes,
-	"hosts":        executes,
-	"local":        executes,
-	"python":       executes,
-	"resume":       executes,
-	"source":       executes,
-	"ssh":          executes,
-	"worker-cache": executes,
+// reachKey is the annotation of a flag that has its reach.
+const reachKey = "sqlite3perf_reach"
 
-	"db":     writes,
-	"also":   writes,
-	"dir":    writes,
-	"html":   writes,
-	"keep":   writes,
-	"output": writes,
-	"store":  writes,
-	"table":  writes,
-
-	"clear": overwrites,
-	"force": overwrites,
-
-	"allow-files": reachesOut,
-	"sql":         reachesOut, // nothing limits it to its own database
-
-	"keep-values": reveals,
-
-	"addr": opens,
-
-	"added-cost":        harmless,
-	"allow-differences": harmless,
-	"as-published":      harmless,
-	"batch":             harmless,
-	"chart":             harmless,
-	"clients":           harmless,
-	"close":             harmless,
-	"cold-build":        harmless,
-	"defects":           harmless,
-	"delay":             harmless,
-	"diff":              harmless,
-	"depths":            harmless,
-	"dsn":               harmless, // its path is not opened
-	"durability":        harmless,
-	"duration":          harmless,
-	"events":            harmless,
-	"executions":        harmless,
-	"features":          harmless,
-	"format":            harmless,
-	"from":              harmless,
-	"full":              harmless,
-	"interval":          harmless,
-	"isolate":           harmless,
-	"kill":              harmless,
-	"language":          harmless,
-	"limit":             harmless,
-	"local-set":         harmless,
-	"maxConns":          harmless,
-	"max-regression":    harmless,
-	"metrics":           harmless,
-	"no-color":          harmless,
-	"no-compare":        harmless,
-	"no-noise":          harmless,
-	"nodes":             harmless,
-	"only":              harmless,
-	"param":             harmless,
-	"patience":          harmless,
-	"processes":         harmless,
-	"phase":             harmless,
-	"pipeline":          harmless,
-	"pool":              harmless,
-	"port":              harmless,
-	"precision":         harmless,
-	"prepared":          harmless,
-	"quiet":             harmless,
-	"reads":             harmless,
-	"records":           harmless,
-	"repetitions":       harmless,
-	"rounds":            harmless,
-	"rows":              harmless,
-	"scale":             harmless,
-	"schema":            harmless,
-	"seed":              harmless,
-	"set":               harmless,
-	"settings":          harmless,
-	"strict":            harmless,
-	"targets":           harmless,
-	"time":              harmless,
-	"timeout":           harmless,
-	"trial-limit":       harmless,
-	"txlock":            harmless,
-	"until-fixed":       harmless,
-	"vacuum":            harmless,
-	"values":            harmless,
-	"workload":          harmless,
-	"workloads":         harmless, // their SQL is limited to its own database
-	"writes":            harmless,
-	"yaml":              harmless,
+// reaching marks flags that reach beyond the figures of a run, where they are declared. It holds
+// for the flags of these names of all commands.
+func reaching(f *pflag.FlagSet, r reach, names ...string) {
+	for _, name := range names {
+		if err := f.SetAnnotation(name, reachKey, []string{string(r)}); err != nil {
+			panic(err) // there is no such flag
+		}
+	}
 }
 
-// reachOf returns the reach of a flag.
-func reachOf(flag string) reach {
-	if r, ok := reaches[flag]; ok {
-		return r
+// reachOf returns the reach of the flags of a name.
+func reachOf(root *cobra.Command, name string) (r reach) {
+	for _, c := range subcommands(root) {
+		if f := c.Flags().Lookup(name); f != nil && f.Annotations[reachKey] != nil {
+			r = reach(f.Annotations[reachKey][0])
+		}
 	}
-	return executes
+	return r
 }
 
 // configure sets the flags that were not on the command line from other sources: the
@@ -212,10 +123,17 @@ func typed(f *pflag.Flag) bool {
 	return f.Changed && !other
 }
 
+func setAnnotation(f *pflag.Flag, key string) {
+	if f.Annotations == nil {
+		f.Annotations = map[string][]string{}
+	}
+	f.Annotations[key] = nil
+}
+
 // setDefault sets a flag from the environment or the first file that has it.
 func setDefault(cmd *cobra.Command, f *pflag.Flag, files []*configFile) error {
 	if v := os.Getenv(variable(f.Name)); v != "" {
-		f.Annotations = map[string][]string{isDefault: nil}
+		setAnnotation(f, isDefault)
 		if err := cmd.Flags().Set(f.Name, v); err != nil {
 			return usagef("environment variable %s: %w", variable(f.Name), flagError(cmd, err))
 		}
@@ -229,7 +147,7 @@ func setDefault(cmd *cobra.Command, f *pflag.Flag, files []*configFile) error {
 		if _, several := f.Value.(pflag.SliceValue); e.list && !several {
 			return usagef("configuration file %s:%d: %s is a list: want one value", file.path, e.line, f.Name)
 		}
-		f.Annotations = map[string][]string{isDefault: nil}
+		setAnnotation(f, isDefault)
 		for _, v := range e.values {
 			if err := cmd.Flags().Set(f.Name, v); err != nil {
 				return usagef("configuration file %s:%d: %w", file.path, e.line, flagError(cmd, err))
@@ -301,7 +219,7 @@ func (f *configFile) entry(cmd *cobra.Command, key, value *yaml.Node) error {
 		return fmt.Errorf("unknown key %q: %s", key.Value, driver.Suggest(key.Value, names))
 	}
 	name := names[i]
-	if r := reachOf(name); f.path == localConfig && r != harmless {
+	if r := reachOf(cmd.Root(), name); f.path == localConfig && r != harmless {
 		instead := ""
 		if cmd.Flags().Lookup(name) != nil { // the flag may belong only to other commands
 			instead = fmt.Sprintf("give --%s on the command line, or ", name)

@@ -36,6 +36,8 @@ type databaseOptions struct {
 func (o *databaseOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.db, "db", "sqlite3perf.db", "the database: `PATH[?options]`, with options in mattn's or modernc's spelling: 'a.db?_journal=wal&_sync=0'")
 	f.StringVar(&o.driver, "driver", "mattn", "driver to use: mattn, mattn@v1.14.22, mattn:GOGC=400, mattn=../go-sqlite3, ./my-worker")
+	reaching(f, executes, "driver")
+	reaching(f, writes, "db")
 	o.workers.addFlags(f)
 	f.StringVar(&o.format, "format", "table", "table or json")
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
@@ -43,6 +45,7 @@ func (o *databaseOptions) addFlags(f *pflag.FlagSet) {
 
 func (o *databaseOptions) addTableFlag(f *pflag.FlagSet) {
 	f.StringVar(&o.table, "table", "bench", "`name` of the table")
+	reaching(f, writes, "table")
 }
 
 func (o *databaseOptions) addSeedFlag(f *pflag.FlagSet) {

@@ -77,6 +77,7 @@ func (o *diffOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	f.Lookup("workloads").Usage = "built-in workloads or YAML files; all for every built-in one"
 	f.StringArrayVar(&o.sql, "sql", nil, "a `statement` to run; several are run one after the other on a new database, not on that of a workload (repeatable)")
+	reaching(f, reachesOut, "sql") // nothing limits it to its own database
 	f.BoolVar(&o.values, "values", false, "also run the built-in list of values (default without --workloads and --sql)")
 	f.IntVar(&o.executions, "executions", 20, "compare at most this many executions of each statement")
 	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1 (quick is 0.02 to 0.05 of full in most built-in workloads)")

@@ -57,10 +57,12 @@ type runOptions struct {
 
 func addStoreFlag(f *pflag.FlagSet, value *string) {
 	f.StringVar(value, "store", "", "`file` in which results are stored (default: results.db in the user's data directory)")
+	reaching(f, writes, "store")
 }
 
 func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5,GOGC=400, mattn=../go-sqlite3, ./my-worker (default: all that are not optional)")
+	reaching(f, executes, "drivers")
 	o.addWorkFlags(f)
 	o.addFigureFlags(f)
 	o.addPlaceFlags(f)
@@ -109,6 +111,7 @@ func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
 // addPlaceFlags adds the flags for where things are and where they are written.
 func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.dir, "dir", "", "`directory` on the file system to measure; databases are created in it and removed, and so are those that killed runs left there (default: in the user's cache directory)")
+	reaching(f, writes, "dir")
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer is ended, and its cell has failed")
 	o.workers.addFlags(f)
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
@@ -119,6 +122,7 @@ func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
 // addPageFlag adds the flag for a page of the run.
 func (o *runOptions) addPageFlag(f *pflag.FlagSet) {
 	f.StringVar(&o.page.file, "html", "", "`file` that a page with pictures is written to, beside what is printed")
+	reaching(f, writes, "html")
 }
 
 // request is what runOptions ask for, after checking. Nothing has been created yet.

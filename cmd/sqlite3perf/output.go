@@ -38,6 +38,7 @@ func (o *outputOptions) addFlags(f *pflag.FlagSet) {
 	o.asked = f.Lookup("format")
 	o.setFormats("how results are printed", report.Formats(), report.Check)
 	f.StringVarP(&o.file, "output", "o", "", "`file` that results are written to, instead of standard output")
+	reaching(f, writes, "output")
 	f.BoolVar(&o.noColor, "no-color", false, "no color, as with NO_COLOR set")
 }
 

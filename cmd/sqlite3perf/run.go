@@ -67,6 +67,7 @@ the machine that it began on. Trials that it has are not measured again.`,
 	cmd.Flags().SortFlags = false
 	o.addFlags(cmd.Flags())
 	cmd.Flags().StringVar(&again, "resume", "", "continue a stored `run` that was interrupted or lost cells, named by its number or last, with its own plan; no other flag says what is measured")
+	reaching(cmd.Flags(), executes, "resume")
 	return cmd
 }
 

@@ -67,6 +67,7 @@ current trial.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&o.addr, "addr", "127.0.0.1", "`address` to listen on: an IP address of this machine, or localhost; everybody who can reach it can read the store")
+	reaching(f, opens, "addr")
 	f.IntVar(&o.port, "port", 8317, "`port` to listen on; 0: any that is free")
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers that can be measured from the browser (default: all, in any version)")
 	f.StringSliceVar(&o.workloads, "workloads", nil, "workloads that can be measured from the browser: built-in ones or YAML files (default: the built-in ones)")

@@ -94,7 +94,10 @@ texts, and small integers with how frequent they are stay.`,
 	f.BoolVar(&o.keepValues, "keep-values", false, "keep values of the database: its literals, exact ranges, and texts and numbers of columns with few")
 	f.BoolVar(&o.noCompare, "no-compare", false, "do not load the imitation at the full scale and compare it with the database")
 	f.StringVar(&o.keep, "keep", "", "also write the imitation that was loaded to a new `file`, a database")
+	reaching(f, reveals, "keep-values")
+	reaching(f, writes, "keep")
 	f.BoolVar(&o.force, "force", false, "also replace a file that workload from did not write, or that has been changed since")
+	reaching(f, overwrites, "force")
 	f.StringVar(&o.format, "format", "text", "how the comparison is printed: text or json")
 	f.BoolVar(&o.quiet, "quiet", false, "show no progress")
 	return cmd

@@ -86,6 +86,7 @@ or from a database: workload from app.db -o mine.yaml`,
 
 func addAllowFilesFlag(f *pflag.FlagSet, value *bool) {
 	f.BoolVar(value, "allow-files", false, "let the SQL of workload files reach files other than its own database: ATTACH, VACUUM INTO, …")
+	reaching(f, reachesOut, "allow-files")
 }
 
 // loadWorkload reads a built-in workload or a file, and takes a copy of the database that

@@ -298,7 +298,7 @@ func TestCancel(t *testing.T) {
 		addr := serve(t, func(http.ResponseWriter, *http.Request) { <-release })
 		why := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(20*time.Millisecond, func() { cancel(why) })
+		time.AfterFunc(300*time.Millisecond, func() { cancel(why) }) // it has connected by then
 		l := load.Load{Address: addr, Requests: numbers(1), Connections: 2, Count: 100, Rate: rate}
 		o, err := l.Run(ctx)
 		if !errors.Is(err, why) || o == nil || o.OK != 0 || o.Failed() != 0 {

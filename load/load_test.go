@@ -228,7 +228,7 @@ func TestWhatIsNoResponse(t *testing.T) {
 		{"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n16", 0, load.Timeout},
 		{"", 0, load.Timeout},
 	} {
-		o := run(t, load.Load{Address: raw(t, c.answer, c.close), Requests: numbers(1), Connections: 1, Count: 2, Timeout: 20 * time.Millisecond})
+		o := run(t, load.Load{Address: raw(t, c.answer, c.close), Requests: numbers(1), Connections: 1, Count: 2, Timeout: 300 * time.Millisecond})
 		if diff := cmp.Diff(map[load.Kind]int64{c.kind: 2}, errorsOf(o)); diff != "" {
 			t.Errorf("%q: %s", c.answer, diff)
 		}

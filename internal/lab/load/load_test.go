@@ -228,7 +228,7 @@ func TestWhatIsNoResponse(t *testing.T) {
 		{"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n16", 0, load.Timeout},
 		{"", 0, load.Timeout},
 	} {
-		o := run(t, load.Load{Address: raw(t, c.answer, c.close), Requests: numbers(1), Connections: 1, Count: 2, Timeout: 20 * time.Millisecond})
+		o := run(t, load.Load{Address: raw(t, c.answer, c.close), Requests: numbers(1), Connections: 1, Count: 2, Timeout: 300 * time.Millisecond})
 		if diff := cmp.Diff(map[load.Kind]int64{c.kind: 2}, errorsOf(o)); diff != "" {
 			t.Errorf("%q: %s", c.answer, diff)
 		}
@@ -298,7 +298,7 @@ func TestCancel(t *testing.T) {
 		addr := serve(t, func(http.ResponseWriter, *http.Request) { <-release })
 		why := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(20*time.Millisecond, func() { cancel(why) })
+		time.AfterFunc(300*time.Millisecond, func() { cancel(why) }) // it has connected by then
 		l := load.Load{Address: addr, Requests: numbers(1), Connections: 2, Count: 100, Rate: rate}
 		o, err := l.Run(ctx)
 		if !errors.Is(err, why) || o == nil || o.OK != 0 || o.Failed() != 0 {

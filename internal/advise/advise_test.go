@@ -85,7 +85,7 @@ func story(rounds int, drivers ...fake) *stats.Analysis {
 				if k == 1 && d.unlike > 0 {
 					ns *= d.unlike
 				}
-				s := result.Sample{Phase: phase, Metric: result.MetricTimePerOp, WallNS: int64(ns), Operations: operations, Failed: d.failed, PeakRSSBytes: d.memory * 1e6}
+				s := result.Sample{Phase: phase, Metric: result.MetricTimePerOp, WallNS: int64(ns), Operations: operations, Failed: d.failed, Costs: protocol.Costs{PeakRSSBytes: d.memory * 1e6}}
 				p99 := int64(5e6 * d.tail * (1 + d.noise*(2*random.Float64()-1)))
 				s.Latency = []latency.Summary{{Operation: phase, Count: operations, P99NS: p99}}
 				if d.failed > 0 {

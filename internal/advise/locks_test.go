@@ -26,7 +26,7 @@ func (f *lockedRun) add(info driver.Info, s driver.Settings, ok int64, errors ..
 	f.run.Cases = append(f.run.Cases, c)
 	for round := 1; round <= 6; round++ {
 		sample := result.Sample{Phase: "mix", Metric: result.MetricTimePerOp, WallNS: 1e9, Operations: ok + int64(round), Errors: errors,
-			Clients: []int64{ok / 2, ok / 2}, WALBytes: int64(round) << 10, WALRestarts: 2}
+			Clients: []int64{ok / 2, ok / 2}, Costs: protocol.Costs{WALBytes: int64(round) << 10}, WALRestarts: 2}
 		for _, e := range errors {
 			sample.Operations += e.Count
 			sample.Failed += e.Count

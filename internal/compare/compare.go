@@ -565,16 +565,14 @@ func medians(x *stats.Compared) (first, second string) {
 // figuresOf formats values of a cell's metric in one unit.
 func figuresOf(x *stats.Compared, digits int, values ...float64) (list []string) {
 	class, unit := benchunit.Decimal, "s"
-	switch {
-	case x.Metric == stats.Allocs, x.Metric == stats.Instructions:
+	switch cost := x.Metric.Cost(); {
+	case cost != nil && cost.Binary:
+		class, unit = benchunit.Binary, cost.Unit
+	case cost != nil:
 		for _, v := range values {
 			list = append(list, document.Each(digits, v)+"/op")
 		}
 		return list
-	case x.Metric == stats.Memory:
-		class, unit = benchunit.Binary, "B"
-	case x.Metric == stats.Bytes:
-		class, unit = benchunit.Binary, "B/op"
 	case x.PerOp || x.First.Samples[0].Metric == result.MetricTimePerOp:
 		unit = "s/op"
 	}

@@ -31,7 +31,20 @@ const judgedBy = "time"
 const failedShare = "failed"
 
 // metrics are all metrics, what phases are judged by first.
-var metrics = []metric{
+var metrics = append(times, costs()...)
+
+// costs are what phases cost besides time.
+func costs() (list []metric) {
+	for _, m := range result.Metrics {
+		list = append(list, metric{m.Name, m.Title, false, less, func(s *result.Sample) (float64, string) {
+			v, _ := m.Value(s)
+			return v, m.Unit
+		}})
+	}
+	return list
+}
+
+var times = []metric{
 	{judgedBy, "time", false, less, func(s *result.Sample) (float64, string) { return s.Value(), unitOf(s.Metric) }},
 	{"rate", "rate", true, more, report.Rate},
 	{"p99", "99th percentile", false, less, func(s *result.Sample) (float64, string) {
@@ -44,11 +57,6 @@ var metrics = []metric{
 	{"cpu", "CPU share", false, "", func(s *result.Sample) (float64, string) {
 		return float64(s.UserNS+s.SystemNS) / float64(max(s.WallNS, 1)), "cores"
 	}},
-	{"instructions", "instructions", false, less, perOperation("instructions/op", func(s *result.Sample) int64 { return s.Instructions })},
-	{"allocs", "allocations", false, less, perOperation("allocs/op", func(s *result.Sample) int64 { return s.Allocs })},
-	{"bytes", "allocated memory", false, less, perOperation("B/op", func(s *result.Sample) int64 { return s.AllocBytes })},
-	{"memory", "peak memory", false, less, func(s *result.Sample) (float64, string) { return float64(s.PeakRSSBytes), "B" }},
-	{"database", "size of the database", false, less, func(s *result.Sample) (float64, string) { return float64(s.DatabaseBytes), "B" }},
 	{failedShare, "failed operations", false, less, func(s *result.Sample) (float64, string) {
 		return float64(s.Failed) / float64(max(s.Operations, 1)), "share"
 	}},
@@ -59,10 +67,6 @@ func unitOf(metric string) string {
 		return "s/op"
 	}
 	return "s"
-}
-
-func perOperation(unit string, of func(*result.Sample) int64) func(*result.Sample) (float64, string) {
-	return func(s *result.Sample) (float64, string) { return float64(of(s)) / float64(max(s.Operations, 1)), unit }
 }
 
 // metric returns the metric that a request asks for.

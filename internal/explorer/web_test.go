@@ -47,7 +47,7 @@ func aRun(number int, slower float64) *result.Run {
 			r.Trials = append(r.Trials, result.Trial{Case: i + 1, Round: round, Order: len(r.Trials) + 1, Started: start, TookNS: ns, Status: result.OK,
 				Proof: &protocol.Proof{SQLiteVersion: "3.53.4", Module: "m", ModuleVersion: fmt.Sprintf("v1.%d.0", number/4), Connections: []driver.Settings{{"journal_mode": "wal"}}},
 				Samples: []result.Sample{
-					{Phase: "insert", WallNS: ns, UserNS: ns / 2, Operations: 100, Rows: 100, Metric: result.MetricTime, Allocs: int64(100 * i), PeakRSSBytes: 1 << 20},
+					{Phase: "insert", WallNS: ns, UserNS: ns / 2, Operations: 100, Rows: 100, Metric: result.MetricTime, Costs: protocol.Costs{Allocs: int64(100 * i), PeakRSSBytes: 1 << 20}},
 					{Phase: "mix", WallNS: ns, Operations: 10, Metric: result.MetricTimePerOp, Latency: []latency.Summary{{Operation: "get", Count: 1000, P50NS: 2000, P90NS: 3000, P99NS: 5000, P999NS: 7000, MaxNS: 9000}}},
 				}})
 		}

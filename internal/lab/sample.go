@@ -218,8 +218,7 @@ func checkTold(c *Case, s *result.Sample, i int, took time.Duration, again bool)
 	p := &c.Plan.Phases[at]
 	said := &protocol.Sample{
 		Phase: s.Phase, WallNS: s.WallNS, UserNS: s.UserNS, SystemNS: s.SystemNS, Operations: s.Operations, Failed: s.Failed, Rows: s.Rows,
-		Allocs: s.Allocs, AllocBytes: s.AllocBytes, Instructions: s.Instructions, PeakRSSBytes: s.PeakRSSBytes,
-		DatabaseBytes: s.DatabaseBytes, WALBytes: s.WALBytes, CheckpointNS: s.CheckpointNS,
+		Costs:    s.Costs,
 		Checksum: s.Checksum, Errors: s.Errors, Results: s.Results, Retries: s.Retries,
 		Clients: s.Clients, WALRestarts: s.WALRestarts, Waits: s.Waits, Skipped: s.Skipped, Different: s.Different, Unlocked: s.Unlocked,
 	}
@@ -353,11 +352,12 @@ func (c *sampleCheck) naturals() {
 	}{
 		{"wall_ns", m.WallNS}, {"user_ns", m.UserNS}, {"system_ns", m.SystemNS},
 		{"operations", m.Operations}, {"failed", m.Failed}, {"rows", m.Rows}, {"retries", m.Retries},
-		{"allocs", m.Allocs}, {"alloc_bytes", m.AllocBytes}, {"instructions", m.Instructions},
-		{"peak_rss_bytes", m.PeakRSSBytes}, {"database_bytes", m.DatabaseBytes}, {"wal_bytes", m.WALBytes},
-		{"checkpoint_ns", m.CheckpointNS}, {"wal_restarts", m.WALRestarts}, {"began_us", m.BeganUS},
+		{"wal_restarts", m.WALRestarts}, {"began_us", m.BeganUS},
 	} {
 		c.natural(n.key, n.v)
+	}
+	for _, x := range result.Metrics {
+		c.natural(x.Key, *x.Of(&m.Costs))
 	}
 }
 
@@ -806,8 +806,7 @@ func (c *sampleCheck) sample() *result.Sample {
 	return &result.Sample{
 		Phase: m.Phase, WallNS: m.WallNS, UserNS: m.UserNS, SystemNS: m.SystemNS,
 		Operations: m.Operations, Failed: m.Failed, Rows: m.Rows, Metric: Metric(c.phase),
-		Allocs: m.Allocs, AllocBytes: m.AllocBytes, Instructions: m.Instructions, PeakRSSBytes: m.PeakRSSBytes,
-		DatabaseBytes: m.DatabaseBytes, WALBytes: m.WALBytes, CheckpointNS: m.CheckpointNS,
+		Costs:    m.Costs,
 		Checksum: m.Checksum, Errors: named(m.Errors), Results: named(m.Results), Retries: m.Retries, Latency: c.made,
 		Clients: m.Clients, WALRestarts: m.WALRestarts, Waits: m.Waits,
 		Replayed: c.phase.Replay != nil, Skipped: m.Skipped, Different: m.Different, Unlocked: named(m.Unlocked),

@@ -45,7 +45,7 @@ func samplesOfAll() map[string]struct {
 	lasts.Count, lasts.DurationMS = 0, 20
 	rated.Count, rated.DurationMS, rated.Rate = 0, 20, 5000
 	said := func(name string, operations, rows int64) protocol.Sample {
-		return protocol.Sample{Phase: name, WallNS: 25e6, UserNS: 20e6, SystemNS: 1e6, Operations: operations, Rows: rows, DatabaseBytes: 4096}
+		return protocol.Sample{Phase: name, WallNS: 25e6, UserNS: 20e6, SystemNS: 1e6, Operations: operations, Rows: rows, Costs: protocol.Costs{DatabaseBytes: 4096}}
 	}
 	mixed := func(name string) protocol.Sample {
 		m := said(name, 100, 180)

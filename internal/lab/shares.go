@@ -314,12 +314,7 @@ func mergeShares(all []*protocol.Sample) (*protocol.Sample, error) {
 			sum.Failed += m.Failed
 			sum.Rows += m.Rows
 			sum.Retries += m.Retries
-			sum.Allocs += m.Allocs
-			sum.AllocBytes += m.AllocBytes
-			sum.PeakRSSBytes += m.PeakRSSBytes
-			if sum.Instructions += m.Instructions; m.Instructions == 0 {
-				sum.Instructions = 0 // not known of all
-			}
+			result.AddCosts(&sum.Costs, &m.Costs)
 			sum.Waits = mergeWaits(sum.Waits, m.Waits)
 		}
 		sum.Clients = append(sum.Clients, m.Clients...)

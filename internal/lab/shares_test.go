@@ -241,7 +241,7 @@ func halfOf(operations, failed int64) *protocol.Sample {
 		h.Record(1e6)
 	}
 	s := &protocol.Sample{Phase: "mix", WallNS: operations * 1e6, UserNS: 7e6, SystemNS: 1e6, Operations: operations, Failed: failed, Rows: operations - failed,
-		Allocs: 10, AllocBytes: 100, Instructions: 1000, PeakRSSBytes: 1 << 20, Clients: []int64{operations - failed},
+		Costs: protocol.Costs{Allocs: 10, AllocBytes: 100, Instructions: 1000, PeakRSSBytes: 1 << 20}, Clients: []int64{operations - failed},
 		Latency: []protocol.Latency{{Operation: "a", Count: operations, Failed: failed, Histogram: h.Encode()}}}
 	if failed > 0 {
 		s.Errors = []protocol.ErrorCount{{Code: 5, Count: failed, WaitNS: failed * 1e6}}
@@ -266,8 +266,8 @@ func TestMergeShares(t *testing.T) {
 	}
 	got.Latency[0].Histogram = ""
 	want := &protocol.Sample{Phase: "mix", WallNS: 30e6, UserNS: 14e6, SystemNS: 2e6, Operations: 50, Failed: 35, Rows: 15,
-		Allocs: 20, AllocBytes: 200, Instructions: 2000, PeakRSSBytes: 2 << 20, Clients: []int64{15, 0},
-		Checksum: "c", DatabaseBytes: 4096, WALBytes: 512, CheckpointNS: 9, WALRestarts: 2,
+		Clients:  []int64{15, 0},
+		Checksum: "c", Costs: protocol.Costs{Allocs: 20, AllocBytes: 200, Instructions: 2000, PeakRSSBytes: 2 << 20, DatabaseBytes: 4096, WALBytes: 512, CheckpointNS: 9}, WALRestarts: 2,
 		Waits:   []protocol.Wait{{For: protocol.WaitConnection, Count: 7, WaitNS: 70}},
 		Errors:  []protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 15, WaitNS: 5e6 + 10}, {Code: 517, Name: "SQLITE_BUSY_SNAPSHOT", Count: 20, WaitNS: 20}},
 		Latency: []protocol.Latency{{Operation: "a", Count: 50, Failed: 35}}}

@@ -40,10 +40,14 @@ func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 		}
 	}
 	out := benchfmt.NewWriter(w)
-	for _, u := range []struct{ unit, better string }{
-		{"ns/op", "lower"}, {"rows/s", "higher"}, {"op/s", "higher"}, {"req/s", "higher"}, {"user-ns/op", "lower"}, {"system-ns/op", "lower"},
-		{"failed/op", "lower"}, {"B/op", "lower"}, {"allocs/op", "lower"}, {"instructions/op", "lower"}, {"peak-RSS-B", "lower"},
-	} {
+	type unit struct{ unit, better string }
+	units := []unit{
+		{"ns/op", "lower"}, {"rows/s", "higher"}, {"op/s", "higher"}, {"req/s", "higher"}, {"user-ns/op", "lower"}, {"system-ns/op", "lower"}, {"failed/op", "lower"},
+	}
+	for _, m := range benchCosts() {
+		units = append(units, unit{m.Bench, "lower"})
+	}
+	for _, u := range units {
 		if err := out.Write(&benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: u.unit, Key: "better"}, OrigUnit: u.unit, Value: u.better}); err != nil {
 			return err
 		}
@@ -63,6 +67,13 @@ func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 		}
 	}
 	return nil
+}
+
+// benchCosts are the metrics that the format has, by their units.
+func benchCosts() []result.Metric {
+	list := slices.DeleteFunc(slices.Clone(result.Metrics), func(m result.Metric) bool { return m.Bench == "" })
+	slices.SortFunc(list, func(a, b result.Metric) int { return strings.Compare(a.Bench, b.Bench) })
+	return list
 }
 
 // libraries describes the library of each driver in a line. These are comments, because
@@ -122,14 +133,11 @@ func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell,
 	}
 	value(float64(s.UserNS)/n, "user-ns/op")
 	value(float64(s.SystemNS)/n, "system-ns/op")
-	if s.Allocs > 0 || s.AllocBytes > 0 { // otherwise they are not known
-		value(float64(s.AllocBytes)/n, "B/op")
-		value(float64(s.Allocs)/n, "allocs/op")
+	for _, m := range benchCosts() {
+		if v, known := m.Value(s.Sample); known {
+			value(v, m.Bench)
+		}
 	}
-	if s.Instructions > 0 {
-		value(float64(s.Instructions)/n, "instructions/op")
-	}
-	value(float64(s.PeakRSSBytes), "peak-RSS-B")
 	if s.CheckpointNS > 0 {
 		value(float64(s.CheckpointNS), "checkpoint-ns")
 	}

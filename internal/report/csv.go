@@ -29,12 +29,14 @@ type csvRow struct {
 	latency *latency.Summary
 }
 
-// csvColumns are the columns except those of the parameters and settings.
-// docs/report-formats.md says what each means.
-var csvColumns = []struct {
+type csvColumn struct {
 	name  string
 	value func(csvRow) string
-}{
+}
+
+// csvColumns are the columns except those of the parameters and settings.
+// docs/report-formats.md says what each means.
+var csvColumns = slices.Concat([]csvColumn{
 	{"run", func(r csvRow) string { return integer(r.run.ID) }},
 	{"seed", func(r csvRow) string { return strconv.FormatUint(r.run.Seed, 10) }},
 	{"hostname", func(r csvRow) string { return r.run.Machine.Hostname }},
@@ -75,13 +77,7 @@ var csvColumns = []struct {
 	{"operations", of(csvRow.own, func(s *result.Sample) string { return integer(s.Operations) })},
 	{"failed", of(csvRow.own, func(s *result.Sample) string { return integer(s.Failed) })},
 	{"rows", of(csvRow.own, func(s *result.Sample) string { return integer(s.Rows) })},
-	{"allocs", of(csvRow.own, func(s *result.Sample) string { return integer(s.Allocs) })},
-	{"alloc_bytes", of(csvRow.own, func(s *result.Sample) string { return integer(s.AllocBytes) })},
-	{"instructions", of(csvRow.own, func(s *result.Sample) string { return known(s.Instructions) })},
-	{"peak_rss_bytes", of(csvRow.own, func(s *result.Sample) string { return integer(s.PeakRSSBytes) })},
-	{"database_bytes", of(csvRow.own, func(s *result.Sample) string { return integer(s.DatabaseBytes) })},
-	{"wal_bytes", of(csvRow.own, func(s *result.Sample) string { return integer(s.WALBytes) })},
-	{"checkpoint_ns", of(csvRow.own, func(s *result.Sample) string { return integer(s.CheckpointNS) })},
+}, costColumns(), []csvColumn{
 	{"checksum", of(csvRow.own, func(s *result.Sample) string { return s.Checksum })},
 	{"errors", of(csvRow.own, func(s *result.Sample) string { return errorList(s.Errors) })},
 	{"results", of(csvRow.own, func(s *result.Sample) string { return errorList(s.Results) })},
@@ -100,6 +96,18 @@ var csvColumns = []struct {
 	{"p99_9_ns", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.P999NS) })},
 	{"p99_99_ns", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.P9999NS) })},
 	{"max_ns", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.MaxNS) })},
+})
+
+// costColumns are those of what phases cost besides time.
+func costColumns() (list []csvColumn) {
+	for _, m := range result.Metrics {
+		format := integer
+		if m.Never0 {
+			format = known
+		}
+		list = append(list, csvColumn{m.Key, of(csvRow.own, func(s *result.Sample) string { return format(*m.Of(&s.Costs)) })})
+	}
+	return list
 }
 
 // known formats a number of which 0 means that it is not known.

@@ -38,7 +38,7 @@ func ExampleWrite() {
 	// goarch: amd64
 	// pkg: github.com/sqlite3perf/sqlite3perf
 	//
-	// BenchmarkSimple/insert/driver=modernc-2 1000 2e+06 ns/op 500 rows/s 0 user-ns/op 0 system-ns/op 0 peak-RSS-B
+	// BenchmarkSimple/insert/driver=modernc-2 1000 2e+06 ns/op 500 rows/s 0 user-ns/op 0 system-ns/op
 }
 
 func ExampleCheck() {

@@ -102,8 +102,8 @@ func (g *cellGrid) scale(title string, class benchunit.Class, base string, drop 
 
 // perOperation adds a column of the medians of f per operation. It adds none if they are
 // all zero, because a figure of zero means not known.
-func (g *cellGrid) perOperation(title string, drop int, f func(stats.Sample) int64) {
-	of := func(c *stats.Cell) float64 { return median(c, perOperation(f)) }
+func (g *cellGrid) perOperation(title string, drop int, f func(stats.Sample) float64) {
+	of := func(c *stats.Cell) float64 { return median(c, f) }
 	if !slices.ContainsFunc(g.cells, func(c *stats.Cell) bool { return of(c) > 0 }) {
 		return
 	}
@@ -324,10 +324,20 @@ func (g *cellGrid) addCosts() {
 		}
 		return fmt.Sprintf("%.0f%%", 100*share)
 	})
-	g.perOperation("instr/op", 9, func(s stats.Sample) int64 { return s.Instructions })
-	g.perOperation("allocs/op", 11, func(s stats.Sample) int64 { return s.Allocs })
-	g.scale("alloc", benchunit.Binary, "B/op", 12, perOperation(func(s stats.Sample) int64 { return s.AllocBytes }))
-	g.scale("RSS", benchunit.Binary, "B", 10, func(s stats.Sample) float64 { return float64(s.PeakRSSBytes) })
+	for i, m := range result.Metrics {
+		drop := 20 - i // the last is kept longest
+		value := func(s stats.Sample) float64 {
+			v, _ := m.Value(s.Sample)
+			return v
+		}
+		switch {
+		case m.Column == "":
+		case m.PerOperation && !m.Binary:
+			g.perOperation(m.Column, drop, value)
+		default:
+			g.scale(m.Column, benchunit.Binary, m.Unit, drop, value)
+		}
+	}
 }
 
 // ceiling returns how many requests per second the load generator reaches from a server

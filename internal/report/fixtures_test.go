@@ -78,8 +78,7 @@ func bulk(phase string, base, rows, operations int64) measure {
 		wall := int64(float64(base) * l.factor * noise)
 		s := result.Sample{
 			Phase: phase, Metric: "time", WallNS: wall, UserNS: wall * 8 / 10, SystemNS: wall * 15 / 100,
-			Operations: operations, Rows: rows, Allocs: l.allocs * rows, AllocBytes: 24 * l.allocs * rows,
-			PeakRSSBytes: 24<<20 + int64(l.factor*float64(4<<20)), DatabaseBytes: 64 << 20,
+			Operations: operations, Rows: rows, Costs: protocol.Costs{Allocs: l.allocs * rows, AllocBytes: 24 * l.allocs * rows, PeakRSSBytes: 24<<20 + int64(l.factor*float64(4<<20)), DatabaseBytes: 64 << 20},
 		}
 		if !l.noChecksum && phase == "query" {
 			s.Checksum = strings.Repeat("3fa9", 16)
@@ -93,8 +92,7 @@ func mix(phase, metric string, errors bool) measure {
 		op := 20000 * l.factor * noise
 		const wall = 2_000_000_000
 		s := result.Sample{Phase: phase, Metric: metric, WallNS: wall, UserNS: wall, SystemNS: wall / 2, Operations: int64(wall / op),
-			Allocs: l.allocs * 1000, AllocBytes: l.allocs * 64000, PeakRSSBytes: 30 << 20, DatabaseBytes: 16 << 20, WALBytes: 4 << 20,
-			CheckpointNS: int64(3_000_000 * noise)}
+			Costs: protocol.Costs{Allocs: l.allocs * 1000, AllocBytes: l.allocs * 64000, PeakRSSBytes: 30 << 20, DatabaseBytes: 16 << 20, WALBytes: 4 << 20, CheckpointNS: int64(3_000_000 * noise)}}
 		for i, name := range []string{"read", "write"} {
 			x := int64(op) * int64(1+9*i)
 			s.Latency = append(s.Latency, latency.Summary{Operation: name, Count: s.Operations * int64(9-8*i) / 10, MeanNS: x, P50NS: x,

@@ -28,9 +28,9 @@ func gatedRun() gate.Gated {
 			t.Samples[1].WallNS = t.Samples[1].WallNS * 10 / 23
 		}
 	}
-	g := stats.NewGate(0.05, stats.CompareRun(first), stats.CompareRunBy(first, stats.Memory))
+	g := stats.NewGate(0.05, stats.CompareRun(first), stats.CompareRunBy(first, "memory"))
 	again := stats.Analyze(second, "native")
-	g.Confirm(stats.CompareRun(again), stats.CompareRunBy(again, stats.Memory))
+	g.Confirm(stats.CompareRun(again), stats.CompareRunBy(again, "memory"))
 	return gate.Gated{Gate: g, Runs: []*stats.Analysis{first, again}, Where: "go.mod"}
 }
 
@@ -154,7 +154,7 @@ func TestGateFulfilsSchema(t *testing.T) {
 	var all gate.JSONGate
 	fill(reflect.ValueOf(&all).Elem())
 	all.Decision = stats.Passed
-	all.Cells[0].Metric, all.Cells[0].State, all.Unknown[0] = stats.Time, stats.GatePassed, stats.Allocs
+	all.Cells[0].Metric, all.Cells[0].State, all.Unknown[0] = stats.Time, stats.GatePassed, "allocs"
 	validateFields(t, s, all)
 }
 

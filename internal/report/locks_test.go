@@ -25,7 +25,7 @@ func locksRun(choices ...driver.Settings) *result.Run {
 			for round := 1; round <= 6; round++ {
 				t := result.Trial{Case: c.ID, Round: round, Order: len(run.Trials) + 1, Status: result.OK}
 				x := result.Sample{Phase: "mix", Metric: result.MetricTimePerOp, WallNS: 1e9, Operations: int64(float64(10000*(i+1)-3000*j) * wobble[round]),
-					WALBytes: 4 << 20, WALRestarts: 3, Clients: []int64{2500, 2400, 2600, 2500}}
+					Costs: protocol.Costs{WALBytes: 4 << 20}, WALRestarts: 3, Clients: []int64{2500, 2400, 2600, 2500}}
 				x.Waits = []protocol.Wait{{For: protocol.WaitConnection}}
 				if s["pool_readers"] != "" {
 					x.Waits[0] = protocol.Wait{For: protocol.WaitConnection, Count: 9000, WaitNS: int64(2+j) * 1e9}

@@ -44,18 +44,7 @@ type Sample struct {
 
 	Metric string `json:"metric"` // the metric by which the phase is judged, such as [MetricTime]
 
-	Allocs     int64 `json:"allocs"`      // heap objects, Go's own; 0 where not known
-	AllocBytes int64 `json:"alloc_bytes"` // their size
-
-	// Instructions is how many the processor carried out in the programs of the process
-	// and its children, not in the kernel. It is 0 where that is not counted.
-	Instructions int64 `json:"instructions,omitempty"`
-
-	PeakRSSBytes  int64 `json:"peak_rss_bytes"` // of the process tree, so far in the trial
-	DatabaseBytes int64 `json:"database_bytes"` // after the phase
-	WALBytes      int64 `json:"wal_bytes"`      // after the phase, before the checkpoint
-
-	CheckpointNS int64 `json:"checkpoint_ns,omitempty"` // after a phase that wrote, in WAL mode
+	protocol.Costs
 
 	// SeenNS is the lab's own time from the phase's beginning to its sample. It
 	// includes the wall time, the checkpoint, and everything that the worker does

@@ -24,8 +24,8 @@ func alternatives() *result.Run {
 					run.Trials = append(run.Trials, t)
 					continue
 				}
-				write := result.Sample{Phase: "write", Metric: result.MetricTime, WallNS: 80e6, Operations: 10, PeakRSSBytes: 10 << 20, DatabaseBytes: int64(place+1) << 20}
-				read := result.Sample{Phase: "read", Metric: result.MetricTimePerOp, WallNS: 100e6, Operations: 10, PeakRSSBytes: 12 << 20}
+				write := result.Sample{Phase: "write", Metric: result.MetricTime, WallNS: 80e6, Operations: 10, Costs: protocol.Costs{PeakRSSBytes: 10 << 20, DatabaseBytes: int64(place+1) << 20}}
+				read := result.Sample{Phase: "read", Metric: result.MetricTimePerOp, WallNS: 100e6, Operations: 10, Costs: protocol.Costs{PeakRSSBytes: 12 << 20}}
 				if way == 1 {
 					write.WallNS, write.CheckpointNS, read.WallNS, read.Operations, read.PeakRSSBytes = 10e6, 10e6, 200e6, 20, 30<<20
 				}

@@ -36,35 +36,39 @@ var verdictOrder = []Verdict{Bad, Differing, FailsMore, FailsLess, Slower, Uncle
 // acted upon.
 const Doubt = 0.01
 
-// Metric is a figure of a phase by which two sides are compared. Less is better in each.
+// Metric is a figure of a phase by which two sides are compared: [Time], or the name of one of
+// [result.Metrics]. Less is better in each.
 type Metric string
 
-// The metrics.
-const (
-	Time   Metric = "time"   // what the phase is judged by
-	Memory Metric = "memory" // peak RSS of the process tree, in bytes
-	Allocs Metric = "allocs" // Go's heap objects per operation
-	Bytes  Metric = "bytes"  // their size, in bytes per operation
-
-	Instructions Metric = "instructions" // of the processor, per operation
-)
+// Time is what a phase is judged by: its time, or at a fixed rate the latency.
+const Time Metric = "time"
 
 // Metrics are all metrics.
-var Metrics = []Metric{Time, Memory, Allocs, Bytes, Instructions}
+var Metrics = compared()
+
+func compared() []Metric {
+	list := []Metric{Time}
+	for _, m := range result.Metrics {
+		if m.Compared {
+			list = append(list, Metric(m.Name))
+		}
+	}
+	return list
+}
+
+// Cost returns the metric of samples; nil for [Time].
+func (m Metric) Cost() *result.Metric {
+	i := slices.IndexFunc(result.Metrics, func(x result.Metric) bool { return x.Name == string(m) })
+	if i < 0 {
+		return nil
+	}
+	return &result.Metrics[i]
+}
 
 // of returns a sample's value of a metric other than [Time]. It is 0 if it is not known.
 func (m Metric) of(s *result.Sample) float64 {
-	operations := float64(max(s.Operations, 1))
-	switch m {
-	case Memory:
-		return float64(s.PeakRSSBytes)
-	case Allocs:
-		return float64(s.Allocs) / operations
-	case Instructions:
-		return float64(s.Instructions) / operations
-	default:
-		return float64(s.AllocBytes) / operations
-	}
+	v, _ := m.Cost().Value(s)
+	return v
 }
 
 // Comparison says whether the second of two sides is slower than the first, or needs more

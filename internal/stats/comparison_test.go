@@ -347,7 +347,7 @@ func TestCompareZeros(t *testing.T) {
 			}
 			sides = append(sides, stats.Analyze(run, ""))
 		}
-		if c := (stats.Across{Metric: stats.Memory, Names: [2]string{"a", "b"}, Margin: 0.02}).Compare(sides[0], sides[1]); len(c.Cells) > 0 != (first > 0 && second > 0) {
+		if c := (stats.Across{Metric: "memory", Names: [2]string{"a", "b"}, Margin: 0.02}).Compare(sides[0], sides[1]); len(c.Cells) > 0 != (first > 0 && second > 0) {
 			t.Errorf("memory of %d and %d: %d cells", first, second, len(c.Cells))
 		}
 		return stats.CompareRuns([2]string{"a", "b"}, sides[0], sides[1], 0.02)

@@ -40,12 +40,12 @@ func states(g *stats.Gate) map[string]stats.State {
 
 func TestGate(t *testing.T) {
 	a := sides(1, 0.01, 1.2, 1.03, 0.8, 1.2, 1.044)
-	g := stats.NewGate(0.05, stats.CompareRun(a), stats.CompareRunBy(a, stats.Memory), stats.CompareRunBy(a, stats.Allocs))
+	g := stats.NewGate(0.05, stats.CompareRun(a), stats.CompareRunBy(a, "memory"), stats.CompareRunBy(a, "allocs"))
 	if n := len(g.Doubtful()); n != 4 || len(g.Cells) != 10 {
 		t.Fatalf("%d doubtful of %d, want 4 of 10; allocations are not known", n, len(g.Cells))
 	}
 	b := sides(2, 0.01, 1.2, 1.03, 0.8, 1, 1.044)
-	g.Confirm(stats.CompareRun(b), stats.CompareRunBy(b, stats.Memory))
+	g.Confirm(stats.CompareRun(b), stats.CompareRunBy(b, "memory"))
 	want := map[string]stats.State{}
 	for _, metric := range []string{"time", "memory"} {
 		want["w0 "+metric], want["w1 "+metric], want["w2 "+metric] = stats.GateRegression, stats.GatePassed, stats.GatePassed
@@ -54,7 +54,7 @@ func TestGate(t *testing.T) {
 	if d := cmp.Diff(want, states(g)); d != "" {
 		t.Error(d)
 	}
-	if len(g.Unknown) != 1 || g.Unknown[0] != stats.Allocs || g.Passes() {
+	if len(g.Unknown) != 1 || g.Unknown[0] != "allocs" || g.Passes() {
 		t.Errorf("not known: %v, passes %v", g.Unknown, g.Passes())
 	}
 	if !g.Shut() || g.Cells[0].State != stats.GateRegression || g.Cells[0].Again == nil {
@@ -234,7 +234,7 @@ func TestGateAtWhatIsAllowed(t *testing.T) {
 // The p-values of a gate are corrected for the cells of all its metrics together.
 func TestGateCorrectsForMetrics(t *testing.T) {
 	a := sides(9, 0.01, 1.2)
-	one, two := stats.NewGate(0.05, stats.CompareRun(a)), stats.NewGate(0.05, stats.CompareRun(a), stats.CompareRunBy(a, stats.Memory))
+	one, two := stats.NewGate(0.05, stats.CompareRun(a)), stats.NewGate(0.05, stats.CompareRun(a), stats.CompareRunBy(a, "memory"))
 	if p, both := one.Cells[0].P, two.Cells[0].P; p <= 0 || !near(both, 2*p) {
 		t.Errorf("p is %g, of two metrics %g", p, both)
 	}
@@ -253,7 +253,7 @@ func TestGateSettled(t *testing.T) {
 			x.Samples[0].PeakRSSBytes += x.Samples[0].PeakRSSBytes * int64(x.Round%3-1) / 5
 		}
 	}
-	g := stats.NewGate(0.05, stats.CompareRun(a), stats.CompareRunBy(a, stats.Memory))
+	g := stats.NewGate(0.05, stats.CompareRun(a), stats.CompareRunBy(a, "memory"))
 	if d := cmp.Diff([]int{1, 2}, g.Settled()); d != "" {
 		t.Error(d)
 	}

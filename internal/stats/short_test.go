@@ -51,7 +51,7 @@ func TestTooShortSide(t *testing.T) {
 		if got := stats.CompareRun(a).Cells[0].TooShort(); got != want {
 			t.Errorf("%v: %v, want %v", times, got, want)
 		}
-		if stats.CompareRunBy(a, stats.Memory).Cells[0].TooShort() {
+		if stats.CompareRunBy(a, "memory").Cells[0].TooShort() {
 			t.Errorf("%v: memory is too short", times)
 		}
 	}

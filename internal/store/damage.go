@@ -185,7 +185,10 @@ func checkSample(c *result.Case, t *result.Trial, m *result.Sample) error {
 	case m.WallNS <= 0 || m.Operations <= 0:
 		return bad("it took %d ns for %d operations", m.WallNS, m.Operations)
 	}
-	numbers := []int64{m.UserNS, m.SystemNS, m.Rows, m.Allocs, m.AllocBytes, m.Instructions, m.PeakRSSBytes, m.DatabaseBytes, m.WALBytes, m.CheckpointNS, m.Failed, m.Retries, m.Skipped, m.Different}
+	numbers := []int64{m.UserNS, m.SystemNS, m.Rows, m.Failed, m.Retries, m.Skipped, m.Different}
+	for _, x := range result.Metrics {
+		numbers = append(numbers, *x.Of(&m.Costs))
+	}
 	for _, e := range slices.Concat(m.Errors, m.Results, m.Unlocked) {
 		numbers = append(numbers, e.Count, e.WaitNS)
 	}

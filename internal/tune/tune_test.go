@@ -89,7 +89,7 @@ func (l *landscape) Trial(_ context.Context, c *lab.Case, _ uint64) (*result.Tri
 			each = 0.05
 		}
 		t.Samples = append(t.Samples, result.Sample{Phase: phase, Metric: result.MetricTime, Operations: 10, Failed: l.failed(s),
-			WallNS: int64(1e9 * each * math.Exp(l.noise*l.rand.NormFloat64())), PeakRSSBytes: l.memory(s), DatabaseBytes: l.database})
+			WallNS: int64(1e9 * each * math.Exp(l.noise*l.rand.NormFloat64())), Costs: protocol.Costs{PeakRSSBytes: l.memory(s), DatabaseBytes: l.database}})
 	}
 	return t, nil
 }

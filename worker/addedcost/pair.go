@@ -63,7 +63,7 @@ func (l Library) engine(ctx context.Context, w *work, path string) (side, error)
 			return nil, fmt.Errorf("engine: phase %s: %s", a.Reason.Phase, a.Reason.Message)
 		case a.Sample != nil:
 			m := a.Sample
-			s[m.Phase] = &protocol.Sample{Phase: m.Phase, WallNS: m.WallNS, UserNS: m.UserNS, SystemNS: m.SystemNS, Rows: m.Rows, Allocs: m.Allocs, Checksum: m.Checksum}
+			s[m.Phase] = &protocol.Sample{Phase: m.Phase, WallNS: m.WallNS, UserNS: m.UserNS, SystemNS: m.SystemNS, Rows: m.Rows, Costs: protocol.Costs{Allocs: m.Allocs}, Checksum: m.Checksum}
 		}
 	}
 	return s, nil

@@ -148,29 +148,23 @@ type Response struct {
 // Sample is what a worker reports about one phase. The lab checks it and makes its own
 // kind of sample from it. A worker does not send what can be computed.
 type Sample struct {
-	Phase         string       `json:"phase"`
-	WallNS        int64        `json:"wall_ns"`
-	UserNS        int64        `json:"user_ns"`
-	SystemNS      int64        `json:"system_ns"`
-	Operations    int64        `json:"operations"`
-	Failed        int64        `json:"failed,omitempty"`
-	Rows          int64        `json:"rows"`
-	Allocs        int64        `json:"allocs"`
-	AllocBytes    int64        `json:"alloc_bytes"`
-	Instructions  int64        `json:"instructions,omitempty"`
-	PeakRSSBytes  int64        `json:"peak_rss_bytes"`
-	DatabaseBytes int64        `json:"database_bytes"`
-	WALBytes      int64        `json:"wal_bytes"`
-	CheckpointNS  int64        `json:"checkpoint_ns,omitempty"`
-	Checksum      string       `json:"checksum,omitempty"`
-	Errors        []ErrorCount `json:"errors,omitempty"`
-	Results       []ErrorCount `json:"results,omitempty"`
-	Retries       int64        `json:"retries,omitempty"`
-	Clients       []int64      `json:"clients,omitempty"` // of a mix that lasts: how many operations of each client did not fail
-	WALRestarts   int64        `json:"wal_restarts,omitempty"`
-	BeganUS       int64        `json:"began_us,omitempty"` // of a mix in several processes: when this one's clock started, since 1970
-	Waits         []Wait       `json:"waits,omitempty"`    // of a mix or a replay: one for each thing whose waits the worker can tell
-	Latency       []Latency    `json:"latency,omitempty"`
+	Phase      string `json:"phase"`
+	WallNS     int64  `json:"wall_ns"`
+	UserNS     int64  `json:"user_ns"`
+	SystemNS   int64  `json:"system_ns"`
+	Operations int64  `json:"operations"`
+	Failed     int64  `json:"failed,omitempty"`
+	Rows       int64  `json:"rows"`
+	Costs
+	Checksum    string       `json:"checksum,omitempty"`
+	Errors      []ErrorCount `json:"errors,omitempty"`
+	Results     []ErrorCount `json:"results,omitempty"`
+	Retries     int64        `json:"retries,omitempty"`
+	Clients     []int64      `json:"clients,omitempty"` // of a mix that lasts: how many operations of each client did not fail
+	WALRestarts int64        `json:"wal_restarts,omitempty"`
+	BeganUS     int64        `json:"began_us,omitempty"` // of a mix in several processes: when this one's clock started, since 1970
+	Waits       []Wait       `json:"waits,omitempty"`    // of a mix or a replay: one for each thing whose waits the worker can tell
+	Latency     []Latency    `json:"latency,omitempty"`
 
 	// For a replay: the events that were skipped, because their transaction had failed,
 	// and those that did not end as they did when they were recorded: with another number of
@@ -180,6 +174,23 @@ type Sample struct {
 	Skipped   int64        `json:"skipped,omitempty"`
 	Different int64        `json:"different,omitempty"`
 	Unlocked  []ErrorCount `json:"unlocked,omitempty"`
+}
+
+// Costs are what a phase cost besides time. They are counted, and less is better. What each is
+// called in answers, and how those of several processes add up, is in package result.
+type Costs struct {
+	Allocs     int64 `json:"allocs"`      // heap objects, Go's own; 0 where not known
+	AllocBytes int64 `json:"alloc_bytes"` // their size
+
+	// Instructions is how many the processor carried out in the programs of the process
+	// and its children, not in the kernel. It is 0 where that is not counted.
+	Instructions int64 `json:"instructions,omitempty"`
+
+	PeakRSSBytes  int64 `json:"peak_rss_bytes"` // of the process tree, so far in the trial
+	DatabaseBytes int64 `json:"database_bytes"` // after the phase
+	WALBytes      int64 `json:"wal_bytes"`      // after the phase, before the checkpoint
+
+	CheckpointNS int64 `json:"checkpoint_ns,omitempty"` // after a phase that wrote, in WAL mode
 }
 
 // Latency is the distribution of one operation's latency. The lab computes the mean and

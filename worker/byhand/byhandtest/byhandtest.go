@@ -95,7 +95,7 @@ func serve(t *testing.T, req protocol.Request, run func(io.Reader, io.Writer) er
 			if s.WallNS <= 0 {
 				t.Errorf("phase %s is not timed", s.Phase)
 			}
-			a.Sample = &protocol.Sample{Phase: s.Phase, Operations: s.Operations, Rows: s.Rows, Checksum: s.Checksum, DatabaseBytes: s.DatabaseBytes}
+			a.Sample = &protocol.Sample{Phase: s.Phase, Operations: s.Operations, Rows: s.Rows, Checksum: s.Checksum, Costs: protocol.Costs{DatabaseBytes: s.DatabaseBytes}}
 		}
 		line, err := json.Marshal(a)
 		if err != nil {

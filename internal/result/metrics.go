@@ -1,0 +1,66 @@
+package result
+
+import "github.com/sqlite3perf/sqlite3perf/worker/protocol"
+
+// A Metric is something besides time that is counted in a phase. Less of it is better. Tables,
+// CSV, benchfmt, the explorer, gates, the checks of samples and the merging of processes range
+// over [Metrics], so a new one needs a field of [protocol.Costs], a line here, and a worker that
+// counts it.
+type Metric struct {
+	Name  string // in flags, addresses and JSON: "allocs"
+	Key   string // of the field, in JSON and CSV: "allocs"
+	Title string // for people: "allocations"
+
+	// Column is the title in tables, Bench the unit in the Go benchmark format, and Unit that
+	// of values. Where Column or Bench is "" the metric is not listed.
+	Column, Bench, Unit string
+
+	Compared     bool // sides of comparisons and gates can be judged by it
+	Binary       bool // its prefixes are those of bytes
+	PerOperation bool // its value is divided by the operations
+	Adds         bool // of several processes it is the sum; otherwise that of the first, which alone is left at the end
+	Never0       bool // 0 says that it was not counted
+
+	Of func(*protocol.Costs) *int64
+}
+
+// Metrics are all metrics, in the order of the fields.
+var Metrics = []Metric{
+	{Name: "allocs", Key: "allocs", Title: "allocations", Column: "allocs/op", Bench: "allocs/op", Unit: "allocs/op", Compared: true, PerOperation: true, Adds: true,
+		Of: func(c *protocol.Costs) *int64 { return &c.Allocs }},
+	{Name: "bytes", Key: "alloc_bytes", Title: "allocated memory", Column: "alloc", Bench: "B/op", Unit: "B/op", Compared: true, Binary: true, PerOperation: true, Adds: true,
+		Of: func(c *protocol.Costs) *int64 { return &c.AllocBytes }},
+	{Name: "instructions", Key: "instructions", Title: "instructions", Column: "instr/op", Bench: "instructions/op", Unit: "instructions/op", Compared: true, PerOperation: true, Adds: true, Never0: true,
+		Of: func(c *protocol.Costs) *int64 { return &c.Instructions }},
+	{Name: "memory", Key: "peak_rss_bytes", Title: "peak memory", Column: "RSS", Bench: "peak-RSS-B", Unit: "B", Compared: true, Binary: true, Adds: true,
+		Of: func(c *protocol.Costs) *int64 { return &c.PeakRSSBytes }},
+	{Name: "database", Key: "database_bytes", Title: "size of the database", Unit: "B", Binary: true,
+		Of: func(c *protocol.Costs) *int64 { return &c.DatabaseBytes }},
+	{Name: "wal", Key: "wal_bytes", Title: "size of the write-ahead log", Unit: "B", Binary: true,
+		Of: func(c *protocol.Costs) *int64 { return &c.WALBytes }},
+	{Name: "checkpoint", Key: "checkpoint_ns", Title: "time of the checkpoint", Unit: "ns",
+		Of: func(c *protocol.Costs) *int64 { return &c.CheckpointNS }},
+}
+
+// Value returns a sample's value of the metric, and whether it is known.
+func (m *Metric) Value(s *Sample) (v float64, known bool) {
+	n := *m.Of(&s.Costs)
+	if m.PerOperation {
+		return float64(n) / float64(max(s.Operations, 1)), n != 0
+	}
+	return float64(n), n != 0
+}
+
+// AddCosts adds what another process of a phase cost.
+func AddCosts(sum, other *protocol.Costs) {
+	for _, m := range Metrics {
+		to, more := m.Of(sum), *m.Of(other)
+		switch {
+		case !m.Adds:
+		case m.Never0 && (*to == 0 || more == 0):
+			*to = 0
+		default:
+			*to += more
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -28,18 +27,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/advise"
-	"github.com/sqlite3perf/sqlite3perf/internal/bisect"
-	"github.com/sqlite3perf/sqlite3perf/internal/diff"
-	"github.com/sqlite3perf/sqlite3perf/internal/dsn"
-	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
-	"github.com/sqlite3perf/sqlite3perf/internal/locks"
-	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
-	"github.com/sqlite3perf/sqlite3perf/internal/tune"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -277,20 +268,15 @@ func fails(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// schemas are the schemas of JSON outputs, by command.
-var schemas = map[string][]byte{"gate": gate.GateSchema, "bisect": bisect.BisectionSchema, "profile": profile.ProfileSchema, "tune": tune.TuningSchema, "locks": locks.LocksSchema,
-	"diff": diff.DiffSchema, "dsn": dsn.DSNSchema, "advise": advise.AdviceSchema}
+// schemas are the files in docs/schemas of JSON outputs, by command.
+var schemas = map[string]string{"advise": "advice", "bisect": "bisection", "diff": "diff", "dsn": "dsn", "gate": "gate", "locks": "locks", "profile": "profile", "tune": "tuning"}
 
 // fulfills validates the JSON that was printed last: fulfills gate
 func fulfills(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 || schemas[args[0]] == nil {
+	if neg || len(args) != 1 || schemas[args[0]] == "" {
 		ts.Fatalf("usage: fulfills advise|bisect|diff|dsn|gate|locks|profile|tune")
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemas[args[0]]))
-	ts.Check(err)
-	compiler := jsonschema.NewCompiler()
-	ts.Check(compiler.AddResource("schema.json", doc))
-	schema, err := compiler.Compile("schema.json")
+	schema, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "..", "docs", "schemas", schemas[args[0]]+".schema.json"))
 	ts.Check(err)
 	got, err := jsonschema.UnmarshalJSON(strings.NewReader(ts.ReadFile("stdout")))
 	ts.Check(err)

@@ -89,7 +89,7 @@ const (
 type Rejection struct {
 	Name    string           `json:"name"`
 	Cause   Cause            `json:"cause"`
-	Status  result.Status    `json:"status,omitempty"`
+	Status  result.Status    `json:"status,omitempty" jsonschema:"enum=not measured"`
 	Message string           `json:"message,omitempty"` // of the status
 	Defects []defects.Defect `json:"defects,omitempty"`
 	Failed  int64            `json:"failed,omitempty"` // of CauseErrors

@@ -44,7 +44,7 @@ type Candidate struct {
 	Info     driver.Info      `json:"info"`
 	Version  string           `json:"version,omitempty"`
 	SQLite   string           `json:"sqlite,omitempty"`
-	Status   result.Status    `json:"status"` // the worst of its cells
+	Status   result.Status    `json:"status" jsonschema:"enum=not measured"` // the worst of its cells
 	Reason   *protocol.Reason `json:"reason,omitempty"`
 	Where    string           `json:"where,omitempty"` // the workload of the reason
 	Measured bool             `json:"measured"`        // it has figures in all cells that speed is judged by

@@ -2,7 +2,6 @@ package advise
 
 import (
 	"cmp"
-	_ "embed"
 	"fmt"
 	"io"
 	"maps"
@@ -54,11 +53,6 @@ func CheckAdvice(format string) error { return adviceFormats.Check(format) }
 func WriteAdvice(w io.Writer, format string, a Advised, opts document.Options) error {
 	return adviceFormats.Write(w, "advice", format, a, opts)
 }
-
-// AdviceSchema is the JSON Schema (draft 2020-12) of the JSON form of advice.
-//
-//go:embed advice.schema.json
-var AdviceSchema []byte
 
 // JSONAdvice is a recommendation as JSON, with its words.
 type JSONAdvice struct {

@@ -2,7 +2,6 @@ package bisect
 
 import (
 	"cmp"
-	_ "embed"
 	"fmt"
 	"io"
 	"slices"
@@ -233,11 +232,6 @@ func stepGrid(steps []*Step) document.Grid {
 	g.Add(document.Column{Title: "run", Right: true}, runs)
 	return g
 }
-
-// BisectionSchema is the JSON Schema (draft 2020-12) of the JSON form of a bisection.
-//
-//go:embed bisection.schema.json
-var BisectionSchema []byte
 
 // BisectionVersion is the version of the JSON form of a bisection. Fields may be added
 // without changing it.

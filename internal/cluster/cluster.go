@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"cmp"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -625,11 +624,6 @@ func writeClusterSVG(w io.Writer, c *Clusters, _ document.Options) error {
 	return chart.WriteSVG(w, p.Chart(0))
 }
 
-// ClusterSchema is the JSON Schema (draft 2020-12) of the JSON form of clusters.
-//
-//go:embed cluster.schema.json
-var ClusterSchema []byte
-
 // JSONClusters is the JSON form of clusters.
 type JSONClusters struct {
 	Version  int              `json:"version"`
@@ -645,7 +639,7 @@ type JSONCluster struct {
 	ModuleVersion string              `json:"module_version,omitempty"`
 	Nodes         int                 `json:"nodes"` // 0: the driver is local
 	DelayNS       int64               `json:"delay_ns"`
-	Settings      driver.Settings     `json:"settings"`
+	Settings      driver.Settings     `json:"settings" jsonschema:"nullable"`
 	Result        *protocol.Clustered `json:"result,omitempty"` // of all rounds together
 	Rates         []stats.Summary     `json:"rates,omitempty"`  // rows acknowledged per second under each load
 	Reason        string              `json:"reason,omitempty"` // why there is no result, or why a round has failed

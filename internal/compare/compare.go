@@ -1,7 +1,6 @@
 package compare
 
 import (
-	_ "embed"
 	"fmt"
 	"io"
 	"math"
@@ -590,11 +589,6 @@ func Word(v stats.Verdict) string {
 	return string(v)
 }
 
-// ComparisonSchema is the JSON Schema (draft 2020-12) of the JSON form of a comparison.
-//
-//go:embed comparison.schema.json
-var ComparisonSchema []byte
-
 // ComparisonVersion is the version of the JSON form of a comparison. Fields may be added
 // without changing it.
 const ComparisonVersion = 1
@@ -625,8 +619,8 @@ type JSONSideCell struct {
 	Verdict     stats.Verdict     `json:"verdict"`
 	FirstCase   int               `json:"first_case"` // id, in its run
 	SecondCase  int               `json:"second_case"`
-	FirstState  result.Status     `json:"first_status"`
-	SecondState result.Status     `json:"second_status"`
+	FirstState  result.Status     `json:"first_status" jsonschema:"enum=not measured"`
+	SecondState result.Status     `json:"second_status" jsonschema:"enum=not measured"`
 	FirstRisks  []conditions.Risk `json:"first_risks,omitempty"` // of the first side's settings
 	SecondRisks []conditions.Risk `json:"second_risks,omitempty"`
 	Why         string            `json:"why,omitempty"`

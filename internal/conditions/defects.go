@@ -15,7 +15,7 @@ import (
 // DriverDefects are the known defects of a driver in a run.
 type DriverDefects struct {
 	Driver  string           `json:"driver"`
-	Case    int              `json:"case"` // the first of the driver that has proven its versions
+	Case    int              `json:"case" jsonschema:"minimum=1"` // the first of the driver that has proven its versions
 	SQLite  string           `json:"sqlite,omitempty"`
 	Version string           `json:"version,omitempty"` // of the library; absent if it is a checkout
 	Known   []defects.Defect `json:"known"`             // the worst first

@@ -2,7 +2,6 @@ package diff
 
 import (
 	"cmp"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -53,11 +52,6 @@ func (d *Diffed) Differ() bool {
 func (d *Diffed) Answered() bool {
 	return !slices.ContainsFunc(d.Results, func(r *Result) bool { return r.Answered() == 0 })
 }
-
-// DiffSchema is the JSON Schema (draft 2020-12) of the JSON form of a comparison of answers.
-//
-//go:embed diff.schema.json
-var DiffSchema []byte
 
 // JSONDiff is the JSON form of a comparison of answers.
 type JSONDiff struct {

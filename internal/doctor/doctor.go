@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"cmp"
-	_ "embed"
 	"fmt"
 	"io"
 	"slices"
@@ -18,11 +17,6 @@ import (
 // CheckupVersion is the version of the JSON form of a checkup. Fields may be added without
 // changing it.
 const CheckupVersion = 1
-
-// CheckupSchema is the JSON Schema (draft 2020-12) of the JSON form of a checkup.
-//
-//go:embed checkup.schema.json
-var CheckupSchema []byte
 
 var checkupFormats = document.FormatsOf[*result.Checkup, document.Options]{
 	{Name: "table", To: func(w io.Writer, c *result.Checkup, o document.Options) error {

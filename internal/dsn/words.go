@@ -2,7 +2,6 @@ package dsn
 
 import (
 	"cmp"
-	_ "embed"
 	"fmt"
 	"io"
 	"slices"
@@ -32,12 +31,6 @@ func CheckDSN(format string) error { return dsnFormats.Check(format) }
 func WriteDSN(w io.Writer, format string, d *DSN, opts document.Options) error {
 	return dsnFormats.Write(w, "data source name", format, d, opts)
 }
-
-// DSNSchema is the JSON Schema (draft 2020-12) of the JSON form of what drivers make of a data
-// source name.
-//
-//go:embed dsn.schema.json
-var DSNSchema []byte
 
 // JSONDSN is the JSON form of what drivers make of a data source name. Secrets are
 // replaced by ***.

@@ -3,7 +3,6 @@ package gate
 import (
 	"cmp"
 	"crypto/sha256"
-	_ "embed"
 	"encoding/hex"
 	"encoding/xml"
 	"fmt"
@@ -343,11 +342,6 @@ func gateGrid(g *stats.Gate) document.Grid {
 	}
 	return compare.RatioGrid(cells, p, document.Column{Title: "state"}, states, g.Baseline, g.Candidate)
 }
-
-// GateSchema is the JSON Schema (draft 2020-12) of the JSON form of a gate.
-//
-//go:embed gate.schema.json
-var GateSchema []byte
 
 // GateVersion is the version of the JSON form of a gate. Fields may be added without
 // changing it.

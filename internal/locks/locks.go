@@ -173,8 +173,8 @@ func (c *LockCell) Clean() bool { return c.Rate.N > 0 && c.Locked == 0 }
 // LockCause is why operations of a cell failed with an error.
 type LockCause struct {
 	Why   LockWhy `json:"why"`
-	Code  int     `json:"code,omitempty"` // SQLite's extended result code
-	Name  string  `json:"name,omitempty"` // of the code
+	Code  int     `json:"code,omitempty" jsonschema:"minimum=-1"` // SQLite's extended result code
+	Name  string  `json:"name,omitempty"`                         // of the code
 	Count int64   `json:"count,omitempty"`
 
 	// MeanNS is how long an operation took until it failed, on average.

@@ -2,7 +2,6 @@ package locks
 
 import (
 	"cmp"
-	_ "embed"
 	"fmt"
 	"io"
 	"maps"
@@ -736,12 +735,6 @@ var lockLegend = document.Glossary{
 	{Column: theRest, Text: "the same of all other kinds, which get less time where the first take theirs."},
 }
 
-// LocksSchema is the JSON Schema (draft 2020-12) of the JSON form of an explanation of
-// locks.
-//
-//go:embed locks.schema.json
-var LocksSchema []byte
-
 // LocksVersion is the version of the JSON form of an explanation of locks. Fields may be
 // added without changing it.
 const LocksVersion = 1
@@ -775,7 +768,7 @@ type JSONLockCell struct {
 	Driver      string                `json:"driver"`
 	Choice      LockChoice            `json:"choice"`
 	Today       bool                  `json:"today,omitempty"` // the workload's own settings
-	Status      result.Status         `json:"status"`
+	Status      result.Status         `json:"status" jsonschema:"enum=not measured"`
 	Endless     bool                  `json:"endless,omitempty"`
 	Rate        *stats.Summary        `json:"rate,omitempty"` // operations per second that did not fail
 	Operations  int64                 `json:"operations,omitempty"`

@@ -2,7 +2,6 @@ package machines
 
 import (
 	"bytes"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -65,12 +64,6 @@ func gates(all []GatedOn) document.Document {
 	}
 	return d
 }
-
-// GatesSchema is the JSON Schema of the JSON form of a gate on several machines. It refers to
-// [GateSchema] by its address.
-//
-//go:embed gates.schema.json
-var GatesSchema []byte
 
 // JSONGates is the JSON form of a gate on several machines.
 type JSONGates struct {

@@ -3,7 +3,6 @@ package machines
 import (
 	"bytes"
 	"cmp"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -582,12 +581,6 @@ func ratiosOnOf(n stats.TableName, tables []*stats.Table, all []OnMachine) (out 
 	}
 	return out, true
 }
-
-// MachinesSchema is the JSON Schema of the JSON form of runs on several machines. It refers to
-// [Schema] and [ComparisonSchema] by their addresses.
-//
-//go:embed machines.schema.json
-var MachinesSchema []byte
 
 // MachinesVersion is the version of the JSON form of runs on several machines.
 const MachinesVersion = 1

@@ -1,7 +1,6 @@
 package profile
 
 import (
-	_ "embed"
 	"fmt"
 	"io"
 	"slices"
@@ -407,11 +406,6 @@ func newFlame(title string) *chart.Flame {
 	return f
 }
 
-// ProfileSchema is the JSON Schema (draft 2020-12) of the JSON form of a profile.
-//
-//go:embed profile.schema.json
-var ProfileSchema []byte
-
 // ProfileVersion is the version of the JSON form of a profile. Fields may be added
 // without changing it.
 const ProfileVersion = 1
@@ -451,8 +445,8 @@ type JSONProfileDriver struct {
 	Reason  *protocol.Reason `json:"reason,omitempty"`
 	Sampler string           `json:"sampler,omitempty"` // perf or go
 
-	Shortened int `json:"shortened,omitempty"` // as in [ProfiledDriver]
-	*stacks.Summary
+	Shortened       int `json:"shortened,omitempty"` // as in [ProfiledDriver]
+	*stacks.Summary `jsonschema:"optional"`
 }
 
 func writeProfileJSON(w io.Writer, p *Profiled, _ document.Options) error {

@@ -27,7 +27,7 @@ type Answers struct {
 	// FalseDifference is the greatest probability that the run tells the times of any two rows
 	// apart if all are equal. It is 0 if nothing was compared, and if the run was to end when its sides
 	// are told apart, for which only a comparison corrects, or left out rows that were slow.
-	FalseDifference float64 `json:"false_difference"`
+	FalseDifference float64 `json:"false_difference" jsonschema:"minimum=0,maximum=1"`
 
 	best *Place // of all, if there are choices
 }

@@ -21,7 +21,7 @@ import (
 func answered(t *testing.T, run *result.Run) report.JSON {
 	t.Helper()
 	text := write(t, "json", run, "native", document.Options{})
-	validate(t, schema(t), text)
+	validate(t, compiled(t, "report"), text)
 	var j report.JSON
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
 		t.Fatal(err)

@@ -106,7 +106,7 @@ func TestEffects(t *testing.T) {
 		t.Errorf("a mean is shown:\n%s", got)
 	}
 	text := write(t, "json", run, "", document.Options{})
-	validate(t, schema(t), text)
+	validate(t, compiled(t, "report"), text)
 	var j report.JSON
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
 		t.Fatal(err)

@@ -91,7 +91,7 @@ func TestComparisonGolden(t *testing.T) {
 			return compare.Compared{Comparison: stats.CompareRuns([2]string{"run 12", "new.json"}, a, b, 0.02), First: a, Second: b}
 		},
 	}
-	s := compiled(t, compare.ComparisonSchema)
+	s := compiled(t, "comparison")
 	for _, name := range slices.Sorted(maps.Keys(fixtures)) {
 		for _, format := range compare.ComparisonFormats() {
 			t.Run(name+"/"+format, func(t *testing.T) {

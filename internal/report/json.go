@@ -1,7 +1,6 @@
 package report
 
 import (
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,11 +16,6 @@ import (
 // JSONVersion is the version of the JSON report. Fields may be added without changing
 // the version, but the meaning of a field changes only with it.
 const JSONVersion = 2
-
-// Schema is the JSON Schema (draft 2020-12) of the JSON report.
-//
-//go:embed report.schema.json
-var Schema []byte
 
 // JSON is the JSON report: the run as it was measured, and its analysis.
 type JSON struct {
@@ -47,36 +41,36 @@ type JSONCell struct {
 	Variant   string           `json:"variant,omitempty"`
 	Phase     string           `json:"phase"`
 	Driver    string           `json:"driver"`
-	Status    result.Status    `json:"status"`
+	Status    result.Status    `json:"status" jsonschema:"enum=not measured"`
 	Reason    *protocol.Reason `json:"reason,omitempty"`
 	Trials    int              `json:"trials"`
 	BadTrials int              `json:"bad_trials"`
 
-	Risks    []conditions.Risk `json:"risks,omitempty"`     // of the settings in force
-	TooShort bool              `json:"too_short,omitempty"` // to judge the driver by
-	Metric   string            `json:"metric,omitempty"`
-	Unit     string            `json:"unit,omitempty"` // of median and interval: "s" or "s/op"
-	*stats.Summary
-	Spread   *float64      `json:"spread,omitempty"`   // (farther end of the interval - median) / median
-	Rank     int           `json:"rank,omitempty"`     // place among the choices of the table, from 1: the floor has none
-	Tied     []int         `json:"tied_with,omitzero"` // cases from which it is not told apart
-	Unranked string        `json:"unranked,omitempty"` // why it has no rank
-	Ratio    *JSONDistance `json:"ratio,omitempty"`
-	Rate     *JSONRate     `json:"rate,omitempty"`
+	Risks          []conditions.Risk `json:"risks,omitempty"`     // of the settings in force
+	TooShort       bool              `json:"too_short,omitempty"` // to judge the driver by
+	Metric         string            `json:"metric,omitempty"`
+	Unit           string            `json:"unit,omitempty" jsonschema:"enum=s,enum=s/op"` // of median and interval: "s" or "s/op"
+	*stats.Summary `jsonschema:"optional"`
+	Spread         *float64      `json:"spread,omitempty"`   // (farther end of the interval - median) / median
+	Rank           int           `json:"rank,omitempty"`     // place among the choices of the table, from 1: the floor has none
+	Tied           []int         `json:"tied_with,omitzero"` // cases from which it is not told apart
+	Unranked       string        `json:"unranked,omitempty"` // why it has no rank
+	Ratio          *JSONDistance `json:"ratio,omitempty"`
+	Rate           *JSONRate     `json:"rate,omitempty"`
 
 	// For mixes and http phases, over all trials together.
 	Operations int64    `json:"operations,omitempty"`
 	Failed     int64    `json:"failed,omitempty"`
-	Succeeded  *float64 `json:"succeeded,omitempty"` // share of operations
+	Succeeded  *float64 `json:"succeeded,omitempty" jsonschema:"minimum=0,maximum=1"` // share of operations
 }
 
 // JSONReliability says how far the verdicts of all tables together can be trusted.
 type JSONReliability struct {
-	Alpha       float64 `json:"alpha"`        // the greatest probability of any false difference in the run if all drivers were equal
-	Tables      int     `json:"tables"`       // in which anything was compared, including the summary
-	Comparisons int     `json:"comparisons"`  // in all of them
-	Telling     int     `json:"telling"`      // tables that tell any two drivers apart
-	FalseTables float64 `json:"false_tables"` // at most how many of these are expected to tell apart two that are equal
+	Alpha       float64 `json:"alpha" jsonschema:"minimum=0,maximum=1"` // the greatest probability of any false difference in the run if all drivers were equal
+	Tables      int     `json:"tables"`                                 // in which anything was compared, including the summary
+	Comparisons int     `json:"comparisons"`                            // in all of them
+	Telling     int     `json:"telling"`                                // tables that tell any two drivers apart
+	FalseTables float64 `json:"false_tables"`                           // at most how many of these are expected to tell apart two that are equal
 }
 
 // JSONDistance is the ratio to another driver, round by round.
@@ -85,15 +79,15 @@ type JSONDistance struct {
 	IsFloor bool   `json:"is_floor"` // otherwise To is the fastest of the table
 	stats.Summary
 	Skipped   int      `json:"skipped,omitempty"` // rounds in which To measured zero
-	P         *float64 `json:"p,omitempty"`
-	PAdjusted *float64 `json:"p_adjusted,omitempty"`
+	P         *float64 `json:"p,omitempty" jsonschema:"minimum=0,maximum=1"`
+	PAdjusted *float64 `json:"p_adjusted,omitempty" jsonschema:"minimum=0,maximum=1"`
 	Delta     *float64 `json:"delta,omitempty"` // Cliff's delta, within rounds
 }
 
 // JSONRate is the rate at the median time: the work divided by that time.
 type JSONRate struct {
-	Median float64 `json:"median"` // including operations that failed
-	Unit   string  `json:"unit"`   // "rows/s", "op/s" or "req/s"
+	Median float64 `json:"median"`                                             // including operations that failed
+	Unit   string  `json:"unit" jsonschema:"enum=rows/s,enum=op/s,enum=req/s"` // "rows/s", "op/s" or "req/s"
 }
 
 // JSONComparison is the comparison of two cells of one table.
@@ -148,7 +142,7 @@ type JSONEffect struct {
 // JSONDependence says whether an effect depends on the value of another factor.
 type JSONDependence struct {
 	Factor      string           `json:"factor"`
-	PAdjusted   float64          `json:"p_adjusted"` // the least, of every two values
+	PAdjusted   float64          `json:"p_adjusted" jsonschema:"minimum=0,maximum=1"` // the least, of every two values
 	Significant bool             `json:"significant"`
 	Effects     []JSONEffectWith `json:"effects"`
 }

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"reflect"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -24,18 +23,17 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-func schema(t *testing.T) *jsonschema.Schema {
-	t.Helper()
-	return compiled(t, report.Schema)
-}
-
-// compiled compiles a schema. It may refer to others by their addresses.
-func compiled(t *testing.T, text []byte, others ...[]byte) *jsonschema.Schema {
+// compiled compiles a schema of docs/schemas. It may refer to others by their addresses.
+func compiled(t *testing.T, name string, others ...string) *jsonschema.Schema {
 	t.Helper()
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
 	var id string
-	for _, text := range append(others, text) {
+	for _, name := range append(others, name) {
+		text, err := os.ReadFile("../../docs/schemas/" + name + ".schema.json")
+		if err != nil {
+			t.Fatal(err)
+		}
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
@@ -63,73 +61,12 @@ func validate(t *testing.T, s *jsonschema.Schema, text string) {
 	}
 }
 
-// validateFields checks a value of which every field is set.
-func validateFields(t *testing.T, s *jsonschema.Schema, v any) {
-	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	validate(t, s, string(text))
-}
-
 func TestJSONFulfilsSchema(t *testing.T) {
-	s := schema(t)
+	s := compiled(t, "report")
 	for _, name := range slices.Sorted(maps.Keys(fixtures)) {
 		t.Run(name, func(t *testing.T) {
 			validate(t, s, write(t, "json", fixtures[name](), "native", document.Options{}))
 		})
-	}
-	// The schema names every field that a run can have and no others.
-	t.Run("every field", func(t *testing.T) {
-		var run result.Run
-		fill(reflect.ValueOf(&run).Elem())
-		run.Stopped, run.Profiles = "time", nil // a run of profiles is written as another object
-		run.Compares.Factor = result.FactorDriver
-		run.Trials[0].Status = result.OK
-		validate(t, s, write(t, "json", &run, "native", document.Options{}))
-	})
-}
-
-// fill sets every exported field to a value other than zero.
-func fill(v reflect.Value) {
-	if v.Type() == reflect.TypeFor[time.Time]() {
-		v.Set(reflect.ValueOf(start))
-		return
-	}
-	switch v.Kind() {
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				fill(v.Field(i))
-			}
-		}
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		fill(v.Elem())
-	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		fill(v.Index(0))
-	case reflect.Array:
-		for i := range v.Len() {
-			fill(v.Index(i))
-		}
-	case reflect.Map:
-		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		fill(key)
-		fill(value)
-		v.Set(reflect.MakeMap(v.Type()))
-		v.SetMapIndex(key, value)
-	case reflect.String:
-		v.SetString("x")
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Float64:
-		v.SetFloat(0.5)
-	case reflect.Uint8, reflect.Uint64:
-		v.SetUint(1)
-	default:
-		v.SetInt(1)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/locks"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -100,8 +99,8 @@ func TestLocksToday(t *testing.T) {
 		for i := range run.Cases {
 			run.Cases[i].Today = i/2 == today
 		}
-		validate(t, compiled(t, locks.LocksSchema), lockReport(t, "json", run, document.Options{}))
-		validate(t, compiled(t, report.Schema), write(t, "json", run, "native", document.Options{}))
+		validate(t, compiled(t, "locks"), lockReport(t, "json", run, document.Options{}))
+		validate(t, compiled(t, "report"), write(t, "json", run, "native", document.Options{}))
 		return strings.Join(strings.Fields(lockReport(t, "table", run, document.Options{Width: 300})), " ")
 	}
 	slow, fast, failing := lockSettings("immediate", "10000", "8"), lockSettings("immediate", "10000", "4"), lockSettings("deferred", "5000", "4")
@@ -218,7 +217,7 @@ func TestLocksTold(t *testing.T) {
 			x.Failed += 3
 		}
 	}
-	validate(t, compiled(t, locks.LocksSchema), lockReport(t, "json", run, document.Options{}))
+	validate(t, compiled(t, "locks"), lockReport(t, "json", run, document.Options{}))
 	got := strings.Join(strings.Fields(lockReport(t, "table", run, document.Options{Width: 300})), " ")
 	for _, want := range []string{
 		"and pool of 4 (mattn 20.0k/s, modernc 17.0k/s), nor with another choice that is as fast, as far as can be told.",
@@ -258,14 +257,14 @@ func TestLocksProcesses(t *testing.T) {
 		}
 	}
 	got := lockReport(t, "json", run, document.Options{})
-	validate(t, compiled(t, locks.LocksSchema), got)
+	validate(t, compiled(t, "locks"), got)
 	if !strings.Contains(got, `"processes": 2`) {
 		t.Errorf("JSON does not say in how many processes:\n%s", got)
 	}
 }
 
 func TestLocksSchema(t *testing.T) {
-	s := compiled(t, locks.LocksSchema)
+	s := compiled(t, "locks")
 	run := locksRun(lockSettings("deferred", "0", "4"), lockSettings("immediate", "5000", "4"), lockSettings("deferred", "5000", "1"))
 	x := &run.Trials[0].Samples[0]
 	x.Errors = append(x.Errors, protocol.ErrorCount{Code: driver.CodeCanceled, Name: driver.CodeName(driver.CodeCanceled), Count: 2, WaitNS: 1e8})
@@ -296,7 +295,7 @@ func TestLocksNearest(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	got := lockReport(t, "json", run, document.Options{})
-	validate(t, compiled(t, locks.LocksSchema), got)
+	validate(t, compiled(t, "locks"), got)
 	if !strings.Contains(got, `"nearest"`) {
 		t.Errorf("no nearest choice:\n%s", got)
 	}

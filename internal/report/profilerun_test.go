@@ -61,7 +61,7 @@ func TestProfileRun(t *testing.T) {
 	if err := report.Write(&b, "json", a, report.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	validate(t, compiled(t, profile.ProfileSchema), b.String())
+	validate(t, compiled(t, "profile"), b.String())
 	var got profile.JSONProfile
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil || got.Run != 7 || got.Settings != "journal_mode=wal synchronous=full" {
 		t.Errorf("%+v, %v", got, err)

@@ -51,7 +51,7 @@ func TestReadLater(t *testing.T) {
 	if checkPage(t, page); !strings.Contains(page, "✗ off\uFFFD[2J&lt;b&gt;") || !strings.Contains(page, "1, 3–5 of 5") {
 		t.Errorf("the page lacks the connection that deviated:\n%s", page)
 	}
-	validate(t, compiled(t, report.Schema), write("json"))
+	validate(t, compiled(t, "report"), write("json"))
 	run.Trials[0].ReadBack.After = "load"
 	if got := write("markdown"); !strings.Contains(got, "after load") {
 		t.Error(got)

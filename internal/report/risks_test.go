@@ -117,7 +117,7 @@ func TestRisksInJSON(t *testing.T) {
 	run.Cases[0].InForce = map[string]driver.Settings{"fast": {"journal_mode": "wal", "synchronous": "off"}}
 	spoil(run, "mine", "modernc", func(t *result.Trial) { t.Proof.Connections[0]["synchronous"] = "normal" })
 	text := write(t, "json", run, "", document.Options{})
-	validate(t, schema(t), text)
+	validate(t, compiled(t, "report"), text)
 	var got struct {
 		Cells []struct {
 			Phase string

@@ -26,7 +26,7 @@ type Checkup struct {
 
 	// Difference is the smallest difference between two drivers that can be told within
 	// WithinNS, as a share. It is nil if noise was not measured.
-	Difference *float64 `json:"difference,omitempty"`
+	Difference *float64 `json:"difference,omitempty" jsonschema:"minimum=0"`
 	WithinNS   int64    `json:"within_ns"`
 
 	// DifferenceRange is where Difference lies, about nine times of ten, by how much the
@@ -37,17 +37,17 @@ type Checkup struct {
 	Taken   time.Time `json:"taken"`
 	Machine Machine   `json:"machine"`
 
-	UsableCores int      `json:"usable_cores"`         // logical cores on which this process may run
-	Quota       *float64 `json:"cpu_quota,omitempty"`  // cores' worth of time that the control group allows; 0: no limit
-	OnBattery   *bool    `json:"on_battery,omitempty"` // no mains power
-	Steal       *float64 `json:"steal,omitempty"`      // while noise was measured: share of the CPUs' working time that the hypervisor gave to others
+	UsableCores int      `json:"usable_cores"`                           // logical cores on which this process may run
+	Quota       *float64 `json:"cpu_quota,omitempty"`                    // cores' worth of time that the control group allows; 0: no limit
+	OnBattery   *bool    `json:"on_battery,omitempty"`                   // no mains power
+	Steal       *float64 `json:"steal,omitempty" jsonschema:"minimum=0"` // while noise was measured: share of the CPUs' working time that the hypervisor gave to others
 
 	// Before anything was measured: the load average of the last minute, and the shares
 	// of the last 10 seconds in which a process waited for a CPU, the disk or memory.
 	Load           *float64 `json:"load,omitempty"`
-	CPUPressure    *float64 `json:"cpu_pressure,omitempty"`
-	IOPressure     *float64 `json:"io_pressure,omitempty"`
-	MemoryPressure *float64 `json:"memory_pressure,omitempty"`
+	CPUPressure    *float64 `json:"cpu_pressure,omitempty" jsonschema:"minimum=0"`
+	IOPressure     *float64 `json:"io_pressure,omitempty" jsonschema:"minimum=0"`
+	MemoryPressure *float64 `json:"memory_pressure,omitempty" jsonschema:"minimum=0"`
 
 	AvailableBytes   *int64 `json:"available_bytes,omitempty"` // memory that can be had without swapping
 	SwapUsedBytes    *int64 `json:"swap_used_bytes,omitempty"`
@@ -56,7 +56,7 @@ type Checkup struct {
 
 	// Counters says whether instructions are counted, such as [CountersUsable], or "" if
 	// that is not known.
-	Counters string `json:"counters,omitempty"`
+	Counters string `json:"counters,omitempty" jsonschema:"constants=Counters"`
 
 	Fsync   Fsync         `json:"fsync"`
 	Clock   Clock         `json:"clock"`

@@ -119,12 +119,12 @@ type Case struct {
 	WorkloadSHA256 string `json:"workload_sha256,omitempty"`
 
 	Scale      string            `json:"scale"`
-	Parameters map[string]int64  `json:"parameters,omitempty"`
+	Parameters map[string]int64  `json:"parameters,omitempty" jsonschema:"signed"`
 	Driver     string            `json:"driver"` // as requested: "mattn@v1.14.22"
 	Info       driver.Info       `json:"info"`
-	Settings   driver.Settings   `json:"settings"`        // as requested
-	Phases     []string          `json:"phases"`          // timed, in order
-	Added      []AddedTime       `json:"added,omitempty"` // what the engine and the driver's adapter add, by phase
+	Settings   driver.Settings   `json:"settings" jsonschema:"nullable"` // as requested
+	Phases     []string          `json:"phases" jsonschema:"nullable"`   // timed, in order
+	Added      []AddedTime       `json:"added,omitempty"`                // what the engine and the driver's adapter add, by phase
 	Worker     string            `json:"worker,omitempty"`
 	Build      map[string]string `json:"build,omitempty"` // go version, flags, cc; of a checkout its directory and revision
 
@@ -322,7 +322,7 @@ func (l *LeftOut) UnmarshalJSON(b []byte) error {
 // themselves. The values are in the order in which they were given.
 type Asked struct {
 	Settings   map[string][]string `json:"settings,omitempty"`
-	Parameters map[string][]int64  `json:"parameters,omitempty"`
+	Parameters map[string][]int64  `json:"parameters,omitempty" jsonschema:"signed"`
 }
 
 // Schedule says how long a run was to last. It ends before if everything is settled.
@@ -436,12 +436,12 @@ type Run struct {
 	Version   string    `json:"version"` // the version of sqlite3perf
 	Started   time.Time `json:"started"`
 	Ended     time.Time `json:"ended,omitzero"`
-	Command   []string  `json:"command"`
+	Command   []string  `json:"command" jsonschema:"nullable"`
 	Seed      uint64    `json:"seed"`
 	Scale     string    `json:"scale"`
 	Rounds    int       `json:"rounds"` // how many are complete
 	Precision float64   `json:"precision"`
-	Stopped   string    `json:"stopped"` // such as [StoppedRounds]; "" while it runs
+	Stopped   string    `json:"stopped" jsonschema:"enum=,constants=Stopped"` // such as [StoppedRounds]; "" while it runs
 	LeftOut   []LeftOut `json:"left_out,omitempty"`
 	Asked     *Asked    `json:"asked,omitempty"`    // nil if nothing was asked for, and in older runs
 	Study     *Study    `json:"study,omitempty"`    // nil if it is not of a study

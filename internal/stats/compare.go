@@ -29,12 +29,12 @@ type Test struct {
 	// P is the p-value of the two-sided Wilcoxon signed-rank test of the logarithms
 	// of the ratios. Adjusted is P corrected for all comparisons of a family, never
 	// less than P.
-	P        float64 `json:"p"`
-	Adjusted float64 `json:"p_adjusted"`
+	P        float64 `json:"p" jsonschema:"minimum=0,maximum=1"`
+	Adjusted float64 `json:"p_adjusted" jsonschema:"minimum=0,maximum=1"`
 
 	// Delta is Cliff's delta within rounds: the share of rounds in which the first
 	// is the greater, minus the share in which the second is.
-	Delta float64 `json:"delta"`
+	Delta float64 `json:"delta" jsonschema:"minimum=-1,maximum=1"`
 
 	sign   int       // -1: the first is less
 	fine   float64   // the p-value that corrections start from

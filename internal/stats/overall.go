@@ -54,10 +54,10 @@ func (n TableName) String() string {
 type LeftOut struct {
 	Table   *TableName `json:"table,omitempty"`
 	Driver  string     `json:"driver,omitempty"`
-	Code    string     `json:"code"`              // such as [NoFigures]
-	Drivers []string   `json:"drivers,omitempty"` // on account of which a table does not count
-	Figures int        `json:"figures,omitempty"` // of [FewFigures]: the tables in which the driver has figures
-	Tables  int        `json:"tables,omitempty"`  // in all
+	Code    string     `json:"code" jsonschema:"enum=no-figures,enum=too-short,enum=few-figures,enum=more-failed,enum=failures-open"` // such as [NoFigures]
+	Drivers []string   `json:"drivers,omitempty"`                                                                                     // on account of which a table does not count
+	Figures int        `json:"figures,omitempty"`                                                                                     // of [FewFigures]: the tables in which the driver has figures
+	Tables  int        `json:"tables,omitempty"`                                                                                      // in all
 }
 
 // The codes of [LeftOut].

@@ -46,7 +46,7 @@ const (
 type Interval struct {
 	Low        float64 `json:"low"`
 	High       float64 `json:"high"`
-	Confidence float64 `json:"confidence"` // the actual one, at least [Confidence]
+	Confidence float64 `json:"confidence" jsonschema:"minimum=0,maximum=1"` // the actual one, at least [Confidence]
 }
 
 // Summary describes one set of samples.

@@ -2,7 +2,6 @@ package tune
 
 import (
 	"cmp"
-	_ "embed"
 	"fmt"
 	"io"
 	"maps"
@@ -532,11 +531,6 @@ func verdictOf(s *Step) string {
 	}
 	return tie
 }
-
-// TuningSchema is the JSON Schema (draft 2020-12) of the JSON form of a search for settings.
-//
-//go:embed tuning.schema.json
-var TuningSchema []byte
 
 // TuningVersion is the version of the JSON form of a search for settings. Fields may be added
 // without changing it.

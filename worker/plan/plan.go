@@ -16,8 +16,8 @@ import (
 // may be written in any language. Every name in it has been checked.
 type Plan struct {
 	Schema   string    `json:"schema"` // SQL script, run before the first phase
-	DataSets []DataSet `json:"data_sets"`
-	Phases   []Phase   `json:"phases"`
+	DataSets []DataSet `json:"data_sets" jsonschema:"nullable"`
+	Phases   []Phase   `json:"phases" jsonschema:"nullable"`
 
 	// Changes are the settings that the schema changes on purpose.
 	Changes driver.Settings `json:"changes_settings,omitempty"`
@@ -63,12 +63,12 @@ func (p *Plan) SQL() iter.Seq[string] {
 // whole set. A nested set has Count rows for each row of its parent, so that row i
 // belongs to the parent's row i / Count.
 type DataSet struct {
-	Name    string   `json:"name"`
+	Name    string   `json:"name" jsonschema:"pattern=^[^.]+$"`
 	Parent  string   `json:"parent,omitempty"`
-	Count   int64    `json:"count"` // rows, or rows for each row of the parent
-	Total   int64    `json:"total"` // rows in total
-	Table   string   `json:"table"` // the table that the rows are inserted into
-	Columns []Column `json:"columns"`
+	Count   int64    `json:"count" jsonschema:"maximum=1099511627776"` // rows, or rows for each row of the parent
+	Total   int64    `json:"total" jsonschema:"maximum=1099511627776"` // rows in total
+	Table   string   `json:"table"`                                    // the table that the rows are inserted into
+	Columns []Column `json:"columns" jsonschema:"nullable"`
 }
 
 // Inserted returns the columns that are not hidden.
@@ -116,7 +116,7 @@ func (s *DataSet) InsertSQL(rows int) (sql string, parameters []driver.Type) {
 
 // Column is one generated column.
 type Column struct {
-	Name      string      `json:"name"`
+	Name      string      `json:"name" jsonschema:"minLength=1"`
 	Type      driver.Type `json:"type"`
 	Hidden    bool        `json:"hidden,omitempty"` // made for other columns, not inserted
 	Generator Generator   `json:"generator"`
@@ -126,15 +126,15 @@ type Column struct {
 // column, and the row's number. docs/generated-values.md defines each kind to the bit.
 // Only the fields that apply to its Kind are set.
 type Generator struct {
-	Kind string `json:"kind"`
+	Kind string `json:"kind" jsonschema:"constants=Gen"`
 
 	// NullPermille of 1000 values are NULL, with any kind.
-	NullPermille int64 `json:"null_permille,omitempty"`
+	NullPermille int64 `json:"null_permille,omitempty" jsonschema:"maximum=1000"`
 
-	Low  int64   `json:"low,omitempty"`  // serial: first value; int, zipf, shuffle: least value; text, blob, hex: least bytes; words: least words; time: start in ms
-	High int64   `json:"high,omitempty"` // int, zipf, shuffle: greatest value; text, blob, hex: most bytes; words: most words; time: random within [Low, High), unless that is empty
-	Step int64   `json:"step,omitempty"` // serial, time: added for each row; shuffle: between two values
-	Skew float64 `json:"skew,omitempty"` // zipf, pick, words: the exponent s > 0; pick, words: 0 is uniform
+	Low  int64   `json:"low,omitempty" jsonschema:"signed"`                   // serial: first value; int, zipf, shuffle: least value; text, blob, hex: least bytes; words: least words; time: start in ms
+	High int64   `json:"high,omitempty" jsonschema:"signed"`                  // int, zipf, shuffle: greatest value; text, blob, hex: most bytes; words: most words; time: random within [Low, High), unless that is empty
+	Step int64   `json:"step,omitempty" jsonschema:"signed"`                  // serial, time: added for each row; shuffle: between two values
+	Skew float64 `json:"skew,omitempty" jsonschema:"minimum=0.01,maximum=20"` // zipf, pick, words: the exponent s > 0; pick, words: 0 is uniform
 
 	// Every rows, a serial has grown by Step; 0 and 1 mean for each row.
 	Every int64 `json:"every,omitempty"`
@@ -142,9 +142,9 @@ type Generator struct {
 	// Bounds, if there are any, replace Low and High. The values, or lengths, between
 	// two neighbors are as likely as those between any other two. An int with Weights
 	// has the values Bounds themselves.
-	Bounds     []int64   `json:"bounds,omitempty"`
-	RealBounds []float64 `json:"real_bounds,omitempty"`
-	Weights    []int64   `json:"weights,omitempty"` // choice, int: how likely each value is; none: all equally
+	Bounds     []int64   `json:"bounds,omitempty" jsonschema:"signed,minItems=1"`
+	RealBounds []float64 `json:"real_bounds,omitempty" jsonschema:"minItems=2"`
+	Weights    []int64   `json:"weights,omitempty" jsonschema:"minItems=1"` // choice, int: how likely each value is; none: all equally
 
 	RealLow  float64 `json:"real_low,omitempty"`  // real: uniform in [RealLow, RealHigh); const (real)
 	RealHigh float64 `json:"real_high,omitempty"` // real
@@ -154,14 +154,14 @@ type Generator struct {
 	At     string   `json:"at,omitempty"`     // pick: the column of the same set that has the number of the row
 	Hex    bool     `json:"hex,omitempty"`    // sha256: hash the bytes that the hex text encodes
 
-	Text   string   `json:"text,omitempty"`   // const (type text), repeat
-	Times  int64    `json:"times,omitempty"`  // repeat
-	Int    int64    `json:"int,omitempty"`    // const (int, bool, time)
-	Choice []string `json:"choice,omitempty"` // choice
+	Text   string   `json:"text,omitempty"`                           // const (type text), repeat
+	Times  int64    `json:"times,omitempty"`                          // repeat
+	Int    int64    `json:"int,omitempty" jsonschema:"signed"`        // const (int, bool, time)
+	Choice []string `json:"choice,omitempty" jsonschema:"minItems=1"` // choice
 
 	// List has the values of a list, each a null or, by the column's type, a whole number,
 	// a number, a text, or a text of hexadecimal digits for a blob.
-	List []json.RawMessage `json:"list,omitempty"`
+	List []json.RawMessage `json:"list,omitempty" jsonschema:"minItems=1"`
 }
 
 // The kinds of generators.
@@ -192,15 +192,15 @@ const (
 // Phase is one named part of a workload. Exactly one of Insert, Query, Mix, HTTP,
 // Replay and Script is set.
 type Phase struct {
-	Name    string  `json:"name"`
-	Untimed bool    `json:"untimed,omitempty"` // the phase runs but yields no sample
-	Context string  `json:"context,omitempty"` // "background" (the default) or "cancellable"
+	Name    string  `json:"name" jsonschema:"minLength=1"`
+	Untimed bool    `json:"untimed,omitempty"`                                               // the phase runs but yields no sample
+	Context string  `json:"context,omitempty" jsonschema:"enum=background,enum=cancellable"` // "background" (the default) or "cancellable"
 	Insert  *Insert `json:"insert,omitempty"`
 	Query   *Query  `json:"query,omitempty"`
 	Mix     *Mix    `json:"mix,omitempty"`
 	HTTP    *HTTP   `json:"http,omitempty"`
 	Replay  *Replay `json:"replay,omitempty"`
-	Script  string  `json:"script,omitempty"`
+	Script  string  `json:"script,omitempty" jsonschema:"minLength=1"`
 
 	// Changes are the settings that a script changes on purpose.
 	Changes driver.Settings `json:"changes_settings,omitempty"`
@@ -208,18 +208,18 @@ type Phase struct {
 
 // Insert writes the rows of data sets, on one connection.
 type Insert struct {
-	Sets []string `json:"sets"`
+	Sets []string `json:"sets" jsonschema:"minItems=1,uniqueItems=true"`
 
 	// Transaction is "one" around the phase, "set" around each data set,
 	// "each" for each statement by itself, "every" for each Every rows, or
 	// "per" for each row of the set Per with all rows nested in it. With "per",
 	// Sets starts with Per and continues with its descendants, which are
 	// inserted depth first.
-	Transaction string `json:"transaction"`
-	Every       int64  `json:"every,omitempty"`
+	Transaction string `json:"transaction" jsonschema:"enum=one,enum=set,enum=each,enum=every,enum=per"`
+	Every       int64  `json:"every,omitempty" jsonschema:"maximum=16777216"`
 	Per         string `json:"per,omitempty"`
 
-	RowsPerStatement int64 `json:"rows_per_statement"` // groups in one VALUES
+	RowsPerStatement int64 `json:"rows_per_statement" jsonschema:"minimum=1"` // groups in one VALUES
 	AdHoc            bool  `json:"ad_hoc,omitempty"`
 	TimedValues      bool  `json:"timed_values,omitempty"` // rows are made while the clock runs
 
@@ -245,7 +245,7 @@ type Call struct {
 	AdHoc      bool                `json:"ad_hoc,omitempty"`
 
 	// Rows is how many rows each execution must return, or -1 if not known.
-	Rows int64 `json:"rows"`
+	Rows int64 `json:"rows" jsonschema:"minimum=-1"`
 }
 
 // MixCall is one statement of an operation of a mix.
@@ -256,7 +256,7 @@ type MixCall struct {
 	// Rows. The calls after it are not executed. In a transaction it is EmptyCommit
 	// or EmptyRollback, which says how the transaction ends. Without a transaction
 	// it is EmptyStop.
-	IfEmpty string `json:"if_empty,omitempty"`
+	IfEmpty string `json:"if_empty,omitempty" jsonschema:"constants=Empty"`
 
 	// Mutex holds the mix's mutex around the statement.
 	Mutex bool `json:"mutex,omitempty"`
@@ -277,9 +277,9 @@ const (
 // Query runs one statement and reads its result to the end.
 type Query struct {
 	Call
-	ForEach string `json:"for_each,omitempty"` // runs once per row of this set; if "" it runs once
-	Repeat  int64  `json:"repeat"`             // how many times all of that is repeated
-	Clients int    `json:"clients"`            // goroutines; each runs the whole phase on its own connection
+	ForEach string `json:"for_each,omitempty"`             // runs once per row of this set; if "" it runs once
+	Repeat  int64  `json:"repeat" jsonschema:"minimum=1"`  // how many times all of that is repeated
+	Clients int    `json:"clients" jsonschema:"minimum=1"` // goroutines; each runs the whole phase on its own connection
 
 	// Returns names the generated values that the result must equal, in
 	// order, over the whole ForEach. If it is nil the drivers must agree.
@@ -295,8 +295,8 @@ type Returns struct {
 
 // Mix is a set of weighted operations that clients run concurrently.
 type Mix struct {
-	Operations []Operation `json:"operations"`
-	Clients    int         `json:"clients"`
+	Operations []Operation `json:"operations" jsonschema:"minItems=1,maxItems=256"`
+	Clients    int         `json:"clients" jsonschema:"minimum=1"`
 	OwnConn    bool        `json:"own_conn,omitempty"` // each client keeps a connection instead of using the pool for each operation
 
 	// The mix runs either Count operations in total, or for DurationMS.
@@ -306,7 +306,7 @@ type Mix struct {
 	// Rate is how many operations per second are started, whether or not the
 	// previous ones have ended (open loop). If it is 0, each client starts its
 	// next operation when the previous one has ended (closed loop).
-	Rate float64 `json:"rate,omitempty"`
+	Rate float64 `json:"rate,omitempty" jsonschema:"minimum=0.001,maximum=1e9"`
 
 	// GOMAXPROCS is how many threads run Go code at once during the phase. If it is
 	// 0 there are as many as cores. Workers in other languages ignore it.
@@ -326,21 +326,21 @@ type Mix struct {
 // Retry says how to repeat an operation that failed with SQLITE_BUSY or SQLITE_LOCKED.
 // The latency of the operation includes all its attempts.
 type Retry struct {
-	Attempts  int64 `json:"attempts"`             // in total, including the first
-	BackoffUS int64 `json:"backoff_us,omitempty"` // wait before the second attempt; doubled before each further one
+	Attempts  int64 `json:"attempts" jsonschema:"minimum=2,maximum=1000000"`      // in total, including the first
+	BackoffUS int64 `json:"backoff_us,omitempty" jsonschema:"maximum=3600000000"` // wait before the second attempt; doubled before each further one
 }
 
 // Operation is one statement or a transaction of several.
 type Operation struct {
-	Name        string    `json:"name"`
-	Weight      int64     `json:"weight"`
+	Name        string    `json:"name" jsonschema:"minLength=1"`
+	Weight      int64     `json:"weight" jsonschema:"minimum=1,maximum=1000000"`
 	Transaction bool      `json:"transaction,omitempty"`
-	Calls       []MixCall `json:"calls"`
+	Calls       []MixCall `json:"calls" jsonschema:"minItems=1"`
 
 	// Results are the result codes of SQLite, extended or primary, with which the
 	// operation may end and still count as successful. A transaction is then rolled
 	// back.
-	Results []int `json:"results,omitempty"`
+	Results []int `json:"results,omitempty" jsonschema:"minimum=1"`
 
 	// TimeoutMS, if not 0, is how long the operation may take, with all its attempts. Its
 	// context then ends.
@@ -373,8 +373,8 @@ func (o *Operation) IsResult(code int, primaryOnly bool) bool {
 type HTTP struct {
 	Call // without SQL the server does nothing and answers each request with {}
 
-	Names   []string `json:"names"`   // the names of Columns: the keys of the answer
-	Clients int      `json:"clients"` // connections of the load, each kept alive
+	Names   []string `json:"names" jsonschema:"nullable"`    // the names of Columns: the keys of the answer
+	Clients int      `json:"clients" jsonschema:"minimum=1"` // connections of the load, each kept alive
 
 	// The load is either Count requests in total, or runs for DurationMS.
 	Count      int64 `json:"count,omitempty"`
@@ -383,7 +383,7 @@ type HTTP struct {
 	// Rate is how many requests per second are due, whether or not the previous
 	// ones have been answered (open loop). If it is 0, each client sends its next
 	// request when the previous one has been answered (closed loop).
-	Rate float64 `json:"rate,omitempty"`
+	Rate float64 `json:"rate,omitempty" jsonschema:"minimum=0.001,maximum=1e9"`
 
 	// Returns names the generated values that each answer must equal. They are
 	// those of the row of Set that the parameter picks, which is the only parameter

@@ -13,19 +13,19 @@ import (
 // they began, within each connection and each transaction.
 type Replay struct {
 	// Operations are the names under which latencies are counted.
-	Operations []string   `json:"operations"`
-	Statements []Replayed `json:"statements"`
+	Operations []string   `json:"operations" jsonschema:"minItems=1,maxItems=64,minLength=1"`
+	Statements []Replayed `json:"statements" jsonschema:"minItems=1"`
 	Events     Events     `json:"events"`
 
 	// Connections is how many connections the events are on. Without Clients each has
 	// its own client. Otherwise each of the clients, as soon as it is free, runs the
 	// next transaction, or statement outside of a transaction, of any connection.
-	Connections int `json:"connections"`
+	Connections int `json:"connections" jsonschema:"minimum=1"`
 	Clients     int `json:"clients,omitempty"`
 
 	// Speed is by how much the time between events is divided. If it is 0, each client
 	// starts its next event when the previous one has ended.
-	Speed float64 `json:"speed,omitempty"`
+	Speed float64 `json:"speed,omitempty" jsonschema:"minimum=1e-6,maximum=1e6"`
 
 	// PatienceMS, if not 0, is as that of a mix.
 	PatienceMS int64 `json:"patience_ms,omitempty"`
@@ -33,9 +33,9 @@ type Replay struct {
 
 // Replayed is a statement with the parameters of all its executions.
 type Replayed struct {
-	Operation int    `json:"operation"`     // index of Operations
-	Do        string `json:"do,omitempty"`  // one of the Replay constants, instead of SQL
-	SQL       string `json:"sql,omitempty"` // with plain "?"
+	Operation int    `json:"operation"`                                  // index of Operations
+	Do        string `json:"do,omitempty" jsonschema:"constants=Replay"` // one of the Replay constants, instead of SQL
+	SQL       string `json:"sql,omitempty" jsonschema:"minLength=1"`     // with plain "?"
 	AdHoc     bool   `json:"ad_hoc,omitempty"`
 	Reads     bool   `json:"reads,omitempty"`  // it may return rows
 	Script    bool   `json:"script,omitempty"` // the SQL is several statements, without parameters
@@ -57,7 +57,7 @@ const (
 // from the seed.
 type Recorded struct {
 	Type    driver.Type `json:"type"` // int, real, text or blob
-	Ints    []int64     `json:"ints,omitempty"`
+	Ints    []int64     `json:"ints,omitempty" jsonschema:"signed"`
 	Reals   []float64   `json:"reals,omitempty"`
 	Bytes   [][]byte    `json:"bytes,omitempty"` // of texts and blobs, in base64
 	Lengths []int64     `json:"lengths,omitempty"`
@@ -94,14 +94,14 @@ func (r *Recorded) rows() int {
 
 // Events are what was recorded, by column: entry i of each list is about event i.
 type Events struct {
-	Statement   []int   `json:"statement"`          // index of Statements
-	Connection  []int   `json:"connection"`         // from 0
-	Transaction []int   `json:"transaction"`        // from 0, in the order in which they are dealt; a statement outside of any has its own number
-	AtNS        []int64 `json:"at_ns,omitempty"`    // with a speed: when the event began
-	Rows        []int64 `json:"rows"`               // that were read; -1: not known
-	Affected    []int64 `json:"affected,omitempty"` // rows, by a statement that does not read; -1: not known; nil: of no event
-	Failed      []int   `json:"failed,omitempty"`   // the events that ended with an error
-	Codes       []int   `json:"codes,omitempty"`    // the result code of each of Failed; 0: not known; nil: of none
+	Statement   []int   `json:"statement" jsonschema:"minItems=1"`          // index of Statements
+	Connection  []int   `json:"connection"`                                 // from 0
+	Transaction []int   `json:"transaction"`                                // from 0, in the order in which they are dealt; a statement outside of any has its own number
+	AtNS        []int64 `json:"at_ns,omitempty"`                            // with a speed: when the event began
+	Rows        []int64 `json:"rows" jsonschema:"minimum=-1"`               // that were read; -1: not known
+	Affected    []int64 `json:"affected,omitempty" jsonschema:"minimum=-1"` // rows, by a statement that does not read; -1: not known; nil: of no event
+	Failed      []int   `json:"failed,omitempty"`                           // the events that ended with an error
+	Codes       []int   `json:"codes,omitempty"`                            // the result code of each of Failed; 0: not known; nil: of none
 
 	// Inserted are the last insert IDs that the application asked for, of events with Affected.
 	Inserted []Inserted `json:"inserted,omitempty"`
@@ -110,7 +110,7 @@ type Events struct {
 // Inserted is the ID of a row that an event has inserted.
 type Inserted struct {
 	Event int   `json:"event"` // index
-	ID    int64 `json:"id"`
+	ID    int64 `json:"id" jsonschema:"signed"`
 }
 
 // Units returns the events of each transaction, in the order in which these are dealt.

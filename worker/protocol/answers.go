@@ -22,8 +22,8 @@ import (
 type Answers struct {
 	Plan       *plan.Plan `json:"plan,omitempty"`
 	Statements []Ask      `json:"statements,omitempty"` // run after the plan
-	Executions int        `json:"executions"`
-	Rows       int        `json:"rows"` // of each answer that are reported in full, at most
+	Executions int        `json:"executions" jsonschema:"minimum=1"`
+	Rows       int        `json:"rows" jsonschema:"minimum=1"` // of each answer that are reported in full, at most
 
 	// Loaded says that the database is a copy of a user's, with what the plan's first phase
 	// stands for. Otherwise it is new.
@@ -50,7 +50,7 @@ func (a *Answers) SQL() iter.Seq[string] {
 
 // Ask is a statement and its arguments.
 type Ask struct {
-	SQL       string  `json:"sql"`
+	SQL       string  `json:"sql" jsonschema:"minLength=1"`
 	Arguments []Value `json:"arguments,omitempty"`
 }
 
@@ -77,7 +77,7 @@ func Times() []time.Time {
 
 // Answer is what a library returned for one execution of a statement.
 type Answer struct {
-	Part      string `json:"part"` // schema, phase or statements
+	Part      string `json:"part" jsonschema:"constants=Part"` // schema, phase or statements
 	Phase     string `json:"phase,omitempty"`
 	Operation string `json:"operation,omitempty"` // of a mix; of an insert: its data set
 	Number    int    `json:"number"`              // of the statement in its script, operation or list, from 0
@@ -98,8 +98,8 @@ type Answer struct {
 	// What the library does not tell is nil.
 	Names        []string `json:"names,omitempty"`
 	Declared     []string `json:"declared,omitempty"`
-	Affected     *int64   `json:"affected,omitempty"`
-	LastInsertID *int64   `json:"last_insert_id,omitempty"`
+	Affected     *int64   `json:"affected,omitempty" jsonschema:"signed"`
+	LastInsertID *int64   `json:"last_insert_id,omitempty" jsonschema:"signed"`
 
 	RowCount int64       `json:"row_count"`
 	Rows     [][]Value   `json:"rows,omitempty"`    // the first
@@ -124,7 +124,7 @@ type ColumnSum struct {
 
 // Value is a value in the Go type in which a library takes or returns it.
 type Value struct {
-	Type string `json:"type"` // nil, int64, float64, string, []byte, bool, time.Time or another Go type
+	Type string `json:"type" jsonschema:"minLength=1"` // nil, int64, float64, string, []byte, bool, time.Time or another Go type
 
 	// Text is the value, or the beginning of a long one. Bytes that are not UTF-8 are
 	// in Hex instead.

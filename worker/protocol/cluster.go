@@ -20,25 +20,25 @@ type Cluster struct {
 
 // ClusterLoad is clients that write, each as fast as it can.
 type ClusterLoad struct {
-	Clients int `json:"clients"`
-	Batch   int `json:"batch"` // rows per INSERT, which is its own transaction
+	Clients int `json:"clients" jsonschema:"minimum=1"`
+	Batch   int `json:"batch" jsonschema:"minimum=1"` // rows per INSERT, which is its own transaction
 }
 
 // ClusterHarm says how a cluster is harmed while clients write single rows, and read with
 // every level of consistency.
 type ClusterHarm struct {
-	Clients  int      `json:"clients"`
-	Kills    int      `json:"kills,omitempty"` // of the leader, which is restarted on its data
-	Cuts     int      `json:"cuts,omitempty"`  // of the leader's connections to the other members, which are healed
-	LoadMS   int64    `json:"load_ms"`         // how long load goes on before each, and after it until it is undone
-	LimitMS  int64    `json:"limit_ms"`        // of an operation of a client
-	Patience int64    `json:"patience_ms"`     // how long the cluster may take to recover
-	Levels   []string `json:"levels"`          // of reads
+	Clients  int      `json:"clients" jsonschema:"minimum=1"`
+	Kills    int      `json:"kills,omitempty"`                                                                         // of the leader, which is restarted on its data
+	Cuts     int      `json:"cuts,omitempty"`                                                                          // of the leader's connections to the other members, which are healed
+	LoadMS   int64    `json:"load_ms" jsonschema:"minimum=1"`                                                          // how long load goes on before each, and after it until it is undone
+	LimitMS  int64    `json:"limit_ms" jsonschema:"minimum=1"`                                                         // of an operation of a client
+	Patience int64    `json:"patience_ms" jsonschema:"minimum=1"`                                                      // how long the cluster may take to recover
+	Levels   []string `json:"levels" jsonschema:"optional,nullable,enum=none,enum=weak,enum=linearizable,enum=strong"` // of reads
 }
 
 // Clustered is the result of Cluster.
 type Clustered struct {
-	Members      []ClusterMember `json:"members"`
+	Members      []ClusterMember `json:"members" jsonschema:"minItems=1"`
 	Loads        []LoadResult    `json:"loads,omitempty"`
 	Harmed       *Harmed         `json:"harmed,omitempty"`
 	Rows         int64           `json:"rows"`                     // acknowledged in all
@@ -74,14 +74,14 @@ type Harmed struct {
 	Failed       int64        `json:"failed,omitempty"` // writes that may have taken effect or not
 	Found        int64        `json:"found"`            // rows in the end, read with the strongest level
 	Lost         int64        `json:"lost"`             // of those acknowledged, not found
-	LostIDs      []int64      `json:"lost_ids,omitempty"`
+	LostIDs      []int64      `json:"lost_ids,omitempty" jsonschema:"signed"`
 	Missing      []Missing    `json:"missing"` // member by member
-	Reads        []LevelReads `json:"reads"`
+	Reads        []LevelReads `json:"reads" jsonschema:"nullable"`
 }
 
 // Harm is one kill or cut.
 type Harm struct {
-	Kind        string `json:"kind"` // kill or cut
+	Kind        string `json:"kind" jsonschema:"constants=Harm"` // kill or cut
 	Member      string `json:"member"`
 	SilentNS    int64  `json:"silent_ns"`    // the longest time without an acknowledged write
 	RecoveredNS int64  `json:"recovered_ns"` // until a write was acknowledged that began afterwards
@@ -103,7 +103,7 @@ type Missing struct {
 // LevelReads counts reads with a level of consistency. A read is stale if it does not see a
 // write that was acknowledged before it began.
 type LevelReads struct {
-	Level  string `json:"level"`
+	Level  string `json:"level" jsonschema:"enum=none,enum=weak,enum=linearizable,enum=strong"`
 	Reads  int64  `json:"reads"`
 	Failed int64  `json:"failed,omitempty"`
 	Stale  int64  `json:"stale"`

@@ -43,18 +43,18 @@ type JobResult struct {
 
 // Progress reports the progress of a job.
 type Progress struct {
-	Stage     string    `json:"stage,omitempty"`      // create, insert, vacuum, first-row, rows, second, repetitions, answer, cluster
-	ElapsedNS int64     `json:"elapsed_ns,omitempty"` // since the beginning of the stage; first-row: since the query
-	Rows      int64     `json:"rows,omitempty"`       // so far
-	Second    *Activity `json:"second,omitempty"`     // concurrent: since the previous report
-	FirstRow  []string  `json:"first_row,omitempty"`  // bench
-	Answer    *Answer   `json:"answer,omitempty"`     // answers
-	Harm      *Harm     `json:"harm,omitempty"`       // cluster: the latest
+	Stage     string    `json:"stage,omitempty" jsonschema:"enum=create,enum=insert,enum=vacuum,enum=first-row,enum=rows,enum=second,enum=repetitions,enum=answer,enum=cluster"` // create, insert, vacuum, first-row, rows, second, repetitions, answer, cluster
+	ElapsedNS int64     `json:"elapsed_ns,omitempty"`                                                                                                                            // since the beginning of the stage; first-row: since the query
+	Rows      int64     `json:"rows,omitempty"`                                                                                                                                  // so far
+	Second    *Activity `json:"second,omitempty"`                                                                                                                                // concurrent: since the previous report
+	FirstRow  []string  `json:"first_row,omitempty" jsonschema:"minItems=3,maxItems=3"`                                                                                          // bench
+	Answer    *Answer   `json:"answer,omitempty"`                                                                                                                                // answers
+	Harm      *Harm     `json:"harm,omitempty"`                                                                                                                                  // cluster: the latest
 }
 
 // Field is a field of a job, by its name in JSON.
 type Field struct {
-	Name  string `json:"name"`
+	Name  string `json:"name" jsonschema:"minLength=1"`
 	Value string `json:"value,omitempty"` // the value that cannot be used; if "", a different value would help
 }
 
@@ -106,9 +106,9 @@ func (j *Job) Check() error {
 // Generate recreates the table and fills it, on one connection. Each INSERT has Batch
 // rows and is its own transaction.
 type Generate struct {
-	Table    string `json:"table"`
-	Rows     int64  `json:"rows"`
-	Batch    int    `json:"batch"`
+	Table    string `json:"table" jsonschema:"minLength=1"`
+	Rows     int64  `json:"rows" jsonschema:"minimum=1"`
+	Batch    int    `json:"batch" jsonschema:"minimum=1"`
 	Prepared bool   `json:"prepared,omitempty"` // otherwise each INSERT is run as SQL text
 	Vacuum   bool   `json:"vacuum,omitempty"`
 	Force    bool   `json:"force,omitempty"` // even in a database that sqlite3perf did not make
@@ -137,7 +137,7 @@ func (g *Generate) check() error {
 // Bench reads every row of the table and verifies that hash is the SHA-256 of the bytes
 // that rand encodes.
 type Bench struct {
-	Table    string `json:"table"`
+	Table    string `json:"table" jsonschema:"minLength=1"`
 	Pipeline bool   `json:"pipeline,omitempty"` // uses all cores, if there are enough connections
 	EveryMS  int64  `json:"every_ms,omitempty"`
 }
@@ -149,7 +149,7 @@ type Benched struct {
 	FirstRowNS   int64      `json:"first_row_ns"`   // until the first row arrived; 0 without rows
 	WallNS       int64      `json:"wall_ns"`        // until the last row was verified
 	Mismatches   int64      `json:"mismatches"`
-	First        []Mismatch `json:"first_mismatches,omitempty"` // the first ten
+	First        []Mismatch `json:"first_mismatches,omitempty" jsonschema:"maxItems=10"` // the first ten
 }
 
 // Mismatch is a row that differs from what generate made.
@@ -170,11 +170,11 @@ func (b *Bench) check() error {
 // can. Writers insert single rows with ascending IDs. Readers read the three rows with
 // the greatest IDs.
 type Concurrent struct {
-	Table      string `json:"table"`
+	Table      string `json:"table" jsonschema:"minLength=1"`
 	Readers    int    `json:"readers"`
 	Writers    int    `json:"writers"`
-	From       int64  `json:"from"` // the first ID
-	DurationMS int64  `json:"duration_ms"`
+	From       int64  `json:"from" jsonschema:"signed"` // the first ID
+	DurationMS int64  `json:"duration_ms" jsonschema:"minimum=1"`
 	Clear      bool   `json:"clear,omitempty"` // drop and recreate the table
 	Force      bool   `json:"force,omitempty"` // in a database that sqlite3perf did not make, too
 
@@ -191,7 +191,7 @@ type Concurred struct {
 	WallNS  int64 `json:"wall_ns"`
 	Readers Group `json:"readers"`
 	Writers Group `json:"writers"`
-	LastID  int64 `json:"last_id"` // the greatest ID that was tried
+	LastID  int64 `json:"last_id" jsonschema:"signed"` // the greatest ID that was tried
 }
 
 // Activity is what happened in an interval.
@@ -235,24 +235,24 @@ func (c *Concurrent) check() error {
 // Paginate reads pages of the table, in the order of ID, at several depths. It reads
 // each by OFFSET, and starting after the ID before the page (keyset).
 type Paginate struct {
-	Table       string  `json:"table"`
-	Depths      []int64 `json:"depths,omitempty"` // rows before the page; if empty, chosen by the size of the table
-	Limit       int     `json:"limit"`            // rows per page
-	Repetitions int     `json:"repetitions"`
+	Table       string  `json:"table" jsonschema:"minLength=1"`
+	Depths      []int64 `json:"depths,omitempty"`             // rows before the page; if empty, chosen by the size of the table
+	Limit       int     `json:"limit" jsonschema:"minimum=1"` // rows per page
+	Repetitions int     `json:"repetitions" jsonschema:"minimum=6"`
 	EveryMS     int64   `json:"every_ms,omitempty"`
 }
 
 // Paginated is the result of Paginate.
 type Paginated struct {
 	Rows   int64  `json:"rows"` // in the table
-	Depths []Page `json:"depths"`
+	Depths []Page `json:"depths" jsonschema:"nullable"`
 }
 
 // Page has the times of one page, one for each repetition.
 type Page struct {
 	Depth    int64   `json:"depth"`
-	OffsetNS []int64 `json:"offset_ns"`
-	KeysetNS []int64 `json:"keyset_ns"`
+	OffsetNS []int64 `json:"offset_ns" jsonschema:"nullable"`
+	KeysetNS []int64 `json:"keyset_ns" jsonschema:"nullable"`
 }
 
 // MinRepetitions is the lowest number of repetitions that has a 95 % interval.
@@ -278,12 +278,12 @@ func (p *Paginate) check() error {
 // Pragma reads pragmas, or sets them and reads them back, both on the connection that
 // set them and on one opened later.
 type Pragma struct {
-	Pragmas []PragmaArgument `json:"pragmas"`
+	Pragmas []PragmaArgument `json:"pragmas" jsonschema:"minItems=1"`
 }
 
 // PragmaArgument is one pragma to read, or to set if Value is not nil.
 type PragmaArgument struct {
-	Name  string  `json:"name"`
+	Name  string  `json:"name" jsonschema:"minLength=1"`
 	Value *string `json:"value,omitempty"`
 }
 
@@ -291,10 +291,10 @@ type PragmaArgument struct {
 // answer. Most pragmas have one.
 type PragmaRead struct {
 	Name   string   `json:"name"`
-	Set    *string  `json:"set,omitempty"` // the requested value; nil if the pragma was only read
-	Before []string `json:"before"`        // the value before it was set
-	Got    []string `json:"got,omitempty"` // read back on the same connection
-	Later  []string `json:"later,omitempty"`
+	Set    *string  `json:"set,omitempty"`                       // the requested value; nil if the pragma was only read
+	Before []string `json:"before" jsonschema:"nullable"`        // the value before it was set
+	Got    []string `json:"got,omitempty" jsonschema:"nullable"` // read back on the same connection
+	Later  []string `json:"later,omitempty" jsonschema:"nullable"`
 
 	// Took says that the pragma has the value it was set to. Outlives says that it
 	// also has that value on a connection opened later.
@@ -349,7 +349,7 @@ func (p *Pragma) check() error {
 // what came of each. The request's path is an empty directory. In it each opening has its
 // own directory, which is named by its index and is the working directory meanwhile.
 type DSN struct {
-	Openings []Opening `json:"openings"`
+	Openings []Opening `json:"openings" jsonschema:"minItems=1"`
 }
 
 // Opening is a database to be opened, and what to do then.
@@ -367,9 +367,9 @@ type Opened struct {
 	// reason why nothing could be read.
 	Failed string `json:"failed,omitempty"`
 
-	Existing    bool         `json:"existing,omitempty"`    // it was opened only when the file existed
-	Connections []OpenedConn `json:"connections,omitempty"` // two, or one
-	Second      string       `json:"second,omitempty"`      // why there is no second connection
+	Existing    bool         `json:"existing,omitempty"`                            // it was opened only when the file existed
+	Connections []OpenedConn `json:"connections,omitempty" jsonschema:"maxItems=2"` // two, or one
+	Second      string       `json:"second,omitempty"`                              // why there is no second connection
 
 	// Seen has mode, cache and txlock, as far as they can be observed.
 	Seen    driver.Settings `json:"seen,omitempty"`

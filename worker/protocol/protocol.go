@@ -53,8 +53,9 @@ type Request struct {
 	Protocol int    `json:"protocol"`
 
 	// For a trial, a server and a job:
+
 	Seed     uint64          `json:"seed"`
-	Path     string          `json:"path,omitempty"` // of the database, which must not exist yet, except for a job or if Loaded is set
+	Path     string          `json:"path,omitempty" jsonschema:"minLength=1"` // of the database, which must not exist yet, except for a job or if Loaded is set
 	Settings driver.Settings `json:"settings,omitempty"`
 	Plan     *plan.Plan      `json:"plan,omitempty"`
 
@@ -91,10 +92,9 @@ type Request struct {
 	// Profile asks for profiles of a phase. A worker may ignore it.
 	Profile *Profile `json:"profile,omitempty"`
 
-	// For a job:
-	Job *Job `json:"job,omitempty"`
+	Job *Job `json:"job,omitempty"` // for a job
 
-	// For a server: host:port; if "", a free port on 127.0.0.1.
+	// Listen is, for a server, host:port; if "", a free port on 127.0.0.1.
 	Listen string `json:"listen,omitempty"`
 }
 
@@ -110,8 +110,8 @@ func (req *Request) FilesAllowed() bool {
 // Profile asks a worker to write into a directory where the time of a phase goes. A
 // trial with profiles is not measured.
 type Profile struct {
-	Phase     string `json:"phase"`
-	Directory string `json:"directory"` // absolute; it exists, and is empty
+	Phase     string `json:"phase" jsonschema:"minLength=1"`
+	Directory string `json:"directory" jsonschema:"minLength=1"` // absolute; it exists, and is empty
 }
 
 // Stretch is a time during which the clock of a phase ran, by the system's monotonic
@@ -129,34 +129,35 @@ const StretchesFile = "clock.json"
 // Response is a line from the worker.
 type Response struct {
 	Type     string       `json:"type"`
-	Protocol int          `json:"protocol,omitempty"` // info, ready
-	Info     *driver.Info `json:"info,omitempty"`     // info
-	Proof    *Proof       `json:"proof,omitempty"`    // info (without connections), ready
-	Phase    string       `json:"phase,omitempty"`    // phase, inserted, listening, begun, prepared, shared; settings: the phase before, or "" after the schema
-	Address  string       `json:"address,omitempty"`  // listening: host:port
+	Protocol int          `json:"protocol,omitempty"`                         // info, ready
+	Info     *driver.Info `json:"info,omitempty"`                             // info
+	Proof    *Proof       `json:"proof,omitempty"`                            // info (without connections), ready
+	Phase    string       `json:"phase,omitempty" jsonschema:"minLength=1"`   // phase, inserted, listening, begun, prepared, shared; settings: the phase before, or "" after the schema
+	Address  string       `json:"address,omitempty" jsonschema:"minLength=1"` // listening: host:port
 
-	// For settings: every PRAGMA of the vocabulary, read from each connection of the pool.
-	Connections []driver.Settings `json:"connections,omitempty"`
+	// Connections are, for settings, every PRAGMA of the vocabulary, read from each connection
+	// of the pool.
+	Connections []driver.Settings `json:"connections,omitempty" jsonschema:"minItems=1"`
 
-	Tables   []Inserted `json:"tables,omitempty"`   // inserted, loaded
-	Sample   *Sample    `json:"sample,omitempty"`   // sample, served
-	Progress *Progress  `json:"progress,omitempty"` // progress
-	Result   *JobResult `json:"result,omitempty"`   // result, failed
-	Reason   *Reason    `json:"reason,omitempty"`   // failed
+	Tables   []Inserted `json:"tables,omitempty" jsonschema:"nullable"` // inserted, loaded
+	Sample   *Sample    `json:"sample,omitempty"`                       // sample, served
+	Progress *Progress  `json:"progress,omitempty"`                     // progress
+	Result   *JobResult `json:"result,omitempty"`                       // result, failed
+	Reason   *Reason    `json:"reason,omitempty"`                       // failed
 }
 
 // Sample is what a worker reports about one phase. The lab checks it and makes its own
 // kind of sample from it. A worker does not send what can be computed.
 type Sample struct {
-	Phase      string `json:"phase"`
-	WallNS     int64  `json:"wall_ns"`
+	Phase      string `json:"phase" jsonschema:"minLength=1"`
+	WallNS     int64  `json:"wall_ns" jsonschema:"minimum=1"`
 	UserNS     int64  `json:"user_ns"`
 	SystemNS   int64  `json:"system_ns"`
-	Operations int64  `json:"operations"`
+	Operations int64  `json:"operations" jsonschema:"minimum=1"`
 	Failed     int64  `json:"failed,omitempty"`
 	Rows       int64  `json:"rows"`
 	Costs
-	Checksum    string       `json:"checksum,omitempty"`
+	Checksum    string       `json:"checksum,omitempty" jsonschema:"pattern=^[0-9a-f]{64}$"`
 	Errors      []ErrorCount `json:"errors,omitempty"`
 	Results     []ErrorCount `json:"results,omitempty"`
 	Retries     int64        `json:"retries,omitempty"`
@@ -205,7 +206,7 @@ type Latency struct {
 
 // Wait is how long the clients of a mix or a replay waited for one thing.
 type Wait struct {
-	For    string `json:"for"`
+	For    string `json:"for" jsonschema:"constants=Wait"`
 	Count  int64  `json:"count"`   // of waits
 	WaitNS int64  `json:"wait_ns"` // of all of them
 }
@@ -225,14 +226,14 @@ func WaitsFor() []string { return []string{WaitConnection, WaitMutex, WaitRetry}
 // table has.
 type Inserted struct {
 	Table    string `json:"table"`
-	Rows     int64  `json:"rows"`
-	Checksum string `json:"checksum,omitempty"` // [plan.RowSum] of the requested columns
+	Rows     int64  `json:"rows" jsonschema:"signed"`
+	Checksum string `json:"checksum,omitempty" jsonschema:"pattern=^[0-9a-f]{64}$"` // [plan.RowSum] of the requested columns
 }
 
 // ErrorCount counts the operations of a phase that ended with one code.
 type ErrorCount struct {
-	Code   int    `json:"code"` // SQLite's extended result code, or driver.CodeCanceled
-	Name   string `json:"name"` // such as SQLITE_BUSY_SNAPSHOT
+	Code   int    `json:"code" jsonschema:"minimum=-1"` // SQLite's extended result code, or driver.CodeCanceled
+	Name   string `json:"name"`                         // such as SQLITE_BUSY_SNAPSHOT
 	Count  int64  `json:"count"`
 	WaitNS int64  `json:"wait_ns"` // spent in these operations
 
@@ -273,10 +274,10 @@ func (m ErrorCounts) List() (list []ErrorCount) {
 
 // Proof is what a worker read back before the first phase.
 type Proof struct {
-	Connections    []driver.Settings `json:"connections"` // for each pooled connection, all settings that can be read
+	Connections    []driver.Settings `json:"connections" jsonschema:"nullable"` // for each pooled connection, all settings that can be read
 	SQLiteVersion  string            `json:"sqlite_version"`
 	SQLiteSourceID string            `json:"sqlite_source_id"`
-	CompileOptions []string          `json:"compile_options"`
+	CompileOptions []string          `json:"compile_options" jsonschema:"nullable"`
 	Module         string            `json:"module"`         // the measured module, as linked
 	ModuleVersion  string            `json:"module_version"` // its version, as linked
 	Runtime        string            `json:"runtime"`        // such as go1.26.8
@@ -293,7 +294,7 @@ type Proof struct {
 
 // Reason says why a trial is not OK.
 type Reason struct {
-	Code    string `json:"code"` // such as [CodeRows]
+	Code    string `json:"code" jsonschema:"minLength=1"` // such as [CodeRows]
 	Phase   string `json:"phase,omitempty"`
 	Message string `json:"message"`          // one line
 	Detail  string `json:"detail,omitempty"` // the end of standard error, build output

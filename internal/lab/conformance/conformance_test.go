@@ -171,7 +171,7 @@ func TestVectorsOfEveryKind(t *testing.T) {
 				Properties struct {
 					Kind struct{ Enum []string }
 				}
-			}
+			} `json:"plan.Generator"`
 		} `json:"$defs"`
 	}
 	if err := json.Unmarshal(protocol.Schema, &schema); err != nil {

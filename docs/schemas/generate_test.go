@@ -18,6 +18,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -82,6 +83,12 @@ func (g *generator) name(t reflect.Type) string {
 // mapped returns the schemas of types that are written as texts.
 func (g *generator) mapped(t reflect.Type) *jsonschema.Schema {
 	switch t {
+	case reflect.TypeFor[stats.Metric]():
+		var names []string
+		for _, m := range stats.Metrics {
+			names = append(names, string(m))
+		}
+		return enum(names...)
 	case reflect.TypeFor[driver.Type]():
 		return enum(driver.TypeNames()...)
 	case reflect.TypeFor[driver.ColumnType]():

@@ -7,6 +7,7 @@
 //
 //	<!-- output of: sqlite3perf reproduce writers -->
 //
+// A command that ends with "| head -20" has its first 20 lines in the document.
 // With arguments, only outputs whose command contains one of them are regenerated.
 package main
 
@@ -20,6 +21,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -55,7 +57,8 @@ func remake(tool, store, file string, words []string) error {
 			continue
 		}
 		fmt.Fprintln(os.Stderr, "$", command)
-		out, err := run(tool, command, store)
+		whole, lines := cut(command)
+		out, err := run(tool, whole, store)
 		if err != nil {
 			return fmt.Errorf("%s: %w", command, err)
 		}
@@ -64,7 +67,7 @@ func remake(tool, store, file string, words []string) error {
 		if text, err = os.ReadFile(file); err != nil {
 			return err
 		}
-		if err := os.WriteFile(file, []byte(replaced(string(text), command, out)), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(replaced(string(text), command, head(out, lines))), 0o644); err != nil {
 			return err
 		}
 	}
@@ -77,6 +80,30 @@ func asked(command string, words []string) bool {
 }
 
 var output = regexp.MustCompile("(?ms)^<!-- output of: (sqlite3perf [^\n]*) -->\n```text\n(.*?)^```$")
+
+var headed = regexp.MustCompile(`^(.*) \| head -([0-9]+)$`)
+
+// cut returns a command without its "| head -N", and N, or -1 for all lines.
+func cut(command string) (string, int) {
+	m := headed.FindStringSubmatch(command)
+	if m == nil {
+		return command, -1
+	}
+	n, err := strconv.Atoi(m[2])
+	if err != nil {
+		return command, -1
+	}
+	return m[1], n
+}
+
+// head returns the first n lines of text, or all of it if n is negative.
+func head(text string, n int) string {
+	if n < 0 {
+		return text
+	}
+	lines := strings.SplitAfter(text, "\n")
+	return strings.Join(lines[:min(n, len(lines))], "")
+}
 
 // commands lists the commands of a document's outputs.
 func commands(text string) []string {

@@ -49,6 +49,29 @@ func TestRemake(t *testing.T) {
 	}
 }
 
+// TestRemakeHead checks that a command with "| head -2" leaves its first two lines.
+func TestRemakeHead(t *testing.T) {
+	dir := t.TempDir()
+	tool, file := filepath.Join(dir, "tool"), filepath.Join(dir, "doc.md")
+	if err := os.WriteFile(tool, []byte("#!/bin/sh\nprintf '%s\\n' \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const block = "<!-- output of: sqlite3perf reproduce a b | head -2 -->\n```text\n"
+	if err := os.WriteFile(file, []byte(block+"old\n```\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := remake(tool, "kept.db", file, nil); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(block+"reproduce\na\n```\n", string(got)); d != "" {
+		t.Error(d)
+	}
+}
+
 func TestPublished(t *testing.T) {
 	const report = "sqlite3perf v1\nmachine       lab\ndatabases     /home/me on ext4\ncommand       reproduce a --store\n              /tmp/x\nmore          sqlite3perf show 1 --store /tmp/x\n\nThe command is kept.\n"
 	if d := cmp.Diff("sqlite3perf v1\nmachine       lab\n\nThe command is kept.\n", published(report)); d != "" {

@@ -158,19 +158,19 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != want {
-		t.Errorf("%s is not what defects.json says: go test ./defects -update", file)
+		t.Errorf("%s is not what defects.json says: go test ./internal/defects -update", file)
 	}
 }
 
 const pageHead = `# Known defects
 
-<!-- Made of defects/defects.json by go test ./defects -update. -->
+<!-- Made from internal/defects/defects.json by go test ./internal/defects -update. -->
 
-Defects of SQLite and of drivers' libraries that lose data, give wrong answers, or stop a program, and the more important vulnerabilities. ` + "`sqlite3perf drivers`" + ` lists those that a driver has beside it, ` + "`sqlite3perf drivers --defects`" + ` all that is said of them, and so do reports. Which of them a driver has follows from the versions that its worker proves: of SQLite, and of the library as it is linked.
+Defects of SQLite and of drivers' libraries that lose data, give wrong answers or stop a program, and vulnerabilities that can corrupt memory. ` + "`sqlite3perf drivers --defects`" + ` lists those of each driver, by the versions that its worker reports.
 
-What is listed is what somebody published and somebody here has read; the sources are named. A driver without an entry is a driver of which nothing is known here, no more. Of each defect the page says what it needs: without that it does no harm. Vulnerabilities are listed if they can corrupt memory; nearly all of them need SQL or database files of an attacker ([SQLite on CVEs](https://www.sqlite.org/cves.html)). govulncheck knows hardly any of these, because SQLite is not a Go module.
+Only published defects whose sources we have read are listed, so a driver without an entry may still have defects. Without what it needs, a defect does no harm. Nearly all vulnerabilities need SQL or database files of an attacker ([SQLite on CVEs](https://www.sqlite.org/cves.html)). govulncheck hardly knows them, because SQLite is not a Go module.
 
-To add one, write an entry into defects/defects.json, with a source that says so.
+The worst come first. To add one, write an entry with its source into internal/defects/defects.json.
 
 `
 
@@ -202,18 +202,12 @@ func page() string {
 			if of == defects.OfSQLite {
 				title = "SQLite"
 			}
-			fmt.Fprintf(&b, "## %s\n\n| defect | effect | versions | fixed in |\n|---|---|---|---|\n", title)
-			for _, x := range list {
-				if x.Of == of {
-					affected, fixed := versions(x)
-					fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s |\n", x.ID, strings.ToLower(x.ID), x.Effect, affected, fixed)
-				}
-			}
+			fmt.Fprintf(&b, "## %s\n", title)
 		}
-		fmt.Fprintf(&b, "\n### %s\n\n%s.\n\n%s\n\n", d.ID, sentence(d.Title), d.Means)
-		fmt.Fprintf(&b, "- Needs: %s\n- What to do: %s\n", needs(d.Needs), d.Do)
+		fmt.Fprintf(&b, "\n### %s\n\n%s (%s): %s. %s\n\n", d.ID, sentence(string(d.Effect)), versions(d), d.Title, d.Means)
+		fmt.Fprintf(&b, "- Needs: %s\n- Do: %s\n", needs(d.Needs), d.Do)
 		for _, p := range d.Patched {
-			fmt.Fprintf(&b, "- %s repaired it by itself from %s on.\n", p.Module, p.From)
+			fmt.Fprintf(&b, "- %s has its own fix from %s on.\n", p.Module, p.From)
 		}
 		var links []string
 		for _, s := range d.Sources {
@@ -231,23 +225,22 @@ func sentence(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// versions says which are affected, and in which it is fixed.
-func versions(d defects.Defect) (affected, fixed string) {
-	var a, f []string
+// versions lists the affected versions.
+func versions(d defects.Defect) string {
+	var list []string
 	for _, r := range d.Affected {
 		switch {
 		case r.From == "" && r.Fixed == "":
-			a = append(a, "all")
+			list = append(list, "all")
 		case r.From == "":
-			a = append(a, "before "+r.Fixed)
+			list = append(list, "before "+r.Fixed)
 		case r.Fixed == "":
-			a = append(a, r.From+" and newer")
+			list = append(list, "from "+r.From)
 		default:
-			a = append(a, r.From+" and newer, before "+r.Fixed)
+			list = append(list, r.From+" to before "+r.Fixed)
 		}
-		f = append(f, cmp.Or(r.Fixed, "none yet"))
 	}
-	return strings.Join(a, "; "), strings.Join(f, ", ")
+	return strings.Join(list, "; ")
 }
 
 func needs(n defects.Needs) string {

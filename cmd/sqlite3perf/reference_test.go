@@ -49,7 +49,7 @@ This page is generated from the commands (` + "`go test ./cmd/sqlite3perf -run T
 	for _, g := range root.Groups() {
 		fmt.Fprintf(&b, "**%s**\n\n", g.Title)
 		for _, c := range commandsOf(root, g.ID) {
-			fmt.Fprintf(&b, "- [%s](#%s): %s\n", name(c), strings.ReplaceAll(name(c), " ", "-"), prose(c.Short))
+			fmt.Fprintf(&b, "- [%s](#%s): %s\n", commandName(c), strings.ReplaceAll(commandName(c), " ", "-"), prose(c.Short))
 		}
 		b.WriteString("\n")
 	}
@@ -111,8 +111,8 @@ func commandsOf(root *cobra.Command, group string) (list []*cobra.Command) {
 	return list
 }
 
-// name returns the name of a command without that of the tool.
-func name(c *cobra.Command) string {
+// commandName returns the name of a command without that of the tool.
+func commandName(c *cobra.Command) string {
 	_, name, _ := strings.Cut(c.CommandPath(), " ")
 	return name
 }
@@ -138,7 +138,7 @@ func sharedFlags(root *cobra.Command) map[string]*pflag.Flag {
 }
 
 func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag.Flag) {
-	fmt.Fprintf(b, "\n### %s\n\n", name(c))
+	fmt.Fprintf(b, "\n### %s\n\n", commandName(c))
 	for paragraph := range strings.SplitSeq(c.Long, "\n\n") {
 		writeParagraph(b, paragraph)
 	}

@@ -63,7 +63,11 @@ This page is generated from the commands (` + "`go test ./cmd/sqlite3perf -run T
 	for _, r := range slices.Sorted(maps.Keys(names)) {
 		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(names[r], ", "), r)
 	}
-	b.WriteString("\n## Shared flags\n\nThese mean the same in every command that names them below.\n")
+	b.WriteString(`
+## Shared flags
+
+These mean the same in every command that names them below. [drivers.md](drivers.md) says how drivers are named. Without ` + "`--format`" + `, the extension of ` + "`-o`" + ` says the format; otherwise it is ` + "`table`" + `.
+`)
 	shared := sharedFlags(root)
 	flags := slices.Sorted(maps.Keys(shared))
 	for _, s := range flagSets {
@@ -143,9 +147,11 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 		writeParagraph(b, paragraph)
 	}
 	fmt.Fprintf(b, "```sh\n%s\n```\n\n", strings.ReplaceAll(strings.TrimSpace(c.Example), "\n  ", "\n"))
-	fmt.Fprintf(b, "Usage: `%s`\n", strings.TrimSuffix(c.UseLine(), " [flags]"))
+	if use := strings.TrimSuffix(c.UseLine(), " [flags]"); use != c.CommandPath() {
+		fmt.Fprintf(b, "Usage: `%s`\n\n", use)
+	}
 	also := map[string]bool{}
-	first := true
+	var own string
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		text := describe(f)
 		switch s := shared[f.Name]; {
@@ -153,14 +159,13 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 		case s != nil && describe(s) == text:
 			also[f.Name] = true
 		default:
-			if first {
-				b.WriteString("\n")
-			}
-			first = false
-			b.WriteString(text)
+			own += text
 		}
 	})
 	var list []string
+	if own != "" {
+		own += "\n"
+	}
 	for _, s := range flagSets {
 		if s.names != nil && !slices.ContainsFunc(s.names, func(name string) bool { return !also[name] }) {
 			list = append(list, fmt.Sprintf("[%s](#%s)", strings.ToLower(s.title), strings.ReplaceAll(strings.ToLower(s.title), " ", "-")))
@@ -168,8 +173,9 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 		}
 	}
 	if list = append(list, slices.Sorted(maps.Keys(also))...); len(list) > 0 {
-		fmt.Fprintf(b, "\nShared flags: %s\n", strings.Join(list, ", "))
+		own += "Shared flags: " + strings.Join(list, ", ") + "\n"
 	}
+	b.WriteString(strings.TrimSuffix(own, "\n\n"))
 }
 
 // flagSets are the shared flags that most commands have together, and the others.
@@ -230,9 +236,10 @@ func describe(f *pflag.Flag) string {
 	if f.Shorthand != "" {
 		names = "`-" + f.Shorthand + "`, " + names
 	}
-	if value != "" {
+	if value != "" && !strings.HasPrefix(value, "string") {
 		names += " *" + prose(value) + "*"
 	}
+	usage = formatUsage.ReplaceAllString(namedUsage.ReplaceAllString(usage, ""), "$1")
 	text := "- " + names + ": " + prose(usage)
 	switch f.DefValue {
 	case "", "false", "0", "0s", "[]":
@@ -243,7 +250,11 @@ func describe(f *pflag.Flag) string {
 }
 
 var (
-	special  = regexp.MustCompile(`[*<|]|\b_|_\b`)
+	special = regexp.MustCompile(`[*<|]|\b_|_\b`)
+	// What the section on shared flags says of --format and of naming drivers.
+	formatUsage = regexp.MustCompile(`^how .* (?:is|are) printed: (.*) \(default: as the extension of -o says, otherwise table\)$`)
+	namedUsage  = regexp.MustCompile(`: mattn, mattn@[^ ]*, mattn[^()]*, \./my-worker`)
+
 	flagName = regexp.MustCompile(`(^|[\s(])(--?[A-Za-z][\w-]*)`)
 )
 

@@ -19,7 +19,7 @@ import (
 
 // plans is the directory of the plans of the built-in workloads, at a small scale, as seen
 // from drivers/NAME/byhand.
-const plans = "../../plan/testdata"
+const plans = "../../../worker/plan/testdata"
 
 // Run lets the program and the engine do small versions of both workloads. Settings,
 // inserted rows, answers, and the files that are left must be equal.

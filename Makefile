@@ -120,23 +120,26 @@ cross: ## the lab and the pure-Go workers build for other platforms
 # For a quiet machine. ADDED is how long the pairs of a driver take. Its transactions
 # read, which those of rqlite cannot.
 ADDED := 70s
-added-cost: build ## what the engine and the adapters add to each library, in 15 minutes: the figures beside the drivers, the table in docs/methodology.md
+added-cost: build ## what the engine and the adapters add to each library, in 15 minutes: the figures beside the drivers, the table in docs/proofs.md
 	@$(call each,$(filter-out drivers/rqlite/,$(filter drivers/%,$(MODULES))),$(GO) test -run '^$$' -bench AddedCost -benchtime $(ADDED) . -args -record)
-	$(GO) run ./docs/remake -tool bin/sqlite3perf docs/methodology.md 'drivers --added-cost'
+	$(GO) run ./docs/remake -tool bin/sqlite3perf docs/proofs.md 'drivers --added-cost'
 
 BYHAND := $(sort $(patsubst drivers/%/byhand/,%,$(dir $(wildcard drivers/*/byhand/main.go))))
-fidelity: build ## drivers beside programs written by hand with the same libraries: bin/NAME-by-hand, and the outputs in docs/methodology.md
+fidelity: build ## drivers beside programs written by hand with the same libraries: bin/NAME-by-hand, and the outputs in docs/proofs.md
 	@set -e; for d in $(BYHAND); do $(GO) -C drivers/$$d build -o $(CURDIR)/bin/$$d-by-hand ./byhand; done
-	$(GO) run ./docs/remake -tool bin/sqlite3perf docs/methodology.md by-hand
+	$(GO) run ./docs/remake -tool bin/sqlite3perf docs/proofs.md by-hand
 
-simulate: ## how often verdicts are right and wrong, for docs/methodology.md: some minutes
+simulate: ## how often verdicts are right and wrong, in docs/proofs.md, with more tables printed: some minutes
+	$(GO) run ./docs/remake docs/proofs.md simulate
 	$(GO) run ./internal/stats/simulate
 	$(GO) test ./internal/study -run TestErrorsAtBounds -simulated 300 -v -count=1
 
 # Each takes five minutes, one of them more, and those at full scale up to an hour;
 # STUDIES="writers cgo" for some. STORE=runs.db keeps the runs.
-studies studies-full: build ## the outputs in docs/studies.md and docs/studies-full.md, by this machine
-	$(GO) run ./docs/remake -tool bin/sqlite3perf -store "$(STORE)" docs/$@.md $(STUDIES)
+studies: build ## the outputs in docs/studies.md at quick scale, by this machine
+	$(GO) run ./docs/remake -tool bin/sqlite3perf -store "$(STORE)" -without '--scale full' docs/studies.md $(STUDIES)
+studies-full: build ## the outputs in docs/studies.md at full scale, by this machine
+	$(GO) run ./docs/remake -tool bin/sqlite3perf -store "$(STORE)" -with '--scale full' docs/studies.md $(STUDIES)
 
 # PAGES="default=runs.db:1 writers=runs.db:2 …" SHOWN=runs.db:1, with runs as in docs/reports.
 pages: build ## the example pages in docs/reports and the screenshots in docs/images, of stored runs

@@ -15,7 +15,8 @@ import (
 // listAddedCost prints the figures of every driver that has been measured, with causes
 // for the figures that are above the bound.
 func listAddedCost(out io.Writer, known []lab.Known) error {
-	var lines, not []string
+	var lines, causes, not []string
+	of := map[string][]string{} // by cause, the phases that it explains
 	fmt.Fprintf(out, "%-10s %-7s %9s  %-21s  %-21s  %-25s  %s\n", "DRIVER", "PHASE", "BY HAND", "TIME, RATIO", "CPU, RATIO", "TIME ADDED", "CPU ADDED")
 	for _, k := range known {
 		c := k.AddedCost
@@ -26,11 +27,18 @@ func listAddedCost(out io.Writer, known []lab.Known) error {
 			mark := ""
 			if lab.AddsTooMuch(p) {
 				mark = " *"
-				lines = append(lines, fmt.Sprintf("* %s, %s: %s", k.Name, p.Phase, c.Causes[p.Phase]))
+				cause := c.Causes[p.Phase]
+				if of[cause] == nil {
+					causes = append(causes, cause)
+				}
+				of[cause] = append(of[cause], k.Name+" "+p.Phase)
 			}
 			fmt.Fprintf(out, "%-10s %-7s %6.0f ns  %s  %s  %-25s  %s\n",
 				k.Name, p.Phase, p.Hand, ratio(p.WallRatio), ratio(p.CPURatio), nanoseconds(p.WallAdded)+mark, nanoseconds(p.CPUAdded))
 		}
+	}
+	for _, cause := range causes {
+		lines = append(lines, fmt.Sprintf("* %s: %s", strings.Join(of[cause], ", "), cause))
 	}
 	for _, k := range known {
 		c := k.AddedCost

@@ -25,7 +25,7 @@ func TestAddedCostLines(t *testing.T) {
 	}
 }
 
-// TestAddedCostTable checks that the table in docs/methodology.md is the command's
+// TestAddedCostTable checks that the table in docs/proofs.md is the command's
 // output.
 func TestAddedCostTable(t *testing.T) {
 	source, err := lab.FindSource("")
@@ -40,12 +40,12 @@ func TestAddedCostTable(t *testing.T) {
 	if err := listAddedCost(&out, known); err != nil {
 		t.Fatal(err)
 	}
-	doc, err := os.ReadFile("../../docs/methodology.md")
+	doc, err := os.ReadFile("../../docs/proofs.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	block := "<!-- output of: sqlite3perf drivers --added-cost -->\n```text\n" + out.String() + "```\n"
 	if !strings.Contains(string(doc), block) {
-		t.Errorf("docs/methodology.md does not have this; run: go run ./docs/remake -tool bin/sqlite3perf docs/methodology.md 'drivers --added-cost'\n%s", out.String())
+		t.Errorf("docs/proofs.md does not have this; run: go run ./docs/remake -tool bin/sqlite3perf docs/proofs.md 'drivers --added-cost'\n%s", out.String())
 	}
 }

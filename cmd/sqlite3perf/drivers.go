@@ -44,7 +44,7 @@ With --defects it builds them too, and lists the known defects of each driver's 
 what they mean, what they need to do harm, what to do, and who says so.
 
 With --added-cost it lists what sqlite3perf adds to the time of each library, as
-it was measured against loops written by hand (docs/methodology.md).`,
+it was measured against loops written by hand (docs/proofs.md).`,
 		Example: `  sqlite3perf drivers
   sqlite3perf drivers ./my-worker
   sqlite3perf drivers --features

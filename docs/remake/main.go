@@ -8,7 +8,11 @@
 //	<!-- output of: sqlite3perf reproduce writers -->
 //
 // A command that ends with "| head -20" has its first 20 lines in the document.
-// With arguments, only outputs whose command contains one of them are regenerated.
+// Another word than output keeps a part of what the command prints: see parts.
+// Tables in Markdown lie between "<!-- tables of: go run … -->" and "<!-- end -->".
+//
+// With arguments, only outputs whose command contains one of them are regenerated, and
+// with -with or -without only those whose command contains that text, or doesn't.
 package main
 
 import (
@@ -28,18 +32,20 @@ import (
 func main() {
 	tool := flag.String("tool", "bin/sqlite3perf", "`executable` that is run for sqlite3perf")
 	store := flag.String("store", "", "`file` in which the runs are kept (default: nowhere)")
+	with := flag.String("with", "", "`text` that commands must contain")
+	without := flag.String("without", "", "`text` that commands must not contain")
 	flag.Parse()
 	if flag.NArg() == 0 {
 		fmt.Fprintln(os.Stderr, "remake: name a document, such as docs/studies.md")
 		os.Exit(2)
 	}
-	if err := remake(*tool, *store, flag.Arg(0), flag.Args()[1:]); err != nil {
+	if err := remake(*tool, *store, flag.Arg(0), asked{*with, *without, flag.Args()[1:]}); err != nil {
 		fmt.Fprintln(os.Stderr, "remake:", err)
 		os.Exit(1)
 	}
 }
 
-func remake(tool, store, file string, words []string) error {
+func remake(tool, store, file string, a asked) error {
 	if store == "" {
 		dir, err := os.MkdirTemp("", "remake-")
 		if err != nil {
@@ -53,7 +59,7 @@ func remake(tool, store, file string, words []string) error {
 		return err
 	}
 	for _, command := range commands(string(text)) {
-		if !asked(command, words) {
+		if !a.names(command) {
 			continue
 		}
 		fmt.Fprintln(os.Stderr, "$", command)
@@ -74,12 +80,55 @@ func remake(tool, store, file string, words []string) error {
 	return nil
 }
 
-// asked reports whether a command is to be run for these arguments.
-func asked(command string, words []string) bool {
-	return len(words) == 0 || slices.ContainsFunc(words, func(w string) bool { return strings.Contains(command, w) })
+// asked says which commands are to be run.
+type asked struct {
+	with, without string
+	words         []string // of which the command must contain one, if there are any
 }
 
-var output = regexp.MustCompile("(?ms)^<!-- output of: (sqlite3perf [^\n]*) -->\n```text\n(.*?)^```$")
+func (a asked) names(command string) bool {
+	return strings.Contains(command, a.with) && (a.without == "" || !strings.Contains(command, a.without)) &&
+		(len(a.words) == 0 || slices.ContainsFunc(a.words, func(w string) bool { return strings.Contains(command, w) }))
+}
+
+var (
+	output = regexp.MustCompile("(?ms)^<!-- (output|answer|cells|summary|claims|verdicts) of: (sqlite3perf [^\n]*) -->\n```text\n(.*?)^```$")
+	tables = regexp.MustCompile("(?ms)^<!-- tables of: (go run [^\n]*) -->\n(.*?)^<!-- end -->$")
+)
+
+// parts are the functions that choose what a document shows of a report, by the word in
+// its comment.
+var parts = map[string]func(report string) string{
+	"output":   func(report string) string { return report },
+	"answer":   answer,
+	"cells":    cells,
+	"summary":  func(report string) string { head, _, _ := strings.Cut(report, "\n== "); return head },
+	"claims":   func(report string) string { return paragraphs(report, "Claims\n", "#  verdict ") },
+	"verdicts": func(report string) string { return paragraphs(report, "Claims\n") },
+}
+
+// answer returns the first paragraph of a report, without the lines about the machine.
+func answer(report string) string {
+	first, _, _ := strings.Cut(report, "\n\n")
+	return without(strings.TrimSuffix(first, "\n")+"\n", "how sure ", "repeated ", "machine ", "warning ")
+}
+
+// cells returns what an answer of compare says after its sentences.
+func cells(report string) string {
+	_, list, _ := strings.Cut(answer(report), "\nover all ")
+	return without("over all "+list, "measured ")
+}
+
+// paragraphs returns those of a report that begin in one of these ways.
+func paragraphs(report string, beginnings ...string) string {
+	var list []string
+	for p := range strings.SplitSeq(strings.TrimSuffix(report, "\n"), "\n\n") {
+		if slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(p, b) }) {
+			list = append(list, p+"\n")
+		}
+	}
+	return strings.Join(list, "\n")
+}
 
 var headed = regexp.MustCompile(`^(.*) \| head -([0-9]+)$`)
 
@@ -109,6 +158,9 @@ func head(text string, n int) string {
 func commands(text string) []string {
 	var list []string
 	for _, m := range output.FindAllStringSubmatch(text, -1) {
+		list = append(list, m[2])
+	}
+	for _, m := range tables.FindAllStringSubmatch(text, -1) {
 		list = append(list, m[1])
 	}
 	return list
@@ -116,11 +168,18 @@ func commands(text string) []string {
 
 // replaced returns the document with a new output of a command.
 func replaced(text, command, out string) string {
-	return output.ReplaceAllStringFunc(text, func(block string) string {
-		if output.FindStringSubmatch(block)[1] != command {
+	text = tables.ReplaceAllStringFunc(text, func(block string) string {
+		if tables.FindStringSubmatch(block)[1] != command {
 			return block
 		}
-		return "<!-- output of: " + command + " -->\n```text\n" + out + "```"
+		return "<!-- tables of: " + command + " -->\n" + strings.TrimSpace(out) + "\n<!-- end -->"
+	})
+	return output.ReplaceAllStringFunc(text, func(block string) string {
+		m := output.FindStringSubmatch(block)
+		if m[2] != command {
+			return block
+		}
+		return "<!-- " + m[1] + " of: " + command + " -->\n```text\n" + parts[m[1]](out) + "```"
 	})
 }
 
@@ -130,6 +189,12 @@ const notComplete = 4
 
 func run(tool, command, store string) (string, error) {
 	args := strings.Fields(command)[1:]
+	if !strings.HasPrefix(command, "sqlite3perf ") {
+		cmd := exec.Command("go", args...)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		return string(out), err
+	}
 	dir := ""
 	switch args[0] {
 	case "cluster", "drivers", "doctor", "diff":
@@ -168,10 +233,15 @@ func run(tool, command, store string) (string, error) {
 
 // published returns a report without the lines about this machine's directories.
 func published(report string) string {
+	return without(report, "databases ", "command ", "more ")
+}
+
+// without returns a report without the lines that have one of these labels.
+func without(report string, labels ...string) string {
 	var b strings.Builder
 	dropped := false // also for a dropped line's continuation lines
 	for line := range strings.Lines(report) {
-		dropped = strings.HasPrefix(line, "databases ") || strings.HasPrefix(line, "command ") || strings.HasPrefix(line, "more ") || dropped && strings.HasPrefix(line, "  ")
+		dropped = slices.ContainsFunc(labels, func(l string) bool { return strings.HasPrefix(line, l) }) || dropped && strings.HasPrefix(line, "  ")
 		if !dropped {
 			b.WriteString(line)
 		}

@@ -36,7 +36,7 @@ func TestRemake(t *testing.T) {
 	if err := os.WriteFile(file, []byte(document), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := remake(tool, "kept.db", file, []string{"reproduce a"}); err != nil {
+	if err := remake(tool, "kept.db", file, asked{words: []string{"reproduce a"}}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(file)
@@ -79,38 +79,87 @@ func TestPublished(t *testing.T) {
 	}
 }
 
+// TestTables checks that tables in Markdown are replaced as they are.
+func TestTables(t *testing.T) {
+	const before = "A\n\n<!-- tables of: go run ./x -each -->\nold\n\nolder\n<!-- end -->\n\nB\n"
+	if d := cmp.Diff([]string{"go run ./x -each"}, commands(before)); d != "" {
+		t.Error(d)
+	}
+	want := strings.Replace(before, "old\n\nolder", "| $1 |", 1)
+	if d := cmp.Diff(want, replaced(before, "go run ./x -each", "\n| $1 |\n\n")); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestParts checks what is kept of a report.
+func TestParts(t *testing.T) {
+	const report = "b is slower\nthan a.\nover all      b\nhow sure      very\n              much\nsides         a and b\nmeasured      now\nwarning       a\n              b\nverdict  cell\nslower   x\n\n" +
+		"Claims\nholds  1. a\n       b\n\n#  verdict  here\n1  holds    2x\n\n== c ==\n\nDrivers\nmattn\n"
+	for kind, want := range map[string]string{
+		"output":   report,
+		"answer":   "b is slower\nthan a.\nover all      b\nsides         a and b\nmeasured      now\nverdict  cell\nslower   x\n",
+		"cells":    "over all      b\nsides         a and b\nverdict  cell\nslower   x\n",
+		"summary":  report[:strings.Index(report, "\n== ")],
+		"claims":   "Claims\nholds  1. a\n       b\n\n#  verdict  here\n1  holds    2x\n",
+		"verdicts": "Claims\nholds  1. a\n       b\n",
+	} {
+		block := "<!-- " + kind + " of: sqlite3perf x -->\n```text\n"
+		if d := cmp.Diff(block+want+"```", replaced(block+"old\n```", "sqlite3perf x", report)); d != "" {
+			t.Errorf("%s: %s", kind, d)
+		}
+	}
+	if len(parts) != 6 {
+		t.Errorf("%d parts", len(parts))
+	}
+}
+
+// TestAsked checks that studies at quick and at full scale can be regenerated apart.
+func TestAsked(t *testing.T) {
+	const quick, full = "sqlite3perf reproduce writers", "sqlite3perf reproduce writers --scale full"
+	for _, c := range []struct {
+		asked       asked
+		quick, full bool
+	}{
+		{asked{}, true, true},
+		{asked{with: "--scale full"}, false, true},
+		{asked{without: "--scale full"}, true, false},
+		{asked{with: "--scale full", words: []string{"cgo", "http"}}, false, false},
+		{asked{without: "--scale full", words: []string{"cgo", "writers"}}, true, false},
+	} {
+		if c.asked.names(quick) != c.quick || c.asked.names(full) != c.full {
+			t.Errorf("%+v: quick %v, full %v", c.asked, !c.quick, !c.full)
+		}
+	}
+}
+
 // TestStudies checks that no study's output is empty, and that the table of claims counts
 // those of the outputs.
 func TestStudies(t *testing.T) {
-	for file, studies := range map[string][]string{
-		"../studies.md":      {"sqlite3perf", "writers", "driver-comparison", "cgo-or-not", "http-server"},
-		"../studies-full.md": nil,
-	} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+	studies := []string{"sqlite3perf", "writers", "driver-comparison", "cgo-or-not", "http-server"}
+	text, err := os.ReadFile("../studies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range output.FindAllStringSubmatch(string(text), -1) {
+		if m[3] == "" {
+			t.Errorf("%s has no output", m[2])
 		}
-		for _, m := range output.FindAllStringSubmatch(string(text), -1) {
-			if m[2] == "" {
-				t.Errorf("%s: %s has no output", file, m[1])
-			}
-			name, ok := strings.CutPrefix(m[1], "sqlite3perf reproduce ")
-			if !ok || !slices.Contains(studies, name) {
-				continue
-			}
-			_, claims, _ := strings.Cut(m[2], "\nClaims\n")
-			claims, _, _ = strings.Cut(claims, "\n\n")
-			row := fmt.Sprintf("| [%s](#%s) |", name, name)
-			for _, verdict := range []string{"holds", "does not hold", "cannot be told"} {
-				row += fmt.Sprintf(" %d |", strings.Count("\n"+claims, "\n"+verdict+" "))
-			}
-			if !strings.Contains(string(text), "\n"+row+"\n") {
-				t.Errorf("%s: no row %s", file, row)
-			}
-			studies = slices.DeleteFunc(slices.Clone(studies), func(s string) bool { return s == name })
+		name, ok := strings.CutPrefix(m[2], "sqlite3perf reproduce ")
+		if !ok || !slices.Contains(studies, name) {
+			continue
 		}
-		if len(studies) > 0 {
-			t.Errorf("%s: no output of %v", file, studies)
+		_, claims, _ := strings.Cut("\n"+m[3], "\nClaims\n")
+		claims, _, _ = strings.Cut(claims, "\n\n")
+		row := fmt.Sprintf("| [%s](#%s) |", name, name)
+		for _, verdict := range []string{"holds", "does not hold", "cannot be told"} {
+			row += fmt.Sprintf(" %d |", strings.Count("\n"+claims, "\n"+verdict+" "))
 		}
+		if !strings.Contains(string(text), "\n"+row+"\n") {
+			t.Errorf("no row %s", row)
+		}
+		studies = slices.DeleteFunc(slices.Clone(studies), func(s string) bool { return s == name })
+	}
+	if len(studies) > 0 {
+		t.Errorf("no output of %v", studies)
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // TestAddedCosts checks that each measured driver has a figure for every phase, and a
-// cause for every figure above the limit. The table in docs/methodology.md names the
+// cause for every figure above the limit. The table in docs/proofs.md names the
 // drivers that were not measured.
 func TestAddedCosts(t *testing.T) {
 	for _, k := range known(t) {

@@ -9,7 +9,7 @@ import (
 // Sequential is the level of the intervals by which a run decides that a figure is settled,
 // and of those that such a run reports. If intervals are looked at again and again, and
 // reported once they are narrow, they hold the true value less often than their level says.
-// With this level at least 95 % of them do (docs/methodology.md has the simulation). It is
+// With this level at least 95 % of them do (docs/methodology.md has the reason). It is
 // just below that of the range of [MinSamples] samples, 31/32.
 const Sequential = 0.9687
 

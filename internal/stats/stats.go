@@ -4,7 +4,7 @@
 //
 // Times are skewed, have outliers and share the effects of their round. So the
 // package assumes no distribution and compares within rounds.
-// docs/methodology.md explains the choices, with simulations.
+// docs/methodology.md explains the choices, and docs/proofs.md has simulations.
 //
 //   - A sample's summary is its median, with the 95 % confidence interval given
 //     by its order statistics. Fewer than [MinSamples] samples have no interval.

@@ -185,10 +185,10 @@ func quietly(s *study.Study, cases []*lab.Case, takes func(c *result.Case, phase
 	return run
 }
 
-// simulated makes the figures in docs/methodology.md:
+// simulated makes the figures in docs/proofs.md:
 //
-//	go test ./study -run TestQuietMachine -simulated 20 -v
-//	go test ./study -run TestErrorsAtBounds -simulated 300 -v
+//	go test ./internal/study -run TestQuietMachine -simulated 20 -v
+//	go test ./internal/study -run TestErrorsAtBounds -simulated 300 -v
 var simulated = flag.Int("simulated", 0, "how many `runs` are simulated (default: as many as take seconds)")
 
 // TestQuietMachine checks how many of the 29 claims the quick forms decide on a machine

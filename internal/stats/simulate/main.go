@@ -1,9 +1,9 @@
 // Simulate shows how often the verdicts of package stats are right and wrong.
-// docs/methodology.md has its output.
+// docs/proofs.md has what it prints with -each.
 //
-//	go run ./stats/simulate                    # some minutes
-//	go run ./stats/simulate -tables 300        # quicker, coarser
-//	go run ./stats/simulate -each -tables 8000 # two tables: each verdict, nominal and found
+//	go run ./internal/stats/simulate                    # the details, in some minutes
+//	go run ./internal/stats/simulate -tables 300        # quicker, coarser
+//	go run ./internal/stats/simulate -each -tables 8000 # two tables: each verdict, nominal and found
 package main
 
 import (
@@ -16,13 +16,13 @@ import (
 
 func main() {
 	tables := flag.Int("tables", 4000, "number of tables for each figure")
-	each := flag.Bool("each", false, "only the tables that have each verdict")
+	each := flag.Bool("each", false, "the tables that have each verdict, instead of the details")
 	flag.Parse()
 	if *tables < 1 || flag.NArg() > 0 {
 		fmt.Fprintln(os.Stderr, "simulate: want -tables N, at least 1, perhaps -each, and no arguments")
 		os.Exit(2)
 	}
-	parts := []func(int) string{everyVerdict, powers, levels, partial, settling, wholeRuns, gates, sames, failureLevels}
+	parts := []func(int) string{powers, levels, partial, settling, wholeRuns, gates, sames}
 	if *each {
 		parts = []func(int) string{everyVerdict, failureLevels}
 	}

@@ -354,7 +354,11 @@ func everyVerdict(tables int) string {
 	rows := [][]string{{"said", "of", "nominal", "found", "runs"}, {"---", "---", "---:", "---:", "---:"}}
 	for i, v := range verdicts {
 		n := max(tables/v.cost, 20)
-		rows = append(rows, []string{v.says, v.of, v.nominal(), percent(v.found(i, n)), fmt.Sprint(n)})
+		says := v.says
+		if i > 0 && says == verdicts[i-1].says {
+			says = `"`
+		}
+		rows = append(rows, []string{says, v.of, v.nominal(), percent(v.found(i, n)), fmt.Sprint(n)})
 	}
 	n := max(tables/4, 20)
 	large, worth := gainsTooLarge(n, 1.05)

@@ -60,7 +60,7 @@ func TestRemakeHead(t *testing.T) {
 	if err := os.WriteFile(file, []byte(block+"old\n```\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := remake(tool, "kept.db", file, nil); err != nil {
+	if err := remake(tool, "kept.db", file, asked{}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(file)

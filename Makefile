@@ -3,7 +3,7 @@ MODULES := . worker record examples/bookshop deploy $(sort $(dir $(wildcard driv
 GO ?= go
 export GOWORK := off
 
-.PHONY: all build rqlited sources chromium sshd test race locks scripts kills cluster-kills prove lint cross added-cost fidelity simulate studies studies-full pages clean
+.PHONY: all build rqlited sources chromium sshd test soak race locks scripts kills cluster-kills prove lint cross added-cost fidelity simulate studies studies-full pages clean
 
 all: build
 
@@ -22,11 +22,12 @@ sources: ## sources/sources.txtar, the sources of worker/ and drivers/ inside th
 
 # $(call each,MODULES,COMMAND) runs the command in every module, even if it fails
 # in one, and names in the end those in which it failed.
-# $(call each,MODULES,COMMAND,OTHERS) then runs it in the others, in two at a time.
+# $(call each,MODULES,COMMAND,OTHERS,COMMAND) then runs a command in the others, $$1, in
+# two at a time.
 define each
 failed=; for m in $(1); do \
 	echo "== $$m"; (cd $$m && $(2)) || failed="$$failed $$m"; done; \
-$(if $(3),exec 3>&1; failed="$$failed$$(printf '%s\n' $(3) | xargs -P 2 -n 1 sh -c 'out=$$(cd $$1 && { $(2); } 2>&1); code=$$?; \
+$(if $(3),exec 3>&1; failed="$$failed$$(printf '%s\n' $(3) | xargs -P 2 -n 1 sh -c 'out=$$(cd $$1 && { $(4); } 2>&1); code=$$?; \
 	printf "== %s\n%s\n" $$1 "$$out" >&3; [ $$code = 0 ] || printf " %s" $$1' sh)";) \
 if [ -n "$$failed" ]; then echo "$@ failed in:$$failed" >&2; exit 1; fi
 endef
@@ -47,19 +48,33 @@ sshd: ## an SSH server, which the tests of hosts need: Debian's package, where t
 	if [ "$$(id -u)" = 0 ]; then sudo=; else sudo=sudo; fi; \
 	{ $$sudo apt-get update && $$sudo apt-get install -y --no-install-recommends openssh-server; } || echo 'sshd cannot be installed' >&2
 
+# Long tests have names that begin so: make soak runs them. Beside one driver of each kind,
+# the suites of the others leave out what depends least on the driver.
+LONG := ^Test(Soak|Prove|Kills)
+KINDS := drivers/mattn/ drivers/modernc/ drivers/native/
+OTHERS := $(filter-out $(KINDS),$(filter drivers/%,$(MODULES)))
+SUITES := $(LONG)|TestDriver/conformance/(cancel|values)|TestDriver/jobs/generate
+export LONG KINDS SUITES
+LEAVES := case "$$KINDS" in (*$$1*) skip=$$LONG;; (*) skip=$$SUITES;; esac
+
 # The tests of drivers mostly wait for locks. Those of rqlite take longest, so they begin first.
-DRIVERS := $(filter drivers/%,$(MODULES))
-test: chromium sshd ## every test of every module, with go vet
-	@$(call each,$(filter-out drivers/%,$(MODULES)),$(GO) vet ./... && $(GO) test -timeout 30m ./...,$(filter drivers/rqlite/,$(DRIVERS)) $(filter-out drivers/rqlite/,$(DRIVERS)))
+test: chromium sshd ## the tests that every change needs, of every module, with go vet
+	@$(call each,$(filter-out drivers/%,$(MODULES)),$(GO) vet ./... && $(GO) test -timeout 30m -skip '$(LONG)' ./...,\
+		$(filter drivers/rqlite/,$(OTHERS)) $(filter $(KINDS),$(MODULES)) $(filter-out drivers/rqlite/,$(OTHERS)),\
+		$(LEAVES); $(GO) vet ./... && $(GO) test -timeout 30m -skip "$$skip" ./...)
 	@$(PYTHON) || echo 'skipped: the tests of the Python worker, which need Python 3.11 or newer with sqlite3, as python3 in PATH'
 	@$(SSHD) || echo 'skipped: the tests of hosts, which need sshd: install the server of OpenSSH'
 
-# What the race detector would find in SQLite translated to Go is not ours, and
-# takes it minutes; the adapter that those drivers share runs with mattn too.
-# Simulations compute for many minutes with it, and share nothing but what they count.
-RACED := $(filter-out examples/bookshop deploy drivers/modernc/ drivers/glebarez/ drivers/ncruces/,$(MODULES))
-race: sshd ## the tests with the race detector
-	@$(call each,$(RACED),$(GO) list ./... | grep -v /simulate | xargs $(GO) test -race -timeout 60m)
+soak: chromium sshd ## the long tests: whole scripts, kills, clusters, pages, proofs, every suite of every driver
+	@$(call each,$(filter-out drivers/%,$(MODULES)),$(GO) test -timeout 60m -run '$(LONG)' ./...,$(filter drivers/%,$(MODULES)),\
+		$(LEAVES); $(GO) test -timeout 60m -run "$$skip" ./...)
+
+# Where goroutines are ours. What the race detector would find in SQLite is not ours; the
+# adapter that most drivers share runs with mattn.
+RACED := $(filter-out examples/bookshop deploy $(filter-out drivers/mattn% drivers/rqlite%,$(filter drivers/%,$(MODULES))),$(MODULES))
+GOROUTINES := ./cmd/... ./internal/lab/... ./internal/explorer ./internal/stats ./internal/study ./internal/store ./internal/browser
+race: sshd ## the tests with the race detector, where goroutines are ours
+	@$(call each,$(RACED),$(GO) test -race -timeout 60m -skip "$$SUITES" $$([ $$m = . ] && echo $(GOROUTINES) || echo ./...))
 
 # A race for a lock shows once in many runs, and mostly where a process loses the
 # CPU while it holds a lock. LOCKS=20 for fewer runs.

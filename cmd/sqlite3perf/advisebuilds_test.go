@@ -14,11 +14,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestAdviseBuilds asks for cold builds and for a platform. The cold builds of two real
+// TestSoakAdviseBuilds asks for cold builds and for a platform. The cold builds of two real
 // drivers would take minutes. So they are remembered beside the workers, in a cache of the
 // test's own, and must be told and not made again; package lab makes one of a small driver.
 // The platform is this one, without C, for which most packages are in the build cache.
-func TestAdviseBuilds(t *testing.T) {
+func TestSoakAdviseBuilds(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds workers")

@@ -37,20 +37,15 @@ func clusterCommand(env *environment) *cobra.Command {
 to clusters of the driver rqlite, and to a local driver beside them, as fast as they can,
 with each number of clients and of rows per INSERT. It reports how many rows are
 acknowledged per second, how long a write takes until it is acknowledged and until it is
-visible on every node, and how much CPU, memory and disk all nodes use. With --delay, every
-byte between two nodes is delayed in each direction, as on a slower network.
+visible on every node, and how much CPU, memory and disk all nodes use.
 
 With --kill the leader is killed (SIGKILL) as many times as you say, and restarted on its
 data. With --isolate it is cut off from the other nodes, and reconnected. Meanwhile clients
-write single rows and read with every level of consistency. Cluster reports how long no
-write was acknowledged, whether an acknowledged write is lost in the end, and which reads
-were stale. If there were kills, all nodes are then killed at once and restarted. Finally
-every row is read back from every node.
+write and read. Cluster reports how long no write was acknowledged, whether an
+acknowledged write is lost in the end, and which reads were stale.
 
-The nodes are processes on this machine, with their data in a directory of --dir. They end,
-and the directory is removed, when the command ends. Nothing is kept in the store.
-
-Loads are writes only. Reads are measured by run, with every answer verified, as in
+The nodes are processes on this machine, which end with the command. Nothing is kept in
+the store. Reads are measured by run, with every answer verified, as in
 sqlite3perf run --drivers mattn,rqlite --workloads point-read --set nodes=3.
 
 The exit status is 4 if an acknowledged write is lost, unless writes were queued, or if

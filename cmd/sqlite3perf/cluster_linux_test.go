@@ -144,8 +144,8 @@ func TestBadCluster(t *testing.T) {
 	}
 }
 
-// TestClusterLeavesNothing interrupts and kills the command while it harms a cluster.
-func TestClusterLeavesNothing(t *testing.T) {
+// TestSoakClusterLeavesNothing interrupts and kills the command while it harms a cluster.
+func TestSoakClusterLeavesNothing(t *testing.T) {
 	t.Parallel()
 	p := clusterPlace(t)
 	small := []string{"cluster", "--local", "none", "--nodes", "1", "--clients", "1", "--batch", "1", "--duration", "20ms", "--dir", "databases"}
@@ -168,9 +168,9 @@ func TestClusterLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestClusterStoppedNode stops nodes without ending them. The command does not wait for them
+// TestSoakClusterStoppedNode stops nodes without ending them. The command does not wait for them
 // forever, and names them.
-func TestClusterStoppedNode(t *testing.T) {
+func TestSoakClusterStoppedNode(t *testing.T) {
 	t.Parallel()
 	p := clusterPlace(t)
 	if out, err := p.command("cluster", "--local", "none", "--nodes", "1", "--clients", "1", "--batch", "1", "--duration", "20ms", "--dir", "databases").CombinedOutput(); err != nil { // it builds the worker

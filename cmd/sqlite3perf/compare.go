@@ -34,12 +34,11 @@ Two drivers, or two values, are measured now, both in the same rounds, until eve
 verdict is clear or --time is over. Each cell, which is a phase of a workload with its
 settings, has a verdict: slower, faster, same (the whole interval of the ratio lies
 within --precision) or cannot tell yet, with an estimate of what would settle it. Cells
-that are clear are not measured further. Those that are wrong or failed come first.
+that are wrong or failed come first.
 
 Two runs, or two reports, are compared in what they have in common. A run that was
 made by compare can be named alone. After a run or a report, two of its drivers can be
-named: they are compared by what that run measured of both in the same rounds, with
-p-values corrected for all pairs of its drivers.`,
+named, with p-values corrected for all pairs of its drivers.`,
 		Example: `  sqlite3perf compare mattn modernc --workloads simple
   sqlite3perf compare modernc@v1.46.0 modernc
   sqlite3perf compare mattn --set synchronous=normal,full

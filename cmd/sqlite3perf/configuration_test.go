@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -21,25 +19,5 @@ func TestReaches(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestReachesDocumented checks that docs/commands.md has the same flags as the table.
-func TestReachesDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/commands.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := map[reach][]string{}
-	root := rootCommand(processEnvironment())
-	for _, name := range slices.Sorted(slices.Values(flagNames(root))) {
-		if r := reachOf(root, name); r != harmless {
-			rows[r] = append(rows[r], "`"+name+"`")
-		}
-	}
-	for r, names := range rows {
-		if row := "| " + strings.Join(names, ", ") + " | " + string(r) + " |\n"; !strings.Contains(string(text), row) {
-			t.Errorf("docs/commands.md has no row %s", row)
-		}
 	}
 }

@@ -29,20 +29,15 @@ func diffCommand(env *environment) *cobra.Command {
 		Use:   "diff DRIVER DRIVER...",
 		Short: "Say whether another driver would answer differently",
 		Long: `Diff answers one question: would my answers change if I switched? It runs the
-statements of workloads on each driver, each on a new database, and lists those
-that another driver answers differently from the first one. It compares rows, Go types,
-column names and declared types, errors (codes, Go types, texts), rows affected and
-last insert IDs. For each difference it shows the SQL, both answers, and the likely
-reason: SQLite's version or compile options, a setting, or the driver's conversion of
-times, NULs, integers and reals. Arguments and rows are shown too: if they are of your
-database or recording, that is said on standard error.
+statements of workloads on each driver, each on a new database, and lists those that
+another driver answers differently from the first one. It compares rows, Go types,
+column names and declared types, errors, rows affected and last insert IDs. For each
+difference it shows the SQL, both answers, and the likely reason. Arguments and rows are
+shown too: if they are of your database or recording, that is said on standard error.
 
-Values are read as by a program that does not know their types: into a variable of type
-any with database/sql, and by the type of each value with other libraries. All rows are
-inserted, and all rows of an answer are compared, but only the first executions of each
-statement (--executions). If the first driver itself gives two different answers, as to
-random(), only errors, types and names are compared. A terminal gets the answer, and of
-the rest what fits below it; --full prints all.
+Values are read as by a program that does not know their types. Of each statement only
+the first executions are compared (--executions). If the first driver itself gives two
+different answers, as to random(), only errors, types and names are compared.
 
 Without --workloads and --sql the statements are a built-in list of values in which
 libraries differ: times, booleans, NULs, large integers, infinite reals and others.

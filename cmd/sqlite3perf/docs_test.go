@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
-
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 )
 
@@ -135,62 +133,6 @@ func stable(output string) []string {
 		}
 	}
 	return list
-}
-
-// TestDocumentedFlags compares docs/commands.md with the flags of the commands on the
-// user's own database. Each flag must be in a table of its command's section, or of the
-// section on all commands, with its default. No other flags may be there.
-func TestDocumentedFlags(t *testing.T) {
-	source, err := lab.FindSource("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(source.Root, "docs", "commands.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sections := map[string]map[string]string{} // by section, the default of each flag
-	row := regexp.MustCompile("^\\| (?:`-([a-zA-Z])`, )?`--([a-zA-Z-]+)` \\| ?([^ ]*) \\| ")
-	name := ""
-	for line := range strings.Lines(string(text)) {
-		if title, ok := strings.CutPrefix(line, "## "); ok {
-			name = strings.ToLower(strings.TrimSpace(title))
-			sections[name] = map[string]string{}
-		} else if m := row.FindStringSubmatch(line); m != nil {
-			sections[name][strings.TrimPrefix(m[1]+" "+m[2], " ")] = m[3]
-		}
-	}
-	shared := sections["all five"]
-	for _, name := range []string{"generate", "bench", "pragma", "concurrent", "paginate"} {
-		cmd, _, err := rootCommand(&environment{}).Find([]string{name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		own := sections[name]
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			key := strings.TrimPrefix(f.Shorthand+" "+f.Name, " ")
-			got, ok := own[key]
-			delete(own, key)
-			if !ok {
-				got, ok = shared[key]
-			}
-			want := f.DefValue
-			switch want {
-			case "false":
-				want = "off"
-			case "true":
-				want = "on"
-			case "[]":
-				want = ""
-			}
-			if f.Name != "help" && (!ok || got != want) {
-				t.Errorf("%s: flag %s: default %q (%v) in the document, %q in --help", name, key, got, ok, want)
-			}
-		})
-		for key := range own {
-			t.Errorf("%s has no flag %s", name, key)
-		}
-	}
 }
 
 // TestStrangersDocument checks that docs/strangers.md names every command, and only tests that

@@ -58,8 +58,8 @@ func changing(t *testing.T, path string) {
 	}
 }
 
-// TestTrendsPage looks at a driver that got slower: the page marks the run with which it did.
-func TestTrendsPage(t *testing.T) {
+// TestSoakTrendsPage looks at a driver that got slower: the page marks the run with which it did.
+func TestSoakTrendsPage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
 	changing(t, filepath.Join(place.dir, "results.db"))
@@ -192,9 +192,9 @@ func point(t *testing.T, p *browser.Page, selector, then string) {
 	t.Fatalf("pointing at %s: never %s", selector, then)
 }
 
-// TestRunPictures looks at the pictures of a real run: their marks say exact figures and lead
+// TestSoakRunPictures looks at the pictures of a real run: their marks say exact figures and lead
 // to the samples, they follow what is chosen, and they can be saved.
-func TestRunPictures(t *testing.T) {
+func TestSoakRunPictures(t *testing.T) {
 	t.Parallel()
 	b, err := browser.Start(t.Context()) // its own, because a directory for downloads is that of a whole browser
 	if err != nil {
@@ -264,9 +264,9 @@ func TestRunPictures(t *testing.T) {
 	want(t, p, `document.querySelector("main section table caption").innerText`, "less is better")
 }
 
-// TestMeasureNeedsToken opens the page for measuring without the secret of the address, and
+// TestSoakMeasureNeedsToken opens the page for measuring without the secret of the address, and
 // then with it. The browser keeps it, so that other links can measure too.
-func TestMeasureNeedsToken(t *testing.T) {
+func TestSoakMeasureNeedsToken(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
 	s := place.serve("--store", "results.db", "--drivers", "./good", "--workloads", "./tiny.yaml")

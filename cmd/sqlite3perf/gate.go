@@ -30,18 +30,18 @@ func gateCommand(env *environment) *cobra.Command {
 scripts and CI. The baseline is a version of the driver (mattn@v1.14.22), another
 driver, a run of the store (its number, or last), or a JSON report (base.json).
 
-A baseline that is a driver is measured beside the candidate, in the same rounds.
-That is the surest way, above all on hosted runners, whose speed changes. With a
-stored baseline the same cases are measured again; one of another machine, SQLite or
-workload is refused, unless --allow-differences is given. What seems to be a regression
-is then measured beside the baseline's driver, if that can be built again.
+A baseline that is a driver is measured beside the candidate, in the same rounds, which
+is the surest way. With a stored baseline the same cases are measured again; one of
+another machine, SQLite or workload is refused, unless --allow-differences is given. What
+seems to be a regression is then measured beside the baseline's driver, if that can be
+built again.
 
-Each cell, which is a phase of a workload with its settings, is judged. A regression
-takes more than --max-regression more, not by chance, and again when the cell is
-measured a second time. A wrong answer is a regression, too, and so are more operations
-that fail. A cell passes if its whole interval excludes a regression. If that takes
-longer than --time, the answer is "Not excluded": give it more --time, a greater
---max-regression or fewer workloads. With --strict=false its exit status is 0.
+A cell, which is a phase of a workload with its settings, regresses if it takes more than
+--max-regression more, not by chance, and again when it is measured a second time. A
+wrong answer is a regression, too, and so are more operations that fail. A cell passes if
+its whole interval excludes a regression. If that takes longer than --time, the answer is
+"Not excluded": give it more --time, a greater --max-regression or fewer workloads. With
+--strict=false its exit status is 0.
 
 Exit status: 0 passed; 3 a regression; 4 not passed: a regression is not excluded, some
 cells failed or had too few rounds, or nothing was measured; 1 sqlite3perf failed;

@@ -261,10 +261,10 @@ func TestOneHost(t *testing.T) {
 	}
 }
 
-// TestHostGone checks that the cells of a host that goes away have failed, that those of
+// TestSoakHostGone checks that the cells of a host that goes away have failed, that those of
 // another host have not, that the run can be resumed when the host is there again, and that
 // nothing is left on any side.
-func TestHostGone(t *testing.T) {
+func TestSoakHostGone(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	n := newNetwork(t, p, "pi", "vm1")
@@ -351,9 +351,9 @@ func TestHostGone(t *testing.T) {
 	}
 }
 
-// TestHostsInterrupted checks that Ctrl-C ends the runs on all hosts, and that nothing is
+// TestSoakHostsInterrupted checks that Ctrl-C ends the runs on all hosts, and that nothing is
 // left there even if this side is killed.
-func TestHostsInterrupted(t *testing.T) {
+func TestSoakHostsInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
 		t.Run(sig.String(), func(t *testing.T) {
@@ -474,9 +474,9 @@ func TestKillsConnectionWhileBuilding(t *testing.T) {
 	}
 }
 
-// TestHostsStoppedAtOnce checks that a second Ctrl-C does not wait for the end of the trials,
+// TestSoakHostsStoppedAtOnce checks that a second Ctrl-C does not wait for the end of the trials,
 // and leaves nothing.
-func TestHostsStoppedAtOnce(t *testing.T) {
+func TestSoakHostsStoppedAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	n := newNetwork(t, p, "pi", "vm1")
@@ -508,9 +508,9 @@ phases:
 	n.leftNothing()
 }
 
-// TestHostMistakes checks that each mistake about hosts has one line that says what to do,
+// TestSoakHostMistakes checks that each mistake about hosts has one line that says what to do,
 // and that nothing is measured.
-func TestHostMistakes(t *testing.T) {
+func TestSoakHostMistakes(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	n := newNetwork(t, p, "pi", "unknown\nUserKnownHostsFile /dev/null", "changed", "locked", "closed", "full", "other", "older", "chatty")
@@ -585,10 +585,10 @@ func TestHostMistakes(t *testing.T) {
 	n.leftNothing()
 }
 
-// TestHostDiskFull measures on a host whose disks are small ones, in a mount namespace of the
+// TestSoakHostDiskFull measures on a host whose disks are small ones, in a mount namespace of the
 // agent: what does not fit has failed, each time with a line that says what to do, and nothing
 // is left on them.
-func TestHostDiskFull(t *testing.T) {
+func TestSoakHostDiskFull(t *testing.T) {
 	namespace := mountNamespace()
 	if namespace == nil {
 		t.Skip("this system lets nobody mount a file system, not even in a namespace of its own")
@@ -636,9 +636,9 @@ func TestHostDiskFull(t *testing.T) {
 	}
 }
 
-// TestQuestionsOnHosts asks the questions of compare, gate and reproduce on two hosts: the
+// TestSoakQuestionsOnHosts asks the questions of compare, gate and reproduce on two hosts: the
 // same seed on both, and an answer for both together.
-func TestQuestionsOnHosts(t *testing.T) {
+func TestSoakQuestionsOnHosts(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	n := newNetwork(t, p, "pi", "vm1")
@@ -704,9 +704,9 @@ func TestQuestionsOnHosts(t *testing.T) {
 	}
 }
 
-// TestOtherPlatform measures on a machine that says that it is one of 32 bits, for which
+// TestSoakOtherPlatform measures on a machine that says that it is one of 32 bits, for which
 // sqlite3perf is built here.
-func TestOtherPlatform(t *testing.T) {
+func TestSoakOtherPlatform(t *testing.T) {
 	t.Parallel()
 	if runtime.GOARCH != "amd64" {
 		t.Skip("runs programs for linux/386")
@@ -738,9 +738,9 @@ func TestOtherPlatform(t *testing.T) {
 	n.leftNothing()
 }
 
-// TestHostWithoutGo measures where there is no Go: a worker that needs no C compiler is built
+// TestSoakHostWithoutGo measures where there is no Go: a worker that needs no C compiler is built
 // here and sent, and a driver that needs one is unavailable.
-func TestHostWithoutGo(t *testing.T) {
+func TestSoakHostWithoutGo(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	n := newNetwork(t, p, "pi")

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestInstalled uses the command like somebody who has only the executable and a home
+// TestSoakInstalled uses the command like somebody who has only the executable and a home
 // directory. It builds a worker from the sources inside the executable.
-func TestInstalled(t *testing.T) {
+func TestSoakInstalled(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds a worker")

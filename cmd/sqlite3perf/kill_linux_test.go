@@ -356,9 +356,9 @@ func (p *place) locked() {
 	p.t.Fatal("the store cannot be locked")
 }
 
-// TestInterruptedWhileTheStoreIsLocked checks that Ctrl-C works while a command waits for
+// TestSoakInterruptedWhileTheStoreIsLocked checks that Ctrl-C works while a command waits for
 // a store that another process has locked.
-func TestInterruptedWhileTheStoreIsLocked(t *testing.T) {
+func TestSoakInterruptedWhileTheStoreIsLocked(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	args := []string{"run", "--drivers", "./good", "--workloads", "./tiny.yaml", "--dir", "databases", "--rounds"}
@@ -448,9 +448,9 @@ func TestInterruptedWhileClosing(t *testing.T) {
 	}
 }
 
-// TestStoppedAndContinued checks that a lab that was stopped and continued does not
+// TestSoakStoppedAndContinued checks that a lab that was stopped and continued does not
 // blame a worker for the time. The trial is repeated, and a message says so.
-func TestStoppedAndContinued(t *testing.T) {
+func TestSoakStoppedAndContinued(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.let(2)

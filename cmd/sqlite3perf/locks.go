@@ -28,27 +28,18 @@ func locksCommand(env *environment) *cobra.Command {
 		Long: `Locks measures the mixes and replays of a workload on every driver, with several ways of
 sharing a file, and explains what failed: SQLITE_BUSY, SQLITE_BUSY_SNAPSHOT,
 SQLITE_LOCKED, and waits that never end. For each case with errors it names the smallest
-change with which no lock made anything fail, and what that change costs: operations per
-second, and the 99.9th percentile of the latency.
+change with which no lock made anything fail, and what that change costs.
 
 The ways are every combination of journal_mode (delete, wal), txlock (deferred,
 immediate) and busy_timeout (0, 5 s) with the ways of sharing connections: one pool with
 a connection for each client, a pool of one, one writer and a reader for each client, and
-one pool with a mutex around what may write. --set leaves some of them out. With a pool of
-one nobody waits for a lock, so one txlock and one busy_timeout are enough. A workload that
-only reads is measured with its own settings; if it takes a second connection while it
-holds one, a pool of twice the clients is added.
+one pool with a mutex around what may write. --set leaves some of them out.
 
-A replay of a recording is run with its own clients, each with a connection, and by one
-client on one connection, transaction by transaction; txlock is varied if the recording
-begins transactions by a call of its library. pool_readers and write_mutex are for mixes.
-
+A replay of a recording is run with its own clients, and by one client on one connection.
 With --processes 1,2 the clients are in one process, and then shared by two on the same
-file, each with pools of its own. Between processes only SQLite's own locks hold. So there
-is no mutex, and a pool of one is measured with every txlock and busy_timeout.
+file. Between processes only SQLite's own locks hold, so there is no mutex.
 
-A phase fails if no client completes an operation for longer than busy_timeout and
---patience together. The run is kept in the store: locks RUN prints its explanation again.`,
+The run is kept in the store: locks RUN prints its explanation again.`,
 		Example: `  sqlite3perf locks --drivers mattn,modernc
   sqlite3perf locks --drivers modernc --workloads ./mine.yaml
   sqlite3perf locks --drivers modernc --workloads ./replay.yaml

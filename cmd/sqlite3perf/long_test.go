@@ -12,9 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestLongTexts shows a run whose every text is very long. If anything is quadratic in the
+// TestSoakLongTexts shows a run whose every text is very long. If anything is quadratic in the
 // length of one text this takes hours.
-func TestLongTexts(t *testing.T) {
+func TestSoakLongTexts(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	long := strings.Repeat("0123456789", 3_000)
 	r := hostileRun()

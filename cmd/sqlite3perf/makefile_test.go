@@ -15,12 +15,12 @@ func TestMakeGoesOn(t *testing.T) {
 		t.Skip("make is not installed")
 	}
 	tool := filepath.Join(t.TempDir(), "go")
-	script := "#!/bin/sh\ncase $PWD in */lab|*/mattn) exit 1;; esac\necho \"$1 in ${PWD##*/}\"\n"
+	script := "#!/bin/sh\ncase $PWD in */worker|*/mattn) exit 1;; esac\necho \"$1 in ${PWD##*/}\"\n"
 	if err := os.WriteFile(tool, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for _, target := range []string{"test", "race", "lint"} {
-		cmd := exec.Command("make", "-C", "../..", target, "MODULES=stats lab load drivers/mattn drivers/modernc", "GO="+tool)
+		cmd := exec.Command("make", "-C", "../..", target, "MODULES=record worker tools drivers/mattn drivers/rqlite", "GO="+tool)
 		if target == "lint" { // the linter that it would have built
 			cmd.Args = append(cmd.Args, "LINTER="+tool)
 		}
@@ -28,7 +28,7 @@ func TestMakeGoesOn(t *testing.T) {
 		if err == nil {
 			t.Errorf("make %s succeeds:\n%s", target, out)
 		}
-		for _, want := range []string{" in stats\n", " in load\n", " in modernc\n", target + " failed in: lab drivers/mattn\n"} {
+		for _, want := range []string{" in record\n", " in tools\n", " in rqlite\n", target + " failed in: worker drivers/mattn\n"} {
 			if !strings.Contains(string(out), want) {
 				t.Errorf("make %s: no %q in\n%s", target, want, out)
 			}

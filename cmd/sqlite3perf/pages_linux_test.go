@@ -138,9 +138,9 @@ func TestReportPage(t *testing.T) {
 	want(t, p, `document.querySelector(":target").innerText`, "synchronous")
 }
 
-// TestComparisonPage compares two drivers, and looks at the page of it as somebody does who
+// TestSoakComparisonPage compares two drivers, and looks at the page of it as somebody does who
 // wants to know how they differ.
-func TestComparisonPage(t *testing.T) {
+func TestSoakComparisonPage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
 	compare := place.command("compare", "./good", "./better", "--workloads", "./tiny.yaml", "--rounds", "10", "-o", "c.html")
@@ -176,9 +176,9 @@ func readableOnPhone(t *testing.T, p *browser.Page) {
 	want(t, p, `String([...document.querySelectorAll("#what-differs-between-the-sides ~ .scroll")].every(e => e.scrollWidth <= e.clientWidth))`, "true")
 }
 
-// TestAdvicePage looks at the page of a recommendation, as a colleague does who has nothing
+// TestSoakAdvicePage looks at the page of a recommendation, as a colleague does who has nothing
 // else.
-func TestAdvicePage(t *testing.T) {
+func TestSoakAdvicePage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
 	advise := place.command("advise", "--drivers", "./good,./better", "--workloads", "./tiny.yaml", "--rounds", "6", "--diff=false", "-o", "a.html")
@@ -193,8 +193,8 @@ func TestAdvicePage(t *testing.T) {
 	want(t, p, `document.querySelector("#where-the-figures-are-from").parentElement.innerText`, "measured", "machine", "Not looked at")
 }
 
-// TestGatePage looks at the page of a gate that a slower driver does not pass.
-func TestGatePage(t *testing.T) {
+// TestSoakGatePage looks at the page of a gate that a slower driver does not pass.
+func TestSoakGatePage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
 	// Of a mix, each operation would be slow.
@@ -220,8 +220,8 @@ phases:
 	readableOnPhone(t, p)
 }
 
-// TestBisectionPage bisects two releases of a real driver, and looks at the page.
-func TestBisectionPage(t *testing.T) {
+// TestSoakBisectionPage bisects two releases of a real driver, and looks at the page.
+func TestSoakBisectionPage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
 	cache, err := lab.DefaultCache() // the user's, so that nothing is built twice
@@ -239,8 +239,8 @@ func TestBisectionPage(t *testing.T) {
 	want(t, p, `document.querySelector("#picture-ratios").textContent`, "v1.14.53 against v1.14.52")
 }
 
-// TestProfilePage profiles two drivers that really work, and looks at the page.
-func TestProfilePage(t *testing.T) {
+// TestSoakProfilePage profiles two drivers that really work, and looks at the page.
+func TestSoakProfilePage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
 	run := place.command("profile", "--drivers", "./good,./better", "--workloads", "./tiny.yaml", "--phase", "mix", "--time", "1ms", "-o", "out")
@@ -397,9 +397,9 @@ const loaded = `document.querySelector("main[aria-busy=false]") !== null && docu
 // shownText is what a view says, without the text in pictures, which depends on their width.
 const shownText = `(() => { const m = document.querySelector("main").cloneNode(true); m.querySelectorAll("svg, figure details, .chart").forEach(s => s.remove()); return m.textContent })()`
 
-// TestExplorerPages uses the explorer as a reader of results does: finds a run, looks at
+// TestSoakExplorerPages uses the explorer as a reader of results does: finds a run, looks at
 // some of it, at a cell's samples and settings, and compares two runs.
-func TestExplorerPages(t *testing.T) {
+func TestSoakExplorerPages(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
 	for _, drivers := range []string{"./good,./better,./ignores", "./good,./better"} {
@@ -465,8 +465,8 @@ func TestExplorerPages(t *testing.T) {
 	want(t, two, seen, "true") // verdict, cell, ratio and interval, on a phone
 }
 
-// TestMeasurePage starts a run of a real driver from the page, watches it, and stops it.
-func TestMeasurePage(t *testing.T) {
+// TestSoakMeasurePage starts a run of a real driver from the page, watches it, and stops it.
+func TestSoakMeasurePage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
 	cache, err := lab.DefaultCache() // the user's, so that nothing is built twice

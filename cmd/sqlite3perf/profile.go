@@ -47,16 +47,15 @@ func profileCommand(env *environment) *cobra.Command {
 		Long: `Profile runs extra trials of one workload under profilers and says where the CPU time
 of one phase goes: SQLite, the driver, database/sql, garbage collection, calls from Go
 to C, the system. Of two drivers it also shows the difference. The profiles are stored as
-a run: show and report print it again, with its flame graphs. What the trials took is not
-stored, because profilers cost time.
+a run, which show and report print again.
 
 Linux's perf samples C and Go. Where it is not installed Go's profiler is used, which
-sees less, and all time in C is one row. Trials are repeated until each driver has ` + fmt.Sprint(lab.EnoughSamples) + `
+sees less, and all time in C is one row. Trials are repeated until each driver has 500
 samples or --time is over; each share is printed with its margin.
 
-The directory that -o names gets, for each driver, the raw profiles of CPU time and of
-allocations for go tool pprof, and a flame graph; of two drivers also a flame graph of
-the difference. profile.html in it is a page with the graphs and the tables.`,
+The directory that -o names gets, for each driver, the raw profiles for go tool pprof and
+a flame graph; of two drivers also a flame graph of the difference; and profile.html, a
+page with all of it.`,
 		Example: `  sqlite3perf profile --drivers mattn,modernc --workloads real --phase query
   sqlite3perf profile --drivers modernc@v1.46.0,modernc --workloads simple --phase insert --scale full
   sqlite3perf profile --drivers mattn --workloads ./mine.yaml -o mine --format json`,

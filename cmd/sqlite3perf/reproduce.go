@@ -21,21 +21,18 @@ func reproduceCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reproduce [STUDY]",
 		Short: "Measure a published study again, and judge its claims",
-		Long: `Reproduce measures a published benchmark of SQLite from Go here and prints its own
-tables, with the published figures beside the measured ones, and then its claims,
-each with a verdict: holds, does not hold, or cannot be told. On a terminal it prints
-the claims alone; --full prints the tables too, as files and pipes have them.
+		Long: `Reproduce measures a published benchmark of SQLite from Go here. It prints the study's
+own tables, with the published figures beside the measured ones, and then its claims,
+each with a verdict: holds, does not hold, or cannot be told. A terminal gets the claims
+alone, unless --full is given. Without a name it lists the studies.
 
 What was wrong with the study is measured correctly, and listed below the tables.
---as-published measures it with its faults. Without a name it lists the studies.
+--as-published measures it with its faults.
 
 The scale quick, with all drivers, ends within five minutes on two cores, without
-building. full is the published scale. The report says what quick leaves out.
-
-All cases are measured in six rounds. The rest of the time, which --time changes,
-goes to those that claims rest on, and then to the open claims that it is likely to
-decide. full has a fixed number of rounds unless --time is given. --rounds fixes the
-number, and with --precision cases are measured until they are settled, as in run.`,
+building; full is the published scale. After six rounds the time goes to the cases that
+open claims rest on. --rounds fixes the number of rounds, and with --precision cases are
+measured until they are settled, as in run.`,
 		Example: `  sqlite3perf reproduce cgo-or-not
   sqlite3perf reproduce writers --drivers mattn,modernc --scale full
   sqlite3perf reproduce driver-comparison --as-published -o report.md`,

@@ -20,9 +20,9 @@ func (p *place) storedRun(id string) *result.Run {
 	return p.shown(id).Run
 }
 
-// TestResumeAfterKills kills a run at random moments, again and again, and resumes it: each
+// TestSoakResumeAfterKills kills a run at random moments, again and again, and resumes it: each
 // trial that was stored stays what it is, and at last each case has each round once.
-func TestResumeAfterKills(t *testing.T) {
+func TestSoakResumeAfterKills(t *testing.T) {
 	t.Parallel()
 	const rounds = 12
 	p := newPlace(t)
@@ -94,9 +94,9 @@ func countDone(r *result.Run) int {
 	return len(done)
 }
 
-// TestResumeHost measures on two hosts of which one goes away, resumes the run of that one,
+// TestSoakResumeHost measures on two hosts of which one goes away, resumes the run of that one,
 // and merges both into another store.
-func TestResumeHost(t *testing.T) {
+func TestSoakResumeHost(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	n := newNetwork(t, p, "pi", "vm1")

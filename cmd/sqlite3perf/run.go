@@ -32,22 +32,21 @@ new process on a new database. There are at least 6 rounds. A case is settled, a
 longer measured, when the intervals of its ratios are as narrow as --precision asks; the
 others go on until all are settled or --time is over.
 
-A driver can be measured in another version (mattn@v1.14.22, mattn@latest), from a
-checkout of its library (mattn=../go-sqlite3), and with build tags and other options
-(mattn:tags=sqlite_fts5,GOGC=400); sqlite3perf drivers --help lists them.
+A driver can be measured in another version, from a checkout of its library, and with
+build tags and other options; sqlite3perf drivers --help lists them.
 
-With --hosts the same is measured on other machines, named as for ssh: the same plan and
-seed on each, side by side. Each machine is a run of its own in the store here, and the
-answer says what is the same on all of them and what turns around.
+With --hosts the same is measured on other machines, named as for ssh, side by side. Each
+machine is a run of its own in the store here, and the answer says what is the same on
+all of them and what turns around.
 
 Progress goes to standard error, results to standard output, and every sample
 into the store. A terminal gets what is read first; --full prints every table there
-too, as files and pipes have them. Ctrl-C ends the run after the current trial and
-reports what was measured; a second Ctrl-C ends it at once.
+too. Ctrl-C ends the run after the current trial and reports what was measured; a second
+Ctrl-C ends it at once.
 
-A run that was interrupted or killed, or of which cases failed or had no worker, is
-continued with --resume RUN: with the plan, seed and workloads that are stored with it, on
-the machine that it began on. Trials that it has are not measured again.`,
+With --resume RUN a run that was interrupted, or lost cells, goes on, on the machine that
+it began on, with the plan, seed and workloads that are stored with it. Nothing is
+measured twice.`,
 		Example: `  sqlite3perf run
   sqlite3perf run --drivers mattn,modernc,native --workloads simple --rounds 10
   sqlite3perf run --drivers mattn,mattn@v1.14.22 --workloads ./mine.yaml

@@ -85,7 +85,12 @@ func pretendedCPUTime() (machine.CPUTime, bool) {
 
 var beginning = time.Now()
 
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { scripts(t, false) }
+
+// TestSoakScripts runs the scripts to their ends.
+func TestSoakScripts(t *testing.T) { scripts(t, true) }
+
+func scripts(t *testing.T, soak bool) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -94,8 +99,11 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		ContinueOnError:     true,
 		Condition: func(cond string) (bool, error) {
-			if cond == "mount" {
+			switch cond {
+			case "mount":
 				return mountNamespace() != nil, nil
+			case "soak":
+				return soak, nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},

@@ -49,9 +49,7 @@ func serveCommand(env *environment) *cobra.Command {
 		Short: "Explore the stored runs in a browser",
 		Long: `Serve shows the runs of the store in a browser: find and open them, choose drivers,
 workloads, settings, phases and figures, see the samples and proven settings behind
-a figure, and compare two runs. An address shows the same view again. A run can be
-started and stopped in the browser, and one that is being measured, wherever it was
-started, is shown as it goes on.
+a figure, compare two runs, and start, watch and stop a run.
 
 The pages use a JSON API, which docs/explorer.md describes. By default only this
 machine can reach them, and whoever can log in to it can read them. To start and stop

@@ -338,7 +338,7 @@ func TestInterruptedDoctor(t *testing.T) {
 }
 
 // What was sampled until then is printed and written.
-func TestInterruptedProfile(t *testing.T) {
+func TestSoakInterruptedProfile(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	args := []string{"profile", "--drivers", "./good,./better", "--workloads", "./tiny.yaml", "--phase", "query", "--time", "1h", "-o", "out"}

@@ -283,8 +283,8 @@ func TestReportsMutated(t *testing.T) {
 	}
 }
 
-// TestStoresMutated reads stores of which any value may be another one.
-func TestStoresMutated(t *testing.T) {
+// TestSoakStoresMutated reads stores of which any value may be another one.
+func TestSoakStoresMutated(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	strangersStore(t, "whole.db", strangersRun(t, nil, "mattn", "./evil"))

@@ -30,23 +30,18 @@ func tuneCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tune",
 		Short: "Search for the settings that are worth setting for a workload",
-		Long: `Tune searches for the settings that make a workload faster on a driver, says what each
-is worth, and what it risks: journal_mode, synchronous, cache_size, page_size, mmap_size,
-txlock, pool_size, pool_readers, wal_autocheckpoint and temp_store.
+		Long: `Tune searches for the settings that make a workload faster on a driver, and says what each
+is worth, what it risks, and how the driver is given it.
 
-The search begins with the settings of today: those of the workload, and the driver's
-defaults. They win every tie. First each value is measured by itself, then the values that
-gain something together, and then what differs from the best in one setting. What is slow
-gets few trials, and what leads gets more. At the end the best settings, and the steps to
-them, are measured again in new trials. A step is worth setting only if these trials tell
-it apart from the step before.
+The search begins with the settings of the workload and the driver's defaults, which win
+every tie. First each value is measured by itself, then the values that gain something
+together, and then what differs from the best in one setting. What leads gets more trials.
+At the end the best settings, and the steps to them, are measured again in new trials. A
+step is worth setting only if these trials tell it apart from the step before.
 
 Settings that can lose more than today's in a crash or power failure are never part of the
 first answer; --durability says whether they are tried. --set name=value fixes a setting,
 and --set name=value,value says which values are tried.
-
-The answer also says how the driver is given the settings: in its own spelling of a data
-source name, which is opened and read back, or what to call.
 
 A terminal gets the answer and what of the rest fits below it. The answer itself is not
 stored: --full prints all of it, and -o tune.html writes it to a file. Each race of the

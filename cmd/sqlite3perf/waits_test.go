@@ -29,10 +29,10 @@ phases:
       - {name: change all, sql: UPDATE t SET n = n + 1}
 `
 
-// TestLocksTimeWaited measures, on a library of database/sql with cgo, one without, and
+// TestSoakLocksTimeWaited measures, on a library of database/sql with cgo, one without, and
 // one with its own pool, clients that wait in each way of sharing connections: for the one
 // connection of a pool, or for the mutex, and for neither if each has its connection.
-func TestLocksTimeWaited(t *testing.T) {
+func TestSoakLocksTimeWaited(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	env, err := surroundings(dir)

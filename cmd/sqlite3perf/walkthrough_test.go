@@ -17,9 +17,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestWalkthrough runs the commands of docs/walkthrough.md, one after another, on a copy of
+// TestSoakWalkthrough runs the commands of docs/walkthrough.md, one after another, on a copy of
 // the bookshop, with as few trials as possible.
-func TestWalkthrough(t *testing.T) {
+func TestSoakWalkthrough(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds workers")

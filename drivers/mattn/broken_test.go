@@ -17,9 +17,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
 )
 
-// TestSuiteFinds breaks the driver in one way after the other and expects the
+// TestSoakSuiteFinds breaks the driver in one way after the other and expects the
 // conformance suite to find it in the checks named.
-func TestSuiteFinds(t *testing.T) {
+func TestSoakSuiteFinds(t *testing.T) {
 	checks := map[string]drivertest.Check{}
 	for _, c := range drivertest.Checks() {
 		checks[c.Name] = c
@@ -90,9 +90,9 @@ func readForAWhile(t *testing.T, path string) {
 	}()
 }
 
-// TestLimitsAreProven expects that a limit is refused if no check knows it, or if
+// TestSoakLimitsAreProven expects that a limit is refused if no check knows it, or if
 // the driver can do what it denies.
-func TestLimitsAreProven(t *testing.T) {
+func TestSoakLimitsAreProven(t *testing.T) {
 	b := breakage{info: func(i *driver.Info) {
 		i.Limits = maps.Clone(i.Limits)
 		i.Limits["temp_store=file"], i.Limits["no such thing"], i.Limits["page_size"] = "untrue", "unknown", "true"

@@ -12,10 +12,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// TestAddingADriver builds a worker from the files of the example in
+// TestSoakAddingADriver builds a worker from the files of the example in
 // docs/adding-a-driver.md. It must conform to the contract, and measure. Its module is
 // outside the source tree, as somebody else's would be.
-func TestAddingADriver(t *testing.T) {
+func TestSoakAddingADriver(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/adding-a-driver.md")
 	if err != nil {

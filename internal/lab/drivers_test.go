@@ -127,10 +127,10 @@ func TestParseRef(t *testing.T) {
 
 func TestFindSource(t *testing.T) {
 	root := source(t).Root
-	if wd, err := os.Getwd(); err != nil || filepath.Dir(wd) != root {
+	if wd, err := os.Getwd(); err != nil || filepath.Dir(filepath.Dir(wd)) != root {
 		t.Errorf("the source tree of %s is said to be %s (%v)", wd, root, err)
 	}
-	if _, err := lab.FindSource(filepath.Join(root, "lab")); err == nil || !strings.Contains(err.Error(), "is not the source tree") {
+	if _, err := lab.FindSource(filepath.Join(root, "internal")); err == nil || !strings.Contains(err.Error(), "is not the source tree") {
 		t.Errorf("a directory within: %v", err)
 	}
 	// From another directory it finds the tree that the test was built from.

@@ -86,10 +86,10 @@ func TestFootprint(t *testing.T) {
 	}
 }
 
-// TestFootprintBuilds really builds a driver with an empty build cache, for a platform that it
+// TestSoakFootprintBuilds really builds a driver with an empty build cache, for a platform that it
 // builds for, and for one that it does not, each once. The driver imports next to nothing, so
 // a cold build takes seconds.
-func TestFootprintBuilds(t *testing.T) {
+func TestSoakFootprintBuilds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds with an empty build cache")
 	}

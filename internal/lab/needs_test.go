@@ -99,9 +99,9 @@ func TestCheckNeeds(t *testing.T) {
 	}
 }
 
-// TestVariantsHaveFeatures builds the variant of each driver that has all features for
+// TestSoakVariantsHaveFeatures builds the variant of each driver that has all features for
 // which its driver.json knows a variant, and asks it and the plain driver for them.
-func TestVariantsHaveFeatures(t *testing.T) {
+func TestSoakVariantsHaveFeatures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds real workers")
 	}

@@ -220,7 +220,7 @@ func TestPythonWorkerAlternates(t *testing.T) {
 	}
 }
 
-func TestPythonWorkerKinds(t *testing.T) {
+func TestSoakPythonWorkerKinds(t *testing.T) {
 	python := pythonWorker(t)
 	for _, policy := range []string{
 		"transaction: one",

@@ -147,10 +147,10 @@ phases:
 	}
 }
 
-// TestPythonMixDuration checks that operations go on until the time is over, even if they
+// TestSoakPythonMixDuration checks that operations go on until the time is over, even if they
 // are more than the parameters that were made before the clock started. At a fixed rate
 // they go on until the last one is due.
-func TestPythonMixDuration(t *testing.T) {
+func TestSoakPythonMixDuration(t *testing.T) {
 	_, s := mixSample(t, "BUSY", "5s", "TXLOCK", "immediate", "POOL", "4", "CONNECTION", "own", "END", "duration: 1s")
 	if s.Operations < 1 || s.Metric != "time/op" {
 		t.Errorf("%d operations, %s", s.Operations, s.Metric)
@@ -210,10 +210,10 @@ phases:
 	}
 }
 
-// TestPythonMixTimeout expects an operation to end at its timeout, in a statement that runs
+// TestSoakPythonMixTimeout expects an operation to end at its timeout, in a statement that runs
 // and while it waits for the pool. What it has written is rolled back, and neither the other
 // operations nor the next one on its connection notice.
-func TestPythonMixTimeout(t *testing.T) {
+func TestSoakPythonMixTimeout(t *testing.T) {
 	t.Parallel()
 	text := `
 name: timeouts
@@ -290,9 +290,9 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestPythonWorkerCannot checks that the worker says what it cannot do, and that it does
+// TestSoakPythonWorkerCannot checks that the worker says what it cannot do, and that it does
 // not touch an existing file.
-func TestPythonWorkerCannot(t *testing.T) {
+func TestSoakPythonWorkerCannot(t *testing.T) {
 	there := filepath.Join(t.TempDir(), "there.db")
 	if err := os.WriteFile(there, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)

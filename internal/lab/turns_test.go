@@ -68,9 +68,9 @@ func TestAlternate(t *testing.T) {
 	}
 }
 
-// TestWaitingIsNotRunning has two of three trials use up the time that a trial may take.
+// TestSoakWaitingIsNotRunning has two of three trials use up the time that a trial may take.
 // The third one, which has waited for them, must not be blamed.
-func TestWaitingIsNotRunning(t *testing.T) {
+func TestSoakWaitingIsNotRunning(t *testing.T) {
 	t.Parallel()
 	p := &lab.Processes{Dir: t.TempDir(), Limit: 8 * time.Second}
 	got, err := p.Trials(t.Context(), []*lab.Case{tinyCase(t, faulty(t, "sleeps")), tinyCase(t, faulty(t, "sleeps")), tinyCase(t, faulty(t, "none"))}, 7)

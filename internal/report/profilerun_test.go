@@ -118,7 +118,7 @@ func TestProfilePictures(t *testing.T) {
 }
 
 // The page of a profile that somebody made up stays small, and its text is text.
-func TestHostileProfileRun(t *testing.T) {
+func TestSoakHostileProfileRun(t *testing.T) {
 	r := profiledRun("x")
 	x := &r.Profiles.Cases[0]
 	x.CPU, x.Functions = nil, nil

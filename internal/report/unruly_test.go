@@ -81,9 +81,9 @@ func unruly(r *rand.Rand) *result.Run {
 // scripts are the parts of a page in which every word is allowed.
 var scripts = regexp.MustCompile(`(?s)<(script|style)\b.*?</(script|style)>`)
 
-// TestUnrulyRuns writes everything that is said of runs that have too few rounds or too much
+// TestSoakUnrulyRuns writes everything that is said of runs that have too few rounds or too much
 // noise for some of their figures: what cannot be told is left out.
-func TestUnrulyRuns(t *testing.T) {
+func TestSoakUnrulyRuns(t *testing.T) {
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		run, again := unruly(r), unruly(r)

@@ -207,7 +207,7 @@ func TestCompareSoleDrivers(t *testing.T) {
 
 // However often a comparison looks, it calls two equal sides slower or faster in at most
 // 1 % of runs.
-func TestLooksKeepTheLevel(t *testing.T) {
+func TestSoakLooksKeepTheLevel(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 4))
 	const runs = 400
 	wrong := 0

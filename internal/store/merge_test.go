@@ -335,9 +335,9 @@ func mergeAll(args []string) error {
 	return err
 }
 
-// TestMergeKilled checks that each run is there whole or not at all if a merge is killed,
+// TestSoakMergeKilled checks that each run is there whole or not at all if a merge is killed,
 // and that merging again adds the rest.
-func TestMergeKilled(t *testing.T) {
+func TestSoakMergeKilled(t *testing.T) {
 	a := tellingStore(t)
 	apart(t, a)
 	hurt(t, a, `WITH RECURSIVE n(i) AS (SELECT 4 UNION ALL SELECT i + 1 FROM n WHERE i < 250)

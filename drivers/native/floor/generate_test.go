@@ -88,7 +88,7 @@ func values(tb testing.TB, rows int) string {
 	return f.Name()
 }
 
-func TestSameGenerated(t *testing.T) {
+func TestSoakSameGenerated(t *testing.T) {
 	const n = 2000
 	c, file := build(t, "generate.c", "-O0"), values(t, n)
 	for _, batch := range []string{"100", "1000"} {

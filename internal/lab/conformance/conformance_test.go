@@ -113,7 +113,7 @@ func TestEngineConforms(t *testing.T) {
 }
 
 // The Python worker was written from the documents alone.
-func TestPythonConforms(t *testing.T) {
+func TestSoakPythonConforms(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command("python3", "-c", "import sqlite3, sys; assert sys.version_info >= (3, 11), sys.version").CombinedOutput()
 	if err != nil {

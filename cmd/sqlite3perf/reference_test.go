@@ -1,0 +1,266 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+var update = flag.Bool("update", false, "write docs/commands.md")
+
+const referenceFile = "../../docs/commands.md"
+
+// TestReference checks that docs/commands.md is what the commands say of themselves, or writes it
+// with -update.
+func TestReference(t *testing.T) {
+	root := rootCommand(processEnvironment())
+	want := reference(root)
+	if *update {
+		if err := os.WriteFile(referenceFile, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(referenceFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s is not what the commands say: go test ./cmd/sqlite3perf -run TestReference -update writes it", referenceFile)
+	}
+}
+
+// reference returns the page of all commands and flags, as Markdown.
+func reference(root *cobra.Command) string {
+	var b strings.Builder
+	b.WriteString(`# Commands and flags
+
+This page is generated from the commands (` + "`go test ./cmd/sqlite3perf -run TestReference -update`" + `). ` + "`sqlite3perf COMMAND --help`" + ` prints the same for one command.
+
+`)
+	for _, g := range root.Groups() {
+		fmt.Fprintf(&b, "**%s**\n\n", g.Title)
+		for _, c := range commandsOf(root, g.ID) {
+			fmt.Fprintf(&b, "- [%s](#%s): %s\n", commandName(c), strings.ReplaceAll(commandName(c), " ", "-"), prose(c.Short))
+		}
+		b.WriteString("\n")
+	}
+	_, status, _ := strings.Cut(rootUsage, "\nExit status: ")
+	fmt.Fprintf(&b, "## Exit status\n\n%s\n\n## Configuration\n\n%s\n", oneLine(status), configurationText)
+	names := map[reach][]string{}
+	for _, name := range slices.Sorted(slices.Values(flagNames(root))) {
+		names[reachOf(root, name)] = append(names[reachOf(root, name)], "`"+name+"`")
+	}
+	delete(names, harmless)
+	for _, r := range slices.Sorted(maps.Keys(names)) {
+		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(names[r], ", "), r)
+	}
+	b.WriteString(`
+## Shared flags
+
+These mean the same in every command that names them below. [drivers.md](drivers.md) says how drivers are named. Without ` + "`--format`" + `, the extension of ` + "`-o`" + ` says the format; otherwise it is ` + "`table`" + `.
+`)
+	shared := sharedFlags(root)
+	flags := slices.Sorted(maps.Keys(shared))
+	for _, s := range flagSets {
+		fmt.Fprintf(&b, "\n### %s\n\n", s.title)
+		for _, name := range flags {
+			if s.has(name) {
+				b.WriteString(describe(shared[name]))
+			}
+		}
+	}
+	for _, g := range root.Groups() {
+		fmt.Fprintf(&b, "\n## %s\n", g.Title)
+		for _, c := range commandsOf(root, g.ID) {
+			writeCommand(&b, c, shared)
+		}
+	}
+	return b.String()
+}
+
+const configurationText = `The first of these that sets a flag counts:
+
+1. the command line;
+2. an environment variable: ` + "`SQLITE3PERF_ROUNDS=8`, `SQLITE3PERF_WORKER_CACHE=…`" + ` (a ` + "`-`" + ` becomes ` + "`_`" + `). Standard error names variables that look like this and set no flag;
+3. ` + "`sqlite3perf.yaml`" + ` in the working directory;
+4. ` + "`sqlite3perf/config.yaml`" + ` in your configuration directory (` + "`~/.config`" + ` on Linux).
+
+A file has a line such as ` + "`rounds: 8`" + ` for each flag, and a list for a flag that can have several values. Standard error says which file set which flags.
+
+The working directory may be somebody else's, such as a clone or an unpacked archive. So its file may say how much is measured and how it is printed, but the following flags are an error there (exit status 2). For the same reason a source tree of sqlite3perf in the working directory is used only if sqlite3perf was built from it, or if ` + "`--source`" + ` names it.
+
+| flags | a flag that |
+|---|---|`
+
+// commandsOf returns the commands of a group that do something, with those below them.
+func commandsOf(root *cobra.Command, group string) (list []*cobra.Command) {
+	for _, c := range root.Commands() {
+		switch {
+		case c.GroupID != group || c.Hidden || c.Name() == "help":
+		case c.HasSubCommands():
+			list = append(list, c.Commands()...)
+		default:
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// commandName returns the name of a command without that of the tool.
+func commandName(c *cobra.Command) string {
+	_, name, _ := strings.Cut(c.CommandPath(), " ")
+	return name
+}
+
+// sharedFlags returns, by name, the flags that several commands have with the same text. If a
+// name has several texts, it is the one that most commands have.
+func sharedFlags(root *cobra.Command) map[string]*pflag.Flag {
+	count := map[string]int{}
+	most := map[string]*pflag.Flag{}
+	for _, c := range subcommands(root) {
+		if c.Hidden {
+			continue
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			text := describe(f)
+			count[text]++
+			if best := most[f.Name]; f.Name != "help" && count[text] > 1 && (best == nil || count[text] > count[describe(best)]) {
+				most[f.Name] = f
+			}
+		})
+	}
+	return most
+}
+
+func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag.Flag) {
+	fmt.Fprintf(b, "\n### %s\n\n", commandName(c))
+	for paragraph := range strings.SplitSeq(c.Long, "\n\n") {
+		writeParagraph(b, paragraph)
+	}
+	fmt.Fprintf(b, "```sh\n%s\n```\n\n", strings.ReplaceAll(strings.TrimSpace(c.Example), "\n  ", "\n"))
+	if use := strings.TrimSuffix(c.UseLine(), " [flags]"); use != c.CommandPath() {
+		fmt.Fprintf(b, "Usage: `%s`\n\n", use)
+	}
+	also := map[string]bool{}
+	var own string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		text := describe(f)
+		switch s := shared[f.Name]; {
+		case f.Name == "help":
+		case s != nil && describe(s) == text:
+			also[f.Name] = true
+		default:
+			own += text
+		}
+	})
+	var list []string
+	if own != "" {
+		own += "\n"
+	}
+	for _, s := range flagSets {
+		if s.names != nil && !slices.ContainsFunc(s.names, func(name string) bool { return !also[name] }) {
+			list = append(list, fmt.Sprintf("[%s](#%s)", strings.ToLower(s.title), strings.ReplaceAll(strings.ToLower(s.title), " ", "-")))
+			maps.DeleteFunc(also, func(name string, _ bool) bool { return s.has(name) })
+		}
+	}
+	if list = append(list, slices.Sorted(maps.Keys(also))...); len(list) > 0 {
+		own += "Shared flags: " + strings.Join(list, ", ") + "\n"
+	}
+	b.WriteString(strings.TrimSuffix(own, "\n\n"))
+}
+
+// flagSets are the shared flags that most commands have together, and the others.
+var flagSets = []flagSet{
+	{"Work", []string{"allow-files", "dsn", "events", "param", "scale", "set"}},
+	{"Place", []string{"dir", "source", "trial-limit", "worker-cache"}},
+	{"Result", []string{"no-color", "output", "quiet", "store"}},
+	{"Other shared flags", nil},
+}
+
+type flagSet struct {
+	title string
+	names []string // nil: all that are in no other set
+}
+
+func (s flagSet) has(name string) bool {
+	if s.names != nil {
+		return slices.Contains(s.names, name)
+	}
+	return !slices.ContainsFunc(flagSets[:len(flagSets)-1], func(s flagSet) bool { return s.has(name) })
+}
+
+// writeParagraph writes a paragraph of a help text. Its indented lines are a table or commands.
+func writeParagraph(b *strings.Builder, text string) {
+	var code bool
+	var plain []string
+	flush := func() {
+		if len(plain) > 0 {
+			fmt.Fprintf(b, "%s\n\n", prose(strings.Join(plain, " ")))
+		}
+		plain = nil
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if indented := strings.HasPrefix(line, "  "); indented != code {
+			flush()
+			if code = indented; indented {
+				b.WriteString("```text\n")
+			} else {
+				b.WriteString("```\n\n")
+			}
+		}
+		if code {
+			b.WriteString(strings.TrimPrefix(line, "  ") + "\n")
+		} else {
+			plain = append(plain, line)
+		}
+	}
+	if code {
+		b.WriteString("```\n\n")
+	}
+	flush()
+}
+
+// describe returns a flag as an item of a list.
+func describe(f *pflag.Flag) string {
+	value, usage := pflag.UnquoteUsage(f)
+	names := "`--" + f.Name + "`"
+	if f.Shorthand != "" {
+		names = "`-" + f.Shorthand + "`, " + names
+	}
+	if value != "" && !strings.HasPrefix(value, "string") {
+		names += " *" + prose(value) + "*"
+	}
+	usage = formatUsage.ReplaceAllString(namedUsage.ReplaceAllString(usage, ""), "$1")
+	text := "- " + names + ": " + prose(usage)
+	switch f.DefValue {
+	case "", "false", "0", "0s", "[]":
+	default:
+		text += " (default `" + strings.Trim(f.DefValue, "[]") + "`)"
+	}
+	return text + "\n"
+}
+
+var (
+	special = regexp.MustCompile(`[*<|]|\b_|_\b`)
+	// What the section on shared flags says of --format and of naming drivers.
+	formatUsage = regexp.MustCompile(`^how .* (?:is|are) printed: (.*) \(default: as the extension of -o says, otherwise table\)$`)
+	namedUsage  = regexp.MustCompile(`: mattn, mattn@[^ ]*, mattn[^()]*, \./my-worker`)
+
+	flagName = regexp.MustCompile(`(^|[\s(])(--?[A-Za-z][\w-]*)`)
+)
+
+// prose returns a plain text as Markdown, with the names of flags as code.
+func prose(text string) string {
+	return flagName.ReplaceAllString(special.ReplaceAllString(text, `\$0`), "$1`$2`")
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -53,7 +53,7 @@ sshd: ## an SSH server, which the tests of hosts need: Debian's package, where t
 LONG := ^Test(Soak|Prove|Kills)
 KINDS := drivers/mattn/ drivers/modernc/ drivers/native/
 OTHERS := $(filter-out $(KINDS),$(filter drivers/%,$(MODULES)))
-SUITES := $(LONG)|TestConformance/(cancel|values)|TestJobs/generate
+SUITES := $(LONG)|TestDriver/conformance/(cancel|values)|TestDriver/jobs/generate
 export LONG KINDS SUITES
 LEAVES := case "$$KINDS" in (*$$1*) skip=$$LONG;; (*) skip=$$SUITES;; esac
 
@@ -82,13 +82,13 @@ LOCKS := 100
 locks: ## the lock checks of every driver, 100 times, beside two busy processes
 	@trap 'kill $$busy' EXIT; trap 'exit 130' INT TERM; \
 	(while :; do :; done) & busy=$$!; (while :; do :; done) & busy="$$busy $$!"; \
-	$(call each,$(filter drivers/%,$(MODULES)),$(GO) test -count=$(LOCKS) -timeout 30m -run 'TestConformance/locks' .)
+	$(call each,$(filter drivers/%,$(MODULES)),$(GO) test -count=$(LOCKS) -timeout 30m -run 'TestDriver/conformance/locks' .)
 
 # Half a day, of which rqlite takes half. SCRIPTS=300000 for half an hour.
 SCRIPTS := 5000000
 scripts: ## random SQL scripts, 5 million through the guard and through every driver: no file outside is touched
 	TEST_SCRIPTS=$(SCRIPTS) $(GO) test -count=1 -timeout 24h -v -run 'TestReach$$|TestTokens$$|TestPythonScripts$$' ./internal/lab
-	$(call each,$(filter drivers/%,$(MODULES)),TEST_SCRIPTS=$(SCRIPTS) $(GO) test -count=1 -timeout 24h -run 'TestConformance/files/random' .)
+	$(call each,$(filter drivers/%,$(MODULES)),TEST_SCRIPTS=$(SCRIPTS) $(GO) test -count=1 -timeout 24h -run 'TestDriver/conformance/files/random' .)
 
 TIMES := 100
 kills: sshd ## lab, worker and both killed at random moments, every signal, and every connection cut, 100 times; all commands killed 200 times, and ended otherwise 200 times
@@ -121,7 +121,7 @@ cross: ## the lab and the pure-Go workers build for other platforms
 # read, which those of rqlite cannot.
 ADDED := 70s
 added-cost: build ## what the engine and the adapters add to each library, in 15 minutes: the figures beside the drivers, the table in docs/proofs.md
-	@$(call each,$(filter-out drivers/rqlite/,$(filter drivers/%,$(MODULES))),$(GO) test -run '^$$' -bench AddedCost -benchtime $(ADDED) . -args -record)
+	@$(call each,$(filter-out drivers/rqlite/,$(filter drivers/%,$(MODULES))),$(GO) test -run '^$$' -bench Driver/addedcost -benchtime $(ADDED) . -args -record)
 	$(GO) run ./docs/remake -tool bin/sqlite3perf docs/proofs.md 'drivers --added-cost'
 
 BYHAND := $(sort $(patsubst drivers/%/byhand/,%,$(dir $(wildcard drivers/*/byhand/main.go))))

@@ -56,7 +56,7 @@ func word(sql string) (first, rest string) {
 }
 
 // token measures the first token of SQL, which is not empty. A token without an end
-// extends to the end of the SQL.
+// extends to the end of the SQL. What is no word and not in quotes comes byte by byte.
 func token(s string) (n int, space bool) {
 	until := func(from int, end string) int {
 		if n := strings.Index(s[min(from, len(s)):], end); n >= 0 {
@@ -65,13 +65,14 @@ func token(s string) (n int, space bool) {
 		return len(s)
 	}
 	switch c := s[0]; {
-	case strings.IndexByte(" \t\r\n\f\v", c) >= 0:
-		return 1, true
+	case strings.IndexByte(" \t\r\n\f", c) >= 0:
+		// Within white space, SQLite also takes \v.
+		return len(s) - len(strings.TrimLeft(s, " \t\r\n\f\v")), true
 	case strings.HasPrefix(s, "\uFEFF"):
 		return len("\uFEFF"), true
 	case strings.HasPrefix(s, "--"):
 		return until(2, "\n"), true
-	case strings.HasPrefix(s, "/*"):
+	case strings.HasPrefix(s, "/*") && len(s) > 2:
 		return until(2, "*/"), true
 	case c == '[':
 		return until(1, "]"), false

@@ -76,7 +76,7 @@ func find(list []room, dir string) (int, string) {
 }
 
 // engine are the packages of the worker module that only workers, and tests, link.
-var engine = []string{"worker", "worker/addedcost", "worker/job", "worker/driver/connpool", "worker/driver/drivertest", "worker/driver/sqldriver"}
+var engine = []string{"worker", "worker/addedcost", "worker/job", "worker/driver/connpool", "worker/driver/drivertest", "worker/driver/litedriver", "worker/driver/sqldriver", "worker/suite"}
 
 // violations returns where the source tree differs from the list in docs/design.md.
 func violations(fsys fs.FS) ([]string, error) {

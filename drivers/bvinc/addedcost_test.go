@@ -10,12 +10,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/drivers/bvinc"
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/addedcost"
+	"github.com/sqlite3perf/sqlite3perf/worker/suite"
 )
 
 var library = addedcost.Library{Driver: bvinc.New(), Open: openByHand}
 
-func TestAddedCost(t *testing.T)      { addedcost.Test(t, library) }
-func BenchmarkAddedCost(b *testing.B) { addedcost.Benchmark(b, library) }
+func TestDriver(t *testing.T)      { suite.Test(t, library) }
+func BenchmarkDriver(b *testing.B) { suite.Benchmark(b, library) }
 
 // hand keeps a connection with its statements in a channel, since the library
 // has no pool.

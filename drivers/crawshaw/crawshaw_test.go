@@ -8,12 +8,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/crawshaw"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
 )
-
-func TestConformance(t *testing.T) { drivertest.Run(t, crawshaw.New()) }
-func BenchmarkScript(b *testing.B) { drivertest.BenchmarkScript(b, crawshaw.New()) }
-func BenchmarkRead(b *testing.B)   { drivertest.BenchmarkRead(b, crawshaw.New()) }
 
 // TestDefaultJournal expects the library's default, WAL, which must not prevent a
 // page size from being set.

@@ -1,12 +1,20 @@
 package mattn_test
 
 import (
+	"context"
+	"database/sql"
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/mattn"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
+	"github.com/sqlite3perf/sqlite3perf/worker/addedcost"
+	"github.com/sqlite3perf/sqlite3perf/worker/suite"
 )
 
-func TestConformance(t *testing.T) { drivertest.Run(t, mattn.New()) }
-func BenchmarkScript(b *testing.B) { drivertest.BenchmarkScript(b, mattn.New()) }
-func BenchmarkRead(b *testing.B)   { drivertest.BenchmarkRead(b, mattn.New()) }
+var library = addedcost.Library{Driver: mattn.New(), Open: addedcost.SQL(context.Background(), openByHand)}
+
+func TestDriver(t *testing.T)      { suite.Test(t, library) }
+func BenchmarkDriver(b *testing.B) { suite.Benchmark(b, library) }
+
+func openByHand(path string) (*sql.DB, error) {
+	return sql.Open("sqlite3", "file:"+path+"?_locking_mode=exclusive&_journal_mode=memory&_synchronous=off&_cache_size=-65536&_txlock=deferred")
+}

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/native"
-	"github.com/sqlite3perf/sqlite3perf/worker/job/jobtest"
 	"github.com/sqlite3perf/sqlite3perf/worker/job/original"
 )
 
@@ -15,8 +14,6 @@ func TestMain(m *testing.M) {
 	jobs.Child()
 	os.Exit(m.Run())
 }
-
-func TestJobs(t *testing.T) { jobtest.Run(t, native.New()) }
 
 func TestMemoryOfGenerate(t *testing.T) { jobs.TestMemory(t) }
 

@@ -13,12 +13,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/native"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
 )
-
-func TestConformance(t *testing.T) { drivertest.Run(t, native.New()) }
-func BenchmarkScript(b *testing.B) { drivertest.BenchmarkScript(b, native.New()) }
-func BenchmarkRead(b *testing.B)   { drivertest.BenchmarkRead(b, native.New()) }
 
 // open returns a connection to a fresh database on which the script has run.
 func open(t *testing.T, script string) driver.Conn {

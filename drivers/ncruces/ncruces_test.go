@@ -1,12 +1,20 @@
 package ncruces_test
 
 import (
+	"context"
+	"database/sql"
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/ncruces"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
+	"github.com/sqlite3perf/sqlite3perf/worker/addedcost"
+	"github.com/sqlite3perf/sqlite3perf/worker/suite"
 )
 
-func TestConformance(t *testing.T) { drivertest.Run(t, ncruces.New()) }
-func BenchmarkScript(b *testing.B) { drivertest.BenchmarkScript(b, ncruces.New()) }
-func BenchmarkRead(b *testing.B)   { drivertest.BenchmarkRead(b, ncruces.New()) }
+var library = addedcost.Library{Driver: ncruces.New(), Open: addedcost.SQL(context.Background(), openByHand)}
+
+func TestDriver(t *testing.T)      { suite.Test(t, library) }
+func BenchmarkDriver(b *testing.B) { suite.Benchmark(b, library) }
+
+func openByHand(path string) (*sql.DB, error) {
+	return sql.Open("sqlite3", "file:"+path+"?_pragma=locking_mode(exclusive)&_pragma=journal_mode(memory)&_pragma=synchronous(off)&_pragma=cache_size(-65536)")
+}

@@ -16,8 +16,9 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/rqlite"
 	"github.com/sqlite3perf/sqlite3perf/drivers/rqlite/nodes/nodestest"
+	"github.com/sqlite3perf/sqlite3perf/worker/addedcost"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
+	"github.com/sqlite3perf/sqlite3perf/worker/suite"
 )
 
 func TestMain(m *testing.M) {
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestConformance(t *testing.T) { drivertest.Run(t, rqlite.New()) }
+func TestDriver(t *testing.T) { suite.Test(t, addedcost.Library{Driver: rqlite.New()}) }
 
 const table = "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)"
 

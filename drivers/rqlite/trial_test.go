@@ -1,7 +1,6 @@
 package rqlite_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"os"
@@ -18,20 +17,9 @@ import (
 // request sends a request to a worker in this process and returns what it answers.
 func request(t *testing.T, r protocol.Request) []protocol.Response {
 	t.Helper()
-	in, to := io.Pipe()
-	go func() { _ = json.NewEncoder(to).Encode(r) }() // without it there is no answer
-	defer func() { _ = to.Close() }()
-	var out bytes.Buffer
-	if err := worker.Serve(t.Context(), rqlite.New(), in, &out); err != nil {
+	answers, err := protocol.Exchange(r, func(in io.Reader, out io.Writer) error { return worker.Serve(t.Context(), rqlite.New(), in, out) })
+	if err != nil {
 		t.Fatal(err)
-	}
-	var answers []protocol.Response
-	for d := json.NewDecoder(&out); d.More(); {
-		var a protocol.Response
-		if err := d.Decode(&a); err != nil {
-			t.Fatal(err)
-		}
-		answers = append(answers, a)
 	}
 	return answers
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/drivers/sqinn"
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/addedcost"
+	"github.com/sqlite3perf/sqlite3perf/worker/suite"
 )
 
 // library is measured with the replacement for the executable.
 var library = addedcost.Library{Driver: sqinn.New(), Open: openByHand, Slow: true}
 
-func TestAddedCost(t *testing.T)      { addedcost.Test(t, library) }
-func BenchmarkAddedCost(b *testing.B) { addedcost.Benchmark(b, library) }
+func TestDriver(t *testing.T)      { suite.Test(t, library) }
+func BenchmarkDriver(b *testing.B) { suite.Benchmark(b, library) }
 
 // hand keeps a child in a channel, since the library has no pool. An insert is
 // one request, as the library intends.

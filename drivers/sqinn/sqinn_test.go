@@ -9,7 +9,6 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/sqinn"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
 )
 
 // TestMain builds the replacement for the executable, since the executable itself is
@@ -31,10 +30,6 @@ func run(m *testing.M) int {
 	}
 	return m.Run()
 }
-
-func TestConformance(t *testing.T) { drivertest.Run(t, sqinn.New()) }
-func BenchmarkScript(b *testing.B) { drivertest.BenchmarkScript(b, sqinn.New()) }
-func BenchmarkRead(b *testing.B)   { drivertest.BenchmarkRead(b, sqinn.New()) }
 
 func open(t *testing.T, s driver.Settings) (driver.DB, error) {
 	t.Helper()

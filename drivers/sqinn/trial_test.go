@@ -1,7 +1,6 @@
 package sqinn_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -20,25 +19,12 @@ import (
 // trial runs a trial in this process and returns what the worker answers.
 func trial(t *testing.T, p *plan.Plan, s driver.Settings) []protocol.Response {
 	t.Helper()
-	in, request := io.Pipe()
-	go func() {
-		_ = json.NewEncoder(request).Encode(protocol.Request{
-			Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 3,
-			Path: filepath.Join(t.TempDir(), "test.db"), Settings: s, Plan: p,
-		}) // without it the trial fails
-	}()
-	defer func() { _ = request.Close() }()
-	var out bytes.Buffer
-	if err := worker.Serve(t.Context(), sqinn.New(), in, &out); err != nil {
+	answers, err := protocol.Exchange(protocol.Request{
+		Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 3,
+		Path: filepath.Join(t.TempDir(), "test.db"), Settings: s, Plan: p,
+	}, func(in io.Reader, out io.Writer) error { return worker.Serve(t.Context(), sqinn.New(), in, out) })
+	if err != nil {
 		t.Fatal(err)
-	}
-	var answers []protocol.Response
-	for d := json.NewDecoder(&out); d.More(); {
-		var a protocol.Response
-		if err := d.Decode(&a); err != nil {
-			t.Fatal(err)
-		}
-		answers = append(answers, a)
 	}
 	return answers
 }

@@ -10,12 +10,13 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/tailscale"
 	"github.com/sqlite3perf/sqlite3perf/worker/addedcost"
+	"github.com/sqlite3perf/sqlite3perf/worker/suite"
 )
 
 var library = addedcost.Library{Driver: tailscale.New(), Open: addedcost.SQL(sqlite.WithPersist(context.Background()), openByHand)}
 
-func TestAddedCost(t *testing.T)      { addedcost.Test(t, library) }
-func BenchmarkAddedCost(b *testing.B) { addedcost.Benchmark(b, library) }
+func TestDriver(t *testing.T)      { suite.Test(t, library) }
+func BenchmarkDriver(b *testing.B) { suite.Benchmark(b, library) }
 
 func openByHand(path string) (*sql.DB, error) {
 	return sql.OpenDB(sqlite.Connector("file:"+path, func(_ context.Context, c sqldriver.ConnPrepareContext) error {

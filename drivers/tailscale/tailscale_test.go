@@ -7,12 +7,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/tailscale"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
 )
-
-func TestConformance(t *testing.T) { drivertest.Run(t, tailscale.New()) }
-func BenchmarkScript(b *testing.B) { drivertest.BenchmarkScript(b, tailscale.New()) }
-func BenchmarkRead(b *testing.B)   { drivertest.BenchmarkRead(b, tailscale.New()) }
 
 // BenchmarkEachConnection reads a row by its key with a pool's prepared statement, on
 // the connection on which it was prepared and on another one. Both cost the same.

@@ -11,12 +11,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/drivers/zombiezen"
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/addedcost"
+	"github.com/sqlite3perf/sqlite3perf/worker/suite"
 )
 
 var library = addedcost.Library{Driver: zombiezen.New(), Open: openByHand}
 
-func TestAddedCost(t *testing.T)      { addedcost.Test(t, library) }
-func BenchmarkAddedCost(b *testing.B) { addedcost.Benchmark(b, library) }
+func TestDriver(t *testing.T)      { suite.Test(t, library) }
+func BenchmarkDriver(b *testing.B) { suite.Benchmark(b, library) }
 
 // hand uses the library's pool, its connections' statement caches, and the
 // typed Bind and Column calls.

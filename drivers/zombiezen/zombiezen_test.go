@@ -8,12 +8,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/zombiezen"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
 )
-
-func TestConformance(t *testing.T) { drivertest.Run(t, zombiezen.New()) }
-func BenchmarkScript(b *testing.B) { drivertest.BenchmarkScript(b, zombiezen.New()) }
-func BenchmarkRead(b *testing.B)   { drivertest.BenchmarkRead(b, zombiezen.New()) }
 
 // TestDefaultJournal expects the library's default, WAL, which must not prevent a
 // page size from being set.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
+	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
 // pythonScripts runs scripts on the connections of the worker, as scripts and as statements
@@ -60,8 +61,8 @@ func TestPythonScripts(t *testing.T) {
 				continue
 			}
 			parameters := 0
-			for token := range driver.SQLTokens(sql) {
-				if token.Kind == driver.SQLParameter {
+			for token := range sqltext.Tokens(sql) {
+				if token.Kind == sqltext.Parameter {
 					parameters++
 				}
 			}

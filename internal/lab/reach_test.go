@@ -3,9 +3,11 @@ package lab_test
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -16,8 +18,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
+	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
 // reached returns what SQLite's authorizer sees a script do outside its database. The
@@ -109,7 +111,7 @@ func TestReach(t *testing.T) {
 }
 
 // TestTokens compares the tokens of SQL with SQLite's own, which it names where it cannot
-// parse them.
+// parse them: those of the table of package sqltext, and those of random scripts.
 func TestTokens(t *testing.T) {
 	pool, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
@@ -123,11 +125,24 @@ func TestTokens(t *testing.T) {
 	defer conn.Close()
 	n := drivertest.RandomScripts(3000)
 	random := rand.New(rand.NewPCG(2, uint64(n)))
+	data, err := os.ReadFile("../../worker/sqltext/testdata/tokens.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table []struct{ SQL string }
+	if err := json.Unmarshal(data, &table); err != nil {
+		t.Fatal(err)
+	}
 	compared := 0
-	for range n {
-		script := drivertest.RandomScript(random, "x")
-		for token := range driver.SQLTokens(script) {
-			if token.Kind == driver.SQLWord || token.Text == ";" {
+	for i := range len(table) + n {
+		var script string
+		if i < len(table) {
+			script = table[i].SQL
+		} else {
+			script = drivertest.RandomScript(random, "x")
+		}
+		for token := range sqltext.Tokens(script) {
+			if token.Kind == sqltext.Word || token.Text == ";" {
 				continue // a statement may begin with it
 			}
 			// A statement cannot begin with any other token.
@@ -138,7 +153,7 @@ func TestTokens(t *testing.T) {
 			}
 			compared++
 			near := fmt.Sprintf("near \"%s\": syntax error", token.Text)
-			if token.Kind == driver.SQLIllegal && !strings.Contains(err.Error(), "syntax error") { // a number with _ is read to be refused
+			if token.Kind == sqltext.Illegal && !strings.Contains(err.Error(), "syntax error") { // a number with _ is read to be refused
 				near = fmt.Sprintf("unrecognized token: \"%s\"", token.Text)
 			}
 			if !strings.Contains(err.Error(), near) {

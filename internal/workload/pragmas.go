@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
 // pragmaSetting is a setting to which a PRAGMA gives a value.
@@ -29,7 +30,7 @@ func pragmaSettings(sql string) (list []pragmaSetting) {
 		}
 		statement = statement[:0]
 	}
-	for token := range driver.SQLTokens(sql) {
+	for token := range sqltext.Tokens(sql) {
 		if token.Text == ";" {
 			end()
 		} else if len(statement) < len(words) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
 // The elements of SQL that can reach files other than the trial's own database.
@@ -28,9 +29,9 @@ var (
 // INTO. If versions of SQLite read different tokens, outside assumes that the statement
 // reaches out.
 func outside(sql string) (what string, line int) {
-	var statement []driver.SQLToken
+	var statement []sqltext.Token
 	at := 0 // where the statement begins
-	for token := range driver.SQLTokens(sql) {
+	for token := range sqltext.Tokens(sql) {
 		if token.Text == ";" {
 			if what = statementOutside(statement); what != "" {
 				break
@@ -38,7 +39,7 @@ func outside(sql string) (what string, line int) {
 			statement = statement[:0]
 			continue
 		}
-		if token.Kind == driver.SQLIllegal && token.Text[0] != 0 {
+		if token.Kind == sqltext.Illegal && token.Text[0] != 0 {
 			continue // nothing that has it runs, unless a library reads on
 		}
 		if statement = append(statement, token); len(statement) == 1 {
@@ -70,7 +71,7 @@ func outside(sql string) (what string, line int) {
 const longestHead = 16
 
 // statementOutside returns how a statement reaches out, given its first tokens.
-func statementOutside(s []driver.SQLToken) string {
+func statementOutside(s []sqltext.Token) string {
 	word := func(i int, word string) bool { return i < len(s) && s[i].Is(word) }
 	switch {
 	case word(0, "ATTACH"):
@@ -101,9 +102,9 @@ func statementOutside(s []driver.SQLToken) string {
 // libraries lack, each once: those that have the modules of the virtual tables that it creates.
 func FeaturesOf(sql string) []string {
 	var keys []string
-	var last driver.SQLToken
+	var last sqltext.Token
 	virtual := false // after CREATE VIRTUAL, before the module
-	for token := range driver.SQLTokens(sql) {
+	for token := range sqltext.Tokens(sql) {
 		switch key := strings.ToLower(token.Unquoted()); {
 		case token.Text == ";":
 			virtual = false
@@ -120,7 +121,7 @@ func FeaturesOf(sql string) []string {
 }
 
 // tokenOutside returns why a token is not allowed anywhere in a script.
-func tokenOutside(t driver.SQLToken) string {
+func tokenOutside(t sqltext.Token) string {
 	switch {
 	case strings.ContainsRune(t.Text, 0):
 		return "a NUL byte, after which some libraries read on"
@@ -132,8 +133,8 @@ func tokenOutside(t driver.SQLToken) string {
 
 // parameterIn returns the first parameter of a script, and its line, counted from 0.
 func parameterIn(sql string) (parameter string, line int) {
-	for token := range driver.SQLTokens(sql) {
-		if token.Kind == driver.SQLParameter {
+	for token := range sqltext.Tokens(sql) {
+		if token.Kind == sqltext.Parameter {
 			return token.Text, strings.Count(sql[:token.At], "\n")
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/record"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
 // shape is what the executions of one text have in common.
@@ -113,10 +114,10 @@ func unnumbered(sql string) (string, []argument) {
 	numbers := map[string]int{}
 	greatest := 0
 	for rest := sql; rest != ""; {
-		n, kind := driver.NextSQL(rest)
+		n, kind := sqltext.Next(rest)
 		text := rest[:n]
 		rest = rest[n:]
-		if kind != driver.SQLParameter || text[0] == '#' {
+		if kind != sqltext.Parameter || text[0] == '#' {
 			out.WriteString(text)
 			continue
 		}
@@ -162,7 +163,7 @@ func operationName(sql string) string {
 		return short(name)
 	}
 	found, or := false, false
-	for token := range driver.SQLTokens(sql) {
+	for token := range sqltext.Tokens(sql) {
 		switch {
 		case !found:
 			found = token.Is(after)

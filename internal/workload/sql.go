@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
 // positional replaces the parameters ":name" of one SQL statement with plain "?"
@@ -16,13 +16,13 @@ func positional(sql string) (rewritten string, names []string, err error) {
 	var out strings.Builder
 	begun, ended := false, false
 	for i := 0; i < len(sql); {
-		n, kind := driver.NextSQL(sql[i:])
+		n, kind := sqltext.Next(sql[i:])
 		word := sql[i : i+n]
 		i += n
 		if err := endless(word, kind); err != nil {
 			return "", nil, err
 		}
-		if kind <= driver.SQLComment {
+		if kind <= sqltext.Comment {
 			out.WriteString(word)
 			continue
 		}
@@ -34,7 +34,7 @@ func positional(sql string) (rewritten string, names []string, err error) {
 			continue
 		}
 		begun = true
-		if kind == driver.SQLParameter {
+		if kind == sqltext.Parameter {
 			if word[0] != ':' || '0' <= word[1] && word[1] <= '9' || strings.ContainsAny(word[1:], ":($") {
 				return "", nil, fmt.Errorf("bad parameter %q in SQL: want a name with a colon, such as :id", word)
 			}
@@ -50,15 +50,15 @@ func positional(sql string) (rewritten string, names []string, err error) {
 }
 
 // endless returns an error for a token without an end, which would hide all that follows.
-func endless(word string, kind driver.SQLKind) error {
+func endless(word string, kind sqltext.Kind) error {
 	switch {
-	case kind == driver.SQLComment && strings.HasPrefix(word, "/*") && (len(word) < 4 || !strings.HasSuffix(word, "*/")):
+	case kind == sqltext.Comment && strings.HasPrefix(word, "/*") && (len(word) < 4 || !strings.HasSuffix(word, "*/")):
 		return fmt.Errorf("comment without an end in SQL: want */")
-	case kind == driver.SQLIllegal && word[0] == '[':
+	case kind == sqltext.Illegal && word[0] == '[':
 		return fmt.Errorf("[ without an end in SQL: want ]")
-	case kind == driver.SQLIllegal && strings.IndexByte("'\"`", word[0]) >= 0:
+	case kind == sqltext.Illegal && strings.IndexByte("'\"`", word[0]) >= 0:
 		return fmt.Errorf("%c without an end in SQL: want %c", word[0], word[0])
-	case kind == driver.SQLIllegal && strings.IndexByte("$@", word[0]) >= 0:
+	case kind == sqltext.Illegal && strings.IndexByte("$@", word[0]) >= 0:
 		return fmt.Errorf("bad parameter %q in SQL: want a name with a colon, such as :id", word)
 	}
 	return nil
@@ -68,8 +68,8 @@ func endless(word string, kind driver.SQLKind) error {
 // behind WITH, in which no word names a statement that writes. A column that is called as
 // such a statement has to be quoted.
 func reads(sql string) bool {
-	var first, last driver.SQLToken
-	for token := range driver.SQLTokens(sql) {
+	var first, last sqltext.Token
+	for token := range sqltext.Tokens(sql) {
 		switch {
 		case first.Text == "":
 			if first = token; !first.Is("SELECT", "VALUES", "WITH") {
@@ -107,7 +107,7 @@ func OnlyReads(p *plan.Plan) bool {
 
 // firstWord returns the word that a statement begins with.
 func firstWord(sql string) string {
-	for token := range driver.SQLTokens(sql) {
+	for token := range sqltext.Tokens(sql) {
 		return token.Text
 	}
 	return ""

@@ -24,16 +24,13 @@
 // that goes first alternates. A phase lasts some tens of milliseconds, so that other
 // activity on the machine spoils a few of many pairs instead of a part of each. A
 // driver's module has the hand-written side ([SQL] is the one for libraries for
-// database/sql) and runs
-//
-//	func TestAddedCost(t *testing.T)      { addedcost.Test(t, library) }
-//	func BenchmarkAddedCost(b *testing.B) { addedcost.Benchmark(b, library) }
+// database/sql), and package suite runs [Test] and [Benchmark] with it.
 //
 // The benchmark runs as many pairs as -benchtime says. With -record it writes their
 // figures to added-cost.json beside the driver's driver.json:
 //
-//	go test -run '^$' -bench AddedCost -benchtime 100x
-//	go test -run '^$' -bench AddedCost -benchtime 70s . -args -record
+//	go test -run '^$' -bench Driver/addedcost -benchtime 100x
+//	go test -run '^$' -bench Driver/addedcost -benchtime 70s . -args -record
 package addedcost
 
 import (

@@ -1,9 +1,7 @@
 package addedcost
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,25 +37,14 @@ func (l Library) pair(ctx context.Context, w *work, dir string, handFirst, seeAl
 
 // engine does the work with a worker in this process.
 func (l Library) engine(ctx context.Context, w *work, path string) (side, error) {
-	request, err := json.Marshal(protocol.Request{
+	answers, err := protocol.Exchange(protocol.Request{
 		Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: w.seed, Path: path, Settings: Settings, Plan: w.plan,
-	})
+	}, func(in io.Reader, out io.Writer) error { return worker.Serve(ctx, l.Driver, in, out) })
 	if err != nil {
 		return nil, err
 	}
-	in, lab := io.Pipe()
-	defer lab.Close() // not earlier, because a worker whose lab has gone gives up
-	go func() { _, _ = lab.Write(append(request, '\n')) }()
-	var answers bytes.Buffer
-	if err := worker.Serve(ctx, l.Driver, in, &answers); err != nil {
-		return nil, err
-	}
 	s := side{}
-	for dec := json.NewDecoder(&answers); dec.More(); {
-		var a protocol.Response
-		if err := dec.Decode(&a); err != nil {
-			return nil, err
-		}
+	for _, a := range answers {
 		switch {
 		case a.Reason != nil:
 			return nil, fmt.Errorf("engine: phase %s: %s", a.Reason.Phase, a.Reason.Message)

@@ -3,6 +3,8 @@ package driver
 import (
 	"context"
 	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
 // Asker is a [Conn] that can also run a statement without knowing the types of its
@@ -47,7 +49,7 @@ func (e *CannotAsk) Error() string { return e.Reason }
 // begins like one, or has a RETURNING clause.
 func ReturnsRows(sql string) bool {
 	depth, first := 0, ""
-	for token := range SQLTokens(TrimScript(sql)) {
+	for token := range sqltext.Tokens(TrimScript(sql)) {
 		word := strings.ToUpper(token.Text)
 		if word == ";" {
 			continue

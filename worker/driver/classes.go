@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
 // TypeError reports a value whose class in SQLite does not match its column's
@@ -196,7 +198,7 @@ func unasked(err error) bool {
 
 // selects reports whether SQL begins as a SELECT does.
 func selects(sql string) bool {
-	for token := range SQLTokens(TrimScript(sql)) {
+	for token := range sqltext.Tokens(TrimScript(sql)) {
 		return token.Is("SELECT", "WITH", "VALUES")
 	}
 	return false

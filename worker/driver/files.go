@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
 type filesKey struct{}
@@ -68,8 +70,8 @@ func hasWord(sql, word string) bool {
 // but the name of a schema.
 func PlainVacuum(sql string) (text string, ok bool) {
 	var words []string
-	for token := range SQLTokens(sql) {
-		if token.Kind != SQLWord && token.Text != ";" || len(words) == 2 && token.Text != ";" {
+	for token := range sqltext.Tokens(sql) {
+		if token.Kind != sqltext.Word && token.Text != ";" || len(words) == 2 && token.Text != ";" {
 			return "", false
 		}
 		if token.Text == ";" {

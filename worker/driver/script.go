@@ -3,6 +3,8 @@ package driver
 import (
 	"iter"
 	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
 // scriptPiece is how much of a script a library gets at once. Some libraries copy
@@ -53,8 +55,8 @@ func nextStatement(sql string) (n int, none bool) {
 // statement after the other never gets an empty one.
 func TrimScript(sql string) string {
 	for sql != "" {
-		n, kind := NextSQL(sql)
-		if kind > SQLComment && sql[0] != ';' {
+		n, kind := sqltext.Next(sql)
+		if kind > sqltext.Comment && sql[0] != ';' {
 			break
 		}
 		sql = sql[n:]
@@ -70,11 +72,11 @@ func StatementLen(sql string) int {
 	head := words[:0]
 	end := 0 // tokens seen of the end of a trigger's body: semicolon, END
 	for i := 0; i < len(sql); {
-		n, kind := NextSQL(sql[i:])
+		n, kind := sqltext.Next(sql[i:])
 		word := sql[i : i+n]
 		i += n
 		switch {
-		case kind <= SQLComment:
+		case kind <= sqltext.Comment:
 		case word == ";" && (end == 2 || !isTrigger(head)):
 			return i
 		case word == ";":

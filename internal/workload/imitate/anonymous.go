@@ -6,14 +6,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
 // anonymous returns SQL of the schema without values: texts and numbers in it become others
 // of the same length. What it keeps are names, types, the options of virtual tables, paths
 // of JSON, formats and modifiers of dates, and the numbers of expressions that are computed.
 func (s *schema) anonymous(o object) string {
-	list := tokenize(o.sql)
-	if o.kind == "table" && len(significant(o.sql)) > 1 && significant(o.sql)[1].is("VIRTUAL") {
+	list := sqltext.All(o.sql)
+	if o.kind == "table" && len(significant(o.sql)) > 1 && significant(o.sql)[1].Is("VIRTUAL") {
 		return o.sql
 	}
 	known, calls, names := s.known(o), callers(list), textNames(list)
@@ -22,41 +24,41 @@ func (s *schema) anonymous(o object) string {
 	defaults := false // directly after DEFAULT
 	for i := range list {
 		switch tok := &list[i]; {
-		case tok.kind == space:
+		case tok.Kind == sqltext.Space:
 			continue
-		case tok.kind == comment:
-			tok.text = " "
+		case tok.Kind == sqltext.Comment:
+			tok.Text = " "
 			continue
-		case tok.text == "(":
+		case tok.Text == "(":
 			depth++
-		case tok.text == ")":
+		case tok.Text == ")":
 			if depth--; depth < generated {
 				generated = 0
 			}
 			if depth < check {
 				check = 0
 			}
-		case o.kind == "index" && depth == 0 && tok.is("WHERE"):
+		case o.kind == "index" && depth == 0 && tok.Is("WHERE"):
 			where = true
-		case o.kind == "table" && tok.is("AS"):
+		case o.kind == "table" && tok.Is("AS"):
 			generated = depth + 1
-		case o.kind == "table" && tok.is("CHECK"):
+		case o.kind == "table" && tok.Is("CHECK"):
 			check = depth + 1
-		case tok.kind == quotedText && (names[i] || isPath(list, i, calls[i])):
-		case tok.kind == quotedText && dateFunctions[calls[i].innermost()] && dateWord.MatchString(tok.name()):
-		case check > 0 && slices.Contains(storageClasses, tok.name()):
-		case tok.kind == quotedText:
-			tok.text = quoteText(s.replaced(t, tok.name()))
-		case tok.kind == blobText:
-			tok.text = "x'" + strings.Repeat("00", (len(tok.text)-3)/2) + "'"
-		case tok.kind == quotedName && tok.text[0] == '"' && (defaults || (where || generated > 0 || check > 0 || o.kind == "index" && depth > 0) && !known[strings.ToLower(tok.name())]):
-			if before := preceding(list, i); defaults || before < 0 || !list[before].is("AS") && !isPath(list, i, calls[i]) {
-				tok.text = quoteText(s.replaced(t, tok.name())) // a text that is written as a name
+		case tok.Kind == sqltext.Text && (names[i] || isPath(list, i, calls[i])):
+		case tok.Kind == sqltext.Text && dateFunctions[calls[i].innermost()] && dateWord.MatchString(tok.Unquoted()):
+		case check > 0 && slices.Contains(storageClasses, tok.Unquoted()):
+		case tok.Kind == sqltext.Text:
+			tok.Text = quoteText(s.replaced(t, tok.Unquoted()))
+		case tok.Kind == sqltext.Blob:
+			tok.Text = "x'" + strings.Repeat("00", (len(tok.Text)-3)/2) + "'"
+		case tok.Kind == sqltext.Name && tok.Text[0] == '"' && (defaults || (where || generated > 0 || check > 0 || o.kind == "index" && depth > 0) && !known[strings.ToLower(tok.Unquoted())]):
+			if before := preceding(list, i); defaults || before < 0 || !list[before].Is("AS") && !isPath(list, i, calls[i]) {
+				tok.Text = quoteText(s.replaced(t, tok.Unquoted())) // a text that is written as a name
 			}
-		case tok.kind == number && (check > 0 || where || defaults):
-			tok.text = t.replacedNumber(tok.text)
+		case tok.Kind == sqltext.Number && (check > 0 || where || defaults):
+			tok.Text = t.replacedNumber(tok.Text)
 		}
-		defaults = list[i].is("DEFAULT") || defaults && (list[i].text == "(" || list[i].text == "-" || list[i].text == "+")
+		defaults = list[i].Is("DEFAULT") || defaults && (list[i].Text == "(" || list[i].Text == "-" || list[i].Text == "+")
 	}
 	return join(list)
 }
@@ -80,11 +82,11 @@ func callers(list []token) []calls {
 	found := make([]calls, len(list))
 	var open calls
 	for i, tok := range list {
-		switch tok.text {
+		switch tok.Text {
 		case "(":
 			word := ""
 			if before := preceding(list, i); before >= 0 {
-				word = strings.ToLower(list[before].text)
+				word = strings.ToLower(list[before].Text)
 			}
 			open = append(slices.Clip(open), word)
 		case ")":
@@ -101,7 +103,7 @@ var jsonPath = regexp.MustCompile(`^\$(\.[\pL\pN_-]+|\."[^"]*"|\[([0-9]+|#(-[0-9
 // isPath reports whether a text is a path or key of JSON, in the place of one: other texts
 // that begin so, such as the hash of a password, are values.
 func isPath(list []token, at int, in calls) bool {
-	text := list[at].name()
+	text := list[at].Unquoted()
 	switch {
 	case arrowBefore(list, at):
 		return !strings.HasPrefix(text, "$") || jsonPath.MatchString(text)
@@ -132,16 +134,16 @@ func textNames(list []token) map[int]bool {
 			next = list[after]
 		}
 		switch {
-		case tok.text == "(":
+		case tok.Text == "(":
 			open = append(open, namesFollow(list, before))
-		case tok.text == ")":
+		case tok.Text == ")":
 			open = open[:max(0, len(open)-1)]
-		case tok.kind != quotedText:
-		case last.is("FROM") && before > 0 && list[max(0, preceding(list, before))].is("DISTINCT"): // IS DISTINCT FROM a value
-		case last.is("ON") && next.kind == other && next.text != "(": // a condition
-		case last.text == "." || next.text == "." || last.is("TABLE", "VIEW", "INDEX", "TRIGGER", "EXISTS", "AS", "ON", "OF", "INTO", "FROM", "JOIN", "UPDATE", "REFERENCES", "COLLATE", "CONSTRAINT"):
+		case tok.Kind != sqltext.Text:
+		case last.Is("FROM") && before > 0 && list[max(0, preceding(list, before))].Is("DISTINCT"): // IS DISTINCT FROM a value
+		case last.Is("ON") && next.Kind == sqltext.Operator && next.Text != "(": // a condition
+		case last.Text == "." || next.Text == "." || last.Is("TABLE", "VIEW", "INDEX", "TRIGGER", "EXISTS", "AS", "ON", "OF", "INTO", "FROM", "JOIN", "UPDATE", "REFERENCES", "COLLATE", "CONSTRAINT"):
 			found[i] = true
-		case len(open) > 0 && open[len(open)-1] && (last.text == "(" || last.text == ","):
+		case len(open) > 0 && open[len(open)-1] && (last.Text == "(" || last.Text == ","):
 			found[i] = true
 		}
 	}
@@ -151,10 +153,7 @@ func textNames(list []token) map[int]bool {
 // arrowBefore reports whether a token is the right side of -> or ->>, a key of JSON.
 func arrowBefore(list []token, at int) bool {
 	at = preceding(list, at)
-	if at > 1 && list[at].text == ">" && list[at-1].text == ">" {
-		at--
-	}
-	return at > 0 && list[at].text == ">" && list[at-1].text == "-"
+	return at > 0 && list[at].Is("->", "->>")
 }
 
 // namesFollow reports whether the parentheses after a token have names: the columns of a
@@ -163,11 +162,11 @@ func namesFollow(list []token, at int) bool {
 	if at < 0 {
 		return false
 	}
-	if list[at].is("KEY", "UNIQUE") {
+	if list[at].Is("KEY", "UNIQUE") {
 		return true
 	}
 	before := preceding(list, at)
-	return before >= 0 && list[before].is("TABLE", "EXISTS", "ON", "INTO", "REFERENCES")
+	return before >= 0 && list[before].Is("TABLE", "EXISTS", "ON", "INTO", "REFERENCES")
 }
 
 // known returns the names of the schema and those that an object of it can use, in lower case.
@@ -179,8 +178,8 @@ func (s *schema) known(of object) map[string]bool {
 	for _, o := range s.objects {
 		known[strings.ToLower(o.name)] = true
 		for i, list := 0, significant(o.sql); i < len(list); i++ {
-			if i > 0 && list[i-1].is("AS") {
-				known[strings.ToLower(list[i].name())] = true // an alias
+			if i > 0 && list[i-1].Is("AS") {
+				known[strings.ToLower(list[i].Unquoted())] = true // an alias
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
 // check is a CHECK constraint of a table, as the workload has it.
@@ -25,20 +26,20 @@ type check struct {
 func (t *table) checks(list []token) []check {
 	var found []check
 	for i := 0; i < len(list); i++ {
-		if !list[i].is("CHECK") {
+		if !list[i].Is("CHECK") {
 			continue
 		}
 		begin, from := beginning(list, i)
 		open := i + 1
-		for open < len(list) && list[open].text != "(" {
+		for open < len(list) && list[open].Text != "(" {
 			open++
 		}
 		depth := 0
 		for i = open; i < len(list); i++ {
-			if list[i].text == "(" {
+			if list[i].Text == "(" {
 				depth++
 			}
-			if list[i].text == ")" {
+			if list[i].Text == ")" {
 				if depth--; depth == 0 {
 					break
 				}
@@ -55,7 +56,7 @@ func (t *table) checks(list []token) []check {
 // withoutViolated removes the CHECK constraints that generated rows violate from CREATE
 // TABLE, and returns those that stay.
 func (b *builder) withoutViolated(t *table, text string) (string, []check) {
-	list := tokenize(text)
+	list := sqltext.All(text)
 	all := t.checks(list)
 	var stay []check
 	for _, c := range slices.Backward(all) {
@@ -65,7 +66,7 @@ func (b *builder) withoutViolated(t *table, text string) (string, []check) {
 			continue
 		}
 		b.note("table %s: %s is left out, because %s", t.name, strings.Join(strings.Fields(c.text), " "), why)
-		list = slices.Replace(list, c.from, c.to, token{" ", space})
+		list = slices.Replace(list, c.from, c.to, token{Kind: sqltext.Space, Text: " "})
 	}
 	return join(list), stay
 }

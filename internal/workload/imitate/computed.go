@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
 // part is a part of the key of an index.
@@ -39,7 +40,7 @@ func (b *builder) condition(t *table, x *index) (where, original string, args []
 			left, right := "", []token(nil)
 			switch {
 			case p.column != nil:
-				left, right = "t."+driver.Quote(p.column.name), []token{{driver.Quote(p.column.name), quotedName}}
+				left, right = "t."+driver.Quote(p.column.name), []token{{Kind: sqltext.Name, Text: driver.Quote(p.column.name)}}
 			case p.generated != "":
 				left, right = "t."+driver.Quote(p.generated), c.expression(p.generated)
 			default:
@@ -81,23 +82,23 @@ func (c *computed) of(list []token) (string, error) {
 	defer func() { c.nested-- }()
 	list = slices.Clone(list)
 	for i, tok := range list {
-		if tok.kind != word && tok.kind != quotedName {
+		if tok.Kind != sqltext.Word && tok.Kind != sqltext.Name {
 			continue
 		}
-		if next := following(list, i); next < len(list) && list[next].text == "(" {
+		if next := following(list, i); next < len(list) && list[next].Text == "(" {
 			continue // a function
 		}
-		if last := preceding(list, i); last >= 0 && list[last].is("AS", "COLLATE") {
+		if last := preceding(list, i); last >= 0 && list[last].Is("AS", "COLLATE") {
 			continue
 		}
-		column := c.t.column(tok.name())
+		column := c.t.column(tok.Unquoted())
 		if column == nil {
-			if inner := c.expression(tok.name()); inner != nil {
+			if inner := c.expression(tok.Unquoted()); inner != nil {
 				text, err := c.of(inner)
 				if err != nil {
 					return "", err
 				}
-				list[i].text = "(" + text + ")"
+				list[i].Text = "(" + text + ")"
 			}
 			continue
 		}
@@ -113,9 +114,9 @@ func (c *computed) of(list []token) (string, error) {
 		if !slices.ContainsFunc(c.args, func(a arg) bool { return a.name == name }) {
 			c.args = append(c.args, arg{name, column})
 		}
-		list[i].text = ":" + name
+		list[i].Text = ":" + name
 		if column.affinity == "REAL" && len(list) > 1 { // SQLite converts what is stored
-			list[i].text = "CAST(:" + name + " AS REAL)"
+			list[i].Text = "CAST(:" + name + " AS REAL)"
 		}
 	}
 	return join(list), nil
@@ -123,24 +124,24 @@ func (c *computed) of(list []token) (string, error) {
 
 // expression returns what a generated column is computed from; nil if it is not one.
 func (c *computed) expression(name string) []token {
-	list := tokenize(c.sql)
+	list := sqltext.All(c.sql)
 	depth, begins, here := 0, false, false
 	for i, tok := range list {
 		switch {
-		case tok.kind == space || tok.kind == comment:
+		case tok.Kind == sqltext.Space || tok.Kind == sqltext.Comment:
 			continue
-		case tok.text == "(":
+		case tok.Text == "(":
 			depth++
 			begins = depth == 1
 			continue
-		case tok.text == ")":
+		case tok.Text == ")":
 			depth--
-		case tok.text == "," && depth == 1:
+		case tok.Text == "," && depth == 1:
 			begins = true
 			continue
 		case depth == 1 && begins:
-			here = strings.EqualFold(tok.name(), name)
-		case depth == 1 && here && tok.is("AS"):
+			here = strings.EqualFold(tok.Unquoted(), name)
+		case depth == 1 && here && tok.Is("AS"):
 			return inside(list, following(list, i))
 		}
 		begins = false
@@ -150,8 +151,8 @@ func (c *computed) expression(name string) []token {
 
 // keyExpression returns an expression of CREATE INDEX, without its collation and order.
 func keyExpression(sql string, number int) []token {
-	list := tokenize(sql)
-	open := slices.IndexFunc(list, func(t token) bool { return t.text == "(" })
+	list := sqltext.All(sql)
+	open := slices.IndexFunc(list, func(t token) bool { return t.Text == "(" })
 	if open < 0 {
 		return nil
 	}
@@ -159,11 +160,11 @@ func keyExpression(sql string, number int) []token {
 	depth, from := 0, 0
 	for i, tok := range list {
 		switch {
-		case tok.text == "(":
+		case tok.Text == "(":
 			depth++
-		case tok.text == ")":
+		case tok.Text == ")":
 			depth--
-		case tok.text == "," && depth == 0:
+		case tok.Text == "," && depth == 0:
 			if number == 0 {
 				return withoutOrder(list[from:i])
 			}
@@ -176,11 +177,11 @@ func keyExpression(sql string, number int) []token {
 
 // withoutOrder cuts COLLATE, ASC and DESC from the end of a part of a key.
 func withoutOrder(list []token) []token {
-	if last := preceding(list, len(list)); last >= 0 && list[last].is("ASC", "DESC") {
+	if last := preceding(list, len(list)); last >= 0 && list[last].Is("ASC", "DESC") {
 		list = list[:last]
 	}
 	if last := preceding(list, len(list)); last > 0 {
-		if before := preceding(list, last); before >= 0 && list[before].is("COLLATE") {
+		if before := preceding(list, last); before >= 0 && list[before].Is("COLLATE") {
 			list = list[:before]
 		}
 	}
@@ -191,7 +192,7 @@ func withoutOrder(list []token) []token {
 func inside(list []token, open int) []token {
 	depth := 0
 	for i := open; i < len(list); i++ {
-		switch list[i].text {
+		switch list[i].Text {
 		case "(":
 			depth++
 		case ")":

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // dataSet is a data set of the workload.
@@ -62,7 +64,7 @@ func (d *dataSet) help(c *column, suffix string, g generated, avoid []*column) s
 func identifierOf(name string) string {
 	var b strings.Builder
 	for _, c := range name {
-		if c < 0x80 && wordByte(byte(c)) {
+		if c == '_' || c < utf8.RuneSelf && (unicode.IsLetter(c) || unicode.IsDigit(c)) {
 			b.WriteRune(c)
 		} else {
 			b.WriteByte('_')

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
 // documentStats is what is known of the texts of a column that are JSON objects or arrays.
@@ -295,10 +297,10 @@ func (s *schema) keysOfJSON() (keys map[string]bool, items int) {
 		list := significant(o.sql)
 		calls := callers(list)
 		for i, t := range list {
-			if t.kind != quotedText || !isPath(list, i, calls[i]) {
+			if t.Kind != sqltext.Text || !isPath(list, i, calls[i]) {
 				continue
 			}
-			path := t.name()
+			path := t.Unquoted()
 			if !strings.HasPrefix(path, "$") { // the right side of ->
 				keys[path] = true
 				continue

@@ -218,10 +218,10 @@ func isShadow(module, suffix string) bool {
 // read reads the columns and indexes of a table.
 func (t *table) read(ctx context.Context, db *sql.DB) error {
 	tokens := significant(t.sql)
-	if len(tokens) > 1 && tokens[1].is("VIRTUAL") {
+	if len(tokens) > 1 && tokens[1].Is("VIRTUAL") {
 		for i, token := range tokens {
-			if token.is("USING") && i+1 < len(tokens) {
-				t.virtual = strings.ToLower(tokens[i+1].name())
+			if token.Is("USING") && i+1 < len(tokens) {
+				t.virtual = strings.ToLower(tokens[i+1].Unquoted())
 			}
 		}
 		t.options(tokens)
@@ -268,9 +268,9 @@ func (t *table) read(ctx context.Context, db *sql.DB) error {
 // options reads the option content of a full-text index.
 func (t *table) options(tokens []token) {
 	for i := range tokens {
-		if tokens[i].is("content") && i+2 < len(tokens) && tokens[i+1].text == "=" {
-			t.contents = tokens[i+2].name()
-			if t.contents == "" || tokens[i+2].text == "," || tokens[i+2].text == ")" {
+		if tokens[i].Is("content") && i+2 < len(tokens) && tokens[i+1].Text == "=" {
+			t.contents = tokens[i+2].Unquoted()
+			if t.contents == "" || tokens[i+2].Text == "," || tokens[i+2].Text == ")" {
 				t.contents = "''"
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
 // loosen finds the unique indexes that generated rows would violate.
@@ -131,7 +132,7 @@ func (b *builder) loosened(o object) (text, indexes string) {
 			if x.loose == "" || x.origin == "c" {
 				continue
 			}
-			if list, ok := withoutKey(tokenize(text), x.columns); ok {
+			if list, ok := withoutKey(sqltext.All(text), x.columns); ok {
 				text = join(list)
 				name := b.unused(t.name + "_" + x.columns[0].name + "_key")
 				b.renamed[x.name] = name
@@ -140,8 +141,8 @@ func (b *builder) loosened(o object) (text, indexes string) {
 		}
 	case "index":
 		if x := b.index(o); x != nil && x.loose != "" {
-			list := tokenize(text)
-			if i := slices.IndexFunc(list, func(t token) bool { return t.is("UNIQUE") }); i >= 0 {
+			list := sqltext.All(text)
+			if i := slices.IndexFunc(list, func(t token) bool { return t.Is("UNIQUE") }); i >= 0 {
 				text = join(slices.Delete(list, i, i+1))
 			}
 		}
@@ -161,18 +162,18 @@ func columnNames(columns []*column) string {
 // withoutKey removes the constraint UNIQUE of several columns from CREATE TABLE.
 func withoutKey(list []token, columns []*column) ([]token, bool) {
 	for i := range list {
-		if !list[i].is("UNIQUE") {
+		if !list[i].Is("UNIQUE") {
 			continue
 		}
 		k := following(list, i)
-		if k == len(list) || list[k].text != "(" {
+		if k == len(list) || list[k].Text != "(" {
 			continue
 		}
 		next := func() string {
 			if k = following(list, k); k >= len(list) {
 				return ""
 			}
-			return list[k].name()
+			return list[k].Unquoted()
 		}
 		n := 0
 		for ; n < len(columns) && strings.EqualFold(next(), columns[n].name); n++ {
@@ -181,7 +182,7 @@ func withoutKey(list []token, columns []*column) ([]token, bool) {
 				break
 			}
 		}
-		if n != len(columns) || k >= len(list) || list[k].text != ")" {
+		if n != len(columns) || k >= len(list) || list[k].Text != ")" {
 			continue
 		}
 		_, from := beginning(list, i)

@@ -112,12 +112,12 @@ func inserts(trigger object) (event bool, into []string) {
 	list := significant(trigger.sql)
 	for i, tok := range list[:max(0, len(list)-1)] {
 		switch {
-		case tok.is("BEGIN"):
+		case tok.Is("BEGIN"):
 			body = true
-		case !body && tok.is("INSERT") && list[i+1].is("ON"):
+		case !body && tok.Is("INSERT") && list[i+1].Is("ON"):
 			event = true
-		case body && tok.is("INTO"):
-			into = append(into, list[i+1].name())
+		case body && tok.Is("INTO"):
+			into = append(into, list[i+1].Unquoted())
 		}
 	}
 	return event, into

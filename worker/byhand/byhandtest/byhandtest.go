@@ -65,22 +65,11 @@ func Run(t *testing.T, p byhand.Program, d driver.Driver) {
 func serve(t *testing.T, req protocol.Request, run func(io.Reader, io.Writer) error) (answers []string, left []byte) {
 	t.Helper()
 	req.Path = filepath.Join(t.TempDir(), "test.db")
-	line, err := json.Marshal(req)
+	list, err := protocol.Exchange(req, run)
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, lab := io.Pipe()
-	defer lab.Close() // not earlier, because a worker whose lab has gone gives up
-	go func() { _, _ = lab.Write(append(line, '\n')) }()
-	var out bytes.Buffer
-	if err := run(in, &out); err != nil {
-		t.Fatal(err)
-	}
-	for dec := json.NewDecoder(&out); dec.More(); {
-		var a protocol.Response
-		if err := dec.Decode(&a); err != nil {
-			t.Fatal(err)
-		}
+	for _, a := range list {
 		if a.Reason != nil {
 			t.Fatalf("phase %q: %s", a.Reason.Phase, a.Reason.Message)
 		}

@@ -1,7 +1,7 @@
-// Package drivertest is the conformance suite of the driver contract. A
-// driver's module runs it in a test of a few lines:
+// Package drivertest is the conformance suite of the driver contract. Package suite runs it,
+// with those of jobs and of added cost. A driver elsewhere may run it alone:
 //
-//	func TestConformance(t *testing.T) { drivertest.Run(t, mattn.New()) }
+//	func TestConformance(t *testing.T) { drivertest.Run(t, New()) }
 //
 // The suite is a list of checks. If some libraries cannot do what a check requires,
 // the check has a key, which their driver.json declares among its limits. The suite

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
 func fileChecks() []Check {
@@ -195,8 +196,8 @@ func randomScripts(ctx context.Context, d driver.Driver, dir string) error {
 					_ = c.Script(ctx, script)
 					if asks && driver.TrimScript(script) != "" && driver.TrimScript(strings.TrimSpace(script)) != "" { // some libraries crash on nothing
 						q := driver.Question{SQL: script}
-						for token := range driver.SQLTokens(script) {
-							if token.Kind == driver.SQLParameter {
+						for token := range sqltext.Tokens(script) {
+							if token.Kind == sqltext.Parameter {
 								q.Args = append(q.Args, int64(1))
 							}
 						}

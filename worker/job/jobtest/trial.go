@@ -1,8 +1,6 @@
 package jobtest
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 	"path/filepath"
 	"strings"
@@ -100,16 +98,14 @@ func (b *base) fullText() string {
 // trial expects a trial to end well.
 func trial(t *testing.T, d driver.Driver, path string, s driver.Settings, p *plan.Plan) {
 	t.Helper()
-	req, err := json.Marshal(protocol.Request{Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 1, Path: path, Settings: s, Plan: p})
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, lab := io.Pipe()
-	defer lab.Close()
-	go func() { _, _ = lab.Write(append(req, '\n')) }()
-	var out bytes.Buffer
+	req := protocol.Request{Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 1, Path: path, Settings: s, Plan: p}
+	var answers []protocol.Response
 	ended := make(chan error, 1)
-	go func() { ended <- worker.Serve(t.Context(), d, in, &out) }()
+	go func() {
+		var err error
+		answers, err = protocol.Exchange(req, func(in io.Reader, out io.Writer) error { return worker.Serve(t.Context(), d, in, out) })
+		ended <- err
+	}()
 	select {
 	case err := <-ended:
 		if err != nil {
@@ -118,9 +114,7 @@ func trial(t *testing.T, d driver.Driver, path string, s driver.Settings, p *pla
 	case <-time.After(20 * time.Second):
 		t.Fatal("the trial does not end")
 	}
-	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
-	var last protocol.Response
-	if err := json.Unmarshal(lines[len(lines)-1], &last); err != nil || last.Type != protocol.TypeDone {
-		t.Errorf("the trial ended with %s", lines[len(lines)-1])
+	if last := answers[len(answers)-1]; last.Type != protocol.TypeDone {
+		t.Errorf("the trial ended with %s: %+v", last.Type, last.Reason)
 	}
 }

@@ -1,11 +1,9 @@
-package bvinc
+package litedriver
 
 import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/bvinc/go-sqlite-lite/sqlite3"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
@@ -14,9 +12,9 @@ import (
 const orNull = connpool.OrNull
 
 type stmt struct {
-	conn  *sqlite3.Conn
+	conn  Conn
 	st    driver.Statement
-	held  *sqlite3.Stmt // nil: compiled at each execution
+	held  Stmt // nil: compiled at each execution
 	args  []any
 	row   driver.Row
 	kinds []driver.Type // see connpool.Kinds
@@ -25,7 +23,7 @@ type stmt struct {
 	checked bool // compiled at each execution: the columns are as declared
 }
 
-func compile(c *sqlite3.Conn, sql string) (*sqlite3.Stmt, error) {
+func compile(c Conn, sql string) (Stmt, error) {
 	q, err := c.Prepare(sql)
 	if err == nil && q == nil {
 		err = fmt.Errorf("no statement in %q", sql)
@@ -135,7 +133,7 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 
 // scan decodes q's current row. The library reports for each value whether it is
 // NULL.
-func (s *stmt) scan(q *sqlite3.Stmt) error {
+func (s *stmt) scan(q Stmt) error {
 	row := s.row[:len(s.kinds)]
 	for i, kind := range s.kinds {
 		cell := &row[i]

@@ -1,4 +1,4 @@
-package bvinc
+package litedriver
 
 import (
 	"errors"

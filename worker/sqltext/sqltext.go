@@ -1,42 +1,44 @@
-package driver
+// Package sqltext splits SQL into the tokens that SQLite's own tokenizer finds in it. All
+// that reads SQL here uses it, since nothing else tells a statement from a text that
+// contains its words. Package record has a smaller one, because it requires no other
+// module; testdata/tokens.json is a test of both.
+package sqltext
 
 import (
 	"iter"
 	"strings"
 )
 
-// SQLKind is the kind of a token of SQL.
-type SQLKind int
+// Kind is the kind of a token of SQL.
+type Kind int
 
 // The kinds of tokens. See https://sqlite.org/src/file/src/tokenize.c.
 const (
-	SQLSpace     SQLKind = iota // white space, a byte order mark
-	SQLComment                  // -- without the end of the line, /* … */
-	SQLWord                     // a keyword, or a name that is not in quotes
-	SQLName                     // "…", […] or `…`
-	SQLText                     // '…'
-	SQLBlob                     // x'…'
-	SQLNumber                   // an integer or a real number
-	SQLParameter                // ?, ?1, :a, @a, $a, $a::b(c), #a
-	SQLOperator                 // punctuation, such as ( or ||
-	SQLIllegal                  // what no statement has, such as a text without an end
+	Space     Kind = iota // white space, a byte order mark
+	Comment               // -- without the end of the line, /* … */
+	Word                  // a keyword, or a name that is not in quotes
+	Name                  // "…", […] or `…`
+	Text                  // '…'
+	Blob                  // x'…'
+	Number                // an integer or a real number
+	Parameter             // ?, ?1, :a, @a, $a, $a::b(c), #a
+	Operator              // punctuation, such as ( or ||
+	Illegal               // what no statement has, such as a text without an end
 )
 
-// SQLToken is a token of SQL, as SQLite reads it.
-type SQLToken struct {
-	Kind SQLKind
+// Token is a token of SQL, as SQLite reads it.
+type Token struct {
+	Kind Kind
 	Text string
 	At   int // offset in the SQL
 }
 
-// SQLTokens returns the tokens of sql without white space and comments. All that reads SQL
-// here takes SQLite's own tokens from [NextSQL], since nothing else tells a statement from
-// a text that contains its words. A fuzz test compares the two.
-func SQLTokens(sql string) iter.Seq[SQLToken] {
-	return func(yield func(SQLToken) bool) {
+// Tokens returns the tokens of sql without white space and comments.
+func Tokens(sql string) iter.Seq[Token] {
+	return func(yield func(Token) bool) {
 		for at := 0; at < len(sql); {
-			n, kind := NextSQL(sql[at:])
-			if kind > SQLComment && !yield(SQLToken{kind, sql[at : at+n], at}) {
+			n, kind := Next(sql[at:])
+			if kind > Comment && !yield(Token{kind, sql[at : at+n], at}) {
 				return
 			}
 			at += n
@@ -44,9 +46,19 @@ func SQLTokens(sql string) iter.Seq[SQLToken] {
 	}
 }
 
-// NextSQL returns the length and the kind of the token that sql, which is not empty, begins
+// All returns the tokens of sql with white space and comments.
+func All(sql string) (list []Token) {
+	for at := 0; at < len(sql); {
+		n, kind := Next(sql[at:])
+		list = append(list, Token{kind, sql[at : at+n], at})
+		at += n
+	}
+	return list
+}
+
+// Next returns the length and the kind of the token that sql, which is not empty, begins
 // with. A text or comment without an end extends to the end of sql.
-func NextSQL(sql string) (n int, kind SQLKind) {
+func Next(sql string) (n int, kind Kind) {
 	at := func(i int) byte {
 		if i < len(sql) {
 			return sql[i]
@@ -57,46 +69,46 @@ func NextSQL(sql string) (n int, kind SQLKind) {
 	case ' ', '\t', '\n', '\f', '\r':
 		for n = 1; n < len(sql) && isSpace(sql[n]); n++ {
 		}
-		return n, SQLSpace
+		return n, Space
 	case '-':
 		if at(1) == '-' {
 			if n = strings.IndexByte(sql, '\n'); n < 0 {
 				n = len(sql)
 			}
-			return n, SQLComment
+			return n, Comment
 		}
 		if at(1) == '>' && at(2) == '>' {
-			return 3, SQLOperator
+			return 3, Operator
 		}
 		if at(1) == '>' { // in an old SQLite two tokens, which no statement has
-			return 2, SQLOperator
+			return 2, Operator
 		}
-		return 1, SQLOperator
+		return 1, Operator
 	case '/':
 		if at(1) == '*' && len(sql) > 2 {
-			return until(sql, 2, "*/"), SQLComment
+			return until(sql, 2, "*/"), Comment
 		}
-		return 1, SQLOperator
+		return 1, Operator
 	case '\'':
-		return quoted(sql, 0, SQLText)
+		return quoted(sql, 0, Text)
 	case '"', '`':
-		return quoted(sql, 0, SQLName)
+		return quoted(sql, 0, Name)
 	case '[':
 		if n = strings.IndexByte(sql, ']'); n < 0 {
-			return len(sql), SQLIllegal
+			return len(sql), Illegal
 		}
-		return n + 1, SQLName
+		return n + 1, Name
 	case '?':
 		for n = 1; isDigit(at(n)); n++ {
 		}
-		return n, SQLParameter
+		return n, Parameter
 	case '$', '@', '#', ':':
 		return parameter(sql)
 	case '.':
 		if isDigit(at(1)) {
 			return number(sql)
 		}
-		return 1, SQLOperator
+		return 1, Operator
 	case 'x', 'X':
 		if at(1) == '\'' {
 			return blob(sql)
@@ -104,17 +116,17 @@ func NextSQL(sql string) (n int, kind SQLKind) {
 	case '|', '<', '>', '=', '!':
 		switch two := string([]byte{c, at(1)}); two {
 		case "||", "<=", "<>", "<<", ">=", ">>", "==", "!=":
-			return 2, SQLOperator
+			return 2, Operator
 		}
 		if c == '!' {
-			return 1, SQLIllegal
+			return 1, Illegal
 		}
-		return 1, SQLOperator
+		return 1, Operator
 	case '(', ')', ';', '+', '*', '%', ',', '&', '~':
-		return 1, SQLOperator
+		return 1, Operator
 	case 0xef:
 		if strings.HasPrefix(sql, byteOrderMark) {
-			return len(byteOrderMark), SQLSpace
+			return len(byteOrderMark), Space
 		}
 	}
 	switch c := sql[0]; {
@@ -123,18 +135,18 @@ func NextSQL(sql string) (n int, kind SQLKind) {
 	case c != '$' && inWord(c):
 		for n = 1; n < len(sql) && inWord(sql[n]); n++ {
 		}
-		return n, SQLWord
+		return n, Word
 	}
-	return 1, SQLIllegal
+	return 1, Illegal
 }
 
 // quoted reads what is in quotes, which begins at from. A doubled quote is part of it.
-func quoted(sql string, from int, kind SQLKind) (int, SQLKind) {
+func quoted(sql string, from int, kind Kind) (int, Kind) {
 	quote := sql[from]
 	for n := from + 1; ; n += 2 {
 		i := strings.IndexByte(sql[n:], quote)
 		if i < 0 {
-			return len(sql), SQLIllegal
+			return len(sql), Illegal
 		}
 		n += i
 		if n+1 == len(sql) || sql[n+1] != quote {
@@ -143,21 +155,21 @@ func quoted(sql string, from int, kind SQLKind) (int, SQLKind) {
 	}
 }
 
-func blob(sql string) (n int, kind SQLKind) {
+func blob(sql string) (n int, kind Kind) {
 	for n = 2; n < len(sql) && isHex(sql[n]); n++ {
 	}
 	if n < len(sql) && sql[n] == '\'' && n%2 == 0 {
-		return n + 1, SQLBlob
+		return n + 1, Blob
 	}
 	if i := strings.IndexByte(sql[n:], '\''); i >= 0 {
-		return n + i + 1, SQLIllegal
+		return n + i + 1, Illegal
 	}
-	return len(sql), SQLIllegal
+	return len(sql), Illegal
 }
 
 // parameter reads a named parameter. It may be a variable of Tcl, with "::" in its name and
 // an index in brackets, in which there is anything but white space.
-func parameter(sql string) (n int, kind SQLKind) {
+func parameter(sql string) (n int, kind Kind) {
 	letters := 0
 	for n = 1; n < len(sql); n++ {
 		switch c := sql[n]; {
@@ -168,9 +180,9 @@ func parameter(sql string) (n int, kind SQLKind) {
 			for n++; n < len(sql) && !isSpace(sql[n]) && sql[n] != ')' && sql[n] != 0; n++ {
 			}
 			if n < len(sql) && sql[n] == ')' {
-				return n + 1, SQLParameter
+				return n + 1, Parameter
 			}
-			return n, SQLIllegal
+			return n, Illegal
 		case strings.HasPrefix(sql[n:], "::"):
 			n++
 			continue
@@ -178,12 +190,12 @@ func parameter(sql string) (n int, kind SQLKind) {
 		break
 	}
 	if letters == 0 {
-		return n, SQLIllegal
+		return n, Illegal
 	}
-	return n, SQLParameter
+	return n, Parameter
 }
 
-func number(sql string) (n int, kind SQLKind) {
+func number(sql string) (n int, kind Kind) {
 	// Digits may be grouped with _ in a new SQLite, which takes any of them for a part of the
 	// token, and then refuses the number if they are not between digits. An old one takes what follows the first
 	// group for part of an illegal token.
@@ -212,9 +224,9 @@ func number(sql string) (n int, kind SQLKind) {
 			}
 		}
 	}
-	kind = SQLNumber
+	kind = Number
 	for ; n < len(sql) && inWord(sql[n]); n++ {
-		kind = SQLIllegal
+		kind = Illegal
 	}
 	return n, kind
 }
@@ -237,11 +249,8 @@ func inWord(c byte) bool {
 	return c == '_' || c == '$' || isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= 0x80
 }
 
-// IsName reports whether a byte can be part of a word.
-func IsName(c byte) bool { return inWord(c) }
-
 // Named reports whether the token is one of these words, or a name in quotes that is.
-func (t SQLToken) Named(list ...string) bool {
+func (t Token) Named(list ...string) bool {
 	for _, name := range list {
 		if strings.EqualFold(name, t.Unquoted()) {
 			return true
@@ -251,13 +260,13 @@ func (t SQLToken) Named(list ...string) bool {
 }
 
 // Is reports whether the token is one of these words or operators.
-func (t SQLToken) Is(list ...string) bool {
-	return (t.Kind == SQLWord || t.Kind == SQLOperator) && t.Named(list...)
+func (t Token) Is(list ...string) bool {
+	return (t.Kind == Word || t.Kind == Operator) && t.Named(list...)
 }
 
 // Unquoted returns the text, or the name, without its quotes. Doubled ones are single in it.
-func (t SQLToken) Unquoted() string {
-	if t.Kind != SQLText && t.Kind != SQLName {
+func (t Token) Unquoted() string {
+	if t.Kind != Text && t.Kind != Name {
 		return t.Text
 	}
 	inside, quote := t.Text[1:len(t.Text)-1], t.Text[:1]

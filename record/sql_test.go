@@ -1,0 +1,40 @@
+package record
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestTokens holds this package's tokens to the table of worker/sqltext. Here, what is no
+// word and not in quotes may come in pieces.
+func TestTokens(t *testing.T) {
+	data, err := os.ReadFile("../worker/sqltext/testdata/tokens.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table []struct {
+		SQL    string
+		Tokens []string
+	}
+	if err := json.Unmarshal(data, &table); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range table {
+		whole, pending := c.Tokens, ""
+		for piece, rest := word(c.SQL); piece != ""; piece, rest = word(rest) {
+			pending += piece
+			if len(whole) == 0 || !strings.HasPrefix(whole[0], pending) {
+				t.Errorf("%q: %q, want the tokens %q", c.SQL, pending, c.Tokens)
+				break
+			}
+			if pending == whole[0] {
+				whole, pending = whole[1:], ""
+			}
+		}
+		if len(whole) > 0 {
+			t.Errorf("%q: %q are missing of the tokens %q", c.SQL, whole, c.Tokens)
+		}
+	}
+}

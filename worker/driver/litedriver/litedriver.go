@@ -1,0 +1,157 @@
+// Package litedriver adapts go-sqlite-lite and its forks, whose calls are the same:
+// connections of our own pool, each with statements prepared once, since these libraries
+// have neither a pool nor a statement cache. Values are bound through their Bind and read
+// by their typed Column calls.
+//
+// The libraries are called through interfaces. Each of their calls goes through cgo, which
+// takes so much longer that drivertest.BenchmarkRead shows no difference.
+package litedriver
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
+)
+
+// Conn is a connection of the library.
+type Conn interface {
+	// Prepare returns nil if sql has no statement. It is the one method that a driver
+	// writes: the library's own returns its own type.
+	Prepare(sql string) (Stmt, error)
+
+	Exec(sql string, args ...any) error
+	AutoCommit() bool
+	Changes() int
+	LastInsertRowID() int64
+	Interrupt()
+	Limit(id, value int) int
+	Close() error
+}
+
+// Stmt is a statement of the library.
+type Stmt interface {
+	// ColumnRawBytes returns SQLite's own memory. The library's own returns a type of its
+	// own, which a driver converts.
+	ColumnRawBytes(i int) ([]byte, error)
+
+	Bind(args ...any) error
+	Exec(args ...any) error
+	Step() (bool, error)
+	Scan(dst ...any) error
+	Reset() error
+	Close() error
+	ColumnCount() int
+	ColumnNames() []string
+	DeclTypes() []string
+	ColumnType(i int) byte
+	ColumnInt64(i int) (v int64, ok bool, err error)
+	ColumnDouble(i int) (v float64, ok bool, err error)
+	ColumnText(i int) (v string, ok bool, err error)
+}
+
+// New returns a driver. info is its driver.json; open opens a connection by a path or a URI.
+func New(info []byte, open func(name string) (Conn, error)) driver.Driver {
+	openName := func(ctx context.Context, name string, s driver.Settings) (driver.DB, error) {
+		return connpool.Open(ctx, s, func(number int) (connpool.ClosingConn, error) {
+			lib, err := open(name)
+			if err != nil {
+				return nil, wrap(err)
+			}
+			return &conn{Conn: lib, number: number, cache: make(map[string]Stmt)}, nil
+		})
+	}
+	openPath := func(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+		return openName(ctx, s.URI(path, nil), s)
+	}
+	return driver.WithDSN(driver.New(driver.MustInfo(info), openPath), openName)
+}
+
+// coded is the error of each library.
+type coded interface {
+	error
+	Code() int
+}
+
+// wrap adds the result code to an error of the library.
+func wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[coded](err); ok {
+		return &driver.Error{Code: e.Code(), Err: err}
+	}
+	return err
+}
+
+type conn struct {
+	Conn
+	number int
+	cache  map[string]Stmt // pooled statements, by their SQL
+}
+
+func (c *conn) Number() int             { return c.number }
+func (c *conn) InTransaction() bool     { return !c.AutoCommit() }
+func (c *conn) Script(sql string) error { return wrap(c.Exec(sql)) }
+func (c *conn) Run(sql string) error    { return wrap(c.Exec(sql)) }
+
+// limitAttached is SQLITE_LIMIT_ATTACHED.
+const limitAttached = 7
+
+// LimitAttached implements [connpool.Limiter].
+func (c *conn) LimitAttached(most int) (before int, err error) {
+	return c.Limit(limitAttached, most), nil
+}
+
+// RowsAffected implements [driver.Result].
+func (c *conn) RowsAffected() (int64, error) { return int64(c.Changes()), nil }
+
+// LastInsertId implements [driver.Result].
+func (c *conn) LastInsertId() (int64, error) { return c.LastInsertRowID(), nil }
+
+func (c *conn) Guard(ctx context.Context) (release func()) {
+	return connpool.Interrupt(ctx, c.Interrupt)
+}
+
+func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) {
+	s := &stmt{
+		conn:  c.Conn,
+		st:    st,
+		args:  make([]any, 0, len(st.Params)),
+		row:   make(driver.Row, len(st.Columns)),
+		kinds: connpool.Kinds(st.Columns),
+		blobs: make([][]byte, len(st.Columns)),
+	}
+	if st.AdHoc {
+		return s, nil
+	}
+	if pooled {
+		s.held = c.cache[st.SQL]
+	}
+	if s.held == nil {
+		var err error
+		if s.held, err = compile(c.Conn, st.SQL); err != nil {
+			return nil, err
+		}
+	}
+	if pooled {
+		c.cache[st.SQL] = s.held
+	}
+	if err := s.checkColumns(s.held.ColumnCount()); err != nil {
+		if !pooled {
+			err = errors.Join(err, wrap(s.held.Close()))
+		}
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close finalizes the cached statements and closes the connection.
+func (c *conn) Close() error {
+	var errs []error
+	for _, q := range c.cache {
+		errs = append(errs, wrap(q.Close()))
+	}
+	return errors.Join(append(errs, wrap(c.Conn.Close()))...)
+}

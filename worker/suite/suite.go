@@ -1,0 +1,39 @@
+// Package suite runs every suite that drivers have. A driver's module calls it in one test
+// and one benchmark:
+//
+//	var library = addedcost.Library{Driver: modernc.New(), Open: addedcost.SQL(context.Background(), openByHand)}
+//
+//	func TestDriver(t *testing.T)      { suite.Test(t, library) }
+//	func BenchmarkDriver(b *testing.B) { suite.Benchmark(b, library) }
+package suite
+
+import (
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/addedcost"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
+	"github.com/sqlite3perf/sqlite3perf/worker/job/jobtest"
+)
+
+// Test runs the suites in subtests: the driver contract; the jobs, unless the driver
+// declares that it cannot do them; and, if something is written by hand with the library,
+// whether it does what the driver does.
+func Test(t *testing.T, l addedcost.Library) {
+	t.Run("conformance", func(t *testing.T) { drivertest.Run(t, l.Driver) })
+	if _, limited := l.Driver.Info().Limits["job"]; !limited {
+		t.Run("jobs", func(t *testing.T) { jobtest.Run(t, l.Driver) })
+	}
+	if l.Open != nil {
+		t.Run("addedcost", func(t *testing.T) { addedcost.Test(t, l) })
+	}
+}
+
+// Benchmark shows the effect of a change to an adapter, and what engine and adapter add to
+// the library's time.
+func Benchmark(b *testing.B, l addedcost.Library) {
+	b.Run("script", func(b *testing.B) { drivertest.BenchmarkScript(b, l.Driver) })
+	b.Run("read", func(b *testing.B) { drivertest.BenchmarkRead(b, l.Driver) })
+	if l.Open != nil {
+		b.Run("addedcost", func(b *testing.B) { addedcost.Benchmark(b, l) })
+	}
+}

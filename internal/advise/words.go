@@ -35,7 +35,9 @@ type Advised struct {
 }
 
 var adviceFormats = document.FormatsOf[Advised, document.Options]{
-	{Name: "table", To: func(w io.Writer, a Advised, o document.Options) error { return document.RenderPart(w, advice(a), o) }},
+	{Name: "table", To: func(w io.Writer, a Advised, o document.Options) error {
+		return document.RenderPart(w, advice(a), nil, o)
+	}},
 	{Name: "markdown", To: func(w io.Writer, a Advised, _ document.Options) error { return document.RenderMarkdown(w, advice(a)) }},
 	{Name: "html", To: func(w io.Writer, a Advised, o document.Options) error {
 		return document.RenderHTML(w, advicePage(a), "Advice", o)

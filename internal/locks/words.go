@@ -16,7 +16,9 @@ import (
 )
 
 var lockFormats = document.FormatsOf[*Locks, document.Options]{
-	{Name: "table", To: writeLocksTable},
+	{Name: "table", To: func(w io.Writer, l *Locks, o document.Options) error {
+		return document.RenderPart(w, locks(l, o), onScreen(l), o)
+	}},
 	{Name: "markdown", To: func(w io.Writer, l *Locks, o document.Options) error {
 		return document.RenderMarkdown(w, locks(l, o).Explained())
 	}},

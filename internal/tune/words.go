@@ -129,7 +129,9 @@ func (t Tuning) Offered() (list []driver.Settings) {
 }
 
 var tuningFormats = document.FormatsOf[Tuning, document.Options]{
-	{Name: "table", To: func(w io.Writer, t Tuning, o document.Options) error { return document.RenderPart(w, tuning(t), o) }},
+	{Name: "table", To: func(w io.Writer, t Tuning, o document.Options) error {
+		return document.RenderPart(w, tuning(t), nil, o)
+	}},
 	{Name: "markdown", To: func(w io.Writer, t Tuning, _ document.Options) error { return document.RenderMarkdown(w, tuning(t)) }},
 	{Name: "html", To: func(w io.Writer, t Tuning, o document.Options) error {
 		return document.RenderHTML(w, append(tuning(t), document.Methodology("Settings searched")), "Settings", o)

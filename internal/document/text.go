@@ -312,6 +312,15 @@ func (r *textRenderer) wrapLast(g Grid, keep []int) Grid {
 }
 
 // width returns the width of a column.
+// Width returns how wide a grid is if nothing in it is broken.
+func (g *Grid) Width() int {
+	total := -Gap
+	for k := range g.Columns {
+		total += g.width(k) + Gap
+	}
+	return total
+}
+
 func (g *Grid) width(column int) int {
 	w := text.StringWidth(g.Columns[column].Title)
 	for _, row := range g.Rows {

@@ -106,7 +106,7 @@ func TestDSNOnOneScreen(t *testing.T) {
 	got := text(document.Options{Lines: 24, Hints: document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: "the same command with --full"}}}})
 	head, _, _ := strings.Cut(whole, "\nNot set by")
 	if n := strings.Count(got, "\n"); n > 24 || !strings.HasPrefix(got, head) || strings.Contains(got, "own spelling") ||
-		!strings.Contains(got, "\nNot shown: how each driver spells it") || !strings.HasSuffix(got, ". All of it: the same command with --full.\n") {
+		!strings.Contains(got, "\nnot shown     how each driver spells it; versions\n") || !strings.HasSuffix(got, "\nall of it     the same command with --full\n") {
 		t.Errorf("%d lines:\n%s", n, got)
 	}
 	if got := text(document.Options{Lines: 200}); got != whole {

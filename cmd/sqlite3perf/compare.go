@@ -214,7 +214,7 @@ func (o *compareOptions) sides(r *request) (*result.Compares, error) {
 		}
 		return c, nil
 	}
-	return nil, usagef("%s have two values each: compare takes one; run measures every combination", strings.Join(factors, " and "))
+	return nil, usagef("%s have two values each: compare takes one; run measures every combination", document.And(factors))
 }
 
 // compareStored compares runs that have been measured before.
@@ -226,7 +226,7 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	}
 	words := args[0] + " is stored"
 	if len(args) == 2 {
-		words = strings.Join(args, " and ") + " are stored"
+		words = document.And(args) + " are stored"
 	}
 	var unused []string
 	o.flags.Visit(func(f *pflag.Flag) {

@@ -209,7 +209,7 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gat
 	for _, next := range repeats {
 		r.cases, r.compares = next.cases, next.compares
 		if !o.quiet {
-			fmt.Fprintf(env.stderr, "measuring %s again, to confirm what seems to be a regression\n", counted(len(r.cases), "case"))
+			fmt.Fprintf(env.stderr, "measuring %s again, to confirm what seems to be a regression\n", document.Counted(len(r.cases), "case"))
 		}
 		var second *stats.Analysis
 		second, failure = take(ctx, env, &o.runOptions, r)

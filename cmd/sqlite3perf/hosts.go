@@ -151,10 +151,10 @@ func shareMachines(names []string, sites []*site, say func(string, ...any)) {
 		for _, k := range on {
 			of = append(of, names[k])
 		}
-		message := strings.Join(of, " and ") + " are one machine: they were measured at the same time and took time from each other"
+		message := document.And(of) + " are one machine: they were measured at the same time and took time from each other"
 		s.noise = doubleNoise{s.noise, result.Warning{Code: result.WarningShared, Message: message}}
 		if i == on[0] {
-			say("warning: %s are one machine: they are measured at the same time and take time from each other; name it once", strings.Join(of, " and "))
+			say("warning: %s are one machine: they are measured at the same time and take time from each other; name it once", document.And(of))
 		}
 	}
 }

@@ -54,7 +54,7 @@ on all of them and what turns around.`,
 			isPicture := slices.Contains(report.PictureFormats(), o.format)
 			switch {
 			case picture != "" && !isPicture:
-				return usagef("--chart %s: a picture cannot be written as %s: want --format %s", picture, o.format, strings.Join(report.PictureFormats(), " or "))
+				return usagef("--chart %s: a picture cannot be written as %s: want --format %s", picture, o.format, document.Or(report.PictureFormats()))
 			case o.format == "png" && o.file == "" && env.stdoutWidth > 0:
 				return usagef("--format png: a terminal does not show it: name a file with -o")
 			}

@@ -310,7 +310,7 @@ func (t *candidateRuns) measure(ctx context.Context, p tune.Plan) (*stats.Analys
 // needWords says how long a search takes, before anything is tried.
 func needWords(n tune.Need, limit time.Duration) string {
 	words := fmt.Sprintf("a trial takes about %s; to try %s, to put together what gains, and to confirm it takes at least %s",
-		roughly(n.Trial), counted(n.Values, "value"), roughly(n.Time))
+		roughly(n.Trial), document.Counted(n.Values, "value"), roughly(n.Time))
 	if n.Time <= limit {
 		return words
 	}
@@ -319,7 +319,7 @@ func needWords(n tune.Need, limit time.Duration) string {
 
 // raceWords announces a race.
 func raceWords(p tune.Plan) string {
-	words := fmt.Sprintf("%s: %s, %s", p.What, counted(len(p.Candidates), "choice"), counted(p.Rounds, "round"))
+	words := fmt.Sprintf("%s: %s, %s", p.What, document.Counted(len(p.Candidates), "choice"), document.Counted(p.Rounds, "round"))
 	if p.Settled != nil {
 		words += ", the slower ones in fewer"
 	}

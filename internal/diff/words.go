@@ -508,11 +508,7 @@ func declared(g *Group) string {
 	if len(list) < len(g.Declared) {
 		list = append(list, "without a declared type")
 	}
-	words := list[0]
-	if n := len(list) - 1; n > 0 {
-		words = strings.Join(list[:n], ", ") + " or " + list[n]
-	}
-	return ", declared " + document.Line(words)
+	return ", declared " + document.Line(document.Or(list))
 }
 
 // diffReason words the likely reason of a group.

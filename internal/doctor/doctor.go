@@ -108,7 +108,7 @@ func FitnessAnswer(c *result.Checkup) string {
 func firstTwo(clauses []string) string {
 	switch n := len(clauses); n {
 	case 0, 1, 2:
-		return strings.Join(clauses, " and ")
+		return document.And(clauses)
 	default:
 		return fmt.Sprintf("%s, %s (and %d more)", clauses[0], clauses[1], n-2)
 	}
@@ -264,7 +264,7 @@ func drivable(drivers []result.DriverState) string {
 		}
 	}
 	for _, why := range without.Keys {
-		cannot = append(cannot, fmt.Sprintf("%s cannot be measured: %s", document.AndOf(without.Of[why]), why))
+		cannot = append(cannot, fmt.Sprintf("%s cannot be measured: %s", document.And(without.Of[why]), why))
 	}
 	return strings.Join(slices.Concat([]string{cmp.Or(strings.Join(can, ", "), "none")}, cannot), "; ")
 }

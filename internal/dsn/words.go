@@ -93,7 +93,7 @@ func (d *DSN) answer() string {
 	if len(applied) == 1 {
 		verb = "applies"
 	}
-	sentence := fmt.Sprintf("%d of %s %s %s: %s.", len(applied), drivers, verb, what, document.Enumerate(applied))
+	sentence := fmt.Sprintf("%d of %s %s %s: %s.", len(applied), drivers, verb, what, document.And(applied))
 	if len(applied) == 0 {
 		sentence = fmt.Sprintf("None of %s applies %s.", drivers, what)
 	}
@@ -102,7 +102,7 @@ func (d *DSN) answer() string {
 		if len(refuse) == 1 {
 			verb = "refuses"
 		}
-		sentence += fmt.Sprintf(" %s %s the name.", document.Enumerate(refuse), verb)
+		sentence += fmt.Sprintf(" %s %s the name.", document.And(refuse), verb)
 	}
 	return sentence
 }
@@ -169,7 +169,7 @@ func (d *DSN) ignored() (doc document.Document) {
 		} {
 			names := d.with(func(t *Told) bool { return t.Failed == "" && t.Options[i].Outcome == s.outcome })
 			if len(names) > 0 {
-				doc = append(doc, labeled("", fmt.Sprintf(s.words, o, document.Enumerate(names))))
+				doc = append(doc, labeled("", fmt.Sprintf(s.words, o, document.And(names))))
 			}
 		}
 	}
@@ -204,7 +204,7 @@ func (d *DSN) sharedCaches() (doc document.Document) {
 			end = "With one connection nobody waits."
 		}
 		if len(names) > 0 {
-			doc = append(doc, labeled("! ", fmt.Sprintf("%s: connections share one cache and lock its tables. SQLite returns SQLITE_LOCKED (\"database table is locked\") for that, for which no busy_timeout waits; a few libraries wait by themselves, without a limit. %s", document.Enumerate(names), end)))
+			doc = append(doc, labeled("! ", fmt.Sprintf("%s: connections share one cache and lock its tables. SQLite returns SQLITE_LOCKED (\"database table is locked\") for that, for which no busy_timeout waits; a few libraries wait by themselves, without a limit. %s", document.And(names), end)))
 		}
 	}
 	return doc
@@ -325,7 +325,7 @@ func (d *DSN) beware() (doc document.Document) {
 		}
 	}
 	for _, what := range drivers.Keys {
-		doc = append(doc, labeled("* ", document.Enumerate(drivers.Of[what])+": "+what))
+		doc = append(doc, labeled("* ", document.And(drivers.Of[what])+": "+what))
 	}
 	return doc
 }

@@ -210,7 +210,7 @@ func gateBeware(g Gated, h document.Hints) (l document.List) {
 		l = append(l, document.Item{Label: "to pass", Text: h.Pass})
 	}
 	if len(g.Alone) > 0 {
-		l = append(l, document.Item{Label: "left out", Text: "only one side has " + compare.Some(g.Alone)})
+		l = append(l, document.Item{Label: "left out", Text: "only one side has " + document.SomeOf(g.Alone, compare.MostNamed)})
 	}
 	return l
 }

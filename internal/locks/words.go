@@ -90,7 +90,7 @@ func mixAnswer(m *LockedMix, several bool) string {
 		if failing == 0 {
 			s = "operations "
 		}
-		s += fmt.Sprintf("%s of %s.", strings.Join(troubles, " and "), document.Counted(int64(measured), "case")) + asToday(m) + ended(m)
+		s += fmt.Sprintf("%s of %s.", document.And(troubles), document.Counted(int64(measured), "case")) + asToday(m) + ended(m)
 	}
 	if begin == "" {
 		s = document.Upper(s)
@@ -461,7 +461,7 @@ func inCommon(cells []*LockCell) string {
 			}
 		}
 		if len(values) > 0 {
-			words = append(words, strings.Join(values, " or "))
+			words = append(words, document.Or(values))
 		}
 	}
 	for _, c := range cells {
@@ -477,10 +477,7 @@ const mostListed = 4
 
 // firstOf joins the first words, and says how many more there are.
 func firstOf(words []string) string {
-	if len(words) > mostListed {
-		return fmt.Sprintf("%s and %d more", strings.Join(words[:mostListed], ", "), len(words)-mostListed)
-	}
-	return strings.Join(words, ", ")
+	return document.FirstOf(words, mostListed, ", ")
 }
 
 func prefixed(prefix, s string) string {

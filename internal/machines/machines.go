@@ -146,7 +146,7 @@ func (f *firstOn) words() string {
 	if len(f.names) == 1 {
 		return f.names[0]
 	}
-	return strings.Join(slices.Sorted(slices.Values(f.names)), " or ") + ", tied"
+	return document.Or(slices.Sorted(slices.Values(f.names))) + ", tied"
 }
 
 // turnsAround reports whether the first of one machine is slower than that of another one
@@ -181,9 +181,9 @@ func firstSomewhere(list []firstOn) string {
 		switch {
 		case len(names) == 1:
 		case i >= 0: // of whom the sentence speaks
-			tied.Add("is not told apart from "+strings.Join(slices.Delete(names, i, i+1), " or "), f.machine)
+			tied.Add("is not told apart from "+document.Or(slices.Delete(names, i, i+1)), f.machine)
 		default:
-			tied.Add(strings.Join(names, " or ")+" comes first, not told apart,", f.machine)
+			tied.Add(document.Or(names)+" comes first, not told apart,", f.machine)
 		}
 	}
 	var parts []string

@@ -247,7 +247,7 @@ func assigned(s driver.Settings) string {
 	for _, name := range stats.SettingNames(s) {
 		words = append(words, name+"="+s[name])
 	}
-	return document.AndOf(words)
+	return document.And(words)
 }
 
 // added joins what a step adds. A value of "" is that of the workload.
@@ -260,7 +260,7 @@ func added(s driver.Settings) string {
 			words = append(words, name+"="+s[name])
 		}
 	}
-	return document.AndOf(words)
+	return document.And(words)
 }
 
 // speed formats the ratio of times as one of speeds.

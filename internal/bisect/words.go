@@ -256,11 +256,8 @@ type JSONBisection struct {
 
 // JSONChange is what a bisection followed.
 type JSONChange struct {
-	stats.TableName
-	Verdict stats.Verdict `json:"verdict"`
-	Status  result.Status `json:"status,omitempty"` // of verdict "bad": how the release without figures ended
-	Fixed   bool          `json:"fixed,omitempty"`  // of verdict "bad": the earlier release is that one
-	Why     string        `json:"why,omitempty"`    // of verdict "bad": why that one has no figures
+	*Change
+	Why string `json:"why,omitempty"` // of verdict "bad": why that one has no figures
 }
 
 // JSONStep is a step of a bisection.
@@ -279,7 +276,7 @@ func writeBisectionJSON(w io.Writer, b Bisection, _ document.Options) error {
 	out := JSONBisection{Version: BisectionVersion, Answer: b.Answer(), Certain: b.Certain(), Driver: b.Driver, Releases: b.Releases,
 		Margin: b.Margin, Good: b.Good, Bad: b.Bad, Between: b.Between, Also: b.Also, Steps: []JSONStep{}}
 	if c := b.Change; c != nil {
-		out.Change = &JSONChange{c.TableName, c.Verdict, c.Status, c.Fixed, b.why()}
+		out.Change = &JSONChange{c, b.why()}
 	}
 	for _, s := range b.Steps {
 		j := JSONStep{First: s.First, Second: s.Second, Judgment: s.Judgment, Why: s.Why}

@@ -748,18 +748,8 @@ type JSONLocks struct {
 
 // JSONLockMix is a mix or a replay that was done in several ways.
 type JSONLockMix struct {
-	stats.TableName
-	Processes int            `json:"processes"`         // that share the clients
-	Paced     bool           `json:"paced,omitempty"`   // the rate is given: choices are compared by latency
-	Best      *LockChoice    `json:"best,omitempty"`    // clean on all drivers, and the fastest of these
-	Equal     []LockChoice   `json:"equal,omitempty"`   // as clean, and as fast as far as can be told
-	Nearest   *LockChoice    `json:"nearest,omitempty"` // of best and equal, what changes least of today's
-	Calm      *LockChoice    `json:"calm,omitempty"`    // as clean, with the lowest 99.9th percentile
-	AsCalm    []LockChoice   `json:"as_calm,omitempty"`
-	Today     *LockChoice    `json:"today,omitempty"`  // of the workload's own settings
-	Gain      *stats.Summary `json:"gain,omitempty"`   // of the speed of best to that of today
-	Calmer    *stats.Summary `json:"calmer,omitempty"` // of the percentile of today to that of calm
-	Cells     []JSONLockCell `json:"cells"`
+	*LockedMix
+	Cells []JSONLockCell `json:"cells"`
 }
 
 // JSONLockCell is a mix or a replay done by a driver with one choice.
@@ -800,8 +790,7 @@ type JSONLockRemedy struct {
 func writeLocksJSON(w io.Writer, l *Locks, _ document.Options) error {
 	out := JSONLocks{Version: LocksVersion, Answer: LocksAnswer(l), Run: l.Analysis.Run.ID, Mixes: []JSONLockMix{}}
 	for _, m := range l.Mixes {
-		j := JSONLockMix{TableName: m.TableName, Processes: m.Processes, Paced: m.Paced, Best: m.Best, Equal: m.Equal, Nearest: m.Nearest,
-			Calm: m.Calm, AsCalm: m.EquallyCalm, Today: m.Today, Gain: m.Gain, Calmer: m.Calmer, Cells: []JSONLockCell{}}
+		j := JSONLockMix{m, []JSONLockCell{}}
 		for _, c := range m.Cells {
 			cell := JSONLockCell{Driver: c.Driver, Choice: c.Choice, Today: c.Today, Status: c.Status, Endless: c.Endless,
 				Operations: c.Operations, Failed: c.Failed, Errors: c.Errors, Causes: c.Causes,

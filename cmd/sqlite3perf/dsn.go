@@ -67,7 +67,7 @@ rest what fits below it; --full prints all.`,
 var allOfIt = document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: "the same command with --full"}}}
 
 func tellDSN(ctx context.Context, env *environment, o *dsnOptions, text string) error {
-	if err := dsn.CheckDSN(o.format); err != nil {
+	if err := dsn.Formats.Check(o.format); err != nil {
 		return usageError{err}
 	}
 	name, err := dsn.Parse(text)
@@ -97,7 +97,7 @@ func tellDSN(ctx context.Context, env *environment, o *dsnOptions, text string) 
 	if env.stdoutWidth > 0 && !o.full {
 		opts.Lines = screenLines(env.stdoutHeight)
 	}
-	return dsn.WriteDSN(env.stdout, o.format, &dsn.DSN{Name: name, Told: told}, opts)
+	return dsn.Formats.Write(env.stdout, o.format, &dsn.DSN{Name: name, Told: told}, opts)
 }
 
 // check finds the drivers.

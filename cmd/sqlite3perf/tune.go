@@ -95,7 +95,7 @@ func (o *tuneOptions) addFlags(f *pflag.FlagSet) {
 	o.addPrecisionFlag(f, "2%", "a setting that gains less than this `share` of the time is not worth setting")
 	o.addPlaceFlags(f)
 	o.output.addFullFlag(f)
-	o.output.setFormats("how the answer is printed", tune.TuningFormats(), tune.CheckTuning)
+	o.output.setFormats("how the answer is printed", tune.Formats.Names(), tune.Formats.Check)
 }
 
 // tuneSettings searches for settings and prints what it finds.
@@ -176,7 +176,7 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 			{Shows: "all of it", Command: "--full or -o tune.html, in another search: this answer is not stored"},
 			{Shows: "last race", Command: last + " --full"},
 		}
-		return tune.WriteTuning(w, format, answer, opts)
+		return tune.Formats.Write(w, format, answer, opts)
 	}, last)
 	return cmp.Or(failure, err)
 }

@@ -34,7 +34,8 @@ type Advised struct {
 	NotIn   []string        // facts that were not looked at, and how to have them
 }
 
-var adviceFormats = document.FormatsOf[Advised, document.Options]{
+// Formats are those of advice.
+var Formats = document.FormatsOf[Advised, document.Options]{What: "advice", List: []document.Format[Advised, document.Options]{
 	{Name: "table", To: func(w io.Writer, a Advised, o document.Options) error {
 		return document.RenderPart(w, advice(a), nil, o)
 	}},
@@ -43,18 +44,7 @@ var adviceFormats = document.FormatsOf[Advised, document.Options]{
 		return document.RenderHTML(w, advicePage(a), "Advice", o)
 	}},
 	{Name: "json", To: writeAdviceJSON},
-}
-
-// AdviceFormats lists the names of the formats of advice.
-func AdviceFormats() []string { return adviceFormats.Names() }
-
-// CheckAdvice returns an error if there is no such format of advice.
-func CheckAdvice(format string) error { return adviceFormats.Check(format) }
-
-// WriteAdvice writes advice in a format.
-func WriteAdvice(w io.Writer, format string, a Advised, opts document.Options) error {
-	return adviceFormats.Write(w, "advice", format, a, opts)
-}
+}}
 
 // JSONAdvice is a recommendation as JSON, with its words.
 type JSONAdvice struct {

@@ -29,7 +29,8 @@ type Difference struct {
 	After  string `json:"after,omitempty"`
 }
 
-var bisectionFormats = document.FormatsOf[Bisection, document.Options]{
+// Formats are those of a bisection.
+var Formats = document.FormatsOf[Bisection, document.Options]{What: "bisection", List: []document.Format[Bisection, document.Options]{
 	{Name: "table", To: func(w io.Writer, b Bisection, o document.Options) error {
 		return document.RenderText(w, bisection(b), o)
 	}},
@@ -40,18 +41,7 @@ var bisectionFormats = document.FormatsOf[Bisection, document.Options]{
 		return document.RenderHTML(w, bisectionPage(b), "Bisection", o)
 	}},
 	{Name: "json", To: writeBisectionJSON},
-}
-
-// BisectionFormats lists the names of the formats of a bisection.
-func BisectionFormats() []string { return bisectionFormats.Names() }
-
-// CheckBisection returns an error if there is no such format of a bisection.
-func CheckBisection(format string) error { return bisectionFormats.Check(format) }
-
-// WriteBisection writes a bisection in a format.
-func WriteBisection(w io.Writer, format string, b Bisection, opts document.Options) error {
-	return bisectionFormats.Write(w, "bisection", format, b, opts)
-}
+}}
 
 // Answer says in a sentence or two which release changed what.
 func (b Bisection) Answer() string {

@@ -66,7 +66,8 @@ func (t *ClusterTrial) Lost() int64 {
 	return lost
 }
 
-var clusterFormats = document.FormatsOf[*Clusters, document.Options]{
+// Formats are those of a cluster.
+var Formats = document.FormatsOf[*Clusters, document.Options]{What: "cluster", List: []document.Format[*Clusters, document.Options]{
 	{Name: "table", To: func(w io.Writer, c *Clusters, o document.Options) error {
 		return document.RenderText(w, clusters(c), o)
 	}},
@@ -78,18 +79,7 @@ var clusterFormats = document.FormatsOf[*Clusters, document.Options]{
 	}},
 	{Name: "svg", To: writeClusterSVG},
 	{Name: "json", To: writeClusterJSON},
-}
-
-// ClusterFormats lists the names of the formats of clusters.
-func ClusterFormats() []string { return clusterFormats.Names() }
-
-// CheckClusters returns an error if there is no such format of clusters.
-func CheckClusters(format string) error { return clusterFormats.Check(format) }
-
-// WriteClusters writes what clusters have done in a format.
-func WriteClusters(w io.Writer, format string, c *Clusters, opts document.Options) error {
-	return clusterFormats.Write(w, "cluster", format, c, opts)
-}
+}}
 
 // RowsPerSecond returns how many rows were acknowledged per second under a load.
 func RowsPerSecond(l *protocol.LoadResult) float64 {

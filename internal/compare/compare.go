@@ -22,7 +22,8 @@ type Compared struct {
 	First, Second *stats.Analysis // the same if both sides are of one run
 }
 
-var comparisonFormats = document.FormatsOf[Compared, document.Options]{
+// Formats are those of a comparison.
+var Formats = document.FormatsOf[Compared, document.Options]{What: "comparison", List: []document.Format[Compared, document.Options]{
 	{Name: "table", To: func(w io.Writer, c Compared, o document.Options) error {
 		return document.RenderText(w, Comparison(c, o.Hints), o)
 	}},
@@ -33,18 +34,7 @@ var comparisonFormats = document.FormatsOf[Compared, document.Options]{
 		return document.RenderHTML(w, ComparisonPage(c, o.Hints), "Comparison", o)
 	}},
 	{Name: "json", To: WriteComparisonJSON},
-}
-
-// ComparisonFormats lists the names of the formats of a comparison.
-func ComparisonFormats() []string { return comparisonFormats.Names() }
-
-// CheckComparison returns an error if there is no such format of a comparison.
-func CheckComparison(format string) error { return comparisonFormats.Check(format) }
-
-// WriteComparison writes a comparison in a format.
-func WriteComparison(w io.Writer, format string, c Compared, opts document.Options) error {
-	return comparisonFormats.Write(w, "comparison", format, c, opts)
-}
+}}
 
 // Answer says in a sentence or two what the comparison found.
 func Answer(c *stats.Comparison) string {

@@ -19,18 +19,11 @@ type DSN struct {
 	Told []*Told // at least one
 }
 
-var dsnFormats = document.FormatsOf[*DSN, document.Options]{
+// Formats are those of what drivers make of a data source name.
+var Formats = document.FormatsOf[*DSN, document.Options]{What: "data source name", List: []document.Format[*DSN, document.Options]{
 	{Name: "table", To: writeDSN},
 	{Name: "json", To: writeDSNJSON},
-}
-
-// CheckDSN returns an error if there is no such format of what drivers make of a DSN.
-func CheckDSN(format string) error { return dsnFormats.Check(format) }
-
-// WriteDSN writes what drivers make of a data source name in a format.
-func WriteDSN(w io.Writer, format string, d *DSN, opts document.Options) error {
-	return dsnFormats.Write(w, "data source name", format, d, opts)
-}
+}}
 
 // JSONDSN is the JSON form of what drivers make of a data source name. Secrets are
 // replaced by ***.

@@ -15,7 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-var lockFormats = document.FormatsOf[*Locks, document.Options]{
+// Formats are those of an explanation of locks.
+var Formats = document.FormatsOf[*Locks, document.Options]{What: "explanation", List: []document.Format[*Locks, document.Options]{
 	{Name: "table", To: func(w io.Writer, l *Locks, o document.Options) error {
 		return document.RenderPart(w, locks(l, o), onScreen(l), o)
 	}},
@@ -26,21 +27,10 @@ var lockFormats = document.FormatsOf[*Locks, document.Options]{
 		return document.RenderHTML(w, locksPage(l, o), "Locks", o)
 	}},
 	{Name: "json", To: writeLocksJSON},
-}
+}}
 
 // measuredLabel begins the list of where the figures are from.
 const measuredLabel = "measured"
-
-// LockFormats lists the names of the formats of an explanation of locks.
-func LockFormats() []string { return lockFormats.Names() }
-
-// CheckLocks returns an error if there is no such format of an explanation of locks.
-func CheckLocks(format string) error { return lockFormats.Check(format) }
-
-// WriteLocks writes an explanation of locks in a format.
-func WriteLocks(w io.Writer, format string, l *Locks, opts document.Options) error {
-	return lockFormats.Write(w, "explanation", format, l, opts)
-}
 
 // LocksAnswer says in a sentence or two whether locks made operations fail, and what ends
 // that.

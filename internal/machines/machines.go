@@ -25,7 +25,9 @@ type OnMachine struct {
 	Options  report.Options  // for the report of the run by itself
 }
 
-var machinesFormats = document.FormatsOf[[]OnMachine, document.Options]{
+// Formats are those of runs of the same work on several machines: what is the same everywhere and
+// what turns around, and then, unless there is little room, the report of each run.
+var Formats = document.FormatsOf[[]OnMachine, document.Options]{What: "machines", List: []document.Format[[]OnMachine, document.Options]{
 	{Name: "table", To: func(w io.Writer, m []OnMachine, o document.Options) error {
 		return document.RenderText(w, machines(m, o), o)
 	}},
@@ -33,20 +35,7 @@ var machinesFormats = document.FormatsOf[[]OnMachine, document.Options]{
 		return document.RenderMarkdown(w, machines(m, o))
 	}},
 	{Name: "json", To: writeMachinesJSON},
-}
-
-// MachinesFormats lists the names of the formats of runs on several machines.
-func MachinesFormats() []string { return machinesFormats.Names() }
-
-// CheckMachines returns an error if there is no such format of runs on several machines.
-func CheckMachines(format string) error { return machinesFormats.Check(format) }
-
-// WriteMachines writes what runs of the same work on several machines say in a format: what
-// is the same everywhere and what turns around, and then, unless there is little room
-// (opts.Lines), the report of each run.
-func WriteMachines(w io.Writer, format string, all []OnMachine, opts document.Options) error {
-	return machinesFormats.Write(w, "machines", format, all, opts)
-}
+}}
 
 // sideBySide puts the runs of machines side by side.
 func sideBySide(all []OnMachine) *stats.Machines {

@@ -128,7 +128,8 @@ func (t Tuning) Offered() (list []driver.Settings) {
 	return list
 }
 
-var tuningFormats = document.FormatsOf[Tuning, document.Options]{
+// Formats are those of a search for settings.
+var Formats = document.FormatsOf[Tuning, document.Options]{What: "search", List: []document.Format[Tuning, document.Options]{
 	{Name: "table", To: func(w io.Writer, t Tuning, o document.Options) error {
 		return document.RenderPart(w, tuning(t), nil, o)
 	}},
@@ -137,18 +138,7 @@ var tuningFormats = document.FormatsOf[Tuning, document.Options]{
 		return document.RenderHTML(w, append(tuning(t), document.Methodology("Settings searched")), "Settings", o)
 	}},
 	{Name: "json", To: writeTuningJSON},
-}
-
-// TuningFormats lists the names of the formats of a search for settings.
-func TuningFormats() []string { return tuningFormats.Names() }
-
-// CheckTuning returns an error if there is no such format of a search for settings.
-func CheckTuning(format string) error { return tuningFormats.Check(format) }
-
-// WriteTuning writes what a search for settings has found in a format.
-func WriteTuning(w io.Writer, format string, t Tuning, opts document.Options) error {
-	return tuningFormats.Write(w, "search", format, t, opts)
-}
+}}
 
 // lossWords say what can be lost, by [Severity].
 var lossWords = []string{"nothing", "the last commits", "the database, very rarely", "the database"}

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -279,9 +278,7 @@ func (r *mergeReport) count() {
 
 func (r *mergeReport) print(env *environment, format string) error {
 	if format == "json" {
-		enc := json.NewEncoder(document.PrintableJSON(env.rawOut))
-		enc.SetIndent("", "  ")
-		return enc.Encode(r)
+		return writeJSON(env.rawOut, r)
 	}
 	var b strings.Builder
 	if r.made {

@@ -451,7 +451,7 @@ func inCommon(cells []*LockCell) string {
 			}
 		}
 		if len(values) > 0 {
-			words = append(words, document.Or(values))
+			words = append(words, strings.Join(values, " or "))
 		}
 	}
 	for _, c := range cells {

@@ -46,7 +46,7 @@ func Formats() []string { return formats.Names() }
 func Check(format string) error { return formats.Check(format) }
 
 // Write writes the report of an analyzed run in a format. A run of profiles has the formats
-// that [WriteProfile] has.
+// that profile.Formats has.
 func Write(w io.Writer, format string, a *stats.Analysis, opts Options) error {
 	if err := Check(format); err != nil {
 		return err

@@ -72,7 +72,7 @@ func (o *adviseOptions) addFlags(f *pflag.FlagSet) {
 	o.addFigureFlags(f)
 	o.addPlaceFlags(f)
 	o.output.addFullFlag(f)
-	o.output.setFormats("how the advice is printed", advise.AdviceFormats(), advise.CheckAdvice)
+	o.output.setFormats("how the advice is printed", advise.Formats.Names(), advise.Formats.Check)
 }
 
 // ofStored are the flags that also apply to a stored run.
@@ -248,7 +248,7 @@ func (o *adviseOptions) print(ctx context.Context, env *environment, b *lab.Buil
 	return o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Lines = o.output.screen(env)
 		opts.Hints.Rest = []document.Hint{{Shows: "all of it", Command: inStore(o.store, again+" --full")}}
-		return advise.WriteAdvice(w, format, told, opts)
+		return advise.Formats.Write(w, format, told, opts)
 	}, o.output.again(again))
 }
 

@@ -109,7 +109,7 @@ func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
 	o.workers.addFlags(f)
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
 	o.output.addFlags(f)
-	o.output.setFormats("how results are printed", cluster.ClusterFormats(), cluster.CheckClusters)
+	o.output.setFormats("how results are printed", cluster.Formats.Names(), cluster.Formats.Check)
 }
 
 // clusterTrial is a trial that is to be done.
@@ -176,7 +176,7 @@ func measureClusters(ctx context.Context, env *environment, o *clusterOptions) e
 	show.finish()
 	if len(out.Trials) > 0 {
 		err := o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
-			return cluster.WriteClusters(w, format, out, opts)
+			return cluster.Formats.Write(w, format, out, opts)
 		}, "sqlite3perf cluster")
 		if err != nil {
 			return err

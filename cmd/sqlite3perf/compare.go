@@ -66,14 +66,14 @@ func (o *compareOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("rounds").Usage = "exactly this many rounds, at least 6 (default: until every verdict is clear, or --time is over)"
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)
-	o.output.setFormats("how the comparison is printed", compare.ComparisonFormats(), compare.CheckComparison)
+	o.output.setFormats("how the comparison is printed", compare.Formats.Names(), compare.Formats.Check)
 }
 
 func compareSides(ctx context.Context, env *environment, o *compareOptions, args []string) error {
 	if err := o.output.checkFormat(); err != nil {
-		if format := o.output.format; compare.CheckComparison(format) != nil && report.Check(format) == nil {
+		if format := o.output.format; compare.Formats.Check(format) != nil && report.Check(format) == nil {
 			return usagef("--format %s has the samples of a run, not a comparison: want %s here, or show RUN --format %[1]s",
-				format, strings.Join(compare.ComparisonFormats(), ", "))
+				format, strings.Join(compare.Formats.Names(), ", "))
 		}
 		return err
 	}
@@ -140,7 +140,7 @@ func (o *runOptions) printComparison(env *environment) func(*stats.Analysis) err
 	return func(a *stats.Analysis) error {
 		return o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
 			opts.Hints.Scale, opts.Hints.More = scaleHint, []string{inStore(o.store, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))}
-			return compare.WriteComparison(w, format, compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, opts)
+			return compare.Formats.Write(w, format, compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, opts)
 		}, o.output.again(fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)))
 	}
 }
@@ -213,7 +213,7 @@ func (o *compareOptions) sides(r *request) (*result.Compares, error) {
 		}
 		return c, nil
 	}
-	return nil, usagef("%s have two values each: compare takes one; run measures every combination", strings.Join(factors, " and "))
+	return nil, usagef("%s have two values each: compare takes one; run measures every combination", document.And(factors))
 }
 
 // compareStored compares runs that have been measured before.
@@ -225,7 +225,7 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	}
 	words := args[0] + " is stored"
 	if len(args) == 2 {
-		words = strings.Join(args, " and ") + " are stored"
+		words = document.And(args) + " are stored"
 	}
 	var unused []string
 	o.flags.Visit(func(f *pflag.Flag) {
@@ -300,7 +300,7 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	}
 	err = o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Hints.Scale, opts.Hints.More = scaleHint, more
-		return compare.WriteComparison(w, format, compare.Compared{Comparison: c, First: first, Second: second}, opts)
+		return compare.Formats.Write(w, format, compare.Compared{Comparison: c, First: first, Second: second}, opts)
 	}, o.output.again(again))
 	if err != nil {
 		return err

@@ -128,13 +128,14 @@ func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []s
 		fmt.Fprintf(env.stderr, "the output has arguments and rows of %s's data: read it before you pass it on\n", strings.Join(list, ", "))
 	}
 	w := bufio.NewWriter(env.stdout)
-	switch {
-	case o.format == "json":
+	if o.format == "json" {
 		err = diff.WriteDiffJSON(w, d)
-	case env.stdoutWidth > 0 && !o.full:
-		err = diff.WriteDiffScreen(w, d, screenLines(env.stdoutHeight), "the same command with --full prints all")
-	default:
-		err = diff.WriteDiff(w, d, o.full)
+	} else {
+		opts := document.Options{Width: env.stdoutWidth, Hints: allOfIt}
+		if env.stdoutWidth > 0 && !o.full {
+			opts.Lines = screenLines(env.stdoutHeight)
+		}
+		err = diff.WriteDiff(w, d, o.full, opts)
 	}
 	if err := errors.Join(err, w.Flush()); err != nil {
 		return err

@@ -52,7 +52,7 @@ does to figures, and what to do. A fact that cannot be had is called unknown.`,
 	o.workers.addFlags(f)
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
 	o.output.addFlags(f)
-	o.output.setFormats("how the answer is printed", doctor.CheckupFormats(), doctor.CheckCheckup)
+	o.output.setFormats("how the answer is printed", doctor.Formats.Names(), doctor.Formats.Check)
 	return cmd
 }
 
@@ -101,7 +101,7 @@ func checkMachine(ctx context.Context, env *environment, o *doctorOptions) error
 	machine.Judge(c)
 	err = o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Hints.Directory = "--dir"
-		return doctor.WriteCheckup(w, format, c, opts)
+		return doctor.Formats.Write(w, format, c, opts)
 	}, "sqlite3perf doctor")
 	if err == nil && interrupted(stop) {
 		return statusError(exitInterrupted)

@@ -63,8 +63,11 @@ rest what fits below it; --full prints all.`,
 	return cmd
 }
 
+// allOfIt says how to see what a terminal has no room for.
+var allOfIt = document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: "the same command with --full"}}}
+
 func tellDSN(ctx context.Context, env *environment, o *dsnOptions, text string) error {
-	if err := dsn.CheckDSN(o.format); err != nil {
+	if err := dsn.Formats.Check(o.format); err != nil {
 		return usageError{err}
 	}
 	name, err := dsn.Parse(text)
@@ -90,11 +93,11 @@ func tellDSN(ctx context.Context, env *environment, o *dsnOptions, text string) 
 	for _, why := range leftOut {
 		show.say("%s", why)
 	}
-	opts := document.Options{Width: env.stdoutWidth, Hints: document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: "the same command with --full"}}}}
+	opts := document.Options{Width: env.stdoutWidth, Hints: allOfIt}
 	if env.stdoutWidth > 0 && !o.full {
 		opts.Lines = screenLines(env.stdoutHeight)
 	}
-	return dsn.WriteDSN(env.stdout, o.format, &dsn.DSN{Name: name, Told: told}, opts)
+	return dsn.Formats.Write(env.stdout, o.format, &dsn.DSN{Name: name, Told: told}, opts)
 }
 
 // check finds the drivers.

@@ -36,7 +36,7 @@ func (r *request) fits(ctx context.Context, o *runOptions, p *site, show *progre
 	if rounds == 0 {
 		rounds = lab.MinRounds
 	}
-	what, takes := fmt.Sprintf("%s of %s", counted(rounds, "round"), counted(len(r.cases), "case")), "they take"
+	what, takes := fmt.Sprintf("%s of %s", document.Counted(rounds, "round"), document.Counted(len(r.cases), "case")), "they take"
 	least, limit := time.Duration(rounds)*round, r.schedule.Time
 	kept := r.schedule.Rounds > 0 || !typed(o.flags.Lookup("time"))
 	remedy := "give as much, fewer drivers or settings, or --rounds"

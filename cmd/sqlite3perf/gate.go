@@ -88,7 +88,7 @@ func (o *gateOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("rounds").Usage = "exactly this many rounds, at least 6 (default: until every verdict is clear, or --time is over)"
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)
-	o.output.setFormats("how the result is printed", gate.GateFormats(), gate.CheckGate)
+	o.output.setFormats("how the result is printed", gate.Formats.Names(), gate.Formats.Check)
 }
 
 // gate judges the candidate and writes the result where the options ask. A gate that could
@@ -209,7 +209,7 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gat
 	for _, next := range repeats {
 		r.cases, r.compares = next.cases, next.compares
 		if !o.quiet {
-			fmt.Fprintf(env.stderr, "measuring %s again, to confirm what seems to be a regression\n", counted(len(r.cases), "case"))
+			fmt.Fprintf(env.stderr, "measuring %s again, to confirm what seems to be a regression\n", document.Counted(len(r.cases), "case"))
 		}
 		var second *stats.Analysis
 		second, failure = take(ctx, env, &o.runOptions, r)
@@ -241,10 +241,10 @@ func (o *gateOptions) checkOutputs() error {
 		if !ok || file == "" {
 			return usagef("--also %s: want format=file, such as junit=gate.xml", entry)
 		}
-		if err := gate.CheckGate(format); err != nil {
+		if err := gate.Formats.Check(format); err != nil {
 			return usagef("--also %s: %w", entry, err)
 		}
-		o.outputs = append(o.outputs, outputOptions{format: format, file: file, flag: "--also " + entry, known: gate.CheckGate})
+		o.outputs = append(o.outputs, outputOptions{format: format, file: file, flag: "--also " + entry, known: gate.Formats.Check})
 	}
 	o.outputs = append([]outputOptions{o.output}, o.outputs...)
 	kept, err := storePath(o.store)
@@ -341,14 +341,14 @@ func (o *gateOptions) write(env *environment, g gate.Gated, begun bool) error {
 		annotated = annotated || to.file == "" && to.format == "github"
 		err := to.print(env, func(w io.Writer, format string, opts document.Options) error {
 			opts.Hints.Scale, opts.Hints.More, opts.Hints.Pass = scaleHint, more, passHint
-			return gate.WriteGate(w, format, g, opts)
+			return gate.Formats.Write(w, format, g, opts)
 		}, again)
 		if err != nil {
 			return err
 		}
 	}
 	if os.Getenv("GITHUB_ACTIONS") == "true" && !annotated {
-		return gate.WriteGate(env.rawErr, "github", g, document.Options{})
+		return gate.Formats.Write(env.rawErr, "github", g, document.Options{})
 	}
 	return nil
 }

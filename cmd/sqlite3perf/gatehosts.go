@@ -37,8 +37,8 @@ func (o *gateOptions) checkGateHosts() error {
 	if err := o.output.checkFormat(); err != nil {
 		return err
 	}
-	if err := machines.CheckMachines(o.output.format); err != nil {
-		return usagef("--format %s is the result of one machine, and several hosts have several: want %s, or one host at a time", o.output.format, strings.Join(machines.MachinesFormats(), ", "))
+	if err := machines.Formats.Check(o.output.format); err != nil {
+		return usagef("--format %s is the result of one machine, and several hosts have several: want %s, or one host at a time", o.output.format, strings.Join(machines.Formats.Names(), ", "))
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func gateOnHosts(ctx context.Context, env *environment, o *gateOptions) error {
 		return incompleteError{unreached}
 	}
 	err = o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
-		return machines.WriteGates(w, format, list, opts)
+		return machines.GateFormats.Write(w, format, list, opts)
 	}, "sqlite3perf gate")
 	switch {
 	case err != nil && unreached != nil:

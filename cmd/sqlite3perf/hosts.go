@@ -60,8 +60,8 @@ func (o *runOptions) checkHosts(r *request) error {
 		r.host = &result.Host{Name: o.hosts.names[0]}
 		return nil
 	}
-	if err := machines.CheckMachines(o.output.format); err != nil {
-		return usagef("--format %s has one run, and several hosts have several: want %s here, or show RUN --format %[1]s", o.output.format, strings.Join(machines.MachinesFormats(), ", "))
+	if err := machines.Formats.Check(o.output.format); err != nil {
+		return usagef("--format %s has one run, and several hosts have several: want %s here, or show RUN --format %[1]s", o.output.format, strings.Join(machines.Formats.Names(), ", "))
 	}
 	if o.page.file != "" {
 		return usagef("%s is the page of one run, and several hosts have several: report RUN writes that of each", o.page.flag)
@@ -151,10 +151,10 @@ func shareMachines(names []string, sites []*site, say func(string, ...any)) {
 		for _, k := range on {
 			of = append(of, names[k])
 		}
-		message := strings.Join(of, " and ") + " are one machine: they were measured at the same time and took time from each other"
+		message := document.And(of) + " are one machine: they were measured at the same time and took time from each other"
 		s.noise = doubleNoise{s.noise, result.Warning{Code: result.WarningShared, Message: message}}
 		if i == on[0] {
-			say("warning: %s are one machine: they are measured at the same time and take time from each other; name it once", strings.Join(of, " and "))
+			say("warning: %s are one machine: they are measured at the same time and take time from each other; name it once", document.And(of))
 		}
 	}
 }
@@ -288,7 +288,7 @@ func writeMachines(env *environment, o *outputOptions, list []*hosted) error {
 			all = append(all, m)
 		}
 		opts.Lines = o.screen(env)
-		return machines.WriteMachines(w, format, all, opts)
+		return machines.Formats.Write(w, format, all, opts)
 	}, o.again("sqlite3perf show "+strings.Join(runs, " ")))
 }
 

@@ -82,7 +82,7 @@ func (o *lockOptions) addFlags(f *pflag.FlagSet) {
 	o.precision = "5%"
 	o.addPlaceFlags(f)
 	o.output.addFullFlag(f)
-	o.output.setFormats("how the explanation is printed", locks.LockFormats(), locks.CheckLocks)
+	o.output.setFormats("how the explanation is printed", locks.Formats.Names(), locks.Formats.Check)
 }
 
 // The settings that are varied unless --set says otherwise.
@@ -188,7 +188,7 @@ func (o *lockOptions) explain(env *environment, l *locks.Locks, again string) er
 		opts.Lines = o.output.screen(env)
 		opts.Hints.Rest = []document.Hint{{Shows: "all of it", Command: inStore(o.store, again+" --full")}}
 		opts.Hints.More = []string{inStore(o.store, fmt.Sprintf("sqlite3perf show %d --full", l.Analysis.Run.ID))}
-		return locks.WriteLocks(w, format, l, opts)
+		return locks.Formats.Write(w, format, l, opts)
 	}, o.output.again(again))
 }
 

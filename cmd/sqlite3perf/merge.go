@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -279,15 +278,13 @@ func (r *mergeReport) count() {
 
 func (r *mergeReport) print(env *environment, format string) error {
 	if format == "json" {
-		enc := json.NewEncoder(document.PrintableJSON(env.rawOut))
-		enc.SetIndent("", "  ")
-		return enc.Encode(r)
+		return writeJSON(env.rawOut, r)
 	}
 	var b strings.Builder
 	if r.made {
-		fmt.Fprintf(&b, "%s merged into %s", counted(r.New, "run"), r.Store)
+		fmt.Fprintf(&b, "%s merged into %s", document.Counted(r.New, "run"), r.Store)
 		if r.Trials > 0 {
-			fmt.Fprintf(&b, " (%s)", counted(r.Trials, "trial"))
+			fmt.Fprintf(&b, " (%s)", document.Counted(r.Trials, "trial"))
 		}
 	} else {
 		fmt.Fprintf(&b, "nothing to merge: %s was not made", r.Store)
@@ -302,7 +299,7 @@ func (r *mergeReport) print(env *environment, format string) error {
 		fmt.Fprintf(&b, ", %d left out", r.LeftOut)
 	}
 	if n := len(r.Unread); n > 0 {
-		fmt.Fprintf(&b, ", %s not read", counted(n, "store"))
+		fmt.Fprintf(&b, ", %s not read", document.Counted(n, "store"))
 	}
 	b.WriteString("\n")
 	for i := 0; i < len(r.Runs); {
@@ -338,7 +335,7 @@ func became(m store.Merged, n int64) string {
 	case m.What == store.MergedThere:
 		return fmt.Sprintf("run %d is %d here, already", m.Run, m.Is)
 	case m.What == store.MergedContinued:
-		return fmt.Sprintf("run %d is %d here, which has %s more", m.Run, m.Is, counted(m.Trials, "trial"))
+		return fmt.Sprintf("run %d is %d here, which has %s more", m.Run, m.Is, document.Counted(m.Trials, "trial"))
 	}
 	return fmt.Sprintf("run %d left out: %s", m.Run, document.Line(m.Reason))
 }

@@ -88,9 +88,9 @@ func (o *profileOptions) addFlags(f *pflag.FlagSet) {
 	o.flags, o.time = f, profileTime
 	f.Lookup("time").DefValue, f.Lookup("time").Usage = profileTime.String(), "begin no further trial after this time, except for the first of each driver"
 	f.Lookup("output").Usage = "`directory` for the files; it is created if only its last part is missing (default: profile-WORKLOAD-PHASE)"
-	f.Lookup("format").Usage = "how the answer is printed: " + strings.Join(profile.ProfileFormats(), ", ")
+	f.Lookup("format").Usage = "how the answer is printed: " + strings.Join(profile.Formats.Names(), ", ")
 	f.Lookup("format").DefValue = tableFormat
-	o.output.known, o.output.asked = profile.CheckProfile, nil // -o is a directory
+	o.output.known, o.output.asked = profile.Formats.Check, nil // -o is a directory
 	f.BoolVar(&o.force, "force", false, "also replace files that profile did not write")
 }
 
@@ -348,7 +348,7 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 	output := o.output
 	output.file = "" // -o is the directory; the answer goes to standard output
 	err = errors.Join(err, output.print(env, func(w io.Writer, format string, opts document.Options) error {
-		return profile.WriteProfile(w, format, answer, opts)
+		return profile.Formats.Write(w, format, answer, opts)
 	}, output.again(fmt.Sprintf("sqlite3perf show %d", profiled.ID))))
 	switch {
 	case err != nil:
@@ -438,7 +438,7 @@ func (r *profileRequest) write(done []*lab.Profiled, answer *profile.Profiled) e
 			return err
 		}
 	}
-	if err := put(pageFile, func(w io.Writer) error { return profile.WriteProfile(w, "html", answer, document.Options{}) }); err != nil {
+	if err := put(pageFile, func(w io.Writer) error { return profile.Formats.Write(w, "html", answer, document.Options{}) }); err != nil {
 		return err
 	}
 	var list bytes.Buffer

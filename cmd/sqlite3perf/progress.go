@@ -125,7 +125,7 @@ func (p *progress) Merging(name string, done, of int) {
 	}
 	text, share := "reading "+document.Line(name), 0.0
 	if of > 0 {
-		text, share = fmt.Sprintf("merged %d of %s of %s", done, counted(of, "run"), document.Line(name)), float64(done)/float64(of)
+		text, share = fmt.Sprintf("merged %d of %s of %s", done, document.Counted(of, "run"), document.Line(name)), float64(done)/float64(of)
 	}
 	if p.bar == nil {
 		if p.now().Sub(p.told) >= between {
@@ -167,20 +167,20 @@ func (p *progress) Planned(plan lab.Plan) {
 			now = " now"
 		}
 		p.estimated = true
-		p.say("estimate%s: %s in %s%s", now, counted(plan.Trials, "trial"), roughly(plan.Takes), unless)
+		p.say("estimate%s: %s in %s%s", now, document.Counted(plan.Trials, "trial"), roughly(plan.Takes), unless)
 		return
 	}
-	words := fmt.Sprintf("%s (each a workload on a driver, with settings), %s in all: ", counted(plan.Cases, "case"), counted(plan.Phases, "timed phase"))
+	words := fmt.Sprintf("%s (each a workload on a driver, with settings), %s in all: ", document.Counted(plan.Cases, "case"), document.Counted(plan.Phases, "timed phase"))
 	s := plan.Schedule
 	switch {
 	case race:
-		words += fmt.Sprintf("at most %s in %d rounds", counted(plan.Trials, "trial"), s.Rounds)
+		words += fmt.Sprintf("at most %s in %d rounds", document.Counted(plan.Trials, "trial"), s.Rounds)
 	case s.Rounds > 0:
-		words += fmt.Sprintf("%s in %d rounds", counted(plan.Trials, "trial"), s.Rounds)
+		words += fmt.Sprintf("%s in %d rounds", document.Counted(plan.Trials, "trial"), s.Rounds)
 	case s.Settled != nil:
-		words += fmt.Sprintf("at least %s in %d rounds, then more until all cases are settled or %v are over", counted(plan.Trials, "trial"), lab.MinRounds, s.Time)
+		words += fmt.Sprintf("at least %s in %d rounds, then more until all cases are settled or %v are over", document.Counted(plan.Trials, "trial"), lab.MinRounds, s.Time)
 	default:
-		words += fmt.Sprintf("at least %s in %d rounds, then more until %v are over", counted(plan.Trials, "trial"), lab.MinRounds, s.Time)
+		words += fmt.Sprintf("at least %s in %d rounds, then more until %v are over", document.Counted(plan.Trials, "trial"), lab.MinRounds, s.Time)
 	}
 	if least := max(p.least, plan.Least); least > 0 && s.Rounds == 0 && least > s.Time {
 		words += fmt.Sprintf("; --time %v is not enough for them: they take at least %s", s.Time, roughly(least))
@@ -188,14 +188,6 @@ func (p *progress) Planned(plan lab.Plan) {
 		words += ", at least " + roughly(least)
 	}
 	p.say("%s", words)
-}
-
-// counted returns a number with its noun.
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return document.Thousands(int64(n)) + " " + noun + "s"
 }
 
 func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *lab.Case, t *result.Trial) {
@@ -229,7 +221,7 @@ func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *
 		last := round == rounds
 		if done == total && (last || p.told.IsZero() || p.now().Sub(p.told) >= between) {
 			p.told = p.now()
-			p.say("round %d%s: %s, %s so far%s", round, of, counted(total, "trial"), roughly(elapsed), remaining)
+			p.say("round %d%s: %s, %s so far%s", round, of, document.Counted(total, "trial"), roughly(elapsed), remaining)
 		}
 		return
 	}

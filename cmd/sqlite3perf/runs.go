@@ -54,7 +54,7 @@ is.`,
 					trials = "–"
 				}
 				rows = append(rows, []string{fmt.Sprint(e.ID), e.Started.UTC().Format("2006-01-02 15:04:05"), trials,
-					document.Line(ending(e)), document.Line(shortened(e.Drivers)), document.Line(shortened(hashed(e))), document.Line(asked(e.Asked))})
+					document.Line(ending(e)), document.Line(document.FirstOf(e.Drivers, mostNamed, ",")), document.Line(document.FirstOf(hashed(e), mostNamed, ",")), document.Line(asked(e.Asked))})
 				if last := len(rows) - 1; several {
 					rows[last] = append(rows[last], document.Line(machineOf(e)))
 				}
@@ -124,14 +124,8 @@ func hashed(e store.Entry) []string {
 	return list
 }
 
-// shortened lists the first few of many names.
-func shortened(names []string) string {
-	const most = 4
-	if len(names) > most {
-		return strings.Join(names[:most], ",") + fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	return strings.Join(names, ",")
-}
+// mostNamed is how many drivers or workloads a row names.
+const mostNamed = 4
 
 // asked returns the settings and parameters that a run was asked for, with their values.
 func asked(a *result.Asked) string {

@@ -54,7 +54,7 @@ on all of them and what turns around.`,
 			isPicture := slices.Contains(report.PictureFormats(), o.format)
 			switch {
 			case picture != "" && !isPicture:
-				return usagef("--chart %s: a picture cannot be written as %s: want --format %s", picture, o.format, strings.Join(report.PictureFormats(), " or "))
+				return usagef("--chart %s: a picture cannot be written as %s: want --format %s", picture, o.format, document.Or(report.PictureFormats()))
 			case o.format == "png" && o.file == "" && env.stdoutWidth > 0:
 				return usagef("--format png: a terminal does not show it: name a file with -o")
 			}
@@ -73,7 +73,7 @@ on all of them and what turns around.`,
 				return writeWorkload(env, run, text)
 			}
 			if run.Profiles != nil && !isPicture {
-				if err := profile.CheckProfile(o.format); err != nil {
+				if err := profile.Formats.Check(o.format); err != nil {
 					return usagef("run %d has profiles instead of samples: %w", run.ID, err)
 				}
 			}
@@ -101,8 +101,8 @@ on all of them and what turns around.`,
 
 // showMachines prints what stored runs on several machines say together.
 func showMachines(ctx context.Context, env *environment, o *outputOptions, refs []string) error {
-	if err := machines.CheckMachines(o.format); err != nil {
-		return usagef("--format %s has one run: want %s for several", o.format, strings.Join(machines.MachinesFormats(), ", "))
+	if err := machines.Formats.Check(o.format); err != nil {
+		return usagef("--format %s has one run: want %s for several", o.format, strings.Join(machines.Formats.Names(), ", "))
 	}
 	var list []*hosted
 	ids, named := map[int64]bool{}, map[string]int{}

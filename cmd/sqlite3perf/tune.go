@@ -90,7 +90,7 @@ func (o *tuneOptions) addFlags(f *pflag.FlagSet) {
 	o.addPrecisionFlag(f, "2%", "a setting that gains less than this `share` of the time is not worth setting")
 	o.addPlaceFlags(f)
 	o.output.addFullFlag(f)
-	o.output.setFormats("how the answer is printed", tune.TuningFormats(), tune.CheckTuning)
+	o.output.setFormats("how the answer is printed", tune.Formats.Names(), tune.Formats.Check)
 }
 
 // tuneSettings searches for settings and prints what it finds.
@@ -171,7 +171,7 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 			{Shows: "all of it", Command: "--full or -o tune.html, in another search: this answer is not stored"},
 			{Shows: "last race", Command: last + " --full"},
 		}
-		return tune.WriteTuning(w, format, answer, opts)
+		return tune.Formats.Write(w, format, answer, opts)
 	}, last)
 	return cmp.Or(failure, err)
 }
@@ -305,7 +305,7 @@ func (t *candidateRuns) measure(ctx context.Context, p tune.Plan) (*stats.Analys
 // needWords says how long a search takes, before anything is tried.
 func needWords(n tune.Need, limit time.Duration) string {
 	words := fmt.Sprintf("a trial takes about %s; to try %s, to put together what gains, and to confirm it takes at least %s",
-		roughly(n.Trial), counted(n.Values, "value"), roughly(n.Time))
+		roughly(n.Trial), document.Counted(n.Values, "value"), roughly(n.Time))
 	if n.Time <= limit {
 		return words
 	}
@@ -314,7 +314,7 @@ func needWords(n tune.Need, limit time.Duration) string {
 
 // raceWords announces a race.
 func raceWords(p tune.Plan) string {
-	words := fmt.Sprintf("%s: %s, %s", p.What, counted(len(p.Candidates), "choice"), counted(p.Rounds, "round"))
+	words := fmt.Sprintf("%s: %s, %s", p.What, document.Counted(len(p.Candidates), "choice"), document.Counted(p.Rounds, "round"))
 	if p.Settled != nil {
 		words += ", the slower ones in fewer"
 	}

@@ -302,7 +302,7 @@ func untouched(database string, source *imitate.Source) string {
 	if len(written) == 0 {
 		return fmt.Sprintf("%s was only read, through a copy, and is as it was.", database)
 	}
-	return fmt.Sprintf("%s was only read, through a copy; its application has written %s in the meantime.", database, strings.Join(written, " and "))
+	return fmt.Sprintf("%s was only read, through a copy; its application has written %s in the meantime.", database, document.And(written))
 }
 
 func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, c *imitate.Comparison, source *imitate.Source) error {
@@ -314,7 +314,7 @@ func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, 
 	if name == "" {
 		name = "The workload"
 	}
-	line := fmt.Sprintf("%s imitates %s: %s, %s", name, database, plural(int64(len(w.Tables)), "table"), plural(rows, "row"))
+	line := fmt.Sprintf("%s imitates %s: %s, %s", name, database, document.Counted(len(w.Tables), "table"), document.Counted(rows, "row"))
 	if c != nil {
 		near := 0
 		for i := range c.Queries {
@@ -322,8 +322,8 @@ func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, 
 				near++
 			}
 		}
-		line += fmt.Sprintf("; %s of %s (%+.1f %%); %d of %s with the same plan, and rows and times within a factor of 2", megabytes(float64(c.Bytes)), megabytes(w.Wanted()),
-			100*(float64(c.Bytes)/w.Wanted()-1), near, plural(int64(len(c.Queries)), "query"))
+		line += fmt.Sprintf("; %s of %s (%+.1f %%); %d of %s with the same plan, and rows and times within a factor of 2", document.Megabytes(int64(c.Bytes)), document.Megabytes(int64(w.Wanted())),
+			100*(float64(c.Bytes)/w.Wanted()-1), near, document.Counted(len(c.Queries), "query"))
 	}
 	fmt.Fprintf(out, "%s.\n", document.Line(line))
 	if c != nil {
@@ -336,7 +336,7 @@ func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, 
 		fmt.Fprintf(out, "The imitation that was loaded is %s.\n", document.Line(o.keep))
 	}
 	if w.Free > w.Bytes/20 {
-		fmt.Fprintf(out, "The sizes are without %s of free pages.\n", megabytes(float64(w.Free)))
+		fmt.Fprintf(out, "The sizes are without %s of free pages.\n", document.Megabytes(int64(w.Free)))
 	}
 	if c != nil && len(c.Queries) > 0 {
 		fmt.Fprintln(out)
@@ -376,7 +376,7 @@ func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, 
 }
 
 func sizeWords(s imitate.Size) string {
-	return fmt.Sprintf("%s has %s instead of %s", s.Name, megabytes(float64(s.Bytes[1])), megabytes(float64(s.Bytes[0])))
+	return fmt.Sprintf("%s has %s instead of %s", s.Name, document.Megabytes(int64(s.Bytes[1])), document.Megabytes(int64(s.Bytes[0])))
 }
 
 // notNear says in what the imitation is not near.
@@ -423,23 +423,6 @@ func pathOf(file string) string {
 		return file
 	}
 	return "./" + filepath.ToSlash(file)
-}
-
-func plural(n int64, what string) string {
-	if n != 1 {
-		if what == "query" {
-			what = "querie"
-		}
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
-}
-
-func megabytes(bytes float64) string {
-	if bytes < 1e6 {
-		return fmt.Sprintf("%.0f kB", bytes/1e3)
-	}
-	return fmt.Sprintf("%.1f MB", bytes/1e6)
 }
 
 // mean writes a mean number of rows.

@@ -192,7 +192,7 @@ func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 		if s.WAL {
 			mode = "in WAL mode"
 		}
-		fmt.Fprintf(out, "database:   %s: %s of %s, in pages of %d bytes, %s; SHA-256 %.12s…\n", document.Line(w.Database), document.Bytes(s.Bytes), plural(int64(s.Tables), "table"), s.PageSize, mode, s.SHA256)
+		fmt.Fprintf(out, "database:   %s: %s of %s, in pages of %d bytes, %s; SHA-256 %.12s…\n", document.Line(w.Database), document.Bytes(s.Bytes), document.Counted(s.Tables, "table"), s.PageSize, mode, s.SHA256)
 	}
 	if len(w.Settings) > 0 {
 		fmt.Fprintf(out, "settings:   %s\n", words(w.Settings))
@@ -346,7 +346,7 @@ func does(p *plan.Phase) (list []string) {
 func replays(r *plan.Replay) []string {
 	transactions := 1 + slices.Max(r.Events.Transaction)
 	return []string{fmt.Sprintf("%s in %s, of %s on %s: %s",
-		plural(int64(r.Events.Len()), "event"), plural(int64(transactions), "transaction"), plural(int64(len(r.Statements)), "statement"), plural(int64(r.Connections), "connection"), strings.Join(r.Operations, ", "))}
+		document.Counted(r.Events.Len(), "event"), document.Counted(transactions, "transaction"), document.Counted(len(r.Statements), "statement"), document.Counted(r.Connections, "connection"), strings.Join(r.Operations, ", "))}
 }
 
 // abridged returns a text on one line, with an ellipsis if it has more than most

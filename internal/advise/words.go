@@ -34,25 +34,17 @@ type Advised struct {
 	NotIn   []string        // facts that were not looked at, and how to have them
 }
 
-var adviceFormats = document.FormatsOf[Advised, document.Options]{
-	{Name: "table", To: func(w io.Writer, a Advised, o document.Options) error { return document.RenderPart(w, advice(a), o) }},
+// Formats are those of advice.
+var Formats = document.FormatsOf[Advised, document.Options]{What: "advice", List: []document.Format[Advised, document.Options]{
+	{Name: "table", To: func(w io.Writer, a Advised, o document.Options) error {
+		return document.RenderPart(w, advice(a), nil, o)
+	}},
 	{Name: "markdown", To: func(w io.Writer, a Advised, _ document.Options) error { return document.RenderMarkdown(w, advice(a)) }},
 	{Name: "html", To: func(w io.Writer, a Advised, o document.Options) error {
 		return document.RenderHTML(w, advicePage(a), "Advice", o)
 	}},
 	{Name: "json", To: writeAdviceJSON},
-}
-
-// AdviceFormats lists the names of the formats of advice.
-func AdviceFormats() []string { return adviceFormats.Names() }
-
-// CheckAdvice returns an error if there is no such format of advice.
-func CheckAdvice(format string) error { return adviceFormats.Check(format) }
-
-// WriteAdvice writes advice in a format.
-func WriteAdvice(w io.Writer, format string, a Advised, opts document.Options) error {
-	return adviceFormats.Write(w, "advice", format, a, opts)
-}
+}}
 
 // JSONAdvice is a recommendation as JSON, with its words.
 type JSONAdvice struct {
@@ -109,7 +101,7 @@ func (a Advised) leftOut() (fastest *Rejection) {
 
 // undecided says between which candidates the facts do not decide.
 func (a Advised) undecided() string {
-	among := allOf(a.Among)
+	among := document.And(a.Among)
 	switch {
 	case a.Hidden == 0 && !a.Untold:
 		return fmt.Sprintf("The measurements do not decide between %s: they are equally fast, as far as %s matters, and each is better in something. What you need most decides.", among, document.Percent(Matters))
@@ -172,9 +164,9 @@ func reasonWords(r Reason) string {
 	case ShorterTail:
 		return fmt.Sprintf("its slowest operations are faster: the 99th percentile of %s is %s its own %s", r.Over, document.Times(r.Ratio.Median), document.Interval(r.Ratio.Interval))
 	case LessMemory:
-		return fmt.Sprintf("it needs %s at its peak, and %s %s", megabytes(r.Own), r.Over, megabytes(r.Others))
+		return fmt.Sprintf("it needs %s at its peak, and %s %s", document.Megabytes(r.Own), r.Over, document.Megabytes(r.Others))
 	case Smaller:
-		return fmt.Sprintf("its binary has %s, and that of %s %s", megabytes(r.Own), r.Over, megabytes(r.Others))
+		return fmt.Sprintf("its binary has %s, and that of %s %s", document.Megabytes(r.Own), r.Over, document.Megabytes(r.Others))
 	case WithoutC:
 		return fmt.Sprintf("it is built without a C compiler, and %s is not", r.Over)
 	case DatabaseSQL:
@@ -217,14 +209,6 @@ func needsOf(list []defects.Defect) string {
 		words = append(words, d.ID+": "+conditions.DefectNeeds(d.Needs))
 	}
 	return document.SomeOf(words, 2)
-}
-
-// allOf joins names, however many there are.
-func allOf(names []string) string {
-	if len(names) == 1 {
-		return names[0] + " and nothing"
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
 // candidate returns the candidate with a name.
@@ -470,7 +454,7 @@ func overturnWords(a Advised, o Overturn) string {
 	case ChangeDefect:
 		then := "take " + o.For + at
 		if o.Among != nil {
-			then = "the facts do not decide between " + allOf(o.Among)
+			then = "the facts do not decide between " + document.And(o.Among)
 			if o.Ratio != nil {
 				then += fmt.Sprintf("; %s takes %s the time %s", o.For, document.Times(o.Ratio.Median), strings.TrimSpace(document.Interval(o.Ratio.Interval)))
 			}
@@ -496,9 +480,9 @@ func needWords(o Overturn) string {
 	case DatabaseSQL:
 		return "you need database/sql"
 	case LessMemory:
-		return fmt.Sprintf("memory is scarce (%s instead of %s)", megabytes(o.Own), megabytes(o.Others))
+		return fmt.Sprintf("memory is scarce (%s instead of %s)", document.Megabytes(o.Own), document.Megabytes(o.Others))
 	case Smaller:
-		return fmt.Sprintf("the size of the binary counts (%s instead of %s)", megabytes(o.Own), megabytes(o.Others))
+		return fmt.Sprintf("the size of the binary counts (%s instead of %s)", document.Megabytes(o.Own), document.Megabytes(o.Others))
 	case ShorterTail:
 		return "the slowest operations matter more than the total time"
 	case FewerRisks:
@@ -548,7 +532,7 @@ func measuredFacts(a Advised) document.Grid {
 			row[3] = document.Thousands(c.Failed)
 		}
 		if c.MemoryBytes > 0 {
-			row[4] = megabytes(c.MemoryBytes)
+			row[4] = document.Megabytes(c.MemoryBytes)
 		}
 		g.Rows = append(g.Rows, row)
 	}
@@ -577,7 +561,7 @@ func memoryFacts(f *Facts) document.Grid {
 	for k := range f.Candidates {
 		for _, m := range f.Candidates[k].Memory {
 			if m.Bytes > 0 {
-				g.Rows[at[m.Workload+" "+m.Variant]][k+1] = megabytes(m.Bytes)
+				g.Rows[at[m.Workload+" "+m.Variant]][k+1] = document.Megabytes(m.Bytes)
 			}
 		}
 	}
@@ -677,7 +661,7 @@ func builds(f *Facts) document.Grid {
 			row[1] = map[bool]string{true: "not needed", false: "needed"}[c.WithoutC()]
 		}
 		if p := c.Footprint; p != nil {
-			row[2], row[3] = megabytes(p.SizeBytes), document.Elapsed(time.Duration(p.WarmNS))
+			row[2], row[3] = document.Megabytes(p.SizeBytes), document.Elapsed(time.Duration(p.WarmNS))
 			if p.ColdNS > 0 {
 				row[4] = document.Elapsed(time.Duration(p.ColdNS))
 			}
@@ -780,4 +764,3 @@ func limits(f *Facts) (l document.List) {
 }
 
 // megabytes formats a size in memory or in a file.
-func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

@@ -32,9 +32,9 @@ const (
 // second release differs from that of the first.
 type Change struct {
 	stats.TableName
-	Verdict stats.Verdict // Bad, Differing, FailsMore, FailsLess, Slower or Faster
-	Status  result.Status // of Bad: that of the side that has no figures
-	Fixed   bool          // of Bad: the first release has no figures, the second has
+	Verdict stats.Verdict `json:"verdict"`
+	Status  result.Status `json:"status,omitempty"` // of verdict "bad": how the release without figures ended
+	Fixed   bool          `json:"fixed,omitempty"`  // of verdict "bad": the earlier release is that one
 
 	of       result.Case // what is done, in which settings
 	nearest  float64     // the end of the effect's interval that is nearer to none

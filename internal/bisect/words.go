@@ -29,7 +29,8 @@ type Difference struct {
 	After  string `json:"after,omitempty"`
 }
 
-var bisectionFormats = document.FormatsOf[Bisection, document.Options]{
+// Formats are those of a bisection.
+var Formats = document.FormatsOf[Bisection, document.Options]{What: "bisection", List: []document.Format[Bisection, document.Options]{
 	{Name: "table", To: func(w io.Writer, b Bisection, o document.Options) error {
 		return document.RenderText(w, bisection(b), o)
 	}},
@@ -40,18 +41,7 @@ var bisectionFormats = document.FormatsOf[Bisection, document.Options]{
 		return document.RenderHTML(w, bisectionPage(b), "Bisection", o)
 	}},
 	{Name: "json", To: writeBisectionJSON},
-}
-
-// BisectionFormats lists the names of the formats of a bisection.
-func BisectionFormats() []string { return bisectionFormats.Names() }
-
-// CheckBisection returns an error if there is no such format of a bisection.
-func CheckBisection(format string) error { return bisectionFormats.Check(format) }
-
-// WriteBisection writes a bisection in a format.
-func WriteBisection(w io.Writer, format string, b Bisection, opts document.Options) error {
-	return bisectionFormats.Write(w, "bisection", format, b, opts)
-}
+}}
 
 // Answer says in a sentence or two which release changed what.
 func (b Bisection) Answer() string {
@@ -256,11 +246,8 @@ type JSONBisection struct {
 
 // JSONChange is what a bisection followed.
 type JSONChange struct {
-	stats.TableName
-	Verdict stats.Verdict `json:"verdict"`
-	Status  result.Status `json:"status,omitempty"` // of verdict "bad": how the release without figures ended
-	Fixed   bool          `json:"fixed,omitempty"`  // of verdict "bad": the earlier release is that one
-	Why     string        `json:"why,omitempty"`    // of verdict "bad": why that one has no figures
+	*Change
+	Why string `json:"why,omitempty"` // of verdict "bad": why that one has no figures
 }
 
 // JSONStep is a step of a bisection.
@@ -279,7 +266,7 @@ func writeBisectionJSON(w io.Writer, b Bisection, _ document.Options) error {
 	out := JSONBisection{Version: BisectionVersion, Answer: b.Answer(), Certain: b.Certain(), Driver: b.Driver, Releases: b.Releases,
 		Margin: b.Margin, Good: b.Good, Bad: b.Bad, Between: b.Between, Also: b.Also, Steps: []JSONStep{}}
 	if c := b.Change; c != nil {
-		out.Change = &JSONChange{c.TableName, c.Verdict, c.Status, c.Fixed, b.why()}
+		out.Change = &JSONChange{c, b.why()}
 	}
 	for _, s := range b.Steps {
 		j := JSONStep{First: s.First, Second: s.Second, Judgment: s.Judgment, Why: s.Why}

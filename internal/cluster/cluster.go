@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/perf/benchunit"
-
 	"github.com/sqlite3perf/sqlite3perf/internal/chart"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
@@ -68,7 +66,8 @@ func (t *ClusterTrial) Lost() int64 {
 	return lost
 }
 
-var clusterFormats = document.FormatsOf[*Clusters, document.Options]{
+// Formats are those of a cluster.
+var Formats = document.FormatsOf[*Clusters, document.Options]{What: "cluster", List: []document.Format[*Clusters, document.Options]{
 	{Name: "table", To: func(w io.Writer, c *Clusters, o document.Options) error {
 		return document.RenderText(w, clusters(c), o)
 	}},
@@ -80,18 +79,7 @@ var clusterFormats = document.FormatsOf[*Clusters, document.Options]{
 	}},
 	{Name: "svg", To: writeClusterSVG},
 	{Name: "json", To: writeClusterJSON},
-}
-
-// ClusterFormats lists the names of the formats of clusters.
-func ClusterFormats() []string { return clusterFormats.Names() }
-
-// CheckClusters returns an error if there is no such format of clusters.
-func CheckClusters(format string) error { return clusterFormats.Check(format) }
-
-// WriteClusters writes what clusters have done in a format.
-func WriteClusters(w io.Writer, format string, c *Clusters, opts document.Options) error {
-	return clusterFormats.Write(w, "cluster", format, c, opts)
-}
+}}
 
 // RowsPerSecond returns how many rows were acknowledged per second under a load.
 func RowsPerSecond(l *protocol.LoadResult) float64 {
@@ -296,7 +284,7 @@ func harmAnswer(t *ClusterTrial) string {
 		silence += fmt.Sprintf(" at the longest, and %s in the median", document.Nanoseconds(median))
 	}
 	return fmt.Sprintf("%s %s of %s writes that were %s, by %s. No write was acknowledged for %s.%s",
-		t.nodes(lostVerb), lost, document.Thousands(h.Acknowledged), how, document.Enumerate(what), silence, staleWords(h.Reads))
+		t.nodes(lostVerb), lost, document.Thousands(h.Acknowledged), how, document.And(what), silence, staleWords(h.Reads))
 }
 
 // silent returns the longest and the median time without an acknowledged write.
@@ -328,19 +316,11 @@ func staleWords(reads []protocol.LevelReads) string {
 	case len(reads) == 0:
 		return ""
 	case stale == nil:
-		return fmt.Sprintf(" No read was stale with level %s.", orList(never))
+		return fmt.Sprintf(" No read was stale with level %s.", document.Or(never))
 	case never == nil:
-		return fmt.Sprintf(" Stale were %s.", document.Enumerate(stale))
+		return fmt.Sprintf(" Stale were %s.", document.And(stale))
 	}
-	return fmt.Sprintf(" Stale were %s; none was with level %s.", document.Enumerate(stale), orList(never))
-}
-
-// orList lists names of which each may be meant.
-func orList(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+	return fmt.Sprintf(" Stale were %s; none was with level %s.", document.And(stale), document.Or(never))
 }
 
 // clusters is the whole of it for people.
@@ -494,24 +474,19 @@ func costTable(c *Clusters) document.Document {
 		r := t.Result
 		memory := document.Absent
 		if r.PeakRSSBytes > 0 {
-			memory = bytesWords(r.PeakRSSBytes)
+			memory = document.Bytes(r.PeakRSSBytes)
 		}
 		perRow := document.Absent
 		if r.Rows > 0 {
-			perRow = bytesWords(r.DiskBytes / r.Rows)
+			perRow = document.Bytes(r.DiskBytes / r.Rows)
 		}
-		g.Rows = append(g.Rows, []string{t.Name(), document.Thousands(r.Rows), bytesWords(r.DiskBytes), perRow, memory})
+		g.Rows = append(g.Rows, []string{t.Name(), document.Thousands(r.Rows), document.Bytes(r.DiskBytes), perRow, memory})
 	}
 	if g.Rows == nil {
 		return nil
 	}
 	return document.Document{document.Heading{Level: 2, Text: "Disk and memory"}, g,
 		document.Paragraph{Text: "Disk is what all nodes use in the end, with their logs and snapshots. Memory is the most that the processes of all nodes have held, each at its own peak; of a local driver it is that of the process with the clients.", Quiet: true}}
-}
-
-func bytesWords(n int64) string {
-	words, unit := document.Scaled([]float64{float64(n)}, benchunit.Binary, "B")
-	return words[0] + " " + unit
 }
 
 // harmTables says what harm has done.

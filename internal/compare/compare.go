@@ -22,7 +22,8 @@ type Compared struct {
 	First, Second *stats.Analysis // the same if both sides are of one run
 }
 
-var comparisonFormats = document.FormatsOf[Compared, document.Options]{
+// Formats are those of a comparison.
+var Formats = document.FormatsOf[Compared, document.Options]{What: "comparison", List: []document.Format[Compared, document.Options]{
 	{Name: "table", To: func(w io.Writer, c Compared, o document.Options) error {
 		return document.RenderText(w, Comparison(c, o.Hints), o)
 	}},
@@ -33,18 +34,7 @@ var comparisonFormats = document.FormatsOf[Compared, document.Options]{
 		return document.RenderHTML(w, ComparisonPage(c, o.Hints), "Comparison", o)
 	}},
 	{Name: "json", To: WriteComparisonJSON},
-}
-
-// ComparisonFormats lists the names of the formats of a comparison.
-func ComparisonFormats() []string { return comparisonFormats.Names() }
-
-// CheckComparison returns an error if there is no such format of a comparison.
-func CheckComparison(format string) error { return comparisonFormats.Check(format) }
-
-// WriteComparison writes a comparison in a format.
-func WriteComparison(w io.Writer, format string, c Compared, opts document.Options) error {
-	return comparisonFormats.Write(w, "comparison", format, c, opts)
-}
+}}
 
 // Answer says in a sentence or two what the comparison found.
 func Answer(c *stats.Comparison) string {
@@ -332,7 +322,7 @@ func Comparison(c Compared, h document.Hints) document.Document {
 		d = append(d, short)
 	}
 	if len(c.Alone) > 0 {
-		d = append(d, document.List{{Label: "left out", Text: "only one side has " + Some(c.Alone)}})
+		d = append(d, document.List{{Label: "left out", Text: "only one side has " + document.SomeOf(c.Alone, MostNamed)}})
 	}
 	if len(g.Rows) == 0 {
 		return d
@@ -395,21 +385,12 @@ func doubtful(c *stats.Comparison) (l document.List) {
 		}
 	}
 	for _, words := range idle.Keys {
-		l = append(l, document.Item{Label: "beware", Text: Some(idle.Of[words]) + ": " + words, Alarm: true})
+		l = append(l, document.Item{Label: "beware", Text: document.SomeOf(idle.Of[words], MostNamed) + ": " + words, Alarm: true})
 	}
 	for _, it := range where.Keys {
-		l = append(l, document.Item{Label: "beware", Text: fmt.Sprintf("nobody set %s, and the drivers' defaults differ: %s, in %s; this may be the whole difference", it.Label, it.Text, Some(where.Of[it])), Alarm: true})
+		l = append(l, document.Item{Label: "beware", Text: fmt.Sprintf("nobody set %s, and the drivers' defaults differ: %s, in %s; this may be the whole difference", it.Label, it.Text, document.SomeOf(where.Of[it], MostNamed)), Alarm: true})
 	}
 	return l
-}
-
-// some lists a few names, and counts the rest.
-func Some(names []string) string {
-	const most = 6
-	if len(names) <= most {
-		return strings.Join(names, "; ")
-	}
-	return fmt.Sprintf("%s; and %d more", strings.Join(names[:most], "; "), len(names)-most)
 }
 
 // sure says how far the verdicts can be trusted.
@@ -685,3 +666,6 @@ func WriteComparisonJSON(w io.Writer, c Compared, _ document.Options) error {
 	}
 	return document.Encode(w, out)
 }
+
+// MostNamed is how many cells or drivers a sentence names.
+const MostNamed = 6

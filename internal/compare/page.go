@@ -54,7 +54,7 @@ func ComparisonPage(c Compared, h document.Hints) document.Document {
 		}
 	}
 	if len(c.Alone) > 0 {
-		d = append(d, document.List{{Label: "left out", Text: "only one side has " + Some(c.Alone)}})
+		d = append(d, document.List{{Label: "left out", Text: "only one side has " + document.SomeOf(c.Alone, MostNamed)}})
 	}
 	d = append(d, SidesDiffer(c.Cells, c.Comparison.First, c.Comparison.Second)...)
 	d = append(d, orders...)
@@ -200,7 +200,7 @@ func SidesDiffer(cells []*stats.Compared, first, second string) document.Documen
 		case len(list) == 1:
 			words = append(words, what+" "+list[0])
 		default:
-			words = append(words, what+" "+strings.Join(list, " or ")+", by the cell")
+			words = append(words, what+" "+document.Or(list)+", by the cell")
 		}
 	}
 	if words != nil {
@@ -226,7 +226,7 @@ func SideDifferences(cells []*stats.Compared) (list []SideDifference) {
 	for _, f := range differ.Keys {
 		where := allCells
 		if names := differ.Of[f]; len(names) < proven {
-			where = Some(names)
+			where = document.SomeOf(names, MostNamed)
 		}
 		list = append(list, SideDifference{f.what, f.first, f.second, where})
 	}

@@ -136,8 +136,8 @@ func DefectNeeds(n defects.Needs) string {
 			words = append(words, text)
 		}
 	}
-	note(n.OS != nil, strings.Join(n.OS, " or "))
-	note(n.Arch != nil, strings.Join(n.Arch, " or "))
+	note(n.OS != nil, document.Or(n.OS))
+	note(n.Arch != nil, document.Or(n.Arch))
 	note(n.WAL, "journal_mode=wal")
 	note(n.Rollback, "another journal_mode than wal")
 	note(n.Connections, "several connections")

@@ -52,7 +52,7 @@ func lengthen(c *stats.Cell, wall time.Duration, h document.Hints) string {
 		how = append(how, "a larger scale")
 	}
 	factor := math.Ceil(float64(stats.TooShort) / float64(max(wall, 1)))
-	return fmt.Sprintf("make it at least %s times as long, with %s", document.Thousands(int64(factor)), strings.Join(how, " or "))
+	return fmt.Sprintf("make it at least %s times as long, with %s", document.Thousands(int64(factor)), document.Or(how))
 }
 
 // comparedTooShort lists the compared cells that are too short.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -66,83 +67,73 @@ func WriteDiffJSON(w io.Writer, d *Diffed) error {
 	return enc.Encode(JSONDiff{"diff", d})
 }
 
+// diffWidth is the most columns that a comparison of answers takes.
+const diffWidth = 80
+
 // WriteDiff writes a comparison of answers for people. Unless full is set, each group has
 // one of its statements.
-func WriteDiff(w io.Writer, d *Diffed, full bool) error {
-	p := &diffPrinter{w: w, d: d, full: full}
-	p.all()
-	return p.err
-}
-
-// WriteDiffScreen writes of a comparison of answers what fits on a terminal with this many
-// lines: if need be without the statements, and without what comes last. hint says how all of it
-// is printed.
-func WriteDiffScreen(w io.Writer, d *Diffed, lines int, hint string) error {
-	var b strings.Builder
-	_ = WriteDiff(&b, d, false) // a builder takes everything
-	if room := max(lines, document.LeastLines); strings.Count(b.String(), "\n") > room {
-		b.Reset()
-		p := &diffPrinter{w: &b, d: d, brief: true}
-		p.all()
-		room -= 2 // for what is said below
-		printed := slices.Collect(strings.Lines(b.String()))
-		n := len(printed)
-		for i := len(p.begins) - 1; i >= 0 && n > room; i-- {
-			n = p.begins[i]
-		}
-		missing := "The statements are"
-		if n < len(printed) {
-			missing = "The statements and more differences are"
-		}
-		b.Reset()
-		b.WriteString(strings.TrimRight(strings.Join(printed[:n], ""), "\n"))
-		fmt.Fprintf(&b, "\n\n%s not shown: %s.\n", missing, hint)
+func WriteDiff(w io.Writer, d *Diffed, full bool, opts document.Options) error {
+	if opts.Width == 0 || opts.Width > diffWidth {
+		opts.Width = diffWidth
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return document.RenderPart(w, d.document(full), nil, opts)
 }
 
-// all prints everything.
-func (p *diffPrinter) all() {
-	d := p.d
-	p.wrapped("", "%s", d.Answer())
-	p.say("")
+// What a screen may have no room for.
+const (
+	statementsMissing  = "statements"
+	differencesMissing = "more differences"
+)
+
+// document is a comparison of answers for people.
+func (d *Diffed) document(full bool) document.Document {
+	p := &words{d: d, full: full}
+	doc := document.Document{indented("", "%s", d.Answer()), document.Space{}}
 	for _, s := range d.Sides {
-		p.say("%s", s.described())
+		doc = append(doc, document.Paragraph{Text: s.described()})
 	}
 	if len(d.Results) > 1 {
-		p.table()
-	}
-	if p.brief { // so that they are not what is left out
-		p.caveats()
+		doc = append(doc, d.table()...)
 	}
 	for _, r := range d.Results {
-		p.result(r)
+		doc = append(doc, p.result(r)...)
 	}
-	if !p.brief {
-		p.caveats()
+	doc = append(doc, d.caveats()...)
+	if p.cut {
+		doc = append(doc, document.Section{Rank: 2, Forms: []document.Form{
+			{Body: part("", "Not every statement is shown; all are in the full output and in JSON.")}, {},
+		}})
 	}
-	if p.cut && !p.brief {
-		p.say("")
-		p.say("Not every statement is shown; all are in the full output and in JSON.")
-	}
+	return doc
+}
+
+// indented is a text with an indent for all its lines.
+func indented(indent, format string, args ...any) document.Paragraph {
+	return document.Paragraph{Label: indent, Text: fmt.Sprintf(format, args...)}
+}
+
+// part is a text below an empty line.
+func part(indent, format string, args ...any) document.Document {
+	return document.Document{document.Space{}, indented(indent, format, args...)}
+}
+
+// section is a part that a screen may leave out.
+func section(body document.Document, missing string) document.Section {
+	return document.Section{Rank: 1, Forms: []document.Form{{Body: body}, {Missing: missing}}}
 }
 
 // caveats says what was not compared, or not as it is.
-func (p *diffPrinter) caveats() {
-	d := p.d
+func (d *Diffed) caveats() (doc document.Document) {
 	if slices.ContainsFunc(d.Results, func(r *Result) bool { return r.Most == d.Most }) {
-		p.part()
-		p.wrapped("", "Of each statement, only the first %d executions were compared. This number can be raised.", d.Most)
+		doc = append(doc, part("", "Of each statement, only the first %d executions were compared. This number can be raised.", d.Most)...)
 	}
 	if len(d.TimesAsText) > 0 {
-		p.part()
-		p.wrapped("", "%s.", d.timesAsText())
+		doc = append(doc, part("", "%s.", d.timesAsText())...)
 	}
 	for _, name := range d.Skipped {
-		p.part()
-		p.wrapped("", "Not compared: phase %s. A phase of this kind cannot be run statement by statement.", document.Line(name))
+		doc = append(doc, part("", "Not compared: phase %s. A phase of this kind cannot be run statement by statement.", document.Line(name))...)
 	}
+	return doc
 }
 
 // timesAsText says which libraries were not passed times.
@@ -262,127 +253,81 @@ func failDiff(n int) string {
 	return document.Thousands(int64(n)) + " statements fail"
 }
 
-// diffPrinter prints, until an error.
-type diffPrinter struct {
-	w    io.Writer
+// words makes the document of a comparison.
+type words struct {
 	d    *Diffed
 	full bool
-	cut  bool // a group has more statements than were printed
-	err  error
-
-	brief  bool  // without statements
-	lines  int   // that were printed
-	begins []int // the first line of each part that may be left out, with those below it
-}
-
-func (p *diffPrinter) say(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
-		p.lines++
-	}
-}
-
-// part begins a part, below an empty line.
-func (p *diffPrinter) part() {
-	p.begins = append(p.begins, p.lines)
-	p.say("")
-}
-
-// diffWidth is the width of a line.
-const diffWidth = 80
-
-// wrapped prints a text with an indent for all its lines.
-func (p *diffPrinter) wrapped(indent, format string, args ...any) {
-	for _, line := range document.Wrap(fmt.Sprintf(format, args...), diffWidth-len(indent)) {
-		p.say("%s%s", indent, line)
-	}
+	cut  bool // a group has more statements than are shown
 }
 
 // table counts, for each side, the statements by the worst kind of their differences.
-func (p *diffPrinter) table() {
+func (d *Diffed) table() document.Document {
 	var kinds []Kind
 	for _, k := range Kinds {
-		if slices.ContainsFunc(p.d.Results, func(r *Result) bool { return r.Count(k) > 0 }) {
+		if slices.ContainsFunc(d.Results, func(r *Result) bool { return r.Count(k) > 0 }) {
 			kinds = append(kinds, k)
 		}
 	}
 	if kinds == nil {
-		return
+		return nil
 	}
-	rows := [][]string{{"AGAINST " + strings.ToUpper(document.Line(p.d.Sides[0].Name)), "ASKED", "DIFFER"}}
+	g := document.Grid{Columns: []document.Column{
+		{Title: "AGAINST " + strings.ToUpper(document.Line(d.Sides[0].Name))}, {Title: "ASKED", Right: true}, {Title: "DIFFER", Right: true},
+	}}
 	for _, k := range kinds {
-		rows[0] = append(rows[0], strings.ToUpper(diffHeads[k]))
+		g.Columns = append(g.Columns, document.Column{Title: strings.ToUpper(diffHeads[k]), Right: true})
 	}
-	for _, r := range p.d.Results {
+	for _, r := range d.Results {
 		row := []string{document.Line(r.Second), fmt.Sprint(r.Statements), fmt.Sprint(r.Differing)}
 		for _, k := range kinds {
-			cell := "-"
+			cell := document.Absent
 			if n := r.Count(k); n > 0 {
 				cell = fmt.Sprint(n)
 			}
 			row = append(row, cell)
 		}
-		rows = append(rows, row)
+		g.Rows = append(g.Rows, row)
 	}
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], text.StringWidth(cell))
-		}
-	}
-	p.say("")
-	for _, row := range rows {
-		line := row[0] + strings.Repeat(" ", widths[0]-text.StringWidth(row[0]))
-		for i, cell := range row[1:] {
-			line += "  " + strings.Repeat(" ", widths[i+1]-text.StringWidth(cell)) + cell
-		}
-		p.say("%s", line)
-	}
+	return document.Document{document.Space{}, g}
 }
 
-// result prints the groups of a comparison.
-func (p *diffPrinter) result(r *Result) {
+// result shows the groups of a comparison.
+func (p *words) result(r *Result) (doc document.Document) {
 	if len(p.d.Results) > 1 && (r.Differing > 0 || len(r.Unstable) > 0 || len(r.Unasked) > 0) {
-		p.part()
-		p.say("== %s against %s ==", document.Line(r.Second), document.Line(r.First))
-		p.say("")
-		p.wrapped("", "%s", DiffAnswer(r))
+		head := part("", "== %s against %s ==", document.Line(r.Second), document.Line(r.First))
+		doc = append(doc, section(append(head, part("", "%s", DiffAnswer(r))...), differencesMissing))
 	}
 	for i := range r.Groups {
-		p.group(r, &r.Groups[i])
+		doc = append(doc, p.group(r, &r.Groups[i]))
 	}
-	p.failing(r)
+	if body := p.failing(r); body != nil {
+		doc = append(doc, section(body, statementsMissing))
+	}
 	if len(r.Unstable) > 0 {
-		p.part()
-		p.wrapped("", "Values not compared, because %s itself gave two different answers: %s.", document.Line(r.First), p.some(r.Unstable))
+		doc = append(doc, section(part("", "Values not compared, because %s itself gave two different answers: %s.", document.Line(r.First), p.some(r.Unstable)), differencesMissing))
 	}
-	reasons := map[string][]string{}
-	var order []string
+	var reasons conditions.Groups[string, string]
 	for _, u := range r.Unasked {
-		key := fmt.Sprintf("%s: %s", u.Side, u.Reason)
-		if reasons[key] == nil {
-			order = append(order, key)
-		}
-		reasons[key] = append(reasons[key], u.Where)
+		reasons.Add(fmt.Sprintf("%s: %s", u.Side, u.Reason), u.Where)
 	}
-	for _, key := range order {
-		p.part()
-		p.wrapped("", "Not run by %s: %s: %s.", document.Line(key), document.Counted(int64(len(reasons[key])), "statement"), p.some(reasons[key]))
+	for _, key := range reasons.Keys {
+		of := reasons.Of[key]
+		doc = append(doc, section(part("", "Not run by %s: %s: %s.", document.Line(key), document.Counted(int64(len(of)), "statement"), p.some(of)), differencesMissing))
 	}
+	return doc
 }
 
 // failing lists the statements that fail with both sides.
-func (p *diffPrinter) failing(r *Result) {
+func (p *words) failing(r *Result) document.Document {
 	const most = 3
-	if len(r.Failing) == 0 || p.brief || len(p.d.Results) > 1 && !p.full { // of several sides they are mostly the same
-		return
+	if len(r.Failing) == 0 || len(p.d.Results) > 1 && !p.full { // of several sides they are mostly the same
+		return nil
 	}
 	list := r.Failing
 	if !p.full && len(list) > most {
 		p.cut = true
 		list = list[:most]
 	}
-	p.part()
 	other := 0
 	for _, f := range r.Failing {
 		if f.Other != "" {
@@ -393,27 +338,27 @@ func (p *diffPrinter) failing(r *Result) {
 	if other > 0 {
 		words = fmt.Sprintf("%d of them with another error, so only the error is compared", other)
 	}
-	p.wrapped("", "With both %s and %s, %s, %s:", document.Line(r.First), document.Line(r.Second), failDiff(len(r.Failing)), words)
+	doc := part("", "With both %s and %s, %s, %s:", document.Line(r.First), document.Line(r.Second), failDiff(len(r.Failing)), words)
 	for _, f := range list {
-		p.wrapped("  ", "%s: %s", document.Line(f.Where), p.short(f.SQL))
+		doc = append(doc, indented("  ", "%s: %s", document.Line(f.Where), p.short(f.SQL)))
 		if f.Other == "" {
-			p.wrapped("    ", "%s", document.Line(f.Error))
+			doc = append(doc, indented("    ", "%s", f.Error))
 			continue
 		}
-		p.wrapped("    ", "%s: %s", document.Line(r.First), document.Line(f.Error))
-		p.wrapped("    ", "%s: %s", document.Line(r.Second), document.Line(f.Other))
+		doc = append(doc, indented("    ", "%s: %s", document.Line(r.First), f.Error), indented("    ", "%s: %s", document.Line(r.Second), f.Other))
 	}
 	if rest := r.Failing[len(list):]; len(rest) > 0 {
 		var names []string
 		for _, f := range rest {
 			names = append(names, f.Where)
 		}
-		p.wrapped("  ", "Also %s.", p.some(names))
+		doc = append(doc, indented("  ", "Also %s.", p.some(names)))
 	}
+	return doc
 }
 
 // short returns a statement, or its beginning unless everything is shown.
-func (p *diffPrinter) short(sql string) string {
+func (p *words) short(sql string) string {
 	sql = document.Line(sql)
 	if c := []rune(sql); !p.full && len(c) > sqlShown {
 		return string(c[:sqlShown]) + " …"
@@ -422,7 +367,7 @@ func (p *diffPrinter) short(sql string) string {
 }
 
 // some lists the first of many.
-func (p *diffPrinter) some(list []string) string {
+func (p *words) some(list []string) string {
 	const most = 5
 	shown := list
 	if !p.full && len(list) > most {
@@ -432,19 +377,17 @@ func (p *diffPrinter) some(list []string) string {
 	return document.Line(strings.Join(shown, ", "))
 }
 
-func (p *diffPrinter) group(r *Result, g *Group) {
-	p.part()
-	p.wrapped("", "%s: %s: %s", strings.ToUpper(diffWords[g.Kind]), diffWhat(g), document.Counted(int64(len(g.Statements)), "statement"))
-	p.wrapped("  ", "Likely: %s.", DiffReason(r, g))
-	if p.brief {
-		return
-	}
+// group says what differs in a group, and shows statements of it.
+func (p *words) group(r *Result, g *Group) document.Section {
+	brief := append(part("", "%s: %s: %s", strings.ToUpper(diffWords[g.Kind]), diffWhat(g), document.Counted(int64(len(g.Statements)), "statement")),
+		indented("  ", "Likely: %s.", DiffReason(r, g)))
 	list := g.Statements
 	if n := diffShown(g); !p.full && len(list) > n {
 		list = list[:n]
 	}
+	doc := slices.Clip(brief)
 	for i := range list {
-		p.statement(r, &list[i])
+		doc = append(doc, p.statement(r, &list[i])...)
 	}
 	if rest := g.Statements[len(list):]; len(rest) > 0 {
 		p.cut = true
@@ -452,8 +395,9 @@ func (p *diffPrinter) group(r *Result, g *Group) {
 		for i := range rest {
 			names = append(names, rest[i].At())
 		}
-		p.wrapped("  ", "Also %s.", p.some(names))
+		doc = append(doc, indented("  ", "Also %s.", p.some(names)))
 	}
+	return document.Section{Rank: 1, Forms: []document.Form{{Body: doc}, {Body: brief, Missing: statementsMissing}, {Missing: differencesMissing}}}
 }
 
 // diffShown is how many statements of a group are shown: one if they differ alike, and
@@ -468,14 +412,14 @@ func diffShown(g *Group) int {
 // sqlShown is how many characters of a statement are shown, unless all is.
 const sqlShown = 200
 
-func (p *diffPrinter) statement(r *Result, s *Statement) {
-	p.wrapped("  ", "%s: %s", document.Line(s.At()), p.short(s.SQL))
+func (p *words) statement(r *Result, s *Statement) document.Document {
+	doc := document.Document{indented("  ", "%s: %s", document.Line(s.At()), p.short(s.SQL))}
 	if len(s.Arguments) > 0 {
 		var list []string
 		for _, v := range s.Arguments {
 			list = append(list, Show(v))
 		}
-		p.wrapped("    ", "with %s", document.Line(strings.Join(list, ", ")))
+		doc = append(doc, indented("    ", "with %s", document.Line(strings.Join(list, ", "))))
 	}
 	at := ""
 	switch {
@@ -493,18 +437,14 @@ func (p *diffPrinter) statement(r *Result, s *Statement) {
 		if s.Declared != "" && s.Kind != Declared {
 			at += ", declared " + s.Declared
 		}
-		p.wrapped("    ", "%s:", document.Line(at))
+		doc = append(doc, indented("    ", "%s:", document.Line(at)))
 	}
 	width := max(text.StringWidth(document.Line(r.First)), text.StringWidth(document.Line(r.Second)))
 	for _, side := range [][2]string{{r.First, s.First}, {r.Second, s.Second}} {
-		name := document.Line(side[0])
-		for i, line := range document.Wrap(document.Line(cmp.Or(side[1], "nothing")), max(diffWidth-6-width, 20)) {
-			if i > 0 {
-				name = ""
-			}
-			p.say("    %s%s  %s", name, strings.Repeat(" ", width-text.StringWidth(name)), line)
-		}
+		label := "    " + text.Pad(document.Line(side[0]), width, ' ') + "  "
+		doc = append(doc, indented(label, "%s", cmp.Or(side[1], "nothing")))
 	}
+	return doc
 }
 
 // diffWhat says what differs in a group.
@@ -568,11 +508,7 @@ func declared(g *Group) string {
 	if len(list) < len(g.Declared) {
 		list = append(list, "without a declared type")
 	}
-	words := list[0]
-	if n := len(list) - 1; n > 0 {
-		words = strings.Join(list[:n], ", ") + " or " + list[n]
-	}
-	return ", declared " + document.Line(words)
+	return ", declared " + document.Line(document.Or(list))
 }
 
 // diffReason words the likely reason of a group.

@@ -18,7 +18,8 @@ import (
 // changing it.
 const CheckupVersion = 1
 
-var checkupFormats = document.FormatsOf[*result.Checkup, document.Options]{
+// Formats are those of a checkup.
+var Formats = document.FormatsOf[*result.Checkup, document.Options]{What: "checkup", List: []document.Format[*result.Checkup, document.Options]{
 	{Name: "table", To: func(w io.Writer, c *result.Checkup, o document.Options) error {
 		return document.RenderText(w, checkup(c, o.Hints), o)
 	}},
@@ -29,18 +30,7 @@ var checkupFormats = document.FormatsOf[*result.Checkup, document.Options]{
 		return document.RenderHTML(w, checkup(c, o.Hints), "Doctor", o)
 	}},
 	{Name: "json", To: writeCheckupJSON},
-}
-
-// CheckupFormats lists the names of the formats of a checkup.
-func CheckupFormats() []string { return checkupFormats.Names() }
-
-// CheckCheckup returns an error if there is no such format of a checkup.
-func CheckCheckup(format string) error { return checkupFormats.Check(format) }
-
-// WriteCheckup writes a judged checkup in a format.
-func WriteCheckup(w io.Writer, format string, c *result.Checkup, opts document.Options) error {
-	return checkupFormats.Write(w, "checkup", format, c, opts)
-}
+}}
 
 // JSONCheckup is a checkup with its words.
 type JSONCheckup struct {
@@ -108,7 +98,7 @@ func FitnessAnswer(c *result.Checkup) string {
 func firstTwo(clauses []string) string {
 	switch n := len(clauses); n {
 	case 0, 1, 2:
-		return strings.Join(clauses, " and ")
+		return document.And(clauses)
 	default:
 		return fmt.Sprintf("%s, %s (and %d more)", clauses[0], clauses[1], n-2)
 	}
@@ -264,7 +254,7 @@ func drivable(drivers []result.DriverState) string {
 		}
 	}
 	for _, why := range without.Keys {
-		cannot = append(cannot, fmt.Sprintf("%s cannot be measured: %s", document.AndOf(without.Of[why]), why))
+		cannot = append(cannot, fmt.Sprintf("%s cannot be measured: %s", document.And(without.Of[why]), why))
 	}
 	return strings.Join(slices.Concat([]string{cmp.Or(strings.Join(can, ", "), "none")}, cannot), "; ")
 }

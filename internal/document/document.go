@@ -27,10 +27,36 @@ type Heading struct {
 	Text  string
 }
 
-// paragraph is running text. quiet is for text that is read last.
+// Paragraph is running text.
 type Paragraph struct {
 	Text  string
-	Quiet bool
+	Quiet bool   // read last
+	Label string // printed before the first line; further lines are indented by its width
+	Whole bool   // one line, however long, so that it can be copied
+}
+
+// Section is a part of an answer that a screen can show in less room.
+type Section struct {
+	Forms []Form // each shorter than the one before; other formats use the first
+	Rank  int    // the section with the highest rank is shortened first
+}
+
+// Form is one way to show a section.
+type Form struct {
+	Body    Document
+	Missing string // names what this form does not show
+}
+
+// Whole returns the document with every section in its longest form.
+func (d Document) Whole() (out Document) {
+	for _, b := range d {
+		if s, ok := b.(Section); ok {
+			out = append(out, s.Forms[0].Body.Whole()...)
+		} else {
+			out = append(out, b)
+		}
+	}
+	return out
 }
 
 // reference says where more can be read.
@@ -168,7 +194,7 @@ type Column struct {
 // cleaned returns the document with all its text made printable, and without empty lists.
 func (d Document) cleaned() Document {
 	// Alignment within a column uses spaces.
-	return d.each(Line, func(cell string) string { return harmless(strings.Map(printable, clip(cell, maxCell))) })
+	return d.Whole().each(Line, func(cell string) string { return harmless(strings.Map(printable, clip(cell, maxCell))) })
 }
 
 // each returns the document with all its text as line returns it, and that of the cells of
@@ -181,7 +207,7 @@ func (d Document) each(line, cell func(string) string) Document {
 			b.Text = line(b.Text)
 			out = append(out, b)
 		case Paragraph:
-			b.Text = line(b.Text)
+			b.Text, b.Label = line(b.Text), cell(b.Label)
 			out = append(out, b)
 		case List:
 			if len(b) == 0 {

@@ -9,15 +9,21 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// formatsOf are the formats in which a T can be written, with options O.
-type FormatsOf[T, O any] []struct {
+// FormatsOf are the formats in which a T can be written, with options O.
+type FormatsOf[T, O any] struct {
+	What string // what errors call a T
+	List []Format[T, O]
+}
+
+// Format is one of them.
+type Format[T, O any] struct {
 	Name string
 	To   func(io.Writer, T, O) error
 }
 
 func (list FormatsOf[T, O]) Names() []string {
 	var names []string
-	for _, f := range list {
+	for _, f := range list.List {
 		names = append(names, f.Name)
 	}
 	return names
@@ -32,14 +38,14 @@ func (list FormatsOf[T, O]) Check(format string) error {
 	return nil
 }
 
-// write writes v, which errors call what, in a format.
-func (list FormatsOf[T, O]) Write(w io.Writer, what, format string, v T, opts O) error {
-	for _, f := range list {
+// Write writes v in a format.
+func (list FormatsOf[T, O]) Write(w io.Writer, format string, v T, opts O) error {
+	for _, f := range list.List {
 		if f.Name != format {
 			continue
 		}
 		if err := f.To(w, v, opts); err != nil {
-			return fmt.Errorf("writing the %s as %s: %w", what, format, err)
+			return fmt.Errorf("writing the %s as %s: %w", list.What, format, err)
 		}
 		return nil
 	}

@@ -279,7 +279,7 @@ func (r *htmlRenderer) view(b Block) (v view, ok bool) {
 	case Heading:
 		return view{Heading: &headingView{Level: max(b.Level, 2), ID: r.id(b.Text), Text: clip(b.Text, maxCell)}}, true
 	case Paragraph:
-		return view{Paragraph: &paragraphView{clip(b.Text, maxParagraph), b.Quiet}}, true
+		return view{Paragraph: &paragraphView{clip(strings.TrimLeft(b.Label, " ")+b.Text, maxParagraph), b.Quiet}}, true
 	case Reference:
 		return view{Reference: &referenceView{b.Title, b.Address}}, true
 	case List:

@@ -28,7 +28,7 @@ func (d Document) markdown() string {
 		case Heading:
 			b.WriteString(strings.Repeat("#", blk.Level) + " " + escaper.Replace(blk.Text) + "\n")
 		case Paragraph:
-			b.WriteString(escaper.Replace(blk.Text) + "\n")
+			b.WriteString(escaper.Replace(strings.TrimLeft(blk.Label, " ")+blk.Text) + "\n")
 		case Reference:
 			b.WriteString("See [" + escaper.Replace(blk.Title) + "](" + blk.Address + ").\n")
 		case List:

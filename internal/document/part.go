@@ -3,6 +3,7 @@ package document
 import (
 	"cmp"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -18,23 +19,95 @@ func NewScreen(opts Options) Screen {
 	return Screen{textRenderer: newTextRenderer(opts), Ascii: opts.ASCII}
 }
 
-// renderPart writes a document or, if it has more lines than opts allows, what of it comes
-// first, and which commands show the rest. Of each item of a long list it then has two lines at
-// most.
-func RenderPart(w io.Writer, d Document, opts Options) error {
-	var whole strings.Builder
-	if err := RenderText(&whole, d, opts); err != nil {
+// RenderPart writes a document or, if it has more lines than opts allows, short, with its
+// sections as short as they must be, and which commands show the rest. If short is still too
+// long, what comes first of it is written, with at most two lines of each item of a long list.
+func RenderPart(w io.Writer, d, short Document, opts Options) error {
+	whole, lines := rendered(d, opts)
+	room := max(opts.Lines, LeastLines)
+	if opts.Lines == 0 || lines <= room {
+		_, err := io.WriteString(w, whole)
 		return err
-	}
-	if opts.Lines == 0 || strings.Count(whole.String(), "\n") <= max(opts.Lines, LeastLines) {
-		_, err := io.WriteString(w, whole.String())
-		return err
-	}
-	if d = d.cleaned(); opts.ASCII {
-		d = d.each(inASCII, inASCII)
 	}
 	s := NewScreen(opts)
-	left := max(opts.Lines, LeastLines) - len(opts.Hints.Rest) - NotShownLines
+	room -= len(opts.Hints.Rest) + NotShownLines
+	if short == nil {
+		short = d
+	}
+	d, missing := short.fitted(room, opts)
+	if whole, lines = rendered(d, opts); lines <= room && missing != "" {
+		s.Out.WriteString(whole)
+	} else if names := s.first(d, room); missing == "" {
+		missing = names
+	} else if names != "" {
+		missing = names + "; " + missing
+	}
+	s.Labeled("not shown", missing, NotShownLines, true)
+	s.Rest(opts.Hints.Rest, false)
+	_, err := io.WriteString(w, s.Out.String())
+	return err
+}
+
+// rendered returns a document as text, and how many lines it has.
+func rendered(d Document, opts Options) (string, int) {
+	var b strings.Builder
+	_ = RenderText(&b, d, opts) // a builder takes everything
+	return b.String(), strings.Count(b.String(), "\n")
+}
+
+// fitted returns the document with its sections shortened until it has at most so many lines,
+// and what is missing then. Of several sections with the same rank the last goes first, and
+// none goes altogether while another has a form to be shown in.
+func (d Document) fitted(room int, opts Options) (out Document, missing string) {
+	_, total := rendered(d, opts)
+	lines := func(f Form) int {
+		if len(f.Body) == 0 {
+			return 0
+		}
+		_, n := rendered(f.Body, opts)
+		return n
+	}
+	form := make([]int, len(d))
+	for total > room {
+		next, before := -1, [2]int{}
+		for i, b := range d {
+			s, ok := b.(Section)
+			if !ok || form[i]+1 >= len(s.Forms) {
+				continue
+			}
+			order := [2]int{s.Rank, min(len(s.Forms[form[i]+1].Body), 1)}
+			if next < 0 || slices.Compare(order[:], before[:]) >= 0 {
+				next, before = i, order
+			}
+		}
+		if next < 0 {
+			break
+		}
+		s := d[next].(Section)
+		total -= lines(s.Forms[form[next]]) - lines(s.Forms[form[next]+1])
+		form[next]++
+	}
+	var names []string
+	for i, b := range d {
+		s, ok := b.(Section)
+		if !ok {
+			out = append(out, b)
+			continue
+		}
+		f := s.Forms[form[i]]
+		out = append(out, f.Body.Whole()...)
+		if f.Missing != "" && !slices.Contains(names, f.Missing) {
+			names = append(names, f.Missing)
+		}
+	}
+	return out, strings.Join(names, "; ")
+}
+
+// first writes the blocks of a document that come first, and returns what the others are.
+func (s *Screen) first(d Document, left int) string {
+	if d = d.cleaned(); s.Ascii {
+		d = d.each(inASCII, inASCII)
+	}
 	var lines []string
 	next := 0
 	for next < len(d) {
@@ -61,10 +134,10 @@ func RenderPart(w io.Writer, d Document, opts Options) error {
 	for _, line := range lines {
 		s.Out.WriteString(line + "\n")
 	}
-	s.Labeled("not shown", d.Names(next), NotShownLines, true)
-	s.Rest(opts.Hints.Rest, false)
-	_, err := io.WriteString(w, s.Out.String())
-	return err
+	if next == len(d) {
+		return ""
+	}
+	return d.Names(next)
 }
 
 // notShownLines is how many lines may say what is not shown.

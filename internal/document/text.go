@@ -15,6 +15,7 @@ import (
 
 const (
 	defaultWidth = 120
+	leastText    = 20 // columns after a label
 	minWidth     = 40 // below this nothing can be made readable
 	Gap          = 2  // between the columns of a grid
 )
@@ -63,11 +64,7 @@ func (r *textRenderer) document(d Document) {
 		case Heading:
 			r.lines(b.Text, "", Bold)
 		case Paragraph:
-			if b.Quiet {
-				r.lines(b.Text, "", Faint)
-			} else {
-				r.lines(b.Text, "", nil)
-			}
+			r.paragraph(b)
 		case Reference:
 			r.lines("See "+b.Address+".", "", Faint)
 		case List:
@@ -89,9 +86,22 @@ func (r *textRenderer) Paint(s string, c text.Colors) string {
 	return text.Escape(s, c.EscapeSeq())
 }
 
+func (r *textRenderer) paragraph(p Paragraph) {
+	c := text.Colors(nil)
+	if p.Quiet {
+		c = Faint
+	}
+	r.Out.WriteString(p.Label)
+	if p.Whole {
+		r.Out.WriteString(r.Paint(p.Text, c) + "\n")
+	} else {
+		r.lines(p.Text, strings.Repeat(" ", text.StringWidth(p.Label)), c)
+	}
+}
+
 // lines writes s, wrapped. Lines after the first are indented.
 func (r *textRenderer) lines(s, indent string, c text.Colors) {
-	for i, line := range WrapText(s, r.Width-len(indent)) {
+	for i, line := range WrapText(s, max(r.Width-len(indent), leastText)) {
 		if i > 0 {
 			r.Out.WriteString(indent)
 		}
@@ -302,6 +312,15 @@ func (r *textRenderer) wrapLast(g Grid, keep []int) Grid {
 }
 
 // width returns the width of a column.
+// Width returns how wide a grid is if nothing in it is broken.
+func (g *Grid) Width() int {
+	total := -Gap
+	for k := range g.Columns {
+		total += g.width(k) + Gap
+	}
+	return total
+}
+
 func (g *Grid) width(column int) int {
 	w := text.StringWidth(g.Columns[column].Title)
 	for _, row := range g.Rows {

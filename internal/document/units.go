@@ -63,12 +63,15 @@ func LatencyWords(seconds []float64) (words []string, unit string) {
 	return words, unit
 }
 
-// counted formats a number of things.
-func Counted(n int64, what string) string {
+// Counted formats a number of things.
+func Counted[N int | int64](n N, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return Thousands(n) + " " + what + "s"
+	if what == "query" {
+		what = "querie"
+	}
+	return Thousands(int64(n)) + " " + what + "s"
 }
 
 // human formats a value with three significant digits and an SI prefix.
@@ -272,6 +275,14 @@ func Minutes(ns int64) string {
 
 // Bytes formats a number of bytes.
 func Bytes(n int64) string { return BytesOf(float64(n)) }
+
+// Megabytes formats the size of a file or of memory in decimal units.
+func Megabytes(n int64) string {
+	if n < 1e6 {
+		return fmt.Sprintf("%.0f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}
 
 // bytesOf formats a number of bytes.
 func BytesOf(v float64) string {

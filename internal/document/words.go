@@ -6,46 +6,42 @@ import (
 	"strings"
 )
 
-// andOthers lists a few names as in a sentence, and counts the rest.
+// AndOthers lists a few names as in a sentence, and counts the rest.
 func AndOthers(names []string) string {
 	const most = 3
 	if len(names) > most {
 		names = append(slices.Clone(names[:most-1]), fmt.Sprintf("%d others", len(names)-most+1))
 	}
-	last := len(names) - 1
-	if last == 0 {
-		return names[0]
-	}
-	return strings.Join(names[:last], ", ") + " and " + names[last]
+	return And(names)
 }
 
-// someOf joins words, of many the first most.
-func SomeOf(words []string, most int) string {
-	if len(words) > most {
-		return strings.Join(words[:most], "; ") + fmt.Sprintf(" and %d more", len(words)-most)
+// And joins words by commas and "and".
+func And(words []string) string { return joined(words, " and ") }
+
+// Or joins words by commas and "or".
+func Or(words []string) string { return joined(words, " or ") }
+
+func joined(words []string, last string) string {
+	n := len(words) - 1
+	if n < 1 {
+		return strings.Join(words, "")
 	}
-	return strings.Join(words, "; ")
+	return strings.Join(words[:n], ", ") + last + words[n]
+}
+
+// SomeOf joins words by semicolons, of many the first most.
+func SomeOf(words []string, most int) string { return FirstOf(words, most, "; ") }
+
+// FirstOf joins words, of many the first most, and counts the rest.
+func FirstOf(words []string, most int, separator string) string {
+	if len(words) > most {
+		return strings.Join(words[:most], separator) + fmt.Sprintf(" and %d more", len(words)-most)
+	}
+	return strings.Join(words, separator)
 }
 
 // upper returns a sentence with its first letter large.
 func Upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
-
-// andOf joins words by commas and "and".
-func AndOf(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " and " + words[last]
-}
-
-// enumerate lists names as in a sentence.
-func Enumerate(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
-}
 
 // joinInts formats the first [maxInts] of ascending numbers, with sequences as 3-7.
 func JoinInts(n []int) string {

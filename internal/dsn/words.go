@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 )
 
@@ -19,18 +19,11 @@ type DSN struct {
 	Told []*Told // at least one
 }
 
-var dsnFormats = document.FormatsOf[*DSN, document.Options]{
+// Formats are those of what drivers make of a data source name.
+var Formats = document.FormatsOf[*DSN, document.Options]{What: "data source name", List: []document.Format[*DSN, document.Options]{
 	{Name: "table", To: writeDSN},
 	{Name: "json", To: writeDSNJSON},
-}
-
-// CheckDSN returns an error if there is no such format of what drivers make of a DSN.
-func CheckDSN(format string) error { return dsnFormats.Check(format) }
-
-// WriteDSN writes what drivers make of a data source name in a format.
-func WriteDSN(w io.Writer, format string, d *DSN, opts document.Options) error {
-	return dsnFormats.Write(w, "data source name", format, d, opts)
-}
+}}
 
 // JSONDSN is the JSON form of what drivers make of a data source name. Secrets are
 // replaced by ***.
@@ -93,7 +86,7 @@ func (d *DSN) answer() string {
 	if len(applied) == 1 {
 		verb = "applies"
 	}
-	sentence := fmt.Sprintf("%d of %s %s %s: %s.", len(applied), drivers, verb, what, document.Enumerate(applied))
+	sentence := fmt.Sprintf("%d of %s %s %s: %s.", len(applied), drivers, verb, what, document.And(applied))
 	if len(applied) == 0 {
 		sentence = fmt.Sprintf("None of %s applies %s.", drivers, what)
 	}
@@ -102,154 +95,101 @@ func (d *DSN) answer() string {
 		if len(refuse) == 1 {
 			verb = "refuses"
 		}
-		sentence += fmt.Sprintf(" %s %s the name.", document.Enumerate(refuse), verb)
+		sentence += fmt.Sprintf(" %s %s the name.", document.And(refuse), verb)
 	}
 	return sentence
 }
 
 func writeDSN(w io.Writer, d *DSN, opts document.Options) error {
-	p := &dsnPrinter{d: d, width: opts.Width}
-	if p.width == 0 {
-		p.width = 100
-	}
-	p.paragraph("", d.answer())
-	p.ignored()
-	p.problems()
-	p.sharedCaches()
+	opts.Width = cmp.Or(opts.Width, 100)
+	return document.RenderPart(w, d.document(opts.Width), nil, opts)
+}
+
+// document is what drivers make of a data source name, for people. width is that of the
+// terminal.
+func (d *DSN) document(width int) document.Document {
+	doc := slices.Concat(document.Document{labeled("", d.answer())}, d.ignored(), d.problems(), d.sharedCaches())
 	if len(d.Name.Options) > 0 {
-		p.table()
+		doc = append(doc, d.table(width)...)
 	}
-	p.rest(opts)
-	_, err := io.WriteString(w, p.out.String())
-	return err
-}
-
-// rest prints what follows the answer or, if opts allows fewer lines, the parts of it for which
-// there is room, and what the others are.
-func (p *dsnPrinter) rest(opts document.Options) {
-	parts := []struct {
-		name  string
-		print func()
+	for _, s := range []struct {
+		body    document.Document
+		missing string
+		rank    int
 	}{
-		{"what else happens", p.beware},
-		{"what the name does not set", p.differences},
-		{"how each driver spells it", p.spellings},
-		{"versions", p.versions},
-	}
-	texts, all := make([]string, len(parts)), 0
-	head := p.out.String()
-	for i, part := range parts {
-		p.out.Reset()
-		part.print()
-		texts[i] = p.out.String()
-		all += strings.Count(texts[i], "\n")
-	}
-	p.out.Reset()
-	p.out.WriteString(head)
-	room := max(opts.Lines, document.LeastLines) - strings.Count(head, "\n")
-	cut := opts.Lines > 0 && all > room
-	if cut {
-		room -= 3 // what is said below
-	}
-	var left []string
-	for i, t := range texts {
-		if n := strings.Count(t, "\n"); !cut || n <= room {
-			p.out.WriteString(t)
-			room -= n
-		} else {
-			left = append(left, parts[i].name)
+		{d.beware(), "what else happens", 1},
+		{d.differences(), "what the name does not set", 2},
+		{d.spellings(), "how each driver spells it", 4},
+		{d.versions(), "versions", 3},
+	} {
+		if s.body != nil {
+			doc = append(doc, document.Section{Rank: s.rank, Forms: []document.Form{{Body: append(document.Document{document.Space{}}, s.body...)}, {Missing: s.missing}}})
 		}
 	}
-	if left != nil {
-		p.out.WriteString("\n")
-		words := "Not shown: " + strings.Join(left, "; ") + "."
-		for _, h := range opts.Hints.Rest {
-			words += " " + document.Upper(h.Shows) + ": " + h.Command + "."
-		}
-		p.paragraph("", words)
-	}
+	return doc
 }
 
-type dsnPrinter struct {
-	d     *DSN
-	width int
-	out   strings.Builder
-}
-
-// paragraph prints a text after a label, wrapped beside it.
-func (p *dsnPrinter) paragraph(label, s string) {
-	indent := strings.Repeat(" ", text.StringWidth(label))
-	for i, line := range document.WrapText(s, max(p.width-len(indent), 20)) {
-		if i == 0 {
-			p.out.WriteString(label + line + "\n")
-		} else {
-			p.out.WriteString(indent + line + "\n")
-		}
-	}
-}
+func labeled(label, s string) document.Paragraph { return document.Paragraph{Label: label, Text: s} }
 
 // versions says whose answer this is: options come and go with versions.
-func (p *dsnPrinter) versions() {
+func (d *DSN) versions() document.Document {
 	var list []string
 	other := ""
-	for _, t := range p.d.Told {
+	for _, t := range d.Told {
 		if t.ModuleVersion != "" {
-			list = append(list, strings.TrimSuffix(document.Line(t.Driver), "@"+t.ModuleVersion)+" "+document.Line(t.ModuleVersion))
-			other = cmp.Or(other, strings.TrimSuffix(document.Line(t.Driver), "@"+t.ModuleVersion))
+			name := strings.TrimSuffix(t.Driver, "@"+t.ModuleVersion)
+			list = append(list, name+" "+t.ModuleVersion)
+			other = cmp.Or(other, name)
 		}
 	}
 	if list == nil {
-		return
+		return nil
 	}
-	p.heading(fmt.Sprintf("Versions: %s. Others may take other options: name yours, as in %s@VERSION.", strings.Join(list, ", "), other))
-}
-
-func (p *dsnPrinter) heading(s string) {
-	p.out.WriteString("\n")
-	p.paragraph("", s)
+	return document.Document{labeled("", fmt.Sprintf("Versions: %s. Others may take other options: name yours, as in %s@VERSION.", strings.Join(list, ", "), other))}
 }
 
 // ignored says of each option who ignores it.
-func (p *dsnPrinter) ignored() {
-	for i := range p.d.Name.Options {
-		o := p.d.Name.Options[i].String()
-		with := func(outcomes ...Outcome) []string {
-			return p.d.with(func(t *Told) bool {
-				return t.Failed == "" && slices.Contains(outcomes, t.Options[i].Outcome)
-			})
-		}
-		if names := with(Ignored); len(names) > 0 {
-			p.paragraph("", fmt.Sprintf("%s is silently ignored by %s.", document.Line(o), document.Enumerate(names)))
-		}
-		if names := with(Default); len(names) > 0 {
-			p.paragraph("", fmt.Sprintf("%s is ignored by %s, but is the default there.", document.Line(o), document.Enumerate(names)))
-		}
-		if names := with(FirstOnly); len(names) > 0 {
-			p.paragraph("", fmt.Sprintf("%s holds on the first connection only with %s.", document.Line(o), document.Enumerate(names)))
+func (d *DSN) ignored() (doc document.Document) {
+	for i := range d.Name.Options {
+		o := d.Name.Options[i].String()
+		for _, s := range []struct {
+			outcome Outcome
+			words   string
+		}{
+			{Ignored, "%s is silently ignored by %s."},
+			{Default, "%s is ignored by %s, but is the default there."},
+			{FirstOnly, "%s holds on the first connection only with %s."},
+		} {
+			names := d.with(func(t *Told) bool { return t.Failed == "" && t.Options[i].Outcome == s.outcome })
+			if len(names) > 0 {
+				doc = append(doc, labeled("", fmt.Sprintf(s.words, o, document.And(names))))
+			}
 		}
 	}
+	return doc
 }
 
 // problems tells what looks like a mistake in the DSN.
-func (p *dsnPrinter) problems() {
-	if p.d.Name.Problem != "" {
-		p.paragraph("! ", document.Line(p.d.Name.Problem))
+func (d *DSN) problems() (doc document.Document) {
+	if d.Name.Problem != "" {
+		doc = append(doc, labeled("! ", d.Name.Problem))
 	}
-	for i := range p.d.Name.Options {
-		if o := &p.d.Name.Options[i]; o.Problem != "" {
-			p.paragraph("! ", document.Line(p.d.Name.Mask(o.String()+": "+o.Problem)))
+	for i := range d.Name.Options {
+		if o := &d.Name.Options[i]; o.Problem != "" {
+			doc = append(doc, labeled("! ", d.Name.Mask(o.String()+": "+o.Problem)))
 		}
 	}
-	for _, s := range p.d.Name.Repeated() {
-		p.paragraph("! ", document.Line(p.d.Name.Mask(s)))
+	for _, s := range d.Name.Repeated() {
+		doc = append(doc, labeled("! ", d.Name.Mask(s)))
 	}
+	return doc
 }
 
 // sharedCaches says what it means that connections share a cache, which nobody sees in the
 // answers of the options.
-func (p *dsnPrinter) sharedCaches() {
+func (d *DSN) sharedCaches() (doc document.Document) {
 	for _, memory := range []bool{false, true} {
-		names := p.d.with(func(t *Told) bool {
+		names := d.with(func(t *Told) bool {
 			return t.InForce["cache"] == "shared" && (t.InForce["mode"] == "memory") == memory
 		})
 		end := "Leave cache=shared out, and each connection has its own cache."
@@ -257,66 +197,45 @@ func (p *dsnPrinter) sharedCaches() {
 			end = "With one connection nobody waits."
 		}
 		if len(names) > 0 {
-			p.paragraph("! ", fmt.Sprintf("%s: connections share one cache and lock its tables. SQLite returns SQLITE_LOCKED (\"database table is locked\") for that, for which no busy_timeout waits; a few libraries wait by themselves, without a limit. %s", document.Enumerate(names), end))
+			doc = append(doc, labeled("! ", fmt.Sprintf("%s: connections share one cache and lock its tables. SQLite returns SQLITE_LOCKED (\"database table is locked\") for that, for which no busy_timeout waits; a few libraries wait by themselves, without a limit. %s", document.And(names), end)))
 		}
 	}
+	return doc
 }
 
-// table prints the drivers and what each makes of each option. Long options have
-// numbers, which the lines above the table explain.
-func (p *dsnPrinter) table() {
-	header := []string{"DRIVER"}
-	for i := range p.d.Name.Options {
-		header = append(header, document.Line(p.d.Name.Options[i].String()))
+// table has the drivers, and what each makes of each option. Options that are too long for
+// the width have numbers, which the lines above the table explain.
+func (d *DSN) table(width int) document.Document {
+	g := document.Grid{Columns: []document.Column{{Title: "DRIVER"}}}
+	for i := range d.Name.Options {
+		g.Columns = append(g.Columns, document.Column{Title: document.Line(d.Name.Options[i].String()), Whole: true})
 	}
-	rows := [][]string{header}
 	used := map[Outcome]bool{}
-	for _, t := range p.d.Told {
+	for _, t := range d.Told {
 		row := []string{document.Line(t.Driver)}
 		for _, v := range t.Options {
 			row = append(row, cell(&v))
 			used[v.Outcome] = true
 		}
-		rows = append(rows, row)
+		g.Rows = append(g.Rows, row)
 	}
-	p.out.WriteString("\n")
-	if tableWidth(rows) > p.width {
-		for i, name := range header[1:] {
-			p.paragraph(fmt.Sprintf("[%d] ", i+1), name)
-			header[i+1] = "[" + strconv.Itoa(i+1) + "]"
+	doc := document.Document{document.Space{}}
+	if g.Width() > width {
+		for i := range g.Columns[1:] {
+			c := &g.Columns[i+1]
+			number := fmt.Sprintf("[%d]", i+1)
+			doc = append(doc, labeled(number+" ", c.Title))
+			c.Title = number
 		}
-		p.out.WriteString("\n")
+		doc = append(doc, document.Space{})
 	}
-	widths := columnWidths(rows)
-	for _, row := range rows {
-		var line strings.Builder
-		for i, c := range row {
-			line.WriteString(text.Pad(c, widths[i]+2, ' '))
-		}
-		p.out.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-	}
+	doc = append(doc, g)
 	for _, l := range cellLegend {
 		if used[l.outcome] {
-			p.paragraph("  "+l.word+": ", l.meaning)
+			doc = append(doc, labeled("  "+l.word+": ", l.meaning))
 		}
 	}
-}
-
-func columnWidths(rows [][]string) []int {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, c := range row {
-			widths[i] = max(widths[i], text.StringWidth(c))
-		}
-	}
-	return widths
-}
-
-func tableWidth(rows [][]string) (n int) {
-	for _, w := range columnWidths(rows) {
-		n += w + 2
-	}
-	return n - 2
+	return doc
 }
 
 // cell puts a verdict into a few words.
@@ -369,24 +288,10 @@ var cellLegend = []struct {
 }
 
 // beware tells what else happens.
-func (p *dsnPrinter) beware() {
-	first := true
-	say := func(format string, args ...any) {
-		if first {
-			p.out.WriteString("\n")
-			first = false
-		}
-		p.paragraph("* ", document.Line(fmt.Sprintf(format, args...)))
-	}
-	drivers := map[string][]string{}
-	var order []string
-	add := func(t *Told, what string) {
-		if drivers[what] == nil {
-			order = append(order, what)
-		}
-		drivers[what] = append(drivers[what], t.Driver)
-	}
-	for _, t := range p.d.Told {
+func (d *DSN) beware() (doc document.Document) {
+	var drivers conditions.Groups[string, string]
+	add := func(t *Told, what string) { drivers.Add(what, t.Driver) }
+	for _, t := range d.Told {
 		if t.Failed != "" {
 			add(t, "the name cannot be opened even without options: "+t.Failed)
 			continue
@@ -412,18 +317,19 @@ func (p *dsnPrinter) beware() {
 			add(t, "the options are refused together: "+t.Refused)
 		}
 	}
-	for _, what := range order {
-		say("%s: %s", document.Enumerate(drivers[what]), what)
+	for _, what := range drivers.Keys {
+		doc = append(doc, labeled("* ", document.And(drivers.Of[what])+": "+what))
 	}
+	return doc
 }
 
 // differences lists what the DSN leaves to the libraries.
-func (p *dsnPrinter) differences() {
-	list := Differences(p.d.Name, p.d.Told)
+func (d *DSN) differences() document.Document {
+	list := Differences(d.Name, d.Told)
 	if len(list) == 0 {
-		return
+		return nil
 	}
-	p.heading("Not set by this DSN, and different:")
+	doc := document.Document{labeled("", "Not set by this DSN, and different:")}
 	label := 0
 	for _, diff := range list {
 		label = max(label, len(diff.Setting))
@@ -434,17 +340,17 @@ func (p *dsnPrinter) differences() {
 			if i > 0 {
 				name = ""
 			}
-			p.paragraph(fmt.Sprintf("  %-*s  ", label, name), document.Line(s.Value+": "+strings.Join(s.Drivers, ", ")))
+			doc = append(doc, labeled("  "+text.Pad(name, label, ' ')+"  ", s.Value+": "+strings.Join(s.Drivers, ", ")))
 		}
 	}
+	return doc
 }
 
 // spellings lists how each driver is given the wanted settings. Drivers with the same
 // spelling are listed together.
-func (p *dsnPrinter) spellings() {
-	wanted := p.d.Name.Wanted()
-	if len(p.d.Name.Options) == 0 {
-		return
+func (d *DSN) spellings() (doc document.Document) {
+	if len(d.Name.Options) == 0 {
+		return nil
 	}
 	var groups [][]*Told
 	same := func(a, b *Told) bool {
@@ -455,7 +361,7 @@ func (p *dsnPrinter) spellings() {
 		return x.DSN == y.DSN && slices.Equal(x.Init, y.Init) && x.Begin == y.Begin && x.Failed == y.Failed &&
 			slices.Equal(x.Missing, y.Missing) && slices.Equal(x.LeftOut, y.LeftOut) && (len(x.Init) == 0 || a.EachConnection == b.EachConnection)
 	}
-	for _, t := range p.d.Told {
+	for _, t := range d.Told {
 		if i := slices.IndexFunc(groups, func(g []*Told) bool { return same(g[0], t) }); i >= 0 {
 			groups[i] = append(groups[i], t)
 		} else {
@@ -463,44 +369,45 @@ func (p *dsnPrinter) spellings() {
 		}
 	}
 	var words []string
-	for _, w := range wanted {
-		words = append(words, w.Setting+"="+p.d.Name.Mask(w.Value))
+	for _, w := range d.Name.Wanted() {
+		words = append(words, w.Setting+"="+d.Name.Mask(w.Value))
 	}
 	if len(words) == 0 {
-		p.heading("In each driver's own spelling:")
+		doc = append(doc, labeled("", "In each driver's own spelling:"))
 	} else {
-		p.heading("The same settings (" + document.Line(strings.Join(words, " ")) + ") in each driver's own spelling, opened and read back:")
+		doc = append(doc, labeled("", "The same settings ("+strings.Join(words, " ")+") in each driver's own spelling, opened and read back:"))
 	}
 	for _, g := range groups {
 		var names []string
 		for _, t := range g {
-			names = append(names, document.Line(t.Driver))
+			names = append(names, t.Driver)
 		}
-		p.paragraph("  ", strings.Join(names, ", "))
+		doc = append(doc, labeled("  ", strings.Join(names, ", ")))
 		s := g[0].Spelling
 		if s == nil {
-			p.paragraph("    ", "cannot open such a name")
+			doc = append(doc, labeled("    ", "cannot open such a name"))
 			continue
 		}
-		p.out.WriteString("    " + document.Line(s.DSN) + "\n") // never broken, so that it can be copied
+		doc = append(doc, document.Paragraph{Label: "    ", Text: s.DSN, Whole: true})
 		if len(s.Init) > 0 {
 			where := g[0].EachConnection
 			if where == "" {
 				where = "on each new connection"
 			}
-			p.paragraph("    ", document.Line(fmt.Sprintf("and in code (%s): %s", where, strings.Join(s.Init, "; "))))
+			doc = append(doc, labeled("    ", fmt.Sprintf("and in code (%s): %s", where, strings.Join(s.Init, "; "))))
 		}
 		if s.Begin != "" {
-			p.paragraph("    ", document.Line("and begin transactions that write with "+s.Begin))
+			doc = append(doc, labeled("    ", "and begin transactions that write with "+s.Begin))
 		}
 		if len(s.LeftOut) > 0 {
-			p.paragraph("    ", document.Line("no such option here: "+strings.Join(s.LeftOut, ", ")))
+			doc = append(doc, labeled("    ", "no such option here: "+strings.Join(s.LeftOut, ", ")))
 		}
 		for _, m := range s.Missing {
-			p.paragraph("    ", document.Line(fmt.Sprintf("not possible here: %s is %s, not %s", m.Setting, p.d.Name.Mask(m.Got), p.d.Name.Mask(m.Wanted))))
+			doc = append(doc, labeled("    ", fmt.Sprintf("not possible here: %s is %s, not %s", m.Setting, d.Name.Mask(m.Got), d.Name.Mask(m.Wanted))))
 		}
 		if s.Failed != "" {
-			p.paragraph("    ", document.Line("not possible here: "+s.Failed))
+			doc = append(doc, labeled("    ", "not possible here: "+s.Failed))
 		}
 	}
+	return doc
 }

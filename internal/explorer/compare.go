@@ -60,7 +60,7 @@ func (s *Server) compare(r *http.Request, q *query) (*Comparison, error) {
 		c = stats.CompareRuns([2]string{fmt.Sprintf("run %d", a.Run.ID), fmt.Sprintf("run %d", b.Run.ID)}, a, b, margin)
 	}
 	var data bytes.Buffer
-	if err := compare.WriteComparison(&data, "json", compare.Compared{Comparison: c, First: a, Second: b}, document.Options{}); err != nil {
+	if err := compare.Formats.Write(&data, "json", compare.Compared{Comparison: c, First: a, Second: b}, document.Options{}); err != nil {
 		return nil, err
 	}
 	out := &Comparison{SameBuilds: sameBuilds(c.Cells), FirstCaveats: s.caveats(a), SecondCaveats: s.caveats(b)}

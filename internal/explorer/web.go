@@ -211,7 +211,7 @@ func (o only) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	slices.Sort(allowed)
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	writeError(w, failf(http.StatusMethodNotAllowed, "%s takes only %s", clip(r.URL.Path), strings.Join(allowed, " and ")))
+	writeError(w, failf(http.StatusMethodNotAllowed, "%s takes only %s", clip(r.URL.Path), document.And(allowed)))
 }
 
 //go:embed assets page.html

@@ -29,7 +29,9 @@ type Gated struct {
 	Where       string            // file that annotations refer to, for services that need one
 }
 
-var gateFormats = document.FormatsOf[Gated, document.Options]{
+// Formats are those of a gate: for people, as JSON, as JUnit's XML, as annotations of GitHub
+// Actions or of Azure Pipelines, or as a code quality report of GitLab.
+var Formats = document.FormatsOf[Gated, document.Options]{What: "gate", List: []document.Format[Gated, document.Options]{
 	{Name: "table", To: func(w io.Writer, g Gated, o document.Options) error {
 		return document.RenderText(w, Gate(g, o.Hints), o)
 	}},
@@ -44,19 +46,7 @@ var gateFormats = document.FormatsOf[Gated, document.Options]{
 	{Name: "github", To: writeGitHub},
 	{Name: "azure", To: writeAzure},
 	{Name: "gitlab", To: writeGitLab},
-}
-
-// GateFormats lists the names of the formats of a gate.
-func GateFormats() []string { return gateFormats.Names() }
-
-// CheckGate returns an error if there is no such format of a gate.
-func CheckGate(format string) error { return gateFormats.Check(format) }
-
-// WriteGate writes a gate in a format: for people, as JSON, as JUnit's XML, as annotations
-// of GitHub Actions or of Azure Pipelines, or as a code quality report of GitLab.
-func WriteGate(w io.Writer, format string, g Gated, opts document.Options) error {
-	return gateFormats.Write(w, "gate", format, g, opts)
-}
+}}
 
 // Answer says in a sentence whether the candidate passes. It begins with the decision.
 func (g Gated) Answer() string {
@@ -210,7 +200,7 @@ func gateBeware(g Gated, h document.Hints) (l document.List) {
 		l = append(l, document.Item{Label: "to pass", Text: h.Pass})
 	}
 	if len(g.Alone) > 0 {
-		l = append(l, document.Item{Label: "left out", Text: "only one side has " + compare.Some(g.Alone)})
+		l = append(l, document.Item{Label: "left out", Text: "only one side has " + document.SomeOf(g.Alone, compare.MostNamed)})
 	}
 	return l
 }

@@ -23,46 +23,28 @@ type Locks struct {
 }
 
 // LockedMix is a mix or a replay of a workload, done in several ways in a number of
-// processes.
+// processes. How many these are is part of what is measured, and no choice: an application has
+// the processes that it has. It is paced if operations are due at fixed times, as in a replay at
+// the recorded ones.
+//
+// Best is nil if with every choice a lock made an operation fail or wait forever on some driver.
+// Choices are compared by the geometric mean over the drivers: of the rate or, if the mix is
+// paced, of the 99th percentile. Today is nil if it was not measured, or if there are several.
+// Gain and Calmer are nil if that is the same choice, or if a lock made operations fail with
+// Today.
 type LockedMix struct {
 	stats.TableName
-
-	// Processes is how many processes share the clients. It is part of what is measured, and no
-	// choice: an application has the processes that it has.
-	Processes int
-
-	Cells []*LockCell // in the order of the run
-
-	// Paced means that operations are due at fixed times, as in a replay at the recorded
-	// ones. Their rate is then given, and choices are compared by their latency.
-	Paced bool
-
-	// Best is, of the choices with which on no driver a lock made an operation fail or wait
-	// forever, the one with the highest rate or, if the mix is paced, the lowest 99th
-	// percentile: the geometric mean over the drivers. It is nil if there is none.
-	Best *LockChoice
-
-	// Equal are the other such choices that are not told apart from Best, in the order of
-	// the run.
-	Equal []LockChoice
-
-	// Nearest is, of Best and Equal, the choice that differs least from Today. It is nil without
-	// either.
-	Nearest *LockChoice
-
-	// Calm is, of the same choices, the one with the lowest 99.9th percentile of the latency,
-	// and EquallyCalm are those that are not told apart from it.
-	Calm        *LockChoice
-	EquallyCalm []LockChoice
-
-	// Today is the choice of the workload's own settings. It is nil if it was not measured, or
-	// if there are several.
-	Today *LockChoice
-
-	// Gain is how many times as fast as Today Best is, and Calmer how many times as high the
-	// 99.9th percentile is with Today as with Calm. They are nil if that is the same choice, or
-	// if a lock made operations fail with Today.
-	Gain, Calmer *stats.Summary
+	Processes   int            `json:"processes"`         // that share the clients
+	Paced       bool           `json:"paced,omitempty"`   // the rate is given: choices are compared by latency
+	Best        *LockChoice    `json:"best,omitempty"`    // clean on all drivers, and the fastest of these
+	Equal       []LockChoice   `json:"equal,omitempty"`   // as clean, and as fast as far as can be told
+	Nearest     *LockChoice    `json:"nearest,omitempty"` // of best and equal, what changes least of today's
+	Calm        *LockChoice    `json:"calm,omitempty"`    // as clean, with the lowest 99.9th percentile
+	EquallyCalm []LockChoice   `json:"as_calm,omitempty"`
+	Today       *LockChoice    `json:"today,omitempty"`  // of the workload's own settings
+	Gain        *stats.Summary `json:"gain,omitempty"`   // of the speed of best to that of today
+	Calmer      *stats.Summary `json:"calmer,omitempty"` // of the percentile of today to that of calm
+	Cells       []*LockCell    `json:"-"`                // in the order of the run
 }
 
 // LockChoice is what decides how operations wait for each other. What is "" or 0 nobody

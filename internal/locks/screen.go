@@ -2,9 +2,7 @@ package locks
 
 import (
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
@@ -32,66 +30,30 @@ var shortLegend = document.Glossary{
 	{Column: "queued", Text: "share of the clients' time in which they waited for a connection or the mutex."},
 }
 
-// writeLocksTable writes an explanation or, if it has more lines than opts allows, a shorter one.
-// Of that rows are left out before causes, and tables only as a whole.
-func writeLocksTable(w io.Writer, l *Locks, o document.Options) error {
-	lines := func(d document.Document) int {
-		var b strings.Builder
-		_ = document.RenderText(&b, d, o) // a builder takes everything
-		return strings.Count(b.String(), "\n")
-	}
-	whole := locks(l, o)
-	room := max(o.Lines, document.LeastLines)
-	if o.Lines == 0 || lines(whole) <= room {
-		return document.RenderText(w, whole, o)
-	}
-	room -= len(o.Hints.Rest) + document.NotShownLines
-	short, left := locksInShort(l, 1, false)
-	if lines(append(short, shortLegend)) > room {
-		var rest document.Document
-		for _, m := range l.Mixes {
-			rest = append(rest, driverTables(m)...)
-		}
-		return document.RenderPart(w, append(short, rest...), o)
-	}
+// onScreen is the explanation for a terminal that has no room for all of it: why operations
+// failed, and how some cells with errors are mended. Tables are left out first, then rows.
+func onScreen(l *Locks) document.Document {
 	const mostRows = 12
-sizes:
+	d := document.Document{document.Heading{Level: 1, Text: LocksAnswer(l)}}
+	var forms []document.Form
 	for _, minor := range []bool{true, false} {
 		for rows := mostRows; rows > 0; rows-- {
-			if d, n := locksInShort(l, rows, minor); lines(append(d, shortLegend)) <= room {
-				short, left = d, n
-				break sizes
-			}
+			forms = append(forms, inShort(l, rows, minor))
 		}
 	}
-	var missing []string
-	if left > 0 {
-		missing = append(missing, fmt.Sprintf("how %s with errors are mended", document.Counted(int64(left), "more case")))
-	}
+	d = append(d, document.Section{Rank: 1, Forms: forms})
 	for _, m := range l.Mixes {
 		for t := driverTables(m); len(t) > 0; t = t[2:] {
-			if more := append(slices.Clone(short), t[:2]...); lines(append(more, shortLegend)) <= room {
-				short = more
-			} else {
-				missing = append(missing, t[:2].Names(0))
-			}
+			d = append(d, document.Section{Rank: 2, Forms: []document.Form{{Body: t[:2:2]}, {Missing: t[:2].Names(0)}}})
 		}
 	}
-	s := document.NewScreen(o)
-	s.Labeled("not shown", strings.Join(append(missing, "what was measured where"), "; "), document.NotShownLines, true)
-	s.Rest(o.Hints.Rest, false)
-	if err := document.RenderText(w, append(short, shortLegend), o); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, s.Out.String())
-	return err
+	return append(d, shortLegend, document.Section{Forms: []document.Form{{Missing: "what was measured where"}}})
 }
 
-// locksInShort is the explanation for a terminal: why operations failed, and how some cells with
-// errors are mended, those of today first. left is how many cells there was no room for. minor
-// asks for what else is told in a list.
-func locksInShort(l *Locks, rows int, minor bool) (d document.Document, left int) {
-	d = document.Document{document.Heading{Level: 1, Text: LocksAnswer(l)}}
+// inShort says why operations failed, and how some cells with errors are mended, those of today
+// first. minor asks for what else is told in a list.
+func inShort(l *Locks, rows int, minor bool) (f document.Form) {
+	d, left := document.Document(nil), 0
 	for _, m := range l.Mixes {
 		if len(l.Mixes) > 1 {
 			d = append(d, document.Heading{Level: 2, Text: m.String()})
@@ -120,7 +82,11 @@ func locksInShort(l *Locks, rows int, minor bool) (d document.Document, left int
 			left += len(bad) - n
 		}
 	}
-	return d, left
+	f.Body = d
+	if left > 0 {
+		f.Missing = fmt.Sprintf("how %s with errors are mended", document.Counted(int64(left), "more case"))
+	}
+	return f
 }
 
 // oddness orders cells by how likely somebody is to use their choice: that of today first, and

@@ -15,8 +15,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-var lockFormats = document.FormatsOf[*Locks, document.Options]{
-	{Name: "table", To: writeLocksTable},
+// Formats are those of an explanation of locks.
+var Formats = document.FormatsOf[*Locks, document.Options]{What: "explanation", List: []document.Format[*Locks, document.Options]{
+	{Name: "table", To: func(w io.Writer, l *Locks, o document.Options) error {
+		return document.RenderPart(w, locks(l, o), onScreen(l), o)
+	}},
 	{Name: "markdown", To: func(w io.Writer, l *Locks, o document.Options) error {
 		return document.RenderMarkdown(w, locks(l, o).Explained())
 	}},
@@ -24,21 +27,10 @@ var lockFormats = document.FormatsOf[*Locks, document.Options]{
 		return document.RenderHTML(w, locksPage(l, o), "Locks", o)
 	}},
 	{Name: "json", To: writeLocksJSON},
-}
+}}
 
 // measuredLabel begins the list of where the figures are from.
 const measuredLabel = "measured"
-
-// LockFormats lists the names of the formats of an explanation of locks.
-func LockFormats() []string { return lockFormats.Names() }
-
-// CheckLocks returns an error if there is no such format of an explanation of locks.
-func CheckLocks(format string) error { return lockFormats.Check(format) }
-
-// WriteLocks writes an explanation of locks in a format.
-func WriteLocks(w io.Writer, format string, l *Locks, opts document.Options) error {
-	return lockFormats.Write(w, "explanation", format, l, opts)
-}
 
 // LocksAnswer says in a sentence or two whether locks made operations fail, and what ends
 // that.
@@ -88,7 +80,7 @@ func mixAnswer(m *LockedMix, several bool) string {
 		if failing == 0 {
 			s = "operations "
 		}
-		s += fmt.Sprintf("%s of %s.", strings.Join(troubles, " and "), document.Counted(int64(measured), "case")) + asToday(m) + ended(m)
+		s += fmt.Sprintf("%s of %s.", document.And(troubles), document.Counted(int64(measured), "case")) + asToday(m) + ended(m)
 	}
 	if begin == "" {
 		s = document.Upper(s)
@@ -475,10 +467,7 @@ const mostListed = 4
 
 // firstOf joins the first words, and says how many more there are.
 func firstOf(words []string) string {
-	if len(words) > mostListed {
-		return fmt.Sprintf("%s and %d more", strings.Join(words[:mostListed], ", "), len(words)-mostListed)
-	}
-	return strings.Join(words, ", ")
+	return document.FirstOf(words, mostListed, ", ")
 }
 
 func prefixed(prefix, s string) string {
@@ -749,18 +738,8 @@ type JSONLocks struct {
 
 // JSONLockMix is a mix or a replay that was done in several ways.
 type JSONLockMix struct {
-	stats.TableName
-	Processes int            `json:"processes"`         // that share the clients
-	Paced     bool           `json:"paced,omitempty"`   // the rate is given: choices are compared by latency
-	Best      *LockChoice    `json:"best,omitempty"`    // clean on all drivers, and the fastest of these
-	Equal     []LockChoice   `json:"equal,omitempty"`   // as clean, and as fast as far as can be told
-	Nearest   *LockChoice    `json:"nearest,omitempty"` // of best and equal, what changes least of today's
-	Calm      *LockChoice    `json:"calm,omitempty"`    // as clean, with the lowest 99.9th percentile
-	AsCalm    []LockChoice   `json:"as_calm,omitempty"`
-	Today     *LockChoice    `json:"today,omitempty"`  // of the workload's own settings
-	Gain      *stats.Summary `json:"gain,omitempty"`   // of the speed of best to that of today
-	Calmer    *stats.Summary `json:"calmer,omitempty"` // of the percentile of today to that of calm
-	Cells     []JSONLockCell `json:"cells"`
+	*LockedMix
+	Cells []JSONLockCell `json:"cells"`
 }
 
 // JSONLockCell is a mix or a replay done by a driver with one choice.
@@ -801,8 +780,7 @@ type JSONLockRemedy struct {
 func writeLocksJSON(w io.Writer, l *Locks, _ document.Options) error {
 	out := JSONLocks{Version: LocksVersion, Answer: LocksAnswer(l), Run: l.Analysis.Run.ID, Mixes: []JSONLockMix{}}
 	for _, m := range l.Mixes {
-		j := JSONLockMix{TableName: m.TableName, Processes: m.Processes, Paced: m.Paced, Best: m.Best, Equal: m.Equal, Nearest: m.Nearest,
-			Calm: m.Calm, AsCalm: m.EquallyCalm, Today: m.Today, Gain: m.Gain, Calmer: m.Calmer, Cells: []JSONLockCell{}}
+		j := JSONLockMix{m, []JSONLockCell{}}
 		for _, c := range m.Cells {
 			cell := JSONLockCell{Driver: c.Driver, Choice: c.Choice, Today: c.Today, Status: c.Status, Endless: c.Endless,
 				Operations: c.Operations, Failed: c.Failed, Errors: c.Errors, Causes: c.Causes,

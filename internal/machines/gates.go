@@ -20,7 +20,8 @@ type GatedOn struct {
 	Options document.Options // for the result by itself
 }
 
-var gatesFormats = document.FormatsOf[[]GatedOn, document.Options]{
+// GateFormats are those of a gate on several machines.
+var GateFormats = document.FormatsOf[[]GatedOn, document.Options]{What: "gates", List: []document.Format[[]GatedOn, document.Options]{
 	{Name: "table", To: func(w io.Writer, all []GatedOn, o document.Options) error {
 		return document.RenderText(w, gates(all), o)
 	}},
@@ -28,13 +29,7 @@ var gatesFormats = document.FormatsOf[[]GatedOn, document.Options]{
 		return document.RenderMarkdown(w, gates(all))
 	}},
 	{Name: "json", To: writeGatesJSON},
-}
-
-// WriteGates writes the results of a gate on several machines, in one of the formats that
-// [MachinesFormats] lists.
-func WriteGates(w io.Writer, format string, all []GatedOn, opts document.Options) error {
-	return gatesFormats.Write(w, "gates", format, all, opts)
-}
+}}
 
 // gatesAnswer says on which machines a gate passed.
 func gatesAnswer(all []GatedOn) string {

@@ -25,7 +25,9 @@ type OnMachine struct {
 	Options  report.Options  // for the report of the run by itself
 }
 
-var machinesFormats = document.FormatsOf[[]OnMachine, document.Options]{
+// Formats are those of runs of the same work on several machines: what is the same everywhere and
+// what turns around, and then, unless there is little room, the report of each run.
+var Formats = document.FormatsOf[[]OnMachine, document.Options]{What: "machines", List: []document.Format[[]OnMachine, document.Options]{
 	{Name: "table", To: func(w io.Writer, m []OnMachine, o document.Options) error {
 		return document.RenderText(w, machines(m, o), o)
 	}},
@@ -33,20 +35,7 @@ var machinesFormats = document.FormatsOf[[]OnMachine, document.Options]{
 		return document.RenderMarkdown(w, machines(m, o))
 	}},
 	{Name: "json", To: writeMachinesJSON},
-}
-
-// MachinesFormats lists the names of the formats of runs on several machines.
-func MachinesFormats() []string { return machinesFormats.Names() }
-
-// CheckMachines returns an error if there is no such format of runs on several machines.
-func CheckMachines(format string) error { return machinesFormats.Check(format) }
-
-// WriteMachines writes what runs of the same work on several machines say in a format: what
-// is the same everywhere and what turns around, and then, unless there is little room
-// (opts.Lines), the report of each run.
-func WriteMachines(w io.Writer, format string, all []OnMachine, opts document.Options) error {
-	return machinesFormats.Write(w, "machines", format, all, opts)
-}
+}}
 
 // sideBySide puts the runs of machines side by side.
 func sideBySide(all []OnMachine) *stats.Machines {
@@ -146,7 +135,7 @@ func (f *firstOn) words() string {
 	if len(f.names) == 1 {
 		return f.names[0]
 	}
-	return strings.Join(slices.Sorted(slices.Values(f.names)), " or ") + ", tied"
+	return document.Or(slices.Sorted(slices.Values(f.names))) + ", tied"
 }
 
 // turnsAround reports whether the first of one machine is slower than that of another one
@@ -181,9 +170,9 @@ func firstSomewhere(list []firstOn) string {
 		switch {
 		case len(names) == 1:
 		case i >= 0: // of whom the sentence speaks
-			tied.Add("is not told apart from "+strings.Join(slices.Delete(names, i, i+1), " or "), f.machine)
+			tied.Add("is not told apart from "+document.Or(slices.Delete(names, i, i+1)), f.machine)
 		default:
-			tied.Add(strings.Join(names, " or ")+" comes first, not told apart,", f.machine)
+			tied.Add(document.Or(names)+" comes first, not told apart,", f.machine)
 		}
 	}
 	var parts []string

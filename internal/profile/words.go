@@ -66,7 +66,8 @@ func (p *Profiled) pair() (first, second *ProfiledDriver, ok bool) {
 	return list[0], list[1], true
 }
 
-var profileFormats = document.FormatsOf[*Profiled, document.Options]{
+// Formats are those of a profile.
+var Formats = document.FormatsOf[*Profiled, document.Options]{What: "profile", List: []document.Format[*Profiled, document.Options]{
 	{Name: "table", To: func(w io.Writer, p *Profiled, o document.Options) error {
 		return document.RenderText(w, profiled(p), o)
 	}},
@@ -77,18 +78,7 @@ var profileFormats = document.FormatsOf[*Profiled, document.Options]{
 		return document.RenderHTML(w, ProfilePage(p), "Profile", o)
 	}},
 	{Name: "json", To: writeProfileJSON},
-}
-
-// ProfileFormats lists the names of the formats of a profile.
-func ProfileFormats() []string { return profileFormats.Names() }
-
-// CheckProfile returns an error if there is no such format of a profile.
-func CheckProfile(format string) error { return profileFormats.Check(format) }
-
-// WriteProfile writes where the time went in a format.
-func WriteProfile(w io.Writer, format string, p *Profiled, opts document.Options) error {
-	return profileFormats.Write(w, "profile", format, p, opts)
-}
+}}
 
 // ProfileAnswer says in a few sentences where the time went.
 func ProfileAnswer(p *Profiled) string {

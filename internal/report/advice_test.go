@@ -30,13 +30,13 @@ func advised(run *result.Run) advise.Advised {
 
 func TestAdviceGolden(t *testing.T) {
 	for _, name := range []string{"full", "matrix", "nofloor", "server", "single", "empty"} {
-		for _, format := range advise.AdviceFormats() {
+		for _, format := range advise.Formats.Names() {
 			if format == "json" && name != "server" {
 				continue
 			}
 			t.Run(name+"/"+format, func(t *testing.T) {
 				var b bytes.Buffer
-				if err := advise.WriteAdvice(&b, format, advised(fixtures[name]()), document.Options{Width: 80}); err != nil {
+				if err := advise.Formats.Write(&b, format, advised(fixtures[name]()), document.Options{Width: 80}); err != nil {
 					t.Fatal(err)
 				}
 				golden(t, "advice-"+name+"."+extension[format], b.String())
@@ -61,7 +61,7 @@ func TestAdvicePage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := advise.WriteAdvice(&b, "html", advised(c.run()), document.Options{}); err != nil {
+			if err := advise.Formats.Write(&b, "html", advised(c.run()), document.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			checkPage(t, b.String())
@@ -98,7 +98,7 @@ func TestAdviceTooFew(t *testing.T) {
 			t.Errorf("%s\nwant %s", got, c.want)
 		}
 		var b bytes.Buffer
-		if err := advise.WriteAdvice(&b, "table", told, document.Options{Width: 1000}); err != nil || !strings.Contains(b.String(), c.decide) {
+		if err := advise.Formats.Write(&b, "table", told, document.Options{Width: 1000}); err != nil || !strings.Contains(b.String(), c.decide) {
 			t.Errorf("%v, no %q in\n%s", err, c.decide, b.String())
 		}
 	}
@@ -115,7 +115,7 @@ func TestAdviceOfOtherWork(t *testing.T) {
 	said := "1037 of 1399 events did not end as recorded: record with Values to find the rows"
 	run.Warnings = append(run.Warnings, result.Warning{Code: result.WarningDifferent, Phase: "insert", Case: 1, Round: 1, Message: said})
 	var b bytes.Buffer
-	if err := advise.WriteAdvice(&b, "table", advised(run), document.Options{Width: 1000}); err != nil {
+	if err := advise.Formats.Write(&b, "table", advised(run), document.Options{Width: 1000}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"mine insert: 74% of the events did not end as recorded with mattn, so the times are of other work", said} {
@@ -130,7 +130,7 @@ func TestAdviceUnasked(t *testing.T) {
 	a := advised(insertRun(9, "mattn", "modernc"))
 	a.Answers = &diff.Diffed{Skipped: []string{"bookshop: shop: replay"}}
 	var b bytes.Buffer
-	if err := advise.WriteAdvice(&b, "table", a, document.Options{Width: 1000}); err != nil || !strings.Contains(b.String(), "Not looked at: what nobody asked for; how the candidates answer bookshop: shop: replay, since") {
+	if err := advise.Formats.Write(&b, "table", a, document.Options{Width: 1000}); err != nil || !strings.Contains(b.String(), "Not looked at: what nobody asked for; how the candidates answer bookshop: shop: replay, since") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }
@@ -156,7 +156,7 @@ func TestAdviceLeftOut(t *testing.T) {
 	}
 	for _, want := range []string{"between mattn and tailscale; tailscale takes 1.00x the time [0.984, 1.02]", "between mattn and tailscale\n"} {
 		var b bytes.Buffer
-		if err := advise.WriteAdvice(&b, "table", a, document.Options{Width: 1000}); err != nil || !strings.Contains(b.String(), "then the facts do not decide "+want) {
+		if err := advise.Formats.Write(&b, "table", a, document.Options{Width: 1000}); err != nil || !strings.Contains(b.String(), "then the facts do not decide "+want) {
 			t.Errorf("%v\n%s", err, b.String())
 		}
 		for i := range a.Overturn {
@@ -168,9 +168,9 @@ func TestAdviceLeftOut(t *testing.T) {
 // TestAdviceBegins checks that each form begins with the answer.
 func TestAdviceBegins(t *testing.T) {
 	a := advised(fixtures["server"]())
-	for _, format := range advise.AdviceFormats() {
+	for _, format := range advise.Formats.Names() {
 		var b bytes.Buffer
-		if err := advise.WriteAdvice(&b, format, a, document.Options{Width: 1000}); err != nil {
+		if err := advise.Formats.Write(&b, format, a, document.Options{Width: 1000}); err != nil {
 			t.Fatal(err)
 		}
 		if format == "json" {
@@ -202,7 +202,7 @@ func TestAdviceRisksOnOneScreen(t *testing.T) {
 	a := advised(run)
 	a.Answers = diffed(noted("mattn", "3.50.1", "a\x00b", "same"), noted("modernc", "3.54.1", "a", []byte("same")))
 	var b bytes.Buffer
-	if err := advise.WriteAdvice(&b, "table", a, document.Options{Lines: 38, Width: 100}); err != nil {
+	if err := advise.Formats.Write(&b, "table", a, document.Options{Lines: 38, Width: 100}); err != nil {
 		t.Fatal(err)
 	}
 	first, rest, cut := strings.Cut(b.String(), "\nnot shown")

@@ -67,7 +67,7 @@ func TestBisectionReason(t *testing.T) {
 		"table": "failed v1.2.0: json: no such function: json_extract [sqlite]", "json": `"why": "v1.2.0: json: no such function: json_extract [sqlite]"`,
 	} {
 		var buf bytes.Buffer
-		if err := bisect.WriteBisection(&buf, format, bisection("analytics json"), document.Options{}); err != nil {
+		if err := bisect.Formats.Write(&buf, format, bisection("analytics json"), document.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Join(strings.Fields(buf.String()), " "); !strings.Contains(got, want) {
@@ -95,7 +95,7 @@ func TestBisectionFormats(t *testing.T) {
 		"json":     {`"certain": false`, `"what": "SQLite"`, `"judgment": "passed over"`, `"ratio": {`},
 	} {
 		var buf bytes.Buffer
-		if err := bisect.WriteBisection(&buf, format, b, document.Options{}); err != nil {
+		if err := bisect.Formats.Write(&buf, format, b, document.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		got := buf.String()
@@ -108,7 +108,7 @@ func TestBisectionFormats(t *testing.T) {
 			t.Errorf("%s: not printable or not valid:\n%q", format, got)
 		}
 	}
-	if err := bisect.WriteBisection(&bytes.Buffer{}, "csv", b, document.Options{}); err == nil {
+	if err := bisect.Formats.Write(&bytes.Buffer{}, "csv", b, document.Options{}); err == nil {
 		t.Error("csv: no error")
 	}
 }
@@ -117,7 +117,7 @@ func TestBisectionFulfilsSchema(t *testing.T) {
 	s := compiled(t, "bisection")
 	for _, b := range []bisect.Bisection{bisection("simple insert", "v1.1.0"), bisection("analytics json"), bisection("read-write mix")} {
 		var buf bytes.Buffer
-		if err := bisect.WriteBisection(&buf, "json", b, document.Options{}); err != nil {
+		if err := bisect.Formats.Write(&buf, "json", b, document.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		validate(t, s, buf.String())

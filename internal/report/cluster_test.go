@@ -66,7 +66,7 @@ func harmFixture(lost int64, settings driver.Settings) *cluster.Clusters {
 func clusterReport(t *testing.T, format string, c *cluster.Clusters) string {
 	t.Helper()
 	var buf bytes.Buffer
-	if err := cluster.WriteClusters(&buf, format, c, document.Options{}); err != nil {
+	if err := cluster.Formats.Write(&buf, format, c, document.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return buf.String()
@@ -101,8 +101,8 @@ func TestClusterRounds(t *testing.T) {
 	if got := clusterReport(t, "table", failed); !strings.Contains(got, "rqlite, 3 nodes, 1 of 8 rounds: not leader") || strings.Contains(got, "NaN") {
 		t.Error(got)
 	}
-	fulfilled(t, "cluster", func(w io.Writer) error { return cluster.WriteClusters(w, "json", failed, document.Options{}) })
-	fulfilled(t, "cluster", func(w io.Writer) error { return cluster.WriteClusters(w, "json", several(7), document.Options{}) })
+	fulfilled(t, "cluster", func(w io.Writer) error { return cluster.Formats.Write(w, "json", failed, document.Options{}) })
+	fulfilled(t, "cluster", func(w io.Writer) error { return cluster.Formats.Write(w, "json", several(7), document.Options{}) })
 	words := strings.Join(strings.Fields(clusterReport(t, "markdown", several(3))), " ")
 	if want := "These figures have no intervals: they are of 3 rounds, and an interval takes 6."; !strings.Contains(cluster.ClustersAnswer(several(3)), want) ||
 		strings.Contains(cluster.ClustersAnswer(several(6)), "interval") || strings.Contains(cluster.ClustersAnswer(harmFixture(0, nil)), "interval") {
@@ -135,7 +135,7 @@ func TestClusterPrice(t *testing.T) {
 // database of its rows.
 func TestClusterWide(t *testing.T) {
 	var buf bytes.Buffer
-	if err := cluster.WriteClusters(&buf, "table", clusterFixture(), document.Options{Width: 70}); err != nil {
+	if err := cluster.Formats.Write(&buf, "table", clusterFixture(), document.Options{Width: 70}); err != nil {
 		t.Fatal(err)
 	}
 	parts := 0
@@ -205,13 +205,13 @@ func TestClusterSVG(t *testing.T) {
 			t.Errorf("the picture has no %q", want)
 		}
 	}
-	if err := cluster.WriteClusters(io.Discard, "svg", harmFixture(0, nil), document.Options{}); err == nil {
+	if err := cluster.Formats.Write(io.Discard, "svg", harmFixture(0, nil), document.Options{}); err == nil {
 		t.Error("there is a picture of harm")
 	}
 }
 
 func TestClustersFulfilSchema(t *testing.T) {
 	for _, c := range []*cluster.Clusters{clusterFixture(), harmFixture(2, nil)} {
-		fulfilled(t, "cluster", func(w io.Writer) error { return cluster.WriteClusters(w, "json", c, document.Options{}) })
+		fulfilled(t, "cluster", func(w io.Writer) error { return cluster.Formats.Write(w, "json", c, document.Options{}) })
 	}
 }

@@ -72,7 +72,7 @@ func comparedRuns() compare.Compared {
 func writeCompared(t *testing.T, format string, c compare.Compared) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := compare.WriteComparison(&b, format, c, document.Options{}); err != nil {
+	if err := compare.Formats.Write(&b, format, c, document.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -93,7 +93,7 @@ func TestComparisonGolden(t *testing.T) {
 	}
 	s := compiled(t, "comparison")
 	for _, name := range slices.Sorted(maps.Keys(fixtures)) {
-		for _, format := range compare.ComparisonFormats() {
+		for _, format := range compare.Formats.Names() {
 			t.Run(name+"/"+format, func(t *testing.T) {
 				got := writeCompared(t, format, fixtures[name]())
 				golden(t, "comparison-"+name+"."+extension[format], got)
@@ -215,7 +215,7 @@ func TestAlsoDiffer(t *testing.T) {
 		"html":     `module modernc.org/libc</th><td role="cell" data-title="modernc@v1.46.0">v1.67.6</td>`,
 	} {
 		var b strings.Builder
-		if err := compare.WriteComparison(&b, format, c, document.Options{Width: 400}); err != nil {
+		if err := compare.Formats.Write(&b, format, c, document.Options{Width: 400}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(b.String(), want) || strings.Contains(b.String(), "modernc.org/memory") {
@@ -258,13 +258,13 @@ func TestReadJSON(t *testing.T) {
 func TestCompareWithoutSamples(t *testing.T) {
 	run := comparedRun()
 	spoil(run, "simple", "modernc", func(t *result.Trial) { t.Samples = t.Samples[:1] })
-	for _, format := range compare.ComparisonFormats() {
+	for _, format := range compare.Formats.Names() {
 		if got := writeCompared(t, format, compared(run)); !strings.Contains(got, "no trial has a sample") {
 			t.Errorf("%s: %s", format, got)
 		}
 	}
 	g := gate.Gated{Gate: stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "native"))), Where: "go.mod"}
-	for _, format := range gate.GateFormats() {
+	for _, format := range gate.Formats.Names() {
 		writeGated(t, format, g)
 	}
 }

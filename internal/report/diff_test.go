@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -101,7 +102,7 @@ VALUE: different values: 1 statement
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := diff.WriteDiff(&b, c.d, c.full); err != nil {
+			if err := diff.WriteDiff(&b, c.d, c.full, document.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(c.want, b.String()); d != "" {
@@ -150,7 +151,7 @@ func TestDiffNoName(t *testing.T) {
 		b.Work[0].Answers[i].Names = make([]string, len(b.Work[0].Answers[i].Names))
 	}
 	var buf bytes.Buffer
-	if err := diff.WriteDiff(&buf, diffed(a, b), false); err != nil {
+	if err := diff.WriteDiff(&buf, diffed(a, b), false, document.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	got := strings.Join(strings.Fields(buf.String()), " ")
@@ -167,7 +168,7 @@ func TestDiffOtherErrors(t *testing.T) {
 		x.Rows, x.RowCount, x.Error = nil, 0, &protocol.AnswerError{Code: []int{19, 2067}[i], Message: []string{"constraint failed", "UNIQUE constraint failed"}[i]}
 	}
 	var buf bytes.Buffer
-	if err := diff.WriteDiff(&buf, diffed(a, b), false); err != nil {
+	if err := diff.WriteDiff(&buf, diffed(a, b), false, document.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	got := strings.Join(strings.Fields(buf.String()), " ")
@@ -179,7 +180,7 @@ func TestDiffOtherErrors(t *testing.T) {
 func TestWriteDiffFull(t *testing.T) {
 	a := noted("a", "3.53.4", "1", "2", "3", "4")
 	var b bytes.Buffer
-	if err := diff.WriteDiff(&b, diffed(a, noted("b", "3.53.4", []byte("1"), []byte("2"), []byte("3"), []byte("4"))), true); err != nil {
+	if err := diff.WriteDiff(&b, diffed(a, noted("b", "3.53.4", []byte("1"), []byte("2"), []byte("3"), []byte("4"))), true, document.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(b.String(), "SELECT note"); n != 4 || strings.Contains(b.String(), "Not every") {
@@ -223,7 +224,7 @@ type fullDisk struct{}
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 func TestWriteDiffFails(t *testing.T) {
-	if err := diff.WriteDiff(fullDisk{}, diffed(noted("a", "", "1"), noted("b", "", "2")), false); err == nil {
+	if err := diff.WriteDiff(fullDisk{}, diffed(noted("a", "", "1"), noted("b", "", "2")), false, document.Options{}); err == nil {
 		t.Error("a failed write is no error")
 	}
 }
@@ -234,17 +235,18 @@ func TestDiffScreen(t *testing.T) {
 	a, text := noted("a", "3.53.4", "1", "2", "3", "4"), []any{[]byte("1"), []byte("2"), []byte("3"), []byte("4")}
 	two, many := diffed(a, noted("b", "3.53.4", text...)), diffed(a, noted("b", "3.53.4", text...), noted("c", "3.53.4", text...), noted("d", "3.53.4", text...), noted("e", "3.53.4", text...))
 	many.Skipped = []string{"load"}
+	hint := document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: "--full prints all"}}}
 	for _, c := range []struct {
 		d         *diff.Diffed
 		lines     int
 		want, not []string
 	}{
 		{two, 40, []string{"Likely", "SELECT note"}, []string{"not shown"}},
-		{many, 50, []string{"e against a", "Likely", "The statements are not shown: --full"}, []string{"SELECT note"}},
-		{many, 24, []string{"Not compared: phase load", "b against a", "The statements and more differences are not shown: --full"}, []string{"SELECT note", "e against a"}},
+		{many, 50, []string{"e against a", "Likely", "not shown     statements\n", "--full prints all"}, []string{"SELECT note"}},
+		{many, 24, []string{"Not compared: phase load", "b against a", "not shown     more differences"}, []string{"SELECT note", "e against a"}},
 	} {
 		var b bytes.Buffer
-		if err := diff.WriteDiffScreen(&b, c.d, c.lines, "--full prints all"); err != nil {
+		if err := diff.WriteDiff(&b, c.d, false, document.Options{Lines: c.lines, Hints: hint}); err != nil {
 			t.Fatal(err)
 		}
 		got := b.String()
@@ -262,7 +264,7 @@ func TestDiffScreen(t *testing.T) {
 			}
 		}
 	}
-	if err := diff.WriteDiffScreen(fullDisk{}, two, 40, ""); err == nil {
+	if err := diff.WriteDiff(fullDisk{}, two, false, document.Options{Lines: 40}); err == nil {
 		t.Error("an error of the writer is lost")
 	}
 }

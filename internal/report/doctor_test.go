@@ -61,7 +61,7 @@ func unknownCheckup() *result.Checkup {
 func writeCheckup(t *testing.T, format string, c *result.Checkup, opts document.Options) string {
 	t.Helper()
 	var buf bytes.Buffer
-	if err := doctor.WriteCheckup(&buf, format, c, opts); err != nil {
+	if err := doctor.Formats.Write(&buf, format, c, opts); err != nil {
 		t.Fatal(err)
 	}
 	return buf.String()
@@ -69,13 +69,13 @@ func writeCheckup(t *testing.T, format string, c *result.Checkup, opts document.
 
 func TestCheckup(t *testing.T) {
 	for name, c := range map[string]func() *result.Checkup{"busy": busyCheckup, "unknown": unknownCheckup} {
-		for _, format := range doctor.CheckupFormats() {
+		for _, format := range doctor.Formats.Names() {
 			t.Run(name+" "+format, func(t *testing.T) {
 				golden(t, "checkup-"+name+"."+extension[format], writeCheckup(t, format, c(), document.Options{}))
 			})
 		}
 	}
-	if err := doctor.WriteCheckup(&bytes.Buffer{}, "csv", unknownCheckup(), document.Options{}); err == nil || !strings.Contains(err.Error(), "json") {
+	if err := doctor.Formats.Write(&bytes.Buffer{}, "csv", unknownCheckup(), document.Options{}); err == nil || !strings.Contains(err.Error(), "json") {
 		t.Errorf("csv: %v", err)
 	}
 }

@@ -41,7 +41,7 @@ func dsnFixture(t *testing.T) *dsn.DSN {
 
 func TestDSNTable(t *testing.T) {
 	var out bytes.Buffer
-	if err := dsn.WriteDSN(&out, "table", dsnFixture(t), document.Options{Width: 80}); err != nil {
+	if err := dsn.Formats.Write(&out, "table", dsnFixture(t), document.Options{Width: 80}); err != nil {
 		t.Fatal(err)
 	}
 	got := out.String()
@@ -82,7 +82,7 @@ func TestDSNSharedCache(t *testing.T) {
 	d := dsnFixture(t)
 	d.Told[0].InForce["cache"], d.Told[1].InForce["cache"] = "shared", "private"
 	var out bytes.Buffer
-	if err := dsn.WriteDSN(&out, "table", d, document.Options{Width: 80, Lines: 1}); err != nil {
+	if err := dsn.Formats.Write(&out, "table", d, document.Options{Width: 80, Lines: 1}); err != nil {
 		t.Fatal(err)
 	}
 	want := "! a: connections share one cache and lock its tables. SQLite returns SQLITE_LOCKED (\"database table is locked\") for that, for which no busy_timeout waits"
@@ -97,7 +97,7 @@ func TestDSNOnOneScreen(t *testing.T) {
 	text := func(o document.Options) string {
 		var out bytes.Buffer
 		o.Width = 100
-		if err := dsn.WriteDSN(&out, "table", dsnFixture(t), o); err != nil {
+		if err := dsn.Formats.Write(&out, "table", dsnFixture(t), o); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
@@ -106,7 +106,7 @@ func TestDSNOnOneScreen(t *testing.T) {
 	got := text(document.Options{Lines: 24, Hints: document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: "the same command with --full"}}}})
 	head, _, _ := strings.Cut(whole, "\nNot set by")
 	if n := strings.Count(got, "\n"); n > 24 || !strings.HasPrefix(got, head) || strings.Contains(got, "own spelling") ||
-		!strings.Contains(got, "\nNot shown: how each driver spells it") || !strings.HasSuffix(got, ". All of it: the same command with --full.\n") {
+		!strings.Contains(got, "\nnot shown     how each driver spells it; versions\n") || !strings.HasSuffix(got, "\nall of it     the same command with --full\n") {
 		t.Errorf("%d lines:\n%s", n, got)
 	}
 	if got := text(document.Options{Lines: 200}); got != whole {
@@ -116,7 +116,7 @@ func TestDSNOnOneScreen(t *testing.T) {
 
 func TestDSNJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := dsn.WriteDSN(&out, "json", dsnFixture(t), document.Options{}); err != nil {
+	if err := dsn.Formats.Write(&out, "json", dsnFixture(t), document.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	var got dsn.JSONDSN
@@ -132,7 +132,7 @@ func TestDSNJSON(t *testing.T) {
 }
 
 func TestDSNUnknownFormat(t *testing.T) {
-	if err := dsn.CheckDSN("jsn"); err == nil || !strings.Contains(err.Error(), `"json"`) {
+	if err := dsn.Formats.Check("jsn"); err == nil || !strings.Contains(err.Error(), `"json"`) {
 		t.Error(err)
 	}
 }

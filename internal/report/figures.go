@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"golang.org/x/perf/benchunit"
 
@@ -192,7 +191,7 @@ func ranksTied(rows []stats.Standing, tied []int) string {
 	if floor {
 		words = append(words, "the floor")
 	}
-	return strings.Join(words, " and ")
+	return document.And(words)
 }
 
 // tiedWith is like [ranksTied], for the end of a bar.

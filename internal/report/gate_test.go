@@ -36,7 +36,7 @@ func gatedRun() gate.Gated {
 func writeGated(t *testing.T, format string, g gate.Gated) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := gate.WriteGate(&b, format, g, document.Options{}); err != nil {
+	if err := gate.Formats.Write(&b, format, g, document.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -44,7 +44,7 @@ func writeGated(t *testing.T, format string, g gate.Gated) string {
 
 func TestGateGolden(t *testing.T) {
 	extensions := map[string]string{"table": "txt", "markdown": "md", "html": "html", "junit": "xml"}
-	for _, format := range gate.GateFormats() {
+	for _, format := range gate.Formats.Names() {
 		ext := extensions[format]
 		if ext == "" {
 			ext = format
@@ -124,7 +124,7 @@ func TestGateSaysWhatWasMeasured(t *testing.T) {
 	stored.Runs, stored.Base = g.Runs[1:], g.Runs[0]
 	for name, x := range map[string]gate.Gated{"interleaved": g, "stored": stored} {
 		var b bytes.Buffer
-		err := gate.WriteGate(&b, "table", x, document.Options{Hints: document.Hints{More: []string{"sqlite3perf show 12"}}, Width: 400})
+		err := gate.Formats.Write(&b, "table", x, document.Options{Hints: document.Hints{More: []string{"sqlite3perf show 12"}}, Width: 400})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -187,29 +187,29 @@ func TestPages(t *testing.T) {
 	}
 	others := map[string]func(io.Writer) error{
 		"comparison": func(w io.Writer) error {
-			return compare.WriteComparison(w, "html", compared(comparedRun()), document.Options{})
+			return compare.Formats.Write(w, "html", compared(comparedRun()), document.Options{})
 		},
-		"gate": func(w io.Writer) error { return gate.WriteGate(w, "html", gatedRun(), document.Options{}) },
+		"gate": func(w io.Writer) error { return gate.Formats.Write(w, "html", gatedRun(), document.Options{}) },
 		"bisection": func(w io.Writer) error {
-			return bisect.WriteBisection(w, "html", bisection("simple insert"), document.Options{})
+			return bisect.Formats.Write(w, "html", bisection("simple insert"), document.Options{})
 		},
 		"locks": func(w io.Writer) error {
 			run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("deferred", "5000", "1"))
-			return locks.WriteLocks(w, "html", locks.ExplainLocks(stats.Analyze(run, "native")), document.Options{})
+			return locks.Formats.Write(w, "html", locks.ExplainLocks(stats.Analyze(run, "native")), document.Options{})
 		},
 		"locks of several mixes": func(w io.Writer) error {
 			run := locksRun(lockSettings("immediate", "5000", "4"))
 			for i := range run.Cases[:1] {
 				run.Cases[i].Workload = "shop"
 			}
-			return locks.WriteLocks(w, "html", locks.ExplainLocks(stats.Analyze(run, "native")), document.Options{})
+			return locks.Formats.Write(w, "html", locks.ExplainLocks(stats.Analyze(run, "native")), document.Options{})
 		},
 		"locks of nothing": func(w io.Writer) error {
-			return locks.WriteLocks(w, "html", locks.ExplainLocks(stats.Analyze(newRun(6), "native")), document.Options{})
+			return locks.Formats.Write(w, "html", locks.ExplainLocks(stats.Analyze(newRun(6), "native")), document.Options{})
 		},
-		"checkup": func(w io.Writer) error { return doctor.WriteCheckup(w, "html", busyCheckup(), document.Options{}) },
+		"checkup": func(w io.Writer) error { return doctor.Formats.Write(w, "html", busyCheckup(), document.Options{}) },
 		"profile": func(w io.Writer) error {
-			return profile.WriteProfile(w, "html", profiledPair(profiledDriver(1, "mattn", 20, 22), profiledDriver(2, "modernc", 30, 34)), document.Options{})
+			return profile.Formats.Write(w, "html", profiledPair(profiledDriver(1, "mattn", 20, 22), profiledDriver(2, "modernc", 30, 34)), document.Options{})
 		},
 	}
 	for name, write := range others {

@@ -60,7 +60,7 @@ func lockSettings(lock, timeout, size string) driver.Settings {
 func lockReport(t *testing.T, format string, run *result.Run, opts document.Options) string {
 	t.Helper()
 	var buf bytes.Buffer
-	if err := locks.WriteLocks(&buf, format, locks.ExplainLocks(stats.Analyze(run, "native")), opts); err != nil {
+	if err := locks.Formats.Write(&buf, format, locks.ExplainLocks(stats.Analyze(run, "native")), opts); err != nil {
 		t.Fatal(err)
 	}
 	return buf.String()

@@ -50,14 +50,14 @@ func onMachines(runs ...*result.Run) []machines.OnMachine {
 func writeMachines(t *testing.T, format string, list []machines.OnMachine, opts document.Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := machines.WriteMachines(&b, format, list, opts); err != nil {
+	if err := machines.Formats.Write(&b, format, list, opts); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
 }
 
 func TestMachinesGolden(t *testing.T) {
-	for _, format := range machines.MachinesFormats() {
+	for _, format := range machines.Formats.Names() {
 		list := append(onMachines(onMachine("pi", 3, 1), onMachine("vm1", 4, 4)), machines.OnMachine{Name: "nvme", Failure: "no driver has a worker: nothing is measured or stored"})
 		golden(t, "machines."+extension[format], writeMachines(t, format, list, document.Options{}))
 	}
@@ -188,7 +188,7 @@ func TestGates(t *testing.T) {
 	list := []machines.GatedOn{{Name: "pi", Gated: gate.Gated{Gate: stats.NewGate(0.05)}}, {Name: "vm1", Gated: gatedRun()}}
 	for format, want := range map[string]string{"table": "Failed on vm1. Not passed on pi.\n", "json": `"passed": false`} {
 		var b bytes.Buffer
-		if err := machines.WriteGates(&b, format, list, document.Options{}); err != nil {
+		if err := machines.GateFormats.Write(&b, format, list, document.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(b.String(), want) {
@@ -219,7 +219,7 @@ func TestRunOfLostMachine(t *testing.T) {
 	}
 	lost.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
 	a = stats.Analyze(lost, "")
-	if err := compare.WriteComparison(&compared, "table", compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, document.Options{Width: 200, Hints: opts.Hints}); err != nil {
+	if err := compare.Formats.Write(&compared, "table", compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, document.Options{Width: 200, Hints: opts.Hints}); err != nil {
 		t.Fatal(err)
 	}
 	for _, b := range []*bytes.Buffer{&screen, &compared} {

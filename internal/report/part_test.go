@@ -21,21 +21,21 @@ func TestAnswersFitTheTerminal(t *testing.T) {
 	for name, text := range map[string]func(document.Options) string{
 		"advice": func(o document.Options) string {
 			var b strings.Builder
-			if err := advise.WriteAdvice(&b, "table", advised(fixtures["full"]()), o); err != nil {
+			if err := advise.Formats.Write(&b, "table", advised(fixtures["full"]()), o); err != nil {
 				t.Fatal(err)
 			}
 			return b.String()
 		},
 		"locks": func(o document.Options) string {
 			var b strings.Builder
-			if err := locks.WriteLocks(&b, "table", locks.ExplainLocks(stats.Analyze(run, "native")), o); err != nil {
+			if err := locks.Formats.Write(&b, "table", locks.ExplainLocks(stats.Analyze(run, "native")), o); err != nil {
 				t.Fatal(err)
 			}
 			return b.String()
 		},
 		"tuning": func(o document.Options) string {
 			var b strings.Builder
-			if err := tune.WriteTuning(&b, "table", tuning(), o); err != nil {
+			if err := tune.Formats.Write(&b, "table", tuning(), o); err != nil {
 				t.Fatal(err)
 			}
 			return b.String()

@@ -85,12 +85,12 @@ func (s scope) drivers(a *stats.Analysis) (shown map[string]bool, whole bool) {
 // pngScale is how many pixels an image has for each of a picture.
 const pngScale = 2
 
-var pictureFormats = document.FormatsOf[document.Picture, document.Options]{
+var pictureFormats = document.FormatsOf[document.Picture, document.Options]{What: "picture", List: []document.Format[document.Picture, document.Options]{
 	{Name: "svg", To: func(w io.Writer, p document.Picture, _ document.Options) error { return chart.WriteSVG(w, p.Chart(0)) }},
 	{Name: "png", To: func(w io.Writer, p document.Picture, _ document.Options) error {
 		return chart.WritePNG(w, p.Chart(0), pngScale)
 	}},
-}
+}}
 
 // PictureFormats lists the names of the formats of one picture.
 func PictureFormats() []string { return pictureFormats.Names() }
@@ -117,7 +117,7 @@ func PictureNamed(a *stats.Analysis, name string, o Options) (document.Picture, 
 
 // WritePicture writes a picture in a format.
 func WritePicture(w io.Writer, format string, p document.Picture) error {
-	return pictureFormats.Write(w, "picture", format, p, document.Options{})
+	return pictureFormats.Write(w, format, p, document.Options{})
 }
 
 // tablePicture returns the name of the picture of a table. It can be typed into a shell.

@@ -46,10 +46,10 @@ func profiledPair(first, second profile.ProfiledDriver) *profile.Profiled {
 
 func TestProfile(t *testing.T) {
 	p := profiledPair(profiledDriver(1, "mattn", 20, 22, 24, 25, 26, 27), profiledDriver(2, "modernc", 30, 34, 33, 36, 31, 32))
-	for _, format := range profile.ProfileFormats() {
+	for _, format := range profile.Formats.Names() {
 		t.Run(format, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := profile.WriteProfile(&b, format, p, document.Options{}); err != nil {
+			if err := profile.Formats.Write(&b, format, p, document.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, "profile."+extension[format], b.String())
@@ -70,7 +70,7 @@ func TestProfilePage(t *testing.T) {
 		p.Flames = append(p.Flames, side)
 	}
 	var b bytes.Buffer
-	if err := profile.WriteProfile(&b, "html", p, document.Options{}); err != nil {
+	if err := profile.Formats.Write(&b, "html", p, document.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
@@ -142,7 +142,7 @@ func TestProfileFulfilsSchema(t *testing.T) {
 	failed := profile.ProfiledDriver{Name: "modernc", Status: result.Failed, Reason: &protocol.Reason{Code: protocol.CodeCrash, Message: "it crashed"}}
 	for _, p := range []*profile.Profiled{profiledPair(profiledDriver(1, "mattn", 100), profiledDriver(2, "modernc", 300)), profiledPair(empty, failed)} {
 		var b bytes.Buffer
-		if err := profile.WriteProfile(&b, "json", p, document.Options{}); err != nil {
+		if err := profile.Formats.Write(&b, "json", p, document.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		validate(t, s, b.String())

@@ -42,7 +42,7 @@ func TestProfileRun(t *testing.T) {
 	for _, format := range report.Formats() {
 		var b bytes.Buffer
 		err := report.Write(&b, format, a, report.Options{})
-		if slices.Contains(profile.ProfileFormats(), format) == (err != nil) {
+		if slices.Contains(profile.Formats.Names(), format) == (err != nil) {
 			t.Errorf("%s: %v", format, err)
 		}
 		if err != nil {

@@ -52,8 +52,8 @@ func TestRepeated(t *testing.T) {
 	g := gate.Gated{Gate: stats.NewGate(0.05, c.Comparison), Runs: []*stats.Analysis{a}}
 	var text, comparison, gated bytes.Buffer
 	for _, err := range []error{
-		compare.WriteComparison(&text, "table", c, document.Options{}), gate.WriteGate(&text, "table", g, document.Options{}),
-		compare.WriteComparison(&comparison, "json", c, document.Options{}), gate.WriteGate(&gated, "json", g, document.Options{}),
+		compare.Formats.Write(&text, "table", c, document.Options{}), gate.Formats.Write(&text, "table", g, document.Options{}),
+		compare.Formats.Write(&comparison, "json", c, document.Options{}), gate.Formats.Write(&gated, "json", g, document.Options{}),
 	} {
 		if err != nil {
 			t.Fatal(err)

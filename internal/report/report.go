@@ -29,14 +29,14 @@ type Options struct {
 	alone bool // pictures are drawn one by one, so none makes a page too large
 }
 
-var formats = document.FormatsOf[*stats.Analysis, Options]{
+var formats = document.FormatsOf[*stats.Analysis, Options]{What: "report", List: []document.Format[*stats.Analysis, Options]{
 	{Name: "table", To: writeText},
 	{Name: "markdown", To: writeMarkdown},
 	{Name: "html", To: writeHTML},
 	{Name: "csv", To: writeCSV},
 	{Name: "json", To: WriteJSON},
 	{Name: "benchfmt", To: writeBenchfmt},
-}
+}}
 
 // Formats lists the names of the formats.
 func Formats() []string { return formats.Names() }
@@ -46,7 +46,7 @@ func Formats() []string { return formats.Names() }
 func Check(format string) error { return formats.Check(format) }
 
 // Write writes the report of an analyzed run in a format. A run of profiles has the formats
-// that [WriteProfile] has.
+// that profile.Formats has.
 func Write(w io.Writer, format string, a *stats.Analysis, opts Options) error {
 	if err := Check(format); err != nil {
 		return err
@@ -55,7 +55,7 @@ func Write(w io.Writer, format string, a *stats.Analysis, opts Options) error {
 		return errors.New("report: no run")
 	}
 	if p := profile.ProfileOf(a.Run, opts.Hints); p != nil {
-		return profile.WriteProfile(w, format, p, opts.Options)
+		return profile.Formats.Write(w, format, p, opts.Options)
 	}
-	return formats.Write(w, "report", format, a, opts)
+	return formats.Write(w, format, a, opts)
 }

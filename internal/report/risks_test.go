@@ -158,7 +158,7 @@ func TestComparedRisks(t *testing.T) {
 func comparisonText(t *testing.T, c compare.Compared) string {
 	t.Helper()
 	var b strings.Builder
-	if err := compare.WriteComparison(&b, "table", c, document.Options{Width: 300}); err != nil {
+	if err := compare.Formats.Write(&b, "table", c, document.Options{Width: 300}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -25,7 +25,7 @@ func fulfilled(t *testing.T, schema string, write func(io.Writer) error) {
 }
 
 func TestDSNFulfilsSchema(t *testing.T) {
-	fulfilled(t, "dsn", func(w io.Writer) error { return dsn.WriteDSN(w, "json", dsnFixture(t), document.Options{}) })
+	fulfilled(t, "dsn", func(w io.Writer) error { return dsn.Formats.Write(w, "json", dsnFixture(t), document.Options{}) })
 }
 
 func TestDiffFulfilsSchema(t *testing.T) {
@@ -47,7 +47,7 @@ func TestMachinesFulfilSchema(t *testing.T) {
 func TestGatesFulfilSchema(t *testing.T) {
 	s := compiled(t, "gates", "gate")
 	var b bytes.Buffer
-	if err := machines.WriteGates(&b, "json", []machines.GatedOn{{Name: "pi", Gated: gate.Gated{Gate: stats.NewGate(0.05)}}, {Name: "vm1", Gated: gatedRun()}}, document.Options{}); err != nil {
+	if err := machines.GateFormats.Write(&b, "json", []machines.GatedOn{{Name: "pi", Gated: gate.Gated{Gate: stats.NewGate(0.05)}}, {Name: "vm1", Gated: gatedRun()}}, document.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	validate(t, s, b.String())
@@ -57,7 +57,7 @@ func TestAdviceFulfilsSchema(t *testing.T) {
 	for name := range fixtures {
 		t.Run(name, func(t *testing.T) {
 			fulfilled(t, "advice", func(w io.Writer) error {
-				return advise.WriteAdvice(w, "json", advised(fixtures[name]()), document.Options{})
+				return advise.Formats.Write(w, "json", advised(fixtures[name]()), document.Options{})
 			})
 		})
 	}

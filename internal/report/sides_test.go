@@ -65,12 +65,12 @@ func TestHostileSides(t *testing.T) {
 		s.First += script
 	}
 	var b bytes.Buffer
-	if err := gate.WriteGate(&b, "html", gated, document.Options{}); err != nil {
+	if err := gate.Formats.Write(&b, "html", gated, document.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	gate := b.String()
 	b.Reset()
-	if err := bisect.WriteBisection(&b, "html", bisected, document.Options{}); err != nil {
+	if err := bisect.Formats.Write(&b, "html", bisected, document.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for name, page := range map[string]string{"comparison": writeCompared(t, "html", c), "gate": gate, "bisection": b.String()} {
@@ -90,7 +90,7 @@ func TestHostileSides(t *testing.T) {
 // with their ratios.
 func TestStepsPicture(t *testing.T) {
 	var b bytes.Buffer
-	if err := bisect.WriteBisection(&b, "html", bisection("simple insert"), document.Options{}); err != nil {
+	if err := bisect.Formats.Write(&b, "html", bisection("simple insert"), document.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	picture := svgElement.FindString(b.String())

@@ -135,7 +135,7 @@ func TestTuningFormats(t *testing.T) {
 		"html":     {"2.00x as fast"},
 	} {
 		var buf bytes.Buffer
-		if err := tune.WriteTuning(&buf, format, tuning(), document.Options{Width: 160}); err != nil {
+		if err := tune.Formats.Write(&buf, format, tuning(), document.Options{Width: 160}); err != nil {
 			t.Fatal(err)
 		}
 		got := strings.Join(strings.Fields(buf.String()), " ")
@@ -148,7 +148,7 @@ func TestTuningFormats(t *testing.T) {
 			t.Errorf("%s: not printable", format)
 		}
 	}
-	if err := tune.WriteTuning(&bytes.Buffer{}, "csv", tuning(), document.Options{}); err == nil {
+	if err := tune.Formats.Write(&bytes.Buffer{}, "csv", tuning(), document.Options{}); err == nil {
 		t.Error("csv: no error")
 	}
 }
@@ -158,7 +158,7 @@ func TestTuningFulfilsSchema(t *testing.T) {
 	empty := tune.Tuning{Finding: &tune.Finding{}}
 	for _, x := range []tune.Tuning{tuning(), empty} {
 		var buf bytes.Buffer
-		if err := tune.WriteTuning(&buf, "json", x, document.Options{}); err != nil {
+		if err := tune.Formats.Write(&buf, "json", x, document.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		validate(t, s, buf.String())

@@ -124,26 +124,26 @@ func TestSoakUnrulyRuns(t *testing.T) {
 			comparisons = append(comparisons, compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a})
 		}
 		for i, c := range comparisons {
-			said(fmt.Sprintf("comparison %d", i), compare.ComparisonFormats(), func(b *bytes.Buffer, format string) error { return compare.WriteComparison(b, format, c, opts) })
+			said(fmt.Sprintf("comparison %d", i), compare.Formats.Names(), func(b *bytes.Buffer, format string) error { return compare.Formats.Write(b, format, c, opts) })
 			said(fmt.Sprintf("comparison %d on a screen", i), []string{"table"}, func(b *bytes.Buffer, format string) error {
-				return compare.WriteComparison(b, format, c, document.Options{Width: 80, Lines: 20})
+				return compare.Formats.Write(b, format, c, document.Options{Width: 80, Lines: 20})
 			})
 		}
 		for _, c := range comparisons {
-			said("gate", gate.GateFormats(), func(b *bytes.Buffer, format string) error {
+			said("gate", gate.Formats.Names(), func(b *bytes.Buffer, format string) error {
 				g := stats.NewGate(0.05, c.Comparison)
 				if seed%3 > 0 {
 					g.Confirm(comparisons[0].Comparison)
 				}
-				return gate.WriteGate(b, format, gate.Gated{Gate: g, Runs: []*stats.Analysis{a, a}, Where: "go.mod"}, opts)
+				return gate.Formats.Write(b, format, gate.Gated{Gate: g, Runs: []*stats.Analysis{a, a}, Where: "go.mod"}, opts)
 			})
 		}
-		said("advice", advise.AdviceFormats(), func(b *bytes.Buffer, format string) error { return advise.WriteAdvice(b, format, advised(run), opts) })
-		said("locks", locks.LockFormats(), func(b *bytes.Buffer, format string) error {
-			return locks.WriteLocks(b, format, locks.ExplainLocks(a), opts)
+		said("advice", advise.Formats.Names(), func(b *bytes.Buffer, format string) error { return advise.Formats.Write(b, format, advised(run), opts) })
+		said("locks", locks.Formats.Names(), func(b *bytes.Buffer, format string) error {
+			return locks.Formats.Write(b, format, locks.ExplainLocks(a), opts)
 		})
-		said("machines", machines.MachinesFormats(), func(out *bytes.Buffer, format string) error {
-			return machines.WriteMachines(out, format, []machines.OnMachine{{Name: "pi", Analysis: a, Options: report.Options{Options: opts}}, {Name: "vm1", Analysis: b, Options: report.Options{Options: opts}}}, opts)
+		said("machines", machines.Formats.Names(), func(out *bytes.Buffer, format string) error {
+			return machines.Formats.Write(out, format, []machines.OnMachine{{Name: "pi", Analysis: a, Options: report.Options{Options: opts}}, {Name: "vm1", Analysis: b, Options: report.Options{Options: opts}}}, opts)
 		})
 	}
 }

@@ -49,7 +49,7 @@ func TestPageSaysHowSure(t *testing.T) {
 func TestURLsStayWhole(t *testing.T) {
 	for _, width := range []int{40, 60, 120} {
 		var b bytes.Buffer
-		if err := compare.WriteComparison(&b, "table", compared(comparedRun()), document.Options{Width: width}); err != nil {
+		if err := compare.Formats.Write(&b, "table", compared(comparedRun()), document.Options{Width: width}); err != nil {
 			t.Fatal(err)
 		}
 		const url = "https://github.com/sqlite3perf/sqlite3perf/blob/main/docs/methodology.md#comparisons-of-two-sides."

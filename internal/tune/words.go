@@ -128,25 +128,17 @@ func (t Tuning) Offered() (list []driver.Settings) {
 	return list
 }
 
-var tuningFormats = document.FormatsOf[Tuning, document.Options]{
-	{Name: "table", To: func(w io.Writer, t Tuning, o document.Options) error { return document.RenderPart(w, tuning(t), o) }},
+// Formats are those of a search for settings.
+var Formats = document.FormatsOf[Tuning, document.Options]{What: "search", List: []document.Format[Tuning, document.Options]{
+	{Name: "table", To: func(w io.Writer, t Tuning, o document.Options) error {
+		return document.RenderPart(w, tuning(t), nil, o)
+	}},
 	{Name: "markdown", To: func(w io.Writer, t Tuning, _ document.Options) error { return document.RenderMarkdown(w, tuning(t)) }},
 	{Name: "html", To: func(w io.Writer, t Tuning, o document.Options) error {
 		return document.RenderHTML(w, append(tuning(t), document.Methodology("Settings searched")), "Settings", o)
 	}},
 	{Name: "json", To: writeTuningJSON},
-}
-
-// TuningFormats lists the names of the formats of a search for settings.
-func TuningFormats() []string { return tuningFormats.Names() }
-
-// CheckTuning returns an error if there is no such format of a search for settings.
-func CheckTuning(format string) error { return tuningFormats.Check(format) }
-
-// WriteTuning writes what a search for settings has found in a format.
-func WriteTuning(w io.Writer, format string, t Tuning, opts document.Options) error {
-	return tuningFormats.Write(w, "search", format, t, opts)
-}
+}}
 
 // lossWords say what can be lost, by [Severity].
 var lossWords = []string{"nothing", "the last commits", "the database, very rarely", "the database"}
@@ -245,7 +237,7 @@ func assigned(s driver.Settings) string {
 	for _, name := range stats.SettingNames(s) {
 		words = append(words, name+"="+s[name])
 	}
-	return document.AndOf(words)
+	return document.And(words)
 }
 
 // added joins what a step adds. A value of "" is that of the workload.
@@ -258,7 +250,7 @@ func added(s driver.Settings) string {
 			words = append(words, name+"="+s[name])
 		}
 	}
-	return document.AndOf(words)
+	return document.And(words)
 }
 
 // speed formats the ratio of times as one of speeds.

@@ -23,11 +23,11 @@ sources: ## sources/sources.txtar, the sources of worker/ and drivers/ inside th
 # $(call each,MODULES,COMMAND) runs the command in every module, even if it fails
 # in one, and names in the end those in which it failed.
 # $(call each,MODULES,COMMAND,OTHERS,COMMAND) then runs a command in the others, $$1, in
-# two at a time.
+# three at a time: they mostly wait for locks.
 define each
 failed=; for m in $(1); do \
 	echo "== $$m"; (cd $$m && $(2)) || failed="$$failed $$m"; done; \
-$(if $(3),exec 3>&1; failed="$$failed$$(printf '%s\n' $(3) | xargs -P 2 -n 1 sh -c 'out=$$(cd $$1 && { $(4); } 2>&1); code=$$?; \
+$(if $(3),exec 3>&1; failed="$$failed$$(printf '%s\n' $(3) | xargs -P 3 -n 1 sh -c 'out=$$(cd $$1 && { $(4); } 2>&1); code=$$?; \
 	printf "== %s\n%s\n" $$1 "$$out" >&3; [ $$code = 0 ] || printf " %s" $$1' sh)";) \
 if [ -n "$$failed" ]; then echo "$@ failed in:$$failed" >&2; exit 1; fi
 endef
@@ -48,16 +48,16 @@ sshd: ## an SSH server, which the tests of hosts need: Debian's package, where t
 	if [ "$$(id -u)" = 0 ]; then sudo=; else sudo=sudo; fi; \
 	{ $$sudo apt-get update && $$sudo apt-get install -y --no-install-recommends openssh-server; } || echo 'sshd cannot be installed' >&2
 
-# Long tests have names that begin so: make soak runs them. Beside one driver of each kind,
+# Long tests have names that begin so, and make soak runs them. Beside one driver of each kind,
 # the suites of the others leave out what depends least on the driver.
-LONG := ^Test(Soak|Prove|Kills)
+LONG := ^Test(Soak|Prove|Kills)|^TestDocumentedCommands/docs
 KINDS := drivers/mattn/ drivers/modernc/ drivers/native/
 OTHERS := $(filter-out $(KINDS),$(filter drivers/%,$(MODULES)))
 SUITES := $(LONG)|TestDriver/conformance/(cancel|values)|TestDriver/jobs/generate
 export LONG KINDS SUITES
 LEAVES := case "$$KINDS" in (*$$1*) skip=$$LONG;; (*) skip=$$SUITES;; esac
 
-# The tests of drivers mostly wait for locks. Those of rqlite take longest, so they begin first.
+# The tests of rqlite take longest, so they begin first.
 test: chromium sshd ## the tests that every change needs, of every module, with go vet
 	@$(call each,$(filter-out drivers/%,$(MODULES)),$(GO) vet ./... && $(GO) test -timeout 30m -skip '$(LONG)' ./...,\
 		$(filter drivers/rqlite/,$(OTHERS)) $(filter $(KINDS),$(MODULES)) $(filter-out drivers/rqlite/,$(OTHERS)),\
@@ -132,7 +132,7 @@ fidelity: build ## drivers beside programs written by hand with the same librari
 simulate: ## how often verdicts are right and wrong, in docs/proofs.md, with more tables printed: some minutes
 	$(GO) run ./docs/remake docs/proofs.md simulate
 	$(GO) run ./internal/stats/simulate
-	$(GO) test ./internal/study -run TestErrorsAtBounds -simulated 300 -v -count=1
+	$(GO) test ./internal/study -run TestSoakErrorsAtBounds -simulated 300 -v -count=1
 
 # Each takes five minutes, one of them more, and those at full scale up to an hour;
 # STUDIES="writers cgo" for some. STORE=runs.db keeps the runs.

@@ -48,9 +48,9 @@ func clusterPlace(t *testing.T) *place {
 	return p
 }
 
-// TestCluster measures real clusters beside a local driver, and expects the delay between the
+// TestSoakCluster measures real clusters beside a local driver, and expects the delay between the
 // nodes in what it tells.
-func TestCluster(t *testing.T) {
+func TestSoakCluster(t *testing.T) {
 	t.Parallel()
 	p := clusterPlace(t)
 	const delay = 30 * time.Millisecond

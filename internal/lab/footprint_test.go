@@ -16,6 +16,7 @@ import (
 // TestFootprint looks at a real driver: its license and date, its size, and a platform that
 // it is built for without C. What was built once is not built again.
 func TestFootprint(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds a worker")
 	}

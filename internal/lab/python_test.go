@@ -80,7 +80,7 @@ func casesOf(t *testing.T, executable string, seed uint64, settings map[string][
 	return list
 }
 
-func TestPythonWorkerBuiltins(t *testing.T) {
+func TestSoakPythonWorkerBuiltins(t *testing.T) {
 	python := pythonWorker(t)
 	for name, parameters := range map[string]map[string][]int64{
 		"simple":     {"users": {100}},
@@ -365,6 +365,7 @@ func counts(list []protocol.ErrorCount) map[int]int64 {
 // TestPythonWorkerAgrees checks that the workers agree on answers that no generator
 // knows. So they do the same work in the same order.
 func TestPythonWorkerAgrees(t *testing.T) {
+	t.Parallel()
 	python := pythonWorker(t)
 	for name, parameters := range map[string]map[string][]int64{
 		"read-write": {"users": {50}, "operations": {300}, "clients": {2}},

@@ -245,10 +245,10 @@ func TestTimeGoesToTies(t *testing.T) {
 	}
 }
 
-// TestErrorsAtBounds checks that comparisons whose figure is exactly at a bound, where a
+// TestSoakErrorsAtBounds checks that comparisons whose figure is exactly at a bound, where a
 // claim would be wrong either way, are decided in at most 5 % of runs: planning by what
 // the samples say so far, and looking, must not cost more.
-func TestErrorsAtBounds(t *testing.T) {
+func TestSoakErrorsAtBounds(t *testing.T) {
 	runs := cmp.Or(*simulated, 40)
 	bounds := func(c *result.Case, phase string) float64 {
 		ms := float64(c.Parameters["people"]) / 1000

@@ -187,13 +187,13 @@ func quietly(s *study.Study, cases []*lab.Case, takes func(c *result.Case, phase
 
 // simulated makes the figures in docs/proofs.md:
 //
-//	go test ./internal/study -run TestQuietMachine -simulated 20 -v
-//	go test ./internal/study -run TestErrorsAtBounds -simulated 300 -v
+//	go test ./internal/study -run TestSoakQuietMachine -simulated 20 -v
+//	go test ./internal/study -run TestSoakErrorsAtBounds -simulated 300 -v
 var simulated = flag.Int("simulated", 0, "how many `runs` are simulated (default: as many as take seconds)")
 
-// TestQuietMachine checks how many of the 29 claims the quick forms decide on a machine
+// TestSoakQuietMachine checks how many of the 29 claims the quick forms decide on a machine
 // whose trials vary by 10 %, and by 18 %, and that six rounds of everything decide fewer.
-func TestQuietMachine(t *testing.T) {
+func TestSoakQuietMachine(t *testing.T) {
 	for varies, want := range map[float64]int{0.1: 27, 0.18: 25} {
 		t.Run(fmt.Sprint(varies), func(t *testing.T) {
 			decided, before := quickForms(t, varies, 1)

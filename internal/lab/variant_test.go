@@ -449,7 +449,6 @@ func TestLyingVariant(t *testing.T) {
 
 // TestCheckout measures a real library from a copy of its directory.
 func TestCheckout(t *testing.T) {
-	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds a real worker")
 	}

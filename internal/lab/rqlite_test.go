@@ -100,7 +100,6 @@ func TestMeasuredOnce(t *testing.T) {
 
 // TestRqlite measures a cluster of the rqlited that its module pins.
 func TestRqlite(t *testing.T) {
-	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds a worker and rqlited")
 	}

@@ -16,7 +16,6 @@ import (
 // program is installed. Here the program is the counterpart that the driver's own tests
 // use.
 func TestSqinn(t *testing.T) {
-	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds a worker and the counterpart of sqinn")
 	}

@@ -17,7 +17,7 @@ rqlited: ## bin/rqlited, rqlite's server, built from drivers/rqlite/rqlited/go.m
 
 # Commit the archive with the change. This also resolves a conflict in it, after
 # those in worker/ and drivers/ are resolved.
-sources: ## sources/sources.txtar, the sources of worker/ and drivers/ inside the binary
+sources: ## internal/sources/sources.txtar, the sources of worker/ and drivers/ inside the binary
 	$(GO) generate ./internal/sources
 
 # $(call each,MODULES,COMMAND) runs the command in every module, even if it fails
@@ -111,11 +111,12 @@ lint: ## golangci-lint, built from tools/go.mod
 
 # GOOS/GOARCH of the lab and of the workers that need no C compiler.
 PLATFORMS := darwin/arm64 darwin/amd64 windows/amd64 linux/arm64
+PURE := $(patsubst drivers/%/driver.json,%,$(shell grep -L '"kind": "\(cgo\|other language\)"' drivers/*/driver.json))
 cross: ## the lab and the pure-Go workers build for other platforms
 	@set -e; for p in $(PLATFORMS); do echo "== $$p"; \
 		export CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/}; \
 		$(GO) vet ./... ; \
-		for d in modernc ncruces glebarez zombiezen sqinn rqlite; do (cd drivers/$$d && $(GO) build -o /dev/null ./worker); done; done
+		for d in $(PURE); do (cd drivers/$$d && $(GO) build -o /dev/null ./worker); done; done
 
 # For a quiet machine. ADDED is how long the pairs of a driver take. Its transactions
 # read, which those of rqlite cannot.

@@ -252,8 +252,9 @@ func (o *adviseOptions) print(ctx context.Context, env *environment, b *lab.Buil
 	}, o.output.again(again))
 }
 
-// footprints returns what is known of the drivers' builds, by the driver's name in the run.
-// The floor is no candidate. What cannot be built is left out, and said.
+// footprints returns the footprints of the drivers' workers, keyed by the drivers' names in
+// the run. It skips the floor, which is not a candidate, and workers that are not built
+// here. If a build fails, it prints the reason and leaves the driver out.
 func (o *adviseOptions) footprints(ctx context.Context, env *environment, b *lab.Builder, refs map[string]lab.Ref) (map[string]*result.Footprint, error) {
 	show := newProgress(env, o.quiet)
 	defer show.finish()

@@ -184,7 +184,7 @@ type measurement struct {
 	told   bool
 }
 
-// compare measures two releases in one run, as [bisect.Search] asks.
+// compare measures two releases in one run. It is used as [bisect.Search.Measure].
 func (m *measurement) compare(ctx context.Context, first, second string, change *bisect.Change, settled func(*result.Run, int) ([]int, bool)) (*stats.Analysis, error) {
 	r := *m.r
 	names := map[string]string{}

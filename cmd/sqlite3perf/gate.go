@@ -78,7 +78,7 @@ func (o *gateOptions) addFlags(f *pflag.FlagSet) {
 	reaching(f, executes, "baseline")
 	f.StringSliceVar(&o.drivers, "drivers", nil, "the candidate (default: the baseline's driver in its pinned version, or the drivers of a stored baseline)")
 	f.StringVar(&o.most, "max-regression", "5%", "`share` by which the candidate may be worse")
-	f.StringSliceVar(&o.metrics, "metrics", []string{string(stats.Time)}, "what is judged: time, memory, allocs, bytes, instructions")
+	f.StringSliceVar(&o.metrics, "metrics", []string{string(stats.Time)}, "what is judged: "+strings.Join(metricNames(), ", "))
 	f.BoolVar(&o.differ, "allow-differences", false, "judge even by a baseline of another machine, SQLite or workload, with a warning")
 	f.BoolVar(&o.strict, "strict", true, "do not pass (status 4) if a regression is possible: not excluded, or seen once and not confirmed")
 	f.StringArrayVar(&o.also, "also", nil, "also write the result to a file, `format=file` such as junit=gate.xml (repeatable)")
@@ -89,6 +89,14 @@ func (o *gateOptions) addFlags(f *pflag.FlagSet) {
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)
 	o.output.setFormats("how the result is printed", gate.Formats.Names(), gate.Formats.Check)
+}
+
+// metricNames returns the names of what can be judged.
+func metricNames() (names []string) {
+	for _, m := range stats.Metrics {
+		names = append(names, string(m))
+	}
+	return names
 }
 
 // gate judges the candidate and writes the result where the options ask. A gate that could
@@ -284,12 +292,8 @@ func (o *gateOptions) checkGate() (most float64, err error) {
 		return 0, err
 	}
 	for _, name := range o.metrics {
-		var names []string
-		for _, m := range stats.Metrics {
-			names = append(names, string(m))
-		}
-		if !slices.Contains(names, name) {
-			return 0, usagef("--metrics %s: unknown metric: %s", name, driver.Suggest(name, names))
+		if !slices.Contains(metricNames(), name) {
+			return 0, usagef("--metrics %s: unknown metric: %s", name, driver.Suggest(name, metricNames()))
 		}
 		o.judged = append(o.judged, stats.Metric(name))
 	}

@@ -22,8 +22,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// withResume are the flags that may be given with --resume. They do not say what is measured,
-// or repeat what is not taken from a store.
+// withResume lists the flags that may be given with --resume. Most of them do not affect
+// what is measured. The others name again what is never taken from a store: executables,
+// files, directories and hosts.
 var withResume = []string{"resume", "allow-files", "dir", "trial-limit", "source", "worker-cache", "quiet", "store", "format", "output", "no-color", "full", "html", "ssh", "drivers", "hosts", "workloads"}
 
 // resume continues a stored run with its own plan.

@@ -1,5 +1,5 @@
-// Package advise decides which driver to take: facts in, a recommendation out. It words
-// nothing and measures nothing.
+// Package advise recommends a driver. Its input is the facts about the candidates. It also
+// writes the recommendation in several formats. It measures nothing.
 package advise
 
 import (

@@ -31,7 +31,7 @@ type Advised struct {
 	Facts   *Facts
 	Of      *stats.Analysis // of the run
 	Answers *diff.Diffed    // nil: they were not compared
-	NotIn   []string        // facts that were not looked at, and how to have them
+	NotIn   []string        // facts that are missing, each with the flag that collects it or the reason
 }
 
 // Formats are those of advice.
@@ -46,7 +46,8 @@ var Formats = document.FormatsOf[Advised, document.Options]{What: "advice", List
 	{Name: "json", To: writeAdviceJSON},
 }}
 
-// JSONAdvice is a recommendation as JSON, with its words.
+// JSONAdvice is the JSON form of a recommendation. Answer is the recommendation as text, in
+// a sentence or two.
 type JSONAdvice struct {
 	Version int    `json:"version"`
 	Answer  string `json:"answer"`

@@ -156,7 +156,8 @@ func (g *Grid) Add(c Column, words []string) {
 	}
 }
 
-// table returns a writer of some columns, with each text as f returns it.
+// table returns a writer with the columns at the given indexes. It applies f to each title
+// and cell.
 func (g *Grid) table(columns []int, f func(string) string) table.Writer {
 	t := table.NewWriter()
 	var configs []table.ColumnConfig

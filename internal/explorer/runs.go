@@ -34,7 +34,7 @@ func inState(e *store.Entry, state string) bool {
 // List is the answer to /api/v1/runs: one page of the runs that match.
 type List struct {
 	Total    int `json:"total"`    // runs in the store
-	Matching int `json:"matching"` // of them
+	Matching int `json:"matching"` // runs that match the filters
 	Page     int `json:"page"`     // from 1
 	Pages    int `json:"pages"`
 

@@ -21,6 +21,7 @@ import (
 // Trends is the answer to /api/v1/trends: a metric over the runs of the store.
 type Trends struct {
 	Metric    metric   `json:"metric"`
+	Metrics   []metric `json:"metrics"`   // what trends can be of
 	Workloads []string `json:"workloads"` // of the store
 	Drivers   []string `json:"drivers"`
 	Runs      int      `json:"runs"`              // that were looked at
@@ -140,7 +141,7 @@ func (s *Server) trends(r *http.Request, q *query) (*Trends, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Trends{Metric: m, Series: []Trend{},
+	t := &Trends{Metric: m, Metrics: metrics, Series: []Trend{},
 		Drivers:   distinct(entries, func(e *store.Entry) []string { return e.Drivers }),
 		Workloads: distinct(entries, func(e *store.Entry) []string { return e.Workloads })}
 	if workload == "" || len(drivers) == 0 {

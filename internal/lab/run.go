@@ -73,7 +73,7 @@ type Plan struct {
 	Least    time.Duration // that phases of fixed duration take in these trials, unless Takes is known
 }
 
-// Progress is told what a run is going to do, and how far it is.
+// Progress is notified of the plan of a run and of each trial that has ended.
 type Progress interface {
 	// Planned is called before the first trial, and again when it is known how long trials
 	// take: after the second round at the earliest, because the first one takes longer, and
@@ -89,7 +89,7 @@ type Progress interface {
 // Schedule says how long a run lasts.
 type Schedule struct {
 	Rounds int           // exactly this many; 0: at least MinRounds, until settled or out of time
-	Time   time.Duration // no round begins that would not end within it
+	Time   time.Duration // after the first six rounds, a round that would not end within it is not started
 
 	// Settled, if not nil, is asked after each round for the IDs of the cases that need no
 	// further trials. If it has not judged the run, those that it returned last still hold.

@@ -18,7 +18,7 @@ import (
 // shares is what a session has for mixes that several processes share.
 type shares struct {
 	request protocol.Request
-	dir     string // in which the worker was started
+	dir     string // directory in which the worker was started
 	cancel  context.CancelCauseFunc
 	others  *others // the further processes of the current mix
 	spent   cpuOf   // by further processes

@@ -75,7 +75,7 @@ type LockCell struct {
 	// context ended. Others fail in a replay only, such as those of a constraint.
 	Locked int64
 
-	FailedBy  []FailedOperation // by name, the most first
+	FailedBy  []FailedOperation // failed operations, the most frequent first
 	Recorded  int64             // failed in the recording too; these are not in FailedBy
 	Skipped   int64             // events of a replay that were not run, because a lock had stopped their transaction
 	Different int64             // events of a replay that did not end as recorded

@@ -99,8 +99,9 @@ func (g *cellGrid) scale(title string, class benchunit.Class, base string, drop 
 	g.Add(document.Column{Title: title + " " + unit, Right: true, Drop: drop}, words)
 }
 
-// perOperation adds a column of the medians of f per operation. It adds none if they are
-// all zero, because a figure of zero means not known.
+// perOperation adds a column with the median of f in each cell, where f returns a figure
+// per operation. It adds no column if all medians are zero, because zero means that the
+// figure is not known.
 func (g *cellGrid) perOperation(title string, drop int, f func(stats.Sample) float64) {
 	of := func(c *stats.Cell) float64 { return median(c, f) }
 	if !slices.ContainsFunc(g.cells, func(c *stats.Cell) bool { return of(c) > 0 }) {

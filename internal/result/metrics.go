@@ -42,7 +42,8 @@ var Metrics = []Metric{
 		Of: func(c *protocol.Costs) *int64 { return &c.CheckpointNS }},
 }
 
-// Value returns a sample's value of the metric, and whether it is known.
+// Value returns a sample's value of the metric, and whether it is known: 0 is taken for not
+// counted.
 func (m *Metric) Value(s *Sample) (v float64, known bool) {
 	n := *m.Of(&s.Costs)
 	if m.PerOperation {

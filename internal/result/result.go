@@ -328,7 +328,7 @@ type Asked struct {
 // Schedule says how long a run was to last. It ends before if everything is settled.
 type Schedule struct {
 	Rounds int   `json:"rounds,omitempty"`  // exactly this many; 0: until TimeNS is over
-	TimeNS int64 `json:"time_ns,omitempty"` // no round begins that would not end within it; 0 if Rounds is given
+	TimeNS int64 `json:"time_ns,omitempty"` // after the first six rounds, a round that would not end within it is not started; 0 if Rounds is given
 }
 
 // Study is the published study that a run measures again.

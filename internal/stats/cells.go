@@ -375,7 +375,9 @@ func (g *Group) phases() []string {
 // samples returns the case's samples of a phase, one per trial that counts.
 func (o *Outcome) samples(phase string) []Sample { return o.measured(phase, false) }
 
-// measured returns the case's samples of a phase, with those of repeated trials or without.
+// measured returns the samples of a phase from the case's trials that are OK. If repeated
+// is true, it also returns those of trials that do not count because they were measured
+// again.
 func (o *Outcome) measured(phase string, repeated bool) []Sample {
 	var list []Sample
 	for _, t := range o.Trials {

@@ -135,10 +135,10 @@ func (g *Gate) sort() {
 	})
 }
 
-// test tests whether cells need more than is allowed, and whether more operations failed.
-// P-values are corrected for all of them (Holm 1979), so the probability that a candidate that
-// needs no more than that in any cell, and fails no more often, has any regression is at most
-// [Doubt].
+// test tests, for each cell, whether the candidate exceeds what g.Max allows, and whether
+// more of its operations failed. The p-values of all these tests are corrected together
+// (Holm 1979). So if a candidate is within the limit in every cell and its operations fail
+// no more often, the probability that any cell is called a regression is at most [Doubt].
 func (g *Gate) test() {
 	var family []*float64
 	for _, c := range g.Cells {

@@ -86,7 +86,7 @@ type PhaseInfo struct {
 	About   string // the description in the file
 	Untimed bool
 	Changes driver.Settings // settings that the phase declares to change
-	LeftOut []string        // what of its recording is not replayed, and why
+	LeftOut []string        // messages that say which parts of its recording are not replayed, and why
 }
 
 // Case is one set of values for a workload's parameters.

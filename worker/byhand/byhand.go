@@ -86,8 +86,9 @@ type Database interface {
 	// []byte. It is never timed.
 	Read(sql string, see func(row []any) error) error
 
-	// Insert inserts the rows of each table that has any, in its own transaction. The
-	// clock runs from the first transaction's beginning to the last one's end.
+	// Insert inserts the rows of blog. Each table that has rows gets its own transaction.
+	// The clock runs from the beginning of the first transaction to the end of the last
+	// one.
 	Insert(clock *Clock, blog *Blog) error
 
 	// Users runs [SelectUsers], and All [SelectAll]. The clock runs from the execution of

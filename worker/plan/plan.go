@@ -318,8 +318,9 @@ type Mix struct {
 
 	Retry *Retry `json:"retry,omitempty"` // if nil, an operation that failed because of a lock is not repeated
 
-	// PatienceMS, if not 0, is how long no client may have ended an operation. The phase
-	// then fails, because the operations under way may wait for each other forever.
+	// PatienceMS, if not 0, is the longest time in milliseconds without progress. The phase
+	// fails if no client begins or ends an operation for longer than that while operations
+	// are under way, because these may wait for each other forever.
 	PatienceMS int64 `json:"patience_ms,omitempty"`
 }
 

@@ -22,7 +22,7 @@ type Status struct {
 	LastLogIndex uint64
 	CommitIndex  uint64
 	AppliedIndex uint64
-	DBApplied    uint64 // the last index of the log that has changed its database
+	DBApplied    uint64 // index of the last log entry that changed the node's database
 
 	Pragmas map[string]string // of the connection with which the node writes
 

@@ -15,7 +15,7 @@ export async function trends({ query, signal, go }) {
   }
   const form = h("form", { class: "filters", submit: (e) => e.preventDefault(), change: () => go(new FormData(form)) },
     select("workload", "Workload", t.workloads.map((w) => [w, w]), query.get("workload")),
-    select("metric", "Figure", metrics, query.get("metric") || "time"),
+    select("metric", "Figure", t.metrics.map((m) => [m.name, m.title]), query.get("metric") || "time"),
     input("runs", "Newest runs", query.get("runs") || "50", { type: "number", min: 1, max: 200 }),
     t.drivers.length > 1 ? choices("driver", "Drivers", t.drivers, query.getAll("driver")) : h("input", { type: "hidden", name: "driver", value: t.drivers[0] || "" }));
   const groups = new Map(); // series of several drivers that were measured in the same way
@@ -37,9 +37,6 @@ export async function trends({ query, signal, go }) {
     t.more > 0 && h("p", { class: "quiet" }, `${count(t.more)} more series are left out.`),
   ];
 }
-
-const metrics = [["time", "time"], ["rate", "rate"], ["p99", "99th percentile"], ["cpu", "CPU share"], ["instructions", "instructions"], ["allocs", "allocations"],
-  ["bytes", "allocated memory"], ["memory", "peak memory"], ["database", "size of the database"], ["failed", "failed operations"]];
 
 // group shows series of several drivers in one picture.
 function group(series, metric) {

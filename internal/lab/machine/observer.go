@@ -34,7 +34,7 @@ func (o *Observer) BeforeRun() []result.Warning { return WarningsBefore(o.Machin
 
 // BeforeRound measures how fast the machine is.
 func (o *Observer) BeforeRound(int) {
-	if len(o.rounds) == 0 { // not before workers are built
+	if len(o.rounds) == 0 { // workers are built by now, so the CPU time of building them is not counted
 		o.cpu, o.cpuSeen = ReadCPUTime()
 	}
 	o.rounds = append(o.rounds, Calibrate())

@@ -80,7 +80,7 @@ func measured(r *rand.Rand, run *result.Run, rounds int, settled func(*result.Ru
 	return stats.Analyze(run, "")
 }
 
-// mostSides is how many rounds a simulated comparison has time for.
+// mostSides is the maximum number of rounds of a simulated comparison of two sides.
 const mostSides = 64
 
 // failingSides makes a run of two sides in some cells, which ends when settled says so.

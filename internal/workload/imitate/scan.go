@@ -35,7 +35,7 @@ const probes = 200
 type columnStats struct {
 	rows, nulls int64
 	class       [classes]classStats
-	few         map[any]int64 // integers and texts with how often they occur; nil if there are more
+	few         map[any]int64 // how often each integer or text occurs; nil if there are more than fewest values, or others
 	pairs, up   int64         // neighbors, and how many of them do not descend
 	same        int64         // neighbors that are equal
 	last        any

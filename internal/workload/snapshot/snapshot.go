@@ -478,8 +478,9 @@ func used(f *os.File) (int64, error) {
 	return min(fi.Size(), page*pages), nil
 }
 
-// mostHollow is how many times as large as the blocks that it takes a file may be. File
-// systems that compress databases shrink them by less.
+// mostHollow is the maximum ratio of a file's size to the space allocated for it on disk. A
+// larger file with a higher ratio is rejected as sparse. Compressing file systems shrink
+// databases by less than this.
 const mostHollow = 20
 
 // fits returns an error if a copy of a database, with its log, would take more room than

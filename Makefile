@@ -72,9 +72,11 @@ soak: chromium sshd ## the long tests: whole scripts, kills, clusters, pages, pr
 # Where goroutines are ours. What the race detector would find in SQLite is not ours; the
 # adapter that most drivers share runs with mattn.
 RACED := $(filter-out examples/bookshop deploy $(filter-out drivers/mattn% drivers/rqlite%,$(filter drivers/%,$(MODULES))),$(MODULES))
-GOROUTINES := ./cmd/... ./internal/lab/... ./internal/explorer ./internal/stats ./internal/study ./internal/store ./internal/browser
+GOROUTINES := ./cmd/... ./internal/lab ./internal/lab/host ./internal/lab/load ./internal/lab/machine ./internal/explorer ./internal/document ./internal/chart ./internal/browser
+ONE_BY_ONE := $(SUITES)|^Test(Scripts|DocumentedCommands|AllDrivers)
+export ONE_BY_ONE
 race: sshd ## the tests with the race detector, where goroutines are ours
-	@$(call each,$(RACED),$(GO) test -race -timeout 60m -skip "$$SUITES" $$([ $$m = . ] && echo $(GOROUTINES) || echo ./...))
+	@$(call each,$(RACED),$(GO) test -race -timeout 60m -skip "$$ONE_BY_ONE" $$([ $$m = . ] && echo $(GOROUTINES) || echo ./...))
 
 # A race for a lock shows once in many runs, and mostly where a process loses the
 # CPU while it holds a lock. LOCKS=20 for fewer runs.

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -103,14 +104,18 @@ func PrintableJSON(w io.Writer) io.Writer {
 	}}
 }
 
-// mapper changes what is written rune by rune.
+// mapper changes what is written rune by rune. Several goroutines can write, such as one that
+// says what a signal ends.
 type mapper struct {
+	mu      sync.Mutex
 	w       io.Writer
 	change  func(out []byte, r rune) []byte
 	partial []byte // the beginning of a rune whose end has not been written yet
 }
 
 func (m *mapper) Write(p []byte) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	data := append(m.partial, p...)
 	var out bytes.Buffer
 	var b []byte

@@ -8,7 +8,7 @@ import (
 
 // Whatever fails at random on both sides, no verdict says more often than its level that more
 // operations of one failed. If one fails three times as often, that is found.
-func TestSoakFailures(t *testing.T) {
+func TestFailures(t *testing.T) {
 	const runs = 30
 	for i, v := range failureVerdicts {
 		share := func(x, y failures) float64 {

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -84,4 +86,13 @@ func TestCommandsOfCI(t *testing.T) {
 			t.Errorf("%q: %q", args, said)
 		}
 	}
+}
+
+// stderrOf runs the command in this process and returns what it says on standard error.
+func stderrOf(t *testing.T, args ...string) (string, int) {
+	t.Helper()
+	var out, messages strings.Builder
+	env := &environment{stdout: &out, stderr: &messages, now: time.Now, catch: func() <-chan os.Signal { return nil }}
+	code := execute(t.Context(), env, args)
+	return messages.String(), code
 }

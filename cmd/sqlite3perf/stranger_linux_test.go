@@ -236,15 +236,6 @@ func TestStrangersWorkload(t *testing.T) {
 	}
 }
 
-// stderrOf runs the command in this process and returns what it says on standard error.
-func stderrOf(t *testing.T, args ...string) (string, int) {
-	t.Helper()
-	var out, messages strings.Builder
-	env := &environment{stdout: &out, stderr: &messages, now: time.Now, catch: func() <-chan os.Signal { return nil }}
-	code := execute(t.Context(), env, args)
-	return messages.String(), code
-}
-
 func namesIn(t *testing.T, dir string) (list []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

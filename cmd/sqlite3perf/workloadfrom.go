@@ -322,7 +322,7 @@ func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, 
 				near++
 			}
 		}
-		line += fmt.Sprintf("; %s of %s (%+.1f %%); %d of %s with the same plan, and rows and times within a factor of 2", document.Megabytes(int64(c.Bytes)), document.Megabytes(int64(w.Wanted())),
+		line += fmt.Sprintf("; %s of %s (%+.1f %%); %d of %s with the same plan, and rows and times within a factor of 2", document.Megabytes(c.Bytes), document.Megabytes(int64(w.Wanted())),
 			100*(float64(c.Bytes)/w.Wanted()-1), near, document.Counted(len(c.Queries), "query"))
 	}
 	fmt.Fprintf(out, "%s.\n", document.Line(line))
@@ -336,7 +336,7 @@ func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, 
 		fmt.Fprintf(out, "The imitation that was loaded is %s.\n", document.Line(o.keep))
 	}
 	if w.Free > w.Bytes/20 {
-		fmt.Fprintf(out, "The sizes are without %s of free pages.\n", document.Megabytes(int64(w.Free)))
+		fmt.Fprintf(out, "The sizes are without %s of free pages.\n", document.Megabytes(w.Free))
 	}
 	if c != nil && len(c.Queries) > 0 {
 		fmt.Fprintln(out)
@@ -376,7 +376,7 @@ func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, 
 }
 
 func sizeWords(s imitate.Size) string {
-	return fmt.Sprintf("%s has %s instead of %s", s.Name, document.Megabytes(int64(s.Bytes[1])), document.Megabytes(int64(s.Bytes[0])))
+	return fmt.Sprintf("%s has %s instead of %s", s.Name, document.Megabytes(s.Bytes[1]), document.Megabytes(s.Bytes[0]))
 }
 
 // notNear says in what the imitation is not near.

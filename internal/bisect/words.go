@@ -278,7 +278,7 @@ func writeBisectionJSON(w io.Writer, b Bisection, _ document.Options) error {
 			if s.Cell.Measured() {
 				j.Ratio = &s.Cell.Ratio
 			}
-			j.Failures = compare.JsonFailures(s.Cell)
+			j.Failures = compare.FailuresOf(s.Cell)
 		}
 		if s == b.Pair {
 			out.Ratio = j.Ratio

@@ -74,7 +74,7 @@ func Answer(c *stats.Comparison) string {
 	return strings.Join(sentences, " ") + conditions.CountTooShort(c.Cells)
 }
 
-// failedShare writes a share of which small differences matter.
+// FailedShare writes a share of which small differences matter.
 func FailedShare(v float64) string { return fmt.Sprintf("%.3g%%", 100*v) }
 
 // failuresTold says in how many cells more operations of a side failed, or fewer.
@@ -205,7 +205,7 @@ func means(cells []*stats.Compared) string {
 	return words
 }
 
-// settling says how many more rounds it would take until some cells are settled.
+// Settling says how many more rounds it would take until some cells are settled.
 func Settling(cells []*stats.Compared) string {
 	what := "it"
 	if len(cells) > 1 {
@@ -221,7 +221,7 @@ func Settling(cells []*stats.Compared) string {
 	return fmt.Sprintf("an estimated %s, %s, would settle %s", document.Counted(int64(rounds), "more round"), document.Elapsed(TimeToSettle(cells)), what)
 }
 
-// timeToSettle returns how long it takes until all of some cells are settled. Cells of the
+// TimeToSettle returns how long it takes until all of some cells are settled. Cells of the
 // same cases are measured in the same trials, others one after the other.
 func TimeToSettle(cells []*stats.Compared) (sum time.Duration) {
 	longest := map[[2]int]time.Duration{} // by the cases of both sides
@@ -235,7 +235,7 @@ func TimeToSettle(cells []*stats.Compared) (sum time.Duration) {
 	return sum
 }
 
-// ratios says between which ratios some cells of a table are, and how sure that is. Of one
+// Ratios says between which ratios some cells of a table are, and how sure that is. Of one
 // cell it has the interval, and its name if the table has others.
 func Ratios(cells []*stats.Compared, of int) string {
 	first := cells[0]
@@ -271,7 +271,7 @@ func Ratios(cells []*stats.Compared, of int) string {
 	return words
 }
 
-// moreRounds formats an estimate of further rounds with the time that they take.
+// MoreRounds formats an estimate of further rounds with the time that they take.
 func MoreRounds(n int, took time.Duration) string {
 	if n >= stats.MaxRounds {
 		return "more than " + document.Thousands(stats.MaxRounds) + " rounds"
@@ -300,7 +300,7 @@ func beware(c *stats.Comparison) (l document.List) {
 	return append(l, doubtful(c)...)
 }
 
-// comparison describes a comparison in words.
+// Comparison describes a comparison in words.
 func Comparison(c Compared, h document.Hints) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: Answer(c.Comparison)}}
 	l := append(conditions.Resume(c.First, h), beware(c.Comparison)...)
@@ -347,10 +347,10 @@ func comparedNote(c Compared) document.Paragraph {
 	return document.Paragraph{Text: words + ".", Quiet: true}
 }
 
-// ofSides is the section of the methodology about comparisons and gates.
+// OfSides is the section of the methodology about comparisons and gates.
 const OfSides = "Comparisons of two sides"
 
-// ratioNote says what a table's ratios of over to under are.
+// RatioNote says what a table's ratios of over to under are.
 func RatioNote(over, under string, interleaved bool) string {
 	of := "within rounds"
 	if !interleaved {
@@ -360,7 +360,7 @@ func RatioNote(over, under string, interleaved bool) string {
 		over, under, of, document.Share(1-stats.Doubt))
 }
 
-// more names the commands that show more.
+// More names the commands that show more.
 func More(h document.Hints) document.Item {
 	return document.Item{Label: "more", Text: strings.Join(h.More, "; ")}
 }
@@ -471,7 +471,7 @@ func without(c *stats.Comparison) document.List {
 	return l
 }
 
-// noFigure says why a cell has no figure.
+// NoFigure says why a cell has no figure.
 func NoFigure(c *stats.Cell) string {
 	if c.Outcome.Status == result.OK {
 		return "no trial has a sample"
@@ -505,7 +505,7 @@ func comparedGrid(c *stats.Comparison) document.Grid {
 	return g
 }
 
-// ratioGrid is a table of cells with their ratios, after a column that says what is made
+// RatioGrid is a table of cells with their ratios, after a column that says what is made
 // of each and how probable that is by chance.
 func RatioGrid(list []*stats.Compared, by []float64, judged document.Column, judgments []string, firstSide, secondSide string) document.Grid {
 	var cells, first, second, ratios, intervals, p, n []string
@@ -526,7 +526,7 @@ func RatioGrid(list []*stats.Compared, by []float64, judged document.Column, jud
 	return g
 }
 
-// cellName names a cell, with its metric if that is not time.
+// CellName names a cell, with its metric if that is not time.
 func CellName(x *stats.Compared) string {
 	if x.Metric == stats.Time {
 		return x.String()
@@ -623,8 +623,9 @@ type JSONFailures struct {
 	PAdjusted float64        `json:"p_adjusted"`
 }
 
-// jsonFailures returns nil if no operation of either side failed.
-func JsonFailures(x *stats.Compared) *JSONFailures {
+// FailuresOf returns what a comparison says about failed operations. It is nil if none of
+// either side failed.
+func FailuresOf(x *stats.Compared) *JSONFailures {
 	if x.Failing == nil {
 		return nil
 	}
@@ -661,7 +662,7 @@ func WriteComparisonJSON(w io.Writer, c Compared, _ document.Options) error {
 				cell.Means = &x.Means
 			}
 		}
-		cell.Failures = JsonFailures(x)
+		cell.Failures = FailuresOf(x)
 		out.Cells = append(out.Cells, cell)
 	}
 	return document.Encode(w, out)

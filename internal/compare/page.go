@@ -16,7 +16,7 @@ import (
 
 // The pages of what has two sides: comparisons, gates, and the steps of a bisection.
 
-// comparisonPage describes a comparison for a page: the answer and what to beware of, all
+// ComparisonPage describes a comparison for a page: the answer and what to beware of, all
 // cells in a picture, in what the sides differ, and samples.
 func ComparisonPage(c Compared, h document.Hints) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: Answer(c.Comparison)}, beware(c.Comparison)}
@@ -91,7 +91,7 @@ func whyNot(x *stats.Compared, c *stats.Comparison) string {
 	return fmt.Sprintf("%s: %s: %s", x.Second.Status, c.Second, NoFigure(x.Second))
 }
 
-// ratioRow is a cell with a ratio, and what is made of it.
+// RatioRow is a cell with a ratio, and what is made of it.
 func RatioRow(x *stats.Compared, p float64, kind int, judged string) chart.Ratio {
 	first, second := medians(x)
 	r := chart.Ratio{Name: CellName(x), Kind: kind, Text: document.Times(x.Ratio.Median) + " " + document.Interval(x.Ratio.Interval) + " " + conditions.Marked(judged, x)}
@@ -107,7 +107,7 @@ func RatioRow(x *stats.Compared, p float64, kind int, judged string) chart.Ratio
 // maxForestRows is how many rows a picture of ratios has.
 const maxForestRows = 120
 
-// forest is the picture of some rows of ratios.
+// Forest is the picture of some rows of ratios.
 func Forest(rows []chart.Ratio, f chart.Forest) document.PictureBlock {
 	f.Axis.Format, f.Axis.Tick = document.Times, document.Ticks(document.Times)
 	f.Rows = rows[:min(len(rows), maxForestRows)]
@@ -125,7 +125,7 @@ func Forest(rows []chart.Ratio, f chart.Forest) document.PictureBlock {
 // maxOrders is how many cells a page has the samples of.
 const maxOrders = 6
 
-// orderPictures is the section with the samples of some cells. The rows of these cells are
+// OrderPictures is the section with the samples of some cells. The rows of these cells are
 // linked to it.
 func OrderPictures(cells []*stats.Compared, firstSide, secondSide string, interleaved bool, rows []chart.Ratio) document.Document {
 	if len(cells) == 0 {
@@ -171,7 +171,7 @@ func samplesPicture(x *stats.Compared, name, firstSide, secondSide string) docum
 		}}}
 }
 
-// sidesDiffer is the section about what was linked and set on each side, as the workers
+// SidesDiffer is the section about what was linked and set on each side, as the workers
 // proved it: a table of what differs, and what is the same.
 func SidesDiffer(cells []*stats.Compared, first, second string) document.Document {
 	differ, same, proven := sideFacts(cells)
@@ -387,8 +387,8 @@ func optionsApart(first, second *stats.Outcome) (a, b string) {
 	return only(x, y), only(y, x)
 }
 
-// gateKinds are the states of cells with a ratio as a picture has them.
+// GateKinds are the states of cells with a ratio as a picture has them.
 var GateKinds = []string{string(stats.GatePassed), string(stats.GateRegression), string(stats.GateUnconfirmed), string(stats.GatePossible), string(stats.GateTooFew), string(stats.GateWrong)}
 
-// mostTips is how many samples of a run have a tip.
+// MostTips is how many samples of a run have a tip.
 const MostTips = 600

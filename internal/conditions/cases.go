@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// casesOf has for each of some cases its samples in some tables, and the settings that were
+// CasesOf has for each of some cases its samples in some tables, and the settings that were
 // proven.
 func CasesOf(outcomes []*stats.Outcome, tables []*stats.Table, intervals bool) document.Document {
 	var body document.Document
@@ -42,7 +42,7 @@ func caseOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document.De
 	}
 	l.Note(document.Item{Label: "asked for", Text: strings.Join(asked, " ")})
 	l.Note(document.Item{Label: "itself", Text: Changed(o.Case)})
-	d := document.Details{Title: Name(o), Id: CaseID(o.Case.ID), Body: document.Document{l}}
+	d := document.Details{Title: Name(o), ID: CaseID(o.Case.ID), Body: document.Document{l}}
 	if p := o.Proof(); p != nil && o.Status == result.Refused {
 		d.Body = append(d.Body, connections(p, o.Case)...)
 		d.Body = append(d.Body, ReadLater([]*stats.Outcome{o})...)
@@ -153,7 +153,7 @@ func samplesOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document
 	return out
 }
 
-// sampleValue returns what a trial measured in the phase of a table, as the table has it. It
+// SampleValue returns what a trial measured in the phase of a table, as the table has it. It
 // is NaN if the trial has no sample of the phase.
 func SampleValue(t *result.Trial, of *stats.Table) float64 {
 	i := slices.IndexFunc(t.Samples, func(s result.Sample) bool { return s.Phase == of.Phase })
@@ -169,10 +169,10 @@ func SampleValue(t *result.Trial, of *stats.Table) float64 {
 
 func CaseID(id int) string { return fmt.Sprintf("case-%d", id) }
 
-// caseLink returns what leads to the samples and the settings of a case.
+// CaseLink returns what leads to the samples and the settings of a case.
 func CaseLink(c *result.Case) string { return "#" + CaseID(c.ID) }
 
-// changed says which settings the workload itself changes. It returns "" if there are
+// Changed says which settings the workload itself changes. It returns "" if there are
 // none.
 func Changed(c *result.Case) string {
 	var words []string
@@ -196,7 +196,7 @@ func Changed(c *result.Case) string {
 // maxSampleRows is how many samples of a case a page has. The other formats have all.
 const maxSampleRows = 100
 
-// readLater has for each of some cases that were refused after their connections had been
+// ReadLater has for each of some cases that were refused after their connections had been
 // opened what these read back then. It is nil if there is no such case.
 func ReadLater(outcomes []*stats.Outcome) document.Document {
 	differ := driver.Settings{}

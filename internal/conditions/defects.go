@@ -21,7 +21,7 @@ type DriverDefects struct {
 	Known   []defects.Defect `json:"known"`             // the worst first
 }
 
-// defectsOf lists the known defects of the drivers of a run, apart from the floor, which
+// DefectsOf lists the known defects of the drivers of a run, apart from the floor, which
 // nobody ships. What a driver has not proven is not known.
 func DefectsOf(a *stats.Analysis) (list []DriverDefects) {
 	for _, o := range seen(a) {
@@ -149,7 +149,7 @@ func DefectNeeds(n defects.Needs) string {
 	return strings.Join(words, "; ")
 }
 
-// defectCaveat says which drivers have known defects that lose, damage or falsify data, unless
+// DefectCaveat says which drivers have known defects that lose, damage or falsify data, unless
 // the machine excludes them. count is how many defects these are.
 func DefectCaveat(a *stats.Analysis) (count int, text string) {
 	var of Groups[string, string] // the drivers that have a defect

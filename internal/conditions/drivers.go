@@ -30,7 +30,7 @@ func seen(a *stats.Analysis) (seen []*stats.Outcome) {
 	return seen
 }
 
-// drivers says which drivers were measured: versions, kinds, and what makes variants.
+// Drivers says which drivers were measured: versions, kinds, and what makes variants.
 func Drivers(a *stats.Analysis) document.Document {
 	seen := seen(a)
 	if len(seen) == 0 {
@@ -46,7 +46,7 @@ func Drivers(a *stats.Analysis) document.Document {
 				v = cmp.Or(revision(o.Case.Build), document.Absent)
 			}
 		}
-		g.Rows = append(g.Rows, []string{Label(o.Case), cmp.Or(module, document.Absent), v, SqliteVersion(o),
+		g.Rows = append(g.Rows, []string{Label(o.Case), cmp.Or(module, document.Absent), v, SQLiteVersion(o),
 			cmp.Or(string(o.Case.Info.Kind), document.Absent), cmp.Or(string(o.Case.Info.Interface), document.Absent), runtime})
 	}
 	d := document.Document{document.Heading{Level: 2, Text: "Drivers"}, g}
@@ -56,7 +56,7 @@ func Drivers(a *stats.Analysis) document.Document {
 	return append(d, driverDefects(a)...)
 }
 
-// driverNotes says what is read last: how the drivers differ in compile options, and in
+// DriverNotes says what is read last: how the drivers differ in compile options, and in
 // settings that nobody asked for.
 func DriverNotes(a *stats.Analysis) (d document.Document) {
 	if l := compileOptions(seen(a)); l != nil {
@@ -116,7 +116,7 @@ func variants(seen []*stats.Outcome) document.List {
 	return l
 }
 
-// matters reports whether a compile option affects speed, safety or syntax.
+// Matters reports whether a compile option affects speed, safety or syntax.
 // See https://www.sqlite.org/compile.html.
 func Matters(option string) bool {
 	name, _, _ := strings.Cut(option, "=")
@@ -238,7 +238,7 @@ func unset(outcomes []*stats.Outcome, most int) (l document.List) {
 	return l
 }
 
-// unsetIn lists the settings of [unset] that can change the times of a table.
+// UnsetIn lists the settings of [unset] that can change the times of a table.
 func UnsetIn(t *stats.Table) document.List {
 	var outcomes []*stats.Outcome
 	for _, c := range t.Measured() {
@@ -247,7 +247,7 @@ func UnsetIn(t *stats.Table) document.List {
 	return Deciding(outcomes)
 }
 
-// deciding lists the settings of [unset] that can change times. How long to wait for a
+// Deciding lists the settings of [unset] that can change times. How long to wait for a
 // lock, and when to take one, can do so only if connections compete.
 func Deciding(outcomes []*stats.Outcome) document.List {
 	competing := slices.ContainsFunc(outcomes, func(o *stats.Outcome) bool {
@@ -262,7 +262,7 @@ func Deciding(outcomes []*stats.Outcome) document.List {
 // aboutLocks reports whether a setting matters only if connections compete.
 func aboutLocks(setting string) bool { return setting == "busy_timeout" || setting == "txlock" }
 
-// unsetInRun counts and names the settings of [unsetIn], with the workloads.
+// UnsetInRun counts and names the settings of [unsetIn], with the workloads.
 func UnsetInRun(a *stats.Analysis) (count int, text string) {
 	var where Groups[string, string]
 	for _, g := range a.Groups {
@@ -311,7 +311,7 @@ func readBack(p *protocol.Proof) driver.Settings {
 	return all
 }
 
-// allCompileOptions has the compile options of each driver's SQLite, as it proved them.
+// AllCompileOptions has the compile options of each driver's SQLite, as it proved them.
 func AllCompileOptions(a *stats.Analysis) document.Details {
 	var l document.List
 	for _, o := range DriverOrder(a) {
@@ -322,7 +322,7 @@ func AllCompileOptions(a *stats.Analysis) document.Details {
 	return document.Details{Title: "Compile options of SQLite, all of each driver", Body: document.Document{l}}
 }
 
-// driverOrder returns an outcome of each driver: in the order of the summary, or else in
+// DriverOrder returns an outcome of each driver: in the order of the summary, or else in
 // that of the run.
 func DriverOrder(a *stats.Analysis) (list []*stats.Outcome) {
 	add := func(o *stats.Outcome) {

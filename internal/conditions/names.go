@@ -12,7 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// label returns a driver as it was named. A driver that was given by the path of an
+// Label returns a driver as it was named. A driver that was given by the path of an
 // executable has the name that it gives itself. The path is added unless it is just that
 // name in the working directory.
 func Label(c *result.Case) string {
@@ -26,7 +26,7 @@ func Label(c *result.Case) string {
 	return own + " (" + d + ")"
 }
 
-// name returns a driver's label with the version that was measured.
+// Name returns a driver's label with the version that was measured.
 func Name(o *stats.Outcome) string {
 	if o.As != "" {
 		return o.As
@@ -67,18 +67,18 @@ func revision(build map[string]string) string {
 	return v
 }
 
-// proof returns what was read back in the case's first trial that has a proof.
-func SqliteVersion(o *stats.Outcome) string {
+// SQLiteVersion returns the version that was read back in the first trial with a proof.
+func SQLiteVersion(o *stats.Outcome) string {
 	if p := o.Proof(); p != nil {
 		return p.SQLiteVersion
 	}
 	return document.Absent
 }
 
-// sqliteBuild returns a driver's version of SQLite with the compile options that make
+// SQLiteBuild returns a driver's version of SQLite with the compile options that make
 // all of SQLite faster or slower.
-func SqliteBuild(o *stats.Outcome) string {
-	words := []string{SqliteVersion(o)}
+func SQLiteBuild(o *stats.Outcome) string {
+	words := []string{SQLiteVersion(o)}
 	if p := o.Proof(); p != nil {
 		for _, option := range p.CompileOptions {
 			if n, _, _ := strings.Cut(option, "="); n == "DEFAULT_MEMSTATUS" || n == "THREADSAFE" {
@@ -89,7 +89,7 @@ func SqliteBuild(o *stats.Outcome) string {
 	return strings.Join(words, " ")
 }
 
-// commandLine formats a command so that it can be typed into a POSIX shell.
+// CommandLine formats a command so that it can be typed into a POSIX shell.
 func CommandLine(arguments []string) string {
 	words := slices.Clone(arguments)
 	for i, w := range words {
@@ -106,7 +106,7 @@ func ShellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// over says by which name a run's machine was reached, if it is another one.
+// Over says by which name a run's machine was reached, if it is another one.
 func Over(h *result.Host) string {
 	if h == nil {
 		return ""
@@ -144,7 +144,7 @@ func Machine(m result.Machine) string {
 	return strings.Join(words, ", ")
 }
 
-// stolen says how much of its CPU time a virtual machine lost.
+// Stolen says how much of its CPU time a virtual machine lost.
 func Stolen(run *result.Run) string {
 	if run.Steal == nil || run.Machine.Virtual == "" {
 		return ""
@@ -163,7 +163,7 @@ func Storage(m result.Machine) string {
 	return s
 }
 
-// stopped says how many rounds were run and why there were no more.
+// Stopped says how many rounds were run and why there were no more.
 func Stopped(a *stats.Analysis) string {
 	rounds := fmt.Sprintf("%d complete", a.Run.Rounds)
 	switch a.Run.Stopped {
@@ -191,7 +191,7 @@ func Stopped(a *stats.Analysis) string {
 	return rounds + ": " + a.Run.Stopped
 }
 
-// wholeRounds counts the rounds that are complete: those after which another began, and
+// WholeRounds counts the rounds that are complete: those after which another began, and
 // the last one if every case of the one before that had not failed has a trial. It also
 // counts the trials of all rounds.
 func WholeRounds(run *result.Run) (rounds, trials int) {
@@ -225,7 +225,7 @@ func WholeRounds(run *result.Run) (rounds, trials int) {
 	return rounds + 1, trials
 }
 
-// settings describes the settings in force. If the workload changes a setting between
+// Settings describes the settings in force. If the workload changes a setting between
 // phases, the phases are named.
 func Settings(c *result.Case) []string {
 	all := c.Settings

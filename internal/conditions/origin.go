@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// origin says what the figures of two sides were measured from. First and second are the
+// Origin says what the figures of two sides were measured from. First and second are the
 // same if that was in the same rounds. Further runs measured cells in doubt once more.
 func Origin(names [2]string, cells []*stats.Compared, first, second *stats.Analysis, further ...*stats.Analysis) document.List {
 	l := sides(names, cells)
@@ -62,13 +62,13 @@ func Origin(names [2]string, cells []*stats.Compared, first, second *stats.Analy
 	return l
 }
 
-// alternated reports whether the trials of a run alternated phase by phase.
+// Alternated reports whether the trials of a run alternated phase by phase.
 func Alternated(run *result.Run) bool {
 	ok := func(t result.Trial) bool { return t.Status == result.OK }
 	return slices.ContainsFunc(run.Trials, ok) && !slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return ok(t) && !t.Alternated })
 }
 
-// runs returns what was analyzed.
+// Runs returns what was analyzed.
 func Runs(analyses []*stats.Analysis) (list []*result.Run) {
 	for _, a := range analyses {
 		list = append(list, a.Run)
@@ -76,7 +76,7 @@ func Runs(analyses []*stats.Analysis) (list []*result.Run) {
 	return list
 }
 
-// measuredIn says when a run was measured, how, and how long.
+// MeasuredIn says when a run was measured, how, and how long.
 func MeasuredIn(a *stats.Analysis, how string) string {
 	run := a.Run
 	return fmt.Sprintf("run %d, %s, %s; rounds: %s; scale %s, seed %d",
@@ -86,7 +86,7 @@ func MeasuredIn(a *stats.Analysis, how string) string {
 // SideLibraries lists the drivers of each side of some cells, with their versions and SQLite's,
 // as proven.
 func SideLibraries(cells []*stats.Compared) (first, second []string) {
-	library := func(o *stats.Outcome) string { return Name(o) + ", SQLite " + SqliteVersion(o) }
+	library := func(o *stats.Outcome) string { return Name(o) + ", SQLite " + SQLiteVersion(o) }
 	for _, x := range cells {
 		if a := library(x.First.Outcome); !slices.Contains(first, a) {
 			first = append(first, a)
@@ -111,7 +111,7 @@ func sides(names [2]string, cells []*stats.Compared) document.List {
 	return document.List{{Label: "sides", Text: a + " and " + b}}
 }
 
-// resume says how a run that is not whole can go on.
+// Resume says how a run that is not whole can go on.
 func Resume(a *stats.Analysis, h document.Hints) (l document.List) {
 	for _, h := range ToResume(&h, a) {
 		l = append(l, document.Item{Label: h.Shows, Text: h.Command + " measures the rest", Alarm: true})
@@ -119,7 +119,7 @@ func Resume(a *stats.Analysis, h document.Hints) (l document.List) {
 	return l
 }
 
-// toResume returns the command that measures what is missing in a run, if anything is.
+// ToResume returns the command that measures what is missing in a run, if anything is.
 func ToResume(h *document.Hints, a *stats.Analysis) []document.Hint {
 	if h.Resume == "" || a.Run.Stopped != result.StoppedInterrupted && a.Run.Stopped != "" && !HostLost(a) {
 		return nil

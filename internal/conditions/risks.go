@@ -28,7 +28,7 @@ const (
 	LoseAccess   Loss = "access"          // of all other connections
 )
 
-// losses has the words of tables and sentences for each loss, the worst first. The last is
+// Losses has the words of tables and sentences for each loss, the worst first. The last is
 // none that a crash or power failure could cause.
 var Losses = []struct {
 	Loss Loss
@@ -66,7 +66,7 @@ var risky = []struct {
 	{driver.Settings{"locking_mode": "exclusive"}, LoseAccess, "after its first write, no other connection or program can use the database until this one closes it"},
 }
 
-// risks returns what settings risk.
+// Risks returns what settings risk.
 func Risks(s driver.Settings) (list []Risk) {
 	for _, k := range risky {
 		var words []string
@@ -86,7 +86,7 @@ func Risks(s driver.Settings) (list []Risk) {
 	return list
 }
 
-// inForce returns the settings that a case had in a phase, also those that nobody set.
+// InForce returns the settings that a case had in a phase, also those that nobody set.
 func InForce(o *stats.Outcome, phase string) driver.Settings {
 	s := o.Case.SettingsIn(phase)
 	if p := o.Proof(); p != nil {
@@ -95,13 +95,13 @@ func InForce(o *stats.Outcome, phase string) driver.Settings {
 	return s
 }
 
-// canLose returns the worst that a cell can lose, in a word.
+// CanLose returns the worst that a cell can lose, in a word.
 func CanLose(o *stats.Outcome, phase string) string { return Losses[CellSeverity(o, phase)].word }
 
-// severity returns the place in losses of the worst that a cell can lose.
+// CellSeverity returns the place in losses of the worst that a cell can lose.
 func CellSeverity(o *stats.Outcome, phase string) int { return Worst(CellRisks(o, phase)) }
 
-// cellRisks returns what the settings of a cell risk. What a cluster sets on the databases of
+// CellRisks returns what the settings of a cell risk. What a cluster sets on the databases of
 // its nodes risks nothing: what it has acknowledged is in its log. Settings of clusters mean
 // nothing to other drivers.
 func CellRisks(o *stats.Outcome, phase string) []Risk {
@@ -115,7 +115,7 @@ func CellRisks(o *stats.Outcome, phase string) []Risk {
 	return Risks(s)
 }
 
-// worst returns the place in losses of the worst of some risks.
+// Worst returns the place in losses of the worst of some risks.
 func Worst(list []Risk) int {
 	for i, l := range Losses {
 		if slices.ContainsFunc(list, func(r Risk) bool { return r.CanLose == l.Loss }) {
@@ -136,7 +136,7 @@ const (
 // Severity returns how bad the worst is that settings can lose in a crash or power failure.
 func Severity(s driver.Settings) int { return len(Losses) - 1 - Worst(Risks(s)) }
 
-// runRisks lists the risks of a run's settings, each with the workloads that it is about
+// RunRisks lists the risks of a run's settings, each with the workloads that it is about
 // unless these are all.
 func RunRisks(a *stats.Analysis) (l document.List) {
 	var told Groups[Risk, string]
@@ -172,7 +172,7 @@ func (r Risk) Item() document.Item {
 	return document.Item{Label: "risk", Text: r.Settings + ": " + r.Text, Alarm: r.CanLose == LoseDatabase}
 }
 
-// sideRisks returns the risks of the settings of a comparison: those that only one side
+// SideRisks returns the risks of the settings of a comparison: those that only one side
 // has, and those that both have.
 func SideRisks(c *stats.Comparison) (differing, shared []Risk) {
 	add := func(list *[]Risk, r Risk) {

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// tooShort says which cells of a phase are too short to judge the drivers by, and what to
+// TooShort says which cells of a phase are too short to judge the drivers by, and what to
 // do. It returns "" if none is.
 func TooShort(cells []*stats.Cell, h document.Hints) string {
 	var names []string
@@ -32,7 +32,7 @@ func TooShort(cells []*stats.Cell, h document.Hints) string {
 		strings.Join(names, ", "), ShortLimit(), lengthen(example, shortest, h))
 }
 
-// shortLimit formats the limit below which a phase is too short.
+// ShortLimit formats the limit below which a phase is too short.
 func ShortLimit() string { return fmt.Sprintf("%d ms", stats.TooShort.Milliseconds()) }
 
 // lengthen says how to make a phase long enough that takes some time.
@@ -55,7 +55,7 @@ func lengthen(c *stats.Cell, wall time.Duration, h document.Hints) string {
 	return fmt.Sprintf("make it at least %s times as long, with %s", document.Thousands(int64(factor)), document.Or(how))
 }
 
-// comparedTooShort lists the compared cells that are too short.
+// ComparedTooShort lists the compared cells that are too short.
 func ComparedTooShort(cells []*stats.Compared, h document.Hints) (l document.List) {
 	for _, x := range cells {
 		if !x.TooShort() {
@@ -71,7 +71,7 @@ func ComparedTooShort(cells []*stats.Compared, h document.Hints) (l document.Lis
 	return l
 }
 
-// countTooShort counts the cells that are too short, as a sentence after a space. It
+// CountTooShort counts the cells that are too short, as a sentence after a space. It
 // returns "" if there are none.
 func CountTooShort(cells []*stats.Compared) string {
 	n := 0
@@ -89,7 +89,7 @@ func CountTooShort(cells []*stats.Compared) string {
 	return fmt.Sprintf(" In %d of %d cells the phase takes less than %s: too short to judge a driver by.", n, len(cells), ShortLimit())
 }
 
-// marked adds to a verdict that its cell is too short.
+// Marked adds to a verdict that its cell is too short.
 func Marked(verdict string, x *stats.Compared) string {
 	if x.TooShort() {
 		return verdict + ", too short"
@@ -97,5 +97,5 @@ func Marked(verdict string, x *stats.Compared) string {
 	return verdict
 }
 
-// mostWithout is how many lines there are about cells without a ratio.
+// MostWithout is how many lines there are about cells without a ratio.
 const MostWithout = 12

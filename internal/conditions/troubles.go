@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// groups are values by key, with the keys in the order of their first values.
+// Groups are values by key, with the keys in the order of their first values.
 type Groups[K comparable, V any] struct {
 	Keys []K
 	Of   map[K][]V
@@ -31,7 +31,7 @@ func (g *Groups[K, V]) Add(k K, v V) {
 	g.Of[k] = append(g.Of[k], v)
 }
 
-// troubles lists the cases of a group that have no figures, with the reasons, and the
+// Troubles lists the cases of a group that have no figures, with the reasons, and the
 // warnings. It leaves out the codes in told, which are reported elsewhere.
 func Troubles(g *stats.Group, told ...string) document.Document {
 	type trouble struct{ status, why string }
@@ -98,7 +98,7 @@ func whoHas(g *stats.Group, o *stats.Outcome) string {
 	return "; here it works with " + strings.Join(have, ", ")
 }
 
-// reason returns one line that says why a case has no figures.
+// Reason returns one line that says why a case has no figures.
 func Reason(o *stats.Outcome) string {
 	var s string
 	if o.Bad < len(o.Trials) {
@@ -160,7 +160,7 @@ func Said(r *protocol.Reason) string {
 	return " | " + string(said)
 }
 
-// warnings lists warnings. Those of one kind about the same thing share a line.
+// Warnings lists warnings. Those of one kind about the same thing share a line.
 func Warnings(all []result.Warning, names map[int]string) document.List {
 	type key struct {
 		code, phase string
@@ -185,7 +185,7 @@ func Warnings(all []result.Warning, names map[int]string) document.List {
 	return l
 }
 
-// mostKinds is how many kinds of warnings are listed. A store may be somebody else's, and
+// MostKinds is how many kinds of warnings are listed. A store may be somebody else's, and
 // have hundreds of thousands.
 const MostKinds = 200
 
@@ -213,10 +213,10 @@ func likened(ws []result.Warning) string {
 	return s
 }
 
-// runWarnings lists the warnings of the run as a whole.
+// RunWarnings lists the warnings of the run as a whole.
 func RunWarnings(a *stats.Analysis) document.List { return MachineWarnings(a.Warnings, a.Run.Rounds) }
 
-// machineWarnings lists warnings that are of no case. One line says how the speed of the
+// MachineWarnings lists warnings that are of no case. One line says how the speed of the
 // machine changed between the rounds, and what that means.
 func MachineWarnings(all []result.Warning, rounds int) document.List {
 	var off []float64
@@ -246,7 +246,7 @@ type robbedTrials struct {
 	not    int // of trials, robbed of time: the run ended before they were measured again
 }
 
-// countRepeated counts the trials of runs, and those that do not count because they were
+// CountRepeated counts the trials of runs, and those that do not count because they were
 // robbed of time.
 func CountRepeated(runs ...*result.Run) (n robbedTrials) {
 	type place struct{ of, round int }
@@ -286,7 +286,7 @@ func (n robbedTrials) String() string {
 	return strings.Join(words, "; ")
 }
 
-// totals adds up the counts of a cell's samples by name.
+// Totals adds up the counts of a cell's samples by name.
 func Totals(c *stats.Cell, of func(stats.Sample) []protocol.ErrorCount) []protocol.ErrorCount {
 	var list []protocol.ErrorCount
 	for _, s := range c.Samples {
@@ -305,7 +305,7 @@ func Totals(c *stats.Cell, of func(stats.Sample) []protocol.ErrorCount) []protoc
 	return list
 }
 
-// errorCounts says with which errors a cell's operations failed, and how many
+// ErrorCounts says with which errors a cell's operations failed, and how many
 // operations succeeded. It returns "" if there were none.
 func ErrorCounts(c *stats.Cell) string {
 	var retries int64
@@ -331,7 +331,7 @@ func ErrorCounts(c *stats.Cell) string {
 		document.Thousands(operations-failed), document.Thousands(operations))
 }
 
-// withMessage says how often an error occurred, and what the library said the first time.
+// WithMessage says how often an error occurred, and what the library said the first time.
 func WithMessage(e protocol.ErrorCount) string {
 	message := []rune(e.Message)
 	if len(message) > saidRunes {
@@ -340,7 +340,7 @@ func WithMessage(e protocol.ErrorCount) string {
 	return fmt.Sprintf("%s %s: %s", document.Thousands(e.Count), e.Name, string(message))
 }
 
-// busyAtOnce explains SQLITE_BUSY that came long before the busy timeout, with a
+// BusyAtOnce explains SQLITE_BUSY that came long before the busy timeout, with a
 // transaction that may begin by reading. It returns "" if there was none.
 func BusyAtOnce(cells []*stats.Cell) string {
 	var words []string
@@ -367,7 +367,7 @@ func BusyAtOnce(cells []*stats.Cell) string {
 		"a transaction that reads first and then writes fails at once, whatever the timeout, if another one has written in between; with txlock=immediate it waits before it reads"
 }
 
-// resultCounts says with which errors a cell's operations ended if they declare these as
+// ResultCounts says with which errors a cell's operations ended if they declare these as
 // their results, or if they ended so when they were recorded. It returns "" if there were none.
 func ResultCounts(c *stats.Cell) string {
 	var words []string
@@ -384,7 +384,7 @@ func ResultCounts(c *stats.Cell) string {
 	return Name(c.Outcome) + ": " + strings.Join(words, ", ") + ", " + why + ", all trials together"
 }
 
-// hostLost reports whether the connection to the machine of a run was lost.
+// HostLost reports whether the connection to the machine of a run was lost.
 func HostLost(a *stats.Analysis) bool {
 	return slices.ContainsFunc(a.Run.Trials, func(t result.Trial) bool { return !t.Repeated && t.Reason != nil && t.Reason.Code == result.CodeHost })
 }

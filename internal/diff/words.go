@@ -221,7 +221,7 @@ func (d *Diffed) Answer() string {
 	return strings.Join(sentences, " ")
 }
 
-// diffAnswer is the answer for two sides.
+// DiffAnswer is the answer for two sides.
 func DiffAnswer(r *Result) string {
 	switch {
 	case r.Statements == 0:
@@ -511,7 +511,7 @@ func declared(g *Group) string {
 	return ", declared " + document.Line(document.Or(list))
 }
 
-// diffReason words the likely reason of a group.
+// DiffReason words the likely reason of a group.
 func DiffReason(r *Result, g *Group) string {
 	names := []string{"one of the libraries", document.Line(r.First), document.Line(r.Second)}
 	side := names[g.Reason.Side]

@@ -13,13 +13,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// document is a report for people, before it is rendered as text or Markdown.
+// Document is a report for people, before it is rendered as text or Markdown.
 type Document []Block
 
-// block is a heading, paragraph, reference, list, details, picture, grid or space.
+// Block is a heading, paragraph, reference, list, details, picture, grid or space.
 type Block interface{}
 
-// space separates what follows.
+// Space separates what follows.
 type Space struct{}
 
 type Heading struct {
@@ -59,15 +59,15 @@ func (d Document) Whole() (out Document) {
 	return out
 }
 
-// reference says where more can be read.
+// Reference says where more can be read.
 type Reference struct{ Title, Address string }
 
-// methodology refers to a section of the methodology.
+// Methodology refers to a section of the methodology.
 func Methodology(section string) Reference {
 	return Reference{"the methodology: " + section, "https://github.com/sqlite3perf/sqlite3perf/blob/main/docs/methodology.md#" + Slug(section)}
 }
 
-// list is a list of labeled lines. Alarming labels are highlighted.
+// List is a list of labeled lines. Alarming labels are highlighted.
 type List []Item
 
 type Item struct {
@@ -75,23 +75,23 @@ type Item struct {
 	Alarm       bool
 }
 
-// note adds an item, unless its text is empty.
+// Note adds an item, unless its text is empty.
 func (l *List) Note(i Item) {
 	if i.Text != "" {
 		*l = append(*l, i)
 	}
 }
 
-// details are blocks that Markdown and pages show only if they are opened. Their title is
+// Details are blocks that Markdown and pages show only if they are opened. Their title is
 // only for that.
 type Details struct {
 	Title string
 	Body  Document
-	Id    string // by which a page refers to it; "" if by nothing
+	ID    string // by which a page refers to it; "" if by nothing
 	Nest  bool   // what is in it is closed in its turn
 }
 
-// picture is a chart, which only pages show.
+// PictureBlock is a chart, which only pages show.
 type PictureBlock struct {
 	Picture
 	Behind Document // the figures that are shown; nil: those of the chart
@@ -99,11 +99,11 @@ type PictureBlock struct {
 	Aside  bool     // there is no version of it for a phone, where it has to be moved instead
 }
 
-// glossary explains columns of the tables before it. Nothing is said of columns that there
+// Glossary explains columns of the tables before it. Nothing is said of columns that there
 // are not, or for which there was no room.
 type Glossary []Explained
 
-// explained is the title of a column with what it means.
+// Explained is the title of a column with what it means.
 type Explained struct{ Column, Text string }
 
 // paragraph explains the columns that are among some.
@@ -117,7 +117,7 @@ func (g Glossary) paragraph(columns []string) Paragraph {
 	return Paragraph{Text: strings.Join(words, " "), Quiet: true}
 }
 
-// explained returns the document with paragraphs instead of glossaries, for readers who have
+// Explained returns the document with paragraphs instead of glossaries, for readers who have
 // all columns.
 func (d Document) Explained() Document {
 	var out Document
@@ -136,7 +136,7 @@ func (d Document) Explained() Document {
 	return out
 }
 
-// grid is a table.
+// Grid is a table.
 type Grid struct {
 	Columns []Column
 	Rows    [][]string
@@ -145,7 +145,7 @@ type Grid struct {
 	Stacks  bool     // a page on a phone has the cells of a row below each other
 }
 
-// add adds a column with a word for each row.
+// Add adds a column with a word for each row.
 func (g *Grid) Add(c Column, words []string) {
 	g.Columns = append(g.Columns, c)
 	if g.Rows == nil {
@@ -287,10 +287,10 @@ func (d Document) Pictures() (list []Picture) {
 	return list
 }
 
-// pictureID returns by what a page refers to a picture.
+// PictureID returns by what a page refers to a picture.
 func PictureID(name string) string { return "picture-" + name }
 
-// slug makes a name of a text: small letters, digits and hyphens.
+// Slug makes a name of a text: small letters, digits and hyphens.
 func Slug(text string) string {
 	var b strings.Builder
 	for _, c := range strings.ToLower(text) {
@@ -345,7 +345,7 @@ var Extensions = []struct{ Extension, Format string }{
 	{".csv", "csv"}, {".json", "json"}, {".bench", "benchfmt"}, {".benchfmt", "benchfmt"}, {".xml", "junit"}, {".svg", "svg"}, {".png", "png"},
 }
 
-// blocks returns pictures as a document.
+// Blocks returns pictures as a document.
 func Blocks(pictures []PictureBlock) (d Document) {
 	for _, p := range pictures {
 		d = append(d, p)
@@ -353,7 +353,7 @@ func Blocks(pictures []PictureBlock) (d Document) {
 	return d
 }
 
-// uniqueNames gives each picture of a document a name that no other has.
+// UniqueNames gives each picture of a document a name that no other has.
 func UniqueNames(d Document, taken map[string]bool) Document {
 	for i, b := range d {
 		switch b := b.(type) {

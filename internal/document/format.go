@@ -29,7 +29,7 @@ func (list FormatsOf[T, O]) Names() []string {
 	return names
 }
 
-// check returns an error that suggests the nearest format if there is no format with that
+// Check returns an error that suggests the nearest format if there is no format with that
 // name.
 func (list FormatsOf[T, O]) Check(format string) error {
 	if names := list.Names(); !slices.Contains(names, format) {
@@ -52,7 +52,7 @@ func (list FormatsOf[T, O]) Write(w io.Writer, format string, v T, opts O) error
 	return list.Check(format)
 }
 
-// encode writes indented JSON.
+// Encode writes indented JSON.
 func Encode(w io.Writer, v any) error {
 	e := json.NewEncoder(PrintableJSON(w))
 	e.SetIndent("", "  ")

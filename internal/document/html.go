@@ -168,7 +168,7 @@ func start(s string, most int) string {
 // Generator names what made a page, near its beginning.
 const Generator = `<meta name="generator" content="sqlite3perf">`
 
-// renderHTML writes a document as a page that needs nothing from the network. kind says what
+// RenderHTML writes a document as a page that needs nothing from the network. kind says what
 // the document is, such as "Comparison".
 func RenderHTML(w io.Writer, d Document, kind string, o Options) error {
 	p := page{Language: "en", Kind: kind, Title: kind, Assets: o.Assets}
@@ -244,7 +244,7 @@ func (r *htmlRenderer) reserve(d Document) {
 	for _, b := range d {
 		switch b := b.(type) {
 		case Details:
-			r.ids[b.Id] = true
+			r.ids[b.ID] = true
 			r.reserve(b.Body)
 		case PictureBlock:
 			r.ids[PictureID(b.Name)] = true
@@ -289,7 +289,7 @@ func (r *htmlRenderer) view(b Block) (v view, ok bool) {
 		}
 		return view{List: items}, true
 	case Details:
-		return view{Details: &detailsView{clip(b.Title, maxLabel), b.Id, b.Nest, r.views(b.Body)}}, true
+		return view{Details: &detailsView{clip(b.Title, maxLabel), b.ID, b.Nest, r.views(b.Body)}}, true
 	case PictureBlock:
 		return view{Picture: r.picture(&b)}, true
 	case Grid:
@@ -325,7 +325,7 @@ func (r *htmlRenderer) inline(c chart.Chart, id string) template.HTML {
 	return template.HTML(b.String())
 }
 
-// chartGrid returns the figures behind a chart as a table.
+// ChartGrid returns the figures behind a chart as a table.
 func ChartGrid(c chart.Chart) Grid {
 	columns, rows := chart.Table(c)
 	g := Grid{Rows: rows}

@@ -9,7 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// screen writes what is read first, on a terminal: a part of an answer that always fits.
+// Screen writes what is read first, on a terminal: a part of an answer that always fits.
 type Screen struct {
 	textRenderer
 	Ascii bool
@@ -140,7 +140,7 @@ func (s *Screen) first(d Document, left int) string {
 	return d.Names(next)
 }
 
-// notShownLines is how many lines may say what is not shown.
+// NotShownLines is how many lines may say what is not shown.
 const NotShownLines = 2
 
 // itemLines is how many lines of an item of a long list are shown.
@@ -174,7 +174,7 @@ func (s *Screen) part(b Block, after bool, left int) {
 	items(most)
 }
 
-// names lists the headings of a document from a block on, with the one that it belongs to,
+// Names lists the headings of a document from a block on, with the one that it belongs to,
 // and how many warnings there are.
 func (d Document) Names(from int) string {
 	var words []string
@@ -202,13 +202,13 @@ func (d Document) Names(from int) string {
 	return strings.Join(words, "; ")
 }
 
-// leastLines is the least height of a screen. On a lower terminal it scrolls.
+// LeastLines is the least height of a screen. On a lower terminal it scrolls.
 const LeastLines = 16
 
-// roomy is the height from which sections are separated by empty lines.
+// Roomy is the height from which sections are separated by empty lines.
 const Roomy = 30
 
-// section returns the lines that f writes.
+// Section returns the lines that f writes.
 func (s *Screen) Section(f func()) []string {
 	whole := s.Out
 	s.Out = strings.Builder{}
@@ -221,7 +221,7 @@ func (s *Screen) Section(f func()) []string {
 	return lines[:len(lines)-1]
 }
 
-// plain makes text that others may have written printable, and ASCII if that is all that
+// Plain makes text that others may have written printable, and ASCII if that is all that
 // the terminal shows.
 func (s *Screen) Plain(t string) string {
 	t = Line(t)
@@ -231,7 +231,7 @@ func (s *Screen) Plain(t string) string {
 	return t
 }
 
-// clipped writes text in at most some lines, after a label of its own color. Further lines
+// Clipped writes text in at most some lines, after a label of its own color. Further lines
 // are indented as far as the label is wide. An ellipsis is where it is cut.
 func (s *Screen) Clipped(t, label, painted string, most int, c text.Colors) {
 	indent := strings.Repeat(" ", text.StringWidth(label))
@@ -255,7 +255,7 @@ func (s *Screen) Clipped(t, label, painted string, most int, c text.Colors) {
 	}
 }
 
-// fit cuts a text that is wider than a column, with an ellipsis.
+// Fit cuts a text that is wider than a column, with an ellipsis.
 func (s *Screen) Fit(t string, width int) string {
 	dots := s.Plain("…")
 	if text.StringWidth(t) <= width || width <= len(dots) {
@@ -264,7 +264,7 @@ func (s *Screen) Fit(t string, width int) string {
 	return strings.TrimRight(text.Trim(t, width-text.StringWidth(dots)), " ") + dots
 }
 
-// labeled writes a line of a label and text, in at most some lines.
+// Labeled writes a line of a label and text, in at most some lines.
 func (s *Screen) Labeled(label, t string, most int, alarming bool) {
 	s.labeledIn(min(labelWidth, s.Width/4+2), label, t, most, alarming)
 }
@@ -282,7 +282,7 @@ func (s *Screen) labeledIn(width int, label, t string, most int, alarming bool) 
 // labelWidth is the width of the labels of a screen, with the gap after them.
 const labelWidth = 14
 
-// rest names the commands that show the rest. Without much room it names two of them, each in
+// Rest names the commands that show the rest. Without much room it names two of them, each in
 // one line.
 func (s *Screen) Rest(hints []Hint, room bool) {
 	most := 2

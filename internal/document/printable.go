@@ -132,8 +132,8 @@ func (m *mapper) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// csvFields makes a line of CSV safe to open.
-func CsvFields(fields []string) []string {
+// CSVFields makes a line of CSV safe to open.
+func CSVFields(fields []string) []string {
 	out := make([]string, len(fields))
 	for i, f := range fields {
 		out[i] = csvText(f)

@@ -109,7 +109,7 @@ func (r *textRenderer) lines(s, indent string, c text.Colors) {
 	}
 }
 
-// wrapText is like [wrap], but breaks no URL, because half of one leads nowhere: one that is
+// WrapText is like [wrap], but breaks no URL, because half of one leads nowhere: one that is
 // too long has a line of its own, which the terminal breaks so that it can still be followed.
 func WrapText(s string, width int) (lines []string) {
 	words := strings.Split(s, " ")
@@ -127,7 +127,7 @@ func WrapText(s string, width int) (lines []string) {
 	return lines
 }
 
-// wrap breaks s between words, and within words that are too long.
+// Wrap breaks s between words, and within words that are too long.
 func Wrap(s string, width int) []string {
 	lines := strings.Split(text.WrapSoft(s, width), "\n")
 	for i := range lines {
@@ -311,7 +311,7 @@ func (r *textRenderer) wrapLast(g Grid, keep []int) Grid {
 	return g.broken(map[int]int{last: room})
 }
 
-// width returns the width of a column.
+// Width returns the width of a column.
 // Width returns how wide a grid is if nothing in it is broken.
 func (g *Grid) Width() int {
 	total := -Gap

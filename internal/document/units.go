@@ -15,17 +15,17 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// absent is shown if there is no figure.
+// Absent is shown if there is no figure.
 const Absent = "-"
 
-// scaled formats values in a common unit, the least with three significant digits: the noise
+// Scaled formats values in a common unit, the least with three significant digits: the noise
 // of samples is seldom less than what further digits would say. unit is the prefixed unit,
 // such as "ms" for "s".
 func Scaled(values []float64, class benchunit.Class, base string) (words []string, unit string) {
 	return ScaledTo(3, values, class, base)
 }
 
-// scaledTo is [scaled] with another number of digits.
+// ScaledTo is [scaled] with another number of digits.
 func ScaledTo(digits int, values []float64, class benchunit.Class, base string) (words []string, unit string) {
 	scale := benchunit.CommonScale(values, class)
 	least := math.Inf(1)
@@ -44,7 +44,7 @@ func ScaledTo(digits int, values []float64, class benchunit.Class, base string) 
 	return words, scale.Prefix + base
 }
 
-// latencyWords formats latencies in a common unit with three significant digits, as many
+// LatencyWords formats latencies in a common unit with three significant digits, as many
 // as their histograms have. Latencies are not distinguished below 1 ns.
 func LatencyWords(seconds []float64) (words []string, unit string) {
 	scale := benchunit.CommonScale(seconds, benchunit.Decimal)
@@ -74,10 +74,10 @@ func Counted[N int | int64](n N, what string) string {
 	return Thousands(int64(n)) + " " + what + "s"
 }
 
-// human formats a value with three significant digits and an SI prefix.
+// Human formats a value with three significant digits and an SI prefix.
 func Human(v float64) string { return HumanTo(3, v) }
 
-// humanTo is [human] with another number of digits.
+// HumanTo is [human] with another number of digits.
 func HumanTo(digits int, v float64) string {
 	if v != 0 && math.Abs(v) < 1 {
 		return strconv.FormatFloat(v, 'g', 2, 64)
@@ -90,7 +90,7 @@ func HumanTo(digits int, v float64) string {
 	return words[0] + prefix
 }
 
-// each formats how often something happens in an operation, on average, with three digits
+// Each formats how often something happens in an operation, on average, with three digits
 // or more. What happens a few times in all operations together says nothing about one.
 func Each(digits int, v float64) string {
 	switch {
@@ -117,7 +117,7 @@ func Thousands(n int64) string {
 	return sign + s
 }
 
-// percent formats a share: 0.0123 as 1.2%. It is 100% only of all: 726 of 727 are 99.8%.
+// Percent formats a share: 0.0123 as 1.2%. It is 100% only of all: 726 of 727 are 99.8%.
 func Percent(v float64) string {
 	p := 100 * v
 	switch {
@@ -149,7 +149,7 @@ func PercentOK(failed, operations int64) string {
 	return fmt.Sprintf("%d.%d%%", permille/10, permille%10)
 }
 
-// spread formats the interval of a summary.
+// Spread formats the interval of a summary.
 func Spread(s stats.Summary) string {
 	if s.Interval == nil {
 		return fmt.Sprintf("n<%d", stats.MinSamples)
@@ -161,11 +161,11 @@ func Spread(s stats.Summary) string {
 	return "±" + Percent(v)
 }
 
-// widest is the widest spread that [ends] shows as one figure. Beyond it the two ends of
+// Widest is the widest spread that [ends] shows as one figure. Beyond it the two ends of
 // an interval are seldom as far away.
 const Widest = 0.5
 
-// ends formats the interval of a summary, with both ends if it is wide.
+// Ends formats the interval of a summary, with both ends if it is wide.
 func Ends(s stats.Summary) string {
 	if v, ok := s.Spread(); !ok || v <= Widest {
 		return Spread(s)
@@ -173,7 +173,7 @@ func Ends(s stats.Summary) string {
 	return fmt.Sprintf("[%+.0f%%, %+.0f%%]", 100*(s.Interval.Low/s.Median-1), 100*(s.Interval.High/s.Median-1))
 }
 
-// times formats a ratio.
+// Times formats a ratio.
 func Times(v float64) string {
 	switch {
 	case v < 0.0995:
@@ -186,7 +186,7 @@ func Times(v float64) string {
 	return fmt.Sprintf("%.0fx", v)
 }
 
-// probability formats a p-value. One that is below a level of a verdict is not rounded up to
+// Probability formats a p-value. One that is below a level of a verdict is not rounded up to
 // that level.
 func Probability(p float64) string {
 	rounded := fmt.Sprintf("%.3f", p)
@@ -201,13 +201,13 @@ func Probability(p float64) string {
 // Duration formats a time with three significant digits.
 func Duration(d time.Duration) string { return Nanoseconds(d.Nanoseconds()) }
 
-// duration formats nanoseconds with three significant digits.
+// Nanoseconds formats nanoseconds with three significant digits.
 func Nanoseconds(ns int64) string {
 	words, unit := Scaled([]float64{float64(ns) / 1e9}, benchunit.Decimal, "s")
 	return words[0] + " " + unit
 }
 
-// elapsed formats how long something took, to the second. Times below a second are
+// Elapsed formats how long something took, to the second. Times below a second are
 // formatted to the millisecond.
 func Elapsed(d time.Duration) string {
 	if d < time.Second {
@@ -216,7 +216,7 @@ func Elapsed(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// withSpreads joins a figure and its spread so that both line up in their column.
+// WithSpreads joins a figure and its spread so that both line up in their column.
 func WithSpreads(figures, spreads []string) []string {
 	left, right := 0, 0
 	for i := range figures {
@@ -231,7 +231,7 @@ func WithSpreads(figures, spreads []string) []string {
 	return joined
 }
 
-// interval formats the ends of the interval of a ratio. An end is not rounded to 1, which
+// Interval formats the ends of the interval of a ratio. An end is not rounded to 1, which
 // says that the sides may be equal.
 func Interval(i *stats.Interval) string {
 	if i == nil {
@@ -250,10 +250,10 @@ func Interval(i *stats.Interval) string {
 	return "[" + end(i.Low) + ", " + end(i.High) + "]"
 }
 
-// share formats a share that somebody has chosen.
+// Share formats a share that somebody has chosen.
 func Share(v float64) string { return strconv.FormatFloat(100*v, 'g', 6, 64) + "%" }
 
-// states are the statuses as said of a side.
+// States are the statuses as said of a side.
 var States = map[result.Status]string{
 	result.Wrong: "wrong", result.Refused: "refused", result.Failed: "failing", result.Unavailable: "unavailable",
 	stats.NotMeasured: "not measured",
@@ -261,7 +261,7 @@ var States = map[result.Status]string{
 
 func Size(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
 
-// number formats a number without needless digits.
+// Number formats a number without needless digits.
 func Number(v float64) string {
 	if v == math.Trunc(v) {
 		return Thousands(int64(v))
@@ -284,13 +284,13 @@ func Megabytes(n int64) string {
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
-// bytesOf formats a number of bytes.
+// BytesOf formats a number of bytes.
 func BytesOf(v float64) string {
 	words, unit := Scaled([]float64{v}, benchunit.Binary, "B")
 	return words[0] + " " + unit
 }
 
-// secondsOf returns a function that formats seconds, with a word after the unit.
+// SecondsOf returns a function that formats seconds, with a word after the unit.
 func SecondsOf(word string) func(float64) string {
 	return func(v float64) string {
 		words, unit := Scaled([]float64{v}, benchunit.Decimal, "s")
@@ -298,7 +298,7 @@ func SecondsOf(word string) func(float64) string {
 	}
 }
 
-// ticks returns a function that formats the round values of an axis as another does, without
+// Ticks returns a function that formats the round values of an axis as another does, without
 // needless zeros.
 func Ticks(format func(float64) string) func(float64) string {
 	return func(v float64) string {
@@ -318,12 +318,12 @@ func Ticks(format func(float64) string) func(float64) string {
 	}
 }
 
-// tips joins the parts of a tip that are not empty.
+// Tips joins the parts of a tip that are not empty.
 func Tips(lines ...string) string {
 	return strings.Join(slices.DeleteFunc(lines, func(s string) bool { return s == "" }), "\n")
 }
 
-// ofSummary returns a summary as charts take it. Without an interval both ends are 0.
+// OfSummary returns a summary as charts take it. Without an interval both ends are 0.
 func OfSummary(s stats.Summary) (value, low, high float64) {
 	if s.Interval == nil {
 		return s.Median, 0, 0

@@ -40,10 +40,10 @@ func FirstOf(words []string, most int, separator string) string {
 	return strings.Join(words, separator)
 }
 
-// upper returns a sentence with its first letter large.
+// Upper returns a sentence with its first letter large.
 func Upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// joinInts formats the first [maxInts] of ascending numbers, with sequences as 3-7.
+// JoinInts formats the first [maxInts] of ascending numbers, with sequences as 3-7.
 func JoinInts(n []int) string {
 	var words []string
 	for i := 0; i < len(n); {

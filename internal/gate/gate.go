@@ -205,7 +205,7 @@ func gateBeware(g Gated, h document.Hints) (l document.List) {
 	return l
 }
 
-// gate describes a gate in words.
+// Gate describes a gate in words.
 func Gate(g Gated, h document.Hints) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: g.Answer()}, gateBeware(g, h)}
 	table := gateGrid(g.Gate)
@@ -392,9 +392,9 @@ func WriteGateJSON(w io.Writer, g Gated, _ document.Options) error {
 		if c.Again != nil && c.Again.Ratio.N > 0 {
 			cell.Again, cell.Beside = &c.Again.Ratio, c.Beside
 		}
-		cell.Failures = compare.JsonFailures(c.Compared)
+		cell.Failures = compare.FailuresOf(c.Compared)
 		if c.Again != nil {
-			cell.FailuresAgain = compare.JsonFailures(c.Again)
+			cell.FailuresAgain = compare.FailuresOf(c.Again)
 		}
 		out.Cells = append(out.Cells, cell)
 	}

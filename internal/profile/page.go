@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
 )
 
-// profilePage describes a profile for a page: the answer, the time of all drivers in parts,
+// ProfilePage describes a profile for a page: the answer, the time of all drivers in parts,
 // and the flame graphs with the functions that take most.
 func ProfilePage(p *Profiled) document.Document {
 	var alarms, facts document.List

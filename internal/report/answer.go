@@ -249,7 +249,7 @@ func (row *Row) setLibrary(o *stats.Outcome) {
 	}
 }
 
-// choices returns the rows with a rank.
+// Choices returns the rows with a rank.
 func (r *Ranking) Choices() (list []int) {
 	for i, row := range r.Rows {
 		if row.Rank > 0 {

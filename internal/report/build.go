@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// build describes a run in words.
+// Build describes a run in words.
 func Build(a *stats.Analysis, o Options) document.Document {
 	said := AnswersOf(a, o)
 	d := document.Document{document.Heading{Level: 1, Text: said.Text}}
@@ -63,15 +63,15 @@ func floorNote(t *stats.Table, measured []*stats.Cell) string {
 	var faster []string
 	for i, c := range measured {
 		test, ok := t.Against(i, t.Base)
-		if ok && test.Significant() && test.Sign() < 0 && conditions.SqliteBuild(c.Outcome) != conditions.SqliteBuild(floor.Outcome) {
-			faster = append(faster, fmt.Sprintf("%s (SQLite %s)", conditions.Name(c.Outcome), conditions.SqliteBuild(c.Outcome)))
+		if ok && test.Significant() && test.Sign() < 0 && conditions.SQLiteBuild(c.Outcome) != conditions.SQLiteBuild(floor.Outcome) {
+			faster = append(faster, fmt.Sprintf("%s (SQLite %s)", conditions.Name(c.Outcome), conditions.SQLiteBuild(c.Outcome)))
 		}
 	}
 	if faster == nil {
 		return ""
 	}
 	return fmt.Sprintf("%s: faster than %s (SQLite %s). The floor is one for its own SQLite only, its version and its compile options: "+
-		"another may choose another plan, or do the same work faster", strings.Join(faster, ", "), conditions.Label(floor.Case), conditions.SqliteBuild(floor.Outcome))
+		"another may choose another plan, or do the same work faster", strings.Join(faster, ", "), conditions.Label(floor.Case), conditions.SQLiteBuild(floor.Outcome))
 }
 
 func header(a *stats.Analysis, o Options) document.Document {
@@ -161,7 +161,7 @@ func leftOut(list []result.LeftOut, h document.Hints) string {
 // maxOpen is how many open figures are worth reading.
 const maxOpen = 3
 
-// settled says how many figures of a run are as precise as was asked for, and which are
+// Settled says how many figures of a run are as precise as was asked for, and which are
 // the widest of the others, the open ones, which it counts.
 func Settled(a *stats.Analysis) (openFigures int, text string) {
 	figures := a.Figures()

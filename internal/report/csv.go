@@ -214,7 +214,7 @@ func writeCSV(w io.Writer, a *stats.Analysis, _ Options) error {
 		head = append(head, "setting."+n)
 	}
 	out := csv.NewWriter(w)
-	if err := out.Write(document.CsvFields(head)); err != nil {
+	if err := out.Write(document.CSVFields(head)); err != nil {
 		return err
 	}
 	line := func(r csvRow) error {
@@ -236,7 +236,7 @@ func writeCSV(w io.Writer, a *stats.Analysis, _ Options) error {
 		for _, n := range settingNames {
 			fields = append(fields, inForce[n])
 		}
-		return out.Write(document.CsvFields(fields))
+		return out.Write(document.CSVFields(fields))
 	}
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {

@@ -309,7 +309,7 @@ func against(pairs []stats.Pair, i, base int) string {
 
 // addLibraries adds what is known of each driver's library.
 func (g *cellGrid) addLibraries() {
-	g.each(document.Column{Title: "SQLite", Drop: 3}, func(c *stats.Cell) string { return conditions.SqliteVersion(c.Outcome) })
+	g.each(document.Column{Title: "SQLite", Drop: 3}, func(c *stats.Cell) string { return conditions.SQLiteVersion(c.Outcome) })
 	g.each(document.Column{Title: "kind", Drop: 6}, func(c *stats.Cell) string { return string(c.Case.Info.Kind) })
 	g.each(document.Column{Title: "interface", Drop: 7}, func(c *stats.Cell) string { return string(c.Case.Info.Interface) })
 }

@@ -123,7 +123,7 @@ func WritePicture(w io.Writer, format string, p document.Picture) error {
 // tablePicture returns the name of the picture of a table. It can be typed into a shell.
 func tablePicture(n stats.TableName) string { return document.Slug(n.String()) }
 
-// tableBars ranks the rows of a table: their times with intervals, and the floor as a line.
+// TableBars ranks the rows of a table: their times with intervals, and the floor as a line.
 // Rows without figures say why.
 func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.PictureBlock {
 	measured, looks, own := s.of(t, t.Measured()), l.ofCells(t.Cells), ownLeads(t)
@@ -174,7 +174,7 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 		}}}
 }
 
-// overallBars ranks the drivers over all tables of a run. ok is false if not all tables are
+// OverallBars ranks the drivers over all tables of a run. ok is false if not all tables are
 // shown.
 func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.PictureBlock, ok bool) {
 	shown, whole := s.drivers(a)
@@ -230,7 +230,7 @@ func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.Pi
 // maxHeatRows is how many tables a heat map has.
 const maxHeatRows = 80
 
-// heatMap has the ratio of each driver in each table.
+// HeatMap has the ratio of each driver in each table.
 func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
 	h := chart.Heat{Format: document.Times}
 	columns := map[string]int{}
@@ -296,7 +296,7 @@ func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
 	return p, true
 }
 
-// eachGroupTable calls f with the tables of all groups.
+// EachGroupTable calls f with the tables of all groups.
 func EachGroupTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {

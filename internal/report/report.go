@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// RunOptions determine how the report of a run is made.
+// Options determine how the report of a run is made.
 type Options struct {
 	document.Options
 	Study *Study // what the run says about the published study that it measured; nil if it measured none

@@ -39,7 +39,7 @@ func (s *runScreen) facts(a *stats.Analysis, said *Answers, opts Options, short 
 	s.Labeled("run", strings.Join(words, " · "), 1, false)
 }
 
-// howSure says how many rounds verdicts are from, and how often they may be wrong.
+// HowSure says how many rounds verdicts are from, and how often they may be wrong.
 func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 	sure := []string{document.Counted(int64(rounds(a)), "round")}
 	if a.Run.Compares != nil && opts.Study == nil {
@@ -109,7 +109,7 @@ func inForceInRun(a *stats.Analysis) string {
 	return strings.Join(all, " ") + "; differ by phase: " + strings.Join(names, ", ")
 }
 
-// labels has the words for codes of caveats that are not of noise. The others are warnings.
+// Labels has the words for codes of caveats that are not of noise. The others are warnings.
 var Labels = map[string]string{
 	CaveatEnded: "cut short", CaveatFewRounds: "not ranked", CaveatUnranked: "not ranked", CaveatErrors: "errors", CaveatTooShort: "too short",
 	CaveatUnset: "defaults", CaveatAdded: ownCost + " own cost", CaveatRisk: "risk", CaveatDefect: "known defect", CaveatUnsettled: "precision", CaveatSummary: "left out", CaveatLeftOut: "left out", CaveatUnsupported: CaveatUnsupported,
@@ -118,7 +118,7 @@ var Labels = map[string]string{
 	string(result.Unavailable): string(result.Unavailable), string(stats.NotMeasured): string(stats.NotMeasured),
 }
 
-// noises has a few words for the warnings of a noisy machine, which share a line.
+// Noises has a few words for the warnings of a noisy machine, which share a line.
 var Noises = map[string]func(n int) string{
 	result.WarningCalibration: func(n int) string { return "speed changed in " + document.Counted(int64(n), "round") },
 	result.WarningSteal:       func(int) string { return "CPU time was stolen" },
@@ -129,7 +129,7 @@ var Noises = map[string]func(n int) string{
 	result.WarningVirtual:     func(int) string { return "virtual machine" },
 }
 
-// addNoise adds a caveat of a noisy machine to what is said of others.
+// AddNoise adds a caveat of a noisy machine to what is said of others.
 func (c *Caveat) AddNoise(said string) string {
 	if said == "" {
 		said = "times are doubtful: "

@@ -1,3 +1,5 @@
+// Package cluster says what a cluster costs beside a local database, and which acknowledged
+// writes it loses if its leader is killed.
 package cluster
 
 import (

@@ -1,3 +1,5 @@
+// Package compare says how two sides of a comparison differ: two drivers, settings, parameters
+// or stored runs.
 package compare
 
 import (

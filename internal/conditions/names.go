@@ -1,3 +1,5 @@
+// Package conditions says how something was measured: drivers, settings in force, risks, known
+// defects, the machine, and troubles. Every answer that rests on trials has such parts.
 package conditions
 
 import (

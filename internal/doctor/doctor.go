@@ -1,3 +1,4 @@
+// Package doctor says whether a machine is fit to measure, and what to change.
 package doctor
 
 import (

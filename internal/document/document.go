@@ -1,3 +1,5 @@
+// Package document writes an answer as text, as a screen of limited height, as Markdown or as a
+// page. An answer is a document of blocks; how a value is written, with its unit, is here too.
 package document
 
 import (

@@ -1,3 +1,5 @@
+// Package gate says whether a candidate passes: whether a regression beyond what is allowed was
+// found, or could not be excluded.
 package gate
 
 import (

@@ -1,3 +1,5 @@
+// Package locks explains errors of locks: which operations fail under which settings, and which
+// change ends the errors at which price.
 package locks
 
 import (

@@ -1,3 +1,5 @@
+// Package machines says what runs of the same work on several machines say together: what is the
+// same on all of them, and what differs.
 package machines
 
 import (

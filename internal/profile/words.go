@@ -1,3 +1,4 @@
+// Package profile says where the time of drivers goes, from the stacks that profilers sampled.
 package profile
 
 import (

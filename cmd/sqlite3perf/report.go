@@ -17,6 +17,7 @@ import (
 
 func reportCommand(env *environment) *cobra.Command {
 	var storeFile string
+	var figures bool
 	o := &outputOptions{format: pageFormat}
 	cmd := &cobra.Command{
 		Use:   "report RUN",
@@ -56,7 +57,16 @@ directory. It prints the name of the file.`,
 				}
 			}
 			o.store = storeFile
-			if err := write(env, o, stats.Analyze(run, floorDriver)); err != nil {
+			q, err := o.asksFor(run, figures)
+			if err != nil {
+				return err
+			}
+			if a := stats.Analyze(run, floorDriver); q != nil {
+				err = q.show(cmd.Context(), env, o, a)
+			} else {
+				err = write(env, o, a)
+			}
+			if err != nil {
 				return err
 			}
 			_, err = fmt.Fprintln(env.stdout, o.file)
@@ -64,6 +74,7 @@ directory. It prints the name of the file.`,
 		},
 	}
 	addStoreFlag(cmd.Flags(), &storeFile)
+	addFiguresFlag(cmd.Flags(), &figures)
 	cmd.Flags().StringVarP(&o.file, "output", "o", "", "`file` that the page is written to (default: run-N.html)")
 	return cmd
 }

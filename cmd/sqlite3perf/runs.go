@@ -50,7 +50,7 @@ is.`,
 			}
 			for _, e := range list {
 				trials := fmt.Sprint(e.Trials)
-				if e.Profiled != "" {
+				if !e.Sampled() {
 					trials = "–"
 				}
 				rows = append(rows, []string{fmt.Sprint(e.ID), e.Started.UTC().Format("2006-01-02 15:04:05"), trials,
@@ -97,6 +97,9 @@ func ending(e store.Entry) string {
 		return "damaged"
 	}
 	word := result.Ending(e.Stopped)
+	if e.Question != "" {
+		word += ", answer of " + e.Question
+	}
 	if e.Profiled != "" {
 		word = "profile of " + e.Profiled
 		if e.Stopped == result.StoppedInterrupted {

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/store"
+	"github.com/sqlite3perf/sqlite3perf/internal/tune"
+)
+
+// question is a question whose answers are stored with runs.
+type question struct {
+	check func(format string) error // refuses a format that its answers do not have
+	show  func(ctx context.Context, env *environment, o *outputOptions, a *stats.Analysis) error
+}
+
+// stored are the questions whose answers are stored. Each prints an answer as its command did.
+var stored = map[string]question{
+	result.QuestionTune: {tune.Formats.Check, showTuning},
+}
+
+// figuresFlag makes a command print what was measured for an answer.
+const figuresFlag = "--figures"
+
+func addFiguresFlag(f *pflag.FlagSet, figures *bool) {
+	f.BoolVar(figures, figuresFlag[2:], false, "print what was measured, not the answer that a run has")
+}
+
+// asksFor returns the question whose answer is to be printed of a run, or nil if that is what
+// was measured. An answer's run has the formats that the answer does not have, such as csv.
+func (o *outputOptions) asksFor(run *result.Run, figures bool) (*question, error) {
+	if run.Answer == nil {
+		return nil, nil
+	}
+	q, known := stored[run.Answer.Question]
+	instead := run.Unsampled()
+	switch {
+	case figures && instead != "":
+		return nil, usagef("run %d has %s instead of samples: leave out %s", run.ID, instead, figuresFlag)
+	case figures || !known:
+		return nil, nil
+	}
+	if err := q.check(o.format); err != nil {
+		if instead == "" {
+			return nil, nil
+		}
+		return nil, usagef("run %d has %s instead of samples: %w", run.ID, instead, err)
+	}
+	return &q, nil
+}
+
+// keepAnswer stores the answer of a run. It is printed in any case, so it only says if that
+// fails.
+func keepAnswer(ctx context.Context, env *environment, storePath string, run int64, a *result.Answer, err error) {
+	if err == nil {
+		err = setAnswer(ctx, storePath, run, a)
+	}
+	if err != nil {
+		fmt.Fprintf(env.stderr, "the answer is not stored: %v\n", err)
+	}
+}
+
+func setAnswer(ctx context.Context, storePath string, run int64, a *result.Answer) error {
+	st, err := store.Open(ctx, storePath)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	return st.SetAnswer(ctx, run, a)
+}
+
+// analyzed returns a function that loads and analyzes a run of a store.
+func analyzed(ctx context.Context, storeFile string) func(run int64) (*stats.Analysis, error) {
+	return func(id int64) (*stats.Analysis, error) {
+		path, err := storePath(storeFile)
+		if err != nil {
+			return nil, err
+		}
+		st, err := store.OpenReadOnly(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		defer st.Close()
+		run, err := st.Load(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		return stats.Analyze(run, floorDriver), nil
+	}
+}

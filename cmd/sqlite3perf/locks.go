@@ -39,7 +39,8 @@ A replay of a recording is run with its own clients, and by one client on one co
 With --processes 1,2 the clients are in one process, and then shared by two on the same
 file. Between processes only SQLite's own locks hold, so there is no mutex.
 
-The run is kept in the store: locks RUN prints its explanation again.`,
+The run and its explanation are stored, so sqlite3perf show prints it again. locks RUN
+explains a run of another command that measured a mix.`,
 		Example: `  sqlite3perf locks --drivers mattn,modernc
   sqlite3perf locks --drivers modernc --workloads ./mine.yaml
   sqlite3perf locks --drivers modernc --workloads ./replay.yaml
@@ -121,7 +122,9 @@ func measureLocks(ctx context.Context, env *environment, o *lockOptions) error {
 		return failure
 	}
 	l := locks.ExplainLocks(a)
-	err = o.explain(env, l, fmt.Sprintf("sqlite3perf locks %d", a.Run.ID))
+	kept, err := l.Keep()
+	keepAnswer(ctx, env, r.storePath, a.Run.ID, kept, err)
+	err = printLocks(env, &o.output, l, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))
 	if err = cmp.Or(failure, err); err != nil {
 		return err
 	}
@@ -182,14 +185,23 @@ func (o *lockOptions) ways(r *request) ([]*lab.Case, error) {
 	return cases, nil
 }
 
-// explain prints what a run says of locks.
-func (o *lockOptions) explain(env *environment, l *locks.Locks, again string) error {
-	return o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
-		opts.Lines = o.output.screen(env)
+// printLocks prints what a run says of locks. again is the command that prints it again.
+func printLocks(env *environment, o *outputOptions, l *locks.Locks, again string) error {
+	return o.print(env, func(w io.Writer, format string, opts document.Options) error {
+		opts.Lines = o.screen(env)
 		opts.Hints.Rest = []document.Hint{{Shows: "all of it", Command: inStore(o.store, again+" --full")}}
-		opts.Hints.More = []string{inStore(o.store, fmt.Sprintf("sqlite3perf show %d --full", l.Analysis.Run.ID))}
+		opts.Hints.More = []string{inStore(o.store, fmt.Sprintf("sqlite3perf show %d %s --full", l.Analysis.Run.ID, figuresFlag))}
 		return locks.Formats.Write(w, format, l, opts)
-	}, o.output.again(again))
+	}, o.again(again))
+}
+
+// showLocks prints a stored explanation.
+func showLocks(_ context.Context, env *environment, o *outputOptions, a *stats.Analysis) error {
+	l, err := locks.Stored(a)
+	if err != nil {
+		return err
+	}
+	return printLocks(env, o, l, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))
 }
 
 // explainStored explains a run that has been measured before.
@@ -210,5 +222,6 @@ func explainStored(ctx context.Context, env *environment, o *lockOptions, name s
 	if err != nil {
 		return err
 	}
-	return o.explain(env, locks.ExplainLocks(stats.Analyze(run, floorDriver)), "sqlite3perf locks "+name)
+	o.output.store = o.store
+	return printLocks(env, &o.output, locks.ExplainLocks(stats.Analyze(run, floorDriver)), "sqlite3perf locks "+name)
 }

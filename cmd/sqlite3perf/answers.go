@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/locks"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -21,8 +22,9 @@ type question struct {
 
 // stored are the questions whose answers are stored. Each prints an answer as its command did.
 var stored = map[string]question{
-	result.QuestionLocks: {locks.Formats.Check, showLocks},
-	result.QuestionTune:  {tune.Formats.Check, showTuning},
+	result.QuestionAdvise: {advise.Formats.Check, showAdvice},
+	result.QuestionLocks:  {locks.Formats.Check, showLocks},
+	result.QuestionTune:   {tune.Formats.Check, showTuning},
 }
 
 // figuresFlag makes a command print what was measured for an answer.

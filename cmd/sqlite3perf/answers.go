@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/diff"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/locks"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -23,6 +26,7 @@ type question struct {
 // stored are the questions whose answers are stored. Each prints an answer as its command did.
 var stored = map[string]question{
 	result.QuestionAdvise: {advise.Formats.Check, showAdvice},
+	result.QuestionDiff:   {diff.Formats.Check, showDiff},
 	result.QuestionLocks:  {locks.Formats.Check, showLocks},
 	result.QuestionTune:   {tune.Formats.Check, showTuning},
 }
@@ -75,6 +79,46 @@ func setAnswer(ctx context.Context, storePath string, run int64, a *result.Answe
 	}
 	defer st.Close()
 	return st.SetAnswer(ctx, run, a)
+}
+
+// keepRun stores a run that has an answer instead of samples, and returns its number. It
+// returns 0, and says why, if it could not be stored.
+func keepRun(ctx context.Context, env *environment, storeFile string, run *result.Run, a *result.Answer, err error) int64 {
+	run.Ended, run.Answer = env.now().UTC(), a
+	if run.Stopped == "" {
+		run.Stopped = result.StoppedRounds
+	}
+	if err == nil {
+		err = addRun(ctx, storeFile, run)
+	}
+	if err != nil {
+		fmt.Fprintf(env.stderr, "the answer is not stored: %v\n", err)
+		return 0
+	}
+	return run.ID
+}
+
+func addRun(ctx context.Context, storeFile string, run *result.Run) error {
+	path, err := storePath(storeFile)
+	if err != nil {
+		return err
+	}
+	st, err := store.Open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	return st.Begin(ctx, run)
+}
+
+// machineHere describes this machine, with databases in a directory, as far as that can be
+// found out.
+func machineHere(dir string) result.Machine {
+	m, _ := machine.Read(dir)
+	if m.Hostname == "" {
+		m.Hostname, _ = os.Hostname()
+	}
+	return machineIn(m, dir)
 }
 
 // analyzed returns a function that loads and analyzes a run of a store.

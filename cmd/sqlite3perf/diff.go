@@ -1,10 +1,11 @@
 package main
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
@@ -34,6 +37,8 @@ another driver answers differently from the first one. It compares rows, Go type
 column names and declared types, errors, rows affected and last insert IDs. For each
 difference it shows the SQL, both answers, and the likely reason. Arguments and rows are
 shown too: if they are of your database or recording, that is said on standard error.
+
+The answer is stored, so sqlite3perf show prints it again, and report writes it as a page.
 
 Values are read as by a program that does not know their types. Of each statement only
 the first executions are compared (--executions). If the first driver itself gives two
@@ -81,7 +86,8 @@ func (o *diffOptions) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "end a driver that takes longer for the statements of a workload")
 	o.workers.addFlags(f)
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
-	f.StringVar(&o.format, "format", "table", "table or json")
+	addStoreFlag(f, &o.store)
+	f.StringVar(&o.format, "format", tableFormat, "how the answer is printed: "+strings.Join(diff.Formats.Names(), ", "))
 	f.BoolVar(&o.full, "full", false, "show every statement of each group, uncut, also on a terminal")
 }
 
@@ -97,8 +103,8 @@ type questions struct {
 }
 
 func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []string) error {
-	if o.format != "table" && o.format != "json" {
-		return usagef("unknown format %q: %s", o.format, driver.Suggest(o.format, []string{"table", "json"}))
+	if err := diff.Formats.Check(o.format); err != nil {
+		return usageError{err}
 	}
 	if o.executions < 1 {
 		return usagef("--executions %d: want at least 1", o.executions)
@@ -114,6 +120,7 @@ func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []s
 	}
 	show := newProgress(env, o.quiet)
 	defer show.finish()
+	started := env.now()
 	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
 	defer release()
 	d, err := o.diff(until(ctx, stop), r, refs, work, show.say)
@@ -125,25 +132,59 @@ func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []s
 	}
 	show.finish()
 	if list := ofUsers(work); list != nil && d.Differ() {
-		fmt.Fprintf(env.stderr, "the output has arguments and rows of %s's data: read it before you pass it on\n", strings.Join(list, ", "))
+		fmt.Fprintf(env.stderr, "the output, which is also stored, has arguments and rows of %s's data: read it before you pass it or the store on\n", strings.Join(list, ", "))
 	}
-	w := bufio.NewWriter(env.stdout)
-	if o.format == "json" {
-		err = diff.WriteDiffJSON(w, d)
-	} else {
-		opts := document.Options{Width: env.stdoutWidth, Hints: allOfIt}
-		if env.stdoutWidth > 0 && !o.full {
-			opts.Lines = screenLines(env.stdoutHeight)
-		}
-		err = diff.WriteDiff(w, d, o.full, opts)
-	}
-	if err := errors.Join(err, w.Flush()); err != nil {
+	id := o.keep(ctx, env, r, work, d, started)
+	if err := printDiff(env, &outputOptions{format: o.format, full: o.full, store: o.store}, d, id); err != nil {
 		return err
 	}
 	if d.Differ() || !d.Answered() {
 		return statusError(exitIncomplete)
 	}
 	return nil
+}
+
+// keep stores the answer with a run that has nothing else, and returns its number, or 0.
+func (o *diffOptions) keep(ctx context.Context, env *environment, r *request, work []questions, d *diff.Diffed, started time.Time) int64 {
+	run := newRun(r, machineHere(r.dir), started)
+	run.Seed, run.Schedule, run.Asked, run.Cases = d.Seed, nil, nil, nil
+	for _, side := range d.Sides {
+		for i := range work {
+			w := &work[i]
+			c := result.Case{Workload: cmp.Or(w.name, "statements"), Driver: side.Name, Settings: w.settings}
+			if w.begin != nil {
+				c.WorkloadSHA256, c.Scale, c.Parameters = w.begin.WorkloadSHA256, w.begin.Scale, w.begin.Parameters
+			}
+			c.ID = len(run.Cases) + 1
+			run.Cases = append(run.Cases, c)
+		}
+	}
+	kept, err := d.Keep()
+	return keepRun(ctx, env, o.store, run, kept, err)
+}
+
+// printDiff prints a comparison of answers that is stored with a run. If it is not, id is 0.
+func printDiff(env *environment, o *outputOptions, d *diff.Diffed, id int64) error {
+	again := "the same command"
+	if id > 0 {
+		again = inStore(o.store, fmt.Sprintf("sqlite3perf show %d", id))
+	}
+	return o.print(env, func(w io.Writer, format string, opts document.Options) error {
+		opts.Color, opts.Lines = false, o.screen(env)
+		if opts.Hints = allOfIt; id > 0 {
+			opts.Hints = document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: again + " --full"}}}
+		}
+		return diff.Formats.Write(w, format, d, diff.Options{Options: opts, Full: o.full})
+	}, again)
+}
+
+// showDiff prints a stored comparison of answers.
+func showDiff(_ context.Context, env *environment, o *outputOptions, a *stats.Analysis) error {
+	d, err := diff.Stored(a.Run)
+	if err != nil {
+		return err
+	}
+	return printDiff(env, o, d, a.Run.ID)
 }
 
 // checkDiff finds the drivers, and what they are asked. Nothing has been created yet.

@@ -97,8 +97,11 @@ func ending(e store.Entry) string {
 		return "damaged"
 	}
 	word := result.Ending(e.Stopped)
-	if e.Question != "" {
+	switch {
+	case e.Question != "" && e.Sampled():
 		word += ", answer of " + e.Question
+	case e.Question != "":
+		word = "answer of " + e.Question
 	}
 	if e.Profiled != "" {
 		word = "profile of " + e.Profiled

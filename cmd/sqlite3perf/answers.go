@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/locks"
@@ -25,10 +26,11 @@ type question struct {
 
 // stored are the questions whose answers are stored. Each prints an answer as its command did.
 var stored = map[string]question{
-	result.QuestionAdvise: {advise.Formats.Check, showAdvice},
-	result.QuestionDiff:   {diff.Formats.Check, showDiff},
-	result.QuestionLocks:  {locks.Formats.Check, showLocks},
-	result.QuestionTune:   {tune.Formats.Check, showTuning},
+	result.QuestionAdvise:  {advise.Formats.Check, showAdvice},
+	result.QuestionCluster: {cluster.Formats.Check, showClusters},
+	result.QuestionDiff:    {diff.Formats.Check, showDiff},
+	result.QuestionLocks:   {locks.Formats.Check, showLocks},
+	result.QuestionTune:    {tune.Formats.Check, showTuning},
 }
 
 // figuresFlag makes a command print what was measured for an answer.

@@ -76,15 +76,17 @@ on all of them and what turns around.`,
 				return writeWorkload(env, run, text)
 			}
 			a := stats.Analyze(run, floorDriver)
+			if picture == "" {
+				q, err := o.asksFor(run, figures)
+				if err != nil {
+					return err
+				}
+				if q != nil {
+					return q.show(cmd.Context(), env, o, a)
+				}
+			}
 			if isPicture {
 				return writePicture(env, o, a, picture)
-			}
-			q, err := o.asksFor(run, figures)
-			if err != nil {
-				return err
-			}
-			if q != nil {
-				return q.show(cmd.Context(), env, o, a)
 			}
 			if run.Profiles != nil {
 				if err := profile.Formats.Check(o.format); err != nil {

@@ -124,7 +124,7 @@ func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
 		}
 		kept, err := l.Keep()
 		keepAnswer(ctx, env, r.storePath, a.Run.ID, kept, err)
-		return printAdvice(env, &o.output, a, l, nil, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))
+		return o.output.printAnswer(env, adviceWriter(a, l, nil), showAgain(a.Run.ID))
 	}
 	return measure(ctx, env, &o.runOptions, r)
 }
@@ -237,7 +237,7 @@ func (o *adviseOptions) stored(ctx context.Context, env *environment, ref string
 	if err := o.addFootprints(ctx, env, builder, measuredRefs(ctx, a, known), a, &l); err != nil {
 		return err
 	}
-	return printAdvice(env, &o.output, a, l, unasked, fmt.Sprintf("sqlite3perf advise %d", a.Run.ID))
+	return o.output.printAnswer(env, adviceWriter(a, l, unasked), fmt.Sprintf("sqlite3perf advise %d", a.Run.ID))
 }
 
 // addFootprints finds out what the candidates cost that is not time, unless the run was
@@ -249,25 +249,22 @@ func (o *adviseOptions) addFootprints(ctx context.Context, env *environment, b *
 	return err
 }
 
-// printAdvice prints the advice of a run. unasked says what was not asked of the candidates,
-// and again is the command that prints it again.
-func printAdvice(env *environment, o *outputOptions, a *stats.Analysis, l advise.Looked, unasked []string, again string) error {
+// adviceWriter writes the advice of a run. unasked says what was not asked of the candidates.
+func adviceWriter(a *stats.Analysis, l advise.Looked, unasked []string) answerWriter {
 	told := advise.Of(a, l)
 	told.NotIn = append(unasked, notLookedAt(l)...)
-	return o.print(env, func(w io.Writer, format string, opts document.Options) error {
-		opts.Lines = o.screen(env)
-		opts.Hints.Rest = []document.Hint{{Shows: "all of it", Command: inStore(o.store, again+" --full")}}
+	return func(w io.Writer, format string, opts document.Options) error {
 		return advise.Formats.Write(w, format, told, opts)
-	}, o.again(again))
+	}
 }
 
-// showAdvice prints advice that is stored.
-func showAdvice(_ context.Context, env *environment, o *outputOptions, a *stats.Analysis) error {
+// readAdvice reads the advice of a run.
+func readAdvice(_ *outputOptions, a *stats.Analysis, _ loader) (answerWriter, error) {
 	l, err := advise.Stored(a.Run)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return printAdvice(env, o, a, l, nil, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))
+	return adviceWriter(a, l, nil), nil
 }
 
 // notLookedAt lists the facts that were not looked at, and how to have them.

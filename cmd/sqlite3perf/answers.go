@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/pflag"
@@ -10,6 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/locks"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -21,16 +24,50 @@ import (
 // question is a question whose answers are stored with runs.
 type question struct {
 	check func(format string) error // refuses a format that its answers do not have
-	show  func(ctx context.Context, env *environment, o *outputOptions, a *stats.Analysis) error
+	read  func(*outputOptions, *stats.Analysis, loader) (answerWriter, error)
 }
 
-// stored are the questions whose answers are stored. Each prints an answer as its command did.
+// loader loads another run of the same store, and analyzes it.
+type loader func(run int64) (*stats.Analysis, error)
+
+// answerWriter writes an answer in one of its formats.
+type answerWriter func(w io.Writer, format string, opts document.Options) error
+
+// stored are the questions whose answers are stored.
 var stored = map[string]question{
-	result.QuestionAdvise:  {advise.Formats.Check, showAdvice},
-	result.QuestionCluster: {cluster.Formats.Check, showClusters},
-	result.QuestionDiff:    {diff.Formats.Check, showDiff},
-	result.QuestionLocks:   {locks.Formats.Check, showLocks},
-	result.QuestionTune:    {tune.Formats.Check, showTuning},
+	result.QuestionAdvise:  {advise.Formats.Check, readAdvice},
+	result.QuestionCluster: {cluster.Formats.Check, readClusters},
+	result.QuestionDiff:    {diff.Formats.Check, readDiff},
+	result.QuestionLocks:   {locks.Formats.Check, readLocks},
+	result.QuestionTune:    {tune.Formats.Check, readTuning},
+}
+
+// printAnswer prints an answer, and names the command that prints all of it again.
+func (o *outputOptions) printAnswer(env *environment, write answerWriter, again string) error {
+	return o.print(env, func(w io.Writer, format string, opts document.Options) error {
+		opts.Lines, opts.Hints = o.screen(env), allOfIt
+		if again != "" {
+			opts.Hints = document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: inStore(o.store, again+" --full")}}}
+		}
+		return write(w, format, opts)
+	}, o.again(cmp.Or(again, "the same command")))
+}
+
+// showAgain returns the command that prints the answer of a run, or "" if there is no run.
+func showAgain(run int64) string {
+	if run == 0 {
+		return ""
+	}
+	return fmt.Sprintf("sqlite3perf show %d", run)
+}
+
+// show prints the stored answer of a run as its command did.
+func (q *question) show(ctx context.Context, env *environment, o *outputOptions, a *stats.Analysis) error {
+	write, err := q.read(o, a, analyzed(ctx, o.store))
+	if err != nil {
+		return err
+	}
+	return o.printAnswer(env, write, showAgain(a.Run.ID))
 }
 
 // figuresFlag makes a command print what was measured for an answer.
@@ -124,7 +161,7 @@ func machineHere(dir string) result.Machine {
 }
 
 // analyzed returns a function that loads and analyzes a run of a store.
-func analyzed(ctx context.Context, storeFile string) func(run int64) (*stats.Analysis, error) {
+func analyzed(ctx context.Context, storeFile string) loader {
 	return func(id int64) (*stats.Analysis, error) {
 		path, err := storePath(storeFile)
 		if err != nil {

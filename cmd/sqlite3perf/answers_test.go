@@ -61,7 +61,7 @@ func TestClustersShown(t *testing.T) {
 		o := &clusterOptions{store: path, output: outputOptions{format: format, store: path}}
 		c := someClusters()
 		id := o.keep(t.Context(), env, c, time.Now(), false)
-		if err := printClusters(env, &o.output, c, id); err != nil || id == 0 {
+		if err := o.output.printAnswer(env, clustersWriter(c), showAgain(id)); err != nil || id == 0 {
 			t.Fatalf("%s: run %d, %v: %s", format, id, err, messages)
 		}
 		if again, code := run1(t, 0, "show", fmt.Sprint(id), "--format", format, "--store", path); code != exitOK || again != out.String() {
@@ -162,7 +162,7 @@ func TestHostileAnswers(t *testing.T) {
 		if formats == nil {
 			formats = []string{"table", "html", "json"}
 		}
-		shown := 0
+		q, shown := stored[question], 0
 		try := func(what string) {
 			text, err := json.Marshal(value)
 			if err != nil {
@@ -172,7 +172,7 @@ func TestHostileAnswers(t *testing.T) {
 			a := stats.Analyze(run, floorDriver)
 			for _, format := range formats {
 				env, out, _ := bufferedEnvironment()
-				if err := stored[question].show(t.Context(), env, &outputOptions{format: format}, a); err == nil {
+				if err := q.show(t.Context(), env, &outputOptions{format: format}, a); err == nil {
 					shown++
 					mustBePrintable(t, question+" with "+what+" as "+format, out.String())
 				}

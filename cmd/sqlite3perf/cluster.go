@@ -181,7 +181,8 @@ func measureClusters(ctx context.Context, env *environment, o *clusterOptions) e
 	show.finish()
 	if len(out.Trials) > 0 {
 		o.output.store = o.store
-		if err := printClusters(env, &o.output, out, o.keep(ctx, env, out, started, stopped)); err != nil {
+		id := o.keep(ctx, env, out, started, stopped)
+		if err := o.output.printAnswer(env, clustersWriter(out), showAgain(id)); err != nil {
 			return err
 		}
 	}
@@ -209,25 +210,20 @@ func (o *clusterOptions) keep(ctx context.Context, env *environment, out *cluste
 	return keepRun(ctx, env, o.store, run, kept, err)
 }
 
-// printClusters prints what clusters have done, which is stored with a run. If it is not, id
-// is 0.
-func printClusters(env *environment, o *outputOptions, c *cluster.Clusters, id int64) error {
-	again := "sqlite3perf cluster"
-	if id > 0 {
-		again = o.again(fmt.Sprintf("sqlite3perf show %d", id))
-	}
-	return o.print(env, func(w io.Writer, format string, opts document.Options) error {
+// clustersWriter writes what clusters have done.
+func clustersWriter(c *cluster.Clusters) answerWriter {
+	return func(w io.Writer, format string, opts document.Options) error {
 		return cluster.Formats.Write(w, format, c, opts)
-	}, again)
+	}
 }
 
-// showClusters prints what clusters have done that is stored.
-func showClusters(_ context.Context, env *environment, o *outputOptions, a *stats.Analysis) error {
+// readClusters reads what clusters have done.
+func readClusters(_ *outputOptions, a *stats.Analysis, _ loader) (answerWriter, error) {
 	c, err := cluster.Stored(a.Run)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return printClusters(env, o, c, a.Run.ID)
+	return clustersWriter(c), nil
 }
 
 // trials returns what is to be measured, after checking all that can be checked before.

@@ -134,8 +134,8 @@ func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []s
 	if list := ofUsers(work); list != nil && d.Differ() {
 		fmt.Fprintf(env.stderr, "the output, which is also stored, has arguments and rows of %s's data: read it before you pass it or the store on\n", strings.Join(list, ", "))
 	}
-	id := o.keep(ctx, env, r, work, d, started)
-	if err := printDiff(env, &outputOptions{format: o.format, full: o.full, store: o.store}, d, id); err != nil {
+	output := &outputOptions{format: o.format, full: o.full, store: o.store}
+	if err := output.printAnswer(env, diffWriter(output, d), showAgain(o.keep(ctx, env, r, work, d, started))); err != nil {
 		return err
 	}
 	if d.Differ() || !d.Answered() {
@@ -163,28 +163,21 @@ func (o *diffOptions) keep(ctx context.Context, env *environment, r *request, wo
 	return keepRun(ctx, env, o.store, run, kept, err)
 }
 
-// printDiff prints a comparison of answers that is stored with a run. If it is not, id is 0.
-func printDiff(env *environment, o *outputOptions, d *diff.Diffed, id int64) error {
-	again := "the same command"
-	if id > 0 {
-		again = inStore(o.store, fmt.Sprintf("sqlite3perf show %d", id))
-	}
-	return o.print(env, func(w io.Writer, format string, opts document.Options) error {
-		opts.Color, opts.Lines = false, o.screen(env)
-		if opts.Hints = allOfIt; id > 0 {
-			opts.Hints = document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: again + " --full"}}}
-		}
+// diffWriter writes a comparison of answers.
+func diffWriter(o *outputOptions, d *diff.Diffed) answerWriter {
+	return func(w io.Writer, format string, opts document.Options) error {
+		opts.Color = false
 		return diff.Formats.Write(w, format, d, diff.Options{Options: opts, Full: o.full})
-	}, again)
+	}
 }
 
-// showDiff prints a stored comparison of answers.
-func showDiff(_ context.Context, env *environment, o *outputOptions, a *stats.Analysis) error {
+// readDiff reads a comparison of answers.
+func readDiff(o *outputOptions, a *stats.Analysis, _ loader) (answerWriter, error) {
 	d, err := diff.Stored(a.Run)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return printDiff(env, o, d, a.Run.ID)
+	return diffWriter(o, d), nil
 }
 
 // checkDiff finds the drivers, and what they are asked. Nothing has been created yet.

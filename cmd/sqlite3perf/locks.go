@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -124,7 +123,7 @@ func measureLocks(ctx context.Context, env *environment, o *lockOptions) error {
 	l := locks.ExplainLocks(a)
 	kept, err := l.Keep()
 	keepAnswer(ctx, env, r.storePath, a.Run.ID, kept, err)
-	err = printLocks(env, &o.output, l, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))
+	err = o.output.printAnswer(env, locksWriter(&o.output, l), showAgain(a.Run.ID))
 	if err = cmp.Or(failure, err); err != nil {
 		return err
 	}
@@ -185,23 +184,21 @@ func (o *lockOptions) ways(r *request) ([]*lab.Case, error) {
 	return cases, nil
 }
 
-// printLocks prints what a run says of locks. again is the command that prints it again.
-func printLocks(env *environment, o *outputOptions, l *locks.Locks, again string) error {
-	return o.print(env, func(w io.Writer, format string, opts document.Options) error {
-		opts.Lines = o.screen(env)
-		opts.Hints.Rest = []document.Hint{{Shows: "all of it", Command: inStore(o.store, again+" --full")}}
-		opts.Hints.More = []string{inStore(o.store, fmt.Sprintf("sqlite3perf show %d %s --full", l.Analysis.Run.ID, figuresFlag))}
+// locksWriter writes what a run says of locks.
+func locksWriter(o *outputOptions, l *locks.Locks) answerWriter {
+	return func(w io.Writer, format string, opts document.Options) error {
+		opts.Hints.More = []string{inStore(o.store, showAgain(l.Analysis.Run.ID)+" "+figuresFlag+" --full")}
 		return locks.Formats.Write(w, format, l, opts)
-	}, o.again(again))
+	}
 }
 
-// showLocks prints a stored explanation.
-func showLocks(_ context.Context, env *environment, o *outputOptions, a *stats.Analysis) error {
+// readLocks reads what a run says of locks.
+func readLocks(o *outputOptions, a *stats.Analysis, _ loader) (answerWriter, error) {
 	l, err := locks.Stored(a)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return printLocks(env, o, l, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))
+	return locksWriter(o, l), nil
 }
 
 // explainStored explains a run that has been measured before.
@@ -223,5 +220,5 @@ func explainStored(ctx context.Context, env *environment, o *lockOptions, name s
 		return err
 	}
 	o.output.store = o.store
-	return printLocks(env, &o.output, locks.ExplainLocks(stats.Analyze(run, floorDriver)), "sqlite3perf locks "+name)
+	return o.output.printAnswer(env, locksWriter(&o.output, locks.ExplainLocks(stats.Analyze(run, floorDriver))), "sqlite3perf locks "+name)
 }

@@ -163,30 +163,25 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 	}
 	kept, err := answer.Keep()
 	keepAnswer(ctx, env, r.storePath, answer.Run(), kept, err)
-	return cmp.Or(failure, printTuning(env, &o.output, answer))
+	return cmp.Or(failure, o.output.printAnswer(env, tuningWriter(&o.output, answer), showAgain(answer.Run())))
 }
 
-// printTuning prints what a search found.
-func printTuning(env *environment, o *outputOptions, t tune.Tuning) error {
+// tuningWriter writes what a search found.
+func tuningWriter(o *outputOptions, t tune.Tuning) answerWriter {
 	t.Flag = "--set"
-	again := fmt.Sprintf("sqlite3perf show %d", t.Run())
-	return o.print(env, func(w io.Writer, format string, opts document.Options) error {
-		opts.Lines = o.screen(env)
-		opts.Hints.Rest = []document.Hint{
-			{Shows: "all of it", Command: inStore(o.store, again+" --full")},
-			{Shows: "last race", Command: inStore(o.store, again+" "+figuresFlag+" --full")},
-		}
+	return func(w io.Writer, format string, opts document.Options) error {
+		opts.Hints.Rest = append(opts.Hints.Rest, document.Hint{Shows: "last race", Command: inStore(o.store, showAgain(t.Run())+" "+figuresFlag+" --full")})
 		return tune.Formats.Write(w, format, t, opts)
-	}, o.again(again))
+	}
 }
 
-// showTuning prints what a search found that is stored.
-func showTuning(ctx context.Context, env *environment, o *outputOptions, a *stats.Analysis) error {
-	t, err := tune.Stored(a, analyzed(ctx, o.store))
+// readTuning reads what a search found.
+func readTuning(o *outputOptions, a *stats.Analysis, load loader) (answerWriter, error) {
+	t, err := tune.Stored(a, load)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return printTuning(env, o, t)
+	return tuningWriter(o, t), nil
 }
 
 // given splits --set into the values that are tried, where there are several, and what is

@@ -499,6 +499,7 @@ type Extent struct {
 	Trials int64     // greatest number of a trial
 	Last   time.Time // when that trial started; zero if there is none
 	Ended  bool
+	Answer bool // it has one
 }
 
 // Extent returns how much of a run there is. If there is no run with that ID, the error is
@@ -508,8 +509,9 @@ func (s *Store) Extent(ctx context.Context, id int64) (e Extent, err error) {
 		var trials any
 		var last sql.NullString
 		err := c.QueryRowContext(ctx, `SELECT max(trial_id), CASE WHEN json_valid(json) THEN json_extract(json, '$.started') END,
-			(SELECT CASE WHEN json_valid(json) THEN json_extract(json, '$.ended') END IS NOT NULL FROM runs WHERE run_id = ?1)
-			FROM trials WHERE run_id = ?1 HAVING EXISTS (SELECT 1 FROM runs WHERE run_id = ?1)`, id).Scan(&trials, &last, &e.Ended)
+			(SELECT CASE WHEN json_valid(json) THEN json_extract(json, '$.ended') END IS NOT NULL FROM runs WHERE run_id = ?1),
+			EXISTS (SELECT 1 FROM answers WHERE run_id = ?1)
+			FROM trials WHERE run_id = ?1 HAVING EXISTS (SELECT 1 FROM runs WHERE run_id = ?1)`, id).Scan(&trials, &last, &e.Ended, &e.Answer)
 		if errors.Is(err, sql.ErrNoRows) {
 			return s.noRun(ctx, c, id)
 		}

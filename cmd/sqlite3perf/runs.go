@@ -24,7 +24,7 @@ func runsCommand(env *environment) *cobra.Command {
 		Use:   "runs",
 		Short: "List the stored runs",
 		Long: `Runs lists the stored runs, oldest first. ENDED says of a run of profiles which phase was
-profiled. SETTINGS has the settings and parameters that were given for the workloads of a
+profiled, and of a run with an answer which command gave it. SETTINGS has the settings and parameters that were given for the workloads of a
 run, with all their values. If the runs are of several machines, MACHINE says of which each
 is.`,
 		Example: "  sqlite3perf runs",

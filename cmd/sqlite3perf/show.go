@@ -35,8 +35,8 @@ func showCommand(env *environment) *cobra.Command {
 On a terminal it prints what is read first: who is fastest, by how much, how sure that
 is, and what to beware of. --full prints every table, as do files and pipes. Of a run of
 profiles it prints where the time goes.
-A run that tune made keeps its answer, so show prints that again, in each format that the
-command has. --figures prints what was measured instead.
+Tune, locks, advise, diff and cluster store their answer with a run. Show prints it as they
+did, in each of their formats; --figures prints what was measured instead.
 With --workload it prints instead the text of a workload as that run has read it, and
 with --chart one of the pictures of its page, as svg or png; a name that no picture has
 lists them.

@@ -122,7 +122,13 @@ func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
 		if err := o.addFootprints(ctx, env, r.builder, q.byName(), a, &l); err != nil {
 			return err
 		}
-		kept, err := l.Keep()
+		lasting := l
+		if l.Answers != nil {
+			if why := notKept(q.work, l.Answers); why != "" {
+				lasting.Answers, lasting.NotDiff = nil, "the comparison is not stored: "+why
+			}
+		}
+		kept, err := lasting.Keep()
 		keepAnswer(ctx, env, r.storePath, a.Run.ID, kept, err)
 		return o.output.printAnswer(env, adviceWriter(a, l, nil), showAgain(a.Run.ID))
 	}

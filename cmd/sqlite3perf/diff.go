@@ -38,7 +38,8 @@ column names and declared types, errors, rows affected and last insert IDs. For 
 difference it shows the SQL, both answers, and the likely reason. Arguments and rows are
 shown too: if they are of your database or recording, that is said on standard error.
 
-The answer is stored, so sqlite3perf show prints it again, and report writes it as a page.
+The answer is stored, unless it has values of your database or recording: sqlite3perf show
+prints it again, and report writes it as a page.
 
 Values are read as by a program that does not know their types. Of each statement only
 the first executions are compared (--executions). If the first driver itself gives two
@@ -132,16 +133,39 @@ func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []s
 	}
 	show.finish()
 	if list := ofUsers(work); list != nil && d.Differ() {
-		fmt.Fprintf(env.stderr, "the output, which is also stored, has arguments and rows of %s's data: read it before you pass it or the store on\n", strings.Join(list, ", "))
+		fmt.Fprintf(env.stderr, "the output has arguments and rows of %s's data: read it before you pass it on\n", strings.Join(list, ", "))
+	}
+	var id int64
+	if why := notKept(work, d); why != "" {
+		fmt.Fprintf(env.stderr, "the answer is not stored: %s\n", why)
+	} else {
+		id = o.keep(ctx, env, r, work, d, started)
 	}
 	output := &outputOptions{format: o.format, full: o.full, store: o.store}
-	if err := output.printAnswer(env, diffWriter(output, d), showAgain(o.keep(ctx, env, r, work, d, started))); err != nil {
+	if err := output.printAnswer(env, diffWriter(output, d), showAgain(id)); err != nil {
 		return err
 	}
 	if d.Differ() || !d.Answered() {
 		return statusError(exitIncomplete)
 	}
 	return nil
+}
+
+// notKept says why a comparison is not stored, or returns "". A store has no values of a user's
+// database or recording, so that it can be passed on.
+func notKept(work []questions, d *diff.Diffed) string {
+	names := ofUsers(work)
+	for i := range work {
+		name := "the workload " + document.Line(work[i].name)
+		if p := work[i].job.Plan; p != nil && !slices.Contains(names, name) && slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool { return ph.Replay != nil }) {
+			names = append(names, name) // values may be in the text of its statements
+		}
+	}
+	shows := func(r *diff.Result) bool { return len(r.Groups) > 0 || len(r.Failing) > 0 }
+	if names == nil || !slices.ContainsFunc(d.Results, shows) {
+		return ""
+	}
+	return fmt.Sprintf("it has statements and values of %s's data", strings.Join(names, ", "))
 }
 
 // keep stores the answer with a run that has nothing else, and returns its number, or 0.

@@ -154,18 +154,25 @@ func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []s
 // notKept says why a comparison is not stored, or returns "". A store has no values of a user's
 // database or recording, so that it can be passed on.
 func notKept(work []questions, d *diff.Diffed) string {
-	names := ofUsers(work)
+	var data []string
+	users := ofUsers(work)
 	for i := range work {
-		name := "the workload " + document.Line(work[i].name)
-		if p := work[i].job.Plan; p != nil && !slices.Contains(names, name) && slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool { return ph.Replay != nil }) {
-			names = append(names, name) // values may be in the text of its statements
+		w := &work[i]
+		name := "the workload " + document.Line(w.name)
+		// The texts of recorded statements may have values.
+		replays := w.job.Plan != nil && slices.ContainsFunc(w.job.Plan.Phases, func(ph plan.Phase) bool { return ph.Replay != nil })
+		switch {
+		case w.job.Files:
+			data = append(data, "files that --sql may have opened")
+		case replays || slices.Contains(users, name):
+			data = append(data, name+"'s data")
 		}
 	}
 	shows := func(r *diff.Result) bool { return len(r.Groups) > 0 || len(r.Failing) > 0 }
-	if names == nil || !slices.ContainsFunc(d.Results, shows) {
+	if data == nil || !slices.ContainsFunc(d.Results, shows) {
 		return ""
 	}
-	return fmt.Sprintf("it has statements and values of %s's data", strings.Join(names, ", "))
+	return "it has statements and values of " + document.And(data)
 }
 
 // keep stores the answer with a run that has nothing else, and returns its number, or 0.

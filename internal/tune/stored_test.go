@@ -45,9 +45,9 @@ func TestStored(t *testing.T) {
 			}
 		},
 		// The second confirmation is interrupted, so the answer rests on the run before the last.
-		"second confirmation": func(l *landscape) { l.noise, l.stop = 0.2, -1 },
+		"second confirmation": func(l *landscape) { l.worth, l.noise, l.time, l.stop = hills, 0.05, 4*time.Minute, -1 },
 	} {
-		l := newLandscape(11)
+		l := newLandscape(1)
 		change(l)
 		found, err := l.search()
 		if err != nil && !errors.Is(err, errInterrupted) {
@@ -63,6 +63,9 @@ func TestStored(t *testing.T) {
 		}
 		own := l.analyses[x.Run()-1]
 		own.Run.Answer = answer
+		if before := x.Confirmed != nil && x.Confirmed != own; before != (l.stop == -1) {
+			t.Errorf("%s: the answer rests on an earlier run: %t", name, before)
+		}
 		again, err := tune.Stored(own, func(id int64) (*stats.Analysis, error) { return l.analyses[id-1], nil })
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

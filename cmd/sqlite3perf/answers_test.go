@@ -53,6 +53,22 @@ func someClusters() *cluster.Clusters {
 	}
 }
 
+// someDiff is a comparison of answers that has something of everything.
+func someDiff() *diff.Diffed {
+	return &diff.Diffed{Most: 20, Sides: []diff.DiffSide{{Name: "mattn", ModuleVersion: "v1", SQLiteVersion: "3"}, {Name: "modernc"}}, Skipped: []string{"w: serve"}, TimesAsText: []string{"modernc"},
+		Results: []*diff.Result{{First: "mattn", Second: "modernc", Statements: 3, Executions: 4, Most: 2, Rows: 5, Differing: 1, Unstable: []string{"w: a"},
+			Failing: []diff.Failing{{Where: "w: b", SQL: "SELECT x", Error: "no such column", Other: "x"}}, Unasked: []diff.Unasked{{Side: "modernc", Where: "w: c", Reason: "none"}},
+			Groups: []diff.Group{{Kind: diff.Types, Cause: diff.Time, Types: [2]string{"time.Time", "string"}, Declared: []string{"DATETIME", ""}, Reason: diff.Reason{Evidence: diff.ByValues, Side: 1, Feature: "f", First: "1", Second: "2"},
+				Statements: []diff.Statement{{Workload: "w", Where: "d", SQL: "SELECT 1", Arguments: []protocol.Value{{Type: "[]byte", Hex: "ff", Length: 1}}, Executions: 1,
+					Difference: diff.Difference{Kind: diff.Types, Column: 1, Name: "At", Declared: "DATETIME", Row: 1, First: "1", Second: "2"}}}}}}}}
+}
+
+// someLooked is what was looked at for advice.
+func someLooked() advise.Looked {
+	return advise.Looked{Diff: true, NotDiff: "it failed", Answers: someDiff(), Footprints: map[string]*result.Footprint{
+		"mattn": {SizeBytes: 1, WarmNS: 1, ColdNS: 1, Module: "m", Version: "v1", License: "MIT", Targets: []result.TargetBuild{{Target: "linux/arm64", Message: "no"}}}}}
+}
+
 // TestClustersShown expects show to print clusters as their command did.
 func TestClustersShown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
@@ -70,6 +86,49 @@ func TestClustersShown(t *testing.T) {
 	}
 	if out, _ := run1(t, 0, "runs", "--store", path); !strings.Contains(out, "answer of cluster  mattn,rqlite  cluster") {
 		t.Error(out)
+	}
+}
+
+// TestAnswersShown expects show to print advice and comparisons of answers as they were before
+// they were stored.
+func TestAnswersShown(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.db")
+	st, err := store.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &outputOptions{store: path}
+	for question, c := range map[string]struct {
+		keep    func() (*result.Answer, error)
+		writer  func(a *stats.Analysis) answerWriter
+		formats []string
+	}{
+		result.QuestionAdvise: {someLooked().Keep, func(a *stats.Analysis) answerWriter { return adviceWriter(a, someLooked(), nil) }, advise.Formats.Names()},
+		result.QuestionDiff:   {someDiff().Keep, func(*stats.Analysis) answerWriter { return diffWriter(o, someDiff()) }, diff.Formats.Names()},
+	} {
+		run := storedRunOf(t, question)
+		run.Started = run.Started.UTC()
+		answer, err := c.keep()
+		if err != nil {
+			t.Fatal(err)
+		}
+		run.Answer = answer
+		if err := st.Begin(t.Context(), run); err != nil {
+			t.Fatal(err)
+		}
+		for _, format := range c.formats {
+			env, out, _ := bufferedEnvironment()
+			o.format = format
+			if err := o.printAnswer(env, c.writer(stats.Analyze(run, floorDriver)), showAgain(run.ID)); err != nil {
+				t.Fatal(err)
+			}
+			if again, code := run1(t, 0, "show", fmt.Sprint(run.ID), "--format", format, "--store", path); code != exitOK || again != out.String() {
+				t.Errorf("%s as %s: exit status %d: it was\n%s\nand is\n%s", question, format, code, out, again)
+			}
+		}
+	}
+	if err := st.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -107,14 +166,8 @@ func answeredRuns(t *testing.T) map[string]*result.Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &diff.Diffed{Most: 20, Sides: []diff.DiffSide{{Name: "mattn", ModuleVersion: "v1", SQLiteVersion: "3"}, {Name: "modernc"}}, Skipped: []string{"w: serve"}, TimesAsText: []string{"modernc"},
-		Results: []*diff.Result{{First: "mattn", Second: "modernc", Statements: 3, Executions: 4, Most: 2, Rows: 5, Differing: 1, Unstable: []string{"w: a"},
-			Failing: []diff.Failing{{Where: "w: b", SQL: "SELECT x", Error: "no such column", Other: "x"}}, Unasked: []diff.Unasked{{Side: "modernc", Where: "w: c", Reason: "none"}},
-			Groups: []diff.Group{{Kind: diff.Types, Cause: diff.Time, Types: [2]string{"time.Time", "string"}, Declared: []string{"DATETIME", ""}, Reason: diff.Reason{Evidence: diff.ByValues, Side: 1, Feature: "f", First: "1", Second: "2"},
-				Statements: []diff.Statement{{Workload: "w", Where: "d", SQL: "SELECT 1", Arguments: []protocol.Value{{Type: "[]byte", Hex: "ff", Length: 1}}, Executions: 1,
-					Difference: diff.Difference{Kind: diff.Types, Column: 1, Name: "At", Declared: "DATETIME", Row: 1, First: "1", Second: "2"}}}}}}}}
-	looked := advise.Looked{Diff: true, NotDiff: "it failed", Answers: d, Footprints: map[string]*result.Footprint{
-		"mattn": {SizeBytes: 1, WarmNS: 1, ColdNS: 1, Module: "m", Version: "v1", License: "MIT", Targets: []result.TargetBuild{{Target: "linux/arm64", Message: "no"}}}}}
+	d := someDiff()
+	looked := someLooked()
 	runs := map[string]*result.Run{result.QuestionTune: tuned}
 	for question, keep := range map[string]func() (*result.Answer, error){
 		result.QuestionAdvise: looked.Keep, result.QuestionCluster: someClusters().Keep, result.QuestionDiff: d.Keep,

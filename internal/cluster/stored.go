@@ -49,6 +49,9 @@ func (c *Clusters) Keep() (*result.Answer, error) {
 		}
 		k.Trials = append(k.Trials, x)
 	}
+	if err := k.check(); err != nil {
+		return nil, err
+	}
 	return result.NewAnswer(result.QuestionCluster, keptVersion, k)
 }
 
@@ -58,12 +61,12 @@ func Stored(run *result.Run) (*Clusters, error) {
 	if err := run.Answer.Decode(result.QuestionCluster, keptVersion, &k); err != nil {
 		return nil, err
 	}
+	if err := k.check(); err != nil {
+		return nil, fmt.Errorf("its answer: %w", err)
+	}
 	c := &Clusters{Machine: run.Machine, Warnings: run.Warnings}
 	for i := range k.Trials {
 		x := &k.Trials[i]
-		if err := x.check(); err != nil {
-			return nil, fmt.Errorf("its answer: trial %d: %w", i+1, err)
-		}
 		t := ClusterTrial{Driver: x.Driver, Version: x.Version, Nodes: x.Nodes, Delay: x.DelayNS, Settings: x.Settings, Result: x.Result, Reason: x.Reason}
 		for _, list := range x.Rates {
 			rates := make([]float64, len(list))
@@ -79,10 +82,34 @@ func Stored(run *result.Run) (*Clusters, error) {
 	return c, nil
 }
 
-// fastest is more rows per second than any database writes.
-const fastest = 1e12
+// The most that stored clusters have, so that those of others are written in a moment.
+const (
+	mostLoads  = 1000 // of all trials
+	mostRounds = 1000
+	fastest    = 1e12 // rows per second
+)
 
-// check returns an error if a trial contradicts itself. It may have been made by others.
+// check returns an error if what is kept contradicts itself or is too large. It may have been
+// made by others.
+func (k *kept) check() error {
+	loads := len(k.Trials)
+	for i := range k.Trials {
+		t := &k.Trials[i]
+		if t.Result != nil {
+			loads += len(t.Result.Loads)
+		}
+		err := t.check()
+		if err == nil && loads > mostLoads {
+			err = fmt.Errorf("there are more than %d loads", mostLoads)
+		}
+		if err != nil {
+			return fmt.Errorf("trial %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// check returns an error if a trial contradicts itself.
 func (t *keptTrial) check() error {
 	if t.Nodes < 0 || t.DelayNS < 0 {
 		return errNegative
@@ -93,8 +120,8 @@ func (t *keptTrial) check() error {
 		}
 	}
 	for _, list := range t.Rates {
-		if len(list) == 0 || len(list) != len(t.Rates[0]) {
-			return errors.New("its loads have not been measured in the same rounds")
+		if len(list) == 0 || len(list) > mostRounds || len(list) != len(t.Rates[0]) {
+			return fmt.Errorf("its loads have not been measured in the same 1 to %d rounds", mostRounds)
 		}
 		for _, r := range list {
 			if r != nil && (*r <= 0 || *r > fastest) {

@@ -46,7 +46,7 @@ func Stored(run *result.Run) (l Looked, err error) {
 	}
 	for name, f := range l.Footprints {
 		if f != nil && (f.SizeBytes < 0 || f.WarmNS < 0 || f.ColdNS < 0) {
-			return l, fmt.Errorf("its answer: the build of %q: a number is below 0", name)
+			return l, fmt.Errorf("its answer: the build of %.40q: a number is below 0", name)
 		}
 	}
 	return l, nil

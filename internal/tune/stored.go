@@ -166,10 +166,10 @@ func (k *kept) check(others int) error {
 	}
 	for _, x := range k.Tried {
 		if _, known := document.States[x.Status]; !known && x.Status != result.OK {
-			return bad("%s: there is no status %q", x.Setting, x.Status)
+			return bad("%.40q: there is no status %.40q", x.Setting, x.Status)
 		}
 		if err := checkRatio(x.Ratio); err != nil {
-			return bad("%s: %w", x.Setting, err)
+			return bad("%.40q: %w", x.Setting, err)
 		}
 		settings = append(settings, x.With, driver.Settings{x.Setting: x.Value})
 	}

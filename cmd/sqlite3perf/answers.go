@@ -64,8 +64,11 @@ func showAgain(run int64) string {
 // show prints the stored answer of a run as its command did.
 func (q *question) show(ctx context.Context, env *environment, o *outputOptions, a *stats.Analysis) error {
 	write, err := q.read(o, a, analyzed(ctx, o.store))
-	if err != nil {
-		return err
+	switch {
+	case err != nil && a.Run.Unsampled() == "":
+		return fmt.Errorf("run %d: %w: %s prints what was measured", a.Run.ID, err, figuresFlag)
+	case err != nil:
+		return fmt.Errorf("run %d: %w", a.Run.ID, err)
 	}
 	return o.printAnswer(env, write, showAgain(a.Run.ID))
 }

@@ -132,6 +132,36 @@ func TestAnswersShown(t *testing.T) {
 	}
 }
 
+// An answer that makes no sense is an error, which says what can be had of the run.
+func TestBadAnswer(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.db")
+	st, err := store.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, question := range []string{result.QuestionTune, result.QuestionDiff} {
+		run := storedRunOf(t, question)
+		if run.Answer, err = result.NewAnswer(question, 1, struct{}{}); err == nil {
+			err = st.Begin(t.Context(), run)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range []string{"run 1: its answer: it has 0 races, and names 0 runs: --figures prints what was measured", "run 2: its answer: it compares 0 drivers in 0 results"} {
+		env, _, messages := bufferedEnvironment()
+		if code := execute(t.Context(), env, []string{"show", fmt.Sprint(id + 1), "--store", path}); code != exitFailed || !strings.Contains(messages.String(), want) {
+			t.Errorf("exit status %d: %s, want %s", code, messages, want)
+		}
+	}
+	if _, code := run1(t, 0, "show", "1", "--figures", "--store", path); code != exitOK {
+		t.Errorf("--figures: exit status %d", code)
+	}
+}
+
 // An answer is printed although it cannot be stored, and that is said.
 func TestAnswerNotStored(t *testing.T) {
 	env, _, messages := bufferedEnvironment()

@@ -24,7 +24,9 @@ func reportCommand(env *environment) *cobra.Command {
 		Short: "Write a stored run as a page with pictures",
 		Long: `Report writes a run as one HTML file that needs nothing else, neither a network nor a
 server: the answer, pictures with the figures behind them, and for each cell its
-samples and the settings that were proven. It can be opened, mailed and printed.
+samples and the settings that were proven. It can be opened, mailed and printed. The page
+of a run that tune, locks, advise, diff or cluster made has that command's answer, and with
+--figures what was measured.
 
 The run is one of the store, given by its number or as "last", or a JSON report
 (base.json). Without -o the file is called run-3.html, or base.html, in the working

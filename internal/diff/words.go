@@ -64,10 +64,10 @@ type Options struct {
 var Formats = document.FormatsOf[*Diffed, Options]{What: "comparison of answers", List: []document.Format[*Diffed, Options]{
 	{Name: "table", To: func(w io.Writer, d *Diffed, o Options) error { return WriteDiff(w, d, o.Full, o.Options) }},
 	{Name: "markdown", To: func(w io.Writer, d *Diffed, _ Options) error {
-		return document.RenderMarkdown(w, d.document(true).Whole())
+		return document.RenderMarkdown(w, d.page())
 	}},
 	{Name: "html", To: func(w io.Writer, d *Diffed, o Options) error {
-		return document.RenderHTML(w, d.document(true).Whole(), "Answers", o.Options)
+		return document.RenderHTML(w, d.page(), "Answers", o.Options)
 	}},
 	{Name: "json", To: func(w io.Writer, d *Diffed, _ Options) error { return WriteDiffJSON(w, d) }},
 }}
@@ -122,6 +122,13 @@ func (d *Diffed) document(full bool) document.Document {
 			{Body: part("", "Not every statement is shown; all are in the full output and in JSON.")}, {},
 		}})
 	}
+	return doc
+}
+
+// page is all of a comparison of answers, below its answer.
+func (d *Diffed) page() document.Document {
+	doc := d.document(true).Whole()
+	doc[0] = document.Heading{Level: 1, Text: d.Answer()}
 	return doc
 }
 

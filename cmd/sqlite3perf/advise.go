@@ -30,7 +30,8 @@ each: operations that failed, the slowest hundredth of them, peak memory, known 
 of the versions, the size of the binary, the time of a build, license and date. It
 begins with a recommendation, the evidence for it, and what would overturn it. If the
 facts do not decide, it says what would. Given a stored run, it measures nothing, and only
-runs the statements again to compare the answers.
+runs the statements again to compare the answers. The advice is stored with the run that
+was measured for it, and sqlite3perf show prints it again.
 
 A driver that gave a wrong answer is not recommended, however fast it is, and neither is
 one with a known defect that can lose, damage or falsify data, unless something that the
@@ -112,15 +113,24 @@ func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
 		return usagef("--drivers %s: advise chooses between candidates: name two or more, such as mattn,modernc; sqlite3perf run measures one", strings.Join(o.drivers, ","))
 	}
 	r.print = func(a *stats.Analysis) error {
-		told := advise.Advised{}
-		if !o.diff {
-			told.NotIn = []string{"whether the candidates answer alike (--diff)"}
-		} else if a.Run.Stopped != result.StoppedInterrupted {
-			if err := o.compareAnswers(ctx, env, r, q, &told); err != nil {
+		l := o.looked()
+		if o.diff && a.Run.Stopped != result.StoppedInterrupted {
+			if err := o.compareAnswers(ctx, env, r, q, &l); err != nil {
 				return err
 			}
 		}
-		return o.print(ctx, env, r.builder, q.byName(), a, told)
+		if err := o.addFootprints(ctx, env, r.builder, q.byName(), a, &l); err != nil {
+			return err
+		}
+		lasting := l
+		if l.Answers != nil {
+			if why := notKept(q.work, l.Answers); why != "" {
+				lasting.Answers, lasting.NotDiff = nil, "the comparison is not stored: "+why
+			}
+		}
+		kept, err := lasting.Keep()
+		keepAnswer(ctx, env, r.storePath, a.Run.ID, kept, err)
+		return o.output.printAnswer(env, adviceWriter(a, l, nil), showAgain(a.Run.ID))
 	}
 	return measure(ctx, env, &o.runOptions, r)
 }
@@ -163,9 +173,14 @@ func (o *adviseOptions) questions(r *request) (q inquiry) {
 	return q
 }
 
-// compareAnswers asks the candidates that have a worker. Why that could not be done is among
-// what was not looked at.
-func (o *adviseOptions) compareAnswers(ctx context.Context, env *environment, r *request, q inquiry, told *advise.Advised) error {
+// looked returns what the options ask to look at.
+func (o *adviseOptions) looked() advise.Looked {
+	return advise.Looked{Diff: o.diff, Cold: o.cold, Targets: o.targets != nil}
+}
+
+// compareAnswers asks the candidates that have a worker, and notes their answers or why that
+// could not be done.
+func (o *adviseOptions) compareAnswers(ctx context.Context, env *environment, r *request, q inquiry, l *advise.Looked) error {
 	show := newProgress(env, o.quiet)
 	defer show.finish()
 	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
@@ -182,10 +197,10 @@ func (o *adviseOptions) compareAnswers(ctx context.Context, env *environment, r 
 		return statusError(exitInterrupted)
 	}
 	if err != nil {
-		told.NotIn = append(told.NotIn, "whether the candidates answer alike, because "+document.Line(err.Error()))
+		l.NotDiff = document.Line(err.Error())
 		return nil
 	}
-	told.Answers = answers
+	l.Answers = answers
 	return nil
 }
 
@@ -219,37 +234,60 @@ func (o *adviseOptions) stored(ctx context.Context, env *environment, ref string
 	if err != nil {
 		return err
 	}
-	told := advise.Advised{}
+	l := o.looked()
 	a := stats.Analyze(run, floorDriver)
-	if err := o.answerAgain(ctx, env, builder, known, ref, a, &told); err != nil {
+	unasked, err := o.answerAgain(ctx, env, builder, known, ref, a, &l)
+	if err != nil {
 		return err
 	}
-	return o.print(ctx, env, builder, measuredRefs(ctx, a, known), a, told)
+	if err := o.addFootprints(ctx, env, builder, measuredRefs(ctx, a, known), a, &l); err != nil {
+		return err
+	}
+	return o.output.printAnswer(env, adviceWriter(a, l, unasked), fmt.Sprintf("sqlite3perf advise %d", a.Run.ID))
 }
 
-// print finds out what the candidates cost that is not time, and prints the advice.
-func (o *adviseOptions) print(ctx context.Context, env *environment, b *lab.Builder, refs map[string]lab.Ref, a *stats.Analysis, told advise.Advised) error {
-	var footprints map[string]*result.Footprint
+// addFootprints finds out what the candidates cost that is not time, unless the run was
+// interrupted.
+func (o *adviseOptions) addFootprints(ctx context.Context, env *environment, b *lab.Builder, refs map[string]lab.Ref, a *stats.Analysis, l *advise.Looked) (err error) {
 	if a.Run.Stopped != result.StoppedInterrupted {
-		var err error
-		if footprints, err = o.footprints(ctx, env, b, refs); err != nil {
-			return err
-		}
+		l.Footprints, err = o.footprints(ctx, env, b, refs)
 	}
-	facts := advise.FactsOf(a, footprints)
-	told.Advice, told.Facts, told.Of = advise.Decide(facts), facts, a
-	if !o.cold {
-		told.NotIn = append(told.NotIn, "builds with an empty build cache (--cold-build)")
-	}
-	if o.targets == nil {
-		told.NotIn = append(told.NotIn, "for which platforms each can be built without a C compiler (--targets linux/arm64,windows/amd64)")
-	}
-	again := fmt.Sprintf("sqlite3perf advise %d", a.Run.ID)
-	return o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
-		opts.Lines = o.output.screen(env)
-		opts.Hints.Rest = []document.Hint{{Shows: "all of it", Command: inStore(o.store, again+" --full")}}
+	return err
+}
+
+// adviceWriter writes the advice of a run. unasked says what was not asked of the candidates.
+func adviceWriter(a *stats.Analysis, l advise.Looked, unasked []string) answerWriter {
+	told := advise.Of(a, l)
+	told.NotIn = append(unasked, notLookedAt(l)...)
+	return func(w io.Writer, format string, opts document.Options) error {
 		return advise.Formats.Write(w, format, told, opts)
-	}, o.output.again(again))
+	}
+}
+
+// readAdvice reads the advice of a run.
+func readAdvice(_ *outputOptions, a *stats.Analysis, _ loader) (answerWriter, error) {
+	l, err := advise.Stored(a.Run)
+	if err != nil {
+		return nil, err
+	}
+	return adviceWriter(a, l, nil), nil
+}
+
+// notLookedAt lists the facts that were not looked at, and how to have them.
+func notLookedAt(l advise.Looked) (list []string) {
+	switch {
+	case !l.Diff:
+		list = append(list, "whether the candidates answer alike (--diff)")
+	case l.NotDiff != "":
+		list = append(list, "whether the candidates answer alike, because "+l.NotDiff)
+	}
+	if !l.Cold {
+		list = append(list, "builds with an empty build cache (--cold-build)")
+	}
+	if !l.Targets {
+		list = append(list, "for which platforms each can be built without a C compiler (--targets linux/arm64,windows/amd64)")
+	}
+	return list
 }
 
 // footprints returns the footprints of the drivers' workers, keyed by the drivers' names in

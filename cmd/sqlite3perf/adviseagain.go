@@ -22,12 +22,11 @@ import (
 
 // answerAgain runs the statements of a stored run's workloads, whose texts the run has, on
 // the versions of its candidates that it measured, and compares the answers. What cannot be
-// asked is among what was not looked at, with the command that asks it.
-func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known, named string, a *stats.Analysis, told *advise.Advised) error {
-	note := func(format string, args ...any) { told.NotIn = append(told.NotIn, fmt.Sprintf(format, args...)) }
+// asked is returned, with the command that asks it.
+func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known, named string, a *stats.Analysis, l *advise.Looked) (unasked []string, err error) {
+	note := func(format string, args ...any) { unasked = append(unasked, fmt.Sprintf(format, args...)) }
 	if !o.diff {
-		note("whether the candidates answer alike (--diff)")
-		return nil
+		return nil, nil
 	}
 	q := inquiry{}
 	var silent []string // why statements are not run, by workload
@@ -48,25 +47,24 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, b *la
 		note("whether the candidates answer alike on %s (%s)", strings.Join(silent, "; "), diffAgain(a.Run))
 	}
 	if len(q.work) == 0 || len(q.refs) < 2 {
-		return nil
+		return unasked, nil
 	}
 	r := &request{builder: b}
 	r.matrix.Seed = a.Run.Seed
-	var err error
 	if r.dir, err = databasesDirectory(o.dir); err != nil {
-		return err
+		return nil, err
 	}
 	for i, ref := range q.refs {
 		q.refs[i], err = b.Resolve(ctx, ref)
 		if gone, ok := errors.AsType[*lab.VersionError](err); ok {
 			note("whether the candidates answer alike, because %s", document.Line(gone.Error()))
-			return nil
+			return unasked, nil
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return o.compareAnswers(ctx, env, r, q, told)
+	return unasked, o.compareAnswers(ctx, env, r, q, l)
 }
 
 // candidateNames lists the drivers of a run, without the floor.

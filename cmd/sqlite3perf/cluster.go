@@ -24,6 +24,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -44,8 +46,8 @@ data. With --isolate it is cut off from the other nodes, and reconnected. Meanwh
 write and read. Cluster reports how long no write was acknowledged, whether an
 acknowledged write is lost in the end, and which reads were stale.
 
-The nodes are processes on this machine, which end with the command. Nothing is kept in
-the store. Reads are measured by run, with every answer verified, as in
+The nodes are processes on this machine, which end with the command. The answer is
+stored, and sqlite3perf show prints it again. Reads are measured by run, with every answer verified, as in
 sqlite3perf run --drivers mattn,rqlite --workloads point-read --set nodes=3.
 
 The exit status is 4 if an acknowledged write is lost, unless writes were queued, or if
@@ -84,6 +86,7 @@ type clusterOptions struct {
 	dir              string
 	quiet            bool
 	workers          workerOptions
+	store            string
 	output           outputOptions
 	flags            *pflag.FlagSet
 }
@@ -108,6 +111,7 @@ func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.dir, "dir", "", "`directory` in which databases are created and removed (default: in the user's cache directory)")
 	o.workers.addFlags(f)
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
+	addStoreFlag(f, &o.store)
 	o.output.addFlags(f)
 	o.output.setFormats("how results are printed", cluster.Formats.Names(), cluster.Formats.Check)
 }
@@ -168,6 +172,7 @@ func measureClusters(ctx context.Context, env *environment, o *clusterOptions) e
 	defer show.finish()
 	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
 	defer release()
+	started := env.now()
 	out, err := o.measure(until(ctx, stop), b, dir, trials, show.say)
 	stopped := interrupted(stop)
 	if err != nil && !stopped {
@@ -175,10 +180,9 @@ func measureClusters(ctx context.Context, env *environment, o *clusterOptions) e
 	}
 	show.finish()
 	if len(out.Trials) > 0 {
-		err := o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
-			return cluster.Formats.Write(w, format, out, opts)
-		}, "sqlite3perf cluster")
-		if err != nil {
+		o.output.store = o.store
+		id := o.keep(ctx, env, out, started, stopped)
+		if err := o.output.printAnswer(env, clustersWriter(out), showAgain(id)); err != nil {
 			return err
 		}
 	}
@@ -189,6 +193,37 @@ func measureClusters(ctx context.Context, env *environment, o *clusterOptions) e
 		return statusError(exitIncomplete)
 	}
 	return nil
+}
+
+// keep stores the answer with a run that has nothing else, and returns its number, or 0.
+func (o *clusterOptions) keep(ctx context.Context, env *environment, out *cluster.Clusters, started time.Time, stopped bool) int64 {
+	run := newRun(&request{}, out.Machine, started)
+	run.Schedule, run.Warnings = nil, out.Warnings
+	if stopped {
+		run.Stopped = result.StoppedInterrupted
+	}
+	for i := range out.Trials {
+		t := &out.Trials[i]
+		run.Cases = append(run.Cases, result.Case{ID: i + 1, Workload: result.QuestionCluster, Driver: t.Driver, Settings: t.Settings})
+	}
+	kept, err := out.Keep()
+	return keepRun(ctx, env, o.store, run, kept, err)
+}
+
+// clustersWriter writes what clusters have done.
+func clustersWriter(c *cluster.Clusters) answerWriter {
+	return func(w io.Writer, format string, opts document.Options) error {
+		return cluster.Formats.Write(w, format, c, opts)
+	}
+}
+
+// readClusters reads what clusters have done.
+func readClusters(_ *outputOptions, a *stats.Analysis, _ loader) (answerWriter, error) {
+	c, err := cluster.Stored(a.Run)
+	if err != nil {
+		return nil, err
+	}
+	return clustersWriter(c), nil
 }
 
 // trials returns what is to be measured, after checking all that can be checked before.

@@ -1,10 +1,11 @@
 package main
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
@@ -34,6 +37,9 @@ another driver answers differently from the first one. It compares rows, Go type
 column names and declared types, errors, rows affected and last insert IDs. For each
 difference it shows the SQL, both answers, and the likely reason. Arguments and rows are
 shown too: if they are of your database or recording, that is said on standard error.
+
+The answer is stored, unless it has values of your database or recording: sqlite3perf show
+prints it again, and report writes it as a page.
 
 Values are read as by a program that does not know their types. Of each statement only
 the first executions are compared (--executions). If the first driver itself gives two
@@ -81,7 +87,8 @@ func (o *diffOptions) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "end a driver that takes longer for the statements of a workload")
 	o.workers.addFlags(f)
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
-	f.StringVar(&o.format, "format", "table", "table or json")
+	addStoreFlag(f, &o.store)
+	f.StringVar(&o.format, "format", tableFormat, "how the answer is printed: "+strings.Join(diff.Formats.Names(), ", "))
 	f.BoolVar(&o.full, "full", false, "show every statement of each group, uncut, also on a terminal")
 }
 
@@ -97,8 +104,8 @@ type questions struct {
 }
 
 func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []string) error {
-	if o.format != "table" && o.format != "json" {
-		return usagef("unknown format %q: %s", o.format, driver.Suggest(o.format, []string{"table", "json"}))
+	if err := diff.Formats.Check(o.format); err != nil {
+		return usageError{err}
 	}
 	if o.executions < 1 {
 		return usagef("--executions %d: want at least 1", o.executions)
@@ -114,6 +121,7 @@ func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []s
 	}
 	show := newProgress(env, o.quiet)
 	defer show.finish()
+	started := env.now()
 	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
 	defer release()
 	d, err := o.diff(until(ctx, stop), r, refs, work, show.say)
@@ -127,23 +135,80 @@ func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []s
 	if list := ofUsers(work); list != nil && d.Differ() {
 		fmt.Fprintf(env.stderr, "the output has arguments and rows of %s's data: read it before you pass it on\n", strings.Join(list, ", "))
 	}
-	w := bufio.NewWriter(env.stdout)
-	if o.format == "json" {
-		err = diff.WriteDiffJSON(w, d)
+	var id int64
+	if why := notKept(work, d); why != "" {
+		fmt.Fprintf(env.stderr, "the answer is not stored: %s\n", why)
 	} else {
-		opts := document.Options{Width: env.stdoutWidth, Hints: allOfIt}
-		if env.stdoutWidth > 0 && !o.full {
-			opts.Lines = screenLines(env.stdoutHeight)
-		}
-		err = diff.WriteDiff(w, d, o.full, opts)
+		id = o.keep(ctx, env, r, work, d, started)
 	}
-	if err := errors.Join(err, w.Flush()); err != nil {
+	output := &outputOptions{format: o.format, full: o.full, store: o.store}
+	if err := output.printAnswer(env, diffWriter(output, d), showAgain(id)); err != nil {
 		return err
 	}
 	if d.Differ() || !d.Answered() {
 		return statusError(exitIncomplete)
 	}
 	return nil
+}
+
+// notKept says why a comparison is not stored, or returns "". A store has no values of a user's
+// database or recording, so that it can be passed on.
+func notKept(work []questions, d *diff.Diffed) string {
+	var data []string
+	users := ofUsers(work)
+	for i := range work {
+		w := &work[i]
+		name := "the workload " + document.Line(w.name)
+		// The texts of recorded statements may have values.
+		replays := w.job.Plan != nil && slices.ContainsFunc(w.job.Plan.Phases, func(ph plan.Phase) bool { return ph.Replay != nil })
+		switch {
+		case w.job.Files:
+			data = append(data, "files that --sql may have opened")
+		case replays || slices.Contains(users, name):
+			data = append(data, name+"'s data")
+		}
+	}
+	shows := func(r *diff.Result) bool { return len(r.Groups) > 0 || len(r.Failing) > 0 }
+	if data == nil || !slices.ContainsFunc(d.Results, shows) {
+		return ""
+	}
+	return "it has statements and values of " + document.And(data)
+}
+
+// keep stores the answer with a run that has nothing else, and returns its number, or 0.
+func (o *diffOptions) keep(ctx context.Context, env *environment, r *request, work []questions, d *diff.Diffed, started time.Time) int64 {
+	run := newRun(r, machineHere(r.dir), started)
+	run.Seed, run.Schedule, run.Asked, run.Cases = d.Seed, nil, nil, nil
+	for _, side := range d.Sides {
+		for i := range work {
+			w := &work[i]
+			c := result.Case{Workload: cmp.Or(w.name, "statements"), Driver: side.Name, Settings: w.settings}
+			if w.begin != nil {
+				c.WorkloadSHA256, c.Scale, c.Parameters = w.begin.WorkloadSHA256, w.begin.Scale, w.begin.Parameters
+			}
+			c.ID = len(run.Cases) + 1
+			run.Cases = append(run.Cases, c)
+		}
+	}
+	kept, err := d.Keep()
+	return keepRun(ctx, env, o.store, run, kept, err)
+}
+
+// diffWriter writes a comparison of answers.
+func diffWriter(o *outputOptions, d *diff.Diffed) answerWriter {
+	return func(w io.Writer, format string, opts document.Options) error {
+		opts.Color = false
+		return diff.Formats.Write(w, format, d, diff.Options{Options: opts, Full: o.full})
+	}
+}
+
+// readDiff reads a comparison of answers.
+func readDiff(o *outputOptions, a *stats.Analysis, _ loader) (answerWriter, error) {
+	d, err := diff.Stored(a.Run)
+	if err != nil {
+		return nil, err
+	}
+	return diffWriter(o, d), nil
 }
 
 // checkDiff finds the drivers, and what they are asked. Nothing has been created yet.

@@ -398,3 +398,25 @@ func TestRunWords(t *testing.T) {
 	want(t, p, `String(document.querySelector("main").innerText.split("wanted full, got off").length - 1)`, "2") // one to beware of, and one with the cells
 	want(t, p, `String(document.querySelectorAll("tbody .track.best").length)`, "2")
 }
+
+// TestAnswerPages looks at a run that has an answer instead of samples, and at the page of that
+// answer.
+func TestAnswerPages(t *testing.T) {
+	t.Parallel()
+	b, place := startBrowser(t), newPlace(t)
+	path := filepath.Join(place.dir, "results.db")
+	env, _, messages := bufferedEnvironment()
+	if id := (&clusterOptions{store: path}).keep(t.Context(), env, someClusters(), time.Now(), false); id != 1 {
+		t.Fatalf("run %d: %s", id, messages)
+	}
+	s := place.serve("--store", "results.db")
+	p := openPage(t, b, s.url)
+	act(t, p, nil, loaded)
+	want(t, p, `document.querySelector("main").innerText`, "answer of cluster")
+	p = openPage(t, b, s.url+"runs/1")
+	act(t, p, nil, loaded)
+	checkPage(t, p, s.url, "data:", "blob:")
+	want(t, p, `document.querySelector("main").innerText`, "This run has the answer of cluster instead of samples.", "made for sqlite3perf cluster: the answer")
+	p = openPage(t, b, s.url+"runs/1/answer")
+	want(t, p, `document.querySelector("main").innerText`, "What it costs", "not leader")
+}

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -39,7 +38,8 @@ A replay of a recording is run with its own clients, and by one client on one co
 With --processes 1,2 the clients are in one process, and then shared by two on the same
 file. Between processes only SQLite's own locks hold, so there is no mutex.
 
-The run is kept in the store: locks RUN prints its explanation again.`,
+The run and its explanation are stored, so sqlite3perf show prints it again. locks RUN
+explains a run of another command that measured a mix.`,
 		Example: `  sqlite3perf locks --drivers mattn,modernc
   sqlite3perf locks --drivers modernc --workloads ./mine.yaml
   sqlite3perf locks --drivers modernc --workloads ./replay.yaml
@@ -121,7 +121,9 @@ func measureLocks(ctx context.Context, env *environment, o *lockOptions) error {
 		return failure
 	}
 	l := locks.ExplainLocks(a)
-	err = o.explain(env, l, fmt.Sprintf("sqlite3perf locks %d", a.Run.ID))
+	kept, err := l.Keep()
+	keepAnswer(ctx, env, r.storePath, a.Run.ID, kept, err)
+	err = o.output.printAnswer(env, locksWriter(&o.output, l), showAgain(a.Run.ID))
 	if err = cmp.Or(failure, err); err != nil {
 		return err
 	}
@@ -182,14 +184,21 @@ func (o *lockOptions) ways(r *request) ([]*lab.Case, error) {
 	return cases, nil
 }
 
-// explain prints what a run says of locks.
-func (o *lockOptions) explain(env *environment, l *locks.Locks, again string) error {
-	return o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
-		opts.Lines = o.output.screen(env)
-		opts.Hints.Rest = []document.Hint{{Shows: "all of it", Command: inStore(o.store, again+" --full")}}
-		opts.Hints.More = []string{inStore(o.store, fmt.Sprintf("sqlite3perf show %d --full", l.Analysis.Run.ID))}
+// locksWriter writes what a run says of locks.
+func locksWriter(o *outputOptions, l *locks.Locks) answerWriter {
+	return func(w io.Writer, format string, opts document.Options) error {
+		opts.Hints.More = []string{inStore(o.store, showAgain(l.Analysis.Run.ID)+" "+figuresFlag+" --full")}
 		return locks.Formats.Write(w, format, l, opts)
-	}, o.output.again(again))
+	}
+}
+
+// readLocks reads what a run says of locks.
+func readLocks(o *outputOptions, a *stats.Analysis, _ loader) (answerWriter, error) {
+	l, err := locks.Stored(a)
+	if err != nil {
+		return nil, err
+	}
+	return locksWriter(o, l), nil
 }
 
 // explainStored explains a run that has been measured before.
@@ -210,5 +219,6 @@ func explainStored(ctx context.Context, env *environment, o *lockOptions, name s
 	if err != nil {
 		return err
 	}
-	return o.explain(env, locks.ExplainLocks(stats.Analyze(run, floorDriver)), "sqlite3perf locks "+name)
+	o.output.store = o.store
+	return o.output.printAnswer(env, locksWriter(&o.output, locks.ExplainLocks(stats.Analyze(run, floorDriver))), "sqlite3perf locks "+name)
 }

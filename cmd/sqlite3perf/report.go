@@ -17,13 +17,16 @@ import (
 
 func reportCommand(env *environment) *cobra.Command {
 	var storeFile string
+	var figures bool
 	o := &outputOptions{format: pageFormat}
 	cmd := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Write a stored run as a page with pictures",
 		Long: `Report writes a run as one HTML file that needs nothing else, neither a network nor a
 server: the answer, pictures with the figures behind them, and for each cell its
-samples and the settings that were proven. It can be opened, mailed and printed.
+samples and the settings that were proven. It can be opened, mailed and printed. The page
+of a run that tune, locks, advise, diff or cluster made has that command's answer, and with
+--figures what was measured.
 
 The run is one of the store, given by its number or as "last", or a JSON report
 (base.json). Without -o the file is called run-3.html, or base.html, in the working
@@ -56,7 +59,16 @@ directory. It prints the name of the file.`,
 				}
 			}
 			o.store = storeFile
-			if err := write(env, o, stats.Analyze(run, floorDriver)); err != nil {
+			q, err := o.asksFor(run, figures)
+			if err != nil {
+				return err
+			}
+			if a := stats.Analyze(run, floorDriver); q != nil {
+				err = q.show(cmd.Context(), env, o, a)
+			} else {
+				err = write(env, o, a)
+			}
+			if err != nil {
 				return err
 			}
 			_, err = fmt.Fprintln(env.stdout, o.file)
@@ -64,6 +76,7 @@ directory. It prints the name of the file.`,
 		},
 	}
 	addStoreFlag(cmd.Flags(), &storeFile)
+	addFiguresFlag(cmd.Flags(), &figures)
 	cmd.Flags().StringVarP(&o.file, "output", "o", "", "`file` that the page is written to (default: run-N.html)")
 	return cmd
 }

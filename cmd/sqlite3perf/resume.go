@@ -59,8 +59,8 @@ func resumable(run *result.Run) error {
 	switch {
 	case run.Merged != "":
 		return fmt.Errorf("was merged from %s: resume it there, with --store, and merge again", document.Line(run.Merged))
-	case run.Profiles != nil:
-		return fmt.Errorf("has profiles instead of samples: %s", again)
+	case run.Unsampled() != "":
+		return fmt.Errorf("has %s instead of samples: %s", run.Unsampled(), again)
 	case run.Study != nil:
 		return fmt.Errorf("is of a published study, whose claims decide what is measured: %s", again)
 	case run.Search != nil:

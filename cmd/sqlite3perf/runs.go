@@ -24,7 +24,7 @@ func runsCommand(env *environment) *cobra.Command {
 		Use:   "runs",
 		Short: "List the stored runs",
 		Long: `Runs lists the stored runs, oldest first. ENDED says of a run of profiles which phase was
-profiled. SETTINGS has the settings and parameters that were given for the workloads of a
+profiled, and of a run with an answer which command gave it. SETTINGS has the settings and parameters that were given for the workloads of a
 run, with all their values. If the runs are of several machines, MACHINE says of which each
 is.`,
 		Example: "  sqlite3perf runs",
@@ -50,7 +50,7 @@ is.`,
 			}
 			for _, e := range list {
 				trials := fmt.Sprint(e.Trials)
-				if e.Profiled != "" {
+				if !e.Sampled() {
 					trials = "–"
 				}
 				rows = append(rows, []string{fmt.Sprint(e.ID), e.Started.UTC().Format("2006-01-02 15:04:05"), trials,
@@ -97,6 +97,12 @@ func ending(e store.Entry) string {
 		return "damaged"
 	}
 	word := result.Ending(e.Stopped)
+	switch {
+	case e.Question != "" && e.Sampled():
+		word += ", answer of " + e.Question
+	case e.Question != "":
+		word = "answer of " + e.Question
+	}
 	if e.Profiled != "" {
 		word = "profile of " + e.Profiled
 		if e.Stopped == result.StoppedInterrupted {

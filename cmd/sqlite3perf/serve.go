@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"maps"
 	"net"
@@ -21,6 +22,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/explorer"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
@@ -112,6 +114,13 @@ func serve(ctx context.Context, env *environment, o *serveOptions) error {
 	}
 	site := explorer.New(explorer.Options{Store: path, Users: users, Floor: floorDriver, Launcher: launcher, Describe: func(a *stats.Analysis) report.Options {
 		return report.Options{Study: study.Evaluate(a, "--scale full")}
+	}, Answer: func(ctx context.Context, w io.Writer, format string, a *stats.Analysis, opts document.Options) error {
+		q := stored[a.Run.Answer.Question]
+		write, err := q.read(&outputOptions{store: o.store}, a, analyzed(ctx, o.store))
+		if err != nil {
+			return err
+		}
+		return write(w, format, opts)
 	}})
 	none := site.Open(ctx)
 	if none != nil && !errors.Is(none, store.ErrNoStore) {

@@ -26,6 +26,7 @@ import (
 
 func showCommand(env *environment) *cobra.Command {
 	var storeFile, text, picture string
+	var figures bool
 	o := &outputOptions{}
 	cmd := &cobra.Command{
 		Use:   "show RUN [RUN...]",
@@ -34,6 +35,8 @@ func showCommand(env *environment) *cobra.Command {
 On a terminal it prints what is read first: who is fastest, by how much, how sure that
 is, and what to beware of. --full prints every table, as do files and pipes. Of a run of
 profiles it prints where the time goes.
+Tune, locks, advise, diff and cluster store their answer with a run. Show prints it as they
+did, in each of their formats; --figures prints what was measured instead.
 With --workload it prints instead the text of a workload as that run has read it, and
 with --chart one of the pictures of its page, as svg or png; a name that no picture has
 lists them.
@@ -72,20 +75,30 @@ on all of them and what turns around.`,
 			if text != "" {
 				return writeWorkload(env, run, text)
 			}
-			if run.Profiles != nil && !isPicture {
+			a := stats.Analyze(run, floorDriver)
+			if picture == "" {
+				q, err := o.asksFor(run, figures)
+				if err != nil {
+					return err
+				}
+				if q != nil {
+					return q.show(cmd.Context(), env, o, a)
+				}
+			}
+			if isPicture {
+				return writePicture(env, o, a, picture)
+			}
+			if run.Profiles != nil {
 				if err := profile.Formats.Check(o.format); err != nil {
 					return usagef("run %d has profiles instead of samples: %w", run.ID, err)
 				}
-			}
-			a := stats.Analyze(run, floorDriver)
-			if isPicture {
-				return writePicture(env, o, a, picture)
 			}
 			return write(env, o, a)
 		},
 	}
 	cmd.Flags().StringVar(&text, "workload", "", "print the text of the workload of that `name`, as the run has read it")
 	o.addFullFlag(cmd.Flags())
+	addFiguresFlag(cmd.Flags(), &figures)
 	addStoreFlag(cmd.Flags(), &storeFile)
 	cmd.Flags().StringVar(&picture, "chart", "", "one picture of the run's page, by its `name`")
 	o.addFlags(cmd.Flags())
@@ -220,8 +233,8 @@ func foreign(run *result.Run, named string) bool {
 // measuredRun reads a run whose samples are needed, of the store or of a JSON report.
 func measuredRun(ctx context.Context, env *environment, storeFile, side string) (*result.Run, error) {
 	run, err := storedOrReport(ctx, env, storeFile, side)
-	if err == nil && run.Profiles != nil {
-		return nil, usagef("run %d has profiles instead of samples, so it cannot be compared: name another run; runs lists them", run.ID)
+	if err == nil && run.Unsampled() != "" {
+		return nil, usagef("run %d has %s instead of samples, so it cannot be compared: name another run; runs lists them", run.ID, run.Unsampled())
 	}
 	return run, err
 }

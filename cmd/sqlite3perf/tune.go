@@ -43,9 +43,9 @@ Settings that can lose more than today's in a crash or power failure are never p
 first answer; --durability says whether they are tried. --set name=value fixes a setting,
 and --set name=value,value says which values are tried.
 
-A terminal gets the answer and what of the rest fits below it. The answer itself is not
-stored: --full prints all of it, and -o tune.html writes it to a file. Each race of the
-search is a run in the store, which sqlite3perf show RUN prints.`,
+A terminal gets the answer and what of the rest fits below it; --full prints everything.
+Each race of the search is a run in the store. The last one keeps the answer, which
+sqlite3perf show last prints again.`,
 		Example: `  sqlite3perf tune --workloads ./mine.yaml --drivers modernc
   sqlite3perf tune --workloads ./mine.yaml --drivers modernc -o tune.html
   sqlite3perf tune --workloads read-write --drivers mattn --durability same
@@ -139,9 +139,6 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 			}
 		}
 	}
-	if o.output.screen(env) > 0 && o.output.format == tableFormat && !o.quiet {
-		show.say("the answer is not stored: to have more of it than fits on the terminal, type --full or -o tune.html")
-	}
 	s.Margin, r.precision = r.precision, 0
 	t := &candidateRuns{env: env, o: &o.runOptions, r: r, say: show.say}
 	if !o.quiet {
@@ -160,20 +157,31 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 	if len(found.Races) == 0 {
 		return failure
 	}
-	answer := tune.Tuning{Finding: found, Driver: r.cases[0].Driver, Flag: "--set"}
+	answer := tune.Tuning{Finding: found, Driver: r.cases[0].Driver}
 	if failure == nil {
 		answer.Spelled = t.spell(ctx, answer.Offered())
 	}
-	last := inStore(o.store, fmt.Sprintf("sqlite3perf show %d", found.Races[len(found.Races)-1].Analysis.Run.ID))
-	err = o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
-		opts.Lines = o.output.screen(env)
-		opts.Hints.Rest = []document.Hint{
-			{Shows: "all of it", Command: "--full or -o tune.html, in another search: this answer is not stored"},
-			{Shows: "last race", Command: last + " --full"},
-		}
-		return tune.Formats.Write(w, format, answer, opts)
-	}, last)
-	return cmp.Or(failure, err)
+	kept, err := answer.Keep()
+	keepAnswer(ctx, env, r.storePath, answer.Run(), kept, err)
+	return cmp.Or(failure, o.output.printAnswer(env, tuningWriter(&o.output, answer), showAgain(answer.Run())))
+}
+
+// tuningWriter writes what a search found.
+func tuningWriter(o *outputOptions, t tune.Tuning) answerWriter {
+	t.Flag = "--set"
+	return func(w io.Writer, format string, opts document.Options) error {
+		opts.Hints.Rest = append(opts.Hints.Rest, document.Hint{Shows: "last race", Command: inStore(o.store, showAgain(t.Run())+" "+figuresFlag+" --full")})
+		return tune.Formats.Write(w, format, t, opts)
+	}
+}
+
+// readTuning reads what a search found.
+func readTuning(o *outputOptions, a *stats.Analysis, load loader) (answerWriter, error) {
+	t, err := tune.Stored(a, load)
+	if err != nil {
+		return nil, err
+	}
+	return tuningWriter(o, t), nil
 }
 
 // given splits --set into the values that are tried, where there are several, and what is

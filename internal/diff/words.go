@@ -54,6 +54,24 @@ func (d *Diffed) Answered() bool {
 	return !slices.ContainsFunc(d.Results, func(r *Result) bool { return r.Answered() == 0 })
 }
 
+// Options say how a comparison of answers is written.
+type Options struct {
+	document.Options
+	Full bool // all statements of each group, uncut
+}
+
+// Formats are those of a comparison of answers.
+var Formats = document.FormatsOf[*Diffed, Options]{What: "comparison of answers", List: []document.Format[*Diffed, Options]{
+	{Name: "table", To: func(w io.Writer, d *Diffed, o Options) error { return WriteDiff(w, d, o.Full, o.Options) }},
+	{Name: "markdown", To: func(w io.Writer, d *Diffed, _ Options) error {
+		return document.RenderMarkdown(w, d.page())
+	}},
+	{Name: "html", To: func(w io.Writer, d *Diffed, o Options) error {
+		return document.RenderHTML(w, d.page(), "Answers", o.Options)
+	}},
+	{Name: "json", To: func(w io.Writer, d *Diffed, _ Options) error { return WriteDiffJSON(w, d) }},
+}}
+
 // JSONDiff is the JSON form of a comparison of answers.
 type JSONDiff struct {
 	Command string `json:"command"` // diff
@@ -104,6 +122,13 @@ func (d *Diffed) document(full bool) document.Document {
 			{Body: part("", "Not every statement is shown; all are in the full output and in JSON.")}, {},
 		}})
 	}
+	return doc
+}
+
+// page is all of a comparison of answers, below its answer.
+func (d *Diffed) page() document.Document {
+	doc := d.document(true).Whole()
+	doc[0] = document.Heading{Level: 1, Text: d.Answer()}
 	return doc
 }
 

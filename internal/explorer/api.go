@@ -22,6 +22,7 @@ func (s *Server) api() map[string]only {
 		"/api/v1/runs":                    {http.MethodGet: answer(s.listRuns)},
 		"/api/v1/runs/{id}":               {http.MethodGet: answer(s.getRun)},
 		"/api/v1/runs/{id}/report":        {http.MethodGet: http.HandlerFunc(s.getReport)},
+		"/api/v1/runs/{id}/answer":        {http.MethodGet: http.HandlerFunc(s.getAnswer)},
 		"/api/v1/runs/{id}/cells":         {http.MethodGet: answer(s.getCells)},
 		"/api/v1/runs/{id}/charts":        {http.MethodGet: answer(s.listCharts)},
 		"/api/v1/runs/{id}/charts/{name}": {http.MethodGet: http.HandlerFunc(s.getChart)},

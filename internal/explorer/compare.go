@@ -104,8 +104,8 @@ func (s *Server) side(r *http.Request, ref string) (*stats.Analysis, error) {
 		return nil, err
 	}
 	a, err := s.shelf.analysis(r.Context(), id)
-	if err == nil && a.Run.Profiles != nil {
-		return nil, failf(http.StatusBadRequest, "run %d has profiles instead of samples, so it cannot be compared: name another run", id)
+	if err == nil && a.Run.Unsampled() != "" {
+		return nil, failf(http.StatusBadRequest, "run %d has %s instead of samples, so it cannot be compared: name another run", id, a.Run.Unsampled())
 	}
 	return a, err
 }

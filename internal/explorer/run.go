@@ -3,6 +3,7 @@ package explorer
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/defects"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -37,7 +39,9 @@ type Run struct {
 	Asked     *result.Asked    `json:"asked,omitempty"`
 	Study     *result.Study    `json:"study,omitempty"`
 	Compares  *result.Compares `json:"compares,omitempty"`
-	Profiled  string           `json:"profiled,omitempty"` // the phase, if it has profiles instead of trials, which only its report has
+	Profiled  string           `json:"profiled,omitempty"`  // the phase, if it has profiles instead of trials, which only its report has
+	Question  string           `json:"question,omitempty"`  // whose answer it has, such as tune
+	Unsampled string           `json:"unsampled,omitempty"` // what it has instead of samples, such as "profiles"; "": it was made to have some
 	LeftOut   []result.LeftOut `json:"left_out,omitempty"`
 	Workloads []Workload       `json:"workloads"`
 	Cases     []Case           `json:"cases"`
@@ -108,8 +112,14 @@ func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
 		Asked: clipAsked(of.Asked), Study: of.Study, Compares: of.Compares, Workloads: []Workload{}, Cases: []Case{}, Defects: []Defect{},
 		Caveats: clipCaveats(said.Caveats), Warnings: clipWarnings(a.Warnings), Metrics: metrics,
 	}
+	out.Unsampled = of.Unsampled()
 	if of.Profiles != nil {
 		out.Profiled = clip(of.Profiles.Phase)
+	}
+	if of.Answer != nil {
+		if out.Question = of.Answer.Question; out.Unsampled != "" {
+			out.Answer, out.Choices, out.Caveats = fmt.Sprintf("This run has %s instead of samples.", out.Unsampled), nil, []report.Caveat{}
+		}
 	}
 	for _, l := range of.LeftOut[:min(len(of.LeftOut), maxNames)] {
 		out.LeftOut = append(out.LeftOut, result.LeftOut{Workload: clip(l.Workload), Driver: clip(l.Driver), Code: clip(l.Code), Message: clip(l.Message)})
@@ -215,6 +225,33 @@ func clipMachine(m result.Machine) result.Machine {
 		*s = clip(*s)
 	}
 	return m
+}
+
+// getAnswer answers with the JSON of the answer that a run has.
+func (s *Server) getAnswer(w http.ResponseWriter, r *http.Request) {
+	s.writeAnswer(w, r, "json", "application/json")
+}
+
+// answerPage answers with the page of the answer that a run has.
+func (s *Server) answerPage(w http.ResponseWriter, r *http.Request) {
+	s.writeAnswer(w, r, "html", "text/html; charset=utf-8")
+}
+
+func (s *Server) writeAnswer(w http.ResponseWriter, r *http.Request, format, contentType string) {
+	a, err := s.judgedRun(r, parse(r))
+	if err == nil && (a.Run.Answer == nil || s.options.Answer == nil) {
+		err = failf(http.StatusNotFound, "run %d was not made for a question whose answer is stored", a.Run.ID)
+	}
+	var b bytes.Buffer
+	if err == nil {
+		err = s.options.Answer(r.Context(), &b, format, a, document.Options{Assets: pageAssets})
+	}
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", contentType)
+	_, _ = w.Write(b.Bytes()) // fails only if the reader has gone
 }
 
 // getReport answers with the JSON report.

@@ -16,6 +16,7 @@ const (
 	stateComplete    = "complete"    // every trial was ok
 	stateIncomplete  = "incomplete"  // some trials were refused, wrong or failed, or could not begin
 	stateProfile     = "profile"     // it has profiles instead of trials
+	stateAnswer      = "answer"      // it has an answer instead of trials
 	stateInterrupted = "interrupted" // by the user
 	stateUnfinished  = "unfinished"  // it is being measured, or was killed
 	stateDamaged     = "damaged"     // its record contradicts itself
@@ -24,7 +25,7 @@ const (
 // states are what runs can be filtered by: their states, and the statuses of trials that are
 // not ok, which say that a run has such a trial.
 var states = []string{stateComplete, stateIncomplete, string(result.Refused), string(result.Failed), string(result.Wrong), string(result.Unavailable),
-	stateProfile, stateInterrupted, stateUnfinished, stateDamaged}
+	stateProfile, stateAnswer, stateInterrupted, stateUnfinished, stateDamaged}
 
 // inState reports whether a run is in one of the states.
 func inState(e *store.Entry, state string) bool {
@@ -67,6 +68,7 @@ type Listed struct {
 	Workloads []string              `json:"workloads"`
 	Asked     *result.Asked         `json:"asked,omitempty"`
 	Profiled  string                `json:"profiled,omitempty"` // the phase, if it has profiles instead of trials
+	Question  string                `json:"question,omitempty"` // whose answer it has, such as tune
 	Scale     string                `json:"scale"`
 	Host      string                `json:"host"`
 	Version   string                `json:"version"`
@@ -76,7 +78,7 @@ type Listed struct {
 
 func listed(e *store.Entry) Listed {
 	return Listed{ID: e.ID, Started: e.Started, Ended: e.Ended, State: stateOf(e), Stopped: clip(e.Stopped), Ending: clip(result.Ending(e.Stopped)), Trials: e.Trials,
-		Statuses: clipKeys(e.Statuses), Cases: e.Cases, Bad: clipKeys(e.Bad), Warnings: e.Warnings, Drivers: names(e.Drivers), Workloads: names(e.Workloads), Asked: clipAsked(e.Asked), Profiled: clip(e.Profiled),
+		Statuses: clipKeys(e.Statuses), Cases: e.Cases, Bad: clipKeys(e.Bad), Warnings: e.Warnings, Drivers: names(e.Drivers), Workloads: names(e.Workloads), Asked: clipAsked(e.Asked), Profiled: clip(e.Profiled), Question: clip(e.Question),
 		Scale: clip(e.Scale), Host: clip(e.Host), Version: clip(e.Version), Command: names(e.Command), Damaged: clip(e.Damaged)}
 }
 
@@ -113,6 +115,8 @@ func stateOf(e *store.Entry) string {
 		return stateUnfinished
 	case e.Profiled != "":
 		return stateProfile
+	case !e.Sampled():
+		return stateAnswer
 	case e.Stopped == result.StoppedInterrupted:
 		return stateInterrupted
 	case e.Statuses[result.OK] < e.Trials || e.Trials == 0:

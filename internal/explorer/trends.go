@@ -47,7 +47,7 @@ func startOf(entries []store.Entry) *Start {
 	count := map[key]int{}
 	each := func(f func(key)) { // the newest first
 		for _, e := range slices.Backward(entries) {
-			if e.Stopped == "" || e.Damaged != "" || e.Profiled != "" {
+			if e.Stopped == "" || e.Damaged != "" || !e.Sampled() {
 				continue
 			}
 			for _, w := range e.Workloads {
@@ -152,7 +152,7 @@ func (s *Server) trends(r *http.Request, q *query) (*Trends, error) {
 	for i := range entries {
 		e := &entries[i]
 		measured := slices.ContainsFunc(drivers, func(d string) bool { return has(e.Drivers, []string{d}) })
-		if measured && has(e.Workloads, []string{workload}) && e.Stopped != "" && e.Damaged == "" && e.Profiled == "" {
+		if measured && has(e.Workloads, []string{workload}) && e.Stopped != "" && e.Damaged == "" && e.Sampled() {
 			of = append(of, e)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"crypto/subtle"
 	"embed"
 	"html/template"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/netip"
@@ -46,6 +47,9 @@ type Options struct {
 
 	// Describe returns what a report needs beside the analysis; nil: nothing.
 	Describe func(*stats.Analysis) report.Options
+
+	// Answer writes the answer that a run has, as html or json; nil: answers are not shown.
+	Answer func(ctx context.Context, w io.Writer, format string, a *stats.Analysis, o document.Options) error
 }
 
 // Server is the explorer. Its methods may be called by multiple goroutines simultaneously.
@@ -117,6 +121,7 @@ func (s *Server) Handler() http.Handler {
 	}
 	mux.Handle("/assets/", only{http.MethodGet: http.HandlerFunc(asset)})
 	mux.Handle("/runs/{id}/report", only{http.MethodGet: http.HandlerFunc(s.report)})
+	mux.Handle("/runs/{id}/answer", only{http.MethodGet: http.HandlerFunc(s.answerPage)})
 	for path, methods := range s.api() {
 		mux.Handle(path, methods)
 	}
@@ -158,7 +163,7 @@ func (s *Server) check(r *http.Request) error {
 	}
 	changes := r.Method != http.MethodGet && r.Method != http.MethodHead
 	// A report is computed, so a page elsewhere must not ask for many of them.
-	if site := r.Header.Get("Sec-Fetch-Site"); (changes || strings.HasPrefix(r.URL.Path, "/api/") || strings.HasSuffix(r.URL.Path, "/report")) && site != "" && site != "same-origin" && site != "none" {
+	if site := r.Header.Get("Sec-Fetch-Site"); (changes || strings.HasPrefix(r.URL.Path, "/api/") || strings.HasSuffix(r.URL.Path, "/report") || strings.HasSuffix(r.URL.Path, "/answer")) && site != "" && site != "same-origin" && site != "none" {
 		return failf(http.StatusForbidden, "a page of another site may not ask this server")
 	}
 	if why := s.noToken(r); changes && why != "" {

@@ -19,6 +19,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
@@ -58,6 +59,12 @@ func aRun(number int, slower float64) *result.Run {
 // serveRuns serves a store with some runs.
 func serveRuns(t testing.TB, runs ...*result.Run) *httptest.Server {
 	t.Helper()
+	return servingRuns(t, func(*Options) {}, runs...)
+}
+
+// servingRuns serves a store with some runs, with other options.
+func servingRuns(t testing.TB, change func(*Options), runs ...*result.Run) *httptest.Server {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "results.db")
 	st, err := store.Open(context.Background(), path)
 	if err != nil {
@@ -71,7 +78,9 @@ func serveRuns(t testing.TB, runs ...*result.Run) *httptest.Server {
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return serving(t, Options{Store: path, Floor: "native"})
+	o := Options{Store: path, Floor: "native"}
+	change(&o)
+	return serving(t, o)
 }
 
 func serving(t testing.TB, o Options) *httptest.Server {
@@ -780,6 +789,42 @@ func TestDamagedStore(t *testing.T) {
 	}
 	get[*Current](t, server, "/api/v1/current")
 	get[*Run](t, server, "/api/v1/runs/4")
+}
+
+// A run with an answer leads to it. One that has nothing else is never taken for one with
+// samples.
+func TestAnsweredRun(t *testing.T) {
+	tuned, diffed := aRun(2, 1), aRun(3, 1)
+	tuned.Answer = &result.Answer{Question: result.QuestionTune, Version: 1, Value: []byte("{}")}
+	diffed.Trials, diffed.Answer = nil, &result.Answer{Question: result.QuestionDiff, Version: 1, Value: []byte("{}")}
+	server := servingRuns(t, func(o *Options) {
+		o.Answer = func(_ context.Context, w io.Writer, format string, a *stats.Analysis, o document.Options) error {
+			_, err := fmt.Fprintf(w, `{"of": %d, "as": %q, "assets": %t}`, a.Run.ID, format, o.Assets != "")
+			return err
+		}
+	}, aRun(1, 1), tuned, diffed)
+	if l := get[*List](t, server, "/api/v1/runs?state=answer"); l.Matching != 1 || l.Runs[0].Question != "diff" || l.Runs[0].State != "answer" {
+		t.Errorf("%+v", l)
+	}
+	if r := get[*Run](t, server, "/api/v1/runs/2"); r.Question != "tune" || r.Unsampled != "" || len(r.Cases) == 0 {
+		t.Errorf("%+v", r)
+	}
+	if r := get[*Run](t, server, "/api/v1/runs/3"); r.Question != "diff" || r.Answer != "This run has the answer of diff instead of samples." {
+		t.Errorf("%+v", r)
+	}
+	type written struct {
+		Of     int64  `json:"of"`
+		As     string `json:"as"`
+		Assets bool   `json:"assets"`
+	}
+	if got, want := get[written](t, server, "/api/v1/runs/3/answer"), (written{3, "json", true}); got != want {
+		t.Errorf("%+v", got)
+	}
+	for path, want := range map[string]int{"/runs/2/answer": 200, "/runs/1/answer": 404, "/api/v1/runs/1/answer": 404, "/api/v1/compare?first=2&second=3": 400} {
+		if status, _, body := request(t, server, "GET", path, ""); status != want {
+			t.Errorf("%s: %d: %s", path, status, body)
+		}
+	}
 }
 
 // A run of profiles leads to its report, and is never taken for one with samples.

@@ -50,7 +50,7 @@ func tuning() tune.Tuning {
 			{Name: "txlock", Value: "immediate", MoreFailed: true, Ratio: ratio(0.5, 0.4, 0.6), Status: result.OK},
 		},
 		Skipped:   []tune.Skipped{{Setting: "pool_size", Why: "one client needs one connection"}},
-		Races:     []*tune.Race{{What: "confirmation", Candidates: 5, Trials: 60, Analysis: a, Took: 30 * time.Second}},
+		Races:     []*tune.Race{{Run: 7, What: "confirmation", Candidates: 5, Trials: 60, Analysis: a, Took: 30 * time.Second}},
 		Confirmed: a, Tests: 7, Rounds: 12, Took: 100 * time.Second, Grid: 96, Early: true,
 	}
 	t := tune.Tuning{Finding: f, Driver: "modernc", Flag: "--set"}

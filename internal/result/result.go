@@ -473,6 +473,10 @@ type Run struct {
 	// Workloads has the text of each workload. Older runs have none.
 	Workloads []Workload `json:"workloads,omitempty"`
 
+	// Answer is nil if the run was not made for a question whose answers are stored, and in
+	// older runs. It is no part of the JSON forms of a run.
+	Answer *Answer `json:"-"`
+
 	Cases    []Case    `json:"cases"`
 	Trials   []Trial   `json:"trials"`
 	Warnings []Warning `json:"warnings,omitempty"`

@@ -33,7 +33,7 @@ SELECT count(*) FROM TABLE WHERE run_id IN (SELECT id FROM ids WHERE id NOT IN (
 func (s *Store) Orphans(ctx context.Context) ([]Orphans, error) {
 	var list []Orphans
 	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
-		for _, table := range []string{"cases", "trials", "samples", "profiles", "warnings"} {
+		for _, table := range []string{"cases", "trials", "samples", "profiles", "answers", "warnings"} {
 			o := Orphans{Table: table}
 			if err := c.QueryRowContext(ctx, strings.ReplaceAll(orphans, "TABLE", table)).Scan(&o.Rows); err != nil {
 				return err

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"math"
 	"path/filepath"
 	"reflect"
@@ -35,6 +36,7 @@ func fullRun(t *testing.T) *result.Run {
 			x.Allocations[j].Samples, x.Allocations[j].Value = x.Allocations[j].Samples/2, x.Allocations[j].Value/2
 		}
 	}
+	r.Answer.Question, r.Answer.Version, r.Answer.Runs = result.QuestionTune, 1, []int64{0, 0}
 	for i := range r.Trials {
 		r.Trials[i].Case = i%len(r.Cases) + 1
 		r.Trials[i].Order = i + 1
@@ -59,6 +61,10 @@ func (f *filler) fill(v reflect.Value, name string) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		zone := time.FixedZone("", 3600*(f.n%12+1))
 		v.Set(reflect.ValueOf(time.Date(2026, 11, 21, 10, 0, 0, f.n, zone)))
+		return
+	}
+	if v.Type() == reflect.TypeFor[json.RawMessage]() {
+		v.SetBytes([]byte(`{"name":"` + strconv.Itoa(f.n) + `"}`))
 		return
 	}
 	switch v.Kind() {

@@ -39,11 +39,10 @@ func OpenForeign(ctx context.Context, path, name string) (*Store, error) {
 	}
 	s.readOnly, s.foreign = true, true
 	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
-		var version int
-		if err := c.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil {
+		if err := c.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&s.version); err != nil {
 			return err
 		}
-		if err := s.ordinary(ctx, c, migrations[:min(max(version, 0), len(migrations))]); err != nil {
+		if err := s.ordinary(ctx, c, migrations[:min(max(s.version, 0), len(migrations))]); err != nil {
 			return err
 		}
 		return s.quickCheck(ctx, c)

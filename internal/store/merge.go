@@ -41,6 +41,7 @@ type merge struct {
 	to, from *Store
 	list     []Merged
 	ids      map[string][]int64 // by key, of the runs that are here
+	numbers  map[int64]int64    // that runs of the other store have here
 
 	pending []*result.Run // to be written in one transaction
 	places  []int         // of pending in list
@@ -53,7 +54,7 @@ type merge struct {
 // error, or if ctx ends, it also returns what was done until then; merging again does the
 // rest.
 func (s *Store) Merge(ctx context.Context, from *Store, told func(done, of int)) ([]Merged, error) {
-	m := &merge{to: s, from: from, ids: map[string][]int64{}}
+	m := &merge{to: s, from: from, ids: map[string][]int64{}, numbers: map[int64]int64{}}
 	ids, err := m.begin(ctx)
 	for i, id := range ids {
 		if err != nil || ctx.Err() != nil {
@@ -143,6 +144,12 @@ func (m *merge) run(ctx context.Context, id int64) error {
 		m.leaveOut(id, unreadable(err))
 		return nil
 	}
+	if r.Answer != nil && len(r.Answer.Runs) > 0 {
+		if err := m.flush(ctx); err != nil { // so that their numbers are known
+			return err
+		}
+		renumber(r.Answer, m.numbers)
+	}
 	k := key(r, fmt.Sprint(r.Seed))
 	if len(m.ids[k]) > 0 || slices.ContainsFunc(m.pending, func(o *result.Run) bool { return key(o, fmt.Sprint(o.Seed)) == k }) {
 		if err := m.flush(ctx); err != nil {
@@ -158,6 +165,9 @@ func (m *merge) run(ctx context.Context, id int64) error {
 	m.list = append(m.list, Merged{Store: m.from.path, Run: id, Trials: len(r.Trials)})
 	m.pending, m.places = append(m.pending, r), append(m.places, len(m.list)-1)
 	m.rows += len(r.Cases) + 3*len(r.Trials)
+	if r.Answer != nil {
+		m.rows += len(r.Answer.Value) >> 10 // about as much memory
+	}
 	if len(m.pending) >= mergedRuns || m.rows >= mergedRows {
 		return m.flush(ctx)
 	}
@@ -190,6 +200,7 @@ func (m *merge) flush(ctx context.Context) error {
 	for i, r := range m.pending {
 		x := &m.list[m.places[i]]
 		x.What, x.Is = MergedNew, r.ID
+		m.numbers[x.Run] = r.ID
 		k := key(r, fmt.Sprint(r.Seed))
 		m.ids[k] = append(m.ids[k], r.ID)
 	}
@@ -209,9 +220,11 @@ func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run
 	}
 	more := len(theirs.Trials) - len(ours.Trials)
 	common, whole, err := overlap(ours, theirs)
-	switch {
-	case err != nil || !common:
+	if err != nil || !common {
 		return false, err
+	}
+	m.numbers[there] = id
+	switch {
 	case more <= 0 && whole:
 		m.list = append(m.list, Merged{Store: m.from.path, Run: there, What: MergedThere, Is: id})
 	case ours.Merged == "":
@@ -238,7 +251,7 @@ func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 	if !equal(ours.Cases, theirs.Cases) || !equal(ours.Profiles, theirs.Profiles) {
 		return false, false, err
 	}
-	whole = theirs.Ended.IsZero() || !ours.Ended.IsZero()
+	whole = (theirs.Ended.IsZero() || !ours.Ended.IsZero()) && (theirs.Answer == nil || ours.Answer != nil)
 	for i := range min(len(ours.Trials), len(theirs.Trials)) {
 		a, b := ours.Trials[i], theirs.Trials[i]
 		if b.Repeated && !a.Repeated {
@@ -279,6 +292,16 @@ func (s *Store) extend(ctx context.Context, ours, theirs *result.Run) error {
 				if err := addWarnings(ctx, c, ours.ID, nil, []result.Warning{w}); err != nil {
 					return err
 				}
+			}
+		}
+		if ours.Answer == nil && theirs.Answer != nil {
+			for i, id := range theirs.Answer.Runs {
+				if id >= ours.ID { // it came in later
+					theirs.Answer.Runs[i] = 0
+				}
+			}
+			if err := addAnswer(ctx, c, ours.ID, theirs.Answer); err != nil {
+				return err
 			}
 		}
 		theirs.ID, theirs.Merged = ours.ID, ours.Merged

@@ -134,6 +134,9 @@ func (s *Store) loadParts(ctx context.Context, c *sql.Conn, r *result.Run) error
 		err = each(ctx, c, `SELECT case_id, octet_length(json), iif(octet_length(json) > ?2, '{}', json) FROM profiles WHERE run_id = ?1 ORDER BY case_id`,
 			p.addProfile, r.ID, maxProfile)
 	}
+	if err == nil && s.hasAnswers() {
+		err = loadAnswer(ctx, c, r)
+	}
 	if err == nil {
 		p.warn()
 	}
@@ -295,6 +298,7 @@ type Entry struct {
 	Reached   string                `json:"reached,omitempty"`  // the name by which it was reached, if it was another machine
 	Asked     *result.Asked         `json:"asked,omitempty"`    // as in [result.Run]
 	Profiled  string                `json:"profiled,omitempty"` // the phase, if the run has profiles instead of trials
+	Question  string                `json:"question,omitempty"` // whose answer it has, such as [result.QuestionTune]
 	Drivers   []string              `json:"drivers"`            // in the order of the cases
 	Workloads []string              `json:"workloads"`          // in the order of the cases
 	Hashes    map[string]string     `json:"hashes,omitempty"`   // SHA-256 of workloads, by name; older runs have none
@@ -392,6 +396,9 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 			}
 		}
 		if err != nil {
+			return err
+		}
+		if err := s.noteAnswers(ctx, c, at); err != nil {
 			return err
 		}
 		return scan(ctx, c, listWarnings, func(rows *sql.Rows) error {
@@ -492,6 +499,7 @@ type Extent struct {
 	Trials int64     // greatest number of a trial
 	Last   time.Time // when that trial started; zero if there is none
 	Ended  bool
+	Answer bool // it has one
 }
 
 // Extent returns how much of a run there is. If there is no run with that ID, the error is
@@ -501,8 +509,9 @@ func (s *Store) Extent(ctx context.Context, id int64) (e Extent, err error) {
 		var trials any
 		var last sql.NullString
 		err := c.QueryRowContext(ctx, `SELECT max(trial_id), CASE WHEN json_valid(json) THEN json_extract(json, '$.started') END,
-			(SELECT CASE WHEN json_valid(json) THEN json_extract(json, '$.ended') END IS NOT NULL FROM runs WHERE run_id = ?1)
-			FROM trials WHERE run_id = ?1 HAVING EXISTS (SELECT 1 FROM runs WHERE run_id = ?1)`, id).Scan(&trials, &last, &e.Ended)
+			(SELECT CASE WHEN json_valid(json) THEN json_extract(json, '$.ended') END IS NOT NULL FROM runs WHERE run_id = ?1),
+			EXISTS (SELECT 1 FROM answers WHERE run_id = ?1)
+			FROM trials WHERE run_id = ?1 HAVING EXISTS (SELECT 1 FROM runs WHERE run_id = ?1)`, id).Scan(&trials, &last, &e.Ended, &e.Answer)
 		if errors.Is(err, sql.ErrNoRows) {
 			return s.noRun(ctx, c, id)
 		}

@@ -104,7 +104,7 @@ func schema(t *testing.T, path string) map[string][]string {
 		}
 		tables[table] = append(tables[table], column)
 	}
-	if err := rows.Err(); err != nil || len(tables) != 11 {
+	if err := rows.Err(); err != nil || len(tables) != 12 {
 		t.Fatalf("schema: %v, %v", tables, err)
 	}
 	return tables

@@ -46,9 +46,12 @@ var schema5 string
 //go:embed schema6.sql
 var schema6 string
 
+//go:embed schema7.sql
+var schema7 string
+
 // migrations[i] upgrades a store from version i to version i+1. A migration that has
 // been released is never edited.
-var migrations = []string{schema1, schema2, schema3, schema4, schema5, schema6}
+var migrations = []string{schema1, schema2, schema3, schema4, schema5, schema6, schema7}
 
 // busyTimeout is how long to wait for another process to finish writing.
 const busyTimeout = 30 * time.Second
@@ -60,6 +63,7 @@ type Store struct {
 	db       *sql.DB
 	readOnly bool
 	foreign  bool // somebody else's
+	version  int  // of the schema, if it is somebody else's, which is not upgraded
 }
 
 // Open opens the store at path for adding runs. It creates the store and its

@@ -101,7 +101,7 @@ func TestLoadCases(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := want.Trials
-	want.Cases, want.Trials, want.Warnings, want.Profiles.Cases = want.Cases[1:2], nil, nil, nil
+	want.Cases, want.Trials, want.Warnings, want.Profiles.Cases, want.Answer = want.Cases[1:2], nil, nil, nil, nil
 	for _, tr := range all {
 		if tr.Case == 2 {
 			tr.Warnings = nil
@@ -362,7 +362,7 @@ func TestMisuse(t *testing.T) {
 func TestPragmas(t *testing.T) {
 	s := mustOpen(t, newPath(t))
 	for name, want := range map[string]string{
-		"application_id": fmt.Sprint(store.ApplicationID), "user_version": "6",
+		"application_id": fmt.Sprint(store.ApplicationID), "user_version": "7",
 		"journal_mode": "delete", "synchronous": "3", "foreign_keys": "1", "busy_timeout": "30000",
 	} {
 		var got string

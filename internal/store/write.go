@@ -35,8 +35,8 @@ type (
 	}
 )
 
-// Begin adds a run with the cases, trials, profiles and warnings that it already has, and
-// sets its ID.
+// Begin adds a run with the cases, trials, profiles, warnings and answer that it already has,
+// and sets its ID.
 func (s *Store) Begin(ctx context.Context, r *result.Run) error {
 	return s.add(ctx, []*result.Run{r})
 }
@@ -83,6 +83,9 @@ func addRun(ctx context.Context, c *sql.Conn, r *result.Run) (id int64, err erro
 	if err := addProfiles(ctx, p, id, r.Profiles); err != nil {
 		return 0, err
 	}
+	if err := addAnswer(ctx, p, id, r.Answer); err != nil {
+		return 0, err
+	}
 	return id, addWarnings(ctx, p, id, nil, r.Warnings)
 }
 
@@ -121,7 +124,8 @@ const freeID = `WITH free(n) AS (SELECT coalesce(max(n), 0) FROM (
 	SELECT seq AS n FROM sqlite_sequence WHERE name = 'runs'
 	UNION ALL SELECT max(run_id) FROM runs UNION ALL SELECT max(run_id) FROM cases
 	UNION ALL SELECT max(run_id) FROM trials UNION ALL SELECT max(run_id) FROM samples
-	UNION ALL SELECT max(run_id) FROM warnings UNION ALL SELECT max(run_id) FROM profiles) WHERE typeof(n) = 'integer')`
+	UNION ALL SELECT max(run_id) FROM warnings UNION ALL SELECT max(run_id) FROM profiles
+	UNION ALL SELECT max(run_id) FROM answers) WHERE typeof(n) = 'integer')`
 
 // AddTrial adds a trial to a run that has the trial's case. When it returns without
 // error the trial is on disk, and survives a crash of the process or the machine.

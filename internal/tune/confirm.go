@@ -48,7 +48,7 @@ func (s *Search) confirm(ctx context.Context) error {
 		if r == nil || err != nil {
 			return err
 		}
-		if ties := s.judge(steps, tests, r.Analysis); ties == 0 || attempt == mostConfirms {
+		if ties := s.found.judge(steps, tests, r.Analysis); ties == 0 || attempt == mostConfirms {
 			return nil
 		}
 		s.prune(steps)
@@ -166,8 +166,8 @@ func difference(from, to driver.Settings) driver.Settings {
 }
 
 // judge sets what a confirmation says of its steps, and returns how many are not worth it.
-func (s *Search) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) {
-	m := stats.AlternativesOf(a.Run, len(steps), s.Phase)
+func (f *Finding) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) {
+	m := stats.AlternativesOf(a.Run, len(steps), f.Phase)
 	level := 1 - stats.Alpha/float64(tests)
 	ratio := func(i, j int) stats.Summary { return stats.SummarizeRatiosAt(stats.Values(m.Ratios(i, j)), level) }
 	last := 0                           // that is worth it
@@ -185,10 +185,10 @@ func (s *Search) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) {
 		x.MoreFailed, _ = m.MoreFailed(i, tests)
 		x.Phases = m.Phases(i, 0, level)
 		x.Ratio, x.Gain = ratio(i, 0), ratio(i, x.Before)
-		x.Worth = status == result.OK && !x.MoreFailed && x.Gain.Interval != nil && x.Gain.Interval.High < 1 && x.Gain.Median <= 1-s.Margin
+		x.Worth = status == result.OK && !x.MoreFailed && x.Gain.Interval != nil && x.Gain.Interval.High < 1 && x.Gain.Median <= 1-f.Margin
 		luck[i] = luck[x.Before]
 		if x.Worth { // these trials have chosen it, too
-			gain := stats.LessByChance(x.Gain, 1-s.Margin)
+			gain := stats.LessByChance(x.Gain, 1-f.Margin)
 			luck[i] *= x.Gain.Median / gain
 			x.Gain.Median = gain
 		}
@@ -203,6 +203,6 @@ func (s *Search) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) {
 			ties++
 		}
 	}
-	s.found.Steps, s.found.Confirmed, s.found.Tests, s.found.Rounds = steps, a, tests, a.Run.Rounds
+	f.Steps, f.Confirmed, f.Tests, f.Rounds = steps, a, tests, a.Run.Rounds
 	return ties
 }

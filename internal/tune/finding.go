@@ -11,11 +11,12 @@ import (
 
 // Race is a run of a search.
 type Race struct {
+	Run        int64 // 0: it is not in this store
 	What       string
 	Candidates int
 	Trials     int
-	Analysis   *stats.Analysis
 	Took       time.Duration
+	Analysis   *stats.Analysis // nil in a stored answer
 }
 
 // Tried is a change of one setting, measured in a race.
@@ -62,6 +63,7 @@ type Finding struct {
 	Loss    int             // the worst that can be lost today
 	Most    int
 	Margin  float64
+	Phase   string  // the only one that counts; "": all
 	Steps   []*Step // confirmed in one run, Confirmed; the first one changes nothing
 	Tried   []*Tried
 	Skipped []Skipped

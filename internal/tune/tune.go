@@ -105,7 +105,7 @@ const mostNeighborRaces = 4
 
 // Run searches. With an error it also returns what was found until then.
 func (s *Search) Run(ctx context.Context) (*Finding, error) {
-	s.found = &Finding{Most: s.Most, Margin: s.Margin}
+	s.found = &Finding{Most: s.Most, Margin: s.Margin, Phase: s.Phase}
 	s.tried, s.alone, s.best = map[string]bool{}, map[string]*Tried{}, map[int]driver.Settings{}
 	err := s.search(ctx)
 	if len(s.found.Races) > 0 {

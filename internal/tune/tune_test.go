@@ -40,12 +40,15 @@ type landscape struct {
 	space    map[string][]string                 // given values
 	names    []string                            // what is searched; nil: all
 	cannot   func(name, value string) string     // nil: nothing
-	stop     int                                 // the race that is interrupted; 0: none
+	stop     int                                 // the race that is interrupted; 0: none; -1: the second confirmation
 	most     int                                 // as in Search
 	time     time.Duration                       // of a search; 0: the usual
 	needs    func(tune.Need)
 	races    []string
+	analyses []*stats.Analysis // of the races
 	now      time.Time
+
+	confirmations int
 }
 
 func newLandscape(seed uint64) *landscape {
@@ -126,10 +129,14 @@ func (l *landscape) measure(ctx context.Context, p tune.Plan) (*stats.Analysis, 
 	}
 	l.races = append(l.races, strings.Join(words, " "))
 	err := m.Measure(ctx)
-	if l.stop == len(l.races) {
+	if p.What == "confirmation" {
+		l.confirmations++
+	}
+	if l.stop == len(l.races) || l.stop == -1 && l.confirmations == 2 {
 		err = errInterrupted
 	}
-	return stats.Analyze(run, ""), err
+	l.analyses = append(l.analyses, stats.Analyze(run, ""))
+	return l.analyses[len(l.analyses)-1], err
 }
 
 func (l *landscape) search() (*tune.Finding, error) {

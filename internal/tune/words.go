@@ -453,7 +453,9 @@ func (t Tuning) searched() string {
 	}
 	runs := make([]string, len(t.Races))
 	for i, r := range t.Races {
-		runs[i] = fmt.Sprint(r.Analysis.Run.ID)
+		if runs[i] = fmt.Sprint(r.Run); r.Run == 0 {
+			runs[i] = document.Absent
+		}
 	}
 	return fmt.Sprintf("%s on %s, %s, %s (runs %s) in %s; a grid has %s", document.Counted(int64(len(settings)), "setting"), t.Driver,
 		document.Counted(int64(len(t.Tried)), "value"), document.Counted(int64(t.Trials()), "trial"), strings.Join(runs, ", "), document.Elapsed(t.Took), document.Counted(int64(t.Grid), "combination"))
@@ -622,7 +624,7 @@ func writeTuningJSON(w io.Writer, t Tuning, _ document.Options) error {
 		out.Tried = append(out.Tried, j)
 	}
 	for _, r := range t.Races {
-		out.Races = append(out.Races, JSONRace{r.What, r.Analysis.Run.ID, r.Candidates, r.Trials, r.Took.Seconds()})
+		out.Races = append(out.Races, JSONRace{r.What, r.Run, r.Candidates, r.Trials, r.Took.Seconds()})
 	}
 	return document.Encode(w, out)
 }

@@ -50,7 +50,7 @@ export async function runs({ query, signal, go }) {
     { title: head("state", "State"), name: "State", sorted: sorted("state"), className: "state", cell: (r) => state(r, running.includes(r.id)) },
     { title: head("started", "Started"), name: "Started", sorted: sorted("started"), className: "when", cell: (r) => moment(r.started) },
     { title: head("took", "Took"), name: "Took", right: true, sorted: sorted("took"), cell: (r) => r.ended ? span((new Date(r.ended) - new Date(r.started)) / 1000) : "–" },
-    { title: head("trials", "Trials"), name: "Trials", right: true, sorted: sorted("trials"), cell: (r) => r.profiled ? "–" : count(r.trials) },
+    { title: head("trials", "Trials"), name: "Trials", right: true, sorted: sorted("trials"), cell: (r) => r.profiled || r.state === "answer" ? "–" : count(r.trials) },
     { title: head("drivers", "Drivers"), name: "Drivers", sorted: sorted("drivers"), className: "text", cell: (r) => some(r.drivers, 5) },
     { title: head("workload", "Workloads"), name: "Workloads", sorted: sorted("workload"), className: "text", cell: (r) => some(r.workloads, 5) },
     { title: "Settings", className: "text", cell: (r) => asked(r.asked) },
@@ -78,7 +78,7 @@ function state(r, running) {
   if (running) return h("a", { class: "state running", href: "/measure" }, "being measured");
   const bad = Object.entries(r.bad);
   const words = [
-    r.profiled ? "profile of " + r.profiled : r.damaged ? "damaged" : r.ending,
+    r.profiled ? "profile of " + r.profiled : r.state === "answer" ? "answer of " + r.question : r.damaged ? "damaged" : r.ending,
     bad.length > 0 && `${bad.map(([s, n]) => `${count(n)} ${s}`).join(", ")} of ${counted(r.cases, "case")}`,
     r.warnings > 0 && `warnings of ${counted(r.warnings, "kind")}`,
   ].filter(Boolean).join("; ");

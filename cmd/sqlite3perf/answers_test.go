@@ -1,0 +1,302 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
+	"github.com/sqlite3perf/sqlite3perf/internal/diff"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/store"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// bufferedEnvironment writes to buffers.
+func bufferedEnvironment() (env *environment, out, messages *bytes.Buffer) {
+	out, messages = &bytes.Buffer{}, &bytes.Buffer{}
+	env = &environment{stdout: out, stderr: messages, rawOut: out, rawErr: messages, now: time.Now, catch: func() <-chan os.Signal { return nil }}
+	return env, out, messages
+}
+
+// someClusters are a local driver and a cluster, of which a round has failed.
+func someClusters() *cluster.Clusters {
+	s := latency.Summary{Count: 100, P50NS: 1e6, P99NS: 2e6}
+	load := protocol.ClusterLoad{Clients: 8, Batch: 100}
+	of := func(nodes int) *protocol.Clustered {
+		return &protocol.Clustered{Members: []protocol.ClusterMember{{ID: "1", Version: "8"}}, Rows: 10, DiskBytes: 4096,
+			Loads: []protocol.LoadResult{{ClusterLoad: load, WallNS: 1e9, Acknowledged: s, Visible: s, CPUNS: 1e6, MemberCPUNS: int64(nodes) * 1e5}}}
+	}
+	harmed := of(3)
+	harmed.Loads, harmed.Harmed = nil, &protocol.Harmed{Acknowledged: 10, Found: 9, Lost: 1, LostIDs: []int64{7}, Harms: []protocol.Harm{{Kind: protocol.HarmKill, Member: "1", SilentNS: 1e9}},
+		Missing: []protocol.Missing{{Member: "1", Lost: 1}}, Reads: []protocol.LevelReads{{Level: "none", Reads: 10, Failed: 1, Stale: 2}}}
+	return &cluster.Clusters{
+		Machine:  result.Machine{Hostname: "vm", OS: "linux", Arch: "amd64", Directory: "/tmp"},
+		Warnings: []result.Warning{{Code: result.WarningLoad, Message: "the load average was 3.00"}},
+		Trials: []cluster.ClusterTrial{
+			{Driver: "mattn", Version: "v1", Settings: driver.Settings{"journal_mode": "wal"}, Result: of(0), Rates: [][]float64{{900, 910, 920}}},
+			{Driver: "rqlite", Nodes: 3, Delay: time.Millisecond, Settings: driver.Settings{"nodes": "3"}, Result: of(3), Rates: [][]float64{{100, math.NaN(), 110}}, Reason: "not leader"},
+			{Driver: "rqlite", Nodes: 3, Settings: driver.Settings{"nodes": "3"}, Result: harmed},
+			{Driver: "rqlite", Nodes: 5, Settings: driver.Settings{"nodes": "5"}, Reason: "node 4: it ended"},
+		},
+	}
+}
+
+// someDiff is a comparison of answers that has something of everything.
+func someDiff() *diff.Diffed {
+	return &diff.Diffed{Most: 20, Sides: []diff.DiffSide{{Name: "mattn", ModuleVersion: "v1", SQLiteVersion: "3"}, {Name: "modernc"}}, Skipped: []string{"w: serve"}, TimesAsText: []string{"modernc"},
+		Results: []*diff.Result{{First: "mattn", Second: "modernc", Statements: 3, Executions: 4, Most: 2, Rows: 5, Differing: 1, Unstable: []string{"w: a"},
+			Failing: []diff.Failing{{Where: "w: b", SQL: "SELECT x", Error: "no such column", Other: "x"}}, Unasked: []diff.Unasked{{Side: "modernc", Where: "w: c", Reason: "none"}},
+			Groups: []diff.Group{{Kind: diff.Types, Cause: diff.Time, Types: [2]string{"time.Time", "string"}, Declared: []string{"DATETIME", ""}, Reason: diff.Reason{Evidence: diff.ByValues, Side: 1, Feature: "f", First: "1", Second: "2"},
+				Statements: []diff.Statement{{Workload: "w", Where: "d", SQL: "SELECT 1", Arguments: []protocol.Value{{Type: "[]byte", Hex: "ff", Length: 1}}, Executions: 1,
+					Difference: diff.Difference{Kind: diff.Types, Column: 1, Name: "At", Declared: "DATETIME", Row: 1, First: "1", Second: "2"}}}}}}}}
+}
+
+// someLooked is what was looked at for advice.
+func someLooked() advise.Looked {
+	return advise.Looked{Diff: true, NotDiff: "it failed", Answers: someDiff(), Footprints: map[string]*result.Footprint{
+		"mattn": {SizeBytes: 1, WarmNS: 1, ColdNS: 1, Module: "m", Version: "v1", License: "MIT", Targets: []result.TargetBuild{{Target: "linux/arm64", Message: "no"}}}}}
+}
+
+// TestClustersShown expects show to print clusters as their command did.
+func TestClustersShown(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.db")
+	for _, format := range cluster.Formats.Names() {
+		env, out, messages := bufferedEnvironment()
+		o := &clusterOptions{store: path, output: outputOptions{format: format, store: path}}
+		c := someClusters()
+		id := o.keep(t.Context(), env, c, time.Now(), false)
+		if err := o.output.printAnswer(env, clustersWriter(c), showAgain(id)); err != nil || id == 0 {
+			t.Fatalf("%s: run %d, %v: %s", format, id, err, messages)
+		}
+		if again, code := run1(t, 0, "show", fmt.Sprint(id), "--format", format, "--store", path); code != exitOK || again != out.String() {
+			t.Errorf("%s: exit status %d: it was\n%s\nand is\n%s", format, code, out, again)
+		}
+	}
+	if out, _ := run1(t, 0, "runs", "--store", path); !strings.Contains(out, "answer of cluster  mattn,rqlite  cluster") {
+		t.Error(out)
+	}
+}
+
+// TestAnswersShown expects show to print advice and comparisons of answers as they were before
+// they were stored.
+func TestAnswersShown(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.db")
+	st, err := store.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &outputOptions{store: path}
+	for question, c := range map[string]struct {
+		keep    func() (*result.Answer, error)
+		writer  func(a *stats.Analysis) answerWriter
+		formats []string
+	}{
+		result.QuestionAdvise: {someLooked().Keep, func(a *stats.Analysis) answerWriter { return adviceWriter(a, someLooked(), nil) }, advise.Formats.Names()},
+		result.QuestionDiff:   {someDiff().Keep, func(*stats.Analysis) answerWriter { return diffWriter(o, someDiff()) }, diff.Formats.Names()},
+	} {
+		run := storedRunOf(t, question)
+		run.Started = run.Started.UTC()
+		answer, err := c.keep()
+		if err != nil {
+			t.Fatal(err)
+		}
+		run.Answer = answer
+		if err := st.Begin(t.Context(), run); err != nil {
+			t.Fatal(err)
+		}
+		for _, format := range c.formats {
+			env, out, _ := bufferedEnvironment()
+			o.format = format
+			if err := o.printAnswer(env, c.writer(stats.Analyze(run, floorDriver)), showAgain(run.ID)); err != nil {
+				t.Fatal(err)
+			}
+			if again, code := run1(t, 0, "show", fmt.Sprint(run.ID), "--format", format, "--store", path); code != exitOK || again != out.String() {
+				t.Errorf("%s as %s: exit status %d: it was\n%s\nand is\n%s", question, format, code, out, again)
+			}
+		}
+	}
+	if err := st.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// An answer that makes no sense is an error, which says what can be had of the run.
+func TestBadAnswer(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.db")
+	st, err := store.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, question := range []string{result.QuestionTune, result.QuestionDiff} {
+		run := storedRunOf(t, question)
+		if run.Answer, err = result.NewAnswer(question, 1, struct{}{}); err == nil {
+			err = st.Begin(t.Context(), run)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range []string{"run 1: its answer: it has 0 races, and names 0 runs: --figures prints what was measured", "run 2: its answer: it compares 0 drivers in 0 results"} {
+		env, _, messages := bufferedEnvironment()
+		if code := execute(t.Context(), env, []string{"show", fmt.Sprint(id + 1), "--store", path}); code != exitFailed || !strings.Contains(messages.String(), want) {
+			t.Errorf("exit status %d: %s, want %s", code, messages, want)
+		}
+	}
+	if _, code := run1(t, 0, "show", "1", "--figures", "--store", path); code != exitOK {
+		t.Errorf("--figures: exit status %d", code)
+	}
+}
+
+// An answer is printed although it cannot be stored, and that is said.
+func TestAnswerNotStored(t *testing.T) {
+	env, _, messages := bufferedEnvironment()
+	o := &clusterOptions{store: t.TempDir()}
+	if id := o.keep(t.Context(), env, someClusters(), time.Now(), false); id != 0 || !strings.HasPrefix(messages.String(), "the answer is not stored: store ") {
+		t.Errorf("run %d: %s", id, messages)
+	}
+}
+
+// answeredRuns returns a run with an answer to each question.
+func answeredRuns(t *testing.T) map[string]*result.Run {
+	t.Helper()
+	here := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", here)
+	if err := link("good", here); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(here, "results.db")
+	if _, code := run1(t, 0, "tune", "--drivers", filepath.Join(here, "good"), "--workloads", "testdata/tiny.yaml", "--settings", "temp_store", "--time", "1s", "--store", path, "--dir", here); code != exitOK {
+		t.Fatalf("tune: exit status %d", code)
+	}
+	st, err := store.OpenReadOnly(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	id, err := st.Resolve(t.Context(), "last")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tuned, err := st.Load(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := someDiff()
+	looked := someLooked()
+	runs := map[string]*result.Run{result.QuestionTune: tuned}
+	for question, keep := range map[string]func() (*result.Answer, error){
+		result.QuestionAdvise: looked.Keep, result.QuestionCluster: someClusters().Keep, result.QuestionDiff: d.Keep,
+		result.QuestionLocks: func() (*result.Answer, error) {
+			return result.NewAnswer(result.QuestionLocks, 1, map[string]int{"more": 1})
+		},
+	} {
+		run := storedRunOf(t, question)
+		if run.Answer, err = keep(); err != nil {
+			t.Fatal(err)
+		}
+		runs[question] = run
+	}
+	return runs
+}
+
+// storedRunOf returns a run for the answer to a question.
+func storedRunOf(t *testing.T, question string) *result.Run {
+	t.Helper()
+	run := hostileRun()
+	for i := range run.Trials {
+		for j := range run.Trials[i].Samples {
+			run.Trials[i].Samples[j].Metric = result.MetricTimePerOp
+		}
+		if run.Trials[i].Reason != nil {
+			run.Trials[i].Status = result.Failed
+		}
+	}
+	if run.Answer = (&result.Answer{Question: question}); run.Unsampled() != "" {
+		run.Trials = nil
+	}
+	return run
+}
+
+// TestHostileAnswers expects no answer of somebody else to do harm: it is refused, or what is
+// printed of it is printable.
+func TestHostileAnswers(t *testing.T) {
+	bad := []any{-1.0, 1e18, 1e300, hostile, nil, []any{}, map[string]any{}}
+	for question, run := range answeredRuns(t) {
+		var value any
+		if err := json.Unmarshal(run.Answer.Value, &value); err != nil {
+			t.Fatal(err)
+		}
+		formats := map[string][]string{result.QuestionCluster: {"table", "html", "svg", "json"}}[question]
+		if formats == nil {
+			formats = []string{"table", "html", "json"}
+		}
+		q, shown := stored[question], 0
+		try := func(what string) {
+			text, err := json.Marshal(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			run.Answer.Value = text
+			a := stats.Analyze(run, floorDriver)
+			for _, format := range formats {
+				env, out, _ := bufferedEnvironment()
+				if err := q.show(t.Context(), env, &outputOptions{format: format}, a); err == nil {
+					shown++
+					mustBePrintable(t, question+" with "+what+" as "+format, out.String())
+				}
+			}
+		}
+		try("nothing changed")
+		if shown != len(formats) {
+			t.Fatalf("%s: %d of %d formats are shown", question, shown, len(formats))
+		}
+		var visit func(path string, set func(any), v any)
+		visit = func(path string, set func(any), v any) {
+			switch v := v.(type) {
+			case map[string]any:
+				for k := range v {
+					visit(path+"."+k, func(x any) { v[k] = x }, v[k])
+				}
+			case []any:
+				for i := range v {
+					visit(fmt.Sprintf("%s[%d]", path, i), func(x any) { v[i] = x }, v[i])
+				}
+			}
+			for _, x := range bad {
+				set(x)
+				try(fmt.Sprintf("%s = %.20q", path, fmt.Sprint(x)))
+			}
+			set(v)
+		}
+		visit("value", func(x any) { value = x }, value)
+		t.Logf("%s: %d shown", question, shown)
+	}
+}
+
+// TestAnswersAreStored expects each question whose answers the store takes to be one that show
+// prints.
+func TestAnswersAreStored(t *testing.T) {
+	for _, question := range []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionDiff, result.QuestionLocks, result.QuestionTune} {
+		if q, ok := stored[question]; !ok || q.check("table") != nil || q.check("html") != nil || q.check("json") != nil {
+			t.Errorf("%s is not shown in the formats that report and show need", question)
+		}
+	}
+	if reflect.ValueOf(stored).Len() != 5 {
+		t.Error("a question is not among those that are tested")
+	}
+}

@@ -1,0 +1,53 @@
+package advise
+
+import (
+	"fmt"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/diff"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// keptVersion is the version of [Looked] as a run keeps it.
+const keptVersion = 1
+
+// Looked is what was looked at beside the samples.
+type Looked struct {
+	Footprints map[string]*result.Footprint `json:"footprints,omitempty"` // by the driver's name in the run
+	Answers    *diff.Diffed                 `json:"answers,omitempty"`    // nil: they were not compared
+
+	Diff    bool   `json:"diff,omitempty"`     // answers were to be compared
+	NotDiff string `json:"not_diff,omitempty"` // why they could not be
+	Cold    bool   `json:"cold,omitempty"`     // builds with an empty build cache
+	Targets bool   `json:"targets,omitempty"`  // builds for other platforms
+}
+
+// Of advises from an analyzed run and from what else was looked at.
+func Of(a *stats.Analysis, l Looked) Advised {
+	facts := FactsOf(a, l.Footprints)
+	return Advised{Advice: Decide(facts), Facts: facts, Of: a, Answers: l.Answers}
+}
+
+// Keep returns what is stored of advice, with the run that it is of. The rest follows from the
+// samples.
+func (l Looked) Keep() (*result.Answer, error) {
+	return result.NewAnswer(result.QuestionAdvise, keptVersion, l)
+}
+
+// Stored returns what was looked at for the advice that a run has.
+func Stored(run *result.Run) (l Looked, err error) {
+	if err := run.Answer.Decode(result.QuestionAdvise, keptVersion, &l); err != nil {
+		return l, err
+	}
+	if l.Answers != nil {
+		if err := l.Answers.Check(); err != nil {
+			return l, fmt.Errorf("its answer: %w", err)
+		}
+	}
+	for name, f := range l.Footprints {
+		if f != nil && (f.SizeBytes < 0 || f.WarmNS < 0 || f.ColdNS < 0) {
+			return l, fmt.Errorf("its answer: the build of %.40q: a number is below 0", name)
+		}
+	}
+	return l, nil
+}

@@ -1,0 +1,67 @@
+package diff
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+)
+
+// keptVersion is the version of what a run keeps of a comparison, which is all of it.
+const keptVersion = 1
+
+// The most that a stored comparison has, so that one of others is written in a moment.
+const (
+	mostSides  = 100
+	mostGroups = 2000 // in all results
+)
+
+// Keep returns what is stored of the comparison, with a run that has nothing else.
+func (d *Diffed) Keep() (*result.Answer, error) {
+	if err := d.Check(); err != nil {
+		return nil, err
+	}
+	return result.NewAnswer(result.QuestionDiff, keptVersion, d)
+}
+
+// Stored returns the comparison that a run has.
+func Stored(run *result.Run) (*Diffed, error) {
+	d := &Diffed{}
+	if err := run.Answer.Decode(result.QuestionDiff, keptVersion, d); err != nil {
+		return nil, err
+	}
+	if err := d.Check(); err != nil {
+		return nil, fmt.Errorf("its answer: %w", err)
+	}
+	return d, nil
+}
+
+// Check returns an error if the comparison contradicts itself or is too large. It may have been
+// made by others.
+func (d *Diffed) Check() error {
+	groups := 0
+	if len(d.Sides) < 2 || len(d.Sides) > mostSides || len(d.Results) != len(d.Sides)-1 {
+		return fmt.Errorf("it compares %d drivers in %d results", len(d.Sides), len(d.Results))
+	}
+	for _, r := range d.Results {
+		if r == nil {
+			return errors.New("a result is missing")
+		}
+		if r.Statements < len(r.Failing) || r.Executions < 0 || r.Most < 0 || r.Rows < 0 || r.Differing < 0 {
+			return errors.New("a number is too small")
+		}
+		if groups += len(r.Groups); groups > mostGroups {
+			return fmt.Errorf("it has more than %d groups of differences", mostGroups)
+		}
+		for i := range r.Groups {
+			g := &r.Groups[i]
+			if g.Reason.Side < 0 || g.Reason.Side > 2 {
+				return fmt.Errorf("there is no side %d", g.Reason.Side)
+			}
+			if len(g.Statements) == 0 {
+				return errors.New("a group has no statement")
+			}
+		}
+	}
+	return nil
+}

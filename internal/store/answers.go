@@ -1,0 +1,119 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+)
+
+// maxAnswer is the greatest size in bytes of the record of an answer, and maxAnswerRuns how
+// many other runs it may name.
+const (
+	maxAnswer     = 8 << 20
+	maxAnswerRuns = 1000
+)
+
+// questions lists the questions whose answers are stored.
+var questions = []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionDiff, result.QuestionLocks, result.QuestionTune}
+
+// checkAnswer returns an error if the answer of a run, whose record has a size in bytes,
+// contradicts itself or is too large. Its value is checked by the package of its question.
+func checkAnswer(a *result.Answer, runID, size int64) error {
+	switch {
+	case size > maxAnswer:
+		return fmt.Errorf("it has %d bytes: want at most %d", size, maxAnswer)
+	case !slices.Contains(questions, a.Question):
+		return fmt.Errorf("there is no question %.40q", a.Question)
+	case a.Version < 1:
+		return fmt.Errorf("its version is %d", a.Version)
+	case len(a.Runs) > maxAnswerRuns:
+		return fmt.Errorf("it names %d runs: want at most %d", len(a.Runs), maxAnswerRuns)
+	case slices.ContainsFunc(a.Runs, func(id int64) bool { return id < 0 || id >= runID }):
+		return errors.New("it names a run that is not an earlier one")
+	}
+	if err := decode(a.Value, &map[string]json.RawMessage{}); err != nil {
+		return fmt.Errorf("its value: %w", err)
+	}
+	return nil
+}
+
+// SetAnswer stores the answer of a run, in place of one that it may have.
+func (s *Store) SetAnswer(ctx context.Context, runID int64, a *result.Answer) error {
+	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error { return addAnswer(ctx, c, runID, a) })
+}
+
+// addAnswer adds the answer of a run, or nothing if it has none.
+func addAnswer(ctx context.Context, c execer, runID int64, a *result.Answer) error {
+	if a == nil {
+		return nil
+	}
+	record, err := encode(a)
+	if err == nil {
+		err = checkAnswer(a, runID, int64(len(record)))
+	}
+	if err == nil {
+		_, err = c.ExecContext(ctx, `INSERT OR REPLACE INTO answers (run_id, json) VALUES (?, ?)`, runID, record)
+	}
+	if err != nil {
+		return fmt.Errorf("answer of run %d: %w", runID, err)
+	}
+	return nil
+}
+
+// loadAnswer reads the answer of a run. Its size is known before its record is read.
+func loadAnswer(ctx context.Context, c *sql.Conn, r *result.Run) error {
+	return each(ctx, c, `SELECT run_id, octet_length(json), iif(octet_length(json) > ?2, '{}', json) FROM answers WHERE run_id = ?1`,
+		func(_, size int64, a result.Answer) error {
+			if err := checkAnswer(&a, r.ID, size); err != nil {
+				return fmt.Errorf("its answer: %w", err)
+			}
+			r.Answer = &a
+			return nil
+		}, r.ID, maxAnswer)
+}
+
+// hasAnswers reports whether the store has the table of answers.
+func (s *Store) hasAnswers() bool {
+	const since = 7
+	return !s.foreign || s.version >= since
+}
+
+// noteAnswers notes in a list which runs have an answer.
+func (s *Store) noteAnswers(ctx context.Context, c *sql.Conn, at map[int64]*Entry) error {
+	if !s.hasAnswers() {
+		return nil
+	}
+	const query = `SELECT run_id, CASE WHEN octet_length(json) <= ?1 AND json_valid(json) THEN json_extract(json, '$.question') END FROM answers`
+	return scan(ctx, c, query, func(rows *sql.Rows) error {
+		var run, question any
+		if err := rows.Scan(&run, &question); err != nil {
+			return err
+		}
+		e := at[number(run)]
+		if e == nil {
+			return nil
+		}
+		if e.Question, _ = question.(string); !slices.Contains(questions, e.Question) {
+			e.Question, e.Damaged = "", "its answer is of no known question"
+		}
+		return nil
+	}, maxAnswer)
+}
+
+// Sampled reports whether the run was made to have samples.
+func (e *Entry) Sampled() bool {
+	return e.Profiled == "" && e.Question != result.QuestionDiff && e.Question != result.QuestionCluster
+}
+
+// renumber replaces the numbers of the runs that an answer names by those that they have in
+// another store. A run that is not there has 0.
+func renumber(a *result.Answer, numbers map[int64]int64) {
+	for i, id := range a.Runs {
+		a.Runs[i] = numbers[id]
+	}
+}

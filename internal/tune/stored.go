@@ -1,0 +1,203 @@
+package tune
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// keptVersion is the version of [kept].
+const keptVersion = 1
+
+// kept is what the last run of a search keeps of its answer. The figures of the steps are not
+// kept: they are computed from the run that confirms them.
+type kept struct {
+	Driver    string          `json:"driver"`
+	Phase     string          `json:"phase,omitempty"`
+	Base      driver.Settings `json:"base"`
+	Loss      int             `json:"loss"`
+	Margin    float64         `json:"margin"`
+	Steps     []keptStep      `json:"steps"`
+	Confirmed int             `json:"confirmed,omitempty"` // number of the race, from 1; 0: nothing was confirmed
+	Tests     int             `json:"tests,omitempty"`
+	Tried     []keptTried     `json:"tried"`
+	Skipped   []Skipped       `json:"skipped"`
+	Races     []keptRace      `json:"races"`
+	TookNS    time.Duration   `json:"took_ns"`
+	Grid      int             `json:"grid"`
+	Early     bool            `json:"early,omitempty"`
+	EnoughNS  time.Duration   `json:"enough_ns,omitempty"`
+	Spelled   []Spelled       `json:"spelled"`
+}
+
+type keptStep struct {
+	Changes driver.Settings `json:"changes"`
+	Added   driver.Settings `json:"added,omitempty"`
+	Loss    int             `json:"loss"`
+	Level   int             `json:"level"`
+	Safer   bool            `json:"safer,omitempty"`
+}
+
+type keptTried struct {
+	Setting    string          `json:"setting"`
+	Value      string          `json:"value"`
+	With       driver.Settings `json:"with"`
+	Ratio      stats.Summary   `json:"ratio"`
+	Status     result.Status   `json:"status"`
+	Why        string          `json:"why,omitempty"`
+	MoreFailed bool            `json:"more_failed,omitempty"`
+}
+
+type keptRace struct {
+	What       string        `json:"what"`
+	Candidates int           `json:"candidates"`
+	Trials     int           `json:"trials"`
+	TookNS     time.Duration `json:"took_ns"`
+}
+
+// Run returns the number of the run that keeps the answer, the last race.
+func (t Tuning) Run() int64 { return t.Races[len(t.Races)-1].Run }
+
+// Keep returns what is stored of the answer, with its run.
+func (t Tuning) Keep() (*result.Answer, error) {
+	k := kept{Driver: t.Driver, Phase: t.Phase, Base: t.Base, Loss: t.Loss, Margin: t.Margin, Tests: t.Tests, Skipped: t.Skipped,
+		TookNS: t.Took, Grid: t.Grid, Early: t.Early, EnoughNS: t.Enough, Spelled: t.Spelled}
+	for _, s := range t.Steps {
+		k.Steps = append(k.Steps, keptStep{s.Changes, s.Added, s.Loss, s.Level, s.Safer})
+	}
+	for _, x := range t.Tried {
+		y := keptTried{x.Name, x.Value, x.With, x.Ratio, x.Status, "", x.MoreFailed}
+		if x.Reason != nil {
+			y.Why = x.Reason.Message
+		}
+		k.Tried = append(k.Tried, y)
+	}
+	var runs []int64
+	for i, r := range t.Races {
+		k.Races = append(k.Races, keptRace{r.What, r.Candidates, r.Trials, r.Took})
+		if t.Confirmed != nil && r.Analysis == t.Confirmed {
+			k.Confirmed = i + 1
+		}
+		if i < len(t.Races)-1 {
+			runs = append(runs, r.Run)
+		}
+	}
+	return result.NewAnswer(result.QuestionTune, keptVersion, k, runs...)
+}
+
+// Stored returns the answer that is stored with an analyzed run. load analyzes another run of
+// the same store.
+func Stored(own *stats.Analysis, load func(run int64) (*stats.Analysis, error)) (Tuning, error) {
+	var k kept
+	answer := own.Run.Answer
+	err := answer.Decode(result.QuestionTune, keptVersion, &k)
+	if err == nil {
+		err = k.check(len(answer.Runs))
+	}
+	if err != nil {
+		return Tuning{}, err
+	}
+	f := &Finding{Phase: k.Phase, Base: k.Base, Loss: k.Loss, Margin: k.Margin, Skipped: k.Skipped, Took: k.TookNS, Grid: k.Grid, Early: k.Early, Enough: k.EnoughNS}
+	for _, s := range k.Steps {
+		f.Steps = append(f.Steps, &Step{Changes: s.Changes, Added: s.Added, Loss: s.Loss, Level: s.Level, Safer: s.Safer})
+	}
+	for _, x := range k.Tried {
+		t := &Tried{Name: x.Setting, Value: x.Value, With: x.With, Ratio: x.Ratio, Status: x.Status, MoreFailed: x.MoreFailed}
+		if x.Status != result.OK {
+			t.Reason = &protocol.Reason{Message: x.Why}
+		}
+		f.Tried = append(f.Tried, t)
+	}
+	for i, id := range append(slices.Clone(answer.Runs), own.Run.ID) {
+		r := k.Races[i]
+		f.Races = append(f.Races, &Race{Run: id, What: r.What, Candidates: r.Candidates, Trials: r.Trials, Took: r.TookNS})
+	}
+	if k.Confirmed > 0 {
+		a := own
+		if k.Confirmed < len(k.Races) {
+			if a, err = load(answer.Runs[k.Confirmed-1]); err != nil {
+				return Tuning{}, fmt.Errorf("the run that confirms its answer: %w", err)
+			}
+		}
+		if len(a.Run.Cases) == 0 || len(a.Run.Cases)%len(f.Steps) != 0 {
+			return Tuning{}, fmt.Errorf("its answer has %d steps, which run %d with its %d cases does not confirm", len(f.Steps), a.Run.ID, len(a.Run.Cases))
+		}
+		f.judge(f.Steps, k.Tests, a)
+	}
+	return Tuning{Finding: f, Driver: k.Driver, Spelled: k.Spelled}, nil
+}
+
+// check returns an error if what is kept contradicts itself: it may have been made by others.
+// others is how many runs it names beside its own.
+func (k *kept) check(others int) error {
+	bad := func(format string, args ...any) error { return fmt.Errorf("its answer: "+format, args...) }
+	switch {
+	case len(k.Races) != others+1:
+		return bad("it has %d races, and names %d runs", len(k.Races), others)
+	case k.Confirmed < 0 || k.Confirmed > len(k.Races):
+		return bad("it has no race %d", k.Confirmed)
+	case k.Confirmed > 0 && (k.Tests < 1 || len(k.Steps) < 2) || k.Confirmed == 0 && len(k.Steps) > 1:
+		return bad("it has %d steps and %d tests, confirmed by race %d", len(k.Steps), k.Tests, k.Confirmed)
+	case k.Margin < 0 || k.Margin >= 1:
+		return bad("its margin is %v", k.Margin)
+	case k.TookNS < 0 || k.EnoughNS < 0 || k.Grid < 0:
+		return bad("a number is below 0")
+	}
+	loss := func(n int) bool { return n >= 0 && n < len(lossWords) }
+	if !loss(k.Loss) {
+		return bad("there is no loss %d", k.Loss)
+	}
+	var settings []driver.Settings
+	for i, s := range k.Steps {
+		if !loss(s.Loss) || !loss(s.Level) {
+			return bad("step %d: there is no loss %d or %d", i, s.Loss, s.Level)
+		}
+		if i == 0 && (len(s.Changes) > 0 || s.Safer) {
+			return bad("its first step changes something")
+		}
+		settings = append(settings, s.Changes, s.Added)
+	}
+	for _, x := range k.Tried {
+		if _, known := document.States[x.Status]; !known && x.Status != result.OK {
+			return bad("%.40q: there is no status %.40q", x.Setting, x.Status)
+		}
+		if err := checkRatio(x.Ratio); err != nil {
+			return bad("%.40q: %w", x.Setting, err)
+		}
+		settings = append(settings, x.With, driver.Settings{x.Setting: x.Value})
+	}
+	for _, s := range k.Spelled {
+		settings = append(settings, s.Settings)
+	}
+	for _, r := range k.Races {
+		if r.Candidates < 0 || r.Trials < 0 || r.TookNS < 0 {
+			return bad("a number of a race is below 0")
+		}
+	}
+	for _, set := range settings {
+		for name, value := range set {
+			if canonical, err := driver.ParseSetting(name, value); value != "" && (err != nil || canonical != value) {
+				return bad("%s=%s is not a setting", document.Line(name), document.Line(value))
+			}
+		}
+	}
+	return nil
+}
+
+// checkRatio returns an error if a summary is not one of ratios.
+func checkRatio(s stats.Summary) error {
+	if s.N < 0 || s.Median < 0 || s.N > 0 && s.Median == 0 {
+		return errors.New("its ratio is not one of times")
+	}
+	if i := s.Interval; i != nil && (i.Low <= 0 || i.High < i.Low) {
+		return errors.New("its interval is not one of times")
+	}
+	return nil
+}

@@ -1,8 +1,6 @@
 package drivertest
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,9 +25,7 @@ var option = map[string]string{
 func featureChecks() []Check {
 	list := make([]Check, len(driver.Features))
 	for i, f := range driver.Features {
-		list[i] = Check{Name: "features/" + f.Key, Test: on(nil, "", func(ctx context.Context, x *db) error {
-			return feature(ctx, x, f)
-		})}
+		list[i] = Check{Name: "features/" + f.Key, Test: on(nil, "", func(x *db) { feature(x, f) })}
 	}
 	return list
 }
@@ -37,42 +33,32 @@ func featureChecks() []Check {
 // feature compares the result of a probe with SQLite's version and compile options.
 // A feature that these promise must be present, and an error must be that of the
 // feature.
-func feature(ctx context.Context, x *db, f driver.Feature) error {
-	promised, err := promised(ctx, x, f.Key)
-	if err != nil {
-		return err
-	}
+func feature(x *db, f driver.Feature) {
+	promised := promised(x, f.Key)
 	message := ""
-	if err := x.Script(ctx, f.Probe); err != nil {
+	if err := x.Script(x.ctx, f.Probe); err != nil {
 		message = err.Error()
 	}
 	has, ok := f.Has(message)
 	if !ok {
-		return fmt.Errorf("the probe fails with an error that is not about %s: %s", f.Name, message)
+		failf("the probe fails with an error that is not about %s: %s", f.Name, message)
 	}
 	if promised && !has {
-		return fmt.Errorf("version and compile options promise %s, the probe says no: %s", f.Name, message)
+		failf("version and compile options promise %s, the probe says no: %s", f.Name, message)
 	}
-	return nil
 }
 
-func promised(ctx context.Context, x *db, key string) (bool, error) {
+func promised(x *db, key string) bool {
 	text := driver.ColumnType{Type: driver.Text}
-	version, err := rows(ctx, x, "SELECT sqlite_version()", text)
-	if err != nil {
-		return false, err
-	}
-	options, err := rows(ctx, x, "SELECT compile_options FROM pragma_compile_options", text)
-	if err != nil {
-		return false, err
-	}
+	version := x.rows("SELECT sqlite_version()", text)
+	options := x.rows("SELECT compile_options FROM pragma_compile_options", text)
 	has := func(name string) bool {
 		return slices.ContainsFunc(options, func(row []any) bool { return row[0] == name })
 	}
 	if v := since[key]; v != "" && atLeast(version[0][0].(string), v) && !has("OMIT_"+strings.ToUpper(key)) {
-		return true, nil
+		return true
 	}
-	return option[key] != "" && has(option[key]), nil
+	return option[key] != "" && has(option[key])
 }
 
 // atLeast reports whether version is least or newer. Versions are such as 3.46.1.

@@ -1,7 +1,6 @@
 package drivertest
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"strings"
@@ -27,35 +26,25 @@ func dump(n int) string {
 // longScript runs scripts of some 60 and 240 KB. It expects that every statement runs
 // once, in one transaction, and that memory grows in proportion. Libraries that copy
 // the rest of a script for each statement need 16 times as much for the second one.
-func longScript(ctx context.Context, d driver.Driver, dir string) error {
+func longScript(t test) {
 	const n, times = 1000, 4
-	run := func(n int) (allocated uint64, err error) {
-		err = with(ctx, d, dir, nil, "DROP TABLE IF EXISTS d; DROP TABLE IF EXISTS log", func(x *db) error {
+	run := func(n int) (allocated uint64) {
+		t.open(nil, "DROP TABLE IF EXISTS d; DROP TABLE IF EXISTS log", func(x *db) {
 			script := dump(n)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			if err := x.Script(ctx, script); err != nil {
-				return err
-			}
+			x.script(script)
 			runtime.ReadMemStats(&after)
 			allocated = after.TotalAlloc - before.TotalAlloc
 			sums := driver.Statement{
 				SQL: "SELECT count(*), sum(id), (SELECT count(*) FROM log) FROM d WHERE s = 'a;''b'", Columns: columns(driver.Int, driver.Int, driver.Int),
 			}
-			return wantRows(ctx, x, sums, nil, 0, [][]any{{int64(n), int64(n) * int64(n-1) / 2, int64(n/2 - 1)}})
+			x.wantRows(sums, nil, 0, [][]any{{int64(n), int64(n) * int64(n-1) / 2, int64(n/2 - 1)}})
 		})
-		return allocated, err
+		return allocated
 	}
-	short, err := run(n)
-	if err != nil {
-		return err
-	}
-	long, err := run(times * n)
-	if err != nil {
-		return err
-	}
+	short, long := run(n), run(times*n)
 	if long > 2*times*short+1<<20 {
-		return fmt.Errorf("a script %d times as long: %d bytes allocated instead of %d, %.1f times as many", times, long, short, float64(long)/float64(short))
+		failf("a script %d times as long: %d bytes allocated instead of %d, %.1f times as many", times, long, short, float64(long)/float64(short))
 	}
-	return nil
 }

@@ -45,8 +45,7 @@ func (c *conn) Ask(q driver.Question, visit func([]any) error) (r driver.Reply, 
 		}
 	}
 	if !q.Rows {
-		affected, id := int64(c.Changes()), c.LastInsertRowID()
-		r.Affected, r.LastInsertID = &affected, &id
+		r.Tell(c)
 	}
 	return r, nil
 }

@@ -54,11 +54,6 @@ func (c *conn) askExec(ctx context.Context, q contract.Question) (contract.Reply
 	if err != nil {
 		return r, c.lib.wrap(err)
 	}
-	if n, err := result.RowsAffected(); err == nil {
-		r.Affected = &n
-	}
-	if id, err := result.LastInsertId(); err == nil {
-		r.LastInsertID = &id
-	}
+	r.Tell(result)
 	return r, nil
 }

@@ -276,23 +276,15 @@ func (c *cluster) load(ctx context.Context, data []byte) error {
 	if len(data) > readVersion {
 		data[writeVersion], data[readVersion] = 1, 1 // rqlite takes no other
 	}
-	post := func(ctx context.Context) error {
+	err := c.given.create(ctx, nil, func(ctx context.Context) error {
 		if _, err := c.call(ctx, http.MethodPost, "/db/load", data); err != nil {
 			return fmt.Errorf("loading %s into the cluster: %s", c.path, reason(err))
 		}
-		return nil
-	}
-	var err error
-	if g := c.given; g != nil {
-		err = g.create(ctx, nil, func(ctx context.Context) error {
-			if err := post(ctx); err != nil {
-				return err
-			}
-			return g.noteLoaded(ctx, c)
-		})
-	} else {
-		err = post(ctx)
-	}
+		if c.given == nil {
+			return nil
+		}
+		return c.given.noteLoaded(ctx, c)
+	})
 	if err != nil {
 		return err
 	}
@@ -310,16 +302,7 @@ func (c *cluster) check(ctx context.Context) error {
 	if err != nil {
 		return errors.New(reason(err))
 	}
-	var answer struct {
-		Results []struct {
-			Values [][]string
-			Error  string
-		}
-	}
-	if err := json.Unmarshal(data, &answer); err != nil {
-		return err
-	}
-	if r := answer.Results; len(r) != 1 || len(r[0].Values) != 1 || len(r[0].Values[0]) != 1 || r[0].Values[0][0] != "ok" {
+	if rows, err := rowsOf[string](data); err != nil || len(rows) != 1 || !slices.Equal(rows[0], []string{"ok"}) {
 		return fmt.Errorf("quick_check: %.200s", data)
 	}
 	return nil
@@ -329,39 +312,43 @@ func (c *cluster) check(ctx context.Context) error {
 func (c *cluster) flush(ctx context.Context) error {
 	// Each node has its own queue.
 	for _, u := range c.urls {
-		if _, err := call(ctx, http.MethodPost, u, "/db/execute?queue&wait&timeout=10m", []byte("[]")); err != nil {
+		if _, err := nodes.Call(ctx, nodes.Client, http.MethodPost, u, "/db/execute?queue&wait&timeout=10m", []byte("[]")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// call sends a request to the first node that answers. The library has no call for it.
-func (c *cluster) call(ctx context.Context, method, path string, body []byte) (data []byte, err error) {
+// first returns the answer of the first node that gives one.
+func first[T any](c *cluster, ask func(address string) (T, error)) (answer T, err error) {
 	for _, u := range c.urls {
-		// A whole database may take any time, and a node that is stopped forever.
-		if path == "/db/backup" || path == "/db/load" {
-			if _, err = nodes.StatusOf(ctx, u); err != nil {
-				continue
-			}
-		}
-		if data, err = call(ctx, method, u, path, body); err == nil {
-			return data, nil
+		if answer, err = ask(u); err == nil {
+			break
 		}
 	}
-	return nil, err
+	return answer, err
+}
+
+// call sends a request to the first node that answers. The library has no call for it.
+func (c *cluster) call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	return first(c, func(u string) ([]byte, error) {
+		// To send a whole database may take any time, so a stopped node must be found before.
+		if path == "/db/backup" || path == "/db/load" {
+			if _, err := nodes.StatusOf(ctx, u); err != nil {
+				return nil, err
+			}
+		}
+		return nodes.Call(ctx, nodes.Client, method, u, path, body)
+	})
 }
 
 // status asks the first node that answers for its state.
 func (c *cluster) status(ctx context.Context) (*nodes.Status, error) {
-	var err error
-	for _, u := range c.urls {
-		var s *nodes.Status
-		if s, err = nodes.StatusOf(ctx, u); err == nil {
-			return s, nil
-		}
+	s, err := first(c, func(u string) (*nodes.Status, error) { return nodes.StatusOf(ctx, u) })
+	if err != nil {
+		return nil, fmt.Errorf("asking a node for its status: %s", reason(err))
 	}
-	return nil, fmt.Errorf("asking a node for its status: %s", reason(err))
+	return s, nil
 }
 
 // named returns an error if a host is none of the nodes that were named. The library goes to
@@ -375,12 +362,5 @@ func (c *cluster) named(host string) error {
 
 // client returns a connection of the library.
 func (c *cluster) client(h *http.Client) (*gorqlite.Connection, error) {
-	var err error
-	for _, u := range c.urls {
-		var g *gorqlite.Connection
-		if g, err = gorqlite.OpenWithClient(u, h); err == nil {
-			return g, nil
-		}
-	}
-	return nil, err
+	return first(c, func(u string) (*gorqlite.Connection, error) { return gorqlite.OpenWithClient(u, h) })
 }

@@ -115,16 +115,23 @@ func (c *conn) one(sql string) error {
 	switch {
 	case kind == transactional:
 		return c.Run(sql)
-	case kind == reading && nodePragma(sql) == "":
-		_, err := c.query(sql, nil)
+	case kind == reading && nodePragma(sql) != "":
+		return nil // the value, which only the node has, is not wanted
+	}
+	return c.run(kind == reading, statement{Query: sql}, 1, false)
+}
+
+// run runs a statement that neither begins nor ends a transaction.
+func (c *conn) run(reads bool, st statement, rows int, queue bool) error {
+	switch {
+	case reads:
+		_, err := c.query(st.Query, st.Arguments)
 		return err
-	case kind == reading:
-		return nil // what the node tells is not wanted
 	case c.begun:
-		c.gather(statement{Query: sql}, 1)
+		c.gather(st, rows)
 		return nil
 	}
-	return c.write(c.single, []statement{{Query: sql}}, false)
+	return c.write(c.single, []statement{st}, queue)
 }
 
 // Run begins or ends a transaction.
@@ -177,20 +184,18 @@ func (c *conn) send(list []statement, sizes []int) error {
 
 // write sends statements that write in one request.
 func (c *conn) write(on *gorqlite.Connection, list []statement, queue bool) error {
-	g := c.db.cluster.given
-	if g == nil {
-		return c.put(c.ctx, on, list, queue)
-	}
 	var creates []string
-	for i := range list {
-		if what := created(list[i].Query); what != "" {
-			creates = append(creates, what)
+	if c.db.cluster.given != nil {
+		for i := range list {
+			if what := created(list[i].Query); what != "" {
+				creates = append(creates, what)
+			}
 		}
 	}
 	if creates == nil {
 		return c.put(c.ctx, on, list, queue)
 	}
-	return g.create(c.ctx, creates, func(ctx context.Context) error { return c.put(ctx, on, list, queue) })
+	return c.db.cluster.given.create(c.ctx, creates, func(ctx context.Context) error { return c.put(ctx, on, list, queue) })
 }
 
 // put is write, with a context and without the account of what is created.

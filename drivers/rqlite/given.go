@@ -1,12 +1,10 @@
 package rqlite
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -156,20 +154,40 @@ func (c *cluster) count(ctx context.Context, sql string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	var answer struct {
-		Results []struct{ Values [][]int }
-		Error   string
+	rows, err := rowsOf[int](data)
+	if err == nil && (len(rows) != 1 || len(rows[0]) != 1) {
+		err = fmt.Errorf("%.200s", data)
 	}
-	if err := json.Unmarshal(data, &answer); err != nil {
+	if err != nil {
 		return 0, err
 	}
-	if answer.Error != "" || len(answer.Results) != 1 || len(answer.Results[0].Values) != 1 {
-		return 0, fmt.Errorf("%.200s", data)
+	return rows[0][0], nil
+}
+
+// rowsOf returns the rows in the answer of a node to one statement. T is the type of all values.
+func rowsOf[T any](data []byte) ([][]T, error) {
+	var answer struct {
+		Results []struct {
+			Values [][]T
+			Error  string
+		}
+		Error    string
+		Sequence *int64 `json:"sequence_number"` // of a queued write, which has no result
 	}
-	if len(answer.Results[0].Values[0]) != 1 {
-		return 0, fmt.Errorf("%.200s", data)
+	err := json.Unmarshal(data, &answer)
+	switch {
+	case err != nil:
+		return nil, err
+	case answer.Error != "":
+		return nil, errors.New(answer.Error)
+	case len(answer.Results) == 0 && answer.Sequence != nil:
+		return nil, nil
+	case len(answer.Results) != 1:
+		return nil, fmt.Errorf("%.200s", data)
+	case answer.Results[0].Error != "":
+		return nil, errors.New(answer.Results[0].Error)
 	}
-	return answer.Results[0].Values[0][0], nil
+	return answer.Results[0].Values, nil
 }
 
 // bare returns an address without the password.
@@ -207,34 +225,6 @@ func oneLine(err error) string {
 	return text
 }
 
-// call sends a request of our own to a node.
-func call(ctx context.Context, method, address, path string, body []byte) ([]byte, error) {
-	return callWith(ctx, nodes.Client, method, address, path, body)
-}
-
-// callWith is call with a client.
-func callWith(ctx context.Context, with *http.Client, method, address, path string, body []byte) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(address, "/")+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	if path == "/db/load" {
-		req.Header.Set("Content-Type", "application/octet-stream")
-	} else {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := with.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = &nodes.HTTPError{Code: resp.StatusCode, Text: strings.TrimSpace(string(data))}
-	}
-	return data, err
-}
-
 // creation matches a statement that creates a table or a view.
 var creation = regexp.MustCompile("(?i)^CREATE\\s+(?:VIRTUAL\\s+)?(TABLE|VIEW)\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?(?:main\\s*\\.\\s*)?(\"(?:[^\"]|\"\")+\"|`[^`]+`|\\[[^]]+\\]|[\\w$\\x80-\\x{10ffff}]+)")
 
@@ -254,10 +244,14 @@ func (g *given) note(what string) {
 	}
 }
 
-// create calls send with what creates something, after it has remembered what that is. The
-// cluster is not left before send returns, because the nodes go on with a request that was
-// given up: so send has a context that lasts a while longer than ctx.
+// create remembers the tables and views in list, and then calls send, which creates them. A
+// cluster that is not given only gets the call. The cluster is not left before send returns.
+// The nodes go on with a request that was given up, so the context of send lasts a while
+// longer than ctx.
 func (g *given) create(ctx context.Context, list []string, send func(context.Context) error) error {
+	if g == nil {
+		return send(ctx)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.left {
@@ -285,18 +279,16 @@ func (g *given) noteLoaded(ctx context.Context, c *cluster) error {
 	if err != nil {
 		return err
 	}
-	var answer struct{ Results []struct{ Values [][]string } }
-	if err := json.Unmarshal(data, &answer); err != nil {
+	rows, err := rowsOf[string](data)
+	if err != nil {
 		return err
 	}
-	for _, r := range answer.Results {
-		for _, row := range r.Values {
-			if len(row) != 1 {
-				return fmt.Errorf("%.200s", data)
-			}
-			if what := created(row[0]); what != "" {
-				g.note(what)
-			}
+	for _, row := range rows {
+		if len(row) != 1 {
+			return fmt.Errorf("%.200s", data)
+		}
+		if what := created(row[0]); what != "" {
+			g.note(what)
 		}
 	}
 	return nil
@@ -342,15 +334,8 @@ func (g *given) drop(ctx context.Context, c *cluster) (failed error) {
 		if err == nil {
 			data, err = c.call(ctx, http.MethodPost, "/db/execute", body)
 		}
-		var answer struct{ Results []struct{ Error string } }
 		if err == nil {
-			err = json.Unmarshal(data, &answer)
-		}
-		if err == nil && len(answer.Results) != 1 {
-			err = fmt.Errorf("%.200s", data)
-		}
-		if err == nil && answer.Results[0].Error != "" {
-			err = errors.New(answer.Results[0].Error)
+			_, err = rowsOf[any](data)
 		}
 		if err != nil {
 			failed = err

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -188,29 +187,15 @@ func (d *database) at(ctx context.Context, member int, path, sql string, args []
 	if err != nil {
 		return nil, err
 	}
-	data, err := callWith(ctx, d.plain, http.MethodPost, d.cluster.urls[member], path, body)
+	data, err := nodes.Call(ctx, d.plain, http.MethodPost, d.cluster.urls[member], path, body)
 	if err != nil {
 		return nil, errors.New(reason(err))
 	}
-	var a struct {
-		Results []struct {
-			Values [][]int64
-			Error  string
-		}
-		Error string
+	rows, err := rowsOf[int64](data)
+	if err != nil {
+		return nil, fmt.Errorf("the answer of node %d: %s", member+1, oneLine(err))
 	}
-	if err := json.Unmarshal(data, &a); err != nil {
-		return nil, fmt.Errorf("the answer of node %d: %w", member+1, err)
-	}
-	for _, r := range a.Results {
-		if a.Error += r.Error; r.Values != nil {
-			return r.Values, nil
-		}
-	}
-	if a.Error != "" {
-		return nil, errors.New(strings.Join(strings.Fields(a.Error), " "))
-	}
-	return nil, nil
+	return rows, nil
 }
 
 // node returns a node that this process has started.

@@ -17,7 +17,6 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/rqlite/nodes"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -46,7 +45,7 @@ func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error
 	if err != nil {
 		return nil, errors.Join(err, c.detach(ctx))
 	}
-	d.DB = connpool.New(pool, s.PoolSize(), s.Begin())
+	d.WaitCounter = connpool.New(pool, s.PoolSize(), s.Begin())
 	return d, nil
 }
 
@@ -61,7 +60,7 @@ func transport() *http.Transport {
 
 // database is a pool of clients of a cluster.
 type database struct {
-	driver.DB
+	driver.WaitCounter
 	cluster  *cluster
 	settings driver.Settings
 	http     *watched
@@ -72,17 +71,12 @@ type database struct {
 	closing sync.Once
 }
 
-// Waited implements [driver.WaitCounter].
-func (d *database) Waited() (callers int64, total time.Duration) {
-	return d.DB.(driver.WaitCounter).Waited()
-}
-
 // Close closes the pool, and ends the cluster unless somebody else uses it.
 func (d *database) Close() error {
 	err := errors.New("the database is already closed")
 	d.closing.Do(func() {
 		ctx := context.Background()
-		err = errors.Join(d.Settle(ctx), d.DB.Close())
+		err = errors.Join(d.Settle(ctx), d.WaitCounter.Close())
 		for _, t := range d.idle {
 			t.CloseIdleConnections()
 		}

@@ -31,13 +31,13 @@ type stmt struct {
 func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	c := s.conn
 	if b == nil {
-		return c.run(s.reads, statement{Query: s.st.SQL}, 1)
+		return c.run(s.reads, statement{Query: s.st.SQL}, 1, c.queues)
 	}
 	if !c.begun && c.rows > 0 && hi-lo > b.PerExec {
 		return s.together(b, lo, hi)
 	}
 	for ; lo < hi; lo += b.PerExec {
-		if err := c.run(s.reads, statement{Query: s.st.SQL, Arguments: arguments(b, lo, lo+b.PerExec)}, b.PerExec); err != nil {
+		if err := c.run(s.reads, statement{Query: s.st.SQL, Arguments: arguments(b, lo, lo+b.PerExec)}, b.PerExec, c.queues); err != nil {
 			return err
 		}
 	}
@@ -53,19 +53,6 @@ func (s *stmt) together(b *driver.Batch, lo, hi int) error {
 		sizes = append(sizes, b.PerExec)
 	}
 	return s.conn.send(list, sizes)
-}
-
-// run executes a statement.
-func (c *conn) run(reads bool, st statement, rows int) error {
-	switch {
-	case reads:
-		_, err := c.query(st.Query, st.Arguments)
-		return err
-	case c.begun:
-		c.gather(st, rows)
-		return nil
-	}
-	return c.write(c.single, []statement{st}, c.queues)
 }
 
 // real is written as JSON that rqlite takes for a real number even if it is a whole one.

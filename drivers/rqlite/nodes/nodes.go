@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +16,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -145,8 +145,10 @@ func start(ctx context.Context, c Config) (*Cluster, error) {
 			return nil, errors.Join(err, cluster.Kill())
 		}
 	}
-	if err := cluster.ready(ctx); err != nil {
-		return nil, errors.Join(err, cluster.Kill())
+	for _, n := range cluster.Nodes {
+		if err := n.Ready(ctx, c.Nodes); err != nil {
+			return nil, errors.Join(err, cluster.Kill())
+		}
 	}
 	return cluster, nil
 }
@@ -167,16 +169,6 @@ func free(n int) (list []string, err error) {
 // poll is how often a cluster is asked whether it is ready.
 const poll = 10 * time.Millisecond
 
-// ready waits until every node is, and knows all nodes as those that vote.
-func (c *Cluster) ready(ctx context.Context) error {
-	for _, n := range c.Nodes {
-		if err := n.Ready(ctx, len(c.Nodes)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Ready waits until the node knows a leader, has applied what the leader told it, and knows
 // so many voting nodes. It returns an error if the process exits or ctx ends before.
 func (n *Node) Ready(ctx context.Context, voters int) error {
@@ -196,7 +188,7 @@ func (n *Node) Ready(ctx context.Context, voters int) error {
 }
 
 func (n *Node) isReady(ctx context.Context, voters int) error {
-	if _, err := get(ctx, n.HTTP, "/readyz"); err != nil {
+	if _, err := Call(ctx, Client, http.MethodGet, n.HTTP, "/readyz", nil); err != nil {
 		return err
 	}
 	s, err := n.Status(ctx)
@@ -280,32 +272,15 @@ func (n *Node) died() error {
 }
 
 // Kill kills the process with SIGKILL and waits until it is gone. Its data stays.
-func (n *Node) Kill() error { return n.end(os.Kill, 0) }
-
-// stopGrace is how long a node may take to stop.
-const stopGrace = 10 * time.Second
-
-// Stop asks the process to end and waits until it is gone. It kills it if that takes more
-// than 10 seconds. The data stays.
-func (n *Node) Stop() error { return n.end(syscall.SIGTERM, stopGrace) }
-
-func (n *Node) end(sig os.Signal, grace time.Duration) error {
+func (n *Node) Kill() error {
 	n.mu.Lock()
 	process, exited := n.process, n.exited
 	n.mu.Unlock()
 	if process == nil {
 		return nil // never started
 	}
-	if err := process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("ending node %s: %w", n.ID, err)
-	}
-	if grace > 0 {
-		select {
-		case <-exited:
-			return nil
-		case <-time.After(grace):
-			return n.end(os.Kill, 0)
-		}
 	}
 	<-exited
 	return nil
@@ -323,41 +298,6 @@ func (n *Node) Restart(ctx context.Context, voters int) error {
 	return n.Ready(ctx, voters)
 }
 
-// Leader returns the node that the living nodes hold for the leader. It waits until those
-// that answer agree and it is one of them, or ctx ends.
-func (c *Cluster) Leader(ctx context.Context) (*Node, error) {
-	for {
-		n := c.leader(ctx)
-		if n != nil {
-			return n, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("the cluster has no leader: %w", ctx.Err())
-		case <-time.After(poll):
-		}
-	}
-}
-
-func (c *Cluster) leader(ctx context.Context) *Node {
-	found := ""
-	for _, n := range c.Nodes {
-		if !n.Alive() {
-			continue
-		}
-		s, err := n.Status(ctx)
-		if err != nil || s.Leader == "" || found != "" && s.Leader != found {
-			return nil
-		}
-		found = s.Leader
-	}
-	i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.ID == found && n.Alive() })
-	if i < 0 {
-		return nil
-	}
-	return c.Nodes[i]
-}
-
 // Addresses returns the addresses of the nodes' APIs.
 func (c *Cluster) Addresses() []string {
 	list := make([]string, len(c.Nodes))
@@ -367,17 +307,12 @@ func (c *Cluster) Addresses() []string {
 	return list
 }
 
-// Stop stops all nodes, at the same time.
-func (c *Cluster) Stop() error { return c.each((*Node).Stop) }
-
-// Kill kills all nodes.
-func (c *Cluster) Kill() error { return c.each((*Node).Kill) }
-
-func (c *Cluster) each(end func(*Node) error) error {
+// Kill kills all nodes, at the same time.
+func (c *Cluster) Kill() error {
 	errs := make([]error, len(c.Nodes))
 	var all sync.WaitGroup
 	for i, n := range c.Nodes {
-		all.Go(func() { errs[i] = end(n) })
+		all.Go(func() { errs[i] = n.Kill() })
 	}
 	all.Wait()
 	return errors.Join(errs...)

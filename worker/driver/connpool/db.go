@@ -74,7 +74,7 @@ type Pool interface {
 
 // New returns the database to which the connections of pool lead. size is the pool's
 // size. Transactions begin with the statement begin.
-func New(pool Pool, size int, begin string) driver.DB {
+func New(pool Pool, size int, begin string) driver.WaitCounter {
 	d := &db{pool, begin, make([]session, size)}
 	for i := range d.sessions {
 		d.sessions[i].number = i

@@ -3,6 +3,7 @@ package record
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -24,8 +25,8 @@ type Recording struct {
 	// Events are in the order in which they began.
 	Events []Event
 
-	// Rest says what the end of the file has that is no whole line, or is "". That is
-	// normal after a kill.
+	// Rest describes the last line if it has no end, which is normal after a kill.
+	// Otherwise it is "".
 	Rest string
 }
 
@@ -110,7 +111,7 @@ type line struct {
 	Error    *Error          `json:"error"`
 }
 
-// Read reads a recording. What follows the last whole line is left out, and told in
+// Read reads a recording. It skips a last line without an end, and says so in
 // [Recording.Rest]. Any other line that is not understood is an error.
 func Read(r io.Reader) (*Recording, error) {
 	in := bufio.NewReaderSize(r, 1<<16)
@@ -133,7 +134,8 @@ func Read(r io.Reader) (*Recording, error) {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
 	}
-	d.sort()
+	// A query is written when its rows are closed, after other statements that ran meanwhile.
+	slices.SortStableFunc(d.rec.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return d.rec, nil
 }
 
@@ -169,13 +171,7 @@ func (d *reader) line(number int, text []byte) error {
 	}
 	e := Event{
 		At: time.Duration(*l.At), Took: time.Duration(l.Took), Connection: l.Conn, Transaction: l.Tx, Do: l.Do,
-		Query: l.Rows != nil, Rows: -1, Affected: -1, Error: l.Error,
-	}
-	if l.Rows != nil {
-		e.Rows = *l.Rows
-	}
-	if l.Affected != nil {
-		e.Affected = *l.Affected
+		Query: l.Rows != nil, Rows: orUnknown(l.Rows), Affected: orUnknown(l.Affected), Error: l.Error,
 	}
 	switch l.Do {
 	case Begin, Commit, Rollback:
@@ -193,6 +189,14 @@ func (d *reader) line(number int, text []byte) error {
 	}
 	d.rec.Events = append(d.rec.Events, e)
 	return err
+}
+
+// orUnknown returns a number, or -1 if the line has none.
+func orUnknown(n *int64) int64 {
+	if n == nil {
+		return -1
+	}
+	return *n
 }
 
 // inserted reads that the application asked for the ID that an execution has inserted.
@@ -241,14 +245,11 @@ func (d *reader) args(data []byte) ([]Arg, error) {
 
 // readArg reads a parameter. One that is named already cannot have another name.
 func readArg(data []byte, named bool) (Arg, error) {
-	known := func(t string, length int, v any) (Arg, error) {
-		return Arg{Type: t, Length: length, Known: true, Value: v}, nil
-	}
 	switch c := data[0]; {
 	case c == 'n':
-		return known("null", 0, nil)
+		return Arg{Type: "null", Known: true}, nil
 	case c == 't' || c == 'f':
-		return known("bool", 1, c == 't')
+		return Arg{Type: "bool", Length: 1, Known: true, Value: c == 't'}, nil
 	case c == '"':
 		var s string
 		err := json.Unmarshal(data, &s)
@@ -263,7 +264,7 @@ func readArg(data []byte, named bool) (Arg, error) {
 	if err != nil {
 		return Arg{}, fmt.Errorf("it is %.40s: want a whole number of 64 bits", data)
 	}
-	return known("int", intBytes(v), v)
+	return Arg{Type: "int", Length: intBytes(v), Known: true, Value: v}, nil
 }
 
 // readTyped reads a parameter that is an object: named, with its type alone, or with a
@@ -374,18 +375,4 @@ func parseArg(t, s string) (Arg, error) {
 		return Arg{}, fmt.Errorf("its %s cannot be read: %w", t, err)
 	}
 	return a, nil
-}
-
-// sort puts the events into the order in which they began. A query is written when its
-// rows are closed, after what was run meanwhile.
-func (d *reader) sort() {
-	slices.SortStableFunc(d.rec.Events, func(a, b Event) int {
-		switch {
-		case a.At < b.At:
-			return -1
-		case a.At > b.At:
-			return 1
-		}
-		return 0
-	})
 }

@@ -31,6 +31,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -71,16 +72,17 @@ type Recorder struct {
 	began   time.Time
 	file    io.Closer // nil: not ours
 
-	mu           sync.Mutex
-	w            io.Writer
-	buf          []byte
-	err          error
-	closed       bool
-	statements   map[text]statement
-	bytes        int // of the texts in statements
-	numbered     int64
-	connections  int64
-	transactions int64
+	mu         sync.Mutex
+	w          io.Writer
+	buf        []byte
+	err        error
+	closed     bool
+	statements map[text]statement
+	bytes      int   // of the texts in statements
+	numbered   int64 // statements so far
+
+	connections  atomic.Int64 // so far
+	transactions atomic.Int64 // so far
 
 	stop chan struct{}
 	done chan struct{}
@@ -153,7 +155,7 @@ func (r *Recorder) Driver(d driver.Driver) driver.Driver { return &recordedDrive
 
 // Connector returns a connector that does what c does, and records it.
 func (r *Recorder) Connector(c driver.Connector) driver.Connector {
-	return &connector{Connector: c, rec: r, driver: &recordedDriver{r, c.Driver()}}
+	return &connector{c, r, &recordedDriver{r, c.Driver()}}
 }
 
 // Flush writes the buffer.
@@ -201,6 +203,13 @@ func (r *Recorder) Close() error {
 	return r.err
 }
 
+// flushIfFull writes the buffer if it has its size. The caller holds the mutex.
+func (r *Recorder) flushIfFull() {
+	if len(r.buf) >= r.options.Buffer {
+		r.flush()
+	}
+}
+
 // now returns the time since the recording began, in nanoseconds.
 func (r *Recorder) now() int64 { return int64(time.Since(r.began)) }
 
@@ -212,9 +221,7 @@ func (r *Recorder) add(lines []byte) {
 		return
 	}
 	r.buf = append(r.buf, lines...)
-	if len(r.buf) >= r.options.Buffer {
-		r.flush()
-	}
+	r.flushIfFull()
 }
 
 // statement returns the statement with a text. If the text is new, it is written.
@@ -238,22 +245,6 @@ func (r *Recorder) statement(sql string, prepared bool) statement {
 	r.statements[key] = s
 	r.bytes += len(sql)
 	r.buf = appendStatement(r.buf, s.number, sql, prepared)
-	if len(r.buf) >= r.options.Buffer {
-		r.flush()
-	}
+	r.flushIfFull()
 	return s
-}
-
-func (r *Recorder) newConnection() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.connections++
-	return r.connections
-}
-
-func (r *Recorder) newTransaction() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.transactions++
-	return r.transactions
 }

@@ -116,7 +116,7 @@ func begins(prefix string) func(string) bool {
 	return func(word string) bool { return strings.HasPrefix(strings.ToLower(word), strings.ToLower(prefix)) }
 }
 
-// DidYouMean asks whether the candidate nearest to name was meant; "" if none is near.
+// DidYouMean asks whether the candidate nearest to name was meant. It returns "" if none is near.
 func DidYouMean(name string, candidates []string) string {
 	if n := Nearest(name, candidates); n != "" {
 		return Meant(n)
@@ -124,7 +124,7 @@ func DidYouMean(name string, candidates []string) string {
 	return ""
 }
 
-// Meant asks whether this was meant.
+// Meant asks whether what was meant.
 func Meant(what string) string { return fmt.Sprintf("did you mean %q?", what) }
 
 // Suggest ends an error about an unknown name: with the nearest candidate, else with
@@ -134,14 +134,6 @@ func Suggest(name string, candidates []string) string {
 		return "there are none"
 	}
 	return cmp.Or(DidYouMean(name, candidates), "known are "+strings.Join(candidates[:min(len(candidates), 20)], ", "))
-}
-
-func settingNames() []string {
-	names := make([]string, len(Vocabulary))
-	for i, d := range Vocabulary {
-		names[i] = d.Name
-	}
-	return names
 }
 
 // Want describes the values that a setting takes.
@@ -164,7 +156,11 @@ func (d SettingDef) Want() string {
 func ParseSetting(name, value string) (string, error) {
 	d, ok := LookupSetting(name)
 	if !ok {
-		return "", fmt.Errorf("unknown setting %q: %s", name, Suggest(name, settingNames()))
+		names := make([]string, len(Vocabulary))
+		for i := range names {
+			names[i] = Vocabulary[i].Name
+		}
+		return "", fmt.Errorf("unknown setting %q: %s", name, Suggest(name, names))
 	}
 	return d.Canonical(value)
 }
@@ -184,13 +180,8 @@ func (d SettingDef) Canonical(value string) (string, error) {
 				return d.Values[n], nil
 			}
 		}
-		if slices.Contains(d.Values, "on") {
-			switch v {
-			case "true", "yes":
-				return "on", nil
-			case "false", "no":
-				return "off", nil
-			}
+		if word := map[string]string{"true": "on", "yes": "on", "false": "off", "no": "off"}[v]; word != "" && slices.Contains(d.Values, "on") {
+			return word, nil
 		}
 		return "", bad
 	case durationValue:
@@ -243,44 +234,32 @@ func (s Settings) With(over Settings) Settings {
 	return r
 }
 
+// number returns the setting with a name, or otherwise if it is not set to a number of at
+// least least.
+func (s Settings) number(name string, least, otherwise int) int {
+	if n, err := strconv.Atoi(s[name]); err == nil && n >= least {
+		return n
+	}
+	return otherwise
+}
+
 // PoolSize returns the setting pool_size, or 1 if it is not set.
-func (s Settings) PoolSize() int {
-	if n, err := strconv.Atoi(s["pool_size"]); err == nil && n > 0 {
-		return n
-	}
-	return 1
-}
+func (s Settings) PoolSize() int { return s.number("pool_size", 1, 1) }
 
-// PoolReaders returns the setting pool_readers: how many connections the second pool has,
+// PoolReaders returns the setting pool_readers, the number of connections of the second pool,
 // which only reads. It is 0 if there is one pool.
-func (s Settings) PoolReaders() int {
-	if n, err := strconv.Atoi(s["pool_readers"]); err == nil && n > 0 {
-		return n
-	}
-	return 0
-}
+func (s Settings) PoolReaders() int { return s.number("pool_readers", 1, 0) }
 
-// Processes returns the setting processes: how many processes share the clients of a mix.
-// It is 1 if it is not set.
-func (s Settings) Processes() int {
-	if n, err := strconv.Atoi(s["processes"]); err == nil && n > 0 {
-		return n
-	}
-	return 1
-}
+// Processes returns the setting processes, the number of processes that share the clients of
+// a mix, or 1 if it is not set.
+func (s Settings) Processes() int { return s.number("processes", 1, 1) }
 
 // Connections returns how many connections all pools of a process have.
 func (s Settings) Connections() int { return s.PoolSize() + s.PoolReaders() }
 
 // PoolIdle returns how many connections of the pool stay open while they are idle: the
 // setting pool_idle, or all if it is not set or greater.
-func (s Settings) PoolIdle() int {
-	size := s.PoolSize()
-	if n, err := strconv.Atoi(s["pool_idle"]); err == nil && n >= 0 {
-		return min(n, size)
-	}
-	return size
-}
+func (s Settings) PoolIdle() int { return min(s.number("pool_idle", 0, s.PoolSize()), s.PoolSize()) }
 
 // Begin returns the statement that begins a transaction as txlock says.
 func (s Settings) Begin() string {

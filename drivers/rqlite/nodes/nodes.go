@@ -49,10 +49,9 @@ type Node struct {
 	args       []string
 	log        string // file
 
-	mu      sync.Mutex
-	process *os.Process
-	exited  chan struct{} // closed when the process has
-	state   *os.ProcessState
+	mu     sync.Mutex
+	cmd    *exec.Cmd     // nil: never started
+	exited chan struct{} // closed when the process has exited
 }
 
 // Env is the variable that may name rqlited.
@@ -177,9 +176,10 @@ func (n *Node) Ready(ctx context.Context, voters int) error {
 		if err == nil {
 			return nil
 		}
+		cmd, exited := n.running()
 		select {
-		case <-n.done():
-			return n.died()
+		case <-exited:
+			return n.died(cmd.ProcessState)
 		case <-ctx.Done():
 			return fmt.Errorf("node %s at %s is not ready: %w: %w", n.ID, n.HTTP, err, ctx.Err())
 		case <-time.After(poll):
@@ -215,36 +215,33 @@ func (n *Node) launch() error {
 		return fmt.Errorf("starting rqlited: %w", err)
 	}
 	n.mu.Lock()
-	n.process, n.exited, n.state = cmd.Process, exited, nil
+	n.cmd, n.exited = cmd, exited
 	n.mu.Unlock()
 	go func() {
-		_ = cmd.Wait() // its state has it
-		n.mu.Lock()
-		n.state = cmd.ProcessState
-		n.mu.Unlock()
+		_ = cmd.Wait() // the error is in cmd.ProcessState
 		close(exited)
 	}()
 	return nil
 }
 
-// done returns a channel that is closed when the process has exited.
-func (n *Node) done() <-chan struct{} {
+// running returns the last process, and a channel that is closed when it has exited.
+func (n *Node) running() (*exec.Cmd, <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.exited
+	return n.cmd, n.exited
 }
 
 // PID returns the ID of the node's process, the last one if it has exited.
 func (n *Node) PID() int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.process.Pid
+	cmd, _ := n.running()
+	return cmd.Process.Pid
 }
 
 // Alive reports whether the node's process runs.
 func (n *Node) Alive() bool {
+	_, exited := n.running()
 	select {
-	case <-n.done():
+	case <-exited:
 		return false
 	default:
 		return true
@@ -254,12 +251,9 @@ func (n *Node) Alive() bool {
 // stamp is what begins a line of rqlited's log.
 var stamp = regexp.MustCompile(`^(\[[\w-]+\] )?[\d/]+ [\d:]+ |^fatal: `)
 
-// died says why a process has exited, in rqlited's last words.
-func (n *Node) died() error {
-	n.mu.Lock()
-	state := n.state
-	n.mu.Unlock()
-	text, _ := os.ReadFile(n.log) // if it cannot be read, there are no words
+// died says why a process has exited, with the last line of rqlited's log.
+func (n *Node) died(state *os.ProcessState) error {
+	text, _ := os.ReadFile(n.log) // empty if it cannot be read
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	last := strings.TrimSpace(stamp.ReplaceAllString(lines[len(lines)-1], ""))
 	if slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, inUse) }) {
@@ -273,13 +267,11 @@ func (n *Node) died() error {
 
 // Kill kills the process with SIGKILL and waits until it is gone. Its data stays.
 func (n *Node) Kill() error {
-	n.mu.Lock()
-	process, exited := n.process, n.exited
-	n.mu.Unlock()
-	if process == nil {
-		return nil // never started
+	cmd, exited := n.running()
+	if cmd == nil {
+		return nil
 	}
-	if err := process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("ending node %s: %w", n.ID, err)
 	}
 	<-exited

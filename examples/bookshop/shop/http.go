@@ -89,16 +89,20 @@ func answer(do func(*http.Request) (any, error)) http.HandlerFunc {
 }
 
 func statusOf(err error) int {
-	var bad badRequest
-	switch {
-	case errors.As(err, &bad), errors.Is(err, ErrNothingToBuy):
+	if errors.As(err, new(badRequest)) {
 		return http.StatusBadRequest
-	case errors.Is(err, ErrNotFound):
-		return http.StatusNotFound
-	case errors.Is(err, ErrNoSession):
-		return http.StatusUnauthorized
-	case errors.Is(err, ErrOutOfStock):
-		return http.StatusConflict
+	}
+	for known, status := range statuses {
+		if errors.Is(err, known) {
+			return status
+		}
 	}
 	return http.StatusInternalServerError
+}
+
+var statuses = map[error]int{
+	ErrNothingToBuy: http.StatusBadRequest,
+	ErrNotFound:     http.StatusNotFound,
+	ErrNoSession:    http.StatusUnauthorized,
+	ErrOutOfStock:   http.StatusConflict,
 }

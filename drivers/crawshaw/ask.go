@@ -9,7 +9,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
 )
 
-// Ask implements [connpool.Asker].
 func (c *conn) Ask(q driver.Question, visit func([]any) error) (driver.Reply, error) {
 	s, _, err := c.PrepareTransient(strings.TrimSpace(q.SQL))
 	if err != nil {

@@ -31,7 +31,6 @@ func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error
 		sqlite.SQLITE_OPEN_READWRITE|sqlite.SQLITE_OPEN_CREATE|sqlite.SQLITE_OPEN_URI|sqlite.SQLITE_OPEN_NOMUTEX, s)
 }
 
-// openName opens the database with the library's own flags.
 func openName(ctx context.Context, name string, s driver.Settings) (driver.DB, error) {
 	return newPool(ctx, name, 0, s)
 }
@@ -49,7 +48,6 @@ func newPool(ctx context.Context, name string, flags sqlite.OpenFlags, s driver.
 	return connpool.New(p, s.PoolSize(), s.Begin()), nil
 }
 
-// wrap adds the result code to an error of the library.
 func wrap(err error) error {
 	if err == nil {
 		return nil
@@ -60,7 +58,7 @@ func wrap(err error) error {
 	return err
 }
 
-// pool is the library's pool. It knows the connections by number.
+// pool is the library's pool. Package connpool needs a number for each connection.
 type pool struct {
 	lib   *sqlitex.Pool
 	conns map[*sqlite.Conn]*conn // not written to after prepare
@@ -84,9 +82,8 @@ func (p *pool) prepare(ctx context.Context, s driver.Settings) error {
 	return nil
 }
 
-// get passes nil to the library's pool for a context that cannot end, as the
-// library's documentation does. With any other context, each statement becomes a
-// tracer's task.
+// get passes nil to the library's pool if the context cannot end, as the library's
+// documentation does. With any other context, each statement becomes a tracer's task.
 func (p *pool) get(ctx context.Context) (*sqlite.Conn, error) {
 	var end context.Context
 	if ctx.Done() != nil {
@@ -118,7 +115,6 @@ func (p *pool) Put(c connpool.Conn) {
 	p.lib.Put(c.(*conn).Conn)
 }
 
-// Waited implements [connpool.Pool].
 func (p *pool) Waited() (callers int64, total time.Duration) { return p.queue.Waited() }
 
 // Close closes the connections one by one. The library's pool interrupts a
@@ -145,19 +141,15 @@ type conn struct {
 func (c *conn) Number() int         { return c.number }
 func (c *conn) InTransaction() bool { return !c.GetAutocommit() }
 
-// LimitAttached implements [connpool.Limiter].
 func (c *conn) LimitAttached(most int) (before int, err error) {
 	return c.Limit(sqlite.SQLITE_LIMIT_ATTACHED, most), nil
 }
 
-// RowsAffected implements [driver.Result].
 func (c *conn) RowsAffected() (int64, error) { return int64(c.Changes()), nil }
-
-// LastInsertId implements [driver.Result].
 func (c *conn) LastInsertId() (int64, error) { return c.LastInsertRowID(), nil }
 
-// Guard leaves the interrupt in place until another one is needed, so that a context
-// of many executions is paid for once.
+// Guard sets the interrupt only if ctx differs from the last one, because setting it costs
+// time and many executions share a context.
 func (c *conn) Guard(ctx context.Context) (release func()) {
 	if done := ctx.Done(); done != c.done {
 		c.SetInterrupt(done)
@@ -166,9 +158,8 @@ func (c *conn) Guard(ctx context.Context) (release func()) {
 	return func() {}
 }
 
-// Script does not use sqlitex.ExecScript, which puts a savepoint around the whole
-// script and steps each statement only once. journal_mode, VACUUM and BEGIN do not
-// work with that.
+// Script does not use sqlitex.ExecScript, which steps each statement only once and runs the
+// script in a savepoint, where journal_mode, VACUUM and BEGIN fail.
 func (c *conn) Script(sql string) error {
 	for sql = driver.TrimScript(sql); sql != ""; sql = driver.TrimScript(sql) {
 		q, trailing, err := c.PrepareTransient(sql)

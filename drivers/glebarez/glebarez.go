@@ -24,7 +24,7 @@ func New() driver.Driver {
 }
 
 // connector puts all settings into the data source name. The library applies
-// the values of _pragma in the order in which they appear there.
+// the values of _pragma in the order of the name.
 func connector(path string, s driver.Settings) (sql.Connector, error) {
 	return sqldriver.Connector(&sqlite.Driver{}, s.URI(path, sqldriver.Options(s)), nil), nil
 }

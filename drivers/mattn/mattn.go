@@ -22,8 +22,8 @@ func New() driver.Driver {
 	return sqldriver.New(sqldriver.Library{Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite3", Code: code, LimitAttached: limitAttached})
 }
 
-// options are the settings for which the library has an option in the data
-// source name. The option is the setting's name with "_" in front.
+// options are the settings for which the library's data source name has an option. The
+// option is the setting's name after "_".
 var options = map[string]bool{
 	"txlock": true, "busy_timeout": true, "auto_vacuum": true, "locking_mode": true, "journal_mode": true,
 	"synchronous": true, "foreign_keys": true, "cache_size": true, "secure_delete": true,

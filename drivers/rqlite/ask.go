@@ -7,8 +7,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
 )
 
-// Ask returns the values as the library decodes them from JSON: all numbers as float64, and
-// a blob as base64.
+// Ask returns the values as the library decodes them from JSON: numbers as float64, and blobs
+// as base64.
 func (c *conn) Ask(q driver.Question, visit func([]any) error) (driver.Reply, error) {
 	args, err := asked(q.Args)
 	if err != nil {
@@ -45,7 +45,6 @@ func (c *conn) Ask(q driver.Question, visit func([]any) error) (driver.Reply, er
 	return reply, nil
 }
 
-// asked returns arguments as the library takes them.
 func asked(args []any) ([]any, error) {
 	list := make([]any, len(args))
 	for i, a := range args {

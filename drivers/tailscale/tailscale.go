@@ -44,7 +44,7 @@ func script(_ context.Context, c sql.Conn, queries string) error {
 	return sqlite.ExecScript(c.(sqlite.SQLConn), queries)
 }
 
-// limitAttached calls SQLite itself, since the library has no call for it.
+// limitAttached calls SQLite's C function, because the library has no call for it.
 func limitAttached(c sql.Conn, most int) (before int, err error) {
 	v := reflect.Indirect(reflect.ValueOf(c))
 	for range 2 { // the library's connection has one of its package cgosqlite

@@ -17,7 +17,7 @@ const (
 	maxFault  = 2 << 10 // of an answer that is not 200 OK; what follows is left out
 )
 
-// patience is how long a node may take for a page about itself.
+// patience is the time in which a node must return a page about itself.
 const patience = 5 * time.Second
 
 // Bounded sends requests, and bounds how much a node may answer and how long it may take for
@@ -27,7 +27,6 @@ type Bounded struct {
 	Named func(host string) error // of an address that requests may not go to; nil: they may go to all
 }
 
-// RoundTrip implements [http.RoundTripper].
 func (b *Bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if b.Named != nil {
 		if err := b.Named(r.URL.Host); err != nil {
@@ -61,7 +60,6 @@ func (b *Bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// answer is the body of an answer, up to a limit.
 type answer struct {
 	body io.ReadCloser
 	left int64

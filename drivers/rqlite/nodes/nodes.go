@@ -72,11 +72,10 @@ func Find() (string, error) {
 	return path, nil
 }
 
-// attempts is how many times a cluster is started if another program takes one of its ports
-// in the meantime.
+// attempts is how often a cluster is started if another program takes one of its ports.
 const attempts = 5
 
-// inUse is what rqlited writes when it cannot listen.
+// inUse is part of rqlited's message when it cannot listen.
 const inUse = "address already in use"
 
 var errInUse = errors.New(inUse)
@@ -152,7 +151,7 @@ func start(ctx context.Context, c Config) (*Cluster, error) {
 	return cluster, nil
 }
 
-// free returns addresses of loopback on which nobody listens.
+// free returns addresses of the loopback interface on which no process listens.
 func free(n int) (list []string, err error) {
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -165,7 +164,6 @@ func free(n int) (list []string, err error) {
 	return list, nil
 }
 
-// poll is how often a cluster is asked whether it is ready.
 const poll = 10 * time.Millisecond
 
 // Ready waits until the node knows a leader, has applied what the leader told it, and knows
@@ -201,7 +199,6 @@ func (n *Node) isReady(ctx context.Context, voters int) error {
 	return nil
 }
 
-// launch starts the process.
 func (n *Node) launch() error {
 	log, err := os.OpenFile(n.log, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -224,7 +221,7 @@ func (n *Node) launch() error {
 	return nil
 }
 
-// running returns the last process, and a channel that is closed when it has exited.
+// running returns the node's last process, and a channel that is closed when it has exited.
 func (n *Node) running() (*exec.Cmd, <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -248,7 +245,7 @@ func (n *Node) Alive() bool {
 	}
 }
 
-// stamp is what begins a line of rqlited's log.
+// stamp matches the beginning of a line of rqlited's log.
 var stamp = regexp.MustCompile(`^(\[[\w-]+\] )?[\d/]+ [\d:]+ |^fatal: `)
 
 // died says why a process has exited, with the last line of rqlited's log.

@@ -35,7 +35,7 @@ func (d *recordedDriver) OpenConnector(name string) (driver.Connector, error) {
 	return &connector{inner, d.rec, d}, nil
 }
 
-// named connects by a data source name, for a driver without connectors.
+// named is the connector of a driver without connectors.
 type named struct {
 	driver driver.Driver
 	name   string
@@ -76,7 +76,7 @@ func Unwrap(driverConn any) any {
 	return driverConn
 }
 
-// conn is a connection. As with every driver.Conn, one goroutine at a time uses it.
+// conn is a recorded connection. One goroutine at a time uses it.
 type conn struct {
 	driver.Conn
 	rec     *Recorder
@@ -158,8 +158,8 @@ func (c *conn) QueryContext(ctx context.Context, sql string, args []driver.Named
 	return c.queried(at, c.rec.statement(sql, false), args, rows, err)
 }
 
-// withValues calls run, a method without a context, with the values of parameters. It does
-// not if a parameter has a name or the context has ended.
+// withValues calls run, a method without a context, with the values of parameters. It returns
+// an error instead if a parameter has a name or the context has ended.
 func withValues[T any](ctx context.Context, args []driver.NamedValue, run func([]driver.Value) (T, error)) (none T, err error) {
 	values := make([]driver.Value, len(args))
 	for i, a := range args {
@@ -235,7 +235,7 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 	return driver.ErrSkip
 }
 
-// tx is a transaction that BeginTx began.
+// tx is a transaction of BeginTx.
 type tx struct {
 	driver.Tx
 	conn   *conn
@@ -259,7 +259,7 @@ type stmt struct {
 	statement
 }
 
-// convertingStmt is a statement of a library that converts values by column.
+// convertingStmt is a statement of a library that converts values in its own way per column.
 type convertingStmt struct {
 	*stmt
 	converter driver.ColumnConverter //nolint:staticcheck // database/sql uses it too
@@ -316,8 +316,8 @@ func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driv
 	return s.conn.queried(at, s.statement, args, rows, err)
 }
 
-// executed records an execution without rows, and returns a result that records what the
-// application asks of it.
+// executed records an execution without rows. Its result records the ID for which the
+// application asks.
 func (c *conn) executed(at int64, s statement, args []driver.NamedValue, res driver.Result, err error) (driver.Result, error) {
 	e := event{at: at, statement: s, tx: c.before(s), affected: -1}
 	if err == nil && res != nil {
@@ -333,7 +333,6 @@ func (c *conn) executed(at int64, s statement, args []driver.NamedValue, res dri
 	return &result{Result: res, conn: c, at: at}, nil
 }
 
-// result is that of the execution that began at a time.
 type result struct {
 	driver.Result
 	conn  *conn
@@ -341,8 +340,8 @@ type result struct {
 	asked bool
 }
 
-// LastInsertId records the ID, once. After other statements than an INSERT it means nothing,
-// but then nobody asks for it. database/sql has locked the connection.
+// LastInsertId records the ID once. The ID has a meaning only after an INSERT, but applications
+// do not ask for it after other statements. database/sql has locked the connection.
 func (r *result) LastInsertId() (int64, error) {
 	id, err := r.Result.LastInsertId()
 	if err == nil && !r.asked {
@@ -354,7 +353,7 @@ func (r *result) LastInsertId() (int64, error) {
 	return id, err
 }
 
-// queried records a query that failed. Otherwise it returns rows that record it when
+// queried records a query that failed. Otherwise it returns rows that record the query when
 // they are closed.
 func (c *conn) queried(at int64, s statement, args []driver.NamedValue, inner driver.Rows, err error) (driver.Rows, error) {
 	e := event{at: at, statement: s, tx: c.before(s), query: true}
@@ -367,7 +366,7 @@ func (c *conn) queried(at int64, s statement, args []driver.NamedValue, inner dr
 	return &rows{Rows: inner, conn: c, event: e, args: c.rec.appendArgs(nil, args)}, nil
 }
 
-// before returns the transaction that a statement belongs to, which may begin with it.
+// before returns the transaction to which a statement belongs. The statement may begin it.
 func (c *conn) before(s statement) int64 {
 	if c.tx == 0 && (s.control == controlBegin || s.control == controlSavepoint) {
 		c.tx, c.beginning, c.savepoint = c.rec.transactions.Add(1), true, s.savepoint
@@ -375,7 +374,7 @@ func (c *conn) before(s statement) int64 {
 	return c.tx
 }
 
-// after notes whether a transaction has begun or ended with a statement.
+// after notes that a statement has begun or ended a transaction.
 func (c *conn) after(s statement, err error) {
 	switch {
 	case c.beginning && err != nil,

@@ -18,7 +18,7 @@ const (
 	Version = 1
 )
 
-// event is one line of what was run.
+// event is one line of a recording.
 type event struct {
 	at, took  int64
 	tx        int64
@@ -127,7 +127,6 @@ func (r *Recorder) appendArgs(b []byte, args []driver.NamedValue) []byte {
 	return append(b, ']')
 }
 
-// appendType appends the type and the length of a value.
 func appendType(b []byte, v driver.Value) []byte {
 	length := func(t string, n int) []byte {
 		b = append(b, `{"`...)
@@ -157,8 +156,8 @@ func appendType(b []byte, v driver.Value) []byte {
 	return appendOther(b, v)
 }
 
-// intBytes returns the number of bytes in which SQLite stores an integer, but 1 for 0
-// and 1, which it stores in none.
+// intBytes returns the number of bytes in which SQLite stores an integer. For 0 and 1, which
+// SQLite stores in no bytes, it returns 1.
 func intBytes(v int64) int {
 	for n := 1; n < 8; n++ {
 		if bits := 8*n - 1; n != 5 && n != 7 && v >= -1<<bits && v < 1<<bits {
@@ -209,8 +208,8 @@ func appendValue(b []byte, v driver.Value) []byte {
 	return appendOther(b, v)
 }
 
-// appendMonotonic adds to an object that a time has a reading of the monotonic clock, as
-// time.Now returns it. Libraries that store what time.Time.String returns store it too.
+// appendMonotonic adds to an object that a time has a reading of the monotonic clock, as the
+// result of time.Now. Some libraries store time.Time.String, which includes the reading.
 func appendMonotonic(b []byte, t time.Time) []byte {
 	if t == t.Round(0) { //nolint:staticcheck // compares the readings, not the instants
 		return b
@@ -218,7 +217,7 @@ func appendMonotonic(b []byte, t time.Time) []byte {
 	return append(b[:len(b)-1], `,"monotonic":true}`...)
 }
 
-// appendReal appends a real number so that it is not read as an integer.
+// appendReal appends a real number in a form that is not an integer's.
 func appendReal(b []byte, v float64) []byte {
 	switch {
 	case math.IsNaN(v):
@@ -294,7 +293,7 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// codeOf returns SQLite's result code of an error of a common library, or 0.
+// codeOf returns SQLite's result code in an error of a common library, or 0.
 func codeOf(err error) int {
 	for ; err != nil; err = errors.Unwrap(err) {
 		v := reflect.ValueOf(err)
@@ -320,7 +319,6 @@ func codeOf(err error) int {
 	return 0
 }
 
-// integer returns the value of an integer of any type.
 func integer(v reflect.Value) (int, bool) {
 	switch {
 	case !v.IsValid():

@@ -89,7 +89,7 @@ type Arg struct {
 	Monotonic bool
 }
 
-// line is any line of a recording.
+// line has the fields of all kinds of lines.
 type line struct {
 	Format  string    `json:"format"`
 	Version int       `json:"version"`
@@ -146,7 +146,7 @@ type reader struct {
 	executions map[execution]int        // index of the event
 }
 
-// execution is a statement that was run as no query, by its connection and its time.
+// execution identifies an execution without rows by its connection and its time.
 type execution struct{ connection, at int64 }
 
 func (d *reader) line(number int, text []byte) error {
@@ -199,7 +199,7 @@ func orUnknown(n *int64) int64 {
 	return *n
 }
 
-// inserted reads that the application asked for the ID that an execution has inserted.
+// inserted reads the ID of a row that an execution has inserted.
 func (d *reader) inserted(l *line) error {
 	i, known := d.executions[execution{l.Conn, *l.At}]
 	if !known {
@@ -223,7 +223,6 @@ func (d *reader) header(l *line) error {
 	return nil
 }
 
-// args reads the parameters of an event.
 func (d *reader) args(data []byte) ([]Arg, error) {
 	if len(data) == 0 {
 		return nil, nil
@@ -243,7 +242,7 @@ func (d *reader) args(data []byte) ([]Arg, error) {
 	return list, nil
 }
 
-// readArg reads a parameter. One that is named already cannot have another name.
+// readArg reads a parameter. A parameter that is already named cannot have another name.
 func readArg(data []byte, named bool) (Arg, error) {
 	switch c := data[0]; {
 	case c == 'n':
@@ -267,8 +266,8 @@ func readArg(data []byte, named bool) (Arg, error) {
 	return Arg{Type: "int", Length: intBytes(v), Known: true, Value: v}, nil
 }
 
-// readTyped reads a parameter that is an object: named, with its type alone, or with a
-// value that JSON has no form for.
+// readTyped reads a parameter that is an object: a named parameter, a type without a value,
+// or a value for which JSON has no form.
 func readTyped(data []byte, named bool) (Arg, error) {
 	var o map[string]json.RawMessage
 	if err := json.Unmarshal(data, &o); err != nil {
@@ -315,7 +314,6 @@ func readValue(t string, data []byte) (Arg, error) {
 	return parseArg(t, s)
 }
 
-// readTime reads a time, its zone's name, and whether it had a reading of the monotonic clock.
 func readTime(o map[string]json.RawMessage) (a Arg, err error) {
 	var zone string
 	var monotonic bool
@@ -345,10 +343,10 @@ func readTime(o map[string]json.RawMessage) (a Arg, err error) {
 	return a, nil
 }
 
-// maxZone is how many bytes the abbreviation of a time zone has at most.
+// maxZone is the greatest length in bytes of a time zone's abbreviation.
 const maxZone = 32
 
-// parseArg reads the value of a type that JSON has no form for.
+// parseArg reads a value of a type for which JSON has no form.
 func parseArg(t, s string) (Arg, error) {
 	a := Arg{Type: t, Known: true}
 	var err error

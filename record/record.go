@@ -88,13 +88,14 @@ type Recorder struct {
 	done chan struct{}
 }
 
-// text is the text of a statement, and how it was run.
+// text is the text of a statement. A text that is prepared is another statement than the same
+// text that is not.
 type text struct {
 	sql      string
 	prepared bool
 }
 
-// statement is a statement whose text has been written.
+// statement is a statement whose text is in the recording.
 type statement struct {
 	number    int64
 	control   control
@@ -203,17 +204,16 @@ func (r *Recorder) Close() error {
 	return r.err
 }
 
-// flushIfFull writes the buffer if it has its size. The caller holds the mutex.
+// flushIfFull writes the buffer if it has reached its size. The caller holds the mutex.
 func (r *Recorder) flushIfFull() {
 	if len(r.buf) >= r.options.Buffer {
 		r.flush()
 	}
 }
 
-// now returns the time since the recording began, in nanoseconds.
+// now returns the time since the recording began in nanoseconds.
 func (r *Recorder) now() int64 { return int64(time.Since(r.began)) }
 
-// add adds whole lines to the buffer.
 func (r *Recorder) add(lines []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -224,7 +224,7 @@ func (r *Recorder) add(lines []byte) {
 	r.flushIfFull()
 }
 
-// statement returns the statement with a text. If the text is new, it is written.
+// statement returns the statement with a text. It records a new text.
 func (r *Recorder) statement(sql string, prepared bool) statement {
 	key := text{sql, prepared}
 	r.mu.Lock()

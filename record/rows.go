@@ -8,7 +8,7 @@ import (
 	"reflect"
 )
 
-// rows are recorded when they are closed: only then is it known how many were read.
+// rows record their query when they are closed, because then it is known how many were read.
 type rows struct {
 	driver.Rows
 	conn   *conn

@@ -2,7 +2,7 @@ package record
 
 import "strings"
 
-// control is what a statement does to a transaction.
+// control is the effect of a statement on a transaction.
 type control uint8
 
 const (
@@ -13,8 +13,7 @@ const (
 	controlRelease           // RELEASE, which ends one that its savepoint began
 )
 
-// controlOf returns what a statement does to a transaction. For a savepoint it also
-// returns the name.
+// controlOf returns the effect of a statement on a transaction, and the name of a savepoint.
 func controlOf(sql string) (control, string) {
 	first, rest := word(sql)
 	switch strings.ToUpper(first) {
@@ -42,8 +41,8 @@ func controlOf(sql string) (control, string) {
 	return controlNone, ""
 }
 
-// word returns the first token of SQL and what follows it. Space and comments are left
-// out. At the end it returns "".
+// word returns the first token of SQL and the text after it. It skips space and comments. At
+// the end of the SQL it returns "".
 func word(sql string) (first, rest string) {
 	for sql != "" {
 		n, space := token(sql)

@@ -69,9 +69,9 @@ func function(name, key, call, names string) Feature {
 	return Feature{name, key, "SELECT " + call, regexp.MustCompile(`(?i)no such function: (` + names + `)\b`)}
 }
 
-// compiled returns a feature of SQLite's C interface, which SQL shows only by its
-// compile option. The probe overflows if that is not set. It contains a random number
-// because old versions compute constant expressions even if they are not needed.
+// compiled returns a feature of SQLite's C interface, which SQL shows only by a compile
+// option. The probe overflows unless the option is set. It has a random number because old
+// versions compute constant expressions even in branches that are not taken.
 func compiled(name, key, option string) Feature {
 	return Feature{
 		Name: name, Key: key,

@@ -50,8 +50,8 @@ func DirectoryPragma(sql string) string {
 	return ""
 }
 
-// hasWord reports whether sql has a word, which is given in lower case. What precedes and
-// follows the word does not make a longer one.
+// hasWord reports whether sql has a word, given in lower case, that is not part of a longer
+// word.
 func hasWord(sql, word string) bool {
 	letter := func(i int) bool {
 		return i >= 0 && i < len(sql) && (sql[i] == '_' || '0' <= sql[i] && sql[i] <= '9' || 'a' <= sql[i]|0x20 && sql[i]|0x20 <= 'z')

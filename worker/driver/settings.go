@@ -111,12 +111,12 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// begins returns a function that reports whether a word begins with prefix.
 func begins(prefix string) func(string) bool {
 	return func(word string) bool { return strings.HasPrefix(strings.ToLower(word), strings.ToLower(prefix)) }
 }
 
-// DidYouMean asks whether the candidate nearest to name was meant. It returns "" if none is near.
+// DidYouMean returns the question whether the candidate nearest to name was meant, or "" if
+// none is near.
 func DidYouMean(name string, candidates []string) string {
 	if n := Nearest(name, candidates); n != "" {
 		return Meant(n)
@@ -124,11 +124,11 @@ func DidYouMean(name string, candidates []string) string {
 	return ""
 }
 
-// Meant asks whether what was meant.
+// Meant returns the question whether a word was meant.
 func Meant(what string) string { return fmt.Sprintf("did you mean %q?", what) }
 
-// Suggest ends an error about an unknown name: with the nearest candidate, else with
-// the candidates, the first 20 of many.
+// Suggest returns the end of an error about an unknown name: the nearest candidate, or up to
+// 20 candidates.
 func Suggest(name string, candidates []string) string {
 	if len(candidates) == 0 {
 		return "there are none"
@@ -234,8 +234,8 @@ func (s Settings) With(over Settings) Settings {
 	return r
 }
 
-// number returns the setting with a name, or otherwise if it is not set to a number of at
-// least least.
+// number returns a setting as a number. It returns otherwise unless the setting is a number
+// that is not less than least.
 func (s Settings) number(name string, least, otherwise int) int {
 	if n, err := strconv.Atoi(s[name]); err == nil && n >= least {
 		return n

@@ -60,7 +60,7 @@ func (l Load) Run(ctx context.Context, s *Shop) (*Outcome, error) {
 	return out, failed
 }
 
-// client is one user after another.
+// client acts as one user after another.
 type client struct {
 	load     Load
 	address  string
@@ -90,7 +90,6 @@ func (c *client) run(ctx context.Context) error {
 	return nil
 }
 
-// visit does one thing that a visitor of the shop does.
 func (c *client) visit(ctx context.Context) error {
 	switch n := c.random.IntN(100); {
 	case n < 45:
@@ -116,12 +115,12 @@ func (c *client) visit(ctx context.Context) error {
 	}
 }
 
-// book draws a book. Some are more popular than others.
+// book draws a book. Books with small IDs are drawn most often.
 func (c *client) book() int {
 	return 1 + int(float64(c.load.Books)*c.random.Float64()*c.random.Float64())
 }
 
-// request sends a request and reads the answer, unless all have been sent.
+// request sends a request and reads the answer, unless the client has sent all its requests.
 func (c *client) request(ctx context.Context, method, path string, in, out any) error {
 	if c.left == 0 {
 		return nil

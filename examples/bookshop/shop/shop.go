@@ -21,7 +21,7 @@ var schema string
 // Shop is the shop's database.
 type Shop struct{ db *sql.DB }
 
-// The errors that the shop's clients are told.
+// The errors that the shop's clients see.
 var (
 	ErrNotFound     = errors.New("not found")
 	ErrNoSession    = errors.New("not logged in")
@@ -37,7 +37,6 @@ func Open(ctx context.Context, db *sql.DB) (*Shop, error) {
 	return &Shop{db}, nil
 }
 
-// sessionLasts is how long a session is valid.
 const sessionLasts = 24 * time.Hour
 
 // Login begins a session of a user and returns its token.
@@ -65,7 +64,7 @@ func (s *Shop) Logout(ctx context.Context, token string) error {
 	return err
 }
 
-// User is whose session it is.
+// User is a user of the shop.
 type User struct {
 	ID    int64  `json:"id"`
 	Name  string `json:"name"`
@@ -94,7 +93,6 @@ func (s *Shop) Book(ctx context.Context, id int64) (b Book, err error) {
 	return b, orNone(err, ErrNotFound)
 }
 
-// booksOnPage is how many books a page of a list has.
 const booksOnPage = 20
 
 // Books returns a page of the books of an author, or of all.
@@ -232,7 +230,6 @@ FROM items AS i JOIN books AS b ON b.id = i.book GROUP BY b.id ORDER BY sold DES
 	return list, err
 }
 
-// each passes every row of a query to scan.
 func (s *Shop) each(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
 	rows, err := s.db.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -247,7 +244,7 @@ func (s *Shop) each(ctx context.Context, scan func(*sql.Rows) error, query strin
 	return rows.Err()
 }
 
-// orNone returns none in place of the error that a query has no row.
+// orNone replaces the error of a query without rows by none.
 func orNone(err, none error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return none
@@ -255,7 +252,6 @@ func orNone(err, none error) error {
 	return err
 }
 
-// transact runs a function in a transaction.
 func (s *Shop) transact(ctx context.Context, do func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {

@@ -13,10 +13,8 @@ type Asker interface {
 	Ask(q driver.Question, visit func(row []any) error) (driver.Reply, error)
 }
 
-// askingConn is a conn whose adapter is an [Asker].
 type askingConn struct{ *conn }
 
-// Ask implements [driver.Asker].
 func (c askingConn) Ask(ctx context.Context, q driver.Question, visit func(row []any) error) (driver.Reply, error) {
 	if err := c.on.guard(ctx); err != nil {
 		return driver.Reply{}, err

@@ -109,7 +109,7 @@ func (p *Fixed) Take(ctx context.Context) (Conn, error) {
 	return p.wait(ctx)
 }
 
-// wait is Take while all are taken. It begins with p.mu locked.
+// wait does the work of Take if all connections are taken. The caller has locked p.mu.
 func (p *Fixed) wait(ctx context.Context) (Conn, error) {
 	var given chan ClosingConn
 	if last := len(p.spare) - 1; last >= 0 {
@@ -144,7 +144,7 @@ func (p *Fixed) wait(ctx context.Context) (Conn, error) {
 	return c, nil
 }
 
-// Waited does what [driver.WaitCounter] says.
+// Waited implements [driver.WaitCounter].
 func (p *Fixed) Waited() (callers int64, total time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -48,7 +48,7 @@ func (q *Queue) Leave(began time.Time, got bool) {
 // comes between the two finds a connection after all.
 func (q *Queue) Return() { q.present.Add(-1) }
 
-// Waited does what [driver.WaitCounter] says.
+// Waited implements [driver.WaitCounter].
 func (q *Queue) Waited() (callers int64, total time.Duration) {
 	return q.callers.Load(), time.Duration(q.waited.Load())
 }

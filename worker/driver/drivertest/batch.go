@@ -53,7 +53,7 @@ func add(c *driver.Column, r int, v any) {
 	}
 }
 
-// zeros has the value that is stored where a value is NULL.
+// zeros has the value to store where a value is NULL.
 var zeros = [...]any{
 	driver.Int: int64(0), driver.Bool: int64(0), driver.Time: int64(0), driver.Real: 0.0, driver.Text: "", driver.Blob: "",
 }
@@ -102,7 +102,6 @@ func valueOf(c driver.Cell, t driver.Type) any {
 	return c.Time
 }
 
-// diff returns an error that says where two results differ.
 func diff(got, want [][]any) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("%d rows, want %d", len(got), len(want))
@@ -117,8 +116,7 @@ func diff(got, want [][]any) error {
 	return nil
 }
 
-// same compares two values. It distinguishes -0 from 0, and compares times as
-// instants.
+// same compares two values. It distinguishes -0 from 0, and compares times as instants.
 func same(a, b any) bool {
 	switch b := b.(type) {
 	case float64:

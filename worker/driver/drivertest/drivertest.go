@@ -46,7 +46,6 @@ type Check struct {
 	waits bool // mostly for locks and contexts, so other checks can run at the same time
 }
 
-// waiting marks checks that mostly wait.
 func waiting(list []Check) []Check {
 	for i := range list {
 		list[i].waits = true
@@ -54,15 +53,14 @@ func waiting(list []Check) []Check {
 	return list
 }
 
-// run runs the check, and ends it if it waits for something that does not come.
+// run runs the check with a limit, because it may wait for something that does not come.
 func (c Check) run(ctx context.Context, d driver.Driver, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	return c.Test(ctx, d, dir)
 }
 
-// declared returns what is known of a driver, without the limit that is not the library's but
-// its worker's: package jobtest, and sqlite3perf check, are for that.
+// declared returns d.Info without the limit "job", which package jobtest proves.
 func declared(d driver.Driver) driver.Info {
 	i := d.Info()
 	i.Limits = maps.Clone(i.Limits)
@@ -70,7 +68,6 @@ func declared(d driver.Driver) driver.Info {
 	return i
 }
 
-// applies reports whether the check can be made of d.
 func (c Check) applies(d driver.Driver) bool {
 	_, limited := d.Info().Limits[c.Needs]
 	return !limited
@@ -145,7 +142,6 @@ func Failures(ctx context.Context, d driver.Driver, newDir func() string) map[st
 	return failures
 }
 
-// opens creates a database with a table in it.
 var opens = on(nil, intTable, isEmpty)
 
 func infoChecks() []Check {

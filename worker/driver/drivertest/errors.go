@@ -55,8 +55,8 @@ func queryOnly(x *db) {
 	})
 }
 
-// endless takes more than a second at best, so that only a cancellation ends it
-// sooner. It does end, so that without one the check fails instead of hanging.
+// endless is a number of rows for which a query needs more than a second. It ends without a
+// cancellation too, so that the check fails instead of hanging.
 const endless = 5_000_000
 
 func cancelChecks() []Check {
@@ -69,14 +69,12 @@ func cancelChecks() []Check {
 	}
 }
 
-// wantCancelled fails unless err reports a cancellation.
 func wantCancelled(what string, err error) {
 	if !errors.Is(err, context.Canceled) {
 		wantCode(what, driver.CodeInterrupt, func() { must(err) })
 	}
 }
 
-// cancelVisited cancels while a row is visited.
 func cancelVisited(ctx context.Context, s driver.Stmt, cancel func()) error {
 	return s.Query(ctx, nil, 0, func(driver.Row) error {
 		cancel()
@@ -84,8 +82,8 @@ func cancelVisited(ctx context.Context, s driver.Stmt, cancel func()) error {
 	})
 }
 
-// cancelSilent cancels a statement that runs as a query but returns no rows. The
-// statement inserts, which shows whether it ran to its end nevertheless.
+// cancelSilent cancels a statement that runs as a query but returns no rows. It inserts, which
+// shows whether it ran to its end nevertheless.
 func cancelSilent(ctx context.Context, s driver.Stmt, cancel func()) error {
 	go later(cancel)
 	return s.Query(ctx, nil, 0, ignore)
@@ -110,8 +108,8 @@ func onceCancelled(st driver.Statement, run func(ctx context.Context, s driver.S
 	})
 }
 
-// later cancels when the statement has most likely started. SQLite cannot interrupt
-// one that has not.
+// later cancels when the statement has most likely begun, because SQLite cannot interrupt
+// earlier.
 func later(cancel func()) {
 	time.Sleep(100 * time.Millisecond)
 	cancel()

@@ -8,14 +8,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// since has the version of SQLite that introduced a feature. Since then SQLite has it
-// unless it is compiled out.
+// since has the version of SQLite that introduced a feature. Later versions have it unless it
+// is compiled out.
 var since = map[string]string{
 	"json": "3.38.0", "jsonb": "3.45.0", "upsert": "3.24.0", "window": "3.25.0", "generated": "3.31.0",
 	"update_from": "3.33.0", "returning": "3.35.0", "strict": "3.37.0", "full_join": "3.39.0",
 }
 
-// option has the compile option that enables a feature.
 var option = map[string]string{
 	"fts5": "ENABLE_FTS5", "fts4": "ENABLE_FTS4", "rtree": "ENABLE_RTREE", "geopoly": "ENABLE_GEOPOLY", "json": "ENABLE_JSON1",
 	"math": "ENABLE_MATH_FUNCTIONS", "percentile": "ENABLE_PERCENTILE", "soundex": "SOUNDEX", "icu": "ENABLE_ICU",
@@ -30,9 +29,8 @@ func featureChecks() []Check {
 	return list
 }
 
-// feature compares the result of a probe with SQLite's version and compile options.
-// A feature that these promise must be present, and an error must be that of the
-// feature.
+// feature compares the result of a probe with SQLite's version and compile options. A feature
+// that these promise must be present. An error must be that of the feature.
 func feature(x *db, f driver.Feature) {
 	promised := promised(x, f.Key)
 	message := ""
@@ -61,7 +59,7 @@ func promised(x *db, key string) bool {
 	return option[key] != "" && has(option[key])
 }
 
-// atLeast reports whether version is least or newer. Versions are such as 3.46.1.
+// atLeast reports whether a version such as 3.46.1 is least or newer.
 func atLeast(version, least string) bool {
 	numbers := func(s string) (list []int) {
 		for _, p := range strings.Split(s, ".") {

@@ -24,7 +24,7 @@ func fileChecks() []Check {
 	}
 }
 
-// hidden returns scripts in which SQL is hidden from those that read other tokens than SQLite.
+// hidden returns scripts that hide sql from a reader whose tokens differ from SQLite's.
 func hidden(sql string) []string {
 	var list []string
 	for _, parameter := range []string{"$a::(')", "@a::(')", ":a::(')", "#a::(')", "$a(')"} {
@@ -73,7 +73,7 @@ func filesRefused(t test) {
 	})
 }
 
-// insideModules are the modules of virtual tables that stay within the database or show
+// insideModules are the modules of virtual tables that reach nothing outside the database but
 // what SQLite itself knows.
 var insideModules = []string{
 	"fts3", "fts4", "fts5", "fts4aux", "fts3tokenize", "fts5vocab", "rtree", "rtree_i32", "geopoly", "dbstat", "vec0", "vec_each", "vec_npy_each", "vec_static_blobs", "vec_static_blob_entries",
@@ -128,7 +128,7 @@ func filesAllowed(t test) {
 	})
 }
 
-// Pieces of which scripts are made that readers of SQL may read differently. FILE is a path
+// Pieces are pieces of scripts that readers of SQL may read differently. FILE stands for a path
 // outside of the database.
 var Pieces = []string{
 	"ATTACH FILE AS y", "ATTACH FILE AS y", "attach database\"FILE\"as y", "VACUUM INTO FILE", "VACUUM main INTO FILE", "VACUUM", "VACUUM", "CREATE TABLE IF NOT EXISTS y.t(a)",
@@ -138,7 +138,7 @@ var Pieces = []string{
 	"1e", "0x", "1.", "1_", "_", "->", "||", "a", "''", "''''", "\"\"", "!", "!=", "BEGIN", "COMMIT", "CREATE TRIGGER r AFTER INSERT ON t BEGIN SELECT 1", "END",
 }
 
-// RandomScript makes a script of [Pieces]. file is the path in it.
+// RandomScript joins random [Pieces]. file is the path in them.
 func RandomScript(r *rand.Rand, file string) string {
 	var script strings.Builder
 	for range 1 + r.IntN(9) {
@@ -147,7 +147,7 @@ func RandomScript(r *rand.Rand, file string) string {
 	return script.String()
 }
 
-// RandomScripts is how many random scripts a test tries: TEST_SCRIPTS, or few.
+// RandomScripts returns how many random scripts a test tries: TEST_SCRIPTS, or few.
 func RandomScripts(few int) int {
 	if n, err := strconv.Atoi(os.Getenv("TEST_SCRIPTS")); err == nil {
 		return n

@@ -21,8 +21,8 @@ func lockChecks() []Check {
 	}
 }
 
-// txlock begins a transaction, and checks which locks it holds by the result codes
-// that another database gets when it writes and reads; 0: no error.
+// txlock begins a transaction. The codes that another database gets when it writes and reads
+// show which locks the transaction holds; 0 is no error.
 func txlock(lock string, writing, reading int) Check {
 	key := "txlock=" + lock
 	return Check{Name: "locks/" + key, Key: key, Test: alone(func(t test) {
@@ -49,10 +49,9 @@ func locked(other *db, what, sql string, code int) {
 	}
 }
 
-// besideWriter runs f while another database's transaction has written, then
-// ends that transaction unless f has. Without a write-ahead log a COMMIT waits
-// for readers too. A connection that tries repeatedly to write is a reader for a
-// moment each time, so the writer's busy timeout is long.
+// besideWriter runs f while another database's transaction has written, and ends the
+// transaction unless f does. Without a write-ahead log, a COMMIT waits for readers too. A
+// connection that keeps trying to write is a reader for moments, so the writer waits long.
 func besideWriter(t test, over driver.Settings, f func(x *db, commit func())) {
 	t.open(longWait, intTable, func(writer *db) {
 		t.open(over, "", func(x *db) {
@@ -76,8 +75,8 @@ func besideWriter(t test, over driver.Settings, f func(x *db, commit func())) {
 
 var longWait = driver.Settings{"busy_timeout": "60000"}
 
-// besideReader runs f while x has written in a transaction, and another
-// database reads in a transaction until f calls stop.
+// besideReader runs f while x has written in a transaction, and another database reads in a
+// transaction until f calls stop.
 func besideReader(t test, over driver.Settings, f func(x *db, stop func())) {
 	t.open(rollbackMode.With(over), intTable, func(x *db) {
 		t.open(rollbackMode, "", func(reader *db) {
@@ -89,8 +88,8 @@ func besideReader(t test, over driver.Settings, f func(x *db, stop func())) {
 	})
 }
 
-// commitAtOnce checks that a COMMIT that found a reader leaves its transaction
-// open, and that it succeeds after the reader has gone.
+// commitAtOnce expects a COMMIT beside a reader to leave its transaction open, and to succeed
+// after the reader has ended.
 func commitAtOnce(t test) {
 	besideReader(t, nil, func(x *db, stop func()) {
 		finally(func() {
@@ -106,7 +105,7 @@ func commitWaits(t test) {
 	})
 }
 
-// mustWait expects f to wait until release is called, a little after f has started.
+// mustWait expects f to wait until release is called, a little later.
 func mustWait(what string, f, release func()) {
 	got := make(chan error, 1)
 	started := make(chan struct{})

@@ -24,7 +24,7 @@ func poolChecks() []Check {
 	}
 }
 
-// markConn marks a connection with a temporary table. It fails if there is one.
+// markConn fails if the connection is already marked.
 const markConn = "CREATE TEMP TABLE mark (id INTEGER)"
 
 // keepsConnections marks each connection of the pool and expects the marks, and no
@@ -40,8 +40,7 @@ func keepsConnections(x *db) {
 	})
 }
 
-// closesIdle marks each connection in the same way, and expects as many marks as
-// pool_idle keeps connections open.
+// closesIdle marks each connection, and expects as many marks as pool_idle keeps connections.
 func closesIdle(t test) {
 	const n = 4
 	for idle := range n + 2 {
@@ -75,8 +74,8 @@ func waits(x *db) {
 	})
 }
 
-// countsWaits expects a pool to count a caller that waits while all connections are taken,
-// and none that finds one.
+// countsWaits expects the pool to count only callers that wait because all connections are
+// taken.
 func countsWaits(x *db) {
 	c, ok := x.pool.(driver.WaitCounter)
 	if !ok {
@@ -108,8 +107,8 @@ func notAtOnce(x *db) {
 	}
 }
 
-// closesFiles checks the open files of the process, if the system lists them, and
-// the files that are left next to the database.
+// closesFiles looks for files that are left next to the database, or open in the process if
+// the system lists them.
 func closesFiles(t test) {
 	t.open(driver.Settings{"pool_size": "3", "journal_mode": "wal"}, intTable, func(x *db) {
 		x.onAll(3, func(c runner) { c.exec("INSERT INTO t (n) VALUES (1)", nil) })

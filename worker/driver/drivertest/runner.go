@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// failure is what a check panics with at its first failure. try turns it into an error.
+// failure is the panic that ends a check. try turns it into an error.
 type failure struct{ err error }
 
 // must ends the check if err is not nil.
@@ -46,7 +46,6 @@ func within(where string, f func()) {
 	}
 }
 
-// testFunc is the Test of a [Check].
 type testFunc = func(ctx context.Context, d driver.Driver, dir string) error
 
 // test is a check that runs.
@@ -56,7 +55,6 @@ type test struct {
 	dir    string
 }
 
-// alone returns a test that opens its databases itself.
 func alone(f func(t test)) testFunc {
 	return func(ctx context.Context, d driver.Driver, dir string) error {
 		return try(func() { f(test{ctx, d, dir}) })
@@ -68,8 +66,8 @@ func on(over driver.Settings, script string, f func(x *db)) testFunc {
 	return alone(func(t test) { t.open(over, script, f) })
 }
 
-// inEveryWay returns a test that runs the script and f in every way to run a statement, as
-// everyWay does. So the script begins with dropping its table.
+// inEveryWay returns a test that runs the script and f as everyWay does. So the script must
+// begin with dropping its table.
 func inEveryWay(over driver.Settings, script string, f func(r runner)) testFunc {
 	return on(over, "", func(x *db) {
 		x.everyWay(func(r runner) {
@@ -79,11 +77,12 @@ func inEveryWay(over driver.Settings, script string, f func(r runner)) testFunc 
 	})
 }
 
-// noWait has the settings of a check that is not about settings. It does not wait
-// for locks, so that nothing hangs.
+// noWait has the settings of checks that are not about settings. They do not wait for locks,
+// so that nothing hangs.
 var noWait = driver.Settings{"busy_timeout": "0"}
 
-// closeAfterFailure is the key of closing after a BEGIN or COMMIT that failed.
+// closeAfterFailure is the key of a check that closes a database after a failed BEGIN or
+// COMMIT.
 const closeAfterFailure = "close=failed transaction"
 
 func (t test) path() string { return filepath.Join(t.dir, "test.db") }
@@ -109,10 +108,8 @@ func (t test) open(over driver.Settings, script string, f func(x *db)) {
 	})
 }
 
-// use opens a database, runs the script on it, and closes it.
 func (t test) use(over driver.Settings, script string) { t.open(over, script, func(*db) {}) }
 
-// db is an open database of a check.
 type db struct {
 	runner // on its pool
 	pool   driver.DB
@@ -165,7 +162,6 @@ type runner struct {
 
 func (r runner) script(sql string) { must(r.Script(r.ctx, sql)) }
 
-// prepare prepares a statement for f and closes it afterward.
 func (r runner) prepare(st driver.Statement, f func(s stmt)) {
 	st.AdHoc = r.adHoc
 	s, err := r.Prepare(r.ctx, st)
@@ -176,7 +172,6 @@ func (r runner) prepare(st driver.Statement, f func(s stmt)) {
 // prepared returns r with statements that are not ad hoc.
 func (r runner) prepared() runner { return runner{r.Runner, r.ctx, false} }
 
-// exec prepares a statement and executes it for all rows of b.
 func (r runner) exec(sql string, b *driver.Batch) {
 	st := driver.Statement{SQL: sql}
 	n := 0
@@ -191,7 +186,6 @@ func (r runner) exec(sql string, b *driver.Batch) {
 	r.prepare(st, func(s stmt) { s.exec(b, 0, n) })
 }
 
-// query prepares and runs a query with a row of b, and returns the result as Go values.
 func (r runner) query(st driver.Statement, b *driver.Batch, row int) (list [][]any) {
 	r.prepare(st, func(s stmt) { list = s.query(b, row) })
 	return list
@@ -207,7 +201,6 @@ func (r runner) wantRows(st driver.Statement, b *driver.Batch, row int, list [][
 	r.prepare(st, func(s stmt) { s.wantRows(b, row, list) })
 }
 
-// number returns the one integer that a query returns.
 func (r runner) number(sql string) int64 {
 	list := r.rows(sql, driver.ColumnType{Type: driver.Int})
 	if len(list) != 1 {
@@ -216,7 +209,6 @@ func (r runner) number(sql string) int64 {
 	return list[0][0].(int64)
 }
 
-// want fails unless the query returns the number n.
 func (r runner) want(sql string, n int64) {
 	within(sql, func() {
 		if got := r.number(sql); got != n {
@@ -240,7 +232,6 @@ func (r runner) beginWith(s stmt, b *driver.Batch, lo, hi int) driver.Tx {
 	return t
 }
 
-// rollback calls f and rolls the transaction back.
 func (r runner) rollback(t driver.Tx, f func()) {
 	finally(f, func() error { return t.Rollback(r.ctx) })
 }
@@ -252,7 +243,6 @@ type stmt struct {
 	columns []driver.ColumnType
 }
 
-// in returns the statement for use within a transaction.
 func (s stmt) in(t driver.Tx) stmt {
 	in, err := t.Stmt(s.ctx, s.Stmt)
 	must(err)
@@ -260,8 +250,6 @@ func (s stmt) in(t driver.Tx) stmt {
 }
 
 func (s stmt) exec(b *driver.Batch, lo, hi int) { must(s.Exec(s.ctx, b, lo, hi)) }
-
-// once executes the statement without parameters.
 func (s stmt) once() { s.exec(nil, 0, 0) }
 
 // query runs the statement with a row of b, and returns the result as Go values.
@@ -277,7 +265,6 @@ func (s stmt) query(b *driver.Batch, row int) (list [][]any) {
 // wantRows fails unless the statement returns these rows.
 func (s stmt) wantRows(b *driver.Batch, row int, list [][]any) { must(diff(s.query(b, row), list)) }
 
-// result executes the statement with a row of b.
 func (s stmt) result(b *driver.Batch, row int) driver.Result {
 	result, err := s.ExecResult(s.ctx, b, row)
 	must(err)

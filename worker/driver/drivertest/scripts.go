@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// dump returns a script like that of a dump: a transaction of n INSERTs and a
-// trigger. Each INSERT contains text that could be taken for the end of a statement.
+// dump returns a script like a dump: a transaction of n INSERTs and a trigger. Each INSERT has
+// text that looks like the end of a statement.
 func dump(n int) string {
 	var s strings.Builder
 	s.WriteString("CREATE TABLE d (id INTEGER PRIMARY KEY, s TEXT);\nCREATE TABLE log (n INTEGER);\nBEGIN;\n")
@@ -23,9 +23,8 @@ func dump(n int) string {
 	return s.String()
 }
 
-// longScript runs scripts of some 60 and 240 KB. It expects that every statement runs
-// once, in one transaction, and that memory grows in proportion. Libraries that copy
-// the rest of a script for each statement need 16 times as much for the second one.
+// longScript runs scripts of about 60 and 240 KB. Memory must grow in proportion. A library
+// that copies the rest of a script for each statement needs 16 times as much for the second.
 func longScript(t test) {
 	const n, times = 1000, 4
 	run := func(n int) (allocated uint64) {

@@ -40,8 +40,7 @@ func settingChecks() []Check {
 	)
 }
 
-// appliedUnlessLimited is like applied, but leaves out the settings that the driver declares
-// it cannot apply.
+// appliedUnlessLimited is applied without the settings that the driver cannot apply.
 func appliedUnlessLimited(s driver.Settings) testFunc {
 	return alone(func(t test) {
 		can := s.With(nil)
@@ -54,8 +53,7 @@ func appliedUnlessLimited(s driver.Settings) testFunc {
 	})
 }
 
-// checkpoints expects that a write-ahead log can be checkpointed by SQL, as the worker does
-// after each phase.
+// checkpoints expects SQL to checkpoint a write-ahead log, as the worker does after a phase.
 func checkpoints(x *db) {
 	list := x.rows("PRAGMA wal_checkpoint(TRUNCATE)", columns(driver.Int, driver.Int, driver.Int)...)
 	if len(list) != 1 || list[0][0] != int64(0) {
@@ -85,7 +83,6 @@ func applied(t test, s driver.Settings) {
 	}
 }
 
-// readBack reads the values that a connection has for the settings in s.
 func readBack(c runner, s driver.Settings) driver.Settings {
 	got := driver.Settings{}
 	for _, def := range driver.Vocabulary {
@@ -109,7 +106,7 @@ func readBack(c runner, s driver.Settings) driver.Settings {
 	return got
 }
 
-// exclusiveWAL expects no -shm file, since locking_mode is set before journal_mode.
+// exclusiveWAL expects no -shm file, because locking_mode is set before journal_mode.
 func exclusiveWAL(x *db) {
 	if _, err := os.Stat(x.test.path() + "-wal"); err != nil {
 		failf("no WAL: %w", err)
@@ -119,8 +116,7 @@ func exclusiveWAL(x *db) {
 	}
 }
 
-// mapsFile looks for the database among the files that the process has mapped, if
-// the system lists them.
+// mapsFile looks for the database among the mapped files, if the system lists them.
 func mapsFile(x *db) {
 	x.want("SELECT count(*) FROM t", 1)
 	maps, err := os.ReadFile("/proc/self/maps")
@@ -176,8 +172,8 @@ func inMemory(x *db) {
 	}
 }
 
-// sharing checks whether two connections share one page cache: whether one can read
-// what the other has not committed.
+// sharing expects that a connection can read uncommitted rows of another one if they share
+// a page cache, and only then.
 func sharing(over driver.Settings, seen int64) testFunc {
 	over = over.With(driver.Settings{"pool_size": "2"})
 	return on(over, intTable, func(x *db) {

@@ -38,7 +38,6 @@ func statementChecks() []Check {
 	}
 }
 
-// commented is a script with comments, and a query whose rows nobody reads.
 const commented = `
 	-- The first comment; with a semicolon.
 	CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
@@ -71,7 +70,7 @@ var (
 	getPair  = driver.Statement{SQL: "SELECT id, n FROM t WHERE id = ? AND n = ?", Params: intPair, Columns: columns(intPair...)}
 )
 
-// pairs returns n rows (i, 10 i).
+// pairs returns n rows (i, 10·i).
 func pairs(n int) [][]any {
 	list := make([][]any, n)
 	for i := range list {
@@ -123,7 +122,6 @@ func noParameters(r runner) {
 
 var updateBelow = driver.Statement{SQL: "UPDATE t SET n = n + 1 WHERE id < ?", Params: intPair[:1]}
 
-// rowsAffected expects the numbers of rows that SQLite reports.
 func rowsAffected(r runner) {
 	r.exec(insertPair.SQL, batch(intPair, pairs(10)...))
 	two := ints(int64(1), int64(2))
@@ -143,7 +141,6 @@ func rowsAffected(r runner) {
 	})
 }
 
-// affectedInTransaction expects the number that SQLite reports before the transaction ends.
 func affectedInTransaction(r runner) {
 	r.exec(insertPair.SQL, batch(intPair, pairs(10)...))
 	r.prepare(updateBelow, func(update stmt) {
@@ -152,7 +149,6 @@ func affectedInTransaction(r runner) {
 	})
 }
 
-// lastInsertID expects the ID of each row that is inserted.
 func lastInsertID(r runner) {
 	b := ints(int64(41), nil, int64(7))
 	r.prepare(driver.Statement{SQL: "INSERT INTO t (id) VALUES (?)", Params: intPair[:1]}, func(s stmt) {
@@ -166,7 +162,6 @@ func lastInsertID(r runner) {
 	})
 }
 
-// wantAffected executes a statement once and fails unless it changes so many rows.
 func wantAffected(s stmt, b *driver.Batch, row int, rows int64) {
 	got, err := s.result(b, row).RowsAffected()
 	must(err)

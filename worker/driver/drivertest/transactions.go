@@ -33,8 +33,8 @@ func transactionChecks() []Check {
 // rollbackMode has no write-ahead log, so that readers keep writers from committing.
 var rollbackMode = driver.Settings{"journal_mode": "delete"}
 
-// inTransaction begins a transaction on the pool and on a connection. Prepared and
-// ad hoc statements insert and read two rows in it. f ends the transaction.
+// inTransaction inserts and reads two rows in a transaction, in every way. f ends the
+// transaction.
 func inTransaction(f func(x *db, r runner, t driver.Tx)) testFunc {
 	return on(nil, intTable, func(x *db) {
 		x.everyWay(func(r runner) {
@@ -53,8 +53,8 @@ func inTransaction(f func(x *db, r runner, t driver.Tx)) testFunc {
 	})
 }
 
-// onlyWrites has transactions that read nothing. What they write is not seen before COMMIT,
-// and if one of its statements fails, sooner or later, none of it is ever seen.
+// onlyWrites expects that rows of a transaction are visible only after COMMIT, and never if a
+// statement of the transaction fails, at once or at COMMIT.
 func onlyWrites(r runner) {
 	b := batch(intPair, pairs(4)...)
 	r.prepare(insertPair, func(s stmt) {
@@ -88,8 +88,8 @@ func oneAfterTheOther(r runner) {
 	r.want("SELECT sum(id) FROM t", 0+2+4+6+8)
 }
 
-// failedCommit has a reader prevent a commit, in rollback mode. It expects that after
-// Rollback the transaction is gone and the connection can be used.
+// failedCommit lets a reader prevent a commit. After Rollback the transaction must be gone and
+// the connection usable.
 func failedCommit(x *db) {
 	x.everyWay(func(r runner) {
 		r.script(newTable)
@@ -109,7 +109,6 @@ func closeAfterFailedCommit(reader *db) {
 	finally(func() { failToCommit(runner{x, reader.ctx, false}, reader) }, x.Close)
 }
 
-// failToCommit inserts in a transaction that a reader prevents from committing.
 func failToCommit(r runner, reader *db) {
 	r.prepare(driver.Statement{SQL: "INSERT INTO t VALUES (1, 1)"}, func(s stmt) {
 		reader.script("BEGIN; SELECT count(*) FROM t")

@@ -45,8 +45,8 @@ func valueChecks() []Check {
 	}
 }
 
-// roundTrip checks that values are stored as SQLite's type named stored and are read
-// back unchanged, one by one and in one batch, in every way to run a statement.
+// roundTrip expects that values are stored as SQLite's type named stored and are read back
+// unchanged, one by one and in one batch.
 func roundTrip(name, key string, t driver.Type, stored string, values ...any) Check {
 	list := make([][]any, len(values))
 	for i, v := range values {
@@ -74,7 +74,7 @@ func storeAndLoad(r runner, t driver.Type, stored string, list [][]any) {
 	}
 }
 
-// negativeZero is bound and read without being stored: SQLite stores it as 0.
+// negativeZero is bound and read, but not stored, because SQLite would store it as 0.
 func negativeZero(x *db) {
 	list := [][]any{{math.Copysign(0, -1)}}
 	types := []driver.Type{driver.Real}
@@ -88,7 +88,6 @@ var (
 	insertWide = "INSERT INTO w VALUES (?, ?, ?, ?, ?, ?)"
 )
 
-// selectWide returns a query for all rows, whose columns may be NULL.
 func selectWide() driver.Statement {
 	st := driver.Statement{SQL: "SELECT i, r, t, b, o, m FROM w ORDER BY rowid", Columns: columns(wideTypes...)}
 	for i := range st.Columns {
@@ -113,8 +112,7 @@ func nulls(r runner) {
 	r.wantRows(selectWide(), nil, 0, list)
 }
 
-// reusedCells reads full rows and NULL rows in turn. Values that one row leaves in a Row
-// must not show in the next.
+// reusedCells reads full rows and NULL rows in turn. No row may show values of the row before.
 func reusedCells(x *db) {
 	full, none := wideRow(), make([]any, len(wideTypes))
 	list := [][]any{full, none, full, none, full}
@@ -122,8 +120,8 @@ func reusedCells(x *db) {
 	x.wantRows(selectWide(), nil, 0, list)
 }
 
-// readAny reads a result of which nothing was declared: each value is of its own
-// class, row by row. Unless texts is true, a text may be read as a blob.
+// readAny reads a result without declared columns. Each value must have its own type. Unless
+// texts is set, a text may be read as a blob.
 func readAny(r runner, texts bool) {
 	list := [][]any{
 		{int64(7), 1.5, "text", []byte{0, 255}, nil},
@@ -158,8 +156,8 @@ func readAny(r runner, texts bool) {
 	}
 }
 
-// localTimes expects times as time.UnixMilli returns them. Otherwise the work of
-// converting them would be measured with one driver and not with another.
+// localTimes expects times in the zone of time.UnixMilli. Otherwise the conversion would be
+// measured with one driver and not with another.
 func localTimes(x *db) {
 	for _, nullable := range []bool{false, true} {
 		for _, row := range x.rows("SELECT 1700000000456", driver.ColumnType{Type: driver.Time, Nullable: nullable}) {
@@ -178,9 +176,8 @@ func textsOutlive(x *db) {
 	x.wantRows(driver.Statement{SQL: "SELECT 'text of row ' || i FROM (" + numbers(1000) + ")", Columns: columns(driver.Text)}, nil, 0, list)
 }
 
-// otherClass reads values of each class as each type. The check of types must find
-// values of another class than declared, and say where they are. The query itself
-// either reports them too or converts them; nothing else may go wrong.
+// otherClass reads values of each type of SQLite in columns of each declared type. The check of
+// types must find and locate wrong ones. The query may report or convert them.
 func otherClass(x *db) {
 	literals := map[string]string{"integer": "7", "real": "1.5", "text": "'abc'", "blob": "x'00ff'", "null": "NULL"}
 	var errs []error
@@ -199,8 +196,7 @@ func otherClass(x *db) {
 	must(errors.Join(errs...))
 }
 
-// readOther checks and reads a result whose second row has a value of a class in its
-// second column.
+// readOther reads a result whose second row has a value of a class in column 2.
 func readOther(x *db, sql, class string, column driver.ColumnType) {
 	st := driver.Statement{SQL: sql, Params: intPair[:1], Columns: []driver.ColumnType{{Type: driver.Int}, column}}
 	b := ints(int64(2))
@@ -231,8 +227,7 @@ func readOther(x *db, sql, class string, column driver.ColumnType) {
 	}, check.Close)
 }
 
-// integerAsReal reads integers as reals, which loses nothing. The sum of no rows is an
-// integer.
+// integerAsReal reads integers as reals. The sum of no rows is an integer.
 func integerAsReal(x *db) {
 	for _, nullable := range []bool{false, true} {
 		x.wantRows(driver.Statement{

@@ -55,18 +55,15 @@ func commitOrRollback(t driver.Tx, ctx context.Context) error {
 	return err
 }
 
-// insertInTx inserts a row in a transaction, and ends the transaction with end.
 func insertInTx(r runner, end func(driver.Tx, context.Context) error) {
 	r.prepare(driver.Statement{SQL: "INSERT INTO t (n) VALUES (4)"}, func(s stmt) {
 		must(end(r.beginWith(s, nil, 0, 0), r.ctx))
 	})
 }
 
-// ending is how an operation ended.
 type ending struct{ err error }
 
-// endsWaiting expects that an operation whose context ends while it waits ends too,
-// although the lock is still held.
+// endsWaiting expects that the operation ends with its context, while the lock is held.
 func endsWaiting(got <-chan ending, release func() error) error {
 	// Libraries that heed the context need a thousandth of this time.
 	const soon = 2 * time.Second
@@ -80,8 +77,7 @@ func endsWaiting(got <-chan ending, release func() error) error {
 	return errors.Join(fmt.Errorf("it still waited for the lock %v after its context had ended", soon), err)
 }
 
-// endsAnyhow lets an operation whose context ends while it waits end in any way, if only
-// after the lock is free.
+// endsAnyhow accepts any end of the operation, even after the lock is free.
 func endsAnyhow(got <-chan ending, release func() error) error {
 	select {
 	case <-got:
@@ -93,10 +89,10 @@ func endsAnyhow(got <-chan ending, release func() error) error {
 	return err
 }
 
-// cancelWaiting runs each operation on a pool of one connection and on a connection of it,
-// while another database holds the lock, and ends the operation's context. It calls check
-// with a channel that receives the operation's ending, and a function that releases the lock.
-// After that, the next borrower of the connection must find it clean.
+// cancelWaiting runs each operation on a pool of one connection and on the connection, while
+// another database holds the lock, and ends the operation's context. check receives the
+// operation's ending and a function that releases the lock. After that, the next borrower of
+// the connection must find it clean.
 func cancelWaiting(list []waiter, check func(got <-chan ending, release func() error) error) testFunc {
 	return alone(func(t test) {
 		t.open(unsynced, intTable, func(holder *db) {
@@ -133,8 +129,8 @@ func cancelWaiting(list []waiter, check func(got <-chan ending, release func() e
 	})
 }
 
-// clean empties the table, as the next borrower of the connection would. It expects no
-// open transaction, and no interrupt from an earlier borrower.
+// clean empties the table as the next borrower of the connection. It fails within a
+// transaction, or if an interrupt for an earlier borrower arrives.
 func clean(x *db) {
 	within("the next borrower of the connection", func() {
 		x.conn(func(c runner) {
@@ -148,8 +144,8 @@ func clean(x *db) {
 	})
 }
 
-// cancelAsItEnds ends the contexts of statements and transactions at about the time when
-// they end by themselves. The next statement on the connection must not be interrupted.
+// cancelAsItEnds ends contexts of statements and transactions at about the time when they end
+// by themselves. The next statement on the connection must not be interrupted.
 func cancelAsItEnds(x *db) {
 	cancelEach(x.runner)
 	x.conn(cancelEach)

@@ -31,8 +31,8 @@ func compile(c Conn, sql string) (Stmt, error) {
 	return q, wrap(err)
 }
 
-// checkColumns compares the number of columns with those that are declared, or makes room
-// for them if nothing is known of them.
+// checkColumns compares the number of columns with the declared number. If no columns are
+// declared, it makes room for them.
 func (s *stmt) checkColumns(n int) error {
 	if err := s.st.CheckColumns(n); err != nil {
 		return err
@@ -62,8 +62,7 @@ func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 
 func (s *stmt) execAdHoc(args ...any) error { return s.conn.Exec(s.st.SQL, args...) }
 
-// box returns n rows of b, starting at row r, as interfaces, which is all that Bind
-// takes.
+// box returns n rows of b, starting at row r, as interfaces. Bind takes nothing else.
 func (s *stmt) box(b *driver.Batch, r, n int) []any {
 	args := s.args[:0]
 	for end := r + n; r < end; r++ {
@@ -131,8 +130,6 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 	}
 }
 
-// scan decodes q's current row. The library reports for each value whether it is
-// NULL.
 func (s *stmt) scan(q Stmt) error {
 	row := s.row[:len(s.kinds)]
 	for i, kind := range s.kinds {
@@ -175,7 +172,6 @@ func (s *stmt) scan(q Stmt) error {
 	return nil
 }
 
-// Close finalizes the statement that s holds, if any.
 func (s *stmt) Close() error {
 	if s.held == nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 	contract "github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Ask scans into variables of type any, which get the library's own types.
+// Ask scans into variables of type any. They get the library's own types.
 func (c *conn) Ask(ctx context.Context, q contract.Question, visit func([]any) error) (contract.Reply, error) {
 	ctx = c.lib.context(ctx)
 	if !q.Rows {

@@ -101,7 +101,13 @@ func (c *conn) PrepareContext(ctx context.Context, sql string) (driver.Stmt, err
 	prepared := c.skipped != sql
 	c.skipped = ""
 	at := c.rec.now()
-	s, err := prepare(ctx, c.Conn, sql)
+	var s driver.Stmt
+	var err error
+	if with, ok := c.Conn.(driver.ConnPrepareContext); ok {
+		s, err = with.PrepareContext(ctx, sql)
+	} else if s, err = c.Conn.Prepare(sql); err == nil && ctx.Err() != nil {
+		err = errors.Join(ctx.Err(), s.Close())
+	}
 	if err != nil {
 		c.record(event{at: at, statement: c.rec.statement(sql, prepared)}, nil, err)
 		return nil, err
@@ -111,17 +117,6 @@ func (c *conn) PrepareContext(ctx context.Context, sql string) (driver.Stmt, err
 		return &convertingStmt{st, converter}, nil
 	}
 	return st, nil
-}
-
-func prepare(ctx context.Context, c driver.Conn, sql string) (driver.Stmt, error) {
-	if with, ok := c.(driver.ConnPrepareContext); ok {
-		return with.PrepareContext(ctx, sql)
-	}
-	s, err := c.Prepare(sql)
-	if err == nil && ctx.Err() != nil {
-		return nil, errors.Join(ctx.Err(), s.Close())
-	}
-	return s, err
 }
 
 func (c *conn) ExecContext(ctx context.Context, sql string, args []driver.NamedValue) (driver.Result, error) {

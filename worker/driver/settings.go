@@ -13,11 +13,11 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Settings maps the name of a setting to its value in canonical form, as
-// [ParseSetting] gives it. What is not named is left as the library has it.
+// Settings maps the name of a setting to its value in canonical form, as [ParseSetting]
+// returns it. The library's default applies to a setting without a value.
 type Settings map[string]string
 
-// SettingKind says what values a setting takes.
+// SettingKind is the kind of the values of a setting.
 type SettingKind int
 
 // The kinds of values.
@@ -33,14 +33,14 @@ type SettingDef struct {
 	Name   string
 	About  string
 	Kind   SettingKind
-	Values []string // of an enum; the index is SQLite's number for it
-	Min    int64    // of the other kinds
-	Tried  []string // of the other kinds: canonical values to try if Pragma is set, none of them SQLite's default
+	Values []string // the words of an enum; SQLite's number for a word is its index
+	Min    int64    // the least number, if it is no enum
+	Tried  []string // canonical values of a PRAGMA to try, if it is no enum; none is SQLite's default
 	Pragma bool     // set and read back by PRAGMA Name; otherwise set at opening
 	Shown  bool     // not a PRAGMA, but every worker that supports it can show that it took effect
 
-	// Cluster says that only drivers of the kind [Cluster] have it. To others it means
-	// nothing, and they are measured without it.
+	// Cluster is set if only drivers of the kind [Cluster] have the setting. Other drivers are
+	// measured without it.
 	Cluster bool
 }
 
@@ -75,8 +75,8 @@ var Vocabulary = []SettingDef{
 	{Name: "secure_delete", About: "overwrite deleted content with zeros", Values: []string{"off", "on", "fast"}, Pragma: true},
 }
 
-// Examples returns canonical values with which to try a setting: all those of an
-// enum, some of a number that is set by PRAGMA.
+// Examples returns canonical values with which to try a setting: all values of an enum, and
+// some values of a number that is set by PRAGMA.
 func (d SettingDef) Examples() []string {
 	if d.Values != nil {
 		return d.Values
@@ -165,8 +165,8 @@ func ParseSetting(name, value string) (string, error) {
 	return d.Canonical(value)
 }
 
-// Canonical returns a value, as written by a user or as read back from SQLite,
-// in the form in which values are compared.
+// Canonical returns the form of a value in which values are compared. The value may come from
+// a user or from SQLite.
 func (d SettingDef) Canonical(value string) (string, error) {
 	v := strings.ToLower(strings.TrimSpace(value))
 	bad := fmt.Errorf("setting %s: bad value %q: want %s", d.Name, value, d.Want())
@@ -309,20 +309,20 @@ func (m Mismatch) String() string {
 	return fmt.Sprintf("%s: wanted %s, got %s", m.Setting, m.Wanted, m.Got)
 }
 
-// Differences says which settings are not as wanted on the first of the connections
-// where any is not; "" if all are. Why gives a reason why a driver cannot have a value,
-// as [Info.Limit] does; it may be nil.
+// Differences lists the settings that are not as wanted on the first connection with such a
+// setting, or returns "". Unless why is nil, it returns the reason why a driver cannot have a
+// value, as [Info.Limit] does.
 func Differences(wanted Settings, connections []Settings, why func(setting, value string) (string, bool)) string {
 	for i, got := range connections {
 		var words []string
 		for _, m := range Check(wanted, got) {
-			words = append(words, m.String())
-			if why == nil {
-				continue
+			word := m.String()
+			if why != nil {
+				if reason, ok := why(m.Setting, m.Wanted); ok {
+					word += " (" + reason + ")"
+				}
 			}
-			if reason, ok := why(m.Setting, m.Wanted); ok {
-				words[len(words)-1] += " (" + reason + ")"
-			}
+			words = append(words, word)
 		}
 		if words != nil {
 			return fmt.Sprintf("%s, on connection %d of %d", strings.Join(words, "; "), i+1, len(connections))
@@ -331,9 +331,9 @@ func Differences(wanted Settings, connections []Settings, why func(setting, valu
 	return ""
 }
 
-// Check compares what was wanted with what was read back from one connection
-// (names to values in canonical form). A setting that cannot be read back is absent
-// from got. That is not a mismatch if it is neither a PRAGMA nor Shown.
+// Check compares the wanted settings with got, which were read back from one connection. A
+// setting that cannot be read back is absent from got. It is a mismatch only if it is a PRAGMA
+// or Shown.
 func Check(wanted, got Settings) []Mismatch {
 	var list []Mismatch
 	for _, d := range Vocabulary {

@@ -250,7 +250,7 @@ func (s stmt) in(t driver.Tx) stmt {
 }
 
 func (s stmt) exec(b *driver.Batch, lo, hi int) { must(s.Exec(s.ctx, b, lo, hi)) }
-func (s stmt) once() { s.exec(nil, 0, 0) }
+func (s stmt) once()                            { s.exec(nil, 0, 0) }
 
 // query runs the statement with a row of b, and returns the result as Go values.
 func (s stmt) query(b *driver.Batch, row int) (list [][]any) {

@@ -10,15 +10,19 @@ import (
 // Ask scans into variables of type any. They get the library's own types.
 func (c *conn) Ask(ctx context.Context, q contract.Question, visit func([]any) error) (contract.Reply, error) {
 	ctx = c.lib.context(ctx)
+	var r contract.Reply
 	if !q.Rows {
-		return c.askExec(ctx, q)
+		result, err := c.c.ExecContext(ctx, q.SQL, q.Args...)
+		if err == nil {
+			r.Tell(result)
+		}
+		return r, c.lib.wrap(err)
 	}
 	rows, err := c.c.QueryContext(ctx, q.SQL, q.Args...)
 	if err != nil {
-		return contract.Reply{}, c.lib.wrap(err)
+		return r, c.lib.wrap(err)
 	}
 	defer rows.Close()
-	var r contract.Reply
 	if r.Names, err = rows.Columns(); err != nil {
 		return r, c.lib.wrap(err)
 	}
@@ -46,14 +50,4 @@ func (c *conn) Ask(ctx context.Context, q contract.Question, visit func([]any) e
 		}
 	}
 	return r, c.lib.wrap(rows.Err())
-}
-
-func (c *conn) askExec(ctx context.Context, q contract.Question) (contract.Reply, error) {
-	var r contract.Reply
-	result, err := c.c.ExecContext(ctx, q.SQL, q.Args...)
-	if err != nil {
-		return r, c.lib.wrap(err)
-	}
-	r.Tell(result)
-	return r, nil
 }

@@ -82,11 +82,11 @@ type conn struct {
 	rec     *Recorder
 	number  int64
 	tx      int64  // the transaction that is open, or 0
-	skipped string // SQL that the library left to database/sql to prepare
+	skipped string // last SQL that the library did not run, so that database/sql prepares it
 	line    []byte
 
-	beginning bool   // the transaction begins with the statement that runs
-	savepoint string // that began the transaction, or ""
+	beginning bool   // the current statement begins the transaction
+	savepoint string // savepoint that began the transaction, or ""
 }
 
 func (r *Recorder) wrap(c driver.Conn) driver.Conn {
@@ -383,7 +383,7 @@ func (c *conn) after(s statement, err error) {
 // record writes an event that began at e.at and ends now.
 func (c *conn) record(e event, args []driver.NamedValue, err error) {
 	if errors.Is(err, driver.ErrBadConn) {
-		return // nothing was run; database/sql tries another connection
+		return // the statement did not run; database/sql tries another connection
 	}
 	c.write(&e, args, nil, err)
 }

@@ -16,8 +16,8 @@ import (
 
 // Recording is what was run, as it was recorded or as a script or a trace has it.
 type Recording struct {
-	Began  time.Time // zero: not known
-	Values bool      // the values of parameters are known, not only types and lengths
+	Began  time.Time // zero if it is not known
+	Values bool      // values of parameters are known, not only types and lengths
 
 	// Timed says that the times are known.
 	Timed bool
@@ -44,16 +44,16 @@ const (
 
 // Event is one thing that was run.
 type Event struct {
-	At, Took    time.Duration // since the recording began
+	At, Took    time.Duration // At is the time since the recording began
 	Connection  int64
-	Transaction int64 // 0: none
+	Transaction int64 // 0 outside a transaction
 	Do          Action
-	Statement   *Statement // of Run
+	Statement   *Statement // nil unless Do is Run
 	Args        []Arg
-	Query       bool   // it returns rows
-	Rows        int64  // that were read; -1: not known
-	Affected    int64  // by a statement that is no query; -1: not known
-	Error       *Error // nil: none
+	Query       bool   // the statement returns rows
+	Rows        int64  // rows that were read; -1 if not known
+	Affected    int64  // rows that a statement other than a query has changed; -1 if not known
+	Error       *Error // nil if it succeeded
 
 	// LastInsertID is nil unless the application asked for it and values are recorded.
 	LastInsertID *int64
@@ -69,13 +69,13 @@ type Statement struct {
 
 // Error is an error that a statement ended with.
 type Error struct {
-	Code    int    `json:"code"`              // SQLite's extended result code; 0: not known
-	Message string `json:"message,omitempty"` // "": not recorded
+	Code    int    `json:"code"`              // SQLite's extended result code; 0 if not known
+	Message string `json:"message,omitempty"` // "" if it is not recorded
 }
 
 // Arg is a parameter.
 type Arg struct {
-	Name string // "": by its place
+	Name string // "" if it has only a place
 
 	// Type is "null", "int", "real", "text", "blob", "bool", "time", or "other" for a
 	// type that only the library knows.
@@ -83,7 +83,7 @@ type Arg struct {
 
 	Length int // in bytes
 	Known  bool
-	Value  any // if Known: nil, int64, float64, string, []byte, bool or time.Time
+	Value  any // set if Known: nil, int64, float64, string, []byte, bool or time.Time
 
 	// Monotonic says that a time had a reading of the monotonic clock, as time.Now returns it.
 	Monotonic bool
@@ -142,8 +142,8 @@ func Read(r io.Reader) (*Recording, error) {
 type reader struct {
 	rec        *Recording
 	statements map[int64]*Statement
-	texts      map[Statement]*Statement // each text once
-	executions map[execution]int        // index of the event
+	texts      map[Statement]*Statement // statements by their content
+	executions map[execution]int        // indexes of their events
 }
 
 // execution identifies an execution without rows by its connection and its time.

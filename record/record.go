@@ -70,7 +70,7 @@ const (
 type Recorder struct {
 	options Options
 	began   time.Time
-	file    io.Closer // nil: not ours
+	file    io.Closer // file to close; nil if Create has not opened one
 
 	mu         sync.Mutex
 	w          io.Writer
@@ -78,11 +78,11 @@ type Recorder struct {
 	err        error
 	closed     bool
 	statements map[text]statement
-	bytes      int   // of the texts in statements
+	bytes      int   // length of all texts in statements
 	numbered   int64 // statements so far
 
-	connections  atomic.Int64 // so far
-	transactions atomic.Int64 // so far
+	connections  atomic.Int64 // number so far
+	transactions atomic.Int64 // number so far
 
 	stop chan struct{}
 	done chan struct{}
@@ -99,7 +99,7 @@ type text struct {
 type statement struct {
 	number    int64
 	control   control
-	savepoint string // that it sets or releases
+	savepoint string // savepoint that it sets or releases
 }
 
 // Create creates a file and returns a recorder that writes to it. The file must not

@@ -13,7 +13,7 @@ type rows struct {
 	driver.Rows
 	conn   *conn
 	event  event
-	args   []byte // in their JSON form
+	args   []byte // the parameters in their JSON form
 	err    error
 	closed bool
 }

@@ -61,7 +61,7 @@ func wrap(err error) error {
 // pool is the library's pool. Package connpool needs a number for each connection.
 type pool struct {
 	lib   *sqlitex.Pool
-	conns map[*sqlite.Conn]*conn // not written to after prepare
+	conns map[*sqlite.Conn]*conn // prepare fills it
 	queue *connpool.Queue
 }
 
@@ -106,7 +106,7 @@ func (p *pool) Take(ctx context.Context) (connpool.Conn, error) {
 		return nil, err
 	}
 	c := p.conns[lib]
-	c.done = ctx.Done() // which the library's pool has set
+	c.done = ctx.Done() // the library's pool has set this interrupt
 	return c, nil
 }
 
@@ -135,7 +135,7 @@ func (p *pool) Close() error {
 type conn struct {
 	*sqlite.Conn
 	number int
-	done   <-chan struct{} // what interrupts the connection
+	done   <-chan struct{} // interrupts the connection when it is closed
 }
 
 func (c *conn) Number() int         { return c.number }
@@ -167,7 +167,7 @@ func (c *conn) Script(sql string) error {
 			return wrap(err)
 		}
 		err = run(q)
-		q.Finalize() // repeats the error of run
+		q.Finalize() // the error is the same as that of run
 		if err != nil {
 			return wrap(err)
 		}

@@ -15,14 +15,14 @@ const orNull = connpool.OrNull
 // stmt begins with the fields that every execution needs, so that they share a line of the
 // processor's cache. SQLite has filled most of the cache with its own data.
 type stmt struct {
-	held  *sqlite.Stmt // nil: taken from the connection's cache at each execution
+	held  *sqlite.Stmt // nil if it is taken from the connection's cache at each execution
 	row   driver.Row
 	kinds []driver.Type // see connpool.Kinds
 	st    driver.Statement
 	conn  *sqlite.Conn
 	blobs [][]byte // a buffer per column
 
-	checked bool // the columns are as declared
+	checked bool // the columns have been compared with the declared ones
 }
 
 // acquire returns the library's statement. The caller must reset it.

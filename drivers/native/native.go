@@ -55,8 +55,8 @@ func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error
 type conn struct {
 	number int
 	c      *C.native_conn
-	run    map[string]*stmt // of Run
-	kept   []*stmt          // of Run, and pooled: closed only by Close
+	run    map[string]*stmt // statements of Run by their SQL
+	kept   []*stmt          // statements that only Close closes: those of Run and pooled ones
 }
 
 // err returns the error for the result code of the connection's last call.

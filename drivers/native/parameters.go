@@ -16,12 +16,12 @@ import (
 // parameters passes rows of a batch to C. It copies a few small rows; for more, it pins the
 // batch's own memory.
 type parameters struct {
-	count  int               // of the statement's parameters
-	pinned []C.native_column // in C's memory
-	copied []C.native_column // the same
+	count  int               // number of the statement's parameters
+	pinned []C.native_column // columns in C's memory that point to Go's
+	copied []C.native_column // columns in C's memory with copied values
 	pinner runtime.Pinner
 	pins   int       // columns that hold pinned pointers
-	recent [4]memory // the most recently pinned, reused in turn
+	recent [4]memory // the objects that were pinned last, overwritten in turn
 	turn   int
 
 	// What copied points to.

@@ -34,12 +34,12 @@ const (
 type result struct {
 	columns []driver.ColumnType
 	decode  []driver.Type // see connpool.Kinds
-	texts   bool          // whether there are texts among the columns
+	texts   bool          // some columns may be texts
 	page    C.native_page
 	cells   []C.native_cell
 	arena   []byte
 	row     driver.Row
-	busy    bool // between a query's start and its end
+	busy    bool // a query is running
 }
 
 func (o *result) init(c *C.native_stmt, st *driver.Statement) {

@@ -26,17 +26,17 @@ import (
 )
 
 type cluster struct {
-	path  string // of the database, as the engine names it
+	path  string // path of the database, as the engine names it
 	urls  []string
-	nodes *nodes.Cluster // nil unless this process has started it
-	lines *lines         // between the nodes; nil: nothing
-	users int            // databases that are open
-	given *given         // set if it is one that was running
+	nodes *nodes.Cluster // nil unless this process has started the cluster
+	lines *lines         // proxies between the nodes; nil if there are none
+	users int            // number of open databases
+	given *given         // nil unless the cluster was running before
 }
 
 var (
-	mu       sync.Mutex              // of what follows, and of the users of each
-	attached = map[string]*cluster{} // by path
+	mu       sync.Mutex              // protects attached, and the users of each cluster
+	attached = map[string]*cluster{} // clusters by the path of the database
 )
 
 // beside returns the directory for the data of the nodes of a database, and the file with the
@@ -115,16 +115,16 @@ func (c *cluster) start(ctx context.Context, s driver.Settings) error {
 	}
 	config := nodes.Config{Dir: dir, Nodes: 1}
 	if v := s["nodes"]; v != "" {
-		config.Nodes, _ = strconv.Atoi(v) // it is canonical
+		config.Nodes, _ = strconv.Atoi(v) // no error: the value is canonical
 	}
 	if s["foreign_keys"] == "on" {
 		config.Flags = append(config.Flags, "-fk")
 	}
 	if s["queued_writes"] == "on" {
-		config.Flags = append(config.Flags, "-write-queue-tx") // what is sent as a transaction is one
+		config.Flags = append(config.Flags, "-write-queue-tx") // a queued request is a transaction too
 	}
 	if v := s["node_delay"]; v != "" {
-		ms, _ := strconv.ParseInt(v, 10, 64) // it is canonical
+		ms, _ := strconv.ParseInt(v, 10, 64) // no error: the value is canonical
 		c.lines = &lines{delay: time.Duration(ms) * time.Millisecond}
 		config.RaftAddress = c.lines.between
 	}
@@ -167,7 +167,7 @@ func (c *cluster) join(ctx context.Context) (joined bool, err error) {
 			return true, nil
 		}
 	}
-	c.urls = nil // they died with the process that started them
+	c.urls = nil // the nodes have died with the process that started them
 	return false, os.RemoveAll(dir)
 }
 
@@ -191,13 +191,13 @@ func (c *cluster) detach(ctx context.Context) error {
 	}
 	delete(attached, c.path)
 	if c.nodes == nil && c.given == nil {
-		return nil // the process that started it does the rest
+		return nil // the process that started the cluster saves and ends it
 	}
 	saved, ended := c.save(ctx), c.end()
 	if left, ok := errors.AsType[*driver.LeftError](ended); ok && saved != nil {
 		return fmt.Errorf("%w; %w", saved, left)
 	}
-	return cmp.Or(saved, ended) // one of them: without nodes the second fails like the first
+	return cmp.Or(saved, ended) // if saving fails because the nodes are gone, ending fails for the same reason
 }
 
 // end kills the nodes and removes their data. A cluster that was running is left as it was.
@@ -268,7 +268,7 @@ func (c *cluster) load(ctx context.Context, data []byte) error {
 		}
 	}
 	if len(data) > readVersion {
-		data[writeVersion], data[readVersion] = 1, 1 // rqlite takes no other
+		data[writeVersion], data[readVersion] = 1, 1 // rqlite loads only files without a write-ahead log
 	}
 	err := c.given.create(ctx, nil, func(ctx context.Context) error {
 		if _, err := c.call(ctx, http.MethodPost, "/db/load", data); err != nil {

@@ -22,19 +22,19 @@ type statement = gorqlite.ParameterizedStatement
 type conn struct {
 	db     *database
 	number int
-	single *gorqlite.Connection // for requests of one statement
-	whole  *gorqlite.Connection // for those that are a transaction
-	rows   int                  // of a request at most; 0: as many as there are
+	single *gorqlite.Connection // sends requests of one statement
+	whole  *gorqlite.Connection // sends requests that are a transaction
+	rows   int                  // the greatest number of rows of a request; 0 if there is no limit
 	queues bool                 // writes are queued
 
 	ctx context.Context
 
 	begun    bool
-	gathered []statement // of the transaction
-	sizes    []int       // rows of each of them
+	gathered []statement // statements of the transaction so far
+	sizes    []int       // number of rows that each of them binds
 
 	affected, lastID int64
-	untold           error // why these are not known
+	untold           error // why affected and lastID are not known
 }
 
 func (d *database) connect(number int) (*conn, error) {
@@ -109,7 +109,7 @@ func (c *conn) one(sql string) error {
 	case kind == transactional:
 		return c.Run(sql)
 	case kind == reading && nodePragma(sql) != "":
-		return nil // the value, which only the node has, is not wanted
+		return nil // a script discards the PRAGMA's value
 	}
 	return c.run(kind == reading, statement{Query: sql}, 1, false)
 }
@@ -253,10 +253,10 @@ func (c *conn) failed(err error, of ...error) error {
 		return nil
 	}
 	if ended := c.ctx.Err(); ended != nil {
-		return ended // the library only keeps its text
+		return ended // the library's error has only the text of the context's error
 	}
 	if cannot, ok := errors.AsType[*driver.UnsupportedError](err); ok {
-		return cannot // a value's
+		return cannot // the value of a parameter is not supported
 	}
 	if len(of) > 0 && of[0] != nil && of[0] != err { //nolint:errorlint // whether it is this very error
 		return coded(of[0])

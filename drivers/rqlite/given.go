@@ -27,8 +27,8 @@ const addressesVariable = "RQLITE_ADDRESSES"
 // the same time, so only tables that this process has created are dropped.
 type given struct {
 	mu      sync.Mutex
-	created []string // tables and views, in order, each as DROP takes it
-	left    bool     // it has been, and nothing more may be created
+	created []string // tables and views in order of creation, in the form for DROP
+	left    bool     // the cluster has been left, and nothing more may be created
 }
 
 // patience is the time in which a cluster that was running must answer a question.
@@ -85,7 +85,7 @@ func (c *cluster) take(ctx context.Context, list string, settings driver.Setting
 		s, err := statusWithin(ctx, patience, u)
 		if err == nil && s.Leader != "" {
 			reached, status = u, s
-			c.urls[0], c.urls[i] = c.urls[i], c.urls[0] // those before it may not answer at all
+			c.urls[0], c.urls[i] = c.urls[i], c.urls[0] // asks this node first, because earlier nodes may not answer
 			break
 		}
 		if err == nil {
@@ -171,7 +171,7 @@ func rowsOf[T any](data []byte) ([][]T, error) {
 			Error  string
 		}
 		Error    string
-		Sequence *int64 `json:"sequence_number"` // of a queued write, which has no result
+		Sequence *int64 `json:"sequence_number"` // number of a queued write, which has no result
 	}
 	err := json.Unmarshal(data, &answer)
 	switch {
@@ -206,7 +206,7 @@ func reason(err error) string {
 		return "nothing listens there: start rqlited, or correct " + addressesVariable
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err // without the address, which may have a password
+		err = u.Err // leaves out the address, which may have a password
 	}
 	return oneLine(err)
 }

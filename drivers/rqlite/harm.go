@@ -21,7 +21,7 @@ import (
 type lines struct {
 	delay   time.Duration
 	proxies []*delay.Proxy
-	nodes   atomic.Pointer[nodes.Cluster] // when all have been started
+	nodes   atomic.Pointer[nodes.Cluster] // set when all nodes have been started
 }
 
 // between starts the proxy of node i. It replaces the proxy if the node gets another address.
@@ -31,7 +31,7 @@ func (l *lines) between(i int, real string) (advertised string, err error) {
 		return "", err
 	}
 	if i < len(l.proxies) {
-		_ = l.proxies[i].Close() // nobody has its address any more
+		_ = l.proxies[i].Close() // no node uses the proxy any more
 		l.proxies[i] = p
 	} else {
 		l.proxies = append(l.proxies, p)
@@ -61,7 +61,7 @@ func (l *lines) close() {
 		return
 	}
 	for _, p := range l.proxies {
-		_ = p.Close() // nobody has its address any more
+		_ = p.Close() // no node uses the proxy any more
 	}
 }
 
@@ -130,7 +130,7 @@ const askAgain = 10 * time.Millisecond
 func (d *database) Leader(ctx context.Context) (int, error) {
 	for {
 		votes := map[string]int{}
-		leads := map[string]int{} // the nodes that say so of themselves
+		leads := map[string]int{} // nodes, by ID, that report to be the leader
 		for i, u := range d.cluster.urls {
 			if s, err := nodes.StatusOf(ctx, u); err == nil {
 				votes[s.Leader]++

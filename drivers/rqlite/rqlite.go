@@ -63,9 +63,9 @@ type database struct {
 	cluster  *cluster
 	settings driver.Settings
 	http     *watched
-	plain    *http.Client // for requests of our own to one node
+	plain    *http.Client // sends requests to one node that the library cannot send
 	idle     []*http.Transport
-	queued   atomic.Bool // something was, since the queue was last known to be empty
+	queued   atomic.Bool // a write was queued since the queue was last known to be empty
 
 	closing sync.Once
 }

@@ -8,9 +8,9 @@ import (
 
 // The kinds of statements.
 const (
-	writing       = iota // for a request that the leader puts into the log
-	reading              // for a request that is answered without the log, unless the level is strong
-	transactional        // begins or ends a transaction
+	writing       = iota // the leader puts the request into Raft's log
+	reading              // the request is answered without the log, unless the level is strong
+	transactional        // the statement begins or ends a transaction
 )
 
 // cut returns the first word of a statement, in capitals, and the text after it. It skips
@@ -31,7 +31,7 @@ func word(sql string) string {
 func pragmaOf(sql string) (name, value string) {
 	_, rest := cut(sql)
 	name, rest = cut(rest)
-	if rest = driver.TrimScript(rest); strings.HasPrefix(rest, ".") { // that was the schema
+	if rest = driver.TrimScript(rest); strings.HasPrefix(rest, ".") { // the name was that of a schema
 		name, rest = cut(rest[1:])
 	}
 	for _, v := range []string{"=", "("} {

@@ -20,7 +20,7 @@ type stmt struct {
 	conn   *conn
 	st     driver.Statement
 	reads  bool
-	pragma string // of the node; see nodePragma
+	pragma string // the PRAGMA to read from a node: see nodePragma
 	row    driver.Row
 	kinds  []driver.Type // see connpool.Kinds
 }
@@ -188,11 +188,11 @@ func (s *stmt) cell(cell *driver.Cell, kind driver.Type, v any, i int) (err erro
 			if n, err = integer(v); err != nil {
 				return err
 			}
-		case bool: // rqlite returns the integers of a column that is declared BOOLEAN so
+		case bool: // an integer of a column declared BOOLEAN
 			if v {
 				n = 1
 			}
-		case time.Time: // and those of TIMESTAMP, DATE and DATETIME
+		case time.Time: // an integer of a column declared TIMESTAMP, DATE or DATETIME
 			n = v.UnixMilli()
 		default:
 			return s.mismatch(i, "text")

@@ -9,7 +9,7 @@ import (
 
 // request has the settings that are visible in a request to a node.
 type request struct {
-	level      string // of consistency
+	level      string // level of consistency
 	queued     bool
 	statements int
 }

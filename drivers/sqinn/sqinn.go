@@ -87,9 +87,9 @@ func wrap(err error) error {
 type conn struct {
 	*sqinn.Sqinn
 	number int
-	begun  bool // as far as Run knows: sqinn does not report transactions
+	begun  bool // a transaction is open as far as Run knows: sqinn does not report it
 
-	affected int // rows, by the last execution
+	affected int // rows that the last execution has changed
 }
 
 func (c *conn) Number() int                  { return c.number }
@@ -121,7 +121,7 @@ func (c *conn) Run(sql string) error {
 	err = wrap(err)
 	var e *driver.Error
 	if sql == "ROLLBACK" && errors.As(err, &e) && e.Code == 1 {
-		err = nil // there is no transaction: SQLite has rolled back by itself
+		err = nil // SQLite has already rolled back by itself
 	}
 	if err == nil {
 		c.begun = strings.HasPrefix(sql, "BEGIN")

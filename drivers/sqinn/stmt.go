@@ -21,7 +21,7 @@ var valueTypes = [...]byte{
 type stmt struct {
 	conn  *conn
 	st    driver.Statement
-	types []byte // of the columns
+	types []byte // types in which columns are requested
 	args  []any
 	row   driver.Row
 	kinds []driver.Type // see connpool.Kinds

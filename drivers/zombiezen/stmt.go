@@ -15,13 +15,13 @@ const orNull = connpool.OrNull
 // stmt begins with the fields that every execution needs, so that they share a line of the
 // processor's cache. SQLite has filled most of the cache with its own data.
 type stmt struct {
-	held *sqlite.Stmt // nil: taken from the connection's cache at each execution
+	held *sqlite.Stmt // nil if it is taken from the connection's cache at each execution
 	row  driver.Row
 	columns
 	st   driver.Statement
 	conn *sqlite.Conn
 
-	checked bool // the columns are as declared
+	checked bool // the columns have been compared with the declared ones
 }
 
 // columns are the columns of a row, by kind. Each frequent kind is decoded in its own loop:

@@ -20,7 +20,7 @@ type Asker interface {
 // Question is a statement to ask.
 type Question struct {
 	SQL  string
-	Args []any // nil, int64, float64, string, []byte, bool or time.Time
+	Args []any // each is nil, an int64, float64, string, []byte, bool or time.Time
 
 	// Rows says to run the statement as a query. A library may have different calls
 	// for that and for other statements, and tells the rows affected only by the others.
@@ -34,9 +34,9 @@ type Question struct {
 // Reply is what a library tells about a statement besides its rows. What it does not
 // tell is nil.
 type Reply struct {
-	Names        []string // of the result's columns
-	Declared     []string // their declared types, in the library's spelling; "" for an expression
-	Affected     *int64   // rows
+	Names        []string // names of the result's columns
+	Declared     []string // declared types of the columns, in the library's spelling; "" for an expression
+	Affected     *int64   // number of rows affected
 	LastInsertID *int64
 }
 

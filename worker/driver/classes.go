@@ -13,10 +13,10 @@ import (
 // TypeError reports a value whose class in SQLite does not match its column's
 // declared type. Libraries convert such a value, each in its own way, or refuse to.
 type TypeError struct {
-	Row      int64 // of the result, from 1; 0: not known
-	Column   int   // from 1
+	Row      int64 // number of the result's row, from 1; 0 if it is not known
+	Column   int   // number of the column, from 1
 	Declared ColumnType
-	Got      string // as SQLite's typeof names it: null, integer, real, text or blob
+	Got      string // type of the value, as SQLite's typeof names it: null, integer, real, text or blob
 }
 
 func (e *TypeError) Error() string {
@@ -68,7 +68,7 @@ type TypeCheck struct {
 
 // typePart is as many of a query's columns as fit into one expression.
 type typePart struct {
-	first int // column, from 0
+	first int // number of the first column, from 0
 	stmt  Stmt
 }
 

@@ -9,14 +9,14 @@ import (
 // Feature is a part of SQLite that some libraries lack. It is compiled out, or their
 // version of SQLite does not have it yet.
 type Feature struct {
-	Name string // as in SQLite's documentation
-	Key  string // short, for commands and exports
+	Name string // name in SQLite's documentation
+	Key  string // short name, for commands and exports
 
 	// Probe is a script that fails if the feature is lacking. It runs on an
 	// empty database.
 	Probe string
 
-	lacking *regexp.Regexp // SQLite's error messages if it is lacking
+	lacking *regexp.Regexp // matches SQLite's error messages if the feature is lacking
 }
 
 // Features lists the features that are probed.

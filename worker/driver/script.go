@@ -68,9 +68,9 @@ func TrimScript(sql string) string {
 // semicolon. A statement ends as in https://www.sqlite.org/c3ref/complete.html: at a
 // semicolon or, for a CREATE TRIGGER, at one that follows a semicolon and END.
 func StatementLen(sql string) int {
-	var words [6]string // the first ones, which identify a trigger
+	var words [6]string // the first words, which identify a trigger
 	head := words[:0]
-	end := 0 // tokens seen of the end of a trigger's body: semicolon, END
+	end := 0 // how many of the two tokens that end a trigger's body, a semicolon and END, have been seen
 	for i := 0; i < len(sql); {
 		n, kind := sqltext.Next(sql[i:])
 		word := sql[i : i+n]

@@ -22,10 +22,10 @@ type SettingKind int
 
 // The kinds of values.
 const (
-	enumValue     SettingKind = iota // one of Values
+	enumValue     SettingKind = iota // a word of Values
 	integerValue                     // a whole number
-	sizeValue                        // bytes: 4096, 64KiB, 1GiB
-	durationValue                    // milliseconds: 5000, 5s
+	sizeValue                        // a number of bytes: 4096, 64KiB, 1GiB
+	durationValue                    // a time in milliseconds: 5000, 5s
 )
 
 // SettingDef defines one setting of the vocabulary.

@@ -12,9 +12,9 @@ import (
 
 // What is accepted of a node. A node may be somebody else's, or be stopped.
 const (
-	maxAnswer = 1 << 30 // bytes of an answer to statements, or of a backup
-	maxPage   = 1 << 20 // of a page about the node
-	maxFault  = 2 << 10 // of an answer that is not 200 OK; what follows is left out
+	maxAnswer = 1 << 30 // limit in bytes of an answer to statements, or of a backup
+	maxPage   = 1 << 20 // limit in bytes of a page about the node
+	maxFault  = 2 << 10 // bytes to read of an answer that is not 200 OK
 )
 
 // patience is the time in which a node must return a page about itself.
@@ -24,7 +24,7 @@ const patience = 5 * time.Second
 // pages about itself. What statements take is bounded by the trial.
 type Bounded struct {
 	Next  http.RoundTripper
-	Named func(host string) error // of an address that requests may not go to; nil: they may go to all
+	Named func(host string) error // returns an error for a host to which no request may go; nil allows all hosts
 }
 
 func (b *Bounded) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -63,7 +63,7 @@ func (b *Bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 type answer struct {
 	body io.ReadCloser
 	left int64
-	long error // what to say at the limit
+	long error // error at the limit
 	late func(error) error
 	end  func()
 }

@@ -21,9 +21,9 @@ import (
 
 // Config says what cluster to start.
 type Config struct {
-	Executable string   // rqlited; if it is "", the one that [Find] returns
-	Nodes      int      // at least 1
-	Dir        string   // has a directory for the data of each node, and the log of each
+	Executable string   // path of rqlited; if it is "", Start calls [Find]
+	Nodes      int      // number of nodes, at least 1
+	Dir        string   // directory for the data directories and logs of all nodes
 	Flags      []string // more flags for each rqlited
 
 	// RaftAddress returns the address at which the other nodes reach node i, from 0, if
@@ -34,23 +34,23 @@ type Config struct {
 
 // Cluster is a running cluster.
 type Cluster struct {
-	Nodes []*Node // the first was the leader when Start returned
+	Nodes []*Node // the first node is the leader when Start returns
 }
 
 // Node is one node of a cluster. Its methods may be called at the same time.
 type Node struct {
-	ID         string // in the cluster: 1, 2, …
+	ID         string // ID in the cluster: 1, 2, …
 	HTTP       string // address of the API, such as 127.0.0.1:34567
 	Raft       string // address on which it listens for other nodes
 	Advertised string // address at which other nodes reach it
-	Dir        string // its data
+	Dir        string // directory of its data
 
 	executable string
 	args       []string
-	log        string // file
+	log        string // path of its log
 
 	mu     sync.Mutex
-	cmd    *exec.Cmd     // nil: never started
+	cmd    *exec.Cmd     // nil if it was never started
 	exited chan struct{} // closed when the process has exited
 }
 
@@ -158,7 +158,7 @@ func free(n int) (list []string, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("looking for a free port: %w", err)
 		}
-		defer l.Close() // after the others were found
+		defer l.Close() // keeps the port until all addresses are found
 		list = append(list, l.Addr().String())
 	}
 	return list, nil

@@ -12,13 +12,13 @@ import (
 
 // Status is the state of a node and of its cluster, as the node reports it.
 type Status struct {
-	Version   string            // of rqlite: "8", or more precisely if it was built so
+	Version   string            // version of rqlite: "8", or longer if the build says more
 	State     string            // Leader, Follower or Candidate
-	Leader    string            // ID of the node that it holds for the leader, or ""
-	Voters    int               // nodes that vote
-	Pragmas   map[string]string // of the connection with which the node writes
+	Leader    string            // ID of the leader, as far as the node knows, or ""
+	Voters    int               // number of nodes that vote
+	Pragmas   map[string]string // PRAGMAs of the connection with which the node writes
 	DataBytes int64             // size of its directory
-	WALBytes  int64             // size of the write-ahead log of its database, which is in its directory
+	WALBytes  int64             // size of its write-ahead log, which is in its directory
 }
 
 // Status asks the node for its state.
@@ -89,7 +89,7 @@ func Call(ctx context.Context, client *http.Client, method, address, path string
 // HTTPError is an answer of a node that is not 200 OK.
 type HTTPError struct {
 	Code int
-	Text string // what the node says to it
+	Text string // text of the answer
 }
 
 func (e *HTTPError) Error() string {

@@ -23,7 +23,7 @@ func (s *Shop) Handler() http.Handler {
 		return struct{}{}, s.Logout(r.Context(), tokenOf(r))
 	}))
 	mux.HandleFunc("GET /books", answer(func(r *http.Request) (any, error) {
-		after, _ := strconv.ParseInt(r.FormValue("after"), 10, 64) // the first page if it is no number
+		after, _ := strconv.ParseInt(r.FormValue("after"), 10, 64) // 0, the first page, if it is not a number
 		return s.Books(r.Context(), r.FormValue("author"), after)
 	}))
 	mux.HandleFunc("GET /books/{id}", answer(func(r *http.Request) (any, error) {

@@ -15,16 +15,16 @@ import (
 
 // Load is what clients of the service are to do.
 type Load struct {
-	Requests int // in all
-	Clients  int // at once
-	Users    int // that Fill has made
+	Requests int // requests of all clients together
+	Clients  int // clients at the same time
+	Users    int // users and books that Fill has made
 	Books    int
 }
 
 // Outcome is what became of a load.
 type Outcome struct {
 	Took     time.Duration
-	Statuses map[int]int // answers by HTTP status
+	Statuses map[int]int // number of answers by HTTP status
 }
 
 // Run starts the service on a port of this machine, lets clients use it, and stops it.
@@ -66,7 +66,7 @@ type client struct {
 	address  string
 	http     *http.Client
 	random   *rand.Rand
-	left     int // requests
+	left     int // requests to send
 	token    string
 	statuses map[int]int
 }

@@ -116,7 +116,7 @@ type Item struct {
 	Book     int64  `json:"book"`
 	Title    string `json:"title,omitempty"`
 	Quantity int64  `json:"quantity"`
-	Cents    int64  `json:"cents,omitempty"` // for one
+	Cents    int64  `json:"cents,omitempty"` // price of one copy
 }
 
 // Order is what a user has ordered.

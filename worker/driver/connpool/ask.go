@@ -109,7 +109,7 @@ func bindAny[T ~int](s Stepped[T], param int, v any) error {
 }
 
 func column[T ~int](s Stepped[T], i int) any {
-	switch driver.Type(s.ColumnType(i)) { // as with AnyKind
+	switch driver.Type(s.ColumnType(i)) { // the codes are the types: see AnyKind
 	case driver.Int:
 		return s.ColumnInt64(i)
 	case driver.Real:

@@ -85,7 +85,7 @@ func New(pool Pool, size int, begin string) driver.WaitCounter {
 type db struct {
 	pool     Pool
 	begin    string
-	sessions []session // by the connection's number
+	sessions []session // indexed by the connection's number
 }
 
 // session is a connection that is taken out of the pool. It remembers the context that may
@@ -93,8 +93,8 @@ type db struct {
 type session struct {
 	Conn
 	number  int
-	done    <-chan struct{} // of the context of the last guard
-	release func()          // nil: before the first
+	done    <-chan struct{} // Done channel of the context of the last guard
+	release func()          // ends the last guard; nil if there is none
 }
 
 // guard lets ctx, and no other context, interrupt the connection from now on. It returns the

@@ -30,7 +30,7 @@ type Fixed struct {
 	closed  bool
 	idle    []ClosingConn      // the last one is lent first
 	waiting []chan ClosingConn // in order of arrival
-	spare   []chan ClosingConn // empty, for callers that have to wait
+	spare   []chan ClosingConn // empty channels for future callers that have to wait
 
 	waits  int64 // callers that had to wait so far
 	waited time.Duration
@@ -134,7 +134,7 @@ func (p *Fixed) wait(ctx context.Context) (Conn, error) {
 		if i := slices.Index(p.waiting, given); i >= 0 {
 			p.waiting = slices.Delete(p.waiting, i, i+1)
 		} else {
-			p.put(<-given) // it arrived while ctx ended
+			p.put(<-given) // the connection arrived while ctx ended
 		}
 	}
 	p.spare = append(p.spare, given)

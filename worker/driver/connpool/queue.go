@@ -16,9 +16,9 @@ import (
 // The clock is only read for callers that find all connections taken.
 type Queue struct {
 	size    int64
-	present atomic.Int64 // callers that wait for a connection or have one
-	callers atomic.Int64 // that had to wait
-	waited  atomic.Int64 // in ns
+	present atomic.Int64 // callers that wait for a connection, or have one
+	callers atomic.Int64 // callers that had to wait so far
+	waited  atomic.Int64 // time that they waited, in ns
 }
 
 // NewQueue returns the queue of a pool of size connections.

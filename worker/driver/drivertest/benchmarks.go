@@ -56,7 +56,7 @@ func BenchmarkRead(b *testing.B, d driver.Driver) {
 		name     string
 		st       driver.Statement
 		adHoc    bool
-		poolSize int // 0: on a connection
+		poolSize int // 0 to run on a connection
 	}{
 		{"key", byKey, false, 0},
 		{"key, ad hoc", byKey, true, 0},

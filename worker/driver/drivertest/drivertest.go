@@ -43,7 +43,7 @@ type Check struct {
 	// empty and only for this check.
 	Test func(ctx context.Context, d driver.Driver, dir string) error
 
-	waits bool // mostly for locks and contexts, so other checks can run at the same time
+	waits bool // the check mostly waits, so other checks can run at the same time
 }
 
 func waiting(list []Check) []Check {
@@ -88,9 +88,9 @@ func Run(t *testing.T, d driver.Driver) {
 	}
 	l := driver.NewLimits(declared(d))
 	checks := Checks()
-	var mu sync.Mutex // of l and ran
+	var mu sync.Mutex // protects l and ran
 	ran := 0
-	t.Cleanup(func() { // after the checks that run beside each other
+	t.Cleanup(func() { // runs after the checks that run at the same time
 		if ran < len(checks) {
 			return // go test -run selected some of them
 		}

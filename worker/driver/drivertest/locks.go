@@ -59,7 +59,7 @@ func besideWriter(t test, over driver.Settings, f func(x *db, commit func())) {
 			done := false
 			commit := func() {
 				done = true
-				if err := writer.Script(t.ctx, "COMMIT"); err != nil { // otherwise somebody would wait for it in vain
+				if err := writer.Script(t.ctx, "COMMIT"); err != nil { // without the ROLLBACK, x would wait in vain
 					must(errors.Join(fmt.Errorf("COMMIT: %w", err), writer.Script(t.ctx, "ROLLBACK")))
 				}
 			}

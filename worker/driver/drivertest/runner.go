@@ -111,7 +111,7 @@ func (t test) open(over driver.Settings, script string, f func(x *db)) {
 func (t test) use(over driver.Settings, script string) { t.open(over, script, func(*db) {}) }
 
 type db struct {
-	runner // on its pool
+	runner // runs on the pool
 	pool   driver.DB
 	test   test
 }

@@ -132,7 +132,7 @@ func readAny(r runner, texts bool) {
 	st := driver.Statement{
 		SQL: "VALUES (7, 1.5, 'text', x'00ff', NULL), (NULL, -1, '', x'', '7'), ('a\u00fc', NULL, 0.0, 0, x'626c6f62')", AnyColumns: true,
 	}
-	for range 2 { // prepared, and then again
+	for range 2 { // prepares the statement twice
 		var got [][]any
 		var seen []driver.Type
 		r.prepare(st, func(s stmt) {

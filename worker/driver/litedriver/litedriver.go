@@ -86,7 +86,7 @@ func wrap(err error) error {
 type conn struct {
 	Conn
 	number int
-	cache  map[string]Stmt // pooled statements, by their SQL
+	cache  map[string]Stmt // pooled statements by their SQL
 }
 
 func (c *conn) Number() int             { return c.number }

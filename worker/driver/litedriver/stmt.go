@@ -14,13 +14,13 @@ const orNull = connpool.OrNull
 type stmt struct {
 	conn  Conn
 	st    driver.Statement
-	held  Stmt // nil: compiled at each execution
+	held  Stmt // the prepared statement; nil if it is compiled at each execution
 	args  []any
 	row   driver.Row
 	kinds []driver.Type // see connpool.Kinds
 	blobs [][]byte      // a buffer per column
 
-	checked bool // compiled at each execution: the columns are as declared
+	checked bool // the columns have been compared with the declared ones
 }
 
 func compile(c Conn, sql string) (Stmt, error) {
@@ -47,7 +47,7 @@ func (s *stmt) checkColumns(n int) error {
 func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	exec := s.execAdHoc
 	if s.held != nil {
-		exec = s.held.Exec // binds, steps to the end, resets
+		exec = s.held.Exec // the library binds, steps to the end and resets
 	}
 	if b == nil {
 		return wrap(exec())
@@ -134,7 +134,7 @@ func (s *stmt) scan(q Stmt) error {
 	row := s.row[:len(s.kinds)]
 	for i, kind := range s.kinds {
 		cell := &row[i]
-		ok := true // not NULL
+		ok := true // false for NULL
 		var n int64
 		var err error
 	decode:

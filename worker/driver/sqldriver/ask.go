@@ -34,7 +34,7 @@ func (c *conn) Ask(ctx context.Context, q contract.Question, visit func([]any) e
 		r.Declared = append(r.Declared, t.DatabaseTypeName())
 	}
 	if strings.Join(r.Declared, "") == "" {
-		r.Declared = nil // many libraries do not tell, and some columns have none
+		r.Declared = nil // many libraries do not return declared types
 	}
 	row := make([]any, len(r.Names))
 	dest := make([]any, len(row))

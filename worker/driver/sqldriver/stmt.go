@@ -27,7 +27,7 @@ type stmt struct {
 // shape has the fields that all executions of a statement share.
 type shape struct {
 	contract.Statement
-	scratch sync.Pool // of *scratch: a pool's statement is used by many goroutines
+	scratch sync.Pool // has *scratch, because many goroutines use a pool's statement
 }
 
 // scratch has the memory that one execution fills.
@@ -36,8 +36,8 @@ type scratch struct {
 	row  contract.Row
 	dest []any // pointers into row
 
-	done <-chan struct{} // of the context that ctx was made of
-	ctx  context.Context // nil: before the first
+	done <-chan struct{} // Done channel of the context that was converted to ctx
+	ctx  context.Context // nil before the first execution
 }
 
 // anyColumns makes row and dest fit a result whose columns are not declared.

@@ -12,11 +12,11 @@ import (
 type tx struct {
 	lib *Library
 	tx  *sql.Tx
-	on  *conn // nil: of a pool, and statements must be bound to tx
+	on  *conn // nil if the transaction began on the pool; statements must then be bound with tx.Stmt
 
 	// cancel ends the transaction's own context, if it has one that can end.
 	cancel context.CancelFunc
-	over   bool // its own context has ended
+	over   bool // the transaction's own context has ended
 }
 
 // Stmt returns a statement of a Conn unchanged, because database/sql runs it on the Conn,

@@ -163,7 +163,7 @@ func (d *database) exec(req *request) (resp []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = stmt.Finalize() }() // it repeats the error of the step
+	defer func() { _ = stmt.Finalize() }() // no error is lost: Finalize repeats the error of Step
 	times, params := req.int(), req.int()
 	if err := trace(times, params); err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func (d *database) query(req *request) (resp []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = stmt.Finalize() }() // it repeats the error of the step
+	defer func() { _ = stmt.Finalize() }() // no error is lost: Finalize repeats the error of Step
 	if err := bind(stmt, req, req.int()); err != nil {
 		return nil, err
 	}

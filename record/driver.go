@@ -25,17 +25,17 @@ func (d *recordedDriver) Open(name string) (driver.Conn, error) {
 }
 
 func (d *recordedDriver) OpenConnector(name string) (driver.Connector, error) {
+	var inner driver.Connector = &named{d.Driver, name}
 	if with, ok := d.Driver.(driver.DriverContext); ok {
-		c, err := with.OpenConnector(name)
-		if err != nil {
+		var err error
+		if inner, err = with.OpenConnector(name); err != nil {
 			return nil, err
 		}
-		return &connector{Connector: c, rec: d.rec, driver: d}, nil
 	}
-	return &connector{Connector: &named{d.Driver, name}, rec: d.rec, driver: d}, nil
+	return &connector{inner, d.rec, d}, nil
 }
 
-// named connects by a data source name, for a driver without connectors.
+// named is the connector of a driver without connectors.
 type named struct {
 	driver driver.Driver
 	name   string
@@ -76,21 +76,21 @@ func Unwrap(driverConn any) any {
 	return driverConn
 }
 
-// conn is a connection. As with every driver.Conn, one goroutine at a time uses it.
+// conn is a recorded connection. One goroutine at a time uses it.
 type conn struct {
 	driver.Conn
 	rec     *Recorder
 	number  int64
 	tx      int64  // the transaction that is open, or 0
-	skipped string // SQL that the library left to database/sql to prepare
+	skipped string // last SQL that the library did not run, so that database/sql prepares it
 	line    []byte
 
-	beginning bool   // the transaction begins with the statement that runs
-	savepoint string // that began the transaction, or ""
+	beginning bool   // the current statement begins the transaction
+	savepoint string // savepoint that began the transaction, or ""
 }
 
 func (r *Recorder) wrap(c driver.Conn) driver.Conn {
-	return &conn{Conn: c, rec: r, number: r.newConnection()}
+	return &conn{Conn: c, rec: r, number: r.connections.Add(1)}
 }
 
 func (c *conn) Prepare(sql string) (driver.Stmt, error) {
@@ -101,7 +101,13 @@ func (c *conn) PrepareContext(ctx context.Context, sql string) (driver.Stmt, err
 	prepared := c.skipped != sql
 	c.skipped = ""
 	at := c.rec.now()
-	s, err := prepare(ctx, c.Conn, sql)
+	var s driver.Stmt
+	var err error
+	if with, ok := c.Conn.(driver.ConnPrepareContext); ok {
+		s, err = with.PrepareContext(ctx, sql)
+	} else if s, err = c.Conn.Prepare(sql); err == nil && ctx.Err() != nil {
+		err = errors.Join(ctx.Err(), s.Close())
+	}
 	if err != nil {
 		c.record(event{at: at, statement: c.rec.statement(sql, prepared)}, nil, err)
 		return nil, err
@@ -113,20 +119,16 @@ func (c *conn) PrepareContext(ctx context.Context, sql string) (driver.Stmt, err
 	return st, nil
 }
 
-func prepare(ctx context.Context, c driver.Conn, sql string) (driver.Stmt, error) {
-	if with, ok := c.(driver.ConnPrepareContext); ok {
-		return with.PrepareContext(ctx, sql)
-	}
-	s, err := c.Prepare(sql)
-	if err == nil && ctx.Err() != nil {
-		return nil, errors.Join(ctx.Err(), s.Close())
-	}
-	return s, err
-}
-
 func (c *conn) ExecContext(ctx context.Context, sql string, args []driver.NamedValue) (driver.Result, error) {
 	at := c.rec.now()
-	res, err := execText(ctx, c.Conn, sql, args)
+	var res driver.Result
+	err := driver.ErrSkip
+	switch with := c.Conn.(type) {
+	case driver.ExecerContext:
+		res, err = with.ExecContext(ctx, sql, args)
+	case driver.Execer: //nolint:staticcheck // database/sql uses it too
+		res, err = withValues(ctx, args, func(v []driver.Value) (driver.Result, error) { return with.Exec(sql, v) })
+	}
 	if errors.Is(err, driver.ErrSkip) {
 		c.skipped = sql
 		return nil, err
@@ -134,24 +136,16 @@ func (c *conn) ExecContext(ctx context.Context, sql string, args []driver.NamedV
 	return c.executed(at, c.rec.statement(sql, false), args, res, err)
 }
 
-func execText(ctx context.Context, c driver.Conn, sql string, args []driver.NamedValue) (driver.Result, error) {
-	if with, ok := c.(driver.ExecerContext); ok {
-		return with.ExecContext(ctx, sql, args)
-	}
-	with, ok := c.(driver.Execer) //nolint:staticcheck // database/sql uses it too
-	if !ok {
-		return nil, driver.ErrSkip
-	}
-	values, err := positional(ctx, args)
-	if err != nil {
-		return nil, err
-	}
-	return with.Exec(sql, values)
-}
-
 func (c *conn) QueryContext(ctx context.Context, sql string, args []driver.NamedValue) (driver.Rows, error) {
 	at := c.rec.now()
-	rows, err := queryText(ctx, c.Conn, sql, args)
+	var rows driver.Rows
+	err := driver.ErrSkip
+	switch with := c.Conn.(type) {
+	case driver.QueryerContext:
+		rows, err = with.QueryContext(ctx, sql, args)
+	case driver.Queryer: //nolint:staticcheck // database/sql uses it too
+		rows, err = withValues(ctx, args, func(v []driver.Value) (driver.Rows, error) { return with.Query(sql, v) })
+	}
 	if errors.Is(err, driver.ErrSkip) {
 		c.skipped = sql
 		return nil, err
@@ -159,32 +153,20 @@ func (c *conn) QueryContext(ctx context.Context, sql string, args []driver.Named
 	return c.queried(at, c.rec.statement(sql, false), args, rows, err)
 }
 
-func queryText(ctx context.Context, c driver.Conn, sql string, args []driver.NamedValue) (driver.Rows, error) {
-	if with, ok := c.(driver.QueryerContext); ok {
-		return with.QueryContext(ctx, sql, args)
-	}
-	with, ok := c.(driver.Queryer) //nolint:staticcheck // database/sql uses it too
-	if !ok {
-		return nil, driver.ErrSkip
-	}
-	values, err := positional(ctx, args)
-	if err != nil {
-		return nil, err
-	}
-	return with.Query(sql, values)
-}
-
-// positional returns the values of parameters without names, for methods without a
-// context, unless the context has ended.
-func positional(ctx context.Context, args []driver.NamedValue) ([]driver.Value, error) {
+// withValues calls run, a method without a context, with the values of parameters. It returns
+// an error instead if a parameter has a name or the context has ended.
+func withValues[T any](ctx context.Context, args []driver.NamedValue, run func([]driver.Value) (T, error)) (none T, err error) {
 	values := make([]driver.Value, len(args))
 	for i, a := range args {
 		if a.Name != "" {
-			return nil, errors.New("sql: driver does not support the use of Named Parameters")
+			return none, errors.New("sql: driver does not support the use of Named Parameters")
 		}
 		values[i] = a.Value
 	}
-	return values, ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
+	return run(values)
 }
 
 func (c *conn) Begin() (driver.Tx, error) {
@@ -192,7 +174,7 @@ func (c *conn) Begin() (driver.Tx, error) {
 }
 
 func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	number := c.rec.newTransaction()
+	number := c.rec.transactions.Add(1)
 	at := c.rec.now()
 	t, err := begin(ctx, c.Conn, o)
 	c.record(event{at: at, tx: number, do: Begin}, nil, err)
@@ -248,7 +230,7 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 	return driver.ErrSkip
 }
 
-// tx is a transaction that BeginTx began.
+// tx is a transaction of BeginTx.
 type tx struct {
 	driver.Tx
 	conn   *conn
@@ -272,7 +254,7 @@ type stmt struct {
 	statement
 }
 
-// convertingStmt is a statement of a library that converts values by column.
+// convertingStmt is a statement of a library that converts values in its own way per column.
 type convertingStmt struct {
 	*stmt
 	converter driver.ColumnConverter //nolint:staticcheck // database/sql uses it too
@@ -307,40 +289,30 @@ func ordinal(values []driver.Value) []driver.NamedValue {
 
 func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
 	at := s.conn.rec.now()
-	res, err := execPrepared(ctx, s.Stmt, args)
+	var res driver.Result
+	var err error
+	if with, ok := s.Stmt.(driver.StmtExecContext); ok {
+		res, err = with.ExecContext(ctx, args)
+	} else {
+		res, err = withValues(ctx, args, s.Stmt.Exec) //nolint:staticcheck // database/sql uses it too
+	}
 	return s.conn.executed(at, s.statement, args, res, err)
-}
-
-func execPrepared(ctx context.Context, s driver.Stmt, args []driver.NamedValue) (driver.Result, error) {
-	if with, ok := s.(driver.StmtExecContext); ok {
-		return with.ExecContext(ctx, args)
-	}
-	values, err := positional(ctx, args)
-	if err != nil {
-		return nil, err
-	}
-	return s.Exec(values) //nolint:staticcheck // database/sql uses it too
 }
 
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
 	at := s.conn.rec.now()
-	rows, err := queryPrepared(ctx, s.Stmt, args)
+	var rows driver.Rows
+	var err error
+	if with, ok := s.Stmt.(driver.StmtQueryContext); ok {
+		rows, err = with.QueryContext(ctx, args)
+	} else {
+		rows, err = withValues(ctx, args, s.Stmt.Query) //nolint:staticcheck // database/sql uses it too
+	}
 	return s.conn.queried(at, s.statement, args, rows, err)
 }
 
-func queryPrepared(ctx context.Context, s driver.Stmt, args []driver.NamedValue) (driver.Rows, error) {
-	if with, ok := s.(driver.StmtQueryContext); ok {
-		return with.QueryContext(ctx, args)
-	}
-	values, err := positional(ctx, args)
-	if err != nil {
-		return nil, err
-	}
-	return s.Query(values) //nolint:staticcheck // database/sql uses it too
-}
-
-// executed records an execution without rows, and returns a result that records what the
-// application asks of it.
+// executed records an execution without rows. Its result records the ID for which the
+// application asks.
 func (c *conn) executed(at int64, s statement, args []driver.NamedValue, res driver.Result, err error) (driver.Result, error) {
 	e := event{at: at, statement: s, tx: c.before(s), affected: -1}
 	if err == nil && res != nil {
@@ -356,7 +328,6 @@ func (c *conn) executed(at int64, s statement, args []driver.NamedValue, res dri
 	return &result{Result: res, conn: c, at: at}, nil
 }
 
-// result is that of the execution that began at a time.
 type result struct {
 	driver.Result
 	conn  *conn
@@ -364,8 +335,8 @@ type result struct {
 	asked bool
 }
 
-// LastInsertId records the ID, once. After other statements than an INSERT it means nothing,
-// but then nobody asks for it. database/sql has locked the connection.
+// LastInsertId records the ID once. The ID has a meaning only after an INSERT, but applications
+// do not ask for it after other statements. database/sql has locked the connection.
 func (r *result) LastInsertId() (int64, error) {
 	id, err := r.Result.LastInsertId()
 	if err == nil && !r.asked {
@@ -377,7 +348,7 @@ func (r *result) LastInsertId() (int64, error) {
 	return id, err
 }
 
-// queried records a query that failed. Otherwise it returns rows that record it when
+// queried records a query that failed. Otherwise it returns rows that record the query when
 // they are closed.
 func (c *conn) queried(at int64, s statement, args []driver.NamedValue, inner driver.Rows, err error) (driver.Rows, error) {
 	e := event{at: at, statement: s, tx: c.before(s), query: true}
@@ -390,15 +361,15 @@ func (c *conn) queried(at int64, s statement, args []driver.NamedValue, inner dr
 	return &rows{Rows: inner, conn: c, event: e, args: c.rec.appendArgs(nil, args)}, nil
 }
 
-// before returns the transaction that a statement belongs to, which may begin with it.
+// before returns the transaction to which a statement belongs. The statement may begin it.
 func (c *conn) before(s statement) int64 {
 	if c.tx == 0 && (s.control == controlBegin || s.control == controlSavepoint) {
-		c.tx, c.beginning, c.savepoint = c.rec.newTransaction(), true, s.savepoint
+		c.tx, c.beginning, c.savepoint = c.rec.transactions.Add(1), true, s.savepoint
 	}
 	return c.tx
 }
 
-// after notes whether a transaction has begun or ended with a statement.
+// after notes that a statement has begun or ended a transaction.
 func (c *conn) after(s statement, err error) {
 	switch {
 	case c.beginning && err != nil,
@@ -409,12 +380,16 @@ func (c *conn) after(s statement, err error) {
 	c.beginning = false
 }
 
-// record writes what was run from e.at until now.
+// record writes an event that began at e.at and ends now.
 func (c *conn) record(e event, args []driver.NamedValue, err error) {
 	if errors.Is(err, driver.ErrBadConn) {
-		return // nothing was run; database/sql tries another connection
+		return // the statement did not run; database/sql tries another connection
 	}
+	c.write(&e, args, nil, err)
+}
+
+func (c *conn) write(e *event, args []driver.NamedValue, written []byte, err error) {
 	e.took = c.rec.now() - e.at
-	c.line = c.rec.appendEvent(c.line[:0], c.number, &e, args, nil, err)
+	c.line = c.rec.appendEvent(c.line[:0], c.number, e, args, written, err)
 	c.rec.add(c.line)
 }

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"database/sql/driver"
 	"encoding/base64"
 	"errors"
@@ -17,7 +18,7 @@ const (
 	Version = 1
 )
 
-// event is one line of what was run.
+// event is one line of a recording.
 type event struct {
 	at, took  int64
 	tx        int64
@@ -28,23 +29,26 @@ type event struct {
 	affected  int64
 }
 
+// appendInt appends the name of a member, with the JSON around it, and its value.
+func appendInt(b []byte, name string, v int64) []byte {
+	return strconv.AppendInt(append(b, name...), v, 10)
+}
+
 func appendHeader(b []byte, began time.Time, values bool) []byte {
-	b = append(b, `{"format":"`+Format+`","version":`...)
-	b = strconv.AppendInt(b, Version, 10)
+	b = appendInt(b, `{"format":"`+Format+`","version":`, Version)
 	b = append(b, `,"began":"`...)
 	b = began.UTC().AppendFormat(b, time.RFC3339Nano)
-	b = append(b, `","args":"`...)
+	args := "types"
 	if values {
-		b = append(b, "values"...)
-	} else {
-		b = append(b, "types"...)
+		args = "values"
 	}
+	b = append(b, `","args":"`...)
+	b = append(b, args...)
 	return append(b, "\"}\n"...)
 }
 
 func appendStatement(b []byte, number int64, sql string, prepared bool) []byte {
-	b = append(b, `{"sql":`...)
-	b = strconv.AppendInt(b, number, 10)
+	b = appendInt(b, `{"sql":`, number)
 	b = append(b, `,"text":`...)
 	b = appendString(b, sql)
 	if prepared {
@@ -53,59 +57,46 @@ func appendStatement(b []byte, number int64, sql string, prepared bool) []byte {
 	return append(b, "}\n"...)
 }
 
-// appendEvent appends a line. The parameters are args, or written, which has them as they
-// are written.
+// appendEvent appends a line. The parameters are args or, unless it is nil, written, which
+// has them in their JSON form.
 func (r *Recorder) appendEvent(b []byte, conn int64, e *event, args []driver.NamedValue, written []byte, err error) []byte {
-	b = append(b, `{"at":`...)
-	b = strconv.AppendInt(b, e.at, 10)
-	b = append(b, `,"took":`...)
-	b = strconv.AppendInt(b, e.took, 10)
-	b = append(b, `,"conn":`...)
-	b = strconv.AppendInt(b, conn, 10)
+	b = appendInt(b, `{"at":`, e.at)
+	b = appendInt(b, `,"took":`, e.took)
+	b = appendInt(b, `,"conn":`, conn)
 	if e.tx != 0 {
-		b = append(b, `,"tx":`...)
-		b = strconv.AppendInt(b, e.tx, 10)
+		b = appendInt(b, `,"tx":`, e.tx)
 	}
 	if e.do != Run {
 		b = append(b, `,"do":"`...)
 		b = append(b, e.do...)
 		b = append(b, '"')
 	} else {
-		b = append(b, `,"sql":`...)
-		b = strconv.AppendInt(b, e.statement.number, 10)
+		b = appendInt(b, `,"sql":`, e.statement.number)
 		if written != nil {
 			b = append(b, written...)
 		} else {
 			b = r.appendArgs(b, args)
 		}
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		b = r.appendError(b, err)
-		if e.query && e.rows > 0 {
-			b = append(b, `,"rows":`...)
-			b = strconv.AppendInt(b, e.rows, 10)
-		}
+	}
+	switch {
 	case e.do != Run:
-	case e.query:
-		b = append(b, `,"rows":`...)
-		b = strconv.AppendInt(b, e.rows, 10)
-	case e.affected >= 0:
-		b = append(b, `,"affected":`...)
-		b = strconv.AppendInt(b, e.affected, 10)
+	case e.query && (err == nil || e.rows > 0):
+		b = appendInt(b, `,"rows":`, e.rows)
+	case !e.query && err == nil && e.affected >= 0:
+		b = appendInt(b, `,"affected":`, e.affected)
 	}
 	return append(b, "}\n"...)
 }
 
-// appendInserted appends that the application has asked for the ID that the execution which
-// began at a time has inserted.
+// appendInserted appends that the application has asked which ID was inserted by the
+// execution that began at a time.
 func appendInserted(b []byte, conn, at, id int64) []byte {
-	b = append(b, `{"at":`...)
-	b = strconv.AppendInt(b, at, 10)
-	b = append(b, `,"conn":`...)
-	b = strconv.AppendInt(b, conn, 10)
-	b = append(b, `,"id":`...)
-	b = strconv.AppendInt(b, id, 10)
+	b = appendInt(b, `{"at":`, at)
+	b = appendInt(b, `,"conn":`, conn)
+	b = appendInt(b, `,"id":`, id)
 	return append(b, "}\n"...)
 }
 
@@ -136,14 +127,11 @@ func (r *Recorder) appendArgs(b []byte, args []driver.NamedValue) []byte {
 	return append(b, ']')
 }
 
-// appendType appends the type and the length of a value.
 func appendType(b []byte, v driver.Value) []byte {
 	length := func(t string, n int) []byte {
 		b = append(b, `{"`...)
 		b = append(b, t...)
-		b = append(b, `":`...)
-		b = strconv.AppendInt(b, int64(n), 10)
-		return append(b, '}')
+		return append(appendInt(b, `":`, int64(n)), '}')
 	}
 	switch v := v.(type) {
 	case nil:
@@ -168,8 +156,8 @@ func appendType(b []byte, v driver.Value) []byte {
 	return appendOther(b, v)
 }
 
-// intBytes returns the number of bytes in which SQLite stores an integer, but 1 for 0
-// and 1, which it stores in none.
+// intBytes returns the number of bytes in which SQLite stores an integer. For 0 and 1, which
+// SQLite stores in no bytes, it returns 1.
 func intBytes(v int64) int {
 	for n := 1; n < 8; n++ {
 		if bits := 8*n - 1; n != 5 && n != 7 && v >= -1<<bits && v < 1<<bits {
@@ -179,7 +167,7 @@ func intBytes(v int64) int {
 	return 8
 }
 
-// appendOther appends a value of a type that the library has by itself. It cannot be
+// appendOther appends the type of a value that only the library knows. The value cannot be
 // recorded.
 func appendOther(b []byte, v any) []byte {
 	b = append(b, `{"other":`...)
@@ -220,8 +208,8 @@ func appendValue(b []byte, v driver.Value) []byte {
 	return appendOther(b, v)
 }
 
-// appendMonotonic adds to an object that a time has a reading of the monotonic clock, as
-// time.Now returns it. Libraries that store what time.Time.String returns store it too.
+// appendMonotonic adds to an object that a time has a reading of the monotonic clock, as the
+// result of time.Now. Some libraries store time.Time.String, which includes the reading.
 func appendMonotonic(b []byte, t time.Time) []byte {
 	if t == t.Round(0) { //nolint:staticcheck // compares the readings, not the instants
 		return b
@@ -229,7 +217,7 @@ func appendMonotonic(b []byte, t time.Time) []byte {
 	return append(b[:len(b)-1], `,"monotonic":true}`...)
 }
 
-// appendReal appends a real number so that it is not read as an integer.
+// appendReal appends a real number in a form that is not an integer's.
 func appendReal(b []byte, v float64) []byte {
 	switch {
 	case math.IsNaN(v):
@@ -241,10 +229,8 @@ func appendReal(b []byte, v float64) []byte {
 	}
 	start := len(b)
 	b = strconv.AppendFloat(b, v, 'g', -1, 64)
-	for _, c := range b[start:] {
-		if c == '.' || c == 'e' {
-			return b
-		}
+	if bytes.ContainsAny(b[start:], ".e") {
+		return b
 	}
 	return append(b, ".0"...)
 }
@@ -258,8 +244,7 @@ func appendBytes(b []byte, t string, v []byte) []byte {
 }
 
 func (r *Recorder) appendError(b []byte, err error) []byte {
-	b = append(b, `,"error":{"code":`...)
-	b = strconv.AppendInt(b, int64(r.options.Code(err)), 10)
+	b = appendInt(b, `,"error":{"code":`, int64(r.options.Code(err)))
 	if r.options.Values { // a message may have values in it
 		b = append(b, `,"message":`...)
 		b = appendString(b, err.Error())
@@ -308,7 +293,7 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// codeOf returns SQLite's result code of an error of a common library, or 0.
+// codeOf returns SQLite's result code in an error of a common library, or 0.
 func codeOf(err error) int {
 	for ; err != nil; err = errors.Unwrap(err) {
 		v := reflect.ValueOf(err)
@@ -324,18 +309,16 @@ func codeOf(err error) int {
 			v = v.Elem()
 		}
 		if v.Kind() == reflect.Struct {
-			if code, ok := integer(v.FieldByName("ExtendedCode")); ok && code != 0 {
-				return code
-			}
-			if code, ok := integer(v.FieldByName("Code")); ok && code != 0 {
-				return code
+			for _, name := range []string{"ExtendedCode", "Code"} {
+				if code, ok := integer(v.FieldByName(name)); ok && code != 0 {
+					return code
+				}
 			}
 		}
 	}
 	return 0
 }
 
-// integer returns the value of an integer of any type.
 func integer(v reflect.Value) (int, bool) {
 	switch {
 	case !v.IsValid():

@@ -3,6 +3,7 @@ package record
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -15,8 +16,8 @@ import (
 
 // Recording is what was run, as it was recorded or as a script or a trace has it.
 type Recording struct {
-	Began  time.Time // zero: not known
-	Values bool      // the values of parameters are known, not only types and lengths
+	Began  time.Time // zero if it is not known
+	Values bool      // values of parameters are known, not only types and lengths
 
 	// Timed says that the times are known.
 	Timed bool
@@ -24,8 +25,8 @@ type Recording struct {
 	// Events are in the order in which they began.
 	Events []Event
 
-	// Rest says what the end of the file has that is no whole line, or is "". That is
-	// normal after a kill.
+	// Rest describes the last line if it has no end, which is normal after a kill.
+	// Otherwise it is "".
 	Rest string
 }
 
@@ -43,16 +44,16 @@ const (
 
 // Event is one thing that was run.
 type Event struct {
-	At, Took    time.Duration // since the recording began
+	At, Took    time.Duration // At is the time since the recording began
 	Connection  int64
-	Transaction int64 // 0: none
+	Transaction int64 // 0 outside a transaction
 	Do          Action
-	Statement   *Statement // of Run
+	Statement   *Statement // nil unless Do is Run
 	Args        []Arg
-	Query       bool   // it returns rows
-	Rows        int64  // that were read; -1: not known
-	Affected    int64  // by a statement that is no query; -1: not known
-	Error       *Error // nil: none
+	Query       bool   // the statement returns rows
+	Rows        int64  // rows that were read; -1 if not known
+	Affected    int64  // rows that a statement other than a query has changed; -1 if not known
+	Error       *Error // nil if it succeeded
 
 	// LastInsertID is nil unless the application asked for it and values are recorded.
 	LastInsertID *int64
@@ -68,13 +69,13 @@ type Statement struct {
 
 // Error is an error that a statement ended with.
 type Error struct {
-	Code    int    `json:"code"`              // SQLite's extended result code; 0: not known
-	Message string `json:"message,omitempty"` // "": not recorded
+	Code    int    `json:"code"`              // SQLite's extended result code; 0 if not known
+	Message string `json:"message,omitempty"` // "" if it is not recorded
 }
 
 // Arg is a parameter.
 type Arg struct {
-	Name string // "": by its place
+	Name string // "" if it has only a place
 
 	// Type is "null", "int", "real", "text", "blob", "bool", "time", or "other" for a
 	// type that only the library knows.
@@ -82,13 +83,13 @@ type Arg struct {
 
 	Length int // in bytes
 	Known  bool
-	Value  any // if Known: nil, int64, float64, string, []byte, bool or time.Time
+	Value  any // set if Known: nil, int64, float64, string, []byte, bool or time.Time
 
 	// Monotonic says that a time had a reading of the monotonic clock, as time.Now returns it.
 	Monotonic bool
 }
 
-// line is any line of a recording.
+// line has the fields of all kinds of lines.
 type line struct {
 	Format  string    `json:"format"`
 	Version int       `json:"version"`
@@ -110,7 +111,7 @@ type line struct {
 	Error    *Error          `json:"error"`
 }
 
-// Read reads a recording. What follows the last whole line is left out, and told in
+// Read reads a recording. It skips a last line without an end, and says so in
 // [Recording.Rest]. Any other line that is not understood is an error.
 func Read(r io.Reader) (*Recording, error) {
 	in := bufio.NewReaderSize(r, 1<<16)
@@ -133,18 +134,19 @@ func Read(r io.Reader) (*Recording, error) {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
 	}
-	d.sort()
+	// A query is written when its rows are closed, after other statements that ran meanwhile.
+	slices.SortStableFunc(d.rec.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return d.rec, nil
 }
 
 type reader struct {
 	rec        *Recording
 	statements map[int64]*Statement
-	texts      map[Statement]*Statement // each text once
-	executions map[execution]int        // index of the event
+	texts      map[Statement]*Statement // statements by their content
+	executions map[execution]int        // indexes of their events
 }
 
-// execution is a statement that was run as no query, by its connection and its time.
+// execution identifies an execution without rows by its connection and its time.
 type execution struct{ connection, at int64 }
 
 func (d *reader) line(number int, text []byte) error {
@@ -169,13 +171,7 @@ func (d *reader) line(number int, text []byte) error {
 	}
 	e := Event{
 		At: time.Duration(*l.At), Took: time.Duration(l.Took), Connection: l.Conn, Transaction: l.Tx, Do: l.Do,
-		Query: l.Rows != nil, Rows: -1, Affected: -1, Error: l.Error,
-	}
-	if l.Rows != nil {
-		e.Rows = *l.Rows
-	}
-	if l.Affected != nil {
-		e.Affected = *l.Affected
+		Query: l.Rows != nil, Rows: orUnknown(l.Rows), Affected: orUnknown(l.Affected), Error: l.Error,
 	}
 	switch l.Do {
 	case Begin, Commit, Rollback:
@@ -195,7 +191,15 @@ func (d *reader) line(number int, text []byte) error {
 	return err
 }
 
-// inserted reads that the application asked for the ID that an execution has inserted.
+// orUnknown returns a number, or -1 if the line has none.
+func orUnknown(n *int64) int64 {
+	if n == nil {
+		return -1
+	}
+	return *n
+}
+
+// inserted reads the ID of a row that an execution has inserted.
 func (d *reader) inserted(l *line) error {
 	i, known := d.executions[execution{l.Conn, *l.At}]
 	if !known {
@@ -219,7 +223,6 @@ func (d *reader) header(l *line) error {
 	return nil
 }
 
-// args reads the parameters of an event.
 func (d *reader) args(data []byte) ([]Arg, error) {
 	if len(data) == 0 {
 		return nil, nil
@@ -239,16 +242,13 @@ func (d *reader) args(data []byte) ([]Arg, error) {
 	return list, nil
 }
 
-// readArg reads a parameter. One that is named already cannot have another name.
+// readArg reads a parameter. A parameter that is already named cannot have another name.
 func readArg(data []byte, named bool) (Arg, error) {
-	known := func(t string, length int, v any) (Arg, error) {
-		return Arg{Type: t, Length: length, Known: true, Value: v}, nil
-	}
 	switch c := data[0]; {
 	case c == 'n':
-		return known("null", 0, nil)
+		return Arg{Type: "null", Known: true}, nil
 	case c == 't' || c == 'f':
-		return known("bool", 1, c == 't')
+		return Arg{Type: "bool", Length: 1, Known: true, Value: c == 't'}, nil
 	case c == '"':
 		var s string
 		err := json.Unmarshal(data, &s)
@@ -263,11 +263,11 @@ func readArg(data []byte, named bool) (Arg, error) {
 	if err != nil {
 		return Arg{}, fmt.Errorf("it is %.40s: want a whole number of 64 bits", data)
 	}
-	return known("int", intBytes(v), v)
+	return Arg{Type: "int", Length: intBytes(v), Known: true, Value: v}, nil
 }
 
-// readTyped reads a parameter that is an object: named, with its type alone, or with a
-// value that JSON has no form for.
+// readTyped reads a parameter that is an object: a named parameter, a type without a value,
+// or a value for which JSON has no form.
 func readTyped(data []byte, named bool) (Arg, error) {
 	var o map[string]json.RawMessage
 	if err := json.Unmarshal(data, &o); err != nil {
@@ -314,7 +314,6 @@ func readValue(t string, data []byte) (Arg, error) {
 	return parseArg(t, s)
 }
 
-// readTime reads a time, its zone's name, and whether it had a reading of the monotonic clock.
 func readTime(o map[string]json.RawMessage) (a Arg, err error) {
 	var zone string
 	var monotonic bool
@@ -344,10 +343,10 @@ func readTime(o map[string]json.RawMessage) (a Arg, err error) {
 	return a, nil
 }
 
-// maxZone is how many bytes the abbreviation of a time zone has at most.
+// maxZone is the greatest length in bytes of a time zone's abbreviation.
 const maxZone = 32
 
-// parseArg reads the value of a type that JSON has no form for.
+// parseArg reads a value of a type for which JSON has no form.
 func parseArg(t, s string) (Arg, error) {
 	a := Arg{Type: t, Known: true}
 	var err error
@@ -374,18 +373,4 @@ func parseArg(t, s string) (Arg, error) {
 		return Arg{}, fmt.Errorf("its %s cannot be read: %w", t, err)
 	}
 	return a, nil
-}
-
-// sort puts the events into the order in which they began. A query is written when its
-// rows are closed, after what was run meanwhile.
-func (d *reader) sort() {
-	slices.SortStableFunc(d.rec.Events, func(a, b Event) int {
-		switch {
-		case a.At < b.At:
-			return -1
-		case a.At > b.At:
-			return 1
-		}
-		return 0
-	})
 }

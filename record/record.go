@@ -31,6 +31,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -69,34 +70,36 @@ const (
 type Recorder struct {
 	options Options
 	began   time.Time
-	file    io.Closer // nil: not ours
+	file    io.Closer // file to close; nil if Create has not opened one
 
-	mu           sync.Mutex
-	w            io.Writer
-	buf          []byte
-	err          error
-	closed       bool
-	statements   map[text]statement
-	bytes        int // of the texts in statements
-	numbered     int64
-	connections  int64
-	transactions int64
+	mu         sync.Mutex
+	w          io.Writer
+	buf        []byte
+	err        error
+	closed     bool
+	statements map[text]statement
+	bytes      int   // length of all texts in statements
+	numbered   int64 // statements so far
+
+	connections  atomic.Int64 // number so far
+	transactions atomic.Int64 // number so far
 
 	stop chan struct{}
 	done chan struct{}
 }
 
-// text is the text of a statement, and how it was run.
+// text is the text of a statement. A text that is prepared is another statement than the same
+// text that is not.
 type text struct {
 	sql      string
 	prepared bool
 }
 
-// statement is a statement whose text has been written.
+// statement is a statement whose text is in the recording.
 type statement struct {
 	number    int64
 	control   control
-	savepoint string // that it sets or releases
+	savepoint string // savepoint that it sets or releases
 }
 
 // Create creates a file and returns a recorder that writes to it. The file must not
@@ -153,7 +156,7 @@ func (r *Recorder) Driver(d driver.Driver) driver.Driver { return &recordedDrive
 
 // Connector returns a connector that does what c does, and records it.
 func (r *Recorder) Connector(c driver.Connector) driver.Connector {
-	return &connector{Connector: c, rec: r, driver: &recordedDriver{r, c.Driver()}}
+	return &connector{c, r, &recordedDriver{r, c.Driver()}}
 }
 
 // Flush writes the buffer.
@@ -201,10 +204,16 @@ func (r *Recorder) Close() error {
 	return r.err
 }
 
-// now returns the time since the recording began, in nanoseconds.
+// flushIfFull writes the buffer if it has reached its size. The caller holds the mutex.
+func (r *Recorder) flushIfFull() {
+	if len(r.buf) >= r.options.Buffer {
+		r.flush()
+	}
+}
+
+// now returns the time since the recording began in nanoseconds.
 func (r *Recorder) now() int64 { return int64(time.Since(r.began)) }
 
-// add adds whole lines to the buffer.
 func (r *Recorder) add(lines []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -212,12 +221,10 @@ func (r *Recorder) add(lines []byte) {
 		return
 	}
 	r.buf = append(r.buf, lines...)
-	if len(r.buf) >= r.options.Buffer {
-		r.flush()
-	}
+	r.flushIfFull()
 }
 
-// statement returns the statement with a text. If the text is new, it is written.
+// statement returns the statement with a text. It records a new text.
 func (r *Recorder) statement(sql string, prepared bool) statement {
 	key := text{sql, prepared}
 	r.mu.Lock()
@@ -238,22 +245,6 @@ func (r *Recorder) statement(sql string, prepared bool) statement {
 	r.statements[key] = s
 	r.bytes += len(sql)
 	r.buf = appendStatement(r.buf, s.number, sql, prepared)
-	if len(r.buf) >= r.options.Buffer {
-		r.flush()
-	}
+	r.flushIfFull()
 	return s
-}
-
-func (r *Recorder) newConnection() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.connections++
-	return r.connections
-}
-
-func (r *Recorder) newTransaction() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.transactions++
-	return r.transactions
 }

@@ -1,18 +1,19 @@
 package record
 
 import (
+	"cmp"
 	"database/sql/driver"
 	"errors"
 	"io"
 	"reflect"
 )
 
-// rows are recorded when they are closed: only then is it known how many were read.
+// rows record their query when they are closed, because then it is known how many were read.
 type rows struct {
 	driver.Rows
 	conn   *conn
 	event  event
-	args   []byte // as they are written
+	args   []byte // the parameters in their JSON form
 	err    error
 	closed bool
 }
@@ -34,14 +35,7 @@ func (r *rows) Close() error {
 		return err
 	}
 	r.closed = true
-	failed := r.err
-	if failed == nil {
-		failed = err
-	}
-	c := r.conn
-	r.event.took = c.rec.now() - r.event.at
-	c.line = c.rec.appendEvent(c.line[:0], c.number, &r.event, nil, r.args, failed)
-	c.rec.add(c.line)
+	r.conn.write(&r.event, nil, r.args, cmp.Or(r.err, err))
 	return err
 }
 

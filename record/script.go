@@ -5,7 +5,7 @@ import "time"
 // Executed is a statement of a script or a trace.
 type Executed struct {
 	SQL  string
-	Took time.Duration // 0: not known
+	Took time.Duration // 0 if it is not known
 }
 
 // FromStatements returns a recording of statements that one connection runs one after
@@ -28,7 +28,7 @@ func FromStatements(list []Executed) *Recording {
 		rec.Events = append(rec.Events, Event{
 			At: at, Took: x.Took, Connection: 1, Transaction: tx, Statement: texts[x.SQL], Rows: -1, Affected: -1,
 		})
-		at += max(x.Took, 1) // in order
+		at += max(x.Took, 1) // keeps the order of events
 		if does == controlEnd || does == controlRelease && name == savepoint {
 			tx = 0
 		}

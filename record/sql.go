@@ -2,7 +2,7 @@ package record
 
 import "strings"
 
-// control is what a statement does to a transaction.
+// control is the effect of a statement on a transaction.
 type control uint8
 
 const (
@@ -13,8 +13,7 @@ const (
 	controlRelease           // RELEASE, which ends one that its savepoint began
 )
 
-// controlOf returns what a statement does to a transaction. For a savepoint it also
-// returns the name.
+// controlOf returns the effect of a statement on a transaction, and the name of a savepoint.
 func controlOf(sql string) (control, string) {
 	first, rest := word(sql)
 	switch strings.ToUpper(first) {
@@ -42,8 +41,8 @@ func controlOf(sql string) (control, string) {
 	return controlNone, ""
 }
 
-// word returns the first token of SQL and what follows it. Space and comments are left
-// out. At the end it returns "".
+// word returns the first token of SQL and the text after it. It skips space and comments. At
+// the end of the SQL it returns "".
 func word(sql string) (first, rest string) {
 	for sql != "" {
 		n, space := token(sql)
@@ -56,7 +55,7 @@ func word(sql string) (first, rest string) {
 }
 
 // token measures the first token of SQL, which is not empty. A token without an end
-// extends to the end of the SQL. What is no word and not in quotes comes byte by byte.
+// extends to the end of the SQL. Anything but words and quoted texts is a token per byte.
 func token(s string) (n int, space bool) {
 	until := func(from int, end string) int {
 		if n := strings.Index(s[min(from, len(s)):], end); n >= 0 {
@@ -80,7 +79,7 @@ func token(s string) (n int, space bool) {
 		// A doubled quote ends one text and begins the next.
 		n := until(1, s[:1])
 		for n < len(s) && s[n] == c {
-			n += until2(s[n:], s[:1])
+			n = until(n+1, s[:1])
 		}
 		return n, false
 	case strings.IndexByte("?:@$#", c) >= 0 || wordByte(c):
@@ -91,14 +90,6 @@ func token(s string) (n int, space bool) {
 		return n, false
 	}
 	return 1, false
-}
-
-// until2 measures a quoted text.
-func until2(s, quote string) int {
-	if n := strings.Index(s[1:], quote); n >= 0 {
-		return n + 2
-	}
-	return len(s)
 }
 
 func wordByte(c byte) bool {

@@ -12,20 +12,20 @@ import (
 
 const orNull = connpool.OrNull
 
-// stmt has first the fields that every execution needs. After SQLite has run, the
-// processor's nearest cache holds little else.
+// stmt begins with the fields that every execution needs, so that they share a line of the
+// processor's cache. SQLite has filled most of the cache with its own data.
 type stmt struct {
-	held  *sqlite.Stmt // nil: taken from the connection's cache at each execution
+	held  *sqlite.Stmt // nil if it is taken from the connection's cache at each execution
 	row   driver.Row
 	kinds []driver.Type // see connpool.Kinds
 	st    driver.Statement
 	conn  *sqlite.Conn
 	blobs [][]byte // a buffer per column
 
-	checked bool // the columns are as declared
+	checked bool // the columns have been compared with the declared ones
 }
 
-// acquire returns the library's statement. The caller resets it after use.
+// acquire returns the library's statement. The caller must reset it.
 func (s *stmt) acquire() (*sqlite.Stmt, error) {
 	if s.held != nil {
 		return s.held, nil
@@ -33,7 +33,7 @@ func (s *stmt) acquire() (*sqlite.Stmt, error) {
 	return s.prepare()
 }
 
-// prepare asks the connection's cache, as the library's Exec does. So an ad hoc
+// prepare asks the connection's cache of statements, as the library's Exec does. So an ad hoc
 // statement is compiled only at its first execution.
 func (s *stmt) prepare() (*sqlite.Stmt, error) {
 	q, err := s.conn.Prepare(s.st.SQL)
@@ -88,7 +88,6 @@ func run(q *sqlite.Stmt) error {
 	}
 }
 
-// bind binds n rows of b, starting at row r.
 func bind(q *sqlite.Stmt, b *driver.Batch, r, n int) {
 	p := 1
 	for end := r + n; r < end; r++ {
@@ -141,7 +140,7 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 	}
 }
 
-// scan decodes q's current row. NULL reads as zero, so scan checks only zeros for
+// scan decodes q's current row. The library reads NULL as zero, so scan checks only zeros for
 // NULL.
 func (s *stmt) scan(q *sqlite.Stmt) {
 	row := s.row[:len(s.kinds)]

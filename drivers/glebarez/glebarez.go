@@ -4,7 +4,6 @@ package glebarez
 import (
 	sql "database/sql/driver"
 	_ "embed"
-	"errors"
 
 	"github.com/glebarez/go-sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -19,19 +18,13 @@ var info []byte
 // New returns the driver.
 func New() driver.Driver {
 	return sqldriver.New(sqldriver.Library{
-		Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite", Code: code, LimitAttached: sqldriver.TranspiledLimitAttached(sqlite3.Xsqlite3_limit), DirtyCommit: true,
+		Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite", LimitAttached: sqldriver.TranspiledLimitAttached(sqlite3.Xsqlite3_limit), DirtyCommit: true,
+		Code: driver.CodeOf((*sqlite.Error).Code),
 	})
 }
 
 // connector puts all settings into the data source name. The library applies
-// the values of _pragma in the order in which they appear there.
+// the values of _pragma in the order of the name.
 func connector(path string, s driver.Settings) (sql.Connector, error) {
 	return sqldriver.Connector(&sqlite.Driver{}, s.URI(path, sqldriver.Options(s)), nil), nil
-}
-
-func code(err error) int {
-	if e, ok := errors.AsType[*sqlite.Error](err); ok {
-		return e.Code()
-	}
-	return 0
 }

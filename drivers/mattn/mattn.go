@@ -5,7 +5,6 @@ import (
 	"cmp"
 	sql "database/sql/driver"
 	_ "embed"
-	"errors"
 	"net/url"
 
 	"github.com/mattn/go-sqlite3"
@@ -19,11 +18,14 @@ var info []byte
 
 // New returns the driver.
 func New() driver.Driver {
-	return sqldriver.New(sqldriver.Library{Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite3", Code: code, LimitAttached: limitAttached})
+	return sqldriver.New(sqldriver.Library{
+		Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite3", LimitAttached: limitAttached,
+		Code: driver.CodeOf(func(e sqlite3.Error) int { return cmp.Or(int(e.ExtendedCode), int(e.Code)) }),
+	})
 }
 
-// options are the settings for which the library has an option in the data
-// source name. The option is the setting's name with "_" in front.
+// options are the settings for which the library's data source name has an option. The
+// option is the setting's name after "_".
 var options = map[string]bool{
 	"txlock": true, "busy_timeout": true, "auto_vacuum": true, "locking_mode": true, "journal_mode": true,
 	"synchronous": true, "foreign_keys": true, "cache_size": true, "secure_delete": true,
@@ -49,9 +51,4 @@ func connector(path string, s driver.Settings) (sql.Connector, error) {
 
 func limitAttached(c sql.Conn, most int) (before int, err error) {
 	return c.(*sqlite3.SQLiteConn).SetLimit(sqlite3.SQLITE_LIMIT_ATTACHED, most), nil
-}
-
-func code(err error) int {
-	e, _ := errors.AsType[sqlite3.Error](err)
-	return cmp.Or(int(e.ExtendedCode), int(e.Code))
 }

@@ -4,7 +4,6 @@ package modernc
 import (
 	sql "database/sql/driver"
 	_ "embed"
-	"errors"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -18,7 +17,10 @@ var info []byte
 
 // New returns the driver.
 func New() driver.Driver {
-	return sqldriver.New(sqldriver.Library{Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite", Code: code, LimitAttached: sqldriver.TranspiledLimitAttached(sqlite3.Xsqlite3_limit)})
+	return sqldriver.New(sqldriver.Library{
+		Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite", LimitAttached: sqldriver.TranspiledLimitAttached(sqlite3.Xsqlite3_limit),
+		Code: driver.CodeOf((*sqlite.Error).Code),
+	})
 }
 
 func connector(path string, s driver.Settings) (sql.Connector, error) {
@@ -34,11 +36,4 @@ func connector(path string, s driver.Settings) (sql.Connector, error) {
 		}
 	}
 	return sqldriver.Connector(&sqlite.Driver{}, s.URI(path, sqldriver.Options(early)), late.Pragmas()), nil
-}
-
-func code(err error) int {
-	if e, ok := errors.AsType[*sqlite.Error](err); ok {
-		return e.Code()
-	}
-	return 0
 }

@@ -52,15 +52,14 @@ func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error
 	})
 }
 
-// conn is one connection.
 type conn struct {
 	number int
 	c      *C.native_conn
-	run    map[string]*stmt // of Run
-	kept   []*stmt          // of Run, and pooled: closed only by Close
+	run    map[string]*stmt // statements of Run by their SQL
+	kept   []*stmt          // statements that only Close closes: those of Run and pooled ones
 }
 
-// err returns the error for a result code that the connection has just returned.
+// err returns the error for the result code of the connection's last call.
 func (c *conn) err(rc C.int) error {
 	if rc == C.SQLITE_OK {
 		return nil
@@ -94,7 +93,6 @@ func (c *conn) Script(sql string) error {
 	return c.err(C.native_script(c.c, s))
 }
 
-// Run keeps the statement for the next call.
 func (c *conn) Run(sql string) error {
 	s, ok := c.run[sql]
 	if !ok {
@@ -120,15 +118,12 @@ func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) 
 
 func (c *conn) InTransaction() bool { return C.sqlite3_get_autocommit(c.c.db) == 0 }
 
-// LimitAttached implements [connpool.Limiter].
 func (c *conn) LimitAttached(most int) (before int, err error) {
 	return int(C.sqlite3_limit(c.c.db, driver.SQLiteLimitAttached, C.int(most))), nil
 }
 
-// RowsAffected implements [driver.Result].
 func (c *conn) RowsAffected() (int64, error) { return int64(C.sqlite3_changes(c.c.db)), nil }
 
-// LastInsertId implements [driver.Result].
 func (c *conn) LastInsertId() (int64, error) {
 	return int64(C.sqlite3_last_insert_rowid(c.c.db)), nil
 }

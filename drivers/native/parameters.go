@@ -13,15 +13,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// parameters passes rows of a batch to C: a few small ones by copying them, more by
-// pinning the batch's own memory.
+// parameters passes rows of a batch to C. It copies a few small rows; for more, it pins the
+// batch's own memory.
 type parameters struct {
-	count  int               // of the statement's parameters
-	pinned []C.native_column // in C's memory
-	copied []C.native_column // the same
+	count  int               // number of the statement's parameters
+	pinned []C.native_column // columns in C's memory that point to Go's
+	copied []C.native_column // columns in C's memory with copied values
 	pinner runtime.Pinner
 	pins   int       // columns that hold pinned pointers
-	recent [4]memory // the most recently pinned, reused in turn
+	recent [4]memory // the objects that were pinned last, overwritten in turn
 	turn   int
 
 	// What copied points to.
@@ -30,7 +30,7 @@ type parameters struct {
 	bytes  []byte
 }
 
-// memory is the memory of one object: from its first byte to after its last.
+// memory is the address range of one object. end is the address after its last byte.
 type memory struct{ first, end uintptr }
 
 func (p *parameters) init(c *C.native_stmt, count int) {
@@ -47,8 +47,8 @@ func (p *parameters) init(c *C.native_stmt, count int) {
 	p.bytes = unsafe.Slice((*byte)(unsafe.Pointer(p.copied[0].data)), C.NATIVE_COPY_BYTES)
 }
 
-// set prepares the rows lo ≤ r < hi of b for one call. Its result is valid until
-// unset.
+// set prepares the rows lo ≤ r < hi of b for one call. The result is valid until unset is
+// called.
 func (p *parameters) set(b *driver.Batch, lo, hi int) (C.native_rows, error) {
 	if b == nil {
 		if p.count > 0 {
@@ -79,7 +79,7 @@ func (p *parameters) set(b *driver.Batch, lo, hi int) (C.native_rows, error) {
 	return in, p.pin(b.Columns, hi)
 }
 
-// copy copies the rows. It reports whether there was room for them.
+// copy copies the rows, and reports whether there was room for them.
 func (p *parameters) copy(columns []driver.Column, lo, hi int) bool {
 	if hi-lo > C.NATIVE_COPY_ROWS || len(columns) > len(p.copied) {
 		return false
@@ -118,7 +118,6 @@ func (p *parameters) copy(columns []driver.Column, lo, hi int) bool {
 	return true
 }
 
-// pin gives C access to the columns themselves.
 func (p *parameters) pin(columns []driver.Column, hi int) error {
 	for i := range columns {
 		c, k := &columns[i], &p.pinned[i]
@@ -179,7 +178,6 @@ func (p *parameters) unset() {
 	}
 }
 
-// kind returns how C binds and packs a type.
 func kind(t driver.Type) C.int {
 	switch t {
 	case driver.Real:

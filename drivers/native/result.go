@@ -31,16 +31,15 @@ const (
 	growth                = 4
 )
 
-// result receives pages from C and decodes them.
 type result struct {
 	columns []driver.ColumnType
 	decode  []driver.Type // see connpool.Kinds
-	texts   bool          // whether there are texts among the columns
+	texts   bool          // some columns may be texts
 	page    C.native_page
 	cells   []C.native_cell
 	arena   []byte
 	row     driver.Row
-	busy    bool // between a query's start and its end
+	busy    bool // a query is running
 }
 
 func (o *result) init(c *C.native_stmt, st *driver.Statement) {
@@ -99,7 +98,7 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 	}
 }
 
-// grow makes room for the number of rows, and for more bytes if there were too few.
+// grow makes room for the number of rows, and for more bytes if the last page was full.
 func (o *result) grow(rows int) {
 	if n := rows * len(o.columns); n > len(o.cells) {
 		o.cells = make([]C.native_cell, n)
@@ -109,7 +108,7 @@ func (o *result) grow(rows int) {
 	}
 }
 
-// visit decodes the page, row by row. All its texts are parts of one string.
+// visit decodes the page, row by row. All texts of a page are parts of one string.
 func (s *stmt) visit(visit func(driver.Row) error) error {
 	o := &s.out
 	if o.page.large {
@@ -158,7 +157,7 @@ func (s *stmt) visit(visit func(driver.Row) error) error {
 	return nil
 }
 
-// visitLarge decodes SQLite's current row, from SQLite's memory.
+// visitLarge decodes a row that is larger than a page, directly from SQLite's memory.
 func (s *stmt) visitLarge(visit func(driver.Row) error) error {
 	for i, t := range s.out.columns {
 		v, cell := &s.out.cells[i], &s.out.row[i]
@@ -190,7 +189,7 @@ func (s *stmt) visitLarge(visit func(driver.Row) error) error {
 	return visit(s.out.row)
 }
 
-// anyType returns the type of a value of which nothing was known, or 0 if it is NULL.
+// anyType returns the type of a value in a column without a declared type, or 0 for NULL.
 func anyType(cell *driver.Cell, v *C.native_cell) driver.Type {
 	t := driver.Type(v.null >> C.NATIVE_TYPE_SHIFT)
 	if cell.Null = t == connpool.NullCode; cell.Null {

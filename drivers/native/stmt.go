@@ -17,7 +17,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// stmt is a statement on one connection.
 type stmt struct {
 	conn *conn
 	st   driver.Statement
@@ -49,8 +48,7 @@ func prepare(c *conn, st driver.Statement) (*stmt, error) {
 	return s, nil
 }
 
-// ready returns an error if a call would disturb another one, or if the statement is
-// closed.
+// ready returns an error if the statement is closed, or if its result is being visited.
 func (s *stmt) ready() error {
 	switch {
 	case s.c == nil:
@@ -76,8 +74,7 @@ func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	return err
 }
 
-// Close ignores the result code of finalizing, which repeats that of the last
-// execution.
+// Close ignores the result code of finalize, which repeats the error of the last execution.
 func (s *stmt) Close() error {
 	if s.c != nil {
 		C.native_finalize(s.c)

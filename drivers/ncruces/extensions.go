@@ -8,9 +8,9 @@ import (
 	"github.com/ncruces/go-sqlite3/ext/rtree"
 )
 
-// This library has packages, which its user imports and registers, for what other
-// libraries compile into SQLite. Its other extensions are not SQLite's own or, like
-// unicode, change what SQL means.
+// Other libraries compile FTS5 and R*Tree into SQLite. In this one they are packages, which the
+// user registers. Its other packages are not SQLite's own or, like unicode, change the meaning
+// of SQL.
 func init() {
 	sqlite3.AutoExtension(fts5.Register)
 	sqlite3.AutoExtension(rtree.Register)

@@ -4,7 +4,6 @@ package ncruces
 import (
 	sql "database/sql/driver"
 	_ "embed"
-	"errors"
 
 	"github.com/ncruces/go-sqlite3"
 	sqlite "github.com/ncruces/go-sqlite3/driver"
@@ -18,23 +17,18 @@ var info []byte
 
 // New returns the driver.
 func New() driver.Driver {
-	return sqldriver.New(sqldriver.Library{Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite3", Code: code, LimitAttached: limitAttached})
+	return sqldriver.New(sqldriver.Library{
+		Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite3", LimitAttached: limitAttached,
+		Code: driver.CodeOf(func(e sqlite3.ExtendedErrorCode) int { return int(e) }),
+	})
 }
 
 // connector puts all settings into the data source name. The library applies
-// the values of _pragma in the order in which they appear there.
+// the values of _pragma in the order of the name.
 func connector(path string, s driver.Settings) (sql.Connector, error) {
 	return sqldriver.Connector(&sqlite.SQLite{}, s.URI(path, sqldriver.Options(s)), nil), nil
 }
 
 func limitAttached(c sql.Conn, most int) (before int, err error) {
 	return c.(sqlite.Conn).Raw().Limit(sqlite3.LIMIT_ATTACHED, most), nil
-}
-
-func code(err error) int {
-	// The library's errors convert to it.
-	if e, ok := errors.AsType[sqlite3.ExtendedErrorCode](err); ok {
-		return int(e)
-	}
-	return 0
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
 )
 
-// Ask returns the values as the library decodes them from JSON: all numbers as float64, and
-// a blob as base64.
+// Ask returns the values as the library decodes them from JSON: numbers as float64, and blobs
+// as base64.
 func (c *conn) Ask(q driver.Question, visit func([]any) error) (driver.Reply, error) {
 	args, err := asked(q.Args)
 	if err != nil {
@@ -18,7 +18,7 @@ func (c *conn) Ask(q driver.Question, visit func([]any) error) (driver.Reply, er
 		kind, err := classify(q.SQL)
 		sql := driver.TrimScript(q.SQL)
 		if several := driver.TrimScript(sql[driver.StatementLen(sql):]) != ""; kind == transactional || several {
-			err = unsupported("a transaction of rqlite is one request, and one statement is asked") // a node would leave it open, for everybody
+			err = unsupported("a transaction of rqlite is one request, and one statement is asked") // a node would leave the transaction open for all clients
 		}
 		if err != nil {
 			return driver.Reply{}, &driver.CannotAsk{Reason: err.Error()}
@@ -45,7 +45,6 @@ func (c *conn) Ask(q driver.Question, visit func([]any) error) (driver.Reply, er
 	return reply, nil
 }
 
-// asked returns arguments as the library takes them.
 func asked(args []any) ([]any, error) {
 	list := make([]any, len(args))
 	for i, a := range args {

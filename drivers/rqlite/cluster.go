@@ -25,24 +25,23 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// cluster is a cluster that databases of this process use.
 type cluster struct {
-	path  string // of the database, as the engine names it
+	path  string // path of the database, as the engine names it
 	urls  []string
-	nodes *nodes.Cluster // nil unless this process has started it
-	lines *lines         // between the nodes; nil: nothing
-	users int            // databases that are open
-	given *given         // set if it is one that was running
+	nodes *nodes.Cluster // nil unless this process has started the cluster
+	lines *lines         // proxies between the nodes; nil if there are none
+	users int            // number of open databases
+	given *given         // nil unless the cluster was running before
 }
 
 var (
-	mu       sync.Mutex              // of what follows, and of the users of each
-	attached = map[string]*cluster{} // by path
+	mu       sync.Mutex              // protects attached, and the users of each cluster
+	attached = map[string]*cluster{} // clusters by the path of the database
 )
 
-// beside is where the nodes of a database keep their data, and the addresses at which other
-// processes find them. Its name has none of the characters that a database's may have,
-// because rqlited would take them for an option of its own database.
+// beside returns the directory for the data of the nodes of a database, and the file with the
+// addresses at which other processes find the nodes. The directory's name is a hash, because
+// rqlited takes some characters of a database's name for options.
 func beside(path string) (dir, addresses string) {
 	h := fnv.New64a()
 	h.Write([]byte(filepath.Base(path)))
@@ -50,8 +49,8 @@ func beside(path string) (dir, addresses string) {
 	return dir, filepath.Join(dir, "addresses.json")
 }
 
-// attach returns the cluster for the database at path: the one that this or another process
-// has started for it, or a new one, with what is in the file at path.
+// attach returns the cluster for the database at path. If neither this nor another process has
+// started it, attach starts it and loads the file at path.
 func attach(ctx context.Context, path string, s driver.Settings) (*cluster, error) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -87,10 +86,9 @@ func attach(ctx context.Context, path string, s driver.Settings) (*cluster, erro
 	return c, nil
 }
 
-// header is what a database file begins with.
 const header = "SQLite format 3\x00"
 
-// contents returns what the file at path has, nil if there is none yet.
+// contents returns the bytes of the file at path, or nil if there is no file yet.
 func contents(path, mode string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	switch {
@@ -107,7 +105,6 @@ func contents(path, mode string) ([]byte, error) {
 	return data, nil
 }
 
-// start starts the nodes.
 func (c *cluster) start(ctx context.Context, s driver.Settings) error {
 	dir, addresses := beside(c.path)
 	if strings.ContainsAny(dir, "?%#") {
@@ -118,16 +115,16 @@ func (c *cluster) start(ctx context.Context, s driver.Settings) error {
 	}
 	config := nodes.Config{Dir: dir, Nodes: 1}
 	if v := s["nodes"]; v != "" {
-		config.Nodes, _ = strconv.Atoi(v) // it is canonical
+		config.Nodes, _ = strconv.Atoi(v) // no error: the value is canonical
 	}
 	if s["foreign_keys"] == "on" {
 		config.Flags = append(config.Flags, "-fk")
 	}
 	if s["queued_writes"] == "on" {
-		config.Flags = append(config.Flags, "-write-queue-tx") // what is sent as a transaction is one
+		config.Flags = append(config.Flags, "-write-queue-tx") // a queued request is a transaction too
 	}
 	if v := s["node_delay"]; v != "" {
-		ms, _ := strconv.ParseInt(v, 10, 64) // it is canonical
+		ms, _ := strconv.ParseInt(v, 10, 64) // no error: the value is canonical
 		c.lines = &lines{delay: time.Duration(ms) * time.Millisecond}
 		config.RaftAddress = c.lines.between
 	}
@@ -152,7 +149,7 @@ func (c *cluster) start(ctx context.Context, s driver.Settings) error {
 	return nil
 }
 
-// join finds the nodes that another process has started, if it is still there.
+// join reports whether another process has started the nodes and is still there.
 func (c *cluster) join(ctx context.Context) (joined bool, err error) {
 	dir, addresses := beside(c.path)
 	data, err := os.ReadFile(addresses)
@@ -170,12 +167,12 @@ func (c *cluster) join(ctx context.Context) (joined bool, err error) {
 			return true, nil
 		}
 	}
-	c.urls = nil // they died with the process that started them
+	c.urls = nil // the nodes have died with the process that started them
 	return false, os.RemoveAll(dir)
 }
 
-// place makes an empty file at path, unless there is one, so that others see that there is
-// a database.
+// place creates an empty file at path if there is none, so that other programs see that there
+// is a database.
 func (c *cluster) place() error {
 	f, err := os.OpenFile(c.path, os.O_CREATE|os.O_WRONLY, 0o644)
 	if err == nil {
@@ -184,7 +181,7 @@ func (c *cluster) place() error {
 	return err
 }
 
-// detach ends the use of a cluster by one database. The last one leaves the database as a
+// detach ends the use of a cluster by one database. The last user saves the database as a
 // file at path.
 func (c *cluster) detach(ctx context.Context) error {
 	mu.Lock()
@@ -194,16 +191,16 @@ func (c *cluster) detach(ctx context.Context) error {
 	}
 	delete(attached, c.path)
 	if c.nodes == nil && c.given == nil {
-		return nil // the process that started it does the rest
+		return nil // the process that started the cluster saves and ends it
 	}
 	saved, ended := c.save(ctx), c.end()
 	if left, ok := errors.AsType[*driver.LeftError](ended); ok && saved != nil {
 		return fmt.Errorf("%w; %w", saved, left)
 	}
-	return cmp.Or(saved, ended) // one of them: without nodes the second fails like the first
+	return cmp.Or(saved, ended) // if saving fails because the nodes are gone, ending fails for the same reason
 }
 
-// end ends the nodes and removes their data, or leaves a cluster as it was found.
+// end kills the nodes and removes their data. A cluster that was running is left as it was.
 func (c *cluster) end() error {
 	if c.given != nil {
 		return c.given.leave(c)
@@ -218,10 +215,8 @@ func (c *cluster) end() error {
 	return errors.Join(err, os.RemoveAll(dir))
 }
 
-// leaver is the driver, with [driver.Leaver].
 type leaver struct{ driver.Driver }
 
-// Leave implements [driver.Leaver].
 func (leaver) Leave() error {
 	mu.Lock()
 	defer mu.Unlock()
@@ -234,10 +229,10 @@ func (leaver) Leave() error {
 	return errors.Join(errs...)
 }
 
-// Where the header of a database file says whether it has a write-ahead log: 2, or 1 if not.
+// The offsets of two bytes in a database file's header: each is 2 if there is a write-ahead
+// log, otherwise 1.
 const writeVersion, readVersion = 18, 19
 
-// save writes the database to a file at path.
 func (c *cluster) save(ctx context.Context) error {
 	data, err := c.call(ctx, http.MethodGet, "/db/backup", nil)
 	if err == nil && len(data) > readVersion {
@@ -256,7 +251,7 @@ func (c *cluster) save(ctx context.Context) error {
 	return nil
 }
 
-// writeFile writes a file that is on the disk when it returns.
+// writeFile writes a file and waits until it is on the disk.
 func writeFile(path string, data []byte) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -266,7 +261,6 @@ func writeFile(path string, data []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// load gives the cluster the database of a file.
 func (c *cluster) load(ctx context.Context, data []byte) error {
 	if c.given != nil {
 		if err := c.given.alone(ctx, c); err != nil {
@@ -274,25 +268,17 @@ func (c *cluster) load(ctx context.Context, data []byte) error {
 		}
 	}
 	if len(data) > readVersion {
-		data[writeVersion], data[readVersion] = 1, 1 // rqlite takes no other
+		data[writeVersion], data[readVersion] = 1, 1 // rqlite loads only files without a write-ahead log
 	}
-	post := func(ctx context.Context) error {
+	err := c.given.create(ctx, nil, func(ctx context.Context) error {
 		if _, err := c.call(ctx, http.MethodPost, "/db/load", data); err != nil {
 			return fmt.Errorf("loading %s into the cluster: %s", c.path, reason(err))
 		}
-		return nil
-	}
-	var err error
-	if g := c.given; g != nil {
-		err = g.create(ctx, nil, func(ctx context.Context) error {
-			if err := post(ctx); err != nil {
-				return err
-			}
-			return g.noteLoaded(ctx, c)
-		})
-	} else {
-		err = post(ctx)
-	}
+		if c.given == nil {
+			return nil
+		}
+		return c.given.noteLoaded(ctx, c)
+	})
 	if err != nil {
 		return err
 	}
@@ -304,68 +290,61 @@ func (c *cluster) load(ctx context.Context, data []byte) error {
 	return nil
 }
 
-// check has a node check its database.
 func (c *cluster) check(ctx context.Context) error {
 	data, err := c.call(ctx, http.MethodGet, "/db/query?q="+url.QueryEscape("PRAGMA quick_check(1)"), nil)
 	if err != nil {
 		return errors.New(reason(err))
 	}
-	var answer struct {
-		Results []struct {
-			Values [][]string
-			Error  string
-		}
-	}
-	if err := json.Unmarshal(data, &answer); err != nil {
-		return err
-	}
-	if r := answer.Results; len(r) != 1 || len(r[0].Values) != 1 || len(r[0].Values[0]) != 1 || r[0].Values[0][0] != "ok" {
+	if rows, err := rowsOf[string](data); err != nil || len(rows) != 1 || !slices.Equal(rows[0], []string{"ok"}) {
 		return fmt.Errorf("quick_check: %.200s", data)
 	}
 	return nil
 }
 
-// flush waits until what has been queued is in the database. The library has no call for it.
+// flush waits until all queued writes are in the database. The library has no call for it.
 func (c *cluster) flush(ctx context.Context) error {
 	// Each node has its own queue.
 	for _, u := range c.urls {
-		if _, err := call(ctx, http.MethodPost, u, "/db/execute?queue&wait&timeout=10m", []byte("[]")); err != nil {
+		if _, err := nodes.Call(ctx, nodes.Client, http.MethodPost, u, "/db/execute?queue&wait&timeout=10m", []byte("[]")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// call sends a request to the first node that answers. The library has no call for it.
-func (c *cluster) call(ctx context.Context, method, path string, body []byte) (data []byte, err error) {
+func first[T any](c *cluster, ask func(address string) (T, error)) (answer T, err error) {
 	for _, u := range c.urls {
-		// A whole database may take any time, and a node that is stopped forever.
+		if answer, err = ask(u); err == nil {
+			break
+		}
+	}
+	return answer, err
+}
+
+// call sends a request to the first node that answers. The library has no call for such
+// requests.
+func (c *cluster) call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	return first(c, func(u string) ([]byte, error) {
+		// To send a whole database may take any time, so a stopped node must be found before.
 		if path == "/db/backup" || path == "/db/load" {
-			if _, err = nodes.StatusOf(ctx, u); err != nil {
-				continue
+			if _, err := nodes.StatusOf(ctx, u); err != nil {
+				return nil, err
 			}
 		}
-		if data, err = call(ctx, method, u, path, body); err == nil {
-			return data, nil
-		}
-	}
-	return nil, err
+		return nodes.Call(ctx, nodes.Client, method, u, path, body)
+	})
 }
 
-// status asks the first node that answers for its state.
 func (c *cluster) status(ctx context.Context) (*nodes.Status, error) {
-	var err error
-	for _, u := range c.urls {
-		var s *nodes.Status
-		if s, err = nodes.StatusOf(ctx, u); err == nil {
-			return s, nil
-		}
+	s, err := first(c, func(u string) (*nodes.Status, error) { return nodes.StatusOf(ctx, u) })
+	if err != nil {
+		return nil, fmt.Errorf("asking a node for its status: %s", reason(err))
 	}
-	return nil, fmt.Errorf("asking a node for its status: %s", reason(err))
+	return s, nil
 }
 
-// named returns an error if a host is none of the nodes that were named. The library goes to
-// all nodes that a node tells it of, with the password, and a node could tell any.
+// named returns an error unless a host is one of the nodes that the user named. The library
+// sends requests, with the password, to every node that a node lists, which may be any host.
 func (c *cluster) named(host string) error {
 	if c.given == nil || slices.ContainsFunc(c.urls, func(u string) bool { return bare(u) == host }) {
 		return nil
@@ -373,14 +352,6 @@ func (c *cluster) named(host string) error {
 	return fmt.Errorf("the cluster tells of a node %.200s, to which nothing is sent: name it in %s too", host, addressesVariable)
 }
 
-// client returns a connection of the library.
 func (c *cluster) client(h *http.Client) (*gorqlite.Connection, error) {
-	var err error
-	for _, u := range c.urls {
-		var g *gorqlite.Connection
-		if g, err = gorqlite.OpenWithClient(u, h); err == nil {
-			return g, nil
-		}
-	}
-	return nil, err
+	return first(c, func(u string) (*gorqlite.Connection, error) { return gorqlite.OpenWithClient(u, h) })
 }

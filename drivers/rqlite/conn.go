@@ -17,27 +17,26 @@ import (
 
 type statement = gorqlite.ParameterizedStatement
 
-// conn is a client. It has two of the library's connections, because that is where the
-// library keeps whether the statements of a request are a transaction.
+// conn is a client. It has two connections of the library, because a connection of the library
+// decides whether the statements of a request are a transaction.
 type conn struct {
 	db     *database
 	number int
-	single *gorqlite.Connection // for requests of one statement
-	whole  *gorqlite.Connection // for those that are a transaction
-	rows   int                  // of a request at most; 0: as many as there are
+	single *gorqlite.Connection // sends requests of one statement
+	whole  *gorqlite.Connection // sends requests that are a transaction
+	rows   int                  // the greatest number of rows of a request; 0 if there is no limit
 	queues bool                 // writes are queued
 
 	ctx context.Context
 
 	begun    bool
-	gathered []statement // of the transaction
-	sizes    []int       // rows of each of them
+	gathered []statement // statements of the transaction so far
+	sizes    []int       // number of rows that each of them binds
 
 	affected, lastID int64
-	untold           error // why these are not known
+	untold           error // why affected and lastID are not known
 }
 
-// connect returns a new client.
 func (d *database) connect(number int) (*conn, error) {
 	c := &conn{db: d, number: number, ctx: context.Background(), queues: d.settings["queued_writes"] == "on"}
 	c.rows, _ = strconv.Atoi(d.settings["request_rows"]) // 0 if it is not set
@@ -70,17 +69,13 @@ func (c *conn) Close() error {
 func (c *conn) Number() int         { return c.number }
 func (c *conn) InTransaction() bool { return c.begun }
 
-// Guard lets the end of ctx end the client's requests. What a node does for a request goes
-// on.
+// Guard lets the end of ctx end the client's requests. The node continues with its work.
 func (c *conn) Guard(ctx context.Context) (release func()) {
 	c.ctx = ctx
 	return func() { c.ctx = context.Background() }
 }
 
-// RowsAffected implements [driver.Result].
 func (c *conn) RowsAffected() (int64, error) { return c.affected, c.untold }
-
-// LastInsertId implements [driver.Result].
 func (c *conn) LastInsertId() (int64, error) { return c.lastID, c.untold }
 
 var (
@@ -88,13 +83,12 @@ var (
 	errQueued   = errors.New("rqlite does not tell it of a queued write")
 )
 
-// unsupported is the error for what a cluster cannot do.
 func unsupported(format string, args ...any) error {
 	return &driver.UnsupportedError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// Script sends the statements of sql one by one, each in a request of its own, except those
-// of a transaction.
+// Script sends each statement of sql in its own request, except the statements of a
+// transaction.
 func (c *conn) Script(sql string) error {
 	for sql = driver.TrimScript(sql); sql != ""; sql = driver.TrimScript(sql) {
 		n := driver.StatementLen(sql)
@@ -106,7 +100,6 @@ func (c *conn) Script(sql string) error {
 	return nil
 }
 
-// one runs a statement of a script.
 func (c *conn) one(sql string) error {
 	kind, err := classify(sql)
 	if err != nil {
@@ -115,19 +108,24 @@ func (c *conn) one(sql string) error {
 	switch {
 	case kind == transactional:
 		return c.Run(sql)
-	case kind == reading && nodePragma(sql) == "":
-		_, err := c.query(sql, nil)
-		return err
-	case kind == reading:
-		return nil // what the node tells is not wanted
-	case c.begun:
-		c.gather(statement{Query: sql}, 1)
-		return nil
+	case kind == reading && nodePragma(sql) != "":
+		return nil // a script discards the PRAGMA's value
 	}
-	return c.write(c.single, []statement{{Query: sql}}, false)
+	return c.run(kind == reading, statement{Query: sql}, 1, false)
 }
 
-// Run begins or ends a transaction.
+func (c *conn) run(reads bool, st statement, rows int, queue bool) error {
+	switch {
+	case reads:
+		_, err := c.query(st.Query, st.Arguments)
+		return err
+	case c.begun:
+		c.gather(st, rows)
+		return nil
+	}
+	return c.write(c.single, []statement{st}, queue)
+}
+
 func (c *conn) Run(sql string) error {
 	switch word(sql) {
 	case "BEGIN":
@@ -153,13 +151,12 @@ func (c *conn) Run(sql string) error {
 	return c.send(gathered, sizes)
 }
 
-// gather adds a statement with so many rows to the transaction.
+// gather adds a statement, which binds so many rows, to the transaction.
 func (c *conn) gather(st statement, rows int) {
 	c.gathered, c.sizes = append(c.gathered, st), append(c.sizes, rows)
 	c.untold = errGathered
 }
 
-// send sends statements as one transaction, or as several of at most c.rows rows.
 func (c *conn) send(list []statement, sizes []int) error {
 	for len(list) > 0 {
 		n, rows := 0, 0
@@ -175,25 +172,22 @@ func (c *conn) send(list []statement, sizes []int) error {
 	return nil
 }
 
-// write sends statements that write in one request.
 func (c *conn) write(on *gorqlite.Connection, list []statement, queue bool) error {
-	g := c.db.cluster.given
-	if g == nil {
-		return c.put(c.ctx, on, list, queue)
-	}
 	var creates []string
-	for i := range list {
-		if what := created(list[i].Query); what != "" {
-			creates = append(creates, what)
+	if c.db.cluster.given != nil {
+		for i := range list {
+			if what := created(list[i].Query); what != "" {
+				creates = append(creates, what)
+			}
 		}
 	}
 	if creates == nil {
 		return c.put(c.ctx, on, list, queue)
 	}
-	return g.create(c.ctx, creates, func(ctx context.Context) error { return c.put(ctx, on, list, queue) })
+	return c.db.cluster.given.create(c.ctx, creates, func(ctx context.Context) error { return c.put(ctx, on, list, queue) })
 }
 
-// put is write, with a context and without the account of what is created.
+// put does the work of write, but does not record which tables and views are created.
 func (c *conn) put(ctx context.Context, on *gorqlite.Connection, list []statement, queue bool) error {
 	if queue {
 		c.untold = errQueued
@@ -222,7 +216,6 @@ func (c *conn) put(ctx context.Context, on *gorqlite.Connection, list []statemen
 	return nil
 }
 
-// query sends a statement that returns rows.
 func (c *conn) query(sql string, args []any) (*gorqlite.QueryResult, error) {
 	if c.begun {
 		return nil, unsupported("a transaction of rqlite is one request, so nothing can be read in it")
@@ -253,16 +246,17 @@ func (c *conn) query(sql string, args []any) (*gorqlite.QueryResult, error) {
 	return &gorqlite.QueryResult{}, nil
 }
 
-// failed returns the error of a request: that of its context, or that of its statement.
+// failed returns the error of a request: the context's error if it has ended, otherwise the
+// statement's error.
 func (c *conn) failed(err error, of ...error) error {
 	if err == nil {
 		return nil
 	}
 	if ended := c.ctx.Err(); ended != nil {
-		return ended // the library only keeps its text
+		return ended // the library's error has only the text of the context's error
 	}
 	if cannot, ok := errors.AsType[*driver.UnsupportedError](err); ok {
-		return cannot // a value's
+		return cannot // the value of a parameter is not supported
 	}
 	if len(of) > 0 && of[0] != nil && of[0] != err { //nolint:errorlint // whether it is this very error
 		return coded(of[0])
@@ -273,8 +267,8 @@ func (c *conn) failed(err error, of ...error) error {
 	return errors.New(oneLine(err))
 }
 
-// codes has the result codes of errors that SQLite words in this way. rqlite tells only
-// the words. They do not tell a primary key from another one, so the codes are primary.
+// codes maps the words of SQLite's errors to result codes, because rqlite returns only the
+// words. They are the same for a primary key and a unique column, so the codes are primary.
 var codes = []struct {
 	words string
 	code  int
@@ -288,7 +282,6 @@ var codes = []struct {
 	{"interrupted", driver.CodeInterrupt},
 }
 
-// coded returns the error of a statement with its result code.
 func coded(err error) error {
 	if len(err.Error()) > maxMessage {
 		err = errors.New(oneLine(err))

@@ -1,12 +1,10 @@
 package rqlite
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -21,28 +19,27 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// addressesVariable may name a running cluster: the addresses of its nodes, separated by
-// commas, such as http://user:password@10.0.0.1:4001.
+// addressesVariable is the variable for the addresses of the nodes of a running cluster,
+// separated by commas, such as http://user:password@10.0.0.1:4001.
 const addressesVariable = "RQLITE_ADDRESSES"
 
-// given is a cluster that was running. It had no table, so all that it has is the trial's,
-// unless somebody else uses it at the same time: only what this process has created is
-// dropped.
+// given is a cluster that was running before. It had no table. Other programs may use it at
+// the same time, so only tables that this process has created are dropped.
 type given struct {
 	mu      sync.Mutex
-	created []string // tables and views, in order, each as DROP takes it
-	left    bool     // it has been, and nothing more may be created
+	created []string // tables and views in order of creation, in the form for DROP
+	left    bool     // the cluster has been left, and nothing more may be created
 }
 
-// patience is how long a cluster that was running may take to answer a question.
+// patience is the time in which a cluster that was running must answer a question.
 var patience = 20 * time.Second
 
-// leaving is how long dropping may take. The lab gives a worker longer than that before it
-// kills it.
+// leaving is the time that dropping the tables may take. The lab waits longer before it kills
+// a worker.
 const leaving = 10 * time.Second
 
-// suits returns an error if settings cannot take effect in a cluster whose node says s, with
-// what to do. Nothing has been created by then.
+// suits returns an error if settings cannot take effect in the cluster of a node with status
+// s. The error says what to do.
 func suits(s *nodes.Status, wanted driver.Settings) error {
 	var bad []string
 	if got := strconv.Itoa(s.Voters); wanted["nodes"] != "" && wanted["nodes"] != got {
@@ -61,7 +58,7 @@ func suits(s *nodes.Status, wanted driver.Settings) error {
 	return &driver.SettingError{Err: errors.New(strings.Join(bad, "; "))}
 }
 
-// take uses the cluster whose addresses are in list, if it suits settings.
+// take uses the cluster whose addresses are in list, if the settings can take effect there.
 func (c *cluster) take(ctx context.Context, list string, settings driver.Settings) error {
 	for a := range strings.SplitSeq(list, ",") {
 		a = strings.TrimSpace(a)
@@ -88,7 +85,7 @@ func (c *cluster) take(ctx context.Context, list string, settings driver.Setting
 		s, err := statusWithin(ctx, patience, u)
 		if err == nil && s.Leader != "" {
 			reached, status = u, s
-			c.urls[0], c.urls[i] = c.urls[i], c.urls[0] // those before it may not answer at all
+			c.urls[0], c.urls[i] = c.urls[i], c.urls[0] // asks this node first, because earlier nodes may not answer
 			break
 		}
 		if err == nil {
@@ -118,7 +115,7 @@ func (c *cluster) take(ctx context.Context, list string, settings driver.Setting
 	return nil
 }
 
-// statusWithin asks a node for its state, which may take so long.
+// statusWithin asks a node for its state. The node must answer within limit.
 func statusWithin(ctx context.Context, limit time.Duration, address string) (*nodes.Status, error) {
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -129,10 +126,11 @@ func statusWithin(ctx context.Context, limit time.Duration, address string) (*no
 	return s, err
 }
 
-// mostDropped is how many statements a message lists at most.
+// mostDropped is the greatest number of statements that a message lists.
 const mostDropped = 5
 
-// drops says how to drop the tables and views that are in the cluster, if they are few.
+// drops returns the end of a message that lists the DROP statements for all tables and views
+// of the cluster. It returns "" if there are many.
 func (c *cluster) drops(ctx context.Context) string {
 	var g given
 	if err := g.noteLoaded(ctx, c); err != nil || len(g.created) == 0 || len(g.created) > mostDropped {
@@ -141,7 +139,6 @@ func (c *cluster) drops(ctx context.Context) string {
 	return ", or, only if they are what a killed trial has left, type in rqlite's shell: " + g.statements()
 }
 
-// statements returns the statements that drop what was created.
 func (g *given) statements() string {
 	var list []string
 	for _, what := range slices.Backward(g.created) {
@@ -156,23 +153,42 @@ func (c *cluster) count(ctx context.Context, sql string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	var answer struct {
-		Results []struct{ Values [][]int }
-		Error   string
+	rows, err := rowsOf[int](data)
+	if err == nil && (len(rows) != 1 || len(rows[0]) != 1) {
+		err = fmt.Errorf("%.200s", data)
 	}
-	if err := json.Unmarshal(data, &answer); err != nil {
+	if err != nil {
 		return 0, err
 	}
-	if answer.Error != "" || len(answer.Results) != 1 || len(answer.Results[0].Values) != 1 {
-		return 0, fmt.Errorf("%.200s", data)
-	}
-	if len(answer.Results[0].Values[0]) != 1 {
-		return 0, fmt.Errorf("%.200s", data)
-	}
-	return answer.Results[0].Values[0][0], nil
+	return rows[0][0], nil
 }
 
-// bare returns an address without the password.
+// rowsOf returns the rows in the answer of a node to one statement. T is the type of all values.
+func rowsOf[T any](data []byte) ([][]T, error) {
+	var answer struct {
+		Results []struct {
+			Values [][]T
+			Error  string
+		}
+		Error    string
+		Sequence *int64 `json:"sequence_number"` // number of a queued write, which has no result
+	}
+	err := json.Unmarshal(data, &answer)
+	switch {
+	case err != nil:
+		return nil, err
+	case answer.Error != "":
+		return nil, errors.New(answer.Error)
+	case len(answer.Results) == 0 && answer.Sequence != nil:
+		return nil, nil
+	case len(answer.Results) != 1:
+		return nil, fmt.Errorf("%.200s", data)
+	case answer.Results[0].Error != "":
+		return nil, errors.New(answer.Results[0].Error)
+	}
+	return answer.Results[0].Values, nil
+}
+
 func bare(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -181,7 +197,7 @@ func bare(address string) string {
 	return u.Host
 }
 
-// reason says in one line why a node did not answer.
+// reason describes in one line why a node did not answer.
 func reason(err error) string {
 	if e, ok := errors.AsType[*nodes.HTTPError](err); ok && e.Code == http.StatusUnauthorized {
 		return "it refuses the user and the password (401)"
@@ -190,15 +206,14 @@ func reason(err error) string {
 		return "nothing listens there: start rqlited, or correct " + addressesVariable
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err // without the address, which may have a password
+		err = u.Err // leaves out the address, which may have a password
 	}
 	return oneLine(err)
 }
 
-// maxMessage is how many bytes of an error of a node are repeated.
+// maxMessage is the greatest number of bytes of a node's error that a message repeats.
 const maxMessage = 2 << 10
 
-// oneLine returns the text of an error as one line that can be read.
 func oneLine(err error) string {
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	if len(text) > maxMessage {
@@ -207,38 +222,9 @@ func oneLine(err error) string {
 	return text
 }
 
-// call sends a request of our own to a node.
-func call(ctx context.Context, method, address, path string, body []byte) ([]byte, error) {
-	return callWith(ctx, nodes.Client, method, address, path, body)
-}
-
-// callWith is call with a client.
-func callWith(ctx context.Context, with *http.Client, method, address, path string, body []byte) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(address, "/")+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	if path == "/db/load" {
-		req.Header.Set("Content-Type", "application/octet-stream")
-	} else {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := with.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = &nodes.HTTPError{Code: resp.StatusCode, Text: strings.TrimSpace(string(data))}
-	}
-	return data, err
-}
-
-// creation matches a statement that creates a table or a view.
 var creation = regexp.MustCompile("(?i)^CREATE\\s+(?:VIRTUAL\\s+)?(TABLE|VIEW)\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?(?:main\\s*\\.\\s*)?(\"(?:[^\"]|\"\")+\"|`[^`]+`|\\[[^]]+\\]|[\\w$\\x80-\\x{10ffff}]+)")
 
-// created returns what a statement creates as DROP takes it, or "".
+// created returns the table or view that a statement creates, in the form for DROP, or "".
 func created(sql string) string {
 	m := creation.FindStringSubmatch(driver.TrimScript(sql))
 	if m == nil {
@@ -247,17 +233,20 @@ func created(sql string) string {
 	return strings.ToUpper(m[1]) + " IF EXISTS " + m[2]
 }
 
-// note remembers what a statement creates. The caller holds g.mu.
+// note adds a table or view to those to drop. The caller holds g.mu.
 func (g *given) note(what string) {
 	if !slices.Contains(g.created, what) {
 		g.created = append(g.created, what)
 	}
 }
 
-// create calls send with what creates something, after it has remembered what that is. The
-// cluster is not left before send returns, because the nodes go on with a request that was
-// given up: so send has a context that lasts a while longer than ctx.
+// create notes the tables and views in list, and then calls send, which creates them. Without
+// a given cluster (nil), it only calls send. The cluster is not left before send returns. The
+// nodes complete a request even if its client gives up, so send's context outlasts ctx.
 func (g *given) create(ctx context.Context, list []string, send func(context.Context) error) error {
+	if g == nil {
+		return send(ctx)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.left {
@@ -278,32 +267,30 @@ func (g *given) create(ctx context.Context, list []string, send func(context.Con
 	return send(longer)
 }
 
-// noteLoaded remembers what a file had that was loaded into the empty cluster. The caller
-// holds g.mu, unless nobody else knows g.
+// noteLoaded notes the tables and views of a file that was loaded into the empty cluster. The
+// caller holds g.mu, unless no other goroutine knows g.
 func (g *given) noteLoaded(ctx context.Context, c *cluster) error {
 	data, err := c.call(ctx, http.MethodGet, "/db/query?q="+url.QueryEscape("SELECT sql FROM sqlite_schema WHERE sql LIKE 'CREATE%' ORDER BY rowid"), nil)
 	if err != nil {
 		return err
 	}
-	var answer struct{ Results []struct{ Values [][]string } }
-	if err := json.Unmarshal(data, &answer); err != nil {
+	rows, err := rowsOf[string](data)
+	if err != nil {
 		return err
 	}
-	for _, r := range answer.Results {
-		for _, row := range r.Values {
-			if len(row) != 1 {
-				return fmt.Errorf("%.200s", data)
-			}
-			if what := created(row[0]); what != "" {
-				g.note(what)
-			}
+	for _, row := range rows {
+		if len(row) != 1 {
+			return fmt.Errorf("%.200s", data)
+		}
+		if what := created(row[0]); what != "" {
+			g.note(what)
 		}
 	}
 	return nil
 }
 
 // alone returns an error if the cluster has a table or view that this process has not
-// created: what is loaded takes the place of everything.
+// created, because loading a file replaces all of them.
 func (g *given) alone(ctx context.Context, c *cluster) error {
 	n, err := c.count(ctx, "SELECT count(*) FROM sqlite_schema WHERE sql LIKE 'CREATE TABLE%' OR sql LIKE 'CREATE VIEW%'")
 	g.mu.Lock()
@@ -314,7 +301,7 @@ func (g *given) alone(ctx context.Context, c *cluster) error {
 	return err
 }
 
-// leave drops what was created. Nothing can be created after that.
+// leave drops the tables and views that this process has created, and prevents new ones.
 func (g *given) leave(c *cluster) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -334,7 +321,7 @@ func (g *given) leave(c *cluster) error {
 	return &driver.LeftError{Err: fmt.Errorf("dropping what the trial has created failed: %s: when the cluster of %s runs, type in rqlite's shell: %s", reason(err), bare(c.urls[0]), g.statements())}
 }
 
-// drop tries once to drop each thing that was created, and forgets what is gone.
+// drop tries once to drop each table and view, and forgets those that are gone.
 func (g *given) drop(ctx context.Context, c *cluster) (failed error) {
 	for i, what := range slices.Backward(slices.Clone(g.created)) {
 		body, err := json.Marshal([]string{"DROP " + what})
@@ -342,15 +329,8 @@ func (g *given) drop(ctx context.Context, c *cluster) (failed error) {
 		if err == nil {
 			data, err = c.call(ctx, http.MethodPost, "/db/execute", body)
 		}
-		var answer struct{ Results []struct{ Error string } }
 		if err == nil {
-			err = json.Unmarshal(data, &answer)
-		}
-		if err == nil && len(answer.Results) != 1 {
-			err = fmt.Errorf("%.200s", data)
-		}
-		if err == nil && answer.Results[0].Error != "" {
-			err = errors.New(answer.Results[0].Error)
+			_, err = rowsOf[any](data)
 		}
 		if err != nil {
 			failed = err

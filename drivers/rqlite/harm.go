@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,22 +16,22 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// lines are the proxies in front of the nodes. Each node advertises the address of its own,
-// so everything that nodes say to each other goes through one of them.
+// lines are the proxies in front of the nodes. Each node advertises the address of its proxy,
+// so everything that nodes send to each other goes through a proxy.
 type lines struct {
 	delay   time.Duration
 	proxies []*delay.Proxy
-	nodes   atomic.Pointer[nodes.Cluster] // when all have been started
+	nodes   atomic.Pointer[nodes.Cluster] // set when all nodes have been started
 }
 
-// between starts the proxy of node i, again if another address was in use.
+// between starts the proxy of node i. It replaces the proxy if the node gets another address.
 func (l *lines) between(i int, real string) (advertised string, err error) {
 	p, err := delay.Start(delay.Config{Target: real, Delay: l.delay, From: l.dialer})
 	if err != nil {
 		return "", err
 	}
 	if i < len(l.proxies) {
-		_ = l.proxies[i].Close() // nobody has its address any more
+		_ = l.proxies[i].Close() // no node uses the proxy any more
 		l.proxies[i] = p
 	} else {
 		l.proxies = append(l.proxies, p)
@@ -40,7 +39,7 @@ func (l *lines) between(i int, real string) (advertised string, err error) {
 	return p.Addr(), nil
 }
 
-// dialer returns the ID of the node that has dialed from an address.
+// dialer returns the ID of the node that has dialed from an address, or "".
 func (l *lines) dialer(from net.Addr) string {
 	c := l.nodes.Load()
 	if c == nil {
@@ -62,12 +61,12 @@ func (l *lines) close() {
 		return
 	}
 	for _, p := range l.proxies {
-		_ = p.Close() // nobody has its address any more
+		_ = p.Close() // no node uses the proxy any more
 	}
 }
 
-// shown returns the delay that holds between all nodes, as the cluster itself knows their
-// addresses. ok is false if something goes past the proxies.
+// shown returns the delay between all nodes, as far as the addresses prove it that the cluster
+// itself knows. ok is false if some traffic does not go through the proxies.
 func (l *lines) shown(ctx context.Context, c *cluster) (d time.Duration, ok bool, err error) {
 	data, err := c.call(ctx, http.MethodGet, "/nodes?ver=2", nil)
 	if err != nil {
@@ -106,7 +105,6 @@ var (
 	errNoPIDs  = &driver.UnsupportedError{Reason: "a node can be isolated on Linux only, where it is known who has dialed a connection"}
 )
 
-// Members implements [driver.ClusterDB].
 func (d *database) Members() (list []driver.Member) {
 	if d.cluster.nodes == nil {
 		for i, u := range d.cluster.urls {
@@ -127,14 +125,12 @@ func (d *database) Members() (list []driver.Member) {
 	return list
 }
 
-// askAgain is how long Leader waits before it asks the nodes again.
 const askAgain = 10 * time.Millisecond
 
-// Leader implements [driver.ClusterDB].
 func (d *database) Leader(ctx context.Context) (int, error) {
 	for {
 		votes := map[string]int{}
-		leads := map[string]int{} // the nodes that say so of themselves
+		leads := map[string]int{} // nodes, by ID, that report to be the leader
 		for i, u := range d.cluster.urls {
 			if s, err := nodes.StatusOf(ctx, u); err == nil {
 				votes[s.Leader]++
@@ -156,7 +152,7 @@ func (d *database) Leader(ctx context.Context) (int, error) {
 	}
 }
 
-// ExecAt implements [driver.ClusterDB]. Writes are queued if the setting says so.
+// ExecAt queues the write if the setting queued_writes is on.
 func (d *database) ExecAt(ctx context.Context, member int, sql string, args ...any) error {
 	path := "/db/execute"
 	if d.settings["queued_writes"] == "on" {
@@ -166,7 +162,6 @@ func (d *database) ExecAt(ctx context.Context, member int, sql string, args ...a
 	return err
 }
 
-// IntsAt implements [driver.ClusterDB].
 func (d *database) IntsAt(ctx context.Context, member int, level, sql string, args ...any) ([]int64, error) {
 	rows, err := d.at(ctx, member, "/db/query?level="+level, sql, args)
 	if err != nil {
@@ -182,38 +177,24 @@ func (d *database) IntsAt(ctx context.Context, member int, level, sql string, ar
 	return list, nil
 }
 
-// at sends a statement to a node, and not to another one if that fails.
+// at sends a statement to one node. If that fails, it does not try another node.
 func (d *database) at(ctx context.Context, member int, path, sql string, args []any) ([][]int64, error) {
 	body, err := json.Marshal([][]any{append([]any{sql}, args...)})
 	if err != nil {
 		return nil, err
 	}
-	data, err := callWith(ctx, d.plain, http.MethodPost, d.cluster.urls[member], path, body)
+	data, err := nodes.Call(ctx, d.plain, http.MethodPost, d.cluster.urls[member], path, body)
 	if err != nil {
 		return nil, errors.New(reason(err))
 	}
-	var a struct {
-		Results []struct {
-			Values [][]int64
-			Error  string
-		}
-		Error string
+	rows, err := rowsOf[int64](data)
+	if err != nil {
+		return nil, fmt.Errorf("the answer of node %d: %s", member+1, oneLine(err))
 	}
-	if err := json.Unmarshal(data, &a); err != nil {
-		return nil, fmt.Errorf("the answer of node %d: %w", member+1, err)
-	}
-	for _, r := range a.Results {
-		if a.Error += r.Error; r.Values != nil {
-			return r.Values, nil
-		}
-	}
-	if a.Error != "" {
-		return nil, errors.New(strings.Join(strings.Fields(a.Error), " "))
-	}
-	return nil, nil
+	return rows, nil
 }
 
-// node returns a node that this process has started.
+// node returns a node that this process has started, or an error if it has started none.
 func (d *database) node(member int) (*nodes.Node, error) {
 	if d.cluster.nodes == nil {
 		return nil, errNotOurs
@@ -221,7 +202,6 @@ func (d *database) node(member int) (*nodes.Node, error) {
 	return d.cluster.nodes.Nodes[member], nil
 }
 
-// Kill implements [driver.ClusterDB].
 func (d *database) Kill(member int) error {
 	n, err := d.node(member)
 	if err != nil {
@@ -230,7 +210,6 @@ func (d *database) Kill(member int) error {
 	return n.Kill()
 }
 
-// Restart implements [driver.ClusterDB].
 func (d *database) Restart(ctx context.Context, member int) error {
 	n, err := d.node(member)
 	if err != nil {
@@ -239,8 +218,8 @@ func (d *database) Restart(ctx context.Context, member int) error {
 	return n.Restart(ctx, len(d.cluster.nodes.Nodes))
 }
 
-// Isolate implements [driver.ClusterDB]. Nodes dial each other in both directions, so cutting
-// the node's own proxy is half of it.
+// Isolate cuts connections in both directions: the node's own proxy takes only those that
+// other nodes have dialed.
 func (d *database) Isolate(member int) error {
 	n, err := d.node(member)
 	switch {
@@ -261,7 +240,6 @@ func (d *database) Isolate(member int) error {
 	return nil
 }
 
-// Heal implements [driver.ClusterDB].
 func (d *database) Heal(member int) error {
 	if _, err := d.node(member); err != nil {
 		return err

@@ -17,7 +17,6 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/rqlite/nodes"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -46,12 +45,12 @@ func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error
 	if err != nil {
 		return nil, errors.Join(err, c.detach(ctx))
 	}
-	d.DB = connpool.New(pool, s.PoolSize(), s.Begin())
+	d.WaitCounter = connpool.New(pool, s.PoolSize(), s.Begin())
 	return d, nil
 }
 
-// transport returns what requests are sent with: as net/http does by default, but each
-// client keeps its TCP connection.
+// transport returns the default transport of net/http, except that each client keeps its TCP
+// connection, and no proxy is used.
 func transport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil
@@ -59,22 +58,16 @@ func transport() *http.Transport {
 	return t
 }
 
-// database is a pool of clients of a cluster.
 type database struct {
-	driver.DB
+	driver.WaitCounter
 	cluster  *cluster
 	settings driver.Settings
 	http     *watched
-	plain    *http.Client // for requests of our own to one node
+	plain    *http.Client // sends requests to one node that the library cannot send
 	idle     []*http.Transport
-	queued   atomic.Bool // something was, since the queue was last known to be empty
+	queued   atomic.Bool // a write was queued since the queue was last known to be empty
 
 	closing sync.Once
-}
-
-// Waited implements [driver.WaitCounter].
-func (d *database) Waited() (callers int64, total time.Duration) {
-	return d.DB.(driver.WaitCounter).Waited()
 }
 
 // Close closes the pool, and ends the cluster unless somebody else uses it.
@@ -82,7 +75,7 @@ func (d *database) Close() error {
 	err := errors.New("the database is already closed")
 	d.closing.Do(func() {
 		ctx := context.Background()
-		err = errors.Join(d.Settle(ctx), d.DB.Close())
+		err = errors.Join(d.Settle(ctx), d.WaitCounter.Close())
 		for _, t := range d.idle {
 			t.CloseIdleConnections()
 		}
@@ -91,7 +84,7 @@ func (d *database) Close() error {
 	return err
 }
 
-// Sizes implements [driver.Sizer]: all that all nodes keep, with the log of Raft.
+// Sizes returns the bytes that all nodes keep, including the log of Raft.
 func (d *database) Sizes(ctx context.Context) (all, logs int64, err error) {
 	for _, u := range d.cluster.urls {
 		s, err := nodes.StatusOf(ctx, u)
@@ -104,7 +97,6 @@ func (d *database) Sizes(ctx context.Context) (all, logs int64, err error) {
 	return all, logs, nil
 }
 
-// Keep implements [driver.Restorer].
 func (d *database) Keep(ctx context.Context) (restore func(context.Context) error, err error) {
 	data, err := d.cluster.call(ctx, http.MethodGet, "/db/backup", nil)
 	if err != nil {
@@ -113,7 +105,7 @@ func (d *database) Keep(ctx context.Context) (restore func(context.Context) erro
 	return func(ctx context.Context) error { return d.cluster.load(ctx, data) }, nil
 }
 
-// Settle implements [driver.Settler]: it waits until queued writes are done.
+// Settle waits until queued writes are done.
 func (d *database) Settle(ctx context.Context) error {
 	if !d.queued.Swap(false) {
 		return nil
@@ -124,8 +116,8 @@ func (d *database) Settle(ctx context.Context) error {
 	return nil
 }
 
-// Shown implements [driver.Shower]. A node tells how many they are. What is only said in
-// requests is looked up in requests, as they are sent.
+// Shown asks a node how many nodes there are. Settings that exist only in requests are looked
+// up in requests that it sends.
 func (d *database) Shown(ctx context.Context) (driver.Settings, error) {
 	status, err := d.cluster.status(ctx)
 	if err != nil {

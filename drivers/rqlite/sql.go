@@ -8,13 +8,13 @@ import (
 
 // The kinds of statements.
 const (
-	writing       = iota // for a request that the leader puts into the log
-	reading              // for a request that is answered without the log, unless the level is strong
-	transactional        // begins or ends a transaction
+	writing       = iota // the leader puts the request into Raft's log
+	reading              // the request is answered without the log, unless the level is strong
+	transactional        // the statement begins or ends a transaction
 )
 
-// cut returns the first word of a statement, in capitals, and what follows it. Comments
-// before it are skipped.
+// cut returns the first word of a statement, in capitals, and the text after it. It skips
+// comments before the word.
 func cut(sql string) (word, rest string) {
 	sql = driver.TrimScript(sql)
 	rest = strings.TrimLeft(sql, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_")
@@ -26,12 +26,12 @@ func word(sql string) string {
 	return w
 }
 
-// pragmaOf returns the name of a PRAGMA, in small letters, and how its value follows: "=",
-// "(", or "" if it has none.
+// pragmaOf returns the name of a PRAGMA, in small letters, and the character that precedes its
+// value: "=", "(", or "" if it has no value.
 func pragmaOf(sql string) (name, value string) {
 	_, rest := cut(sql)
 	name, rest = cut(rest)
-	if rest = driver.TrimScript(rest); strings.HasPrefix(rest, ".") { // that was the schema
+	if rest = driver.TrimScript(rest); strings.HasPrefix(rest, ".") { // the name was that of a schema
 		name, rest = cut(rest[1:])
 	}
 	for _, v := range []string{"=", "("} {
@@ -42,12 +42,12 @@ func pragmaOf(sql string) (name, value string) {
 	return strings.ToLower(name), value
 }
 
-// stored are the PRAGMAs whose value is in the file, so that it is the same for everybody.
+// stored are the PRAGMAs whose value is in the file, and so the same on all connections.
 var stored = map[string]bool{"user_version": true, "application_id": true}
 
-// nodePragma returns the name of a PRAGMA without a value that is read from the status of
-// a node, or "". Some of them rqlite answers for a connection that only reads, and
-// journal_mode not at all.
+// nodePragma returns the name of a PRAGMA without a value that must be read from a node's
+// status, or "". rqlite answers some of these from a connection that only reads, and does not
+// answer journal_mode.
 func nodePragma(sql string) string {
 	if word(sql) != "PRAGMA" {
 		return ""
@@ -63,8 +63,8 @@ func nodePragma(sql string) string {
 	return ""
 }
 
-// classify returns the kind of a statement. Its error is for what would need a connection,
-// or something outside the database of the cluster.
+// classify returns the kind of a statement. It returns an error for a statement that needs a
+// connection, or reaches outside the cluster's database.
 func classify(sql string) (kind int, err error) {
 	first, rest := cut(sql)
 	switch first {

@@ -15,36 +15,35 @@ import (
 
 const orNull = connpool.OrNull
 
-// stmt is SQL and types: rqlite prepares a statement for each request.
+// stmt has the SQL and types of a statement. rqlite prepares it for each request.
 type stmt struct {
 	conn   *conn
 	st     driver.Statement
 	reads  bool
-	pragma string // of the node; see nodePragma
+	pragma string // the PRAGMA to read from a node: see nodePragma
 	row    driver.Row
 	kinds  []driver.Type // see connpool.Kinds
 }
 
-// Exec sends each execution as a request of its own, since what is in one request is one
-// transaction, or gathers them if a transaction has begun. With the setting request_rows
-// it sends so many rows together.
+// Exec sends each execution in its own request, because a request is a transaction. Within a
+// transaction it gathers the executions. With the setting request_rows it sends that many
+// rows in a request.
 func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	c := s.conn
 	if b == nil {
-		return c.run(s.reads, statement{Query: s.st.SQL}, 1)
+		return c.run(s.reads, statement{Query: s.st.SQL}, 1, c.queues)
 	}
 	if !c.begun && c.rows > 0 && hi-lo > b.PerExec {
 		return s.together(b, lo, hi)
 	}
 	for ; lo < hi; lo += b.PerExec {
-		if err := c.run(s.reads, statement{Query: s.st.SQL, Arguments: arguments(b, lo, lo+b.PerExec)}, b.PerExec); err != nil {
+		if err := c.run(s.reads, statement{Query: s.st.SQL, Arguments: arguments(b, lo, lo+b.PerExec)}, b.PerExec, c.queues); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// together sends as many rows in a request as the setting says.
 func (s *stmt) together(b *driver.Batch, lo, hi int) error {
 	var list []statement
 	var sizes []int
@@ -55,23 +54,9 @@ func (s *stmt) together(b *driver.Batch, lo, hi int) error {
 	return s.conn.send(list, sizes)
 }
 
-// run executes a statement.
-func (c *conn) run(reads bool, st statement, rows int) error {
-	switch {
-	case reads:
-		_, err := c.query(st.Query, st.Arguments)
-		return err
-	case c.begun:
-		c.gather(st, rows)
-		return nil
-	}
-	return c.write(c.single, []statement{st}, c.queues)
-}
-
-// real is written as JSON that rqlite takes for a real number even if it is a whole one.
+// real is a real number, which rqlite must not take for an integer if it is a whole number.
 type real float64
 
-// MarshalJSON implements [json.Marshaler].
 func (r real) MarshalJSON() ([]byte, error) {
 	if math.IsInf(float64(r), 0) || math.IsNaN(float64(r)) {
 		return nil, unsupported("JSON, which rqlite speaks, has no %v", float64(r))
@@ -83,8 +68,8 @@ func (r real) MarshalJSON() ([]byte, error) {
 	return []byte(text), nil
 }
 
-// arguments returns the rows lo ≤ r < hi as the library takes them. A blob is text that
-// rqlite takes for one: the library would send bytes as base64, and rqlite store that.
+// arguments returns the rows lo ≤ r < hi for the library. A blob becomes text that rqlite reads
+// as a blob: the library would send base64, and rqlite would store that.
 func arguments(b *driver.Batch, lo, hi int) []any {
 	args := make([]any, 0, (hi-lo)*len(b.Columns))
 	for r := lo; r < hi; r++ {
@@ -109,7 +94,7 @@ func arguments(b *driver.Batch, lo, hi int) []any {
 
 func blob(b []byte) string { return "x'" + hex.EncodeToString(b) + "'" }
 
-// queryNode answers a PRAGMA from the status of a node.
+// queryNode answers a PRAGMA from a node's status.
 func (s *stmt) queryNode(visit func(driver.Row) error) error {
 	if err := s.st.CheckColumns(1); err != nil {
 		return err
@@ -160,10 +145,9 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 	return nil
 }
 
-// exact is the least integer that a float64 may stand for beside another one.
+// exact is the least integer that a float64 does not distinguish from another integer.
 const exact = 1 << 53
 
-// integer converts a number. The library decodes all numbers as float64.
 func integer(f float64) (int64, error) {
 	if math.Abs(f) >= exact {
 		return 0, unsupported("an integer is too large: gorqlite reads integers as float64, which is not exact from %d on", int64(exact))
@@ -204,11 +188,11 @@ func (s *stmt) cell(cell *driver.Cell, kind driver.Type, v any, i int) (err erro
 			if n, err = integer(v); err != nil {
 				return err
 			}
-		case bool: // rqlite returns the integers of a column that is declared BOOLEAN so
+		case bool: // an integer of a column declared BOOLEAN
 			if v {
 				n = 1
 			}
-		case time.Time: // and those of TIMESTAMP, DATE and DATETIME
+		case time.Time: // an integer of a column declared TIMESTAMP, DATE or DATETIME
 			n = v.UnixMilli()
 		default:
 			return s.mismatch(i, "text")

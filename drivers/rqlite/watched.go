@@ -7,14 +7,14 @@ import (
 	"sync/atomic"
 )
 
-// request is what a request to a node says of the settings with which it was sent.
+// request has the settings that are visible in a request to a node.
 type request struct {
-	level      string // of consistency
+	level      string // level of consistency
 	queued     bool
 	statements int
 }
 
-// watched sends requests, and remembers those that are sent while somebody watches.
+// watched sends requests. While watching is set, it records them.
 type watched struct {
 	next     http.RoundTripper
 	watching atomic.Bool
@@ -23,7 +23,6 @@ type watched struct {
 	seen []request
 }
 
-// RoundTrip implements [http.RoundTripper].
 func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	if w.watching.Load() && r.GetBody != nil {
 		if err := w.remember(r); err != nil {
@@ -50,7 +49,7 @@ func (w *watched) remember(r *http.Request) error {
 	return nil
 }
 
-// watch returns the requests with statements that are sent while f runs. There must be one.
+// watch returns the requests with statements that are sent while f runs.
 func (w *watched) watch(f func()) []request {
 	w.watching.Store(true)
 	f()

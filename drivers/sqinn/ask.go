@@ -6,8 +6,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Ask requests each column in the type that it is declared to have, since the library
-// must be told one. The library does not tell the names of columns.
+// Ask requests each column in its declared type, because the library needs a type. The
+// library does not return the names of columns.
 func (c *conn) Ask(q driver.Question, visit func([]any) error) (driver.Reply, error) {
 	if !q.Rows {
 		changes, err := c.Exec(q.SQL, 1, len(q.Args), q.Args)

@@ -46,8 +46,8 @@ func openName(ctx context.Context, path string, s driver.Settings) (driver.DB, e
 	})
 }
 
-// launch starts the executable, and checks that it speaks the library's protocol.
-// Another major version has another protocol.
+// launch starts the executable, and checks its version. Another major version has another
+// protocol.
 func launch() (*sqinn.Sqinn, error) {
 	child, err := sqinn.Launch(sqinn.Options{SqinnPath: os.Getenv("SQINN_PATH")})
 	if err != nil {
@@ -65,11 +65,10 @@ func launch() (*sqinn.Sqinn, error) {
 	return child, nil
 }
 
-// coded matches sqinn's message for an error from SQLite.
+// coded matches sqinn's message for an error of SQLite.
 var coded = regexp.MustCompile(`^sqinn: \w+: err=(\d+), msg=`)
 
-// wrap adds the result code to an error, if sqinn reports one. It is a primary
-// code.
+// wrap adds the result code to an error, if sqinn reports one. The code is primary.
 func wrap(err error) error {
 	if err == nil {
 		return nil
@@ -88,18 +87,15 @@ func wrap(err error) error {
 type conn struct {
 	*sqinn.Sqinn
 	number int
-	begun  bool // as far as Run knows: sqinn does not report transactions
+	begun  bool // a transaction is open as far as Run knows: sqinn does not report it
 
-	affected int // rows, by the last execution
+	affected int // rows that the last execution has changed
 }
 
-func (c *conn) Number() int         { return c.number }
-func (c *conn) InTransaction() bool { return c.begun }
-
-// RowsAffected implements [driver.Result].
+func (c *conn) Number() int                  { return c.number }
+func (c *conn) InTransaction() bool          { return c.begun }
 func (c *conn) RowsAffected() (int64, error) { return int64(c.affected), nil }
 
-// LastInsertId implements [driver.Result].
 func (c *conn) LastInsertId() (int64, error) {
 	return 0, errors.New("sqinn does not tell the last insert ID")
 }
@@ -107,8 +103,8 @@ func (c *conn) LastInsertId() (int64, error) {
 // Guard does nothing: a request cannot be interrupted.
 func (c *conn) Guard(context.Context) (release func()) { return func() {} }
 
-// Script runs each statement by itself, since the library ignores everything after
-// the first one. It runs it as a query, which unlike Exec is stepped to its end.
+// Script passes statements one by one, because the library ignores all but the first. It uses
+// Query, because Exec does not step a statement to its end.
 func (c *conn) Script(sql string) error {
 	for sql = driver.TrimScript(sql); sql != ""; sql = driver.TrimScript(sql) {
 		n := driver.StatementLen(sql)
@@ -125,7 +121,7 @@ func (c *conn) Run(sql string) error {
 	err = wrap(err)
 	var e *driver.Error
 	if sql == "ROLLBACK" && errors.As(err, &e) && e.Code == 1 {
-		err = nil // there is no transaction: SQLite has rolled back by itself
+		err = nil // SQLite has already rolled back by itself
 	}
 	if err == nil {
 		c.begun = strings.HasPrefix(sql, "BEGIN")

@@ -11,25 +11,23 @@ import (
 
 const orNull = connpool.OrNull
 
-// valueTypes is the type in which a column of a type is requested.
+// valueTypes has the type in which the library is asked for a column.
 var valueTypes = [...]byte{
 	driver.Int: sqinn.ValInt64, driver.Bool: sqinn.ValInt64, driver.Time: sqinn.ValInt64,
 	driver.Real: sqinn.ValDouble, driver.Text: sqinn.ValText, driver.Blob: sqinn.ValBlob,
 }
 
-// stmt is SQL and types. sqinn has one statement at a time, from request to
-// response, so there is nothing else to keep.
+// stmt has the SQL and types of a statement. sqinn keeps no prepared statements.
 type stmt struct {
 	conn  *conn
 	st    driver.Statement
-	types []byte // of the columns
+	types []byte // types in which columns are requested
 	args  []any
 	row   driver.Row
 	kinds []driver.Type // see connpool.Kinds
 }
 
-// Exec sends all rows in one request. For an ad hoc statement it sends one request
-// for each execution.
+// Exec sends all rows in one request, but an ad hoc statement in one request per execution.
 func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	if b == nil {
 		n, err := s.conn.ExecOne(s.st.SQL)
@@ -53,7 +51,6 @@ func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	return nil
 }
 
-// bind converts the rows lo ≤ r < hi to the library's values.
 func (s *stmt) bind(b *driver.Batch, lo, hi int) {
 	s.args = s.args[:0]
 	for r := lo; r < hi; r++ {

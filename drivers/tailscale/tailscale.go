@@ -11,7 +11,6 @@ import (
 	"context"
 	sql "database/sql/driver"
 	_ "embed"
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -28,8 +27,9 @@ var info []byte
 // New returns the driver.
 func New() driver.Driver {
 	return sqldriver.New(sqldriver.Library{
-		Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite3", Code: code, DirtyCommit: true,
+		Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite3", DirtyCommit: true,
 		Script: script, LimitAttached: limitAttached, Prepared: sqlite.WithPersist, Cancellable: sqlite.WithQueryCancel,
+		Code: driver.CodeOf(func(e *sqlite.Error) int { return int(e.Code) }),
 	})
 }
 
@@ -44,10 +44,10 @@ func script(_ context.Context, c sql.Conn, queries string) error {
 	return sqlite.ExecScript(c.(sqlite.SQLConn), queries)
 }
 
-// limitAttached calls SQLite itself, since the library has no call for it.
+// limitAttached calls SQLite's C function, because the library has no call for it.
 func limitAttached(c sql.Conn, most int) (before int, err error) {
 	v := reflect.Indirect(reflect.ValueOf(c))
-	for range 2 { // the library's connection has one of its package cgosqlite
+	for range 2 { // the library's connection has a connection of its package cgosqlite
 		if v.Kind() == reflect.Struct {
 			v = v.FieldByName("db")
 		}
@@ -59,11 +59,4 @@ func limitAttached(c sql.Conn, most int) (before int, err error) {
 		return 0, fmt.Errorf("a %T has no SQLite connection in its field db.db", c)
 	}
 	return int(C.sqlite3_limit((*C.sqlite3)(v.UnsafePointer()), driver.SQLiteLimitAttached, C.int(most))), nil
-}
-
-func code(err error) int {
-	if e, ok := errors.AsType[*sqlite.Error](err); ok {
-		return int(e.Code)
-	}
-	return 0
 }

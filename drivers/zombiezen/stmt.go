@@ -12,20 +12,20 @@ import (
 
 const orNull = connpool.OrNull
 
-// stmt has first the fields that every execution needs. After SQLite has run, the
-// processor's nearest cache holds little else.
+// stmt begins with the fields that every execution needs, so that they share a line of the
+// processor's cache. SQLite has filled most of the cache with its own data.
 type stmt struct {
-	held *sqlite.Stmt // nil: taken from the connection's cache at each execution
+	held *sqlite.Stmt // nil if it is taken from the connection's cache at each execution
 	row  driver.Row
 	columns
 	st   driver.Statement
 	conn *sqlite.Conn
 
-	checked bool // the columns are as declared
+	checked bool // the columns have been compared with the declared ones
 }
 
-// columns are those of a row, by kind. Each kind that is frequent is decoded in a loop of its
-// own: a processor predicts such a loop's branches better than a switch over all kinds.
+// columns are the columns of a row, by kind. Each frequent kind is decoded in its own loop:
+// a processor predicts the branches of such loops better than a switch over all kinds.
 type columns struct {
 	ints, times, texts, bools, others []resultColumn
 }
@@ -36,7 +36,6 @@ type resultColumn struct {
 	kind  driver.Type // see connpool.Kinds
 }
 
-// setColumns makes a row of columns of these kinds.
 func (s *stmt) setColumns(kinds []driver.Type) {
 	s.row, s.columns = make(driver.Row, len(kinds)), columns{}
 	for i, kind := range kinds {
@@ -55,7 +54,7 @@ func (s *stmt) setColumns(kinds []driver.Type) {
 	}
 }
 
-// acquire returns the library's statement. The caller resets it after use.
+// acquire returns the library's statement. The caller must reset it.
 func (s *stmt) acquire() (*sqlite.Stmt, error) {
 	if s.held != nil {
 		return s.held, nil
@@ -63,8 +62,8 @@ func (s *stmt) acquire() (*sqlite.Stmt, error) {
 	return s.prepare()
 }
 
-// prepare asks the connection's cache, as the library's Execute does. So an ad hoc
-// statement is compiled only at its first execution.
+// prepare asks the connection's cache of statements, as the library's Execute does. So an ad
+// hoc statement is compiled only at its first execution.
 func (s *stmt) prepare() (*sqlite.Stmt, error) {
 	q, err := s.conn.Prepare(s.st.SQL)
 	if err != nil {
@@ -118,7 +117,6 @@ func run(q *sqlite.Stmt) error {
 	}
 }
 
-// bind binds n rows of b, starting at row r.
 func bind(q *sqlite.Stmt, b *driver.Batch, r, n int) {
 	p := 1
 	for end := r + n; r < end; r++ {
@@ -167,7 +165,6 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 	}
 }
 
-// scan decodes q's current row.
 func (s *stmt) scan(q *sqlite.Stmt) {
 	for i := range s.ints {
 		c := &s.ints[i]
@@ -190,7 +187,6 @@ func (s *stmt) scan(q *sqlite.Stmt) {
 	}
 }
 
-// scanOthers decodes the columns of other kinds, those that may be NULL among them.
 func (s *stmt) scanOthers(q *sqlite.Stmt) {
 	for i := range s.others {
 		c := &s.others[i]

@@ -9,10 +9,10 @@ const AddedCostFile = "added-cost.json"
 // AddedCost is what the engine and a driver's adapter add to the time of the
 // library, measured against the same work written by hand: see package addedcost.
 type AddedCost struct {
-	Measured string       `json:"measured"` // the day
+	Measured string       `json:"measured"` // day of the measurement
 	Machine  string       `json:"machine"`
-	Runtime  string       `json:"runtime"` // such as go1.26.8
-	Pairs    int          `json:"pairs"`   // of engine and hand
+	Runtime  string       `json:"runtime"` // version of Go, such as go1.26.8
+	Pairs    int          `json:"pairs"`   // how often engine and handwritten program were measured in turn
 	Phases   []AddedPhase `json:"phases"`
 
 	// Causes says, by phase, why more is added than the aim allows. It is
@@ -24,10 +24,10 @@ type AddedCost struct {
 // key, and "tx", a transaction of a read and an update, per operation.
 type AddedPhase struct {
 	Phase string  `json:"phase"`
-	Hand  float64 `json:"hand_ns"` // wall time by hand, per row or operation
+	Hand  float64 `json:"hand_ns"` // wall time of the handwritten program, per row or operation
 
-	WallRatio estimate.Estimate `json:"wall_ratio"` // engine ÷ hand
+	WallRatio estimate.Estimate `json:"wall_ratio"` // engine ÷ handwritten program
 	CPURatio  estimate.Estimate `json:"cpu_ratio"`
-	WallAdded estimate.Estimate `json:"wall_added_ns"` // engine - hand, per row or operation
+	WallAdded estimate.Estimate `json:"wall_added_ns"` // engine - handwritten program, per row or operation
 	CPUAdded  estimate.Estimate `json:"cpu_added_ns"`
 }

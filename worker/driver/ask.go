@@ -20,7 +20,7 @@ type Asker interface {
 // Question is a statement to ask.
 type Question struct {
 	SQL  string
-	Args []any // nil, int64, float64, string, []byte, bool or time.Time
+	Args []any // each is nil, an int64, float64, string, []byte, bool or time.Time
 
 	// Rows says to run the statement as a query. A library may have different calls
 	// for that and for other statements, and tells the rows affected only by the others.
@@ -34,10 +34,20 @@ type Question struct {
 // Reply is what a library tells about a statement besides its rows. What it does not
 // tell is nil.
 type Reply struct {
-	Names        []string // of the result's columns
-	Declared     []string // their declared types, in the library's spelling; "" for an expression
-	Affected     *int64   // rows
+	Names        []string // names of the result's columns
+	Declared     []string // declared types of the columns, in the library's spelling; "" for an expression
+	Affected     *int64   // number of rows affected
 	LastInsertID *int64
+}
+
+// Tell takes over from a result what the library tells of an execution.
+func (r *Reply) Tell(result Result) {
+	if n, err := result.RowsAffected(); err == nil {
+		r.Affected = &n
+	}
+	if id, err := result.LastInsertId(); err == nil {
+		r.LastInsertID = &id
+	}
 }
 
 // CannotAsk is the error of an adapter that cannot run a statement.
@@ -45,45 +55,31 @@ type CannotAsk struct{ Reason string }
 
 func (e *CannotAsk) Error() string { return e.Reason }
 
-// ReturnsRows reports whether a statement is one that users run as a query: one that
-// begins like one, or has a RETURNING clause.
+// ReturnsRows reports whether users run a statement as a query: whether it begins like one, or
+// has a RETURNING clause.
 func ReturnsRows(sql string) bool {
 	depth, first := 0, ""
 	for token := range sqltext.Tokens(TrimScript(sql)) {
-		word := strings.ToUpper(token.Text)
-		if word == ";" {
-			continue
-		}
-		switch word {
-		case "(":
+		switch word := strings.ToUpper(token.Text); {
+		case word == ";":
+		case word == "(":
 			depth++
-			continue
-		case ")":
+		case word == ")":
 			depth--
-			continue
-		}
-		if first == "" {
+		case first == "":
 			first = word
 			switch first {
 			case "SELECT", "VALUES", "PRAGMA", "EXPLAIN":
 				return true
 			case "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH":
-				continue
+			default:
+				return false
 			}
-			return false
-		}
-		if depth > 0 {
-			continue
-		}
-		switch word {
-		case "RETURNING":
+		case depth > 0:
+		case word == "RETURNING", first == "WITH" && (word == "SELECT" || word == "VALUES"):
 			return true
-		case "SELECT", "VALUES":
-			if first == "WITH" {
-				return true
-			}
-		case "INSERT", "REPLACE", "UPDATE", "DELETE":
-			first = word // of what follows WITH
+		case word == "INSERT" || word == "REPLACE" || word == "UPDATE" || word == "DELETE":
+			first = word // the statement that follows WITH
 		}
 	}
 	return false

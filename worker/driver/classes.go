@@ -13,10 +13,10 @@ import (
 // TypeError reports a value whose class in SQLite does not match its column's
 // declared type. Libraries convert such a value, each in its own way, or refuse to.
 type TypeError struct {
-	Row      int64 // of the result, from 1; 0: not known
-	Column   int   // from 1
+	Row      int64 // number of the result's row, from 1; 0 if it is not known
+	Column   int   // number of the column, from 1
 	Declared ColumnType
-	Got      string // as SQLite's typeof names it: null, integer, real, text or blob
+	Got      string // type of the value, as SQLite's typeof names it: null, integer, real, text or blob
 }
 
 func (e *TypeError) Error() string {
@@ -66,9 +66,9 @@ type TypeCheck struct {
 	parts  []typePart
 }
 
-// typePart is a part of a query's columns: as many as fit into one expression.
+// typePart is as many of a query's columns as fit into one expression.
 type typePart struct {
-	first int // column, from 0
+	first int // number of the first column, from 0
 	stmt  Stmt
 }
 
@@ -98,7 +98,7 @@ func NewTypeCheck(ctx context.Context, r Runner, st Statement) (*TypeCheck, erro
 	return c, nil
 }
 
-// classes returns the query for the classes of the columns first ≤ i < last.
+// classes returns the query for the SQLite types of the columns first ≤ i < last.
 func (c *TypeCheck) classes(first, last int, where string) Statement {
 	var names, list []string
 	for i := range c.st.Columns {
@@ -137,8 +137,8 @@ func (c *TypeCheck) Check(ctx context.Context, tx Tx, b *Batch, r int) error {
 	return nil
 }
 
-// mismatch returns an error for the first of a row's classes that does not match its
-// column's type. first is the column of the first class.
+// mismatch returns an error for the first type in row that does not match its column. The
+// first type is that of column first.
 func (c *TypeCheck) mismatch(first int, row Row) *TypeError {
 	for i := range row {
 		t := c.st.Columns[first+i]
@@ -149,8 +149,7 @@ func (c *TypeCheck) mismatch(first int, row Row) *TypeError {
 	return nil
 }
 
-// find sets the number of the result's row that was found. If it fails, the number is
-// not known.
+// find sets the number of the row with the mismatch, unless it fails.
 func (c *TypeCheck) find(ctx context.Context, tx Tx, first int, e *TypeError, b *Batch, r int) {
 	s, err := c.runner.Prepare(ctx, c.classes(first, min(first+typePartColumns, len(c.st.Columns)), ""))
 	if err != nil {
@@ -189,14 +188,12 @@ func queryIn(ctx context.Context, tx Tx, s Stmt, b *Batch, r int, visit func(Row
 	return s.Query(ctx, b, r, visit)
 }
 
-// unasked reports whether a query cannot be inside another one, such as one that
-// writes.
+// unasked reports whether a query cannot be inside another query, as one that writes.
 func unasked(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Primary() == CodeError
 }
 
-// selects reports whether SQL begins as a SELECT does.
 func selects(sql string) bool {
 	for token := range sqltext.Tokens(TrimScript(sql)) {
 		return token.Is("SELECT", "WITH", "VALUES")

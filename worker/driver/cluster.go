@@ -38,10 +38,10 @@ type ClusterDB interface {
 // Member is a member of a [ClusterDB].
 type Member struct {
 	ID      string
-	Address string        // where the other members reach it
-	Delay   time.Duration // of each byte to it or from it, on its way between members
-	Dir     string        // has all of its data
-	Version string        // of the program
+	Address string        // address at which the other members reach it
+	Delay   time.Duration // delay of each byte between it and another member
+	Dir     string        // directory of all its data
+	Version string        // version of the member's program
 }
 
 // ReadLevels lists the levels of consistency of a read in a [ClusterDB], the weakest first.

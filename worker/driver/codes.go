@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -49,6 +50,17 @@ var codeNames = map[int]string{
 	279: "SQLITE_AUTH_USER",
 	283: "SQLITE_NOTICE_RECOVER_WAL", 539: "SQLITE_NOTICE_RECOVER_ROLLBACK", 795: "SQLITE_NOTICE_RBU",
 	284: "SQLITE_WARNING_AUTOINDEX",
+}
+
+// CodeOf returns a function that returns the result code in an error of the type E, or 0 in
+// any other error. E is a library's type of errors, and code returns its code.
+func CodeOf[E error](code func(E) int) func(error) int {
+	return func(err error) int {
+		if e, ok := errors.AsType[E](err); ok {
+			return code(e)
+		}
+		return 0
+	}
 }
 
 // CodeName returns the name of an extended result code, such as

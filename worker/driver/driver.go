@@ -22,7 +22,7 @@ const (
 	Transpiled    Kind = "transpiled"
 	Wasm          Kind = "wasm"
 	Subprocess    Kind = "subprocess"
-	Cluster       Kind = "cluster" // SQLite on several machines or processes that keep the same database
+	Cluster       Kind = "cluster" // SQLite in several processes or on several machines, each with a copy of the database
 	OtherLanguage Kind = "other language"
 )
 
@@ -44,7 +44,7 @@ const (
 type Info struct {
 	Name      string    `json:"name"`
 	About     string    `json:"about"`
-	Module    string    `json:"module"` // the measured module's path
+	Module    string    `json:"module"` // path of the measured module
 	Kind      Kind      `json:"kind"`
 	Interface Interface `json:"interface"`
 
@@ -251,9 +251,9 @@ type Tx interface {
 
 // Statement is one SQL statement with the types of its parameters and result.
 type Statement struct {
-	SQL     string       // parameters are plain "?"
-	Params  []Type       // one per "?", in order ("?1" refers to the first again); PerExec groups if many rows go into one execution
-	Columns []ColumnType // of its result; empty if it returns no rows
+	SQL     string       // its parameters are plain "?"
+	Params  []Type       // types of the parameters, in order ("?1" refers to the first again); if an execution binds many rows, of all its rows
+	Columns []ColumnType // types of the result's columns; empty if it returns no rows
 
 	// AnyColumns says that it returns rows of which nothing is known. Columns is empty,
 	// and [Stmt].Query gives each row as many cells as the result has columns. Each value

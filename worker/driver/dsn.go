@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// dsnKeys maps the options of a DSN, in mattn's spelling, to settings.
 var dsnKeys = map[string]string{
 	"_journal_mode": "journal_mode", "_journal": "journal_mode",
 	"_synchronous": "synchronous", "_sync": "synchronous",

@@ -9,14 +9,14 @@ import (
 // Feature is a part of SQLite that some libraries lack. It is compiled out, or their
 // version of SQLite does not have it yet.
 type Feature struct {
-	Name string // as in SQLite's documentation
-	Key  string // short, for commands and exports
+	Name string // name in SQLite's documentation
+	Key  string // short name, for commands and exports
 
 	// Probe is a script that fails if the feature is lacking. It runs on an
 	// empty database.
 	Probe string
 
-	lacking *regexp.Regexp // SQLite's error messages if it is lacking
+	lacking *regexp.Regexp // matches SQLite's error messages if the feature is lacking
 }
 
 // Features lists the features that are probed.
@@ -69,9 +69,9 @@ func function(name, key, call, names string) Feature {
 	return Feature{name, key, "SELECT " + call, regexp.MustCompile(`(?i)no such function: (` + names + `)\b`)}
 }
 
-// compiled returns a feature of SQLite's C interface, which SQL shows only by its
-// compile option. The probe overflows if that is not set. It contains a random number
-// because old versions compute constant expressions even if they are not needed.
+// compiled returns a feature of SQLite's C interface, which SQL shows only by a compile
+// option. The probe overflows unless the option is set. It has a random number because old
+// versions compute constant expressions even in branches that are not taken.
 func compiled(name, key, option string) Feature {
 	return Feature{
 		Name: name, Key: key,

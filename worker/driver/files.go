@@ -12,9 +12,9 @@ import (
 type filesKey struct{}
 
 // AllowFiles returns a context in which [Driver.Open] opens databases whose SQL may reach
-// other files. In any other context a driver makes SQLite itself refuse that on each
-// connection: SQLITE_LIMIT_ATTACHED is 0, so there is no ATTACH and no VACUUM INTO. A driver
-// that cannot set it declares the limit [LimitFiles].
+// other files. In any other context a driver sets SQLITE_LIMIT_ATTACHED of each connection to
+// 0, so that SQLite refuses ATTACH and VACUUM INTO. A driver that cannot set it declares the
+// limit [LimitFiles].
 func AllowFiles(ctx context.Context) context.Context {
 	return context.WithValue(ctx, filesKey{}, true)
 }
@@ -26,9 +26,9 @@ func FilesAllowed(ctx context.Context) bool { return ctx.Value(filesKey{}) != ni
 // worker refuses SQL that has [FilesWords].
 const LimitFiles = "files"
 
-// FilesWords returns what may reach other files in SQL that no SQLite has refused, or "". It
-// looks for words and nothing else, also in texts and comments. A keyword is always spelled
-// out, so nothing that SQLite reads differently can hide it.
+// FilesWords returns the statement in sql that may reach other files, or "". It looks for words
+// anywhere, even in texts and comments. A keyword is always spelled out, so it cannot be hidden
+// by SQL that SQLite reads differently.
 func FilesWords(sql string) string {
 	switch {
 	case hasWord(sql, "attach"):
@@ -39,8 +39,8 @@ func FilesWords(sql string) string {
 	return DirectoryPragma(sql)
 }
 
-// DirectoryPragma returns the name of a PRAGMA that determines where files go, if sql has
-// that name anywhere, or "". No limit of SQLite's refuses these.
+// DirectoryPragma returns a PRAGMA that sets a directory or file, if its name is anywhere in
+// sql, or "". SQLite has no limit that refuses such a PRAGMA.
 func DirectoryPragma(sql string) string {
 	for _, name := range []string{"temp_store_directory", "data_store_directory", "lock_proxy_file"} {
 		if hasWord(sql, name) {
@@ -50,8 +50,8 @@ func DirectoryPragma(sql string) string {
 	return ""
 }
 
-// hasWord reports whether sql has a word, which is given in lower case. What precedes and
-// follows the word does not make a longer one.
+// hasWord reports whether sql has a word, given in lower case, that is not part of a longer
+// word.
 func hasWord(sql, word string) bool {
 	letter := func(i int) bool {
 		return i >= 0 && i < len(sql) && (sql[i] == '_' || '0' <= sql[i] && sql[i] <= '9' || 'a' <= sql[i]|0x20 && sql[i]|0x20 <= 'z')
@@ -64,21 +64,18 @@ func hasWord(sql, word string) bool {
 	return false
 }
 
-// PlainVacuum reports whether a statement is a VACUUM of the database itself, and returns
-// its text without comments. VACUUM attaches a database by itself, so it runs while
-// SQLITE_LIMIT_ATTACHED is 1. Only the returned text may run then: it has nothing of sql
-// but the name of a schema.
+// PlainVacuum reports whether a statement is a VACUUM without INTO, and returns its text
+// without comments. SQLite attaches a database for a VACUUM, so it runs while
+// SQLITE_LIMIT_ATTACHED is 1. Only the returned text may run then, because of sql it has
+// nothing but the name of a schema.
 func PlainVacuum(sql string) (text string, ok bool) {
 	var words []string
 	for token := range sqltext.Tokens(sql) {
-		if token.Kind != sqltext.Word && token.Text != ";" || len(words) == 2 && token.Text != ";" {
-			return "", false
-		}
-		if token.Text == ";" {
-			if words == nil {
-				return "", false
-			}
+		if token.Text == ";" && words != nil {
 			continue
+		}
+		if token.Kind != sqltext.Word || len(words) == 2 {
+			return "", false
 		}
 		words = append(words, token.Text)
 	}
@@ -88,8 +85,7 @@ func PlainVacuum(sql string) (text string, ok bool) {
 	return strings.Join(words, " "), true
 }
 
-// LimitAttached is what a library needs for [RunVacuum]: it sets SQLITE_LIMIT_ATTACHED of a
-// connection and returns the previous value.
+// LimitAttached sets SQLITE_LIMIT_ATTACHED of a connection and returns the previous value.
 type LimitAttached func(most int) (before int, err error)
 
 // SQLiteLimitAttached is SQLITE_LIMIT_ATTACHED. See https://www.sqlite.org/c3ref/c_limit_attached.html.
@@ -131,7 +127,8 @@ func (v *vacuumStmt) Query(ctx context.Context, _ *Batch, _ int, _ func(Row) err
 
 func (v *vacuumStmt) Close() error { return nil }
 
-// InTransaction returns the error of SQLite for st in a transaction if st is of [VacuumStmt].
+// InTransaction returns SQLite's error for a VACUUM in a transaction if st is from [VacuumStmt],
+// otherwise nil.
 func InTransaction(st Stmt) error {
 	if _, ok := st.(*vacuumStmt); ok {
 		return &Error{Code: CodeError, Err: errors.New("cannot VACUUM from within a transaction")}

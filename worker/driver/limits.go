@@ -21,8 +21,8 @@ func NewLimits(i Info) *Limits {
 	return &Limits{i.Limits, map[string]bool{}}
 }
 
-// covering returns the declared limit that covers a check's key, or "". A
-// declared "name" covers the keys "name=value" too.
+// covering returns the declared limit for a check's key, or "". The limit "name" is also the
+// limit for each key "name=value".
 func (l *Limits) covering(key string) string {
 	if _, ok := l.declared[key]; ok && key != "" {
 		return key

@@ -7,15 +7,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// scriptPiece is how much of a script a library gets at once. Some libraries copy
-// the rest of what they get for each statement.
+// scriptPiece is the number of bytes of a script that a library gets at once. Some libraries
+// copy the rest of a script for each statement.
 const scriptPiece = 4 << 10
 
 // ScriptPieces cuts a script into pieces of whole statements, in order. Each piece has
-// as many statements as fit into 4 KiB, at least one. A [PlainVacuum] is a piece by itself. A library that copies the rest
-// of a script for each statement then takes time in proportion to the script's
-// length, not to its square. The last piece includes what follows the last
-// statement, such as a comment.
+// as many statements as fit into 4 KiB, at least one. A [PlainVacuum] is its own piece. A
+// library that copies the rest of a script for each statement then takes time in proportion
+// to the script's length, not to its square. The last piece includes any comment after the
+// last statement.
 func ScriptPieces(sql string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		vacuums := hasWord(sql, "vacuum")
@@ -43,8 +43,8 @@ func ScriptPieces(sql string) iter.Seq[string] {
 	}
 }
 
-// nextStatement returns the length of the first statement of a script, including
-// everything before it, and whether there is no statement.
+// nextStatement returns the length of the first statement of a script with everything before
+// it. none is set if there is no statement.
 func nextStatement(sql string) (n int, none bool) {
 	rest := TrimScript(sql)
 	return len(sql) - len(rest) + StatementLen(rest), rest == ""
@@ -68,9 +68,9 @@ func TrimScript(sql string) string {
 // semicolon. A statement ends as in https://www.sqlite.org/c3ref/complete.html: at a
 // semicolon or, for a CREATE TRIGGER, at one that follows a semicolon and END.
 func StatementLen(sql string) int {
-	var words [6]string // the first ones, which identify a trigger
+	var words [6]string // the first words, which identify a trigger
 	head := words[:0]
-	end := 0 // tokens seen of the end of a trigger's body: semicolon, END
+	end := 0 // how many of the two tokens that end a trigger's body, a semicolon and END, have been seen
 	for i := 0; i < len(sql); {
 		n, kind := sqltext.Next(sql[i:])
 		word := sql[i : i+n]
@@ -93,8 +93,8 @@ func StatementLen(sql string) int {
 	return len(sql)
 }
 
-// isTrigger reports whether a statement that begins with these words is a
-// CREATE TRIGGER, perhaps explained.
+// isTrigger reports whether a statement with these first words is a CREATE TRIGGER, or an
+// EXPLAIN of one.
 func isTrigger(head []string) bool {
 	skip := func(words ...string) bool {
 		for _, w := range words {

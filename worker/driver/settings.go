@@ -13,19 +13,19 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Settings maps the name of a setting to its value in canonical form, as
-// [ParseSetting] gives it. What is not named is left as the library has it.
+// Settings maps the name of a setting to its value in canonical form, as [ParseSetting]
+// returns it. The library's default applies to a setting without a value.
 type Settings map[string]string
 
-// SettingKind says what values a setting takes.
+// SettingKind is the kind of the values of a setting.
 type SettingKind int
 
 // The kinds of values.
 const (
-	enumValue     SettingKind = iota // one of Values
+	enumValue     SettingKind = iota // a word of Values
 	integerValue                     // a whole number
-	sizeValue                        // bytes: 4096, 64KiB, 1GiB
-	durationValue                    // milliseconds: 5000, 5s
+	sizeValue                        // a number of bytes: 4096, 64KiB, 1GiB
+	durationValue                    // a time in milliseconds: 5000, 5s
 )
 
 // SettingDef defines one setting of the vocabulary.
@@ -33,14 +33,14 @@ type SettingDef struct {
 	Name   string
 	About  string
 	Kind   SettingKind
-	Values []string // of an enum; the index is SQLite's number for it
-	Min    int64    // of the other kinds
-	Tried  []string // of the other kinds: canonical values to try if Pragma is set, none of them SQLite's default
+	Values []string // the words of an enum; SQLite's number for a word is its index
+	Min    int64    // the least number, if it is no enum
+	Tried  []string // canonical values of a PRAGMA to try, if it is no enum; none is SQLite's default
 	Pragma bool     // set and read back by PRAGMA Name; otherwise set at opening
 	Shown  bool     // not a PRAGMA, but every worker that supports it can show that it took effect
 
-	// Cluster says that only drivers of the kind [Cluster] have it. To others it means
-	// nothing, and they are measured without it.
+	// Cluster is set if only drivers of the kind [Cluster] have the setting. Other drivers are
+	// measured without it.
 	Cluster bool
 }
 
@@ -75,8 +75,8 @@ var Vocabulary = []SettingDef{
 	{Name: "secure_delete", About: "overwrite deleted content with zeros", Values: []string{"off", "on", "fast"}, Pragma: true},
 }
 
-// Examples returns canonical values with which to try a setting: all those of an
-// enum, some of a number that is set by PRAGMA.
+// Examples returns canonical values with which to try a setting: all values of an enum, and
+// some values of a number that is set by PRAGMA.
 func (d SettingDef) Examples() []string {
 	if d.Values != nil {
 		return d.Values
@@ -111,12 +111,12 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// begins returns a function that reports whether a word begins with prefix.
 func begins(prefix string) func(string) bool {
 	return func(word string) bool { return strings.HasPrefix(strings.ToLower(word), strings.ToLower(prefix)) }
 }
 
-// DidYouMean asks whether the candidate nearest to name was meant; "" if none is near.
+// DidYouMean returns the question whether the candidate nearest to name was meant, or "" if
+// none is near.
 func DidYouMean(name string, candidates []string) string {
 	if n := Nearest(name, candidates); n != "" {
 		return Meant(n)
@@ -124,24 +124,16 @@ func DidYouMean(name string, candidates []string) string {
 	return ""
 }
 
-// Meant asks whether this was meant.
+// Meant returns the question whether a word was meant.
 func Meant(what string) string { return fmt.Sprintf("did you mean %q?", what) }
 
-// Suggest ends an error about an unknown name: with the nearest candidate, else with
-// the candidates, the first 20 of many.
+// Suggest returns the end of an error about an unknown name: the nearest candidate, or up to
+// 20 candidates.
 func Suggest(name string, candidates []string) string {
 	if len(candidates) == 0 {
 		return "there are none"
 	}
 	return cmp.Or(DidYouMean(name, candidates), "known are "+strings.Join(candidates[:min(len(candidates), 20)], ", "))
-}
-
-func settingNames() []string {
-	names := make([]string, len(Vocabulary))
-	for i, d := range Vocabulary {
-		names[i] = d.Name
-	}
-	return names
 }
 
 // Want describes the values that a setting takes.
@@ -164,13 +156,17 @@ func (d SettingDef) Want() string {
 func ParseSetting(name, value string) (string, error) {
 	d, ok := LookupSetting(name)
 	if !ok {
-		return "", fmt.Errorf("unknown setting %q: %s", name, Suggest(name, settingNames()))
+		names := make([]string, len(Vocabulary))
+		for i := range names {
+			names[i] = Vocabulary[i].Name
+		}
+		return "", fmt.Errorf("unknown setting %q: %s", name, Suggest(name, names))
 	}
 	return d.Canonical(value)
 }
 
-// Canonical returns a value, as written by a user or as read back from SQLite,
-// in the form in which values are compared.
+// Canonical returns the form of a value in which values are compared. The value may come from
+// a user or from SQLite.
 func (d SettingDef) Canonical(value string) (string, error) {
 	v := strings.ToLower(strings.TrimSpace(value))
 	bad := fmt.Errorf("setting %s: bad value %q: want %s", d.Name, value, d.Want())
@@ -184,13 +180,8 @@ func (d SettingDef) Canonical(value string) (string, error) {
 				return d.Values[n], nil
 			}
 		}
-		if slices.Contains(d.Values, "on") {
-			switch v {
-			case "true", "yes":
-				return "on", nil
-			case "false", "no":
-				return "off", nil
-			}
+		if word := map[string]string{"true": "on", "yes": "on", "false": "off", "no": "off"}[v]; word != "" && slices.Contains(d.Values, "on") {
+			return word, nil
 		}
 		return "", bad
 	case durationValue:
@@ -243,44 +234,32 @@ func (s Settings) With(over Settings) Settings {
 	return r
 }
 
+// number returns a setting as a number. It returns otherwise unless the setting is a number
+// that is not less than least.
+func (s Settings) number(name string, least, otherwise int) int {
+	if n, err := strconv.Atoi(s[name]); err == nil && n >= least {
+		return n
+	}
+	return otherwise
+}
+
 // PoolSize returns the setting pool_size, or 1 if it is not set.
-func (s Settings) PoolSize() int {
-	if n, err := strconv.Atoi(s["pool_size"]); err == nil && n > 0 {
-		return n
-	}
-	return 1
-}
+func (s Settings) PoolSize() int { return s.number("pool_size", 1, 1) }
 
-// PoolReaders returns the setting pool_readers: how many connections the second pool has,
+// PoolReaders returns the setting pool_readers, the number of connections of the second pool,
 // which only reads. It is 0 if there is one pool.
-func (s Settings) PoolReaders() int {
-	if n, err := strconv.Atoi(s["pool_readers"]); err == nil && n > 0 {
-		return n
-	}
-	return 0
-}
+func (s Settings) PoolReaders() int { return s.number("pool_readers", 1, 0) }
 
-// Processes returns the setting processes: how many processes share the clients of a mix.
-// It is 1 if it is not set.
-func (s Settings) Processes() int {
-	if n, err := strconv.Atoi(s["processes"]); err == nil && n > 0 {
-		return n
-	}
-	return 1
-}
+// Processes returns the setting processes, the number of processes that share the clients of
+// a mix, or 1 if it is not set.
+func (s Settings) Processes() int { return s.number("processes", 1, 1) }
 
 // Connections returns how many connections all pools of a process have.
 func (s Settings) Connections() int { return s.PoolSize() + s.PoolReaders() }
 
 // PoolIdle returns how many connections of the pool stay open while they are idle: the
 // setting pool_idle, or all if it is not set or greater.
-func (s Settings) PoolIdle() int {
-	size := s.PoolSize()
-	if n, err := strconv.Atoi(s["pool_idle"]); err == nil && n >= 0 {
-		return min(n, size)
-	}
-	return size
-}
+func (s Settings) PoolIdle() int { return min(s.number("pool_idle", 0, s.PoolSize()), s.PoolSize()) }
 
 // Begin returns the statement that begins a transaction as txlock says.
 func (s Settings) Begin() string {
@@ -330,20 +309,20 @@ func (m Mismatch) String() string {
 	return fmt.Sprintf("%s: wanted %s, got %s", m.Setting, m.Wanted, m.Got)
 }
 
-// Differences says which settings are not as wanted on the first of the connections
-// where any is not; "" if all are. Why gives a reason why a driver cannot have a value,
-// as [Info.Limit] does; it may be nil.
+// Differences lists the settings that are not as wanted on the first connection with such a
+// setting, or returns "". Unless why is nil, it returns the reason why a driver cannot have a
+// value, as [Info.Limit] does.
 func Differences(wanted Settings, connections []Settings, why func(setting, value string) (string, bool)) string {
 	for i, got := range connections {
 		var words []string
 		for _, m := range Check(wanted, got) {
-			words = append(words, m.String())
-			if why == nil {
-				continue
+			word := m.String()
+			if why != nil {
+				if reason, ok := why(m.Setting, m.Wanted); ok {
+					word += " (" + reason + ")"
+				}
 			}
-			if reason, ok := why(m.Setting, m.Wanted); ok {
-				words[len(words)-1] += " (" + reason + ")"
-			}
+			words = append(words, word)
 		}
 		if words != nil {
 			return fmt.Sprintf("%s, on connection %d of %d", strings.Join(words, "; "), i+1, len(connections))
@@ -352,9 +331,9 @@ func Differences(wanted Settings, connections []Settings, why func(setting, valu
 	return ""
 }
 
-// Check compares what was wanted with what was read back from one connection
-// (names to values in canonical form). A setting that cannot be read back is absent
-// from got. That is not a mismatch if it is neither a PRAGMA nor Shown.
+// Check compares the wanted settings with got, which were read back from one connection. A
+// setting that cannot be read back is absent from got. It is a mismatch only if it is a PRAGMA
+// or Shown.
 func Check(wanted, got Settings) []Mismatch {
 	var list []Mismatch
 	for _, d := range Vocabulary {

@@ -80,10 +80,10 @@ type Span struct{ Off, Len uint32 }
 type Column struct {
 	Type  Type
 	Nulls []bool    // nil if no value is NULL
-	Ints  []int64   // Int; Bool as 0 or 1; Time as milliseconds since the Unix epoch
-	Spans []Span    // Text and Blob
-	Data  []byte    // Spans point into it; values may share bytes
-	Reals []float64 // Real
+	Ints  []int64   // values of Int; of Bool as 0 or 1; of Time as milliseconds since the Unix epoch
+	Spans []Span    // positions in Data of values of Text and Blob
+	Data  []byte    // bytes of values of Text and Blob, which may share bytes
+	Reals []float64 // values of Real
 }
 
 // Null reports whether the value of row r is NULL.
@@ -131,7 +131,7 @@ func (c *Column) Any(r int) any {
 // Batch is rows of parameters, by column.
 type Batch struct {
 	Columns []Column
-	PerExec int // rows that one execution binds: 1, or the groups of a multi-row VALUES
+	PerExec int // rows that one execution binds: 1, or the rows of a VALUES of many rows
 
 	// Ready is the form into which a [Boxer] has converted the rows. Code that changes
 	// the rows must box them again, or set it to nil.
@@ -152,12 +152,12 @@ func (b *Batch) Key(r int) (key int64, ok bool) {
 type Cell struct {
 	Null bool
 	Bool bool
-	Type Type // of the value, if its statement has AnyColumns; otherwise it is not set
+	Type Type // type of the value if the statement has AnyColumns, otherwise not set
 	Int  int64
 	Real float64
 	Text string
 	Blob []byte
-	Time time.Time // as time.UnixMilli returns it
+	Time time.Time // in the zone of time.UnixMilli
 }
 
 // Row is one decoded row of a result.

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// starter returns a channel of functions that run on one thread, which lives as long as
-// the process.
+// starter returns a channel of functions. One thread runs them, and lives as long as the
+// process.
 var starter = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go func() {
@@ -21,7 +21,7 @@ var starter = sync.OnceValue(func() chan<- func() {
 })
 
 // begin starts a command that the kernel kills when this process dies, even of SIGKILL. The
-// kernel does that when the thread ends that started it, so that must be one that stays.
+// kernel does so when the thread dies that started the command, so starter's thread does it.
 func begin(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	err := make(chan error)

@@ -12,22 +12,21 @@ import (
 
 // What is accepted of a node. A node may be somebody else's, or be stopped.
 const (
-	maxAnswer = 1 << 30 // bytes of an answer to statements, or of a backup
-	maxPage   = 1 << 20 // of a page about the node
-	maxFault  = 2 << 10 // of an answer that is not 200 OK; what follows is left out
+	maxAnswer = 1 << 30 // limit in bytes of an answer to statements, or of a backup
+	maxPage   = 1 << 20 // limit in bytes of a page about the node
+	maxFault  = 2 << 10 // bytes to read of an answer that is not 200 OK
 )
 
-// patience is how long a node may take for a page about itself.
+// patience is the time in which a node must return a page about itself.
 const patience = 5 * time.Second
 
 // Bounded sends requests, and bounds how much a node may answer and how long it may take for
 // pages about itself. What statements take is bounded by the trial.
 type Bounded struct {
 	Next  http.RoundTripper
-	Named func(host string) error // of an address that requests may not go to; nil: they may go to all
+	Named func(host string) error // returns an error for a host to which no request may go; nil allows all hosts
 }
 
-// RoundTrip implements [http.RoundTripper].
 func (b *Bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if b.Named != nil {
 		if err := b.Named(r.URL.Host); err != nil {
@@ -61,11 +60,10 @@ func (b *Bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// answer is the body of an answer, up to a limit.
 type answer struct {
 	body io.ReadCloser
 	left int64
-	long error // what to say at the limit
+	long error // error at the limit
 	late func(error) error
 	end  func()
 }

@@ -22,16 +22,12 @@ func ExampleStart() {
 		fmt.Println(err)
 		return
 	}
-	leader, err := cluster.Leader(ctx)
-	if err != nil {
-		fmt.Println(errors.Join(err, cluster.Kill()))
-		return
-	}
-	status, err := leader.Status(ctx)
-	if err = errors.Join(err, cluster.Stop()); err != nil {
+	first := cluster.Nodes[0]
+	status, err := first.Status(ctx)
+	if err = errors.Join(err, cluster.Kill()); err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("node %s: %s of %d nodes\n", leader.ID, status.State, status.Voters)
+	fmt.Printf("node %s: %s of %d nodes\n", first.ID, status.State, status.Voters)
 	// Output: node 1: Leader of 3 nodes
 }

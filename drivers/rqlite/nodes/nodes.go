@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,15 +16,14 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
 // Config says what cluster to start.
 type Config struct {
-	Executable string   // rqlited; if it is "", the one that [Find] returns
-	Nodes      int      // at least 1
-	Dir        string   // has a directory for the data of each node, and the log of each
+	Executable string   // path of rqlited; if it is "", Start calls [Find]
+	Nodes      int      // number of nodes, at least 1
+	Dir        string   // directory for the data directories and logs of all nodes
 	Flags      []string // more flags for each rqlited
 
 	// RaftAddress returns the address at which the other nodes reach node i, from 0, if
@@ -34,25 +34,24 @@ type Config struct {
 
 // Cluster is a running cluster.
 type Cluster struct {
-	Nodes []*Node // the first was the leader when Start returned
+	Nodes []*Node // the first node is the leader when Start returns
 }
 
 // Node is one node of a cluster. Its methods may be called at the same time.
 type Node struct {
-	ID         string // in the cluster: 1, 2, …
+	ID         string // ID in the cluster: 1, 2, …
 	HTTP       string // address of the API, such as 127.0.0.1:34567
 	Raft       string // address on which it listens for other nodes
 	Advertised string // address at which other nodes reach it
-	Dir        string // its data
+	Dir        string // directory of its data
 
 	executable string
 	args       []string
-	log        string // file
+	log        string // path of its log
 
-	mu      sync.Mutex
-	process *os.Process
-	exited  chan struct{} // closed when the process has
-	state   *os.ProcessState
+	mu     sync.Mutex
+	cmd    *exec.Cmd     // nil if it was never started
+	exited chan struct{} // closed when the process has exited
 }
 
 // Env is the variable that may name rqlited.
@@ -73,11 +72,10 @@ func Find() (string, error) {
 	return path, nil
 }
 
-// attempts is how many times a cluster is started if another program takes one of its ports
-// in the meantime.
+// attempts is how often a cluster is started if another program takes one of its ports.
 const attempts = 5
 
-// inUse is what rqlited writes when it cannot listen.
+// inUse is part of rqlited's message when it cannot listen.
 const inUse = "address already in use"
 
 var errInUse = errors.New(inUse)
@@ -145,37 +143,28 @@ func start(ctx context.Context, c Config) (*Cluster, error) {
 			return nil, errors.Join(err, cluster.Kill())
 		}
 	}
-	if err := cluster.ready(ctx); err != nil {
-		return nil, errors.Join(err, cluster.Kill())
+	for _, n := range cluster.Nodes {
+		if err := n.Ready(ctx, c.Nodes); err != nil {
+			return nil, errors.Join(err, cluster.Kill())
+		}
 	}
 	return cluster, nil
 }
 
-// free returns addresses of loopback on which nobody listens.
+// free returns addresses of the loopback interface on which no process listens.
 func free(n int) (list []string, err error) {
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, fmt.Errorf("looking for a free port: %w", err)
 		}
-		defer l.Close() // after the others were found
+		defer l.Close() // keeps the port until all addresses are found
 		list = append(list, l.Addr().String())
 	}
 	return list, nil
 }
 
-// poll is how often a cluster is asked whether it is ready.
 const poll = 10 * time.Millisecond
-
-// ready waits until every node is, and knows all nodes as those that vote.
-func (c *Cluster) ready(ctx context.Context) error {
-	for _, n := range c.Nodes {
-		if err := n.Ready(ctx, len(c.Nodes)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // Ready waits until the node knows a leader, has applied what the leader told it, and knows
 // so many voting nodes. It returns an error if the process exits or ctx ends before.
@@ -185,9 +174,10 @@ func (n *Node) Ready(ctx context.Context, voters int) error {
 		if err == nil {
 			return nil
 		}
+		cmd, exited := n.running()
 		select {
-		case <-n.done():
-			return n.died()
+		case <-exited:
+			return n.died(cmd.ProcessState)
 		case <-ctx.Done():
 			return fmt.Errorf("node %s at %s is not ready: %w: %w", n.ID, n.HTTP, err, ctx.Err())
 		case <-time.After(poll):
@@ -196,7 +186,7 @@ func (n *Node) Ready(ctx context.Context, voters int) error {
 }
 
 func (n *Node) isReady(ctx context.Context, voters int) error {
-	if _, err := get(ctx, n.HTTP, "/readyz"); err != nil {
+	if _, err := Call(ctx, Client, http.MethodGet, n.HTTP, "/readyz", nil); err != nil {
 		return err
 	}
 	s, err := n.Status(ctx)
@@ -209,7 +199,6 @@ func (n *Node) isReady(ctx context.Context, voters int) error {
 	return nil
 }
 
-// launch starts the process.
 func (n *Node) launch() error {
 	log, err := os.OpenFile(n.log, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -223,51 +212,45 @@ func (n *Node) launch() error {
 		return fmt.Errorf("starting rqlited: %w", err)
 	}
 	n.mu.Lock()
-	n.process, n.exited, n.state = cmd.Process, exited, nil
+	n.cmd, n.exited = cmd, exited
 	n.mu.Unlock()
 	go func() {
-		_ = cmd.Wait() // its state has it
-		n.mu.Lock()
-		n.state = cmd.ProcessState
-		n.mu.Unlock()
+		_ = cmd.Wait() // the error is in cmd.ProcessState
 		close(exited)
 	}()
 	return nil
 }
 
-// done returns a channel that is closed when the process has exited.
-func (n *Node) done() <-chan struct{} {
+// running returns the node's last process, and a channel that is closed when it has exited.
+func (n *Node) running() (*exec.Cmd, <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.exited
+	return n.cmd, n.exited
 }
 
 // PID returns the ID of the node's process, the last one if it has exited.
 func (n *Node) PID() int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.process.Pid
+	cmd, _ := n.running()
+	return cmd.Process.Pid
 }
 
 // Alive reports whether the node's process runs.
 func (n *Node) Alive() bool {
+	_, exited := n.running()
 	select {
-	case <-n.done():
+	case <-exited:
 		return false
 	default:
 		return true
 	}
 }
 
-// stamp is what begins a line of rqlited's log.
+// stamp matches the beginning of a line of rqlited's log.
 var stamp = regexp.MustCompile(`^(\[[\w-]+\] )?[\d/]+ [\d:]+ |^fatal: `)
 
-// died says why a process has exited, in rqlited's last words.
-func (n *Node) died() error {
-	n.mu.Lock()
-	state := n.state
-	n.mu.Unlock()
-	text, _ := os.ReadFile(n.log) // if it cannot be read, there are no words
+// died says why a process has exited, with the last line of rqlited's log.
+func (n *Node) died(state *os.ProcessState) error {
+	text, _ := os.ReadFile(n.log) // empty if it cannot be read
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	last := strings.TrimSpace(stamp.ReplaceAllString(lines[len(lines)-1], ""))
 	if slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, inUse) }) {
@@ -280,32 +263,13 @@ func (n *Node) died() error {
 }
 
 // Kill kills the process with SIGKILL and waits until it is gone. Its data stays.
-func (n *Node) Kill() error { return n.end(os.Kill, 0) }
-
-// stopGrace is how long a node may take to stop.
-const stopGrace = 10 * time.Second
-
-// Stop asks the process to end and waits until it is gone. It kills it if that takes more
-// than 10 seconds. The data stays.
-func (n *Node) Stop() error { return n.end(syscall.SIGTERM, stopGrace) }
-
-func (n *Node) end(sig os.Signal, grace time.Duration) error {
-	n.mu.Lock()
-	process, exited := n.process, n.exited
-	n.mu.Unlock()
-	if process == nil {
-		return nil // never started
+func (n *Node) Kill() error {
+	cmd, exited := n.running()
+	if cmd == nil {
+		return nil
 	}
-	if err := process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("ending node %s: %w", n.ID, err)
-	}
-	if grace > 0 {
-		select {
-		case <-exited:
-			return nil
-		case <-time.After(grace):
-			return n.end(os.Kill, 0)
-		}
 	}
 	<-exited
 	return nil
@@ -323,41 +287,6 @@ func (n *Node) Restart(ctx context.Context, voters int) error {
 	return n.Ready(ctx, voters)
 }
 
-// Leader returns the node that the living nodes hold for the leader. It waits until those
-// that answer agree and it is one of them, or ctx ends.
-func (c *Cluster) Leader(ctx context.Context) (*Node, error) {
-	for {
-		n := c.leader(ctx)
-		if n != nil {
-			return n, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("the cluster has no leader: %w", ctx.Err())
-		case <-time.After(poll):
-		}
-	}
-}
-
-func (c *Cluster) leader(ctx context.Context) *Node {
-	found := ""
-	for _, n := range c.Nodes {
-		if !n.Alive() {
-			continue
-		}
-		s, err := n.Status(ctx)
-		if err != nil || s.Leader == "" || found != "" && s.Leader != found {
-			return nil
-		}
-		found = s.Leader
-	}
-	i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.ID == found && n.Alive() })
-	if i < 0 {
-		return nil
-	}
-	return c.Nodes[i]
-}
-
 // Addresses returns the addresses of the nodes' APIs.
 func (c *Cluster) Addresses() []string {
 	list := make([]string, len(c.Nodes))
@@ -367,17 +296,12 @@ func (c *Cluster) Addresses() []string {
 	return list
 }
 
-// Stop stops all nodes, at the same time.
-func (c *Cluster) Stop() error { return c.each((*Node).Stop) }
-
-// Kill kills all nodes.
-func (c *Cluster) Kill() error { return c.each((*Node).Kill) }
-
-func (c *Cluster) each(end func(*Node) error) error {
+// Kill kills all nodes, at the same time.
+func (c *Cluster) Kill() error {
 	errs := make([]error, len(c.Nodes))
 	var all sync.WaitGroup
 	for i, n := range c.Nodes {
-		all.Go(func() { errs[i] = end(n) })
+		all.Go(func() { errs[i] = n.Kill() })
 	}
 	all.Wait()
 	return errors.Join(errs...)

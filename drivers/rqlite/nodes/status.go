@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,35 +10,23 @@ import (
 	"strings"
 )
 
-// Status is what a node says of itself and its cluster.
+// Status is the state of a node and of its cluster, as the node reports it.
 type Status struct {
-	Version string // of rqlite: "8", or more precisely if it was built so
-	SQLite  string // version
-
-	State  string // Leader, Follower or Candidate
-	Leader string // ID of the node that it holds for the leader, or ""
-	Term   uint64
-	Voters int // nodes that vote
-
-	LastLogIndex uint64
-	CommitIndex  uint64
-	AppliedIndex uint64
-	DBApplied    uint64 // index of the last log entry that changed the node's database
-
-	Pragmas map[string]string // of the connection with which the node writes
-
-	Heartbeat string // timeout, such as 1s
-	DataBytes int64  // what its directory holds
-	WALBytes  int64  // of that, the write-ahead log of its database
+	Version   string            // version of rqlite: "8", or longer if the build says more
+	State     string            // Leader, Follower or Candidate
+	Leader    string            // ID of the leader, as far as the node knows, or ""
+	Voters    int               // number of nodes that vote
+	Pragmas   map[string]string // PRAGMAs of the connection with which the node writes
+	DataBytes int64             // size of its directory
+	WALBytes  int64             // size of its write-ahead log, which is in its directory
 }
 
 // Status asks the node for its state.
 func (n *Node) Status(ctx context.Context) (*Status, error) { return StatusOf(ctx, n.HTTP) }
 
-// StatusOf asks the node whose API is at address. The address may begin with a scheme, and
-// have a user and a password.
+// StatusOf asks the node whose API is at address, as [Call] takes it.
 func StatusOf(ctx context.Context, address string) (*Status, error) {
-	data, err := get(ctx, address, "/status")
+	data, err := Call(ctx, Client, http.MethodGet, address, "/status", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -47,19 +36,10 @@ func StatusOf(ctx context.Context, address string) (*Status, error) {
 			Leader struct {
 				NodeID string `json:"node_id"`
 			}
-			Nodes     []struct{ Suffrage string }
-			DBApplied uint64 `json:"db_applied_index"`
-			DirSize   int64  `json:"dir_size"`
-			Heartbeat string `json:"heartbeat_timeout"`
-			Raft      struct {
-				State        string
-				Term         uint64
-				LastLogIndex uint64 `json:"last_log_index"`
-				CommitIndex  uint64 `json:"commit_index"`
-				AppliedIndex uint64 `json:"applied_index"`
-			}
-			SQLite struct {
-				Version string
+			Nodes   []struct{ Suffrage string }
+			DirSize int64 `json:"dir_size"`
+			Raft    struct{ State string }
+			SQLite  struct {
 				WALSize int64 `json:"wal_size"`
 				Pragmas struct{ RW map[string]string }
 			} `json:"sqlite3"`
@@ -69,9 +49,8 @@ func StatusOf(ctx context.Context, address string) (*Status, error) {
 		return nil, fmt.Errorf("its status is not rqlite's: %w", err)
 	}
 	s := &Status{
-		Version: a.Build.Version, SQLite: a.Store.SQLite.Version, State: a.Store.Raft.State, Leader: a.Store.Leader.NodeID, Term: a.Store.Raft.Term,
-		LastLogIndex: a.Store.Raft.LastLogIndex, CommitIndex: a.Store.Raft.CommitIndex, AppliedIndex: a.Store.Raft.AppliedIndex, DBApplied: a.Store.DBApplied,
-		Pragmas: a.Store.SQLite.Pragmas.RW, Heartbeat: a.Store.Heartbeat, DataBytes: a.Store.DirSize, WALBytes: a.Store.SQLite.WALSize,
+		Version: a.Build.Version, State: a.Store.Raft.State, Leader: a.Store.Leader.NodeID,
+		Pragmas: a.Store.SQLite.Pragmas.RW, DataBytes: a.Store.DirSize, WALBytes: a.Store.SQLite.WALSize,
 	}
 	for _, n := range a.Store.Nodes {
 		if n.Suffrage == "Voter" {
@@ -81,16 +60,21 @@ func StatusOf(ctx context.Context, address string) (*Status, error) {
 	return s, nil
 }
 
-// get gets a page of a node's API. Any status but 200 is an error.
-func get(ctx context.Context, address, path string) ([]byte, error) {
+// Call sends a request to the API of a node. The address may begin with a scheme, and have a
+// user and a password. Any status but 200 is an [*HTTPError].
+func Call(ctx context.Context, client *http.Client, method, address, path string, body []byte) ([]byte, error) {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(address, "/")+path, nil)
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(address, "/")+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	resp, err := Client.Do(req)
+	req.Header.Set("Content-Type", "application/json")
+	if path == "/db/load" {
+		req.Header.Set("Content-Type", "application/octet-stream")
+	}
+	resp, err := client.Do(req)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +89,7 @@ func get(ctx context.Context, address, path string) ([]byte, error) {
 // HTTPError is an answer of a node that is not 200 OK.
 type HTTPError struct {
 	Code int
-	Text string // what the node says to it
+	Text string // text of the answer
 }
 
 func (e *HTTPError) Error() string {

@@ -23,7 +23,7 @@ func (s *Shop) Handler() http.Handler {
 		return struct{}{}, s.Logout(r.Context(), tokenOf(r))
 	}))
 	mux.HandleFunc("GET /books", answer(func(r *http.Request) (any, error) {
-		after, _ := strconv.ParseInt(r.FormValue("after"), 10, 64) // the first page if it is no number
+		after, _ := strconv.ParseInt(r.FormValue("after"), 10, 64) // 0, the first page, if it is not a number
 		return s.Books(r.Context(), r.FormValue("author"), after)
 	}))
 	mux.HandleFunc("GET /books/{id}", answer(func(r *http.Request) (any, error) {
@@ -61,7 +61,7 @@ func tokenOf(r *http.Request) string {
 	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 }
 
-// asUser passes on whose session it is.
+// asUser passes the user of the request's session to do.
 func (s *Shop) asUser(do func(*http.Request, User) (any, error)) func(*http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
 		u, err := s.User(r.Context(), tokenOf(r))
@@ -74,7 +74,7 @@ func (s *Shop) asUser(do func(*http.Request, User) (any, error)) func(*http.Requ
 
 type badRequest struct{ error }
 
-// answer writes what a function returns as JSON.
+// answer writes the result of do as JSON.
 func answer(do func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v, err := do(r)
@@ -89,16 +89,20 @@ func answer(do func(*http.Request) (any, error)) http.HandlerFunc {
 }
 
 func statusOf(err error) int {
-	var bad badRequest
-	switch {
-	case errors.As(err, &bad), errors.Is(err, ErrNothingToBuy):
+	if errors.As(err, new(badRequest)) {
 		return http.StatusBadRequest
-	case errors.Is(err, ErrNotFound):
-		return http.StatusNotFound
-	case errors.Is(err, ErrNoSession):
-		return http.StatusUnauthorized
-	case errors.Is(err, ErrOutOfStock):
-		return http.StatusConflict
+	}
+	for known, status := range statuses {
+		if errors.Is(err, known) {
+			return status
+		}
 	}
 	return http.StatusInternalServerError
+}
+
+var statuses = map[error]int{
+	ErrNothingToBuy: http.StatusBadRequest,
+	ErrNotFound:     http.StatusNotFound,
+	ErrNoSession:    http.StatusUnauthorized,
+	ErrOutOfStock:   http.StatusConflict,
 }

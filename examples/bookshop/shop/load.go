@@ -15,16 +15,16 @@ import (
 
 // Load is what clients of the service are to do.
 type Load struct {
-	Requests int // in all
-	Clients  int // at once
-	Users    int // that Fill has made
+	Requests int // requests of all clients together
+	Clients  int // clients at the same time
+	Users    int // users and books that Fill has made
 	Books    int
 }
 
 // Outcome is what became of a load.
 type Outcome struct {
 	Took     time.Duration
-	Statuses map[int]int // answers by HTTP status
+	Statuses map[int]int // number of answers by HTTP status
 }
 
 // Run starts the service on a port of this machine, lets clients use it, and stops it.
@@ -60,13 +60,13 @@ func (l Load) Run(ctx context.Context, s *Shop) (*Outcome, error) {
 	return out, failed
 }
 
-// client is one user after another.
+// client acts as one user after another.
 type client struct {
 	load     Load
 	address  string
 	http     *http.Client
 	random   *rand.Rand
-	left     int // requests
+	left     int // requests to send
 	token    string
 	statuses map[int]int
 }
@@ -90,7 +90,6 @@ func (c *client) run(ctx context.Context) error {
 	return nil
 }
 
-// visit does one thing that a visitor of the shop does.
 func (c *client) visit(ctx context.Context) error {
 	switch n := c.random.IntN(100); {
 	case n < 45:
@@ -116,12 +115,12 @@ func (c *client) visit(ctx context.Context) error {
 	}
 }
 
-// book draws a book. Some are more popular than others.
+// book draws a book. Books with small IDs are drawn most often.
 func (c *client) book() int {
 	return 1 + int(float64(c.load.Books)*c.random.Float64()*c.random.Float64())
 }
 
-// request sends a request and reads the answer, unless all have been sent.
+// request sends a request and reads the answer, unless the client has sent all its requests.
 func (c *client) request(ctx context.Context, method, path string, in, out any) error {
 	if c.left == 0 {
 		return nil

@@ -21,7 +21,7 @@ var schema string
 // Shop is the shop's database.
 type Shop struct{ db *sql.DB }
 
-// The errors that the shop's clients are told.
+// The errors that the shop's clients see.
 var (
 	ErrNotFound     = errors.New("not found")
 	ErrNoSession    = errors.New("not logged in")
@@ -37,18 +37,14 @@ func Open(ctx context.Context, db *sql.DB) (*Shop, error) {
 	return &Shop{db}, nil
 }
 
-// sessionLasts is how long a session is valid.
 const sessionLasts = 24 * time.Hour
 
 // Login begins a session of a user and returns its token.
 func (s *Shop) Login(ctx context.Context, email string) (token string, err error) {
 	var user int64
 	err = s.db.QueryRowContext(ctx, "SELECT id FROM users WHERE email = ?", email).Scan(&user)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", ErrNotFound
-	}
 	if err != nil {
-		return "", err
+		return "", orNone(err, ErrNotFound)
 	}
 	token = rand.Text()
 	now := time.Now()
@@ -68,7 +64,7 @@ func (s *Shop) Logout(ctx context.Context, token string) error {
 	return err
 }
 
-// User is whose session it is.
+// User is a user of the shop.
 type User struct {
 	ID    int64  `json:"id"`
 	Name  string `json:"name"`
@@ -79,10 +75,7 @@ type User struct {
 func (s *Shop) User(ctx context.Context, token string) (u User, err error) {
 	err = s.db.QueryRowContext(ctx, `SELECT users.id, users.name, users.email FROM sessions JOIN users ON users.id = sessions.user
 WHERE sessions.token = ? AND sessions.expires > ?`, token, time.Now().Unix()).Scan(&u.ID, &u.Name, &u.Email)
-	if errors.Is(err, sql.ErrNoRows) {
-		return u, ErrNoSession
-	}
-	return u, err
+	return u, orNone(err, ErrNoSession)
 }
 
 // Book is a book with what is in stock.
@@ -97,13 +90,9 @@ type Book struct {
 // Book returns a book.
 func (s *Shop) Book(ctx context.Context, id int64) (b Book, err error) {
 	err = s.db.QueryRowContext(ctx, "SELECT id, title, author, cents, stock FROM books WHERE id = ?", id).Scan(&b.ID, &b.Title, &b.Author, &b.Cents, &b.Stock)
-	if errors.Is(err, sql.ErrNoRows) {
-		return b, ErrNotFound
-	}
-	return b, err
+	return b, orNone(err, ErrNotFound)
 }
 
-// booksOnPage is how many books a page of a list has.
 const booksOnPage = 20
 
 // Books returns a page of the books of an author, or of all.
@@ -112,20 +101,14 @@ func (s *Shop) Books(ctx context.Context, author string, after int64) ([]Book, e
 	if author != "" {
 		query, args = "SELECT id, title, author, cents, stock FROM books WHERE author = ? AND id > ? ORDER BY id LIMIT ?", []any{author, after, booksOnPage}
 	}
-	rows, err := s.db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	var list []Book
-	for rows.Next() {
+	err := s.each(ctx, func(rows *sql.Rows) error {
 		var b Book
-		if err := rows.Scan(&b.ID, &b.Title, &b.Author, &b.Cents, &b.Stock); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&b.ID, &b.Title, &b.Author, &b.Cents, &b.Stock)
 		list = append(list, b)
-	}
-	return list, rows.Err()
+		return err
+	}, query, args...)
+	return list, err
 }
 
 // Item is a book of an order.
@@ -133,7 +116,7 @@ type Item struct {
 	Book     int64  `json:"book"`
 	Title    string `json:"title,omitempty"`
 	Quantity int64  `json:"quantity"`
-	Cents    int64  `json:"cents,omitempty"` // for one
+	Cents    int64  `json:"cents,omitempty"` // price of one copy
 }
 
 // Order is what a user has ordered.
@@ -163,11 +146,8 @@ func (s *Shop) Buy(ctx context.Context, user int64, items []Item) (order int64, 
 			// Without RETURNING, which SQLite has only since version 3.35.
 			var cents int64
 			err := tx.QueryRowContext(ctx, "SELECT cents FROM books WHERE id = ?", item.Book).Scan(&cents)
-			if errors.Is(err, sql.ErrNoRows) {
-				return ErrNotFound
-			}
 			if err != nil {
-				return err
+				return orNone(err, ErrNotFound)
 			}
 			taken, err := tx.ExecContext(ctx, "UPDATE books SET stock = stock - ? WHERE id = ? AND stock >= ?", item.Quantity, item.Book, item.Quantity)
 			if err != nil {
@@ -195,31 +175,22 @@ func (s *Shop) Pay(ctx context.Context, user, order int64) error {
 	if err != nil {
 		return err
 	}
-	n, err := result.RowsAffected()
-	if err == nil && n == 0 {
-		return ErrNotFound
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		return cmp.Or(err, ErrNotFound)
 	}
-	return err
+	return nil
 }
 
 // Orders returns the last orders of a user, with their items.
 func (s *Shop) Orders(ctx context.Context, user int64) ([]Order, error) {
-	rows, err := s.db.QueryContext(ctx, `SELECT o.id, o.placed, o.cents, o.paid, i.book, b.title, i.quantity, i.cents
-FROM (SELECT * FROM orders WHERE user = ? ORDER BY placed DESC, id DESC LIMIT 10) AS o
-JOIN items AS i ON i."order" = o.id JOIN books AS b ON b.id = i.book
-ORDER BY o.placed DESC, o.id DESC, i.book`, user)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	var list []Order
-	for rows.Next() {
+	err := s.each(ctx, func(rows *sql.Rows) error {
 		var o Order
 		var i Item
 		var placed int64
 		var paid sql.NullInt64
 		if err := rows.Scan(&o.ID, &placed, &o.Cents, &paid, &i.Book, &i.Title, &i.Quantity, &i.Cents); err != nil {
-			return nil, err
+			return err
 		}
 		if len(list) == 0 || list[len(list)-1].ID != o.ID {
 			o.Placed = time.Unix(placed, 0).UTC()
@@ -231,8 +202,12 @@ ORDER BY o.placed DESC, o.id DESC, i.book`, user)
 		}
 		last := &list[len(list)-1]
 		last.Items = append(last.Items, i)
-	}
-	return list, rows.Err()
+		return nil
+	}, `SELECT o.id, o.placed, o.cents, o.paid, i.book, b.title, i.quantity, i.cents
+FROM (SELECT * FROM orders WHERE user = ? ORDER BY placed DESC, id DESC LIMIT 10) AS o
+JOIN items AS i ON i."order" = o.id JOIN books AS b ON b.id = i.book
+ORDER BY o.placed DESC, o.id DESC, i.book`, user)
+	return list, err
 }
 
 // Bestseller is a book with how often it was sold.
@@ -244,24 +219,39 @@ type Bestseller struct {
 
 // Bestsellers returns the books that were sold most often.
 func (s *Shop) Bestsellers(ctx context.Context) ([]Bestseller, error) {
-	rows, err := s.db.QueryContext(ctx, `SELECT b.title, sum(i.quantity) AS sold, sum(i.quantity * i.cents)
-FROM items AS i JOIN books AS b ON b.id = i.book GROUP BY b.id ORDER BY sold DESC, b.id LIMIT 10`)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	var list []Bestseller
-	for rows.Next() {
+	err := s.each(ctx, func(rows *sql.Rows) error {
 		var b Bestseller
-		if err := rows.Scan(&b.Title, &b.Sold, &b.Cents); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&b.Title, &b.Sold, &b.Cents)
 		list = append(list, b)
-	}
-	return list, rows.Err()
+		return err
+	}, `SELECT b.title, sum(i.quantity) AS sold, sum(i.quantity * i.cents)
+FROM items AS i JOIN books AS b ON b.id = i.book GROUP BY b.id ORDER BY sold DESC, b.id LIMIT 10`)
+	return list, err
 }
 
-// transact runs a function in a transaction.
+func (s *Shop) each(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
+	rows, err := s.db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// orNone replaces the error of a query without rows by none.
+func orNone(err, none error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return none
+	}
+	return err
+}
+
 func (s *Shop) transact(ctx context.Context, do func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {

@@ -2,20 +2,19 @@ package connpool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Asker is a [Conn] that does what [driver.Asker] says.
+// Asker is a [Conn] with the method of [driver.Asker].
 type Asker interface {
 	Ask(q driver.Question, visit func(row []any) error) (driver.Reply, error)
 }
 
-// askingConn is a conn whose adapter is an [Asker].
 type askingConn struct{ *conn }
 
-// Ask implements [driver.Asker].
 func (c askingConn) Ask(ctx context.Context, q driver.Question, visit func(row []any) error) (driver.Reply, error) {
 	if err := c.on.guard(ctx); err != nil {
 		return driver.Reply{}, err
@@ -26,4 +25,101 @@ func (c askingConn) Ask(ctx context.Context, q driver.Question, visit func(row [
 // Unbindable is the error for an argument of a type that a library cannot bind.
 func Unbindable(number int, v any) error {
 	return fmt.Errorf("argument %d: the library binds no %T", number, v)
+}
+
+// Stepped is a statement of crawshaw.io/sqlite or of its descendants. T is the library's type
+// for SQLite's codes of types.
+type Stepped[T ~int] interface {
+	BindNull(param int)
+	BindInt64(param int, v int64)
+	BindFloat(param int, v float64)
+	BindText(param int, v string)
+	BindBytes(param int, v []byte)
+	BindBool(param int, v bool)
+	Step() (row bool, err error)
+	Reset() error
+	Finalize() error
+	ColumnCount() int
+	ColumnName(i int) string
+	ColumnType(i int) T
+	ColumnInt64(i int) int64
+	ColumnFloat(i int) float64
+	ColumnText(i int) string
+	ColumnLen(i int) int
+	ColumnBytes(i int, buf []byte) int
+}
+
+// AskStepped does what [Asker] says with a statement that was prepared of q.SQL, and
+// finalizes it. Each column is read by the call for its type, as the library's users do. wrap
+// adds the result code to an error.
+func AskStepped[T ~int](c driver.Result, s Stepped[T], q driver.Question, visit func(row []any) error, wrap func(error) error) (r driver.Reply, err error) {
+	defer func() {
+		if ferr := s.Finalize(); err == nil {
+			err = wrap(ferr)
+		}
+	}()
+	for i, v := range q.Args {
+		if err := bindAny(s, i+1, v); err != nil {
+			return r, err
+		}
+	}
+	row := make([]any, s.ColumnCount())
+	for i := range row {
+		r.Names = append(r.Names, s.ColumnName(i))
+	}
+	for {
+		more, err := s.Step()
+		if err != nil {
+			return r, wrap(err)
+		}
+		if !more {
+			break
+		}
+		for i := range row {
+			row[i] = column(s, i)
+		}
+		if err := visit(row); err != nil {
+			return r, errors.Join(err, wrap(s.Reset()))
+		}
+	}
+	if !q.Rows {
+		r.Tell(c)
+	}
+	return r, nil
+}
+
+func bindAny[T ~int](s Stepped[T], param int, v any) error {
+	switch v := v.(type) {
+	case nil:
+		s.BindNull(param)
+	case int64:
+		s.BindInt64(param, v)
+	case float64:
+		s.BindFloat(param, v)
+	case string:
+		s.BindText(param, v)
+	case []byte:
+		s.BindBytes(param, v)
+	case bool:
+		s.BindBool(param, v)
+	default:
+		return Unbindable(param, v)
+	}
+	return nil
+}
+
+func column[T ~int](s Stepped[T], i int) any {
+	switch driver.Type(s.ColumnType(i)) { // the codes are the types: see AnyKind
+	case driver.Int:
+		return s.ColumnInt64(i)
+	case driver.Real:
+		return s.ColumnFloat(i)
+	case driver.Text:
+		return s.ColumnText(i)
+	case driver.Blob:
+		b := make([]byte, s.ColumnLen(i))
+		s.ColumnBytes(i, b)
+		return b
+	}
+	return nil
 }

@@ -74,7 +74,7 @@ type Pool interface {
 
 // New returns the database to which the connections of pool lead. size is the pool's
 // size. Transactions begin with the statement begin.
-func New(pool Pool, size int, begin string) driver.DB {
+func New(pool Pool, size int, begin string) driver.WaitCounter {
 	d := &db{pool, begin, make([]session, size)}
 	for i := range d.sessions {
 		d.sessions[i].number = i
@@ -85,20 +85,20 @@ func New(pool Pool, size int, begin string) driver.DB {
 type db struct {
 	pool     Pool
 	begin    string
-	sessions []session // by the connection's number
+	sessions []session // indexed by the connection's number
 }
 
-// session is a connection that has been taken out of the pool, and what may
-// interrupt it. A context of many executions is paid for once.
+// session is a connection that is taken out of the pool. It remembers the context that may
+// interrupt it, so that many executions with one context cost one guard.
 type session struct {
 	Conn
 	number  int
-	done    <-chan struct{} // of the context of the last guard
-	release func()          // nil: before the first
+	done    <-chan struct{} // Done channel of the context of the last guard
+	release func()          // ends the last guard; nil if there is none
 }
 
-// guard lets ctx, and no other context, interrupt what runs on the connection
-// from now on. If ctx has ended, it returns its error.
+// guard lets ctx, and no other context, interrupt the connection from now on. It returns the
+// error of ctx if ctx has ended.
 func (s *session) guard(ctx context.Context) error {
 	done := ctx.Done()
 	if done == s.done {
@@ -135,7 +135,6 @@ func (s *session) script(sql string) error {
 	return nil
 }
 
-// take takes a connection, guarded by ctx.
 func (d *db) take(ctx context.Context) (*session, error) {
 	c, err := d.pool.Take(ctx)
 	if err != nil {
@@ -155,7 +154,6 @@ func (d *db) put(s *session) {
 	d.pool.Put(s.Conn)
 }
 
-// with runs f on a connection of the pool.
 func (d *db) with(ctx context.Context, f func(*session) error) error {
 	s, err := d.take(ctx)
 	if err != nil {
@@ -193,8 +191,8 @@ func (d *db) Begin(ctx context.Context) (driver.Tx, error) {
 	return t, nil
 }
 
-// start begins a transaction on s. If owned is set, the transaction owns s; otherwise
-// s stays with its owner.
+// start begins a transaction on s. An owned session returns to the pool when the transaction
+// ends.
 func (d *db) start(ctx context.Context, s *session, owned bool) (driver.Tx, error) {
 	err := s.guard(ctx)
 	if err == nil {
@@ -218,12 +216,9 @@ func (d *db) Conn(ctx context.Context) (driver.Conn, error) {
 	return c, nil
 }
 
-func (d *db) Close() error { return d.pool.Close() }
-
-// Waited implements [driver.WaitCounter].
+func (d *db) Close() error                                 { return d.pool.Close() }
 func (d *db) Waited() (callers int64, total time.Duration) { return d.pool.Waited() }
 
-// conn is a connection that has been taken out of its pool.
 type conn struct {
 	db     *db
 	on     *session
@@ -262,7 +257,6 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// stmt is a statement on one connection.
 type stmt struct {
 	Stmt
 	on *session
@@ -283,7 +277,7 @@ func (s *stmt) ExecResult(ctx context.Context, b *driver.Batch, r int) (driver.R
 	return result, nil
 }
 
-// after returns the row after those of the execution that begins at row r.
+// after returns the row that follows the execution that begins at row r.
 func after(b *driver.Batch, r int) int {
 	if b == nil {
 		return r
@@ -298,15 +292,15 @@ func (s *stmt) Query(ctx context.Context, b *driver.Batch, r int, visit func(dri
 	return s.Stmt.Query(b, r, visit)
 }
 
-// pooledStmt is a statement on any connection. Only the caller that has taken
-// connection i uses on[i].
+// pooledStmt is a statement for any connection. on has the statement of each connection, by
+// number. Only the caller that has taken a connection uses its statement.
 type pooledStmt struct {
 	db *db
 	st driver.Statement
 	on []*stmt
 }
 
-// find returns the statement on c. It is prepared there at its first use.
+// find returns the statement of a connection, and prepares it at its first use.
 func (s *pooledStmt) find(c *session) (*stmt, error) {
 	if st := s.on[c.number]; st != nil {
 		return st, nil
@@ -333,7 +327,8 @@ func (s *pooledStmt) Exec(ctx context.Context, b *driver.Batch, lo, hi int) erro
 	return err
 }
 
-// ExecResult asks at once, since the connection is free for others when it returns.
+// ExecResult reads the result before it returns, because then other callers may use the
+// connection.
 func (s *pooledStmt) ExecResult(ctx context.Context, b *driver.Batch, r int) (driver.Result, error) {
 	c, err := s.db.take(ctx)
 	if err != nil {
@@ -354,7 +349,6 @@ func (s *pooledStmt) ExecResult(ctx context.Context, b *driver.Batch, r int) (dr
 	return t, nil
 }
 
-// told is a result that a connection has told.
 type told struct {
 	rows, id   int64
 	err, idErr error
@@ -378,7 +372,6 @@ func (s *pooledStmt) Query(ctx context.Context, b *driver.Batch, r int, visit fu
 
 func (s *pooledStmt) Close() error { return nil }
 
-// tx is a transaction. If it was begun on the pool, it owns its connection.
 type tx struct {
 	db    *db
 	on    *session
@@ -417,8 +410,7 @@ func (t *tx) Commit(ctx context.Context) error {
 	return err
 }
 
-// Rollback runs even if the context has ended, so that the connection can be used
-// again.
+// Rollback runs even if the context has ended, because the connection will be used again.
 func (t *tx) Rollback(context.Context) error {
 	if t.ended {
 		return nil

@@ -30,7 +30,7 @@ type Fixed struct {
 	closed  bool
 	idle    []ClosingConn      // the last one is lent first
 	waiting []chan ClosingConn // in order of arrival
-	spare   []chan ClosingConn // empty, for callers that have to wait
+	spare   []chan ClosingConn // empty channels for future callers that have to wait
 
 	waits  int64 // callers that had to wait so far
 	waited time.Duration
@@ -109,7 +109,7 @@ func (p *Fixed) Take(ctx context.Context) (Conn, error) {
 	return p.wait(ctx)
 }
 
-// wait is Take while all are taken. It begins with p.mu locked.
+// wait does the work of Take if all connections are taken. The caller has locked p.mu.
 func (p *Fixed) wait(ctx context.Context) (Conn, error) {
 	var given chan ClosingConn
 	if last := len(p.spare) - 1; last >= 0 {
@@ -134,7 +134,7 @@ func (p *Fixed) wait(ctx context.Context) (Conn, error) {
 		if i := slices.Index(p.waiting, given); i >= 0 {
 			p.waiting = slices.Delete(p.waiting, i, i+1)
 		} else {
-			p.put(<-given) // it arrived while ctx ended
+			p.put(<-given) // the connection arrived while ctx ended
 		}
 	}
 	p.spare = append(p.spare, given)
@@ -144,7 +144,7 @@ func (p *Fixed) wait(ctx context.Context) (Conn, error) {
 	return c, nil
 }
 
-// Waited does what [driver.WaitCounter] says.
+// Waited implements [driver.WaitCounter].
 func (p *Fixed) Waited() (callers int64, total time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

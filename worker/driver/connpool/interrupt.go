@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// between is the time from one interrupt to the next. It is short compared with any
-// wait that a person notices, and long compared with the call.
+// between is the time from one interrupt to the next. It is much longer than the call, and
+// too short to be noticed by a person.
 const between = time.Millisecond
 
 // Interrupt is a [Conn.Guard] for a library that only has a call that interrupts.

@@ -16,9 +16,9 @@ import (
 // The clock is only read for callers that find all connections taken.
 type Queue struct {
 	size    int64
-	present atomic.Int64 // callers that wait for a connection or have one
-	callers atomic.Int64 // that had to wait
-	waited  atomic.Int64 // in ns
+	present atomic.Int64 // callers that wait for a connection, or have one
+	callers atomic.Int64 // callers that had to wait so far
+	waited  atomic.Int64 // time that they waited, in ns
 }
 
 // NewQueue returns the queue of a pool of size connections.
@@ -48,7 +48,7 @@ func (q *Queue) Leave(began time.Time, got bool) {
 // comes between the two finds a connection after all.
 func (q *Queue) Return() { q.present.Add(-1) }
 
-// Waited does what [driver.WaitCounter] says.
+// Waited implements [driver.WaitCounter].
 func (q *Queue) Waited() (callers int64, total time.Duration) {
 	return q.callers.Load(), time.Duration(q.waited.Load())
 }

@@ -19,7 +19,8 @@ func BenchmarkScript(b *testing.B, d driver.Driver) {
 		b.Run(fmt.Sprintf("%d KB", len(script)/1000), func(b *testing.B) {
 			b.SetBytes(int64(len(script)))
 			for b.Loop() {
-				if err := openErr(b.Context(), d, b.TempDir(), quick(1), script); err != nil {
+				t := test{b.Context(), d, b.TempDir()}
+				if err := try(func() { t.use(quick(1), script) }); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -47,8 +48,6 @@ func BenchmarkRead(b *testing.B, d driver.Driver) {
 	for _, c := range scan.Columns {
 		orNull.Columns = append(orNull.Columns, driver.ColumnType{Type: c.Type, Nullable: true})
 	}
-	adHoc := byKey
-	adHoc.AdHoc = true
 	ids := driver.Column{Type: driver.Int, Ints: make([]int64, keys)}
 	for i := range ids.Ints {
 		ids.Ints[i] = int64(i*7919%keys) + 1
@@ -56,42 +55,45 @@ func BenchmarkRead(b *testing.B, d driver.Driver) {
 	for _, bench := range []struct {
 		name     string
 		st       driver.Statement
-		poolSize int // 0: on a connection
+		adHoc    bool
+		poolSize int // 0 to run on a connection
 	}{
-		{"key", byKey, 0},
-		{"key, ad hoc", adHoc, 0},
-		{"key, pool of 1", byKey, 1},
-		{"key, pool of 64", byKey, 64},
-		{"scan", scan, 0},
-		{"scan, or null", orNull, 0},
+		{"key", byKey, false, 0},
+		{"key, ad hoc", byKey, true, 0},
+		{"key, pool of 1", byKey, false, 1},
+		{"key, pool of 64", byKey, false, 64},
+		{"scan", scan, false, 0},
+		{"scan, or null", orNull, false, 0},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			schema := fmt.Sprintf(`CREATE TABLE users (id INTEGER PRIMARY KEY, created INTEGER, email TEXT, active INTEGER);
 				WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 				INSERT INTO users SELECT i, 1700000000000 + i, 'user' || i || '@example.com', i %% 2 FROM n`, keys)
-			read := func(st driver.Stmt) error {
-				batch := &driver.Batch{Columns: []driver.Column{ids}, PerExec: 1}
-				if len(bench.st.Params) == 0 {
-					batch = nil
-				}
-				// Each connection once: a pool may prepare the statement at its first use.
-				for range bench.poolSize {
-					if err := st.Query(ctx, batch, 0, func(driver.Row) error { return nil }); err != nil {
-						return err
+			read := func(r runner) {
+				r.adHoc = bench.adHoc
+				r.prepare(bench.st, func(s stmt) {
+					batch := &driver.Batch{Columns: []driver.Column{ids}, PerExec: 1}
+					if len(bench.st.Params) == 0 {
+						batch = nil
 					}
-				}
-				for i := 0; b.Loop(); i++ {
-					if err := st.Query(ctx, batch, i%keys, func(driver.Row) error { return nil }); err != nil {
-						return err
+					// Each connection once: a pool may prepare the statement at its first use.
+					for range bench.poolSize {
+						must(s.Query(ctx, batch, 0, ignore))
 					}
-				}
-				return nil
+					for i := 0; b.Loop(); i++ {
+						must(s.Query(ctx, batch, i%keys, ignore))
+					}
+				})
 			}
-			err := with(ctx, d, b.TempDir(), quick(max(bench.poolSize, 1)), schema, func(x *db) error {
-				if bench.poolSize > 0 {
-					return withStmt(ctx, x, bench.st, read)
-				}
-				return withConn(ctx, x, func(c driver.Conn) error { return withStmt(ctx, c, bench.st, read) })
+			t := test{ctx, d, b.TempDir()}
+			err := try(func() {
+				t.open(quick(max(bench.poolSize, 1)), schema, func(x *db) {
+					if bench.poolSize > 0 {
+						read(x.runner)
+					} else {
+						x.conn(read)
+					}
+				})
 			})
 			if err != nil {
 				b.Fatal(err)

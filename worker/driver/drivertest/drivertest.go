@@ -6,15 +6,16 @@
 // The suite is a list of checks. If some libraries cannot do what a check requires,
 // the check has a key, which their driver.json declares among its limits. The suite
 // requires that such a check fails, so a declaration that is no longer true is an
-// error too. Besides settings ("cache=shared") and types ("blob=empty", "blob=expression"), the keys
-// are "codes=extended", "pool=waits", "columns=count", "columns=any", "any=text", "context=rows", "context=query",
-// "context=exec", "context=lock", "context=commit", "script=trailing comment", "last insert ID",
-// "transactions=reads", "connection=state", "checkpoint", "files" and "close=failed transaction". The checks with these keys say what they mean.
+// error too. The keys are settings ("cache=shared"), types ("blob=empty",
+// "blob=expression"), and: "codes=extended", "pool=waits", "columns=count", "columns=any",
+// "any=text", "context=rows", "context=query", "context=exec", "context=lock",
+// "context=commit", "script=trailing comment", "last insert ID", "transactions=reads",
+// "connection=state", "checkpoint", "files" and "close=failed transaction". The checks with
+// these keys say what they mean.
 package drivertest
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -42,10 +43,9 @@ type Check struct {
 	// empty and only for this check.
 	Test func(ctx context.Context, d driver.Driver, dir string) error
 
-	waits bool // mostly, for locks and contexts, so others can run beside it
+	waits bool // the check mostly waits, so other checks can run at the same time
 }
 
-// waiting marks checks that mostly wait.
 func waiting(list []Check) []Check {
 	for i := range list {
 		list[i].waits = true
@@ -53,15 +53,14 @@ func waiting(list []Check) []Check {
 	return list
 }
 
-// run runs the check, and ends it if it waits for something that does not come.
+// run runs the check with a limit, because it may wait for something that does not come.
 func (c Check) run(ctx context.Context, d driver.Driver, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	return c.Test(ctx, d, dir)
 }
 
-// declared returns what is known of a driver, without the limit that is not the library's but
-// its worker's: package jobtest, and sqlite3perf check, are for that.
+// declared returns d.Info without the limit "job", which package jobtest proves.
 func declared(d driver.Driver) driver.Info {
 	i := d.Info()
 	i.Limits = maps.Clone(i.Limits)
@@ -69,7 +68,6 @@ func declared(d driver.Driver) driver.Info {
 	return i
 }
 
-// applies reports whether the check can be made of d.
 func (c Check) applies(d driver.Driver) bool {
 	_, limited := d.Info().Limits[c.Needs]
 	return !limited
@@ -90,9 +88,9 @@ func Run(t *testing.T, d driver.Driver) {
 	}
 	l := driver.NewLimits(declared(d))
 	checks := Checks()
-	var mu sync.Mutex // of l and ran
+	var mu sync.Mutex // protects l and ran
 	ran := 0
-	t.Cleanup(func() { // after the checks that run beside each other
+	t.Cleanup(func() { // runs after the checks that run at the same time
 		if ran < len(checks) {
 			return // go test -run selected some of them
 		}
@@ -112,11 +110,10 @@ func Run(t *testing.T, d driver.Driver) {
 			mu.Lock()
 			defer mu.Unlock()
 			ran++
-			if !c.applies(d) {
-				return
-			}
-			if err := l.Judge(c.Key, found); err != nil {
-				t.Error(err)
+			if c.applies(d) {
+				if err := l.Judge(c.Key, found); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}
@@ -145,18 +142,16 @@ func Failures(ctx context.Context, d driver.Driver, newDir func() string) map[st
 	return failures
 }
 
-// opens creates a database with a table in it.
 var opens = on(nil, intTable, isEmpty)
 
 func infoChecks() []Check {
-	return []Check{{Name: "info", Test: func(_ context.Context, d driver.Driver, _ string) error {
-		i := d.Info()
+	return []Check{{Name: "info", Test: alone(func(t test) {
+		i := t.driver.Info()
 		if i.Name == "" || i.Module == "" || i.Kind == "" || i.Interface == "" {
-			return fmt.Errorf("name, module, kind and interface must be given: %+v", i)
+			failf("name, module, kind and interface must be given: %+v", i)
 		}
 		if !strings.HasSuffix(i.About, ".") {
-			return fmt.Errorf("about must be a sentence: %q", i.About)
+			failf("about must be a sentence: %q", i.About)
 		}
-		return nil
-	}}}
+	})}}
 }

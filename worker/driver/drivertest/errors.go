@@ -3,7 +3,6 @@ package drivertest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -30,48 +29,34 @@ const constraints = `DROP TABLE IF EXISTS c; CREATE TABLE c (
 	id INTEGER PRIMARY KEY, u INTEGER UNIQUE, n INTEGER NOT NULL CHECK (n > 0), f INTEGER REFERENCES c (id));
 	INSERT INTO c VALUES (1, 1, 1, 1)`
 
-func constraint(sql string, code int) func(context.Context, driver.Driver, string) error {
-	return inEveryWay(driver.Settings{"foreign_keys": "on"}, constraints, func(ctx context.Context, r driver.Runner, adHoc bool) error {
-		st := driver.Statement{SQL: sql, AdHoc: adHoc}
-		err := withStmt(ctx, r, st, func(s driver.Stmt) error {
-			return wantCode("statement", s.Exec(ctx, nil, 0, 0), code)
-		})
-		if err != nil {
-			return err
-		}
-		if err := wantCode("script", r.Script(ctx, sql), code); err != nil {
-			return err
-		}
+func constraint(sql string, code int) testFunc {
+	return inEveryWay(driver.Settings{"foreign_keys": "on"}, constraints, func(r runner) {
+		st := driver.Statement{SQL: sql}
+		r.prepare(st, func(s stmt) { wantCode("statement", code, s.once) })
+		wantCode("script", code, func() { r.script(sql) })
 		// The same as a query, which fails while stepping. It does not use
 		// RETURNING, which SQLite has only since 3.35.
-		return withStmt(ctx, r, st, func(s driver.Stmt) error {
-			_, err := collect(ctx, s, nil, nil, 0)
-			return wantCode("query", err, code)
-		})
+		r.prepare(st, func(s stmt) { wantCode("query", code, func() { s.query(nil, 0) }) })
 	})
 }
 
-func badSQL(ctx context.Context, r driver.Runner, adHoc bool) error {
+func badSQL(r runner) {
 	for _, sql := range []string{"SELEC 1", "SELECT absent FROM sqlite_schema", "SELECT 'unterminated"} {
-		_, err := query(ctx, r, driver.Statement{SQL: sql, Columns: columns(driver.Int), AdHoc: adHoc}, nil, 0)
-		if err := wantCode(sql, err, 1); err != nil {
-			return err
-		}
+		st := driver.Statement{SQL: sql, Columns: columns(driver.Int)}
+		wantCode(sql, driver.CodeError, func() { r.query(st, nil, 0) })
 	}
-	return want(ctx, r, "SELECT 1", 1)
+	r.want("SELECT 1", 1)
 }
 
-func queryOnly(ctx context.Context, x *db) error {
-	return withConn(ctx, x, func(c driver.Conn) error {
-		if err := c.Script(ctx, "PRAGMA query_only=1"); err != nil {
-			return err
-		}
-		return wantCode("writing", exec(ctx, c, "INSERT INTO t VALUES (1, 1)", nil), 8)
+func queryOnly(x *db) {
+	x.conn(func(c runner) {
+		c.script("PRAGMA query_only=1")
+		wantCode("writing", driver.CodeReadonly, func() { c.exec("INSERT INTO t VALUES (1, 1)", nil) })
 	})
 }
 
-// endless takes more than a second at best, so that only a cancellation ends it
-// sooner. It does end, so that without one the check fails instead of hanging.
+// endless is a number of rows for which a query needs more than a second. It ends without a
+// cancellation too, so that the check fails instead of hanging.
 const endless = 5_000_000
 
 func cancelChecks() []Check {
@@ -84,15 +69,12 @@ func cancelChecks() []Check {
 	}
 }
 
-// cancelled returns an error unless err reports a cancellation.
-func cancelled(what string, err error) error {
-	if errors.Is(err, context.Canceled) {
-		return nil
+func wantCancelled(what string, err error) {
+	if !errors.Is(err, context.Canceled) {
+		wantCode(what, driver.CodeInterrupt, func() { must(err) })
 	}
-	return wantCode(what, err, driver.CodeInterrupt)
 }
 
-// cancelVisited cancels while a row is visited.
 func cancelVisited(ctx context.Context, s driver.Stmt, cancel func()) error {
 	return s.Query(ctx, nil, 0, func(driver.Row) error {
 		cancel()
@@ -100,11 +82,11 @@ func cancelVisited(ctx context.Context, s driver.Stmt, cancel func()) error {
 	})
 }
 
-// cancelSilent cancels a statement that runs as a query but returns no rows. The
-// statement inserts, which shows whether it ran to its end nevertheless.
+// cancelSilent cancels a statement that runs as a query but returns no rows. It inserts, which
+// shows whether it ran to its end nevertheless.
 func cancelSilent(ctx context.Context, s driver.Stmt, cancel func()) error {
 	go later(cancel)
-	return s.Query(ctx, nil, 0, func(driver.Row) error { return nil })
+	return s.Query(ctx, nil, 0, ignore)
 }
 
 func cancelExec(ctx context.Context, s driver.Stmt, cancel func()) error {
@@ -114,29 +96,20 @@ func cancelExec(ctx context.Context, s driver.Stmt, cancel func()) error {
 
 // onceCancelled runs a statement through run, which cancels it, and then checks
 // whether the statement and the connection can still be used.
-func onceCancelled(st driver.Statement, run func(ctx context.Context, s driver.Stmt, cancel func()) error) func(context.Context, driver.Driver, string) error {
-	return inEveryWay(nil, newTable, func(ctx context.Context, r driver.Runner, adHoc bool) error {
-		st.AdHoc = adHoc
-		err := withStmt(ctx, r, st, func(s driver.Stmt) error {
-			short, cancel := context.WithCancel(ctx)
+func onceCancelled(st driver.Statement, run func(ctx context.Context, s driver.Stmt, cancel func()) error) testFunc {
+	return inEveryWay(nil, newTable, func(r runner) {
+		r.prepare(st, func(s stmt) {
+			short, cancel := context.WithCancel(r.ctx)
 			defer cancel()
-			return cancelled("the cancelled statement", run(short, s, cancel))
+			wantCancelled("the cancelled statement", run(short, s.Stmt, cancel))
 		})
-		if err != nil {
-			return err
-		}
-		if err := want(ctx, r, "SELECT count(*) FROM t", 0); err != nil {
-			return fmt.Errorf("it ran to its end: %w", err)
-		}
-		if err := r.Script(ctx, "INSERT INTO t VALUES (1, 1)"); err != nil {
-			return fmt.Errorf("after the cancellation: %w", err)
-		}
-		return nil
+		within("it ran to its end", func() { r.want("SELECT count(*) FROM t", 0) })
+		within("after the cancellation", func() { r.script("INSERT INTO t VALUES (1, 1)") })
 	})
 }
 
-// later cancels when the statement has most likely started. SQLite cannot interrupt
-// one that has not.
+// later cancels when the statement has most likely begun, because SQLite cannot interrupt
+// earlier.
 func later(cancel func()) {
 	time.Sleep(100 * time.Millisecond)
 	cancel()

@@ -1,8 +1,6 @@
 package drivertest
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,14 +8,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// since has the version of SQLite that introduced a feature. Since then SQLite has it
-// unless it is compiled out.
+// since has the version of SQLite that introduced a feature. Later versions have it unless it
+// is compiled out.
 var since = map[string]string{
 	"json": "3.38.0", "jsonb": "3.45.0", "upsert": "3.24.0", "window": "3.25.0", "generated": "3.31.0",
 	"update_from": "3.33.0", "returning": "3.35.0", "strict": "3.37.0", "full_join": "3.39.0",
 }
 
-// option has the compile option that enables a feature.
 var option = map[string]string{
 	"fts5": "ENABLE_FTS5", "fts4": "ENABLE_FTS4", "rtree": "ENABLE_RTREE", "geopoly": "ENABLE_GEOPOLY", "json": "ENABLE_JSON1",
 	"math": "ENABLE_MATH_FUNCTIONS", "percentile": "ENABLE_PERCENTILE", "soundex": "SOUNDEX", "icu": "ENABLE_ICU",
@@ -27,55 +24,42 @@ var option = map[string]string{
 func featureChecks() []Check {
 	list := make([]Check, len(driver.Features))
 	for i, f := range driver.Features {
-		list[i] = Check{Name: "features/" + f.Key, Test: on(nil, "", func(ctx context.Context, x *db) error {
-			return feature(ctx, x, f)
-		})}
+		list[i] = Check{Name: "features/" + f.Key, Test: on(nil, "", func(x *db) { feature(x, f) })}
 	}
 	return list
 }
 
-// feature compares the result of a probe with SQLite's version and compile options.
-// A feature that these promise must be present, and an error must be that of the
-// feature.
-func feature(ctx context.Context, x *db, f driver.Feature) error {
-	promised, err := promised(ctx, x, f.Key)
-	if err != nil {
-		return err
-	}
+// feature compares the result of a probe with SQLite's version and compile options. A feature
+// that these promise must be present. An error must be that of the feature.
+func feature(x *db, f driver.Feature) {
+	promised := promised(x, f.Key)
 	message := ""
-	if err := x.Script(ctx, f.Probe); err != nil {
+	if err := x.Script(x.ctx, f.Probe); err != nil {
 		message = err.Error()
 	}
 	has, ok := f.Has(message)
 	if !ok {
-		return fmt.Errorf("the probe fails with an error that is not about %s: %s", f.Name, message)
+		failf("the probe fails with an error that is not about %s: %s", f.Name, message)
 	}
 	if promised && !has {
-		return fmt.Errorf("version and compile options promise %s, the probe says no: %s", f.Name, message)
+		failf("version and compile options promise %s, the probe says no: %s", f.Name, message)
 	}
-	return nil
 }
 
-func promised(ctx context.Context, x *db, key string) (bool, error) {
+func promised(x *db, key string) bool {
 	text := driver.ColumnType{Type: driver.Text}
-	version, err := rows(ctx, x, "SELECT sqlite_version()", text)
-	if err != nil {
-		return false, err
-	}
-	options, err := rows(ctx, x, "SELECT compile_options FROM pragma_compile_options", text)
-	if err != nil {
-		return false, err
-	}
+	version := x.rows("SELECT sqlite_version()", text)
+	options := x.rows("SELECT compile_options FROM pragma_compile_options", text)
 	has := func(name string) bool {
 		return slices.ContainsFunc(options, func(row []any) bool { return row[0] == name })
 	}
 	if v := since[key]; v != "" && atLeast(version[0][0].(string), v) && !has("OMIT_"+strings.ToUpper(key)) {
-		return true, nil
+		return true
 	}
-	return option[key] != "" && has(option[key]), nil
+	return option[key] != "" && has(option[key])
 }
 
-// atLeast reports whether version is least or newer. Versions are such as 3.46.1.
+// atLeast reports whether a version such as 3.46.1 is least or newer.
 func atLeast(version, least string) bool {
 	numbers := func(s string) (list []int) {
 		for _, p := range strings.Split(s, ".") {

@@ -1,7 +1,6 @@
 package drivertest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -14,172 +13,141 @@ func lockChecks() []Check {
 		txlock("deferred", 0, 0),
 		txlock("immediate", driver.CodeBusy, 0),
 		txlock("exclusive", driver.CodeBusy, driver.CodeBusy),
-		{Name: "locks/busy_timeout=0", Key: "busy_timeout=0", Test: busyAtOnce},
-		{Name: "locks/busy_timeout waits", Key: "busy_timeout=60000", Test: busyWaits},
-		{Name: "locks/COMMIT beside a reader", Needs: "transactions=reads", Test: commitAtOnce},
-		{Name: "locks/COMMIT waits for a reader", Key: "busy_timeout=60000", Test: commitWaits},
-		{Name: "locks/SQLITE_BUSY_SNAPSHOT", Key: "codes=extended", Test: busySnapshot},
+		{Name: "locks/busy_timeout=0", Key: "busy_timeout=0", Test: alone(busyAtOnce)},
+		{Name: "locks/busy_timeout waits", Key: "busy_timeout=60000", Test: alone(busyWaits)},
+		{Name: "locks/COMMIT beside a reader", Needs: "transactions=reads", Test: alone(commitAtOnce)},
+		{Name: "locks/COMMIT waits for a reader", Key: "busy_timeout=60000", Test: alone(commitWaits)},
+		{Name: "locks/SQLITE_BUSY_SNAPSHOT", Key: "codes=extended", Test: alone(busySnapshot)},
 	}
 }
 
-// txlock begins a transaction, and checks which locks it holds by the result codes
-// that another database gets when it writes and reads; 0: no error.
+// txlock begins a transaction. The codes that another database gets when it writes and reads
+// show which locks the transaction holds; 0 is no error.
 func txlock(lock string, writing, reading int) Check {
 	key := "txlock=" + lock
-	return Check{Name: "locks/" + key, Key: key, Test: func(ctx context.Context, d driver.Driver, dir string) error {
+	return Check{Name: "locks/" + key, Key: key, Test: alone(func(t test) {
 		// Both databases are in rollback mode, since some libraries' default is WAL.
-		over := rollbackMode.With(driver.Settings{"txlock": lock})
-		return with(ctx, d, dir, over, intTable, func(x *db) error {
-			return with(ctx, d, dir, rollbackMode, "", func(other *db) error {
-				return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, _ bool) error {
-					t, err := r.Begin(ctx)
-					if err != nil {
-						return err
-					}
-					err = errors.Join(
-						locked("writing", other.Script(ctx, "INSERT INTO t (n) VALUES (1)"), writing),
-						locked("reading", other.Script(ctx, "SELECT count(*) FROM t"), reading),
-					)
-					return errors.Join(err, t.Rollback(ctx))
+		t.open(rollbackMode.With(driver.Settings{"txlock": lock}), intTable, func(x *db) {
+			t.open(rollbackMode, "", func(other *db) {
+				x.everyWay(func(r runner) {
+					r.rollback(r.begin(), func() {
+						locked(other, "writing", "INSERT INTO t (n) VALUES (1)", writing)
+						locked(other, "reading", "SELECT count(*) FROM t", reading)
+					})
 				})
 			})
 		})
-	}}
+	})}
 }
 
-func locked(what string, err error, code int) error {
+func locked(other *db, what, sql string, code int) {
+	what += " beside the transaction"
 	if code != 0 {
-		return wantCode(what+" beside the transaction", err, code)
+		wantCode(what, code, func() { other.script(sql) })
+	} else {
+		within(what, func() { other.script(sql) })
 	}
-	if err != nil {
-		return fmt.Errorf("%s beside the transaction: %w", what, err)
-	}
-	return nil
 }
 
-// besideWriter runs f while another database's transaction has written, then
-// ends that transaction unless f has. Without a write-ahead log a COMMIT waits
-// for readers too. A connection that tries repeatedly to write is a reader for a
-// moment each time, so the writer's busy timeout is long.
-func besideWriter(ctx context.Context, d driver.Driver, dir string, over driver.Settings, f func(x *db, commit func() error) error) error {
-	return with(ctx, d, dir, longWait, intTable, func(writer *db) error {
-		return with(ctx, d, dir, over, "", func(x *db) error {
-			if err := writer.Script(ctx, "BEGIN IMMEDIATE; INSERT INTO t VALUES (1, 1)"); err != nil {
-				return err
-			}
+// besideWriter runs f while another database's transaction has written, and ends the
+// transaction unless f does. Without a write-ahead log, a COMMIT waits for readers too. A
+// connection that keeps trying to write is a reader for moments, so the writer waits long.
+func besideWriter(t test, over driver.Settings, f func(x *db, commit func())) {
+	t.open(longWait, intTable, func(writer *db) {
+		t.open(over, "", func(x *db) {
+			writer.script("BEGIN IMMEDIATE; INSERT INTO t VALUES (1, 1)")
 			done := false
-			commit := func() error {
+			commit := func() {
 				done = true
-				err := writer.Script(ctx, "COMMIT")
-				if err != nil { // otherwise somebody would wait for it in vain
-					err = errors.Join(fmt.Errorf("COMMIT: %w", err), writer.Script(ctx, "ROLLBACK"))
+				if err := writer.Script(t.ctx, "COMMIT"); err != nil { // without the ROLLBACK, x would wait in vain
+					must(errors.Join(fmt.Errorf("COMMIT: %w", err), writer.Script(t.ctx, "ROLLBACK")))
 				}
-				return err
 			}
-			err := f(x, commit)
-			if !done {
-				err = errors.Join(err, commit())
-			}
-			return err
+			finally(func() { f(x, commit) }, func() error {
+				if done {
+					return nil
+				}
+				return try(commit)
+			})
 		})
 	})
 }
 
 var longWait = driver.Settings{"busy_timeout": "60000"}
 
-// besideReader runs f while x has written in a transaction, and another
-// database reads in a transaction until f calls stop.
-func besideReader(ctx context.Context, d driver.Driver, dir string, over driver.Settings, f func(x *db, stop func() error) error) error {
-	return with(ctx, d, dir, rollbackMode.With(over), intTable, func(x *db) error {
-		return with(ctx, d, dir, rollbackMode, "", func(reader *db) error {
-			err := errors.Join(
-				x.Script(ctx, "BEGIN IMMEDIATE; INSERT INTO t VALUES (1, 1)"),
-				reader.Script(ctx, "BEGIN; SELECT count(*) FROM t"),
-			)
-			if err != nil {
-				return err
-			}
-			if err := f(x, func() error { return reader.Script(ctx, "ROLLBACK") }); err != nil {
-				return err
-			}
-			return want(ctx, reader, "SELECT count(*) FROM t", 1)
+// besideReader runs f while x has written in a transaction, and another database reads in a
+// transaction until f calls stop.
+func besideReader(t test, over driver.Settings, f func(x *db, stop func())) {
+	t.open(rollbackMode.With(over), intTable, func(x *db) {
+		t.open(rollbackMode, "", func(reader *db) {
+			x.script("BEGIN IMMEDIATE; INSERT INTO t VALUES (1, 1)")
+			reader.script("BEGIN; SELECT count(*) FROM t")
+			f(x, func() { reader.script("ROLLBACK") })
+			reader.want("SELECT count(*) FROM t", 1)
 		})
 	})
 }
 
-// commitAtOnce checks that a COMMIT that found a reader leaves its transaction
-// open, and that it succeeds after the reader has gone.
-func commitAtOnce(ctx context.Context, d driver.Driver, dir string) error {
-	return besideReader(ctx, d, dir, nil, func(x *db, stop func() error) error {
-		err := wantCode("COMMIT beside a reader", x.Script(ctx, "COMMIT"), driver.CodeBusy)
-		return errors.Join(err, stop(), x.Script(ctx, "COMMIT"))
+// commitAtOnce expects a COMMIT beside a reader to leave its transaction open, and to succeed
+// after the reader has ended.
+func commitAtOnce(t test) {
+	besideReader(t, nil, func(x *db, stop func()) {
+		finally(func() {
+			wantCode("COMMIT beside a reader", driver.CodeBusy, func() { x.script("COMMIT") })
+		}, func() error { return try(stop) })
+		x.script("COMMIT")
 	})
 }
 
-func commitWaits(ctx context.Context, d driver.Driver, dir string) error {
-	return besideReader(ctx, d, dir, longWait, func(x *db, stop func() error) error {
-		return mustWait("COMMIT beside a reader", func() error { return x.Script(ctx, "COMMIT") }, stop)
+func commitWaits(t test) {
+	besideReader(t, longWait, func(x *db, stop func()) {
+		mustWait("COMMIT beside a reader", func() { x.script("COMMIT") }, stop)
 	})
 }
 
-// mustWait expects f to wait until release is called, a little after f has started.
-func mustWait(what string, f, release func() error) error {
+// mustWait expects f to wait until release is called, a little later.
+func mustWait(what string, f, release func()) {
 	got := make(chan error, 1)
 	started := make(chan struct{})
 	go func() {
 		close(started)
-		got <- f()
+		got <- try(f)
 	}()
 	<-started
 	select {
 	case err := <-got:
-		return errors.Join(fmt.Errorf("%s did not wait: %w", what, err), release())
+		must(errors.Join(fmt.Errorf("%s did not wait: %w", what, err), try(release)))
 	case <-time.After(100 * time.Millisecond):
 	}
-	return errors.Join(release(), <-got)
+	must(errors.Join(try(release), <-got))
 }
 
-func busyAtOnce(ctx context.Context, d driver.Driver, dir string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	return besideWriter(ctx, d, dir, driver.Settings{"busy_timeout": "0", "txlock": "immediate"}, func(x *db, _ func() error) error {
-		if err := wantCode("writing", exec(ctx, x, "INSERT INTO t VALUES (2, 2)", nil), driver.CodeBusy); err != nil {
-			return err
+func busyAtOnce(t test) {
+	besideWriter(t, driver.Settings{"busy_timeout": "0", "txlock": "immediate"}, func(x *db, _ func()) {
+		wantCode("writing", driver.CodeBusy, func() { x.exec("INSERT INTO t VALUES (2, 2)", nil) })
+		if _, limited := t.driver.Info().Limit("txlock", "immediate"); !limited {
+			wantCode("beginning to write", driver.CodeBusy, func() { x.rollback(x.begin(), func() {}) })
 		}
-		if _, limited := d.Info().Limit("txlock", "immediate"); limited {
-			return nil
-		}
-		t, err := x.Begin(ctx)
-		if err == nil {
-			err = t.Rollback(ctx)
-		}
-		return wantCode("beginning to write", err, driver.CodeBusy)
 	})
 }
 
-func busyWaits(ctx context.Context, d driver.Driver, dir string) error {
-	return besideWriter(ctx, d, dir, longWait, func(x *db, commit func() error) error {
-		write := func() error { return exec(ctx, x, "INSERT INTO t VALUES (2, 2)", nil) }
-		if err := mustWait("writing beside a writer", write, commit); err != nil {
-			return err
-		}
-		return want(ctx, x, "SELECT count(*) FROM t", 2)
+func busyWaits(t test) {
+	besideWriter(t, longWait, func(x *db, commit func()) {
+		mustWait("writing beside a writer", func() { x.exec("INSERT INTO t VALUES (2, 2)", nil) }, commit)
+		x.want("SELECT count(*) FROM t", 2)
 	})
 }
 
-func busySnapshot(ctx context.Context, d driver.Driver, dir string) error {
+func busySnapshot(t test) {
 	over := driver.Settings{"journal_mode": "wal", "busy_timeout": "100"}
-	return with(ctx, d, dir, over, intTable, func(x *db) error {
-		return with(ctx, d, dir, over, "", func(other *db) error {
-			return withConn(ctx, x, func(c driver.Conn) error {
-				if err := c.Script(ctx, "BEGIN; SELECT count(*) FROM t"); err != nil {
-					return err
-				}
-				err := exec(ctx, other, "INSERT INTO t VALUES (1, 1)", nil)
-				if err == nil {
-					err = wantCode("writing on an old snapshot", exec(ctx, c, "INSERT INTO t VALUES (2, 2)", nil), 517)
-				}
-				return errors.Join(err, c.Script(ctx, "ROLLBACK"))
+	t.open(over, intTable, func(x *db) {
+		t.open(over, "", func(other *db) {
+			x.conn(func(c runner) {
+				c.script("BEGIN; SELECT count(*) FROM t")
+				finally(func() {
+					other.exec("INSERT INTO t VALUES (1, 1)", nil)
+					wantCode("writing on an old snapshot", 517, func() { c.exec("INSERT INTO t VALUES (2, 2)", nil) })
+				}, func() error { return c.Script(c.ctx, "ROLLBACK") })
 			})
 		})
 	})

@@ -16,156 +16,119 @@ import (
 func poolChecks() []Check {
 	return []Check{
 		{Name: "pool/holds its connections", Key: "connection=state", Test: on(driver.Settings{"pool_size": "4"}, intTable, keepsConnections)},
-		{Name: "pool/closes idle connections", Key: "pool_idle", Test: closesIdle},
+		{Name: "pool/closes idle connections", Key: "pool_idle", Test: alone(closesIdle)},
 		{Name: "pool/waits while all are taken", Test: on(driver.Settings{"pool_size": "2"}, intTable, waits)},
 		{Name: "pool/counts who waits", Key: "pool=waits", Test: on(driver.Settings{"pool_size": "2"}, intTable, countsWaits)},
-		{Name: "pool/one connection by default", Test: on(nil, intTable, oneByDefault)},
-		{Name: "close/leaves no file open", Test: closesFiles},
+		{Name: "pool/one connection by default", Test: on(nil, intTable, func(x *db) { x.conn(func(runner) { notAtOnce(x) }) })},
+		{Name: "close/leaves no file open", Test: alone(closesFiles)},
 	}
 }
 
-// keepsConnections marks each connection of the pool with a temporary table
-// and expects the marks, and no others, after the connections were idle.
-func keepsConnections(ctx context.Context, x *db) error {
+// markConn fails if the connection is already marked.
+const markConn = "CREATE TEMP TABLE mark (id INTEGER)"
+
+// keepsConnections marks each connection of the pool and expects the marks, and no
+// others, after the connections were idle.
+func keepsConnections(x *db) {
 	const n = 4
-	const mark = "CREATE TEMP TABLE mark (id INTEGER)" // fails if there is one
-	if err := onAll(ctx, x, n, func(c driver.Conn) error { return c.Script(ctx, mark) }); err != nil {
-		return fmt.Errorf("%d connections: %w", n, err)
-	}
+	within(fmt.Sprint(n, " connections"), func() { x.onAll(n, func(c runner) { c.script(markConn) }) })
 	for range n {
-		if err := want(ctx, x, "SELECT count(*) FROM t", 0); err != nil {
-			return err
-		}
+		x.want("SELECT count(*) FROM t", 0)
 	}
-	if err := onAll(ctx, x, n, func(c driver.Conn) error { return want(ctx, c, "SELECT count(*) FROM temp.mark", 0) }); err != nil {
-		return fmt.Errorf("a connection was closed while idle: %w", err)
-	}
-	return nil
+	within("a connection was closed while idle", func() {
+		x.onAll(n, func(c runner) { c.want("SELECT count(*) FROM temp.mark", 0) })
+	})
 }
 
-// closesIdle marks each connection in the same way, and expects as many marks as
-// pool_idle keeps connections open.
-func closesIdle(ctx context.Context, d driver.Driver, dir string) error {
+// closesIdle marks each connection, and expects as many marks as pool_idle keeps connections.
+func closesIdle(t test) {
 	const n = 4
 	for idle := range n + 2 {
-		dir := filepath.Join(dir, strconv.Itoa(idle))
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			return err
-		}
-		err := with(ctx, d, dir, driver.Settings{"pool_size": "4", "pool_idle": strconv.Itoa(idle)}, "", func(x *db) error {
-			err := onAll(ctx, x, n, func(c driver.Conn) error { return c.Script(ctx, "CREATE TEMP TABLE mark (id INTEGER)") })
-			if err != nil {
-				return err
-			}
-			kept := int64(0)
-			err = onAll(ctx, x, n, func(c driver.Conn) error {
-				marks, err := number(ctx, c, "SELECT count(*) FROM sqlite_temp_master WHERE name = 'mark'")
-				kept += marks
-				return err
+		in := test{t.ctx, t.driver, filepath.Join(t.dir, strconv.Itoa(idle))}
+		must(os.Mkdir(in.dir, 0o755))
+		within(fmt.Sprint("pool_idle=", idle), func() {
+			in.open(driver.Settings{"pool_size": "4", "pool_idle": strconv.Itoa(idle)}, "", func(x *db) {
+				x.onAll(n, func(c runner) { c.script(markConn) })
+				kept := int64(0)
+				x.onAll(n, func(c runner) { kept += c.number("SELECT count(*) FROM sqlite_temp_master WHERE name = 'mark'") })
+				if kept != int64(min(idle, n)) {
+					failf("%d of %d connections stayed open", kept, n)
+				}
 			})
-			if err == nil && kept != int64(min(idle, n)) {
-				err = fmt.Errorf("%d of %d connections stayed open", kept, n)
-			}
-			return err
 		})
-		if err != nil {
-			return fmt.Errorf("pool_idle=%d: %w", idle, err)
-		}
 	}
-	return nil
 }
 
-func waits(ctx context.Context, x *db) error {
-	return withConn(ctx, x, func(driver.Conn) error {
-		second, err := x.Conn(ctx)
-		if err != nil {
-			return err
-		}
-		err = notAtOnce(ctx, x)
+func waits(x *db) {
+	x.conn(func(runner) {
+		second, err := x.pool.Conn(x.ctx)
+		must(err)
+		err = try(func() { notAtOnce(x) })
 		third := make(chan error)
 		go func() {
-			third <- withConn(ctx, x, func(c driver.Conn) error { return want(ctx, c, "SELECT count(*) FROM t", 0) })
+			third <- try(func() { x.conn(func(c runner) { c.want("SELECT count(*) FROM t", 0) }) })
 		}()
-		err = errors.Join(err, second.Close())
-		if got := <-third; got != nil {
-			err = errors.Join(err, fmt.Errorf("one who waits, after a connection was given back: %w", got))
-		}
-		return err
+		must(errors.Join(err, second.Close(), try(func() {
+			within("the caller that waits, after a connection was returned", func() { must(<-third) })
+		})))
 	})
 }
 
-// countsWaits expects a pool to count a caller that waits while all connections are taken,
-// and none that finds one.
-func countsWaits(ctx context.Context, x *db) error {
-	c, ok := x.DB.(driver.WaitCounter)
+// countsWaits expects the pool to count only callers that wait because all connections are
+// taken.
+func countsWaits(x *db) {
+	c, ok := x.pool.(driver.WaitCounter)
 	if !ok {
-		return errors.New("the pool does not tell who waited: it is no driver.WaitCounter")
+		failf("the pool is not a driver.WaitCounter: it does not count callers that wait")
 	}
 	before, total := c.Waited()
-	err := withConn(ctx, x, func(driver.Conn) error {
-		if err := want(ctx, x, "SELECT count(*) FROM t", 0); err != nil {
-			return err
-		}
+	x.conn(func(runner) {
+		x.want("SELECT count(*) FROM t", 0)
 		if n, d := c.Waited(); n != before || d != total {
-			return fmt.Errorf("%d callers waited %v, although a connection was free", n-before, d-total)
+			failf("%d callers waited %v, although a connection was free", n-before, d-total)
 		}
-		return withConn(ctx, x, func(driver.Conn) error { return notAtOnce(ctx, x) })
+		x.conn(func(runner) { notAtOnce(x) })
 	})
-	if err != nil {
-		return err
-	}
 	if n, d := c.Waited(); n != before+1 || d <= total {
-		return fmt.Errorf("%d callers waited %v in all, want 1 and the time until it gave up", n-before, d-total)
+		failf("%d callers waited %v in all, want 1 and the time until it gave up", n-before, d-total)
 	}
-	return nil
 }
 
 // notAtOnce expects that a pool lends no connection while all are taken.
-func notAtOnce(ctx context.Context, x driver.DB) error {
-	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+func notAtOnce(x *db) {
+	short, cancel := context.WithTimeout(x.ctx, 50*time.Millisecond)
 	defer cancel()
-	c, err := x.Conn(short)
+	c, err := x.pool.Conn(short)
 	if err == nil {
-		return errors.Join(errors.New("the pool gave out more connections than pool_size"), c.Close())
+		must(errors.Join(errors.New("the pool gave out more connections than pool_size"), c.Close()))
 	}
 	if short.Err() == nil {
-		return fmt.Errorf("all connections taken: got %w, want to wait until the context ends", err)
+		failf("all connections taken: got %w, want to wait until the context ends", err)
 	}
-	return nil
 }
 
-func oneByDefault(ctx context.Context, x *db) error {
-	return withConn(ctx, x, func(driver.Conn) error { return notAtOnce(ctx, x) })
-}
-
-// closesFiles checks the open files of the process, if the system lists them, and
-// the files that are left next to the database.
-func closesFiles(ctx context.Context, d driver.Driver, dir string) error {
-	over := driver.Settings{"pool_size": "3", "journal_mode": "wal"}
-	err := with(ctx, d, dir, over, intTable, func(x *db) error {
-		return onAll(ctx, x, 3, func(c driver.Conn) error { return exec(ctx, c, "INSERT INTO t (n) VALUES (1)", nil) })
+// closesFiles looks for files that are left next to the database, or open in the process if
+// the system lists them.
+func closesFiles(t test) {
+	t.open(driver.Settings{"pool_size": "3", "journal_mode": "wal"}, intTable, func(x *db) {
+		x.onAll(3, func(c runner) { c.exec("INSERT INTO t (n) VALUES (1)", nil) })
 	})
-	if err != nil {
-		return err
-	}
-	left, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
+	left, err := os.ReadDir(t.dir)
+	must(err)
 	for _, f := range left {
 		if f.Name() != "test.db" {
-			return fmt.Errorf("%s is left after Close", f.Name())
+			failf("%s is left after Close", f.Name())
 		}
 	}
 	const fds = "/proc/self/fd"
 	list, err := os.ReadDir(fds)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // this system has no such list
+		return // this system has no such list
 	}
+	must(err)
 	for _, fd := range list {
-		if target, err := os.Readlink(filepath.Join(fds, fd.Name())); err == nil && strings.HasPrefix(target, dir) {
-			return fmt.Errorf("%s is open after Close", target)
+		if target, err := os.Readlink(filepath.Join(fds, fd.Name())); err == nil && strings.HasPrefix(target, t.dir) {
+			failf("%s is open after Close", target)
 		}
 	}
-	return err
 }

@@ -1,7 +1,6 @@
 package drivertest
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"strings"
@@ -9,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// dump returns a script like that of a dump: a transaction of n INSERTs and a
-// trigger. Each INSERT contains text that could be taken for the end of a statement.
+// dump returns a script like a dump: a transaction of n INSERTs and a trigger. Each INSERT has
+// text that looks like the end of a statement.
 func dump(n int) string {
 	var s strings.Builder
 	s.WriteString("CREATE TABLE d (id INTEGER PRIMARY KEY, s TEXT);\nCREATE TABLE log (n INTEGER);\nBEGIN;\n")
@@ -24,38 +23,27 @@ func dump(n int) string {
 	return s.String()
 }
 
-// longScript runs scripts of some 60 and 240 KB. It expects that every statement runs
-// once, in one transaction, and that memory grows in proportion. Libraries that copy
-// the rest of a script for each statement need 16 times as much for the second one.
-func longScript(ctx context.Context, d driver.Driver, dir string) error {
+// longScript runs scripts of about 60 and 240 KB. Memory must grow in proportion. A library
+// that copies the rest of a script for each statement needs 16 times as much for the second.
+func longScript(t test) {
 	const n, times = 1000, 4
-	run := func(n int) (allocated uint64, err error) {
-		err = with(ctx, d, dir, nil, "DROP TABLE IF EXISTS d; DROP TABLE IF EXISTS log", func(x *db) error {
+	run := func(n int) (allocated uint64) {
+		t.open(nil, "DROP TABLE IF EXISTS d; DROP TABLE IF EXISTS log", func(x *db) {
 			script := dump(n)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			if err := x.Script(ctx, script); err != nil {
-				return err
-			}
+			x.script(script)
 			runtime.ReadMemStats(&after)
 			allocated = after.TotalAlloc - before.TotalAlloc
 			sums := driver.Statement{
 				SQL: "SELECT count(*), sum(id), (SELECT count(*) FROM log) FROM d WHERE s = 'a;''b'", Columns: columns(driver.Int, driver.Int, driver.Int),
 			}
-			return wantRows(ctx, x, sums, nil, 0, [][]any{{int64(n), int64(n) * int64(n-1) / 2, int64(n/2 - 1)}})
+			x.wantRows(sums, nil, 0, [][]any{{int64(n), int64(n) * int64(n-1) / 2, int64(n/2 - 1)}})
 		})
-		return allocated, err
+		return allocated
 	}
-	short, err := run(n)
-	if err != nil {
-		return err
-	}
-	long, err := run(times * n)
-	if err != nil {
-		return err
-	}
+	short, long := run(n), run(times*n)
 	if long > 2*times*short+1<<20 {
-		return fmt.Errorf("a script %d times as long: %d bytes allocated instead of %d, %.1f times as many", times, long, short, float64(long)/float64(short))
+		failf("a script %d times as long: %d bytes allocated instead of %d, %.1f times as many", times, long, short, float64(long)/float64(short))
 	}
-	return nil
 }

@@ -1,10 +1,10 @@
 package drivertest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -18,7 +18,9 @@ func settingChecks() []Check {
 		}
 		for _, v := range def.Examples() {
 			key := def.Name + "=" + v
-			list = append(list, Check{Name: "settings/" + key, Key: key, Test: applied(driver.Settings{def.Name: v})})
+			list = append(list, Check{Name: "settings/" + key, Key: key, Test: alone(func(t test) {
+				applied(t, driver.Settings{def.Name: v})
+			})})
 		}
 	}
 	return append(list,
@@ -38,79 +40,50 @@ func settingChecks() []Check {
 	)
 }
 
-// appliedUnlessLimited is like applied, but leaves out the settings that the driver declares
-// it cannot apply.
-func appliedUnlessLimited(s driver.Settings) func(context.Context, driver.Driver, string) error {
-	return func(ctx context.Context, d driver.Driver, dir string) error {
+// appliedUnlessLimited is applied without the settings that the driver cannot apply.
+func appliedUnlessLimited(s driver.Settings) testFunc {
+	return alone(func(t test) {
 		can := s.With(nil)
 		for name, value := range s {
-			if _, limited := d.Info().Limit(name, value); limited {
+			if _, limited := t.driver.Info().Limit(name, value); limited {
 				delete(can, name)
 			}
 		}
-		return applied(can)(ctx, d, dir)
+		applied(t, can)
+	})
+}
+
+// checkpoints expects SQL to checkpoint a write-ahead log, as the worker does after a phase.
+func checkpoints(x *db) {
+	list := x.rows("PRAGMA wal_checkpoint(TRUNCATE)", columns(driver.Int, driver.Int, driver.Int)...)
+	if len(list) != 1 || list[0][0] != int64(0) {
+		failf("the checkpoint returned %v, want a first column of 0", list)
 	}
 }
 
-// checkpoints expects that a write-ahead log can be checkpointed by SQL, as the worker does
-// after each phase.
-func checkpoints(ctx context.Context, x *db) error {
-	list, err := rows(ctx, x, "PRAGMA wal_checkpoint(TRUNCATE)", columns(driver.Int, driver.Int, driver.Int)...)
-	if err == nil && (len(list) != 1 || list[0][0] != int64(0)) {
-		err = fmt.Errorf("the checkpoint returned %v, want a first column of 0", list)
-	}
-	return err
-}
-
-// applied returns a test that opens a new database, creates a table in it, and reads the
-// settings back on every connection of the pool at once. Then it does the same with
-// the existing database.
-func applied(s driver.Settings) func(context.Context, driver.Driver, string) error {
+// applied opens a new database, creates a table in it, and reads the settings back on every
+// connection of the pool at once. Then it does the same with the existing database.
+func applied(t test, s driver.Settings) {
 	over := s.With(driver.Settings{"pool_size": "3"})
 	if s["locking_mode"] == "exclusive" {
 		over["pool_size"] = "1" // the first connection locks out the others
 	}
-	readsBack := func(ctx context.Context, x *db) error {
-		return onAll(ctx, x, over.PoolSize(), func(c driver.Conn) error {
-			got, err := readBack(ctx, c, s)
-			if err != nil {
-				return err
-			}
-			var errs []error
-			for _, m := range driver.Check(s, got) {
-				errs = append(errs, errors.New(m.String()))
-			}
-			return errors.Join(errs...)
+	for i, script := range []string{intRow, ""} {
+		within(fmt.Sprint("opening ", i+1), func() {
+			t.open(over, script, func(x *db) {
+				x.onAll(over.PoolSize(), func(c runner) {
+					var errs []error
+					for _, m := range driver.Check(s, readBack(c, s)) {
+						errs = append(errs, errors.New(m.String()))
+					}
+					must(errors.Join(errs...))
+				})
+			})
 		})
 	}
-	return func(ctx context.Context, d driver.Driver, dir string) error {
-		for i, script := range []string{intRow, ""} {
-			if err := on(over, script, readsBack)(ctx, d, dir); err != nil {
-				return fmt.Errorf("opening %d: %w", i+1, err)
-			}
-		}
-		return nil
-	}
 }
 
-// onAll takes n connections, runs f on each, and returns them to the pool.
-func onAll(ctx context.Context, x driver.DB, n int, f func(driver.Conn) error) error {
-	if n == 0 {
-		return nil
-	}
-	return withConn(ctx, x, func(c driver.Conn) error {
-		if err := onAll(ctx, x, n-1, f); err != nil {
-			return err
-		}
-		if err := f(c); err != nil {
-			return fmt.Errorf("connection %d: %w", n, err)
-		}
-		return nil
-	})
-}
-
-// readBack reads the values that a connection has for the settings in s.
-func readBack(ctx context.Context, c driver.Conn, s driver.Settings) (driver.Settings, error) {
+func readBack(c runner, s driver.Settings) driver.Settings {
 	got := driver.Settings{}
 	for _, def := range driver.Vocabulary {
 		if _, ok := s[def.Name]; !ok || !def.Pragma {
@@ -120,152 +93,117 @@ func readBack(ctx context.Context, c driver.Conn, s driver.Settings) (driver.Set
 		if def.Name == "journal_mode" || def.Name == "locking_mode" {
 			t.Type = driver.Text
 		}
-		list, err := rows(ctx, c, "PRAGMA "+def.Name, t)
-		if err != nil {
-			return nil, fmt.Errorf("PRAGMA %s: %w", def.Name, err)
-		}
-		if len(list) == 0 {
-			continue // the library is built without this PRAGMA
-		}
-		if got[def.Name], err = def.Canonical(fmt.Sprint(list[0][0])); err != nil {
-			return nil, err
-		}
+		within("PRAGMA "+def.Name, func() {
+			list := c.rows("PRAGMA "+def.Name, t)
+			if len(list) == 0 {
+				return // the library is built without this PRAGMA
+			}
+			value, err := def.Canonical(fmt.Sprint(list[0][0]))
+			must(err)
+			got[def.Name] = value
+		})
 	}
-	return got, nil
+	return got
 }
 
-// exclusiveWAL expects no -shm file, since locking_mode is set before journal_mode.
-func exclusiveWAL(_ context.Context, x *db) error {
-	if _, err := os.Stat(x.path + "-wal"); err != nil {
-		return fmt.Errorf("no WAL: %w", err)
+// exclusiveWAL expects no -shm file, because locking_mode is set before journal_mode.
+func exclusiveWAL(x *db) {
+	if _, err := os.Stat(x.test.path() + "-wal"); err != nil {
+		failf("no WAL: %w", err)
 	}
-	if _, err := os.Stat(x.path + "-shm"); err == nil {
-		return errors.New("the WAL index is in a file: locking_mode was set after journal_mode")
+	if _, err := os.Stat(x.test.path() + "-shm"); err == nil {
+		failf("the WAL index is in a file: locking_mode was set after journal_mode")
 	}
-	return nil
 }
 
-// mapsFile looks for the database among the files that the process has mapped, if
-// the system lists them.
-func mapsFile(ctx context.Context, x *db) error {
-	if err := want(ctx, x, "SELECT count(*) FROM t", 1); err != nil {
-		return err
-	}
+// mapsFile looks for the database among the mapped files, if the system lists them.
+func mapsFile(x *db) {
+	x.want("SELECT count(*) FROM t", 1)
 	maps, err := os.ReadFile("/proc/self/maps")
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // this system has no such list
+		return // this system has no such list
 	}
-	if err == nil && !strings.Contains(string(maps), x.path) {
-		err = errors.New("mmap_size is set, but the file is not mapped")
+	must(err)
+	if !strings.Contains(string(maps), x.test.path()) {
+		failf("mmap_size is set, but the file is not mapped")
 	}
-	return err
-}
-
-// openErr tries to open and use a database and returns the first error.
-func openErr(ctx context.Context, d driver.Driver, dir string, over driver.Settings, script string) error {
-	return with(ctx, d, dir, over, script, func(*db) error { return nil })
 }
 
 func openChecks() []Check {
 	return []Check{
-		{Name: "open/mode=rwc", Key: "mode=rwc", Test: func(ctx context.Context, d driver.Driver, dir string) error {
-			return openErr(ctx, d, dir, driver.Settings{"mode": "rwc"}, intTable)
-		}},
-		{Name: "open/mode=rw", Key: "mode=rw", Test: func(ctx context.Context, d driver.Driver, dir string) error {
-			if err := wantPrimary("opening what is not there", openErr(ctx, d, dir, driver.Settings{"mode": "rw"}, intTable), 14); err != nil {
-				return err
-			}
-			if err := openErr(ctx, d, dir, nil, intTable); err != nil {
-				return err
-			}
-			return openErr(ctx, d, dir, driver.Settings{"mode": "rw"}, "INSERT INTO t VALUES (1, 1)")
-		}},
-		{Name: "open/mode=ro", Key: "mode=ro", Test: readOnly},
+		{Name: "open/mode=rwc", Key: "mode=rwc", Test: on(driver.Settings{"mode": "rwc"}, intTable, func(*db) {})},
+		{Name: "open/mode=rw", Key: "mode=rw", Test: alone(func(t test) {
+			rw := driver.Settings{"mode": "rw"}
+			wantPrimary("opening what is not there", driver.CodeCantOpen, func() { t.use(rw, intTable) })
+			t.use(nil, intTable)
+			t.use(rw, "INSERT INTO t VALUES (1, 1)")
+		})},
+		{Name: "open/mode=ro", Key: "mode=ro", Test: alone(readOnly)},
 		{Name: "open/mode=memory", Key: "mode=memory", Test: on(driver.Settings{"mode": "memory"}, intRow, inMemory)},
 		{Name: "open/cache=private", Key: "cache=private", Test: sharing(driver.Settings{"cache": "private"}, 0)},
 		{Name: "open/cache=shared", Key: "cache=shared", Test: sharing(driver.Settings{"cache": "shared"}, 1)},
 		{Name: "open/cache=shared in memory", Key: "cache=shared", Test: sharing(driver.Settings{"cache": "shared", "mode": "memory"}, 1)},
-		{Name: "open/strange names", Test: strangeNames},
-		{Name: "open/not a database", Test: func(ctx context.Context, d driver.Driver, dir string) error {
-			if err := os.WriteFile(dir+"/test.db", []byte(strings.Repeat("not a database. ", 100)), 0o600); err != nil {
-				return err
-			}
-			return wantCode("opening a text file", openErr(ctx, d, dir, nil, intTable), 26)
-		}},
-		{Name: "open/no such directory", Test: func(ctx context.Context, d driver.Driver, dir string) error {
-			return wantPrimary("opening in a directory that is not there", openErr(ctx, d, dir+"/absent", nil, intTable), 14)
-		}},
+		{Name: "open/strange names", Test: alone(strangeNames)},
+		{Name: "open/not a database", Test: alone(func(t test) {
+			must(os.WriteFile(t.path(), []byte(strings.Repeat("not a database. ", 100)), 0o600))
+			wantCode("opening a text file", driver.CodeNotADB, func() { t.use(nil, intTable) })
+		})},
+		{Name: "open/no such directory", Test: alone(func(t test) {
+			t.dir = filepath.Join(t.dir, "absent")
+			wantPrimary("opening in a directory that is not there", driver.CodeCantOpen, func() { t.use(nil, intTable) })
+		})},
 	}
 }
 
-func readOnly(ctx context.Context, d driver.Driver, dir string) error {
+func readOnly(t test) {
 	ro := driver.Settings{"mode": "ro"}
-	if err := wantPrimary("opening what is not there", openErr(ctx, d, dir, ro, "SELECT 1 FROM t"), 14); err != nil {
-		return err
-	}
-	if err := openErr(ctx, d, dir, nil, intRow); err != nil {
-		return err
-	}
-	return with(ctx, d, dir, ro, "", func(x *db) error {
-		if err := wantCode("writing", exec(ctx, x, "INSERT INTO t VALUES (2, 2)", nil), 8); err != nil {
-			return err
-		}
-		return want(ctx, x, "SELECT count(*) FROM t", 1)
+	wantPrimary("opening what is not there", driver.CodeCantOpen, func() { t.use(ro, "SELECT 1 FROM t") })
+	t.use(nil, intRow)
+	t.open(ro, "", func(x *db) {
+		wantCode("writing", driver.CodeReadonly, func() { x.exec("INSERT INTO t VALUES (2, 2)", nil) })
+		x.want("SELECT count(*) FROM t", 1)
 	})
 }
 
-func inMemory(ctx context.Context, x *db) error {
-	if err := want(ctx, x, "SELECT count(*) FROM t", 1); err != nil {
-		return err
+func inMemory(x *db) {
+	x.want("SELECT count(*) FROM t", 1)
+	if _, err := os.Stat(x.test.path()); err == nil {
+		failf("there is a file")
 	}
-	if _, err := os.Stat(x.path); err == nil {
-		return errors.New("there is a file")
-	}
-	return nil
 }
 
-// sharing checks whether two connections share one page cache: whether one can read
-// what the other has not committed.
-func sharing(over driver.Settings, seen int64) func(context.Context, driver.Driver, string) error {
+// sharing expects that a connection can read uncommitted rows of another one if they share
+// a page cache, and only then.
+func sharing(over driver.Settings, seen int64) testFunc {
 	over = over.With(driver.Settings{"pool_size": "2"})
-	return on(over, intTable, func(ctx context.Context, x *db) error {
-		return withConn(ctx, x, func(writer driver.Conn) error {
-			return withConn(ctx, x, func(reader driver.Conn) error {
-				if err := writer.Script(ctx, "BEGIN; INSERT INTO t VALUES (1, 1)"); err != nil {
-					return err
-				}
-				err := reader.Script(ctx, "PRAGMA read_uncommitted=1")
-				if err == nil {
-					err = want(ctx, reader, "SELECT count(*) FROM t", seen)
-				}
-				return errors.Join(err, writer.Script(ctx, "ROLLBACK"))
+	return on(over, intTable, func(x *db) {
+		x.conn(func(writer runner) {
+			x.conn(func(reader runner) {
+				writer.script("BEGIN; INSERT INTO t VALUES (1, 1)")
+				finally(func() {
+					reader.script("PRAGMA read_uncommitted=1")
+					reader.want("SELECT count(*) FROM t", seen)
+				}, func() error { return writer.Script(x.ctx, "ROLLBACK") })
 			})
 		})
 	})
 }
 
-func strangeNames(ctx context.Context, d driver.Driver, dir string) error {
+func strangeNames(t test) {
 	for _, name := range []string{"a b.db", "a?b=c&d.db", "a%20b.db", "a#b.db", "100%.db", "ü世.db", "a+b;c.db", "it's.db"} {
 		for _, s := range []driver.Settings{noWait, noWait.With(driver.Settings{"mode": "rwc", "journal_mode": "wal"})} {
-			path := dir + "/" + name
-			x, err := d.Open(ctx, path, s)
-			if err == nil {
-				err = errors.Join(x.Script(ctx, intTable), x.Close())
-			}
-			if err != nil {
-				return fmt.Errorf("%q: %w", name, err)
-			}
-			if err := os.Remove(path); err != nil {
-				return err
-			}
+			path := t.dir + "/" + name
+			within(fmt.Sprintf("%q", name), func() {
+				x, err := t.driver.Open(t.ctx, path, s)
+				must(err)
+				must(errors.Join(x.Script(t.ctx, intTable), x.Close()))
+			})
+			must(os.Remove(path))
 		}
 	}
-	left, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
+	left, err := os.ReadDir(t.dir)
+	must(err)
 	if len(left) > 0 {
-		return fmt.Errorf("a file of another name was made: %q", left[0].Name())
+		failf("a file of another name was made: %q", left[0].Name())
 	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package drivertest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,7 +18,7 @@ const (
 func statementChecks() []Check {
 	return []Check{
 		{Name: "statements/script", Test: on(nil, commented, scripts)},
-		{Name: "statements/long script", Test: longScript},
+		{Name: "statements/long script", Test: alone(longScript)},
 		{Name: "statements/script that ends in a comment", Key: "script=trailing comment", Test: on(nil, intTable+"; /* one */ -- two", isEmpty)},
 		{Name: "statements/ranges of rows", Test: inEveryWay(nil, newTable, ranges)},
 		{Name: "statements/many rows per execution", Test: inEveryWay(nil, "DROP TABLE IF EXISTS t; CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT)", manyRows)},
@@ -39,7 +38,6 @@ func statementChecks() []Check {
 	}
 }
 
-// commented is a script with comments, and a query whose rows nobody reads.
 const commented = `
 	-- The first comment; with a semicolon.
 	CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
@@ -48,35 +46,31 @@ const commented = `
 	INSERT INTO t VALUES (2, 20), (3, 30);
 `
 
-func scripts(ctx context.Context, x *db) error {
-	if err := want(ctx, x, "SELECT sum(n) FROM t", 60); err != nil {
-		return fmt.Errorf("script on the pool: %w", err)
-	}
-	if err := wantCode("script with an error in the middle",
-		x.Script(ctx, "DELETE FROM t; INSERT INTO absent VALUES (1); INSERT INTO t VALUES (9, 9)"), 1); err != nil {
-		return err
-	}
-	if err := want(ctx, x, "SELECT count(*) FROM t", 0); err != nil {
-		return fmt.Errorf("script with an error in the middle: %w", err)
-	}
-	return withConn(ctx, x, func(c driver.Conn) error {
-		if err := c.Script(ctx, "INSERT INTO t VALUES (1, 1); INSERT INTO t VALUES (2, 2);"); err != nil {
-			return err
-		}
-		return want(ctx, c, "SELECT count(*) FROM t", 2)
+func scripts(x *db) {
+	within("script on the pool", func() { x.want("SELECT sum(n) FROM t", 60) })
+	within("script with an error in the middle", func() {
+		wantCode("script", driver.CodeError, func() { x.script("DELETE FROM t; INSERT INTO absent VALUES (1); INSERT INTO t VALUES (9, 9)") })
+		x.want("SELECT count(*) FROM t", 0)
+	})
+	x.conn(func(c runner) {
+		c.script("INSERT INTO t VALUES (1, 1); INSERT INTO t VALUES (2, 2);")
+		c.want("SELECT count(*) FROM t", 2)
 	})
 }
 
-func isEmpty(ctx context.Context, x *db) error {
-	return want(ctx, x, "SELECT count(*) FROM t", 0)
-}
+func isEmpty(x *db) { x.want("SELECT count(*) FROM t", 0) }
 
 var intPair = []driver.Type{driver.Int, driver.Int}
 
-// insertPair inserts a row into intTable.
-var insertPair = driver.Statement{SQL: "INSERT INTO t VALUES (?, ?)", Params: intPair}
+var (
+	// insertPair inserts a row into intTable.
+	insertPair = driver.Statement{SQL: "INSERT INTO t VALUES (?, ?)", Params: intPair}
 
-// pairs returns n rows (i, 10 i).
+	allPairs = driver.Statement{SQL: "SELECT id, n FROM t ORDER BY id", Columns: columns(intPair...)}
+	getPair  = driver.Statement{SQL: "SELECT id, n FROM t WHERE id = ? AND n = ?", Params: intPair, Columns: columns(intPair...)}
+)
+
+// pairs returns n rows (i, 10·i).
 func pairs(n int) [][]any {
 	list := make([][]any, n)
 	for i := range list {
@@ -85,21 +79,27 @@ func pairs(n int) [][]any {
 	return list
 }
 
-func ranges(ctx context.Context, r driver.Runner, adHoc bool) error {
-	b := batch(intPair, pairs(10)...)
-	insert := driver.Statement{SQL: insertPair.SQL, Params: intPair, AdHoc: adHoc}
-	err := withStmt(ctx, r, insert, func(s driver.Stmt) error {
-		return errors.Join(s.Exec(ctx, b, 2, 5), s.Exec(ctx, b, 5, 5), s.Exec(ctx, b, 9, 10))
-	})
-	if err != nil {
-		return err
+// ints makes parameters of one integer, or NULL, per row.
+func ints(values ...any) *driver.Batch {
+	rows := make([][]any, len(values))
+	for i := range values {
+		rows[i] = values[i : i+1]
 	}
-	p := pairs(10)
-	all := driver.Statement{SQL: "SELECT id, n FROM t ORDER BY id", Columns: columns(intPair...)}
-	return wantRows(ctx, r, all, nil, 0, [][]any{p[2], p[3], p[4], p[9]})
+	return batch(intPair[:1], rows...)
 }
 
-func manyRows(ctx context.Context, r driver.Runner, adHoc bool) error {
+func ranges(r runner) {
+	p := pairs(10)
+	b := batch(intPair, p...)
+	r.prepare(insertPair, func(s stmt) {
+		s.exec(b, 2, 5)
+		s.exec(b, 5, 5)
+		s.exec(b, 9, 10)
+	})
+	r.wantRows(allPairs, nil, 0, [][]any{p[2], p[3], p[4], p[9]})
+}
+
+func manyRows(r runner) {
 	types := []driver.Type{driver.Int, driver.Text}
 	var list [][]any
 	for i := range 12 {
@@ -107,137 +107,93 @@ func manyRows(ctx context.Context, r driver.Runner, adHoc bool) error {
 	}
 	b := batch(types, list...)
 	b.PerExec = 3
-	insert := driver.Statement{SQL: "INSERT INTO t VALUES (?, ?), (?, ?), (?, ?)", Params: slices.Repeat(types, 3), AdHoc: adHoc}
-	if err := withStmt(ctx, r, insert, func(s driver.Stmt) error { return s.Exec(ctx, b, 3, 12) }); err != nil {
-		return err
-	}
-	return wantRows(ctx, r, driver.Statement{SQL: "SELECT id, s FROM t ORDER BY id", Columns: columns(types...)}, nil, 0, list[3:])
+	insert := driver.Statement{SQL: "INSERT INTO t VALUES (?, ?), (?, ?), (?, ?)", Params: slices.Repeat(types, 3)}
+	r.prepare(insert, func(s stmt) { s.exec(b, 3, 12) })
+	r.wantRows(driver.Statement{SQL: "SELECT id, s FROM t ORDER BY id", Columns: columns(types...)}, nil, 0, list[3:])
 }
 
-func noParameters(ctx context.Context, r driver.Runner, adHoc bool) error {
-	err := withStmt(ctx, r, driver.Statement{SQL: "INSERT INTO t (n) VALUES (1)", AdHoc: adHoc}, func(s driver.Stmt) error {
-		return errors.Join(s.Exec(ctx, nil, 0, 0), s.Exec(ctx, nil, 0, 0))
+func noParameters(r runner) {
+	r.prepare(driver.Statement{SQL: "INSERT INTO t (n) VALUES (1)"}, func(s stmt) {
+		s.once()
+		s.once()
 	})
-	if err != nil {
-		return err
-	}
-	return want(ctx, r, "SELECT count(*) FROM t", 2)
+	r.want("SELECT count(*) FROM t", 2)
 }
 
-// rowsAffected expects what SQLite says.
-func rowsAffected(ctx context.Context, r driver.Runner, adHoc bool) error {
-	if err := exec(ctx, r, insertPair.SQL, batch(intPair, pairs(10)...)); err != nil {
-		return err
-	}
-	update := driver.Statement{SQL: "UPDATE t SET n = n + 1 WHERE id < ?", Params: intPair[:1], AdHoc: adHoc}
-	two := driver.Statement{SQL: "INSERT INTO t (n) VALUES (?), (?)", Params: intPair, AdHoc: adHoc}
-	remove := driver.Statement{SQL: "DELETE FROM t WHERE n < 0 OR id > 8", AdHoc: adHoc}
-	bounds, values := batch(intPair[:1], []any{int64(3)}, []any{int64(0)}, []any{int64(7)}), batch(intPair[:1], []any{int64(1)}, []any{int64(2)})
-	values.PerExec = 2
-	return withStmt(ctx, r, update, func(update driver.Stmt) error {
-		return withStmt(ctx, r, two, func(two driver.Stmt) error {
-			return withStmt(ctx, r, remove, func(remove driver.Stmt) error {
-				return errors.Join(
-					wantAffected(ctx, update, bounds, 0, 3), wantAffected(ctx, update, bounds, 1, 0), wantAffected(ctx, update, bounds, 2, 7),
-					wantAffected(ctx, two, values, 0, 2), wantAffected(ctx, remove, nil, 0, 3), wantAffected(ctx, remove, nil, 0, 0))
+var updateBelow = driver.Statement{SQL: "UPDATE t SET n = n + 1 WHERE id < ?", Params: intPair[:1]}
+
+func rowsAffected(r runner) {
+	r.exec(insertPair.SQL, batch(intPair, pairs(10)...))
+	two := ints(int64(1), int64(2))
+	two.PerExec = 2
+	r.prepare(updateBelow, func(update stmt) {
+		r.prepare(driver.Statement{SQL: "INSERT INTO t (n) VALUES (?), (?)", Params: intPair}, func(insert stmt) {
+			r.prepare(driver.Statement{SQL: "DELETE FROM t WHERE n < 0 OR id > 8"}, func(remove stmt) {
+				bounds := ints(int64(3), int64(0), int64(7))
+				for row, rows := range []int64{3, 0, 7} {
+					wantAffected(update, bounds, row, rows)
+				}
+				wantAffected(insert, two, 0, 2)
+				wantAffected(remove, nil, 0, 3)
+				wantAffected(remove, nil, 0, 0)
 			})
 		})
 	})
 }
 
-// affectedInTransaction expects what SQLite says before the transaction ends.
-func affectedInTransaction(ctx context.Context, r driver.Runner, adHoc bool) error {
-	if err := exec(ctx, r, insertPair.SQL, batch(intPair, pairs(10)...)); err != nil {
-		return err
-	}
-	update := driver.Statement{SQL: "UPDATE t SET n = n + 1 WHERE id < ?", Params: intPair[:1], AdHoc: adHoc}
-	return withStmt(ctx, r, update, func(update driver.Stmt) error {
-		t, err := r.Begin(ctx)
-		if err != nil {
-			return err
-		}
-		in, err := t.Stmt(ctx, update)
-		if err == nil {
-			err = wantAffected(ctx, in, batch(intPair[:1], []any{int64(7)}), 0, 7)
-		}
-		return errors.Join(err, t.Rollback(ctx))
+func affectedInTransaction(r runner) {
+	r.exec(insertPair.SQL, batch(intPair, pairs(10)...))
+	r.prepare(updateBelow, func(update stmt) {
+		t := r.begin()
+		r.rollback(t, func() { wantAffected(update.in(t), ints(int64(7)), 0, 7) })
 	})
 }
 
-// lastInsertID expects the ID of each row that is inserted.
-func lastInsertID(ctx context.Context, r driver.Runner, adHoc bool) error {
-	b := batch(intPair[:1], []any{int64(41)}, []any{nil}, []any{int64(7)})
-	insert := driver.Statement{SQL: "INSERT INTO t (id) VALUES (?)", Params: intPair[:1], AdHoc: adHoc}
-	return withStmt(ctx, r, insert, func(s driver.Stmt) error {
+func lastInsertID(r runner) {
+	b := ints(int64(41), nil, int64(7))
+	r.prepare(driver.Statement{SQL: "INSERT INTO t (id) VALUES (?)", Params: intPair[:1]}, func(s stmt) {
 		for row, id := range []int64{41, 42, 7} {
-			result, err := s.ExecResult(ctx, b, row)
-			if err != nil {
-				return err
-			}
-			if result == nil {
-				return errors.New("no result: want the last insert ID")
-			}
-			got, err := result.LastInsertId()
-			if err != nil {
-				return err
-			}
+			got, err := s.result(b, row).LastInsertId()
+			must(err)
 			if got != id {
-				return fmt.Errorf("row %d of the batch: the last insert ID is %d, want %d", row, got, id)
+				failf("row %d of the batch: the last insert ID is %d, want %d", row, got, id)
 			}
 		}
-		return nil
 	})
 }
 
-// wantAffected executes a statement once and returns an error unless it changes so many rows.
-func wantAffected(ctx context.Context, s driver.Stmt, b *driver.Batch, r int, rows int64) error {
-	result, err := s.ExecResult(ctx, b, r)
-	if err != nil {
-		return err
+func wantAffected(s stmt, b *driver.Batch, row int, rows int64) {
+	got, err := s.result(b, row).RowsAffected()
+	must(err)
+	if got != rows {
+		failf("row %d of the batch: %d rows affected, want %d", row, got, rows)
 	}
-	if result == nil {
-		return errors.New("no result: want the rows affected")
-	}
-	got, err := result.RowsAffected()
-	if err == nil && got != rows {
-		err = fmt.Errorf("row %d of the batch: %d rows affected, want %d", r, got, rows)
-	}
-	return err
 }
 
-func queryRow(ctx context.Context, x *db) error {
+func queryRow(x *db) {
 	list := pairs(10)
 	b := batch(intPair, list...)
-	if err := exec(ctx, x, "INSERT INTO t VALUES (?, ?)", b); err != nil {
-		return err
-	}
-	return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
-		cols := columns(intPair...)
-		get := driver.Statement{SQL: "SELECT id, n FROM t WHERE id = ? AND n = ?", Params: intPair, Columns: cols, AdHoc: adHoc}
-		return withStmt(ctx, r, get, func(s driver.Stmt) error {
+	x.exec(insertPair.SQL, b)
+	x.everyWay(func(r runner) {
+		r.prepare(getPair, func(s stmt) {
 			for _, i := range []int{7, 0, 9} {
-				if err := wantResult(ctx, s, cols, b, i, list[i:i+1]); err != nil {
-					return fmt.Errorf("with row %d: %w", i, err)
-				}
+				within(fmt.Sprint("with row ", i), func() { s.wantRows(b, i, list[i:i+1]) })
 			}
-			return nil
 		})
 	})
 }
 
-func noRows(ctx context.Context, r driver.Runner, adHoc bool) error {
-	return wantRows(ctx, r, driver.Statement{SQL: "SELECT id, n FROM t", Columns: columns(intPair...), AdHoc: adHoc}, nil, 0, nil)
-}
+func noRows(r runner) { r.wantRows(allPairs, nil, 0, nil) }
 
-func undeclaredColumns(ctx context.Context, r driver.Runner, adHoc bool) error {
+func undeclaredColumns(r runner) {
 	for n := 1; n <= 3; n += 2 {
-		cols := columns(slices.Repeat([]driver.Type{driver.Int}, n)...)
-		got, err := query(ctx, r, driver.Statement{SQL: "SELECT id, n FROM t", Columns: cols, AdHoc: adHoc}, nil, 0)
-		if err == nil {
-			return fmt.Errorf("two columns where %d are declared: got %v, want an error", n, got)
+		st := driver.Statement{SQL: "SELECT id, n FROM t", Columns: columns(slices.Repeat([]driver.Type{driver.Int}, n)...)}
+		var got [][]any
+		if err := try(func() { got = r.query(st, nil, 0) }); err == nil {
+			failf("two columns where %d are declared: got %v, want an error", n, got)
 		}
 	}
-	return want(ctx, r, "SELECT count(*) FROM t", 1)
+	r.want("SELECT count(*) FROM t", 1)
 }
 
 // numbers returns a query for the integers from 0 to n-1.
@@ -245,107 +201,88 @@ func numbers(n int) string {
 	return fmt.Sprintf("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n", n-1)
 }
 
-func readToEnd(ctx context.Context, x *db) error {
+func readToEnd(x *db) {
 	const n = 100_000
-	b := batch(intPair, pairs(n)...)
-	err := withStmt(ctx, x, insertPair, func(pooled driver.Stmt) error {
-		t, err := begin(ctx, x, pooled, b, 0, n)
-		if err != nil {
-			return err
-		}
-		return t.Commit(ctx)
+	x.prepare(insertPair, func(pooled stmt) {
+		must(x.beginWith(pooled, batch(intPair, pairs(n)...), 0, n).Commit(x.ctx))
 	})
-	if err != nil {
-		return err
-	}
-	return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
-		all := driver.Statement{SQL: "SELECT id, n FROM t ORDER BY id", Columns: columns(intPair...), AdHoc: adHoc}
-		return withStmt(ctx, r, all, func(s driver.Stmt) error {
+	x.everyWay(func(r runner) {
+		r.prepare(allPairs, func(s stmt) {
 			var i int64
-			err := s.Query(ctx, nil, 0, func(row driver.Row) error {
+			must(s.Query(s.ctx, nil, 0, func(row driver.Row) error {
 				if row[0].Int != i || row[1].Int != 10*i {
 					return fmt.Errorf("row %d: got (%d, %d)", i, row[0].Int, row[1].Int)
 				}
 				i++
 				return nil
-			})
-			if err == nil && i != n {
-				err = fmt.Errorf("%d rows, want %d", i, n)
+			}))
+			if i != n {
+				failf("%d rows, want %d", i, n)
 			}
-			return err
 		})
 	})
 }
 
-func visitError(ctx context.Context, r driver.Runner, adHoc bool) error {
-	st := driver.Statement{SQL: numbers(1000), Columns: columns(driver.Int), AdHoc: adHoc}
-	return withStmt(ctx, r, st, func(s driver.Stmt) error {
+func visitError(r runner) {
+	r.prepare(driver.Statement{SQL: numbers(1000), Columns: columns(driver.Int)}, func(s stmt) {
 		stop := errors.New("enough")
 		visits := 0
-		got := s.Query(ctx, nil, 0, func(driver.Row) error {
+		got := s.Query(s.ctx, nil, 0, func(driver.Row) error {
 			if visits++; visits == 3 {
 				return stop
 			}
 			return nil
 		})
 		if got != stop { //nolint:errorlint // the contract requires exactly that error
-			return fmt.Errorf("query returned %v, want the error that visit returned", got)
+			failf("query returned %v, want the error that visit returned", got)
 		}
 		if visits != 3 {
-			return fmt.Errorf("%d visits, want none after the error at 3", visits)
+			failf("%d visits, want none after the error at 3", visits)
 		}
-		again, err := collect(ctx, s, st.Columns, nil, 0)
-		if err != nil || len(again) != 1000 {
-			return fmt.Errorf("the statement again: %d rows, error %w", len(again), err)
-		}
+		within("the statement again", func() {
+			if n := len(s.query(nil, 0)); n != 1000 {
+				failf("%d rows", n)
+			}
+		})
 		// A statement that still runs would keep its lock and prevent this.
-		return r.Script(ctx, newTable)
+		r.script(newTable)
 	})
 }
 
-func reuseAfterError(ctx context.Context, r driver.Runner, adHoc bool) error {
-	if err := r.Script(ctx, "INSERT INTO t VALUES (3, 0)"); err != nil {
-		return err
-	}
-	return withStmt(ctx, r, driver.Statement{SQL: insertPair.SQL, Params: intPair, AdHoc: adHoc}, func(s driver.Stmt) error {
+func reuseAfterError(r runner) {
+	r.script("INSERT INTO t VALUES (3, 0)")
+	r.prepare(insertPair, func(s stmt) {
 		b := batch(intPair, pairs(6)...)
-		if err := wantPrimary("rows 0 to 5, of which 3 is there", s.Exec(ctx, b, 0, 6), driver.CodeConstraint); err != nil {
-			return err
-		}
-		if err := want(ctx, r, "SELECT group_concat(id, '') = '0123' FROM (SELECT id FROM t ORDER BY id)", 1); err != nil {
-			return fmt.Errorf("it must stop at the first error: %w", err)
-		}
-		if err := s.Exec(ctx, b, 4, 6); err != nil {
-			return fmt.Errorf("the statement again: %w", err)
-		}
-		return want(ctx, r, "SELECT count(*) FROM t", 6)
+		wantPrimary("rows 0 to 5, of which 3 is there", driver.CodeConstraint, func() { s.exec(b, 0, 6) })
+		within("it must stop at the first error", func() {
+			r.want("SELECT group_concat(id, '') = '0123' FROM (SELECT id FROM t ORDER BY id)", 1)
+		})
+		within("the statement again", func() { s.exec(b, 4, 6) })
+		r.want("SELECT count(*) FROM t", 6)
 	})
 }
 
-func sharedStatement(ctx context.Context, x *db) error {
-	get := driver.Statement{SQL: "SELECT id, n FROM t WHERE id = ? AND n = ?", Params: intPair, Columns: columns(intPair...)}
-	const each = 50
-	list := pairs(8 * each)
+func sharedStatement(x *db) {
+	const goroutines, each = 8, 50
+	list := pairs(goroutines * each)
 	b := batch(intPair, list...)
-	err := withStmt(ctx, x, insertPair, func(insert driver.Stmt) error {
-		return withStmt(ctx, x, get, func(read driver.Stmt) error {
+	x.prepare(insertPair, func(insert stmt) {
+		x.prepare(getPair, func(get stmt) {
 			var wg sync.WaitGroup
-			errs := make([]error, 8)
+			errs := make([]error, goroutines)
 			for g := range errs {
 				wg.Go(func() {
-					for i := g * each; i < (g+1)*each && errs[g] == nil; i++ {
-						if errs[g] = insert.Exec(ctx, b, i, i+1); errs[g] == nil {
-							errs[g] = wantResult(ctx, read, get.Columns, b, i, list[i:i+1])
+					errs[g] = try(func() {
+						for i := g * each; i < (g+1)*each; i++ {
+							insert.exec(b, i, i+1)
+							get.wantRows(b, i, list[i:i+1])
 						}
-					}
+					})
 				})
 			}
 			wg.Wait()
-			return errors.Join(errs...)
+			must(errors.Join(errs...))
 		})
 	})
-	if err != nil {
-		return err
-	}
-	return want(ctx, x, "SELECT count(*) FROM t", 8*each)
+	x.want("SELECT count(*) FROM t", goroutines*each)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -11,9 +12,9 @@ import (
 
 func waitingChecks() []Check {
 	return []Check{
-		{Name: "cancel/what waits for a lock", Key: "context=lock", Test: endsWaiting(waitLocked)},
-		{Name: "cancel/a COMMIT that waits for a reader", Key: "context=commit", Test: endsWaiting(waitCommit)},
-		{Name: "cancel/what waited leaves its connection clean", Needs: "transactions=reads", Test: leavesClean},
+		{Name: "cancel/what waits for a lock", Key: "context=lock", Test: cancelWaiting(waitLocked, endsWaiting)},
+		{Name: "cancel/a COMMIT that waits for a reader", Key: "context=commit", Test: cancelWaiting(waitCommit, endsWaiting)},
+		{Name: "cancel/what waited leaves its connection clean", Needs: "transactions=reads", Test: cancelWaiting(slices.Concat(waitLocked, waitCommit), endsAnyhow)},
 		{Name: "cancel/a statement as it ends", Test: on(unsynced, intTable, cancelAsItEnds)},
 	}
 }
@@ -21,218 +22,160 @@ func waitingChecks() []Check {
 // unsynced is a rollback journal that does not wait for the disk.
 var unsynced = rollbackMode.With(driver.Settings{"synchronous": "off"})
 
-// waiter is an operation that waits for what another database holds.
+// waiter is an operation that waits for a lock of another database.
 type waiter struct {
 	name string
-	hold string // the SQL with which the other one takes it
+	hold string // the SQL with which the other database takes the lock
 	over driver.Settings
-	run  func(ctx context.Context, r driver.Runner, adHoc bool) error
+	run  func(r runner)
 }
 
-// holdAll lets nobody else read or write.
+// holdAll takes a lock that lets no other connection read or write.
 const holdAll = "BEGIN EXCLUSIVE; INSERT INTO t (n) VALUES (1)"
 
 var waitLocked = []waiter{
-	{"a statement", holdAll, nil, func(ctx context.Context, r driver.Runner, adHoc bool) error {
-		st := driver.Statement{SQL: "INSERT INTO t (n) VALUES (2)", AdHoc: adHoc}
-		return withStmt(ctx, r, st, func(s driver.Stmt) error { return s.Exec(ctx, nil, 0, 0) })
+	{"a statement", holdAll, nil, func(r runner) { r.exec("INSERT INTO t (n) VALUES (2)", nil) }},
+	{"a query", holdAll, nil, func(r runner) {
+		r.query(driver.Statement{SQL: "SELECT id FROM t", Columns: columns(driver.Int)}, nil, 0)
 	}},
-	{"a query", holdAll, nil, func(ctx context.Context, r driver.Runner, adHoc bool) error {
-		st := driver.Statement{SQL: "SELECT id FROM t", Columns: columns(driver.Int), AdHoc: adHoc}
-		_, err := query(ctx, r, st, nil, 0)
-		return err
-	}},
-	{"a script", holdAll, nil, func(ctx context.Context, r driver.Runner, _ bool) error {
-		return r.Script(ctx, "INSERT INTO t (n) VALUES (3)")
-	}},
-	{"a transaction that begins", holdAll, driver.Settings{"txlock": "immediate"}, func(ctx context.Context, r driver.Runner, _ bool) error {
-		t, err := r.Begin(ctx)
-		if err == nil {
-			err = t.Rollback(ctx)
-		}
-		return err
-	}},
-	{"a statement of a transaction", holdAll, nil, func(ctx context.Context, r driver.Runner, adHoc bool) error {
-		return insertInTx(ctx, r, adHoc, driver.Tx.Rollback)
-	}},
+	{"a script", holdAll, nil, func(r runner) { r.script("INSERT INTO t (n) VALUES (3)") }},
+	{"a transaction that begins", holdAll, driver.Settings{"txlock": "immediate"}, func(r runner) { must(r.begin().Rollback(r.ctx)) }},
+	{"a statement of a transaction", holdAll, nil, func(r runner) { insertInTx(r, driver.Tx.Rollback) }},
 }
 
 var waitCommit = []waiter{
-	{"a COMMIT", "BEGIN; SELECT count(*) FROM t", nil, func(ctx context.Context, r driver.Runner, adHoc bool) error {
-		return insertInTx(ctx, r, adHoc, func(t driver.Tx, ctx context.Context) error {
-			err := t.Commit(ctx)
-			if err != nil {
-				err = errors.Join(err, t.Rollback(ctx))
-			}
-			return err
-		})
-	}},
+	{"a COMMIT", "BEGIN; SELECT count(*) FROM t", nil, func(r runner) { insertInTx(r, commitOrRollback) }},
 }
 
-// insertInTx inserts a row in a transaction, and ends the transaction with end.
-func insertInTx(ctx context.Context, r driver.Runner, adHoc bool, end func(driver.Tx, context.Context) error) error {
-	st := driver.Statement{SQL: "INSERT INTO t (n) VALUES (4)", AdHoc: adHoc}
-	return withStmt(ctx, r, st, func(s driver.Stmt) error {
-		t, err := begin(ctx, r, s, nil, 0, 0)
-		if err == nil {
-			err = end(t, ctx)
-		}
-		return err
+func commitOrRollback(t driver.Tx, ctx context.Context) error {
+	err := t.Commit(ctx)
+	if err != nil {
+		err = errors.Join(err, t.Rollback(ctx))
+	}
+	return err
+}
+
+func insertInTx(r runner, end func(driver.Tx, context.Context) error) {
+	r.prepare(driver.Statement{SQL: "INSERT INTO t (n) VALUES (4)"}, func(s stmt) {
+		must(end(r.beginWith(s, nil, 0, 0), r.ctx))
 	})
 }
 
-// ending is how an operation ended.
 type ending struct{ err error }
 
-// endsWaiting ends the context of each operation while it waits, and expects that the
-// operation then ends although the lock is still held.
-func endsWaiting(list []waiter) func(context.Context, driver.Driver, string) error {
-	// Who heeds the context at all is a thousand times as fast.
+// endsWaiting expects that the operation ends with its context, while the lock is held.
+func endsWaiting(got <-chan ending, release func() error) error {
+	// Libraries that heed the context need a thousandth of this time.
 	const soon = 2 * time.Second
-	return cancelWaiting(list, func(got <-chan ending, release func() error) error {
-		select {
-		case e := <-got:
-			return errors.Join(cancelled("the cancelled operation", e.err), release())
-		case <-time.After(soon):
-		}
-		err := release()
-		<-got
-		return errors.Join(fmt.Errorf("it still waited for the lock %v after its context had ended", soon), err)
-	})
+	select {
+	case e := <-got:
+		return errors.Join(try(func() { wantCancelled("the cancelled operation", e.err) }), release())
+	case <-time.After(soon):
+	}
+	err := release()
+	<-got
+	return errors.Join(fmt.Errorf("it still waited for the lock %v after its context had ended", soon), err)
 }
 
-// leavesClean ends the context of each operation while it waits. However the operation
-// ends, if only after the lock is free, its connection must be clean.
-func leavesClean(ctx context.Context, d driver.Driver, dir string) error {
-	return cancelWaiting(append(waitLocked, waitCommit...), func(got <-chan ending, release func() error) error {
-		select {
-		case <-got:
-			return release()
-		case <-time.After(100 * time.Millisecond):
-		}
-		err := release()
-		<-got
-		return err
-	})(ctx, d, dir)
+// endsAnyhow accepts any end of the operation, even after the lock is free.
+func endsAnyhow(got <-chan ending, release func() error) error {
+	select {
+	case <-got:
+		return release()
+	case <-time.After(100 * time.Millisecond):
+	}
+	err := release()
+	<-got
+	return err
 }
 
-// cancelWaiting runs each operation on a pool of one connection and on a connection of it,
-// while another database holds what it waits for, and ends its context. It calls check with
-// what will have the operation's ending, and with what releases the lock. After that, the next
-// borrower of the connection must find it clean.
-func cancelWaiting(list []waiter, check func(got <-chan ending, release func() error) error) func(context.Context, driver.Driver, string) error {
-	return func(ctx context.Context, d driver.Driver, dir string) error {
-		return with(ctx, d, dir, unsynced, intTable, func(holder *db) error {
-			for _, w := range list {
-				over := unsynced.With(longWait).With(w.over)
-				err := with(ctx, d, dir, over, "", func(x *db) error {
-					cancel := func(r driver.Runner, adHoc bool) error {
-						if err := want(ctx, r, "SELECT count(*) FROM t", 0); err != nil { // reads the schema too
-							return err
-						}
-						if err := holder.Script(ctx, w.hold); err != nil {
-							return err
-						}
-						short, cancel := context.WithCancel(ctx)
-						defer cancel()
-						got := make(chan ending, 1)
-						go func() { got <- ending{w.run(short, r, adHoc)} }()
-						later(cancel)
-						return check(got, func() error { return holder.Script(ctx, "ROLLBACK") })
-					}
-					for _, adHoc := range []bool{false, true} {
-						err := cancel(x.DB, adHoc)
-						if err == nil {
-							err = clean(ctx, x)
-						}
-						if err != nil {
-							return fmt.Errorf("on the pool, ad hoc %v: %w", adHoc, err)
-						}
-						err = withConn(ctx, x, func(c driver.Conn) error { return cancel(c, adHoc) })
-						if err == nil {
-							err = clean(ctx, x)
-						}
-						if err != nil {
-							return fmt.Errorf("on a connection, ad hoc %v: %w", adHoc, err)
-						}
-					}
-					return nil
-				})
-				if err != nil {
-					return fmt.Errorf("%s: %w", w.name, err)
-				}
+// cancelWaiting runs each operation on a pool of one connection and on the connection, while
+// another database holds the lock, and ends the operation's context. check receives the
+// operation's ending and a function that releases the lock. After that, the next borrower of
+// the connection must find it clean.
+func cancelWaiting(list []waiter, check func(got <-chan ending, release func() error) error) testFunc {
+	return alone(func(t test) {
+		t.open(unsynced, intTable, func(holder *db) {
+			cancel := func(r runner, w waiter) {
+				r.want("SELECT count(*) FROM t", 0) // reads the schema too
+				holder.script(w.hold)
+				short, cancel := context.WithCancel(r.ctx)
+				defer cancel()
+				got := make(chan ending, 1)
+				go func() {
+					got <- ending{try(func() { w.run(runner{r.Runner, short, r.adHoc}) })}
+				}()
+				later(cancel)
+				must(check(got, func() error { return holder.Script(t.ctx, "ROLLBACK") }))
 			}
-			return nil
+			for _, w := range list {
+				within(w.name, func() {
+					t.open(unsynced.With(longWait).With(w.over), "", func(x *db) {
+						for _, adHoc := range []bool{false, true} {
+							r := runner{x.pool, t.ctx, adHoc}
+							within(fmt.Sprint("on the pool, ad hoc ", adHoc), func() {
+								cancel(r, w)
+								clean(x)
+							})
+							within(fmt.Sprint("on a connection, ad hoc ", adHoc), func() {
+								x.connFor(r, func(c runner) { cancel(c, w) })
+								clean(x)
+							})
+						}
+					})
+				})
+			}
 		})
-	}
-}
-
-// clean empties the table, in the way of one who borrows the connection next. It expects no
-// open transaction, and no interrupt from one who borrowed it before.
-func clean(ctx context.Context, x driver.DB) error {
-	err := withConn(ctx, x, func(c driver.Conn) error {
-		if err := c.Script(ctx, "BEGIN; COMMIT"); err != nil { // fails within a transaction
-			return err
-		}
-		const n = 50_000 // enough for an interrupt that comes late
-		if err := want(ctx, c, "SELECT count(*) FROM ("+numbers(n)+")", n); err != nil {
-			return err
-		}
-		return exec(ctx, c, "DELETE FROM t", nil)
 	})
-	if err == nil {
-		err = insertInTx(ctx, x, false, driver.Tx.Commit)
-	}
-	if err == nil {
-		err = x.Script(ctx, "DELETE FROM t")
-	}
-	if err != nil {
-		return fmt.Errorf("the next borrower of the connection: %w", err)
-	}
-	return nil
 }
 
-// cancelAsItEnds ends the contexts of statements and transactions at about the time when
-// they end by themselves. What comes after on the same connection must not be interrupted.
-func cancelAsItEnds(ctx context.Context, x *db) error {
-	insert := driver.Statement{SQL: "INSERT INTO t (n) " + numbers(2000)}
-	return errors.Join(
-		cancelEach(ctx, x, insert),
-		withConn(ctx, x, func(c driver.Conn) error { return cancelEach(ctx, c, insert) }),
-		clean(ctx, x),
-	)
+// clean empties the table as the next borrower of the connection. It fails within a
+// transaction, or if an interrupt for an earlier borrower arrives.
+func clean(x *db) {
+	within("the next borrower of the connection", func() {
+		x.conn(func(c runner) {
+			c.script("BEGIN; COMMIT") // fails within a transaction
+			const n = 50_000          // enough for an interrupt that comes late
+			c.want("SELECT count(*) FROM ("+numbers(n)+")", n)
+			c.exec("DELETE FROM t", nil)
+		})
+		insertInTx(x.runner, driver.Tx.Commit)
+		x.script("DELETE FROM t")
+	})
 }
 
-func cancelEach(ctx context.Context, r driver.Runner, insert driver.Statement) error {
+// cancelAsItEnds ends contexts of statements and transactions at about the time when they end
+// by themselves. The next statement on the connection must not be interrupted.
+func cancelAsItEnds(x *db) {
+	cancelEach(x.runner)
+	x.conn(cancelEach)
+	clean(x)
+}
+
+func cancelEach(r runner) {
 	const n = 100
-	return withStmt(ctx, r, insert, func(s driver.Stmt) error {
+	r.prepare(driver.Statement{SQL: "INSERT INTO t (n) " + numbers(2000)}, func(s stmt) {
 		for i := range n {
-			short, cancel := context.WithCancel(ctx)
+			short, cancel := context.WithCancel(r.ctx)
 			go func() {
 				time.Sleep(time.Duration(i) * 20 * time.Microsecond)
 				cancel()
 			}()
-			var err error
-			if i%2 == 0 {
-				err = s.Exec(short, nil, 0, 0)
-			} else {
-				var t driver.Tx
-				if t, err = begin(short, r, s, nil, 0, 0); err == nil {
-					if err = t.Commit(short); err != nil {
-						err = errors.Join(err, t.Rollback(short))
-					}
+			err := try(func() {
+				s := stmt{s.Stmt, short, nil}
+				if i%2 == 0 {
+					s.once()
+				} else {
+					must(commitOrRollback(runner{r.Runner, short, false}.beginWith(s, nil, 0, 0), short))
 				}
-			}
+			})
 			cancel()
 			if err != nil && !errors.Is(err, context.Canceled) {
-				if err := wantPrimary("a cancelled statement", err, driver.CodeInterrupt); err != nil {
-					return err
-				}
+				wantPrimary("a cancelled statement", driver.CodeInterrupt, func() { must(err) })
 			}
-			if err := insertInTx(ctx, r, false, driver.Tx.Commit); err != nil {
-				return fmt.Errorf("after statement %d of %d that was cancelled as it ended: %w", i+1, n, err)
-			}
+			within(fmt.Sprintf("after statement %d of %d that was cancelled as it ended", i+1, n), func() {
+				insertInTx(r, driver.Tx.Commit)
+			})
 		}
-		return nil
 	})
 }

@@ -6,8 +6,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Ask scans into variables of type any, which get the type that the value has in
-// SQLite.
+// Ask scans into variables of type any. They get the types that the values have in SQLite.
 func (c *conn) Ask(q driver.Question, visit func([]any) error) (r driver.Reply, err error) {
 	s, err := compile(c.Conn, q.SQL)
 	if err != nil {
@@ -45,8 +44,7 @@ func (c *conn) Ask(q driver.Question, visit func([]any) error) (r driver.Reply, 
 		}
 	}
 	if !q.Rows {
-		affected, id := int64(c.Changes()), c.LastInsertRowID()
-		r.Affected, r.LastInsertID = &affected, &id
+		r.Tell(c)
 	}
 	return r, nil
 }

@@ -68,13 +68,11 @@ func New(info []byte, open func(name string) (Conn, error)) driver.Driver {
 	return driver.WithDSN(driver.New(driver.MustInfo(info), openPath), openName)
 }
 
-// coded is the error of each library.
 type coded interface {
 	error
 	Code() int
 }
 
-// wrap adds the result code to an error of the library.
 func wrap(err error) error {
 	if err == nil {
 		return nil
@@ -88,7 +86,7 @@ func wrap(err error) error {
 type conn struct {
 	Conn
 	number int
-	cache  map[string]Stmt // pooled statements, by their SQL
+	cache  map[string]Stmt // pooled statements by their SQL
 }
 
 func (c *conn) Number() int             { return c.number }
@@ -96,18 +94,13 @@ func (c *conn) InTransaction() bool     { return !c.AutoCommit() }
 func (c *conn) Script(sql string) error { return wrap(c.Exec(sql)) }
 func (c *conn) Run(sql string) error    { return wrap(c.Exec(sql)) }
 
-// limitAttached is SQLITE_LIMIT_ATTACHED.
 const limitAttached = 7
 
-// LimitAttached implements [connpool.Limiter].
 func (c *conn) LimitAttached(most int) (before int, err error) {
 	return c.Limit(limitAttached, most), nil
 }
 
-// RowsAffected implements [driver.Result].
 func (c *conn) RowsAffected() (int64, error) { return int64(c.Changes()), nil }
-
-// LastInsertId implements [driver.Result].
 func (c *conn) LastInsertId() (int64, error) { return c.LastInsertRowID(), nil }
 
 func (c *conn) Guard(ctx context.Context) (release func()) {
@@ -147,7 +140,6 @@ func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) 
 	return s, nil
 }
 
-// Close finalizes the cached statements and closes the connection.
 func (c *conn) Close() error {
 	var errs []error
 	for _, q := range c.cache {

@@ -14,13 +14,13 @@ const orNull = connpool.OrNull
 type stmt struct {
 	conn  Conn
 	st    driver.Statement
-	held  Stmt // nil: compiled at each execution
+	held  Stmt // the prepared statement; nil if it is compiled at each execution
 	args  []any
 	row   driver.Row
 	kinds []driver.Type // see connpool.Kinds
 	blobs [][]byte      // a buffer per column
 
-	checked bool // compiled at each execution: the columns are as declared
+	checked bool // the columns have been compared with the declared ones
 }
 
 func compile(c Conn, sql string) (Stmt, error) {
@@ -31,8 +31,8 @@ func compile(c Conn, sql string) (Stmt, error) {
 	return q, wrap(err)
 }
 
-// checkColumns compares the number of columns with those that are declared, or makes room
-// for them if nothing is known of them.
+// checkColumns compares the number of columns with the declared number. If no columns are
+// declared, it makes room for them.
 func (s *stmt) checkColumns(n int) error {
 	if err := s.st.CheckColumns(n); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (s *stmt) checkColumns(n int) error {
 func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	exec := s.execAdHoc
 	if s.held != nil {
-		exec = s.held.Exec // binds, steps to the end, resets
+		exec = s.held.Exec // the library binds, steps to the end and resets
 	}
 	if b == nil {
 		return wrap(exec())
@@ -62,8 +62,7 @@ func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 
 func (s *stmt) execAdHoc(args ...any) error { return s.conn.Exec(s.st.SQL, args...) }
 
-// box returns n rows of b, starting at row r, as interfaces, which is all that Bind
-// takes.
+// box returns n rows of b, starting at row r, as interfaces. Bind takes nothing else.
 func (s *stmt) box(b *driver.Batch, r, n int) []any {
 	args := s.args[:0]
 	for end := r + n; r < end; r++ {
@@ -131,13 +130,11 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 	}
 }
 
-// scan decodes q's current row. The library reports for each value whether it is
-// NULL.
 func (s *stmt) scan(q Stmt) error {
 	row := s.row[:len(s.kinds)]
 	for i, kind := range s.kinds {
 		cell := &row[i]
-		ok := true // not NULL
+		ok := true // false for NULL
 		var n int64
 		var err error
 	decode:
@@ -175,7 +172,6 @@ func (s *stmt) scan(q Stmt) error {
 	return nil
 }
 
-// Close finalizes the statement that s holds, if any.
 func (s *stmt) Close() error {
 	if s.held == nil {
 		return nil

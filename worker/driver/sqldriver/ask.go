@@ -7,18 +7,22 @@ import (
 	contract "github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Ask scans into variables of type any, which get the library's own types.
+// Ask scans into variables of type any. They get the library's own types.
 func (c *conn) Ask(ctx context.Context, q contract.Question, visit func([]any) error) (contract.Reply, error) {
 	ctx = c.lib.context(ctx)
+	var r contract.Reply
 	if !q.Rows {
-		return c.askExec(ctx, q)
+		result, err := c.c.ExecContext(ctx, q.SQL, q.Args...)
+		if err == nil {
+			r.Tell(result)
+		}
+		return r, c.lib.wrap(err)
 	}
 	rows, err := c.c.QueryContext(ctx, q.SQL, q.Args...)
 	if err != nil {
-		return contract.Reply{}, c.lib.wrap(err)
+		return r, c.lib.wrap(err)
 	}
 	defer rows.Close()
-	var r contract.Reply
 	if r.Names, err = rows.Columns(); err != nil {
 		return r, c.lib.wrap(err)
 	}
@@ -30,7 +34,7 @@ func (c *conn) Ask(ctx context.Context, q contract.Question, visit func([]any) e
 		r.Declared = append(r.Declared, t.DatabaseTypeName())
 	}
 	if strings.Join(r.Declared, "") == "" {
-		r.Declared = nil // many libraries do not tell, and some columns have none
+		r.Declared = nil // many libraries do not return declared types
 	}
 	row := make([]any, len(r.Names))
 	dest := make([]any, len(row))
@@ -46,19 +50,4 @@ func (c *conn) Ask(ctx context.Context, q contract.Question, visit func([]any) e
 		}
 	}
 	return r, c.lib.wrap(rows.Err())
-}
-
-func (c *conn) askExec(ctx context.Context, q contract.Question) (contract.Reply, error) {
-	var r contract.Reply
-	result, err := c.c.ExecContext(ctx, q.SQL, q.Args...)
-	if err != nil {
-		return r, c.lib.wrap(err)
-	}
-	if n, err := result.RowsAffected(); err == nil {
-		r.Affected = &n
-	}
-	if id, err := result.LastInsertId(); err == nil {
-		r.LastInsertID = &id
-	}
-	return r, nil
 }

@@ -7,8 +7,7 @@ import (
 	"fmt"
 )
 
-// cleanConnector opens connections on which a failed Commit never leaves its
-// transaction open.
+// cleanConnector opens connections on which a failed Commit leaves no open transaction.
 type cleanConnector struct{ driver.Connector }
 
 func (c *cleanConnector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -23,8 +22,8 @@ func (c *cleanConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return clean, nil
 }
 
-// The methods that a library's connection must have, and those that it may have. A
-// wrapped connection must have the same methods for database/sql.
+// The methods that a library's connection must have, and those that it may have. A wrapper
+// must have the same methods, because database/sql looks for them.
 type (
 	requiredConn interface {
 		driver.Conn
@@ -39,8 +38,8 @@ type (
 	}
 )
 
-// wrapConn wraps a connection. It returns an error if the connection has a method for
-// database/sql that wrapping would hide.
+// wrapConn wraps a connection. It returns an error if database/sql knows a method of the
+// connection that the wrapper would hide.
 func wrapConn(c driver.Conn) (driver.Conn, error) {
 	required, ok := c.(requiredConn)
 	if !ok {
@@ -89,7 +88,7 @@ func (c *cleanExecutingConn) BeginTx(ctx context.Context, opts driver.TxOptions)
 	return c.tx.begin(ctx, c.executingConn, opts)
 }
 
-// cleanTx is the transaction of a connection. A connection has one at a time.
+// cleanTx is the transaction of a connection, which has one at a time.
 type cleanTx struct {
 	driver.Tx
 	conn requiredConn
@@ -109,8 +108,8 @@ func (t *cleanTx) Commit() error {
 	return err
 }
 
-// rollback runs the SQL, since the library believes that the transaction has ended.
-// An error means that SQLite had ended the transaction by itself.
+// rollback runs SQL, because the library believes that the transaction has ended. An error
+// means that SQLite has ended the transaction by itself.
 func (t *cleanTx) rollback() {
 	ctx := context.Background()
 	s, err := t.conn.PrepareContext(ctx, "ROLLBACK")

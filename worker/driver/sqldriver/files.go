@@ -10,7 +10,6 @@ import (
 	contract "github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// limitedConnector opens connections to which no database can be attached.
 type limitedConnector struct {
 	driver.Connector
 	lib *Library

@@ -8,9 +8,8 @@ import (
 	contract "github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// destination returns what Rows.Scan needs to fill a cell: a plain pointer if
-// database/sql converts the value by itself, otherwise a Scanner that writes to the
-// cell.
+// destination returns the argument with which Rows.Scan fills a cell: a plain pointer if
+// database/sql can convert the value, otherwise a Scanner that writes to the cell.
 func destination(c *contract.Cell, t contract.ColumnType) any {
 	switch t {
 	case contract.ColumnType{Type: contract.Int}:
@@ -42,9 +41,8 @@ func destination(c *contract.Cell, t contract.ColumnType) any {
 	return &unknown{t}
 }
 
-// The scanners are cells as other types. If a table declares BOOLEAN or TIMESTAMP, a
-// library returns a bool or a time.Time instead of an integer. It may return a []byte
-// instead of a string.
+// The scanners are cells. If a table declares BOOLEAN or TIMESTAMP, a library returns a bool
+// or a time.Time instead of an integer. It may return a []byte instead of a string.
 type (
 	boolCell contract.Cell
 	timeCell contract.Cell
@@ -104,7 +102,7 @@ func (c *nullReal) Scan(v any) error {
 		c.Null = true
 	case float64:
 		c.Null, c.Real = false, v
-	case int64: // such as the sum of no rows
+	case int64: // for example the sum of no rows
 		c.Null, c.Real = false, float64(v)
 	default:
 		return unexpected(v, contract.Real)
@@ -126,8 +124,8 @@ func (c *nullText) Scan(v any) error {
 	return nil
 }
 
-// Scan copies into the cell's own memory. Unlike with RawBytes, database/sql does not
-// prevent the library's bytes from changing after Scan has returned.
+// Scan copies into the cell's own memory, because the library may change its bytes after Scan
+// has returned. With RawBytes, database/sql prevents that.
 func (c *nullBlob) Scan(v any) error {
 	switch v := v.(type) {
 	case nil:
@@ -158,7 +156,6 @@ func (c *nullTime) Scan(v any) error {
 	return (*timeCell)(c).Scan(v)
 }
 
-// Scan takes the value as the library returns it.
 func (c *anyCell) Scan(v any) error {
 	c.Null = v == nil
 	switch v := v.(type) {

@@ -89,7 +89,7 @@ func (l *Library) openDSN(ctx context.Context, dsn string, s contract.Settings) 
 	return l.pool(ctx, db, s)
 }
 
-// pool makes db a pool of the size that s says, and opens its first connection.
+// pool sets db to the size that s says, and opens its first connection.
 func (l *Library) pool(ctx context.Context, db *sql.DB, s contract.Settings) (contract.DB, error) {
 	db.SetMaxOpenConns(s.PoolSize())
 	db.SetMaxIdleConns(s.PoolIdle())
@@ -99,7 +99,6 @@ func (l *Library) pool(ctx context.Context, db *sql.DB, s contract.Settings) (co
 	return &pool{runner{l, db}, db}, nil
 }
 
-// wrap adds the result code to an error, if it has one.
 func (l *Library) wrap(err error) error {
 	if err == nil {
 		return nil
@@ -110,9 +109,9 @@ func (l *Library) wrap(err error) error {
 	return err
 }
 
-// wrapIn is wrap of an error that came while ctx may have ended. When the context of a
-// transaction ends, database/sql rolls back, and then says no more than that the transaction
-// is over, or that its statement is closed.
+// wrapIn is wrap for an error after which ctx may have ended. When the context of a
+// transaction ends, database/sql rolls back, and its error only says that the transaction is
+// over or that its statement is closed.
 func (l *Library) wrapIn(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && l.Code(err) == 0 {
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
@@ -127,7 +126,6 @@ func (l *Library) context(ctx context.Context) context.Context {
 	return ctx
 }
 
-// prepared returns the context for a prepared statement.
 func (l *Library) prepared(ctx context.Context) context.Context {
 	if l.Prepared != nil {
 		ctx = l.Prepared(ctx)
@@ -135,7 +133,7 @@ func (l *Library) prepared(ctx context.Context) context.Context {
 	return l.context(ctx)
 }
 
-// session is what *sql.DB and *sql.Conn have in common.
+// session has the methods that *sql.DB and *sql.Conn share.
 type session interface {
 	textRunner
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
@@ -187,8 +185,8 @@ func (p *pool) Conn(ctx context.Context) (contract.Conn, error) {
 	return &conn{runner{p.lib, c}, c}, nil
 }
 
-// Script takes a connection, since a script may begin a transaction in one piece
-// and end it in another.
+// Script takes a connection, because one piece of a script may begin a transaction that
+// another piece ends.
 func (p *pool) Script(ctx context.Context, sql string) error {
 	c, err := p.Conn(ctx)
 	if err != nil {
@@ -207,7 +205,6 @@ func (p *pool) Begin(ctx context.Context) (contract.Tx, error) {
 
 func (p *pool) Close() error { return p.lib.wrap(p.db.Close()) }
 
-// Waited implements [contract.WaitCounter].
 func (p *pool) Waited() (callers int64, total time.Duration) {
 	s := p.db.Stats()
 	return s.WaitCount, s.WaitDuration
@@ -250,10 +247,10 @@ func (c *conn) script(ctx context.Context, sql string) error {
 	return c.c.Raw(func(dc any) error { return c.lib.Script(ctx, unwrap(dc.(driver.Conn)), sql) })
 }
 
-// Begin lets ctx end the wait for a lock, but not the transaction. At the end of a
-// transaction's context database/sql rolls back in a goroutine of its own, which would end
-// whatever the connection's owner has begun meanwhile. It then also closes a connection that
-// cannot be kept, so such a one begins without a context that ends.
+// Begin lets ctx end the wait for a lock, but not the transaction. When a transaction's
+// context ends, database/sql rolls back in another goroutine, which could end a later
+// transaction of the connection's owner. It also closes a connection that cannot be kept, so
+// such a connection begins without a context that ends.
 func (c *conn) Begin(ctx context.Context) (contract.Tx, error) {
 	t := &tx{lib: c.lib, on: c}
 	until := ctx
@@ -279,8 +276,8 @@ func (c *conn) Begin(ctx context.Context) (contract.Tx, error) {
 	return t, nil
 }
 
-// kept reports whether database/sql keeps the connection when the context of its
-// transaction ends.
+// kept reports whether database/sql keeps the connection when the context of a transaction
+// ends.
 func (c *conn) kept() (kept bool) {
 	err := c.c.Raw(func(dc any) error {
 		_, resets := dc.(driver.SessionResetter)

@@ -11,13 +11,12 @@ import (
 	contract "github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// textRunner runs SQL text: *sql.DB, *sql.Conn or *sql.Tx.
 type textRunner interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// stmt is a prepared statement or, if prepared is nil, SQL that text runs.
+// stmt is a prepared statement or, if prepared is nil, SQL that text runs as it is.
 type stmt struct {
 	lib *Library
 	*shape
@@ -25,23 +24,23 @@ type stmt struct {
 	text     textRunner
 }
 
-// shape is what the executions of one statement have in common.
+// shape has the fields that all executions of a statement share.
 type shape struct {
 	contract.Statement
-	scratch sync.Pool // of *scratch: a pool's statement is used by many goroutines
+	scratch sync.Pool // has *scratch, because many goroutines use a pool's statement
 }
 
-// scratch is what one execution fills.
+// scratch has the memory that one execution fills.
 type scratch struct {
 	args []any
 	row  contract.Row
 	dest []any // pointers into row
 
-	done <-chan struct{} // of the context that ctx was made of
-	ctx  context.Context // nil: before the first
+	done <-chan struct{} // Done channel of the context that was converted to ctx
+	ctx  context.Context // nil before the first execution
 }
 
-// anyColumns makes row and dest fit the columns of a result of which nothing is known.
+// anyColumns makes row and dest fit a result whose columns are not declared.
 func (sc *scratch) anyColumns(rows *sql.Rows) error {
 	names, err := rows.Columns()
 	if err != nil || len(names) == len(sc.row) {
@@ -55,8 +54,8 @@ func (sc *scratch) anyColumns(rows *sql.Rows) error {
 	return nil
 }
 
-// context returns ctx as the library needs it. For a context of many executions, that
-// is made only once.
+// context returns the context to pass to the library. It converts a context once for many
+// executions.
 func (s *stmt) context(ctx context.Context, sc *scratch) context.Context {
 	if s.lib.Cancellable == nil && s.lib.Prepared == nil {
 		return ctx
@@ -97,7 +96,7 @@ func (s *shape) check(b *contract.Batch, per int) error {
 	return nil
 }
 
-// fill boxes the values of as many rows as args has room for, starting at row r.
+// fill boxes the values of rows from row r on, until args is full.
 func fill(args []any, columns []contract.Column, r int) {
 	for i := 0; i < len(args); r++ {
 		for c := range columns {
@@ -119,8 +118,8 @@ func fill(args []any, columns []contract.Column, r int) {
 	}
 }
 
-// Box boxes all values, in the order in which they are bound. If a text is in the same
-// place as the last time, its box is reused.
+// Box boxes all values in the order of binding. It keeps the box of a text that has not moved
+// since the last time.
 func (s *stmt) Box(b *contract.Batch) {
 	n := rowsOf(b)
 	args, _ := b.Ready.([]any)
@@ -140,13 +139,11 @@ func (s *stmt) Box(b *contract.Batch) {
 	b.Ready = args
 }
 
-// boxed reports whether a box shares the bytes of a text.
 func boxed(box any, text string) bool {
 	s, ok := box.(string)
 	return ok && len(s) == len(text) && unsafe.StringData(s) == unsafe.StringData(text)
 }
 
-// rowsOf returns how many rows a batch has.
 func rowsOf(b *contract.Batch) int {
 	if len(b.Columns) == 0 {
 		return 0
@@ -155,7 +152,6 @@ func rowsOf(b *contract.Batch) int {
 	return max(len(c.Ints), len(c.Reals), len(c.Spans))
 }
 
-// ready returns what Box has made from a batch.
 func ready(b *contract.Batch) (args []any, ok bool) {
 	if b != nil {
 		args, ok = b.Ready.([]any)
@@ -197,7 +193,6 @@ func (s *stmt) Exec(ctx context.Context, b *contract.Batch, lo, hi int) error {
 	return nil
 }
 
-// ExecResult returns database/sql's own result.
 func (s *stmt) ExecResult(ctx context.Context, b *contract.Batch, r int) (contract.Result, error) {
 	per := 1
 	if b != nil {
@@ -229,8 +224,6 @@ func (s *stmt) Query(ctx context.Context, b *contract.Batch, r int, visit func(c
 	return s.QueryStarted(ctx, b, r, nil, visit)
 }
 
-// QueryStarted is like Query, but calls started, unless it is nil, when database/sql's
-// Query has returned.
 func (s *stmt) QueryStarted(ctx context.Context, b *contract.Batch, r int, started func(), visit func(contract.Row) error) error {
 	if err := s.check(b, 1); err != nil {
 		return err
@@ -275,8 +268,8 @@ func (s *stmt) QueryStarted(ctx context.Context, b *contract.Batch, r int, start
 	return s.lib.wrap(rows.Err())
 }
 
-// scanError returns the reason why a row could not be scanned: a value of another
-// class than declared, if there is one.
+// scanError returns the reason why a row could not be scanned: the first value whose type in
+// SQLite is not the declared one, or else err.
 func (s *stmt) scanError(rows *sql.Rows, err error) error {
 	if s.AnyColumns {
 		return s.lib.wrap(err)
@@ -297,8 +290,7 @@ func (s *stmt) scanError(rows *sql.Rows, err error) error {
 	return s.lib.wrap(err)
 }
 
-// class returns the class in SQLite of a library's value, as typeof names it, or "" if
-// it is not known.
+// class returns SQLite's name for the type of a library's value, or "" if it is not known.
 func class(v any) string {
 	switch v.(type) {
 	case nil:

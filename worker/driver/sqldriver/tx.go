@@ -12,15 +12,15 @@ import (
 type tx struct {
 	lib *Library
 	tx  *sql.Tx
-	on  *conn // nil: of a pool, and statements must be bound to tx
+	on  *conn // nil if the transaction began on the pool; statements must then be bound with tx.Stmt
 
 	// cancel ends the transaction's own context, if it has one that can end.
 	cancel context.CancelFunc
-	over   bool // its own context has ended
+	over   bool // the transaction's own context has ended
 }
 
-// Stmt returns a statement of a Conn unchanged: database/sql runs it on the
-// Conn, which has the transaction. Tx.StmtContext would prepare it again.
+// Stmt returns a statement of a Conn unchanged, because database/sql runs it on the Conn,
+// which has the transaction. Tx.StmtContext would prepare it again.
 func (t *tx) Stmt(ctx context.Context, st contract.Stmt) (contract.Stmt, error) {
 	if t.on != nil {
 		return st, nil
@@ -35,7 +35,7 @@ func (t *tx) Stmt(ctx context.Context, st contract.Stmt) (contract.Stmt, error) 
 	return &stmt{lib: s.lib, shape: s.shape, prepared: t.tx.StmtContext(t.lib.prepared(ctx), s.prepared)}, nil
 }
 
-// Commit fails if ctx has ended, as database/sql does in a pool.
+// Commit fails if ctx has ended, as database/sql does for a transaction of a pool.
 func (t *tx) Commit(ctx context.Context) error {
 	if t.on == nil {
 		return t.lib.wrapIn(ctx, t.tx.Commit())
@@ -46,8 +46,8 @@ func (t *tx) Commit(ctx context.Context) error {
 	return t.while(ctx, t.tx.Commit)
 }
 
-// Rollback has nothing left to do after a failed Commit, because database/sql then
-// treats the transaction as ended.
+// Rollback does nothing after a failed Commit, because for database/sql the transaction has
+// ended.
 func (t *tx) Rollback(context.Context) error {
 	if err := t.tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
 		return t.lib.wrap(err)
@@ -55,8 +55,8 @@ func (t *tx) Rollback(context.Context) error {
 	return nil
 }
 
-// while runs do, which begins or commits, and lets the end of ctx end the transaction's own
-// context meanwhile. If that came too late to end do, there is no transaction either.
+// while runs do, which begins or commits. If ctx ends meanwhile, it ends the transaction's own
+// context. It returns an error even if do had succeeded by then, and rolls back.
 func (t *tx) while(ctx context.Context, do func() error) error {
 	if t.cancel == nil {
 		return t.lib.wrapIn(ctx, do())
@@ -74,8 +74,8 @@ func (t *tx) while(ctx context.Context, do func() error) error {
 	return errors.Join(err, t.rolledBack())
 }
 
-// rolledBack returns when the transaction is over, although database/sql may be rolling it
-// back in another goroutine. SQLite begins no transaction within another one.
+// rolledBack waits until the transaction is over, which database/sql may be rolling back in
+// another goroutine. It finds out by BEGIN, which fails within a transaction.
 func (t *tx) rolledBack() error {
 	if err := t.tx.Rollback(); !errors.Is(err, sql.ErrTxDone) {
 		return err

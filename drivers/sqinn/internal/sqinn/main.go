@@ -72,7 +72,7 @@ func main() {
 	}
 }
 
-// request is the unread rest of a request.
+// request is the part of a request that is still to be read.
 type request []byte
 
 func (r *request) take(n int) []byte {
@@ -86,7 +86,7 @@ func (r *request) int() int     { return int(int32(binary.BigEndian.Uint32(r.tak
 func (r *request) long() uint64 { return binary.BigEndian.Uint64(r.take(8)) }
 func (r *request) blob() []byte { return r.take(r.int()) }
 
-// text reads a string up to its first NUL, which is at the latest the last byte.
+// text reads a string up to its first NUL, which at the latest is its last byte.
 func (r *request) text() string {
 	s, _, _ := strings.Cut(string(r.blob()), "\x00")
 	return s
@@ -99,7 +99,7 @@ func appendText(b []byte, s string) []byte {
 
 type database struct{ conn *sqlite.Conn }
 
-// failed returns the message for an error from SQLite, in the named C function.
+// failed returns the message for an error of SQLite in a C function.
 func failed(function string, err error) error {
 	if err == nil {
 		return nil
@@ -163,7 +163,7 @@ func (d *database) exec(req *request) (resp []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = stmt.Finalize() }() // it repeats the error of the step
+	defer func() { _ = stmt.Finalize() }() // no error is lost: Finalize repeats the error of Step
 	times, params := req.int(), req.int()
 	if err := trace(times, params); err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func (d *database) query(req *request) (resp []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = stmt.Finalize() }() // it repeats the error of the step
+	defer func() { _ = stmt.Finalize() }() // no error is lost: Finalize repeats the error of Step
 	if err := bind(stmt, req, req.int()); err != nil {
 		return nil, err
 	}

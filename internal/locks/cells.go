@@ -105,7 +105,9 @@ func lockCell(c *stats.Cell, phase string) *LockCell {
 	slices.SortStableFunc(l.FailedBy, func(a, b FailedOperation) int {
 		return cmp.Or(cmp.Compare(b.Failed, a.Failed), cmp.Compare(a.Operation, b.Operation))
 	})
-	l.Rate = stats.Summarize(rates)
+	if len(rates) > 0 {
+		l.Rate = stats.Summarize(rates)
+	}
 	l.speed = stats.Summarize(stats.Values(l.speeds)).Median
 	if len(fairness) > 0 {
 		l.Fairness = stats.Summarize(fairness).Median

@@ -1,10 +1,6 @@
 package machines
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"io"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
@@ -21,15 +17,7 @@ type GatedOn struct {
 }
 
 // GateFormats are those of a gate on several machines.
-var GateFormats = document.FormatsOf[[]GatedOn, document.Options]{What: "gates", List: []document.Format[[]GatedOn, document.Options]{
-	{Name: "table", To: func(w io.Writer, all []GatedOn, o document.Options) error {
-		return document.RenderText(w, gates(all), o)
-	}},
-	{Name: "markdown", To: func(w io.Writer, all []GatedOn, _ document.Options) error {
-		return document.RenderMarkdown(w, gates(all))
-	}},
-	{Name: "json", To: writeGatesJSON},
-}}
+var GateFormats = document.Question[[]GatedOn]{Name: "gates", Document: gates, JSON: jsonOfGates}.Formats()
 
 // gatesAnswer says on which machines a gate passed.
 func gatesAnswer(all []GatedOn) string {
@@ -39,23 +27,23 @@ func gatesAnswer(all []GatedOn) string {
 	}
 	var parts []string
 	for _, words := range []string{string(stats.Failed), string(stats.NotPassed), string(stats.NotExcluded), string(stats.Passed)} {
-		switch on := found.Of[words]; {
-		case len(on) == 0:
-		case len(on) == len(all):
-			parts = append(parts, fmt.Sprintf("%s on %s", words, together(len(all))))
-		default:
-			parts = append(parts, fmt.Sprintf("%s on %s", words, strings.Join(on, ", ")))
+		on := strings.Join(found.Of[words], ", ")
+		if len(found.Of[words]) == len(all) {
+			on = together(len(all))
+		}
+		if on != "" {
+			parts = append(parts, words+" on "+on)
 		}
 	}
 	return strings.Join(parts, ". ") + "."
 }
 
 // gates describes the results in words.
-func gates(all []GatedOn) document.Document {
+func gates(all []GatedOn, _ document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: gatesAnswer(all)}}
 	for _, x := range all {
 		d = append(d, document.Heading{Level: 1, Text: x.Name})
-		d = append(d, deeper(gate.Gate(x.Gated, x.Options.Hints))...)
+		d = append(d, deeper(gate.Gate(x.Gated, x.Options))...)
 	}
 	return d
 }
@@ -70,19 +58,15 @@ type JSONGates struct {
 
 // JSONGateOfIt is the result on one machine.
 type JSONGateOfIt struct {
-	Name string          `json:"name"`
-	Gate json.RawMessage `json:"gate"`
+	Name string        `json:"name"`
+	Gate gate.JSONGate `json:"gate"`
 }
 
-func writeGatesJSON(w io.Writer, all []GatedOn, _ document.Options) error {
+func jsonOfGates(all []GatedOn) any {
 	out := JSONGates{Version: gate.GateVersion, Answer: gatesAnswer(all), Passed: true}
 	for _, x := range all {
-		var b bytes.Buffer
-		if err := gate.WriteGateJSON(&b, x.Gated, x.Options); err != nil {
-			return err
-		}
-		out.Machines = append(out.Machines, JSONGateOfIt{x.Name, b.Bytes()})
+		out.Machines = append(out.Machines, JSONGateOfIt{x.Name, gate.JSONOf(x.Gated)})
 		out.Passed = out.Passed && x.Gated.Decision() == stats.Passed
 	}
-	return document.Encode(w, out)
+	return out
 }

@@ -571,7 +571,7 @@ func TestSoakHostMistakes(t *testing.T) {
 	}
 	var gates machines.JSONGates
 	if text, err := os.ReadFile(filepath.Join(p.dir, "gate.json")); err != nil || json.Unmarshal(text, &gates) != nil || gates.Passed ||
-		len(gates.Machines) != 2 || !strings.Contains(gates.Machines[0].Gate.Answer, "another machine did not answer") || !strings.Contains(gates.Machines[1].Gate.Answer, "it refuses the connection") {
+		len(gates.Machines) != 2 || !strings.Contains(string(gates.Machines[0].Gate), "another machine did not answer") || !strings.Contains(string(gates.Machines[1].Gate), "it refuses the connection") {
 		t.Errorf("gate.json: %v\n%s", err, text)
 	}
 	// Where no driver has a worker there is nothing to print.

@@ -1,6 +1,9 @@
 package machines
 
 import (
+	"bytes"
+	"encoding/json"
+	"io"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
@@ -17,7 +20,8 @@ type GatedOn struct {
 }
 
 // GateFormats are those of a gate on several machines.
-var GateFormats = document.Question[[]GatedOn]{Name: "gates", Document: gates, JSON: jsonOfGates}.Formats()
+var GateFormats = document.Question[[]GatedOn]{Name: "gates", Document: gates}.Formats(
+	document.Format[[]GatedOn, document.Options]{Name: "json", To: writeGatesJSON})
 
 // gatesAnswer says on which machines a gate passed.
 func gatesAnswer(all []GatedOn) string {
@@ -58,15 +62,19 @@ type JSONGates struct {
 
 // JSONGateOfIt is the result on one machine.
 type JSONGateOfIt struct {
-	Name string        `json:"name"`
-	Gate gate.JSONGate `json:"gate"`
+	Name string          `json:"name"`
+	Gate json.RawMessage `json:"gate"`
 }
 
-func jsonOfGates(all []GatedOn) any {
+func writeGatesJSON(w io.Writer, all []GatedOn, _ document.Options) error {
 	out := JSONGates{Version: gate.GateVersion, Answer: gatesAnswer(all), Passed: true}
 	for _, x := range all {
-		out.Machines = append(out.Machines, JSONGateOfIt{x.Name, gate.JSONOf(x.Gated)})
+		var b bytes.Buffer
+		if err := document.Encode(&b, gate.JSONOf(x.Gated)); err != nil {
+			return err
+		}
+		out.Machines = append(out.Machines, JSONGateOfIt{x.Name, b.Bytes()})
 		out.Passed = out.Passed && x.Gated.Decision() == stats.Passed
 	}
-	return out
+	return document.Encode(w, out)
 }

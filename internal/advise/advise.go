@@ -8,12 +8,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Matters is the share of a time from which on a difference of speed decides. What is less is
-// a reason for nothing.
+// Matters is the least difference of speed that decides, as a share of the time.
 const Matters = 0.05
 
-// muchLess is the share of another's memory, size or tail below which a candidate has a clear
-// advantage.
+// muchLess is the ratio of memory, size or tail below which a candidate has a clear advantage.
 const muchLess = 0.8
 
 // Verdict is how far the facts go.
@@ -22,8 +20,8 @@ type Verdict string
 // The verdicts.
 const (
 	Take        Verdict = "take"        // one candidate
-	Conditional Verdict = "conditional" // one, if what its defects need can be avoided: no other is free of them
-	Undecided   Verdict = "undecided"   // several candidates, which the facts do not tell apart
+	Conditional Verdict = "conditional" // one, if the user can avoid what its defects need; all candidates have defects
+	Undecided   Verdict = "undecided"   // the facts do not decide between several candidates
 	None        Verdict = "none"        // no candidate gave the right answers
 )
 
@@ -36,15 +34,14 @@ type Advice struct {
 	Rejected []Rejection `json:"rejected,omitempty"`
 	Overturn []Overturn  `json:"overturn,omitempty"`
 
-	// Hidden is, of Undecided, the greatest difference that the noise may hide: 0.3 if one of
-	// two may take 1.3 times as long as the other. It is 0 if they are equally fast, as far as
-	// that matters. Untold says that nothing can be said of the times of two of them.
+	// Hidden is the greatest difference that the noise may hide if the verdict is undecided: 0.3
+	// if one candidate may take 1.3 times as long as another. It is 0 if all differences are
+	// too small to matter. Untold is true if the times of two candidates cannot be compared.
 	Hidden float64 `json:"hidden,omitempty"`
 	Untold bool    `json:"untold,omitempty"`
 
-	// Further is, of Undecided, an estimate of how many more rounds would tell all of them
-	// apart, or show that they are equally fast. It is 0 if rounds would not, and
-	// [stats.MaxRounds] if it takes that many or more.
+	// Further is an estimate of how many more rounds would decide. It is 0 if no number of rounds
+	// would, and [stats.MaxRounds] if it takes that many or more.
 	Further int `json:"further_rounds,omitempty"`
 }
 
@@ -95,8 +92,8 @@ type Rejection struct {
 	Failed  int64            `json:"failed,omitempty"` // of CauseErrors
 	Ratio   *stats.Summary   `json:"ratio,omitempty"`  // of its time to that of the one that is taken; nil if that is not known
 
-	// AsFast says, of CauseStatus and CauseDefect, that it is not clearly slower than the one
-	// that is taken, which is then only the fastest of those that can be.
+	// AsFast is true if the cause is a status or a defect and the candidate is not clearly slower
+	// than the one that is taken.
 	AsFast bool `json:"as_fast,omitempty"`
 }
 
@@ -122,18 +119,18 @@ type Overturn struct {
 	Own       int64            `json:"own,omitempty"`
 	Others    int64            `json:"others,omitempty"`
 
-	// Among are, of ChangeDefect, the candidates between which the facts would then not
-	// decide. It is nil if For would then be taken.
+	// Among are the candidates between which the facts would not decide after a ChangeDefect. It
+	// is nil if For would then be taken.
 	Among []string `json:"among,omitempty"`
 }
 
 // Decide says which candidate to take.
 //
-// A candidate that gave a wrong answer, or none, is never taken. One with a known defect that
-// can falsify data, and that nothing excludes here, only if there is no other. Of the others
-// the fastest is, if it is told apart by as much as matters. If several are as fast, one of
-// them is taken if it is clearly better in something and nowhere clearly worse: which
-// advantage counts more, the facts cannot say.
+// A candidate that gave a wrong answer, or none, is never taken. A candidate with a known defect
+// that can falsify data here is taken only if all have one. Of the others the fastest is taken, if
+// its lead is clear and large enough to matter. If several are equally fast, one of them is taken if
+// it is clearly better in something and nowhere clearly worse, because the facts cannot say
+// which advantage counts more.
 func Decide(f *Facts) *Advice {
 	a, taken, sound := f.choose()
 	if taken >= 0 {
@@ -207,18 +204,16 @@ func (f *Facts) without(i int) *Facts {
 	return &next
 }
 
-// working returns those of the candidates of which no more operations fail than of another, as
-// far as that is told apart.
-func (f *Facts) working(among []int) (list []int) {
-	for _, i := range among {
-		if !slices.ContainsFunc(among, func(j int) bool { return f.failsMore(i, j) }) {
-			list = append(list, i)
-		}
-	}
-	if list == nil {
-		return among // each more than another, in a circle
-	}
-	return list
+// working returns those of the candidates that do not fail significantly more often than another.
+func (f *Facts) working(among []int) []int {
+	return unless(among, func(i int) bool {
+		return slices.ContainsFunc(among, func(j int) bool { return f.failsMore(i, j) })
+	})
+}
+
+// index returns the index of the candidate with a name, or -1.
+func (f *Facts) index(name string) int {
+	return slices.IndexFunc(f.Candidates, func(c Candidate) bool { return c.Name == name })
 }
 
 // failsMore reports whether more operations of x failed than of y.
@@ -237,66 +232,67 @@ func (f *Facts) Open(among []string) (list []MoreFailed) {
 	return list
 }
 
-// pair returns the comparison of two candidates: the ratio of y's time to that of x, the same of
-// their tails, and whether they are told apart. ok is false if they have no figures.
-func (f *Facts) pair(x, y int) (time stats.Summary, tail *stats.Summary, told, ok bool) {
-	for _, p := range f.Pairs {
-		switch {
-		case p.First == x && p.Second == y:
-			return p.Time, p.Tail, p.Told, true
-		case p.First == y && p.Second == x:
-			if p.Tail != nil {
-				t := p.Tail.Inverse()
-				tail = &t
-			}
-			return p.Time.Inverse(), tail, p.Told, true
+// pair returns the comparison of two candidates, with the ratios of y to x. ok is false if they
+// have no figures.
+func (f *Facts) pair(x, y int) (p Pair, ok bool) {
+	i := slices.IndexFunc(f.Pairs, func(p Pair) bool { return p.First == min(x, y) && p.Second == max(x, y) })
+	if i < 0 {
+		return p, false
+	}
+	if p = f.Pairs[i]; y < x {
+		p.Time = p.Time.Inverse()
+		if p.Tail != nil {
+			t := p.Tail.Inverse()
+			p.Tail = &t
 		}
 	}
-	return time, nil, false, false
-}
-
-// tailTold reports whether the tails of two candidates are told apart.
-func (f *Facts) tailTold(x, y int) bool {
-	return slices.ContainsFunc(f.Pairs, func(p Pair) bool { return p.First == min(x, y) && p.Second == max(x, y) && p.tailTold })
+	return p, true
 }
 
 // slower reports whether y is clearly slower than x.
 func (f *Facts) slower(x, y int) bool {
-	t, _, told, ok := f.pair(x, y)
-	return ok && told && t.Median >= 1+Matters
+	p, ok := f.pair(x, y)
+	return ok && p.Told && p.Time.Median >= 1+Matters
 }
 
-// leaders returns the candidates than which none of these is clearly faster, the fastest first.
-func (f *Facts) leaders(among []int) (list []int) {
-	for _, y := range among {
-		if !slices.ContainsFunc(among, func(x int) bool { return x != y && f.slower(x, y) }) {
-			list = append(list, y)
-		}
+// ratio returns the ratio of y's time to x's, or nil.
+func (f *Facts) ratio(x, y int) *stats.Summary {
+	if p, ok := f.pair(x, y); ok {
+		return &p.Time
 	}
-	if list == nil {
-		return among // each slower than another, in a circle: nobody leads
-	}
-	return list
+	return nil
 }
 
-// hidden returns the greatest difference that may be between any two of these: what their
-// intervals reach beyond what matters. untold says that two of them have no interval, and
-// further how many more rounds would tell.
+// leaders returns those of the candidates than which no other is clearly faster, the fastest first.
+func (f *Facts) leaders(among []int) []int {
+	return unless(among, func(y int) bool {
+		return slices.ContainsFunc(among, func(x int) bool { return x != y && f.slower(x, y) })
+	})
+}
+
+// unless returns the candidates that are not worse than another. It returns all if each is worse
+// than another, in a circle.
+func unless(among []int, worse func(int) bool) []int {
+	if list := slices.DeleteFunc(slices.Clone(among), worse); len(list) > 0 {
+		return list
+	}
+	return among
+}
+
+// hidden returns the greatest difference that may be between any two of these: how far their
+// intervals reach beyond what matters. untold says that two of them have no interval. further is
+// an estimate of how many more rounds would show the difference.
 func (f *Facts) hidden(among []int) (most float64, untold bool, further int) {
 	for k, x := range among {
 		for _, y := range among[k+1:] {
-			for _, p := range f.Pairs {
-				if p.First == min(x, y) && p.Second == max(x, y) {
-					further = max(further, p.Further)
-				}
-			}
-			t, _, told, ok := f.pair(x, y)
-			switch {
-			case !ok || t.Interval == nil || t.Interval.Low <= 0:
+			p, ok := f.pair(x, y)
+			further = max(further, p.Further)
+			switch i := p.Time.Interval; {
+			case !ok || i == nil || i.Low <= 0:
 				untold = true
-			case told: // by less than matters
-			case t.Interval.High > 1+Matters || t.Interval.Low < 1/(1+Matters):
-				most = max(most, t.Interval.High-1, 1/t.Interval.Low-1)
+			case p.Told: // by less than matters
+			case i.High > 1+Matters || i.Low < 1/(1+Matters):
+				most = max(most, i.High-1, 1/i.Low-1)
 			}
 		}
 	}
@@ -333,8 +329,8 @@ func (f *Facts) advantages(x, y int) (list []Reason) {
 	if len(a.Harmful) == 0 && len(b.Harmful) > 0 {
 		note(Reason{Advantage: FewerRisks, Others: int64(len(b.Harmful))})
 	}
-	if _, tail, _, ok := f.pair(x, y); ok && tail != nil && f.tailTold(x, y) && tail.Interval != nil && tail.Interval.Low > 1 && tail.Median > 1/muchLess {
-		note(Reason{Advantage: ShorterTail, Ratio: tail})
+	if p, _ := f.pair(x, y); p.tailTold && p.Tail.Interval != nil && p.Tail.Interval.Low > 1 && p.Tail.Median > 1/muchLess {
+		note(Reason{Advantage: ShorterTail, Ratio: p.Tail})
 	}
 	less := func(own, others int64) bool { return own > 0 && float64(own) < muchLess*float64(others) }
 	if f.lessMemory[[2]int{min(x, y), max(x, y)}] && less(a.MemoryBytes, b.MemoryBytes) {
@@ -370,15 +366,9 @@ func (f *Facts) advantagesOver(x int, others []int) (list []Reason) {
 // because says why one of the sound candidates is taken.
 func (f *Facts) because(taken int, sound, leaders []int) (list []Reason) {
 	name := f.Candidates[taken].Name
-	next := -1 // the fastest that is clearly slower
-	for _, y := range sound {
-		if f.slower(taken, y) && next < 0 {
-			next = y
-		}
-	}
-	if next >= 0 {
-		t, _, _, _ := f.pair(taken, next)
-		list = append(list, Reason{Of: name, Advantage: Faster, Over: f.Candidates[next].Name, Ratio: &t})
+	if at := slices.IndexFunc(sound, func(y int) bool { return f.slower(taken, y) }); at >= 0 {
+		next := sound[at] // the fastest that is clearly slower
+		list = append(list, Reason{Of: name, Advantage: Faster, Over: f.Candidates[next].Name, Ratio: f.ratio(taken, next)})
 	}
 	if len(leaders) > 1 {
 		list = append(list, f.advantagesOver(taken, leaders)...)
@@ -398,9 +388,7 @@ func (f *Facts) reject(a *Advice, to int, taken []int) {
 		}
 		r := Rejection{Name: c.Name}
 		if to >= 0 {
-			if t, _, _, ok := f.pair(to, i); ok {
-				r.Ratio = &t
-			}
+			r.Ratio = f.ratio(to, i)
 		}
 		switch {
 		case c.Status != result.OK:
@@ -424,38 +412,32 @@ func (f *Facts) reject(a *Advice, to int, taken []int) {
 
 // overturn says what would speak for another candidate.
 func (f *Facts) overturn(a *Advice, taken int, sound []int) {
-	ratio := func(i int) *stats.Summary {
-		if t, _, _, ok := f.pair(taken, i); ok {
-			return &t
-		}
-		return nil
-	}
 	for _, r := range a.Rejected {
-		i := slices.IndexFunc(f.Candidates, func(c Candidate) bool { return c.Name == r.Name })
+		i := f.index(r.Name)
 		switch {
 		case r.Cause == CauseDefect:
 			if then, _, _ := f.without(i).choose(); then.Take == r.Name || slices.Contains(then.Among, r.Name) {
-				a.Overturn = append(a.Overturn, Overturn{Change: ChangeDefect, For: r.Name, Ratio: ratio(i), Among: then.Among})
+				a.Overturn = append(a.Overturn, Overturn{Change: ChangeDefect, For: r.Name, Ratio: f.ratio(taken, i), Among: then.Among})
 			}
 		case r.Cause == CauseStatus && !f.slower(taken, i):
-			a.Overturn = append(a.Overturn, Overturn{Change: ChangeStatus, For: r.Name, Ratio: ratio(i)})
+			a.Overturn = append(a.Overturn, Overturn{Change: ChangeStatus, For: r.Name, Ratio: f.ratio(taken, i)})
 		}
 	}
-	told := map[Advantage]bool{}
+	noted := map[Advantage]bool{}
 	for _, i := range sound { // the fastest first
 		if i == taken {
 			continue
 		}
 		for _, r := range f.advantages(i, taken) {
-			if !told[r.Advantage] {
-				told[r.Advantage] = true
-				a.Overturn = append(a.Overturn, Overturn{Change: ChangeNeed, For: r.Of, Advantage: r.Advantage, Ratio: ratio(i), Own: r.Own, Others: r.Others})
+			if !noted[r.Advantage] {
+				noted[r.Advantage] = true
+				a.Overturn = append(a.Overturn, Overturn{Change: ChangeNeed, For: r.Of, Advantage: r.Advantage, Ratio: f.ratio(taken, i), Own: r.Own, Others: r.Others})
 			}
 		}
 	}
 	named := map[string]bool{}
 	for _, l := range f.Leads {
-		i := slices.IndexFunc(f.Candidates, func(c Candidate) bool { return c.Name == l.Name })
+		i := f.index(l.Name)
 		if i != taken && slices.Contains(sound, i) && !named[l.Name] && len(f.Cells) > 1 {
 			named[l.Name] = true
 			a.Overturn = append(a.Overturn, Overturn{Change: ChangeCell, For: l.Name, Cell: &l.Cell, Ratio: &l.Ratio})

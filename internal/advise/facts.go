@@ -50,11 +50,10 @@ type Candidate struct {
 	Measured bool             `json:"measured"`        // it has figures in all cells that speed is judged by
 
 	Operations int64 `json:"operations,omitempty"` // of mixes and servers
-	Failed     int64 `json:"failed,omitempty"`     // of these
+	Failed     int64 `json:"failed,omitempty"`     // operations of mixes and servers
 
-	// Replayed is how many of these were events of a replay that a constraint stopped. They
-	// found other rows than when they were recorded, which is the replay's doing and not the
-	// driver's.
+	// Replayed is how many of the failed operations were events of a replay that a constraint
+	// stopped. The replay, not the driver, is the reason: it found other rows than the recording.
 	Replayed int64 `json:"failed_in_replay,omitempty"`
 
 	Errors []protocol.ErrorCount `json:"errors,omitempty"`
@@ -78,9 +77,7 @@ type MemoryOf struct {
 }
 
 // WithoutC reports whether the driver needs no C compiler.
-func (c *Candidate) WithoutC() bool {
-	return c.Info.Kind.WithoutC()
-}
+func (c *Candidate) WithoutC() bool { return c.Info.Kind.WithoutC() }
 
 // Falsifying lists the defects that can lose, damage or falsify data.
 func (c *Candidate) Falsifying() (list []defects.Defect) {
@@ -193,8 +190,8 @@ func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts 
 	return f
 }
 
-// failuresOf lists the candidates of which more operations failed than of others, told apart as
-// times are, or would be with more rounds.
+// failuresOf lists the candidates with more failed operations than others, if the difference is
+// significant or would be after more rounds.
 func failuresOf(a *stats.Analysis, candidates []Candidate) (list []MoreFailed) {
 	var names []string
 	for _, c := range candidates {
@@ -293,12 +290,7 @@ func useOf(a *stats.Analysis) defects.Use {
 			if u.WAL == defects.NotKnown {
 				u.WAL = defects.No
 			}
-			for _, s := range p.Connections {
-				if s["journal_mode"] == "wal" {
-					u.WAL = defects.Yes
-				}
-			}
-			for _, s := range o.Case.InForce {
+			for _, s := range slices.Concat(p.Connections, slices.Collect(maps.Values(o.Case.InForce))) {
 				if s["journal_mode"] == "wal" {
 					u.WAL = defects.Yes
 				}
@@ -424,8 +416,8 @@ func memoriesOf(a *stats.Analysis, names []string) map[string][]stats.Point {
 	return peaks
 }
 
-// toldApart returns, for each of some figures, the pairs of names, by their indices, that are
-// told apart. All are corrected together, since any pair may show an advantage in any figure.
+// toldApart returns for each figure the pairs of names, by index, that differ significantly. All are
+// corrected together, since any pair may show an advantage in any figure.
 func toldApart(a *stats.Analysis, names []string, figures ...map[string][]stats.Point) []map[[2]int]bool {
 	families, of := make([][][]stats.Point, len(figures)), make([][]int, len(figures))
 	for k, figure := range figures {

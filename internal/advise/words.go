@@ -3,13 +3,8 @@ package advise
 import (
 	"cmp"
 	"fmt"
-	"io"
-	"maps"
 	"slices"
 	"strings"
-	"time"
-
-	"golang.org/x/mod/module"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/defects"
@@ -18,7 +13,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 // AdviceVersion is the version of the JSON form of advice. Fields may be added without changing
@@ -35,16 +29,10 @@ type Advised struct {
 }
 
 // Formats are those of advice.
-var Formats = document.FormatsOf[Advised, document.Options]{What: "advice", List: []document.Format[Advised, document.Options]{
-	{Name: "table", To: func(w io.Writer, a Advised, o document.Options) error {
-		return document.RenderPart(w, advice(a), nil, o)
-	}},
-	{Name: "markdown", To: func(w io.Writer, a Advised, _ document.Options) error { return document.RenderMarkdown(w, advice(a)) }},
-	{Name: "html", To: func(w io.Writer, a Advised, o document.Options) error {
-		return document.RenderHTML(w, advicePage(a), "Advice", o)
-	}},
-	{Name: "json", To: writeAdviceJSON},
-}}
+var Formats = document.Question[Advised]{Name: "advice", Document: advice, Title: "Advice", Page: advicePage, Fits: true,
+	JSON: func(a Advised) any {
+		return JSONAdvice{AdviceVersion, a.Answer(), a.Of.Run.ID, a.Advice, a.Facts, a.Answers}
+	}}.Formats()
 
 // JSONAdvice is the JSON form of a recommendation. Answer is the recommendation as text, in
 // a sentence or two.
@@ -55,10 +43,6 @@ type JSONAdvice struct {
 	*Advice
 	Facts   *Facts       `json:"facts"`
 	Answers *diff.Diffed `json:"answers,omitempty"` // of the candidates to the same statements
-}
-
-func writeAdviceJSON(w io.Writer, a Advised, _ document.Options) error {
-	return document.Encode(w, JSONAdvice{AdviceVersion, a.Answer(), a.Of.Run.ID, a.Advice, a.Facts, a.Answers})
 }
 
 // Answer says in a sentence or two which driver to take.
@@ -100,24 +84,25 @@ func (a Advised) leftOut() (fastest *Rejection) {
 	return fastest
 }
 
-// undecided says between which candidates the facts do not decide.
+// undecided says between which candidates the facts do not decide, and why.
 func (a Advised) undecided() string {
-	among := document.And(a.Among)
+	rounds, would := a.roundsAre()+" too few to say ", "; "+a.further()+" would do"
+	why := ""
 	switch {
 	case a.Hidden == 0 && !a.Untold:
-		return fmt.Sprintf("The measurements do not decide between %s: they are equally fast, as far as %s matters, and each is better in something. What you need most decides.", among, document.Percent(Matters))
+		why = fmt.Sprintf("they are equally fast, as far as %s matters, and each is better in something. What you need most decides", document.Percent(Matters))
 	case a.Facts.TooShort:
-		return fmt.Sprintf("The measurements do not decide between %s: no cell that all of them have figures of is long enough to judge by.", among)
+		why = "no cell that all of them have figures of is long enough to judge by"
 	case a.Facts.Open(a.Among) != nil:
-		return fmt.Sprintf("The measurements do not decide between %s: %s too few to say whether more operations of one fail. %s would do.", among, a.roundsAre(), a.further())
+		why = rounds + "whether more operations of one fail" + would
 	case a.Untold && a.Further == 0:
-		return fmt.Sprintf("The measurements do not decide between %s: there are no rounds in which all of them have figures.", among)
+		why = "there are no rounds in which all of them have figures"
 	case a.Untold:
-		return fmt.Sprintf("The measurements do not decide between %s: %s too few to say how their times differ. %s would do.", among, a.roundsAre(), a.further())
-	case a.Further >= stats.MaxRounds:
-		return fmt.Sprintf("The measurements do not decide between %s: one of them may take up to %s the time of another, which the noise hides. To tell them apart would take %s.", among, document.Times(1+a.Hidden), a.further())
+		why = rounds + "how their times differ" + would
+	default:
+		why = fmt.Sprintf("one of them may take up to %s the time of another; %swhich%s", document.Times(1+a.Hidden), rounds, would)
 	}
-	return fmt.Sprintf("The measurements do not decide between %s: one of them may take up to %s the time of another. %s too few to tell; an estimated %s would do.", among, document.Times(1+a.Hidden), a.roundsAre(), a.further())
+	return fmt.Sprintf("The measurements do not decide between %s: %s.", document.And(a.Among), why)
 }
 
 // roundsAre begins a sentence about the rounds of the run.
@@ -213,19 +198,15 @@ func needsOf(list []defects.Defect) string {
 }
 
 // candidate returns the candidate with a name.
-func (a Advised) candidate(name string) *Candidate {
-	i := slices.IndexFunc(a.Facts.Candidates, func(c Candidate) bool { return c.Name == name })
-	return &a.Facts.Candidates[i]
-}
+func (a Advised) candidate(name string) *Candidate { return &a.Facts.Candidates[a.Facts.index(name)] }
 
 // advice describes a recommendation: the answer, its evidence, what would overturn it, and then
 // the facts.
-func advice(a Advised) document.Document {
+func advice(a Advised, _ document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: a.Answer()}}
-	var l document.List
+	l := append(a.otherWork(), a.unset()...)
 	switch a.Verdict {
 	case Undecided:
-		l = append(append(l, a.otherWork()...), a.unset()...)
 		for _, name := range a.Among {
 			var words []string
 			for _, r := range a.Because {
@@ -239,7 +220,6 @@ func advice(a Advised) document.Document {
 			l = append(l, document.Item{Label: name, Text: strings.Join(words, "; ")})
 		}
 	default:
-		l = append(append(l, a.otherWork()...), a.unset()...)
 		for i, r := range a.reasons() {
 			if i > 0 || a.Verdict == Conditional { // the answer has the first
 				l = append(l, document.Item{Label: "because", Text: r})
@@ -262,7 +242,7 @@ func advice(a Advised) document.Document {
 	if tail := tailNote(a.Facts); tail != "" {
 		d = append(d, document.Paragraph{Text: tail, Quiet: true})
 	}
-	if g := memoryFacts(a.Facts); g.Rows != nil {
+	if g := memoryFacts(a.Facts); len(g.Rows) > 0 {
 		d = append(d, document.Paragraph{Text: "Peak memory, by setting:"}, g)
 	}
 	d = append(d, adviceDefects(a.Facts)...)
@@ -291,8 +271,8 @@ func advice(a Advised) document.Document {
 
 // advicePage is the advice as a page, for readers who have nothing else: with pictures of the
 // times that it rests on.
-func advicePage(a Advised) document.Document {
-	d := advice(a)
+func advicePage(a Advised, o document.Options) document.Document {
+	d := advice(a, o)
 	at := slices.IndexFunc(d, func(b document.Block) bool { h, ok := b.(document.Heading); return ok && h.Text == measuredTitle })
 	at += 2 // after the table
 	if p, ok := d[at].(document.Paragraph); ok && p.Quiet {
@@ -400,15 +380,22 @@ func workloadsOf(run *result.Run) (names []string) {
 
 // rejectionWords says why a candidate is not taken.
 func rejectionWords(r Rejection) string {
-	text := whyNotTaken(r)
 	if r.Cause == CauseSlower {
-		return fmt.Sprintf("it takes %s the time %s", document.Times(r.Ratio.Median), document.Interval(r.Ratio.Interval))
+		return takes(r.Ratio)
 	}
-	text = "it " + text
+	words := "it " + whyNotTaken(r)
 	if r.Ratio != nil {
-		text += fmt.Sprintf("; it takes %s the time %s", document.Times(r.Ratio.Median), document.Interval(r.Ratio.Interval))
+		words += "; " + takes(r.Ratio)
 	}
-	return text
+	return words
+}
+
+// takes says how much time a candidate takes, as a ratio to that of another.
+func takes(r *stats.Summary) string { return "it takes " + timesThe("time", r) }
+
+// timesThe formats a ratio with its interval.
+func timesThe(what string, r *stats.Summary) string {
+	return document.Times(r.Median) + " the " + what + " " + document.Interval(r.Interval)
 }
 
 // overturns says what would speak for other candidates. What speaks for the same one is said
@@ -436,11 +423,7 @@ func overturns(a Advised) (list []string) {
 		list = append(list, strings.Join(words, ", or "))
 	}
 	if mended != nil {
-		is := "is"
-		if len(mended) > 1 {
-			is = "are"
-		}
-		list = append(list, fmt.Sprintf("%s %s fixed, and measured again", document.AndOthers(mended), is))
+		list = append(list, "fixed versions of "+document.AndOthers(mended)+" are measured")
 	}
 	return list
 }
@@ -449,7 +432,7 @@ func overturns(a Advised) (list []string) {
 func overturnWords(a Advised, o Overturn) string {
 	at := ""
 	if o.Ratio != nil && o.Change != ChangeCell {
-		at = fmt.Sprintf(", at %s the time %s", document.Times(o.Ratio.Median), strings.TrimSpace(document.Interval(o.Ratio.Interval)))
+		at = ", at " + timesThe("time", o.Ratio)
 	}
 	switch o.Change {
 	case ChangeDefect:
@@ -457,7 +440,7 @@ func overturnWords(a Advised, o Overturn) string {
 		if o.Among != nil {
 			then = "the facts do not decide between " + document.And(o.Among)
 			if o.Ratio != nil {
-				then += fmt.Sprintf("; %s takes %s the time %s", o.For, document.Times(o.Ratio.Median), strings.TrimSpace(document.Interval(o.Ratio.Interval)))
+				then += "; " + o.For + " takes " + timesThe("time", o.Ratio)
 			}
 		}
 		return fmt.Sprintf("you can exclude what the defects of %s need (%s), or take a version without them: then %s", o.For, needsOf(a.candidate(o.For).Falsifying()), then)
@@ -502,266 +485,3 @@ func wouldDecide(a Advised) (words []string) {
 	}
 	return words
 }
-
-// measuredFacts is the table of what the run measured. Ratios are to the first candidate with
-// figures.
-func measuredFacts(a Advised) document.Grid {
-	f := a.Facts
-	g := document.Grid{Columns: []document.Column{{Title: "candidate"}, {Title: "time", Right: true, Whole: true}, {Title: "p99", Right: true, Whole: true, Drop: 1},
-		{Title: "failed", Right: true}, {Title: "peak memory", Right: true}, {Title: "status"}}}
-	for i := range f.Candidates {
-		c := &f.Candidates[i]
-		row := []string{c.Name, document.Absent, document.Absent, document.Absent, document.Absent, string(c.Status)}
-		switch {
-		case i == 0 && c.Measured:
-			row[1] = document.Times(1)
-			if slices.ContainsFunc(f.Pairs, func(p Pair) bool { return p.Tail != nil }) {
-				row[2] = document.Times(1)
-			}
-		case c.Measured:
-			at := slices.IndexFunc(f.Pairs, func(p Pair) bool { return p.First == 0 && p.Second == i })
-			if at < 0 {
-				break
-			}
-			p := f.Pairs[at]
-			row[1] = strings.TrimSpace(document.Times(p.Time.Median) + " " + document.Interval(p.Time.Interval))
-			if p.Tail != nil {
-				row[2] = strings.TrimSpace(document.Times(p.Tail.Median) + " " + document.Interval(p.Tail.Interval))
-			}
-		}
-		if c.Operations > 0 {
-			row[3] = document.Thousands(c.Failed)
-		}
-		if c.MemoryBytes > 0 {
-			row[4] = document.Megabytes(c.MemoryBytes)
-		}
-		g.Rows = append(g.Rows, row)
-	}
-	return g
-}
-
-// memoryFacts is the table of peak memory in each combination of settings, if there are several.
-// It has a row for each combination.
-func memoryFacts(f *Facts) document.Grid {
-	g := document.Grid{Columns: []document.Column{{Title: "settings"}}}
-	at := map[string]int{} // the row of each combination
-	for i := range f.Candidates {
-		g.Columns = append(g.Columns, document.Column{Title: f.Candidates[i].Name, Right: true})
-		for _, m := range f.Candidates[i].Memory {
-			if _, ok := at[m.Workload+" "+m.Variant]; !ok {
-				at[m.Workload+" "+m.Variant] = len(at)
-				g.Rows = append(g.Rows, []string{m.Workload + " " + m.Variant})
-			}
-		}
-	}
-	for i := range g.Rows {
-		for range f.Candidates {
-			g.Rows[i] = append(g.Rows[i], document.Absent)
-		}
-	}
-	for k := range f.Candidates {
-		for _, m := range f.Candidates[k].Memory {
-			if m.Bytes > 0 {
-				g.Rows[at[m.Workload+" "+m.Variant]][k+1] = document.Megabytes(m.Bytes)
-			}
-		}
-	}
-	return g
-}
-
-// tailNote says what times and percentiles are of.
-func tailNote(f *Facts) string {
-	text := "Times are ratios to the first row"
-	if len(f.Cells) > 1 {
-		text += fmt.Sprintf(", the geometric mean over %s", document.Counted(int64(len(f.Cells)), "cell"))
-	} else if len(f.Cells) == 1 {
-		text += " in " + f.Cells[0].String()
-	} else {
-		return ""
-	}
-	if slices.ContainsFunc(f.Pairs, func(p Pair) bool { return p.Tail != nil }) {
-		text += "; p99 is the geometric mean over all kinds of operations"
-	}
-	return text + ". Memory is that of the process and its children."
-}
-
-// answersAlike says how the answers of the candidates differ from those of the first, and why
-// that is likely: an item each, so that a terminal that cuts items shows every reason.
-func answersAlike(d *diff.Diffed) (l document.List) {
-	for _, r := range d.Results {
-		l = append(l, document.Item{Label: r.Second, Text: diff.DiffAnswer(r), Alarm: alarming(r)})
-		for i := range r.Groups {
-			if i == mostGroups {
-				l = append(l, document.Item{Label: "likely", Text: fmt.Sprintf("%d more reasons, which sqlite3perf diff lists", len(r.Groups)-i)})
-				break
-			}
-			g := &r.Groups[i]
-			l = append(l, document.Item{Label: "likely", Text: fmt.Sprintf("%s (%s)", diff.DiffReason(r, g), g.Statements[0].At())})
-		}
-	}
-	return l
-}
-
-// alarming reports whether answers differ in more than the type or the text of errors.
-func alarming(r *diff.Result) bool {
-	return slices.ContainsFunc(r.Groups, func(g diff.Group) bool { return g.Kind != diff.ErrorType && g.Kind != diff.ErrorText })
-}
-
-// mostGroups is how many ways in which answers differ are told of each candidate.
-const mostGroups = 2
-
-// candidatesOf is the table of what the candidates are.
-func candidatesOf(f *Facts) document.Grid {
-	g := document.Grid{Columns: []document.Column{{Title: "candidate"}, {Title: "version"}, {Title: "SQLite"}, {Title: "released"}, {Title: "license"}, {Title: "interface", Drop: 1}}}
-	for i := range f.Candidates {
-		c := &f.Candidates[i]
-		row := []string{c.Name, cmp.Or(shortVersion(c.Version), document.Absent), cmp.Or(c.SQLite, document.Absent), document.Absent, document.Absent, cmp.Or(string(c.Info.Interface), document.Absent)}
-		if p := c.Footprint; p != nil {
-			if !p.Released.IsZero() {
-				row[3] = p.Released.UTC().Format(time.DateOnly)
-			}
-			row[4] = cmp.Or(p.License, document.Absent)
-		}
-		g.Rows = append(g.Rows, row)
-	}
-	return g
-}
-
-// shortVersion returns the revision of a version that is none of a release.
-func shortVersion(v string) string {
-	if module.IsPseudoVersion(v) {
-		if rev, err := module.PseudoVersionRev(v); err == nil {
-			return rev[:min(7, len(rev))]
-		}
-	}
-	return v
-}
-
-// builds is the table of what building the candidates takes.
-func builds(f *Facts) document.Grid {
-	g := document.Grid{Columns: []document.Column{{Title: "candidate"}, {Title: "C compiler"}, {Title: "binary", Right: true}, {Title: "build warm", Right: true}, {Title: "cold", Right: true}}}
-	var targets []string
-	for i := range f.Candidates {
-		if p := f.Candidates[i].Footprint; p != nil {
-			for _, t := range p.Targets {
-				if !slices.Contains(targets, t.Target) {
-					targets = append(targets, t.Target)
-					g.Columns = append(g.Columns, document.Column{Title: t.Target})
-				}
-			}
-		}
-	}
-	for i := range f.Candidates {
-		c := &f.Candidates[i]
-		row := make([]string, len(g.Columns))
-		for k := range row {
-			row[k] = document.Absent
-		}
-		row[0] = c.Name
-		if c.Info.Kind != driver.OtherLanguage {
-			row[1] = map[bool]string{true: "not needed", false: "needed"}[c.WithoutC()]
-		}
-		if p := c.Footprint; p != nil {
-			row[2], row[3] = document.Megabytes(p.SizeBytes), document.Elapsed(time.Duration(p.WarmNS))
-			if p.ColdNS > 0 {
-				row[4] = document.Elapsed(time.Duration(p.ColdNS))
-			}
-			for _, t := range p.Targets {
-				row[len(g.Columns)-len(targets)+slices.Index(targets, t.Target)] = targetCell(t, c.WithoutC())
-			}
-		}
-		g.Rows = append(g.Rows, row)
-	}
-	return g
-}
-
-// targetCell says whether a candidate is built for a platform without a C compiler.
-func targetCell(t result.TargetBuild, withoutC bool) string {
-	switch {
-	case t.OK:
-		return "builds"
-	case !withoutC:
-		return "needs C"
-	}
-	return "does not build"
-}
-
-// failedBuilds says why candidates that need no C compiler are not built for platforms.
-func failedBuilds(f *Facts) (l document.List) {
-	for i := range f.Candidates {
-		c := &f.Candidates[i]
-		if c.Footprint == nil || !c.WithoutC() {
-			continue
-		}
-		for _, t := range c.Footprint.Targets {
-			if !t.OK {
-				l = append(l, document.Item{Label: c.Name, Text: t.Target + ": " + document.Line(t.Message)})
-			}
-		}
-	}
-	return l
-}
-
-// adviceDefects lists the known defects of each candidate: those that may matter, and those that
-// cannot, and why.
-func adviceDefects(f *Facts) document.Document {
-	var beside, what, harmless document.List
-	told := map[string]bool{}
-	for i := range f.Candidates {
-		c := &f.Candidates[i]
-		var ids []string
-		for _, d := range c.Harmful {
-			ids = append(ids, d.ID)
-			if !told[d.ID] {
-				told[d.ID] = true
-				what = append(what, document.Item{Label: d.ID, Text: fmt.Sprintf("%s: %s. It needs: %s", d.Effect, d.Title, conditions.DefectNeeds(d.Needs))})
-			}
-		}
-		words := strings.Join(ids, ", ")
-		switch {
-		case ids != nil:
-		case c.Version == "" && c.SQLite == "":
-			words = "not known, since no worker told its versions"
-		case c.Harmless != nil:
-			words = "none that matters here"
-		default:
-			words = "none known"
-		}
-		beside = append(beside, document.Item{Label: c.Name, Text: words, Alarm: c.Falsifying() != nil})
-		for _, d := range c.Harmless {
-			harmless = append(harmless, document.Item{Label: c.Name, Text: fmt.Sprintf("%s does not matter here: it needs %s", d.ID, unmetWords(d.Needs.Unmet(f.Use)))})
-		}
-	}
-	if beside == nil {
-		return nil
-	}
-	d := document.Document{document.Heading{Level: 2, Text: "Known defects of these versions"}, beside, what, harmless}
-	if what != nil || harmless != nil {
-		d = append(d, document.Reference{Title: "known defects", Address: "https://github.com/sqlite3perf/sqlite3perf/blob/main/docs/defects.md"})
-	}
-	return d
-}
-
-// unmetWords says what a use does not have that a defect needs.
-func unmetWords(unmet []string) string {
-	words := map[string]string{"os": "another operating system", "arch": "another processor", "wal": "journal_mode=wal, which the workload does not use",
-		"rollback": "another journal_mode than wal, which the workload uses", "connections": "several connections", "cancellation": "contexts that are canceled"}
-	var list []string
-	for _, u := range unmet {
-		list = append(list, words[u])
-	}
-	return strings.Join(list, ", ")
-}
-
-// limits lists what the conformance suite found of each candidate.
-func limits(f *Facts) (l document.List) {
-	for i := range f.Candidates {
-		c := &f.Candidates[i]
-		for _, what := range slices.Sorted(maps.Keys(c.Info.Limits)) {
-			l = append(l, document.Item{Label: c.Name, Text: what + ": " + c.Info.Limits[what]})
-		}
-	}
-	return l
-}
-
-// megabytes formats a size in memory or in a file.

@@ -3,7 +3,6 @@ package bisect
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -30,18 +29,7 @@ type Difference struct {
 }
 
 // Formats are those of a bisection.
-var Formats = document.FormatsOf[Bisection, document.Options]{What: "bisection", List: []document.Format[Bisection, document.Options]{
-	{Name: "table", To: func(w io.Writer, b Bisection, o document.Options) error {
-		return document.RenderText(w, bisection(b), o)
-	}},
-	{Name: "markdown", To: func(w io.Writer, b Bisection, _ document.Options) error {
-		return document.RenderMarkdown(w, bisection(b))
-	}},
-	{Name: "html", To: func(w io.Writer, b Bisection, o document.Options) error {
-		return document.RenderHTML(w, bisectionPage(b), "Bisection", o)
-	}},
-	{Name: "json", To: writeBisectionJSON},
-}}
+var Formats = document.Question[Bisection]{Name: "bisection", Document: bisection, Title: "Bisection", Page: bisectionPage, JSON: jsonOf}.Formats()
 
 // Answer says in a sentence or two which release changed what.
 func (b Bisection) Answer() string {
@@ -69,7 +57,7 @@ func (b Bisection) Answer() string {
 		return fmt.Sprintf("%s %s is %s.", who, c, document.States[c.Status])
 	case c.Verdict == stats.Differing:
 		return fmt.Sprintf("%s %s differs from %s: %s.", who, c, b.Good, x.Why)
-	case x.Failing != nil && (c.Verdict == stats.FailsMore || c.Verdict == stats.FailsLess):
+	case x.Failing != nil && c.failing():
 		words := "more"
 		if c.Verdict == stats.FailsLess {
 			words = "fewer"
@@ -116,7 +104,7 @@ func (b Bisection) none() string {
 }
 
 // ratioOf formats the ratio of a cell with its interval or, if its shares of failed operations
-// are told apart, these. It returns "" if there is neither.
+// differ, these. It returns "" if there is neither.
 func ratioOf(x *stats.Compared) string {
 	switch {
 	case x != nil && x.FailuresTold():
@@ -150,7 +138,7 @@ func judged(s *Step) string {
 	return string(s.Judgment)
 }
 
-func bisection(b Bisection) document.Document {
+func bisection(b Bisection, _ document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: b.Answer()}}
 	var l document.List
 	if why := b.why(); why != "" {
@@ -195,32 +183,34 @@ func (d Difference) words() string {
 }
 
 func stepGrid(steps []*Step) document.Grid {
-	var number, release, with, verdicts, cells, ratios, n, runs []string
-	for i, s := range steps {
-		cell, rounds, run := "", "", ""
-		if s.Cell != nil {
-			cell = s.Cell.String()
-		}
-		if s.Analysis != nil {
-			rounds, run = fmt.Sprint(s.Analysis.Run.Rounds), fmt.Sprint(s.Analysis.Run.ID)
-		}
-		if s.Judgment == PassedOver {
-			cell = s.Why
-		}
-		number, release, with = append(number, fmt.Sprint(i+1)), append(release, s.Second), append(with, s.First)
-		verdicts, cells, ratios = append(verdicts, judged(s)), append(cells, cell), append(ratios, ratioOf(s.Cell))
-		n, runs = append(n, rounds), append(runs, run)
+	column := func(title string, right bool, drop int, of func(*Step) string) document.ColumnOf[*Step] {
+		return document.ColumnOf[*Step]{Column: document.Column{Title: title, Right: right, Drop: drop}, Cell: of}
 	}
-	var g document.Grid
-	g.Add(document.Column{Title: "step", Right: true, Drop: 3}, number)
-	g.Add(document.Column{Title: "release"}, release)
-	g.Add(document.Column{Title: "compared with", Drop: 1}, with)
-	g.Add(document.Column{Title: "verdict"}, verdicts)
-	g.Add(document.Column{Title: "cell"}, cells)
-	g.Add(document.Column{Title: "ratio"}, ratios)
-	g.Add(document.Column{Title: "rounds", Right: true, Drop: 2}, n)
-	g.Add(document.Column{Title: "run", Right: true}, runs)
-	return g
+	run := func(of func(*result.Run) string) func(*Step) string {
+		return func(s *Step) string {
+			if s.Analysis == nil {
+				return ""
+			}
+			return of(s.Analysis.Run)
+		}
+	}
+	return document.GridOf(steps,
+		column("step", true, 3, func(s *Step) string { return fmt.Sprint(slices.Index(steps, s) + 1) }),
+		column("release", false, 0, func(s *Step) string { return s.Second }),
+		column("compared with", false, 1, func(s *Step) string { return s.First }),
+		column("verdict", false, 0, judged),
+		column("cell", false, 0, func(s *Step) string {
+			switch {
+			case s.Judgment == PassedOver:
+				return s.Why
+			case s.Cell == nil:
+				return ""
+			}
+			return s.Cell.String()
+		}),
+		column("ratio", false, 0, func(s *Step) string { return ratioOf(s.Cell) }),
+		column("rounds", true, 2, run(func(r *result.Run) string { return fmt.Sprint(r.Rounds) })),
+		column("run", true, 0, run(func(r *result.Run) string { return fmt.Sprint(r.ID) })))
 }
 
 // BisectionVersion is the version of the JSON form of a bisection. Fields may be added
@@ -262,7 +252,7 @@ type JSONStep struct {
 	Failures *compare.JSONFailures `json:"failures,omitempty"`
 }
 
-func writeBisectionJSON(w io.Writer, b Bisection, _ document.Options) error {
+func jsonOf(b Bisection) any {
 	out := JSONBisection{Version: BisectionVersion, Answer: b.Answer(), Certain: b.Certain(), Driver: b.Driver, Releases: b.Releases,
 		Margin: b.Margin, Good: b.Good, Bad: b.Bad, Between: b.Between, Also: b.Also, Steps: []JSONStep{}}
 	if c := b.Change; c != nil {
@@ -285,12 +275,12 @@ func writeBisectionJSON(w io.Writer, b Bisection, _ document.Options) error {
 		}
 		out.Steps = append(out.Steps, j)
 	}
-	return document.Encode(w, out)
+	return out
 }
 
 // bisectionPage describes a bisection for a page.
-func bisectionPage(b Bisection) document.Document {
-	d := append(bisection(b), document.Methodology("Bisection"))
+func bisectionPage(b Bisection, o document.Options) document.Document {
+	d := append(bisection(b, o), document.Methodology("Bisection"))
 	p, ok := stepsPicture(b)
 	if !ok {
 		return d

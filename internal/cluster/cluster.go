@@ -4,43 +4,43 @@ package cluster
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/chart"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Clusters is what clusters and a local driver have done under the same loads, or what came
-// of harm to them.
+// Clusters has what clusters and a local driver did under the same loads, or after harm.
 type Clusters struct {
-	Trials   []ClusterTrial // that of the local driver first, if there is one
-	Machine  result.Machine
-	Warnings []result.Warning // about the machine
+	Trials   []ClusterTrial   `json:"trials"` // the local driver's first, if there is one
+	Machine  result.Machine   `json:"-"`
+	Warnings []result.Warning `json:"-"` // about the machine
 }
 
-// ClusterTrial is what one database has done.
+// ClusterTrial is what one database did.
 type ClusterTrial struct {
-	Driver   string
-	Version  string              // of the library
-	Nodes    int                 // 0 if the driver is local
-	Delay    time.Duration       // of each byte between the nodes, in each direction
-	Settings driver.Settings     // that were asked for
-	Result   *protocol.Clustered // of all rounds together
-	Rates    [][]float64         // rows acknowledged per second under each load, in each round; NaN if that has failed
-	Reason   string              // why a round has failed, the last one if several have; "" if none has
+	Driver   string              `json:"driver"`
+	Version  string              `json:"version,omitempty"` // of the library
+	Nodes    int                 `json:"nodes"`             // 0 if the driver is local
+	Delay    time.Duration       `json:"delay_ns"`          // of each byte between the nodes, in each direction
+	Settings driver.Settings     `json:"settings"`          // as asked for
+	Result   *protocol.Clustered `json:"result,omitempty"`  // of all rounds together
+	Rates    Rates               `json:"rates,omitempty"`
+	Reason   string              `json:"reason,omitempty"` // why the last failed round failed; "" if none did
 }
+
+// Rates are rows acknowledged per second, by load and round. They are NaN for rounds that failed, and
+// null in JSON.
+type Rates [][]float64
 
 // Name says which database it is.
 func (t *ClusterTrial) Name() string {
@@ -69,19 +69,9 @@ func (t *ClusterTrial) Lost() int64 {
 }
 
 // Formats are those of a cluster.
-var Formats = document.FormatsOf[*Clusters, document.Options]{What: "cluster", List: []document.Format[*Clusters, document.Options]{
-	{Name: "table", To: func(w io.Writer, c *Clusters, o document.Options) error {
-		return document.RenderText(w, clusters(c), o)
-	}},
-	{Name: "markdown", To: func(w io.Writer, c *Clusters, _ document.Options) error {
-		return document.RenderMarkdown(w, clusters(c))
-	}},
-	{Name: "html", To: func(w io.Writer, c *Clusters, o document.Options) error {
-		return document.RenderHTML(w, clusters(c), "Cluster", o)
-	}},
-	{Name: "svg", To: writeClusterSVG},
-	{Name: "json", To: writeClusterJSON},
-}}
+var Formats = document.Question[*Clusters]{Name: "cluster", Document: clusters, Title: "Cluster"}.Formats(
+	document.Format[*Clusters, document.Options]{Name: "svg", To: writeClusterSVG},
+	document.Format[*Clusters, document.Options]{Name: "json", To: writeClusterJSON})
 
 // RowsPerSecond returns how many rows were acknowledged per second under a load.
 func RowsPerSecond(l *protocol.LoadResult) float64 {
@@ -251,14 +241,11 @@ func loadWords(l protocol.ClusterLoad) string {
 // harmAnswer says what was lost, and for how long writes failed.
 func harmAnswer(t *ClusterTrial) string {
 	h := t.Result.Harmed
-	var kills, cuts int64
-	for _, one := range h.Harms {
-		if one.Kind == protocol.HarmKill {
-			kills++
-		} else {
-			cuts++
-		}
+	count := map[string]int64{}
+	for _, harm := range h.Harms {
+		count[harm.Kind]++
 	}
+	kills, cuts := count[protocol.HarmKill], count[protocol.HarmCut]
 	var what []string
 	if kills > 0 {
 		what = append(what, document.Counted(kills, "kill")+" of the leader")
@@ -270,10 +257,7 @@ func harmAnswer(t *ClusterTrial) string {
 		what = append(what, "a kill of all nodes at once")
 	}
 	lost := "none"
-	switch n := t.Lost(); {
-	case n > 0 && t.Queued():
-		lost = document.Thousands(n)
-	case n > 0:
+	if n := t.Lost(); n > 0 {
 		lost = document.Thousands(n)
 	}
 	how := "acknowledged"
@@ -326,7 +310,7 @@ func staleWords(reads []protocol.LevelReads) string {
 }
 
 // clusters is the whole of it for people.
-func clusters(c *Clusters) document.Document {
+func clusters(c *Clusters, _ document.Options) document.Document {
 	d := document.Document{document.Paragraph{Text: ClustersAnswer(c)}, document.Space{}, append(conditions.MachineItems(c.Machine), conditions.MachineWarnings(c.Warnings, c.rounds())...)}
 	if pic, ok := pricePicture(c); ok {
 		d = append(d, document.PictureBlock{Picture: pic}, document.PictureBlock{Picture: latencyPicture(c)})
@@ -363,275 +347,11 @@ func settingsOf(t *ClusterTrial) string {
 		}
 	}
 	var set []string
-	for name, v := range t.Settings {
-		set = append(set, document.Line(name+"="+v))
+	for _, name := range slices.Sorted(maps.Keys(t.Settings)) {
+		set = append(set, document.Line(name+"="+t.Settings[name]))
 	}
-	slices.Sort(set)
 	if set != nil {
 		words = append(words, strings.Join(set, " "))
 	}
 	return strings.Join(words, "; ")
-}
-
-// loads returns the loads that were measured, in order.
-func (c *Clusters) loads() (list []protocol.ClusterLoad) {
-	for _, t := range c.done() {
-		for _, l := range t.Result.Loads {
-			if !slices.Contains(list, l.ClusterLoad) {
-				list = append(list, l.ClusterLoad)
-			}
-		}
-	}
-	return list
-}
-
-// index returns which of a trial's loads is this one, or -1.
-func (t *ClusterTrial) index(load protocol.ClusterLoad) int {
-	return slices.IndexFunc(t.Result.Loads, func(l protocol.LoadResult) bool { return l.ClusterLoad == load })
-}
-
-// priceTable has every database under every load, load by load.
-func priceTable(c *Clusters) document.Document {
-	g := document.Grid{Columns: []document.Column{
-		{Title: "clients"}, {Title: "batch"}, {Title: "database"}, {Title: "writes/s", Right: true, Drop: 3}, {Title: "rows/s", Right: true}, {Title: "of local", Right: true},
-		{Title: "acked p50", Right: true}, {Title: "p99", Right: true, Drop: 1}, {Title: "visible p50", Right: true}, {Title: "p99", Right: true, Drop: 2},
-		{Title: "CPU/row", Right: true}, {Title: "nodes' share", Right: true, Drop: 4},
-	}}
-	failed := ""
-	for _, load := range c.loads() {
-		var local []float64
-		for _, t := range c.done() {
-			i := t.index(load)
-			if i < 0 {
-				continue
-			}
-			l, rate := &t.Result.Loads[i], t.rate(i)
-			nodes, of, cpu := document.Absent, document.Absent, document.Absent
-			if t.Nodes == 0 {
-				local = t.rates(i)
-			} else if l.CPUNS > 0 {
-				nodes = document.Percent(float64(l.MemberCPUNS) / float64(l.CPUNS))
-			}
-			if len(local) > 0 {
-				of = ofLocal(t.rates(i), local, t.Nodes == 0)
-			}
-			if l.CPUNS > 0 {
-				cpu = document.Nanoseconds(int64(float64(l.CPUNS) / (float64(l.Acknowledged.Count) * float64(l.Batch))))
-			}
-			g.Rows = append(g.Rows, []string{document.Thousands(int64(load.Clients)), document.Thousands(int64(load.Batch)), t.Name(), document.Human(rate.Median / float64(l.Batch)), withInterval(document.Human(rate.Median), rate), of,
-				document.Nanoseconds(l.Acknowledged.P50NS), document.Nanoseconds(l.Acknowledged.P99NS), document.Nanoseconds(l.Visible.P50NS), document.Nanoseconds(l.Visible.P99NS), cpu, nodes})
-			if l.Failed > 0 {
-				failed += fmt.Sprintf(" %s, %s: %s failed, the first with: %s.", t.Name(), loadWords(load), document.Counted(l.Failed, "write"), document.Line(l.Error))
-			}
-		}
-	}
-	if g.Rows == nil {
-		return nil
-	}
-	return document.Document{document.Heading{Level: 2, Text: "What it costs"}, g,
-		document.Paragraph{Text: "Clients write as fast as they can, each INSERT in its own transaction; batch: its rows. acked: until a write was acknowledged; visible: until a read with level none found it on every node. CPU is that of the clients and of all nodes. " + roundsWords(c.rounds()) + failed, Quiet: true}}
-}
-
-// withInterval adds the interval of a figure, if it has one.
-func withInterval(figure string, s stats.Summary) string {
-	if s.Interval == nil {
-		return figure
-	}
-	return figure + " " + document.Ends(s)
-}
-
-// ofLocal says how many times as many rows as the local driver has, round by round.
-func ofLocal(rates, local []float64, itself bool) string {
-	var ratios []float64
-	for i := range min(len(rates), len(local)) {
-		if r := rates[i] / local[i]; !math.IsNaN(r) {
-			ratios = append(ratios, r)
-		}
-	}
-	if ratios == nil {
-		return document.Absent
-	}
-	s := stats.SummarizeRatios(ratios)
-	if itself {
-		return document.Times(1)
-	}
-	return withInterval(document.Times(s.Median), s)
-}
-
-// roundsWords says how sure the rates are.
-func roundsWords(n int) string {
-	switch {
-	case n == 1:
-		return "Each line is one trial, so nothing says how much it would differ the next time."
-	case n < stats.MinSamples:
-		return fmt.Sprintf("Rates are medians of %d rounds, which are too few for an interval (%d).", n, stats.MinSamples)
-	}
-	return fmt.Sprintf("Rates are medians of %d rounds, with 95 %% intervals, which are too narrow if the machine drifts meanwhile. Ratios are formed within rounds. Latencies are those of all rounds.", n)
-}
-
-// costTable says what the databases take besides.
-func costTable(c *Clusters) document.Document {
-	g := document.Grid{Columns: []document.Column{{Title: "database"}, {Title: "rows written", Right: true}, {Title: "disk", Right: true}, {Title: "disk per row", Right: true}, {Title: "memory", Right: true}}}
-	for _, t := range c.done() {
-		r := t.Result
-		memory := document.Absent
-		if r.PeakRSSBytes > 0 {
-			memory = document.Bytes(r.PeakRSSBytes)
-		}
-		perRow := document.Absent
-		if r.Rows > 0 {
-			perRow = document.Bytes(r.DiskBytes / r.Rows)
-		}
-		g.Rows = append(g.Rows, []string{t.Name(), document.Thousands(r.Rows), document.Bytes(r.DiskBytes), perRow, memory})
-	}
-	if g.Rows == nil {
-		return nil
-	}
-	return document.Document{document.Heading{Level: 2, Text: "Disk and memory"}, g,
-		document.Paragraph{Text: "Disk is what all nodes use in the end, with their logs and snapshots. Memory is the most that the processes of all nodes have held, each at its own peak; of a local driver it is that of the process with the clients.", Quiet: true}}
-}
-
-// harmTables says what harm has done.
-func harmTables(t *ClusterTrial) document.Document {
-	h := t.Result.Harmed
-	harms := document.Grid{Columns: []document.Column{{Title: "harm"}, {Title: "times", Right: true}, {Title: "longest without a write", Right: true}, {Title: "median", Right: true}}}
-	for _, kind := range []struct{ kind, words string }{{protocol.HarmKill, "leader killed and restarted"}, {protocol.HarmCut, "leader isolated and healed"}} {
-		var of []protocol.Harm
-		for _, one := range h.Harms {
-			if one.Kind == kind.kind {
-				of = append(of, one)
-			}
-		}
-		if of != nil {
-			longest, median := silent(of)
-			harms.Rows = append(harms.Rows, []string{kind.words, document.Thousands(int64(len(of))), document.Nanoseconds(longest), document.Nanoseconds(median)})
-		}
-	}
-	writes := document.Grid{Columns: []document.Column{{Title: "writes"}, {Title: "number", Right: true}}}
-	add := func(what string, n int64) { writes.Rows = append(writes.Rows, []string{what, document.Thousands(n)}) }
-	add("acknowledged", h.Acknowledged)
-	add("failed, of which some may have taken effect", h.Failed)
-	add("found in the end, with level strong", h.Found)
-	add("acknowledged, but lost", h.Lost)
-	for _, m := range h.Missing {
-		add(fmt.Sprintf("acknowledged, but not in the copy of node %s", document.Line(m.Member)), m.Lost)
-	}
-	reads := document.Grid{Columns: []document.Column{{Title: "level"}, {Title: "reads", Right: true}, {Title: "failed", Right: true}, {Title: "stale", Right: true}, {Title: "of the answered", Right: true}}}
-	for _, r := range h.Reads {
-		share := document.Absent
-		if n := r.Reads - r.Failed; n > 0 {
-			share = document.Percent(float64(r.Stale) / float64(n))
-		}
-		reads.Rows = append(reads.Rows, []string{r.Level, document.Thousands(r.Reads), document.Thousands(r.Failed), document.Thousands(r.Stale), share})
-	}
-	d := document.Document{document.Heading{Level: 2, Text: "Harm: " + t.Name()}, harms, document.Space{}, writes}
-	if len(reads.Rows) > 0 {
-		d = append(d, document.Space{}, reads, document.Paragraph{Text: "A read is stale if it does not see a write that was acknowledged before the read began. Reads go to one node after the other, those that are cut off included.", Quiet: true})
-	}
-	if len(h.LostIDs) > 0 {
-		var ids []string
-		for _, id := range h.LostIDs {
-			ids = append(ids, document.Thousands(id))
-		}
-		d = append(d, document.Paragraph{Text: "The first rows that are lost have the IDs " + strings.Join(ids, ", ") + "."})
-	}
-	return d
-}
-
-// pricePicture has the throughput of all databases under all loads.
-func pricePicture(c *Clusters) (document.Picture, bool) {
-	loads := c.loads()
-	if len(loads) == 0 {
-		return document.Picture{}, false
-	}
-	draw := func(width int, title string) chart.Chart {
-		g := &chart.Grouped{Title: title, Width: width, Axis: chart.Axis{Label: "rows per second, higher is better", Format: document.Human}}
-		for _, load := range loads {
-			group := chart.Group{Name: loadWords(load)}
-			for _, t := range c.done() {
-				b := chart.Bar{Name: t.Name(), Reason: "not measured"}
-				if i := t.index(load); i >= 0 {
-					l, rate := &t.Result.Loads[i], t.rate(i)
-					b.Reason, b.Value, b.Low, b.High = "", rate.Median, rate.Median, rate.Median
-					if rate.Interval != nil {
-						b.Low, b.High = rate.Interval.Low, rate.Interval.High
-					}
-					b.Tip = fmt.Sprintf("acknowledged after %s, on every node after %s (medians)", document.Nanoseconds(l.Acknowledged.P50NS), document.Nanoseconds(l.Visible.P50NS))
-				}
-				group.Bars = append(group.Bars, b)
-			}
-			g.Groups = append(g.Groups, group)
-		}
-		return g
-	}
-	return document.Picture{Name: "price", Title: "What a cluster costs: rows acknowledged per second", Draw: draw}, true
-}
-
-// latencyPicture has both latencies of all databases under the first load.
-func latencyPicture(c *Clusters) document.Picture {
-	load := c.loads()[0]
-	draw := func(width int, title string) chart.Chart {
-		g := &chart.Grouped{Title: title, Width: width, Axis: chart.Axis{Label: "median latency, lower is better", Format: func(v float64) string { return document.Nanoseconds(int64(v)) }}}
-		for _, t := range c.done() {
-			i := t.index(load)
-			if i < 0 {
-				continue
-			}
-			l := &t.Result.Loads[i]
-			group := chart.Group{Name: t.Name()}
-			for _, of := range []struct {
-				name string
-				s    *latency.Summary
-			}{{"acknowledged", &l.Acknowledged}, {"visible on all nodes", &l.Visible}} {
-				v := float64(of.s.P50NS)
-				group.Bars = append(group.Bars, chart.Bar{Name: of.name, Value: v, Low: v, High: v, Tip: "p99 " + document.Nanoseconds(of.s.P99NS)})
-			}
-			g.Groups = append(g.Groups, group)
-		}
-		return g
-	}
-	return document.Picture{Name: "latency", Title: "Until a write is acknowledged, and visible on all nodes: " + loadWords(load), Draw: draw}
-}
-
-func writeClusterSVG(w io.Writer, c *Clusters, _ document.Options) error {
-	p, ok := pricePicture(c)
-	if !ok {
-		return errors.New("there is a picture of loads only, and none was measured")
-	}
-	return chart.WriteSVG(w, p.Chart(0))
-}
-
-// JSONClusters is the JSON form of clusters.
-type JSONClusters struct {
-	Version  int              `json:"version"`
-	Answer   string           `json:"answer"`
-	Machine  result.Machine   `json:"machine"`
-	Warnings []result.Warning `json:"warnings,omitempty"` // about the machine
-	Trials   []JSONCluster    `json:"trials"`
-}
-
-// JSONCluster is what one database has done.
-type JSONCluster struct {
-	Driver        string              `json:"driver"`
-	ModuleVersion string              `json:"module_version,omitempty"`
-	Nodes         int                 `json:"nodes"` // 0: the driver is local
-	DelayNS       int64               `json:"delay_ns"`
-	Settings      driver.Settings     `json:"settings" jsonschema:"nullable"`
-	Result        *protocol.Clustered `json:"result,omitempty"` // of all rounds together
-	Rates         []stats.Summary     `json:"rates,omitempty"`  // rows acknowledged per second under each load
-	Reason        string              `json:"reason,omitempty"` // why there is no result, or why a round has failed
-}
-
-func writeClusterJSON(w io.Writer, c *Clusters, _ document.Options) error {
-	out := JSONClusters{Version: 1, Answer: ClustersAnswer(c), Machine: c.Machine, Warnings: c.Warnings, Trials: []JSONCluster{}}
-	for _, t := range c.Trials {
-		j := JSONCluster{Driver: t.Driver, ModuleVersion: t.Version, Nodes: t.Nodes, DelayNS: int64(t.Delay), Settings: t.Settings, Result: t.Result, Reason: t.Reason}
-		if t.Result != nil {
-			for i := range t.Result.Loads {
-				j.Rates = append(j.Rates, t.rate(i))
-			}
-		}
-		out.Trials = append(out.Trials, j)
-	}
-	return document.Encode(w, out)
 }

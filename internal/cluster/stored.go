@@ -1,10 +1,10 @@
 package cluster
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -13,88 +13,75 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// keptVersion is the version of [kept].
+// keptVersion is the version of the trials that a run keeps.
 const keptVersion = 1
 
-// kept is what a run keeps of clusters beside its machine and warnings.
-type kept struct {
-	Trials []keptTrial `json:"trials"`
-}
-
-type keptTrial struct {
-	Driver   string              `json:"driver"`
-	Version  string              `json:"version,omitempty"`
-	Nodes    int                 `json:"nodes"`
-	DelayNS  time.Duration       `json:"delay_ns"`
-	Settings driver.Settings     `json:"settings"`
-	Result   *protocol.Clustered `json:"result,omitempty"`
-	Rates    [][]*float64        `json:"rates,omitempty"` // null: the round has failed
-	Reason   string              `json:"reason,omitempty"`
-}
-
-// Keep returns what is stored of clusters, with a run that has nothing else but their machine
-// and its warnings.
-func (c *Clusters) Keep() (*result.Answer, error) {
-	var k kept
-	for _, t := range c.Trials {
-		x := keptTrial{t.Driver, t.Version, t.Nodes, t.Delay, t.Settings, t.Result, nil, t.Reason}
-		for _, rates := range t.Rates {
-			list := make([]*float64, len(rates))
-			for i := range rates {
-				if !math.IsNaN(rates[i]) {
-					list[i] = &rates[i]
-				}
+// MarshalJSON writes null for rounds that failed.
+func (r Rates) MarshalJSON() ([]byte, error) {
+	list := make([][]*float64, len(r))
+	for i, rates := range r {
+		list[i] = make([]*float64, len(rates))
+		for k := range rates {
+			if !math.IsNaN(rates[k]) {
+				list[i][k] = &rates[k]
 			}
-			x.Rates = append(x.Rates, list)
 		}
-		k.Trials = append(k.Trials, x)
 	}
-	if err := k.check(); err != nil {
+	return json.Marshal(list)
+}
+
+// UnmarshalJSON reads null as NaN.
+func (r *Rates) UnmarshalJSON(text []byte) error {
+	var list [][]*float64
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	*r = make(Rates, len(list))
+	for i, rates := range list {
+		(*r)[i] = make([]float64, len(rates))
+		for k, v := range rates {
+			if (*r)[i][k] = math.NaN(); v != nil {
+				(*r)[i][k] = *v
+			}
+		}
+	}
+	return nil
+}
+
+// Keep returns what is stored of clusters. Their machine and warnings are those of the run.
+func (c *Clusters) Keep() (*result.Answer, error) {
+	if err := c.check(); err != nil {
 		return nil, err
 	}
-	return result.NewAnswer(result.QuestionCluster, keptVersion, k)
+	return result.NewAnswer(result.QuestionCluster, keptVersion, c)
 }
 
 // Stored returns the clusters that a run has.
 func Stored(run *result.Run) (*Clusters, error) {
-	var k kept
-	if err := run.Answer.Decode(result.QuestionCluster, keptVersion, &k); err != nil {
+	c := &Clusters{}
+	if err := run.Answer.Decode(result.QuestionCluster, keptVersion, c); err != nil {
 		return nil, err
 	}
-	if err := k.check(); err != nil {
+	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("its answer: %w", err)
 	}
-	c := &Clusters{Machine: run.Machine, Warnings: run.Warnings}
-	for i := range k.Trials {
-		x := &k.Trials[i]
-		t := ClusterTrial{Driver: x.Driver, Version: x.Version, Nodes: x.Nodes, Delay: x.DelayNS, Settings: x.Settings, Result: x.Result, Reason: x.Reason}
-		for _, list := range x.Rates {
-			rates := make([]float64, len(list))
-			for i, r := range list {
-				if rates[i] = math.NaN(); r != nil {
-					rates[i] = *r
-				}
-			}
-			t.Rates = append(t.Rates, rates)
-		}
-		c.Trials = append(c.Trials, t)
-	}
+	c.Machine, c.Warnings = run.Machine, run.Warnings
 	return c, nil
 }
 
-// The most that stored clusters have, so that those of others are written in a moment.
+// The most that stored clusters have. Larger ones of others would take long to write.
 const (
 	mostLoads  = 1000 // of all trials
 	mostRounds = 1000
 	fastest    = 1e12 // rows per second
 )
 
-// check returns an error if what is kept contradicts itself or is too large. It may have been
-// made by others.
-func (k *kept) check() error {
-	loads := len(k.Trials)
-	for i := range k.Trials {
-		t := &k.Trials[i]
+// check returns an error if the clusters contradict themselves or are too many, because others may
+// have made them.
+func (c *Clusters) check() error {
+	loads := len(c.Trials)
+	for i := range c.Trials {
+		t := &c.Trials[i]
 		if t.Result != nil {
 			loads += len(t.Result.Loads)
 		}
@@ -110,8 +97,8 @@ func (k *kept) check() error {
 }
 
 // check returns an error if a trial contradicts itself.
-func (t *keptTrial) check() error {
-	if t.Nodes < 0 || t.DelayNS < 0 {
+func (t *ClusterTrial) check() error {
+	if t.Nodes < 0 || t.Delay < 0 {
 		return errNegative
 	}
 	for name, value := range t.Settings {
@@ -124,7 +111,7 @@ func (t *keptTrial) check() error {
 			return fmt.Errorf("its loads have not been measured in the same 1 to %d rounds", mostRounds)
 		}
 		for _, r := range list {
-			if r != nil && (*r <= 0 || *r > fastest) {
+			if r <= 0 || r > fastest {
 				return errors.New("a rate is not one of rows per second")
 			}
 		}

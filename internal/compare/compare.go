@@ -4,13 +4,10 @@ package compare
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/perf/benchunit"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
@@ -25,18 +22,8 @@ type Compared struct {
 }
 
 // Formats are those of a comparison.
-var Formats = document.FormatsOf[Compared, document.Options]{What: "comparison", List: []document.Format[Compared, document.Options]{
-	{Name: "table", To: func(w io.Writer, c Compared, o document.Options) error {
-		return document.RenderText(w, Comparison(c, o.Hints), o)
-	}},
-	{Name: "markdown", To: func(w io.Writer, c Compared, o document.Options) error {
-		return document.RenderMarkdown(w, Comparison(c, o.Hints))
-	}},
-	{Name: "html", To: func(w io.Writer, c Compared, o document.Options) error {
-		return document.RenderHTML(w, ComparisonPage(c, o.Hints), "Comparison", o)
-	}},
-	{Name: "json", To: WriteComparisonJSON},
-}}
+var Formats = document.Question[Compared]{Name: "comparison", Document: Comparison, Title: "Comparison", Page: ComparisonPage,
+	JSON: func(c Compared) any { return JSONOf(c) }}.Formats()
 
 // Answer says in a sentence or two what the comparison found.
 func Answer(c *stats.Comparison) string {
@@ -45,13 +32,10 @@ func Answer(c *stats.Comparison) string {
 	}
 	var parts []string
 	for _, v := range []stats.Verdict{stats.Slower, stats.Faster, stats.Same, stats.Unclear} {
-		for _, typical := range []bool{true, false} { // a difference counts among those that are not
-			var cells []*stats.Compared
-			for _, x := range c.Cells {
-				if x.Verdict == v && !x.FailuresOpen() && (x.Typical && v != stats.Same) == typical {
-					cells = append(cells, x)
-				}
-			}
+		for _, typical := range []bool{true, false} { // cells whose typical trials take the same time are counted apart
+			cells := cellsThat(c, func(x *stats.Compared) bool {
+				return x.Verdict == v && !x.FailuresOpen() && (x.Typical && v != stats.Same) == typical
+			})
 			if cells != nil {
 				parts = append(parts, found(c, v, typical, cells))
 			}
@@ -64,10 +48,10 @@ func Answer(c *stats.Comparison) string {
 	if n := c.Count(stats.Differing); n > 0 {
 		sentences = append(sentences, fmt.Sprintf("The answers differ in %s.", ofCells(n, c)))
 	}
-	sentences = append(sentences, failuresTold(c)...)
+	sentences = append(sentences, failuresTold(c, stats.FailsMore, "More")...)
+	sentences = append(sentences, failuresTold(c, stats.FailsLess, "Fewer")...)
 	if parts != nil {
-		parts[0] = c.Second + " " + parts[0]
-		sentences = append(sentences, strings.Join(parts, "; ")+".")
+		sentences = append(sentences, c.Second+" "+strings.Join(parts, "; ")+".")
 	}
 	differing, _ := conditions.SideRisks(c)
 	for _, r := range differing {
@@ -76,81 +60,68 @@ func Answer(c *stats.Comparison) string {
 	return strings.Join(sentences, " ") + conditions.CountTooShort(c.Cells)
 }
 
+// cellsThat returns the cells of a comparison that have a property.
+func cellsThat(c *stats.Comparison, has func(*stats.Compared) bool) (list []*stats.Compared) {
+	for _, x := range c.Cells {
+		if has(x) {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
 // FailedShare writes a share of which small differences matter.
 func FailedShare(v float64) string { return fmt.Sprintf("%.3g%%", 100*v) }
 
 // failuresTold says in how many cells more operations of a side failed, or fewer.
-func failuresTold(c *stats.Comparison) (sentences []string) {
-	for _, v := range []stats.Verdict{stats.FailsMore, stats.FailsLess} {
-		var shares string
-		for _, x := range c.Cells {
-			if x.Verdict == v {
-				shares = fmt.Sprintf(" (%s against %s)", FailedShare(x.Failing.Second), FailedShare(x.Failing.First))
-			}
-		}
-		n, words := c.Count(v), "More"
-		if v == stats.FailsLess {
-			words = "Fewer"
-		}
-		if n > 1 {
-			shares = ""
-		}
-		if n > 0 {
-			sentences = append(sentences, fmt.Sprintf("%s operations of %s failed than of %s in %s%s.", words, c.Second, c.First, ofCells(n, c), shares))
-		}
+func failuresTold(c *stats.Comparison, v stats.Verdict, words string) []string {
+	cells := cellsThat(c, func(x *stats.Compared) bool { return x.Verdict == v })
+	if cells == nil {
+		return nil
 	}
-	return sentences
+	shares := ""
+	if len(cells) == 1 {
+		shares = " (" + failedShares(cells[0]) + ")"
+	}
+	return []string{fmt.Sprintf("%s operations of %s failed than of %s in %s%s.", words, c.Second, c.First, ofCells(len(cells), c), shares)}
+}
+
+func failedShares(x *stats.Compared) string {
+	return FailedShare(x.Failing.Second) + " against " + FailedShare(x.Failing.First)
 }
 
 // failuresOpen says in how many cells the operations that failed leave no verdict.
 func failuresOpen(c *stats.Comparison) string {
-	var cells []*stats.Compared
-	for _, x := range c.Cells {
-		if x.FailuresOpen() {
-			cells = append(cells, x)
-		}
-	}
+	cells := cellsThat(c, (*stats.Compared).FailuresOpen)
 	if cells == nil {
 		return ""
 	}
-	where, shares := " in "+ofCells(len(cells), c), ""
-	if len(c.Cells) == 1 {
-		where = ""
+	shares := ""
+	if len(cells) == 1 {
+		shares = failedShares(cells[0]) + "; "
 	}
-	if f := cells[0].Failing; len(cells) == 1 {
-		shares = fmt.Sprintf("%s against %s; ", FailedShare(f.Second), FailedShare(f.First))
-	}
-	return fmt.Sprintf("cannot be told from %s yet%s, because more of its operations may fail, or fewer (%s%s)", c.First, where, shares, Settling(cells))
+	return fmt.Sprintf("cannot be told from %s yet%s, because more of its operations may fail, or fewer (%s%s)", c.First, inCells(len(cells), c), shares, Settling(cells))
 }
 
 // missing says in how many cells a side has no figure, by side and status.
 func missing(c *stats.Comparison) (sentences []string) {
-	for i, side := range []string{c.First, c.Second} {
-		var statuses []result.Status
-		counts := map[result.Status]int{}
-		seen := map[stats.TableName]bool{}
+	for i, name := range []string{c.First, c.Second} {
+		var phases conditions.Groups[result.Status, stats.TableName]
 		for _, x := range c.Cells {
-			name := atFault(x, []*stats.Cell{x.First, x.Second}[i])
-			if seen[name] {
-				continue
-			}
-			seen[name] = true
-			if s := []*stats.Cell{x.First, x.Second}[i].Status; x.Verdict == stats.Bad && s != result.OK {
-				if counts[s] == 0 {
-					statuses = append(statuses, s)
-				}
-				counts[s]++
+			side := []*stats.Cell{x.First, x.Second}[i]
+			if phase := atFault(x, side); x.Verdict == stats.Bad && side.Status != result.OK && !slices.Contains(phases.Of[side.Status], phase) {
+				phases.Add(side.Status, phase)
 			}
 		}
-		for _, s := range statuses {
-			sentences = append(sentences, fmt.Sprintf("%s is %s in %s.", side, document.States[s], ofCells(counts[s], c)))
+		for _, s := range phases.Keys {
+			sentences = append(sentences, fmt.Sprintf("%s is %s in %s.", name, document.States[s], ofCells(len(phases.Of[s]), c)))
 		}
 	}
 	return sentences
 }
 
-// atFault names the phase because of which a side of a cell has no figures: another one of its
-// trial may be wrong.
+// atFault names the phase that keeps a side of a cell from having figures. That may be another phase
+// of the same trials.
 func atFault(x *stats.Compared, side *stats.Cell) stats.TableName {
 	name := x.TableName
 	if side.Status != result.OK && side.Reason != nil && side.Reason.Phase != "" {
@@ -167,44 +138,42 @@ func ofCells(n int, c *stats.Comparison) string {
 	return fmt.Sprintf("%d of %d cells", n, len(c.Cells))
 }
 
+// inCells says in which cells something is so, unless there is only one.
+func inCells(n int, c *stats.Comparison) string {
+	if len(c.Cells) == 1 {
+		return ""
+	}
+	return " in " + ofCells(n, c)
+}
+
 // found says that cells have a verdict, and what their ratios are. typical says that their
 // typical trials take the same time, so that only the means can differ.
 func found(c *stats.Comparison, v stats.Verdict, typical bool, cells []*stats.Compared) string {
-	where := " in " + ofCells(len(cells), c)
-	if len(c.Cells) == 1 {
-		where = ""
-	}
-	how := Ratios(cells, len(c.Cells))
+	verb, but, how := "cannot be told from "+c.First+" yet", "", Ratios(cells, len(c.Cells))
 	if typical {
 		how += "; " + means(cells)
 	}
-	switch v {
-	case stats.Slower:
-		return fmt.Sprintf("is slower than %s%s (%s)", c.First, where, how)
-	case stats.Faster:
-		return fmt.Sprintf("is faster than %s%s (%s)", c.First, where, how)
-	case stats.Same:
-		return fmt.Sprintf("takes the same time as %s%s (%s, within ±%s)", c.First, where, how, document.Share(c.Margin))
+	switch {
+	case v == stats.Slower || v == stats.Faster:
+		verb = "is " + string(v) + " than " + c.First
+	case v == stats.Same:
+		verb, how = "takes the same time as "+c.First, how+", within ±"+document.Share(c.Margin)
+	case typical:
+		verb, but = "typically takes the same time as "+c.First, ", but slow trials can still make a difference"
 	}
-	if typical {
-		return fmt.Sprintf("typically takes the same time as %s%s, but slow trials can still make a difference (%s; %s)", c.First, where, how, Settling(cells))
+	if v == stats.Unclear {
+		how += "; " + Settling(cells)
 	}
-	return fmt.Sprintf("cannot be told from %s yet%s (%s; %s)", c.First, where, how, Settling(cells))
+	return verb + inCells(len(cells), c) + but + " (" + how + ")"
 }
 
-// means says between which ratios the means of some cells are.
+// means lists the ratios of the means of some cells.
 func means(cells []*stats.Compared) string {
-	words := "the mean"
-	for i, x := range cells {
-		if i == 3 {
-			return fmt.Sprintf("%s and %d more", words, len(cells)-i)
-		}
-		if i > 0 {
-			words += ","
-		}
-		words += " " + document.Times(x.Means.Median) + " " + document.Interval(x.Means.Interval)
+	var list []string
+	for _, x := range cells {
+		list = append(list, document.Times(x.Means.Median)+" "+document.Interval(x.Means.Interval))
 	}
-	return words
+	return "the mean " + document.FirstOf(list, 3, ", ")
 }
 
 // Settling says how many more rounds it would take until some cells are settled.
@@ -223,8 +192,8 @@ func Settling(cells []*stats.Compared) string {
 	return fmt.Sprintf("an estimated %s, %s, would settle %s", document.Counted(int64(rounds), "more round"), document.Elapsed(TimeToSettle(cells)), what)
 }
 
-// TimeToSettle returns how long it takes until all of some cells are settled. Cells of the
-// same cases are measured in the same trials, others one after the other.
+// TimeToSettle returns how long it takes until all cells are settled. Cells of the same cases are
+// measured in the same trials.
 func TimeToSettle(cells []*stats.Compared) (sum time.Duration) {
 	longest := map[[2]int]time.Duration{} // by the cases of both sides
 	for _, x := range cells {
@@ -303,16 +272,14 @@ func beware(c *stats.Comparison) (l document.List) {
 }
 
 // Comparison describes a comparison in words.
-func Comparison(c Compared, h document.Hints) document.Document {
-	d := document.Document{document.Heading{Level: 1, Text: Answer(c.Comparison)}}
-	l := append(conditions.Resume(c.First, h), beware(c.Comparison)...)
+func Comparison(c Compared, o document.Options) document.Document {
 	from := conditions.Origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)
 	if also := alsoDiffers(c); also != "" {
 		from = slices.Insert(from, 1, document.Item{Label: "also differ", Text: also}) // after the sides
 	}
-	l = append(l, from...)
-	l.Note(More(h))
-	d = append(d, l)
+	l := slices.Concat(conditions.Resume(c.First, o.Hints), beware(c.Comparison), from)
+	l.Note(More(o.Hints))
+	d := document.Document{document.Heading{Level: 1, Text: Answer(c.Comparison)}, l}
 	if bad := without(c.Comparison); bad != nil {
 		d = append(d, bad)
 	}
@@ -320,16 +287,22 @@ func Comparison(c Compared, h document.Hints) document.Document {
 	if len(g.Rows) > 0 {
 		d = append(d, g)
 	}
-	if short := conditions.ComparedTooShort(c.Cells, h); short != nil {
+	d = append(d, leftOut(c, o)...)
+	if len(g.Rows) == 0 {
+		return d
+	}
+	return append(d, document.Space{}, comparedNote(c), document.Methodology(OfSides))
+}
+
+// leftOut names the cells that are too short, and those that only one side has.
+func leftOut(c Compared, o document.Options) (d document.Document) {
+	if short := conditions.ComparedTooShort(c.Cells, o.Hints); short != nil {
 		d = append(d, short)
 	}
 	if len(c.Alone) > 0 {
 		d = append(d, document.List{{Label: "left out", Text: "only one side has " + document.SomeOf(c.Alone, MostNamed)}})
 	}
-	if len(g.Rows) == 0 {
-		return d
-	}
-	return append(d, document.Space{}, comparedNote(c), document.Methodology(OfSides))
+	return d
 }
 
 // comparedNote says how the ratios of a comparison are to be read.
@@ -352,11 +325,11 @@ func comparedNote(c Compared) document.Paragraph {
 // OfSides is the section of the methodology about comparisons and gates.
 const OfSides = "Comparisons of two sides"
 
-// RatioNote says what a table's ratios of over to under are.
+// RatioNote explains the ratios of a table, which are over divided by under.
 func RatioNote(over, under string, interleaved bool) string {
-	of := "within rounds"
-	if !interleaved {
-		of = "over all pairs of samples"
+	of := "over all pairs of samples"
+	if interleaved {
+		of = "within rounds"
 	}
 	return fmt.Sprintf("Ratio: %s divided by %s, formed %s (Hodges-Lehmann estimate, not the quotient of the medians shown), with its interval of at least %s.",
 		over, under, of, document.Share(1-stats.Doubt))
@@ -367,30 +340,30 @@ func More(h document.Hints) document.Item {
 	return document.Item{Label: "more", Text: strings.Join(h.More, "; ")}
 }
 
-// doubtful lists the settings that nobody set and that differ between the sides, and those
-// that were asked for and change nothing, with the workloads.
+// doubtful lists the settings that nobody set and that differ between the sides, and settings that
+// change nothing, with the workloads.
 func doubtful(c *stats.Comparison) (l document.List) {
-	var where conditions.Groups[document.Item, string]
-	for _, x := range c.Cells {
-		for _, it := range conditions.Deciding([]*stats.Outcome{x.First.Outcome, x.Second.Outcome}) {
-			if !slices.Contains(where.Of[it], x.Workload) {
-				where.Add(it, x.Workload)
-			}
+	var unset, idle conditions.Groups[string, string] // workloads by warning
+	add := func(g *conditions.Groups[string, string], words, workload string) {
+		if !slices.Contains(g.Of[words], workload) {
+			g.Add(words, workload)
 		}
 	}
-	var idle conditions.Groups[string, string]
 	for _, x := range c.Cells {
+		for _, it := range conditions.Deciding([]*stats.Outcome{x.First.Outcome, x.Second.Outcome}) {
+			add(&unset, fmt.Sprintf("nobody set %s, and the drivers' defaults differ: %s", it.Label, it.Text), x.Workload)
+		}
 		for _, w := range x.Second.Warnings {
-			if w.Code == result.WarningIdle && !slices.Contains(idle.Of[w.Message], x.Workload) {
-				idle.Add(w.Message, x.Workload)
+			if w.Code == result.WarningIdle {
+				add(&idle, w.Message, x.Workload)
 			}
 		}
 	}
 	for _, words := range idle.Keys {
 		l = append(l, document.Item{Label: "beware", Text: document.SomeOf(idle.Of[words], MostNamed) + ": " + words, Alarm: true})
 	}
-	for _, it := range where.Keys {
-		l = append(l, document.Item{Label: "beware", Text: fmt.Sprintf("nobody set %s, and the drivers' defaults differ: %s, in %s; this may be the whole difference", it.Label, it.Text, document.SomeOf(where.Of[it], MostNamed)), Alarm: true})
+	for _, words := range unset.Keys {
+		l = append(l, document.Item{Label: "beware", Text: words + ", in " + document.SomeOf(unset.Of[words], MostNamed) + "; this may be the whole difference", Alarm: true})
 	}
 	return l
 }
@@ -429,42 +402,39 @@ func correctedFor(c *stats.Comparison) string {
 	return words
 }
 
-// without lists the cells that have no ratio, with the reason, and those with a ratio in which
+// without lists the cells that have no ratio, with the reason, and then those with a ratio in which
 // operations failed.
 func without(c *stats.Comparison) document.List {
 	var l document.List
-	type fault struct {
-		side string
-		cell stats.TableName
+	note := func(label string, of fmt.Stringer, words string, alarm bool) {
+		it := document.Item{Label: label, Text: of.String() + ": " + words, Alarm: alarm}
+		if !slices.Contains(l, it) { // a phase may be at fault for several cells
+			l = append(l, it)
+		}
 	}
-	seen := map[fault]bool{}
 	for _, x := range c.Cells {
 		switch x.Verdict {
 		case stats.Bad:
-			for _, side := range []struct {
-				name string
-				cell *stats.Cell
-			}{{c.First, x.First}, {c.Second, x.Second}} {
-				f := fault{side.name, atFault(x, side.cell)}
-				if side.cell.Status != result.OK && !seen[f] {
-					seen[f] = true
-					l = append(l, document.Item{Label: string(side.cell.Status), Text: fmt.Sprintf("%s: %s: %s", f.cell, side.name, strings.TrimPrefix(NoFigure(side.cell), f.cell.Phase+": ")), Alarm: true})
+			for i, side := range []*stats.Cell{x.First, x.Second} {
+				if side.Status != result.OK {
+					phase := atFault(x, side)
+					note(string(side.Status), phase, []string{c.First, c.Second}[i]+": "+strings.TrimPrefix(NoFigure(side), phase.Phase+": "), true)
 				}
 			}
 		case stats.Differing:
-			l = append(l, document.Item{Label: "differ", Text: fmt.Sprintf("%s: %s", x.TableName, x.Why), Alarm: true})
+			note("differ", x.TableName, x.Why, true)
 		case stats.FailsMore, stats.FailsLess:
-			l = append(l, document.Item{Label: "failures", Text: fmt.Sprintf("%s: %s; times of other work are not compared", x.TableName, x.Why), Alarm: true})
+			note("failures", x.TableName, x.Why+"; times of other work are not compared", true)
 		}
 	}
 	for _, x := range c.Cells {
 		switch {
 		case x.Failing == nil || !x.Measured():
 		case x.Why != "":
-			l = append(l, document.Item{Label: "failures", Text: fmt.Sprintf("%s: %s", x.TableName, x.Why), Alarm: true})
+			note("failures", x.TableName, x.Why, true)
 		default:
-			l = append(l, document.Item{Label: "failures", Text: fmt.Sprintf("%s: %s of the operations failed with %s, %s with %s: the shares are not told apart, so the times are compared",
-				x.TableName, FailedShare(x.Failing.Second), c.Second, FailedShare(x.Failing.First), c.First)})
+			note("failures", x.TableName, fmt.Sprintf("%s of the operations failed with %s, %s with %s: the shares are not told apart, so the times are compared",
+				FailedShare(x.Failing.Second), c.Second, FailedShare(x.Failing.First), c.First), false)
 		}
 	}
 	if more := len(l) - conditions.MostWithout; more > 0 {
@@ -479,195 +449,6 @@ func NoFigure(c *stats.Cell) string {
 		return "no trial has a sample"
 	}
 	return conditions.Reason(c.Outcome)
-}
-
-// comparedGrid is the table of the cells that have a ratio.
-func comparedGrid(c *stats.Comparison) document.Grid {
-	var cells []*stats.Compared
-	var p []float64
-	var verdicts, more []string
-	var leaders []bool
-	for _, x := range c.Cells {
-		if !x.Measured() {
-			continue
-		}
-		settle := ""
-		if x.Rounds > 0 {
-			settle = MoreRounds(x.Rounds, x.Time)
-		}
-		p = append(p, x.Adjusted)
-		cells, verdicts, more = append(cells, x), append(verdicts, conditions.Marked(Word(x.Verdict), x)), append(more, settle)
-		leaders = append(leaders, x.Verdict == stats.Faster)
-	}
-	g := RatioGrid(cells, p, document.Column{Title: "verdict"}, verdicts, c.First, c.Second)
-	g.Leaders = leaders
-	if slices.ContainsFunc(more, func(s string) bool { return s != "" }) {
-		g.Add(document.Column{Title: "to settle"}, more)
-	}
-	return g
-}
-
-// RatioGrid is a table of cells with their ratios, after a column that says what is made
-// of each and how probable that is by chance.
-func RatioGrid(list []*stats.Compared, by []float64, judged document.Column, judgments []string, firstSide, secondSide string) document.Grid {
-	var cells, first, second, ratios, intervals, p, n []string
-	for i, x := range list {
-		a, b := medians(x)
-		cells, first, second = append(cells, CellName(x)), append(first, a), append(second, b)
-		ratios, intervals = append(ratios, document.Times(x.Ratio.Median)), append(intervals, document.Interval(x.Ratio.Interval))
-		p, n = append(p, document.Probability(by[i])), append(n, fmt.Sprint(x.Ratio.N))
-	}
-	var g document.Grid
-	g.Add(judged, judgments)
-	g.Add(document.Column{Title: "cell"}, cells)
-	g.Add(document.Column{Title: firstSide, Right: true, Drop: 2}, first)
-	g.Add(document.Column{Title: secondSide, Right: true, Drop: 1}, second)
-	g.Add(document.Column{Title: "ratio", Whole: true}, document.WithSpreads(ratios, intervals))
-	g.Add(document.Column{Title: "p", Right: true, Drop: 3}, p)
-	g.Add(document.Column{Title: "n", Right: true, Drop: 4}, n)
-	return g
-}
-
-// CellName names a cell, with its metric if that is not time.
-func CellName(x *stats.Compared) string {
-	if x.Metric == stats.Time {
-		return x.String()
-	}
-	return x.String() + " (" + string(x.Metric) + ")"
-}
-
-// medians formats the medians of both sides in one unit.
-func medians(x *stats.Compared) (first, second string) {
-	a, b := x.Medians()
-	const digits = 4 // a difference of two percent is what it is about
-	words := figuresOf(x, digits, a, b)
-	return words[0], words[1]
-}
-
-// figuresOf formats values of a cell's metric in one unit.
-func figuresOf(x *stats.Compared, digits int, values ...float64) (list []string) {
-	class, unit := benchunit.Decimal, "s"
-	switch cost := x.Metric.Cost(); {
-	case cost != nil && cost.Binary:
-		class, unit = benchunit.Binary, cost.Unit
-	case cost != nil:
-		for _, v := range values {
-			list = append(list, document.Each(digits, v)+"/op")
-		}
-		return list
-	case x.PerOp || x.First.Samples[0].Metric == result.MetricTimePerOp:
-		unit = "s/op"
-	}
-	words, unit := document.ScaledTo(digits, values, class, unit)
-	for _, w := range words {
-		list = append(list, w+" "+unit)
-	}
-	return list
-}
-
-func Word(v stats.Verdict) string {
-	if v == stats.Unclear {
-		return "cannot tell yet"
-	}
-	return string(v)
-}
-
-// ComparisonVersion is the version of the JSON form of a comparison. Fields may be added
-// without changing it.
-const ComparisonVersion = 1
-
-// JSONSides is the JSON form of a comparison.
-type JSONSides struct {
-	Version     int            `json:"version"`
-	Answer      string         `json:"answer"`
-	First       string         `json:"first"`
-	Second      string         `json:"second"`
-	Margin      float64        `json:"margin"`
-	Doubt       float64        `json:"doubt"`           // the greatest probability of any false "slower" or "faster"
-	Interleaved bool           `json:"interleaved"`     // both sides in the same rounds of one run
-	Alternated  bool           `json:"alternated"`      // the phases of their trials alternated
-	Pairs       int            `json:"pairs"`           // of drivers, of whose cells p-values are corrected for all
-	Runs        []int64        `json:"runs"`            // one, or those of first and second
-	Trials      int            `json:"trials"`          // of these runs
-	Repeated    int            `json:"repeated_trials"` // of Trials, robbed of time and measured again
-	Mean        *stats.Summary `json:"mean,omitempty"`
-	Cells       []JSONSideCell `json:"cells"`
-	Alone       []string       `json:"alone,omitempty"` // cells that only one side has
-	Differences []string       `json:"machine_differences,omitempty"`
-}
-
-// JSONSideCell is a cell of a comparison.
-type JSONSideCell struct {
-	stats.TableName
-	Verdict     stats.Verdict     `json:"verdict"`
-	FirstCase   int               `json:"first_case"` // id, in its run
-	SecondCase  int               `json:"second_case"`
-	FirstState  result.Status     `json:"first_status" jsonschema:"enum=not measured"`
-	SecondState result.Status     `json:"second_status" jsonschema:"enum=not measured"`
-	FirstRisks  []conditions.Risk `json:"first_risks,omitempty"` // of the first side's settings
-	SecondRisks []conditions.Risk `json:"second_risks,omitempty"`
-	Why         string            `json:"why,omitempty"`
-	Ratio       *stats.Summary    `json:"ratio,omitempty"` // of second to first
-	Means       *stats.Summary    `json:"means,omitempty"` // the ratio of the means
-	PerOp       bool              `json:"per_operation,omitempty"`
-	TooShort    bool              `json:"too_short,omitempty"` // to judge the drivers by
-	P           *float64          `json:"p,omitempty"`
-	PAdjusted   *float64          `json:"p_adjusted,omitempty"`
-	Failures    *JSONFailures     `json:"failures,omitempty"`
-	Rounds      int               `json:"further_rounds,omitempty"` // estimated, until it is settled
-}
-
-// JSONFailures compares the shares of the operations that failed.
-type JSONFailures struct {
-	First     float64        `json:"first"` // of all its operations
-	Second    float64        `json:"second"`
-	Interval  stats.Interval `json:"difference_interval"` // of second less first
-	PAdjusted float64        `json:"p_adjusted"`
-}
-
-// FailuresOf returns what a comparison says about failed operations. It is nil if none of
-// either side failed.
-func FailuresOf(x *stats.Compared) *JSONFailures {
-	if x.Failing == nil {
-		return nil
-	}
-	return &JSONFailures{x.Failing.First, x.Failing.Second, x.Failing.Difference(), x.Failing.Adjusted}
-}
-
-func WriteComparisonJSON(w io.Writer, c Compared, _ document.Options) error {
-	out := JSONSides{Version: ComparisonVersion, Answer: Answer(c.Comparison), First: c.Comparison.First, Second: c.Comparison.Second,
-		Margin: c.Margin, Doubt: stats.Doubt, Interleaved: c.Interleaved, Alternated: c.Interleaved && conditions.Alternated(c.First.Run), Pairs: c.Pairs, Runs: []int64{c.First.Run.ID}, Mean: c.Mean, Cells: []JSONSideCell{}, Alone: c.Alone}
-	robbed := conditions.CountRepeated(c.First.Run)
-	out.Repeated, out.Trials = robbed.Again, robbed.Trials
-	if c.First != c.Second {
-		out.Runs = append(out.Runs, c.Second.Run.ID)
-		robbed := conditions.CountRepeated(c.First.Run, c.Second.Run)
-		out.Repeated, out.Trials = robbed.Again, robbed.Trials
-		out.Differences = conditions.MachinesDiffer(c.First.Run.Machine, c.Second.Run.Machine)
-	}
-	for _, x := range c.Cells {
-		cell := JSONSideCell{TableName: x.TableName, Verdict: x.Verdict, FirstCase: x.First.Case.ID, SecondCase: x.Second.Case.ID,
-			FirstState: x.First.Status, SecondState: x.Second.Status,
-			FirstRisks: conditions.CellRisks(x.First.Outcome, x.Phase), SecondRisks: conditions.CellRisks(x.Second.Outcome, x.Phase),
-			Why: x.Why, PerOp: x.PerOp, TooShort: x.TooShort(), Rounds: x.Rounds}
-		switch x.Verdict {
-		case stats.Bad:
-			for _, side := range []*stats.Cell{x.First, x.Second} {
-				if side.Status != result.OK {
-					cell.Why = NoFigure(side)
-				}
-			}
-		case stats.Differing, stats.FailsMore, stats.FailsLess:
-		default:
-			cell.Ratio, cell.P, cell.PAdjusted = &x.Ratio, &x.P, &x.Adjusted
-			if x.Means.Median > 0 {
-				cell.Means = &x.Means
-			}
-		}
-		cell.Failures = FailuresOf(x)
-		out.Cells = append(out.Cells, cell)
-	}
-	return document.Encode(w, out)
 }
 
 // MostNamed is how many cells or drivers a sentence names.

@@ -1,11 +1,8 @@
 package compare
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/chart"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
@@ -18,7 +15,7 @@ import (
 
 // ComparisonPage describes a comparison for a page: the answer and what to beware of, all
 // cells in a picture, in what the sides differ, and samples.
-func ComparisonPage(c Compared, h document.Hints) document.Document {
+func ComparisonPage(c Compared, o document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: Answer(c.Comparison)}, beware(c.Comparison)}
 	var rows []chart.Ratio
 	var told []*stats.Compared
@@ -34,28 +31,24 @@ func ComparisonPage(c Compared, h document.Hints) document.Document {
 	}
 	orders := OrderPictures(told, c.Comparison.First, c.Comparison.Second, c.Interleaved, rows)
 	if len(rows) > 0 {
-		d = append(d, document.Heading{Level: 2, Text: fmt.Sprintf("All cells: time of %s, × that of %s", c.Comparison.Second, c.Comparison.First)})
+		ofTimes := fmt.Sprintf("time of %s, × that of %s", c.Comparison.Second, c.Comparison.First)
+		d = append(d, document.Heading{Level: 2, Text: "All cells: " + ofTimes})
 		if bad := without(c.Comparison); bad != nil {
 			d = append(d, bad)
 		}
 		p := Forest(rows, chart.Forest{
-			Axis: chart.Axis{Label: fmt.Sprintf("time of %s, × that of %s", c.Comparison.Second, c.Comparison.First)},
+			Axis: chart.Axis{Label: ofTimes},
 			Low:  1 / (1 + c.Margin), High: 1 + c.Margin, Band: "within ±" + document.Share(c.Margin),
 			Less: c.Comparison.Second + " is faster", More: c.Comparison.Second + " is slower", Kinds: verdictKinds,
 		})
-		p.Title = fmt.Sprintf("Time of %s, × that of %s", c.Comparison.Second, c.Comparison.First)
+		p.Title = document.Upper(ofTimes)
 		if g := comparedGrid(c.Comparison); len(g.Rows) > 0 {
 			p.Note += " Same: the whole interval is in the band, and so is that of the ratio of means."
 			p.Behind = document.Document{g, comparedNote(c)}
 		}
 		d = append(d, p)
-		if short := conditions.ComparedTooShort(c.Cells, h); short != nil {
-			d = append(d, short)
-		}
 	}
-	if len(c.Alone) > 0 {
-		d = append(d, document.List{{Label: "left out", Text: "only one side has " + document.SomeOf(c.Alone, MostNamed)}})
-	}
+	d = append(d, leftOut(c, o)...)
 	d = append(d, SidesDiffer(c.Cells, c.Comparison.First, c.Comparison.Second)...)
 	d = append(d, orders...)
 	if a := c.First; a == c.Second && a.Run.Compares != nil {
@@ -71,7 +64,7 @@ func ComparisonPage(c Compared, h document.Hints) document.Document {
 		}
 	}
 	l := conditions.Origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)
-	l.Note(More(h))
+	l.Note(More(o.Hints))
 	return append(d, document.Heading{Level: 2, Text: "How it was measured"}, l, document.Methodology(OfSides))
 }
 
@@ -93,14 +86,14 @@ func whyNot(x *stats.Compared, c *stats.Comparison) string {
 
 // RatioRow is a cell with a ratio, and what is made of it.
 func RatioRow(x *stats.Compared, p float64, kind int, judged string) chart.Ratio {
-	first, second := medians(x)
+	m := medians(x)
 	r := chart.Ratio{Name: CellName(x), Kind: kind, Text: document.Times(x.Ratio.Median) + " " + document.Interval(x.Ratio.Interval) + " " + conditions.Marked(judged, x)}
 	r.Value, r.Low, r.High = document.OfSummary(x.Ratio)
 	settle := ""
 	if x.Rounds > 0 {
 		settle = "to settle: " + MoreRounds(x.Rounds, x.Time)
 	}
-	r.Tip = document.Tips(first+" and "+second, fmt.Sprintf("p %s, n %d", document.Probability(p), x.Ratio.N), settle)
+	r.Tip = document.Tips(m[0]+" and "+m[1], fmt.Sprintf("p %s, n %d", document.Probability(p), x.Ratio.N), settle)
 	return r
 }
 
@@ -169,222 +162,6 @@ func samplesPicture(x *stats.Compared, name, firstSide, secondSide string) docum
 			return &chart.Order{Title: title, Width: width, Series: series, Plain: len(first)+len(second) > MostTips/maxOrders,
 				X: chart.Axis{Label: "round"}, Y: chart.Axis{Label: string(x.Metric) + ", less is better", Format: format, Tick: document.Ticks(format)}}
 		}}}
-}
-
-// SidesDiffer is the section about what was linked and set on each side, as the workers
-// proved it: a table of what differs, and what is the same.
-func SidesDiffer(cells []*stats.Compared, first, second string) document.Document {
-	differ, same, proven := sideFacts(cells)
-	if proven == 0 {
-		return nil
-	}
-	d := document.Document{document.Heading{Level: 2, Text: "What differs between the sides"}}
-	if len(differ.Keys) == 0 {
-		d = append(d, document.Paragraph{Text: "Nothing of what the workers proved: library, SQLite, compile options and settings are the same on both sides."})
-	} else {
-		g := document.Grid{Stacks: true, Columns: []document.Column{{Title: "what"}, {Title: first}, {Title: second}, {Title: "in"}}}
-		for _, f := range SideDifferences(cells) {
-			g.Rows = append(g.Rows, []string{f.What, f.First, f.Second, f.In})
-		}
-		d = append(d, g)
-	}
-	values, count := conditions.Groups[string, string]{}, map[string]int{}
-	for _, f := range same.Keys {
-		values.Add(f.what, f.first)
-		count[f.what] += len(same.Of[f])
-	}
-	var words []string
-	for _, what := range values.Keys {
-		switch list := values.Of[what]; {
-		case count[what] < proven: // it differs elsewhere
-		case len(list) == 1:
-			words = append(words, what+" "+list[0])
-		default:
-			words = append(words, what+" "+document.Or(list)+", by the cell")
-		}
-	}
-	if words != nil {
-		d = append(d, document.List{{Label: "the same", Text: strings.Join(words, "; ")}})
-	}
-	return d
-}
-
-// SideDifference is something that the workers of two sides proved to be different.
-type SideDifference struct {
-	What   string `json:"what"` // such as "SQLite", or a setting
-	First  string `json:"first"`
-	Second string `json:"second"`
-	In     string `json:"in"` // the cells
-}
-
-// allCells is where a difference is that is everywhere.
-const allCells = "all cells"
-
-// SideDifferences lists in what two sides differ, as the workers proved it.
-func SideDifferences(cells []*stats.Compared) (list []SideDifference) {
-	differ, _, proven := sideFacts(cells)
-	for _, f := range differ.Keys {
-		where := allCells
-		if names := differ.Of[f]; len(names) < proven {
-			where = document.SomeOf(names, MostNamed)
-		}
-		list = append(list, SideDifference{f.what, f.first, f.second, where})
-	}
-	return list
-}
-
-// sideFact is what the workers of two sides proved of something.
-type sideFact struct{ what, first, second string }
-
-// sideFacts lists what differs between two sides and what is the same, with the cells, and
-// counts the cells in which both are proven.
-func sideFacts(cells []*stats.Compared) (differ, same conditions.Groups[sideFact, string], proven int) {
-	for _, x := range cells {
-		a, b := provenFacts(x.First.Outcome, x.Phase), provenFacts(x.Second.Outcome, x.Phase)
-		if a == nil || b == nil {
-			continue
-		}
-		proven++
-		for _, what := range factNames(a, b) {
-			f := sideFact{what, a.of(what), b.of(what)}
-			if f.first == f.second {
-				same.Add(f, CellName(x))
-			} else {
-				differ.Add(f, CellName(x))
-			}
-		}
-		if a, b := optionsApart(x.First.Outcome, x.Second.Outcome); a != b {
-			differ.Add(sideFact{"compile options", a, b}, CellName(x))
-		}
-		for _, f := range modulesApart(x.First.Outcome, x.Second.Outcome) {
-			differ.Add(f, CellName(x))
-		}
-	}
-	return differ, same, proven
-}
-
-// modulesApart lists the modules that differ between the workers of one library, such as two
-// of its releases. Those of two libraries have little in common.
-func modulesApart(first, second *stats.Outcome) (list []sideFact) {
-	a, b := first.Case.Linked, second.Case.Linked
-	module := first.Proof().Module
-	if a == nil || b == nil || module != second.Proof().Module {
-		return nil
-	}
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	for _, path := range slices.Sorted(maps.Keys(all)) {
-		if a[path] != b[path] && path != module {
-			list = append(list, sideFact{"module " + path, cmp.Or(a[path], "not linked"), cmp.Or(b[path], "not linked")})
-		}
-	}
-	return list
-}
-
-// alsoDiffers says on a line in what the sides of a comparison differ besides in what is
-// compared, the library and the version of SQLite. It returns "" if there is no proof.
-func alsoDiffers(c Compared) string {
-	if _, _, proven := sideFacts(c.Cells); proven == 0 {
-		return ""
-	}
-	named := []string{"driver", "module", "SQLite"} // the sides are named with these
-	if by := c.First.Run.Compares; by != nil {
-		named = append(named, by.Name)
-	}
-	var words []string
-	for _, d := range SideDifferences(c.Cells) {
-		if slices.Contains(named, d.What) {
-			continue
-		}
-		w := fmt.Sprintf("%s %s and %s", d.What, inShort(d.First), inShort(d.Second))
-		if d.In != allCells {
-			w += " in " + d.In
-		}
-		words = append(words, w)
-	}
-	if words == nil {
-		return "in nothing else that the workers proved: flags, compile options and settings are the same"
-	}
-	return strings.Join(words, "; ")
-}
-
-// inShort counts words if there are many.
-func inShort(words string) string {
-	const most = 4
-	if n := len(strings.Fields(words)); n > most {
-		return fmt.Sprintf("%d of its own", n)
-	}
-	return words
-}
-
-// fact is something that a worker proved.
-type fact struct{ what, value string }
-
-type factList []fact
-
-// of returns a value, or that there is none.
-func (l factList) of(what string) string {
-	if i := slices.IndexFunc(l, func(f fact) bool { return f.what == what }); i >= 0 {
-		return l[i].value
-	}
-	return "not set"
-}
-
-// factNames lists what is in one list of facts or the other.
-func factNames(a, b factList) (names []string) {
-	for _, f := range append(slices.Clone(a), b...) {
-		if !slices.Contains(names, f.what) {
-			names = append(names, f.what)
-		}
-	}
-	return names
-}
-
-// provenFacts lists what ran in a phase of a case, and its settings. It returns nil if no
-// worker proved anything.
-func provenFacts(o *stats.Outcome, phase string) (l factList) {
-	p := o.Proof()
-	if p == nil {
-		return nil
-	}
-	add := func(what, value string) {
-		if value != "" {
-			l = append(l, fact{what, value})
-		}
-	}
-	add("driver", conditions.Label(o.Case))
-	add("module", strings.TrimSpace(p.Module+" "+p.ModuleVersion))
-	add("SQLite", p.SQLiteVersion)
-	add("runtime", p.Runtime)
-	for _, more := range []map[string]string{p.Build, p.Environment, conditions.InForce(o, phase)} {
-		for _, n := range stats.SettingNames(more) {
-			add(n, more[n])
-		}
-	}
-	add("connections", fmt.Sprint(len(p.Connections)))
-	return l
-}
-
-// optionsApart returns the compile options that matter of each of two outcomes, without
-// those that both have. They are equal if one is not known.
-func optionsApart(first, second *stats.Outcome) (a, b string) {
-	x, y := first.Proof().CompileOptions, second.Proof().CompileOptions
-	if len(x) == 0 || len(y) == 0 {
-		return "", ""
-	}
-	only := func(of, other []string) string {
-		var list []string
-		for _, option := range slices.Compact(slices.Sorted(slices.Values(of))) {
-			if conditions.Matters(option) && !slices.Contains(other, option) {
-				list = append(list, option)
-			}
-		}
-		if list == nil {
-			return document.Absent
-		}
-		return strings.Join(list, " ")
-	}
-	return only(x, y), only(y, x)
 }
 
 // GateKinds are the states of cells with a ratio as a picture has them.

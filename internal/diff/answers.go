@@ -130,24 +130,16 @@ func rows(x, y *protocol.Answer) (list []Difference) {
 	if len(x.Columns) != len(y.Columns) && x.RowCount > 0 {
 		return []Difference{{Kind: Values, First: fmt.Sprintf("%d columns", len(x.Columns)), Second: fmt.Sprintf("%d columns", len(y.Columns))}}
 	}
-	if x.AnyOrder == y.AnyOrder && x.RowCount > 1 && slices.ContainsFunc(columnsOf(n), func(i int) bool { return x.Columns[i].Content != y.Columns[i].Content }) {
+	if x.AnyOrder == y.AnyOrder && x.RowCount > 1 && !slices.EqualFunc(x.Columns, y.Columns, func(a, b protocol.ColumnSum) bool { return a.Content == b.Content }) {
 		list = append(list, Difference{Kind: Order, First: firstRows(x), Second: firstRows(y)})
 	}
 	for i := range n {
 		found := column(x, y, i)
 		if len(list) > 0 && list[0].Kind == Order {
-			// Values are in other rows.
+			// The order of rows differs, so values in the same row are not comparable.
 			found = slices.DeleteFunc(found, func(d Difference) bool { return d.Kind == Values || d.types[0] == "" })
 		}
 		list = append(list, found...)
-	}
-	return list
-}
-
-func columnsOf(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
 	}
 	return list
 }
@@ -167,17 +159,7 @@ func firstRows(a *protocol.Answer) string {
 // column compares a column, and returns one difference of each sort, in the first row
 // that has it.
 func column(x, y *protocol.Answer, i int) (list []Difference) {
-	complete := Difference{Column: i + 1}
-	if i < len(x.Names) {
-		complete.Name = x.Names[i]
-	} else if i < len(y.Names) {
-		complete.Name = y.Names[i]
-	}
-	if i < len(x.Declared) {
-		complete.Declared = x.Declared[i]
-	} else if i < len(y.Declared) {
-		complete.Declared = y.Declared[i]
-	}
+	complete := Difference{Column: i + 1, Name: either(x.Names, y.Names, i), Declared: either(x.Declared, y.Declared, i)}
 	seen := map[string]bool{}
 	for r := range min(len(x.Rows), len(y.Rows)) {
 		if i >= len(x.Rows[r]) || i >= len(y.Rows[r]) {
@@ -213,6 +195,17 @@ func column(x, y *protocol.Answer, i int) (list []Difference) {
 		return nil
 	}
 	return []Difference{complete}
+}
+
+// either returns the element of a list or, if it is too short, of another.
+func either(list, other []string, i int) string {
+	switch {
+	case i < len(list):
+		return list[i]
+	case i < len(other):
+		return other[i]
+	}
+	return ""
 }
 
 func typesOf(s protocol.ColumnSum) string {
@@ -323,13 +316,14 @@ func texts(v, w protocol.Value) (Cause, int) {
 
 // format says in what two texts of the same time differ.
 func format(s, t string) (Cause, int) {
-	switch clock := [2]bool{strings.Contains(s, monotonic), strings.Contains(t, monotonic)}; clock {
-	case [2]bool{true, false}:
+	first, second := strings.Contains(s, monotonic), strings.Contains(t, monotonic)
+	switch {
+	case first == second:
+		return Format, 0
+	case first:
 		return Clock, 1
-	case [2]bool{false, true}:
-		return Clock, 2
 	}
-	return Format, 0
+	return Clock, 2
 }
 
 // monotonic is what time.Time.String writes before the reading of the monotonic clock.
@@ -384,10 +378,13 @@ func integers(s, t string) (Cause, int) {
 	if err != nil || merr != nil || n == m {
 		return None, 0
 	}
+	through := func(n, m int64) bool {
+		return throughFloat(n) == m || float64(n) >= math.MaxInt64 && (m == math.MaxInt64 || m == math.MinInt64)
+	}
 	switch {
-	case throughFloat(n) == m || float64(n) >= math.MaxInt64 && (m == math.MaxInt64 || m == math.MinInt64):
+	case through(n, m):
 		return Float, 2
-	case throughFloat(m) == n || float64(m) >= math.MaxInt64 && (n == math.MaxInt64 || n == math.MinInt64):
+	case through(m, n):
 		return Float, 1
 	}
 	return None, 0
@@ -417,16 +414,17 @@ func Show(v protocol.Value) string {
 	case "nil":
 		return "nil"
 	case "string", "[]byte":
-		if b := v.Bytes(); v.Hex != "" && utf8.ValidString(b) && !strings.ContainsFunc(b, unicode.IsControl) {
-			v.Text = b
-		} else if v.Hex != "" {
-			h := v.Hex
-			if len(h) > shown {
-				h = h[:shown] + "…"
-			}
-			return fmt.Sprintf("%s x'%s'%s", v.Type, h, length(v))
-		}
 		text := v.Text
+		if v.Hex != "" {
+			text = v.Bytes()
+			if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
+				h := v.Hex
+				if len(h) > shown {
+					h = h[:shown] + "…"
+				}
+				return fmt.Sprintf("%s x'%s'%s", v.Type, h, length(v))
+			}
+		}
 		if utf8.RuneCountInString(text) > shown {
 			return fmt.Sprintf("%s %q…%s", v.Type, string([]rune(text)[:shown]), length(v))
 		}

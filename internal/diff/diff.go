@@ -26,8 +26,8 @@ type Work struct {
 	Answers []protocol.Answer
 	Skipped []string // phases
 
-	// Again are the answers of a second time, if it was asked again. What differs then
-	// is not compared with other drivers.
+	// Again are the answers if the driver was asked a second time. Statements whose answers
+	// changed are not compared with other drivers.
 	Again []protocol.Answer
 
 	Times []string // how the library stores [protocol.Times], if the workload replays times
@@ -36,7 +36,7 @@ type Work struct {
 // Kind is in what respect answers differ.
 type Kind string
 
-// The kinds, the worst first.
+// The kinds.
 const (
 	Errors       Kind = "error" // one failed, or they failed with different codes
 	RowCount     Kind = "rows"  // numbers of rows
@@ -45,14 +45,41 @@ const (
 	Affected     Kind = "affected"
 	LastInsertID Kind = "last insert id"
 	Types        Kind = "type" // the same value in another Go type
-	Names        Kind = "name" // of columns
+	Names        Kind = "name" // names of columns
 	Declared     Kind = "declared type"
 	ErrorType    Kind = "error type" // the same error as another Go type
 	ErrorText    Kind = "error text" // the same error in other words
 )
 
-// Kinds lists the kinds in their order.
-var Kinds = []Kind{Errors, RowCount, Values, Order, Affected, LastInsertID, Types, Names, Declared, ErrorType, ErrorText}
+// kinds has the words for the kinds, the worst first.
+var kinds = []struct {
+	Kind
+	name string // follows "in the"
+	head string // above a column
+	what string // what differs
+}{
+	{Errors, "error", "error", "one fails, or they fail in different ways"},
+	{RowCount, "number of rows", "rows", "one returns more rows"},
+	{Values, "value", "value", "different values"},
+	{Order, "order of rows", "order", "the same rows in another order"},
+	{Affected, "rows affected", "affected", "a different number of changed rows is reported"},
+	{LastInsertID, "last insert ID", "id", "a different ID of the last inserted row"},
+	{Types, "Go type", "type", "different Go types"},
+	{Names, "column name", "name", "a column has a different name"},
+	{Declared, "declared type", "declared", "a column is reported with a different declared type"},
+	{ErrorType, "error type", "error type", "the same error has a different Go type"},
+	{ErrorText, "error text", "error text", "the same error in other words"},
+}
+
+// rank returns the index of a kind in [kinds].
+func (k Kind) rank() int {
+	for i := range kinds {
+		if kinds[i].Kind == k {
+			return i
+		}
+	}
+	return len(kinds) - 1 // a stored answer of somebody else's may have another kind
+}
 
 // Cause is what a difference looks like, as far as the values show it.
 type Cause string
@@ -80,15 +107,13 @@ type Difference struct {
 	Kind  Kind  `json:"kind"`
 	Cause Cause `json:"cause,omitempty"`
 
-	// Lossy is the side that the values show to have changed them: 1 or 2, or 0 if they
-	// do not show it.
+	// Lossy is the side that changed a value, 1 or 2. It is 0 if the values do not show which.
 	Lossy int `json:"lossy,omitempty"`
 
-	// Of a column:
 	Column   int    `json:"column,omitempty"` // from 1
 	Name     string `json:"name,omitempty"`
 	Declared string `json:"declared,omitempty"`
-	Row      int64  `json:"row,omitempty"` // from 1; 0: after those that were reported
+	Row      int64  `json:"row,omitempty"` // from 1; 0: after the rows that were reported
 
 	First  string `json:"first"` // in words for the terminal, such as int64 1
 	Second string `json:"second"`
@@ -102,18 +127,13 @@ type Statement struct {
 	Where    string `json:"where"` // such as insert/users
 	SQL      string `json:"sql"`
 
-	// Of the first execution in which they differ:
-	Execution int              `json:"execution"`
+	Execution int              `json:"execution"` // the first in which they differ
 	Arguments []protocol.Value `json:"arguments,omitempty"`
 	Difference
 
 	Executions int `json:"executions"` // in which they differ in this way
 
-	// The whole answers.
-	FirstAnswer  *protocol.Answer `json:"-"`
-	SecondAnswer *protocol.Answer `json:"-"`
-
-	last int // execution that is counted in Executions
+	last int // the last execution that Executions counts
 }
 
 // Group is a way in which answers to several statements differ.
@@ -123,8 +143,7 @@ type Group struct {
 	Reason     Reason      `json:"likely"`
 	Statements []Statement `json:"statements"`
 
-	// Of Types and of values of two types:
-	Types    [2]string `json:"types,omitzero"`
+	Types    [2]string `json:"types,omitzero"`     // the Go types, if they differ
 	Declared []string  `json:"declared,omitempty"` // the declared types of the columns; "" for none
 }
 
@@ -139,8 +158,8 @@ type Result struct {
 	Differing  int     `json:"differing"` // statements
 	Groups     []Group `json:"groups,omitempty"`
 
-	// Failing are the statements that failed with both sides: all that is known of them is the
-	// error. If the errors differ, they are in Groups as well.
+	// Failing are the statements that failed with both sides, so that only their errors could be
+	// compared. If the errors differ, they are in Groups as well.
 	Failing []Failing `json:"failing,omitempty"`
 
 	// Unstable are the statements to which the first side itself gave two answers.
@@ -174,20 +193,15 @@ type Unasked struct {
 
 // Count returns how many statements differ in a kind. A statement that differs in several
 // is counted by the worst.
-func (r *Result) Count(k Kind) int {
-	worst := map[string]Kind{}
-	for _, g := range r.Groups { // the worst first
-		for _, s := range g.Statements {
-			key := s.key()
-			if _, ok := worst[key]; !ok {
-				worst[key] = g.Kind
+func (r *Result) Count(k Kind) (n int) {
+	counted := map[string]bool{}
+	for _, g := range r.Groups { // the worst kinds come first
+		for i := range g.Statements {
+			key := g.Statements[i].key()
+			if g.Kind == k && !counted[key] {
+				n++
 			}
-		}
-	}
-	n := 0
-	for _, w := range worst {
-		if w == k {
-			n++
+			counted[key] = true
 		}
 	}
 	return n
@@ -234,8 +248,8 @@ func Where(a *protocol.Answer) string {
 	return a.Phase + "/" + a.Operation
 }
 
-// named returns a name for each statement of a workload: [Where], and a number behind it for
-// another statement there.
+// named returns a name for each statement of a workload: [Where], with a number if several
+// statements have the same.
 func named(w *Work) map[statementOf]string {
 	names := map[statementOf]string{}
 	n := map[string]int{}
@@ -255,57 +269,55 @@ func named(w *Work) map[statementOf]string {
 
 // Compare compares two sides that were asked the same.
 func Compare(a, b *Side) *Result {
-	r := &Result{First: a.Name, Second: b.Name}
-	differing := map[string]bool{}
-	groups := map[string]*Group{}
-	var order []string
-	for i := range a.Work {
-		if i >= len(b.Work) {
-			break
-		}
-		r.compare(a, b, i, func(s Statement, reason Reason) {
-			differing[s.key()] = true
-			key := groupKey(&s, reason)
-			g := groups[key]
-			if g == nil {
-				g = &Group{Kind: s.Kind, Cause: s.Cause, Reason: reason, Types: s.types}
-				groups[key] = g
-				order = append(order, key)
-			}
-			if !slices.Contains(g.Declared, s.Declared) {
-				g.Declared = append(g.Declared, s.Declared)
-			}
-			last := slices.IndexFunc(g.Statements, func(o Statement) bool { return o.key() == s.key() })
-			if last < 0 {
-				s.Executions = 1
-				g.Statements = append(g.Statements, s)
-			} else if g.Statements[last].last != s.Execution {
-				g.Statements[last].Executions++
-				g.Statements[last].last = s.Execution
-			}
-		})
+	c := &comparison{a: a, b: b, r: &Result{First: a.Name, Second: b.Name}, differing: map[string]bool{}, groups: map[string]*Group{}}
+	for i := range min(len(a.Work), len(b.Work)) {
+		c.compare(&a.Work[i], &b.Work[i])
 	}
-	r.Differing = len(differing)
-	for _, key := range order {
-		r.Groups = append(r.Groups, *groups[key])
+	c.r.Differing = len(c.differing)
+	for _, key := range c.order {
+		c.r.Groups = append(c.r.Groups, *c.groups[key])
 	}
-	slices.SortStableFunc(r.Groups, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(slices.Index(Kinds, a.Kind), slices.Index(Kinds, b.Kind)), cmp.Compare(len(b.Statements), len(a.Statements)))
+	slices.SortStableFunc(c.r.Groups, func(a, b Group) int {
+		return cmp.Or(cmp.Compare(a.Kind.rank(), b.Kind.rank()), cmp.Compare(len(b.Statements), len(a.Statements)))
 	})
-	return r
+	return c.r
 }
 
-func groupKey(s *Statement, reason Reason) string {
-	return fmt.Sprint(s.Kind, s.Cause, s.Lossy, s.types, reason)
+// comparison is a result while its sides are being compared.
+type comparison struct {
+	a, b      *Side
+	r         *Result
+	differing map[string]bool // by [Statement.key]
+	groups    map[string]*Group
+	order     []string // keys of groups
 }
 
-// compare compares the answers to one workload and passes each difference to found.
-func (r *Result) compare(a, b *Side, i int, found func(Statement, Reason)) {
-	first, second := &a.Work[i], &b.Work[i]
-	others := map[executionOf]*protocol.Answer{}
-	for i := range second.Answers {
-		others[of(&second.Answers[i])] = &second.Answers[i]
+// add adds a statement to the group of those that differ alike.
+func (c *comparison) add(s Statement, reason Reason) {
+	c.differing[s.key()] = true
+	key := fmt.Sprint(s.Kind, s.Cause, s.Lossy, s.types, reason)
+	g := c.groups[key]
+	if g == nil {
+		g = &Group{Kind: s.Kind, Cause: s.Cause, Reason: reason, Types: s.types}
+		c.groups[key] = g
+		c.order = append(c.order, key)
 	}
+	if !slices.Contains(g.Declared, s.Declared) {
+		g.Declared = append(g.Declared, s.Declared)
+	}
+	last := slices.IndexFunc(g.Statements, func(o Statement) bool { return o.key() == s.key() })
+	if last < 0 {
+		s.Executions = 1
+		g.Statements = append(g.Statements, s)
+	} else if g.Statements[last].last != s.Execution {
+		g.Statements[last].Executions++
+		g.Statements[last].last = s.Execution
+	}
+}
+
+// compare compares the answers to one workload.
+func (c *comparison) compare(first, second *Work) {
+	others := byExecution(second.Answers)
 	unstable := unstable(first)
 	names := named(first)
 	where := func(x *protocol.Answer) string {
@@ -316,77 +328,52 @@ func (r *Result) compare(a, b *Side, i int, found func(Statement, Reason)) {
 		return first.Name + ": " + name
 	}
 	statements := map[statementOf]bool{}
-	unasked := map[string]bool{}
-	var failed []earlier
-	formats := formatsOf(first, second)
-	timed := timedTables(formats, first, second)
-	wrote := writtenIn(first, second)
+	why := newReasons(first, second)
 	for i := range first.Answers {
 		x := &first.Answers[i]
 		at := of(x)
 		y := others[at]
-		delete(others, at)
-		if y == nil {
-			// An earlier answer made this side go another way, and has been found.
-			continue
-		}
-		skip := false
-		for _, side := range []struct {
-			name string
-			*protocol.Answer
-		}{{a.Name, x}, {b.Name, y}} {
-			if side.Unasked == "" {
-				continue
-			}
-			skip = true
-			u := Unasked{side.name, where(x), side.Unasked}
-			if key := fmt.Sprint(u); !unasked[key] {
-				unasked[key] = true
-				r.Unasked = append(r.Unasked, u)
-			}
-		}
-		if skip {
+		// Without another answer, an earlier statement that differs made the second side
+		// take another way.
+		if y == nil || c.unasked(where(x), x, y) {
 			continue
 		}
 		if !statements[at.statementOf] {
 			statements[at.statementOf] = true
-			r.Statements++
+			c.r.Statements++
 			if unstable[at.statementOf] {
-				r.Unstable = append(r.Unstable, where(x))
+				c.r.Unstable = append(c.r.Unstable, where(x))
 			}
 		}
-		r.Executions++
-		r.Most = max(r.Most, x.Execution+1)
-		r.Rows += x.RowCount
-		list := answers(x, y, a.PrimaryOnly || b.PrimaryOnly)
-		r.failing(where(x), x, y, slices.ContainsFunc(list, func(d Difference) bool { return d.Kind == Errors }))
+		c.r.Executions++
+		c.r.Most = max(c.r.Most, x.Execution+1)
+		c.r.Rows += x.RowCount
+		list := answers(x, y, c.a.PrimaryOnly || c.b.PrimaryOnly)
+		c.r.failing(where(x), x, y, slices.ContainsFunc(list, func(d Difference) bool { return d.Kind == Errors }))
 		for _, d := range list {
 			if unstable[at.statementOf] && slices.Contains([]Kind{RowCount, Values, Order, Affected, LastInsertID, ErrorText}, d.Kind) {
 				continue
 			}
-			s := Statement{
+			c.add(Statement{
 				Workload: first.Name, Where: names[at.statementOf], SQL: oneLine(x.SQL), Execution: x.Execution, Arguments: x.Arguments,
-				Difference: d, FirstAnswer: x, SecondAnswer: y, last: x.Execution,
-			}
-			why := reason(&d, x, y, first.Proof, second.Proof)
-			if e := follows(failed, &d, x, y, why); e != "" {
-				why = Reason{Evidence: e}
-			} else if formats != nil && ofTimes(&d, x, y, timed, why) {
-				why = *formats
-			}
-			found(s, why)
-			if d.Kind == Errors && (x.Error == nil || y.Error == nil) {
-				failed = append(failed, earlier{at.statementOf, tables(x.SQL), ByEarlier})
-				if t := transaction(x); t != (transactionOf{}) {
-					failed = append(failed, earlier{at.statementOf, wrote[t], ByTransaction})
-				}
-			}
+				Difference: d, last: x.Execution,
+			}, why.of(&d, x, y))
 		}
 	}
 }
 
-// failing keeps the list of the statements that failed each time, up to an execution. differ
-// says that the errors do.
+// unasked notes which sides could not be asked. It reports whether any could not.
+func (c *comparison) unasked(where string, x, y *protocol.Answer) bool {
+	for _, u := range []Unasked{{c.a.Name, where, x.Unasked}, {c.b.Name, where, y.Unasked}} {
+		if u.Reason != "" && !slices.Contains(c.r.Unasked, u) {
+			c.r.Unasked = append(c.r.Unasked, u)
+		}
+	}
+	return x.Unasked != "" || y.Unasked != ""
+}
+
+// failing keeps the list of the statements that failed on both sides in all executions so far.
+// differ says whether the errors differ.
 func (r *Result) failing(where string, x, y *protocol.Answer, differ bool) {
 	at := of(x)
 	listed := slices.IndexFunc(r.Failing, func(f Failing) bool { return f.of == at.statementOf && f.Where == where })
@@ -405,18 +392,23 @@ func (r *Result) failing(where string, x, y *protocol.Answer, differ bool) {
 
 // unstable finds the statements to which a side itself gave two answers.
 func unstable(w *Work) map[statementOf]bool {
-	found := map[statementOf]bool{}
-	again := map[executionOf]*protocol.Answer{}
-	for i := range w.Again {
-		again[of(&w.Again[i])] = &w.Again[i]
-	}
+	differ := map[statementOf]bool{}
+	again := byExecution(w.Again)
 	for i := range w.Answers {
 		x := &w.Answers[i]
 		if y := again[of(x)]; y != nil && len(answers(x, y, false)) > 0 {
-			found[of(x).statementOf] = true
+			differ[of(x).statementOf] = true
 		}
 	}
-	return found
+	return differ
+}
+
+func byExecution(list []protocol.Answer) map[executionOf]*protocol.Answer {
+	by := map[executionOf]*protocol.Answer{}
+	for i := range list {
+		by[of(&list[i])] = &list[i]
+	}
+	return by
 }
 
 // oneLine joins the lines of a statement.

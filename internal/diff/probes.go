@@ -1,7 +1,9 @@
 package diff
 
 import (
+	_ "embed"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -9,125 +11,114 @@ import (
 )
 
 // Probes returns statements with the values in which libraries differ, whether or not a
-// workload has them: times, booleans, NULs in texts, texts that are not UTF-8, empty ones,
-// long ones, great integers, reals without fraction, infinite ones, NULL, and columns in
-// which types are mixed. Each is bound and read back; what SQLite stored is asked of
-// SQLite itself, by typeof and quote.
+// workload has them: times, booleans, NULs in texts, texts that are not UTF-8, empty texts,
+// long texts, great integers, reals without fraction, infinite reals, NULL, and columns in
+// which types are mixed. Each value is bound and read back. SQLite's functions typeof and quote
+// return what it stored.
 func Probes() []protocol.Ask {
-	var list []protocol.Ask
-	ask := func(sql string, args ...any) {
-		a := protocol.Ask{SQL: sql}
-		for _, v := range args {
-			a.Arguments = append(a.Arguments, protocol.NewValue(v))
+	var p probes
+	p.values()
+	p.times()
+	for line := range strings.Lines(language) {
+		sql, arg, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		if n, err := strconv.ParseInt(arg, 10, 64); err == nil {
+			p.ask(sql, n)
+		} else if arg != "" {
+			p.ask(sql, arg)
+		} else {
+			p.ask(sql)
 		}
-		list = append(list, a)
 	}
-	stored := func(table, column string) {
-		ask("SELECT typeof(" + column + "), quote(" + column + ") FROM " + table + " ORDER BY id")
-	}
+	return p
+}
 
-	ask("CREATE TABLE texts (id INTEGER PRIMARY KEY, value TEXT)")
-	for _, s := range []string{"plain", "", "a\x00b", "\x00", "Grüße, 世界", "not UTF-8: \xff\xfe.", strings.Repeat("x", 300)} {
-		if len(s) > 256 {
-			ask("INSERT INTO texts (value) VALUES (replace(printf('%5000s', ''), ' ', 'x'))")
-			continue
-		}
-		ask("INSERT INTO texts (value) VALUES (?)", s)
-	}
-	ask("INSERT INTO texts (value) VALUES (?)", nil)
-	ask("SELECT id, value FROM texts ORDER BY id")
-	ask("SELECT id, length(value), hex(value) FROM texts WHERE id < 7 ORDER BY id")
-	ask("SELECT id FROM texts WHERE value = ?", "a\x00b")
+// language has statements about mixed types, constraints, views and functions, one in each line.
+// An argument follows after a tab.
+//
+//go:embed language.sql
+var language string
 
-	ask("CREATE TABLE blobs (id INTEGER PRIMARY KEY, value BLOB)")
+type probes []protocol.Ask
+
+// ask adds a statement with arguments.
+func (p *probes) ask(sql string, args ...any) {
+	a := protocol.Ask{SQL: sql}
+	for _, v := range args {
+		a.Arguments = append(a.Arguments, protocol.NewValue(v))
+	}
+	*p = append(*p, a)
+}
+
+// stored asks what SQLite stored in a column.
+func (p *probes) stored(table, column string) {
+	p.ask("SELECT typeof(" + column + "), quote(" + column + ") FROM " + table + " ORDER BY id")
+}
+
+// values adds statements about texts, blobs, numbers and booleans.
+func (p *probes) values() {
+	p.ask("CREATE TABLE texts (id INTEGER PRIMARY KEY, value TEXT)")
+	for _, s := range []string{"plain", "", "a\x00b", "\x00", "Grüße, 世界", "not UTF-8: \xff\xfe."} {
+		p.ask("INSERT INTO texts (value) VALUES (?)", s)
+	}
+	p.ask("INSERT INTO texts (value) VALUES (replace(printf('%5000s', ''), ' ', 'x'))")
+	p.ask("INSERT INTO texts (value) VALUES (?)", nil)
+	p.ask("SELECT id, value FROM texts ORDER BY id")
+	p.ask("SELECT id, length(value), hex(value) FROM texts WHERE id < 7 ORDER BY id")
+	p.ask("SELECT id FROM texts WHERE value = ?", "a\x00b")
+
+	p.ask("CREATE TABLE blobs (id INTEGER PRIMARY KEY, value BLOB)")
 	for _, b := range []string{"\x00\x01\xff", ""} {
-		ask("INSERT INTO blobs (value) VALUES (?)", []byte(b))
+		p.ask("INSERT INTO blobs (value) VALUES (?)", []byte(b))
 	}
-	ask("INSERT INTO blobs (value) VALUES (zeroblob(0)), (NULL), (zeroblob(1000)), ('a text')")
-	ask("SELECT id, value FROM blobs ORDER BY id")
-	stored("blobs", "value")
+	p.ask("INSERT INTO blobs (value) VALUES (zeroblob(0)), (NULL), (zeroblob(1000)), ('a text')")
+	p.ask("SELECT id, value FROM blobs ORDER BY id")
+	p.stored("blobs", "value")
 
-	ask("CREATE TABLE integers (id INTEGER PRIMARY KEY, value INTEGER)")
+	p.ask("CREATE TABLE integers (id INTEGER PRIMARY KEY, value INTEGER)")
 	for _, n := range []int64{0, -1, 1 << 53, 1<<53 + 1, math.MaxInt64, math.MinInt64} {
-		ask("INSERT INTO integers (value) VALUES (?)", n)
+		p.ask("INSERT INTO integers (value) VALUES (?)", n)
 	}
-	ask("INSERT INTO integers (value) VALUES (?)", 2.5)
-	ask("INSERT INTO integers (value) VALUES (?)", "a text")
-	ask("SELECT id, value FROM integers ORDER BY id")
-	ask("SELECT sum(value) FROM integers WHERE id <= 5")
-	stored("integers", "value")
+	p.ask("INSERT INTO integers (value) VALUES (?)", 2.5)
+	p.ask("INSERT INTO integers (value) VALUES (?)", "a text")
+	p.ask("SELECT id, value FROM integers ORDER BY id")
+	p.ask("SELECT sum(value) FROM integers WHERE id <= 5")
+	p.stored("integers", "value")
 
-	ask("CREATE TABLE reals (id INTEGER PRIMARY KEY, value REAL, any)")
+	p.ask("CREATE TABLE reals (id INTEGER PRIMARY KEY, value REAL, any)")
 	for _, f := range []float64{0, 1, 0.1, -2.5, 1e300, 5e-324, 1 << 60, math.Inf(1), math.Inf(-1)} {
-		ask("INSERT INTO reals (value, any) VALUES (?1, ?1)", f)
+		p.ask("INSERT INTO reals (value, any) VALUES (?1, ?1)", f)
 	}
-	ask("INSERT INTO reals (value, any) VALUES (?, ?)", int64(3), int64(3))
-	ask("SELECT id, value, any FROM reals ORDER BY id")
-	ask("SELECT sum(value), avg(value), total(value) FROM reals WHERE id <= 4")
-	ask("SELECT sum(value) FROM (SELECT 0.1 AS value UNION ALL SELECT 0.2 UNION ALL SELECT 0.3 UNION ALL SELECT 1e16 UNION ALL SELECT -1e16)")
-	ask("SELECT 0.1 + 0.2, CAST(0.1 + 0.2 AS TEXT), 1.0, 1e0 = 1, 9007199254740993.0")
-	stored("reals", "value")
+	p.ask("INSERT INTO reals (value, any) VALUES (?, ?)", int64(3), int64(3))
+	p.ask("SELECT id, value, any FROM reals ORDER BY id")
+	p.ask("SELECT sum(value), avg(value), total(value) FROM reals WHERE id <= 4")
+	p.ask("SELECT sum(value) FROM (SELECT 0.1 AS value UNION ALL SELECT 0.2 UNION ALL SELECT 0.3 UNION ALL SELECT 1e16 UNION ALL SELECT -1e16)")
+	p.ask("SELECT 0.1 + 0.2, CAST(0.1 + 0.2 AS TEXT), 1.0, 1e0 = 1, 9007199254740993.0")
+	p.stored("reals", "value")
 
-	ask("CREATE TABLE booleans (id INTEGER PRIMARY KEY, value BOOLEAN)")
-	ask("INSERT INTO booleans (value) VALUES (?)", true)
-	ask("INSERT INTO booleans (value) VALUES (?)", false)
-	ask("INSERT INTO booleans (value) VALUES (TRUE), (2), (NULL), ('true')")
-	ask("SELECT id, value FROM booleans WHERE id < 6 ORDER BY id")
-	ask("SELECT value FROM booleans WHERE id = 6")
-	ask("SELECT value = 1, NOT value FROM booleans ORDER BY id")
-	stored("booleans", "value")
+	p.ask("CREATE TABLE booleans (id INTEGER PRIMARY KEY, value BOOLEAN)")
+	p.ask("INSERT INTO booleans (value) VALUES (?)", true)
+	p.ask("INSERT INTO booleans (value) VALUES (?)", false)
+	p.ask("INSERT INTO booleans (value) VALUES (TRUE), (2), (NULL), ('true')")
+	p.ask("SELECT id, value FROM booleans WHERE id < 6 ORDER BY id")
+	p.ask("SELECT value FROM booleans WHERE id = 6")
+	p.ask("SELECT value = 1, NOT value FROM booleans ORDER BY id")
+	p.stored("booleans", "value")
+}
 
+// times adds statements about times in columns of several declared types.
+func (p *probes) times() {
 	zone := time.FixedZone("", 2*60*60)
 	for _, typ := range []string{"DATETIME", "TIMESTAMP", "DATE", "TEXT", "INTEGER"} {
 		table := "times_" + strings.ToLower(typ)
-		ask("CREATE TABLE " + table + " (id INTEGER PRIMARY KEY, value " + typ + ")")
-		ask("INSERT INTO "+table+" (value) VALUES (?)", time.Date(2024, 2, 29, 12, 34, 56, 789_000_000, time.UTC))
-		ask("INSERT INTO "+table+" (value) VALUES (?)", time.Date(2024, 2, 29, 12, 34, 56, 0, zone))
-		stored(table, "value")
+		p.ask("CREATE TABLE " + table + " (id INTEGER PRIMARY KEY, value " + typ + ")")
+		p.ask("INSERT INTO "+table+" (value) VALUES (?)", time.Date(2024, 2, 29, 12, 34, 56, 789_000_000, time.UTC))
+		p.ask("INSERT INTO "+table+" (value) VALUES (?)", time.Date(2024, 2, 29, 12, 34, 56, 0, zone))
+		p.stored(table, "value")
 		table = "literal_" + table
-		ask("CREATE TABLE " + table + " (id INTEGER PRIMARY KEY, value " + typ + ")")
-		ask("INSERT INTO " + table + " (value) VALUES ('2024-02-29 12:34:56'), ('2024-02-29T12:34:56.789Z'), ('2024-02-29 12:34:56+02:00'), ('2024-02-29'), (1709210096), (1709210096789), ('not a time'), (NULL)")
-		ask("SELECT id, value FROM " + table + " WHERE id < 7 ORDER BY id")
-		ask("SELECT id, value FROM " + table + " WHERE id >= 7 ORDER BY id")
-		ask("SELECT max(value) FROM " + table + " WHERE id < 4")
+		p.ask("CREATE TABLE " + table + " (id INTEGER PRIMARY KEY, value " + typ + ")")
+		p.ask("INSERT INTO " + table + " (value) VALUES ('2024-02-29 12:34:56'), ('2024-02-29T12:34:56.789Z'), ('2024-02-29 12:34:56+02:00'), ('2024-02-29'), (1709210096), (1709210096789), ('not a time'), (NULL)")
+		p.ask("SELECT id, value FROM " + table + " WHERE id < 7 ORDER BY id")
+		p.ask("SELECT id, value FROM " + table + " WHERE id >= 7 ORDER BY id")
+		p.ask("SELECT max(value) FROM " + table + " WHERE id < 4")
 	}
-
-	ask("CREATE TABLE mixed (id INTEGER PRIMARY KEY, value)")
-	ask("INSERT INTO mixed (value) VALUES (1), (1.5), ('1'), (x'31'), (NULL)")
-	ask("SELECT value, value AS renamed, value + 0, mixed.value, count(*) OVER () FROM mixed ORDER BY id")
-	ask("SELECT * FROM mixed AS a JOIN mixed AS b ON a.id = b.id ORDER BY a.id")
-	ask("SELECT count(*), sum(id), group_concat(value), max(id) + 1, 'text', NULL FROM mixed")
-	ask("SELECT value FROM mixed WHERE value = ?", "1")
-	ask("SELECT value FROM mixed WHERE value = ?", int64(1))
-
-	ask("CREATE TABLE accounts (name TEXT PRIMARY KEY, balance INTEGER NOT NULL CHECK (balance >= 0)) WITHOUT ROWID")
-	ask("INSERT INTO accounts VALUES ('a', 10), ('b', 20)")
-	ask("INSERT INTO accounts VALUES ('a', 1)")
-	ask("INSERT INTO accounts VALUES ('c', -1)")
-	ask("INSERT INTO accounts VALUES ('d', NULL)")
-	ask("INSERT OR IGNORE INTO accounts VALUES ('a', 1)")
-	ask("REPLACE INTO accounts VALUES ('a', 11)")
-	ask("UPDATE accounts SET balance = balance + 1")
-	ask("UPDATE accounts SET balance = 0 WHERE name = 'nobody'")
-	ask("DELETE FROM accounts WHERE name = 'b'")
-	ask("INSERT INTO mixed (value) VALUES ('returned') RETURNING id, value, upper(value)")
-	ask("CREATE TABLE generated (id INTEGER PRIMARY KEY, net INTEGER, gross REAL AS (net * 1.19) STORED)")
-	ask("INSERT INTO generated (net) VALUES (100)")
-	ask("SELECT * FROM generated")
-	ask("CREATE TABLE typed (id INTEGER PRIMARY KEY, value INTEGER) STRICT")
-	ask("INSERT INTO typed (value) VALUES (?)", "a text")
-	ask("CREATE TABLE children (id INTEGER PRIMARY KEY, parent INTEGER REFERENCES mixed(id))")
-	ask("INSERT INTO children (parent) VALUES (999)")
-	ask("CREATE VIEW views AS SELECT id, value AS shown FROM mixed")
-	ask("SELECT * FROM views ORDER BY id")
-	ask(`SELECT json_extract('{"a": [1, 2.0, "x", null, true]}', '$.a[1]'), json_extract('{"a": true}', '$.a'), json('{"a" : 1}')`)
-	ask("SELECT upper('grüße'), 'A' LIKE 'a', 'Ä' LIKE 'ä', x'61' LIKE 'a', 'a' = 'A' COLLATE NOCASE")
-	ask(`SELECT "no such column"`)
-	ask("SELECT 1/0, 7/2, -7/2, -7%3, 1 << 63, 9223372036854775807 + 1, round(2.5), round(-0.4)")
-	ask("SELECT date('2024-02-30'), datetime(1709210096, 'unixepoch'), julianday('2024-02-29'), strftime('%s', '2024-02-29'), unixepoch('2024-02-29')")
-	ask("SELECT pow(2, 10), log(100), sqrt(2)")
-	ask("SELEC 1")
-	ask("SELECT no_such_function(1)")
-	ask("SELECT * FROM no_such_table")
-	return list
 }

@@ -41,7 +41,8 @@ type Reason struct {
 	Code    int    `json:"code,omitempty"` // of the error
 }
 
-// reason returns the likely reason of a difference.
+// reason returns the likely reason of a difference between two answers, as far as the answers and
+// the sides' proofs show it.
 func reason(d *Difference, x, y *protocol.Answer, p, q *protocol.Proof) Reason {
 	computed := (d.Cause == Text || d.Cause == Number) && d.Declared == "" // by SQLite, not from a column
 	if d.Cause != None && d.Cause != Rounding && (!computed || sameSQLite(p, q)) {
@@ -50,26 +51,16 @@ func reason(d *Difference, x, y *protocol.Answer, p, q *protocol.Proof) Reason {
 	if r, ok := option(x, p, q); ok && (d.Kind == Values || d.Kind == RowCount || d.Kind == Errors) {
 		return r
 	}
-	if computed {
-		return versions(p, q)
-	}
-	if d.Kind == Names && (d.First == `""`) != (d.Second == `""`) { // SQLite names every column
-		side := 1
-		if d.Second == `""` {
-			side = 2
-		}
-		return Reason{Evidence: ByDriver, Side: side}
-	}
-	if d.Kind == ErrorType || d.Kind == ErrorText {
+	switch {
+	case computed:
+	case d.Kind == Names && d.First == `""` && d.Second != `""`: // SQLite names every column
+		return Reason{Evidence: ByDriver, Side: 1}
+	case d.Kind == Names && d.First != `""` && d.Second == `""`:
+		return Reason{Evidence: ByDriver, Side: 2}
+	case slices.Contains([]Kind{ErrorType, ErrorText, Types, Declared}, d.Kind),
+		slices.Contains([]Kind{Names, Affected, LastInsertID}, d.Kind) && sameSQLite(p, q):
 		return Reason{Evidence: ByDriver}
-	}
-	if d.Kind == Types || d.Kind == Names || d.Kind == Declared || d.Kind == Affected || d.Kind == LastInsertID {
-		if sameSQLite(p, q) || d.Kind == Types || d.Kind == Declared {
-			return Reason{Evidence: ByDriver}
-		}
-		return versions(p, q)
-	}
-	if d.Kind == Errors {
+	case d.Kind == Errors:
 		if r, ok := failure(x, y, p, q); ok {
 			return r
 		}
@@ -132,7 +123,7 @@ var optionOf = map[string]*regexp.Regexp{
 	"DQS":                     regexp.MustCompile(`"`),
 }
 
-// option returns a compile option that is not the same and that changes such statements.
+// option returns a compile option that differs and that changes such statements.
 func option(a *protocol.Answer, p, q *protocol.Proof) (Reason, bool) {
 	if p == nil || q == nil {
 		return Reason{}, false
@@ -158,43 +149,66 @@ func optionIn(p *protocol.Proof, name string) string {
 // earlier is a statement that only one side could run.
 type earlier struct {
 	at     statementOf
-	tables []string // that it wrote to, or with it its transaction
+	tables []string // written by the statement or, if as is ByTransaction, by its transaction
 	as     Evidence
 }
 
-// transactionOf identifies a transaction within its workload.
+// transactionOf identifies a transaction within its workload. Its number is 0 if there is none.
 type transactionOf struct {
 	phase  string
 	number int
 }
 
-// transaction returns the transaction of an answer. It is zero if there is none.
-func transaction(a *protocol.Answer) transactionOf {
-	if a.Transaction == 0 {
-		return transactionOf{}
-	}
-	return transactionOf{a.Phase, a.Transaction}
+// reasons finds the likely reasons of differences in the answers to one workload, which are
+// passed in the order of execution.
+type reasons struct {
+	first, second *Work
+	failed        []earlier
+	wrote         map[transactionOf][]string // tables that a transaction wrote to on either side
+	formats       *Reason                    // nil if both store times alike
+	timed         []string                   // tables with times
 }
 
-// writtenIn lists the tables that each transaction wrote to on either side. The side that
-// failed did not come to all of them.
-func writtenIn(sides ...*Work) map[transactionOf][]string {
-	wrote := map[transactionOf][]string{}
-	for _, w := range sides {
+func newReasons(first, second *Work) *reasons {
+	r := &reasons{first: first, second: second, wrote: map[transactionOf][]string{}}
+	for _, w := range []*Work{first, second} { // the side that failed did not reach all statements
 		for i := range w.Answers {
 			a := &w.Answers[i]
-			t := transaction(a)
-			if t == (transactionOf{}) {
-				continue
-			}
+			t := transactionOf{a.Phase, a.Transaction}
 			for _, name := range tables(a.SQL) {
-				if !slices.Contains(wrote[t], name) {
-					wrote[t] = append(wrote[t], name)
+				if t.number != 0 && !slices.Contains(r.wrote[t], name) {
+					r.wrote[t] = append(r.wrote[t], name)
 				}
 			}
 		}
 	}
-	return wrote
+	for i := range min(len(first.Times), len(second.Times)) {
+		if first.Times[i] != second.Times[i] {
+			r.formats = &Reason{Evidence: ByTimes, First: first.Times[i], Second: second.Times[i]}
+			r.timed = timedTables(first, second)
+			break
+		}
+	}
+	return r
+}
+
+// of returns the likely reason of a difference. It remembers the statement if only one side could
+// run it.
+func (r *reasons) of(d *Difference, x, y *protocol.Answer) Reason {
+	why := reason(d, x, y, r.first.Proof, r.second.Proof)
+	if e := follows(r.failed, d, x, y, why); e != "" {
+		why = Reason{Evidence: e}
+	} else if r.formats != nil && ofTimes(d, x, y, r.timed, why) {
+		why = *r.formats
+	}
+	if d.Kind == Errors && (x.Error == nil || y.Error == nil) {
+		at := of(x).statementOf
+		r.failed = append(r.failed, earlier{at, tables(x.SQL), ByEarlier})
+		if x.Transaction != 0 {
+			r.failed = append(r.failed, earlier{at, r.wrote[transactionOf{x.Phase, x.Transaction}], ByTransaction})
+		}
+	}
+	return why
 }
 
 // tableName matches the name of a table that a statement creates or changes. ON is
@@ -220,7 +234,7 @@ func tables(sql string) (list []string) {
 	return list
 }
 
-// mentions reports whether a statement has the name of a table, as a whole word.
+// mentions reports whether a statement has the name of a table as a word.
 func mentions(sql, table string) bool {
 	sql, table = strings.ToLower(sql), strings.ToLower(table)
 	for from := 0; ; {
@@ -264,7 +278,7 @@ func follows(failed []earlier, d *Difference, x, y *protocol.Answer, why Reason)
 	return ""
 }
 
-// ofContent reports whether a difference may come of what is in the database.
+// ofContent reports whether the content of the database may explain a difference.
 func ofContent(d *Difference) bool {
 	return slices.Contains([]Kind{Errors, RowCount, Values, Order, Affected, LastInsertID}, d.Kind)
 }
@@ -273,22 +287,10 @@ func foreignKey(a *protocol.Answer) bool {
 	return a.Error != nil && a.Error.Code == driver.CodeConstraint|3<<8
 }
 
-// ownFailure reports whether a difference is an error that does not come of a missing
-// table.
+// ownFailure reports whether a difference is an error, but not that the table is missing.
 func ownFailure(d *Difference, table string) bool {
 	missing := "no such table: " + table
 	return d.Kind == Errors && !strings.Contains(d.First, missing) && !strings.Contains(d.Second, missing)
-}
-
-// formatsOf returns the reason of differences that come of times, with the first that the
-// sides store differently. It is nil if they store all alike.
-func formatsOf(x, y *Work) *Reason {
-	for i := range min(len(x.Times), len(y.Times)) {
-		if x.Times[i] != y.Times[i] {
-			return &Reason{Evidence: ByTimes, First: x.Times[i], Second: y.Times[i]}
-		}
-	}
-	return nil
 }
 
 // hasTime reports whether an answer is to a statement with a time.Time as argument.
@@ -299,11 +301,8 @@ func hasTime(a *protocol.Answer) bool {
 // createsStore matches a statement that writes no rows, whatever tables it mentions.
 var createsStore = regexp.MustCompile(`(?i)^\s*CREATE\s+(?:TEMP\w*\s+|VIRTUAL\s+|UNIQUE\s+)*(?:TABLE|INDEX)\b`)
 
-// timedTables lists the tables that times were written to, and what was written from these.
-func timedTables(formats *Reason, sides ...*Work) (list []string) {
-	if formats == nil {
-		return nil
-	}
+// timedTables lists the tables into which times were written, also from other such tables.
+func timedTables(sides ...*Work) (list []string) {
 	timed := map[string]bool{} // by SQL
 	for _, w := range sides {
 		for i := range w.Answers {
@@ -327,8 +326,8 @@ func timedTables(formats *Reason, sides ...*Work) (list []string) {
 	return list
 }
 
-// ofTimes reports whether a difference is likely to come of how times are stored: it is in a
-// statement about them, and nothing else is known to explain it.
+// ofTimes reports whether the likely reason of a difference is the format of times: the statement
+// is about times, and nothing else is known to explain it.
 func ofTimes(d *Difference, x, y *protocol.Answer, timed []string, why Reason) bool {
 	if d.Kind == LastInsertID && !strings.Contains(strings.ToUpper(x.SQL), "SELECT") {
 		return false // IDs do not depend on what is in the rows
@@ -372,8 +371,7 @@ func only(p, q *protocol.Proof) string {
 	return strings.Join(list, " ")
 }
 
-// decides reports whether a compile option may change answers, rather than only speed,
-// memory or what else there is.
+// decides reports whether a compile option may change answers.
 func decides(name string) bool {
 	for _, prefix := range []string{
 		"DQS", "LIKE_DOESNT_MATCH_BLOBS", "CASE_SENSITIVE_LIKE", "DEFAULT_", "OMIT_", "ENABLE_UPDATE_DELETE_LIMIT", "ENABLE_STAT4", "ENABLE_ICU",

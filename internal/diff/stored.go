@@ -3,9 +3,49 @@ package diff
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
+
+// Diffed is how the answers of drivers compare with those of the first of them.
+type Diffed struct {
+	Sides   []DiffSide `json:"sides"`
+	Seed    uint64     `json:"seed"`
+	Results []*Result  `json:"results"` // of each side but the first
+	Skipped []string   `json:"skipped,omitempty"`
+	Most    int        `json:"most_executions"` // of each statement that are compared
+
+	// TimesAsText are the sides that bind no time.Time: they were passed recorded times as texts.
+	TimesAsText []string `json:"times_as_text,omitempty"`
+}
+
+// DiffSide is a driver whose answers are compared.
+type DiffSide struct {
+	Name          string `json:"name"`
+	ModuleVersion string `json:"module_version,omitempty"`
+	SQLiteVersion string `json:"sqlite_version,omitempty"`
+}
+
+// DiffSideOf describes a driver by what its worker proved.
+func DiffSideOf(name string, p *protocol.Proof) DiffSide {
+	s := DiffSide{Name: name}
+	if p != nil {
+		s.ModuleVersion, s.SQLiteVersion = p.ModuleVersion, p.SQLiteVersion
+	}
+	return s
+}
+
+// Differ reports whether any answer differs.
+func (d *Diffed) Differ() bool {
+	return slices.ContainsFunc(d.Results, func(r *Result) bool { return r.Differing > 0 })
+}
+
+// Answered reports whether every comparison has a statement that returned more than an error.
+func (d *Diffed) Answered() bool {
+	return !slices.ContainsFunc(d.Results, func(r *Result) bool { return r.Answered() == 0 })
+}
 
 // keptVersion is the version of what a run keeps of a comparison, which is all of it.
 const keptVersion = 1

@@ -16,44 +16,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Diffed is how the answers of drivers compare with those of the first of them.
-type Diffed struct {
-	Sides   []DiffSide `json:"sides"`
-	Seed    uint64     `json:"seed"`
-	Results []*Result  `json:"results"` // of each side but the first
-	Skipped []string   `json:"skipped,omitempty"`
-	Most    int        `json:"most_executions"` // of each statement that are compared
-
-	// TimesAsText are the sides that bind no time.Time: they were passed recorded times as texts.
-	TimesAsText []string `json:"times_as_text,omitempty"`
-}
-
-// DiffSide is a driver whose answers are compared.
-type DiffSide struct {
-	Name          string `json:"name"`
-	ModuleVersion string `json:"module_version,omitempty"`
-	SQLiteVersion string `json:"sqlite_version,omitempty"`
-}
-
-// DiffSideOf describes a driver by what its worker proved.
-func DiffSideOf(name string, p *protocol.Proof) DiffSide {
-	s := DiffSide{Name: name}
-	if p != nil {
-		s.ModuleVersion, s.SQLiteVersion = p.ModuleVersion, p.SQLiteVersion
-	}
-	return s
-}
-
-// Differ reports whether any answer differs.
-func (d *Diffed) Differ() bool {
-	return slices.ContainsFunc(d.Results, func(r *Result) bool { return r.Differing > 0 })
-}
-
-// Answered reports whether every comparison has a statement that returned more than an error.
-func (d *Diffed) Answered() bool {
-	return !slices.ContainsFunc(d.Results, func(r *Result) bool { return r.Answered() == 0 })
-}
-
 // Options say how a comparison of answers is written.
 type Options struct {
 	document.Options
@@ -182,19 +144,6 @@ func (s *DiffSide) described() string {
 	return t
 }
 
-// diffWords name the kinds after "in the".
-var diffWords = map[Kind]string{
-	Errors: "error", RowCount: "number of rows", Values: "value", Order: "order of rows", Affected: "rows affected",
-	LastInsertID: "last insert ID", Types: "Go type", Names: "column name", Declared: "declared type",
-	ErrorType: "error type", ErrorText: "error text",
-}
-
-// diffHeads name the kinds above columns.
-var diffHeads = map[Kind]string{
-	Errors: "error", RowCount: "rows", Values: "value", Order: "order", Affected: "affected",
-	LastInsertID: "id", Types: "type", Names: "name", Declared: "declared", ErrorType: "error type", ErrorText: "error text",
-}
-
 // Answer is the answer in one sentence.
 func (d *Diffed) Answer() string {
 	if len(d.Results) == 1 {
@@ -218,24 +167,17 @@ func (d *Diffed) Answer() string {
 	if len(unasked) == len(d.Results) {
 		return DiffAnswer(d.Results[0])
 	}
-	first, others := document.Line(d.Sides[0].Name), document.Counted(int64(compared), "driver")
+	first := document.Line(d.Sides[0].Name)
 	var sentences []string
 	switch {
 	case compared == 0:
-	case len(alike) == 0 && compared == 1:
-		sentences = append(sentences, fmt.Sprintf("The only driver that was compared does not give the same answers as %s to all statements.", first))
-	case len(alike) == 0:
-		sentences = append(sentences, fmt.Sprintf("None of %s gives the same answers as %s to all statements.", others, first))
-	case len(alike) == compared && compared == 1:
-		sentences = append(sentences, fmt.Sprintf("No difference: %s gives the same answers as %s to all statements.", alike[0], first))
 	case len(alike) == compared:
-		sentences = append(sentences, fmt.Sprintf("No difference: %s give the same answers as %s to all statements.", others, first))
+		sentences = append(sentences, fmt.Sprintf("No difference: %s the same answers as %s to all statements.", give(strings.Join(alike, ", "), compared), first))
+	case len(alike) == 0:
+		sentences = append(sentences, fmt.Sprintf("None of %s gives the same answers as %s to all statements.", document.Counted(int64(compared), "driver"), first))
 	default:
-		gives := "give"
-		if len(alike) == 1 {
-			gives = "gives"
-		}
-		sentences = append(sentences, fmt.Sprintf("%d of %s %s the same answers as %s to all statements: %s.", len(alike), others, gives, first, strings.Join(alike, ", ")))
+		several := fmt.Sprintf("%d of %s", len(alike), document.Counted(int64(compared), "driver"))
+		sentences = append(sentences, fmt.Sprintf("%s the same answers as %s to all statements: %s.", give(several, len(alike)), first, strings.Join(alike, ", ")))
 	}
 	if errors != nil {
 		sentences = append(sentences, fmt.Sprintf("With %s, only errors were compared: every statement fails there, and with %s too.", strings.Join(errors, ", "), first))
@@ -244,6 +186,14 @@ func (d *Diffed) Answer() string {
 		sentences = append(sentences, fmt.Sprintf("With %s, nothing was compared: no statement could be run.", strings.Join(unasked, ", ")))
 	}
 	return strings.Join(sentences, " ")
+}
+
+// give says that drivers give, or that the only one gives.
+func give(names string, n int) string {
+	if n == 1 {
+		return names + " gives"
+	}
+	return names + " give"
 }
 
 // DiffAnswer is the answer for two sides.
@@ -262,9 +212,9 @@ func DiffAnswer(r *Result) string {
 		return t
 	}
 	var by []string
-	for _, k := range Kinds {
-		if n := r.Count(k); n > 0 {
-			by = append(by, fmt.Sprintf("%d in the %s", n, diffWords[k]))
+	for _, k := range kinds {
+		if n := r.Count(k.Kind); n > 0 {
+			by = append(by, fmt.Sprintf("%d in the %s", n, k.name))
 		}
 	}
 	return fmt.Sprintf("%s answers %s of %s differently than %s: %s.", document.Line(r.Second), document.Thousands(int64(r.Differing)),
@@ -287,33 +237,25 @@ type words struct {
 
 // table counts, for each side, the statements by the worst kind of their differences.
 func (d *Diffed) table() document.Document {
-	var kinds []Kind
-	for _, k := range Kinds {
-		if slices.ContainsFunc(d.Results, func(r *Result) bool { return r.Count(k) > 0 }) {
-			kinds = append(kinds, k)
+	columns := []document.ColumnOf[*Result]{
+		document.Words("AGAINST "+strings.ToUpper(document.Line(d.Sides[0].Name)), func(r *Result) string { return document.Line(r.Second) }),
+		document.Figures("ASKED", 0, func(r *Result) string { return fmt.Sprint(r.Statements) }),
+		document.Figures("DIFFER", 0, func(r *Result) string { return fmt.Sprint(r.Differing) }),
+	}
+	for _, k := range kinds {
+		if slices.ContainsFunc(d.Results, func(r *Result) bool { return r.Count(k.Kind) > 0 }) {
+			columns = append(columns, document.Figures(strings.ToUpper(k.head), 0, func(r *Result) string {
+				if n := r.Count(k.Kind); n > 0 {
+					return fmt.Sprint(n)
+				}
+				return document.Absent
+			}))
 		}
 	}
-	if kinds == nil {
+	if len(columns) == 3 {
 		return nil
 	}
-	g := document.Grid{Columns: []document.Column{
-		{Title: "AGAINST " + strings.ToUpper(document.Line(d.Sides[0].Name))}, {Title: "ASKED", Right: true}, {Title: "DIFFER", Right: true},
-	}}
-	for _, k := range kinds {
-		g.Columns = append(g.Columns, document.Column{Title: strings.ToUpper(diffHeads[k]), Right: true})
-	}
-	for _, r := range d.Results {
-		row := []string{document.Line(r.Second), fmt.Sprint(r.Statements), fmt.Sprint(r.Differing)}
-		for _, k := range kinds {
-			cell := document.Absent
-			if n := r.Count(k); n > 0 {
-				cell = fmt.Sprint(n)
-			}
-			row = append(row, cell)
-		}
-		g.Rows = append(g.Rows, row)
-	}
-	return document.Document{document.Space{}, g}
+	return document.Document{document.Space{}, document.GridOf(d.Results, columns...)}
 }
 
 // result shows the groups of a comparison.
@@ -404,7 +346,7 @@ func (p *words) some(list []string) string {
 
 // group says what differs in a group, and shows statements of it.
 func (p *words) group(r *Result, g *Group) document.Section {
-	brief := append(part("", "%s: %s: %s", strings.ToUpper(diffWords[g.Kind]), diffWhat(g), document.Counted(int64(len(g.Statements)), "statement")),
+	brief := append(part("", "%s: %s: %s", strings.ToUpper(kinds[g.Kind.rank()].name), diffWhat(g), document.Counted(int64(len(g.Statements)), "statement")),
 		indented("  ", "Likely: %s.", DiffReason(r, g)))
 	list := g.Statements
 	if n := diffShown(g); !p.full && len(list) > n {
@@ -470,153 +412,4 @@ func (p *words) statement(r *Result, s *Statement) document.Document {
 		doc = append(doc, indented(label, "%s", cmp.Or(side[1], "nothing")))
 	}
 	return doc
-}
-
-// diffWhat says what differs in a group.
-func diffWhat(g *Group) string {
-	switch g.Cause {
-	case NUL:
-		return "a text is cut at its first NUL"
-	case Float:
-		return "an integer that a float64 cannot hold has changed"
-	case Rounding:
-		return "the last digits of a real"
-	case Zone:
-		return "the time zone of a time"
-	case Format:
-		return "the same time in another form of text"
-	case Clock:
-		return "the same time, with a reading of the monotonic clock or without"
-	case Null:
-		return "NULL or not"
-	case Invalid:
-		return "bytes that are not UTF-8 are replaced"
-	}
-	if g.Types[0] != "" {
-		what := g.Types[0] + " or " + g.Types[1]
-		return document.Line(what + declared(g))
-	}
-	switch g.Kind {
-	case Errors:
-		return "one fails, or they fail in different ways"
-	case RowCount:
-		return "one returns more rows"
-	case Values:
-		return "different values"
-	case Order:
-		return "the same rows in another order"
-	case Affected:
-		return "a different number of changed rows is reported"
-	case LastInsertID:
-		return "a different ID of the last inserted row"
-	case Types:
-		return "different Go types"
-	case Names:
-		return "a column has a different name"
-	case ErrorText:
-		return "the same error in other words"
-	}
-	return "a column is reported with a different declared type"
-}
-
-// declared lists the declared types of a group's columns.
-func declared(g *Group) string {
-	var list []string
-	for _, d := range g.Declared {
-		if d != "" {
-			list = append(list, d)
-		}
-	}
-	if list == nil {
-		return ""
-	}
-	if len(list) < len(g.Declared) {
-		list = append(list, "without a declared type")
-	}
-	return ", declared " + document.Line(document.Or(list))
-}
-
-// DiffReason words the likely reason of a group.
-func DiffReason(r *Result, g *Group) string {
-	names := []string{"one of the libraries", document.Line(r.First), document.Line(r.Second)}
-	side := names[g.Reason.Side]
-	switch g.Reason.Evidence {
-	case ByValues:
-		return causeReason(g, side)
-	case ByFeature:
-		s := fmt.Sprintf("the SQLite of %s lacks %s", side, document.Line(g.Reason.Feature))
-		if g.Reason.First != g.Reason.Second {
-			s += fmt.Sprintf(" (%s %s, %s %s)", names[1], cmp.Or(document.Line(g.Reason.First), "-"), names[2], cmp.Or(document.Line(g.Reason.Second), "-"))
-		}
-		return s
-	case BySetting:
-		return fmt.Sprintf("%s is %s on %s and %s on %s, by default or as set", g.Reason.Feature, document.Line(g.Reason.First), names[1], document.Line(g.Reason.Second), names[2])
-	case ByVersion:
-		return fmt.Sprintf("SQLite's version (%s with %s, %s with %s), or else one of the libraries", document.Line(g.Reason.First), names[1], document.Line(g.Reason.Second), names[2])
-	case ByOption:
-		var only []string
-		for i, options := range []string{g.Reason.First, g.Reason.Second} {
-			if options != "" {
-				only = append(only, fmt.Sprintf("%s has %s", names[i+1], document.Line(options)))
-			}
-		}
-		return "SQLite's compile options: " + strings.Join(only, ", ") + ", and the other does not"
-	case ByTransaction:
-		return "an earlier transaction that wrote to the same table: one of them could not run all of its statements, so it was rolled back"
-	case ByTimes:
-		return fmt.Sprintf("each library stores a time.Time in its own format: %s %q, %s %q", names[1], document.Line(g.Reason.First), names[2], document.Line(g.Reason.Second))
-	case ByEarlier:
-		return "an earlier statement about the same table, which only one of them could run"
-	}
-	if g.Kind == Names && g.Reason.Side > 0 {
-		return side + " itself: where several columns have the same name, only the last of them gets it, and the others get no name. SQLite gives each its name"
-	}
-	switch g.Kind {
-	case ErrorType:
-		return "each library has its own type of errors, which errors.As must name"
-	case ErrorText:
-		return "each library has its own texts of errors. The code is the same"
-	}
-	if g.Reason.Side > 0 {
-		return side + " itself, which refuses it"
-	}
-	if g.Kind == Types || g.Kind == Declared {
-		return "the libraries' own conversion, in which SQLite has no part"
-	}
-	return "one of the libraries, since both have the same SQLite with the same options"
-}
-
-// causeReason words what the values themselves show.
-func causeReason(g *Group, side string) string {
-	of := strings.TrimPrefix(declared(g), ",")
-	switch g.Cause {
-	case NUL:
-		return side + " cuts texts at their first NUL, in binding or in reading"
-	case Float:
-		return side + " passes integers through float64"
-	case Zone:
-		return "one of the libraries converts times to another zone"
-	case Format:
-		return "each library stores a time.Time in its own format"
-	case Clock:
-		return side + " stores what time.Time.String returns. Of a time from time.Now that ends in the reading of the monotonic clock, which SQLite's functions of date and time do not understand; Round(0) removes it"
-	case Time:
-		return side + " makes a time.Time of columns" + of + ", and the other does not"
-	case Bool:
-		return side + " makes a bool of columns" + of + ", and the other does not"
-	case Bytes:
-		if slices.ContainsFunc(g.Declared, func(d string) bool { return strings.Contains(strings.ToUpper(d), "BLOB") }) {
-			return side + " stores blobs as text, or returns them so"
-		}
-		return side + " returns texts as []byte"
-	case Number:
-		return side + " makes a float64 of integers in columns" + of
-	case Text:
-		return side + " makes a text of numbers in columns" + of
-	case Null:
-		return side + " takes an empty or other value for NULL, in binding or in reading"
-	case Invalid:
-		return side + " replaces bytes that are not UTF-8"
-	}
-	return side
 }

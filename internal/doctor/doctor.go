@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,18 +19,8 @@ import (
 const CheckupVersion = 1
 
 // Formats are those of a checkup.
-var Formats = document.FormatsOf[*result.Checkup, document.Options]{What: "checkup", List: []document.Format[*result.Checkup, document.Options]{
-	{Name: "table", To: func(w io.Writer, c *result.Checkup, o document.Options) error {
-		return document.RenderText(w, checkup(c, o.Hints), o)
-	}},
-	{Name: "markdown", To: func(w io.Writer, c *result.Checkup, o document.Options) error {
-		return document.RenderMarkdown(w, checkup(c, o.Hints))
-	}},
-	{Name: "html", To: func(w io.Writer, c *result.Checkup, o document.Options) error {
-		return document.RenderHTML(w, checkup(c, o.Hints), "Doctor", o)
-	}},
-	{Name: "json", To: writeCheckupJSON},
-}}
+var Formats = document.Question[*result.Checkup]{Name: "checkup", Document: checkup, Title: "Doctor"}.Formats(
+	document.Format[*result.Checkup, document.Options]{Name: "json", To: writeCheckupJSON})
 
 // JSONCheckup is a checkup with its words.
 type JSONCheckup struct {
@@ -85,10 +74,8 @@ func FitnessAnswer(c *result.Checkup) string {
 		return "Not fit to measure: only " + told + "."
 	case c.Fitness == result.Unfit:
 		return "Not fit to measure: " + firstTwo(clauses[result.Unfit]) + "."
-	case c.Fitness == result.Measurable && told != "":
-		return "Measurable, but " + doubts + ": " + told + "."
 	case c.Fitness == result.Measurable:
-		return "Measurable, but " + doubts + "."
+		return "Measurable, but " + strings.TrimSuffix(doubts+": "+told, ": ") + "."
 	case told != "":
 		return "Fit to measure: " + told + "."
 	}
@@ -97,20 +84,18 @@ func FitnessAnswer(c *result.Checkup) string {
 
 // firstTwo joins the first two of some clauses, and counts the rest.
 func firstTwo(clauses []string) string {
-	switch n := len(clauses); n {
-	case 0, 1, 2:
-		return document.And(clauses)
-	default:
+	if n := len(clauses); n > 2 {
 		return fmt.Sprintf("%s, %s (and %d more)", clauses[0], clauses[1], n-2)
 	}
+	return document.And(clauses)
 }
 
 // checkup describes a checkup: the answer, the findings, the noise, the facts.
-func checkup(c *result.Checkup, h document.Hints) document.Document {
+func checkup(c *result.Checkup, o document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: FitnessAnswer(c)}}
 	var notes document.List
 	for _, f := range c.Findings {
-		words := finding(f, c, h)
+		words := finding(f, c, o.Hints)
 		if f.Fitness == result.Fit {
 			notes = append(notes, document.Item{Label: words.title, Text: fmt.Sprintf("%s. %s. %s.", words.found, words.effect, words.do)})
 			continue
@@ -245,7 +230,7 @@ func fsync(f result.Fsync) string {
 
 // drivable lists the drivers that can be measured, and why others cannot.
 func drivable(drivers []result.DriverState) string {
-	var can, cannot []string
+	var can []string
 	var without conditions.Groups[string, string] // by why
 	for _, d := range drivers {
 		if d.Reason == nil {
@@ -254,8 +239,9 @@ func drivable(drivers []result.DriverState) string {
 			without.Add(d.Reason.Message, d.Name)
 		}
 	}
+	words := cmp.Or(strings.Join(can, ", "), "none")
 	for _, why := range without.Keys {
-		cannot = append(cannot, fmt.Sprintf("%s cannot be measured: %s", document.And(without.Of[why]), why))
+		words += fmt.Sprintf("; %s cannot be measured: %s", document.And(without.Of[why]), why)
 	}
-	return strings.Join(slices.Concat([]string{cmp.Or(strings.Join(can, ", "), "none")}, cannot), "; ")
+	return words
 }

@@ -3,141 +3,200 @@ package doctor
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// findingWords are what is said of a finding. clause is for the answer, after "but".
+// findingWords has the words of a finding. Each text is a sentence without its full stop; clause
+// follows "but" in the answer.
 type findingWords struct{ title, clause, found, effect, do string }
 
-// finding words a finding of a checkup. Each text is a sentence without its full stop.
+// finding words a finding of a checkup.
 func finding(f result.Finding, c *result.Checkup, h document.Hints) findingWords {
-	m := c.Machine
-	elsewhere := "Name a directory on another file system"
+	words, known := findings[f.Code]
+	if !known {
+		return findingWords{f.Code, f.Code, fmt.Sprintf("%s: %g", f.Code, f.Value), unknown, unknown}
+	}
+	directory := "Name a directory on another file system"
 	if h.Directory != "" {
-		elsewhere += " with " + h.Directory
+		directory += " with " + h.Directory
 	}
-	switch f.Code {
-	case result.FindingNoise:
-		good := "good"
-		if f.Fitness == result.Unfit {
-			good = "measurable"
-		}
-		return findingWords{"The times vary", "the times vary",
-			fmt.Sprintf("Of a driver that ran beside itself, only a difference of about %s could be told in %s; %s or less would be %s", document.Percent(f.Value), document.Minutes(c.WithinNS), document.Percent(f.Limit), good),
-			"Smaller differences between drivers are reported as ties, or take longer",
-			"Follow the other findings, or measure longer and fewer drivers at once"}
-	case result.FindingFailed:
-		return findingWords{"The noise could not be measured", "nothing could be measured",
-			c.NoNoise.Message, "A run is likely to fail in the same way", "Remove the cause, and check again"}
-	case result.FindingNoGo:
-		return findingWords{"Go is missing", "no driver can be built without Go",
-			"There is no go in PATH", "No driver can be built; only workers that are executables already can be measured",
-			"Install Go from https://go.dev/dl"}
-	case result.FindingNoCC:
-		return findingWords{"C compiler", "",
-			fmt.Sprintf("%s cannot be built for want of a C compiler, or because cgo is turned off", document.Counted(int64(f.Value), "driver")),
-			"They are left out; the others are measured", "Install gcc or clang (Debian: apt-get install gcc libc6-dev), and do not set CGO_ENABLED=0"}
-	case result.WarningLoad:
-		return findingWords{"Other processes are running", "other processes take CPU time",
-			fmt.Sprintf("The load average is %.2f; up to %s would be quiet on %s", f.Value, document.Number(f.Limit), document.Counted(int64(c.UsableCores), "core")) + waited(c.CPUPressure),
-			"They take time from trials: times are longer, and rounds differ. Ratios take more rounds, and can be others than on a quiet machine",
-			"Stop them (top shows which), or wait: the load average lags by a minute"}
-	case result.FindingBusy:
-		return findingWords{"Other processes are running", "other processes take CPU time",
-			fmt.Sprintf("In %s of the last 10 seconds a process waited for a CPU", document.Percent(f.Value)),
-			"They take time from trials: times are longer, and rounds differ. Ratios take more rounds, and can be others than on a quiet machine",
-			"Stop them (top shows which), or wait"}
-	case result.WarningSteal:
-		return findingWords{"Steal time", "other machines of the same host take CPU time",
-			fmt.Sprintf("The hypervisor gave %s of the CPU time that the noise measurement could have used to other machines", document.Percent(f.Value)),
-			"Times are longer by about as much, and not evenly; of single operations mostly the slowest (p99 and more)",
-			"Take an instance with dedicated cores, or another time of day; otherwise more rounds"}
-	case result.WarningCalibration:
-		return findingWords{"The speed changes", "the machine changes its speed",
-			fmt.Sprintf("Before one of the rounds a fixed computing loop took %s its median time", document.Times(1+f.Value)),
-			"Absolute times of different rounds are not alike. Ratios vary less, since they are formed within rounds",
-			"See to load, governor and heat; do not compare with absolute times of another run"}
-	case result.FindingBattery:
-		return findingWords{"Battery", "it runs on battery",
-			"There is no mains power", "The system lowers the clock rate to save power", "Plug it in"}
-	case result.WarningGovernor:
-		return findingWords{"Frequency governor", "the clock rate depends on what ran before",
-			fmt.Sprintf("The governor is %s, not performance", m.Governor),
-			"The clock rate depends on what ran before: short phases and the first after a pause are slower",
-			"While measuring: sudo cpupower frequency-set -g performance"}
-	case result.FindingQuota:
-		return findingWords{"CPU time is limited", "its CPU time is limited",
-			fmt.Sprintf("The control group allows CPU time for %.2f of %s", f.Value, document.Counted(int64(f.Limit), "core")),
-			"If a trial uses more it is stopped until the next period, for up to 100 ms; concurrent workloads and drivers with helper threads suffer most",
-			"Raise the limit (docker run --cpus, resources.limits.cpu), or remove it while measuring"}
-	case result.FindingCores:
-		return findingWords{"One core", "there is only one core",
-			"Processes can use one logical core", "Workloads with several clients measure the scheduler; a server shares the core with the load generator",
-			"Take two cores or more for workloads with several clients; the others can be measured"}
-	case result.FindingClock:
-		return findingWords{"The clock is slow or coarse", "its clock is slow or coarse",
-			fmt.Sprintf("The clock (%s) has a resolution of %s, and a reading costs %s", cmp.Or(c.Clock.Source, "source unknown"), document.Nanoseconds(c.Clock.ResolutionNS), document.Nanoseconds(c.Clock.ReadNS)),
-			"Each operation of a mix reads the clock once: its latencies, and rates of short operations, include that",
-			"If tsc is among /sys/devices/system/clocksource/clocksource0/available_clocksource, use it; otherwise do not judge by short operations"}
-	case result.FindingMemory:
-		return findingWords{"Little memory", "memory is short",
-			fmt.Sprintf("%s of memory are available; %s would do", document.Size(int64(f.Value)), document.Size(int64(f.Limit))),
-			"Databases do not stay in the system's cache, so that reading measures the disk; workers may be killed",
-			"Close other programs, or take a smaller scale"}
-	case result.FindingSwapping:
-		return findingWords{"Processes wait for memory", "memory is short",
-			fmt.Sprintf("In %s of the last 10 seconds a process waited for memory", document.Percent(f.Value)),
-			"Trials wait with them while the system swaps", "Close other programs, or take a smaller scale"}
-	case result.FindingDisk:
-		return findingWords{"The disk is busy", "other processes use the disk",
-			fmt.Sprintf("In %s of the last 10 seconds a process waited for the disk", document.Percent(f.Value)),
-			"Transactions that wait for fsync take longer, and not evenly", "Stop what uses the disk (iotop shows it), or wait"}
-	case result.FindingSpace:
-		return findingWords{"No room", "there is no room for databases",
-			fmt.Sprintf("%s are free in %s", document.Size(int64(f.Value)), m.Directory),
-			"Trials fail with SQLITE_FULL", "Make room. " + elsewhere}
-	case result.WarningSync:
-		found := fmt.Sprintf("fsync took %s in the median", document.Nanoseconds(c.Fsync.MedianNS))
-		if m.SyncFree {
-			found = "Databases are created on " + m.FileSystem + ", which is in memory"
-		} else if c.Fsync.Writes != nil {
-			found += fmt.Sprintf(", and the device counted %s for %d of them", document.Counted(*c.Fsync.Writes, "write"), c.Fsync.Count)
-		}
-		return findingWords{"fsync reaches no device", "fsync reaches no device",
-			found, "Transactions cost less than on a disk, and synchronous=full and off take the same time",
-			elsewhere + ", if writing is what you want to know; reading is not affected"}
-	case result.FindingNetwork:
-		return findingWords{"Network file system", "databases are on a network file system",
-			"Databases are created on " + m.FileSystem, "Each lock and each fsync goes through another machine, and WAL does not work between machines",
-			elsewhere + ", a local one"}
-	case result.FindingCopies:
-		return findingWords{"copy on write", "",
-			"Databases are created on " + m.FileSystem + ", which writes each changed page to another place",
-			"Updates cost more than on ext4 or xfs, and more with the age of a file", elsewhere + ", if production uses another one"}
-	case result.FindingOverlay:
-		return findingWords{"container", "",
-			"Databases are created in a container's layer (overlay)", "New files cost little more than on the disk below; whether fsync reaches it is not known",
-			elsewhere + ", such as a volume"}
-	case result.FindingSlow:
-		return findingWords{"slow fsync", "",
-			fmt.Sprintf("An fsync takes %s", document.Nanoseconds(int64(f.Value))), "Phases with a transaction for each row measure the disk, not the driver",
-			"To compare drivers there, use synchronous=off"}
-	case result.WarningVirtual:
-		return findingWords{"virtual", "",
-			fmt.Sprintf("This is a virtual machine (%s)", m.Virtual), "Its neighbors take time that it cannot see, and its disk may only pretend to sync",
-			"Compare ratios, which are formed within rounds. For absolute times, take a machine of your own"}
-	case result.FindingTurbo:
-		return findingWords{"turbo", "",
-			"The CPU raises its clock rate as heat and the number of busy cores allow", "One client runs at a higher clock rate than several; absolute times depend on the temperature",
-			"For absolute times, turn it off while measuring: echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost, or 1 into intel_pstate/no_turbo"}
-	case result.FindingSMT:
-		return findingWords{"SMT", "",
-			"Two logical cores share a core", "Several clients gain less than the number of logical cores says",
-			"To see what cores give, turn it off while measuring: echo off | sudo tee /sys/devices/system/cpu/smt/control"}
+	return findingWords{words.title, words.clause, words.found(f, c), words.effect, strings.Replace(words.do, elsewhere, directory, 1)}
+}
+
+// elsewhere is replaced by the advice to use another directory.
+const elsewhere = "ELSEWHERE"
+
+// processesEffect is the effect of other processes.
+const processesEffect = "They take time from trials: times are longer, and rounds differ. Ratios take more rounds, and can be others than on a quiet machine"
+
+// findings has the words of all findings, by code.
+var findings = map[string]struct {
+	title, clause string
+	found         func(result.Finding, *result.Checkup) string
+	effect, do    string
+}{
+	result.FindingNoise: {"The times vary", "the times vary",
+		noisyWords,
+		"Smaller differences between drivers are reported as ties, or take longer",
+		"Follow the other findings, or measure longer and fewer drivers at once"},
+	result.FindingFailed: {"The noise could not be measured", "nothing could be measured",
+		func(_ result.Finding, c *result.Checkup) string {
+			return c.NoNoise.Message
+		},
+		"A run is likely to fail in the same way",
+		"Remove the cause, and check again"},
+	result.FindingNoGo: {"Go is missing", "no driver can be built without Go",
+		func(result.Finding, *result.Checkup) string { return "There is no go in PATH" },
+		"No driver can be built; only workers that are executables already can be measured",
+		"Install Go from https://go.dev/dl"},
+	result.FindingNoCC: {"C compiler", "",
+		func(f result.Finding, _ *result.Checkup) string {
+			return fmt.Sprintf("%s cannot be built for want of a C compiler, or because cgo is turned off", document.Counted(int64(f.Value), "driver"))
+		},
+		"They are left out; the others are measured",
+		"Install gcc or clang (Debian: apt-get install gcc libc6-dev), and do not set CGO_ENABLED=0"},
+	result.WarningLoad: {"Other processes are running", "other processes take CPU time",
+		func(f result.Finding, c *result.Checkup) string {
+			return fmt.Sprintf("The load average is %.2f; up to %s would be quiet on %s", f.Value, document.Number(f.Limit), document.Counted(int64(c.UsableCores), "core")) + waited(c.CPUPressure)
+		},
+		processesEffect,
+		"Stop them (top shows which), or wait: the load average lags by a minute"},
+	result.FindingBusy: {"Other processes are running", "other processes take CPU time",
+		func(f result.Finding, _ *result.Checkup) string {
+			return fmt.Sprintf("In %s of the last 10 seconds a process waited for a CPU", document.Percent(f.Value))
+		},
+		processesEffect,
+		"Stop them (top shows which), or wait"},
+	result.WarningSteal: {"Steal time", "other machines of the same host take CPU time",
+		func(f result.Finding, _ *result.Checkup) string {
+			return fmt.Sprintf("The hypervisor gave %s of the CPU time that the noise measurement could have used to other machines", document.Percent(f.Value))
+		},
+		"Times are longer by about as much, and not evenly; of single operations mostly the slowest (p99 and more)",
+		"Take an instance with dedicated cores, or another time of day; otherwise more rounds"},
+	result.WarningCalibration: {"The speed changes", "the machine changes its speed",
+		func(f result.Finding, _ *result.Checkup) string {
+			return fmt.Sprintf("Before one of the rounds a fixed computing loop took %s its median time", document.Times(1+f.Value))
+		},
+		"Absolute times of different rounds are not alike. Ratios vary less, since they are formed within rounds",
+		"See to load, governor and heat; do not compare with absolute times of another run"},
+	result.FindingBattery: {"Battery", "it runs on battery",
+		func(result.Finding, *result.Checkup) string { return "There is no mains power" },
+		"The system lowers the clock rate to save power",
+		"Plug it in"},
+	result.WarningGovernor: {"Frequency governor", "the clock rate depends on what ran before",
+		func(_ result.Finding, c *result.Checkup) string {
+			return fmt.Sprintf("The governor is %s, not performance", c.Machine.Governor)
+		},
+		"The clock rate depends on what ran before: short phases and the first after a pause are slower",
+		"While measuring: sudo cpupower frequency-set -g performance"},
+	result.FindingQuota: {"CPU time is limited", "its CPU time is limited",
+		func(f result.Finding, _ *result.Checkup) string {
+			return fmt.Sprintf("The control group allows CPU time for %.2f of %s", f.Value, document.Counted(int64(f.Limit), "core"))
+		},
+		"If a trial uses more it is stopped until the next period, for up to 100 ms; concurrent workloads and drivers with helper threads suffer most",
+		"Raise the limit (docker run --cpus, resources.limits.cpu), or remove it while measuring"},
+	result.FindingCores: {"One core", "there is only one core",
+		func(result.Finding, *result.Checkup) string { return "Processes can use one logical core" },
+		"Workloads with several clients measure the scheduler; a server shares the core with the load generator",
+		"Take two cores or more for workloads with several clients; the others can be measured"},
+	result.FindingClock: {"The clock is slow or coarse", "its clock is slow or coarse",
+		func(_ result.Finding, c *result.Checkup) string {
+			return fmt.Sprintf("The clock (%s) has a resolution of %s, and a reading costs %s", cmp.Or(c.Clock.Source, "source unknown"), document.Nanoseconds(c.Clock.ResolutionNS), document.Nanoseconds(c.Clock.ReadNS))
+		},
+		"Each operation of a mix reads the clock once: its latencies, and rates of short operations, include that",
+		"If tsc is among /sys/devices/system/clocksource/clocksource0/available_clocksource, use it; otherwise do not judge by short operations"},
+	result.FindingMemory: {"Little memory", "memory is short",
+		func(f result.Finding, _ *result.Checkup) string {
+			return fmt.Sprintf("%s of memory are available; %s would do", document.Size(int64(f.Value)), document.Size(int64(f.Limit)))
+		},
+		"Databases do not stay in the system's cache, so that reading measures the disk; workers may be killed",
+		"Close other programs, or take a smaller scale"},
+	result.FindingSwapping: {"Processes wait for memory", "memory is short",
+		func(f result.Finding, _ *result.Checkup) string {
+			return fmt.Sprintf("In %s of the last 10 seconds a process waited for memory", document.Percent(f.Value))
+		},
+		"Trials wait with them while the system swaps",
+		"Close other programs, or take a smaller scale"},
+	result.FindingDisk: {"The disk is busy", "other processes use the disk",
+		func(f result.Finding, _ *result.Checkup) string {
+			return fmt.Sprintf("In %s of the last 10 seconds a process waited for the disk", document.Percent(f.Value))
+		},
+		"Transactions that wait for fsync take longer, and not evenly",
+		"Stop what uses the disk (iotop shows it), or wait"},
+	result.FindingSpace: {"No room", "there is no room for databases",
+		func(f result.Finding, c *result.Checkup) string {
+			return fmt.Sprintf("%s are free in %s", document.Size(int64(f.Value)), c.Machine.Directory)
+		},
+		"Trials fail with SQLITE_FULL",
+		"Make room. " + elsewhere},
+	result.WarningSync: {"fsync reaches no device", "fsync reaches no device",
+		func(_ result.Finding, c *result.Checkup) string { return syncWords(c) },
+		"Transactions cost less than on a disk, and synchronous=full and off take the same time",
+		elsewhere + ", if writing is what you want to know; reading is not affected"},
+	result.FindingNetwork: {"Network file system", "databases are on a network file system",
+		func(_ result.Finding, c *result.Checkup) string {
+			return "Databases are created on " + c.Machine.FileSystem
+		},
+		"Each lock and each fsync goes through another machine, and WAL does not work between machines",
+		elsewhere + ", a local one"},
+	result.FindingCopies: {"copy on write", "",
+		func(_ result.Finding, c *result.Checkup) string {
+			return "Databases are created on " + c.Machine.FileSystem + ", which writes each changed page to another place"
+		},
+		"Updates cost more than on ext4 or xfs, and more with the age of a file",
+		elsewhere + ", if production uses another one"},
+	result.FindingOverlay: {"container", "",
+		func(result.Finding, *result.Checkup) string {
+			return "Databases are created in a container's layer (overlay)"
+		},
+		"New files cost little more than on the disk below; whether fsync reaches it is not known",
+		elsewhere + ", such as a volume"},
+	result.FindingSlow: {"slow fsync", "",
+		func(f result.Finding, _ *result.Checkup) string {
+			return fmt.Sprintf("An fsync takes %s", document.Nanoseconds(int64(f.Value)))
+		},
+		"Phases with a transaction for each row measure the disk, not the driver",
+		"To compare drivers there, use synchronous=off"},
+	result.WarningVirtual: {"virtual", "",
+		func(_ result.Finding, c *result.Checkup) string {
+			return fmt.Sprintf("This is a virtual machine (%s)", c.Machine.Virtual)
+		},
+		"Its neighbors take time that it cannot see, and its disk may only pretend to sync",
+		"Compare ratios, which are formed within rounds. For absolute times, take a machine of your own"},
+	result.FindingTurbo: {"turbo", "",
+		func(result.Finding, *result.Checkup) string {
+			return "The CPU raises its clock rate as heat and the number of busy cores allow"
+		},
+		"One client runs at a higher clock rate than several; absolute times depend on the temperature",
+		"For absolute times, turn it off while measuring: echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost, or 1 into intel_pstate/no_turbo"},
+	result.FindingSMT: {"SMT", "",
+		func(result.Finding, *result.Checkup) string { return "Two logical cores share a core" },
+		"Several clients gain less than the number of logical cores says",
+		"To see what cores give, turn it off while measuring: echo off | sudo tee /sys/devices/system/cpu/smt/control"},
+}
+
+// noisyWords says which differences can be seen in how many minutes.
+func noisyWords(f result.Finding, c *result.Checkup) string {
+	good := "good"
+	if f.Fitness == result.Unfit {
+		good = "measurable"
 	}
-	return findingWords{f.Code, f.Code, fmt.Sprintf("%s: %g", f.Code, f.Value), unknown, unknown}
+	return fmt.Sprintf("Of a driver that ran beside itself, only a difference of about %s could be told in %s; %s or less would be %s", document.Percent(f.Value), document.Minutes(c.WithinNS), document.Percent(f.Limit), good)
+}
+
+// syncWords says why an fsync seems to reach no device.
+func syncWords(c *result.Checkup) string {
+	words := fmt.Sprintf("fsync took %s in the median", document.Nanoseconds(c.Fsync.MedianNS))
+	switch {
+	case c.Machine.SyncFree:
+		return "Databases are created on " + c.Machine.FileSystem + ", which is in memory"
+	case c.Fsync.Writes != nil:
+		words += fmt.Sprintf(", and the device counted %s for %d of them", document.Counted(*c.Fsync.Writes, "write"), c.Fsync.Count)
+	}
+	return words
 }
 
 // waited adds to a sentence how much processes waited for a CPU, if that is known.

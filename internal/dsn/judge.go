@@ -17,21 +17,19 @@ type Outcome string
 const (
 	Applied   Outcome = "applied"    // it takes effect, and so does another value
 	Default   Outcome = "default"    // it is ignored, and the value is the default anyway
-	Ignored   Outcome = "ignored"    // it is ignored without an error
+	Ignored   Outcome = "ignored"    // it is ignored, and another value is in force
 	Refused   Outcome = "refused"    // with an error
-	Differs   Outcome = "differs"    // it is heeded, but the value is another one afterwards
+	Differs   Outcome = "differs"    // it takes effect, but with another value than the one given
 	Overruled Outcome = "overruled"  // it takes effect alone, and not with the other options
 	FirstOnly Outcome = "first-only" // it takes effect on the first connection only
-	Heeded    Outcome = "heeded"     // the library looks at it, since it refuses nonsense; the effect cannot be read back
-	Changes   Outcome = "changes"    // it is not known what it sets, but it changes something
+	Heeded    Outcome = "heeded"     // the library refuses a nonsensical value; the effect cannot be read back
+	Changes   Outcome = "changes"    // the option is unknown, but changes something
 	Unseen    Outcome = "unseen"     // it is accepted, and nothing that can be read back changes
 	Void      Outcome = "void"       // it means nothing in a database that is in memory
 )
 
 // Holds reports whether the option has the effect that it should have.
-func (o Outcome) Holds() bool {
-	return o == Applied || o == Heeded || o == Changes
-}
+func (o Outcome) Holds() bool { return o == Applied || o == Heeded || o == Changes }
 
 // Verdict is what a library makes of one option.
 type Verdict struct {
@@ -59,20 +57,19 @@ type Told struct {
 	Call           string `json:"call,omitempty"`            // by which its users open a database
 	EachConnection string `json:"each_connection,omitempty"` // where they run statements on each new connection
 
-	// Failed is the library's error for the DSN without options, and Refused that for
-	// the DSN as it is.
+	// Failed is the library's error for the DSN without options, and Refused is its error for the
+	// complete DSN.
 	Failed  string `json:"failed,omitempty"`
 	Refused string `json:"refused,omitempty"`
 
 	Options  []Verdict       `json:"options"`
 	Defaults driver.Settings `json:"defaults,omitempty"` // without options
-	InForce  driver.Settings `json:"in_force,omitempty"` // with the DSN as it is
+	InForce  driver.Settings `json:"in_force,omitempty"` // with the complete DSN, as are the next fields
 
-	// With the DSN as it is:
 	Second string `json:"second,omitempty"`        // why a second connection cannot be opened
 	Own    bool   `json:"own_databases,omitempty"` // each connection has its own database
 	Waits  bool   `json:"waits,omitempty"`         // it waits for locks though busy_timeout is 0
-	File   string `json:"file,omitempty"`          // the file that is made instead of the one that is meant
+	File   string `json:"file,omitempty"`          // the file that is created under a wrong name
 
 	Spelling *Spelling `json:"spelling,omitempty"`
 }
@@ -182,7 +179,7 @@ func (a *answer) has(connection int, setting, value string) bool {
 
 // everywhere reports whether a setting has a value on all connections.
 func (a *answer) everywhere(setting, value string) bool {
-	if a == nil || len(a.Connections) == 0 {
+	if a == nil {
 		return false
 	}
 	for i := range a.Connections {
@@ -190,7 +187,7 @@ func (a *answer) everywhere(setting, value string) bool {
 			return false
 		}
 	}
-	return true
+	return len(a.Connections) > 0
 }
 
 func (q *Questions) judge(v *Verdict, o *Option, plain, alone, another, nonsense, all *answer) {
@@ -247,8 +244,7 @@ func (q *Questions) unread(v *Verdict, o *Option, looked bool) Outcome {
 }
 
 // heeds reports whether an opening with another value than the wanted one has that value,
-// which is not the default, or is refused because of it. An option that is ignored does
-// neither.
+// which is not the default, or is refused. If the library ignores the option, neither happens.
 func heeds(plain, other *answer, setting, wanted string) bool {
 	if other == nil || other.Failed != "" {
 		return other != nil

@@ -11,11 +11,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// kind says what values a pragma outside the vocabulary takes.
+// kind is the kind of values that a pragma outside the vocabulary takes.
 type kind int
 
 const (
-	unreadable kind = iota // it answers nothing, or not what it was set to
+	unreadable kind = iota // it returns nothing, or another value than it was set to
 	boolean
 	integer
 	word
@@ -23,21 +23,24 @@ const (
 
 // pragmas are those of SQLite (https://www.sqlite.org/pragma.html) and of its encrypted
 // editions that are not settings of the vocabulary.
-var pragmas = map[string]kind{
-	"analysis_limit": integer, "application_id": integer, "automatic_index": boolean, "case_sensitive_like": boolean,
-	"cell_size_check": boolean, "checkpoint_fullfsync": boolean, "defer_foreign_keys": boolean, "encoding": word,
-	"fullfsync": boolean, "hard_heap_limit": integer, "ignore_check_constraints": boolean, "journal_size_limit": integer,
-	"legacy_alter_table": boolean, "max_page_count": integer, "query_only": boolean, "read_uncommitted": boolean,
-	"recursive_triggers": boolean, "reverse_unordered_selects": boolean, "soft_heap_limit": integer, "threads": integer,
-	"trusted_schema": boolean, "user_version": integer, "writable_schema": boolean, "cache_spill": unreadable,
-	"count_changes": unreadable, "data_store_directory": unreadable, "default_cache_size": unreadable,
-	"empty_result_callbacks": unreadable, "full_column_names": unreadable, "incremental_vacuum": unreadable,
-	"integrity_check": unreadable, "optimize": unreadable, "quick_check": unreadable, "schema_version": unreadable,
-	"short_column_names": unreadable, "shrink_memory": unreadable, "temp_store_directory": unreadable,
-	"wal_checkpoint": unreadable, "key": unreadable, "rekey": unreadable, "hexkey": unreadable, "hexrekey": unreadable,
-	"textkey": unreadable, "textrekey": unreadable, "cipher": unreadable, "cipher_compatibility": unreadable,
-	"cipher_page_size": unreadable, "kdf_iter": unreadable, "legacy": unreadable,
-}
+var pragmas = func() map[string]kind {
+	all := map[string]kind{}
+	for i, names := range []string{
+		unreadable: `cache_spill count_changes data_store_directory default_cache_size empty_result_callbacks full_column_names
+			incremental_vacuum integrity_check optimize quick_check schema_version short_column_names shrink_memory temp_store_directory
+			wal_checkpoint key rekey hexkey hexrekey textkey textrekey cipher cipher_compatibility cipher_page_size kdf_iter legacy`,
+		boolean: `automatic_index case_sensitive_like cell_size_check checkpoint_fullfsync defer_foreign_keys fullfsync
+			ignore_check_constraints legacy_alter_table query_only read_uncommitted recursive_triggers reverse_unordered_selects
+			trusted_schema writable_schema`,
+		integer: "analysis_limit application_id hard_heap_limit journal_size_limit max_page_count soft_heap_limit threads user_version",
+		word:    "encoding",
+	} {
+		for _, name := range strings.Fields(names) {
+			all[name] = kind(i)
+		}
+	}
+	return all
+}()
 
 // aliases maps the options that set pragmas outside the vocabulary, in mattn's spelling.
 var aliases = map[string]string{
@@ -47,8 +50,8 @@ var aliases = map[string]string{
 	"_recursive_triggers": "recursive_triggers", "_rt": "recursive_triggers", "_writable_schema": "writable_schema",
 }
 
-// others are the options of which no pragma shows the effect: SQLite's own of a URI,
-// and those of one library or a few.
+// others are the options whose effect no pragma shows: SQLite's own options of a URI, and options of
+// single libraries.
 var others = []string{
 	"immutable", "nolock", "psow", "modeof", "vfs", // https://www.sqlite.org/uri.html
 	"_loc", "_mutex", "_stmt_cache_size", "_auth", "_auth_user", "_auth_pass", "_auth_crypt", "_auth_salt", // mattn
@@ -178,41 +181,27 @@ func canonical(setting, value string) (string, error) {
 	return "", nil
 }
 
+// alternatives are values to try for settings of which not every value can be tried.
+var alternatives = map[string][2]string{
+	"journal_mode": {"wal", "truncate"}, "mode": {"ro", "memory"}, "txlock": {"immediate", "exclusive"},
+	"mmap_size": {"1048576", "2097152"}, "encoding": {"utf-8", "utf-16le"},
+}
+
 // another returns a value of a setting that differs from this one. If a library applies
 // both it heeds the option, whatever its default is.
 func another(setting, value string) string {
-	switch setting {
-	case "journal_mode":
-		if value == "wal" {
-			return "truncate"
+	if pair, ok := alternatives[setting]; ok {
+		if value == pair[0] {
+			return pair[1]
 		}
-		return "wal"
-	case "mode":
-		if value == "ro" {
-			return "memory"
-		}
-		return "ro"
-	case "txlock":
-		if value == "immediate" {
-			return "exclusive"
-		}
-		return "immediate"
-	case "page_size":
-		if value == "65536" {
-			return "32768"
-		}
+		return pair[0]
+	}
+	if setting == "page_size" {
 		n, _ := strconv.Atoi(value)
+		if n == 65536 { // the greatest
+			n /= 4
+		}
 		return strconv.Itoa(2 * n)
-	case "mmap_size":
-		if value == "1048576" {
-			return "2097152"
-		}
-		return "1048576"
-	case "encoding":
-		if value == "utf-8" {
-			return "utf-16le"
-		}
-		return "utf-8"
 	}
 	if d, ok := driver.LookupSetting(setting); ok && d.Values != nil {
 		i := slices.Index(d.Values, value)

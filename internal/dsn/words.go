@@ -22,7 +22,7 @@ type DSN struct {
 // Formats are those of what drivers make of a data source name.
 var Formats = document.FormatsOf[*DSN, document.Options]{What: "data source name", List: []document.Format[*DSN, document.Options]{
 	{Name: "table", To: writeDSN},
-	{Name: "json", To: writeDSNJSON},
+	{Name: "json", To: func(w io.Writer, d *DSN, _ document.Options) error { return document.Encode(w, jsonOf(d)) }},
 }}
 
 // JSONDSN is the JSON form of what drivers make of a data source name. Secrets are
@@ -45,7 +45,7 @@ type JSONDSNOption struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-func writeDSNJSON(w io.Writer, d *DSN, _ document.Options) error {
+func jsonOf(d *DSN) JSONDSN {
 	out := JSONDSN{
 		Version: 1, Answer: d.answer(), DSN: d.Name.String(), Problem: d.Name.Problem, Options: []JSONDSNOption{}, Drivers: d.Told,
 		Differences: append([]Difference{}, Differences(d.Name, d.Told)...),
@@ -54,7 +54,7 @@ func writeDSNJSON(w io.Writer, d *DSN, _ document.Options) error {
 		o := &d.Name.Options[i]
 		out.Options = append(out.Options, JSONDSNOption{o.String(), o.Setting, d.Name.Mask(o.Wanted), d.Name.Mask(o.Problem)})
 	}
-	return document.Encode(w, out)
+	return out
 }
 
 // with returns the drivers of which ok is true.
@@ -82,22 +82,22 @@ func (d *DSN) answer() string {
 	applied := d.with(func(t *Told) bool {
 		return t.Refused == "" && !slices.ContainsFunc(t.Options, func(v Verdict) bool { return !v.Outcome.Holds() })
 	})
-	verb := "apply"
-	if len(applied) == 1 {
-		verb = "applies"
-	}
-	sentence := fmt.Sprintf("%d of %s %s %s: %s.", len(applied), drivers, verb, what, document.And(applied))
+	sentence := fmt.Sprintf("%d of %s %s %s: %s.", len(applied), drivers, verb(applied, "apply", "applies"), what, document.And(applied))
 	if len(applied) == 0 {
 		sentence = fmt.Sprintf("None of %s applies %s.", drivers, what)
 	}
 	if refuse := d.with(func(t *Told) bool { return t.Refused != "" }); len(refuse) > 0 {
-		verb := "refuse"
-		if len(refuse) == 1 {
-			verb = "refuses"
-		}
-		sentence += fmt.Sprintf(" %s %s the name.", document.And(refuse), verb)
+		sentence += fmt.Sprintf(" %s %s the name.", document.And(refuse), verb(refuse, "refuse", "refuses"))
 	}
 	return sentence
+}
+
+// verb returns the form of a verb for several names, or for one.
+func verb(names []string, several, one string) string {
+	if len(names) == 1 {
+		return one
+	}
+	return several
 }
 
 func writeDSN(w io.Writer, d *DSN, opts document.Options) error {
@@ -185,8 +185,8 @@ func (d *DSN) problems() (doc document.Document) {
 	return doc
 }
 
-// sharedCaches says what it means that connections share a cache, which nobody sees in the
-// answers of the options.
+// sharedCaches warns of connections that share a cache, because the outcomes of options don't show
+// what follows from that.
 func (d *DSN) sharedCaches() (doc document.Document) {
 	for _, memory := range []bool{false, true} {
 		names := d.with(func(t *Told) bool {
@@ -247,32 +247,26 @@ func cell(v *Verdict) string {
 			return "yes (default)"
 		}
 		return "yes"
-	case Default:
-		return "no, default"
 	case Ignored:
 		if is != "" {
 			return "no, is " + is
 		}
-		return "no"
 	case Refused:
 		return "refused"
 	case Differs:
 		return "becomes " + is
 	case Overruled:
 		return "overruled: " + is
-	case FirstOnly:
-		return "first only"
-	case Heeded:
-		return "checked"
-	case Changes:
-		return "changes"
-	case Void:
-		return "none there"
+	}
+	for _, l := range cellLegend {
+		if l.outcome == v.Outcome {
+			return l.word
+		}
 	}
 	return "unseen"
 }
 
-// cellLegend explains the words of cells that do not explain themselves.
+// cellLegend has the words of cells that do not explain themselves.
 var cellLegend = []struct {
 	outcome       Outcome
 	word, meaning string
@@ -352,61 +346,54 @@ func (d *DSN) spellings() (doc document.Document) {
 	if len(d.Name.Options) == 0 {
 		return nil
 	}
-	var groups [][]*Told
-	same := func(a, b *Told) bool {
-		x, y := a.Spelling, b.Spelling
-		if x == nil || y == nil {
-			return x == y
-		}
-		return x.DSN == y.DSN && slices.Equal(x.Init, y.Init) && x.Begin == y.Begin && x.Failed == y.Failed &&
-			slices.Equal(x.Missing, y.Missing) && slices.Equal(x.LeftOut, y.LeftOut) && (len(x.Init) == 0 || a.EachConnection == b.EachConnection)
-	}
-	for _, t := range d.Told {
-		if i := slices.IndexFunc(groups, func(g []*Told) bool { return same(g[0], t) }); i >= 0 {
-			groups[i] = append(groups[i], t)
-		} else {
-			groups = append(groups, []*Told{t})
-		}
-	}
-	var words []string
+	heading := "In each driver's own spelling:"
+	var wanted []string
 	for _, w := range d.Name.Wanted() {
-		words = append(words, w.Setting+"="+d.Name.Mask(w.Value))
+		wanted = append(wanted, w.Setting+"="+d.Name.Mask(w.Value))
 	}
-	if len(words) == 0 {
-		doc = append(doc, labeled("", "In each driver's own spelling:"))
-	} else {
-		doc = append(doc, labeled("", "The same settings ("+strings.Join(words, " ")+") in each driver's own spelling, opened and read back:"))
+	if wanted != nil {
+		heading = "The same settings (" + strings.Join(wanted, " ") + ") in each driver's own spelling, opened and read back:"
 	}
-	for _, g := range groups {
+	doc = append(doc, labeled("", heading))
+	line := func(format string, args ...any) { doc = append(doc, labeled("    ", fmt.Sprintf(format, args...))) }
+	var same conditions.Groups[string, *Told]
+	for _, t := range d.Told {
+		key := ""
+		if s := t.Spelling; s != nil {
+			key = fmt.Sprintf("%+v", *s)
+			if len(s.Init) > 0 {
+				key += t.EachConnection
+			}
+		}
+		same.Add(key, t)
+	}
+	for _, key := range same.Keys {
 		var names []string
-		for _, t := range g {
+		for _, t := range same.Of[key] {
 			names = append(names, t.Driver)
 		}
 		doc = append(doc, labeled("  ", strings.Join(names, ", ")))
-		s := g[0].Spelling
+		t := same.Of[key][0]
+		s := t.Spelling
 		if s == nil {
-			doc = append(doc, labeled("    ", "cannot open such a name"))
+			line("cannot open such a name")
 			continue
 		}
 		doc = append(doc, document.Paragraph{Label: "    ", Text: s.DSN, Whole: true})
 		if len(s.Init) > 0 {
-			where := g[0].EachConnection
-			if where == "" {
-				where = "on each new connection"
-			}
-			doc = append(doc, labeled("    ", fmt.Sprintf("and in code (%s): %s", where, strings.Join(s.Init, "; "))))
+			line("and in code (%s): %s", cmp.Or(t.EachConnection, "on each new connection"), strings.Join(s.Init, "; "))
 		}
 		if s.Begin != "" {
-			doc = append(doc, labeled("    ", "and begin transactions that write with "+s.Begin))
+			line("and begin transactions that write with %s", s.Begin)
 		}
 		if len(s.LeftOut) > 0 {
-			doc = append(doc, labeled("    ", "no such option here: "+strings.Join(s.LeftOut, ", ")))
+			line("no such option here: %s", strings.Join(s.LeftOut, ", "))
 		}
 		for _, m := range s.Missing {
-			doc = append(doc, labeled("    ", fmt.Sprintf("not possible here: %s is %s, not %s", m.Setting, d.Name.Mask(m.Got), d.Name.Mask(m.Wanted))))
+			line("not possible here: %s is %s, not %s", m.Setting, d.Name.Mask(m.Got), d.Name.Mask(m.Wanted))
 		}
 		if s.Failed != "" {
-			doc = append(doc, labeled("    ", "not possible here: "+s.Failed))
+			line("not possible here: %s", s.Failed)
 		}
 	}
 	return doc

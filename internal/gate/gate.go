@@ -4,11 +4,7 @@ package gate
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/xml"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -33,22 +29,11 @@ type Gated struct {
 
 // Formats are those of a gate: for people, as JSON, as JUnit's XML, as annotations of GitHub
 // Actions or of Azure Pipelines, or as a code quality report of GitLab.
-var Formats = document.FormatsOf[Gated, document.Options]{What: "gate", List: []document.Format[Gated, document.Options]{
-	{Name: "table", To: func(w io.Writer, g Gated, o document.Options) error {
-		return document.RenderText(w, Gate(g, o.Hints), o)
-	}},
-	{Name: "markdown", To: func(w io.Writer, g Gated, o document.Options) error {
-		return document.RenderMarkdown(w, Gate(g, o.Hints))
-	}},
-	{Name: "html", To: func(w io.Writer, g Gated, o document.Options) error {
-		return document.RenderHTML(w, gatePage(g, o.Hints), "Gate", o)
-	}},
-	{Name: "json", To: WriteGateJSON},
-	{Name: "junit", To: writeJUnit},
-	{Name: "github", To: writeGitHub},
-	{Name: "azure", To: writeAzure},
-	{Name: "gitlab", To: writeGitLab},
-}}
+var Formats = document.Question[Gated]{Name: "gate", Document: Gate, Title: "Gate", Page: gatePage, JSON: func(g Gated) any { return JSONOf(g) }}.Formats(
+	document.Format[Gated, document.Options]{Name: "junit", To: writeJUnit},
+	document.Format[Gated, document.Options]{Name: "github", To: writeGitHub},
+	document.Format[Gated, document.Options]{Name: "azure", To: writeAzure},
+	document.Format[Gated, document.Options]{Name: "gitlab", To: writeGitLab})
 
 // Answer says in a sentence whether the candidate passes. It begins with the decision.
 func (g Gated) Answer() string {
@@ -114,45 +99,69 @@ func (g Gated) Answer() string {
 	return sides + strings.Join(found, "; ") + "." + short
 }
 
-// lasting returns what the cells that have a ratio are judged by, without those whose first
-// ratio says nothing of the candidate.
-func (g Gated) lasting() (list []*stats.Compared) {
-	for _, c := range g.Cells {
+// lasting returns the comparisons that say something of the candidate: of a cell that was measured
+// again beside the stored baseline's driver, only the second one.
+func (g Gated) lasting() []*stats.Compared {
+	return g.judged(func(c *stats.Gated) *stats.Compared {
 		switch {
 		case c.Again != nil && c.Beside && c.Stored && c.Again.Measured():
-			list = append(list, c.Again)
+			return c.Again
 		case c.Measured() && c.Moot == "":
-			list = append(list, c.Compared)
+			return c.Compared
 		}
-	}
-	return list
+		return nil
+	})
 }
 
 // of returns what the cells in a state are judged by.
-func (g Gated) of(s stats.State) (list []*stats.Compared) {
-	for _, c := range g.Cells {
+func (g Gated) of(s stats.State) []*stats.Compared {
+	return g.judged(func(c *stats.Gated) *stats.Compared {
 		if c.State == s {
-			list = append(list, c.Compared)
+			return c.Compared
+		}
+		return nil
+	})
+}
+
+// decisive returns what the regressions are judged by: if the baseline is stored, the second
+// measurement, if both sides were in its rounds.
+func (g Gated) decisive() []*stats.Compared {
+	return g.judged(func(c *stats.Gated) *stats.Compared {
+		switch {
+		case c.State != stats.GateRegression:
+			return nil
+		case c.Stored && c.Beside:
+			return c.Again
+		}
+		return c.Compared
+	})
+}
+
+// judged returns a comparison of each cell. It leaves out cells for which by returns nil.
+func (g Gated) judged(by func(*stats.Gated) *stats.Compared) (list []*stats.Compared) {
+	for _, c := range g.Cells {
+		if x := by(c); x != nil {
+			list = append(list, x)
 		}
 	}
 	return list
 }
 
-// asFast is what a comparison with figures of an earlier run takes for granted.
+// asFast is the assumption of a comparison with figures of an earlier run.
 const asFast = "as far as the machine was as fast as when the baseline was measured"
 
 // drifts reports whether the answer takes for granted that the machine has not changed.
 func (g Gated) drifts() bool {
-	found := false
+	regression := false
 	for _, c := range g.Cells {
 		if c.State == stats.GateRegression {
-			found = true
+			regression = true
 			if c.Stored && !c.Beside {
 				return true
 			}
 		}
 	}
-	return g.Base != nil && !found
+	return g.Base != nil && !regression
 }
 
 // confirmed says how the regressions were measured.
@@ -166,40 +175,25 @@ func (g Gated) confirmed() string {
 	return "measured twice"
 }
 
-// decisive returns what the regressions are judged by: if the baseline is stored, the second
-// measurement, if both sides were in its rounds.
-func (g Gated) decisive() (list []*stats.Compared) {
-	for _, c := range g.Cells {
-		switch {
-		case c.State != stats.GateRegression:
-		case c.Stored && c.Beside:
-			list = append(list, c.Again)
-		default:
-			list = append(list, c.Compared)
-		}
-	}
-	return list
-}
-
-// gateBeware says what to know before the table of a gate: what may mislead, and what became
-// of cells.
+// gateBeware says what may mislead, and why cells have their states.
 func gateBeware(g Gated, h document.Hints) (l document.List) {
+	beware := func(text string) { l = append(l, document.Item{Label: "beware", Text: text, Alarm: true}) }
 	for _, x := range g.Differences {
-		l = append(l, document.Item{Label: "beware", Text: "baseline and candidate differ in more than what is judged: " + x, Alarm: true})
+		beware("baseline and candidate differ in more than what is judged: " + x)
 	}
 	if g.Base != nil {
-		l = append(l, document.Item{Label: "beware", Text: "the baseline was measured at another time: what else changed on the machine is part of each ratio", Alarm: true})
+		beware("the baseline was measured at another time: what else changed on the machine is part of each ratio")
 	}
 	if g.Apart != "" {
-		l = append(l, document.Item{Label: "beware", Text: "the second measurement was compared with the stored one, too, because the driver of the baseline could not be measured beside the candidate: " + g.Apart, Alarm: true})
+		beware("the second measurement was compared with the stored one, too, because the driver of the baseline could not be measured beside the candidate: " + g.Apart)
 	}
 	for _, c := range g.Cells {
 		if words := remark(c, g.Max, g.Tests()); words != "" {
 			l = append(l, document.Item{Label: string(c.State), Text: c.String() + ": " + words, Alarm: c.State != stats.GatePassed})
 		}
 	}
-	if g.Decision() == stats.NotExcluded && h.Pass != "" {
-		l = append(l, document.Item{Label: "to pass", Text: h.Pass})
+	if g.Decision() == stats.NotExcluded {
+		l.Note(document.Item{Label: "to pass", Text: h.Pass})
 	}
 	if len(g.Alone) > 0 {
 		l = append(l, document.Item{Label: "left out", Text: "only one side has " + document.SomeOf(g.Alone, compare.MostNamed)})
@@ -208,16 +202,16 @@ func gateBeware(g Gated, h document.Hints) (l document.List) {
 }
 
 // Gate describes a gate in words.
-func Gate(g Gated, h document.Hints) document.Document {
-	d := document.Document{document.Heading{Level: 1, Text: g.Answer()}, gateBeware(g, h)}
+func Gate(g Gated, o document.Options) document.Document {
+	d := document.Document{document.Heading{Level: 1, Text: g.Answer()}, gateBeware(g, o.Hints)}
 	table := gateGrid(g.Gate)
 	if len(table.Rows) > 0 {
 		d = append(d, table)
 	}
-	if short := conditions.ComparedTooShort(comparedCells(g.Gate), h); short != nil {
+	if short := conditions.ComparedTooShort(comparedCells(g.Gate), o.Hints); short != nil {
 		d = append(d, short)
 	}
-	d = append(d, gateOrigin(g, h))
+	d = append(d, gateOrigin(g, o.Hints))
 	if len(g.Cells) == 0 {
 		return d
 	}
@@ -244,14 +238,9 @@ func gateOrigin(g Gated, h document.Hints) document.Details {
 	if len(g.Runs) > 0 {
 		l = conditions.Origin([2]string{g.Baseline, g.Candidate}, comparedCells(g.Gate), cmp.Or(g.Base, g.Runs[0]), g.Runs[0], g.Runs[1:]...)
 	}
-	title, warnings := "How it was measured", 0
-	for _, it := range l {
-		if it.Alarm {
-			warnings++
-		}
-	}
-	if warnings > 0 {
-		title += ", with " + document.Counted(int64(warnings), "warning")
+	title := "How it was measured"
+	if warnings := slices.DeleteFunc(slices.Clone(l), func(it document.Item) bool { return !it.Alarm }); len(warnings) > 0 {
+		title += ", with " + document.Counted(int64(len(warnings)), "warning")
 	}
 	l.Note(compare.More(h))
 	return document.Details{Title: title, Body: document.Document{l}}
@@ -280,23 +269,25 @@ func cause(c *stats.Gated) string {
 	return fmt.Sprintf("%s%s: %s", whose, side.Status, compare.NoFigure(side))
 }
 
-// remark says what a table has no room for. It returns "" if there is nothing to say.
+// remark explains the state of a cell beyond the table. It returns "" if there is nothing to say.
 func remark(c *stats.Gated, most float64, cells int) string {
 	switch c.State {
 	case stats.GateUnconfirmed:
-		if c.Moot != "" && c.Measured() {
-			return fmt.Sprintf("%s at first, but %s", document.Times(c.Ratio.Median), c.Moot)
+		first, then := document.Times(c.Ratio.Median)+" at first", ""
+		if !c.Measured() || c.Moot == "" && c.FailuresTold() {
+			first = c.Why + " at first"
 		}
-		if c.Moot != "" {
-			return c.Why + " at first, but " + c.Moot
+		switch {
+		case c.Moot != "":
+			then = ", but " + c.Moot
+		case c.FailuresTold():
+			then = ", but not when it was measured again"
+		case c.Again == nil:
+			then = "; it could not be measured again"
+		default:
+			then = fmt.Sprintf(", %s %s when it was measured again%s", document.Times(c.Again.Ratio.Median), document.Interval(c.Again.Ratio.Interval), beside(c))
 		}
-		if c.FailuresTold() {
-			return c.Why + " at first, but not when it was measured again"
-		}
-		if c.Again == nil {
-			return fmt.Sprintf("%s at first; it could not be measured again", document.Times(c.Ratio.Median))
-		}
-		return fmt.Sprintf("%s at first, %s %s when it was measured again%s", document.Times(c.Ratio.Median), document.Times(c.Again.Ratio.Median), document.Interval(c.Again.Ratio.Interval), beside(c))
+		return first + then
 	case stats.GatePossible:
 		if c.Why != "" {
 			return c.Why
@@ -324,277 +315,20 @@ func beside(c *stats.Gated) string {
 
 // gateGrid is the table of the cells that have a ratio.
 func gateGrid(g *stats.Gate) document.Grid {
+	byComparison := map[*stats.Compared]*stats.Gated{}
 	var cells []*stats.Compared
-	var p []float64
-	var states []string
 	for _, c := range g.Cells {
-		if c.Measured() {
-			cells, p, states = append(cells, c.Compared), append(p, c.P), append(states, conditions.Marked(string(c.State), c.Compared))
+		if byComparison[c.Compared] = c; c.Measured() {
+			cells = append(cells, c.Compared)
 		}
 	}
-	return compare.RatioGrid(cells, p, document.Column{Title: "state"}, states, g.Baseline, g.Candidate)
-}
-
-// GateVersion is the version of the JSON form of a gate. Fields may be added without
-// changing it.
-const GateVersion = 1
-
-// JSONGate is the JSON form of a gate.
-type JSONGate struct {
-	Version       int            `json:"version"`
-	Answer        string         `json:"answer"`
-	Decision      stats.Decision `json:"decision"` // the first words of the answer
-	Passed        bool           `json:"passed"`   // the decision is "Passed"
-	Complete      bool           `json:"complete"` // every cell could be judged
-	Baseline      string         `json:"baseline"`
-	Candidate     string         `json:"candidate"`
-	MaxRegression float64        `json:"max_regression"`
-	Interleaved   bool           `json:"interleaved"`
-	Runs          []int64        `json:"runs"`
-	Trials        int            `json:"trials"`          // of these runs
-	Repeated      int            `json:"repeated_trials"` // of Trials, robbed of time and measured again
-	Differences   []string       `json:"differences,omitempty"`
-	Apart         string         `json:"apart,omitempty"` // why a stored baseline's driver was not measured again
-	Cells         []JSONGateCell `json:"cells"`
-	Unknown       []stats.Metric `json:"unknown_metrics,omitempty"` // of which no cell has figures
-	Alone         []string       `json:"alone,omitempty"`
-}
-
-// JSONGateCell is a cell of a gate.
-type JSONGateCell struct {
-	stats.TableName
-	Metric stats.Metric   `json:"metric"`
-	State  stats.State    `json:"state"`
-	Why    string         `json:"why,omitempty"`
-	Ratio  *stats.Summary `json:"ratio,omitempty"` // of the candidate to the baseline
-	P      *float64       `json:"p_adjusted,omitempty"`
-	Again  *stats.Summary `json:"again,omitempty"`             // the ratio of the second measurement
-	Beside bool           `json:"again_interleaved,omitempty"` // it has both sides in the same rounds
-
-	Failures      *compare.JSONFailures `json:"failures,omitempty"`       // first: the baseline
-	FailuresAgain *compare.JSONFailures `json:"failures_again,omitempty"` // of the second measurement
-
-	TooShort bool `json:"too_short,omitempty"` // the phase is too short to judge the drivers by
-}
-
-func WriteGateJSON(w io.Writer, g Gated, _ document.Options) error {
-	out := JSONGate{Version: GateVersion, Answer: g.Answer(), Passed: g.Decision() == stats.Passed, Complete: g.Complete(), Decision: g.Decision(),
-		Baseline: g.Baseline, Candidate: g.Candidate, MaxRegression: g.Max, Interleaved: g.Base == nil, Runs: []int64{},
-		Differences: g.Differences, Apart: g.Apart, Cells: []JSONGateCell{}, Unknown: g.Unknown, Alone: g.Alone}
-	for _, a := range g.Runs {
-		out.Runs = append(out.Runs, a.Run.ID)
-	}
-	robbed := conditions.CountRepeated(conditions.Runs(g.Runs)...)
-	out.Repeated, out.Trials = robbed.Again, robbed.Trials
-	for _, c := range g.Cells {
-		cell := JSONGateCell{TableName: c.TableName, Metric: c.Metric, State: c.State, Why: cause(c), TooShort: c.TooShort()}
-		if c.Measured() {
-			cell.Ratio, cell.P = &c.Ratio, &c.P
-		}
-		if c.Again != nil && c.Again.Ratio.N > 0 {
-			cell.Again, cell.Beside = &c.Again.Ratio, c.Beside
-		}
-		cell.Failures = compare.FailuresOf(c.Compared)
-		if c.Again != nil {
-			cell.FailuresAgain = compare.FailuresOf(c.Again)
-		}
-		out.Cells = append(out.Cells, cell)
-	}
-	return document.Encode(w, out)
-}
-
-// summary says in one line what became of a cell.
-func summary(c *stats.Gated) string {
-	if c.State == stats.GateUnconfirmed && (c.FailuresTold() || c.Moot != "") {
-		return document.Line(remark(c, 0, 0))
-	}
-	if !c.Measured() {
-		return document.Line(cause(c))
-	}
-	words := fmt.Sprintf("%s the %s of the baseline %s, p %s, n %d", document.Times(c.Ratio.Median), c.Metric, document.Interval(c.Ratio.Interval), document.Probability(c.P), c.Ratio.N)
-	if c.Again != nil {
-		words += fmt.Sprintf("; measured again%s: %s %s", beside(c), document.Times(c.Again.Ratio.Median), document.Interval(c.Again.Ratio.Interval))
-	}
-	return document.Line(conditions.Marked(words, c.Compared))
-}
-
-// The elements of JUnit's XML, as CI services read them.
-type (
-	testSuite struct {
-		XMLName  xml.Name   `xml:"testsuite"`
-		Name     string     `xml:"name,attr"`
-		Tests    int        `xml:"tests,attr"`
-		Failures int        `xml:"failures,attr"`
-		Errors   int        `xml:"errors,attr"`
-		Skipped  int        `xml:"skipped,attr"`
-		Cases    []testCase `xml:"testcase"`
-	}
-	testCase struct {
-		Class   string   `xml:"classname,attr"`
-		Name    string   `xml:"name,attr"`
-		Skipped *problem `xml:"skipped"`
-		Failure *problem `xml:"failure"`
-		Error   *problem `xml:"error"`
-		Output  string   `xml:"system-out,omitempty"`
-	}
-	problem struct {
-		Message string `xml:"message,attr"`
-		Type    string `xml:"type,attr,omitempty"` // not of skipped
-		Text    string `xml:",chardata"`
-	}
-)
-
-func writeJUnit(w io.Writer, g Gated, _ document.Options) error {
-	suite := testSuite{Name: document.Line("sqlite3perf gate: " + g.Candidate + " against " + g.Baseline), Tests: len(g.Cells)}
-	for _, c := range g.Cells {
-		t := testCase{Class: document.Line(c.Workload), Name: document.Line(strings.TrimSpace(c.Variant + " " + c.Phase + " " + string(c.Metric))), Output: summary(c)}
-		p := &problem{Message: summary(c), Type: string(c.State)}
-		switch {
-		case c.State.Shuts():
-			t.Failure = p
-			suite.Failures++
-		case g.Doubts(c):
-			t.Error = p
-			suite.Errors++
-		case c.Hides(), c.State == stats.GateUnconfirmed:
-			// What passed is shown by name only, or not at all.
-			t.Skipped = &problem{Message: string(c.State) + ": " + summary(c)}
-			suite.Skipped++
-		}
-		suite.Cases = append(suite.Cases, t)
-	}
-	for _, m := range g.Unknown {
-		suite.Tests, suite.Errors = suite.Tests+1, suite.Errors+1
-		suite.Cases = append(suite.Cases, testCase{Class: "gate", Name: string(m), Error: &problem{Message: "there are no figures of " + string(m), Type: string(stats.GateUnusable)}})
-	}
-	whole := "" // what is wrong with the gate as a whole; an empty suite is green
-	switch {
-	case g.Interrupted:
-		whole = "measured to the end"
-	case len(g.Cells) == 0:
-		whole = "anything measured"
-	}
-	if whole != "" {
-		suite.Tests++
-		suite.Errors++
-		suite.Cases = append(suite.Cases, testCase{Class: "gate", Name: whole, Error: &problem{Message: document.Line(g.Answer()), Type: string(stats.GateUnusable)}})
-	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(suite); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
-}
-
-// annotation is what a CI service shows beside a change.
-type annotation struct {
-	level string       // "error", "warning" or "notice"
-	cell  *stats.Gated // nil: of the gate as a whole
-	text  string
-}
-
-// annotations lists what is worth showing: an error for what shuts the gate, a warning for
-// what leaves it in doubt.
-func annotations(g Gated) []annotation {
-	level := "notice"
-	switch {
-	case !g.Passes():
-		level = "error"
-	case g.Decision() != stats.Passed:
-		level = "warning"
-	}
-	list := []annotation{{level: level, text: document.Line(g.Answer())}}
-	for _, c := range g.Cells {
-		switch {
-		case c.State.Shuts(), g.Doubts(c):
-			level = "error"
-		case c.Hides(), c.State == stats.GateUnconfirmed:
-			level = "warning"
-		default:
-			continue
-		}
-		list = append(list, annotation{level, c, document.Line(fmt.Sprintf("%s: %s: %s", compare.CellName(c.Compared), c.State, summary(c)))})
-	}
-	return list
-}
-
-// writeGitHub writes workflow commands of GitHub Actions. In these %, CR and LF are
-// escaped; a line of ours has no CR or LF.
-func writeGitHub(w io.Writer, g Gated, _ document.Options) error {
-	return writeAnnotations(w, g, func(a annotation) string {
-		return fmt.Sprintf("::%s title=sqlite3perf::%s", a.level, strings.ReplaceAll(a.text, "%", "%25"))
-	})
-}
-
-// writeAzure writes logging commands of Azure Pipelines, which have no notices.
-func writeAzure(w io.Writer, g Gated, _ document.Options) error {
-	return writeAnnotations(w, g, func(a annotation) string {
-		if a.level == "notice" {
-			return a.text
-		}
-		return fmt.Sprintf("##vso[task.logissue type=%s]%s", a.level, strings.ReplaceAll(a.text, "%", "%AZP25"))
-	})
-}
-
-// writeAnnotations writes each annotation of a gate as a line.
-func writeAnnotations(w io.Writer, g Gated, line func(annotation) string) error {
-	for _, a := range annotations(g) {
-		if _, err := fmt.Fprintln(w, line(a)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// gitLabIssue is an entry of a code quality report of GitLab, which is that of Code
-// Climate.
-type gitLabIssue struct {
-	Description string `json:"description"`
-	CheckName   string `json:"check_name"`
-	Fingerprint string `json:"fingerprint"`
-	Severity    string `json:"severity"`
-	Location    struct {
-		Path  string `json:"path"`
-		Lines struct {
-			Begin int `json:"begin"`
-		} `json:"lines"`
-	} `json:"location"`
-}
-
-// fingerprint identifies a finding from run to run.
-func fingerprint(words ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
-	return hex.EncodeToString(sum[:16])
-}
-
-func writeGitLab(w io.Writer, g Gated, _ document.Options) error {
-	issues := []gitLabIssue{}
-	for _, a := range annotations(g) {
-		if a.level == "notice" {
-			continue
-		}
-		issue := gitLabIssue{Description: a.text, CheckName: "sqlite3perf gate", Severity: "minor"}
-		if a.level == "error" {
-			issue.Severity = "critical"
-		}
-		name := "gate"
-		if a.cell != nil {
-			name = compare.CellName(a.cell.Compared)
-		}
-		issue.Fingerprint = fingerprint(g.Candidate, name)
-		issue.Location.Path, issue.Location.Lines.Begin = g.Where, 1
-		issues = append(issues, issue)
-	}
-	return document.Encode(w, issues)
+	state := document.Words("state", func(x *stats.Compared) string { return conditions.Marked(string(byComparison[x].State), x) })
+	return document.GridOf(cells, compare.RatioColumns(state, func(x *stats.Compared) float64 { return byComparison[x].P }, g.Baseline, g.Candidate)...)
 }
 
 // gatePage describes a gate for a page.
-func gatePage(g Gated, h document.Hints) document.Document {
+func gatePage(g Gated, o document.Options) document.Document {
+	h := o.Hints
 	d := document.Document{document.Heading{Level: 1, Text: g.Answer()}, gateBeware(g, h)}
 	var rows []chart.Ratio
 	var shut []*stats.Compared

@@ -4,24 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 )
-
-// whyShort explains an error of a lock on a terminal, where [whyWords] has no room, and says what
-// to do.
-var whyShort = map[LockWhy]string{
-	WhyNoWait:        "another connection held the lock, and with busy_timeout=0 nothing waits for it",
-	WhySnapshot:      "a deferred transaction read, and then wanted to write after another had committed; immediate ones wait before they read",
-	WhyUpgrade:       "a deferred transaction read, and then wanted to write beside another that wrote; immediate ones wait before they read",
-	WhyTimeout:       "the lock was not free within busy_timeout: SQLite does not queue, but a mutex or a pool with one writer does",
-	WhySharedCache:   "connections share a cache: SQLITE_LOCKED, for which no busy_timeout waits; with cache=private each has its own",
-	WhyCanceled:      "the operation's timeout in the workload had passed",
-	WhyEndless:       "each waited for what another held: one that takes a second connection waits for the pool's last; make the pool larger",
-	WhyEndlessShared: "connections share a cache, and the library waits for its tables without a limit; with cache=private each has its own",
-	WhyOther:         "not an error of a lock, so no way of sharing the file ends it",
-	WhyUnknown:       "what held the lock is not known",
-}
 
 // shortLegend explains the columns on a terminal.
 var shortLegend = document.Glossary{
@@ -78,7 +62,7 @@ func inShort(l *Locks, rows int, minor bool) (f document.Form) {
 		}
 		slices.SortStableFunc(bad, func(a, b *LockCell) int { return oddness(a) - oddness(b) })
 		if n := min(rows, len(bad)); n > 0 {
-			d = append(d, document.Space{}, remediesOf(bad[:n]))
+			d = append(d, document.Space{}, remedies(bad[:n]))
 			left += len(bad) - n
 		}
 	}
@@ -99,41 +83,6 @@ func oddness(c *LockCell) int {
 		return 1
 	}
 	return 2
-}
-
-// causesShort lists why operations failed, in a sentence each.
-func causesShort(m *LockedMix) (l document.List) {
-	type key struct {
-		why  LockWhy
-		name string
-	}
-	type sum struct {
-		count int64
-		today bool
-	}
-	var all conditions.Groups[key, sum]
-	for _, c := range m.Cells {
-		for _, cause := range c.Causes {
-			all.Add(key{cause.Why, cause.Name}, sum{cause.Count, c.Today})
-		}
-	}
-	for _, k := range all.Keys {
-		it := document.Item{Label: k.name, Alarm: true}
-		n, today := int64(0), ""
-		for _, s := range all.Of[k] {
-			n += s.count
-			if s.today {
-				today = ", also as today"
-			}
-		}
-		many := fmt.Sprintf("%s in %s", document.Thousands(n), document.Counted(int64(len(all.Of[k])), "case"))
-		if k.why.Endless() {
-			it.Label, many = "endless wait", document.Counted(int64(len(all.Of[k])), "case")
-		}
-		it.Text = fmt.Sprintf("%s%s: %s", many, today, whyShort[k.why])
-		l = append(l, it)
-	}
-	return l
 }
 
 // someChoices lists the first choices, and says how many more there are.

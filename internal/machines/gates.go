@@ -3,7 +3,6 @@ package machines
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 
@@ -21,15 +20,8 @@ type GatedOn struct {
 }
 
 // GateFormats are those of a gate on several machines.
-var GateFormats = document.FormatsOf[[]GatedOn, document.Options]{What: "gates", List: []document.Format[[]GatedOn, document.Options]{
-	{Name: "table", To: func(w io.Writer, all []GatedOn, o document.Options) error {
-		return document.RenderText(w, gates(all), o)
-	}},
-	{Name: "markdown", To: func(w io.Writer, all []GatedOn, _ document.Options) error {
-		return document.RenderMarkdown(w, gates(all))
-	}},
-	{Name: "json", To: writeGatesJSON},
-}}
+var GateFormats = document.Question[[]GatedOn]{Name: "gates", Document: gates}.Formats(
+	document.Format[[]GatedOn, document.Options]{Name: "json", To: writeGatesJSON})
 
 // gatesAnswer says on which machines a gate passed.
 func gatesAnswer(all []GatedOn) string {
@@ -39,23 +31,23 @@ func gatesAnswer(all []GatedOn) string {
 	}
 	var parts []string
 	for _, words := range []string{string(stats.Failed), string(stats.NotPassed), string(stats.NotExcluded), string(stats.Passed)} {
-		switch on := found.Of[words]; {
-		case len(on) == 0:
-		case len(on) == len(all):
-			parts = append(parts, fmt.Sprintf("%s on %s", words, together(len(all))))
-		default:
-			parts = append(parts, fmt.Sprintf("%s on %s", words, strings.Join(on, ", ")))
+		on := strings.Join(found.Of[words], ", ")
+		if len(found.Of[words]) == len(all) {
+			on = together(len(all))
+		}
+		if on != "" {
+			parts = append(parts, words+" on "+on)
 		}
 	}
 	return strings.Join(parts, ". ") + "."
 }
 
 // gates describes the results in words.
-func gates(all []GatedOn) document.Document {
+func gates(all []GatedOn, _ document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: gatesAnswer(all)}}
 	for _, x := range all {
 		d = append(d, document.Heading{Level: 1, Text: x.Name})
-		d = append(d, deeper(gate.Gate(x.Gated, x.Options.Hints))...)
+		d = append(d, deeper(gate.Gate(x.Gated, x.Options))...)
 	}
 	return d
 }
@@ -78,7 +70,7 @@ func writeGatesJSON(w io.Writer, all []GatedOn, _ document.Options) error {
 	out := JSONGates{Version: gate.GateVersion, Answer: gatesAnswer(all), Passed: true}
 	for _, x := range all {
 		var b bytes.Buffer
-		if err := gate.WriteGateJSON(&b, x.Gated, x.Options); err != nil {
+		if err := document.Encode(&b, gate.JSONOf(x.Gated)); err != nil {
 			return err
 		}
 		out.Machines = append(out.Machines, JSONGateOfIt{x.Name, b.Bytes()})

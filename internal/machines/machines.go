@@ -29,15 +29,8 @@ type OnMachine struct {
 
 // Formats are those of runs of the same work on several machines: what is the same everywhere and
 // what turns around, and then, unless there is little room, the report of each run.
-var Formats = document.FormatsOf[[]OnMachine, document.Options]{What: "machines", List: []document.Format[[]OnMachine, document.Options]{
-	{Name: "table", To: func(w io.Writer, m []OnMachine, o document.Options) error {
-		return document.RenderText(w, machines(m, o), o)
-	}},
-	{Name: "markdown", To: func(w io.Writer, m []OnMachine, o document.Options) error {
-		return document.RenderMarkdown(w, machines(m, o))
-	}},
-	{Name: "json", To: writeMachinesJSON},
-}}
+var Formats = document.Question[[]OnMachine]{Name: "machines", Document: machines}.Formats(
+	document.Format[[]OnMachine, document.Options]{Name: "json", To: writeMachinesJSON})
 
 // sideBySide puts the runs of machines side by side.
 func sideBySide(all []OnMachine) *stats.Machines {
@@ -52,15 +45,7 @@ func sideBySide(all []OnMachine) *stats.Machines {
 func MachinesAnswer(all []OnMachine) string { return machinesAnswer(all, sideBySide(all)) }
 
 func machinesAnswer(all []OnMachine, m *stats.Machines) string {
-	var sentences []string
-	if s := claimsOn(all); s != "" {
-		sentences = append(sentences, s)
-	} else if s := whoIsFirst(all, m); s != "" {
-		sentences = append(sentences, s)
-	}
-	if s := agreements(all, m); s != "" {
-		sentences = append(sentences, s)
-	}
+	sentences := []string{cmp.Or(claimsOn(all), whoIsFirst(all, m)), agreements(all, m)}
 	for _, x := range all {
 		switch {
 		case x.Analysis == nil || len(x.Analysis.Run.Trials) == 0:
@@ -69,7 +54,7 @@ func machinesAnswer(all []OnMachine, m *stats.Machines) string {
 			sentences = append(sentences, fmt.Sprintf("%s went away before its run had ended.", x.Name))
 		}
 	}
-	return strings.Join(sentences, " ")
+	return strings.TrimSpace(strings.Join(sentences, " "))
 }
 
 // together names all of some machines.
@@ -78,223 +63,6 @@ func together(n int) string {
 		return "both machines"
 	}
 	return fmt.Sprintf("all %d machines", n)
-}
-
-// firstOn is which driver comes first on a machine.
-type firstOn struct {
-	machine string
-	names   []string // the first, and those that are not told apart from it
-	ranked  []string
-}
-
-// whoIsFirst says which driver comes first on which machine, over all tables or in the only
-// one. It returns "" where runs were made to compare two sides.
-func whoIsFirst(all []OnMachine, m *stats.Machines) string {
-	var list []firstOn
-	for _, m := range all {
-		if m.Analysis == nil || m.Analysis.Run.Compares != nil {
-			continue
-		}
-		said := report.AnswersOf(m.Analysis, m.Options)
-		r := said.Overall
-		if r == nil && len(said.Tables) == 1 {
-			r = &said.Tables[0]
-		}
-		if r == nil || r.Best == nil || len(r.Choices()) < 2 {
-			continue
-		}
-		f := firstOn{machine: m.Name, names: append([]string{r.Best.Name}, r.Tied...)}
-		for _, i := range r.Choices() {
-			f.ranked = append(f.ranked, r.Rows[i].Name)
-		}
-		list = append(list, f)
-	}
-	if len(list) < 2 {
-		return ""
-	}
-	var first conditions.Groups[string, string]
-	for _, f := range list {
-		first.Add(f.words(), f.machine)
-	}
-	switch {
-	case len(first.Keys) == 1:
-		return fmt.Sprintf("First on %s (%s): %s.", together(len(list)), strings.Join(first.Of[first.Keys[0]], ", "), first.Keys[0])
-	case !turnsAround(list):
-		also := "; no comparison turns around"
-		if m.Count(stats.Reversed) > 0 {
-			also = "" // some do, but not the one of the first
-		}
-		return firstSomewhere(list) + also + "."
-	}
-	var parts []string
-	for _, who := range first.Keys {
-		parts = append(parts, fmt.Sprintf("%s: %s", strings.Join(first.Of[who], ", "), who))
-	}
-	return "Who comes first depends on the machine. " + strings.Join(parts, "; ") + "."
-}
-
-func (f *firstOn) words() string {
-	if len(f.names) == 1 {
-		return f.names[0]
-	}
-	return document.Or(slices.Sorted(slices.Values(f.names))) + ", tied"
-}
-
-// turnsAround reports whether the first of one machine is slower than that of another one
-// there, and the other way round. What is only not told apart turns nothing around.
-func turnsAround(list []firstOn) bool {
-	for i, f := range list {
-		for _, g := range list[:i] {
-			x, y := f.names[0], g.names[0]
-			if slices.Contains(f.ranked, y) && !slices.Contains(f.names, y) && slices.Contains(g.ranked, x) && !slices.Contains(g.names, x) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// firstSomewhere says who comes first on which machine, where no two machines contradict
-// each other.
-func firstSomewhere(list []firstOn) string {
-	var alone, tied conditions.Groups[string, string]
-	for _, f := range list {
-		if len(f.names) == 1 {
-			alone.Add(f.names[0], f.machine)
-		}
-	}
-	for _, f := range list {
-		names := slices.Sorted(slices.Values(f.names))
-		i := -1
-		if len(alone.Keys) == 1 {
-			i = slices.Index(names, alone.Keys[0])
-		}
-		switch {
-		case len(names) == 1:
-		case i >= 0: // of whom the sentence speaks
-			tied.Add("is not told apart from "+document.Or(slices.Delete(names, i, i+1)), f.machine)
-		default:
-			tied.Add(document.Or(names)+" comes first, not told apart,", f.machine)
-		}
-	}
-	var parts []string
-	for _, name := range alone.Keys {
-		parts = append(parts, name+" comes first on "+strings.Join(alone.Of[name], ", "))
-	}
-	for _, words := range tied.Keys {
-		parts = append(parts, words+" on "+strings.Join(tied.Of[words], ", "))
-	}
-	if last := len(parts) - 1; last > 0 {
-		parts[last] = "and " + parts[last]
-	}
-	return strings.Join(parts, ", ")
-}
-
-// claimsOn says what the machines say of the claims of the study that they measured. It
-// returns "" if they measured none.
-func claimsOn(all []OnMachine) string {
-	var verdicts []map[report.Verdict][]string // of each claim: on which machines
-	for _, m := range all {
-		if m.Analysis == nil || m.Options.Study == nil {
-			continue
-		}
-		for i, c := range m.Options.Study.Claims {
-			if i == len(verdicts) {
-				verdicts = append(verdicts, map[report.Verdict][]string{})
-			}
-			verdicts[i][c.Verdict] = append(verdicts[i][c.Verdict], m.Name)
-		}
-	}
-	if len(verdicts) == 0 {
-		return ""
-	}
-	count := map[string]int{}
-	for _, v := range verdicts {
-		holds, not, open := len(v[report.Holds]), len(v[report.DoesNotHold]), len(v[report.CannotBeTold])
-		switch {
-		case holds > 0 && not > 0:
-			count["depend on the machine"]++
-		case holds > 0 && open == 0:
-			count["hold everywhere"]++
-		case not > 0 && open == 0:
-			count["hold nowhere"]++
-		case holds > 0:
-			count["hold on some machines and cannot be told on others"]++
-		case not > 0:
-			count["do not hold on some machines and cannot be told on others"]++
-		default:
-			count["cannot be told"]++
-		}
-	}
-	var parts []string
-	for _, words := range []string{"hold everywhere", "hold nowhere", "depend on the machine", "hold on some machines and cannot be told on others",
-		"do not hold on some machines and cannot be told on others", "cannot be told"} {
-		if n := count[words]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, words))
-		}
-	}
-	return fmt.Sprintf("Of %s of %s, %s.", document.Counted(int64(len(verdicts)), "claim"), theStudy(all), strings.Join(parts, ", "))
-}
-
-// theStudy names the study that was measured.
-func theStudy(all []OnMachine) string {
-	for _, m := range all {
-		if m.Options.Study != nil {
-			return m.Options.Study.Name
-		}
-	}
-	return ""
-}
-
-// agreements counts what is the same on all machines and what turns around.
-func agreements(all []OnMachine, m *stats.Machines) string {
-	n := len(m.Pairs)
-	if n == 0 {
-		return "Nothing was compared on more than one machine."
-	}
-	measured := 0
-	for _, x := range all {
-		if x.Analysis != nil && len(x.Analysis.Run.Trials) > 0 {
-			measured++
-		}
-	}
-	where := together(measured)
-	same := map[stats.Verdict]int{} // of sides: how many cells say so everywhere
-	for _, p := range m.Pairs {
-		if p.Agreement == stats.Everywhere {
-			for _, s := range p.Said {
-				if s.Verdict != "" {
-					same[s.Verdict]++
-					break
-				}
-			}
-		}
-	}
-	var parts []string
-	add := func(n int, words string) {
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf(words, n))
-		}
-	}
-	if ofTwoSides(all) {
-		add(same[stats.Slower], "slower on "+where+" in %d")
-		add(same[stats.Faster], "faster on "+where+" in %d")
-		add(same[stats.Same], "the same on "+where+" in %d")
-		add(m.Count(stats.Reversed), "turned around in %d")
-		add(m.Count(stats.Partly), "clear on some only in %d")
-		add(m.Count(stats.Nowhere), "clear on none in %d")
-		return fmt.Sprintf("%s against %s, in %s: %s.", m.Pairs[0].Second, m.Pairs[0].First, document.Counted(int64(n), "cell"), strings.Join(parts, ", "))
-	}
-	add(m.Count(stats.Everywhere), "%d the same on "+where)
-	add(m.Count(stats.Reversed), "%d turned around")
-	add(m.Count(stats.Partly), "%d clear on some only")
-	add(m.Count(stats.Nowhere), "%d clear on none")
-	return fmt.Sprintf("Of %s of two drivers, %s.", document.Counted(int64(n), "comparison"), strings.Join(parts, ", "))
-}
-
-// ofTwoSides reports whether the runs were made to compare two sides.
-func ofTwoSides(all []OnMachine) bool {
-	return slices.ContainsFunc(all, func(m OnMachine) bool { return m.Analysis != nil && m.Analysis.Run.Compares != nil })
 }
 
 // The labels of agreements, in the order of the report.
@@ -361,7 +129,11 @@ func machines(all []OnMachine, o document.Options) document.Document {
 		}
 		title := fmt.Sprintf("%s: run %d", x.Name, x.Analysis.Run.ID)
 		if o.Lines > 0 {
-			d = append(d, document.List{{Label: title, Text: x.rest()}})
+			rest := ""
+			if h := x.Options.Hints.Rest; len(h) > 0 {
+				rest = h[0].Command
+			}
+			d = append(d, document.List{{Label: title, Text: rest}})
 			continue
 		}
 		d = append(d, document.Heading{Level: 1, Text: title})
@@ -414,18 +186,10 @@ func (x *OnMachine) trust() string {
 	return words
 }
 
-// rest names the command that prints the report of the run by itself.
-func (x *OnMachine) rest() string {
-	for _, h := range x.Options.Hints.Rest {
-		return h.Command
-	}
-	return ""
-}
-
 // document is the report of the run by itself.
 func (x *OnMachine) document() document.Document {
 	if c := x.comparison(); c != nil {
-		return compare.Comparison(*c, x.Options.Hints)
+		return compare.Comparison(*c, x.Options.Options)
 	}
 	return report.Build(x.Analysis, x.Options)
 }
@@ -491,10 +255,7 @@ type ratiosOn struct {
 // allRatiosOn returns a grid for each table that is on more than one machine, with ratios to
 // the same driver on all of them.
 func allRatiosOn(all []OnMachine) (grids []ratiosOn) {
-	type on struct {
-		tables []*stats.Table // by machine
-	}
-	byName := map[stats.TableName]*on{}
+	byName := map[stats.TableName][]*stats.Table{} // by machine
 	var names []stats.TableName
 	for i, m := range all {
 		if m.Analysis == nil {
@@ -504,14 +265,14 @@ func allRatiosOn(all []OnMachine) (grids []ratiosOn) {
 			for _, t := range g.Tables {
 				n := stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}
 				if byName[n] == nil {
-					byName[n], names = &on{make([]*stats.Table, len(all))}, append(names, n)
+					byName[n], names = make([]*stats.Table, len(all)), append(names, n)
 				}
-				byName[n].tables[i] = t
+				byName[n][i] = t
 			}
 		}
 	}
 	for _, n := range names {
-		if g, ok := ratiosOnOf(n, byName[n].tables, all); ok {
+		if g, ok := ratiosOnOf(n, byName[n], all); ok {
 			grids = append(grids, g)
 		}
 	}
@@ -586,10 +347,10 @@ type JSONMachines struct {
 
 // JSONMachine is a machine and what its run says by itself.
 type JSONMachine struct {
-	Name    string          `json:"name"`
-	Run     int64           `json:"run,omitempty"` // absent if nothing was measured
-	Failure string          `json:"failure,omitempty"`
-	Report  json.RawMessage `json:"report,omitempty"` // of the run, or the comparison that it was made for
+	Name    string `json:"name"`
+	Run     int64  `json:"run,omitempty"` // absent if nothing was measured
+	Failure string `json:"failure,omitempty"`
+	Report  any    `json:"report,omitempty"` // of the run, or the comparison that it was made for
 }
 
 // JSONMachinePair is what the machines say of two drivers, or sides, in a table.
@@ -614,17 +375,16 @@ func writeMachinesJSON(w io.Writer, all []OnMachine, _ document.Options) error {
 	for _, x := range all {
 		j := JSONMachine{Name: x.Name, Failure: x.Failure}
 		if x.Analysis != nil {
-			var b bytes.Buffer
-			err := error(nil)
+			j.Run = x.Analysis.Run.ID
 			if c := x.comparison(); c != nil {
-				err = compare.WriteComparisonJSON(&b, *c, x.Options.Options)
+				j.Report = compare.JSONOf(*c)
 			} else {
-				err = report.WriteJSON(&b, x.Analysis, x.Options)
+				var b bytes.Buffer
+				if err := report.WriteJSON(&b, x.Analysis, x.Options); err != nil {
+					return err
+				}
+				j.Report = json.RawMessage(b.Bytes())
 			}
-			if err != nil {
-				return err
-			}
-			j.Run, j.Report = x.Analysis.Run.ID, b.Bytes()
 		}
 		out.Machines = append(out.Machines, j)
 	}

@@ -85,10 +85,10 @@ func TestAdviceTooFew(t *testing.T) {
 		want   string
 		decide string
 	}{
-		{advise.Advice{Hidden: 0.3, Further: 12}, 8, "one of them may take up to 1.30x the time of another. 8 rounds are too few to tell; an estimated 12 more rounds would do.",
+		{advise.Advice{Hidden: 0.3, Further: 12}, 8, "one of them may take up to 1.30x the time of another; 8 rounds are too few to say which; 12 more rounds would do.",
 			"more rounds (20 in all), a larger scale or a quieter machine tell them apart, or show that they are equally fast"},
-		{advise.Advice{Untold: true, Further: 5}, 1, "1 round is too few to say how their times differ. 5 more rounds would do.", "more rounds (6 in all), "},
-		{advise.Advice{Hidden: 0.3, Further: stats.MaxRounds}, 8, "one of them may take up to 1.30x the time of another, which the noise hides. To tell them apart would take more than 10,000 more rounds.", "more rounds, a larger scale"},
+		{advise.Advice{Untold: true, Further: 5}, 1, "1 round is too few to say how their times differ; 5 more rounds would do.", "more rounds (6 in all), "},
+		{advise.Advice{Hidden: 0.3, Further: stats.MaxRounds}, 8, "one of them may take up to 1.30x the time of another; 8 rounds are too few to say which; more than 10,000 more rounds would do.", "more rounds, a larger scale"},
 		{advise.Advice{Untold: true}, 8, "there are no rounds in which all of them have figures.", "more rounds, a larger scale"},
 	} {
 		a := c.advice

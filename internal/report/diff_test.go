@@ -135,7 +135,7 @@ func TestDiffOfSeveral(t *testing.T) {
 		"Nothing was compared: no statement could be run. Give statements, or a workload with a query, an insert or a mix.":                         {a, mute, mute2},
 		"With broken2, only errors were compared: every statement fails there, and with broken too. With mute, nothing was compared: no statement ": {broken, mute, broken2},
 		"None of 2 drivers gives the same answers as a to all statements.":                                                                          {a, other, broken},
-		"No difference: 2 drivers give the same answers as a to all statements.":                                                                    {a, alike, noted("b", "3.53.4", "1", "2")},
+		"No difference: alike, b give the same answers as a to all statements.":                                                                     {a, alike, noted("b", "3.53.4", "1", "2")},
 	} {
 		if got := diffed(sides...).Answer(); !strings.HasPrefix(got, want) {
 			t.Errorf("%s\nwant %s", got, want)

@@ -85,9 +85,9 @@ func TestMachinesFirst(t *testing.T) {
 		want string
 	}{
 		{[]*result.Run{onMachine("a", 3, 1), noisy(onMachine("b", 4, 1), "mattn")},
-			"mattn comes first on a, and is not told apart from modernc on b; no comparison turns around. Of 2 comparisons"},
+			"First on a: mattn; b: mattn or modernc, tied; no comparison turns around. Of 2 comparisons"},
 		{[]*result.Run{noisy(onMachine("a", 3, 1), "mattn"), onMachine("b", 4, 1), onMachine("c", 5, 1)},
-			"mattn comes first on b, c, and is not told apart from modernc on a; no comparison turns around. Of 2 comparisons"},
+			"First on a: mattn or modernc, tied; b, c: mattn; no comparison turns around. Of 2 comparisons"},
 		{[]*result.Run{noisy(onMachine("a", 3, 1), "mattn"), noisy(onMachine("b", 4, 1), "mattn")},
 			"First on both machines (a, b): mattn or modernc, tied."},
 		{[]*result.Run{onMachine("a", 3, 1), onMachine("b", 4, 99)},
@@ -169,7 +169,7 @@ func TestMachineLost(t *testing.T) {
 	if !strings.Contains(got, "go on with 4 measures the rest on vm1") || strings.Contains(got, "go on with 3") {
 		t.Errorf("how it goes on:\n%s", got)
 	}
-	if len(j.Machines) != 2 || j.Machines[1].Run != 4 || len(j.Machines[1].Report) == 0 {
+	if len(j.Machines) != 2 || j.Machines[1].Run != 4 || j.Machines[1].Report == nil {
 		t.Errorf("machines: %+v", j.Machines)
 	}
 }

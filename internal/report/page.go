@@ -22,7 +22,7 @@ func writeHTML(w io.Writer, a *stats.Analysis, o Options) error {
 // page of its comparison, which alone has intervals and p-values for its verdicts.
 func runOnPage(a *stats.Analysis, o Options) document.Document {
 	if a.Run.Compares != nil && o.Study == nil {
-		return compare.ComparisonPage(compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, o.Hints)
+		return compare.ComparisonPage(compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, o.Options)
 	}
 	return pageOf(a, o)
 }

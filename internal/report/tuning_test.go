@@ -14,7 +14,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/tune"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // ratio is one of times, with its interval.
@@ -46,11 +45,11 @@ func tuning() tune.Tuning {
 			{Name: "page_size", Value: "8192", Ratio: stats.Summary{N: 3, Median: 2}, Status: result.OK}, // too few trials for an interval
 			{Name: "temp_store", Value: "memory", Ratio: ratio(1, 0.9, 1.1), Status: result.OK},
 			{Name: "wal_autocheckpoint", Value: "4000", With: driver.Settings{"journal_mode": "wal"}, Ratio: ratio(0.9, 0.8, 1), Status: result.OK},
-			{Name: "mmap_size", Value: "268435456", Status: result.Refused, Reason: &protocol.Reason{Message: "mmap_size: wanted 268435456, \x1b[31mgot 0"}},
+			{Name: "mmap_size", Value: "268435456", Status: result.Refused, Why: "mmap_size: wanted 268435456, \x1b[31mgot 0"},
 			{Name: "txlock", Value: "immediate", MoreFailed: true, Ratio: ratio(0.5, 0.4, 0.6), Status: result.OK},
 		},
 		Skipped:   []tune.Skipped{{Setting: "pool_size", Why: "one client needs one connection"}},
-		Races:     []*tune.Race{{Run: 7, What: "confirmation", Candidates: 5, Trials: 60, Analysis: a, Took: 30 * time.Second}},
+		Races:     []*tune.Race{{Run: 7, What: "confirmation", Candidates: 5, Trials: 60, Analysis: a, Seconds: 30}},
 		Confirmed: a, Tests: 7, Rounds: 12, Took: 100 * time.Second, Grid: 96, Early: true,
 	}
 	t := tune.Tuning{Finding: f, Driver: "modernc", Flag: "--set"}
@@ -102,13 +101,13 @@ func TestTuning(t *testing.T) {
 		t    tune.Tuning
 		want string
 	}{
-		{tuning(), "Set journal_mode=wal and cache_size=-65536: 2.00x as fast [1.92, 2.08], no commit is lost that is safe today. " +
+		{tuning(), "Set journal_mode=wal and cache_size=-65536: 2.00x as fast [1.92, 2.08], as durable as today. " +
 			"synchronous=normal would make it 1.25x as fast again [1.18, 1.33], but if the operating system crashes or the power fails, the last transactions can be lost; the database stays intact."},
-		{alone, "Nothing that was tried is worth setting: no setting is told apart as more than 2% faster than what there is today."},
-		{unconfirmed, "No setting looked more than 2% faster than what there is today, so nothing was confirmed: these are races, in few trials, and a small gain may have been missed."},
-		{unclear, "It cannot be told yet whether journal_mode=wal is faster: 1.60x as fast [0.909, 2.5] in these trials; more time, or a quieter machine, may tell."},
+		{alone, "Nothing that was tried is worth setting: no setting is measurably more than 2% faster than today's."},
+		{unconfirmed, "Nothing that was tried is worth setting: no setting is measurably more than 2% faster than today's. These were races, in few trials, which may have missed a small gain."},
+		{unclear, "journal_mode=wal may be faster (1.60x as fast [0.909, 2.5] in these trials): more time, or a quieter machine, may show it."},
 		{untried, "Nothing could be tried here, so there is nothing to set."},
-		{hasty, "Nothing was tried beside the settings of today: after these were measured, the time left was too short to try one value and confirm it. " +
+		{hasty, "No value was tried: after today's settings were measured, the time left was too short to try one and confirm it. " +
 			"That takes a search of about 1m50s, or a smaller scale."},
 		{none, "The search was not finished: nothing has been confirmed."},
 		{risky, "journal_mode=wal and synchronous=normal would be 2.00x as fast [1.67, 2.5], but if the operating system crashes"},

@@ -120,7 +120,7 @@ func (a *Alternatives) Ratios(i, j int) []Point {
 // PhaseRatio is the ratio of two alternatives in one phase.
 type PhaseRatio struct {
 	TableName
-	Ratio Summary
+	Ratio Summary `json:"ratio"`
 }
 
 // Phases returns the ratio of alternative i to alternative j in each phase that counts, with

@@ -135,8 +135,8 @@ func (s *Search) extend(steps []*Step, to driver.Settings, level int) []*Step {
 			switch {
 			case x == nil || y == nil:
 				return 0
-			case (x.Memory > costlyMemory) != (y.Memory > costlyMemory):
-				return cmp.Compare(x.Memory, y.Memory)
+			case (x.memory > costlyMemory) != (y.memory > costlyMemory):
+				return cmp.Compare(x.memory, y.memory)
 			}
 			return cmp.Compare(x.Ratio.Median, y.Ratio.Median)
 		})

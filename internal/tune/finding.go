@@ -6,55 +6,55 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // Race is a run of a search.
 type Race struct {
-	Run        int64 // 0: it is not in this store
-	What       string
-	Candidates int
-	Trials     int
-	Took       time.Duration
-	Analysis   *stats.Analysis // nil in a stored answer
+	What       string          `json:"what"`
+	Run        int64           `json:"run"` // 0: it is not in this store
+	Candidates int             `json:"candidates"`
+	Trials     int             `json:"trials"`
+	Seconds    float64         `json:"seconds"`
+	Analysis   *stats.Analysis `json:"-"` // nil in a stored answer
+
+	took time.Duration
 }
 
-// Tried is a change of one setting, measured in a race.
+// Tried is a value of a setting as it was measured in a race.
 type Tried struct {
-	Name, Value string
-	With        driver.Settings // what else was changed, in both of the sides that Ratio is of
-	Ratio       stats.Summary   // of the times with it to those without
-	Memory      float64         // peak resident set with it, divided by that without; 0: not known
-	Status      result.Status
-	Reason      *protocol.Reason // unless Status is OK
-	MoreFailed  bool             // more operations failed with it, in each round of its race
+	Name       string          `json:"setting"`
+	Value      string          `json:"value"`
+	With       driver.Settings `json:"with,omitempty"` // what else was changed on both sides of the ratio
+	Ratio      stats.Summary   `json:"ratio,omitzero"` // the times with it divided by those without
+	Status     result.Status   `json:"status"`
+	Why        string          `json:"why,omitempty"`         // unless the status is ok
+	MoreFailed bool            `json:"more_failed,omitempty"` // more operations failed with it, in each round of its race
 
-	perSuccess float64 // as Ratio, for each operation that did not fail
+	memory     float64 // peak resident set with it, divided by that without; 0: not known
+	perSuccess float64 // like Ratio, for each operation that did not fail
 }
 
 // String returns the setting as name=value.
 func (t *Tried) String() string { return t.Name + "=" + t.Value }
 
-// Step is a choice that the search offers.
+// Step is a choice that the search offers. It is worth it if it is significantly faster than the
+// step before, by more than the margin.
 type Step struct {
-	Changes driver.Settings // of the workloads' own settings; none in the first step
-	Added   driver.Settings // what differs from the step before; the value is "" if that of the workload is back
-	Before  int             // index of the last step before that is worth it, with which it is compared
-	Loss    int             // the worst that can be lost
-	Level   int             // up to which loss the step is the choice, or on the way to it
+	Changes driver.Settings    `json:"changes"`           // of the workloads' own settings; none in the first step
+	Added   driver.Settings    `json:"added,omitempty"`   // the difference from the step before; "" if the workload's own value is back
+	Before  int                `json:"before"`            // index of the step before: the last that is worth it
+	CanLose string             `json:"can_lose"`          // only in JSON, as Loss in words
+	Verdict string             `json:"verdict,omitempty"` // only in JSON
+	Worth   bool               `json:"worth"`
+	Ratio   stats.Summary      `json:"ratio,omitzero"` // of its times to those of the first step
+	Gain    stats.Summary      `json:"gain,omitzero"`  // of its times to those of the step before
+	Memory  float64            `json:"peak_rss_bytes,omitempty"`
+	Phases  []stats.PhaseRatio `json:"phases,omitempty"` // of its times to those of the first step
 
-	Ratio stats.Summary // of its times to those of the first step
-	Gain  stats.Summary // of its times to those of the step before
-
-	// Worth says that it is told apart as faster than the step before, and by more than the
-	// margin. Without it, the choice ends with a step before.
-	Worth bool
-
-	MoreFailed bool // more operations failed than in the first step
-	Memory     float64
-	Phases     []stats.PhaseRatio // of the ratio to the first step
-
-	Safer bool // less can be lost than today
+	Loss       int  `json:"-"` // the worst that can be lost
+	Level      int  `json:"-"` // the step is the choice, or leads to it, if so much may be lost
+	MoreFailed bool `json:"-"` // more operations failed than in the first step
+	Safer      bool `json:"-"` // less can be lost than today
 }
 
 // Finding is what a search found.
@@ -63,19 +63,19 @@ type Finding struct {
 	Loss    int             // the worst that can be lost today
 	Most    int
 	Margin  float64
-	Phase   string  // the only one that counts; "": all
+	Phase   string  // the only phase that counts; "": all
 	Steps   []*Step // confirmed in one run, Confirmed; the first one changes nothing
 	Tried   []*Tried
 	Skipped []Skipped
 	Races   []*Race
 
 	Confirmed *stats.Analysis
-	Tests     int           // that intervals are corrected for: the steps, in at most two confirmations
+	Tests     int           // intervals are corrected for so many: the steps, in at most two confirmations
 	Rounds    int           // of the confirming run
 	Took      time.Duration // in all
-	Grid      int           // combinations of all values that may be lost
-	Early     bool          // the time was over before the search had come to an end
-	Enough    time.Duration // of the search, to try one value and confirm it; 0 if there was time
+	Grid      int           // number of combinations of all values that do not lose too much
+	Early     bool          // the time was over before the search had ended
+	Enough    time.Duration // a search must take so long to try one value and confirm it; 0 if there was time
 }
 
 // Trials returns how many trials the search took.

@@ -2,18 +2,25 @@ package tune
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// note keeps what a candidate says of one value, compared with another one that lacks it.
+// note keeps the ratio of a candidate with a value to another candidate without it.
 func (s *Search) note(f *field, x, value string, i, without int) {
-	t := &Tried{Name: x, Value: value, With: f.list[without], Ratio: f.to(i, without), MoreFailed: f.failed(i), perSuccess: f.perSuccess(i, without)}
-	t.Status, t.Reason = f.a.Bad(i)
+	t := &Tried{Name: x, Value: value, With: f.list[without], MoreFailed: f.failed(i), perSuccess: f.perSuccess(i, without)}
+	if r := f.to(i, without); r.N > 0 {
+		t.Ratio = r
+	}
+	status, reason := f.a.Bad(i)
+	if t.Status = status; reason != nil {
+		t.Why = reason.Message
+	}
 	if m, before := f.a.Memory(i), f.a.Memory(without); before > 0 {
-		t.Memory = m / before
+		t.memory = m / before
 	}
 	if s.alone[t.String()] == nil {
 		s.found.Tried = append(s.found.Tried, t)
@@ -22,13 +29,7 @@ func (s *Search) note(f *field, x, value string, i, without int) {
 }
 
 // levels are the losses that candidates have, ascending.
-func (s *Search) levels() (list []int) {
-	for level := range s.best {
-		list = append(list, level)
-	}
-	slices.Sort(list)
-	return list
-}
+func (s *Search) levels() []int { return slices.Sorted(maps.Keys(s.best)) }
 
 // update chooses the best candidate for each loss, and reports whether that changes any.
 func (s *Search) update(f *field) bool {

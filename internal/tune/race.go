@@ -35,7 +35,8 @@ func (s *Search) measure(ctx context.Context, p Plan) (*Race, error) {
 	if a == nil {
 		return nil, err
 	}
-	r := &Race{Run: a.Run.ID, What: p.What, Candidates: len(p.Candidates), Trials: len(a.Run.Trials), Analysis: a, Took: s.Now().Sub(a.Run.Started)}
+	r := &Race{Run: a.Run.ID, What: p.What, Candidates: len(p.Candidates), Trials: len(a.Run.Trials), Analysis: a, took: s.Now().Sub(a.Run.Started)}
+	r.Seconds = r.took.Seconds()
 	s.found.Races = append(s.found.Races, r)
 	return r, err
 }

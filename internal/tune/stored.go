@@ -10,7 +10,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // keptVersion is the version of [kept].
@@ -27,7 +26,7 @@ type kept struct {
 	Steps     []keptStep      `json:"steps"`
 	Confirmed int             `json:"confirmed,omitempty"` // number of the race, from 1; 0: nothing was confirmed
 	Tests     int             `json:"tests,omitempty"`
-	Tried     []keptTried     `json:"tried"`
+	Tried     []*Tried        `json:"tried"`
 	Skipped   []Skipped       `json:"skipped"`
 	Races     []keptRace      `json:"races"`
 	TookNS    time.Duration   `json:"took_ns"`
@@ -45,16 +44,6 @@ type keptStep struct {
 	Safer   bool            `json:"safer,omitempty"`
 }
 
-type keptTried struct {
-	Setting    string          `json:"setting"`
-	Value      string          `json:"value"`
-	With       driver.Settings `json:"with"`
-	Ratio      stats.Summary   `json:"ratio"`
-	Status     result.Status   `json:"status"`
-	Why        string          `json:"why,omitempty"`
-	MoreFailed bool            `json:"more_failed,omitempty"`
-}
-
 type keptRace struct {
 	What       string        `json:"what"`
 	Candidates int           `json:"candidates"`
@@ -67,21 +56,14 @@ func (t Tuning) Run() int64 { return t.Races[len(t.Races)-1].Run }
 
 // Keep returns what is stored of the answer, with its run.
 func (t Tuning) Keep() (*result.Answer, error) {
-	k := kept{Driver: t.Driver, Phase: t.Phase, Base: t.Base, Loss: t.Loss, Margin: t.Margin, Tests: t.Tests, Skipped: t.Skipped,
+	k := kept{Driver: t.Driver, Phase: t.Phase, Base: t.Base, Loss: t.Loss, Margin: t.Margin, Tests: t.Tests, Tried: t.Tried, Skipped: t.Skipped,
 		TookNS: t.Took, Grid: t.Grid, Early: t.Early, EnoughNS: t.Enough, Spelled: t.Spelled}
 	for _, s := range t.Steps {
 		k.Steps = append(k.Steps, keptStep{s.Changes, s.Added, s.Loss, s.Level, s.Safer})
 	}
-	for _, x := range t.Tried {
-		y := keptTried{x.Name, x.Value, x.With, x.Ratio, x.Status, "", x.MoreFailed}
-		if x.Reason != nil {
-			y.Why = x.Reason.Message
-		}
-		k.Tried = append(k.Tried, y)
-	}
 	var runs []int64
 	for i, r := range t.Races {
-		k.Races = append(k.Races, keptRace{r.What, r.Candidates, r.Trials, r.Took})
+		k.Races = append(k.Races, keptRace{r.What, r.Candidates, r.Trials, r.took})
 		if t.Confirmed != nil && r.Analysis == t.Confirmed {
 			k.Confirmed = i + 1
 		}
@@ -104,20 +86,13 @@ func Stored(own *stats.Analysis, load func(run int64) (*stats.Analysis, error)) 
 	if err != nil {
 		return Tuning{}, err
 	}
-	f := &Finding{Phase: k.Phase, Base: k.Base, Loss: k.Loss, Margin: k.Margin, Skipped: k.Skipped, Took: k.TookNS, Grid: k.Grid, Early: k.Early, Enough: k.EnoughNS}
+	f := &Finding{Phase: k.Phase, Base: k.Base, Loss: k.Loss, Margin: k.Margin, Tried: k.Tried, Skipped: k.Skipped, Took: k.TookNS, Grid: k.Grid, Early: k.Early, Enough: k.EnoughNS}
 	for _, s := range k.Steps {
 		f.Steps = append(f.Steps, &Step{Changes: s.Changes, Added: s.Added, Loss: s.Loss, Level: s.Level, Safer: s.Safer})
 	}
-	for _, x := range k.Tried {
-		t := &Tried{Name: x.Setting, Value: x.Value, With: x.With, Ratio: x.Ratio, Status: x.Status, MoreFailed: x.MoreFailed}
-		if x.Status != result.OK {
-			t.Reason = &protocol.Reason{Message: x.Why}
-		}
-		f.Tried = append(f.Tried, t)
-	}
 	for i, id := range append(slices.Clone(answer.Runs), own.Run.ID) {
 		r := k.Races[i]
-		f.Races = append(f.Races, &Race{Run: id, What: r.What, Candidates: r.Candidates, Trials: r.Trials, Took: r.TookNS})
+		f.Races = append(f.Races, &Race{Run: id, What: r.What, Candidates: r.Candidates, Trials: r.Trials, Seconds: r.TookNS.Seconds(), took: r.TookNS})
 	}
 	if k.Confirmed > 0 {
 		a := own
@@ -134,8 +109,8 @@ func Stored(own *stats.Analysis, load func(run int64) (*stats.Analysis, error)) 
 	return Tuning{Finding: f, Driver: k.Driver, Spelled: k.Spelled}, nil
 }
 
-// check returns an error if what is kept contradicts itself: it may have been made by others.
-// others is how many runs it names beside its own.
+// check returns an error if what is kept contradicts itself, because others may have made it. An
+// answer names so many other runs.
 func (k *kept) check(others int) error {
 	bad := func(format string, args ...any) error { return fmt.Errorf("its answer: "+format, args...) }
 	switch {
@@ -165,13 +140,16 @@ func (k *kept) check(others int) error {
 		settings = append(settings, s.Changes, s.Added)
 	}
 	for _, x := range k.Tried {
+		if x == nil {
+			return bad("a value is missing")
+		}
 		if _, known := document.States[x.Status]; !known && x.Status != result.OK {
-			return bad("%.40q: there is no status %.40q", x.Setting, x.Status)
+			return bad("%.40q: there is no status %.40q", x.Name, x.Status)
 		}
 		if err := checkRatio(x.Ratio); err != nil {
-			return bad("%.40q: %w", x.Setting, err)
+			return bad("%.40q: %w", x.Name, err)
 		}
-		settings = append(settings, x.With, driver.Settings{x.Setting: x.Value})
+		settings = append(settings, x.With, driver.Settings{x.Name: x.Value})
 	}
 	for _, s := range k.Spelled {
 		settings = append(settings, s.Settings)

@@ -180,7 +180,7 @@ func (s *Search) probe(ctx context.Context) error {
 	}
 	s.deadline = r.Analysis.Run.Started.Add(s.Time)
 	s.later = max(later/(probeRounds-1), time.Millisecond)
-	s.first = max(r.Took-later, s.later)
+	s.first = max(r.took-later, s.later)
 	for _, o := range a.Outcomes(0) {
 		for _, p := range o.Case.Phases {
 			if s.Phase == "" || p == s.Phase {

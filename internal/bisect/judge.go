@@ -1,0 +1,274 @@
+package bisect
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Change is the change that a search follows from the step that first shows it: how a cell of the
+// second release differs from that of the first.
+type Change struct {
+	stats.TableName
+	Verdict stats.Verdict `json:"verdict"`
+	Status  result.Status `json:"status,omitempty"` // of verdict "bad": how the release without figures ended
+	Fixed   bool          `json:"fixed,omitempty"`  // of verdict "bad": the earlier release is that one
+
+	of       result.Case // the first release's case
+	nearest  float64     // the end of the effect's interval that is nearer to no change
+	blamed   string      // if bad: the phase that is wrong or failed, timed or not; "" if that is not known
+	followed string      // if bad: a timed phase that therefore has no figures
+}
+
+// Of reports whether a case does what changed.
+func (c *Change) Of(x *result.Case) bool {
+	return c.of.Workload == x.Workload && maps.Equal(c.of.Parameters, x.Parameters) && maps.Equal(c.of.Settings, x.Settings)
+}
+
+// graded reports whether a release may have a part of the change, because it is a change of times
+// or of shares that failed.
+func (c *Change) graded() bool { return c.timed() || c.failing() }
+
+// timed reports whether the change is one of times.
+func (c *Change) timed() bool { return c.Verdict == stats.Slower || c.Verdict == stats.Faster }
+
+// failing reports whether the change is one of the share of operations that failed.
+func (c *Change) failing() bool { return c.Verdict == stats.FailsMore || c.Verdict == stats.FailsLess }
+
+// effect returns how far a cell is from no change, in the direction of the change, with its
+// interval: the logarithm of a ratio, or the difference of two shares. ok is false if there is
+// no interval.
+func (c *Change) effect(x *stats.Compared) (at, low, high float64, ok bool) {
+	switch {
+	case c.failing() && x.Failing == nil: // nothing failed on either side
+		return 0, 0, 0, true
+	case c.failing():
+		i := x.Failing.Difference()
+		at, low, high = x.Failing.Second-x.Failing.First, i.Low, i.High
+	case x.Ratio.Interval == nil:
+		return 0, 0, 0, false
+	default:
+		at, low, high = math.Log(x.Ratio.Median), math.Log(x.Ratio.Interval.Low), math.Log(x.Ratio.Interval.High)
+	}
+	if c.Verdict == stats.Faster || c.Verdict == stats.FailsLess {
+		at, low, high = -at, -high, -low
+	}
+	return at, low, high, true
+}
+
+// judge sets what a step says.
+func (s *Search) judge(step *Step) error {
+	step.comparison = stats.CompareRun(step.Analysis)
+	if s.f.Change == nil {
+		return s.discover(step)
+	}
+	step.Judgment, step.Cell, step.Why = s.f.Change.judge(step.comparison)
+	return nil
+}
+
+// discover looks for a change in a step, while none is known.
+func (s *Search) discover(step *Step) error {
+	var start *StartError
+	followed := 0
+	step.Judgment = Unchanged
+	for _, x := range step.comparison.Cells {
+		if !s.follows(x) {
+			if start == nil && x.First.Status != result.OK && x.First.Reason != nil {
+				start = &StartError{step.First, x.TableName, x.First.Status, x.First.Reason}
+			}
+			continue
+		}
+		followed++
+		c := s.changed(x)
+		if c != nil && c.Verdict == stats.Bad {
+			// One phase without a right answer takes the figures of all: blame the one.
+			if at := slices.IndexFunc(step.comparison.Cells, func(y *stats.Compared) bool { return y.Phase == c.blamed && c.Of(y.First.Case) }); at >= 0 {
+				x = step.comparison.Cells[at]
+			}
+			c.followed, c.Phase = x.Phase, cmp.Or(c.blamed, x.Phase)
+		}
+		switch {
+		case c != nil:
+			s.f.Change, step.Judgment, step.Cell = c, Changed, x
+			return nil
+		case open(x) && (step.Judgment == Unchanged || x.Rounds > step.Cell.Rounds):
+			step.Judgment, step.Cell = Unclear, x
+		case x.Second.Status != result.OK && step.Judgment == Unchanged && !s.UntilFixed:
+			step.Judgment, step.Cell, step.Why = PassedOver, x, reason(x)
+		}
+	}
+	if followed == 0 && start != nil {
+		return start
+	}
+	return nil
+}
+
+// open reports whether a cell could have changed. What is asked is whether typical trials
+// have, so it takes less than the verdict that the sides are the same.
+func open(x *stats.Compared) bool {
+	return x.Verdict == stats.Unclear && (!x.Typical || !x.FailAlike)
+}
+
+// follows reports whether a change of a cell is looked for.
+func (s *Search) follows(x *stats.Compared) bool {
+	return (s.Phase == "" || x.Phase == s.Phase) && (s.UntilFixed || x.First.Status == result.OK || disagree(x))
+}
+
+// disagree reports whether both sides are wrong only because they give different answers.
+func disagree(x *stats.Compared) bool {
+	wrong := func(c *stats.Cell) bool {
+		return c.Status == result.Wrong && c.Reason != nil && c.Reason.Code == protocol.CodeChecksum
+	}
+	return wrong(x.First) && wrong(x.Second)
+}
+
+// changed returns how the sides of a cell differ, or nil if they don't, or not for
+// certain, or not in the direction that is looked for.
+func (s *Search) changed(x *stats.Compared) *Change {
+	c := &Change{TableName: x.TableName, Verdict: x.Verdict, of: *x.First.Case}
+	switch {
+	case x.Verdict == stats.Bad && s.UntilFixed:
+		c.Status, c.Fixed = x.First.Status, true
+		if x.First.Status == result.OK || x.Second.Status != result.OK {
+			return nil
+		}
+		c.blamed = blamed(x.First)
+	case x.Verdict == stats.Bad:
+		c.Status = x.Second.Status
+		if c.Status == result.Unavailable || c.Status == stats.NotMeasured {
+			return nil
+		}
+		c.blamed = blamed(x.Second)
+	case x.Verdict == stats.Differing:
+	case x.Verdict == stats.Faster, x.Verdict == stats.FailsLess,
+		(x.Verdict == stats.Slower || x.Verdict == stats.FailsMore) && !s.UntilFixed:
+		c.nearest = c.nearer(x)
+	default:
+		return nil
+	}
+	return c
+}
+
+// blamed returns the phase because of which a cell has no figures, or "".
+func blamed(c *stats.Cell) string {
+	if c.Reason == nil {
+		return ""
+	}
+	return c.Reason.Phase
+}
+
+// nearer returns the end of the interval of a cell's effect that is nearer to none.
+func (c *Change) nearer(x *stats.Compared) float64 {
+	at, low, _, ok := c.effect(x)
+	if ok && low > 0 {
+		return low
+	}
+	if !ok {
+		at = math.Abs(math.Log(x.Ratio.Median))
+	}
+	return at / 3 // the test is clearer than the interval
+}
+
+// tight reports whether the interval of a cell's effect is narrow enough to look for the
+// change elsewhere: half of it is no more than a third of the change.
+func (c *Change) tight(x *stats.Compared) bool {
+	at, _, _, _ := c.effect(x)
+	return 3*c.nearer(x) >= 2*at
+}
+
+// judge says whether a release has the change. For a change of times, or of the share of
+// operations that failed, the limit is the middle between none and the least that the change
+// can be. A release has the change if the whole interval of its effect is beyond the limit. If
+// the limit is in the interval, it is unclear.
+func (c *Change) judge(comparison *stats.Comparison) (Judgment, *stats.Compared, string) {
+	i := slices.IndexFunc(comparison.Cells, func(x *stats.Compared) bool { return x.Phase == cmp.Or(c.followed, c.Phase) && c.Of(x.First.Case) })
+	if i < 0 {
+		return PassedOver, nil, fmt.Sprintf("%s was not measured", c)
+	}
+	x := comparison.Cells[i]
+	switch none := x.Second.Status == result.Unavailable || x.Second.Status == stats.NotMeasured; {
+	case none, c.timed() && !x.Measured(), c.failing() && !x.Measured() && !x.FailuresTold():
+		return PassedOver, x, fmt.Sprintf("%s: %s", c, reason(x))
+	case c.Fixed && x.Second.Status == result.OK, !c.Fixed && !c.graded() && (x.Verdict == stats.Bad || x.Verdict == stats.Differing):
+		return Changed, x, ""
+	case !c.graded():
+		return Unchanged, x, ""
+	}
+	switch _, low, high, ok := c.effect(x); {
+	case !ok:
+		return Unclear, x, ""
+	case low > c.nearest/2:
+		return Changed, x, ""
+	case high < c.nearest/2:
+		return Unchanged, x, ""
+	}
+	return Unclear, x, ""
+}
+
+// reason says why the times of a cell are not compared.
+func reason(x *stats.Compared) string {
+	for _, c := range []*stats.Cell{x.Second, x.First} {
+		if c.Status != result.OK && c.Reason != nil {
+			return fmt.Sprintf("%s: %s", c.Status, c.Reason.Message)
+		}
+	}
+	return x.Why
+}
+
+// settled returns a function that says which cases of a run need no further trials, as
+// [lab.Schedule] asks.
+func (s *Search) settled() func(*result.Run, int) ([]int, bool) {
+	return func(run *result.Run, round int) ([]int, bool) {
+		if round != stats.MinSamples && !stats.Look(round) {
+			return nil, false
+		}
+		c := stats.CompareRun(stats.Analyze(run, ""))
+		if s.done(c, !stats.Look(round)) {
+			var all []int
+			for i := range run.Cases {
+				all = append(all, run.Cases[i].ID)
+			}
+			return all, true
+		}
+		if s.f.Change != nil || !stats.Look(round) {
+			return nil, false
+		}
+		return slices.DeleteFunc(c.SettledBy(func(x *stats.Compared) bool { return x.Typical && x.FailAlike || x.Settled() }), func(id int) bool {
+			return slices.ContainsFunc(c.Cells, func(x *stats.Compared) bool {
+				return (x.First.Case.ID == id || x.Second.Case.ID == id) && s.follows(x) && s.changed(x) != nil
+			})
+		}), true
+	}
+}
+
+// done reports whether a step needs no further rounds. After a round that is not a look
+// only statuses count.
+func (s *Search) done(c *stats.Comparison, statuses bool) bool {
+	if change := s.f.Change; change != nil {
+		judgment, x, _ := change.judge(c)
+		switch {
+		case statuses || !change.graded():
+			return !change.graded() || judgment == PassedOver
+		case judgment == Changed && s.last:
+			return change.tight(x)
+		}
+		return judgment != Unclear
+	}
+	unclear := false
+	for _, x := range c.Cells {
+		if !s.follows(x) {
+			continue
+		}
+		if change := s.changed(x); change != nil {
+			return !change.graded() || !statuses && change.tight(x)
+		}
+		unclear = unclear || open(x)
+	}
+	return s.Phase != "" && !unclear && !statuses // other phases don't matter
+}

@@ -1,0 +1,113 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/chart"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// pricePicture has the throughput of all databases under all loads.
+func pricePicture(c *Clusters) (document.Picture, bool) {
+	loads := c.loads()
+	if len(loads) == 0 {
+		return document.Picture{}, false
+	}
+	draw := func(width int, title string) chart.Chart {
+		g := &chart.Grouped{Title: title, Width: width, Axis: chart.Axis{Label: "rows per second, higher is better", Format: document.Human}}
+		for _, load := range loads {
+			group := chart.Group{Name: loadWords(load)}
+			for _, t := range c.done() {
+				b := chart.Bar{Name: t.Name(), Reason: "not measured"}
+				if i := t.index(load); i >= 0 {
+					l, rate := &t.Result.Loads[i], t.rate(i)
+					b.Reason, b.Value, b.Low, b.High = "", rate.Median, rate.Median, rate.Median
+					if rate.Interval != nil {
+						b.Low, b.High = rate.Interval.Low, rate.Interval.High
+					}
+					b.Tip = fmt.Sprintf("acknowledged after %s, on every node after %s (medians)", document.Nanoseconds(l.Acknowledged.P50NS), document.Nanoseconds(l.Visible.P50NS))
+				}
+				group.Bars = append(group.Bars, b)
+			}
+			g.Groups = append(g.Groups, group)
+		}
+		return g
+	}
+	return document.Picture{Name: "price", Title: "What a cluster costs: rows acknowledged per second", Draw: draw}, true
+}
+
+// latencyPicture has both latencies of all databases under the first load.
+func latencyPicture(c *Clusters) document.Picture {
+	load := c.loads()[0]
+	draw := func(width int, title string) chart.Chart {
+		g := &chart.Grouped{Title: title, Width: width, Axis: chart.Axis{Label: "median latency, lower is better", Format: func(v float64) string { return document.Nanoseconds(int64(v)) }}}
+		for _, t := range c.done() {
+			i := t.index(load)
+			if i < 0 {
+				continue
+			}
+			l := &t.Result.Loads[i]
+			group := chart.Group{Name: t.Name()}
+			for _, of := range []struct {
+				name string
+				s    *latency.Summary
+			}{{"acknowledged", &l.Acknowledged}, {"visible on all nodes", &l.Visible}} {
+				v := float64(of.s.P50NS)
+				group.Bars = append(group.Bars, chart.Bar{Name: of.name, Value: v, Low: v, High: v, Tip: "p99 " + document.Nanoseconds(of.s.P99NS)})
+			}
+			g.Groups = append(g.Groups, group)
+		}
+		return g
+	}
+	return document.Picture{Name: "latency", Title: "Until a write is acknowledged, and visible on all nodes: " + loadWords(load), Draw: draw}
+}
+
+func writeClusterSVG(w io.Writer, c *Clusters, _ document.Options) error {
+	p, ok := pricePicture(c)
+	if !ok {
+		return errors.New("there is a picture of loads only, and none was measured")
+	}
+	return chart.WriteSVG(w, p.Chart(0))
+}
+
+// JSONClusters is the JSON form of clusters.
+type JSONClusters struct {
+	Version  int              `json:"version"`
+	Answer   string           `json:"answer"`
+	Machine  result.Machine   `json:"machine"`
+	Warnings []result.Warning `json:"warnings,omitempty"` // about the machine
+	Trials   []JSONCluster    `json:"trials"`
+}
+
+// JSONCluster is what one database has done.
+type JSONCluster struct {
+	Driver        string              `json:"driver"`
+	ModuleVersion string              `json:"module_version,omitempty"`
+	Nodes         int                 `json:"nodes"` // 0: the driver is local
+	DelayNS       int64               `json:"delay_ns"`
+	Settings      driver.Settings     `json:"settings" jsonschema:"nullable"`
+	Result        *protocol.Clustered `json:"result,omitempty"` // of all rounds together
+	Rates         []stats.Summary     `json:"rates,omitempty"`  // rows acknowledged per second under each load
+	Reason        string              `json:"reason,omitempty"` // why there is no result, or why a round has failed
+}
+
+func writeClusterJSON(w io.Writer, c *Clusters, _ document.Options) error {
+	out := JSONClusters{Version: 1, Answer: ClustersAnswer(c), Machine: c.Machine, Warnings: c.Warnings, Trials: []JSONCluster{}}
+	for _, t := range c.Trials {
+		j := JSONCluster{Driver: t.Driver, ModuleVersion: t.Version, Nodes: t.Nodes, DelayNS: int64(t.Delay), Settings: t.Settings, Result: t.Result, Reason: t.Reason}
+		if t.Result != nil {
+			for i := range t.Result.Loads {
+				j.Rates = append(j.Rates, t.rate(i))
+			}
+		}
+		out.Trials = append(out.Trials, j)
+	}
+	return document.Encode(w, out)
+}

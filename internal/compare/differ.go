@@ -1,0 +1,225 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// SidesDiffer is the section about what was linked and set on each side, as the workers
+// proved it: a table of what differs, and what is the same.
+func SidesDiffer(cells []*stats.Compared, first, second string) document.Document {
+	differ, same, proven := sideFacts(cells)
+	if proven == 0 {
+		return nil
+	}
+	d := document.Document{document.Heading{Level: 2, Text: "What differs between the sides"}}
+	if len(differ.Keys) == 0 {
+		d = append(d, document.Paragraph{Text: "Nothing of what the workers proved: library, SQLite, compile options and settings are the same on both sides."})
+	} else {
+		g := document.Grid{Stacks: true, Columns: []document.Column{{Title: "what"}, {Title: first}, {Title: second}, {Title: "in"}}}
+		for _, f := range SideDifferences(cells) {
+			g.Rows = append(g.Rows, []string{f.What, f.First, f.Second, f.In})
+		}
+		d = append(d, g)
+	}
+	values, count := conditions.Groups[string, string]{}, map[string]int{}
+	for _, f := range same.Keys {
+		values.Add(f.what, f.first)
+		count[f.what] += len(same.Of[f])
+	}
+	var words []string
+	for _, what := range values.Keys {
+		list := values.Of[what]
+		if count[what] < proven { // it differs in other cells
+			continue
+		}
+		w := what + " " + document.Or(list)
+		if len(list) > 1 {
+			w += ", by the cell"
+		}
+		words = append(words, w)
+	}
+	if words != nil {
+		d = append(d, document.List{{Label: "the same", Text: strings.Join(words, "; ")}})
+	}
+	return d
+}
+
+// SideDifference is something that the workers of two sides proved to be different.
+type SideDifference struct {
+	What   string `json:"what"` // such as "SQLite", or a setting
+	First  string `json:"first"`
+	Second string `json:"second"`
+	In     string `json:"in"` // the cells
+}
+
+// allCells is where a difference is that is everywhere.
+const allCells = "all cells"
+
+// SideDifferences lists in what two sides differ, as the workers proved it.
+func SideDifferences(cells []*stats.Compared) (list []SideDifference) {
+	differ, _, proven := sideFacts(cells)
+	for _, f := range differ.Keys {
+		where := allCells
+		if names := differ.Of[f]; len(names) < proven {
+			where = document.SomeOf(names, MostNamed)
+		}
+		list = append(list, SideDifference{f.what, f.first, f.second, where})
+	}
+	return list
+}
+
+// sideFact is what the workers of two sides proved of something.
+type sideFact struct{ what, first, second string }
+
+// sideFacts lists what differs between two sides and what is the same, with the cells, and
+// counts the cells in which both are proven.
+func sideFacts(cells []*stats.Compared) (differ, same conditions.Groups[sideFact, string], proven int) {
+	for _, x := range cells {
+		a, b := provenFacts(x.First.Outcome, x.Phase), provenFacts(x.Second.Outcome, x.Phase)
+		if a == nil || b == nil {
+			continue
+		}
+		proven++
+		for _, what := range factNames(a, b) {
+			f := sideFact{what, a.of(what), b.of(what)}
+			if f.first == f.second {
+				same.Add(f, CellName(x))
+			} else {
+				differ.Add(f, CellName(x))
+			}
+		}
+		if a, b := optionsApart(x.First.Outcome, x.Second.Outcome); a != b {
+			differ.Add(sideFact{"compile options", a, b}, CellName(x))
+		}
+		for _, f := range modulesApart(x.First.Outcome, x.Second.Outcome) {
+			differ.Add(f, CellName(x))
+		}
+	}
+	return differ, same, proven
+}
+
+// modulesApart lists the modules that differ between the workers of one library, such as two
+// of its releases. Those of two libraries have little in common.
+func modulesApart(first, second *stats.Outcome) (list []sideFact) {
+	a, b := first.Case.Linked, second.Case.Linked
+	module := first.Proof().Module
+	if a == nil || b == nil || module != second.Proof().Module {
+		return nil
+	}
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		if a[path] != b[path] && path != module {
+			list = append(list, sideFact{"module " + path, cmp.Or(a[path], "not linked"), cmp.Or(b[path], "not linked")})
+		}
+	}
+	return list
+}
+
+// alsoDiffers says on a line in what the sides of a comparison differ besides in what is
+// compared, the library and the version of SQLite. It returns "" if there is no proof.
+func alsoDiffers(c Compared) string {
+	if _, _, proven := sideFacts(c.Cells); proven == 0 {
+		return ""
+	}
+	named := []string{"driver", "module", "SQLite"} // the sides are named with these
+	if by := c.First.Run.Compares; by != nil {
+		named = append(named, by.Name)
+	}
+	var words []string
+	for _, d := range SideDifferences(c.Cells) {
+		if slices.Contains(named, d.What) {
+			continue
+		}
+		w := fmt.Sprintf("%s %s and %s", d.What, inShort(d.First), inShort(d.Second))
+		if d.In != allCells {
+			w += " in " + d.In
+		}
+		words = append(words, w)
+	}
+	if words == nil {
+		return "in nothing else that the workers proved: flags, compile options and settings are the same"
+	}
+	return strings.Join(words, "; ")
+}
+
+// inShort counts words if there are many.
+func inShort(words string) string {
+	const most = 4
+	if n := len(strings.Fields(words)); n > most {
+		return fmt.Sprintf("%d of its own", n)
+	}
+	return words
+}
+
+// factList has what a worker proved, in order.
+type factList [][2]string
+
+// of returns a value, or that there is none.
+func (l factList) of(what string) string {
+	for _, f := range l {
+		if f[0] == what {
+			return f[1]
+		}
+	}
+	return "not set"
+}
+
+// factNames lists what is in one list of facts or the other.
+func factNames(a, b factList) (names []string) {
+	for _, f := range slices.Concat(a, b) {
+		if !slices.Contains(names, f[0]) {
+			names = append(names, f[0])
+		}
+	}
+	return names
+}
+
+// provenFacts lists what ran in a phase of a case, and its settings. It returns nil if no
+// worker proved anything.
+func provenFacts(o *stats.Outcome, phase string) (l factList) {
+	p := o.Proof()
+	if p == nil {
+		return nil
+	}
+	add := func(what, value string) {
+		if value != "" {
+			l = append(l, [2]string{what, value})
+		}
+	}
+	add("driver", conditions.Label(o.Case))
+	add("module", strings.TrimSpace(p.Module+" "+p.ModuleVersion))
+	add("SQLite", p.SQLiteVersion)
+	add("runtime", p.Runtime)
+	for _, more := range []map[string]string{p.Build, p.Environment, conditions.InForce(o, phase)} {
+		for _, n := range stats.SettingNames(more) {
+			add(n, more[n])
+		}
+	}
+	add("connections", fmt.Sprint(len(p.Connections)))
+	return l
+}
+
+// optionsApart returns the compile options that matter of each of two outcomes, without
+// those that both have. They are equal if one is not known.
+func optionsApart(first, second *stats.Outcome) (a, b string) {
+	x, y := first.Proof().CompileOptions, second.Proof().CompileOptions
+	if len(x) == 0 || len(y) == 0 {
+		return "", ""
+	}
+	only := func(of, other []string) string {
+		list := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(of))), func(option string) bool {
+			return !conditions.Matters(option) || slices.Contains(other, option)
+		})
+		return cmp.Or(strings.Join(list, " "), document.Absent)
+	}
+	return only(x, y), only(y, x)
+}

@@ -1,0 +1,193 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+
+	"golang.org/x/perf/benchunit"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// comparedGrid is the table of the cells that have a ratio.
+func comparedGrid(c *stats.Comparison) document.Grid {
+	cells := cellsThat(c, (*stats.Compared).Measured)
+	p := func(x *stats.Compared) float64 { return x.Adjusted }
+	verdict := document.Words("verdict", func(x *stats.Compared) string { return conditions.Marked(Word(x.Verdict), x) })
+	columns := RatioColumns(verdict, p, c.First, c.Second)
+	if slices.ContainsFunc(cells, func(x *stats.Compared) bool { return x.Rounds > 0 }) {
+		columns = append(columns, document.Words("to settle", func(x *stats.Compared) string {
+			if x.Rounds == 0 {
+				return ""
+			}
+			return MoreRounds(x.Rounds, x.Time)
+		}))
+	}
+	g := document.GridOf(cells, columns...)
+	for _, x := range cells {
+		g.Leaders = append(g.Leaders, x.Verdict == stats.Faster)
+	}
+	return g
+}
+
+// RatioColumns are the columns of a table of cells with their ratios, after a column with the
+// judgment. p returns the probability that chance makes a cell look so.
+func RatioColumns(judged document.ColumnOf[*stats.Compared], p func(*stats.Compared) float64, firstSide, secondSide string) []document.ColumnOf[*stats.Compared] {
+	return []document.ColumnOf[*stats.Compared]{
+		judged,
+		document.Words("cell", CellName),
+		document.Figures(firstSide, 2, func(x *stats.Compared) string { return medians(x)[0] }),
+		document.Figures(secondSide, 1, func(x *stats.Compared) string { return medians(x)[1] }),
+		{Column: document.Column{Title: "ratio", Whole: true},
+			Cell:   func(x *stats.Compared) string { return document.Times(x.Ratio.Median) },
+			Spread: func(x *stats.Compared) string { return document.Interval(x.Ratio.Interval) }},
+		document.Figures("p", 3, func(x *stats.Compared) string { return document.Probability(p(x)) }),
+		document.Figures("n", 4, func(x *stats.Compared) string { return fmt.Sprint(x.Ratio.N) }),
+	}
+}
+
+// CellName names a cell, with its metric if that is not time.
+func CellName(x *stats.Compared) string {
+	if x.Metric == stats.Time {
+		return x.String()
+	}
+	return x.String() + " (" + string(x.Metric) + ")"
+}
+
+// medians formats the medians of both sides in one unit, with four digits, because differences of
+// two percent matter.
+func medians(x *stats.Compared) []string {
+	a, b := x.Medians()
+	return figuresOf(x, 4, a, b)
+}
+
+// figuresOf formats values of a cell's metric in one unit.
+func figuresOf(x *stats.Compared, digits int, values ...float64) (list []string) {
+	class, unit := benchunit.Decimal, "s"
+	switch cost := x.Metric.Cost(); {
+	case cost != nil && cost.Binary:
+		class, unit = benchunit.Binary, cost.Unit
+	case cost != nil:
+		for _, v := range values {
+			list = append(list, document.Each(digits, v)+"/op")
+		}
+		return list
+	case x.PerOp || x.First.Samples[0].Metric == result.MetricTimePerOp:
+		unit = "s/op"
+	}
+	words, unit := document.ScaledTo(digits, values, class, unit)
+	for _, w := range words {
+		list = append(list, w+" "+unit)
+	}
+	return list
+}
+
+func Word(v stats.Verdict) string {
+	if v == stats.Unclear {
+		return "cannot tell yet"
+	}
+	return string(v)
+}
+
+// ComparisonVersion is the version of the JSON form of a comparison. Fields may be added
+// without changing it.
+const ComparisonVersion = 1
+
+// JSONSides is the JSON form of a comparison.
+type JSONSides struct {
+	Version     int            `json:"version"`
+	Answer      string         `json:"answer"`
+	First       string         `json:"first"`
+	Second      string         `json:"second"`
+	Margin      float64        `json:"margin"`
+	Doubt       float64        `json:"doubt"`           // the greatest probability of any false "slower" or "faster"
+	Interleaved bool           `json:"interleaved"`     // both sides in the same rounds of one run
+	Alternated  bool           `json:"alternated"`      // the phases of their trials alternated
+	Pairs       int            `json:"pairs"`           // of drivers, of whose cells p-values are corrected for all
+	Runs        []int64        `json:"runs"`            // one, or those of first and second
+	Trials      int            `json:"trials"`          // of these runs
+	Repeated    int            `json:"repeated_trials"` // of Trials, robbed of time and measured again
+	Mean        *stats.Summary `json:"mean,omitempty"`
+	Cells       []JSONSideCell `json:"cells"`
+	Alone       []string       `json:"alone,omitempty"` // cells that only one side has
+	Differences []string       `json:"machine_differences,omitempty"`
+}
+
+// JSONSideCell is a cell of a comparison.
+type JSONSideCell struct {
+	stats.TableName
+	Verdict     stats.Verdict     `json:"verdict"`
+	FirstCase   int               `json:"first_case"` // id, in its run
+	SecondCase  int               `json:"second_case"`
+	FirstState  result.Status     `json:"first_status" jsonschema:"enum=not measured"`
+	SecondState result.Status     `json:"second_status" jsonschema:"enum=not measured"`
+	FirstRisks  []conditions.Risk `json:"first_risks,omitempty"` // of the first side's settings
+	SecondRisks []conditions.Risk `json:"second_risks,omitempty"`
+	Why         string            `json:"why,omitempty"`
+	Ratio       *stats.Summary    `json:"ratio,omitempty"` // of second to first
+	Means       *stats.Summary    `json:"means,omitempty"` // the ratio of the means
+	PerOp       bool              `json:"per_operation,omitempty"`
+	TooShort    bool              `json:"too_short,omitempty"` // to judge the drivers by
+	P           *float64          `json:"p,omitempty"`
+	PAdjusted   *float64          `json:"p_adjusted,omitempty"`
+	Failures    *JSONFailures     `json:"failures,omitempty"`
+	Rounds      int               `json:"further_rounds,omitempty"` // estimated, until it is settled
+}
+
+// JSONFailures compares the shares of the operations that failed.
+type JSONFailures struct {
+	First     float64        `json:"first"` // of all its operations
+	Second    float64        `json:"second"`
+	Interval  stats.Interval `json:"difference_interval"` // of second less first
+	PAdjusted float64        `json:"p_adjusted"`
+}
+
+// FailuresOf returns what a comparison says about failed operations. It is nil if none of
+// either side failed.
+func FailuresOf(x *stats.Compared) *JSONFailures {
+	if x.Failing == nil {
+		return nil
+	}
+	return &JSONFailures{x.Failing.First, x.Failing.Second, x.Failing.Difference(), x.Failing.Adjusted}
+}
+
+// JSONOf returns the JSON form of a comparison.
+func JSONOf(c Compared) JSONSides {
+	out := JSONSides{Version: ComparisonVersion, Answer: Answer(c.Comparison), First: c.Comparison.First, Second: c.Comparison.Second,
+		Margin: c.Margin, Doubt: stats.Doubt, Interleaved: c.Interleaved, Alternated: c.Interleaved && conditions.Alternated(c.First.Run), Pairs: c.Pairs, Mean: c.Mean, Cells: []JSONSideCell{}, Alone: c.Alone}
+	runs := []*result.Run{c.First.Run}
+	if c.First != c.Second {
+		runs = append(runs, c.Second.Run)
+		out.Differences = conditions.MachinesDiffer(c.First.Run.Machine, c.Second.Run.Machine)
+	}
+	for _, r := range runs {
+		out.Runs = append(out.Runs, r.ID)
+	}
+	robbed := conditions.CountRepeated(runs...)
+	out.Repeated, out.Trials = robbed.Again, robbed.Trials
+	for _, x := range c.Cells {
+		cell := JSONSideCell{TableName: x.TableName, Verdict: x.Verdict, FirstCase: x.First.Case.ID, SecondCase: x.Second.Case.ID,
+			FirstState: x.First.Status, SecondState: x.Second.Status,
+			FirstRisks: conditions.CellRisks(x.First.Outcome, x.Phase), SecondRisks: conditions.CellRisks(x.Second.Outcome, x.Phase),
+			Why: x.Why, PerOp: x.PerOp, TooShort: x.TooShort(), Failures: FailuresOf(x), Rounds: x.Rounds}
+		switch x.Verdict {
+		case stats.Bad:
+			for _, side := range []*stats.Cell{x.First, x.Second} {
+				if side.Status != result.OK {
+					cell.Why = NoFigure(side)
+				}
+			}
+		case stats.Differing, stats.FailsMore, stats.FailsLess:
+		default:
+			cell.Ratio, cell.P, cell.PAdjusted = &x.Ratio, &x.P, &x.Adjusted
+			if x.Means.Median > 0 {
+				cell.Means = &x.Means
+			}
+		}
+		out.Cells = append(out.Cells, cell)
+	}
+	return out
+}

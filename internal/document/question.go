@@ -1,0 +1,83 @@
+package document
+
+import "io"
+
+// Question says how its answers, which are of type T, are written in the formats that most
+// questions have.
+type Question[T any] struct {
+	Name     string                    // what errors call an answer
+	Document func(T, Options) Document // for terminals and Markdown
+	Title    string                    // of the HTML page; without it there is no page
+	Page     func(T, Options) Document // nil: Document is also the page
+	Fits     bool                      // on a terminal the answer is shortened to Options.Lines
+	Short    func(T) Document          // replaces Document where that does not fit; nil: its sections are shortened
+	JSON     func(T) any               // the value to encode; nil: there is no JSON
+}
+
+// Formats returns the formats of a question, and then further ones.
+func (q Question[T]) Formats(further ...Format[T, Options]) FormatsOf[T, Options] {
+	list := []Format[T, Options]{
+		{"table", func(w io.Writer, v T, o Options) error {
+			d := q.Document(v, o)
+			switch {
+			case !q.Fits:
+				return RenderText(w, d, o)
+			case q.Short != nil:
+				return RenderPart(w, d, q.Short(v), o)
+			}
+			return RenderPart(w, d, nil, o)
+		}},
+		{"markdown", func(w io.Writer, v T, o Options) error { return RenderMarkdown(w, q.Document(v, o).Explained()) }},
+	}
+	if q.Title != "" {
+		page := q.Page
+		if page == nil {
+			page = q.Document
+		}
+		list = append(list, Format[T, Options]{"html", func(w io.Writer, v T, o Options) error {
+			return RenderHTML(w, page(v, o), q.Title, o)
+		}})
+	}
+	if q.JSON != nil {
+		list = append(list, Format[T, Options]{"json", func(w io.Writer, v T, _ Options) error { return Encode(w, q.JSON(v)) }})
+	}
+	return FormatsOf[T, Options]{q.Name, append(list, further...)}
+}
+
+// ColumnOf is a column with the function that writes its cells.
+type ColumnOf[T any] struct {
+	Column
+	Cell   func(T) string
+	Spread func(T) string // written after the figure of the cell, in line with those of other rows
+}
+
+// GridOf returns a grid with a row for each of the rows. It leaves out columns without Cell.
+func GridOf[T any](rows []T, columns ...ColumnOf[T]) (g Grid) {
+	written := func(of func(T) string) []string {
+		words := make([]string, len(rows))
+		for i, r := range rows {
+			words[i] = of(r)
+		}
+		return words
+	}
+	for _, c := range columns {
+		switch {
+		case c.Cell == nil:
+		case c.Spread == nil:
+			g.Add(c.Column, written(c.Cell))
+		default:
+			g.Add(c.Column, WithSpreads(written(c.Cell), written(c.Spread)))
+		}
+	}
+	return g
+}
+
+// Words returns a column of words.
+func Words[T any](title string, of func(T) string) ColumnOf[T] {
+	return ColumnOf[T]{Column: Column{Title: title}, Cell: of}
+}
+
+// Figures returns a column of figures, aligned to the right. drop is that of [Column].
+func Figures[T any](title string, drop int, of func(T) string) ColumnOf[T] {
+	return ColumnOf[T]{Column: Column{Title: title, Right: true, Drop: drop}, Cell: of}
+}

@@ -1,0 +1,273 @@
+package gate
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/compare"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// GateVersion is the version of the JSON form of a gate. Fields may be added without
+// changing it.
+const GateVersion = 1
+
+// JSONGate is the JSON form of a gate.
+type JSONGate struct {
+	Version       int            `json:"version"`
+	Answer        string         `json:"answer"`
+	Decision      stats.Decision `json:"decision"` // the first words of the answer
+	Passed        bool           `json:"passed"`   // the decision is "Passed"
+	Complete      bool           `json:"complete"` // every cell could be judged
+	Baseline      string         `json:"baseline"`
+	Candidate     string         `json:"candidate"`
+	MaxRegression float64        `json:"max_regression"`
+	Interleaved   bool           `json:"interleaved"`
+	Runs          []int64        `json:"runs"`
+	Trials        int            `json:"trials"`          // of these runs
+	Repeated      int            `json:"repeated_trials"` // of Trials, robbed of time and measured again
+	Differences   []string       `json:"differences,omitempty"`
+	Apart         string         `json:"apart,omitempty"` // why a stored baseline's driver was not measured again
+	Cells         []JSONGateCell `json:"cells"`
+	Unknown       []stats.Metric `json:"unknown_metrics,omitempty"` // of which no cell has figures
+	Alone         []string       `json:"alone,omitempty"`
+}
+
+// JSONGateCell is a cell of a gate.
+type JSONGateCell struct {
+	stats.TableName
+	Metric stats.Metric   `json:"metric"`
+	State  stats.State    `json:"state"`
+	Why    string         `json:"why,omitempty"`
+	Ratio  *stats.Summary `json:"ratio,omitempty"` // of the candidate to the baseline
+	P      *float64       `json:"p_adjusted,omitempty"`
+	Again  *stats.Summary `json:"again,omitempty"`             // the ratio of the second measurement
+	Beside bool           `json:"again_interleaved,omitempty"` // it has both sides in the same rounds
+
+	Failures      *compare.JSONFailures `json:"failures,omitempty"`       // first: the baseline
+	FailuresAgain *compare.JSONFailures `json:"failures_again,omitempty"` // of the second measurement
+
+	TooShort bool `json:"too_short,omitempty"` // the phase is too short to judge the drivers by
+}
+
+// JSONOf returns the JSON form of a gate.
+func JSONOf(g Gated) JSONGate {
+	out := JSONGate{Version: GateVersion, Answer: g.Answer(), Passed: g.Decision() == stats.Passed, Complete: g.Complete(), Decision: g.Decision(),
+		Baseline: g.Baseline, Candidate: g.Candidate, MaxRegression: g.Max, Interleaved: g.Base == nil, Runs: []int64{},
+		Differences: g.Differences, Apart: g.Apart, Cells: []JSONGateCell{}, Unknown: g.Unknown, Alone: g.Alone}
+	for _, a := range g.Runs {
+		out.Runs = append(out.Runs, a.Run.ID)
+	}
+	robbed := conditions.CountRepeated(conditions.Runs(g.Runs)...)
+	out.Repeated, out.Trials = robbed.Again, robbed.Trials
+	for _, c := range g.Cells {
+		cell := JSONGateCell{TableName: c.TableName, Metric: c.Metric, State: c.State, Why: cause(c), Failures: compare.FailuresOf(c.Compared), TooShort: c.TooShort()}
+		if c.Measured() {
+			cell.Ratio, cell.P = &c.Ratio, &c.P
+		}
+		if c.Again != nil {
+			cell.FailuresAgain = compare.FailuresOf(c.Again)
+			if c.Again.Ratio.N > 0 {
+				cell.Again, cell.Beside = &c.Again.Ratio, c.Beside
+			}
+		}
+		out.Cells = append(out.Cells, cell)
+	}
+	return out
+}
+
+// summary says in one line what became of a cell.
+func summary(c *stats.Gated) string {
+	if c.State == stats.GateUnconfirmed && (c.FailuresTold() || c.Moot != "") {
+		return document.Line(remark(c, 0, 0))
+	}
+	if !c.Measured() {
+		return document.Line(cause(c))
+	}
+	words := fmt.Sprintf("%s the %s of the baseline %s, p %s, n %d", document.Times(c.Ratio.Median), c.Metric, document.Interval(c.Ratio.Interval), document.Probability(c.P), c.Ratio.N)
+	if c.Again != nil {
+		words += fmt.Sprintf("; measured again%s: %s %s", beside(c), document.Times(c.Again.Ratio.Median), document.Interval(c.Again.Ratio.Interval))
+	}
+	return document.Line(conditions.Marked(words, c.Compared))
+}
+
+// The elements of JUnit's XML, as CI services read them.
+type (
+	testSuite struct {
+		XMLName  xml.Name   `xml:"testsuite"`
+		Name     string     `xml:"name,attr"`
+		Tests    int        `xml:"tests,attr"`
+		Failures int        `xml:"failures,attr"`
+		Errors   int        `xml:"errors,attr"`
+		Skipped  int        `xml:"skipped,attr"`
+		Cases    []testCase `xml:"testcase"`
+	}
+	testCase struct {
+		Class   string   `xml:"classname,attr"`
+		Name    string   `xml:"name,attr"`
+		Skipped *problem `xml:"skipped"`
+		Failure *problem `xml:"failure"`
+		Error   *problem `xml:"error"`
+		Output  string   `xml:"system-out,omitempty"`
+	}
+	problem struct {
+		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr,omitempty"` // not of skipped
+		Text    string `xml:",chardata"`
+	}
+)
+
+func writeJUnit(w io.Writer, g Gated, _ document.Options) error {
+	suite := testSuite{Name: document.Line("sqlite3perf gate: " + g.Candidate + " against " + g.Baseline), Tests: len(g.Cells)}
+	for _, c := range g.Cells {
+		t := testCase{Class: document.Line(c.Workload), Name: document.Line(strings.TrimSpace(c.Variant + " " + c.Phase + " " + string(c.Metric))), Output: summary(c)}
+		p := &problem{Message: summary(c), Type: string(c.State)}
+		switch {
+		case c.State.Shuts():
+			t.Failure = p
+			suite.Failures++
+		case g.Doubts(c):
+			t.Error = p
+			suite.Errors++
+		case c.Hides(), c.State == stats.GateUnconfirmed:
+			// What passed is shown by name only, or not at all.
+			t.Skipped = &problem{Message: string(c.State) + ": " + summary(c)}
+			suite.Skipped++
+		}
+		suite.Cases = append(suite.Cases, t)
+	}
+	for _, m := range g.Unknown {
+		suite.Tests, suite.Errors = suite.Tests+1, suite.Errors+1
+		suite.Cases = append(suite.Cases, testCase{Class: "gate", Name: string(m), Error: &problem{Message: "there are no figures of " + string(m), Type: string(stats.GateUnusable)}})
+	}
+	whole := "" // what is wrong with the gate as a whole; an empty suite is green
+	switch {
+	case g.Interrupted:
+		whole = "measured to the end"
+	case len(g.Cells) == 0:
+		whole = "anything measured"
+	}
+	if whole != "" {
+		suite.Tests++
+		suite.Errors++
+		suite.Cases = append(suite.Cases, testCase{Class: "gate", Name: whole, Error: &problem{Message: document.Line(g.Answer()), Type: string(stats.GateUnusable)}})
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(suite); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// annotation is what a CI service shows beside a change.
+type annotation struct {
+	level string       // "error", "warning" or "notice"
+	cell  *stats.Gated // nil: of the gate as a whole
+	text  string
+}
+
+// annotations lists what is worth showing: an error for what shuts the gate, a warning for
+// what leaves it in doubt.
+func annotations(g Gated) []annotation {
+	level := "notice"
+	switch {
+	case !g.Passes():
+		level = "error"
+	case g.Decision() != stats.Passed:
+		level = "warning"
+	}
+	list := []annotation{{level: level, text: document.Line(g.Answer())}}
+	for _, c := range g.Cells {
+		switch {
+		case c.State.Shuts(), g.Doubts(c):
+			level = "error"
+		case c.Hides(), c.State == stats.GateUnconfirmed:
+			level = "warning"
+		default:
+			continue
+		}
+		list = append(list, annotation{level, c, document.Line(fmt.Sprintf("%s: %s: %s", compare.CellName(c.Compared), c.State, summary(c)))})
+	}
+	return list
+}
+
+// writeGitHub writes workflow commands of GitHub Actions. In these %, CR and LF are
+// escaped; a line of ours has no CR or LF.
+func writeGitHub(w io.Writer, g Gated, _ document.Options) error {
+	return writeAnnotations(w, g, func(a annotation) string {
+		return fmt.Sprintf("::%s title=sqlite3perf::%s", a.level, strings.ReplaceAll(a.text, "%", "%25"))
+	})
+}
+
+// writeAzure writes logging commands of Azure Pipelines, which have no notices.
+func writeAzure(w io.Writer, g Gated, _ document.Options) error {
+	return writeAnnotations(w, g, func(a annotation) string {
+		if a.level == "notice" {
+			return a.text
+		}
+		return fmt.Sprintf("##vso[task.logissue type=%s]%s", a.level, strings.ReplaceAll(a.text, "%", "%AZP25"))
+	})
+}
+
+// writeAnnotations writes each annotation of a gate as a line.
+func writeAnnotations(w io.Writer, g Gated, line func(annotation) string) error {
+	for _, a := range annotations(g) {
+		if _, err := fmt.Fprintln(w, line(a)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gitLabIssue is an entry of a code quality report of GitLab, which is that of Code
+// Climate.
+type gitLabIssue struct {
+	Description string `json:"description"`
+	CheckName   string `json:"check_name"`
+	Fingerprint string `json:"fingerprint"`
+	Severity    string `json:"severity"`
+	Location    struct {
+		Path  string `json:"path"`
+		Lines struct {
+			Begin int `json:"begin"`
+		} `json:"lines"`
+	} `json:"location"`
+}
+
+// fingerprint identifies a finding from run to run.
+func fingerprint(words ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
+	return hex.EncodeToString(sum[:16])
+}
+
+func writeGitLab(w io.Writer, g Gated, _ document.Options) error {
+	issues := []gitLabIssue{}
+	for _, a := range annotations(g) {
+		if a.level == "notice" {
+			continue
+		}
+		issue := gitLabIssue{Description: a.text, CheckName: "sqlite3perf gate", Severity: "minor"}
+		if a.level == "error" {
+			issue.Severity = "critical"
+		}
+		name := "gate"
+		if a.cell != nil {
+			name = compare.CellName(a.cell.Compared)
+		}
+		issue.Fingerprint = fingerprint(g.Candidate, name)
+		issue.Location.Path, issue.Location.Lines.Begin = g.Where, 1
+		issues = append(issues, issue)
+	}
+	return document.Encode(w, issues)
+}

@@ -1,0 +1,208 @@
+package locks
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// whyWords explain an error of a lock. A terminal without much room shows only the first part.
+var whyWords = map[LockWhy][2]string{
+	WhyNoWait: {"another connection held the lock, and with busy_timeout=0 nothing waits for it"},
+	WhySnapshot: {"a deferred transaction read, and then wanted to write after another had committed; immediate ones wait before they read",
+		"What it has read is out of date, so SQLite fails it at once, and no busy_timeout helps"},
+	WhyUpgrade: {"a deferred transaction read, and then wanted to write while another was writing; immediate ones wait before they read",
+		"Waiting would not help, since each would wait for the other, or what was read would be out of date. So SQLite fails it at once, whatever the busy_timeout"},
+	WhyTimeout: {"the lock was not free within busy_timeout: SQLite does not queue, but a mutex or a pool with one writer does",
+		"SQLite tries again from time to time, and not in the order of arrival, so one may wait much longer than others"},
+	WhySharedCache: {"connections share a cache: SQLite returns SQLITE_LOCKED at once, and no busy_timeout waits for it; with cache=private each has its own"},
+	WhyCanceled: {"the operation's timeout in the workload had passed",
+		"Its context was canceled, and it ended then or, with a library that ignores the context while it waits for a lock, when the lock was free or busy_timeout had passed"},
+	WhyEndless: {"each waited for what another held: one that takes a second connection waits for the pool's last; make the pool larger",
+		"No timeout of SQLite ends that. The pool must be larger than all connections that can be held at once, or no operation may take a second one"},
+	WhyEndlessShared: {"connections share a cache, and the library waits for its tables without a limit; with cache=private each has its own",
+		"SQLite returns SQLITE_LOCKED for such a table. No busy_timeout waits for it, and some libraries then wait until the other connection has ended its transaction"},
+	WhyOther: {"not an error of a lock, so no way of sharing the file ends it",
+		"The statement found other rows than when it was recorded, such as those of a transaction that a lock has stopped, or the recording has no values"},
+	WhyUnknown: {"what held the lock is not known"},
+}
+
+// timeoutBetween explains [WhyTimeout] among several processes.
+var timeoutBetween = [2]string{"the lock was not free within busy_timeout: between processes nothing queues, so give the busy_timeout more room, or hold the lock for less time",
+	whyWords[WhyTimeout][1]}
+
+// causes lists why operations failed, with the cells of each reason.
+func causes(m *LockedMix) (l document.List) {
+	for _, c := range m.sameCauses() {
+		n := ""
+		if !c.why.Endless() {
+			n = fmt.Sprintf(", %s in all, after %s on average", document.Thousands(c.count), document.Nanoseconds(c.tookNS/max(c.count, 1)))
+		}
+		words := c.words[0]
+		if c.words[1] != "" {
+			words += ". " + c.words[1]
+		}
+		l = append(l, document.Item{Label: c.label, Alarm: true, Text: fmt.Sprintf("%s%s: %s", inCommon(c.cells), n, words)})
+	}
+	if l != nil && m.Processes > 1 {
+		l = append(l, document.Item{Label: "processes", Text: fmt.Sprintf("each of the %d has pools of its own: a pool of one, or with one writer, orders only the clients of its own process, "+
+			"and so would a mutex. Between processes there are only SQLite's locks: begin as immediate what writes, with a busy_timeout", m.Processes)})
+	}
+	return l
+}
+
+// causesShort lists why operations failed, in a sentence each.
+func causesShort(m *LockedMix) (l document.List) {
+	for _, c := range m.sameCauses() {
+		many := document.Counted(int64(len(c.cells)), "case")
+		if !c.why.Endless() {
+			many = document.Thousands(c.count) + " in " + many
+		}
+		if slices.ContainsFunc(c.cells, func(c *LockCell) bool { return c.Today }) {
+			many += ", also as today"
+		}
+		l = append(l, document.Item{Label: c.label, Alarm: true, Text: many + ": " + c.words[0]})
+	}
+	return l
+}
+
+// sameCause has the cells of a mix whose operations failed for the same reason.
+type sameCause struct {
+	why           LockWhy
+	label         string
+	words         [2]string
+	cells         []*LockCell
+	count, tookNS int64
+}
+
+func (m *LockedMix) sameCauses() (list []*sameCause) {
+	type key struct {
+		why  LockWhy
+		name string
+	}
+	var same conditions.Groups[key, *LockCell]
+	byKey := map[key]*sameCause{}
+	for _, c := range m.Cells {
+		for _, cause := range c.Causes {
+			k := key{cause.Why, cause.Name}
+			same.Add(k, c)
+			if byKey[k] == nil {
+				byKey[k] = &sameCause{}
+			}
+			byKey[k].count += cause.Count
+			byKey[k].tookNS += cause.MeanNS * cause.Count
+		}
+	}
+	for _, k := range same.Keys {
+		x := byKey[k]
+		x.why, x.label, x.words, x.cells = k.why, k.name, whyWords[k.why], same.Of[k]
+		if k.why.Endless() {
+			x.label = "endless wait"
+		}
+		if k.why == WhyTimeout && m.Processes > 1 {
+			x.words = timeoutBetween
+		}
+		list = append(list, x)
+	}
+	return list
+}
+
+// waitWords say what clients wait for.
+var waitWords = map[string]struct{ short, long string }{
+	protocol.WaitConnection: {"pool", "for a connection of the pool"},
+	protocol.WaitMutex:      {"mutex", "for the application's mutex"},
+	protocol.WaitRetry:      {"retry", "before they tried again what had failed"},
+}
+
+// leastWaited is the share of the clients' time from which on a wait is told in words.
+const leastWaited = 0.01
+
+// waits says who waited longest for each thing, and of which drivers nothing is known.
+func waits(m *LockedMix) document.List {
+	var l document.List
+	for _, what := range protocol.WaitsFor() {
+		var most *LockCell
+		var longest LockWait
+		for _, c := range m.Cells {
+			for _, w := range c.Waits {
+				if w.For == what && w.Share > max(longest.Share, leastWaited) {
+					most, longest = c, w
+				}
+			}
+		}
+		if most != nil {
+			l = append(l, document.Item{Label: "waited", Text: fmt.Sprintf("%s of the clients' time, %s per operation, %s: %s, which is the most",
+				document.Percent(longest.Share), document.Nanoseconds(longest.PerOpNS), waitWords[what].long, inCommon([]*LockCell{most}))})
+		}
+	}
+	var silent []string
+	for _, c := range m.Cells {
+		if c.Rate.N > 0 && c.Waits == nil && !slices.Contains(silent, c.Driver) {
+			silent = append(silent, c.Driver)
+		}
+	}
+	if silent != nil {
+		l = append(l, document.Item{Label: "waited", Text: "not known of " + firstOf(silent) + ": the worker does not tell"})
+	}
+	return l
+}
+
+// waitShort says in a few words how long the clients of a cell waited: for what, if that was
+// for several things.
+func waitShort(c *LockCell) string {
+	var words []string
+	share := 0.0
+	for _, w := range c.Waits {
+		if w.Count > 0 {
+			words = append(words, document.Percent(w.Share)+" "+waitWords[w.For].short)
+			share = w.Share
+		}
+	}
+	switch {
+	case c.Waits == nil:
+		return document.Absent
+	case len(words) < 2:
+		return document.Percent(share)
+	}
+	return strings.Join(words, ", ")
+}
+
+// failedBy lists the operations that failed, with how often in all cells. Causes also count what
+// a lock made fail that had failed when it was recorded: of that no worker tells the operations.
+func failedBy(m *LockedMix) string {
+	by := map[string]int64{}
+	recorded := int64(0)
+	for _, c := range m.Cells {
+		recorded += c.recorded
+		for _, f := range c.FailedBy {
+			by[f.Operation] += f.Failed
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(by), func(a, b string) int { return cmp.Or(cmp.Compare(by[b], by[a]), strings.Compare(a, b)) })
+	for i, n := range names {
+		names[i] = fmt.Sprintf("%s × %s", document.Thousands(by[n]), document.Line(n))
+	}
+	words := firstOf(names)
+	if recorded > 0 {
+		words = strings.TrimPrefix(fmt.Sprintf("%s; %s that had failed in the recording too", words, document.Thousands(recorded)), "; ")
+	}
+	return words
+}
+
+// skipped counts the events of a replay that were not run. It returns "" if there are none.
+func skipped(m *LockedMix) string {
+	n := int64(0)
+	for _, c := range m.Cells {
+		n += c.Skipped
+	}
+	if n == 0 {
+		return ""
+	}
+	return document.Counted(n, "event") + " of a replay, because a lock had stopped their transaction"
+}

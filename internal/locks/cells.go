@@ -1,0 +1,317 @@
+package locks
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// LockCell is a mix or a replay done by a driver with one choice.
+type LockCell struct {
+	*stats.Cell `json:"-"`
+
+	Driver     string                `json:"driver"`
+	Choice     LockChoice            `json:"choice"`
+	Today      bool                  `json:"today,omitempty"` // the workload's own settings
+	Status     result.Status         `json:"status" jsonschema:"enum=not measured"`
+	Endless    bool                  `json:"endless,omitempty"`
+	Rate       stats.Summary         `json:"rate,omitzero"` // operations per second that did not fail
+	Operations int64                 `json:"operations,omitempty"`
+	Failed     int64                 `json:"failed,omitempty"`
+	Locked     int64                 `json:"locked,omitempty"` // failed operations whose error is that of a lock or of a context that ended
+	Errors     []protocol.ErrorCount `json:"errors,omitempty"` // of all trials, by extended code
+	Causes     []LockCause           `json:"causes,omitempty"`
+	FailedBy   []FailedOperation     `json:"failed_by,omitempty"` // the most frequent first
+	Skipped    int64                 `json:"skipped,omitempty"`   // events of a replay whose transaction a lock had stopped
+	Different  int64                 `json:"different,omitempty"` // events of a replay that did not end as recorded
+	P50        int64                 `json:"p50_ns,omitempty"`    // latency of all operations of all trials
+	P99        int64                 `json:"p99_ns,omitempty"`
+	P999       int64                 `json:"p99_9_ns,omitempty"`
+	Longest    int64                 `json:"longest_ns,omitempty"`
+	Waits      []LockWait            `json:"waits,omitempty"`    // absent: the worker does not report waits. Waits inside SQLite's calls are never included
+	InVain     float64               `json:"in_vain,omitempty"`  // share of the clients' time in operations that failed
+	Fairness   float64               `json:"fairness,omitempty"` // Jain's index of what each client did, the median of the trials
+	WALBytes   int64                 `json:"wal_bytes,omitempty"`
+	Restarts   float64               `json:"wal_restarts,omitempty"` // on average over the trials
+	Remedies   []LockRemedy          `json:"remedies,omitempty"`     // with the fewest changes, the fastest first
+
+	recorded  int64                    // operations that failed in the recording too; FailedBy does not count them
+	succeeded map[string][]stats.Point // operations that succeeded per second, by kind and round
+	paced     bool
+	speeds    []stats.Point // by round: the rate or, if paced, the inverse of the greatest 99th percentile
+	speed     float64       // the median of speeds
+	calms     []stats.Point // by round: the inverse of the 99.9th percentile of the latency
+}
+
+// LockWait is how long the clients of a cell waited for one thing, in all trials.
+type LockWait struct {
+	For     string  `json:"for"` // such as [protocol.WaitConnection]
+	Count   int64   `json:"count"`
+	Share   float64 `json:"share"`            // of all the clients' time
+	PerOpNS int64   `json:"per_operation_ns"` // the mean, also over operations that did not wait
+	total   int64   // in ns
+}
+
+// FailedOperation is how often an operation of a mix, or a kind of statement of a replay,
+// failed.
+type FailedOperation struct {
+	Operation string `json:"operation"`
+	Failed    int64  `json:"failed"`
+}
+
+// Trouble reports whether operations failed because of locks, or waited forever.
+func (c *LockCell) Trouble() bool { return c.Locked > 0 || c.Endless }
+
+// Clean reports whether the cell has figures and nothing failed because of a lock.
+func (c *LockCell) Clean() bool { return c.Rate.N > 0 && c.Locked == 0 }
+
+func lockCell(c *stats.Cell, phase string) *LockCell {
+	l := &LockCell{Cell: c, Status: c.Status, Driver: c.Case.Driver, Choice: choiceOf(c.Case.SettingsIn(phase)), Today: c.Case.Today, succeeded: map[string][]stats.Point{}}
+	// Only this code proves that the workload's own operations waited. A trial that reached its
+	// time limit may have hung anywhere.
+	if r := c.Reason; c.Outcome.Status == result.Failed && r != nil && r.Phase == phase && r.Code == protocol.CodeEndless {
+		l.Endless = true
+		why := WhyEndless
+		if l.Choice.Cache == "shared" {
+			why = WhyEndlessShared
+		}
+		l.Causes = []LockCause{{Why: why}}
+	}
+	if c.Status != result.OK {
+		return l
+	}
+	var rates, fairness, restarts []float64
+	var inVain, spent float64
+	var latencies []latency.Summary
+	for _, s := range c.Samples {
+		rate, vain := l.add(s)
+		rates = append(rates, rate)
+		inVain += vain
+		restarts = append(restarts, float64(s.WALRestarts))
+		if len(s.Clients) > 1 {
+			fairness = append(fairness, stats.Fairness(s.Clients))
+		}
+		for _, x := range s.Latency {
+			spent += float64(x.MeanNS) * float64(x.Count)
+		}
+		latencies = append(latencies, s.Latency...)
+	}
+	slices.SortStableFunc(l.FailedBy, func(a, b FailedOperation) int {
+		return cmp.Or(cmp.Compare(b.Failed, a.Failed), cmp.Compare(a.Operation, b.Operation))
+	})
+	if len(rates) > 0 {
+		l.Rate = stats.Summarize(rates)
+	}
+	l.speed = stats.Summarize(stats.Values(l.speeds)).Median
+	if len(fairness) > 0 {
+		l.Fairness = stats.Summarize(fairness).Median
+	}
+	if len(restarts) > 0 {
+		l.Restarts = stats.Mean(restarts)
+	}
+	if spent > 0 {
+		l.InVain = min(inVain/spent, 1)
+	}
+	for i := range l.Waits {
+		w := &l.Waits[i]
+		if spent > 0 {
+			w.Share = min(float64(w.total)/spent, 1)
+		}
+		w.PerOpNS = w.total / max(l.Operations, 1)
+	}
+	order := protocol.WaitsFor()
+	slices.SortStableFunc(l.Waits, func(a, b LockWait) int {
+		return cmp.Compare(slices.Index(order, a.For), slices.Index(order, b.For))
+	})
+	t := latencyOf(latencies)
+	l.P50, l.P99, l.P999, l.Longest = t.P50NS, t.P99NS, t.P999NS, t.MaxNS
+	for _, e := range l.Errors {
+		l.Causes = append(l.Causes, LockCause{l.why(e), e.Code, e.Name, e.Count, e.WaitNS / max(e.Count, 1)})
+	}
+	return l
+}
+
+// add adds a sample. It returns how many operations succeeded per second, and the nanoseconds that
+// clients spent in operations that failed.
+func (c *LockCell) add(s stats.Sample) (rate, inVain float64) {
+	// A replay expects what failed when it was recorded. If the error is that of a lock, it is to
+	// be explained all the same.
+	errors, failed := slices.Clone(s.Errors), s.Failed
+	for _, e := range s.Results {
+		if ofLock(e.Code) {
+			errors, failed, c.recorded = append(errors, e), failed+e.Count, c.recorded+e.Count
+		}
+	}
+	seconds := float64(max(s.WallNS, 1)) / 1e9
+	rate = float64(s.Operations-failed) / seconds
+	speed := rate
+	if s.Metric == result.MetricLatency {
+		c.paced, speed = true, 1/max(s.Value(), 1e-9)
+	}
+	c.speeds = append(c.speeds, stats.Point{Round: s.Round, Value: speed})
+	if tail := latencyOf(s.Latency).P999NS; tail > 0 {
+		c.calms = append(c.calms, stats.Point{Round: s.Round, Value: 1 / float64(tail)})
+	}
+	c.Operations += s.Operations
+	c.Failed += failed
+	c.Skipped += s.Skipped
+	c.Different += s.Different
+	c.WALBytes = max(c.WALBytes, s.WALBytes)
+	for _, e := range errors {
+		sum := entry(&c.Errors, protocol.ErrorCount{Code: e.Code, Name: e.Name}, func(x protocol.ErrorCount) bool { return x.Code == e.Code })
+		sum.Count += e.Count
+		sum.WaitNS += e.WaitNS
+		inVain += float64(e.WaitNS)
+		if ofLock(e.Code) || e.Code == driver.CodeCanceled {
+			c.Locked += e.Count
+		}
+	}
+	for _, w := range s.Waits {
+		sum := entry(&c.Waits, LockWait{For: w.For}, func(x LockWait) bool { return x.For == w.For })
+		sum.Count += w.Count
+		sum.total += w.WaitNS
+	}
+	for _, x := range s.Latency {
+		if x.Failed > 0 {
+			entry(&c.FailedBy, FailedOperation{Operation: x.Operation}, func(f FailedOperation) bool { return f.Operation == x.Operation }).Failed += x.Failed
+		}
+		c.succeeded[x.Operation] = append(c.succeeded[x.Operation], stats.Point{Round: s.Round, Value: float64(x.Count-x.Failed) / seconds})
+	}
+	return rate, inVain
+}
+
+// entry returns the first element of a list that is the wanted one. If there is none, it appends
+// one.
+func entry[T any](list *[]T, added T, wanted func(T) bool) *T {
+	i := slices.IndexFunc(*list, wanted)
+	if i < 0 {
+		i = len(*list)
+		*list = append(*list, added)
+	}
+	return &(*list)[i]
+}
+
+// latencyOf adds up distributions. If one cannot be read, it takes the greatest value of each
+// percentile instead.
+func latencyOf(list []latency.Summary) (most latency.Summary) {
+	all, complete := latency.New(), true
+	for i := range list {
+		x := &list[i]
+		most.MaxNS = max(most.MaxNS, x.MaxNS)
+		most.P50NS, most.P99NS, most.P999NS = max(most.P50NS, x.P50NS), max(most.P99NS, x.P99NS), max(most.P999NS, x.P999NS)
+		h, err := latency.Decode(x.Histogram)
+		if err != nil {
+			complete = false
+			continue
+		}
+		all.Merge(h)
+	}
+	if complete && all.Count() > 0 {
+		s := all.Summary("")
+		most.P50NS, most.P99NS, most.P999NS = s.P50NS, s.P99NS, s.P999NS
+	}
+	return most
+}
+
+// LockCause is why operations of a cell failed with an error.
+type LockCause struct {
+	Why   LockWhy `json:"why"`
+	Code  int     `json:"code,omitempty" jsonschema:"minimum=-1"` // SQLite's extended result code
+	Name  string  `json:"name,omitempty"`                         // of the code
+	Count int64   `json:"count,omitempty"`
+
+	// MeanNS is how long an operation took until it failed, on average.
+	MeanNS int64 `json:"mean_ns,omitempty"`
+}
+
+// LockWhy explains an error of a lock.
+type LockWhy string
+
+// The explanations.
+const (
+	// A lock was held, and nothing waits for it, because busy_timeout is 0.
+	WhyNoWait LockWhy = "no-wait"
+
+	// A transaction that has read wanted to write, but another one had committed since.
+	WhySnapshot LockWhy = "snapshot"
+
+	// A transaction that has read wanted to write while another one was writing. SQLite
+	// does not wait then: with a rollback journal each would wait for the other, and with a
+	// WAL the snapshot would be old. Drivers that report primary codes only have the old
+	// snapshots among these.
+	WhyUpgrade LockWhy = "upgrade"
+
+	// The lock was waited for as long as busy_timeout says.
+	WhyTimeout LockWhy = "timeout"
+
+	// Connections that share a cache lock tables, for which no busy_timeout waits.
+	WhySharedCache LockWhy = "shared-cache"
+
+	// The operation still failed, or waited, when its timeout had passed.
+	WhyCanceled LockWhy = "canceled"
+
+	// The operations under way waited for each other.
+	WhyEndless LockWhy = "endless"
+
+	// The same where connections share a cache.
+	WhyEndlessShared LockWhy = "endless-shared-cache"
+
+	// It is not the error of a lock, which only a replay goes on after.
+	WhyOther LockWhy = "other"
+
+	// None of these is known to explain it.
+	WhyUnknown LockWhy = "unknown"
+)
+
+// Endless reports whether operations waited without an end.
+func (w LockWhy) Endless() bool { return w == WhyEndless || w == WhyEndlessShared }
+
+// An error that came within this share of the busy timeout did not wait for it.
+const atOnce = 0.1
+
+const codeBusySnapshot = driver.CodeBusy | 2<<8
+
+// ofLock reports whether an error of SQLite is one of a lock.
+func ofLock(code int) bool { return code&0xff == driver.CodeBusy || code&0xff == driver.CodeLocked }
+
+// why explains the errors of one code.
+func (c *LockCell) why(e protocol.ErrorCount) LockWhy {
+	in := c.inForce()
+	timeout, err := strconv.ParseInt(in["busy_timeout"], 10, 64)
+	fast := float64(e.WaitNS) < atOnce*float64(timeout)*1e6*float64(max(e.Count, 1))
+	deferred := cmp.Or(in["txlock"], "deferred") == "deferred"
+	switch {
+	case e.Code == driver.CodeCanceled:
+		return WhyCanceled
+	case e.Code&0xff == driver.CodeLocked:
+		return WhySharedCache
+	case e.Code == codeBusySnapshot:
+		return WhySnapshot
+	case e.Code&0xff != driver.CodeBusy:
+		return WhyOther
+	case err != nil:
+		return WhyUnknown
+	case timeout == 0:
+		return WhyNoWait
+	case !fast:
+		return WhyTimeout
+	case deferred:
+		return WhyUpgrade
+	}
+	return WhyUnknown
+}
+
+// inForce returns the settings that the first connection read back, and those asked for.
+func (c *LockCell) inForce() driver.Settings {
+	asked := c.Case.Settings
+	if p := c.Proof(); p != nil && len(p.Connections) > 0 {
+		return p.Connections[0].With(asked)
+	}
+	return asked
+}

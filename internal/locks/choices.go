@@ -1,0 +1,268 @@
+package locks
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// LockChoice is what decides how operations wait for each other. An empty value was not chosen.
+type LockChoice struct {
+	Cache       string `json:"cache,omitempty"`
+	JournalMode string `json:"journal_mode,omitempty"`
+	TxLock      string `json:"txlock,omitempty"`
+	BusyTimeout string `json:"busy_timeout,omitempty"` // in ms
+	Connections int    `json:"connections"`            // of the pool
+	Readers     int    `json:"readers,omitempty"`      // connections of a second pool
+	Mutex       bool   `json:"mutex,omitempty"`        // the application holds a mutex while it writes
+}
+
+// LockRemedy is a change of a choice with which nothing failed because of a lock.
+type LockRemedy struct {
+	Changes []LockChange `json:"changes"`
+
+	// Price is how many operations succeed per second with the change, divided by how many
+	// do without it, round by round. Only the kinds that failed without the change are
+	// counted: what fails at once leaves its time to the other kinds. It is nil if nothing
+	// can be compared, or if the rate is given.
+	Price *stats.Summary `json:"price,omitempty"`
+
+	// Others is the same ratio for the other kinds of operations. It is nil if there are none.
+	Others *stats.Summary `json:"others,omitempty"`
+
+	Choice LockChoice `json:"choice"` // with the change
+	P999   int64      `json:"p99_9_ns"`
+
+	speed float64
+}
+
+// LockChange is one thing that a remedy changes.
+type LockChange struct {
+	What string `json:"what"` // such as txlock, or "pool"
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+func choiceOf(s driver.Settings) LockChoice {
+	return LockChoice{Cache: s["cache"], JournalMode: s["journal_mode"], TxLock: s["txlock"], BusyTimeout: s["busy_timeout"],
+		Connections: s.PoolSize(), Readers: s.PoolReaders(), Mutex: s["write_mutex"] == "on"}
+}
+
+// changedPool names the change of the pools and the mutex, which together are one change.
+const changedPool = "pool"
+
+// parts returns the names and values of a choice.
+func (c LockChoice) parts() [5][2]string {
+	return [5][2]string{{"cache", c.Cache}, {"journal_mode", c.JournalMode}, {"txlock", c.TxLock}, {"busy_timeout", c.BusyTimeout}, {changedPool, c.Pool()}}
+}
+
+// Changes returns what differs in another choice.
+func (c LockChoice) Changes(to LockChoice) (list []LockChange) {
+	theirs := to.parts()
+	for i, p := range c.parts() {
+		if p != theirs[i] {
+			list = append(list, LockChange{p[0], p[1], theirs[i][1]})
+		}
+	}
+	return list
+}
+
+// Pool says how connections are shared.
+func (c LockChoice) Pool() string {
+	s := fmt.Sprintf("pool of %d", c.Connections)
+	switch {
+	case c.Readers > 0 && c.Connections > 1:
+		s = fmt.Sprintf("%d writers + %d readers", c.Connections, c.Readers)
+	case c.Readers > 0:
+		s = fmt.Sprintf("%d writer + %d readers", c.Connections, c.Readers)
+	case c.Connections == 1:
+		s = "pool of one"
+	}
+	if c.Mutex {
+		s += " + mutex"
+	}
+	return s
+}
+
+// remedies returns the choices with the fewest changes with which nothing failed on the driver of
+// a cell, the fastest first.
+func (m *LockedMix) remedies(c *LockCell) (list []LockRemedy) {
+	for _, other := range m.Cells {
+		if other.Driver != c.Driver || !other.Clean() {
+			continue
+		}
+		r := LockRemedy{Changes: c.Choice.Changes(other.Choice), Choice: other.Choice, P999: other.P999, speed: other.speed}
+		if !m.Paced && len(c.FailedBy) > 0 { // without FailedBy, only operations failed that the recording has as failed
+			r.Price = ratio(other.rate(c.FailedBy, true), c.rate(c.FailedBy, true))
+			r.Others = ratio(other.rate(c.FailedBy, false), c.rate(c.FailedBy, false))
+		}
+		list = append(list, r)
+	}
+	slices.SortStableFunc(list, func(a, b LockRemedy) int {
+		return cmp.Or(cmp.Compare(len(a.Changes), len(b.Changes)), cmp.Compare(b.speed, a.speed))
+	})
+	more := slices.IndexFunc(list, func(r LockRemedy) bool { return len(r.Changes) > len(list[0].Changes) })
+	if more >= 0 {
+		list = list[:more]
+	}
+	return list
+}
+
+// ratio summarizes the ratios of figures that are of the same rounds. It returns nil if there are
+// none.
+func ratio(a, b []stats.Point) *stats.Summary {
+	ratios, _ := stats.Ratios(a, b)
+	if len(ratios) == 0 {
+		return nil
+	}
+	s := stats.SummarizeRatios(stats.Values(ratios))
+	return &s
+}
+
+// rate returns how many operations succeeded per second, by round: only those of the kinds, or
+// all except those.
+func (c *LockCell) rate(kinds []FailedOperation, only bool) (list []stats.Point) {
+	sum := map[int]float64{}
+	for _, name := range slices.Sorted(maps.Keys(c.succeeded)) { // sorted because the order decides how the sum is rounded
+		if slices.ContainsFunc(kinds, func(f FailedOperation) bool { return f.Operation == name }) == only {
+			for _, p := range c.succeeded[name] {
+				sum[p.Round] += p.Value
+			}
+		}
+	}
+	for _, round := range slices.Sorted(maps.Keys(sum)) {
+		list = append(list, stats.Point{Round: round, Value: sum[round]})
+	}
+	return list
+}
+
+// rating has the choices of a mix that are clean on all drivers that have figures, with the
+// geometric means over the drivers by round.
+type rating struct {
+	order         []LockChoice
+	byChoice      map[LockChoice]map[string]*LockCell
+	speeds, calms [][]stats.Point
+}
+
+// rate finds the choices among which there can be a best one, and sets Today.
+func (m *LockedMix) rate() (r rating) {
+	drivers, today := map[string]bool{}, map[LockChoice]bool{}
+	r.byChoice = map[LockChoice]map[string]*LockCell{}
+	for _, c := range m.Cells {
+		if c.Rate.N > 0 || c.Endless {
+			drivers[c.Driver] = true
+		}
+		if c.Today {
+			today[c.Choice] = true
+			m.Today = &c.Choice
+		}
+		if r.byChoice[c.Choice] == nil {
+			r.byChoice[c.Choice] = map[string]*LockCell{}
+			r.order = append(r.order, c.Choice)
+		}
+		if c.Clean() {
+			r.byChoice[c.Choice][c.Driver] = c
+		}
+	}
+	if len(today) > 1 {
+		m.Today = nil
+	}
+	r.order = slices.DeleteFunc(r.order, func(c LockChoice) bool { return len(r.byChoice[c]) < len(drivers) || len(drivers) == 0 })
+	for _, choice := range r.order {
+		r.speeds = append(r.speeds, meansOf(r.byChoice[choice], func(c *LockCell) []stats.Point { return c.speeds }))
+		r.calms = append(r.calms, meansOf(r.byChoice[choice], func(c *LockCell) []stats.Point { return c.calms }))
+	}
+	return r
+}
+
+// setBest sets the fastest and the calmest choices. The pairs compare the speeds and the calms.
+func (m *LockedMix) setBest(r rating, bySpeed, byCalm []stats.Pair) {
+	if len(r.order) == 0 {
+		return
+	}
+	today := -1
+	if m.Today != nil {
+		today = slices.Index(r.order, *m.Today)
+	}
+	medians := make([]float64, len(r.order))
+	for i, choice := range r.order {
+		byDriver := map[string]float64{}
+		for d, c := range r.byChoice[choice] {
+			byDriver[d] = c.speed
+		}
+		medians[i] = geoMean(byDriver)
+	}
+	m.Best, m.Equal, m.Gain = foremost(r.order, medians, r.speeds, bySpeed, today)
+	m.setNearest()
+	for i := range r.calms {
+		medians[i] = stats.Summarize(stats.Values(r.calms[i])).Median
+	}
+	m.Calm, m.EquallyCalm, m.Calmer = foremost(r.order, medians, r.calms, byCalm, today)
+}
+
+// setNearest sets Nearest. Of choices with as many changes, one that keeps the pool is nearer,
+// since a data source name is enough for it, and then Best.
+func (m *LockedMix) setNearest() {
+	if m.Today == nil || m.Best == nil {
+		return
+	}
+	far := func(c LockChoice) int {
+		far := 2 * len(m.Today.Changes(c))
+		if c.Pool() != m.Today.Pool() {
+			far++
+		}
+		return far
+	}
+	nearest := slices.MinFunc(append([]LockChoice{*m.Best}, m.Equal...), func(a, b LockChoice) int { return cmp.Compare(far(a), far(b)) })
+	m.Nearest = &nearest
+}
+
+// foremost returns the choice with the highest median, those that are not significantly worse,
+// and how many times as good as today's choice the first is.
+func foremost(order []LockChoice, medians []float64, sets [][]stats.Point, pairs []stats.Pair, today int) (first *LockChoice, equal []LockChoice, gain *stats.Summary) {
+	best := slices.Index(medians, slices.Max(medians))
+	if best < 0 || medians[best] == 0 { // not a number, or no figures
+		return nil, nil, nil
+	}
+	for i, choice := range order {
+		if test, ok := stats.Against(pairs, best, i); i != best && (!ok || !test.Significant() || test.Sign() < 0) {
+			equal = append(equal, choice)
+		}
+	}
+	if today >= 0 && today != best {
+		gain = ratio(sets[best], sets[today])
+	}
+	return &order[best], equal, gain
+}
+
+// meansOf returns the geometric mean of figures of cells, by round.
+func meansOf(cells map[string]*LockCell, of func(*LockCell) []stats.Point) (list []stats.Point) {
+	byRound := map[int]map[string]float64{}
+	for d, c := range cells {
+		for _, p := range of(c) {
+			if byRound[p.Round] == nil {
+				byRound[p.Round] = map[string]float64{}
+			}
+			byRound[p.Round][d] = p.Value
+		}
+	}
+	for _, round := range slices.Sorted(maps.Keys(byRound)) {
+		if len(byRound[round]) == len(cells) {
+			list = append(list, stats.Point{Round: round, Value: geoMean(byRound[round])})
+		}
+	}
+	return list
+}
+
+func geoMean(byDriver map[string]float64) float64 {
+	sum := 0.0
+	for _, d := range slices.Sorted(maps.Keys(byDriver)) { // sorted because the order decides how the sum is rounded
+		sum += math.Log(byDriver[d])
+	}
+	return math.Exp(sum / float64(len(byDriver)))
+}

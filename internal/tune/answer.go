@@ -1,0 +1,172 @@
+package tune
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Answer says which settings are worth setting, what they gain, and what they risk.
+func (t Tuning) Answer() string {
+	if len(t.Steps) == 0 {
+		return "The search was not finished: nothing has been confirmed."
+	}
+	if len(t.Steps) == 1 && len(t.Tried) == 0 {
+		return t.nothingTried()
+	}
+	var sentences []string
+	at := t.Choice(t.Loss)
+	if at > 0 {
+		safe := "as durable as today"
+		if t.Steps[at].Loss < t.Loss {
+			safe = "and less can be lost than today"
+		}
+		sentences = append(sentences, fmt.Sprintf("Set %s: %s, %s.", assigned(t.Steps[at].Changes), speed(t.Steps[at].Ratio, asFast), safe))
+	}
+	for i := at + 1; i < len(t.Steps); i++ {
+		s := t.Steps[i]
+		if s.Safer || s.Before != at || !s.Worth {
+			continue
+		}
+		words := added(s.Added) + " would be " + speed(s.Gain, asFast)
+		if at > 0 {
+			words = added(s.Added) + " would make it " + speed(s.Gain, asFast+" again")
+		}
+		if risk := t.risk(s); s.Loss > t.Steps[at].Loss && risk != "" {
+			words += ", but " + risk
+		}
+		sentences = append(sentences, words+".")
+		at = i
+	}
+	if maybe := t.promising(at); maybe != nil {
+		sentences = append(sentences, fmt.Sprintf("%s may be faster (%s in these trials): more time, or a quieter machine, may show it.", added(maybe.Added), speed(maybe.Gain, asFast)))
+	}
+	if len(sentences) == 0 {
+		sentences = append(sentences, fmt.Sprintf("Nothing that was tried is worth setting: no setting is measurably more than %s faster than today's.", document.Share(t.Margin)))
+		if t.Confirmed == nil {
+			sentences[0] += " These were races, in few trials, which may have missed a small gain."
+		}
+	}
+	for _, s := range t.Steps {
+		if s.Safer {
+			sentences = append(sentences, fmt.Sprintf("Today %s can be lost; with %s %s can: %s.", lossWords[t.Loss], assigned(s.Changes), lossWords[s.Loss], speed(s.Ratio, asFast+" as today")))
+		}
+	}
+	return strings.Join(sentences, " ")
+}
+
+// nothingTried says why no value was tried.
+func (t Tuning) nothingTried() string {
+	if !t.Early {
+		return "Nothing could be tried here, so there is nothing to set."
+	}
+	text := "No value was tried: after today's settings were measured, the time left was too short to try one and confirm it."
+	if t.Enough > 0 {
+		const step = 10 * time.Second // rounded up, because it is an estimate
+		text += fmt.Sprintf(" That takes a search of about %s, or a smaller scale.", document.Elapsed((t.Enough + step - 1).Truncate(step)))
+	}
+	return text
+}
+
+// asFast follows a ratio of speeds.
+const asFast = " as fast"
+
+// promising returns the step that looks fastest of those without a clear difference from the last
+// step that is worth it. It returns nil if none looks faster.
+func (t Tuning) promising(last int) (best *Step) {
+	for _, s := range t.Steps[1:] {
+		if !s.Safer && !s.Worth && !s.MoreFailed && s.Before == last && s.Gain.N > 0 && s.Gain.Median <= 1-t.Margin && (best == nil || s.Gain.Median < best.Gain.Median) {
+			best = s
+		}
+	}
+	return best
+}
+
+// risk says when a step loses data, as far as that is known.
+func (t Tuning) risk(s *Step) string {
+	list := conditions.Risks(t.Base.With(s.Changes))
+	for _, r := range list {
+		if r.CanLose == conditions.Losses[conditions.Worst(list)].Loss && conditions.Severity(t.Base.With(s.Changes)) == s.Loss {
+			return r.Text
+		}
+	}
+	if s.Loss > conditions.NothingLost {
+		return lossWords[s.Loss] + " can be lost"
+	}
+	return ""
+}
+
+// assigned joins settings as name=value.
+func assigned(s driver.Settings) string { return document.And(strings.Fields(words(s))) }
+
+// added joins what a step adds. A value of "" is that of the workload.
+func added(s driver.Settings) string {
+	var words []string
+	for _, name := range stats.SettingNames(s) {
+		if s[name] == "" {
+			words = append(words, name+" as it is today")
+		} else {
+			words = append(words, name+"="+s[name])
+		}
+	}
+	return document.And(words)
+}
+
+// speed formats the ratio of times as one of speeds, with some words between it and its interval.
+func speed(s stats.Summary, after string) string {
+	if s.N == 0 {
+		return document.Absent + after
+	}
+	return document.Times(s.Inverse().Median) + after + " " + document.Interval(s.Inverse().Interval)
+}
+
+// TuningVersion is the version of the JSON form of a search for settings. Fields may be added
+// without changing it.
+const TuningVersion = 1
+
+// JSONTuning is the JSON form of a search for settings.
+type JSONTuning struct {
+	Version int             `json:"version"`
+	Answer  string          `json:"answer"`
+	Driver  string          `json:"driver"`
+	Today   driver.Settings `json:"today"`    // in force with the workloads' own settings
+	CanLose string          `json:"can_lose"` // today
+	Margin  float64         `json:"margin"`
+	Spelled []Spelled       `json:"spelled,omitempty"` // how the driver is given the best settings, and those at the greatest risk
+	Set     driver.Settings `json:"set"`               // the best that loses no more than today's settings; empty: nothing is worth it
+	Steps   []Step          `json:"steps"`
+	Tried   []*Tried        `json:"tried"`
+	Skipped []Skipped       `json:"skipped,omitempty"`
+	Races   []*Race         `json:"races"`
+	Trials  int             `json:"trials"`
+	Seconds float64         `json:"seconds"`
+	Grid    int             `json:"grid"`
+	Early   bool            `json:"early,omitempty"`
+	Run     int64           `json:"run,omitempty"` // the run that confirms the steps
+}
+
+func jsonOf(t Tuning) any {
+	out := JSONTuning{Version: TuningVersion, Answer: t.Answer(), Driver: t.Driver, Today: driver.Settings{}.With(t.Base), CanLose: lossWords[t.Loss], Margin: t.Margin,
+		Spelled: t.Spelled, Set: driver.Settings{}, Steps: []Step{}, Tried: append([]*Tried{}, t.Tried...), Skipped: t.Skipped, Races: append([]*Race{}, t.Races...),
+		Trials: t.Trials(), Seconds: t.Took.Seconds(), Grid: t.Grid, Early: t.Early}
+	if len(t.Steps) > 0 {
+		maps.Copy(out.Set, t.Steps[t.best()].Changes)
+	}
+	if t.Confirmed != nil {
+		out.Run = t.Confirmed.Run.ID
+	}
+	for i, s := range t.Steps {
+		j := *s
+		if j.CanLose = lossWords[s.Loss]; i > 0 {
+			j.Verdict = verdictOf(s)
+		}
+		out.Steps = append(out.Steps, j)
+	}
+	return out
+}

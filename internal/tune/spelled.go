@@ -1,0 +1,95 @@
+package tune
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/dsn"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Spelled is how a driver is given settings.
+type Spelled struct {
+	Settings driver.Settings `json:"settings"`
+	Call     string          `json:"call,omitempty"` // by which its users open a database
+
+	// EachConnection says where they run statements on each new connection.
+	EachConnection string `json:"each_connection,omitempty"`
+
+	// Spelling has been opened, and the settings read back; nil if the driver is given no data
+	// source name.
+	Spelling *dsn.Spelling `json:"spelling,omitempty"`
+
+	// Calls is what no data source name can say, in words.
+	Calls []string `json:"calls,omitempty"`
+}
+
+// Spell says how a driver is given settings, from what its worker has told of the data source
+// name that asks for them. told is nil if the driver is given none.
+func Spell(info driver.Info, set driver.Settings, told *dsn.Told) Spelled {
+	_, rest := dsn.Of("", set)
+	s := Spelled{Settings: set}
+	if told != nil {
+		s.Call, s.EachConnection, s.Spelling = told.Call, told.EachConnection, told.Spelling
+	}
+	if s.Spelling == nil {
+		for _, p := range set.Pragmas() {
+			s.Calls = append(s.Calls, p+" on each new connection")
+		}
+		if v := set["txlock"]; v != "" {
+			s.Calls = append(s.Calls, "begin transactions that write with "+set.Begin())
+		}
+	}
+	if n := rest["pool_size"]; n != "" {
+		call := "open at most " + n + " connections"
+		if info.Interface == driver.DatabaseSQL {
+			call = "db.SetMaxOpenConns(" + n + ")"
+		}
+		s.Calls = append(s.Calls, call)
+	}
+	if n := rest["pool_readers"]; n != "" {
+		s.Calls = append(s.Calls, "a second pool of "+n+" connections for what only reads")
+	}
+	return s
+}
+
+// String says in words how the driver is given the settings.
+func (s *Spelled) String() string {
+	var list []string
+	if x := s.Spelling; x != nil {
+		if s.Call != "" {
+			list = append(list, s.Call+" with "+x.DSN)
+		} else {
+			list = append(list, x.DSN)
+		}
+		if len(x.Init) > 0 {
+			list = append(list, fmt.Sprintf("on each new connection (%s) %s", cmp.Or(s.EachConnection, "in code"), strings.Join(x.Init, ", ")))
+		}
+		if x.Begin != "" {
+			list = append(list, "begin transactions that write with "+x.Begin)
+		}
+		if len(x.LeftOut) > 0 {
+			list = append(list, "no such option there: "+strings.Join(x.LeftOut, ", "))
+		}
+		for _, m := range x.Missing {
+			list = append(list, fmt.Sprintf("%s stays %s", m.Setting, m.Got))
+		}
+		if x.Failed != "" {
+			list = append(list, "it cannot be opened so: "+x.Failed)
+		}
+	}
+	return document.Line(strings.Join(append(list, s.Calls...), "; "))
+}
+
+// spelled returns how the driver is given settings, in words, or "".
+func (t Tuning) spelled(set driver.Settings) string {
+	i := slices.IndexFunc(t.Spelled, func(s Spelled) bool { return maps.Equal(s.Settings, set) })
+	if i < 0 {
+		return ""
+	}
+	return t.Spelled[i].String()
+}

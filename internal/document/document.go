@@ -27,6 +27,7 @@ type Space struct{}
 type Heading struct {
 	Level int // from 1
 	Text  string
+	Most  int // lines on a terminal; 0: as many as it has
 }
 
 // Paragraph is running text.
@@ -35,6 +36,7 @@ type Paragraph struct {
 	Quiet bool   // read last
 	Label string // printed before the first line; further lines are indented by its width
 	Whole bool   // one line, however long, so that it can be copied
+	Most  int    // lines on a terminal; 0: as many as it has
 }
 
 // Section is a part of an answer that a screen can show in less room.
@@ -47,6 +49,7 @@ type Section struct {
 type Form struct {
 	Body    Document
 	Missing string // names what this form does not show
+	Rank    int    // added to the section's rank when this form would be next
 }
 
 // Whole returns the document with every section in its longest form.
@@ -75,6 +78,7 @@ type List []Item
 type Item struct {
 	Label, Text string
 	Alarm       bool
+	Most        int // lines on a terminal; 0: as many as it has
 }
 
 // Note adds an item, unless its text is empty.

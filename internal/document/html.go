@@ -59,39 +59,18 @@ type section struct {
 	Blocks    []view
 }
 
-// view is a block as the template needs it: one of its fields is set.
+// view is a block as the template needs it: one of the fields after Blocks is set.
 type view struct {
-	Heading   *headingView
-	Paragraph *paragraphView
-	Reference *referenceView
-	List      []itemView
-	Details   *detailsView
+	ID     string // of a heading
+	Blocks []view // of details
+
+	Heading   *Heading
+	Paragraph *Paragraph
+	Reference *Reference
+	List      List
+	Details   *Details
 	Grid      *gridView
 	Picture   *pictureView
-}
-
-type headingView struct {
-	Level    int
-	ID, Text string
-}
-
-type paragraphView struct {
-	Text  string
-	Quiet bool
-}
-
-type referenceView struct{ Title, Address string }
-
-type itemView struct {
-	Label, Text string
-	Alarm       bool
-}
-
-type detailsView struct {
-	Title  string
-	ID     string
-	Nest   bool
-	Blocks []view
 }
 
 type pictureView struct {
@@ -106,13 +85,8 @@ type pictureView struct {
 type gridView struct {
 	Label   string // what the table is called for those who can't see where it is
 	Stacks  bool   // on a phone each row has its cells below each other
-	Columns []columnView
+	Columns []Column
 	Rows    []rowView
-}
-
-type columnView struct {
-	Title string
-	Right bool
 }
 
 type rowView struct {
@@ -277,19 +251,22 @@ func (r *htmlRenderer) views(d Document) (list []view) {
 func (r *htmlRenderer) view(b Block) (v view, ok bool) {
 	switch b := b.(type) {
 	case Heading:
-		return view{Heading: &headingView{Level: max(b.Level, 2), ID: r.id(b.Text), Text: clip(b.Text, maxCell)}}, true
+		b.Level, b.Text = max(b.Level, 2), clip(b.Text, maxCell)
+		return view{Heading: &b, ID: r.id(b.Text)}, true
 	case Paragraph:
-		return view{Paragraph: &paragraphView{clip(strings.TrimLeft(b.Label, " ")+b.Text, maxParagraph), b.Quiet}}, true
+		b.Text = clip(strings.TrimLeft(b.Label, " ")+b.Text, maxParagraph)
+		return view{Paragraph: &b}, true
 	case Reference:
-		return view{Reference: &referenceView{b.Title, b.Address}}, true
+		return view{Reference: &b}, true
 	case List:
-		var items []itemView
-		for _, it := range b {
-			items = append(items, itemView{clip(it.Label, maxLabel), clip(it.Text, maxParagraph), it.Alarm})
+		b = slices.Clone(b)
+		for i := range b {
+			b[i].Label, b[i].Text = clip(b[i].Label, maxLabel), clip(b[i].Text, maxParagraph)
 		}
-		return view{List: items}, true
+		return view{List: b}, true
 	case Details:
-		return view{Details: &detailsView{clip(b.Title, maxLabel), b.ID, b.Nest, r.views(b.Body)}}, true
+		b.Title = clip(b.Title, maxLabel)
+		return view{Details: &b, Blocks: r.views(b.Body)}, true
 	case PictureBlock:
 		return view{Picture: r.picture(&b)}, true
 	case Grid:
@@ -339,7 +316,8 @@ func (r *htmlRenderer) grid(g *Grid) *gridView {
 	out := &gridView{Label: clip(r.about, maxLabel), Stacks: g.Stacks}
 	names := slices.IndexFunc(g.Columns, func(c Column) bool { return !c.Right && c.Title != "#" && c.Title != "rank" })
 	for _, c := range g.Columns {
-		out.Columns = append(out.Columns, columnView{clip(c.Title, maxLabel), c.Right})
+		c.Title = clip(c.Title, maxLabel)
+		out.Columns = append(out.Columns, c)
 	}
 	for i, row := range g.Rows {
 		cells := make([]cellView, len(row))

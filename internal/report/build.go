@@ -221,22 +221,30 @@ func onePerRow(figures []stats.Figure, precision float64) (list []stats.Figure) 
 	return list
 }
 
-func group(g *stats.Group, h document.Hints) document.Document {
-	title := g.Workload
+// groupTitle names a workload with its variant.
+func groupTitle(g *stats.Group) string {
 	if v := g.Variant(); v != "" {
-		title += " · " + v
+		return g.Workload + " · " + v
 	}
+	return g.Workload
+}
+
+// groupHead is the heading of a group, and the settings and parameters that it does not have.
+func groupHead(g *stats.Group, level int) document.Document {
 	var varied []string
 	for _, v := range g.Varied {
 		varied = append(varied, v.Name)
 	}
-	d := append(document.Document{document.Heading{Level: 2, Text: title}}, measuredWith(g.Outcomes[0].Case, varied)...)
+	return append(document.Document{document.Heading{Level: level, Text: groupTitle(g)}}, measuredWith(g.Outcomes[0].Case, varied)...)
+}
+
+func group(g *stats.Group, h document.Hints) document.Document {
+	d := groupHead(g, 2)
 	for _, t := range g.Tables {
 		d = append(d, phase(t, h)...)
 	}
 	d = append(d, conditions.Troubles(g, result.WarningUnverified)...)
-	d = append(d, conditions.ReadLater(g.Outcomes)...)
-	return d
+	return append(d, conditions.ReadLater(g.Outcomes)...)
 }
 
 // unverifiedIn returns the unverified warnings that some cells have in their phase, each
@@ -253,8 +261,7 @@ func unverifiedIn(cells []*stats.Cell, phase string) []string {
 	return list
 }
 
-// conditions lists the parameters and settings of a case, without those that the title
-// has.
+// measuredWith lists the parameters and settings of a case, except the varied ones.
 func measuredWith(c *result.Case, varied []string) (d document.Document) {
 	var fixed []string
 	for _, n := range slices.Sorted(maps.Keys(c.Parameters)) {

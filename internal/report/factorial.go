@@ -10,15 +10,21 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// factorial describes a workload with several settings or parameters side by side, and
-// what each of these is worth by itself.
-func factorial(f *stats.Factorial, h document.Hints) document.Document {
+// factorialHead is the heading of a workload with several settings or parameters, and what all
+// its cases have in common.
+func factorialHead(f *stats.Factorial) document.Document {
 	var varied []string
 	for _, x := range f.Factors {
 		varied = append(varied, x.Name)
 	}
 	d := document.Document{document.Heading{Level: 2, Text: fmt.Sprintf("%s · %s, side by side", f.Workload, f)}}
-	d = append(d, measuredWith(f.Group.Outcomes[0].Case, varied)...)
+	return append(d, measuredWith(f.Group.Outcomes[0].Case, varied)...)
+}
+
+// factorial describes a workload with several settings or parameters side by side, and
+// what each of these is worth by itself.
+func factorial(f *stats.Factorial, h document.Hints) document.Document {
+	d := factorialHead(f)
 	alone := len(f.Drivers) == 1 // otherwise the groups that follow have the rest
 	for _, t := range f.Tables {
 		switch measured := t.Measured(); {
@@ -30,20 +36,14 @@ func factorial(f *stats.Factorial, h document.Hints) document.Document {
 		}
 		d = append(d, effects(f, t)...)
 	}
-	d = append(d, tooLong(f)...)
+	if len(f.Tables) == 0 {
+		d = append(d, document.Paragraph{Text: fmt.Sprintf("%d rows are too many side by side: each combination has its own tables, below.", len(f.Group.Outcomes))})
+	}
 	if alone {
 		d = append(d, conditions.Troubles(f.Group, result.WarningUnverified)...)
 		d = append(d, conditions.ReadLater(f.Group.Outcomes)...)
 	}
 	return d
-}
-
-// tooLong says that the rows of a workload are not side by side, because there are too many.
-func tooLong(f *stats.Factorial) document.Document {
-	if len(f.Tables) > 0 {
-		return nil
-	}
-	return document.Document{document.Paragraph{Text: fmt.Sprintf("%d rows are too many side by side: each combination has its own tables, below.", len(f.Group.Outcomes))}}
 }
 
 // effects is the table of what each factor is worth in the phase of a table.

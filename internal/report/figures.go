@@ -14,13 +14,17 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-// median returns the median of any figure over a cell's samples.
-func median(c *stats.Cell, f func(stats.Sample) float64) float64 {
+// sampleFigures returns a figure of each sample of a cell.
+func sampleFigures(c *stats.Cell, f func(stats.Sample) float64) []float64 {
 	values := make([]float64, len(c.Samples))
 	for i, s := range c.Samples {
 		values[i] = f(s)
 	}
-	return stats.Summarize(values).Median
+	return values
+}
+
+func median(c *stats.Cell, f func(stats.Sample) float64) float64 {
+	return stats.Summarize(sampleFigures(c, f)).Median
 }
 
 func perOperation(f func(stats.Sample) int64) func(stats.Sample) float64 {
@@ -40,16 +44,15 @@ func work(s *result.Sample) (n int64, unit string) {
 	return n, unit
 }
 
-// cellRate returns a cell's rate: the work divided by its median time.
-func cellRate(c *stats.Cell) (perSecond float64, unit string) {
-	_, unit = work(c.Samples[0].Sample)
+// cellRate returns a cell's rate, the work divided by its median time, with its interval.
+func cellRate(c *stats.Cell) stats.Summary {
 	var each []float64 // seconds per row or operation
 	for _, s := range c.Samples {
 		if n, _ := work(s.Sample); n > 0 {
 			each = append(each, float64(s.WallNS)/1e9/float64(n))
 		}
 	}
-	return stats.Summarize(each).Inverse().Median, unit
+	return stats.Summarize(each).Inverse()
 }
 
 // Rate returns a sample's own rate, with its unit: "rows/s", "op/s" or "req/s".
@@ -138,14 +141,12 @@ func figures(t *stats.Table, cells []*stats.Cell) document.Grid {
 
 // addStandings adds each cell's rank, its driver, and the cells that it is tied with.
 func (g *cellGrid) addStandings() {
-	standings := standingsOf(g.cells)
-	var ranks, tied []string
-	for _, s := range standings {
-		g.Leaders = append(g.Leaders, s.Rank > 0 && !s.Beaten)
-		ranks = append(ranks, cmp.Or(rankOf(s.Rank), document.Absent))
-		tied = append(tied, cmp.Or(ranksTied(standings, s.Tied), document.Absent))
+	for _, c := range g.cells {
+		g.Leaders = append(g.Leaders, c.Rank > 0 && !c.Beaten)
 	}
-	g.Add(document.Column{Title: "#"}, ranks)
+	g.each(document.Column{Title: "#"}, func(c *stats.Cell) string { return cmp.Or(rankOf(c.Rank), document.Absent) })
+	rank := func(i int) int { return g.cells[i].Rank }
+	tied := g.words(func(c *stats.Cell) string { return cmp.Or(ranksTied(rank, c.Tied), document.Absent) })
 	names := g.words(func(c *stats.Cell) string { return conditions.Name(c.Outcome) })
 	for i := range names {
 		if i < len(g.own) && g.own[i] {
@@ -158,13 +159,6 @@ func (g *cellGrid) addStandings() {
 	}
 }
 
-func standingsOf(cells []*stats.Cell) (list []stats.Standing) {
-	for _, c := range cells {
-		list = append(list, c.Standing)
-	}
-	return list
-}
-
 // rankOf formats a rank.
 func rankOf(rank int) string {
 	if rank == 0 {
@@ -173,17 +167,17 @@ func rankOf(rank int) string {
 	return fmt.Sprint(rank)
 }
 
-// ranksTied says what a row is tied with: the ranks of others, and the floor. It returns ""
-// if that is nothing.
-func ranksTied(rows []stats.Standing, tied []int) string {
+// ranksTied lists the ranks of the rows in tied, and the floor, which has no rank. It returns ""
+// if tied is empty.
+func ranksTied(rank func(row int) int, tied []int) string {
 	var ranks []int
 	var words []string
 	floor := false
 	for _, j := range tied {
-		if rank := rows[j].Rank; rank > 0 {
-			ranks = append(ranks, rank)
+		if n := rank(j); n > 0 {
+			ranks = append(ranks, n)
 		} else {
-			floor = true // it alone is compared and has no rank
+			floor = true
 		}
 	}
 	if slices.Sort(ranks); ranks != nil {
@@ -196,8 +190,8 @@ func ranksTied(rows []stats.Standing, tied []int) string {
 }
 
 // tiedWith is like [ranksTied], for the end of a bar.
-func tiedWith(rows []stats.Standing, tied []int) string {
-	if words := ranksTied(rows, tied); words != "" {
+func tiedWith(rank func(row int) int, tied []int) string {
+	if words := ranksTied(rank, tied); words != "" {
 		return "tied with " + words
 	}
 	return ""
@@ -245,10 +239,7 @@ func (g *cellGrid) addRates() {
 		g.each(document.Column{Title: "ok", Right: true}, func(c *stats.Cell) string { return document.PercentOK(c.Failures()) })
 		unit += " (all)" // like the median, it includes those that failed
 	}
-	g.each(document.Column{Title: unit, Right: true, Drop: 2}, func(c *stats.Cell) string {
-		perSecond, _ := cellRate(c)
-		return document.Human(perSecond)
-	})
+	g.each(document.Column{Title: unit, Right: true, Drop: 2}, func(c *stats.Cell) string { return document.Human(cellRate(c).Median) })
 	if rowsAre(g.cells) != "driver" && g.cells[0].Samples[0].Metric == result.MetricTimePerOp {
 		title := "p99"
 		if len(g.cells[0].Samples[0].Latency) > 1 { // that of the slowest operation

@@ -131,35 +131,18 @@ func (s scope) pageSummary(a *stats.Analysis, l looks) document.Document {
 
 // tables are the sections of the workloads.
 func (p *runPage) tables() (d document.Document) {
-	side := map[string]*stats.Factorial{}
-	for _, f := range p.a.Factorials {
-		side[f.Workload] = f
-	}
-	begun := map[string]bool{}
-	for _, g := range p.a.Groups {
-		switch f := side[g.Workload]; {
-		case f == nil:
+	eachSection(p.a, func(f *stats.Factorial) { d = append(d, p.factorial(f)...) }, func(g *stats.Group) {
+		if !slices.ContainsFunc(p.a.Factorials, func(f *stats.Factorial) bool { return f.Workload == g.Workload }) {
 			d = append(d, p.group(g, 2)...)
-		case !begun[g.Workload]:
-			d = append(d, p.factorial(f)...)
-			begun[g.Workload] = true
 		}
-	}
+	})
 	return d
 }
 
 // group is the part of a group, with a heading of a level. If it is within that of a
 // factorial, which has its cells too, it has no more pictures than its tables need.
 func (p *runPage) group(g *stats.Group, level int) document.Document {
-	title := g.Workload
-	if v := g.Variant(); v != "" {
-		title += " · " + v
-	}
-	var varied []string
-	for _, v := range g.Varied {
-		varied = append(varied, v.Name)
-	}
-	d := append(document.Document{document.Heading{Level: level, Text: title}}, measuredWith(g.Outcomes[0].Case, varied)...)
+	d := groupHead(g, level)
 	for _, t := range g.Tables {
 		d = append(d, p.phase(stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t, level+1)...)
 	}
@@ -170,12 +153,7 @@ func (p *runPage) group(g *stats.Group, level int) document.Document {
 // factorial is the section of a workload with several settings or parameters: side by side,
 // and then, if there are several drivers, each combination by itself.
 func (p *runPage) factorial(f *stats.Factorial) document.Document {
-	var varied []string
-	for _, x := range f.Factors {
-		varied = append(varied, x.Name)
-	}
-	d := document.Document{document.Heading{Level: 2, Text: fmt.Sprintf("%s · %s, side by side", f.Workload, f)}}
-	d = append(d, measuredWith(f.Group.Outcomes[0].Case, varied)...)
+	d := factorialHead(f)
 	for _, t := range f.Tables {
 		d = append(d, p.phase(stats.TableName{Workload: f.Workload, Phase: t.Phase}, t, 3)...)
 		if m, ok := p.settingsMap(p.a, f, t); ok {

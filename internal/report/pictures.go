@@ -134,12 +134,12 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 		axis.Label = "99th percentile of the latency, less is better"
 	}
 	var rows []chart.Bar
-	standings := standingsOf(t.Cells)
+	rank := func(i int) int { return t.Cells[i].Rank }
 	for i, c := range t.Cells {
 		if c.Status == stats.NotMeasured && len(c.Trials) == 0 || !s.only(c.Case, t.Phase) {
 			continue // the run ended before its first trial
 		}
-		b := chart.Bar{Name: conditions.Name(c.Outcome), Look: looks[i], Rank: rankOf(c.Rank), Tied: tiedWith(standings, c.Tied), Link: s.link(c.Case.ID, t.Phase)}
+		b := chart.Bar{Name: conditions.Name(c.Outcome), Look: looks[i], Rank: rankOf(c.Rank), Tied: tiedWith(rank, c.Tied), Link: s.link(c.Case.ID, t.Phase)}
 		if c.Status != result.OK {
 			b.Reason = string(c.Status)
 			if c.Reason != nil {
@@ -184,23 +184,18 @@ func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.Pi
 	o := a.Overall
 	axis := chart.Axis{Label: "time, × " + to + ", less is better", Format: document.Times, Tick: document.Ticks(document.Times)}
 	var rows []chart.Bar
-	names := map[int]string{}
-	for _, g := range a.Groups {
-		for _, x := range g.Outcomes {
-			names[x.Case.ID] = conditions.Name(x)
-		}
-	}
-	var standings []stats.Standing
+	outcomes := conditions.OutcomesByCase(a)
+	rank := func(i int) int { return o.Drivers[i].Rank }
 	var cases []*result.Case
 	for _, d := range o.Drivers {
-		standings, cases = append(standings, d.Standing), append(cases, d.Case)
+		cases = append(cases, d.Case)
 	}
 	looks := l.of(cases)
 	for i, d := range o.Drivers {
 		if !shown[d.Case.Driver] {
 			continue
 		}
-		b := chart.Bar{Name: names[d.Case.ID], Look: looks[i], Rank: rankOf(d.Rank), Tied: tiedWith(standings, d.Tied)}
+		b := chart.Bar{Name: conditions.Name(outcomes[d.Case.ID]), Look: looks[i], Rank: rankOf(d.Rank), Tied: tiedWith(rank, d.Tied)}
 		if d.Ratio.N == 0 {
 			b.Reason = "no round has figures in all cells"
 		} else {

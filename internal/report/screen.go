@@ -251,13 +251,10 @@ func (s *screen) grid(r *Ranking, rows []int) document.Grid {
 // versions and the names of settings.
 func (s *screen) gridOf(r *Ranking, rows []int, short bool) (g document.Grid) {
 	var names, figures, spreads, tied []string
-	var standings []stats.Standing
-	for _, row := range r.Rows {
-		standings = append(standings, row.Standing)
-	}
+	rankOfRow := func(i int) int { return r.Rows[i].Rank }
 	for _, i := range rows {
 		row := &r.Rows[i]
-		name, tie := strings.TrimSpace(row.Name+" "+row.shownVersion()), tiedWith(standings, row.Tied)
+		name, tie := strings.TrimSpace(row.Name+" "+row.shownVersion()), tiedWith(rankOfRow, row.Tied)
 		if short {
 			name, tie = valuesOf(row.Name), strings.Replace(tie, "tied with", "tied", 1)
 		}

@@ -177,11 +177,7 @@ func studyRest(a *stats.Analysis, r *Study) (d document.Document) {
 	for _, g := range a.Groups {
 		// The first two are shown below the tables.
 		if t := conditions.Troubles(g, result.WarningCeiling, result.WarningLate, protocol.CodeNoTrial); len(t) > 0 {
-			title := g.Workload
-			if v := g.Variant(); v != "" {
-				title += " · " + v
-			}
-			d = append(d, document.Heading{Level: 3, Text: title}, t[len(t)-1])
+			d = append(d, document.Heading{Level: 3, Text: groupTitle(g)}, t[len(t)-1])
 		}
 	}
 	d = append(d, conditions.Drivers(a)...)

@@ -128,7 +128,7 @@ func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part
 		slices.SortStableFunc(line, func(x, y variedCell) int { return cmp.Compare(valueOf(x, factor), valueOf(y, factor)) })
 		top[i].Name, tail[i].Name, top[i].Look = names[i], names[i], looks[i]
 		for _, c := range line {
-			x, rate, link := valueOf(c, factor), throughput(c.cell), s.link(c.cell.Case.ID, phase)
+			x, rate, link := valueOf(c, factor), cellRate(c.cell), s.link(c.cell.Case.ID, phase)
 			at := chart.Point{X: x, Link: link, Tip: document.Tips(document.Counted(int64(rate.N), "sample"), failures(c.cell))}
 			at.Y, at.Low, at.High = document.OfSummary(rate)
 			top[i].Points = append(top[i].Points, at)
@@ -192,26 +192,6 @@ func (l looks) ofLines(lines [][]variedCell) []chart.Look {
 func valueOf(c variedCell, factor int) float64 {
 	v, _ := strconv.ParseFloat(c.values[factor].Value, 64)
 	return v
-}
-
-// sampleFigures returns a figure of each sample of a cell.
-func sampleFigures(c *stats.Cell, of func(stats.Sample) float64) []float64 {
-	values := make([]float64, len(c.Samples))
-	for i, s := range c.Samples {
-		values[i] = of(s)
-	}
-	return values
-}
-
-// throughput returns a cell's rate with its interval.
-func throughput(c *stats.Cell) stats.Summary {
-	var each []float64 // seconds per row or operation
-	for _, s := range c.Samples {
-		if n, _ := work(s.Sample); n > 0 {
-			each = append(each, float64(s.WallNS)/1e9/float64(n))
-		}
-	}
-	return stats.Summarize(each).Inverse()
 }
 
 // failures says what share of a cell's operations succeeded, or "" if all did.

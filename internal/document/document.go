@@ -112,7 +112,7 @@ type Glossary []Explained
 // Explained is the title of a column with what it means.
 type Explained struct{ Column, Text string }
 
-// paragraph explains the columns that are among some.
+// paragraph explains the columns that are shown.
 func (g Glossary) paragraph(columns []string) Paragraph {
 	var words []string
 	for _, e := range g {
@@ -162,8 +162,6 @@ func (g *Grid) Add(c Column, words []string) {
 	}
 }
 
-// table returns a writer with the columns at the given indexes. It applies f to each title
-// and cell.
 func (g *Grid) table(columns []int, f func(string) string) table.Writer {
 	t := table.NewWriter()
 	var configs []table.ColumnConfig
@@ -198,14 +196,13 @@ type Column struct {
 	Drop int
 }
 
-// cleaned returns the document with all its text made printable, and without empty lists.
 func (d Document) cleaned() Document {
 	// Alignment within a column uses spaces.
 	return d.Whole().each(Line, func(cell string) string { return harmless(strings.Map(printable, clip(cell, maxCell))) })
 }
 
-// each returns the document with all its text as line returns it, and that of the cells of
-// grids as cell does. It leaves out empty lists.
+// each returns the document with line applied to its text, and cell to the cells of grids. It
+// leaves out empty lists.
 func (d Document) each(line, cell func(string) string) Document {
 	var out Document
 	for _, b := range d {
@@ -378,5 +375,4 @@ func UniqueNames(d Document, taken map[string]bool) Document {
 	return d
 }
 
-// maxSlug is the most characters of a name that is made of a text.
 const maxSlug = 100

@@ -29,7 +29,6 @@ var Assets = func() fs.FS {
 	return sub
 }()
 
-// asset returns the text of a file of [Assets].
 func asset(name string) string {
 	data, err := fs.ReadFile(Assets, name)
 	if err != nil {
@@ -40,7 +39,6 @@ func asset(name string) string {
 
 var pageTemplate = template.Must(template.New("page.html").ParseFS(pageFiles, "page/page.html"))
 
-// page is what the template of a page needs.
 type page struct {
 	Language, Title, Kind, Policy string
 
@@ -59,7 +57,6 @@ type section struct {
 	Blocks    []view
 }
 
-// view is a block as the template needs it: one of the fields after Blocks is set.
 type view struct {
 	ID     string // of a heading
 	Blocks []view // of details
@@ -116,10 +113,9 @@ const (
 	longCell     = 30 // from here on it may be broken into lines
 )
 
-// figureSpace is as wide as a figure, and so lines up what spaces line up in a text.
+// figureSpace is as wide as a digit, so it aligns what spaces align in a text.
 const figureSpace = "&#8199;"
 
-// clip cuts the middle out of a text that is too long, and says so.
 func clip(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -131,7 +127,6 @@ func clip(s string, most int) string {
 	return fmt.Sprintf("%s… (cut: it has %s characters) …%s", string(letters[:most/2]), Thousands(int64(len(letters))), string(letters[len(letters)-most/2:]))
 }
 
-// start returns the beginning of a text.
 func start(s string, most int) string {
 	if letters := []rune(s); len(letters) > most {
 		return strings.TrimSpace(string(letters[:most])) + "…"
@@ -206,14 +201,13 @@ func (p *page) fill(r *htmlRenderer, d Document) {
 	}
 }
 
-// htmlRenderer turns blocks into views.
 type htmlRenderer struct {
 	ids   map[string]bool // that are taken
 	about string          // the last heading
 	err   error           // the first of drawing a picture
 }
 
-// reserve takes the identifiers that blocks have.
+// reserve keeps the identifiers of blocks from being given to headings.
 func (r *htmlRenderer) reserve(d Document) {
 	for _, b := range d {
 		switch b := b.(type) {
@@ -227,7 +221,7 @@ func (r *htmlRenderer) reserve(d Document) {
 	}
 }
 
-// id returns an identifier that no other element has, made of a text.
+// id makes an identifier of a text that no other element has.
 func (r *htmlRenderer) id(text string) string {
 	base := Slug(text)
 	id := base
@@ -247,7 +241,6 @@ func (r *htmlRenderer) views(d Document) (list []view) {
 	return list
 }
 
-// view returns a block as the template needs it. ok is false if it is not shown in a page.
 func (r *htmlRenderer) view(b Block) (v view, ok bool) {
 	switch b := b.(type) {
 	case Heading:

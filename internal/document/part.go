@@ -63,7 +63,6 @@ func hintList(opts Options) (l List) {
 	return l
 }
 
-// rendered returns a document as text, and its number of lines.
 func rendered(d Document, opts Options) (string, int) {
 	var b strings.Builder
 	_ = RenderText(&b, d, opts) // a builder takes everything
@@ -117,7 +116,7 @@ func (d Document) fitted(room int, opts Options) (out Document, missing string) 
 	return out, strings.Join(names, "; ")
 }
 
-// first returns the blocks for which there is room, as text, and names the others.
+// first returns the first blocks that fit, as text, and names the others.
 func (d Document) first(room int, opts Options) (text, rest string) {
 	d = d.plain(opts)
 	r := newTextRenderer(opts)
@@ -160,7 +159,7 @@ func (d Document) first(room int, opts Options) (text, rest string) {
 	return strings.TrimRight(strings.Join(lines, ""), "\n") + "\n", rest
 }
 
-// cut returns the list with its items cut, if all would take more than half of some lines.
+// cut limits the lines of each item, if the list takes more than half of the lines that are left.
 func (l List) cut(left int, opts Options) List {
 	if _, n := rendered(Document{l}, opts); n <= left/2 {
 		return l

@@ -54,7 +54,6 @@ func RenderText(w io.Writer, d Document, opts Options) error {
 	return err
 }
 
-// plain returns the document with all its text printable, in the characters of a terminal.
 func (d Document) plain(opts Options) Document {
 	if d = d.cleaned(); opts.ASCII {
 		d = d.each(inASCII, inASCII)
@@ -146,7 +145,6 @@ func wrapText(s string, width int) (lines []string) {
 	return lines
 }
 
-// wrap breaks s between words, and within words that are too long.
 func wrap(s string, width int) []string {
 	lines := strings.Split(text.WrapSoft(s, width), "\n")
 	for i := range lines {
@@ -183,8 +181,8 @@ func (r *textRenderer) grid(g Grid) {
 	}
 }
 
-// parts divides the columns of a grid that is too wide into several parts. Each begins
-// with the columns that name the rows, or with the first of them if there is no room for all.
+// parts divides the columns of a grid that is too wide. Each part begins with the columns that
+// name the rows, or with the first of them if not all fit.
 func (r *textRenderer) parts(g Grid, keep []int) [][]int {
 	names := 0
 	for names < len(keep) && !g.Columns[keep[names]].Right && !g.Columns[keep[names]].Whole {
@@ -207,8 +205,7 @@ func (r *textRenderer) parts(g Grid, keep []int) [][]int {
 	return append(list, part)
 }
 
-// fits reports whether there is room for some columns, with their text in several lines if
-// need be.
+// fits reports whether columns fit, with their text in several lines if necessary.
 func (r *textRenderer) fits(g Grid, columns []int) bool {
 	total := -gap
 	for _, k := range columns {
@@ -217,8 +214,8 @@ func (r *textRenderer) fits(g Grid, columns []int) bool {
 	return total <= r.width
 }
 
-// least returns how narrow a column may become by breaking its text between words. Figures
-// stay whole, and so do names that are not long.
+// least returns how narrow a column may become by breaking its text between words. Figures and
+// short names are never broken.
 func (g *Grid) least(column, width int) int {
 	w := g.width(column)
 	if c := g.Columns[column]; c.Right || c.Whole || w <= shortText {
@@ -227,10 +224,8 @@ func (g *Grid) least(column, width int) int {
 	return max(shortText, text.StringWidth(g.Columns[column].Title), min(g.longestWord(column), width/2))
 }
 
-// shortText is the width of text that is never broken.
 const shortText = 20
 
-// longestWord returns the width of the longest word in the rows of a column.
 func (g *Grid) longestWord(column int) (w int) {
 	for _, row := range g.Rows {
 		for _, word := range strings.Fields(row[column]) {
@@ -240,8 +235,6 @@ func (g *Grid) longestWord(column int) (w int) {
 	return w
 }
 
-// narrowed breaks the text of the widest columns into further rows until there is room for
-// all of some columns.
 func (r *textRenderer) narrowed(g Grid, columns []int) Grid {
 	widths, least := map[int]int{}, map[int]int{}
 	total := -gap
@@ -267,7 +260,7 @@ func (r *textRenderer) narrowed(g Grid, columns []int) Grid {
 	return g.broken(widths)
 }
 
-// broken breaks the text of some columns at the given widths into further rows.
+// broken breaks the text of columns at the given widths into further rows.
 func (g *Grid) broken(widths map[int]int) Grid {
 	out := Grid{Columns: g.Columns}
 	for i, row := range g.Rows {
@@ -312,11 +305,8 @@ func (r *textRenderer) table(g Grid, keep []int) {
 	}
 }
 
-// leastLast is how narrow the last column may become before a grid is cut instead.
 const leastLast = 16
 
-// wrapLast breaks the text of the last column into further rows if there is not enough
-// room for it.
 func (r *textRenderer) wrapLast(g Grid, keep []int) Grid {
 	last := keep[len(keep)-1]
 	if g.Columns[last].Right || g.Columns[last].Whole {
@@ -349,7 +339,6 @@ func (g *Grid) width(column int) int {
 	return w
 }
 
-// fit returns the indexes of the columns for which there is room.
 func (r *textRenderer) fit(g Grid) []int {
 	var keep []int
 	widths := make([]int, len(g.Columns))
@@ -374,7 +363,6 @@ func (r *textRenderer) fit(g Grid) []int {
 	return keep
 }
 
-// inASCII converts text for a terminal that shows nothing but ASCII.
 func inASCII(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r > '~' {
@@ -384,5 +372,4 @@ func inASCII(s string) string {
 	}, asciiWords.Replace(s))
 }
 
-// asciiWords has the words for what is not ASCII in reports.
 var asciiWords = strings.NewReplacer("×", "x", "·", "-", "±", "+/-", "…", "...", "│", "|", "▓", "=", "░", "-", "–", "-", "−", "-", "’", "'", "µ", "u", "→", "->")

@@ -33,7 +33,6 @@ type ChartKind struct {
 	Usual bool          `json:"usual,omitempty"` // the page of a run begins with it
 }
 
-// chartKinds are the kinds of pictures, in the order in which they can be chosen.
 var chartKinds = []ChartKind{
 	{document.KindStudy, "published beside measured", true},
 	{document.KindProfile, "where the time goes", true},
@@ -87,7 +86,6 @@ func chartOf(p document.Picture) Chart {
 		Workload: clip(p.Of.Workload), Variant: clip(p.Of.Variant), Phase: clip(p.Of.Phase)}
 }
 
-// only returns which cells of a run a filter keeps.
 func (f filter) only(a *stats.Analysis) func(*result.Case, string) bool {
 	groups := map[int]*stats.Group{}
 	for _, g := range a.Groups {
@@ -101,7 +99,7 @@ func (f filter) only(a *stats.Analysis) func(*result.Case, string) bool {
 	}
 }
 
-// album has the pictures that were asked for last. A page asks for its pictures one by one.
+// album keeps the pictures of the last request, because a page asks for its pictures one by one.
 type album struct {
 	mu   sync.Mutex
 	of   *stats.Analysis
@@ -109,8 +107,8 @@ type album struct {
 	list []document.Picture
 }
 
-// pictures returns the pictures of what a filter keeps of a run. Their marks lead to samples
-// if they are part of its page.
+// pictures returns the pictures of the cells that a filter keeps. In a page their marks lead to
+// samples.
 func (s *Server) pictures(a *stats.Analysis, keep filter, inPage bool) []document.Picture {
 	s.album.mu.Lock()
 	defer s.album.mu.Unlock()
@@ -136,7 +134,7 @@ func (s *Server) draw(a *stats.Analysis, keep filter, inPage bool) []document.Pi
 	return append(list, report.Pictures(a, o)...)
 }
 
-// toSamples leads to the samples of a phase of a case, in the page of the run.
+// toSamples is the address of the samples of a case and phase, in the page of the run.
 func toSamples(id int, phase string) string {
 	if phase == "" {
 		return "" // of a study's figure that is of no phase
@@ -171,7 +169,7 @@ func (s *Server) listCharts(r *http.Request, q *query) (*Charts, error) {
 	return out, nil
 }
 
-// getChart answers with one picture: as JSON or, if its name ends so, as a file.
+// getChart answers with one picture: a file if the name has its extension, otherwise JSON.
 func (s *Server) getChart(w http.ResponseWriter, r *http.Request) {
 	file := path.Ext(r.PathValue("name"))
 	name := strings.TrimSuffix(r.PathValue("name"), file)
@@ -233,5 +231,4 @@ func drawn(about *Chart, c chart.Chart) (any, error) {
 	return d, err
 }
 
-// chartColors is the style sheet that a page with pictures needs.
 var chartColors = fmt.Sprintf(":root { %s }\n@media (prefers-color-scheme: dark) { :root { %s } }\n", chart.Properties(false), chart.Properties(true))

@@ -90,10 +90,8 @@ type Defect struct {
 	Drivers   []string       `json:"drivers"`             // that have it
 }
 
-// maxAnswer is how many characters of an answer are given.
 const maxAnswer = 2000
 
-// maxWarnings is how many warnings of a case, or of a run, are given.
 const maxWarnings = 100
 
 func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
@@ -137,7 +135,6 @@ func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
 	return out, nil
 }
 
-// noteDefects adds the known defects of a case to those of its run.
 func (r *Run) noteDefects(a *stats.Analysis, o *stats.Outcome) {
 	known, _ := conditions.KnownDefects(a, o)
 	name := clip(o.Case.Driver)
@@ -154,7 +151,6 @@ func (r *Run) noteDefects(a *stats.Analysis, o *stats.Outcome) {
 	}
 }
 
-// judgedRun returns the run that a path names.
 func (s *Server) judgedRun(r *http.Request, q *query) (*stats.Analysis, error) {
 	id, err := idOf(r.PathValue("id"))
 	if err == nil {
@@ -208,7 +204,7 @@ func clipWarnings(list []result.Warning) []result.Warning {
 	return out
 }
 
-// maxCaveat is how many characters of a caveat are given. Each may be of many cases.
+// maxCaveat is the most characters of a caveat, which may be about many cases.
 const maxCaveat = 1000
 
 func clipCaveats(list []report.Caveat) []report.Caveat {
@@ -227,12 +223,10 @@ func clipMachine(m result.Machine) result.Machine {
 	return m
 }
 
-// getAnswer answers with the JSON of the answer that a run has.
 func (s *Server) getAnswer(w http.ResponseWriter, r *http.Request) {
 	s.writeAnswer(w, r, "json", "application/json")
 }
 
-// answerPage answers with the page of the answer that a run has.
 func (s *Server) answerPage(w http.ResponseWriter, r *http.Request) {
 	s.writeAnswer(w, r, "html", "text/html; charset=utf-8")
 }
@@ -254,7 +248,6 @@ func (s *Server) writeAnswer(w http.ResponseWriter, r *http.Request, format, con
 	_, _ = w.Write(b.Bytes()) // fails only if the reader has gone
 }
 
-// getReport answers with the JSON report.
 func (s *Server) getReport(w http.ResponseWriter, r *http.Request) {
 	a, err := s.judgedRun(r, parse(r))
 	if err != nil {
@@ -301,7 +294,6 @@ type Pair struct {
 	Added string `json:"added_could_explain,omitempty"`
 }
 
-// pairOf compares the two drivers that a filter leaves.
 func pairOf(t *stats.Table, keep filter) *Pair {
 	var kept []int
 	for i, c := range t.Cells {
@@ -371,7 +363,7 @@ func (s *Server) getCells(r *http.Request, q *query) (*Cells, error) {
 	return out, nil
 }
 
-// filter says which cells are asked for. What is empty leaves out nothing.
+// filter chooses cells. An empty list leaves out nothing.
 type filter struct{ drivers, workloads, phases, variants []string }
 
 func (q *query) cells() filter {
@@ -438,7 +430,6 @@ func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep 
 	return out
 }
 
-// byMedian orders cells by their medians, those without one last.
 func byMedian(a, b Cell, more bool) int {
 	switch {
 	case a.Median == nil || b.Median == nil:
@@ -456,8 +447,8 @@ func b2i(b bool) int {
 	return 0
 }
 
-// summary returns the median of a cell's samples with its interval, for a metric that the
-// cell is not judged by. It has no sample if the metric is not known.
+// summary returns the median of a metric over a cell's samples. It has no sample if the metric is
+// not known.
 func summary(c *stats.Cell, m metric, confidence float64) stats.Summary {
 	var values []float64
 	known := false
@@ -472,8 +463,7 @@ func summary(c *stats.Cell, m metric, confidence float64) stats.Summary {
 	return stats.SummarizeAt(values, confidence)
 }
 
-// ratio returns what a cell has of a metric as a multiple of what another has, round by
-// round, or nil if there is no round in which both are known.
+// ratio returns the ratio of two cells in a metric, round by round, or nil if no round has both.
 func ratio(c, base *stats.Cell, m metric, confidence float64) *stats.Summary {
 	if m.Name == failedShare {
 		return nil

@@ -22,12 +22,11 @@ const (
 	stateDamaged     = "damaged"     // its record contradicts itself
 )
 
-// states are what runs can be filtered by: their states, and the statuses of trials that are
-// not ok, which say that a run has such a trial.
+// states are what runs can be filtered by: states of runs, and statuses that at least one trial
+// must have.
 var states = []string{stateComplete, stateIncomplete, string(result.Refused), string(result.Failed), string(result.Wrong), string(result.Unavailable),
 	stateProfile, stateAnswer, stateInterrupted, stateUnfinished, stateDamaged}
 
-// inState reports whether a run is in one of the states.
 func inState(e *store.Entry, state string) bool {
 	return state == "" || stateOf(e) == state || state != string(result.OK) && e.Statuses[result.Status(state)] > 0
 }
@@ -48,7 +47,6 @@ type List struct {
 	States    []string `json:"states"`
 }
 
-// maxNames is how many names a list of names has at most.
 const maxNames = 200
 
 // Listed is a run in a list.
@@ -104,7 +102,7 @@ func clipAsked(a *result.Asked) *result.Asked {
 	return out
 }
 
-// names clips names, and leaves out what is beyond the most.
+// names clips names, and cuts a long list.
 func names(list []string) []string { return clipAll(list[:min(len(list), maxNames)]) }
 
 func stateOf(e *store.Entry) string {
@@ -125,8 +123,7 @@ func stateOf(e *store.Entry) string {
 	return stateComplete
 }
 
-// orders are the orders in which runs can be listed. Runs of which one has the same place
-// as another are in the order of their numbers.
+// orders are the orders in which runs can be listed. Equal runs are ordered by number.
 var orders = map[string]func(a, b *store.Entry) int{
 	"started":  func(a, b *store.Entry) int { return a.Started.Compare(b.Started) },
 	"trials":   func(a, b *store.Entry) int { return cmp.Compare(a.Trials, b.Trials) },
@@ -180,14 +177,14 @@ func (s *Server) listRuns(r *http.Request, q *query) (*List, error) {
 	return l, nil
 }
 
-// has reports whether a list has all of some names, each of which may have been clipped.
+// has reports whether a list has all names, which may have been clipped.
 func has(list, wanted []string) bool {
 	return !slices.ContainsFunc(wanted, func(w string) bool {
 		return !slices.ContainsFunc(list, func(name string) bool { return clip(name) == w })
 	})
 }
 
-// mentions reports whether the names of a run have all words, in lower case.
+// mentions reports whether the names of a run contain all words, which are in lower case.
 func mentions(e *store.Entry, words []string) bool {
 	if len(words) == 0 {
 		return true

@@ -39,9 +39,8 @@ type Start struct {
 	Driver   string `json:"driver"`
 }
 
-// startOf returns the workload and the driver that most runs have in common, which were made
-// on the same machine with the same text and scale; of several, those of the newest run. It
-// returns nil if no run has ended.
+// startOf returns the workload and driver that most runs have in common, on one machine with one
+// text and scale; of several, those of the newest run. It returns nil if no run has ended.
 func startOf(entries []store.Entry) *Start {
 	type key struct{ workload, driver, hash, scale, host string }
 	count := map[key]int{}
@@ -205,7 +204,7 @@ func (s *Server) trends(r *http.Request, q *query) (*Trends, error) {
 	return t, nil
 }
 
-// join adds the figure of a run to the series that it belongs to, or begins one.
+// join adds a run's figure to its series, or begins a series.
 func join(byKey map[string][]*Trend, f *Trend) {
 	for _, x := range byKey[f.key] {
 		if len(conditions.MachinesDiffer(x.machine, f.machine)) == 0 {
@@ -218,7 +217,8 @@ func join(byKey map[string][]*Trend, f *Trend) {
 	byKey[f.key] = append(byKey[f.key], &own)
 }
 
-// judge finds where the level of one of some series changes, and marks what else did.
+// judge finds changes of the level of a series, and marks changed versions. series is how many
+// series are judged.
 func (t *Trend) judge(series int) {
 	t.Changes, t.Marks = []Shift{}, []Mark{}
 	values := make([]float64, len(t.Points))
@@ -261,7 +261,6 @@ func (t *Trend) judge(series int) {
 	}
 }
 
-// figuresOf returns the figures of a run that has ended, on some drivers.
 func (s *shelf) figuresOf(ctx context.Context, e *store.Entry, drivers []string, workload string, m metric) ([]Trend, error) {
 	var all []Trend
 	for _, d := range drivers {
@@ -277,16 +276,14 @@ func (s *shelf) figuresOf(ctx context.Context, e *store.Entry, drivers []string,
 	return all, nil
 }
 
-// readingTime is how long one answer may read runs.
 const readingTime = time.Second
 
-// figureKey is what the figures of a run are kept by.
 type figureKey struct {
 	run                      int64
 	driver, workload, metric string
 }
 
-// figures returns the figures of a run that has ended, as series of one point.
+// figures returns the figures of an ended run, as series of one point.
 func (s *shelf) figures(ctx context.Context, id int64, driverName, workload string, m metric) ([]Trend, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -321,7 +318,6 @@ func (s *shelf) figures(ctx context.Context, id int64, driverName, workload stri
 	return list, nil
 }
 
-// figureOf returns the figure of a cell, or nil if it has none.
 func figureOf(run *result.Run, t *stats.Table, c *stats.Cell, m metric, confidence float64) *Trend {
 	if c.Status != result.OK {
 		return nil

@@ -14,7 +14,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-// sampleFigures returns a figure of each sample of a cell.
 func sampleFigures(c *stats.Cell, f func(stats.Sample) float64) []float64 {
 	values := make([]float64, len(c.Samples))
 	for i, s := range c.Samples {
@@ -31,7 +30,7 @@ func perOperation(f func(stats.Sample) int64) func(stats.Sample) float64 {
 	return func(s stats.Sample) float64 { return float64(f(s)) / float64(max(s.Operations, 1)) }
 }
 
-// work returns what a sample's rate counts: rows if the phase is about rows, otherwise
+// work returns the number that a sample's rate counts: rows if the phase is about rows, otherwise
 // operations.
 func work(s *result.Sample) (n int64, unit string) {
 	n, unit = s.Rows, "rows/s"
@@ -64,14 +63,13 @@ func Rate(s *result.Sample) (perSecond float64, unit string) {
 	return float64(n) / (float64(s.WallNS) / 1e9), unit
 }
 
-// cellGrid is a grid with a row for each of some cells. Columns are added to it.
+// cellGrid is a grid with a row for each cell.
 type cellGrid struct {
 	document.Grid
 	cells []*stats.Cell
 	own   []bool // whose lead could be due to what sqlite3perf adds; nil: none
 }
 
-// words returns the result of f for each cell.
 func (g *cellGrid) words(f func(*stats.Cell) string) []string {
 	var list []string
 	for _, c := range g.cells {
@@ -80,7 +78,6 @@ func (g *cellGrid) words(f func(*stats.Cell) string) []string {
 	return list
 }
 
-// each adds a column with the result of f for each cell.
 func (g *cellGrid) each(c document.Column, f func(*stats.Cell) string) { g.Add(c, g.words(f)) }
 
 // scale adds a column of the medians of f, in one unit. It adds none if they are all
@@ -159,7 +156,6 @@ func (g *cellGrid) addStandings() {
 	}
 }
 
-// rankOf formats a rank.
 func rankOf(rank int) string {
 	if rank == 0 {
 		return ""
@@ -231,8 +227,6 @@ func (g *cellGrid) addMedians(perOp bool) {
 	g.Add(document.Column{Title: title + unit, Whole: true}, document.WithSpreads(words, spreads))
 }
 
-// addRates adds the share of operations that succeeded, if any failed, and the rate.
-// For servers it also adds the rate as a share of what the load generator reaches.
 func (g *cellGrid) addRates() {
 	_, unit := work(g.cells[0].Samples[0].Sample)
 	if someFailed(g.cells) {
@@ -298,14 +292,12 @@ func against(pairs []stats.Pair, i, base int) string {
 	return ""
 }
 
-// addLibraries adds what is known of each driver's library.
 func (g *cellGrid) addLibraries() {
 	g.each(document.Column{Title: "SQLite", Drop: 3}, func(c *stats.Cell) string { return conditions.SQLiteVersion(c.Outcome) })
 	g.each(document.Column{Title: "kind", Drop: 6}, func(c *stats.Cell) string { return string(c.Case.Info.Kind) })
 	g.each(document.Column{Title: "interface", Drop: 7}, func(c *stats.Cell) string { return string(c.Case.Info.Interface) })
 }
 
-// addCosts adds what the work took of the disk, the processor and the memory.
 func (g *cellGrid) addCosts() {
 	g.scale("checkpoint", benchunit.Decimal, "s", 4, func(s stats.Sample) float64 { return float64(s.CheckpointNS) / 1e9 })
 	g.each(document.Column{Title: "CPU", Right: true, Drop: 8}, func(c *stats.Cell) string {
@@ -331,9 +323,6 @@ func (g *cellGrid) addCosts() {
 	}
 }
 
-// ceiling returns how many requests per second the load generator reaches from a server
-// that does nothing. It is the median of the figures measured beside each sample, or 0
-// if the cells are not of servers.
 func ceiling(cells []*stats.Cell) float64 {
 	var list []float64
 	for _, c := range cells {
@@ -349,7 +338,6 @@ func ceiling(cells []*stats.Cell) float64 {
 	return stats.Summarize(list).Median
 }
 
-// someFailed reports whether any operation of the cells failed.
 func someFailed(cells []*stats.Cell) bool {
 	return slices.ContainsFunc(cells, func(c *stats.Cell) bool {
 		failed, _ := c.Failures()
@@ -445,7 +433,6 @@ func latencyRows(cells []*stats.Cell, figures []latencyFigure) []latencyRow {
 	return rows
 }
 
-// latencies returns the grid of the latency of each operation of a mix.
 func latencies(cells []*stats.Cell) document.Grid {
 	figures := []latencyFigure{
 		{"p50", func(l *latency.Summary) int64 { return l.P50NS }},

@@ -97,7 +97,6 @@ func (s *screen) items(list document.List, keep int, missing string) (d document
 	return d
 }
 
-// sideItems are the verdicts of a comparison, one for each cell.
 func sideItems(c *stats.Comparison) (l document.List) {
 	words := map[stats.Verdict]string{stats.Bad: "no figure", stats.Unclear: "not yet told"}
 	for _, x := range c.Cells {
@@ -110,7 +109,6 @@ func sideItems(c *stats.Comparison) (l document.List) {
 	return l
 }
 
-// claimItems are the claims of a study with their verdicts.
 func claimItems(r *Study) (l document.List) {
 	verdicts := map[Verdict]string{Holds: "holds", DoesNotHold: "not so", CannotBeTold: "not told"}
 	for i, c := range r.Claims {
@@ -169,7 +167,6 @@ func (s *screen) figures(said *Answers) (d document.Document) {
 	return append(d, section)
 }
 
-// withRatio returns the rows that have a ratio.
 func (r *Ranking) withRatio() (rows []int) {
 	for i, row := range r.Rows {
 		if row.Ratio != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// facts says how sure verdicts are, and what was measured.
 func facts(a *stats.Analysis, said *Answers, opts Options) (d document.Document) {
 	run := a.Run
 	add := func(label, t string, forms ...int) {
@@ -63,8 +62,8 @@ func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 	return strings.Join(sure, ", ")
 }
 
-// leastRounds returns the fewest rounds behind what is shown: cases end when their figures
-// are settled. It returns 0 if nothing is ranked.
+// leastRounds returns the smallest number of rounds of any ranking, because cases end when their
+// figures are precise enough. It returns 0 if nothing is ranked.
 func (s *Answers) leastRounds() (least int) {
 	rankings := s.Tables
 	if s.Overall != nil {
@@ -78,14 +77,13 @@ func (s *Answers) leastRounds() (least int) {
 	return least
 }
 
-// certain reports whether any row has an interval.
 func (r *Ranking) certain() bool {
 	return slices.ContainsFunc(r.Rows, func(row Row) bool {
 		return row.Median != nil && row.Median.Interval != nil || row.Ratio != nil && row.Ratio.Interval != nil
 	})
 }
 
-// inForceInRun says which settings all workloads have, and in which they differ.
+// inForceInRun lists the settings that all workloads share, and names those that differ.
 func inForceInRun(a *stats.Analysis) string {
 	count, where := map[string]int{}, []string{}
 	for _, g := range a.Groups {

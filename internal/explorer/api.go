@@ -2,7 +2,6 @@ package explorer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -37,7 +36,7 @@ func (s *Server) api() map[string]only {
 // Failure is what the API answers instead of anything else.
 type Failure struct {
 	Status  int    `json:"status"` // of HTTP
-	Message string `json:"error"`
+	Message string `json:"error" clip:"2000"`
 }
 
 func (f *Failure) Error() string { return f.Message }
@@ -62,10 +61,10 @@ func answer[T any](of func(*http.Request, *query) (T, error)) http.Handler {
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
-	data, err := json.Marshal(v)
+	data, err := marshal(v)
 	if err != nil {
 		status = http.StatusInternalServerError
-		data, _ = json.Marshal(Failure{status, err.Error()})
+		data, _ = marshal(Failure{status, err.Error()})
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -84,37 +83,6 @@ func writeError(w http.ResponseWriter, err error) {
 		f.Status = http.StatusServiceUnavailable
 	}
 	writeJSON(w, f.Status, f)
-}
-
-// maxText is the most characters of a name or message. Reports have all.
-const maxText = 300
-
-func clip(s string) string { return clipTo(s, maxText) }
-
-func clipTo(s string, most int) string {
-	n := 0
-	for i := range s {
-		if n++; n > most {
-			return s[:i] + "…"
-		}
-	}
-	return s
-}
-
-func clipAll(list []string) []string {
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = clip(s)
-	}
-	return out
-}
-
-func clipMap[V any](m map[string]V) map[string]V {
-	out := make(map[string]V, len(m))
-	for k, v := range m {
-		out[clip(k)] = v
-	}
-	return out
 }
 
 // query reads the parameters of a request, and keeps the first error until the end.

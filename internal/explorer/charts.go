@@ -52,7 +52,7 @@ type Chart struct {
 	Name  string        `json:"name"` // in its path
 	Kind  document.Kind `json:"kind"`
 	Title string        `json:"title"`
-	Note  string        `json:"note,omitempty"` // how to read it
+	Note  string        `json:"note,omitempty" clip:"2000"` // how to read it
 
 	// What it is of: one phase, or all of a workload, or of the run.
 	Workload string `json:"workload,omitempty"`
@@ -64,7 +64,7 @@ type Chart struct {
 // shows.
 type Drawn struct {
 	Chart
-	SVG     string     `json:"svg"` // an element for a page that has /assets/chart.css
+	SVG     string     `json:"svg" clip:"-"` // an element for a page that has /assets/chart.css
 	Columns []string   `json:"columns"`
 	Rows    [][]string `json:"rows"`
 	More    int        `json:"more,omitempty"` // rows that are left out
@@ -73,7 +73,6 @@ type Drawn struct {
 const (
 	maxCharts    = 1000
 	maxChartRows = 1000
-	maxChartNote = 2000 // characters
 
 	leastChartWidth = 280 // pixels
 	mostChartWidth  = 1600
@@ -82,8 +81,7 @@ const (
 )
 
 func chartOf(p document.Picture) Chart {
-	return Chart{Name: p.Name, Kind: p.Kind, Title: clip(p.Title), Note: clipTo(p.Note, maxChartNote),
-		Workload: clip(p.Of.Workload), Variant: clip(p.Of.Variant), Phase: clip(p.Of.Phase)}
+	return Chart{p.Name, p.Kind, p.Title, p.Note, p.Of.Workload, p.Of.Variant, p.Of.Phase}
 }
 
 func (f filter) only(a *stats.Analysis) func(*result.Case, string) bool {
@@ -148,7 +146,7 @@ func (s *Server) listCharts(r *http.Request, q *query) (*Charts, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Charts{Run: a.Run.ID, Kinds: []ChartKind{}, Charts: []Chart{}}
+	out := &Charts{Run: a.Run.ID}
 	has := map[document.Kind]bool{}
 	for _, p := range s.pictures(a, keep, true) {
 		if !matches(kinds, string(p.Kind)) {
@@ -224,10 +222,7 @@ func drawn(about *Chart, c chart.Chart) (any, error) {
 	err := chart.WriteInline(&b, c, "chart-"+about.Name)
 	d := &Drawn{Chart: *about, SVG: b.String()}
 	columns, rows := chart.Table(c)
-	d.Columns, d.Rows, d.More = names(columns), [][]string{}, max(0, len(rows)-maxChartRows)
-	for _, row := range rows[:len(rows)-d.More] {
-		d.Rows = append(d.Rows, clipAll(row))
-	}
+	d.Columns, d.Rows, d.More = columns, rows[:min(len(rows), maxChartRows)], max(0, len(rows)-maxChartRows)
 	return d, err
 }
 

@@ -2,7 +2,6 @@ package explorer
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -53,10 +52,13 @@ type Figure struct {
 	Settled  bool          `json:"settled"`
 }
 
-const maxFigures = 300
+const (
+	maxFigures = 300
+	maxBad     = 100
+)
 
 func (s *Server) current(ctx context.Context) (*Current, error) {
-	c := &Current{Runs: []Progress{}}
+	c := &Current{}
 	entries, err := s.shelf.latest(ctx)
 	if err != nil {
 		return nil, err
@@ -183,8 +185,8 @@ const minRounds = stats.MinSamples
 
 func progress(a *stats.Analysis, here bool) *Progress {
 	r := a.Run
-	p := &Progress{Run: r.ID, Started: r.Started, Command: names(r.Command), Here: here, Of: r.Schedule, Trials: len(r.Trials),
-		Precise: r.Precision, Figures: []Figure{}, Bad: []Case{}}
+	p := &Progress{Run: r.ID, Started: r.Started, Command: r.Command, Here: here, Of: r.Schedule, Trials: len(r.Trials),
+		Precise: r.Precision}
 	last, _ := lastTrial(r)
 	p.Elapsed = int64(last.Sub(r.Started))
 	if len(r.Trials) > 0 {
@@ -212,10 +214,10 @@ func progress(a *stats.Analysis, here bool) *Progress {
 			p.More++
 			continue
 		}
-		x := Figure{Workload: clip(f.Workload), Variant: clip(f.Variant), Phase: clip(f.Phase), Driver: clip(f.Cell.Case.Driver), Case: f.Cell.Case.ID,
+		x := Figure{Workload: f.Workload, Variant: f.Variant, Phase: f.Phase, Driver: f.Cell.Case.Driver, Case: f.Cell.Case.ID,
 			Median: f.Summary.Median, Summary: f.Summary, Settled: settled}
 		if f.Base != nil {
-			x.Base = clip(f.Base.Case.Driver)
+			x.Base = f.Base.Case.Driver
 		}
 		if spread, ok := f.Summary.Spread(); ok {
 			x.Spread = &spread
@@ -224,7 +226,7 @@ func progress(a *stats.Analysis, here bool) *Progress {
 	}
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
-			if o.Status != result.OK && o.Status != stats.NotMeasured && len(p.Bad) < maxWarnings {
+			if o.Status != result.OK && o.Status != stats.NotMeasured && len(p.Bad) < maxBad {
 				p.Bad = append(p.Bad, caseOf(a, g, o))
 			}
 		}
@@ -328,7 +330,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		data, err := s.now(r.Context())
 		switch {
 		case err != nil:
-			f, _ := json.Marshal(Failure{http.StatusInternalServerError, clip(err.Error())})
+			f, _ := marshal(Failure{http.StatusInternalServerError, clip(err.Error())})
 			send("event: failure\ndata: " + string(f) + "\n\n")
 			return
 		case data != before:
@@ -366,6 +368,6 @@ func (s *Server) now(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	data, err := json.Marshal(c)
+	data, err := marshal(c)
 	return string(data), err
 }

@@ -47,8 +47,6 @@ type List struct {
 	States    []string `json:"states"`
 }
 
-const maxNames = 200
-
 // Listed is a run in a list.
 type Listed struct {
 	ID        int64                 `json:"id"`
@@ -75,35 +73,10 @@ type Listed struct {
 }
 
 func listed(e *store.Entry) Listed {
-	return Listed{ID: e.ID, Started: e.Started, Ended: e.Ended, State: stateOf(e), Stopped: clip(e.Stopped), Ending: clip(result.Ending(e.Stopped)), Trials: e.Trials,
-		Statuses: clipKeys(e.Statuses), Cases: e.Cases, Bad: clipKeys(e.Bad), Warnings: e.Warnings, Drivers: names(e.Drivers), Workloads: names(e.Workloads), Asked: clipAsked(e.Asked), Profiled: clip(e.Profiled), Question: clip(e.Question),
-		Scale: clip(e.Scale), Host: clip(e.Host), Version: clip(e.Version), Command: names(e.Command), Damaged: clip(e.Damaged)}
+	return Listed{ID: e.ID, Started: e.Started, Ended: e.Ended, State: stateOf(e), Stopped: e.Stopped, Ending: result.Ending(e.Stopped), Trials: e.Trials,
+		Statuses: e.Statuses, Cases: e.Cases, Bad: e.Bad, Warnings: e.Warnings, Drivers: e.Drivers, Workloads: e.Workloads, Asked: e.Asked, Profiled: e.Profiled,
+		Question: e.Question, Scale: e.Scale, Host: e.Host, Version: e.Version, Command: e.Command, Damaged: e.Damaged}
 }
-
-func clipKeys(m map[result.Status]int) map[result.Status]int {
-	out := map[result.Status]int{}
-	for k, v := range m {
-		out[result.Status(clip(string(k)))] += v
-	}
-	return out
-}
-
-func clipAsked(a *result.Asked) *result.Asked {
-	if a == nil {
-		return nil
-	}
-	out := &result.Asked{Settings: map[string][]string{}, Parameters: map[string][]int64{}}
-	for k, v := range a.Settings {
-		out.Settings[clip(k)] = names(v)
-	}
-	for k, v := range a.Parameters {
-		out.Parameters[clip(k)] = v[:min(len(v), maxNames)]
-	}
-	return out
-}
-
-// names clips names, and cuts a long list.
-func names(list []string) []string { return clipAll(list[:min(len(list), maxNames)]) }
 
 func stateOf(e *store.Entry) string {
 	switch {
@@ -150,7 +123,7 @@ func (s *Server) listRuns(r *http.Request, q *query) (*List, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &List{Total: len(entries), Runs: []Listed{}, States: states}
+	l := &List{Total: len(entries), States: states}
 	var found []*store.Entry
 	for i := range entries {
 		e := &entries[i]

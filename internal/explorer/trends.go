@@ -66,7 +66,7 @@ func startOf(entries []store.Entry) *Start {
 	if most == (key{}) {
 		return nil
 	}
-	return &Start{clip(most.workload), clip(most.driver)}
+	return &Start{most.workload, most.driver}
 }
 
 // Trend is a figure that was measured in the same way in several runs: on the same
@@ -140,7 +140,7 @@ func (s *Server) trends(r *http.Request, q *query) (*Trends, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Trends{Metric: m, Metrics: metrics, Series: []Trend{},
+	t := &Trends{Metric: m, Metrics: metrics,
 		Drivers:   distinct(entries, func(e *store.Entry) []string { return e.Drivers }),
 		Workloads: distinct(entries, func(e *store.Entry) []string { return e.Workloads })}
 	if workload == "" || len(drivers) == 0 {
@@ -220,7 +220,6 @@ func join(byKey map[string][]*Trend, f *Trend) {
 // judge finds changes of the level of a series, and marks changed versions. series is how many
 // series are judged.
 func (t *Trend) judge(series int) {
-	t.Changes, t.Marks = []Shift{}, []Mark{}
 	values := make([]float64, len(t.Points))
 	logs := make([]float64, len(t.Points))
 	positive := true
@@ -332,16 +331,15 @@ func figureOf(run *result.Run, t *stats.Table, c *stats.Cell, m metric, confiden
 	if sum.N == 0 {
 		return nil
 	}
-	p := Point{Run: run.ID, Started: run.Started, Case: c.Case.ID, N: sum.N, Median: sum.Median, Tool: clip(run.Version)}
+	p := Point{Run: run.ID, Started: run.Started, Case: c.Case.ID, N: sum.N, Median: sum.Median, Tool: run.Version}
 	if i := sum.Interval; i != nil {
 		p.Low, p.High = &i.Low, &i.High
 	}
 	if proof := c.Proof(); proof != nil {
-		p.Library, p.SQLite, p.Go = clip(proof.ModuleVersion), clip(proof.SQLiteVersion), clip(proof.Runtime)
+		p.Library, p.SQLite, p.Go = proof.ModuleVersion, proof.SQLiteVersion, proof.Runtime
 	}
 	settings := c.Case.SettingsIn(t.Phase)
-	return &Trend{Workload: clip(c.Case.Workload), SHA256: clip(c.Case.WorkloadSHA256), Phase: clip(t.Phase), Driver: clip(c.Case.Driver),
-		Scale: clip(c.Case.Scale), Settings: clipSettings(settings), Parameters: clipMap(c.Case.Parameters),
-		Host: clip(run.Machine.Hostname), Unit: unit, Points: []Point{p}, machine: run.Machine,
+	return &Trend{Workload: c.Case.Workload, SHA256: c.Case.WorkloadSHA256, Phase: t.Phase, Driver: c.Case.Driver,
+		Scale: c.Case.Scale, Settings: settings, Parameters: c.Case.Parameters, Host: run.Machine.Hostname, Unit: unit, Points: []Point{p}, machine: run.Machine,
 		key: fmt.Sprintf("%q %q %q %q %v %q %q %s", c.Case.Workload, t.Phase, c.Case.WorkloadSHA256, c.Case.Scale, c.Case.Parameters, settings, c.Case.Driver, unit)}
 }

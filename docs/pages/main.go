@@ -64,7 +64,6 @@ func (p *pages) make(ctx context.Context, screenshots string, reports []string) 
 	return p.screenshots(ctx, screenshots)
 }
 
-// run runs the tool and returns what it printed.
 func (p *pages) run(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, p.tool, args...)
 	out, err := cmd.Output()
@@ -75,7 +74,6 @@ func (p *pages) run(ctx context.Context, args ...string) ([]byte, error) {
 	return out, err
 }
 
-// split splits STORE:RUN.
 func split(ref string) (store, run string, err error) {
 	i := strings.LastIndexByte(ref, ':')
 	if i < 0 {
@@ -84,7 +82,6 @@ func split(ref string) (store, run string, err error) {
 	return ref[:i], ref[i+1:], nil
 }
 
-// report writes the page of a run to a file.
 func (p *pages) report(ctx context.Context, ref, file string) error {
 	store, run, err := split(ref)
 	if err != nil {

@@ -31,7 +31,6 @@ var shots = []shot{
 	{name: "explorer-run", address: "/runs/RUN", look: browser.Look{Width: 1200, Height: 900}, wait: drawn},
 }
 
-// screenshots takes all screenshots of a run.
 func (p *pages) screenshots(ctx context.Context, ref string) error {
 	store, run, err := split(ref)
 	if err != nil {
@@ -67,7 +66,6 @@ func (p *pages) screenshots(ctx context.Context, ref string) error {
 	return nil
 }
 
-// serve starts the explorer and returns its address.
 func (p *pages) serve(ctx context.Context, store string) (string, error) {
 	cmd := exec.CommandContext(ctx, p.tool, "serve", "--store", store, "--port", "0")
 	lines, err := cmd.StdoutPipe()

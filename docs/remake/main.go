@@ -80,7 +80,6 @@ func remake(tool, store, file string, a asked) error {
 	return nil
 }
 
-// asked says which commands are to be run.
 type asked struct {
 	with, without string
 	words         []string // of which the command must contain one, if there are any
@@ -154,7 +153,6 @@ func head(text string, n int) string {
 	return strings.Join(lines[:min(n, len(lines))], "")
 }
 
-// commands lists the commands of a document's outputs.
 func commands(text string) []string {
 	var list []string
 	for _, m := range output.FindAllStringSubmatch(text, -1) {
@@ -166,7 +164,6 @@ func commands(text string) []string {
 	return list
 }
 
-// replaced returns the document with a new output of a command.
 func replaced(text, command, out string) string {
 	text = tables.ReplaceAllStringFunc(text, func(block string) string {
 		if tables.FindStringSubmatch(block)[1] != command {

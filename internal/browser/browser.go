@@ -79,7 +79,6 @@ type Page struct {
 	requests []string
 }
 
-// limit is how long a page may take for anything before it counts as broken.
 const limit = 5 * time.Minute
 
 // Open opens a page and waits until it has loaded.
@@ -98,8 +97,7 @@ func (b *Browser) Open(url string, l Look) (*Page, error) {
 	return p, nil
 }
 
-// focused lets a page believe that it is in front, so that several can be used at a time. Only
-// such a page may use the clipboard.
+// focused makes a page believe that it is in front. Only such a page may use the clipboard.
 func focused(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 	_, err := cdp.Call(ctx, t, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	return chromedp.Void{}, err
@@ -136,7 +134,6 @@ func (l Look) set() chromedp.Action[chromedp.Void] {
 	}
 }
 
-// listen notes errors and requests.
 func (p *Page) listen(event any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -222,9 +219,8 @@ func (p *Page) Hover(selector string) error {
 	return p.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, y))
 }
 
-// middle scrolls to what a CSS selector finds, waits until it stands still, because what is
-// drawn above it moves it, and returns its middle. It is an error if something else covers it,
-// because a user could not reach it either.
+// middle scrolls to an element, waits until it stands still, and returns its middle. It fails if
+// another element covers it, because a user could not reach it either.
 func (p *Page) middle(selector string) (x, y float64, err error) {
 	type answer struct {
 		X, Y  float64

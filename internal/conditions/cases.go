@@ -25,7 +25,6 @@ func CasesOf(outcomes []*stats.Outcome, tables []*stats.Table, intervals bool) d
 	return document.Document{document.Details{Title: "Samples, and settings as they were proven", Body: body, Nest: true}}
 }
 
-// caseOf has the samples of a case and what its worker proved.
 func caseOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document.Details {
 	l := document.List{{Label: "status", Text: string(o.Status), Alarm: o.Status != result.OK}}
 	if o.Status != result.OK && o.Reason != nil {
@@ -56,7 +55,6 @@ func caseOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document.De
 	return d
 }
 
-// opened says what the connections of a pool read back when they were opened.
 func opened(p *protocol.Proof) string {
 	set := readBack(p)
 	var words []string
@@ -69,8 +67,8 @@ func opened(p *protocol.Proof) string {
 	return fmt.Sprintf("%s (read back by %s when opened, before the schema and the work)", strings.Join(words, " "), document.Counted(int64(len(p.Connections)), "connection"))
 }
 
-// connections has a row for each connection of a refused case, with the settings that were
-// asked for as it read them back. What differs is marked.
+// connections has a row for each connection of a refused case, with the values that it read back.
+// ✗ marks values that were not asked for.
 func connections(p *protocol.Proof, c *result.Case) document.Document {
 	asked := driver.Settings{}
 	for n, v := range c.Settings {
@@ -103,7 +101,6 @@ func connections(p *protocol.Proof, c *result.Case) document.Document {
 		"What was read later is in the reason."}, g}
 }
 
-// samplesOf has the samples of a case, a row for each trial and a column for each phase.
 func samplesOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document.Grid {
 	out := document.Grid{Columns: []document.Column{{Title: "round", Right: true}}}
 	trials := o.Trials[:min(len(o.Trials), maxSampleRows)]
@@ -193,7 +190,6 @@ func Changed(c *result.Case) string {
 	return "the workload itself changes " + strings.Join(words, ", ") + ", as it declares"
 }
 
-// maxSampleRows is how many samples of a case a page has. The other formats have all.
 const maxSampleRows = 100
 
 // ReadLater has for each of some cases that were refused after their connections had been

@@ -67,13 +67,12 @@ func LibraryOf(c *result.Case, p *protocol.Proof) defects.Library {
 	return l
 }
 
-// useOf says how the databases of a run were used. What an application does that nobody
-// measured is not known: whether it has several connections, or cancels.
+// useOf says how the databases of a run were used. An application's own use is not known: whether
+// it has several connections, or cancels.
 func useOf(run *result.Run) defects.Use {
 	return defects.Use{OS: run.Machine.OS, Arch: run.Machine.Arch}
 }
 
-// driverDefects lists the known defects beside each driver, and then what they are.
 func driverDefects(a *stats.Analysis) document.Document {
 	var beside document.List
 	var all Groups[string, defects.Defect]

@@ -71,7 +71,7 @@ func DriverNotes(a *stats.Analysis) (d document.Document) {
 	return append(document.Document{document.Heading{Level: 2, Text: "How the drivers differ"}}, d...)
 }
 
-// variants says what was proven of the variants of drivers.
+// variants says how the variants of drivers were built and run, as proven.
 func variants(seen []*stats.Outcome) document.List {
 	var l document.List
 	for _, o := range seen {
@@ -132,8 +132,8 @@ func Matters(option string) bool {
 	return strings.HasPrefix(name, "OMIT_") || strings.Contains(name, "MMAP")
 }
 
-// compileOptions lists, by driver, the options that matter and that some other driver
-// lacks or has with a different value.
+// compileOptions lists by driver the options that matter and that another driver lacks or has with
+// another value.
 func compileOptions(seen []*stats.Outcome) document.List {
 	count := map[string]int{}
 	var known []*stats.Outcome
@@ -166,8 +166,6 @@ func compileOptions(seen []*stats.Outcome) document.List {
 	return l
 }
 
-// unasked lists the settings that a workload leaves to the library and that differ
-// between its drivers.
 func unasked(a *stats.Analysis) document.List {
 	var where Groups[document.Item, string] // the groups that each setting with its values is about
 	all := 0
@@ -202,8 +200,8 @@ func unasked(a *stats.Analysis) document.List {
 	return l
 }
 
-// unset lists the settings that are not set and that differ between the outcomes of a
-// group. Of the drivers with one value, the first most are named.
+// unset lists the settings that no one set and that differ between the outcomes of a group. For
+// each value it names at most some drivers.
 func unset(outcomes []*stats.Outcome, most int) (l document.List) {
 	got := map[string]map[string][]string{} // by setting and value, the drivers
 	for _, o := range outcomes {
@@ -259,7 +257,6 @@ func Deciding(outcomes []*stats.Outcome) document.List {
 	})
 }
 
-// aboutLocks reports whether a setting matters only if connections compete.
 func aboutLocks(setting string) bool { return setting == "busy_timeout" || setting == "txlock" }
 
 // UnsetInRun counts and names the settings of [unsetIn], with the workloads.
@@ -284,7 +281,6 @@ func UnsetInRun(a *stats.Analysis) (count int, text string) {
 	return len(words), "nobody set " + strings.Join(words, "; ")
 }
 
-// changes reports whether the workload itself changes a setting.
 func changes(c *result.Case, name string) bool {
 	for _, s := range c.InForce {
 		if s[name] != c.Settings[name] {
@@ -294,8 +290,8 @@ func changes(c *result.Case, name string) bool {
 	return false
 }
 
-// readBack returns what the connections of a pool read back. A setting that is not the
-// same on all connections has all its values.
+// readBack returns the settings that the connections of a pool read back. Values that differ are
+// joined by slashes.
 func readBack(p *protocol.Proof) driver.Settings {
 	all := driver.Settings{}
 	for _, c := range p.Connections {

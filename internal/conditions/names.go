@@ -59,7 +59,6 @@ func Version(o *stats.Outcome) string {
 	return v
 }
 
-// revision returns the commit of a checkout from what is known of its build.
 func revision(build map[string]string) string {
 	v := build["vcs.revision"]
 	v = v[:min(len(v), 7)]
@@ -277,5 +276,4 @@ func MachinesDiffer(a, b result.Machine) []string {
 	return words
 }
 
-// plainWord matches an argument that has no special meaning in any shell.
 var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)

@@ -98,7 +98,6 @@ func SideLibraries(cells []*stats.Compared) (first, second []string) {
 	return first, second
 }
 
-// sides says which driver, version and SQLite each side has.
 func sides(names [2]string, cells []*stats.Compared) document.List {
 	if len(cells) == 0 {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// refusedFor returns what the connections of a case read back for which it was refused after
-// they had been opened, or nil.
+// refusedFor returns the settings that a case was refused for after its connections had been
+// opened, or nil.
 func refusedFor(o *stats.Outcome) *result.ReadBack {
 	for _, t := range o.Trials {
 		if t.Status == result.Refused && t.ReadBack != nil {
@@ -21,7 +21,6 @@ func refusedFor(o *stats.Outcome) *result.ReadBack {
 	return nil
 }
 
-// when says after what settings were read back.
 func when(r *result.ReadBack) string {
 	if r.After == "" {
 		return "after the schema"
@@ -29,8 +28,8 @@ func when(r *result.ReadBack) string {
 	return "after " + r.After
 }
 
-// alikeConnections lists the numbers of connections by what they read back of some settings,
-// in the words of the table, separated by zero bytes.
+// alikeConnections groups the numbers of connections by the values that they read back. Keys are
+// the cells of the table, separated by zero bytes.
 func alikeConnections(r *result.ReadBack, names []string) (alike Groups[string, int]) {
 	for i, got := range r.Connections {
 		var words []string

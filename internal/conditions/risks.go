@@ -46,9 +46,9 @@ const crash = "if the operating system crashes or the power fails, "
 
 const rarely = "a power failure at just the wrong moment can corrupt the database on an old file system, but that is very unlikely"
 
-// risky has the settings that give up durability or integrity, as SQLite documents it:
-// https://sqlite.org/pragma.html (synchronous, journal_mode, locking_mode) and
-// https://sqlite.org/inmemorydb.html; and rqlite: https://rqlite.io/docs/api/queued-writes/.
+// risky has the settings that give up durability or integrity, as documented in
+// https://sqlite.org/pragma.html (synchronous, journal_mode, locking_mode),
+// https://sqlite.org/inmemorydb.html and https://rqlite.io/docs/api/queued-writes/.
 var risky = []struct {
 	when driver.Settings
 	Loss

@@ -35,7 +35,6 @@ func TooShort(cells []*stats.Cell, h document.Hints) string {
 // ShortLimit formats the limit below which a phase is too short.
 func ShortLimit() string { return fmt.Sprintf("%d ms", stats.TooShort.Milliseconds()) }
 
-// lengthen says how to make a phase long enough that takes some time.
 func lengthen(c *stats.Cell, wall time.Duration, h document.Hints) string {
 	how := []string{}
 	s := c.Samples[0]

@@ -76,12 +76,11 @@ func Troubles(g *stats.Group, told ...string) document.Document {
 	return document.Document{document.Space{}, l}
 }
 
-// hasFigures reports whether a phase of the group has a table with figures.
 func hasFigures(g *stats.Group, phase string) bool {
 	return slices.ContainsFunc(g.Tables, func(t *stats.Table) bool { return t.Phase == phase && len(t.Measured()) > 0 })
 }
 
-// whoHas says which drivers of the group have the feature whose lack made a case fail.
+// whoHas names the drivers of the group that have the feature for lack of which a case failed.
 func whoHas(g *stats.Group, o *stats.Outcome) string {
 	if o.Reason.Feature == "" {
 		return ""
@@ -120,7 +119,7 @@ const (
 	saidRunes = 300
 )
 
-// crashed is how Go says that a signal has ended a program.
+// crashed matches the line in which Go reports that a signal ended a program.
 var crashed = regexp.MustCompile(`^SIG[A-Z]+: `)
 
 // Said returns what tells most of a program's standard error, to be put after the message
@@ -193,8 +192,7 @@ func MoreKinds(n int) string {
 	return fmt.Sprintf("%s more of warnings, which the format json has", document.Counted(int64(n), "kind"))
 }
 
-// likened returns the message of the first of the warnings of one kind, and the rounds
-// of the others.
+// likened returns the message of the first warning of one kind, and the rounds of the others.
 func likened(ws []result.Warning) string {
 	var others []int
 	for _, w := range ws {
@@ -239,7 +237,6 @@ func MachineWarnings(all []result.Warning, rounds int) document.List {
 	return l
 }
 
-// robbedTrials counts the trials of runs.
 type robbedTrials struct {
 	Trials int
 	Again  int // of trials, robbed of time and measured again

@@ -27,6 +27,7 @@ type Space struct{}
 type Heading struct {
 	Level int // from 1
 	Text  string
+	Most  int // lines on a terminal; 0: as many as it has
 }
 
 // Paragraph is running text.
@@ -35,6 +36,7 @@ type Paragraph struct {
 	Quiet bool   // read last
 	Label string // printed before the first line; further lines are indented by its width
 	Whole bool   // one line, however long, so that it can be copied
+	Most  int    // lines on a terminal; 0: as many as it has
 }
 
 // Section is a part of an answer that a screen can show in less room.
@@ -47,6 +49,7 @@ type Section struct {
 type Form struct {
 	Body    Document
 	Missing string // names what this form does not show
+	Rank    int    // added to the section's rank when this form would be next
 }
 
 // Whole returns the document with every section in its longest form.
@@ -75,6 +78,7 @@ type List []Item
 type Item struct {
 	Label, Text string
 	Alarm       bool
+	Most        int // lines on a terminal; 0: as many as it has
 }
 
 // Note adds an item, unless its text is empty.
@@ -108,7 +112,7 @@ type Glossary []Explained
 // Explained is the title of a column with what it means.
 type Explained struct{ Column, Text string }
 
-// paragraph explains the columns that are among some.
+// paragraph explains the columns that are shown.
 func (g Glossary) paragraph(columns []string) Paragraph {
 	var words []string
 	for _, e := range g {
@@ -158,8 +162,6 @@ func (g *Grid) Add(c Column, words []string) {
 	}
 }
 
-// table returns a writer with the columns at the given indexes. It applies f to each title
-// and cell.
 func (g *Grid) table(columns []int, f func(string) string) table.Writer {
 	t := table.NewWriter()
 	var configs []table.ColumnConfig
@@ -194,14 +196,13 @@ type Column struct {
 	Drop int
 }
 
-// cleaned returns the document with all its text made printable, and without empty lists.
 func (d Document) cleaned() Document {
 	// Alignment within a column uses spaces.
 	return d.Whole().each(Line, func(cell string) string { return harmless(strings.Map(printable, clip(cell, maxCell))) })
 }
 
-// each returns the document with all its text as line returns it, and that of the cells of
-// grids as cell does. It leaves out empty lists.
+// each returns the document with line applied to its text, and cell to the cells of grids. It
+// leaves out empty lists.
 func (d Document) each(line, cell func(string) string) Document {
 	var out Document
 	for _, b := range d {
@@ -374,5 +375,4 @@ func UniqueNames(d Document, taken map[string]bool) Document {
 	return d
 }
 
-// maxSlug is the most characters of a name that is made of a text.
 const maxSlug = 100

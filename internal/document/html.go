@@ -29,7 +29,6 @@ var Assets = func() fs.FS {
 	return sub
 }()
 
-// asset returns the text of a file of [Assets].
 func asset(name string) string {
 	data, err := fs.ReadFile(Assets, name)
 	if err != nil {
@@ -40,7 +39,6 @@ func asset(name string) string {
 
 var pageTemplate = template.Must(template.New("page.html").ParseFS(pageFiles, "page/page.html"))
 
-// page is what the template of a page needs.
 type page struct {
 	Language, Title, Kind, Policy string
 
@@ -59,39 +57,17 @@ type section struct {
 	Blocks    []view
 }
 
-// view is a block as the template needs it: one of its fields is set.
 type view struct {
-	Heading   *headingView
-	Paragraph *paragraphView
-	Reference *referenceView
-	List      []itemView
-	Details   *detailsView
+	ID     string // of a heading
+	Blocks []view // of details
+
+	Heading   *Heading
+	Paragraph *Paragraph
+	Reference *Reference
+	List      List
+	Details   *Details
 	Grid      *gridView
 	Picture   *pictureView
-}
-
-type headingView struct {
-	Level    int
-	ID, Text string
-}
-
-type paragraphView struct {
-	Text  string
-	Quiet bool
-}
-
-type referenceView struct{ Title, Address string }
-
-type itemView struct {
-	Label, Text string
-	Alarm       bool
-}
-
-type detailsView struct {
-	Title  string
-	ID     string
-	Nest   bool
-	Blocks []view
 }
 
 type pictureView struct {
@@ -106,13 +82,8 @@ type pictureView struct {
 type gridView struct {
 	Label   string // what the table is called for those who can't see where it is
 	Stacks  bool   // on a phone each row has its cells below each other
-	Columns []columnView
+	Columns []Column
 	Rows    []rowView
-}
-
-type columnView struct {
-	Title string
-	Right bool
 }
 
 type rowView struct {
@@ -142,10 +113,9 @@ const (
 	longCell     = 30 // from here on it may be broken into lines
 )
 
-// figureSpace is as wide as a figure, and so lines up what spaces line up in a text.
+// figureSpace is as wide as a digit, so it aligns what spaces align in a text.
 const figureSpace = "&#8199;"
 
-// clip cuts the middle out of a text that is too long, and says so.
 func clip(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -157,7 +127,6 @@ func clip(s string, most int) string {
 	return fmt.Sprintf("%s… (cut: it has %s characters) …%s", string(letters[:most/2]), Thousands(int64(len(letters))), string(letters[len(letters)-most/2:]))
 }
 
-// start returns the beginning of a text.
 func start(s string, most int) string {
 	if letters := []rune(s); len(letters) > most {
 		return strings.TrimSpace(string(letters[:most])) + "…"
@@ -232,14 +201,13 @@ func (p *page) fill(r *htmlRenderer, d Document) {
 	}
 }
 
-// htmlRenderer turns blocks into views.
 type htmlRenderer struct {
 	ids   map[string]bool // that are taken
 	about string          // the last heading
 	err   error           // the first of drawing a picture
 }
 
-// reserve takes the identifiers that blocks have.
+// reserve keeps the identifiers of blocks from being given to headings.
 func (r *htmlRenderer) reserve(d Document) {
 	for _, b := range d {
 		switch b := b.(type) {
@@ -253,7 +221,7 @@ func (r *htmlRenderer) reserve(d Document) {
 	}
 }
 
-// id returns an identifier that no other element has, made of a text.
+// id makes an identifier of a text that no other element has.
 func (r *htmlRenderer) id(text string) string {
 	base := Slug(text)
 	id := base
@@ -273,23 +241,25 @@ func (r *htmlRenderer) views(d Document) (list []view) {
 	return list
 }
 
-// view returns a block as the template needs it. ok is false if it is not shown in a page.
 func (r *htmlRenderer) view(b Block) (v view, ok bool) {
 	switch b := b.(type) {
 	case Heading:
-		return view{Heading: &headingView{Level: max(b.Level, 2), ID: r.id(b.Text), Text: clip(b.Text, maxCell)}}, true
+		b.Level, b.Text = max(b.Level, 2), clip(b.Text, maxCell)
+		return view{Heading: &b, ID: r.id(b.Text)}, true
 	case Paragraph:
-		return view{Paragraph: &paragraphView{clip(strings.TrimLeft(b.Label, " ")+b.Text, maxParagraph), b.Quiet}}, true
+		b.Text = clip(strings.TrimLeft(b.Label, " ")+b.Text, maxParagraph)
+		return view{Paragraph: &b}, true
 	case Reference:
-		return view{Reference: &referenceView{b.Title, b.Address}}, true
+		return view{Reference: &b}, true
 	case List:
-		var items []itemView
-		for _, it := range b {
-			items = append(items, itemView{clip(it.Label, maxLabel), clip(it.Text, maxParagraph), it.Alarm})
+		b = slices.Clone(b)
+		for i := range b {
+			b[i].Label, b[i].Text = clip(b[i].Label, maxLabel), clip(b[i].Text, maxParagraph)
 		}
-		return view{List: items}, true
+		return view{List: b}, true
 	case Details:
-		return view{Details: &detailsView{clip(b.Title, maxLabel), b.ID, b.Nest, r.views(b.Body)}}, true
+		b.Title = clip(b.Title, maxLabel)
+		return view{Details: &b, Blocks: r.views(b.Body)}, true
 	case PictureBlock:
 		return view{Picture: r.picture(&b)}, true
 	case Grid:
@@ -339,7 +309,8 @@ func (r *htmlRenderer) grid(g *Grid) *gridView {
 	out := &gridView{Label: clip(r.about, maxLabel), Stacks: g.Stacks}
 	names := slices.IndexFunc(g.Columns, func(c Column) bool { return !c.Right && c.Title != "#" && c.Title != "rank" })
 	for _, c := range g.Columns {
-		out.Columns = append(out.Columns, columnView{clip(c.Title, maxLabel), c.Right})
+		c.Title = clip(c.Title, maxLabel)
+		out.Columns = append(out.Columns, c)
 	}
 	for i, row := range g.Rows {
 		cells := make([]cellView, len(row))

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// escaper escapes characters that have a meaning in Markdown or HTML.
 var escaper = strings.NewReplacer(
 	`\`, `\\`, "`", "\\`", `*`, `\*`, `_`, `\_`, `<`, `&lt;`, `>`, `&gt;`, `[`, `\[`, `]`, `\]`, `&`, `&amp;`, `~`, `\~`,
 )

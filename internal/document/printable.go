@@ -23,7 +23,6 @@ import (
 // cut out.
 func Line(s string) string { return oneLine(clip(s, maxParagraph)) }
 
-// oneLine is [Line] for text of any length.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -39,7 +38,6 @@ func oneLine(s string) string {
 // ##teamcity[…] anywhere.
 var commands = regexp.MustCompile(`::[A-Za-z-]+(::|[ ,])|##[^# ]`)
 
-// harmless breaks up commands to CI services.
 func harmless(s string) string {
 	if !strings.Contains(s, "::") && !strings.Contains(s, "##") {
 		return s
@@ -104,8 +102,7 @@ func PrintableJSON(w io.Writer) io.Writer {
 	}}
 }
 
-// mapper changes what is written rune by rune. Several goroutines can write, such as one that
-// says what a signal ends.
+// mapper changes text rune by rune. Several goroutines can write to it.
 type mapper struct {
 	mu      sync.Mutex
 	w       io.Writer
@@ -141,8 +138,6 @@ func CSVFields(fields []string) []string {
 	return out
 }
 
-// csvText converts a text to a field of CSV: one printable line that no spreadsheet
-// takes for a formula. Numbers are not changed.
 func csvText(s string) string {
 	s = Line(s)
 	if s == "" || !strings.ContainsRune("=+-@", rune(s[0])) {

@@ -17,56 +17,64 @@ const (
 	defaultWidth = 120
 	leastText    = 20 // columns after a label
 	minWidth     = 40 // below this nothing can be made readable
-	Gap          = 2  // between the columns of a grid
+	gap          = 2  // columns between those of a grid
 )
 
-// The few colors: for what is read first, what is read last, and what alarms.
 var (
-	Bold   = text.Colors{text.Bold}
-	Faint  = text.Colors{text.Faint}
-	Leader = text.Colors{text.FgGreen}
-	Alarm  = text.Colors{text.FgYellow}
+	bold   = text.Colors{text.Bold}
+	faint  = text.Colors{text.Faint}
+	leader = text.Colors{text.FgGreen}
+	alarm  = text.Colors{text.FgYellow}
 )
 
 type textRenderer struct {
-	Out     strings.Builder
-	Width   int
+	out     strings.Builder
+	width   int
 	color   bool
+	dots    string   // where a text is cut
 	dropped []string // titles of columns for which there was no room
 	shown   []string // titles of columns for which there was
 }
 
 func newTextRenderer(opts Options) textRenderer {
-	return textRenderer{Width: max(cmp.Or(opts.Width, defaultWidth), minWidth), color: opts.Color}
+	r := textRenderer{width: max(cmp.Or(opts.Width, defaultWidth), minWidth), color: opts.Color, dots: "…"}
+	if opts.ASCII {
+		r.dots = inASCII(r.dots)
+	}
+	return r
 }
 
 func RenderText(w io.Writer, d Document, opts Options) error {
 	r := newTextRenderer(opts)
+	r.document(d.plain(opts))
+	if len(r.dropped) > 0 {
+		r.lines(fmt.Sprintf("No room in %d columns for: %s. They are in the other formats.", r.width, strings.Join(r.dropped, ", ")), "", faint, 0)
+	}
+	_, err := io.WriteString(w, r.out.String())
+	return err
+}
+
+func (d Document) plain(opts Options) Document {
 	if d = d.cleaned(); opts.ASCII {
 		d = d.each(inASCII, inASCII)
 	}
-	r.document(d)
-	if len(r.dropped) > 0 {
-		r.lines(fmt.Sprintf("No room in %d columns for: %s. They are in the other formats.", r.Width, strings.Join(r.dropped, ", ")), "", Faint)
-	}
-	_, err := io.WriteString(w, r.Out.String())
-	return err
+	return d
 }
 
 func (r *textRenderer) document(d Document) {
 	for i, b := range d {
 		if _, ok := b.(Heading); ok && i > 0 {
-			r.Out.WriteByte('\n')
+			r.out.WriteByte('\n')
 		}
 		switch b := b.(type) {
 		case Space:
-			r.Out.WriteByte('\n')
+			r.out.WriteByte('\n')
 		case Heading:
-			r.lines(b.Text, "", Bold)
+			r.lines(b.Text, "", bold, b.Most)
 		case Paragraph:
 			r.paragraph(b)
 		case Reference:
-			r.lines("See "+b.Address+".", "", Faint)
+			r.lines("See "+b.Address+".", "", faint, 0)
 		case List:
 			r.list(b)
 		case Details:
@@ -74,12 +82,12 @@ func (r *textRenderer) document(d Document) {
 		case Grid:
 			r.grid(b)
 		case Glossary:
-			r.lines(b.paragraph(r.shown).Text, "", Faint)
+			r.lines(b.paragraph(r.shown).Text, "", faint, 0)
 		}
 	}
 }
 
-func (r *textRenderer) Paint(s string, c text.Colors) string {
+func (r *textRenderer) paint(s string, c text.Colors) string {
 	if !r.color || c == nil || s == "" {
 		return s
 	}
@@ -89,46 +97,55 @@ func (r *textRenderer) Paint(s string, c text.Colors) string {
 func (r *textRenderer) paragraph(p Paragraph) {
 	c := text.Colors(nil)
 	if p.Quiet {
-		c = Faint
+		c = faint
 	}
-	r.Out.WriteString(p.Label)
+	r.out.WriteString(p.Label)
 	if p.Whole {
-		r.Out.WriteString(r.Paint(p.Text, c) + "\n")
+		r.out.WriteString(r.paint(p.Text, c) + "\n")
 	} else {
-		r.lines(p.Text, strings.Repeat(" ", text.StringWidth(p.Label)), c)
+		r.lines(p.Text, strings.Repeat(" ", text.StringWidth(p.Label)), c, p.Most)
 	}
 }
 
-// lines writes s, wrapped. Lines after the first are indented.
-func (r *textRenderer) lines(s, indent string, c text.Colors) {
-	for i, line := range WrapText(s, max(r.Width-len(indent), leastText)) {
-		if i > 0 {
-			r.Out.WriteString(indent)
+// lines writes s, wrapped, in at most some lines; 0 means all. Lines after the first are indented.
+func (r *textRenderer) lines(s, indent string, c text.Colors, most int) {
+	width := max(r.width-len(indent), leastText)
+	lines := wrapText(s, width)
+	if most > 0 && len(lines) > most {
+		last := lines[most-1] + " " + lines[most]
+		part := text.Trim(last, width-text.StringWidth(r.dots))
+		if at := strings.LastIndexByte(part, ' '); at > len(part)/2 && !strings.HasPrefix(last[len(part):], " ") {
+			part = part[:at] // because a part of a number would be a wrong number
 		}
-		r.Out.WriteString(r.Paint(line, c) + "\n")
+		lines = append(lines[:most-1], strings.TrimRight(part, " ,;:")+r.dots)
+	}
+	for i, line := range lines {
+		if i > 0 {
+			r.out.WriteString(indent)
+		}
+		r.out.WriteString(r.paint(line, c) + "\n")
 	}
 }
 
-// WrapText is like [wrap], but breaks no URL, because half of one leads nowhere: one that is
-// too long has a line of its own, which the terminal breaks so that it can still be followed.
-func WrapText(s string, width int) (lines []string) {
+// wrapText is like [wrap], but never breaks a URL: a long one gets its own line, and the
+// terminal breaks it so that it can still be followed.
+func wrapText(s string, width int) (lines []string) {
 	words := strings.Split(s, " ")
 	i := slices.IndexFunc(words, func(w string) bool { return strings.Contains(w, "://") && text.StringWidth(w) > width })
 	if i < 0 {
-		return Wrap(s, width)
+		return wrap(s, width)
 	}
 	if before := strings.Join(words[:i], " "); before != "" {
-		lines = Wrap(before, width)
+		lines = wrap(before, width)
 	}
 	lines = append(lines, words[i])
 	if after := strings.Join(words[i+1:], " "); after != "" {
-		lines = append(lines, WrapText(after, width)...)
+		lines = append(lines, wrapText(after, width)...)
 	}
 	return lines
 }
 
-// Wrap breaks s between words, and within words that are too long.
-func Wrap(s string, width int) []string {
+func wrap(s string, width int) []string {
 	lines := strings.Split(text.WrapSoft(s, width), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")
@@ -141,15 +158,15 @@ func (r *textRenderer) list(l List) {
 	for _, it := range l {
 		label = max(label, text.StringWidth(it.Label))
 	}
-	label = min(label, r.Width/3)
-	indent := strings.Repeat(" ", label+Gap)
+	label = min(label, r.width/3)
+	indent := strings.Repeat(" ", label+gap)
 	for _, it := range l {
-		c := Faint
+		c := faint
 		if it.Alarm {
-			c = Alarm
+			c = alarm
 		}
-		r.Out.WriteString(r.Paint(text.Pad(text.Trim(it.Label, label), label, ' '), c) + strings.Repeat(" ", Gap))
-		r.lines(it.Text, indent, nil)
+		r.out.WriteString(r.paint(text.Pad(text.Trim(it.Label, label), label, ' '), c) + strings.Repeat(" ", gap))
+		r.lines(it.Text, indent, nil, it.Most)
 	}
 }
 
@@ -164,8 +181,8 @@ func (r *textRenderer) grid(g Grid) {
 	}
 }
 
-// parts divides the columns of a grid that is too wide into several parts. Each begins
-// with the columns that name the rows, or with the first of them if there is no room for all.
+// parts divides the columns of a grid that is too wide. Each part begins with the columns that
+// name the rows, or with the first of them if not all fit.
 func (r *textRenderer) parts(g Grid, keep []int) [][]int {
 	names := 0
 	for names < len(keep) && !g.Columns[keep[names]].Right && !g.Columns[keep[names]].Whole {
@@ -188,18 +205,17 @@ func (r *textRenderer) parts(g Grid, keep []int) [][]int {
 	return append(list, part)
 }
 
-// fits reports whether there is room for some columns, with their text in several lines if
-// need be.
+// fits reports whether columns fit, with their text in several lines if necessary.
 func (r *textRenderer) fits(g Grid, columns []int) bool {
-	total := -Gap
+	total := -gap
 	for _, k := range columns {
-		total += g.least(k, r.Width) + Gap
+		total += g.least(k, r.width) + gap
 	}
-	return total <= r.Width
+	return total <= r.width
 }
 
-// least returns how narrow a column may become by breaking its text between words. Figures
-// stay whole, and so do names that are not long.
+// least returns how narrow a column may become by breaking its text between words. Figures and
+// short names are never broken.
 func (g *Grid) least(column, width int) int {
 	w := g.width(column)
 	if c := g.Columns[column]; c.Right || c.Whole || w <= shortText {
@@ -208,10 +224,8 @@ func (g *Grid) least(column, width int) int {
 	return max(shortText, text.StringWidth(g.Columns[column].Title), min(g.longestWord(column), width/2))
 }
 
-// shortText is the width of text that is never broken.
 const shortText = 20
 
-// longestWord returns the width of the longest word in the rows of a column.
 func (g *Grid) longestWord(column int) (w int) {
 	for _, row := range g.Rows {
 		for _, word := range strings.Fields(row[column]) {
@@ -221,19 +235,17 @@ func (g *Grid) longestWord(column int) (w int) {
 	return w
 }
 
-// narrowed breaks the text of the widest columns into further rows until there is room for
-// all of some columns.
 func (r *textRenderer) narrowed(g Grid, columns []int) Grid {
 	widths, least := map[int]int{}, map[int]int{}
-	total := -Gap
+	total := -gap
 	for _, k := range columns {
-		widths[k], least[k] = g.width(k), g.least(k, r.Width)
-		total += widths[k] + Gap
+		widths[k], least[k] = g.width(k), g.least(k, r.width)
+		total += widths[k] + gap
 	}
-	if total <= r.Width {
+	if total <= r.width {
 		return g
 	}
-	for ; total > r.Width; total-- {
+	for ; total > r.width; total-- {
 		widest := -1
 		for _, k := range columns {
 			if widths[k] > least[k] && (widest < 0 || widths[k] > widths[widest]) {
@@ -248,7 +260,7 @@ func (r *textRenderer) narrowed(g Grid, columns []int) Grid {
 	return g.broken(widths)
 }
 
-// broken breaks the text of some columns at the given widths into further rows.
+// broken breaks the text of columns at the given widths into further rows.
 func (g *Grid) broken(widths map[int]int) Grid {
 	out := Grid{Columns: g.Columns}
 	for i, row := range g.Rows {
@@ -257,7 +269,7 @@ func (g *Grid) broken(widths map[int]int) Grid {
 			if text.StringWidth(row[k]) <= width {
 				continue
 			}
-			for j, line := range Wrap(row[k], width) {
+			for j, line := range wrap(row[k], width) {
 				if j == len(lines) {
 					lines = append(lines, make([]string, len(row)))
 				}
@@ -275,35 +287,34 @@ func (r *textRenderer) table(g Grid, keep []int) {
 	t := g.table(keep, func(s string) string { return s })
 	style := table.StyleDefault
 	style.Options = table.OptionsNoBordersAndSeparators
-	style.Box.PaddingLeft, style.Box.PaddingRight = "", strings.Repeat(" ", Gap)
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", strings.Repeat(" ", gap)
 	style.Format.Header = text.FormatDefault
 	t.SetStyle(style)
 	for i, line := range strings.Split(t.Render(), "\n") {
 		line = strings.TrimRight(line, " ")
 		var c text.Colors
 		switch {
+		case i == 0 && line == "":
+			continue // no column has a title
 		case i == 0:
-			c = Faint
+			c = faint
 		case i-1 < len(g.Leaders) && g.Leaders[i-1]:
-			c = Leader
+			c = leader
 		}
-		r.Out.WriteString(r.Paint(text.Snip(line, r.Width, "…"), c) + "\n")
+		r.out.WriteString(r.paint(text.Snip(line, r.width, "…"), c) + "\n")
 	}
 }
 
-// leastLast is how narrow the last column may become before a grid is cut instead.
 const leastLast = 16
 
-// wrapLast breaks the text of the last column into further rows if there is not enough
-// room for it.
 func (r *textRenderer) wrapLast(g Grid, keep []int) Grid {
 	last := keep[len(keep)-1]
 	if g.Columns[last].Right || g.Columns[last].Whole {
 		return g
 	}
-	room := r.Width
+	room := r.width
 	for _, k := range keep[:len(keep)-1] {
-		room -= g.width(k) + Gap
+		room -= g.width(k) + gap
 	}
 	if room < leastLast || g.width(last) <= room {
 		return g
@@ -311,12 +322,11 @@ func (r *textRenderer) wrapLast(g Grid, keep []int) Grid {
 	return g.broken(map[int]int{last: room})
 }
 
-// Width returns the width of a column.
-// Width returns how wide a grid is if nothing in it is broken.
+// Width returns the width of a grid in which no text is broken.
 func (g *Grid) Width() int {
-	total := -Gap
+	total := -gap
 	for k := range g.Columns {
-		total += g.width(k) + Gap
+		total += g.width(k) + gap
 	}
 	return total
 }
@@ -329,17 +339,16 @@ func (g *Grid) width(column int) int {
 	return w
 }
 
-// fit returns the indexes of the columns for which there is room.
 func (r *textRenderer) fit(g Grid) []int {
 	var keep []int
 	widths := make([]int, len(g.Columns))
-	total := -Gap
+	total := -gap
 	for i := range g.Columns {
 		widths[i] = g.width(i)
-		total += widths[i] + Gap
+		total += widths[i] + gap
 		keep = append(keep, i)
 	}
-	for total > r.Width {
+	for total > r.width {
 		least := slices.MaxFunc(keep, func(a, b int) int { return cmp.Compare(g.Columns[a].Drop, g.Columns[b].Drop) })
 		c := g.Columns[least]
 		if c.Drop == 0 {
@@ -348,13 +357,12 @@ func (r *textRenderer) fit(g Grid) []int {
 		if !slices.Contains(r.dropped, c.Title) {
 			r.dropped = append(r.dropped, c.Title)
 		}
-		total -= widths[least] + Gap
+		total -= widths[least] + gap
 		keep = slices.DeleteFunc(keep, func(i int) bool { return i == least })
 	}
 	return keep
 }
 
-// inASCII converts text for a terminal that shows nothing but ASCII.
 func inASCII(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r > '~' {
@@ -364,5 +372,4 @@ func inASCII(s string) string {
 	}, asciiWords.Replace(s))
 }
 
-// asciiWords has the words for what is not ASCII in reports.
 var asciiWords = strings.NewReplacer("×", "x", "·", "-", "±", "+/-", "…", "...", "│", "|", "▓", "=", "░", "-", "–", "-", "−", "-", "’", "'", "µ", "u", "→", "->")

@@ -67,5 +67,4 @@ func JoinInts(n []int) string {
 	return strings.Join(words, ", ")
 }
 
-// maxInts is how many numbers or ranges of them are worth reading.
 const maxInts = 10

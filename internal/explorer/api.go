@@ -2,7 +2,6 @@ package explorer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,7 +15,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// api returns the handlers of the JSON API, by path and method.
 func (s *Server) api() map[string]only {
 	return map[string]only{
 		"/api/v1/runs":                    {http.MethodGet: answer(s.listRuns)},
@@ -38,7 +36,7 @@ func (s *Server) api() map[string]only {
 // Failure is what the API answers instead of anything else.
 type Failure struct {
 	Status  int    `json:"status"` // of HTTP
-	Message string `json:"error"`
+	Message string `json:"error" clip:"2000"`
 }
 
 func (f *Failure) Error() string { return f.Message }
@@ -47,7 +45,6 @@ func failf(status int, format string, args ...any) error {
 	return &Failure{status, fmt.Sprintf(format, args...)}
 }
 
-// answer answers requests with the JSON of what a function returns.
 func answer[T any](of func(*http.Request, *query) (T, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := parse(r)
@@ -64,17 +61,16 @@ func answer[T any](of func(*http.Request, *query) (T, error)) http.Handler {
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
-	data, err := json.Marshal(v)
+	data, err := marshal(v)
 	if err != nil {
 		status = http.StatusInternalServerError
-		data, _ = json.Marshal(Failure{status, err.Error()})
+		data, _ = marshal(Failure{status, err.Error()})
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(append(data, '\n')) // fails only if the reader has gone
 }
 
-// writeError answers with an error, and the status that fits it.
 func writeError(w http.ResponseWriter, err error) {
 	f := &Failure{http.StatusInternalServerError, clip(err.Error())}
 	switch {
@@ -89,39 +85,7 @@ func writeError(w http.ResponseWriter, err error) {
 	writeJSON(w, f.Status, f)
 }
 
-// maxText is how many characters of a name or message the API gives. Reports have all.
-const maxText = 300
-
-// clip cuts a text that is longer than any name or message should be.
-func clip(s string) string { return clipTo(s, maxText) }
-
-func clipTo(s string, most int) string {
-	n := 0
-	for i := range s {
-		if n++; n > most {
-			return s[:i] + "…"
-		}
-	}
-	return s
-}
-
-func clipAll(list []string) []string {
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = clip(s)
-	}
-	return out
-}
-
-func clipMap[V any](m map[string]V) map[string]V {
-	out := make(map[string]V, len(m))
-	for k, v := range m {
-		out[clip(k)] = v
-	}
-	return out
-}
-
-// query reads the parameters of a request. Its first error is kept until the end.
+// query reads the parameters of a request, and keeps the first error until the end.
 type query struct {
 	values url.Values
 	asked  []string // names of parameters that there are
@@ -142,7 +106,6 @@ func (q *query) fail(format string, args ...any) {
 	}
 }
 
-// text returns a parameter, or "" if it is missing or empty.
 func (q *query) text(name string) string {
 	q.asked = append(q.asked, name)
 	if list := q.values[name]; len(list) > 1 {
@@ -151,10 +114,8 @@ func (q *query) text(name string) string {
 	return q.values.Get(name)
 }
 
-// maxValues is how often a parameter may be repeated.
 const maxValues = 50
 
-// list returns the values of a parameter that may be repeated.
 func (q *query) list(name string) []string {
 	q.asked = append(q.asked, name)
 	if n := len(q.values[name]); n > maxValues {
@@ -164,7 +125,7 @@ func (q *query) list(name string) []string {
 	return slices.DeleteFunc(slices.Clone(q.values[name]), func(s string) bool { return s == "" })
 }
 
-// word returns a parameter that is one of some words, or the first of them.
+// word returns a parameter that must be one of words. The first is the default.
 func (q *query) word(name string, words ...string) string {
 	v := q.text(name)
 	if v == "" {
@@ -176,7 +137,7 @@ func (q *query) word(name string, words ...string) string {
 	return v
 }
 
-// number returns a parameter that is a whole number, or what is usual.
+// number returns a parameter that is a whole number. usual is the default.
 func (q *query) number(name string, usual, least, most int64) int64 {
 	v := q.text(name)
 	if v == "" {
@@ -189,8 +150,8 @@ func (q *query) number(name string, usual, least, most int64) int64 {
 	return n
 }
 
-// day returns a parameter that is a date or a time, or the zero time. With end it is the
-// end of the date.
+// day returns a parameter that is a date or a time, or the zero time. With end a date means its
+// last nanosecond.
 func (q *query) day(name string, end bool) time.Time {
 	v := q.text(name)
 	if v == "" {
@@ -209,7 +170,7 @@ func (q *query) day(name string, end bool) time.Time {
 	return t
 }
 
-// end returns the first error. A parameter that nobody asked for is one.
+// end returns the first error. An unknown parameter is one.
 func (q *query) end() error {
 	for name := range q.values {
 		if q.err == nil && !slices.Contains(q.asked, name) {
@@ -219,7 +180,6 @@ func (q *query) end() error {
 	return q.err
 }
 
-// idOf returns the number of the run that a path names.
 func idOf(text string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id <= 0 || strings.HasPrefix(text, "+") {

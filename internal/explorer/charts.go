@@ -33,7 +33,6 @@ type ChartKind struct {
 	Usual bool          `json:"usual,omitempty"` // the page of a run begins with it
 }
 
-// chartKinds are the kinds of pictures, in the order in which they can be chosen.
 var chartKinds = []ChartKind{
 	{document.KindStudy, "published beside measured", true},
 	{document.KindProfile, "where the time goes", true},
@@ -53,7 +52,7 @@ type Chart struct {
 	Name  string        `json:"name"` // in its path
 	Kind  document.Kind `json:"kind"`
 	Title string        `json:"title"`
-	Note  string        `json:"note,omitempty"` // how to read it
+	Note  string        `json:"note,omitempty" clip:"2000"` // how to read it
 
 	// What it is of: one phase, or all of a workload, or of the run.
 	Workload string `json:"workload,omitempty"`
@@ -65,7 +64,7 @@ type Chart struct {
 // shows.
 type Drawn struct {
 	Chart
-	SVG     string     `json:"svg"` // an element for a page that has /assets/chart.css
+	SVG     string     `json:"svg" clip:"-"` // an element for a page that has /assets/chart.css
 	Columns []string   `json:"columns"`
 	Rows    [][]string `json:"rows"`
 	More    int        `json:"more,omitempty"` // rows that are left out
@@ -74,7 +73,6 @@ type Drawn struct {
 const (
 	maxCharts    = 1000
 	maxChartRows = 1000
-	maxChartNote = 2000 // characters
 
 	leastChartWidth = 280 // pixels
 	mostChartWidth  = 1600
@@ -83,11 +81,9 @@ const (
 )
 
 func chartOf(p document.Picture) Chart {
-	return Chart{Name: p.Name, Kind: p.Kind, Title: clip(p.Title), Note: clipTo(p.Note, maxChartNote),
-		Workload: clip(p.Of.Workload), Variant: clip(p.Of.Variant), Phase: clip(p.Of.Phase)}
+	return Chart{p.Name, p.Kind, p.Title, p.Note, p.Of.Workload, p.Of.Variant, p.Of.Phase}
 }
 
-// only returns which cells of a run a filter keeps.
 func (f filter) only(a *stats.Analysis) func(*result.Case, string) bool {
 	groups := map[int]*stats.Group{}
 	for _, g := range a.Groups {
@@ -101,7 +97,7 @@ func (f filter) only(a *stats.Analysis) func(*result.Case, string) bool {
 	}
 }
 
-// album has the pictures that were asked for last. A page asks for its pictures one by one.
+// album keeps the pictures of the last request, because a page asks for its pictures one by one.
 type album struct {
 	mu   sync.Mutex
 	of   *stats.Analysis
@@ -109,8 +105,8 @@ type album struct {
 	list []document.Picture
 }
 
-// pictures returns the pictures of what a filter keeps of a run. Their marks lead to samples
-// if they are part of its page.
+// pictures returns the pictures of the cells that a filter keeps. In a page their marks lead to
+// samples.
 func (s *Server) pictures(a *stats.Analysis, keep filter, inPage bool) []document.Picture {
 	s.album.mu.Lock()
 	defer s.album.mu.Unlock()
@@ -136,7 +132,7 @@ func (s *Server) draw(a *stats.Analysis, keep filter, inPage bool) []document.Pi
 	return append(list, report.Pictures(a, o)...)
 }
 
-// toSamples leads to the samples of a phase of a case, in the page of the run.
+// toSamples is the address of the samples of a case and phase, in the page of the run.
 func toSamples(id int, phase string) string {
 	if phase == "" {
 		return "" // of a study's figure that is of no phase
@@ -150,7 +146,7 @@ func (s *Server) listCharts(r *http.Request, q *query) (*Charts, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Charts{Run: a.Run.ID, Kinds: []ChartKind{}, Charts: []Chart{}}
+	out := &Charts{Run: a.Run.ID}
 	has := map[document.Kind]bool{}
 	for _, p := range s.pictures(a, keep, true) {
 		if !matches(kinds, string(p.Kind)) {
@@ -171,7 +167,7 @@ func (s *Server) listCharts(r *http.Request, q *query) (*Charts, error) {
 	return out, nil
 }
 
-// getChart answers with one picture: as JSON or, if its name ends so, as a file.
+// getChart answers with one picture: a file if the name has its extension, otherwise JSON.
 func (s *Server) getChart(w http.ResponseWriter, r *http.Request) {
 	file := path.Ext(r.PathValue("name"))
 	name := strings.TrimSuffix(r.PathValue("name"), file)
@@ -226,12 +222,8 @@ func drawn(about *Chart, c chart.Chart) (any, error) {
 	err := chart.WriteInline(&b, c, "chart-"+about.Name)
 	d := &Drawn{Chart: *about, SVG: b.String()}
 	columns, rows := chart.Table(c)
-	d.Columns, d.Rows, d.More = names(columns), [][]string{}, max(0, len(rows)-maxChartRows)
-	for _, row := range rows[:len(rows)-d.More] {
-		d.Rows = append(d.Rows, clipAll(row))
-	}
+	d.Columns, d.Rows, d.More = columns, rows[:min(len(rows), maxChartRows)], max(0, len(rows)-maxChartRows)
 	return d, err
 }
 
-// chartColors is the style sheet that a page with pictures needs.
 var chartColors = fmt.Sprintf(":root { %s }\n@media (prefers-color-scheme: dark) { :root { %s } }\n", chart.Properties(false), chart.Properties(true))

@@ -18,14 +18,14 @@ import (
 
 // Comparison is the answer to /api/v1/compare: a comparison in JSON, and what to beware of.
 type Comparison struct {
-	compare.JSONSides
-	SameBuilds    bool                     `json:"same_builds"`   // workers proved the same library, SQLite, Go and flags on both sides of all cells
-	FirstDrivers  []string                 `json:"first_drivers"` // with their versions and SQLite's, as proven
-	SecondDrivers []string                 `json:"second_drivers"`
-	Differences   []compare.SideDifference `json:"differences"`      // between the sides, as the workers proved it
-	Beware        string                   `json:"beware,omitempty"` // what may explain the ratios besides the sides, in a sentence
-	FirstCaveats  []report.Caveat          `json:"first_caveats"`    // of the first side's run, the worst first
-	SecondCaveats []report.Caveat          `json:"second_caveats"`
+	compare.JSONSides `clip:"-"`
+	SameBuilds        bool                     `json:"same_builds"`   // workers proved the same library, SQLite, Go and flags on both sides of all cells
+	FirstDrivers      []string                 `json:"first_drivers"` // with their versions and SQLite's, as proven
+	SecondDrivers     []string                 `json:"second_drivers"`
+	Differences       []compare.SideDifference `json:"differences" most:"200"`               // between the sides, as the workers proved it
+	Beware            string                   `json:"beware,omitempty"`                     // what may explain the ratios besides the sides, in a sentence
+	FirstCaveats      []report.Caveat          `json:"first_caveats" clip:"1000" most:"100"` // of the first side's run, the worst first
+	SecondCaveats     []report.Caveat          `json:"second_caveats" clip:"1000" most:"100"`
 }
 
 // usualMargin is the share by which two sides may differ and still be the same, unless a
@@ -63,13 +63,9 @@ func (s *Server) compare(r *http.Request, q *query) (*Comparison, error) {
 	if err := compare.Formats.Write(&data, "json", compare.Compared{Comparison: c, First: a, Second: b}, document.Options{}); err != nil {
 		return nil, err
 	}
-	out := &Comparison{SameBuilds: sameBuilds(c.Cells), FirstCaveats: s.caveats(a), SecondCaveats: s.caveats(b)}
-	firsts, seconds := conditions.SideLibraries(c.Cells)
-	out.FirstDrivers, out.SecondDrivers, out.Differences = names(firsts), names(seconds), []compare.SideDifference{}
-	differ := compare.SideDifferences(c.Cells)
-	for _, d := range differ[:min(len(differ), maxNames)] {
-		out.Differences = append(out.Differences, compare.SideDifference{What: clip(d.What), First: clip(d.First), Second: clip(d.Second), In: clip(d.In)})
-	}
+	out := &Comparison{SameBuilds: sameBuilds(c.Cells), Differences: compare.SideDifferences(c.Cells),
+		FirstCaveats: report.AnswersOf(a, s.options.Describe(a)).Caveats, SecondCaveats: report.AnswersOf(b, s.options.Describe(b)).Caveats}
+	out.FirstDrivers, out.SecondDrivers = conditions.SideLibraries(c.Cells)
 	if err := json.Unmarshal(data.Bytes(), &out.JSONSides); err != nil {
 		return nil, err
 	}
@@ -91,11 +87,6 @@ func sameBuilds(cells []*stats.Compared) bool {
 			a.SQLiteVersion != b.SQLiteVersion || a.SQLiteSourceID != b.SQLiteSourceID || a.Runtime != b.Runtime ||
 			!slices.Equal(a.CompileOptions, b.CompileOptions) || !maps.Equal(a.Build, b.Build) || !maps.Equal(a.Environment, b.Environment)
 	})
-}
-
-// caveats lists what to beware of in a run.
-func (s *Server) caveats(a *stats.Analysis) []report.Caveat {
-	return clipCaveats(report.AnswersOf(a, s.options.Describe(a)).Caveats)
 }
 
 func (s *Server) side(r *http.Request, ref string) (*stats.Analysis, error) {

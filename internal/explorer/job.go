@@ -71,7 +71,7 @@ const (
 	maxVersion = 60    // characters
 )
 
-// check refuses what there isn't. The process checks the rest, and says what is wrong.
+// check refuses choices that do not exist. The process checks the rest.
 func (l *Launcher) check(w *Wanted) error {
 	bad := func(format string, args ...any) error { return failf(http.StatusBadRequest, format, args...) }
 	for _, name := range w.Drivers {
@@ -127,12 +127,10 @@ func choiceNames(list []Choice) []string {
 	return names
 }
 
-// isVersion reports whether a text can be a version of a Go module.
 func isVersion(s string) bool {
 	return s != "" && len(s) <= maxVersion && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+-") == "" && s[0] != '-'
 }
 
-// isName reports whether a text can be the name of a parameter.
 func isName(s string) bool {
 	return s != "" && len(s) <= maxVersion && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" && s[0] != '-'
 }
@@ -156,7 +154,6 @@ type Job struct {
 	Command  []string  `json:"command,omitempty"` // with which it can be repeated
 }
 
-// maxMessages is how many messages of a job are kept.
 const maxMessages = 50
 
 // job is a [Job] with its process.
@@ -170,7 +167,6 @@ type job struct {
 	news int // changes so far
 }
 
-// start starts a process.
 func start(cmd *exec.Cmd, w Wanted, after int64) (*job, error) {
 	j := &job{cmd: cmd, ended: make(chan struct{}), after: after,
 		Job: Job{State: jobPreparing, Wanted: w, Started: time.Now().UTC(), Messages: []string{}, Command: cmd.Args}}
@@ -189,7 +185,7 @@ func start(cmd *exec.Cmd, w Wanted, after int64) (*job, error) {
 	return j, nil
 }
 
-// follow keeps what the process says, until it ends.
+// follow keeps the messages of the process until it ends.
 func (j *job) follow(said io.Reader) {
 	lines := bufio.NewReaderSize(said, maxBody)
 	for {
@@ -218,7 +214,7 @@ func (j *job) change(do func()) {
 	j.news++
 }
 
-// now returns the job as it is, and how often it has changed.
+// now returns a copy of the job, and how often it has changed.
 func (j *job) now() (Job, int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -254,7 +250,6 @@ func (s *Server) Measuring() bool {
 	return s.job != nil && !s.job.over()
 }
 
-// endGrace is how long a run may take to end at once.
 const endGrace = 15 * time.Second
 
 // StopRun ends the run that the page has started after its current trial, and waits for
@@ -281,7 +276,6 @@ func (s *Server) StopRun(ctx context.Context) {
 	}
 }
 
-// startRun answers a request to start a run.
 func (s *Server) startRun(r *http.Request, q *query) (*Current, error) {
 	if err := q.end(); err != nil {
 		return nil, err
@@ -332,7 +326,6 @@ func (s *Server) startRun(r *http.Request, q *query) (*Current, error) {
 	return s.current(r.Context())
 }
 
-// stopRun answers a request to stop the run that the page has started.
 func (s *Server) stopRun(r *http.Request, q *query) (*Current, error) {
 	if err := q.end(); err != nil {
 		return nil, err
@@ -365,10 +358,9 @@ type Setting struct {
 	Tried  []string `json:"tried,omitempty"`  // otherwise some, if they can be told
 }
 
-// notLocal says why nobody can start a run.
 const notLocal = "no run can be started here: the server does not listen on a loopback address"
 
-// scales are what is offered as scale. Any other factor is one, too.
+// scales are the suggested scales. Any other factor is allowed too.
 var scales = []string{workload.Quick, workload.Full, "0.01", "0.1", "0.5", "2"}
 
 func (s *Server) choices(r *http.Request, q *query) (*Choices, error) {
@@ -398,8 +390,8 @@ func (s *Server) choices(r *http.Request, q *query) (*Choices, error) {
 	return c, nil
 }
 
-// known lists versions of a driver: the one that it has here, the latest, and those releases
-// that the store has runs of. A commit may be of a fork, and the store somebody else's.
+// known lists versions of a driver: the one in use, the latest, and the releases in the store.
+// Commits are left out: they may be of a fork, and the store may be somebody else's.
 func known(d Choice, measured []string) []string {
 	if !d.Versions {
 		return nil

@@ -2,7 +2,6 @@ package explorer
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -53,12 +52,13 @@ type Figure struct {
 	Settled  bool          `json:"settled"`
 }
 
-// maxFigures is how many figures of a run that is being measured are given.
-const maxFigures = 300
+const (
+	maxFigures = 300
+	maxBad     = 100
+)
 
-// current returns what is being measured now.
 func (s *Server) current(ctx context.Context) (*Current, error) {
-	c := &Current{Runs: []Progress{}}
+	c := &Current{}
 	entries, err := s.shelf.latest(ctx)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (s *Server) current(ctx context.Context) (*Current, error) {
 	return c, nil
 }
 
-// adopt finds the run of a job in the store: it is new, and has the job's command.
+// adopt finds the run of a job in the store: a new one with the job's command.
 func (j *job) adopt(entries []store.Entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -123,10 +123,9 @@ const (
 	mostSilence  = time.Hour
 )
 
-// living says which of the runs that have not ended are being measured, by ID: that of this
-// server, here, and of the others as many as there are processes that measure in their
-// directory. These are the ones of which was heard last. Of a run on another machine nobody here
-// can know.
+// living says which unfinished runs are being measured, by ID: here, the one of this server, and
+// in each directory as many of the most recent ones as processes measure there. For runs on other
+// machines it can only guess.
 func (s *Server) living(runs []*result.Run, here int64, now time.Time) map[int64]bool {
 	living := map[int64]bool{}
 	if here != 0 {
@@ -160,7 +159,6 @@ func (s *Server) living(runs []*result.Run, here int64, now time.Time) map[int64
 	return living
 }
 
-// alive reports whether a run that has not ended is probably being measured.
 func alive(r *result.Run, now time.Time) bool {
 	last, longest := lastTrial(r)
 	if len(r.Trials) == 0 {
@@ -169,8 +167,8 @@ func alive(r *result.Run, now time.Time) bool {
 	return now.Sub(last) < min(max(leastSilence, 5*longest), mostSilence)
 }
 
-// lastTrial returns when the last trial of a run ended, or the run began, and how long the
-// longest trial took.
+// lastTrial returns when the last trial ended (or the run began), and the time of the longest
+// trial.
 func lastTrial(r *result.Run) (last time.Time, longest time.Duration) {
 	last = r.Started
 	for i := range r.Trials {
@@ -183,14 +181,12 @@ func lastTrial(r *result.Run) (last time.Time, longest time.Duration) {
 	return last, longest
 }
 
-// minRounds is how many rounds a run has at least.
 const minRounds = stats.MinSamples
 
-// progress says how far a run is.
 func progress(a *stats.Analysis, here bool) *Progress {
 	r := a.Run
-	p := &Progress{Run: r.ID, Started: r.Started, Command: names(r.Command), Here: here, Of: r.Schedule, Trials: len(r.Trials),
-		Precise: r.Precision, Figures: []Figure{}, Bad: []Case{}}
+	p := &Progress{Run: r.ID, Started: r.Started, Command: r.Command, Here: here, Of: r.Schedule, Trials: len(r.Trials),
+		Precise: r.Precision}
 	last, _ := lastTrial(r)
 	p.Elapsed = int64(last.Sub(r.Started))
 	if len(r.Trials) > 0 {
@@ -218,10 +214,10 @@ func progress(a *stats.Analysis, here bool) *Progress {
 			p.More++
 			continue
 		}
-		x := Figure{Workload: clip(f.Workload), Variant: clip(f.Variant), Phase: clip(f.Phase), Driver: clip(f.Cell.Case.Driver), Case: f.Cell.Case.ID,
+		x := Figure{Workload: f.Workload, Variant: f.Variant, Phase: f.Phase, Driver: f.Cell.Case.Driver, Case: f.Cell.Case.ID,
 			Median: f.Summary.Median, Summary: f.Summary, Settled: settled}
 		if f.Base != nil {
-			x.Base = clip(f.Base.Case.Driver)
+			x.Base = f.Base.Case.Driver
 		}
 		if spread, ok := f.Summary.Spread(); ok {
 			x.Spread = &spread
@@ -230,7 +226,7 @@ func progress(a *stats.Analysis, here bool) *Progress {
 	}
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
-			if o.Status != result.OK && o.Status != stats.NotMeasured && len(p.Bad) < maxWarnings {
+			if o.Status != result.OK && o.Status != stats.NotMeasured && len(p.Bad) < maxBad {
 				p.Bad = append(p.Bad, caseOf(a, g, o))
 			}
 		}
@@ -238,8 +234,8 @@ func progress(a *stats.Analysis, here bool) *Progress {
 	return p
 }
 
-// roundsDone returns how many rounds are complete, with the share of the current one. That
-// one is taken to have as many trials as the one before.
+// roundsDone returns the number of complete rounds, and the share of the current one, which is
+// assumed to have as many trials as the one before.
 func roundsDone(r *result.Run) float64 {
 	trials := map[int]int{}
 	round := 0
@@ -273,23 +269,21 @@ const (
 	maxStreams = 10               // that are open at the same time
 )
 
-// keepStream is how long a stream lasts in any case. After that it gives way to another one
-// if there are too many: otherwise whoever opened the most would have all, forever.
+// keepStream is how long a stream lasts at least. Then it is closed if there are too many, so that
+// no one can keep all streams.
 const keepStream = time.Minute
 
-// streams are the streams of events that are open.
 type streams struct {
 	mu   sync.Mutex
 	open []*stream // the oldest first
 }
 
-// stream is one of them.
 type stream struct {
 	began time.Time
 	end   chan struct{} // closed when it gives way
 }
 
-// add returns a new stream, or nil if there is no room for it. Its owner removes it.
+// add returns a new stream, or nil if there are too many. The caller removes it.
 func (s *streams) add(now time.Time) *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -311,8 +305,8 @@ func (s *streams) remove(x *stream) {
 	s.open = slices.DeleteFunc(s.open, func(o *stream) bool { return o == x })
 }
 
-// events sends what /api/v1/current answers, again whenever it changes, as server-sent
-// events. A store is read only while somebody reads them.
+// events sends the answer of /api/v1/current whenever it changes, as server-sent events. The store
+// is read only while a client is connected.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	if err := parse(r).end(); err != nil {
 		writeError(w, err)
@@ -336,7 +330,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		data, err := s.now(r.Context())
 		switch {
 		case err != nil:
-			f, _ := json.Marshal(Failure{http.StatusInternalServerError, clip(err.Error())})
+			f, _ := marshal(Failure{http.StatusInternalServerError, clip(err.Error())})
 			send("event: failure\ndata: " + string(f) + "\n\n")
 			return
 		case data != before:
@@ -366,8 +360,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// now returns what is being measured now, as JSON. It is the same text if nothing has
-// changed.
+// now returns [Server.current] as JSON. The text is the same if nothing has changed.
 func (s *Server) now(ctx context.Context) (string, error) {
 	s.launch.Lock()
 	defer s.launch.Unlock()
@@ -375,6 +368,6 @@ func (s *Server) now(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	data, err := json.Marshal(c)
+	data, err := marshal(c)
 	return string(data), err
 }

@@ -5,7 +5,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// metric is a figure of a sample that a view can be of.
 type metric struct {
 	Name   string `json:"name"`
 	Title  string `json:"title"`
@@ -16,7 +15,6 @@ type metric struct {
 	of func(*result.Sample) (v float64, unit string)
 }
 
-// better says which figures of a metric are the better ones.
 type better string
 
 const (
@@ -27,13 +25,11 @@ const (
 // judgedBy is the metric that phases are judged by: time, or at a fixed rate the latency.
 const judgedBy = "time"
 
-// failedShare is the metric that is a share, and mostly 0, so ratios of it say nothing.
+// failedShare is the metric that is mostly 0, so it has no ratios.
 const failedShare = "failed"
 
-// metrics are all metrics, what phases are judged by first.
 var metrics = append(times, costs()...)
 
-// costs are what phases cost besides time.
 func costs() (list []metric) {
 	for _, m := range result.Metrics {
 		list = append(list, metric{m.Name, m.Title, false, less, func(s *result.Sample) (float64, string) {
@@ -69,7 +65,6 @@ func unitOf(metric string) string {
 	return "s"
 }
 
-// metric returns the metric that a request asks for.
 func (q *query) metric() metric {
 	var names []string
 	for _, m := range metrics {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -23,8 +22,8 @@ import (
 // Run is the answer to /api/v1/runs/{id}: a run without its trials.
 type Run struct {
 	ID        int64            `json:"id"`
-	Answer    string           `json:"answer"`            // what the run says, in a sentence or two
-	Choices   [][2]string      `json:"choices,omitempty"` // a need, such as "without cgo", and the best driver that meets it, in words
+	Answer    string           `json:"answer" clip:"2000"` // what the run says, in a sentence or two
+	Choices   [][2]string      `json:"choices,omitempty"`  // a need, such as "without cgo", and the best driver that meets it, in words
 	Version   string           `json:"version"`
 	Started   time.Time        `json:"started"`
 	Ended     time.Time        `json:"ended,omitzero"`
@@ -42,13 +41,13 @@ type Run struct {
 	Profiled  string           `json:"profiled,omitempty"`  // the phase, if it has profiles instead of trials, which only its report has
 	Question  string           `json:"question,omitempty"`  // whose answer it has, such as tune
 	Unsampled string           `json:"unsampled,omitempty"` // what it has instead of samples, such as "profiles"; "": it was made to have some
-	LeftOut   []result.LeftOut `json:"left_out,omitempty"`
+	LeftOut   []result.LeftOut `json:"left_out,omitempty" most:"200"`
 	Workloads []Workload       `json:"workloads"`
 	Cases     []Case           `json:"cases"`
-	Defects   []Defect         `json:"defects"`  // known ones of the versions that the cases have proven
-	Caveats   []report.Caveat  `json:"caveats"`  // what to beware of, the worst first: that of the report
-	Warnings  []result.Warning `json:"warnings"` // as they were recorded, one for each time
-	Metrics   []metric         `json:"metrics"`  // what views can be of
+	Defects   []Defect         `json:"defects"`                        // known ones of the versions that the cases have proven
+	Caveats   []report.Caveat  `json:"caveats" clip:"1000" most:"100"` // what to beware of, the worst first: that of the report
+	Warnings  []result.Warning `json:"warnings" most:"100"`            // as they were recorded, one for each time
+	Metrics   []metric         `json:"metrics"`                        // what views can be of
 }
 
 // Workload is a workload as a run has read it, without its text.
@@ -75,7 +74,7 @@ type Case struct {
 	Defects    []string          `json:"defects,omitempty"` // ids of the known ones of its versions, the worst first
 	Trials     int               `json:"trials"`
 	BadTrials  int               `json:"bad_trials"`
-	Warnings   []result.Warning  `json:"warnings,omitempty"` // of the case and its trials; of many the first
+	Warnings   []result.Warning  `json:"warnings,omitempty" most:"100"` // of the case and its trials; of many the first
 	Options    map[string]string `json:"options,omitempty"`
 }
 
@@ -90,10 +89,8 @@ type Defect struct {
 	Drivers   []string       `json:"drivers"`             // that have it
 }
 
-// maxAnswer is how many characters of an answer are given.
 const maxAnswer = 2000
 
-// maxWarnings is how many warnings of a case, or of a run, are given.
 const maxWarnings = 100
 
 func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
@@ -102,30 +99,21 @@ func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
 		return nil, err
 	}
 	of, said := a.Run, report.AnswersOf(a, s.options.Describe(a))
-	choices := report.ChoiceLines(&said)
-	for i := range choices {
-		choices[i][1] = clip(choices[i][1])
-	}
 	out := &Run{
-		ID: of.ID, Answer: clipTo(said.Text, maxAnswer), Choices: choices, Version: clip(of.Version), Started: of.Started, Ended: of.Ended, Stopped: clip(of.Stopped), Ending: clip(result.Ending(of.Stopped)), Command: names(of.Command),
-		Seed: of.Seed, Scale: clip(of.Scale), Rounds: of.Rounds, Trials: len(of.Trials), Machine: clipMachine(of.Machine),
-		Asked: clipAsked(of.Asked), Study: of.Study, Compares: of.Compares, Workloads: []Workload{}, Cases: []Case{}, Defects: []Defect{},
-		Caveats: clipCaveats(said.Caveats), Warnings: clipWarnings(a.Warnings), Metrics: metrics,
+		ID: of.ID, Answer: said.Text, Choices: report.ChoiceLines(&said), Version: of.Version, Started: of.Started, Ended: of.Ended, Stopped: of.Stopped, Ending: result.Ending(of.Stopped),
+		Command: of.Command, Seed: of.Seed, Scale: of.Scale, Rounds: of.Rounds, Trials: len(of.Trials), Machine: of.Machine, Asked: of.Asked, Study: of.Study, Compares: of.Compares,
+		LeftOut: of.LeftOut, Caveats: said.Caveats, Warnings: a.Warnings, Metrics: metrics, Unsampled: of.Unsampled(),
 	}
-	out.Unsampled = of.Unsampled()
 	if of.Profiles != nil {
-		out.Profiled = clip(of.Profiles.Phase)
+		out.Profiled = of.Profiles.Phase
 	}
 	if of.Answer != nil {
 		if out.Question = of.Answer.Question; out.Unsampled != "" {
-			out.Answer, out.Choices, out.Caveats = fmt.Sprintf("This run has %s instead of samples.", out.Unsampled), nil, []report.Caveat{}
+			out.Answer, out.Choices, out.Caveats = fmt.Sprintf("This run has %s instead of samples.", out.Unsampled), nil, nil
 		}
 	}
-	for _, l := range of.LeftOut[:min(len(of.LeftOut), maxNames)] {
-		out.LeftOut = append(out.LeftOut, result.LeftOut{Workload: clip(l.Workload), Driver: clip(l.Driver), Code: clip(l.Code), Message: clip(l.Message)})
-	}
 	for _, w := range of.Workloads {
-		out.Workloads = append(out.Workloads, Workload{clip(w.Name), clip(w.SHA256)})
+		out.Workloads = append(out.Workloads, Workload{w.Name, w.SHA256})
 	}
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
@@ -137,24 +125,21 @@ func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
 	return out, nil
 }
 
-// noteDefects adds the known defects of a case to those of its run.
 func (r *Run) noteDefects(a *stats.Analysis, o *stats.Outcome) {
 	known, _ := conditions.KnownDefects(a, o)
-	name := clip(o.Case.Driver)
 	for _, d := range known {
 		i := slices.IndexFunc(r.Defects, func(x Defect) bool { return x.ID == d.ID })
 		if i < 0 {
 			i = len(r.Defects)
 			r.Defects = append(r.Defects, Defect{ID: d.ID, Effect: d.Effect, Title: d.Title, Needs: conditions.DefectNeeds(d.Needs),
-				Elsewhere: conditions.DefectElsewhere(a.Run, &d), Falsifies: d.Effect.Falsifies(), Drivers: []string{}})
+				Elsewhere: conditions.DefectElsewhere(a.Run, &d), Falsifies: d.Effect.Falsifies()})
 		}
-		if x := &r.Defects[i]; !slices.Contains(x.Drivers, name) {
-			x.Drivers = append(x.Drivers, name)
+		if x := &r.Defects[i]; !slices.Contains(x.Drivers, o.Case.Driver) {
+			x.Drivers = append(x.Drivers, o.Case.Driver)
 		}
 	}
 }
 
-// judgedRun returns the run that a path names.
 func (s *Server) judgedRun(r *http.Request, q *query) (*stats.Analysis, error) {
 	id, err := idOf(r.PathValue("id"))
 	if err == nil {
@@ -167,13 +152,11 @@ func (s *Server) judgedRun(r *http.Request, q *query) (*stats.Analysis, error) {
 }
 
 func caseOf(a *stats.Analysis, g *stats.Group, o *stats.Outcome) Case {
-	c := Case{ID: o.Case.ID, Workload: clip(g.Workload), Variant: clip(g.Variant()), Driver: clip(o.Case.Driver),
-		Kind: driver.Kind(clip(string(o.Case.Info.Kind))), Interface: driver.Interface(clip(string(o.Case.Info.Interface))),
-		Settings: clipSettings(o.Case.Settings), Parameters: clipMap(o.Case.Parameters), Phases: names(o.Case.Phases),
-		Status: o.Status, Reason: clipReason(o.Reason), Trials: len(o.Trials), BadTrials: o.Bad,
-		Warnings: clipWarnings(o.Warnings), Options: clipSettings(o.Case.Options)}
+	c := Case{ID: o.Case.ID, Workload: g.Workload, Variant: g.Variant(), Driver: o.Case.Driver, Kind: o.Case.Info.Kind, Interface: o.Case.Info.Interface,
+		Settings: o.Case.Settings, Parameters: o.Case.Parameters, Phases: o.Case.Phases, Status: o.Status, Reason: o.Reason,
+		Trials: len(o.Trials), BadTrials: o.Bad, Warnings: o.Warnings, Options: o.Case.Options}
 	if p := o.Proof(); p != nil {
-		c.Library, c.SQLite = clip(p.ModuleVersion), clip(p.SQLiteVersion)
+		c.Library, c.SQLite = p.ModuleVersion, p.SQLiteVersion
 	}
 	known, _ := conditions.KnownDefects(a, o)
 	for _, d := range known {
@@ -182,57 +165,10 @@ func caseOf(a *stats.Analysis, g *stats.Group, o *stats.Outcome) Case {
 	return c
 }
 
-func clipSettings[M ~map[string]string](m M) M {
-	out := M{}
-	for k, v := range m {
-		out[clip(k)] = clip(v)
-	}
-	return out
-}
-
-func clipReason(r *protocol.Reason) *protocol.Reason {
-	if r == nil {
-		return nil
-	}
-	c := *r
-	c.Code, c.Phase, c.Message, c.Detail = clip(c.Code), clip(c.Phase), clip(c.Message), clip(c.Detail)
-	return &c
-}
-
-func clipWarnings(list []result.Warning) []result.Warning {
-	out := []result.Warning{}
-	for _, w := range list[:min(len(list), maxWarnings)] {
-		w.Code, w.Message, w.Phase = clip(w.Code), clip(w.Message), clip(w.Phase)
-		out = append(out, w)
-	}
-	return out
-}
-
-// maxCaveat is how many characters of a caveat are given. Each may be of many cases.
-const maxCaveat = 1000
-
-func clipCaveats(list []report.Caveat) []report.Caveat {
-	out := []report.Caveat{}
-	for _, c := range list[:min(len(list), maxWarnings)] {
-		c.Code, c.Text = clip(c.Code), clipTo(c.Text, maxCaveat)
-		out = append(out, c)
-	}
-	return out
-}
-
-func clipMachine(m result.Machine) result.Machine {
-	for _, s := range []*string{&m.Hostname, &m.OS, &m.Arch, &m.Kernel, &m.CPU, &m.Governor, &m.Turbo, &m.SMT, &m.Virtual, &m.Directory, &m.FileSystem, &m.Device} {
-		*s = clip(*s)
-	}
-	return m
-}
-
-// getAnswer answers with the JSON of the answer that a run has.
 func (s *Server) getAnswer(w http.ResponseWriter, r *http.Request) {
 	s.writeAnswer(w, r, "json", "application/json")
 }
 
-// answerPage answers with the page of the answer that a run has.
 func (s *Server) answerPage(w http.ResponseWriter, r *http.Request) {
 	s.writeAnswer(w, r, "html", "text/html; charset=utf-8")
 }
@@ -254,7 +190,6 @@ func (s *Server) writeAnswer(w http.ResponseWriter, r *http.Request, format, con
 	_, _ = w.Write(b.Bytes()) // fails only if the reader has gone
 }
 
-// getReport answers with the JSON report.
 func (s *Server) getReport(w http.ResponseWriter, r *http.Request) {
 	a, err := s.judgedRun(r, parse(r))
 	if err != nil {
@@ -301,7 +236,6 @@ type Pair struct {
 	Added string `json:"added_could_explain,omitempty"`
 }
 
-// pairOf compares the two drivers that a filter leaves.
 func pairOf(t *stats.Table, keep filter) *Pair {
 	var kept []int
 	for i, c := range t.Cells {
@@ -313,14 +247,14 @@ func pairOf(t *stats.Table, keep filter) *Pair {
 		return nil
 	}
 	first, second := kept[0], kept[1]
-	p := &Pair{First: clip(t.Cells[first].Case.Driver), Second: clip(t.Cells[second].Case.Driver), Ratio: t.Ratio(stats.Pair{First: second, Second: first})}
+	p := &Pair{First: t.Cells[first].Case.Driver, Second: t.Cells[second].Case.Driver, Ratio: t.Ratio(stats.Pair{First: second, Second: first})}
 	if p.Ratio.N == 0 {
 		return nil
 	}
 	if test, ok := t.Against(second, first); ok {
 		p.P, p.Apart = &test.Adjusted, test.Significant()
 	}
-	p.Added = clip(report.OwnDifference(t, first, second))
+	p.Added = report.OwnDifference(t, first, second)
 	return p
 }
 
@@ -358,7 +292,7 @@ func (s *Server) getCells(r *http.Request, q *query) (*Cells, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Cells{Run: a.Run.ID, Metric: m, Tables: []Table{}}
+	out := &Cells{Run: a.Run.ID, Metric: m}
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {
 			if keep.table(g, t) {
@@ -371,7 +305,7 @@ func (s *Server) getCells(r *http.Request, q *query) (*Cells, error) {
 	return out, nil
 }
 
-// filter says which cells are asked for. What is empty leaves out nothing.
+// filter chooses cells. An empty list leaves out nothing.
 type filter struct{ drivers, workloads, phases, variants []string }
 
 func (q *query) cells() filter {
@@ -387,15 +321,15 @@ func (f filter) table(g *stats.Group, t *stats.Table) bool {
 }
 
 func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep filter) Table {
-	out := Table{Workload: clip(g.Workload), Variant: clip(g.Variant()), Phase: clip(t.Phase), Cells: []Cell{}}
+	out := Table{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}
 	if t.Base >= 0 {
-		out.Base, out.IsFloor = clip(t.Cells[t.Base].Case.Driver), t.IsFloor
+		out.Base, out.IsFloor = t.Cells[t.Base].Case.Driver, t.IsFloor
 	}
 	for row, c := range t.Cells {
 		if !matches(keep.drivers, c.Case.Driver) {
 			continue
 		}
-		cell := Cell{Case: c.Case.ID, Driver: clip(c.Case.Driver), Status: c.Status, Reason: clipReason(c.Reason)}
+		cell := Cell{Case: c.Case.ID, Driver: c.Case.Driver, Status: c.Status, Reason: c.Reason}
 		if c.Status == result.OK {
 			sum := c.Summary
 			if _, unit := m.of(c.Samples[0].Sample); out.Unit == "" {
@@ -405,14 +339,14 @@ func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep 
 				if t.PerOp {
 					out.Unit = "s/op"
 				}
-				cell.Rank, cell.Floor, cell.Unranked, cell.Ratio, cell.TooShort = c.Rank, c.Floor, clip(c.Unranked), c.Ratio, c.TooShort()
+				cell.Rank, cell.Floor, cell.Unranked, cell.Ratio, cell.TooShort = c.Rank, c.Floor, c.Unranked, c.Ratio, c.TooShort()
 				cell.First = c.Rank == 1
 				for _, i := range c.Tied {
 					cell.First = cell.First || c.Rank > 0 && t.Cells[i].Rank == 1
 					cell.Tied = append(cell.Tied, t.Cells[i].Case.ID)
 				}
 				if over, could := report.OwnLead(t, row); could {
-					cell.Doubtful = clip(t.Cells[over].Case.Driver)
+					cell.Doubtful = t.Cells[over].Case.Driver
 				}
 			} else {
 				sum = summary(c, m, confidence)
@@ -438,7 +372,6 @@ func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep 
 	return out
 }
 
-// byMedian orders cells by their medians, those without one last.
 func byMedian(a, b Cell, more bool) int {
 	switch {
 	case a.Median == nil || b.Median == nil:
@@ -456,8 +389,8 @@ func b2i(b bool) int {
 	return 0
 }
 
-// summary returns the median of a cell's samples with its interval, for a metric that the
-// cell is not judged by. It has no sample if the metric is not known.
+// summary returns the median of a metric over a cell's samples. It has no sample if the metric is
+// not known.
 func summary(c *stats.Cell, m metric, confidence float64) stats.Summary {
 	var values []float64
 	known := false
@@ -472,8 +405,7 @@ func summary(c *stats.Cell, m metric, confidence float64) stats.Summary {
 	return stats.SummarizeAt(values, confidence)
 }
 
-// ratio returns what a cell has of a metric as a multiple of what another has, round by
-// round, or nil if there is no round in which both are known.
+// ratio returns the ratio of two cells in a metric, round by round, or nil if no round has both.
 func ratio(c, base *stats.Cell, m metric, confidence float64) *stats.Summary {
 	if m.Name == failedShare {
 		return nil
@@ -520,7 +452,7 @@ type Proof struct {
 	SourceID    string            `json:"source_id,omitempty"`
 	Module      string            `json:"module,omitempty"`
 	Version     string            `json:"version,omitempty"`
-	Connections []driver.Settings `json:"connections"` // settings read back from each connection; of many the first
+	Connections []driver.Settings `json:"connections" most:"20"` // settings read back from each connection; of many the first
 }
 
 // Sample is what a trial has measured.
@@ -534,7 +466,7 @@ type Sample struct {
 	WallNS  int64             `json:"wall_ns"`
 	Ops     int64             `json:"operations"`
 	Failed  int64             `json:"failed,omitempty"`
-	Latency []latency.Summary `json:"latency,omitempty"`
+	Latency []latency.Summary `json:"latency,omitempty" most:"20"`
 }
 
 const (
@@ -564,13 +496,13 @@ func (s *Server) getSamples(r *http.Request, q *query) (*Samples, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Samples{Run: a.Run.ID, Phase: phase, Metric: m, Cases: []Series{}}
+	out := &Samples{Run: a.Run.ID, Phase: phase, Metric: m}
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
 			if wanted[o.Case.ID] {
 				delete(wanted, o.Case.ID)
 				one := series(a, g, o, phase, m)
-				if !slices.Contains(one.Phases, phase) {
+				if !has(one.Phases, []string{phase}) {
 					return nil, failf(http.StatusNotFound, "case %d of run %d has no phase %q: %s", o.Case.ID, a.Run.ID, clip(phase), driver.Suggest(phase, one.Phases))
 				}
 				if out.Unit == "" && len(one.Samples) > 0 {
@@ -599,19 +531,13 @@ func unitIn(o *stats.Outcome, phase string, m metric) string {
 }
 
 func series(a *stats.Analysis, g *stats.Group, o *stats.Outcome, phase string, m metric) Series {
-	out := Series{Case: caseOf(a, g, o), InForce: clipSettings(o.Case.SettingsIn(phase)), Samples: []Sample{}}
+	out := Series{Case: caseOf(a, g, o), InForce: o.Case.SettingsIn(phase)}
 	if p := o.Proof(); p != nil {
-		out.Proof = &Proof{SQLite: clip(p.SQLiteVersion), SourceID: clip(p.SQLiteSourceID), Module: clip(p.Module), Version: clip(p.ModuleVersion), Connections: []driver.Settings{}}
-		for _, c := range p.Connections[:min(len(p.Connections), maxSeries)] {
-			out.Proof.Connections = append(out.Proof.Connections, clipSettings(maps.Clone(c)))
-		}
+		out.Proof = &Proof{SQLite: p.SQLiteVersion, SourceID: p.SQLiteSourceID, Module: p.Module, Version: p.ModuleVersion, Connections: p.Connections}
 	}
 	for _, t := range o.Trials {
 		if r := t.ReadBack; r != nil && out.Later == nil {
-			out.Later = &result.ReadBack{After: clip(r.After), Wanted: clipSettings(r.Wanted), Connections: []driver.Settings{}}
-			for _, c := range r.Connections[:min(len(r.Connections), maxSeries)] {
-				out.Later.Connections = append(out.Later.Connections, clipSettings(c))
-			}
+			out.Later = &result.ReadBack{After: r.After, Wanted: r.Wanted, Connections: r.Connections[:min(len(r.Connections), maxSeries)]}
 		}
 		for i := range t.Samples {
 			x := &t.Samples[i]
@@ -623,13 +549,8 @@ func series(a *stats.Analysis, g *stats.Group, o *stats.Outcome, phase string, m
 				continue
 			}
 			v, _ := m.of(x)
-			sample := Sample{Trial: t.Order, Round: t.Round, Started: t.Started, Value: v, Counts: !t.Repeated, Robbed: t.Robbed,
-				WallNS: x.WallNS, Ops: x.Operations, Failed: x.Failed}
-			for _, l := range x.Latency[:min(len(x.Latency), maxSeries)] {
-				l.Operation = clip(l.Operation)
-				sample.Latency = append(sample.Latency, l)
-			}
-			out.Samples = append(out.Samples, sample)
+			out.Samples = append(out.Samples, Sample{Trial: t.Order, Round: t.Round, Started: t.Started, Value: v, Counts: !t.Repeated, Robbed: t.Robbed,
+				WallNS: x.WallNS, Ops: x.Operations, Failed: x.Failed, Latency: x.Latency})
 		}
 	}
 	return out

@@ -22,12 +22,11 @@ const (
 	stateDamaged     = "damaged"     // its record contradicts itself
 )
 
-// states are what runs can be filtered by: their states, and the statuses of trials that are
-// not ok, which say that a run has such a trial.
+// states are what runs can be filtered by: states of runs, and statuses that at least one trial
+// must have.
 var states = []string{stateComplete, stateIncomplete, string(result.Refused), string(result.Failed), string(result.Wrong), string(result.Unavailable),
 	stateProfile, stateAnswer, stateInterrupted, stateUnfinished, stateDamaged}
 
-// inState reports whether a run is in one of the states.
 func inState(e *store.Entry, state string) bool {
 	return state == "" || stateOf(e) == state || state != string(result.OK) && e.Statuses[result.Status(state)] > 0
 }
@@ -47,9 +46,6 @@ type List struct {
 	Workloads []string `json:"workloads"`
 	States    []string `json:"states"`
 }
-
-// maxNames is how many names a list of names has at most.
-const maxNames = 200
 
 // Listed is a run in a list.
 type Listed struct {
@@ -77,35 +73,10 @@ type Listed struct {
 }
 
 func listed(e *store.Entry) Listed {
-	return Listed{ID: e.ID, Started: e.Started, Ended: e.Ended, State: stateOf(e), Stopped: clip(e.Stopped), Ending: clip(result.Ending(e.Stopped)), Trials: e.Trials,
-		Statuses: clipKeys(e.Statuses), Cases: e.Cases, Bad: clipKeys(e.Bad), Warnings: e.Warnings, Drivers: names(e.Drivers), Workloads: names(e.Workloads), Asked: clipAsked(e.Asked), Profiled: clip(e.Profiled), Question: clip(e.Question),
-		Scale: clip(e.Scale), Host: clip(e.Host), Version: clip(e.Version), Command: names(e.Command), Damaged: clip(e.Damaged)}
+	return Listed{ID: e.ID, Started: e.Started, Ended: e.Ended, State: stateOf(e), Stopped: e.Stopped, Ending: result.Ending(e.Stopped), Trials: e.Trials,
+		Statuses: e.Statuses, Cases: e.Cases, Bad: e.Bad, Warnings: e.Warnings, Drivers: e.Drivers, Workloads: e.Workloads, Asked: e.Asked, Profiled: e.Profiled,
+		Question: e.Question, Scale: e.Scale, Host: e.Host, Version: e.Version, Command: e.Command, Damaged: e.Damaged}
 }
-
-func clipKeys(m map[result.Status]int) map[result.Status]int {
-	out := map[result.Status]int{}
-	for k, v := range m {
-		out[result.Status(clip(string(k)))] += v
-	}
-	return out
-}
-
-func clipAsked(a *result.Asked) *result.Asked {
-	if a == nil {
-		return nil
-	}
-	out := &result.Asked{Settings: map[string][]string{}, Parameters: map[string][]int64{}}
-	for k, v := range a.Settings {
-		out.Settings[clip(k)] = names(v)
-	}
-	for k, v := range a.Parameters {
-		out.Parameters[clip(k)] = v[:min(len(v), maxNames)]
-	}
-	return out
-}
-
-// names clips names, and leaves out what is beyond the most.
-func names(list []string) []string { return clipAll(list[:min(len(list), maxNames)]) }
 
 func stateOf(e *store.Entry) string {
 	switch {
@@ -125,8 +96,7 @@ func stateOf(e *store.Entry) string {
 	return stateComplete
 }
 
-// orders are the orders in which runs can be listed. Runs of which one has the same place
-// as another are in the order of their numbers.
+// orders are the orders in which runs can be listed. Equal runs are ordered by number.
 var orders = map[string]func(a, b *store.Entry) int{
 	"started":  func(a, b *store.Entry) int { return a.Started.Compare(b.Started) },
 	"trials":   func(a, b *store.Entry) int { return cmp.Compare(a.Trials, b.Trials) },
@@ -153,7 +123,7 @@ func (s *Server) listRuns(r *http.Request, q *query) (*List, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &List{Total: len(entries), Runs: []Listed{}, States: states}
+	l := &List{Total: len(entries), States: states}
 	var found []*store.Entry
 	for i := range entries {
 		e := &entries[i]
@@ -180,14 +150,14 @@ func (s *Server) listRuns(r *http.Request, q *query) (*List, error) {
 	return l, nil
 }
 
-// has reports whether a list has all of some names, each of which may have been clipped.
+// has reports whether a list has all names, which may have been clipped.
 func has(list, wanted []string) bool {
 	return !slices.ContainsFunc(wanted, func(w string) bool {
 		return !slices.ContainsFunc(list, func(name string) bool { return clip(name) == w })
 	})
 }
 
-// mentions reports whether the names of a run have all words, in lower case.
+// mentions reports whether the names of a run contain all words, which are in lower case.
 func mentions(e *store.Entry, words []string) bool {
 	if len(words) == 0 {
 		return true

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
-// shelf reads a store, and keeps what it read as long as the store is not changed.
+// shelf reads a store, and keeps its runs until the store changes.
 type shelf struct {
 	path, floor string
 
@@ -28,18 +28,17 @@ type shelf struct {
 	kept    int                   // elements of points, all together
 }
 
-// maxKept is how many samples the kept analyses may have, all together. Each takes about
-// a kilobyte. The last one is kept even if it has more.
+// maxKept is the most samples of all kept analyses. Each takes about a kilobyte. The last analysis
+// is kept in any case.
 const maxKept = 200_000
 
-// judged is a run as it was when it was judged.
 type judged struct {
 	*stats.Analysis
 	extent  store.Extent
 	samples int
 }
 
-// preview is a run that has not ended, as far as it has been read.
+// preview is a run that has not ended, as far as it was read.
 type preview struct {
 	*stats.Analysis
 	extent store.Extent
@@ -58,8 +57,7 @@ func (s *shelf) close() error {
 	return s.st.Close()
 }
 
-// open returns the store. It opens it the first time, and again if another file has taken
-// its place. s.mu must be held.
+// open returns the store, opened again if another file has replaced it. s.mu must be held.
 func (s *shelf) open(ctx context.Context) (*store.Store, error) {
 	now, err := os.Stat(s.path)
 	if s.st != nil && (err != nil || !os.SameFile(s.file, now)) {
@@ -80,7 +78,6 @@ func (s *shelf) open(ctx context.Context) (*store.Store, error) {
 	return s.st, nil
 }
 
-// list returns the runs, oldest first. There are none if there is no store yet.
 func (s *shelf) list(ctx context.Context) ([]store.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +102,7 @@ func (s *shelf) list(ctx context.Context) ([]store.Entry, error) {
 	return s.entries, nil
 }
 
-// analysis returns a run, judged. It is judged again if trials have been added to it.
+// analysis returns a judged run, judged again if it has new trials.
 func (s *shelf) analysis(ctx context.Context, id int64) (*stats.Analysis, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,12 +138,11 @@ func (s *shelf) analysis(ctx context.Context, id int64) (*stats.Analysis, error)
 	return j.Analysis, nil
 }
 
-// maxLatest is how many of the newest runs are looked at to find those that are being
-// measured. Looking at all would take time from what is measured.
+// maxLatest is how many of the newest runs may be in progress. Looking at all runs would disturb
+// the measurement.
 const maxLatest = 20
 
-// latest returns the newest runs, without their trials. There are none if there is no store
-// yet.
+// latest returns the newest runs without their trials, or none if there is no store yet.
 func (s *shelf) latest(ctx context.Context) ([]store.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,8 +156,8 @@ func (s *shelf) latest(ctx context.Context) ([]store.Entry, error) {
 	return st.Latest(ctx, maxLatest)
 }
 
-// underWay returns a run that has not ended, without comparisons, or nil if nothing was
-// heard of it for too long. Only what has been added since the last time is read.
+// underWay returns a run that has not ended, without comparisons, or nil if it has been silent for
+// too long. It reads only new trials.
 func (s *shelf) underWay(ctx context.Context, id int64) (*stats.Analysis, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +197,6 @@ func (s *shelf) underWay(ctx context.Context, id int64) (*stats.Analysis, error)
 	return p.Analysis, nil
 }
 
-// samples counts the samples of a run.
 func samples(r *result.Run) int {
 	n := 0
 	for i := range r.Trials {

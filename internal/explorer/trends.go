@@ -39,9 +39,8 @@ type Start struct {
 	Driver   string `json:"driver"`
 }
 
-// startOf returns the workload and the driver that most runs have in common, which were made
-// on the same machine with the same text and scale; of several, those of the newest run. It
-// returns nil if no run has ended.
+// startOf returns the workload and driver that most runs have in common, on one machine with one
+// text and scale; of several, those of the newest run. It returns nil if no run has ended.
 func startOf(entries []store.Entry) *Start {
 	type key struct{ workload, driver, hash, scale, host string }
 	count := map[key]int{}
@@ -67,7 +66,7 @@ func startOf(entries []store.Entry) *Start {
 	if most == (key{}) {
 		return nil
 	}
-	return &Start{clip(most.workload), clip(most.driver)}
+	return &Start{most.workload, most.driver}
 }
 
 // Trend is a figure that was measured in the same way in several runs: on the same
@@ -141,7 +140,7 @@ func (s *Server) trends(r *http.Request, q *query) (*Trends, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Trends{Metric: m, Metrics: metrics, Series: []Trend{},
+	t := &Trends{Metric: m, Metrics: metrics,
 		Drivers:   distinct(entries, func(e *store.Entry) []string { return e.Drivers }),
 		Workloads: distinct(entries, func(e *store.Entry) []string { return e.Workloads })}
 	if workload == "" || len(drivers) == 0 {
@@ -205,7 +204,7 @@ func (s *Server) trends(r *http.Request, q *query) (*Trends, error) {
 	return t, nil
 }
 
-// join adds the figure of a run to the series that it belongs to, or begins one.
+// join adds a run's figure to its series, or begins a series.
 func join(byKey map[string][]*Trend, f *Trend) {
 	for _, x := range byKey[f.key] {
 		if len(conditions.MachinesDiffer(x.machine, f.machine)) == 0 {
@@ -218,9 +217,9 @@ func join(byKey map[string][]*Trend, f *Trend) {
 	byKey[f.key] = append(byKey[f.key], &own)
 }
 
-// judge finds where the level of one of some series changes, and marks what else did.
+// judge finds changes of the level of a series, and marks changed versions. series is how many
+// series are judged.
 func (t *Trend) judge(series int) {
-	t.Changes, t.Marks = []Shift{}, []Mark{}
 	values := make([]float64, len(t.Points))
 	logs := make([]float64, len(t.Points))
 	positive := true
@@ -261,7 +260,6 @@ func (t *Trend) judge(series int) {
 	}
 }
 
-// figuresOf returns the figures of a run that has ended, on some drivers.
 func (s *shelf) figuresOf(ctx context.Context, e *store.Entry, drivers []string, workload string, m metric) ([]Trend, error) {
 	var all []Trend
 	for _, d := range drivers {
@@ -277,16 +275,14 @@ func (s *shelf) figuresOf(ctx context.Context, e *store.Entry, drivers []string,
 	return all, nil
 }
 
-// readingTime is how long one answer may read runs.
 const readingTime = time.Second
 
-// figureKey is what the figures of a run are kept by.
 type figureKey struct {
 	run                      int64
 	driver, workload, metric string
 }
 
-// figures returns the figures of a run that has ended, as series of one point.
+// figures returns the figures of an ended run, as series of one point.
 func (s *shelf) figures(ctx context.Context, id int64, driverName, workload string, m metric) ([]Trend, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -321,7 +317,6 @@ func (s *shelf) figures(ctx context.Context, id int64, driverName, workload stri
 	return list, nil
 }
 
-// figureOf returns the figure of a cell, or nil if it has none.
 func figureOf(run *result.Run, t *stats.Table, c *stats.Cell, m metric, confidence float64) *Trend {
 	if c.Status != result.OK {
 		return nil
@@ -336,16 +331,15 @@ func figureOf(run *result.Run, t *stats.Table, c *stats.Cell, m metric, confiden
 	if sum.N == 0 {
 		return nil
 	}
-	p := Point{Run: run.ID, Started: run.Started, Case: c.Case.ID, N: sum.N, Median: sum.Median, Tool: clip(run.Version)}
+	p := Point{Run: run.ID, Started: run.Started, Case: c.Case.ID, N: sum.N, Median: sum.Median, Tool: run.Version}
 	if i := sum.Interval; i != nil {
 		p.Low, p.High = &i.Low, &i.High
 	}
 	if proof := c.Proof(); proof != nil {
-		p.Library, p.SQLite, p.Go = clip(proof.ModuleVersion), clip(proof.SQLiteVersion), clip(proof.Runtime)
+		p.Library, p.SQLite, p.Go = proof.ModuleVersion, proof.SQLiteVersion, proof.Runtime
 	}
 	settings := c.Case.SettingsIn(t.Phase)
-	return &Trend{Workload: clip(c.Case.Workload), SHA256: clip(c.Case.WorkloadSHA256), Phase: clip(t.Phase), Driver: clip(c.Case.Driver),
-		Scale: clip(c.Case.Scale), Settings: clipSettings(settings), Parameters: clipMap(c.Case.Parameters),
-		Host: clip(run.Machine.Hostname), Unit: unit, Points: []Point{p}, machine: run.Machine,
+	return &Trend{Workload: c.Case.Workload, SHA256: c.Case.WorkloadSHA256, Phase: t.Phase, Driver: c.Case.Driver,
+		Scale: c.Case.Scale, Settings: settings, Parameters: c.Case.Parameters, Host: run.Machine.Hostname, Unit: unit, Points: []Point{p}, machine: run.Machine,
 		key: fmt.Sprintf("%q %q %q %q %v %q %q %s", c.Case.Workload, t.Phase, c.Case.WorkloadSHA256, c.Case.Scale, c.Case.Parameters, settings, c.Case.Driver, unit)}
 }

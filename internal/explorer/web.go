@@ -104,12 +104,11 @@ const (
 	maxBody  = 64 << 10 // bytes
 )
 
-// tokenHeader is the header in which a request that changes something has the token. A page
-// of another site can neither know the token nor set the header.
+// tokenHeader is the header of the token. A page of another site can neither know the token nor
+// set the header.
 const tokenHeader = "X-Sqlite3perf-Token"
 
-// policy allows a page only what comes from the server itself, and no script or style
-// inside the page.
+// policy allows a page only what comes from the server itself, and no inline script or style.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
@@ -131,7 +130,7 @@ func (s *Server) Handler() http.Handler {
 	return s.guard(mux)
 }
 
-// guard refuses what no page of this server asks for, before anything looks at it.
+// guard refuses requests that no page of this server sends.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -172,7 +171,7 @@ func (s *Server) check(r *http.Request) error {
 	return nil
 }
 
-// noToken says what to do if a request does not have the token. It returns "" if it has.
+// noToken says what to do about a missing or wrong token. It returns "" if the token is right.
 func (s *Server) noToken(r *http.Request) string {
 	const open = "open the address that the server printed when it started, with all that follows the #"
 	switch given := r.Header.Get(tokenHeader); {
@@ -198,7 +197,6 @@ func (s *Server) known(host string) bool {
 	return strings.EqualFold(name, "localhost") || slices.ContainsFunc(s.options.Hosts, func(h string) bool { return strings.EqualFold(h, name) })
 }
 
-// only has the handlers of one path by their methods.
 type only map[string]http.Handler
 
 func (o only) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -224,8 +222,7 @@ var files embed.FS
 
 var shell = template.Must(template.ParseFS(files, "page.html"))
 
-// views are the pages, by path. Their script fills them from the API, so a page's
-// address says all that it shows.
+// views are the pages, by path. Their script fills them from the API.
 var views = map[string]view{
 	"/{$}":       {"runs", "Runs"},
 	"/runs/{id}": {"run", "Run"},
@@ -234,7 +231,6 @@ var views = map[string]view{
 	"/measure":   {"measure", "Measure"},
 }
 
-// view is a page's name in the script, and its title.
 type view struct{ Name, Title string }
 
 func (s *Server) page(v view) http.Handler {
@@ -244,13 +240,10 @@ func (s *Server) page(v view) http.Handler {
 	})
 }
 
-// chartStyle is the style sheet with the colors of pictures.
 const chartStyle = "/assets/chart.css"
 
-// pageAssets is where the files of a report are.
 const pageAssets = "/assets/report/"
 
-// report answers with the page of a run that is also written to a file.
 func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	a, err := s.judgedRun(r, parse(r))
 	if err != nil {
@@ -268,7 +261,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b.Bytes()) // fails only if the reader has gone
 }
 
-// types are the types of the files that are served. Others are not.
+// types are the types of the files that may be served.
 var types = map[string]string{
 	".js":  "text/javascript; charset=utf-8",
 	".css": "text/css; charset=utf-8",

@@ -35,12 +35,11 @@ func addedTime(c *stats.Cell, phase string) (e estimate.Estimate, ok bool) {
 	return e, false
 }
 
-// addedDifference reports whether the difference of two measured cells of a table is told
-// apart but may be due to what sqlite3perf adds: what is added to the slower one may exceed
-// what is added to the faster one by as much as they differ. Both are intervals, so the
-// difference is the least that the ratio's leaves room for, and what is added the most. Two
-// versions of a driver have the same added to them. The difference, and by how much more may
-// be added, are in the figures' unit.
+// addedDifference reports whether one cell of a table is significantly faster than another, but by
+// so little that our own overhead may be the reason: the overhead of the slower cell may exceed
+// that of the faster one by as much as they differ. Both are intervals, so the smallest possible
+// difference is compared with the largest possible overhead. Versions of one driver have the same
+// overhead. difference and own are in the unit of the figures.
 func addedDifference(t *stats.Table, i, j int) (difference, own float64, could bool) {
 	fast, slow := t.Cells[i], t.Cells[j]
 	test, ok := t.Against(j, i)
@@ -59,11 +58,9 @@ func addedDifference(t *stats.Table, i, j int) (difference, own float64, could b
 	return difference, own, ok1 && ok2 && difference <= own
 }
 
-// ownCost marks a row of a table whose lead could be due to what sqlite3perf adds.
 const ownCost = "*"
 
-// ownLeads reports for each row of a table whether what sqlite3perf adds could explain its
-// lead: that over the first row after it that is told apart from it.
+// ownLeads reports for each row of a table what [OwnLead] does.
 func ownLeads(t *stats.Table) []bool {
 	leads := make([]bool, len(t.Cells))
 	for i := range t.Cells {
@@ -97,8 +94,8 @@ func OwnDifference(t *stats.Table, i, j int) string {
 		shares(difference), conditions.Name(t.Cells[i].Outcome), shares(own), conditions.Name(t.Cells[j].Outcome))
 }
 
-// shareOf returns a function that formats times as shares of a cell's figure, because a table
-// shows ratios of times and not their differences.
+// shareOf returns a function that formats times as shares of a cell's time, because tables show
+// ratios and not differences.
 func shareOf(c *stats.Cell) func(float64) string {
 	return func(v float64) string { return document.Percent(v / c.Summary.Median) }
 }

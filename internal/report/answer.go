@@ -138,8 +138,8 @@ func eachTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
 	})
 }
 
-// eachSection calls side with each workload of which settings or parameters vary, where its
-// first group is, and group with the groups that are not side by side only.
+// eachSection calls side at the first group of each workload whose settings or parameters vary,
+// and group with each group that has tables of its own.
 func eachSection(a *stats.Analysis, side func(*stats.Factorial), group func(*stats.Group)) {
 	varied := map[string]*stats.Factorial{}
 	for _, x := range a.Factorials {
@@ -158,7 +158,7 @@ func eachSection(a *stats.Analysis, side func(*stats.Factorial), group func(*sta
 	}
 }
 
-// tableRanking returns the ranking of a table. figures are those of the run.
+// tableRanking ranks the rows of a table. figures are those of the run.
 func tableRanking(a *stats.Analysis, n stats.TableName, t *stats.Table, figures []stats.Figure) Ranking {
 	r := ranking(t)
 	r.Table = &n
@@ -183,7 +183,7 @@ func tableRanking(a *stats.Analysis, n stats.TableName, t *stats.Table, figures 
 	return r
 }
 
-// ranking returns the rows of a table in their order. It says nothing of them yet.
+// ranking returns the rows of a table in their order, without the answer.
 func ranking(t *stats.Table) Ranking {
 	r := Ranking{IsFloor: t.IsFloor, against: t.Against,
 		ratio: func(i, j int) stats.Summary { return t.Ratio(stats.Pair{First: i, Second: j}) }}
@@ -206,7 +206,6 @@ func ranking(t *stats.Table) Ranking {
 	return r
 }
 
-// overallRanking returns the ranking of the drivers over all tables.
 func overallRanking(a *stats.Analysis) *Ranking {
 	o := a.Overall
 	r := &Ranking{Tables: len(o.Tables), Of: "geometric mean of the ratios", IsFloor: o.IsFloor,
@@ -241,7 +240,6 @@ func overallRanking(a *stats.Analysis) *Ranking {
 	return r
 }
 
-// setLibrary sets what is known of a row's library.
 func (row *Row) setLibrary(o *stats.Outcome) {
 	row.info = o.Case.Info
 	if p := o.Proof(); p != nil {
@@ -259,7 +257,6 @@ func (r *Ranking) Choices() (list []int) {
 	return list
 }
 
-// say says who comes first.
 func (r *Ranking) say() {
 	ranked := r.Choices()
 	if len(ranked) == 0 {
@@ -311,7 +308,7 @@ func (r *Ranking) say() {
 	}
 }
 
-// place returns a row with its ratio to another row, or to the base if that is negative.
+// place returns a row with its ratio to another row. If to is negative, the ratio is to the base.
 func (r *Ranking) place(i, to int) *Place {
 	row := &r.Rows[i]
 	p := &Place{Name: row.Name, Case: row.Case, Kind: row.info.Kind, Interface: row.info.Interface, SQLite: row.sqlite}
@@ -325,7 +322,6 @@ func (r *Ranking) place(i, to int) *Place {
 	return p
 }
 
-// alone says how long the only row took that has a rank.
 func (r *Ranking) alone(i int) string {
 	row := r.Rows[i]
 	if row.Median == nil {
@@ -338,7 +334,6 @@ func (r *Ranking) alone(i int) string {
 	return fmt.Sprintf("%s took %s%s, %s", row.Name, document.Nanoseconds(int64(row.Median.Median*1e9)), each, document.Spread(*row.Median))
 }
 
-// without says why no row has a rank.
 func (r *Ranking) without() string {
 	figures := 0
 	for _, row := range r.Rows {
@@ -352,7 +347,6 @@ func (r *Ranking) without() string {
 	return fmt.Sprintf("nothing can be told yet, because there are fewer than %d rounds", stats.MinSamples)
 }
 
-// answerText says in a sentence or two what the run says.
 func answerText(a *stats.Analysis, o Options, s *Answers) string {
 	if o.Study != nil {
 		return studyAnswer(o.Study)
@@ -366,17 +360,16 @@ func answerText(a *stats.Analysis, o Options, s *Answers) string {
 	return runAnswer(a, s)
 }
 
-// runAnswer says what the tables of a run say, and where operations failed.
 func runAnswer(a *stats.Analysis, s *Answers) string {
 	return strings.Join(slices.DeleteFunc([]string{tablesAnswer(a, s), failuresAnswer(a)}, func(s string) bool { return s == "" }), " ")
 }
 
-// manyFailed is the share of failed operations from which an answer mentions it. If a row has
-// no rank because of them, any share is mentioned.
+// manyFailed is the share of failed operations from which an answer mentions them. Failures that
+// cost a row its rank are always mentioned.
 const manyFailed = 0.01
 
-// failuresAnswer says of which rows many operations failed, and which have no rank because
-// more failed than of others. It returns "" if there are none.
+// failuresAnswer names the rows in which many operations failed, and the rows without a rank
+// because more failed than in others. It returns "" if there are none.
 func failuresAnswer(a *stats.Analysis) string {
 	type row struct {
 		name     string
@@ -422,7 +415,6 @@ func failuresAnswer(a *stats.Analysis) string {
 	return strings.Join(sentences, " ")
 }
 
-// tablesAnswer says who comes first in the tables of a run.
 func tablesAnswer(a *stats.Analysis, s *Answers) string {
 	overall, settings := "", bestSettings(a)
 	if s.Overall != nil && s.Overall.Best != nil {
@@ -455,10 +447,9 @@ func tablesAnswer(a *stats.Analysis, s *Answers) string {
 	return severalTables(figures)
 }
 
-// races reports whether a run is one of a search that left out what was slow.
+// races reports whether a run is a step of a search that left out slow cases.
 func races(run *result.Run) bool { return run.Search != nil && !run.Search.Confirms }
 
-// searchAnswer says which part of a search for settings a run is, and what it says.
 func searchAnswer(a *stats.Analysis, s *Answers) string {
 	race, n, said := document.Line(a.Run.Search.Race), rounds(a), runAnswer(a, s)
 	if a.Run.Search.Confirms {
@@ -481,7 +472,6 @@ func searchAnswer(a *stats.Analysis, s *Answers) string {
 	return fmt.Sprintf("This is a race in a search for settings by tune: %s. It only chose what to measure next: of %s, %d were measured in all %d rounds, and the slower ones in fewer. %s", race, document.Counted(int64(all), "case"), all-out, n, said)
 }
 
-// workloads counts the workloads of a run.
 func workloads(a *stats.Analysis) int {
 	names := map[string]bool{}
 	for _, g := range a.Groups {
@@ -490,7 +480,6 @@ func workloads(a *stats.Analysis) int {
 	return len(names)
 }
 
-// where names a table, and says if it is too short to judge by.
 func where(r *Ranking) string {
 	if slices.ContainsFunc(r.Rows, func(row Row) bool { return row.TooShort }) {
 		return fmt.Sprintf("%s (less than %s, too short to judge by)", r.Table, conditions.ShortLimit())
@@ -498,7 +487,7 @@ func where(r *Ranking) string {
 	return r.Table.String()
 }
 
-// rounds returns how many rounds of a run are complete.
+// rounds counts the complete rounds of a run.
 func rounds(a *stats.Analysis) int {
 	if a.Run.Stopped != "" {
 		return a.Run.Rounds
@@ -507,7 +496,6 @@ func rounds(a *stats.Analysis) int {
 	return n
 }
 
-// nothingMeasured says that a run has no figures, and why.
 func nothingMeasured(s *Answers) string {
 	count := map[string]int{}
 	for _, c := range s.Caveats {
@@ -525,7 +513,7 @@ func nothingMeasured(s *Answers) string {
 	return "Nothing was measured: " + strings.Join(words, ", ") + "."
 }
 
-// severalTables says who comes first most often if there is no summary.
+// severalTables says which row is most often the best, for a run without a summary.
 func severalTables(tables []*Ranking) string {
 	var first conditions.Groups[string, int]
 	compared, decided, few, enough, now := 0, false, 0, 0, 0
@@ -567,7 +555,6 @@ func severalTables(tables []*Ranking) string {
 	return fmt.Sprintf("%s comes first, alone or tied, in %d of %s. %s", n, len(first.Of[n]), document.Counted(int64(compared), "cell"), none)
 }
 
-// studyAnswer says how many claims of a study hold.
 func studyAnswer(r *Study) string {
 	count := map[Verdict]int{}
 	for _, c := range r.Claims {
@@ -591,8 +578,6 @@ func verb(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// profileAnswers puts what a profile says into the form of other runs. The warnings are only
-// in the profile.
 func profileAnswers(p *profile.Profiled) Answers {
 	s := Answers{Text: profile.ProfileAnswer(p), Tables: []Ranking{}, Caveats: []Caveat{}}
 	for i := range p.Drivers {

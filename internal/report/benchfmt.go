@@ -17,8 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// writeBenchfmt writes one line per sample of the cases that are OK. In this format
-// only a comment can say that something was not measured.
+// writeBenchfmt writes one line per sample of the cases that are OK. Other cases are in comments,
+// because the format has nothing else for them.
 func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 	run := a.Run
 	if _, err := fmt.Fprintf(w, "# sqlite3perf %s, run %d, seed %d, %s\n", document.Line(run.Version), run.ID, run.Seed, document.Line(conditions.Stopped(a))); err != nil {
@@ -69,16 +69,14 @@ func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 	return nil
 }
 
-// benchCosts are the metrics that the format has, by their units.
 func benchCosts() []result.Metric {
 	list := slices.DeleteFunc(slices.Clone(result.Metrics), func(m result.Metric) bool { return m.Bench == "" })
 	slices.SortFunc(list, func(a, b result.Metric) int { return strings.Compare(a.Bench, b.Bench) })
 	return list
 }
 
-// libraries describes the library of each driver in a line. These are comments, because
-// benchstat would put drivers and versions of different configurations into different
-// tables.
+// libraries describes the library of each driver in a comment. As configuration, benchstat would
+// put drivers and versions into different tables.
 func libraries(a *stats.Analysis) (lines []string) {
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
@@ -159,7 +157,6 @@ func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell,
 	return r
 }
 
-// assignments formats settings for a line.
 func assignments(s driver.Settings) string {
 	var words []string
 	for _, n := range stats.SettingNames(s) {

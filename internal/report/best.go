@@ -11,9 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// bestSettings says which of the settings and parameters that a run varied is fastest,
-// and with which others it is tied: a sentence or two for each table. It returns "" if
-// the run varied none, or if it was made to compare two, because its comparison answers that.
+// bestSettings says for each table which of the varied settings and parameters is the fastest. It
+// returns "" if the run varied none, or compares two sides, because its comparison answers that.
 func bestSettings(a *stats.Analysis) string {
 	if a.Run.Compares != nil {
 		return ""
@@ -48,8 +47,8 @@ func bestSettings(a *stats.Analysis) string {
 	return strings.Join(sentences, " ")
 }
 
-// fewest returns how many rounds would tell pairs apart of which each round says the same, and
-// how many there are. It returns 0 if there are no such pairs.
+// fewest returns the rounds that would be enough to distinguish pairs whose rounds all agree, and
+// the rounds so far; 0 if there are no such pairs.
 func fewest(pairs []stats.Pair) (enough, now int) {
 	for _, p := range pairs {
 		if n, few := p.TooFew(); few {
@@ -59,9 +58,9 @@ func fewest(pairs []stats.Pair) (enough, now int) {
 	return enough, now
 }
 
-// best says which of some ranked rows is fastest and what it can lose, and which is the
-// fastest of those that can lose less, until nothing can be lost. If none can lose less, it
-// says which is next. What is both slower and more dangerous is left out.
+// best names the fastest row with what it can lose, then the fastest row that can lose less, and
+// so on until nothing can be lost. If no row can lose less, it names the next one. Rows that are
+// slower and more dangerous are left out.
 func (r *Ranking) best(ranked []int) string {
 	risk := func(i int) int { return r.Rows[i].risk } // a place in losses; the last is none
 	differ := slices.ContainsFunc(ranked, func(i int) bool { return risk(i) != risk(ranked[0]) })
@@ -90,8 +89,8 @@ func (r *Ranking) best(ranked []int) string {
 	return words
 }
 
-// safest returns the row that can lose least of those than which no other of some rows is
-// told apart as faster. Of several, it returns the first.
+// safest returns the row that can lose least, among the rows that no other is significantly faster
+// than; of several, the first.
 func (r *Ranking) safest(rows []int) int {
 	best := -1
 	for _, i := range rows {
@@ -109,8 +108,8 @@ func (r *Ranking) safest(rows []int) int {
 	return best
 }
 
-// fastest says that a row is fastest, or with which others it is tied, and if rows differ in
-// what they can lose, what this one can.
+// fastest says that a row is the fastest, or with which rows it is tied. differ asks for what the
+// row can lose.
 func (r *Ranking) fastest(best int, ranked []int, differ bool) string {
 	tied := slices.DeleteFunc(slices.Clone(ranked), func(i int) bool { return !r.tied(best, i) })
 	risk := r.Rows[best].risk
@@ -139,8 +138,8 @@ func (r *Ranking) fastest(best int, ranked []int, differ bool) string {
 	return words
 }
 
-// tooFew says that there are too few rounds to tell a row from some with which it is tied, and
-// how many would do. It returns "" if it is not for want of rounds that they are tied.
+// tooFew says how many rounds would distinguish a row from rows that it is tied with, if all
+// rounds agree already. Otherwise it returns "".
 func (r *Ranking) tooFew(i int, tied []int) string {
 	var pairs []stats.Pair
 	var rows []int
@@ -158,8 +157,7 @@ func (r *Ranking) tooFew(i int, tied []int) string {
 	return fmt.Sprintf("%s are too few to tell which is faster, although all of them agree about %s: %d that agree would be enough", document.Counted(int64(now), "round"), r.names(rows), enough)
 }
 
-// tiedNames lists in brackets the rows that another one is tied with, with what is to say of
-// them. It returns "" if there are none.
+// tiedNames lists tied rows in brackets, followed by more. It returns "" if there are none.
 func (r *Ranking) tiedNames(tied []int, more string) string {
 	if len(tied) == 0 {
 		return ""
@@ -175,8 +173,7 @@ func (r *Ranking) names(rows []int) string {
 	return document.AndOthers(names)
 }
 
-// timed names a row with its time, compared with that of another one. After the name comes
-// note.
+// timed names a row, with note after its name, and its time compared with another row.
 func (r *Ranking) timed(i, other int, note string) string {
 	if r.tied(other, i) {
 		return r.Rows[i].Name + note + ", tied with " + r.Rows[other].Name
@@ -185,5 +182,4 @@ func (r *Ranking) timed(i, other int, note string) string {
 	return fmt.Sprintf("%s%s, with %s the time %s", r.Rows[i].Name, note, document.Times(ratio.Median), document.Interval(ratio.Interval))
 }
 
-// tied reports whether a row is tied with another one.
 func (r *Ranking) tied(i, other int) bool { return slices.Contains(r.Rows[i].Tied, other) }

@@ -38,8 +38,8 @@ func Build(a *stats.Analysis, o Options) document.Document {
 	return append(d, conditions.DriverNotes(a)...)
 }
 
-// orderNote names the drivers that are below the base, because of their medians, with a
-// ratio below 1.
+// orderNote names the drivers that are listed after the base, because of their medians, although
+// their ratio is below 1.
 func orderNote(t *stats.Table, measured []*stats.Cell) string {
 	var words []string
 	for _, c := range measured[t.Base+1:] {
@@ -53,8 +53,8 @@ func orderNote(t *stats.Table, measured []*stats.Cell) string {
 	return "rows are in the order of their medians; compared within rounds, " + strings.Join(words, "; ")
 }
 
-// floorNote says which drivers are faster than the floor with a different SQLite,
-// because the floor is only one for its own SQLite.
+// floorNote names the drivers that are faster than the floor with another SQLite. The floor is
+// only one for its own SQLite.
 func floorNote(t *stats.Table, measured []*stats.Cell) string {
 	if !t.IsFloor {
 		return ""
@@ -105,13 +105,12 @@ func header(a *stats.Analysis, o Options) document.Document {
 	return document.Document{document.Heading{Level: 1, Text: title}, append(l, conditions.RunWarnings(a)...)}
 }
 
-// judgedEarly reports whether a run was judged while it was under way, so that it could end
-// when its question was answered.
+// judgedEarly reports whether a run was judged repeatedly while it measured, to end as soon as its
+// question was answered.
 func judgedEarly(run *result.Run) bool { return run.Compares != nil && run.Compares.Looks }
 
-// verdicts says what has the verdicts of a run that was made to compare two sides. If it was
-// judged early, its own p-values and intervals are not those of a run whose end did not depend
-// on them.
+// verdicts says where the verdicts of a comparing run are. If the run was judged early, its own
+// p-values and intervals are wrong for verdicts.
 func verdicts(a *stats.Analysis, h document.Hints) (l document.List) {
 	if a.Run.Compares == nil {
 		return nil
@@ -124,7 +123,6 @@ func verdicts(a *stats.Analysis, h document.Hints) (l document.List) {
 		comparison + " has those that are corrected for it", Alarm: true}}
 }
 
-// answered says whether a run that was to end when its question was answered did so.
 func answered(a *stats.Analysis) string {
 	switch a.Run.Stopped {
 	case result.StoppedSettled:
@@ -137,8 +135,8 @@ func answered(a *stats.Analysis) string {
 	return "was to end when its question was answered"
 }
 
-// leftOut says what was not measured. Workloads are listed by name, with how to measure
-// them. Drivers are listed in the words of the reason.
+// leftOut lists what was not measured: workloads with the flag that measures them, and drivers
+// with the reason.
 func leftOut(list []result.LeftOut, h document.Hints) string {
 	var workloads, words []string
 	for _, x := range list {
@@ -158,7 +156,6 @@ func leftOut(list []result.LeftOut, h document.Hints) string {
 	return strings.Join(words, "; ")
 }
 
-// maxOpen is how many open figures are worth reading.
 const maxOpen = 3
 
 // Settled says how many figures of a run are as precise as was asked for, and which are
@@ -196,8 +193,8 @@ func Settled(a *stats.Analysis) (openFigures int, text string) {
 	return len(open), text + "; open: " + strings.Join(words, ", ")
 }
 
-// onePerRow returns the widest figure of each driver, case and phase, because one whose
-// settings are side by side with others has two: in its own table, and among them.
+// onePerRow returns the widest figure of each case and phase. A case whose settings are side by
+// side with others has two: one in its own table, and one there.
 func onePerRow(figures []stats.Figure, precision float64) (list []stats.Figure) {
 	type row struct {
 		of    int // case
@@ -221,26 +218,33 @@ func onePerRow(figures []stats.Figure, precision float64) (list []stats.Figure) 
 	return list
 }
 
-func group(g *stats.Group, h document.Hints) document.Document {
-	title := g.Workload
+func groupTitle(g *stats.Group) string {
 	if v := g.Variant(); v != "" {
-		title += " · " + v
+		return g.Workload + " · " + v
 	}
+	return g.Workload
+}
+
+// groupHead is the heading of a group, with the settings and parameters that its title lacks.
+func groupHead(g *stats.Group, level int) document.Document {
 	var varied []string
 	for _, v := range g.Varied {
 		varied = append(varied, v.Name)
 	}
-	d := append(document.Document{document.Heading{Level: 2, Text: title}}, measuredWith(g.Outcomes[0].Case, varied)...)
+	return append(document.Document{document.Heading{Level: level, Text: groupTitle(g)}}, measuredWith(g.Outcomes[0].Case, varied)...)
+}
+
+func group(g *stats.Group, h document.Hints) document.Document {
+	d := groupHead(g, 2)
 	for _, t := range g.Tables {
 		d = append(d, phase(t, h)...)
 	}
 	d = append(d, conditions.Troubles(g, result.WarningUnverified)...)
-	d = append(d, conditions.ReadLater(g.Outcomes)...)
-	return d
+	return append(d, conditions.ReadLater(g.Outcomes)...)
 }
 
-// unverifiedIn returns the unverified warnings that some cells have in their phase, each
-// once.
+// unverifiedIn returns the messages of the unverified warnings about a phase of some cells,
+// without duplicates.
 func unverifiedIn(cells []*stats.Cell, phase string) []string {
 	var list []string
 	for _, c := range cells {
@@ -253,8 +257,7 @@ func unverifiedIn(cells []*stats.Cell, phase string) []string {
 	return list
 }
 
-// conditions lists the parameters and settings of a case, without those that the title
-// has.
+// measuredWith lists the parameters and settings of a case, except the varied ones.
 func measuredWith(c *result.Case, varied []string) (d document.Document) {
 	var fixed []string
 	for _, n := range slices.Sorted(maps.Keys(c.Parameters)) {
@@ -273,7 +276,7 @@ func measuredWith(c *result.Case, varied []string) (d document.Document) {
 	return d
 }
 
-// phase returns a table with what belongs directly below it.
+// phase returns a table with its latencies and notes.
 func phase(t *stats.Table, h document.Hints) document.Document {
 	measured := t.Measured()
 	if len(measured) == 0 {
@@ -286,7 +289,6 @@ func phase(t *stats.Table, h document.Hints) document.Document {
 	return append(d, phaseNotes(t, measured, h))
 }
 
-// tableAnswer says who comes first in a table, as a sentence.
 func tableAnswer(t *stats.Table) string {
 	r := ranking(t)
 	if r.say(); r.Best == nil || !strings.HasPrefix(r.Text, r.Best.Name) { // it does not begin with a name
@@ -295,7 +297,7 @@ func tableAnswer(t *stats.Table) string {
 	return r.Text + "."
 }
 
-// phaseHead is the heading of a phase, and who comes first in it if several rows have a rank.
+// phaseHead is the heading of a phase, with the answer if several rows have a rank.
 func phaseHead(t *stats.Table, measured []*stats.Cell) document.Document {
 	d := document.Document{document.Heading{Level: 3, Text: t.Phase + ": " + subject(measured)}}
 	if r := ranking(t); len(r.Choices()) > 1 {
@@ -304,7 +306,6 @@ func phaseHead(t *stats.Table, measured []*stats.Cell) document.Document {
 	return d
 }
 
-// phaseNotes is what there is to say of a table's figures.
 func phaseNotes(t *stats.Table, measured []*stats.Cell, h document.Hints) document.List {
 	var below document.List
 	if len(measured) == 2 {
@@ -357,7 +358,6 @@ func phaseNotes(t *stats.Table, measured []*stats.Cell, h document.Hints) docume
 	return below
 }
 
-// subject says what a table's figures are about.
 func subject(cells []*stats.Cell) string {
 	first := cells[0].Samples[0]
 	included := ""

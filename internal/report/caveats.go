@@ -40,7 +40,7 @@ const (
 // noFigures are the codes of caveats of cases without figures, the worst first.
 var noFigures = []string{string(result.Wrong), string(result.Refused), string(result.Failed), CaveatUnsupported, string(result.Unavailable), string(stats.NotMeasured)}
 
-// caveats lists what to beware of, the worst first. tables are those of the answers.
+// caveats lists the warnings of a run, the worst first. tables are those of the answers.
 func caveats(a *stats.Analysis, o Options, tables []Ranking) []Caveat {
 	run := a.Run
 	list := []Caveat{}
@@ -110,7 +110,6 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []Caveat {
 	return list
 }
 
-// withoutFigures lists the cases that have no figures, by status and reason.
 func withoutFigures(a *stats.Analysis) (list []Caveat) {
 	type trouble struct {
 		code string
@@ -147,8 +146,6 @@ func withoutFigures(a *stats.Analysis) (list []Caveat) {
 	return list
 }
 
-// notInSummary lists what does not count in the summary: tables of a workload, for all
-// drivers, and drivers.
 func notInSummary(o stats.Overall) (list []string) {
 	type reason struct{ code, drivers, workload string }
 	var tables conditions.Groups[reason, string]
@@ -177,7 +174,7 @@ func notInSummary(o stats.Overall) (list []string) {
 	return list
 }
 
-// message says why a case has no figures, without what its worker printed.
+// message says why a case has no figures, without the output of its worker.
 func message(o *stats.Outcome) string {
 	if o.Reason.Phase != "" && o.Reason.Code != protocol.CodeNoTrial {
 		return o.Reason.Phase + ": " + o.Reason.Message
@@ -185,8 +182,8 @@ func message(o *stats.Outcome) string {
 	return o.Reason.Message
 }
 
-// seemTo is added to what is said of rows without a rank if it cannot be told yet of any
-// whether more of its operations failed.
+// seemTo returns words for rows of which it is still open whether more operations failed than in
+// others.
 func seemTo(a *stats.Analysis) (words string) {
 	eachTable(a, func(_ stats.TableName, t *stats.Table) {
 		if slices.ContainsFunc(t.Cells, func(c *stats.Cell) bool { return c.FailsOpen }) {
@@ -196,8 +193,7 @@ func seemTo(a *stats.Analysis) (words string) {
 	return words
 }
 
-// unranked lists the rows that have no rank because of failures. One that is in two tables
-// is listed once.
+// unranked lists the rows without a rank because of failures, each once.
 func unranked(a *stats.Analysis) (list []string) {
 	type row struct {
 		of    int // case
@@ -216,8 +212,8 @@ func unranked(a *stats.Analysis) (list []string) {
 	return list
 }
 
-// saidErrors lists the rows in which operations failed with errors that are of no lock, and
-// what the library said.
+// saidErrors lists the rows whose operations failed with other errors than locks, with the
+// library's message.
 func saidErrors(a *stats.Analysis) (list []string) {
 	EachGroupTable(a, func(n stats.TableName, t *stats.Table) {
 		for _, c := range t.Measured() {
@@ -232,7 +228,6 @@ func saidErrors(a *stats.Analysis) (list []string) {
 	return list
 }
 
-// warned lists what the run warns of.
 func warned(a *stats.Analysis) (list []Caveat) {
 	var alike conditions.Groups[string, result.Warning]
 	for _, w := range a.Warnings {

@@ -18,7 +18,6 @@ type Choice struct {
 	Tied        []string `json:"tied,omitempty"` // of those that meet the need too
 }
 
-// need returns the words for what a choice meets.
 func (c *Choice) need() string {
 	switch {
 	case !c.DatabaseSQL:
@@ -29,14 +28,12 @@ func (c *Choice) need() string {
 	return "sql, no cgo"
 }
 
-// meets reports whether a row meets the need of a choice.
 func (c *Choice) meets(row *Row) bool {
 	return (!c.DatabaseSQL || row.info.Interface == driver.DatabaseSQL) &&
 		(!c.WithoutCgo || row.info.Kind.WithoutC())
 }
 
-// findChoices finds the best driver for each need, in a ranking of drivers that has a best.
-// One that meets both needs is listed once.
+// findChoices finds the best driver for each need. A driver that meets both needs is listed once.
 func (r *Ranking) findChoices() (list []Choice) {
 	ranked := r.Choices()
 	best := slices.IndexFunc(r.Rows, func(row Row) bool { return row.Case == r.Best.Case })
@@ -61,8 +58,8 @@ func (r *Ranking) findChoices() (list []Choice) {
 	return list
 }
 
-// choosable returns the ranking in which the best driver for each need is looked for: that of
-// all tables or, if there is none, that of the only table. It returns nil if there is none.
+// choosable returns the ranking in which choices are made: the summary or, without one, the only
+// table. It returns nil if there is none.
 func (s *Answers) choosable(a *stats.Analysis) *Ranking {
 	r := s.Overall
 	if r == nil && len(s.Tables) == 1 && len(a.Factorials) == 0 {
@@ -74,8 +71,6 @@ func (s *Answers) choosable(a *stats.Analysis) *Ranking {
 	return r
 }
 
-// choiceItems says what the best driver is, and which is the best for each need that it does
-// not meet.
 func choiceItems(s *Answers) (l document.List) {
 	if s.Choices == nil {
 		return nil
@@ -106,7 +101,7 @@ func ChoiceLines(s *Answers) (lines [][2]string) {
 	return lines
 }
 
-// choicesInShort is all of this in a line.
+// choicesInShort is [choiceItems] in one line.
 func choicesInShort(s *Answers) string {
 	var words []string
 	for i := range s.Choices {
@@ -120,8 +115,7 @@ func choicesInShort(s *Answers) string {
 	return strings.Join(words, "; ")
 }
 
-// library says in brackets what is known of a driver's library, with its interface or
-// without.
+// library describes a driver's library in brackets. of asks for its interface too.
 func (p *Place) library(of bool) string {
 	var words []string
 	if p.SQLite != "" {

@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// csvRow is what one line of CSV is about. Sample is nil for a trial that measured
-// nothing. latency is nil except in the lines of a mix's operations.
+// csvRow is the data of one line. sample is nil for a trial without samples. latency is set only
+// in the lines of a mix's operations.
 type csvRow struct {
 	run     *result.Run
 	variant string
@@ -34,8 +34,8 @@ type csvColumn struct {
 	value func(csvRow) string
 }
 
-// csvColumns are the columns except those of the parameters and settings.
-// docs/report-formats.md says what each means.
+// csvColumns are the columns before those of parameters and settings. docs/report-formats.md
+// explains each.
 var csvColumns = slices.Concat([]csvColumn{
 	{"run", func(r csvRow) string { return integer(r.run.ID) }},
 	{"seed", func(r csvRow) string { return strconv.FormatUint(r.run.Seed, 10) }},
@@ -98,7 +98,6 @@ var csvColumns = slices.Concat([]csvColumn{
 	{"max_ns", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.MaxNS) })},
 })
 
-// costColumns are those of what phases cost besides time.
 func costColumns() (list []csvColumn) {
 	for _, m := range result.Metrics {
 		format := integer
@@ -110,7 +109,7 @@ func costColumns() (list []csvColumn) {
 	return list
 }
 
-// known formats a number of which 0 means that it is not known.
+// known formats a number whose 0 means that it is not known.
 func known(n int64) string {
 	if n == 0 {
 		return ""
@@ -120,7 +119,7 @@ func known(n int64) string {
 
 func integer(n int64) string { return strconv.FormatInt(n, 10) }
 
-// of returns a column that is empty in the lines that do not have the part.
+// of returns a column of a part of the line. It is empty in lines without that part.
 func of[T any](part func(csvRow) *T, text func(*T) string) func(csvRow) string {
 	return func(r csvRow) string {
 		if p := part(r); p != nil {
@@ -130,7 +129,7 @@ func of[T any](part func(csvRow) *T, text func(*T) string) func(csvRow) string {
 	}
 }
 
-// cpu returns a column of a trial's CPU time, which is empty where it is not known.
+// cpu returns a column of a trial's CPU time. It is empty if the time is not known.
 func cpu(figure func(*result.CPU) *int64) func(csvRow) string {
 	return func(r csvRow) string {
 		if c := r.trial.CPU; c != nil {
@@ -156,7 +155,6 @@ func (r csvRow) own() *result.Sample {
 	return r.sample
 }
 
-// load returns the load of an http phase.
 func (r csvRow) load() *result.Load {
 	if s := r.own(); s != nil {
 		return s.Load
@@ -174,7 +172,6 @@ func errorList(list []protocol.ErrorCount) string {
 	return strings.Join(words, ";")
 }
 
-// warningCodes lists the codes of the warnings that concern the row.
 func warningCodes(r csvRow) string {
 	var codes []string
 	add := func(w result.Warning) {

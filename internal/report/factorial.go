@@ -10,15 +10,21 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// factorial describes a workload with several settings or parameters side by side, and
-// what each of these is worth by itself.
-func factorial(f *stats.Factorial, h document.Hints) document.Document {
+// factorialHead is the heading of a workload with several settings or parameters, and what its
+// cases have in common.
+func factorialHead(f *stats.Factorial) document.Document {
 	var varied []string
 	for _, x := range f.Factors {
 		varied = append(varied, x.Name)
 	}
 	d := document.Document{document.Heading{Level: 2, Text: fmt.Sprintf("%s · %s, side by side", f.Workload, f)}}
-	d = append(d, measuredWith(f.Group.Outcomes[0].Case, varied)...)
+	return append(d, measuredWith(f.Group.Outcomes[0].Case, varied)...)
+}
+
+// factorial describes a workload with several settings or parameters side by side, and the effect
+// of each change.
+func factorial(f *stats.Factorial, h document.Hints) document.Document {
+	d := factorialHead(f)
 	alone := len(f.Drivers) == 1 // otherwise the groups that follow have the rest
 	for _, t := range f.Tables {
 		switch measured := t.Measured(); {
@@ -30,7 +36,9 @@ func factorial(f *stats.Factorial, h document.Hints) document.Document {
 		}
 		d = append(d, effects(f, t)...)
 	}
-	d = append(d, tooLong(f)...)
+	if len(f.Tables) == 0 {
+		d = append(d, document.Paragraph{Text: fmt.Sprintf("%d rows are too many side by side: each combination has its own tables, below.", len(f.Group.Outcomes))})
+	}
 	if alone {
 		d = append(d, conditions.Troubles(f.Group, result.WarningUnverified)...)
 		d = append(d, conditions.ReadLater(f.Group.Outcomes)...)
@@ -38,15 +46,6 @@ func factorial(f *stats.Factorial, h document.Hints) document.Document {
 	return d
 }
 
-// tooLong says that the rows of a workload are not side by side, because there are too many.
-func tooLong(f *stats.Factorial) document.Document {
-	if len(f.Tables) > 0 {
-		return nil
-	}
-	return document.Document{document.Paragraph{Text: fmt.Sprintf("%d rows are too many side by side: each combination has its own tables, below.", len(f.Group.Outcomes))}}
-}
-
-// effects is the table of what each factor is worth in the phase of a table.
 func effects(f *stats.Factorial, t *stats.Table) document.Document {
 	phase := t.Phase
 	var drivers, changes, ratios, intervals, p []string
@@ -106,7 +105,6 @@ func effects(f *stats.Factorial, t *stats.Table) document.Document {
 	return document.Document{document.Paragraph{Text: title}, g, left}
 }
 
-// whyUntold says why the rows of a table do not tell what a change is worth.
 func whyUntold(t *stats.Table) string {
 	least, most := 0, 0
 	for _, c := range t.Measured() {
@@ -126,7 +124,6 @@ func whyUntold(t *stats.Table) string {
 	return fmt.Sprintf("no two rows that differ only in that have figures of %d rounds or more, with the same share of operations that succeeded", stats.MinSamples)
 }
 
-// value formats the value of a variation.
 func value(v stats.Variation) string {
 	if v.Unset {
 		return "not set"

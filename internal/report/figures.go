@@ -14,20 +14,23 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-// median returns the median of any figure over a cell's samples.
-func median(c *stats.Cell, f func(stats.Sample) float64) float64 {
+func sampleFigures(c *stats.Cell, f func(stats.Sample) float64) []float64 {
 	values := make([]float64, len(c.Samples))
 	for i, s := range c.Samples {
 		values[i] = f(s)
 	}
-	return stats.Summarize(values).Median
+	return values
+}
+
+func median(c *stats.Cell, f func(stats.Sample) float64) float64 {
+	return stats.Summarize(sampleFigures(c, f)).Median
 }
 
 func perOperation(f func(stats.Sample) int64) func(stats.Sample) float64 {
 	return func(s stats.Sample) float64 { return float64(f(s)) / float64(max(s.Operations, 1)) }
 }
 
-// work returns what a sample's rate counts: rows if the phase is about rows, otherwise
+// work returns the number that a sample's rate counts: rows if the phase is about rows, otherwise
 // operations.
 func work(s *result.Sample) (n int64, unit string) {
 	n, unit = s.Rows, "rows/s"
@@ -40,16 +43,15 @@ func work(s *result.Sample) (n int64, unit string) {
 	return n, unit
 }
 
-// cellRate returns a cell's rate: the work divided by its median time.
-func cellRate(c *stats.Cell) (perSecond float64, unit string) {
-	_, unit = work(c.Samples[0].Sample)
+// cellRate returns a cell's rate, the work divided by its median time, with its interval.
+func cellRate(c *stats.Cell) stats.Summary {
 	var each []float64 // seconds per row or operation
 	for _, s := range c.Samples {
 		if n, _ := work(s.Sample); n > 0 {
 			each = append(each, float64(s.WallNS)/1e9/float64(n))
 		}
 	}
-	return stats.Summarize(each).Inverse().Median, unit
+	return stats.Summarize(each).Inverse()
 }
 
 // Rate returns a sample's own rate, with its unit: "rows/s", "op/s" or "req/s".
@@ -61,14 +63,13 @@ func Rate(s *result.Sample) (perSecond float64, unit string) {
 	return float64(n) / (float64(s.WallNS) / 1e9), unit
 }
 
-// cellGrid is a grid with a row for each of some cells. Columns are added to it.
+// cellGrid is a grid with a row for each cell.
 type cellGrid struct {
 	document.Grid
 	cells []*stats.Cell
 	own   []bool // whose lead could be due to what sqlite3perf adds; nil: none
 }
 
-// words returns the result of f for each cell.
 func (g *cellGrid) words(f func(*stats.Cell) string) []string {
 	var list []string
 	for _, c := range g.cells {
@@ -77,7 +78,6 @@ func (g *cellGrid) words(f func(*stats.Cell) string) []string {
 	return list
 }
 
-// each adds a column with the result of f for each cell.
 func (g *cellGrid) each(c document.Column, f func(*stats.Cell) string) { g.Add(c, g.words(f)) }
 
 // scale adds a column of the medians of f, in one unit. It adds none if they are all
@@ -138,14 +138,12 @@ func figures(t *stats.Table, cells []*stats.Cell) document.Grid {
 
 // addStandings adds each cell's rank, its driver, and the cells that it is tied with.
 func (g *cellGrid) addStandings() {
-	standings := standingsOf(g.cells)
-	var ranks, tied []string
-	for _, s := range standings {
-		g.Leaders = append(g.Leaders, s.Rank > 0 && !s.Beaten)
-		ranks = append(ranks, cmp.Or(rankOf(s.Rank), document.Absent))
-		tied = append(tied, cmp.Or(ranksTied(standings, s.Tied), document.Absent))
+	for _, c := range g.cells {
+		g.Leaders = append(g.Leaders, c.Rank > 0 && !c.Beaten)
 	}
-	g.Add(document.Column{Title: "#"}, ranks)
+	g.each(document.Column{Title: "#"}, func(c *stats.Cell) string { return cmp.Or(rankOf(c.Rank), document.Absent) })
+	rank := func(i int) int { return g.cells[i].Rank }
+	tied := g.words(func(c *stats.Cell) string { return cmp.Or(ranksTied(rank, c.Tied), document.Absent) })
 	names := g.words(func(c *stats.Cell) string { return conditions.Name(c.Outcome) })
 	for i := range names {
 		if i < len(g.own) && g.own[i] {
@@ -158,14 +156,6 @@ func (g *cellGrid) addStandings() {
 	}
 }
 
-func standingsOf(cells []*stats.Cell) (list []stats.Standing) {
-	for _, c := range cells {
-		list = append(list, c.Standing)
-	}
-	return list
-}
-
-// rankOf formats a rank.
 func rankOf(rank int) string {
 	if rank == 0 {
 		return ""
@@ -173,17 +163,17 @@ func rankOf(rank int) string {
 	return fmt.Sprint(rank)
 }
 
-// ranksTied says what a row is tied with: the ranks of others, and the floor. It returns ""
-// if that is nothing.
-func ranksTied(rows []stats.Standing, tied []int) string {
+// ranksTied lists the ranks of the rows in tied, and the floor, which has no rank. It returns ""
+// if tied is empty.
+func ranksTied(rank func(row int) int, tied []int) string {
 	var ranks []int
 	var words []string
 	floor := false
 	for _, j := range tied {
-		if rank := rows[j].Rank; rank > 0 {
-			ranks = append(ranks, rank)
+		if n := rank(j); n > 0 {
+			ranks = append(ranks, n)
 		} else {
-			floor = true // it alone is compared and has no rank
+			floor = true
 		}
 	}
 	if slices.Sort(ranks); ranks != nil {
@@ -196,8 +186,8 @@ func ranksTied(rows []stats.Standing, tied []int) string {
 }
 
 // tiedWith is like [ranksTied], for the end of a bar.
-func tiedWith(rows []stats.Standing, tied []int) string {
-	if words := ranksTied(rows, tied); words != "" {
+func tiedWith(rank func(row int) int, tied []int) string {
+	if words := ranksTied(rank, tied); words != "" {
 		return "tied with " + words
 	}
 	return ""
@@ -237,18 +227,13 @@ func (g *cellGrid) addMedians(perOp bool) {
 	g.Add(document.Column{Title: title + unit, Whole: true}, document.WithSpreads(words, spreads))
 }
 
-// addRates adds the share of operations that succeeded, if any failed, and the rate.
-// For servers it also adds the rate as a share of what the load generator reaches.
 func (g *cellGrid) addRates() {
 	_, unit := work(g.cells[0].Samples[0].Sample)
 	if someFailed(g.cells) {
 		g.each(document.Column{Title: "ok", Right: true}, func(c *stats.Cell) string { return document.PercentOK(c.Failures()) })
 		unit += " (all)" // like the median, it includes those that failed
 	}
-	g.each(document.Column{Title: unit, Right: true, Drop: 2}, func(c *stats.Cell) string {
-		perSecond, _ := cellRate(c)
-		return document.Human(perSecond)
-	})
+	g.each(document.Column{Title: unit, Right: true, Drop: 2}, func(c *stats.Cell) string { return document.Human(cellRate(c).Median) })
 	if rowsAre(g.cells) != "driver" && g.cells[0].Samples[0].Metric == result.MetricTimePerOp {
 		title := "p99"
 		if len(g.cells[0].Samples[0].Latency) > 1 { // that of the slowest operation
@@ -307,14 +292,12 @@ func against(pairs []stats.Pair, i, base int) string {
 	return ""
 }
 
-// addLibraries adds what is known of each driver's library.
 func (g *cellGrid) addLibraries() {
 	g.each(document.Column{Title: "SQLite", Drop: 3}, func(c *stats.Cell) string { return conditions.SQLiteVersion(c.Outcome) })
 	g.each(document.Column{Title: "kind", Drop: 6}, func(c *stats.Cell) string { return string(c.Case.Info.Kind) })
 	g.each(document.Column{Title: "interface", Drop: 7}, func(c *stats.Cell) string { return string(c.Case.Info.Interface) })
 }
 
-// addCosts adds what the work took of the disk, the processor and the memory.
 func (g *cellGrid) addCosts() {
 	g.scale("checkpoint", benchunit.Decimal, "s", 4, func(s stats.Sample) float64 { return float64(s.CheckpointNS) / 1e9 })
 	g.each(document.Column{Title: "CPU", Right: true, Drop: 8}, func(c *stats.Cell) string {
@@ -340,9 +323,6 @@ func (g *cellGrid) addCosts() {
 	}
 }
 
-// ceiling returns how many requests per second the load generator reaches from a server
-// that does nothing. It is the median of the figures measured beside each sample, or 0
-// if the cells are not of servers.
 func ceiling(cells []*stats.Cell) float64 {
 	var list []float64
 	for _, c := range cells {
@@ -358,7 +338,6 @@ func ceiling(cells []*stats.Cell) float64 {
 	return stats.Summarize(list).Median
 }
 
-// someFailed reports whether any operation of the cells failed.
 func someFailed(cells []*stats.Cell) bool {
 	return slices.ContainsFunc(cells, func(c *stats.Cell) bool {
 		failed, _ := c.Failures()
@@ -454,7 +433,6 @@ func latencyRows(cells []*stats.Cell, figures []latencyFigure) []latencyRow {
 	return rows
 }
 
-// latencies returns the grid of the latency of each operation of a mix.
 func latencies(cells []*stats.Cell) document.Grid {
 	figures := []latencyFigure{
 		{"p50", func(l *latency.Summary) int64 { return l.P50NS }},

@@ -271,8 +271,8 @@ func jsonCell(g *stats.Group, t *stats.Table, i int, c *stats.Cell) JSONCell {
 	if s, ok := c.Summary.Spread(); ok {
 		j.Spread = &s
 	}
-	perSecond, unit := cellRate(c)
-	j.Rate = &JSONRate{perSecond, unit}
+	_, unit := work(first.Sample)
+	j.Rate = &JSONRate{cellRate(c).Median, unit}
 	if j.Metric != result.MetricTime {
 		j.Failed, j.Operations = c.Failures()
 		share := float64(j.Operations-j.Failed) / float64(max(j.Operations, 1))

@@ -8,7 +8,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// legend explains the tables. It is empty if none has a figure.
 func legend(a *stats.Analysis) document.Document {
 	if !measuredAny(a) {
 		return nil
@@ -25,7 +24,7 @@ func legend(a *stats.Analysis) document.Document {
 		"CPU is user and system time over wall time; peak RSS is of the process tree.", document.Percent(a.Confidence), ofLevel(a.Confidence), document.Percent(document.Widest), judgedBy(a), stats.Alpha, effects), Quiet: true}}
 }
 
-// judgedBy says which tests of a run's ratios leave two drivers tied.
+// judgedBy names the tests that leave two drivers tied.
 func judgedBy(a *stats.Analysis) string {
 	pairs := slices.Clone(a.Overall.Pairs)
 	for _, g := range a.Groups {
@@ -47,7 +46,7 @@ func judgedBy(a *stats.Analysis) string {
 	return "the signed-rank test of their ratios does not tell them apart"
 }
 
-// ofLevel says why intervals are of a higher level than usual, if they are.
+// ofLevel explains why the intervals have a higher level than usual, if they have.
 func ofLevel(confidence float64) string {
 	if confidence == stats.Confidence {
 		return ""
@@ -55,14 +54,13 @@ func ofLevel(confidence float64) string {
 	return fmt.Sprintf(" (cases stop when it is narrow, so intervals of %s would hold less often than that)", document.Percent(stats.Confidence))
 }
 
-// measuredAny reports whether anything was measured.
 func measuredAny(a *stats.Analysis) bool {
 	return slices.ContainsFunc(a.Groups, func(g *stats.Group) bool {
 		return slices.ContainsFunc(g.Tables, func(t *stats.Table) bool { return len(t.Measured()) > 0 })
 	})
 }
 
-// reliability returns how many false verdicts to expect in all tables together.
+// reliability says how many false verdicts to expect in all tables together.
 func reliability(a *stats.Analysis) string {
 	r := a.Reliability
 	if judgedEarly(a.Run) || r.Tables < 2 || len(a.Overall.Tables)+len(a.Overall.LeftOut) == 1 { // the summary of one table is not shown
@@ -84,7 +82,6 @@ func reliability(a *stats.Analysis) string {
 	return s
 }
 
-// anyFailed reports whether any operation of a table's cells failed.
 func anyFailed(t *stats.Table) bool {
 	return slices.ContainsFunc(t.Measured(), func(c *stats.Cell) bool { failed, _ := c.Failures(); return failed > 0 })
 }

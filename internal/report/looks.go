@@ -9,8 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// looks are the colors and marks of a run's cases. They are the same in all its pictures, so
-// that a reader who has found a driver in one finds it in the next.
+// looks are the colors and marks of a run's cases. They are the same in all its pictures.
 type looks struct {
 	drivers  map[string]int // numbers from 1
 	variants map[string]int // of settings and parameters: numbers from 1 in each workload
@@ -33,12 +32,11 @@ func LooksOf(a *stats.Analysis) looks {
 	return l
 }
 
-// variant names what a case was measured with.
 func variant(c *result.Case) string { return fmt.Sprint(c.Workload, c.Parameters, c.Settings) }
 
-// of returns the looks of cases that are in one picture. A driver has a color, and if it is in
-// the picture more than once, each variant has its marks. In a run of one driver the variants
-// have the colors.
+// of returns the looks of the cases of one picture. Each driver has a color. If a driver is in the
+// picture more than once, its variants differ by marks. In a run of one driver, the variants have
+// the colors.
 func (l looks) of(cases []*result.Case) []chart.Look {
 	list := make([]chart.Look, len(cases))
 	drivers, again := map[string]bool{}, false
@@ -59,7 +57,6 @@ func (l looks) of(cases []*result.Case) []chart.Look {
 	return list
 }
 
-// ofCells returns the looks of the rows of a table.
 func (l looks) ofCells(cells []*stats.Cell) []chart.Look {
 	var cases []*result.Case
 	for _, c := range cells {

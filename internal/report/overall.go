@@ -41,7 +41,6 @@ func overall(a *stats.Analysis) document.Document {
 	return append(d, l)
 }
 
-// leftOutOf lists the tables and drivers that do not count.
 func leftOutOf(o stats.Overall) document.List {
 	var l document.List
 	for _, x := range slices.Concat(o.LeftOut, o.Absent) {
@@ -63,7 +62,7 @@ func leftOutOf(o stats.Overall) document.List {
 	return l
 }
 
-// noFloor says why ratios do not refer to the floor.
+// noFloor says why ratios are not to the floor.
 func noFloor(a *stats.Analysis) string {
 	if a.Floor == "" {
 		return "no floor was named"
@@ -76,7 +75,7 @@ func noFloor(a *stats.Analysis) string {
 	return a.Floor + " is not in this run"
 }
 
-// baseOf says why ratios refer to the base, if that is not the floor.
+// baseOf says which driver ratios are to instead of the floor.
 func baseOf(o stats.Overall, base string) string {
 	s := "ratios are to " + base + ", the fastest over these cells together (its medians have the least geometric mean)"
 	if first := o.Drivers[0]; first.Case.Driver != o.Base && first.Ratio.N > 0 && first.Ratio.Median < 1 {
@@ -85,7 +84,7 @@ func baseOf(o stats.Overall, base string) string {
 	return s
 }
 
-// firsts is the table of who comes first in each table. On a page it has links to them.
+// firsts is the table of the best row of each cell.
 func firsts(said Answers) document.Document {
 	tables := slices.DeleteFunc(slices.Clone(said.Tables), func(r Ranking) bool { return r.Best == nil })
 	if len(tables) < 2 {

@@ -13,13 +13,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// writeHTML writes a run as a page.
 func writeHTML(w io.Writer, a *stats.Analysis, o Options) error {
 	return document.RenderHTML(w, runOnPage(a, o), fmt.Sprintf("Run %d", a.Run.ID), o.Options)
 }
 
-// runOnPage describes a run for a page. That of a run that was made to compare two sides is the
-// page of its comparison, which alone has intervals and p-values for its verdicts.
+// runOnPage describes a run for a page. The page of a comparing run is that of its comparison,
+// because only that has intervals and p-values for verdicts.
 func runOnPage(a *stats.Analysis, o Options) document.Document {
 	if a.Run.Compares != nil && o.Study == nil {
 		return compare.ComparisonPage(compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, o.Options)
@@ -27,9 +26,8 @@ func runOnPage(a *stats.Analysis, o Options) document.Document {
 	return pageOf(a, o)
 }
 
-// pageOf describes a run for a page: the answer and what to beware of, pictures with the
-// figures behind them, and what was measured and how. Text that is not about a picture is
-// that of the other formats.
+// pageOf describes a run for a page: the answer and warnings, pictures with their figures, and how
+// it was measured. Other text is that of the other formats.
 func pageOf(a *stats.Analysis, o Options) document.Document {
 	said := AnswersOf(a, o)
 	d := pageAnswer(said, o.Study == nil)
@@ -70,8 +68,8 @@ func pageOf(a *stats.Analysis, o Options) document.Document {
 	return document.UniqueNames(d, map[string]bool{})
 }
 
-// pageAnswer is what a page begins with: the answer, how sure it is, and what to beware of.
-// marked says that rows of the page have [ownCost].
+// pageAnswer is the beginning of a page: the answer, how sure it is, and warnings. marked says
+// that rows of the page have [ownCost].
 func pageAnswer(said Answers, marked bool) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: said.Text}}
 	if said.FalseDifference > 0 {
@@ -94,16 +92,14 @@ func pageAnswer(said Answers, marked bool) document.Document {
 	return append(d, l)
 }
 
-// mildCaveats are the codes of what is true of any run, or says only what was not measured.
+// mildCaveats are the codes of caveats that every run has, or that only name what was not
+// measured.
 var mildCaveats = []string{result.WarningVirtual, CaveatUnsettled, CaveatSummary, CaveatLeftOut}
 
-// mostCaveats is how many caveats a page begins with.
 const mostCaveats = 5
 
-// mostLeftOut is how many lines of what the summary leaves out are shown at once.
 const mostLeftOut = 3
 
-// pageSummary is the picture of all tables together, if there is a summary.
 func (s scope) pageSummary(a *stats.Analysis, l looks) document.Document {
 	d := overall(a)
 	if len(d) == 0 {
@@ -129,37 +125,19 @@ func (s scope) pageSummary(a *stats.Analysis, l looks) document.Document {
 	return d[1:]
 }
 
-// tables are the sections of the workloads.
 func (p *runPage) tables() (d document.Document) {
-	side := map[string]*stats.Factorial{}
-	for _, f := range p.a.Factorials {
-		side[f.Workload] = f
-	}
-	begun := map[string]bool{}
-	for _, g := range p.a.Groups {
-		switch f := side[g.Workload]; {
-		case f == nil:
+	eachSection(p.a, func(f *stats.Factorial) { d = append(d, p.factorial(f)...) }, func(g *stats.Group) {
+		if !slices.ContainsFunc(p.a.Factorials, func(f *stats.Factorial) bool { return f.Workload == g.Workload }) {
 			d = append(d, p.group(g, 2)...)
-		case !begun[g.Workload]:
-			d = append(d, p.factorial(f)...)
-			begun[g.Workload] = true
 		}
-	}
+	})
 	return d
 }
 
-// group is the part of a group, with a heading of a level. If it is within that of a
-// factorial, which has its cells too, it has no more pictures than its tables need.
+// group is the part of a group. At a level below 3 it has only the pictures that its tables need,
+// because the factorial around it has its cells too.
 func (p *runPage) group(g *stats.Group, level int) document.Document {
-	title := g.Workload
-	if v := g.Variant(); v != "" {
-		title += " · " + v
-	}
-	var varied []string
-	for _, v := range g.Varied {
-		varied = append(varied, v.Name)
-	}
-	d := append(document.Document{document.Heading{Level: level, Text: title}}, measuredWith(g.Outcomes[0].Case, varied)...)
+	d := groupHead(g, level)
 	for _, t := range g.Tables {
 		d = append(d, p.phase(stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t, level+1)...)
 	}
@@ -167,15 +145,10 @@ func (p *runPage) group(g *stats.Group, level int) document.Document {
 	return append(d, conditions.CasesOf(g.Outcomes, g.Tables, true)...)
 }
 
-// factorial is the section of a workload with several settings or parameters: side by side,
-// and then, if there are several drivers, each combination by itself.
+// factorial is the section of a workload with several settings or parameters: all side by side,
+// then each combination if there are several drivers.
 func (p *runPage) factorial(f *stats.Factorial) document.Document {
-	var varied []string
-	for _, x := range f.Factors {
-		varied = append(varied, x.Name)
-	}
-	d := document.Document{document.Heading{Level: 2, Text: fmt.Sprintf("%s · %s, side by side", f.Workload, f)}}
-	d = append(d, measuredWith(f.Group.Outcomes[0].Case, varied)...)
+	d := factorialHead(f)
 	for _, t := range f.Tables {
 		d = append(d, p.phase(stats.TableName{Workload: f.Workload, Phase: t.Phase}, t, 3)...)
 		if m, ok := p.settingsMap(p.a, f, t); ok {
@@ -205,9 +178,8 @@ func (p *runPage) factorial(f *stats.Factorial) document.Document {
 	return append(d, document.Details{Title: fmt.Sprintf("Each of the %d combinations by itself, with samples and proven settings", n), Body: each})
 }
 
-// phase is the part of a phase, with a heading of a level: the answer, pictures with their
-// figures, and what is to say of them. What is seldom looked at is closed, and left out where the cells
-// are shown side by side too.
+// phase is the part of a phase: the answer, pictures with their figures, and notes. Details are
+// closed; at a level above 3 they are left out.
 func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.Document {
 	measured := t.Measured()
 	if len(measured) == 0 {
@@ -245,7 +217,6 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 	return d
 }
 
-// phasesOf lists the phases of a workload.
 func phasesOf(a *stats.Analysis, workload string) (list []string) {
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {
@@ -257,7 +228,6 @@ func phasesOf(a *stats.Analysis, workload string) (list []string) {
 	return list
 }
 
-// runPage makes the parts of a run's page.
 type runPage struct {
 	scope
 	a     *stats.Analysis

@@ -34,7 +34,7 @@ func Pictures(a *stats.Analysis, o Options) []document.Picture {
 	return pageOf(a, o).Pictures()
 }
 
-// scope is what pictures show of a run, and where their marks lead.
+// scope says which cells pictures show, and where their marks lead.
 type scope struct {
 	only func(*result.Case, string) bool
 	link func(int, string) string
@@ -51,7 +51,7 @@ func ScopeOf(o Options) scope {
 	return s
 }
 
-// of returns those of some cells of a table that are shown.
+// of returns the cells that are shown.
 func (s scope) of(t *stats.Table, cells []*stats.Cell) (list []*stats.Cell) {
 	for _, c := range cells {
 		if s.only(c.Case, t.Phase) {
@@ -61,8 +61,8 @@ func (s scope) of(t *stats.Table, cells []*stats.Cell) (list []*stats.Cell) {
 	return list
 }
 
-// drivers returns the drivers that are shown. whole is false if one of them is shown in some
-// cells only.
+// drivers returns the drivers that are shown. whole is false if a driver is shown only in some
+// cells.
 func (s scope) drivers(a *stats.Analysis) (shown map[string]bool, whole bool) {
 	shown, hidden := map[string]bool{}, map[string]bool{}
 	EachGroupTable(a, func(_ stats.TableName, t *stats.Table) {
@@ -82,7 +82,6 @@ func (s scope) drivers(a *stats.Analysis) (shown map[string]bool, whole bool) {
 	return shown, true
 }
 
-// pngScale is how many pixels an image has for each of a picture.
 const pngScale = 2
 
 var pictureFormats = document.FormatsOf[document.Picture, document.Options]{What: "picture", List: []document.Format[document.Picture, document.Options]{
@@ -120,7 +119,7 @@ func WritePicture(w io.Writer, format string, p document.Picture) error {
 	return pictureFormats.Write(w, format, p, document.Options{})
 }
 
-// tablePicture returns the name of the picture of a table. It can be typed into a shell.
+// tablePicture returns the name of a table's picture, which needs no quotes in a shell.
 func tablePicture(n stats.TableName) string { return document.Slug(n.String()) }
 
 // TableBars ranks the rows of a table: their times with intervals, and the floor as a line.
@@ -134,12 +133,12 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 		axis.Label = "99th percentile of the latency, less is better"
 	}
 	var rows []chart.Bar
-	standings := standingsOf(t.Cells)
+	rank := func(i int) int { return t.Cells[i].Rank }
 	for i, c := range t.Cells {
 		if c.Status == stats.NotMeasured && len(c.Trials) == 0 || !s.only(c.Case, t.Phase) {
 			continue // the run ended before its first trial
 		}
-		b := chart.Bar{Name: conditions.Name(c.Outcome), Look: looks[i], Rank: rankOf(c.Rank), Tied: tiedWith(standings, c.Tied), Link: s.link(c.Case.ID, t.Phase)}
+		b := chart.Bar{Name: conditions.Name(c.Outcome), Look: looks[i], Rank: rankOf(c.Rank), Tied: tiedWith(rank, c.Tied), Link: s.link(c.Case.ID, t.Phase)}
 		if c.Status != result.OK {
 			b.Reason = string(c.Status)
 			if c.Reason != nil {
@@ -184,23 +183,18 @@ func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.Pi
 	o := a.Overall
 	axis := chart.Axis{Label: "time, × " + to + ", less is better", Format: document.Times, Tick: document.Ticks(document.Times)}
 	var rows []chart.Bar
-	names := map[int]string{}
-	for _, g := range a.Groups {
-		for _, x := range g.Outcomes {
-			names[x.Case.ID] = conditions.Name(x)
-		}
-	}
-	var standings []stats.Standing
+	outcomes := conditions.OutcomesByCase(a)
+	rank := func(i int) int { return o.Drivers[i].Rank }
 	var cases []*result.Case
 	for _, d := range o.Drivers {
-		standings, cases = append(standings, d.Standing), append(cases, d.Case)
+		cases = append(cases, d.Case)
 	}
 	looks := l.of(cases)
 	for i, d := range o.Drivers {
 		if !shown[d.Case.Driver] {
 			continue
 		}
-		b := chart.Bar{Name: names[d.Case.ID], Look: looks[i], Rank: rankOf(d.Rank), Tied: tiedWith(standings, d.Tied)}
+		b := chart.Bar{Name: conditions.Name(outcomes[d.Case.ID]), Look: looks[i], Rank: rankOf(d.Rank), Tied: tiedWith(rank, d.Tied)}
 		if d.Ratio.N == 0 {
 			b.Reason = "no round has figures in all cells"
 		} else {
@@ -227,7 +221,6 @@ func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.Pi
 		}}}, true
 }
 
-// maxHeatRows is how many tables a heat map has.
 const maxHeatRows = 80
 
 // HeatMap has the ratio of each driver in each table.
@@ -305,7 +298,6 @@ func EachGroupTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
 	}
 }
 
-// latencyPictures has the distribution of each operation's latency, the drivers overlaid.
 func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) (list []document.PictureBlock) {
 	figures := []latencyFigure{
 		{"50", func(l *latency.Summary) int64 { return l.P50NS }},
@@ -351,7 +343,6 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 	return list
 }
 
-// memoryPictures has what the drivers took of the memory.
 func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list []document.PictureBlock) {
 	measured := s.of(t, t.Measured())
 	looks := l.ofCells(measured)
@@ -382,13 +373,12 @@ func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list 
 	return list
 }
 
-// floorMeans says why the floor has no rank.
 func floorMeans(name string) string {
 	return name + " is the floor: the same work with as little as possible between it and SQLite. It is not a choice, and so has no rank."
 }
 
-// ratioTip formats the ratio of a cell to the base of its table. It returns "" if the cell
-// is the base, or has no ratio.
+// ratioTip formats the ratio of a cell to the base. It returns "" for the base, and without a
+// ratio.
 func ratioTip(c *stats.Cell, t *stats.Table) string {
 	if t.Base < 0 || c == t.Cells[t.Base] || c.Ratio == nil || c.Ratio.N == 0 {
 		return ""
@@ -396,7 +386,7 @@ func ratioTip(c *stats.Cell, t *stats.Table) string {
 	return fmt.Sprintf("%s the time of %s %s", document.Times(c.Ratio.Median), conditions.Name(t.Cells[t.Base].Outcome), document.Interval(c.Ratio.Interval))
 }
 
-// perOperationWord returns what follows the unit of a table's times.
+// perOperationWord returns "/op" if a table's times are per operation.
 func perOperationWord(t *stats.Table, measured []*stats.Cell) string {
 	if t.PerOp || measured[0].Samples[0].Metric == result.MetricTimePerOp {
 		return "/op"
@@ -404,8 +394,8 @@ func perOperationWord(t *stats.Table, measured []*stats.Cell) string {
 	return ""
 }
 
-// orderPicture has the samples of a table in the order in which they were measured. They
-// have no tips if it is to be plain.
+// orderPicture shows the samples of a table in the order in which they were measured. A plain
+// picture has no tips.
 func (s scope) orderPicture(n stats.TableName, t *stats.Table, l looks, plain bool) document.PictureBlock {
 	measured := s.of(t, t.Measured())
 	looks := l.ofCells(measured)
@@ -434,8 +424,6 @@ func (s scope) orderPicture(n stats.TableName, t *stats.Table, l looks, plain bo
 		}}}
 }
 
-// errorPictures have the errors that operations ended with, and the time spent waiting in
-// them.
 func (s scope) errorPictures(n stats.TableName, t *stats.Table, l looks) (list []document.PictureBlock) {
 	var parts []string
 	type row struct {
@@ -487,7 +475,6 @@ func (s scope) errorPictures(n stats.TableName, t *stats.Table, l looks) (list [
 	return list
 }
 
-// errorTip says how many attempts were repeated, or "" if none was.
 func errorTip(c *stats.Cell) string {
 	var retries int64
 	for _, s := range c.Samples {

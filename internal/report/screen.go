@@ -7,8 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/jedib0t/go-pretty/v6/text"
+	"unicode/utf8"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/compare"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
@@ -16,171 +15,159 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// runScreen is what is read first of a run. Each section has its share of the lines and says
-// what it leaves out.
-type runScreen struct {
-	document.Screen
-	left   int  // lines
-	marked bool // a row that is shown has [ownCost]
-}
+// The ranks of a screen's sections: the highest is shortened first.
+const (
+	rankLast    = 5 // empty lines, and details of the run
+	rankShorter = 4 // texts that are cut
+	rankRest    = 3 // rows, cells and warnings beyond the first
+	rankFirst   = 1 // the first ones
+)
 
-// writeScreen writes at most opts.Lines lines.
+// writeScreen writes what is read first, on a terminal of limited height.
 func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
-	s := &runScreen{Screen: document.NewScreen(opts.Options), left: max(opts.Lines, document.LeastLines)}
+	opts.Hints.Rest = append(conditions.ToResume(&opts.Hints, a), opts.Hints.Rest...)
+	return document.RenderPart(w, nil, screenOf(a, opts), opts.Options)
+}
+
+// screenOf returns the answer of a run, its figures, warnings and conditions, in sections.
+func screenOf(a *stats.Analysis, opts Options) document.Document {
 	said := AnswersOf(a, opts)
-	space := opts.Lines >= document.Roomy
-
-	rest := s.Section(func() {
-		s.Rest(append(conditions.ToResume(&opts.Hints, a), opts.Hints.Rest...), s.left >= document.Roomy)
-	})
-	facts := s.Section(func() { s.facts(a, &said, opts, s.left < document.Roomy) })
-	head := s.Section(func() { s.Clipped(said.Text, "", "", max(3, opts.Lines/4), document.Bold) })
-	fit := s.Section(func() {
-		if !space && said.Choices != nil {
-			s.Labeled("the best", choicesInShort(&said), 1, false)
-			return
-		}
-		for _, it := range choiceItems(&said) {
-			s.Labeled(it.Label, it.Text, 1, false)
-		}
-	})
-	s.left -= len(rest) + len(facts) + len(head) + len(fit)
-	spaces := 0
-	if space {
-		spaces = 3
+	s := screen{Options: opts, width: cmp.Or(opts.Width, 120)}
+	head := func(most int) document.Document {
+		return document.Document{document.Heading{Level: 1, Text: said.Text, Most: most}}
 	}
-	s.left -= spaces
-	tables := slices.DeleteFunc(slices.Clone(said.Tables), func(r Ranking) bool { return r.Best == nil && (said.Overall != nil || !r.bars()) })
-	need := s.wanted(&said, tables)
-	var sides *stats.Comparison
+	rank := rankLast // of empty lines and of the choices
+	if opts.Lines >= 30 {
+		rank = 0
+	}
+	empty := document.Section{Rank: rank, Forms: []document.Form{{Body: document.Document{document.Space{}}}, {}}}
+	d := document.Document{document.Section{Rank: rankShorter, Forms: []document.Form{{Body: head(0)}, {Body: head(max(3, opts.Lines/4))}, {Body: head(3), Rank: rankFirst - rankShorter}}}}
+	if said.Choices != nil {
+		all := choiceItems(&said)
+		for i := range all {
+			all[i].Most = 1
+		}
+		short := document.List{{Label: "the best", Text: choicesInShort(&said), Most: 1}}
+		d = append(d, document.Section{Rank: rank, Forms: []document.Form{{Body: document.Document{all}}, {Body: document.Document{short}}}})
+	}
+	d = append(d, empty)
+	figures := s.figures(&said)
 	switch {
 	case opts.Study != nil:
-		need = 3 * len(opts.Study.Claims)
+		figures = s.items(claimItems(opts.Study), math.MaxInt, "more claims")
 	case a.Run.Compares != nil:
-		sides = stats.CompareRun(a)
-		need = len(sides.Cells)
+		figures = s.items(sideItems(stats.CompareRun(a)), math.MaxInt, "more cells")
 	}
-	share := s.left / 4
-	if crowded := need+share > s.left; crowded && space && opts.Study == nil {
-		short := s.Section(func() { s.facts(a, &said, opts, true) })
-		s.left += len(facts) - len(short) + 1
-		facts, spaces, share = short, 2, s.left/5
+	if figures != nil {
+		d = append(append(d, figures...), empty)
 	}
-	risks, without := 0, false
-	for _, c := range said.Caveats {
-		if c.Code == CaveatRisk {
-			risks++
-		}
-		without = without || slices.Contains(noFigures, c.Code)
-	}
-	switch {
-	case without || risks > 1:
-		share = s.left / 3
-	case risks > 0:
-		share = s.left / 4
-	}
-	room := max(3, share, s.left-need)
-	beware := s.caveats(said.Caveats, room)
-	s.left -= len(beware)
-	var figures []string
-	switch {
-	case opts.Study != nil:
-		figures = s.claims(opts.Study)
-	case sides != nil:
-		figures = s.Section(func() { s.sides(sides) })
-	default:
-		figures = s.figures(&said, tables)
-	}
-	if s.marked {
-		beware = s.caveats(said.Caveats, room) // with the meaning of the mark
-	}
-	for i, part := range [][]string{slices.Concat(head, fit), figures, slices.Concat(beware, facts), rest} {
-		if i > 0 && i <= spaces && len(part) > 0 {
-			s.Out.WriteByte('\n')
-		}
-		for _, line := range part {
-			s.Out.WriteString(line + "\n")
-		}
-	}
-	_, err := io.WriteString(w, s.Out.String())
-	return err
+	d = append(d, s.items(caveatItems(said.Caveats, opts.Study == nil), 3, "more warnings")...)
+	d = append(d, facts(a, &said, opts)...)
+	return append(d, empty)
 }
 
-// sides writes the verdicts of a comparison, a line for each cell.
-func (s *runScreen) sides(c *stats.Comparison) {
-	shown := c.Cells
-	if len(shown) > s.left {
-		shown = shown[:max(0, s.left-1)]
+// screen makes the sections of a screen.
+type screen struct {
+	Options
+	width int
+}
+
+// items returns a section for each item. An item is cut to as few lines as necessary, unless its
+// Most is negative. Those after the first keep disappear before those before.
+func (s *screen) items(list document.List, keep int, missing string) (d document.Document) {
+	for i, it := range list {
+		if i == s.Lines {
+			return append(d, document.Section{Forms: []document.Form{{Missing: missing}}})
+		}
+		rank := rankRest
+		if i < keep {
+			rank = rankFirst
+		}
+		section := document.Section{Rank: rank}
+		lines := []int{4, 2, 1}
+		if it.Most < 0 {
+			lines = []int{0}
+		}
+		for _, it.Most = range lines {
+			section.Forms = append(section.Forms, document.Form{Body: document.Document{document.List{it}}, Rank: rankShorter - rank})
+		}
+		section.Forms = append(section.Forms, document.Form{Missing: missing})
+		d = append(d, section)
 	}
-	for _, x := range shown {
-		words := compare.CellName(x)
+	return d
+}
+
+func sideItems(c *stats.Comparison) (l document.List) {
+	words := map[stats.Verdict]string{stats.Bad: "no figure", stats.Unclear: "not yet told"}
+	for _, x := range c.Cells {
+		t := compare.CellName(x)
 		if x.Measured() {
-			words += ": " + document.Times(x.Ratio.Median) + " " + document.Interval(x.Ratio.Interval)
+			t += ": " + document.Times(x.Ratio.Median) + " " + document.Interval(x.Ratio.Interval)
 		}
-		verdict := string(x.Verdict)
-		switch x.Verdict {
-		case stats.Bad:
-			verdict = "no figure"
-		case stats.Unclear:
-			verdict = "not yet told"
-		}
-		s.Labeled(verdict, words, 1, x.Verdict == stats.Bad || x.Verdict == stats.Differing || x.FailuresTold())
+		l = append(l, document.Item{Label: cmp.Or(words[x.Verdict], string(x.Verdict)), Text: t, Alarm: x.Verdict == stats.Bad || x.Verdict == stats.Differing || x.FailuresTold()})
 	}
-	if more := len(c.Cells) - len(shown); more > 0 {
-		s.Clipped("and "+document.Counted(int64(more), "more cell"), "", "", 1, document.Faint)
-	}
+	return l
 }
 
-// wanted returns how many lines the figures would take.
-func (s *runScreen) wanted(said *Answers, tables []Ranking) (lines int) {
-	if o := said.Overall; o != nil && o.bars() {
-		return len(o.shown()) + 2 + s.layout(tables, detail{spreads: true}).lines
-	}
-	for i := range tables {
-		if r := &tables[i]; r.bars() {
-			lines += len(r.shown()) + 1
-		} else {
-			lines++
+func claimItems(r *Study) (l document.List) {
+	verdicts := map[Verdict]string{Holds: "holds", DoesNotHold: "not so", CannotBeTold: "not told"}
+	for i, c := range r.Claims {
+		var here []string
+		for _, x := range c.Comparisons {
+			if x.Summary != nil {
+				here = append(here, strings.TrimSpace(claimBound(x.Median, x.Unit)+" "+x.Unit))
+			}
 		}
+		t := fmt.Sprintf("%d. %s", i+1, c.Claim)
+		if here != nil {
+			t += ": here " + document.SomeOf(here, 2)
+		}
+		l = append(l, document.Item{Label: verdicts[c.Verdict], Text: t, Alarm: c.Verdict == DoesNotHold})
 	}
-	return lines
+	return l
 }
 
-// figures returns the ranked bars, and the answers of the tables that have none.
-func (s *runScreen) figures(said *Answers, tables []Ranking) []string {
-	var lines []string
-	s.left = max(s.left, 4)
-	if o := said.Overall; o != nil && o.bars() {
-		room := max(0, s.left-len(o.shown())-1)
-		list := min(s.fullest(tables, room-1).lines+1, room)
-		lines = s.Section(func() { s.ranked(o, s.left-list) })
+// figures are bars of the summary and a list of the cells or, without a summary, bars of each
+// cell that has several rows, and a list of the others.
+func (s *screen) figures(said *Answers) (d document.Document) {
+	var list []Ranking
+	if o := said.Overall; o != nil && len(o.withRatio()) > 1 {
+		d = append(d, s.bars(o, nil))
+		list = slices.DeleteFunc(slices.Clone(said.Tables), func(r Ranking) bool { return r.Best == nil })
 	} else {
-		for len(tables) > 0 && tables[0].bars() {
-			room := s.left - len(lines)
-			if len(tables) > 1 {
-				room -= min(3, len(tables)) // for the others
+		for i := range said.Tables {
+			r := &said.Tables[i]
+			switch {
+			case len(r.withRatio()) > 1 && i < s.Lines:
+				var line document.Document
+				if len(d) > 0 {
+					line = s.cells([]Ranking{*r}, true)[1:]
+				}
+				d = append(d, s.bars(r, line))
+			case r.Best != nil || len(r.withRatio()) > 1:
+				list = append(list, *r)
 			}
-			if need := len(tables[0].shown()) + 1; len(lines) > 0 && room < min(need, 5) {
-				break
-			}
-			lines = append(lines, s.Section(func() { s.ranked(&tables[0], room) })...)
-			tables = tables[1:]
 		}
 	}
-	if len(said.Tables) == 1 {
-		return lines // the answer says it
+	if len(said.Tables) < 2 || len(list) == 0 {
+		return d // the answer has all
 	}
-	if room := s.left - len(lines); len(tables) > 0 && (room > 2 || room > s.layout(tables, detail{}).lines) {
-		lines = append(lines, s.Section(func() { s.list(tables, room) })...)
+	const missing = "more cells"
+	names, numbers := s.cells(list, true), s.cells(list, false)
+	section := document.Section{Rank: rankRest, Forms: []document.Form{{Body: names}}}
+	long, short := names[1].(document.Grid), numbers[1].(document.Grid)
+	if long.Width() > s.width || len(long.Rows) > len(short.Rows) {
+		section.Forms = append(section.Forms, document.Form{Body: numbers, Rank: rankShorter - rankRest})
 	}
-	return lines
+	for rows := min(len(short.Rows)-1, s.Lines); rows > 2; rows-- {
+		some := s.cells(list[:rows*len(short.Columns)/3], false)
+		section.Forms = append(section.Forms, document.Form{Body: some, Missing: missing, Rank: rankShorter - rankRest})
+	}
+	section.Forms = append(section.Forms, document.Form{Missing: missing})
+	return append(d, section)
 }
 
-// bars reports whether rows can be drawn as bars.
-func (r *Ranking) bars() bool { return len(r.shown()) > 1 }
-
-// shown returns the rows that have a ratio.
-func (r *Ranking) shown() (rows []int) {
+func (r *Ranking) withRatio() (rows []int) {
 	for i, row := range r.Rows {
 		if row.Ratio != nil {
 			rows = append(rows, i)
@@ -189,51 +176,15 @@ func (r *Ranking) shown() (rows []int) {
 	return rows
 }
 
-// bar is the drawing of a row.
-type bar struct{ low, middle, high, floor float64 }
-
-// draw draws a bar from zero: solid to the lower end of its interval, then fainter to the
-// middle and the upper end. A line marks the floor. What is longer than most is cut, and
-// marked.
-func (b bar) draw(width int, most float64, ascii bool) string {
-	glyphs := []rune("█▓░│»")
-	if ascii {
-		glyphs = []rune("#=-|>")
-	}
-	at := func(v float64) int { return int(math.Round(v / most * float64(width))) }
-	cells := make([]rune, width)
-	for i := range cells {
-		switch {
-		case i < at(b.low):
-			cells[i] = glyphs[0]
-		case i < at(b.middle):
-			cells[i] = glyphs[1]
-		case i < at(b.high):
-			cells[i] = glyphs[2]
-		default:
-			cells[i] = ' '
-		}
-	}
-	if i := at(b.floor) - 1; b.floor > 0 && i >= 0 && i < width {
-		cells[i] = glyphs[3]
-	}
-	if b.middle > most {
-		cells[width-1] = glyphs[4]
-	}
-	return string(cells)
-}
-
-// leastBar is how narrow bars may become. Then columns are left out instead.
-const leastBar = 8
-
-// ranked writes a title and rows, in at most some lines. Rows that have a rank have bars.
-func (s *runScreen) ranked(r *Ranking, room int) {
-	rows := r.shown()
+// bars draws the rows of a ranking, fewer of them if there is not enough room, and then instead,
+// unless that is nil.
+func (s *screen) bars(r *Ranking, instead document.Document) document.Section {
 	of := fmt.Sprintf("time over %s", document.Counted(int64(r.Tables), "cell"))
 	if r.Table != nil {
 		of = fmt.Sprintf("%s: %s", r.Table, r.Of)
 	}
 	title := fmt.Sprintf("%s, × %s", of, r.Base)
+	rows := r.withRatio()
 	switch {
 	case r.Best == nil:
 		title += ": too few rounds to rank, so in order of names"
@@ -241,195 +192,143 @@ func (s *runScreen) ranked(r *Ranking, room int) {
 	case r.IsFloor:
 		title += " (│ the floor, not a choice)"
 	}
-	legend := "; ▓░ interval"
-	if slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Tied != nil }) {
-		legend += "; tied: not told apart"
-	}
-	if r.Best != nil && text.StringWidth(s.Plain(title+legend)) <= s.Width {
+	if legend := "; ▓░ interval"; r.Best != nil && utf8.RuneCountInString(title+legend) <= s.width {
 		title += legend
 	}
-	s.Clipped(title, "", "", 1, document.Faint)
-	more := 0
-	if over := len(rows) + 1 - room; over > 0 {
-		more = over + 1
-		rows = rows[:max(1, len(rows)-more)]
-		more = len(r.shown()) - len(rows)
+	const missing = "more rows"
+	least := max(5, s.Lines/3) // rows that are shown before the first warnings
+	if instead != nil {
+		least = 3
 	}
-	var names, plain, figures, spreads, tied []string
-	var medians []float64
-	var standings []stats.Standing
-	for _, row := range r.Rows {
-		standings = append(standings, row.Standing)
-	}
-	for _, i := range rows {
-		row := r.Rows[i]
-		names = append(names, s.Plain(strings.TrimSpace(row.Name+" "+row.shownVersion())))
-		plain = append(plain, s.Plain(valuesOf(row.Name)))
-		if r.Best != nil && row.Case == r.Best.Case {
-			names[len(names)-1] += r.mark()
-			plain[len(plain)-1] += r.mark()
-			s.marked = s.marked || r.Added
+	section := document.Section{Rank: rankRest}
+	for n := len(rows); n > 0; n-- {
+		if n < len(rows) {
+			n = min(n, s.Lines)
 		}
-		figures = append(figures, document.Times(row.Ratio.Median))
-		spread := ""
-		if row.Name != r.Base {
-			spread = s.Plain(document.Ends(*row.Ratio))
+		f := document.Form{Body: document.Document{document.Paragraph{Text: title, Quiet: true, Most: 1}, s.grid(r, rows[:n])}}
+		if n < len(rows) {
+			f.Missing = missing
 		}
-		spreads = append(spreads, spread)
-		tied = append(tied, s.Plain(tiedWith(standings, row.Tied)))
-		medians = append(medians, row.Ratio.Median)
-	}
-	figures = document.WithSpreads(figures, spreads)
-	widest := func(words []string) (n int) {
-		for _, w := range words {
-			n = max(n, text.StringWidth(w))
-		}
-		return n
-	}
-	const place = 3 // the width of ranks
-	bars := leastBar + document.Gap
-	if r.Best == nil {
-		bars = 0
-	}
-	taken := func() int {
-		n := place + widest(names) + document.Gap + bars + widest(figures)
-		if w := widest(tied); w > 0 {
-			n += document.Gap + w
-		}
-		return n
-	}
-	// What there is no room for is left out, what says least first. A tie never is.
-	wanted := leastBar // more for bars
-	for _, less := range []func(){
-		func() { eachOf(tied, shortTie.Replace) },
-		func() { names = plain },
-		func() { bars = 0 },
-		func() {
-			for k, i := range rows {
-				figures[k] = document.Times(r.Rows[i].Ratio.Median)
+		if n < least {
+			if instead != nil {
+				break
 			}
-		},
-		func() { eachOf(tied, func(t string) string { return t[:min(len(t), len("tied"))] }) },
-	} {
-		if taken()+wanted > s.Width {
-			less()
+			f.Rank = rankFirst - rankRest
 		}
-		wanted = 0
+		section.Forms = append(section.Forms, f)
 	}
-	figureWidth, tiedWidth := widest(figures), widest(tied)
-	nameWidth := max(min(widest(names), widest(names)+s.Width-taken()), 6)
-	if bars > 0 {
-		bars = min(bars+s.Width-taken(), 60+document.Gap)
+	if instead != nil {
+		section.Forms = append(section.Forms, document.Form{Body: instead, Rank: rankFirst - rankRest}, document.Form{Missing: "more cells", Rank: rankFirst - rankRest})
 	}
-	most := r.longest(rows, medians)
-	for k, i := range rows {
-		row := r.Rows[i]
+	return section
+}
+
+const (
+	leastBar = 8 // columns; a narrower terminal shows no bars
+	mostBar  = 60
+)
+
+// grid draws rows with a ratio as bars, if they have ranks.
+func (s *screen) grid(r *Ranking, rows []int) document.Grid {
+	g := s.gridOf(r, rows, false)
+	if g.Width()+leastBar+2 > s.width {
+		g = s.gridOf(r, rows, true)
+	}
+	if width := min(mostBar, s.width-g.Width()-2); width >= leastBar && r.Best != nil {
+		most := r.longest(rows)
+		g.Columns = slices.Insert(g.Columns, 1, document.Column{Whole: true})
+		for k, i := range rows {
+			g.Rows[k] = slices.Insert(g.Rows[k], 1, r.Rows[i].bar(width, most, r.IsFloor, s.ASCII))
+		}
+	}
+	return g
+}
+
+// gridOf has the name, the ratio and the ties of each row. In short form names are without
+// versions and the names of settings.
+func (s *screen) gridOf(r *Ranking, rows []int, short bool) (g document.Grid) {
+	var names, figures, spreads, tied []string
+	rankOfRow := func(i int) int { return r.Rows[i].Rank }
+	for _, i := range rows {
+		row := &r.Rows[i]
+		name, tie := strings.TrimSpace(row.Name+" "+row.shownVersion()), tiedWith(rankOfRow, row.Tied)
+		if short {
+			name, tie = valuesOf(row.Name), strings.Replace(tie, "tied with", "tied", 1)
+		}
+		first := r.Best != nil && row.Case == r.Best.Case
+		if first {
+			name += r.mark()
+		}
 		rank := rankOf(row.Rank)
 		if rank == "" && !row.Floor {
 			rank = document.Absent
 		}
-		line := fmt.Sprintf("%2s ", rank) + text.Pad(s.Fit(names[k], nameWidth), nameWidth, ' ') + strings.Repeat(" ", document.Gap)
-		if bars > 0 {
-			b := bar{row.Ratio.Median, row.Ratio.Median, row.Ratio.Median, 0}
-			if in := row.Ratio.Interval; in != nil {
-				b.low, b.high = in.Low, in.High
-			}
-			if r.IsFloor {
-				b.floor = 1
-			}
-			line += b.draw(bars-document.Gap, most, s.Ascii) + strings.Repeat(" ", document.Gap)
+		spread := ""
+		if row.Name != r.Base {
+			spread = document.Ends(*row.Ratio)
 		}
-		line += text.Pad(figures[k], figureWidth, ' ')
-		if tiedWidth > 0 {
-			line += strings.Repeat(" ", document.Gap) + tied[k]
-		}
-		c := text.Colors(nil)
-		switch {
-		case row.Floor:
-			c = document.Faint
-		case r.Best != nil && (row.Name == r.Best.Name || slices.Contains(r.Tied, row.Name)):
-			c = document.Leader
-		}
-		s.Out.WriteString(s.Paint(strings.TrimRight(text.Trim(line, s.Width), " "), c) + "\n")
+		names, tied = append(names, fmt.Sprintf("%2s %s", rank, name)), append(tied, tie)
+		figures, spreads = append(figures, document.Times(row.Ratio.Median)), append(spreads, spread)
+		g.Leaders = append(g.Leaders, first || slices.Contains(r.Tied, row.Name))
 	}
-	if more > 0 {
-		s.Clipped(fmt.Sprintf("   and %s", document.Counted(int64(more), "more row")), "", "", 1, document.Faint)
+	g.Add(document.Column{}, names)
+	g.Add(document.Column{Whole: true}, document.WithSpreads(figures, spreads))
+	if slices.ContainsFunc(tied, func(t string) bool { return t != "" }) {
+		g.Add(document.Column{}, tied)
 	}
+	return g
 }
 
-// eachOf replaces words.
-func eachOf(words []string, f func(string) string) {
-	for i := range words {
-		words[i] = f(words[i])
+// bar draws a row's ratio from zero: solid to the lower end of its interval, then fainter to the
+// middle and the upper end. A line marks the floor. A bar that is longer than most is cut, and
+// marked.
+func (row *Row) bar(width int, most float64, floor, ascii bool) string {
+	glyphs := []rune("█▓░│»")
+	if ascii {
+		glyphs = []rune("#=-|>")
 	}
+	middle, low, high := document.OfSummary(*row.Ratio)
+	if row.Ratio.Interval == nil {
+		low, high = middle, middle
+	}
+	at := func(v float64) int { return min(int(math.Round(v/most*float64(width))), width) }
+	cells := []rune(strings.Repeat(" ", width))
+	for i, end := range []int{at(high), at(middle), at(low)} { // each over the one before
+		for k := range max(end, 0) {
+			cells[k] = glyphs[2-i]
+		}
+	}
+	if i := at(1) - 1; floor && i >= 0 {
+		cells[i] = glyphs[3]
+	}
+	if middle > most {
+		cells[width-1] = glyphs[4]
+	}
+	return string(cells)
 }
 
-// longest returns the ratio that takes the whole width: that of the longest bar, unless a
-// few are so long that the others could not be told apart.
-func (r *Ranking) longest(rows []int, medians []float64) float64 {
-	most := 0.0
+// longest returns the ratio of the longest bar. If a few are so long that the others could not
+// be distinguished, it is four times the typical one.
+func (r *Ranking) longest(rows []int) float64 {
+	most := 1.0
+	var medians []float64
 	for _, i := range rows {
-		most = max(most, r.Rows[i].Ratio.Median)
-		if in := r.Rows[i].Ratio.Interval; in != nil {
-			most = max(most, in.High)
-		}
+		v, _, high := document.OfSummary(*r.Rows[i].Ratio)
+		most, medians = max(most, v, high), append(medians, v)
 	}
-	sorted := slices.Sorted(slices.Values(medians))
-	if typical := sorted[len(sorted)/2]; most > 4*typical && typical > 0 {
-		most = 4 * typical
+	slices.Sort(medians)
+	if typical := medians[len(medians)/2]; typical > 0 {
+		most = max(min(most, 4*typical), 1)
 	}
-	return max(most, 1)
+	return most
 }
 
-// listing is how a list of tables is laid out.
-type listing struct {
-	words          [][3]string // of each table
-	widths         [3]int      // of the columns
-	columns, lines int         // tables beside each other, and below
-	cut            bool        // there is no room for what is best and tied
-	detail
-}
-
-// fullest lays out a list of tables with as much detail as there is room for in some lines. If
-// there is none for all tables, it is the shortest.
-func (s *runScreen) fullest(tables []Ranking, room int) (l listing) {
-	for _, d := range allDetails {
-		if l = s.layout(tables, d); l.lines <= room && !l.cut {
-			break
-		}
-	}
-	return l
-}
-
-// layout lays out a list of tables. Their names are cut a little if more of them fit beside
-// each other then.
-func (s *runScreen) layout(tables []Ranking, d detail) (l listing) {
-	l.detail = d
-	w := &l.widths
-	for i := range tables {
-		words := s.listed(&tables[i], d)
-		l.words = append(l.words, words)
-		for j := range words {
-			w[j] = max(w[j], text.StringWidth(words[j]))
-		}
-	}
-	const cut = 4
-	all := w[0] + w[1] + w[2] + 2*document.Gap
-	l.columns = min(max(1, (s.Width+2*document.Gap)/(all-cut+2*document.Gap)), max(1, len(tables)))
-	if over := all - ((s.Width+2*document.Gap)/l.columns - 2*document.Gap); over > 0 {
-		less := min(over, max(cut, w[0]-s.Width/2))
-		w[0], w[1], l.cut = w[0]-less, max(0, w[1]-(over-less)), over > less
-	}
-	l.lines = (len(tables) + l.columns - 1) / l.columns
-	return l
-}
-
-// list writes the answers of tables, as many as there is room for.
-func (s *runScreen) list(tables []Ranking, room int) {
-	l, more := s.fullest(tables, room-1), 0
+// cells lists tables: the best of each, and the rows that are tied with it or, without names,
+// their number. Tables are beside each other where there is room.
+func (s *screen) cells(tables []Ranking, names bool) document.Document {
 	title := "in each cell, the best"
 	switch tied := slices.ContainsFunc(tables, func(r Ranking) bool { return len(r.Tied) > 0 }); {
-	case tied && (l.names || l.detail.words):
+	case tied && names:
 		title += " and what is tied with it"
 	case tied:
 		title += " (+2: and 2 more, tied with it)"
@@ -437,26 +336,84 @@ func (s *runScreen) list(tables []Ranking, room int) {
 	if i := slices.IndexFunc(tables, func(r Ranking) bool { return r.Best != nil && r.Best.Ratio != nil }); i >= 0 {
 		title += ", × " + tables[i].Base
 	}
-	s.Clipped(title, "", "", 1, document.Faint)
-	if l.lines > room-1 {
-		l.lines = max(1, room-2)
-		more = max(0, len(tables)-l.lines*l.columns)
-	}
-	space := strings.Repeat(" ", document.Gap)
-	for i := range l.lines {
-		var line strings.Builder
-		for j := i; j < len(tables)-more; j += l.lines {
-			if j > i {
-				line.WriteString(space + space)
-			}
-			words := l.words[j]
-			s.marked = s.marked || tables[j].Best != nil && tables[j].Added
-			line.WriteString(text.Pad(s.Fit(words[0], l.widths[0]), l.widths[0], ' ') + space +
-				text.Pad(s.Fit(words[1], l.widths[1]), l.widths[1], ' ') + space + text.AlignRight.Apply(words[2], l.widths[2]))
+	var all [3][]string
+	var g document.Grid
+	columns := [3]document.Column{{}, {}, {Whole: true}}
+	for i := range tables {
+		for k, word := range tables[i].inShort(names) {
+			all[k] = append(all[k], word)
 		}
-		s.Out.WriteString(strings.TrimRight(text.Trim(line.String(), s.Width), " ") + "\n")
 	}
-	if more > 0 {
-		s.Clipped("and "+document.Counted(int64(more), "more cell"), "", "", 1, document.Faint)
+	for k, words := range all {
+		g.Add(columns[k], words)
 	}
+	if g.Width() > s.width {
+		for _, row := range g.Rows {
+			row[2], _, _ = strings.Cut(row[2], " ")
+		}
+	}
+	beside := max(1, (s.width+2)/(g.Width()+2))
+	if beside > 1 {
+		lines := (len(tables) + beside - 1) / beside
+		g = document.Grid{}
+		for at := 0; at < len(tables); at += lines {
+			for k, words := range all {
+				part := slices.Clone(words[at:min(at+lines, len(words))])
+				g.Add(columns[k], append(part, make([]string, lines-len(part))...))
+			}
+		}
+	}
+	return document.Document{document.Paragraph{Text: title, Quiet: true, Most: 1}, g}
+}
+
+// inShort is the answer of a table in a few words: the table, the best and the rows that are tied
+// with it, and its ratio or time.
+func (r *Ranking) inShort(names bool) [3]string {
+	if r.Best == nil {
+		return [3]string{r.Table.String(), "too few rounds", ""}
+	}
+	best, figure := r.Best.Name+r.mark(), ""
+	switch n := len(r.Tied); {
+	case n > 4 && names:
+		best += fmt.Sprintf(" and %d more", n)
+	case n > 0 && names:
+		best += ", " + strings.Join(r.Tied, ", ")
+	case n > 0:
+		best += fmt.Sprintf(" +%d", n)
+	}
+	row := r.Rows[slices.IndexFunc(r.Rows, func(row Row) bool { return row.Case == r.Best.Case })]
+	switch {
+	case r.Best.Ratio != nil:
+		figure = document.Times(r.Best.Ratio.Median) + " " + document.Spread(*r.Best.Ratio)
+	case len(r.Choices()) < 2 && row.Median != nil:
+		figure = document.Nanoseconds(int64(row.Median.Median*1e9)) + " " + document.Ends(*row.Median)
+	}
+	return [3]string{r.Table.String(), best, figure}
+}
+
+// mark returns [ownCost] if the lead of the best could be due to what sqlite3perf adds.
+func (r *Ranking) mark() string {
+	if r.Added {
+		return ownCost
+	}
+	return ""
+}
+
+// valuesOf returns the name of a row with the values of settings alone.
+func valuesOf(name string) string {
+	words := strings.Fields(name)
+	for i, w := range words {
+		if _, value, ok := strings.Cut(w, "="); ok {
+			words[i] = value
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// shownVersion returns the version, unless the name has it or is of settings.
+func (row *Row) shownVersion() string {
+	if strings.ContainsAny(row.Name, "@= ") {
+		return ""
+	}
+	return row.Version
 }

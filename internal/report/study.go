@@ -130,7 +130,6 @@ func (c *Comparison) Wanted() string {
 	return ""
 }
 
-// studyTables returns the tables of a study that a run measured again, with its claims.
 func studyTables(a *stats.Analysis, r *Study) (d document.Document) {
 	d = studyTitle(r)
 	for i := range r.Tables {
@@ -141,7 +140,6 @@ func studyTables(a *stats.Analysis, r *Study) (d document.Document) {
 	return append(d, studyRest(a, r)...)
 }
 
-// studyTitle says which study it is, and what the figures don't show.
 func studyTitle(r *Study) document.Document {
 	title := "Study " + r.Name + ", corrected"
 	if r.AsPublished {
@@ -154,7 +152,6 @@ func studyTitle(r *Study) document.Document {
 	return d
 }
 
-// studyNotes is what there is to say of a table's figures.
 func studyNotes(r *Study, t *StudyTable) (l document.List) {
 	corrected := "corrected"
 	if r.AsPublished {
@@ -168,8 +165,8 @@ func studyNotes(r *Study, t *StudyTable) (l document.List) {
 	return l
 }
 
-// studyRest is what follows the tables and the claims: what has no figures, the drivers, and
-// what the figures are.
+// studyRest follows the tables and claims: cases without figures, the drivers, and how to read the
+// figures.
 func studyRest(a *stats.Analysis, r *Study) (d document.Document) {
 	if n := unbegun(a); n > 0 {
 		d = append(d, document.Space{}, document.List{{Label: string(stats.NotMeasured), Text: fmt.Sprintf("%s: the run ended before their first trial", document.Counted(int64(n), "case")), Alarm: true}})
@@ -177,11 +174,7 @@ func studyRest(a *stats.Analysis, r *Study) (d document.Document) {
 	for _, g := range a.Groups {
 		// The first two are shown below the tables.
 		if t := conditions.Troubles(g, result.WarningCeiling, result.WarningLate, protocol.CodeNoTrial); len(t) > 0 {
-			title := g.Workload
-			if v := g.Variant(); v != "" {
-				title += " · " + v
-			}
-			d = append(d, document.Heading{Level: 3, Text: title}, t[len(t)-1])
+			d = append(d, document.Heading{Level: 3, Text: groupTitle(g)}, t[len(t)-1])
 		}
 	}
 	d = append(d, conditions.Drivers(a)...)
@@ -194,7 +187,7 @@ func studyRest(a *stats.Analysis, r *Study) (d document.Document) {
 	return append(d, document.Space{}, document.Paragraph{Text: words, Quiet: true})
 }
 
-// claimsJudgedBy says what the figures and p-values of a study's claims are.
+// claimsJudgedBy explains the figures and p-values of claims.
 func claimsJudgedBy(r *Study) string {
 	p := "p is of the signed-rank test of these ratios, adjusted by Benjamini-Hochberg over all claims."
 	for _, c := range r.Claims {
@@ -205,7 +198,6 @@ func claimsJudgedBy(r *Study) string {
 	return " A claim's figure is the middle of the rounds' ratios (the Hodges-Lehmann estimate, a kind of median), or the median if it isn't a ratio; " + p
 }
 
-// unbegun counts the cases that the run has not reached.
 func unbegun(a *stats.Analysis) (n int) {
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
@@ -217,7 +209,6 @@ func unbegun(a *stats.Analysis) (n int) {
 	return n
 }
 
-// studyTable returns a table with its heading.
 func studyTable(t *StudyTable) document.Document {
 	var g document.Grid
 	unit := t.Columns[0].Unit // a unit that all columns share is in the heading
@@ -251,7 +242,6 @@ func studyTable(t *StudyTable) document.Document {
 	return document.Document{document.Heading{Level: 3, Text: title}, g}
 }
 
-// studyFigures formats a column.
 func studyFigures(figures []StudyFigure, c StudyColumn) []string {
 	words, spreads := make([]string, len(figures)), make([]string, len(figures))
 	for i, f := range figures {
@@ -280,7 +270,6 @@ func significant(v float64) string {
 	}
 }
 
-// claims lists the claims with their verdicts, followed by what they rest on.
 func claims(r *Study) document.Document {
 	if len(r.Claims) == 0 {
 		return nil
@@ -317,8 +306,8 @@ func claims(r *Study) document.Document {
 	return document.Document{document.Heading{Level: 2, Text: "Claims"}, l, document.Space{}, g, missing}
 }
 
-// levels returns the confidence of the intervals of a study's claims, before a word: as few
-// rounds leave no choice of an exact level, they may differ. It is "" if there are none.
+// levels returns the confidence of the intervals of claims, followed by a space. Levels may
+// differ, because few rounds leave no choice of an exact level. It returns "" without intervals.
 func levels(r *Study) string {
 	var list []float64
 	for _, c := range r.Claims {
@@ -338,7 +327,7 @@ func levels(r *Study) string {
 	return least + " "
 }
 
-// claimBound formats an end of an interval. Its unit is shown beside the figure.
+// claimBound formats a figure of a claim without its unit.
 func claimBound(v float64, unit string) string {
 	if unit == "" {
 		return document.Times(v)

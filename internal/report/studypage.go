@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// pageStudy has the claims of a study with their verdicts, and its tables, as pictures of
-// what was published beside what was measured.
+// pageStudy has the claims of a study, and its tables as pictures of published and measured
+// figures.
 func (s scope) pageStudy(a *stats.Analysis, r *Study) document.Document {
 	d := append(claims(r), studyTitle(r)...)
 	for i := range r.Tables {
@@ -37,8 +37,7 @@ func (s scope) pageStudy(a *stats.Analysis, r *Study) document.Document {
 	return d
 }
 
-// studyPictures have the figures of a table that were published and those that were measured
-// for the same, side by side.
+// studyPictures compare the published figures of a table with the measured ones.
 func (s scope) studyPictures(t *StudyTable) (list []document.PictureBlock) {
 	for _, columns := range t.beside() {
 		for _, rows := range t.parts() {
@@ -50,8 +49,8 @@ func (s scope) studyPictures(t *StudyTable) (list []document.PictureBlock) {
 	return list
 }
 
-// parts divides the rows of a table into parts for one picture each. Rows with the same first
-// label stay together, unless they are too many.
+// parts divides the rows of a table into those of one picture each. Rows with the same first label
+// stay together if there are not too many.
 func (t *StudyTable) parts() (list [][]StudyRow) {
 	var alike conditions.Groups[string, StudyRow]
 	for _, row := range t.Rows {
@@ -71,11 +70,9 @@ func (t *StudyTable) parts() (list [][]StudyRow) {
 	return append(list, part)
 }
 
-// maxGroups is how many rows of a study's table are in one picture.
 const maxGroups = 24
 
-// beside returns the columns that have figures of the same: published ones, followed by the
-// measured one to compare them with.
+// beside returns lists of columns to compare: published ones, then the measured one.
 func (t *StudyTable) beside() (list [][]int) {
 	var published []int
 	for i, c := range t.Columns {
@@ -98,10 +95,8 @@ func (t *StudyTable) beside() (list [][]int) {
 	return list
 }
 
-// inSeconds are the units of times.
 var inSeconds = map[string]float64{"s": 1, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
 
-// convert converts a figure from one unit to another.
 func convert(v float64, from, to string) (float64, bool) {
 	if from == to {
 		return v, true

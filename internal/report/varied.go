@@ -18,13 +18,11 @@ import (
 // The pictures of what a run varied: throughput over a number, and settings that were
 // crossed.
 
-// variedCell is a cell with the values of the factors that it was measured with.
 type variedCell struct {
 	cell   *stats.Cell
 	values []stats.Variation // of the workload's factors, in their order
 }
 
-// variedCells returns the cells of a phase that have figures, of all groups of a workload.
 func variedCells(a *stats.Analysis, workload, phase string) (list []variedCell) {
 	for _, g := range a.Groups {
 		if g.Workload != workload {
@@ -42,12 +40,11 @@ func variedCells(a *stats.Analysis, workload, phase string) (list []variedCell) 
 	return list
 }
 
-// maxSeries is how many lines of one picture can be told apart.
 const maxSeries = 10
 
-// scalingPictures show the throughput, and the tail of the latency, over each factor that is
-// a number with three values or more. What else varies makes lines of their own or, if that
-// are too many, pictures.
+// scalingPictures show the throughput, and the latency's tail, over each numeric factor with at
+// least three values. Other factors make separate lines or, if these are too many, separate
+// pictures.
 func (s scope) scalingPictures(a *stats.Analysis, f *stats.Factorial, phase string, l looks) (list []document.PictureBlock) {
 	cells := slices.DeleteFunc(variedCells(a, f.Workload, phase), func(c variedCell) bool { return !s.only(c.cell.Case, phase) })
 	if len(cells) == 0 {
@@ -89,7 +86,6 @@ func (s scope) scalingPictures(a *stats.Analysis, f *stats.Factorial, phase stri
 	return list
 }
 
-// numeric reports whether a factor has three numbers or more as values, and nothing else.
 func numeric(f stats.Factor) bool {
 	for _, v := range f.Values {
 		if n, err := strconv.ParseFloat(v.Value, 64); err != nil || v.Unset || n <= 0 || math.IsInf(n, 0) {
@@ -99,7 +95,7 @@ func numeric(f stats.Factor) bool {
 	return len(f.Values) >= 3
 }
 
-// otherValues returns the values of all factors but one that have effects of their own.
+// otherValues names the values of all independent factors except one.
 func otherValues(f *stats.Factorial, values []stats.Variation, but int) string {
 	var words []string
 	for i, v := range values {
@@ -110,11 +106,10 @@ func otherValues(f *stats.Factorial, values []stats.Variation, but int) string {
 	return strings.Join(words, " ")
 }
 
-// concurrency are the names of parameters and settings that say how many work at once, to
-// which the universal scalability law applies.
+// concurrency are the parameters and settings that say how many work at once. The universal
+// scalability law applies to them.
 var concurrency = []string{"clients", "connections", "goroutines", "pool", "pool_size", "readers", "threads", "workers", "writers"}
 
-// scalingPicture has the throughputs of some lines over a factor.
 func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part string, names []string, lines [][]variedCell, l looks) (p document.PictureBlock, ok bool) {
 	_, unit := work(lines[0][0].cell.Samples[0].Sample)
 	perSecond := func(v float64) string { return document.Human(v) + " " + unit }
@@ -128,7 +123,7 @@ func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part
 		slices.SortStableFunc(line, func(x, y variedCell) int { return cmp.Compare(valueOf(x, factor), valueOf(y, factor)) })
 		top[i].Name, tail[i].Name, top[i].Look = names[i], names[i], looks[i]
 		for _, c := range line {
-			x, rate, link := valueOf(c, factor), throughput(c.cell), s.link(c.cell.Case.ID, phase)
+			x, rate, link := valueOf(c, factor), cellRate(c.cell), s.link(c.cell.Case.ID, phase)
 			at := chart.Point{X: x, Link: link, Tip: document.Tips(document.Counted(int64(rate.N), "sample"), failures(c.cell))}
 			at.Y, at.Low, at.High = document.OfSummary(rate)
 			top[i].Points = append(top[i].Points, at)
@@ -175,8 +170,8 @@ func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part
 	return p, true
 }
 
-// ofLines returns the looks of lines over a factor. In a run of one driver they are those of
-// their places, because a line is of several variants.
+// ofLines returns the looks of lines over a factor. In a run of one driver each line mixes
+// variants, so its look is chosen by its place.
 func (l looks) ofLines(lines [][]variedCell) []chart.Look {
 	if len(l.drivers) == 1 {
 		return make([]chart.Look, len(lines))
@@ -188,33 +183,11 @@ func (l looks) ofLines(lines [][]variedCell) []chart.Look {
 	return l.ofCells(cells)
 }
 
-// valueOf returns the number that a cell has of a factor.
 func valueOf(c variedCell, factor int) float64 {
 	v, _ := strconv.ParseFloat(c.values[factor].Value, 64)
 	return v
 }
 
-// sampleFigures returns a figure of each sample of a cell.
-func sampleFigures(c *stats.Cell, of func(stats.Sample) float64) []float64 {
-	values := make([]float64, len(c.Samples))
-	for i, s := range c.Samples {
-		values[i] = of(s)
-	}
-	return values
-}
-
-// throughput returns a cell's rate with its interval.
-func throughput(c *stats.Cell) stats.Summary {
-	var each []float64 // seconds per row or operation
-	for _, s := range c.Samples {
-		if n, _ := work(s.Sample); n > 0 {
-			each = append(each, float64(s.WallNS)/1e9/float64(n))
-		}
-	}
-	return stats.Summarize(each).Inverse()
-}
-
-// failures says what share of a cell's operations succeeded, or "" if all did.
 func failures(c *stats.Cell) string {
 	failed, operations := c.Failures()
 	if failed == 0 {
@@ -223,8 +196,8 @@ func failures(c *stats.Cell) string {
 	return document.PercentOK(failed, operations) + " ok"
 }
 
-// mostOff is how far a measured throughput may be from the law, as a share of itself. Beyond
-// that the law is not what decides it, and its peak says nothing.
+// mostOff is how far a measured throughput may be from the law, as a share of itself. Beyond that
+// the peak of the law means nothing.
 const mostOff = 0.25
 
 // fitLaw fits the universal scalability law to a line, and says where its peak is. It returns
@@ -281,8 +254,8 @@ func fitLaw(s *chart.Series, line []variedCell, factor int, perSecond func(float
 	return fmt.Sprintf("%s peaks at %s [%s, %s] with %s (%s)", who, one(peak), one(sure.Low), one(sure.High), perSecond(law.At(peak)), off)
 }
 
-// settingsMap has the rows of a table of several factors as a map: how many times that of the
-// fastest row each took.
+// settingsMap shows the rows of a table of several factors as a map of their ratios to the
+// fastest.
 func (s scope) settingsMap(a *stats.Analysis, f *stats.Factorial, t *stats.Table) (p document.PictureBlock, ok bool) {
 	column := -1
 	for i, x := range f.Factors {

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Format and Version are what the first line of a recording says.
+// Format and Version identify a recording in its first line.
 const (
 	Format  = "sqlite3perf-recording"
 	Version = 1

@@ -26,17 +26,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Check is one property that every driver must have.
 type Check struct {
 	Name string
 
-	// Key is what a driver declares in its limits if it lacks the property. If it is
-	// "", every driver must have the property. A declared "name" covers the keys
-	// "name=value" too.
+	// Key is the limit that a driver declares if it lacks the property. If Key is "", every
+	// driver must have the property. A declared "name" covers the keys "name=value" too.
 	Key string
 
-	// Needs is the key of another check. If a driver declares it as a limit, this check
-	// cannot be made.
+	// Needs is the key of another check. If a driver declares it as a limit, this check is
+	// skipped.
 	Needs string
 
 	// Test returns what is wrong. It creates its databases in dir, which is
@@ -79,8 +77,8 @@ func Checks() []Check {
 		poolChecks(), transactionChecks(), waiting(lockChecks()), errorChecks(), waiting(cancelChecks()), waiting(waitingChecks()), featureChecks(), fileChecks())
 }
 
-// Run checks d, with each check in a subtest. If a database cannot be opened and
-// used at all, which every check needs, it reports only that.
+// Run makes all checks of d in subtests. If a database cannot be opened and used at all, which
+// every check needs, it reports only that.
 func Run(t *testing.T, d driver.Driver) {
 	t.Helper()
 	if err := opens(t.Context(), d, t.TempDir()); err != nil {
@@ -119,9 +117,9 @@ func Run(t *testing.T, d driver.Driver) {
 	}
 }
 
-// Failures runs all checks, each in a directory that newDir returns. It returns what
-// is wrong by the check's name. "limits" is the name for limits that are declared
-// without need. If a database cannot be opened, "open" is the only name.
+// Failures makes all checks, each in a directory that newDir returns. It returns errors by the
+// check's name. "limits" is the name for limits that are declared without need. If a database
+// cannot be opened, "open" is the only name.
 func Failures(ctx context.Context, d driver.Driver, newDir func() string) map[string]error {
 	if err := opens(ctx, d, newDir()); err != nil {
 		return map[string]error{"open": err}

@@ -17,8 +17,8 @@ import (
 
 // Conn is a connection of the library.
 type Conn interface {
-	// Prepare returns nil if sql has no statement. It is the one method that a driver
-	// writes: the library's own returns its own type.
+	// Prepare returns nil if sql has no statement. Each driver writes this method, because the
+	// library's own method returns the library's type of statements.
 	Prepare(sql string) (Stmt, error)
 
 	Exec(sql string, args ...any) error
@@ -32,8 +32,8 @@ type Conn interface {
 
 // Stmt is a statement of the library.
 type Stmt interface {
-	// ColumnRawBytes returns SQLite's own memory. The library's own returns a type of its
-	// own, which a driver converts.
+	// ColumnRawBytes returns SQLite's own memory. Each driver writes this method, because the
+	// library's own method returns the library's type of bytes.
 	ColumnRawBytes(i int) ([]byte, error)
 
 	Bind(args ...any) error

@@ -35,8 +35,8 @@ type cluster struct {
 }
 
 var (
-	mu       sync.Mutex              // protects attached, and the users of each cluster
-	attached = map[string]*cluster{} // clusters by the path of the database
+	attachedMu sync.Mutex              // protects attached, and the users of each cluster
+	attached   = map[string]*cluster{} // clusters by the path of the database
 )
 
 // beside returns the directory for the data of the nodes of a database, and the file with the
@@ -52,8 +52,8 @@ func beside(path string) (dir, addresses string) {
 // attach returns the cluster for the database at path. If neither this nor another process has
 // started it, attach starts it and loads the file at path.
 func attach(ctx context.Context, path string, s driver.Settings) (*cluster, error) {
-	mu.Lock()
-	defer mu.Unlock()
+	attachedMu.Lock()
+	defer attachedMu.Unlock()
 	if c := attached[path]; c != nil {
 		c.users++
 		return c, nil
@@ -184,8 +184,8 @@ func (c *cluster) place() error {
 // detach ends the use of a cluster by one database. The last user saves the database as a
 // file at path.
 func (c *cluster) detach(ctx context.Context) error {
-	mu.Lock()
-	defer mu.Unlock()
+	attachedMu.Lock()
+	defer attachedMu.Unlock()
 	if c.users--; c.users > 0 {
 		return nil
 	}
@@ -218,8 +218,8 @@ func (c *cluster) end() error {
 type leaver struct{ driver.Driver }
 
 func (leaver) Leave() error {
-	mu.Lock()
-	defer mu.Unlock()
+	attachedMu.Lock()
+	defer attachedMu.Unlock()
 	var errs []error
 	for _, c := range attached {
 		if c.given != nil {
@@ -312,7 +312,7 @@ func (c *cluster) flush(ctx context.Context) error {
 	return nil
 }
 
-func first[T any](c *cluster, ask func(address string) (T, error)) (answer T, err error) {
+func firstAnswer[T any](c *cluster, ask func(address string) (T, error)) (answer T, err error) {
 	for _, u := range c.urls {
 		if answer, err = ask(u); err == nil {
 			break
@@ -324,7 +324,7 @@ func first[T any](c *cluster, ask func(address string) (T, error)) (answer T, er
 // call sends a request to the first node that answers. The library has no call for such
 // requests.
 func (c *cluster) call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
-	return first(c, func(u string) ([]byte, error) {
+	return firstAnswer(c, func(u string) ([]byte, error) {
 		// To send a whole database may take any time, so a stopped node must be found before.
 		if path == "/db/backup" || path == "/db/load" {
 			if _, err := nodes.StatusOf(ctx, u); err != nil {
@@ -336,7 +336,7 @@ func (c *cluster) call(ctx context.Context, method, path string, body []byte) ([
 }
 
 func (c *cluster) status(ctx context.Context) (*nodes.Status, error) {
-	s, err := first(c, func(u string) (*nodes.Status, error) { return nodes.StatusOf(ctx, u) })
+	s, err := firstAnswer(c, func(u string) (*nodes.Status, error) { return nodes.StatusOf(ctx, u) })
 	if err != nil {
 		return nil, fmt.Errorf("asking a node for its status: %s", reason(err))
 	}
@@ -353,5 +353,5 @@ func (c *cluster) named(host string) error {
 }
 
 func (c *cluster) client(h *http.Client) (*gorqlite.Connection, error) {
-	return first(c, func(u string) (*gorqlite.Connection, error) { return gorqlite.OpenWithClient(u, h) })
+	return firstAnswer(c, func(u string) (*gorqlite.Connection, error) { return gorqlite.OpenWithClient(u, h) })
 }

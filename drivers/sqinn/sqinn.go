@@ -65,15 +65,15 @@ func launch() (*sqinn.Sqinn, error) {
 	return child, nil
 }
 
-// coded matches sqinn's message for an error of SQLite.
-var coded = regexp.MustCompile(`^sqinn: \w+: err=(\d+), msg=`)
+// sqinnError matches sqinn's message for an error of SQLite.
+var sqinnError = regexp.MustCompile(`^sqinn: \w+: err=(\d+), msg=`)
 
 // wrap adds the result code to an error, if sqinn reports one. The code is primary.
 func wrap(err error) error {
 	if err == nil {
 		return nil
 	}
-	m := coded.FindStringSubmatch(err.Error())
+	m := sqinnError.FindStringSubmatch(err.Error())
 	if m == nil {
 		return err
 	}

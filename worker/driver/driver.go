@@ -105,34 +105,34 @@ type DSNOpener interface {
 	OpenDSN(ctx context.Context, dsn string, s Settings) (DB, error)
 }
 
-// WithDSN returns d as a [DSNOpener] whose OpenDSN is open.
-func WithDSN(d Driver, open func(ctx context.Context, dsn string, s Settings) (DB, error)) DSNOpener {
-	return &dsnOpener{d, open}
+// OpenFunc opens a database, as [Driver].Open with a path or [DSNOpener].OpenDSN with a data
+// source name.
+type OpenFunc func(ctx context.Context, name string, s Settings) (DB, error)
+
+// New returns a driver that opens databases with open.
+func New(i Info, open OpenFunc) Driver { return &opener{i, open} }
+
+// WithDSN returns d as a [DSNOpener] that opens data source names with open.
+func WithDSN(d Driver, open OpenFunc) DSNOpener { return &dsnOpener{d, open} }
+
+type opener struct {
+	info Info
+	open OpenFunc
+}
+
+func (o *opener) Info() Info { return o.info }
+
+func (o *opener) Open(ctx context.Context, path string, s Settings) (DB, error) {
+	return o.open(ctx, path, s)
 }
 
 type dsnOpener struct {
 	Driver
-	open func(ctx context.Context, dsn string, s Settings) (DB, error)
+	open OpenFunc
 }
 
-func (d *dsnOpener) OpenDSN(ctx context.Context, dsn string, s Settings) (DB, error) {
-	return d.open(ctx, dsn, s)
-}
-
-// New returns a driver whose Open is open.
-func New(i Info, open func(ctx context.Context, path string, s Settings) (DB, error)) Driver {
-	return &described{i, open}
-}
-
-type described struct {
-	info Info
-	open func(ctx context.Context, path string, s Settings) (DB, error)
-}
-
-func (d *described) Info() Info { return d.info }
-
-func (d *described) Open(ctx context.Context, path string, s Settings) (DB, error) {
-	return d.open(ctx, path, s)
+func (o *dsnOpener) OpenDSN(ctx context.Context, dsn string, s Settings) (DB, error) {
+	return o.open(ctx, dsn, s)
 }
 
 // Leaver is a [Driver] that may keep data that the end of the process does not remove, such

@@ -6,18 +6,21 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Limits records which of a driver's declared limits checks have proven. A check whose key is
 // declared is expected to fail. It is an error if it succeeds, or if no check proves a limit.
 type Limits struct {
 	declared map[string]string
-	proven   map[string]bool
+
+	mu     sync.Mutex // because checks may run at the same time
+	proven map[string]bool
 }
 
 // NewLimits returns the limits that a driver declares, none of them proven.
 func NewLimits(i Info) *Limits {
-	return &Limits{i.Limits, map[string]bool{}}
+	return &Limits{declared: i.Limits, proven: map[string]bool{}}
 }
 
 // covering returns the declared limit for a check's key, or "". The limit "name" is also the
@@ -45,6 +48,8 @@ func (l *Limits) Judge(key string, found error) error {
 	case k == "":
 		return fmt.Errorf("%w (if the library cannot do it, declare %q with the reason under limits in driver.json)", found, key)
 	case found != nil:
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		l.proven[k] = true
 		return nil
 	case k == key:

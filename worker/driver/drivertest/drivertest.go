@@ -19,7 +19,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,11 +51,14 @@ func waiting(list []Check) []Check {
 	return list
 }
 
-// run runs the check with a limit, because it may wait for something that does not come.
-func (c Check) run(ctx context.Context, d driver.Driver, dir string) error {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+// judge makes the check of d and returns what is wrong. It skips a check that d cannot make.
+func (c Check) judge(ctx context.Context, d driver.Driver, dir string, l *driver.Limits) error {
+	if _, limited := d.Info().Limits[c.Needs]; limited {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute) // it may wait for something that does not come
 	defer cancel()
-	return c.Test(ctx, d, dir)
+	return l.Judge(c.Key, c.Test(ctx, d, dir))
 }
 
 // declared returns d.Info without the limit "job", which package jobtest proves.
@@ -64,11 +67,6 @@ func declared(d driver.Driver) driver.Info {
 	i.Limits = maps.Clone(i.Limits)
 	delete(i.Limits, "job")
 	return i
-}
-
-func (c Check) applies(d driver.Driver) bool {
-	_, limited := d.Info().Limits[c.Needs]
-	return !limited
 }
 
 // Checks lists all checks.
@@ -86,10 +84,9 @@ func Run(t *testing.T, d driver.Driver) {
 	}
 	l := driver.NewLimits(declared(d))
 	checks := Checks()
-	var mu sync.Mutex // protects l and ran
-	ran := 0
+	var ran atomic.Int64
 	t.Cleanup(func() { // runs after the checks that run at the same time
-		if ran < len(checks) {
+		if ran.Load() < int64(len(checks)) {
 			return // go test -run selected some of them
 		}
 		if err := l.Unproven(); err != nil {
@@ -101,17 +98,9 @@ func Run(t *testing.T, d driver.Driver) {
 			if c.waits {
 				t.Parallel()
 			}
-			var found error
-			if c.applies(d) {
-				found = c.run(t.Context(), d, t.TempDir())
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			ran++
-			if c.applies(d) {
-				if err := l.Judge(c.Key, found); err != nil {
-					t.Error(err)
-				}
+			ran.Add(1)
+			if err := c.judge(t.Context(), d, t.TempDir(), l); err != nil {
+				t.Error(err)
 			}
 		})
 	}
@@ -127,10 +116,7 @@ func Failures(ctx context.Context, d driver.Driver, newDir func() string) map[st
 	l := driver.NewLimits(declared(d))
 	failures := map[string]error{}
 	for _, c := range Checks() {
-		if !c.applies(d) {
-			continue
-		}
-		if err := l.Judge(c.Key, c.run(ctx, d, newDir())); err != nil {
+		if err := c.judge(ctx, d, newDir(), l); err != nil {
 			failures[c.Name] = err
 		}
 	}

@@ -76,7 +76,7 @@ func tokenLength(s string) (n int, space bool) {
 	case c == '[':
 		return until(1, "]"), false
 	case c == '\'' || c == '"' || c == '`':
-		// A doubled quote ends one text and begins the next.
+		// A doubled quote ends one text and begins another.
 		n := until(1, s[:1])
 		for n < len(s) && s[n] == c {
 			n = until(n+1, s[:1])

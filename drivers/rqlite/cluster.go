@@ -209,7 +209,7 @@ func (c *cluster) end() error {
 		return nil
 	}
 	dir, _ := beside(c.path)
-	// There is nothing that they would have to do before: what they have is removed.
+	// The nodes need not stop in order, because their data is removed.
 	err := c.nodes.Kill()
 	c.lines.close()
 	return errors.Join(err, os.RemoveAll(dir))
@@ -236,7 +236,7 @@ const writeVersion, readVersion = 18, 19
 func (c *cluster) save(ctx context.Context) error {
 	data, err := c.call(ctx, http.MethodGet, "/db/backup", nil)
 	if err == nil && len(data) > readVersion {
-		// The nodes' databases have a log; rqlite changes it for the backup.
+		// The nodes' databases have a write-ahead log, but rqlite marks the backup as without.
 		data[writeVersion], data[readVersion] = 2, 2
 	}
 	if err == nil {
@@ -282,8 +282,8 @@ func (c *cluster) load(ctx context.Context, data []byte) error {
 	if err != nil {
 		return err
 	}
-	// rqlite only looks at how the file begins. What is no database must not take the place
-	// of the file when it is saved.
+	// rqlite only checks the first bytes of the file. A file that is not a database must not be
+	// saved in the place of the original.
 	if err := c.check(ctx); err != nil {
 		return &driver.Error{Code: driver.CodeNotADB, Err: fmt.Errorf("%s cannot be loaded into the cluster: %w", c.path, err)}
 	}
@@ -303,7 +303,7 @@ func (c *cluster) check(ctx context.Context) error {
 
 // flush waits until all queued writes are in the database. The library has no call for it.
 func (c *cluster) flush(ctx context.Context) error {
-	// Each node has its own queue.
+	// Every node has its own queue.
 	for _, u := range c.urls {
 		if _, err := nodes.Call(ctx, nodes.Client, http.MethodPost, u, "/db/execute?queue&wait&timeout=10m", []byte("[]")); err != nil {
 			return err
@@ -325,7 +325,7 @@ func firstAnswer[T any](c *cluster, ask func(address string) (T, error)) (answer
 // requests.
 func (c *cluster) call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	return firstAnswer(c, func(u string) ([]byte, error) {
-		// To send a whole database may take any time, so a stopped node must be found before.
+		// Sending a whole database may take long, so a node that is stopped must be found before.
 		if path == "/db/backup" || path == "/db/load" {
 			if _, err := nodes.StatusOf(ctx, u); err != nil {
 				return nil, err

@@ -207,8 +207,8 @@ func (c *conn) put(ctx context.Context, on *gorqlite.Connection, list []statemen
 		return c.failed(err)
 	}
 	if len(results) != len(list) {
-		// Of a request that failed as a whole, such as without a leader, the library
-		// returns neither results nor the error.
+		// If the request fails as a whole, for example without a leader, the library returns
+		// neither results nor an error.
 		return fmt.Errorf("rqlite has done %d of the %d statements of a request, and gorqlite does not say why: the cluster may have lost its leader", len(results), len(list))
 	}
 	last := results[len(results)-1]

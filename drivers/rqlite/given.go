@@ -69,7 +69,7 @@ func (c *cluster) take(ctx context.Context, list string, settings driver.Setting
 			a = "http://" + a
 		}
 		u, err := url.Parse(a)
-		// http//user@host and the like would be a page of a host with the name http.
+		// Without its colon, http//user@host would be a page of a host named http.
 		if err != nil || slices.Contains([]string{"", "http", "https"}, u.Hostname()) || u.Scheme != "http" && u.Scheme != "https" {
 			return fmt.Errorf("%s: not an address: want such as http://user:password@10.0.0.1:4001,10.0.0.2:4001", addressesVariable)
 		}
@@ -309,8 +309,8 @@ func (g *given) leave(c *cluster) error {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	var err error
-	// What refers to another table is dropped before it, as far as the order of creation
-	// tells: otherwise foreign keys may keep a table until the next time.
+	// A table that refers to another one is dropped first, if it was created later. Otherwise
+	// foreign keys may keep the other table until the next round.
 	for n := 0; len(g.created) > 0 && n != len(g.created); {
 		n = len(g.created)
 		err = g.drop(ctx, c)

@@ -133,7 +133,7 @@ func (d *database) Shown(ctx context.Context) (driver.Settings, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking at a read: %w", err)
 	}
-	// One statement more than fits into a request, or two.
+	// One statement more than fits into a request; two if there is no limit.
 	rows := max(c.rows, 1) + 1
 	writes := d.http.watch(func() {
 		err = c.Run("BEGIN")

@@ -12,8 +12,7 @@ type Feature struct {
 	Name string // name in SQLite's documentation
 	Key  string // short name, for commands and exports
 
-	// Probe is a script that fails if the feature is lacking. It runs on an
-	// empty database.
+	// Probe is a script that fails if the feature is lacking. It runs on an empty database.
 	Probe string
 
 	lacking *regexp.Regexp // matches SQLite's error messages if the feature is lacking

@@ -128,12 +128,11 @@ func start(ctx context.Context, c Config) (*Cluster, error) {
 			n.args = append(n.args, "-join", cluster.Nodes[0].Advertised, "-join-interval", "100ms", "-join-attempts", "1000")
 		}
 		if c.Nodes == 1 {
-			// A node that is alone waits for this time before it elects itself, and
-			// otherwise it means nothing.
+			// A single node waits for this time before it elects itself. It has no other effect.
 			n.args = append(n.args, "-raft-timeout", "50ms", "-raft-election-timeout", "50ms", "-raft-leader-lease-timeout", "50ms")
 		}
 		n.args = append(append(n.args, c.Flags...), n.Dir)
-		// rqlited would join what is left of another cluster.
+		// rqlited would join the cluster whose data it finds.
 		if err := os.RemoveAll(n.Dir); err != nil {
 			return nil, err
 		}

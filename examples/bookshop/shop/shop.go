@@ -133,7 +133,7 @@ func (s *Shop) Buy(ctx context.Context, user int64, items []Item) (order int64, 
 	if len(items) == 0 {
 		return 0, ErrNothingToBuy
 	}
-	// A number that does not tell how many orders there are. It also is the same when
+	// A random number does not reveal how many orders there are, and stays the same when
 	// transactions are replayed in another order.
 	order = 1 + mathrand.Int64N(1<<53)
 	err = s.transact(ctx, func(tx *sql.Tx) error {
@@ -143,7 +143,7 @@ func (s *Shop) Buy(ctx context.Context, user int64, items []Item) (order int64, 
 		}
 		total := int64(0)
 		for _, item := range items {
-			// Without RETURNING, which SQLite has only since version 3.35.
+			// SQLite has RETURNING only since version 3.35.
 			var cents int64
 			err := tx.QueryRowContext(ctx, "SELECT cents FROM books WHERE id = ?", item.Book).Scan(&cents)
 			if err != nil {

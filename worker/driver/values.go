@@ -86,6 +86,9 @@ type Column struct {
 	Reals []float64 // values of Real
 }
 
+// Rows returns the number of rows.
+func (c *Column) Rows() int { return max(len(c.Ints), len(c.Reals), len(c.Spans)) }
+
 // Null reports whether the value of row r is NULL.
 func (c *Column) Null(r int) bool { return c.Nulls != nil && c.Nulls[r] }
 

@@ -1,6 +1,6 @@
-// Package sqinn adapts github.com/cvilsmeier/sqinn-go: SQLite in a child process
-// for each connection of our own pool. The adapter uses the library's Exec, which
-// takes many rows in one request, and Query, which fetches a whole result.
+// Package sqinn adapts github.com/cvilsmeier/sqinn-go: SQLite in a child process for each
+// connection of our own pool. It uses the library's Exec, which sends many rows in one
+// request, and Query, which fetches a whole result.
 package sqinn
 
 import (
@@ -22,8 +22,8 @@ import (
 //go:embed driver.json
 var info []byte
 
-// New returns the driver. The executable is the one that the environment
-// variable SQINN_PATH names, or sqinn in PATH.
+// New returns the driver. The executable is the one that the environment variable SQINN_PATH
+// names, or else sqinn in PATH.
 func New() driver.Driver { return driver.WithDSN(driver.New(driver.MustInfo(info), open), openName) }
 
 func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {

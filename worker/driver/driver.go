@@ -1,9 +1,9 @@
 // Package driver is the contract between a SQLite library and a worker.
 //
-// An adapter implements [Driver], [DB], [Conn], [Tx] and [Stmt] with the
-// library's own idiom: its pool, its statement cache, its way of binding and
-// stepping. Libraries that register with database/sql share one adapter, in
-// package sqldriver. The package measures nothing and knows no workload.
+// An adapter implements [Driver], [DB], [Conn], [Tx] and [Stmt] in the library's own way: with
+// its pool, its cache of statements, its calls that bind and step. Libraries that register with
+// database/sql share the adapter in package sqldriver. The package measures nothing and does
+// not know workloads.
 package driver
 
 import (
@@ -159,8 +159,7 @@ type SettingError struct{ Err error }
 func (e *SettingError) Error() string { return e.Err.Error() }
 func (e *SettingError) Unwrap() error { return e.Err }
 
-// Runner runs statements: a [DB] on any connection of its pool, a [Conn] on
-// itself.
+// Runner runs statements: a [DB] on any connection of its pool, a [Conn] on itself.
 type Runner interface {
 	// Script runs the statements of sql in order, and discards rows.
 	Script(ctx context.Context, sql string) error
@@ -202,7 +201,7 @@ type Shower interface {
 	Shown(ctx context.Context) (Settings, error)
 }
 
-// Sizer is a [DB] whose data is not in the file at its path alone.
+// Sizer is a [DB] that keeps data in other files than the one at its path.
 type Sizer interface {
 	DB
 

@@ -1,8 +1,7 @@
-// Package connpool makes a [driver.DB] from a library's own connections, for
-// libraries whose users hold connections themselves instead of using
-// database/sql. An adapter provides its library's [Conn] and [Stmt], and the
-// library's [Pool] or, if it has none, a [Fixed] pool. The cost of a batch is in the
-// adapter, not here.
+// Package connpool makes a [driver.DB] from a library's own connections, for libraries whose
+// users hold connections themselves instead of using database/sql. An adapter provides its
+// library's [Conn] and [Stmt], and the library's [Pool] or, if it has none, a [Fixed] pool. The
+// cost of a batch is the adapter's, not this package's.
 package connpool
 
 import (

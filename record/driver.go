@@ -7,9 +7,9 @@ import (
 	"io"
 )
 
-// The wrappers implement every optional interface of database/sql. If the library lacks
-// one, they answer what database/sql does without it. ColumnConverter is the exception:
-// nothing that it could return is the same as its absence.
+// The wrappers implement every optional interface of database/sql. If the library lacks one,
+// their methods return what database/sql would do without it. ColumnConverter is the
+// exception, because no result of it equals its absence.
 
 type recordedDriver struct {
 	rec *Recorder
@@ -67,8 +67,8 @@ func (c *connector) Close() error {
 	return nil
 }
 
-// Unwrap returns the library's own connection of one that is recorded, such as that
-// which [database/sql.Conn.Raw] passes on. It returns other values unchanged.
+// Unwrap returns the library's own connection in a recorded connection, such as
+// [database/sql.Conn.Raw] passes on. It returns other values unchanged.
 func Unwrap(driverConn any) any {
 	if c, ok := driverConn.(*conn); ok {
 		return c.Conn

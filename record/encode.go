@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Format and Version are what the first line of a recording says.
+// Format and Version identify a recording in its first line.
 const (
 	Format  = "sqlite3perf-recording"
 	Version = 1
@@ -115,7 +115,9 @@ func (r *Recorder) appendArgs(b []byte, args []driver.NamedValue) []byte {
 			b = appendString(b, a.Name)
 			b = append(b, `,"value":`...)
 		}
-		if r.options.Values {
+		if blob, ok := a.Value.([]byte); a.Value == nil || ok && blob == nil {
+			b = append(b, "null"...)
+		} else if r.options.Values {
 			b = appendValue(b, a.Value)
 		} else {
 			b = appendType(b, a.Value)
@@ -127,6 +129,7 @@ func (r *Recorder) appendArgs(b []byte, args []driver.NamedValue) []byte {
 	return append(b, ']')
 }
 
+// appendType appends the type and length of a value that is not NULL.
 func appendType(b []byte, v driver.Value) []byte {
 	length := func(t string, n int) []byte {
 		b = append(b, `{"`...)
@@ -134,8 +137,6 @@ func appendType(b []byte, v driver.Value) []byte {
 		return append(appendInt(b, `":`, int64(n)), '}')
 	}
 	switch v := v.(type) {
-	case nil:
-		return append(b, "null"...)
 	case int64:
 		return length("int", intBytes(v))
 	case float64:
@@ -143,9 +144,6 @@ func appendType(b []byte, v driver.Value) []byte {
 	case string:
 		return length("text", len(v))
 	case []byte:
-		if v == nil {
-			return append(b, "null"...)
-		}
 		return length("blob", len(v))
 	case bool:
 		return length("bool", 1)
@@ -175,10 +173,9 @@ func appendOther(b []byte, v any) []byte {
 	return append(b, '}')
 }
 
+// appendValue appends a value that is not NULL.
 func appendValue(b []byte, v driver.Value) []byte {
 	switch v := v.(type) {
-	case nil:
-		return append(b, "null"...)
 	case int64:
 		return strconv.AppendInt(b, v, 10)
 	case float64:
@@ -189,9 +186,6 @@ func appendValue(b []byte, v driver.Value) []byte {
 		}
 		return appendBytes(b, "text", []byte(v))
 	case []byte:
-		if v == nil {
-			return append(b, "null"...)
-		}
 		return appendBytes(b, "blob", v)
 	case bool:
 		return strconv.AppendBool(b, v)
@@ -297,7 +291,7 @@ func appendString(b []byte, s string) []byte {
 func codeOf(err error) int {
 	for ; err != nil; err = errors.Unwrap(err) {
 		v := reflect.ValueOf(err)
-		// With constant names the linker can still leave out methods that nobody calls.
+		// With constant names, the linker can leave out methods that are never called.
 		for _, m := range [...]reflect.Value{v.MethodByName("ExtendedCode"), v.MethodByName("Code")} {
 			if m.IsValid() && m.Type().NumIn() == 0 && m.Type().NumOut() == 1 {
 				if code, ok := integer(m.Call(nil)[0]); ok {

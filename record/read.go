@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// Recording is what was run, as it was recorded or as a script or a trace has it.
+// Recording is a recording that was read, or made from a script or a trace.
 type Recording struct {
 	Began  time.Time // zero if it is not known
 	Values bool      // values of parameters are known, not only types and lengths
 
-	// Timed says that the times are known.
+	// Timed is set if the times are known.
 	Timed bool
 
 	// Events are in the order in which they began.
@@ -30,11 +30,11 @@ type Recording struct {
 	Rest string
 }
 
-// Action is what an event does.
+// Action is the kind of an event.
 type Action string
 
-// The actions. The last three are those of database/sql's transactions. A transaction
-// may also begin and end with statements.
+// The actions. The last three are those of database/sql's transactions, but statements may
+// begin and end transactions too.
 const (
 	Run      Action = ""
 	Begin    Action = "begin"
@@ -42,7 +42,7 @@ const (
 	Rollback Action = "rollback"
 )
 
-// Event is one thing that was run.
+// Event is the execution of a statement, or another action.
 type Event struct {
 	At, Took    time.Duration // At is the time since the recording began
 	Connection  int64
@@ -59,15 +59,15 @@ type Event struct {
 	LastInsertID *int64
 }
 
-// Statement is a text that was run.
+// Statement is the text of a statement.
 type Statement struct {
 	SQL string
 
-	// Prepared says that it was prepared once and run many times.
+	// Prepared is set if it was prepared once to be run many times.
 	Prepared bool
 }
 
-// Error is an error that a statement ended with.
+// Error is the error of a statement.
 type Error struct {
 	Code    int    `json:"code"`              // SQLite's extended result code; 0 if not known
 	Message string `json:"message,omitempty"` // "" if it is not recorded
@@ -77,15 +77,15 @@ type Error struct {
 type Arg struct {
 	Name string // "" if it has only a place
 
-	// Type is "null", "int", "real", "text", "blob", "bool", "time", or "other" for a
-	// type that only the library knows.
+	// Type is "null", "int", "real", "text", "blob", "bool", "time", or "other" for a type that
+	// only the library knows.
 	Type string
 
 	Length int // in bytes
 	Known  bool
 	Value  any // set if Known: nil, int64, float64, string, []byte, bool or time.Time
 
-	// Monotonic says that a time had a reading of the monotonic clock, as time.Now returns it.
+	// Monotonic is set if a time had a reading of the monotonic clock, as the result of time.Now.
 	Monotonic bool
 }
 

@@ -35,23 +35,23 @@ import (
 	"time"
 )
 
-// Options says how to record. The zero Options is what an application needs whose
-// parameters are nobody else's business.
+// Options are the options of a recorder. The zero Options suits an application whose
+// parameters are private.
 type Options struct {
-	// Values records the values of parameters, and the messages of errors. Otherwise
-	// only types and lengths of parameters are recorded, and SQLite's codes of errors.
+	// Values records the values of parameters, and the messages of errors. Otherwise only the
+	// types and lengths of parameters, and SQLite's codes of errors, are recorded.
 	Values bool
 
-	// Buffer is the size in bytes at which the buffer is written. It is how much is
-	// lost at most if the process is killed. The default is 64 KiB.
+	// Buffer is the size in bytes at which the buffer is written. If the process is killed, at
+	// most so many bytes are lost. The default is 64 KiB.
 	Buffer int
 
-	// Interval is the longest time for which a line stays in the buffer. The default
-	// is one second.
+	// Interval is the longest time for which a line stays in the buffer. The default is one
+	// second.
 	Interval time.Duration
 
-	// Code returns SQLite's extended result code of a library's error, or 0. By default
-	// the error's methods ExtendedCode and Code are asked, and its field ExtendedCode.
+	// Code returns SQLite's extended result code in a library's error, or 0. The default calls
+	// the error's methods ExtendedCode and Code, and reads its fields of these names.
 	Code func(error) int
 }
 
@@ -59,9 +59,9 @@ const (
 	defaultBuffer   = 64 << 10
 	defaultInterval = time.Second
 
-	// The texts of statements are kept to write each only once. An application that
-	// puts values into its SQL has a new text at each execution, so that there is a
-	// limit, after which they are forgotten and written again.
+	// A recorder remembers the texts of statements, to write each only once. An application
+	// that puts values into its SQL has a new text at each execution. So there is a limit,
+	// after which all texts are forgotten and written again.
 	maxStatements     = 10_000
 	maxStatementBytes = 16 << 20
 )
@@ -151,10 +151,10 @@ func (r *Recorder) flushRegularly() {
 	}
 }
 
-// Driver returns a driver that does what d does, and records it.
+// Driver returns a driver that records the use of d.
 func (r *Recorder) Driver(d driver.Driver) driver.Driver { return &recordedDriver{r, d} }
 
-// Connector returns a connector that does what c does, and records it.
+// Connector returns a connector that records the use of c.
 func (r *Recorder) Connector(c driver.Connector) driver.Connector {
 	return &connector{c, r, &recordedDriver{r, c.Driver()}}
 }
@@ -184,7 +184,7 @@ func (r *Recorder) Err() error {
 	return r.err
 }
 
-// Close writes the buffer and closes the file. What is run after that is not recorded.
+// Close writes the buffer and closes the file. After that nothing is recorded.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	if r.closed {

@@ -8,8 +8,7 @@ type Executed struct {
 	Took time.Duration // 0 if it is not known
 }
 
-// FromStatements returns a recording of statements that one connection runs one after
-// the other.
+// FromStatements returns a recording of statements that one connection runs in order.
 func FromStatements(list []Executed) *Recording {
 	rec := &Recording{Values: true}
 	texts := map[string]*Statement{}

@@ -15,37 +15,37 @@ const (
 
 // controlOf returns the effect of a statement on a transaction, and the name of a savepoint.
 func controlOf(sql string) (control, string) {
-	first, rest := word(sql)
+	first, rest := nextToken(sql)
 	switch strings.ToUpper(first) {
 	case "BEGIN":
 		return controlBegin, ""
 	case "COMMIT", "END":
 		return controlEnd, ""
 	case "ROLLBACK":
-		for w, rest := word(rest); w != ""; w, rest = word(rest) {
+		for w, rest := nextToken(rest); w != ""; w, rest = nextToken(rest) {
 			if strings.EqualFold(w, "TO") {
 				return controlNone, ""
 			}
 		}
 		return controlEnd, ""
 	case "SAVEPOINT":
-		name, _ := word(rest)
+		name, _ := nextToken(rest)
 		return controlSavepoint, strings.ToLower(name)
 	case "RELEASE":
-		name, rest := word(rest)
+		name, rest := nextToken(rest)
 		if strings.EqualFold(name, "SAVEPOINT") {
-			name, _ = word(rest)
+			name, _ = nextToken(rest)
 		}
 		return controlRelease, strings.ToLower(name)
 	}
 	return controlNone, ""
 }
 
-// word returns the first token of SQL and the text after it. It skips space and comments. At
+// nextToken returns the first token of SQL and the text after it. It skips space and comments. At
 // the end of the SQL it returns "".
-func word(sql string) (first, rest string) {
+func nextToken(sql string) (first, rest string) {
 	for sql != "" {
-		n, space := token(sql)
+		n, space := tokenLength(sql)
 		if !space {
 			return sql[:n], sql[n:]
 		}
@@ -54,9 +54,9 @@ func word(sql string) (first, rest string) {
 	return "", ""
 }
 
-// token measures the first token of SQL, which is not empty. A token without an end
+// tokenLength measures the first token of SQL, which is not empty. A token without an end
 // extends to the end of the SQL. Anything but words and quoted texts is a token per byte.
-func token(s string) (n int, space bool) {
+func tokenLength(s string) (n int, space bool) {
 	until := func(from int, end string) int {
 		if n := strings.Index(s[min(from, len(s)):], end); n >= 0 {
 			return from + n + len(end)
@@ -76,7 +76,7 @@ func token(s string) (n int, space bool) {
 	case c == '[':
 		return until(1, "]"), false
 	case c == '\'' || c == '"' || c == '`':
-		// A doubled quote ends one text and begins the next.
+		// A doubled quote ends one text and begins another.
 		n := until(1, s[:1])
 		for n < len(s) && s[n] == c {
 			n = until(n+1, s[:1])

@@ -8,7 +8,7 @@ import (
 )
 
 // TestTokens holds this package's tokens to the table of worker/sqltext. Here, what is no
-// word and not in quotes may come in pieces.
+// nextToken and not in quotes may come in pieces.
 func TestTokens(t *testing.T) {
 	data, err := os.ReadFile("../worker/sqltext/testdata/tokens.json")
 	if err != nil {
@@ -23,7 +23,7 @@ func TestTokens(t *testing.T) {
 	}
 	for _, c := range table {
 		whole, pending := c.Tokens, ""
-		for piece, rest := word(c.SQL); piece != ""; piece, rest = word(rest) {
+		for piece, rest := nextToken(c.SQL); piece != ""; piece, rest = nextToken(rest) {
 			pending += piece
 			if len(whole) == 0 || !strings.HasPrefix(whole[0], pending) {
 				t.Errorf("%q: %q, want the tokens %q", c.SQL, pending, c.Tokens)

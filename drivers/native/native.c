@@ -38,8 +38,8 @@ static int compile(native_stmt *s) {
   int rc = sqlite3_prepare_v3(s->conn->db, s->sql, s->sql_size, s->ad_hoc ? 0 : SQLITE_PREPARE_PERSISTENT,
                               &s->stmt, 0);
   if (rc != SQLITE_OK) return rc;
-  const int has = sqlite3_column_count(s->stmt); /* of no statement: 0 */
-  /* An empty statement, or not the columns that cells have been declared for. */
+  const int has = sqlite3_column_count(s->stmt); /* 0 if there is no statement */
+  /* The statement is empty, or does not have the declared number of columns. */
   if (!s->stmt || (has > 0 && s->columns > 0 && has != s->columns)) {
     sqlite3_finalize(s->stmt);
     s->stmt = 0;
@@ -48,7 +48,7 @@ static int compile(native_stmt *s) {
   return SQLITE_OK;
 }
 
-/* Prepares s for its next execution, or frees what an ad hoc one holds. */
+/* Prepares s for its next execution. An ad hoc statement is finalized. */
 static void rewind(native_stmt *s) {
   s->pending = false;
   if (s->ad_hoc) {
@@ -59,7 +59,7 @@ static void rewind(native_stmt *s) {
   }
 }
 
-/* No binding may point to Go's memory after that is unpinned. */
+/* Removes the bindings, because they must not point to Go's memory after it is unpinned. */
 static void release(native_stmt *s) {
   if (s->stmt) sqlite3_clear_bindings(s->stmt);
 }
@@ -145,7 +145,7 @@ static int bind(sqlite3_stmt *stmt, int i, const native_column *k, int64_t r) {
   return sqlite3_bind_blob64(stmt, i, p, at.len, 0);
 }
 
-/* Begins an execution: compiled if ad hoc, and bound from row r on. */
+/* Begins an execution: compiles an ad hoc statement, and binds rows from r on. */
 static int start(native_stmt *s, const native_rows *in, int64_t r) {
   if (cancelled(s->conn)) return SQLITE_INTERRUPT;
   int rc = s->ad_hoc ? compile(s) : SQLITE_OK;
@@ -249,7 +249,7 @@ int native_next(native_stmt *s, native_page *p, native_cell *cells, char *arena)
     if (!fits) {
       p->full = true;
       if (p->rows > 0) {
-        s->pending = true; /* it will be the first of the next page */
+        s->pending = true; /* it will be the first row of the next page */
       } else {
         p->large = true;
         p->rows = 1;

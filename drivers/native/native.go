@@ -1,12 +1,10 @@
-// Package native reaches SQLite with as little in between as Go allows. It is the
-// floor from which every other driver's distance is measured. Its own C (native.c)
-// binds and steps a whole range of rows in one cgo call, and packs many
-// rows of a result into one page. SQLite itself is the amalgamation in
-// github.com/mattn/go-sqlite3, compiled with the same flags as there. None of that
-// module's Go code is used.
+// Package native calls SQLite with as little Go code as possible. Reports compare every other
+// driver with it. Its own C code (native.c) binds and steps many rows in one cgo call, and
+// packs many rows of a result into one page. SQLite itself is the amalgamation in
+// github.com/mattn/go-sqlite3, compiled with that module's flags. None of its Go code is used.
 //
-// Connections are opened with SQLITE_OPEN_NOMUTEX, since each is used by one
-// goroutine at a time. Everything else that is not set is left as compiled.
+// Connections are opened with SQLITE_OPEN_NOMUTEX, because one goroutine at a time uses a
+// connection. All other settings have SQLite's defaults.
 package native
 
 /*

@@ -71,7 +71,7 @@ extern int sqlite3_value_bytes(sqlite3_value *);
 typedef struct native_conn {
   sqlite3 *db;
 
-  /* Not 0: stop at once. Go stores it atomically, before it interrupts SQLite,
+  /* Not 0 if the loops must stop. Go stores it atomically before it interrupts SQLite,
   ** because sqlite3_interrupt has no effect between two executions. */
   int32_t cancelled;
 } native_conn;
@@ -96,8 +96,8 @@ const char *native_message(native_conn *c, int rc);
 /* How a value is bound or packed. */
 enum { NATIVE_INT = 1, NATIVE_REAL, NATIVE_TEXT, NATIVE_BLOB };
 
-/* A column of a result of which nothing is known: each value is packed as what SQLite
-** says it is. SQLITE_INTEGER is NATIVE_INT, and so on. */
+/* The kind of a result's column without a declared type. Each value is packed by its own type
+** in SQLite: SQLITE_INTEGER is NATIVE_INT, and so on. */
 enum { NATIVE_ANY = 9, NATIVE_TYPE_SHIFT = 8 };
 
 /* Where a text or blob is; the same layout as Go's driver.Span. */
@@ -112,7 +112,7 @@ typedef struct native_column {
   const double *reals;
   const native_span *spans;
   const char *data;
-  uint64_t size; /* of data */
+  uint64_t size; /* bytes of data */
   const bool *nulls;
 } native_column;
 
@@ -123,21 +123,21 @@ enum { NATIVE_COPY_COLUMNS = 64, NATIVE_COPY_ROWS = 8, NATIVE_COPY_BYTES = 4096 
 /* Rows to bind: lo <= r < hi of the columns, with per rows in each execution. */
 typedef struct native_rows {
   const native_column *columns;
-  int count; /* of columns; 0: one execution without parameters */
+  int count; /* number of columns; 0 for one execution without parameters */
   int64_t lo, hi, per;
 } native_rows;
 
 typedef struct native_stmt {
   native_conn *conn;
-  sqlite3_stmt *stmt; /* of an ad hoc statement only while it runs */
+  sqlite3_stmt *stmt; /* NULL while an ad hoc statement does not run */
   bool ad_hoc;
   bool pending; /* SQLite's current row did not fit into the last page */
 
-  native_column *pinned; /* one per parameter; into Go's memory, pinned, during a call; otherwise NULL */
-  native_column *copied; /* up to NATIVE_COPY_COLUMNS; always into the room for copies */
+  native_column *pinned; /* one per parameter; during a call it points to pinned memory of Go, otherwise NULL */
+  native_column *copied; /* up to NATIVE_COPY_COLUMNS; it always points to the room for copies */
 
-  int columns;          /* of the result, as declared */
-  unsigned char *kinds; /* of each, to be filled in by Go */
+  int columns;          /* declared number of columns of the result */
+  unsigned char *kinds; /* kind of each column, which Go fills in */
 
   int sql_size;
   char *sql;
@@ -150,29 +150,29 @@ int native_prepare(native_conn *c, const char *sql, int sql_size, bool ad_hoc, i
 
 int native_finalize(native_stmt *s);
 
-/* Binds and executes until the rows are used up. Stops at the first error. No
-** binding survives the call. */
+/* Binds and executes all rows of in. Stops at the first error. No binding survives the
+** call. */
 int native_exec(native_stmt *s, native_rows in);
 
 /* One value of a result. */
 typedef struct native_cell {
   int64_t value; /* the integer, the real's bits, or the offset into the arena */
-  uint32_t len;  /* of a text or blob */
-  uint32_t null; /* not 0: NULL; of NATIVE_ANY: SQLite's type << NATIVE_TYPE_SHIFT as well */
+  uint32_t len;  /* length of a text or blob */
+  uint32_t null; /* not 0 for NULL; for NATIVE_ANY it also has SQLite's type << NATIVE_TYPE_SHIFT */
 } native_cell;
 
 /* The result of one call. The cells come row by row. The arena holds texts
 ** from its beginning upwards and blobs from its end downwards. */
 typedef struct native_page {
-  int32_t max_rows; /* in: how many rows the cells have room for, 1 or more */
-  int32_t size;     /* in: of the arena */
+  int32_t max_rows; /* input: rows for which the cells have room, at least 1 */
+  int32_t size;     /* input: bytes of the arena */
 
   int32_t rows;
   int32_t texts; /* bytes of the arena in use at its beginning */
   int32_t blobs; /* bytes of the arena in use at its end */
   bool done;     /* there are no more rows; the statement is reset */
   bool full;     /* the arena had no room for another row */
-  bool large;    /* the one row is larger than the arena: read it by native_bytes */
+  bool large;    /* the page has one row, which is larger than the arena: native_bytes reads it */
 } native_page;
 
 /* Binds, begins one execution and packs its first page. The bound memory must stay

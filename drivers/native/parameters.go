@@ -24,7 +24,7 @@ type parameters struct {
 	recent [4]memory // the objects that were pinned last, overwritten in turn
 	turn   int
 
-	// What copied points to.
+	// The memory to which the columns in copied point.
 	values [][]uint64
 	nulls  [][]bool
 	bytes  []byte

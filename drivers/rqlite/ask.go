@@ -52,7 +52,7 @@ func asked(args []any) ([]any, error) {
 		case nil, int64, string:
 			list[i] = a
 		case float64:
-			list[i] = real(a)
+			list[i] = jsonReal(a)
 		case []byte:
 			list[i] = blob(a)
 		case bool:

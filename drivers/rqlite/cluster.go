@@ -35,8 +35,8 @@ type cluster struct {
 }
 
 var (
-	mu       sync.Mutex              // protects attached, and the users of each cluster
-	attached = map[string]*cluster{} // clusters by the path of the database
+	attachedMu sync.Mutex              // protects attached, and the users of each cluster
+	attached   = map[string]*cluster{} // clusters by the path of the database
 )
 
 // beside returns the directory for the data of the nodes of a database, and the file with the
@@ -52,8 +52,8 @@ func beside(path string) (dir, addresses string) {
 // attach returns the cluster for the database at path. If neither this nor another process has
 // started it, attach starts it and loads the file at path.
 func attach(ctx context.Context, path string, s driver.Settings) (*cluster, error) {
-	mu.Lock()
-	defer mu.Unlock()
+	attachedMu.Lock()
+	defer attachedMu.Unlock()
 	if c := attached[path]; c != nil {
 		c.users++
 		return c, nil
@@ -184,8 +184,8 @@ func (c *cluster) place() error {
 // detach ends the use of a cluster by one database. The last user saves the database as a
 // file at path.
 func (c *cluster) detach(ctx context.Context) error {
-	mu.Lock()
-	defer mu.Unlock()
+	attachedMu.Lock()
+	defer attachedMu.Unlock()
 	if c.users--; c.users > 0 {
 		return nil
 	}
@@ -209,7 +209,7 @@ func (c *cluster) end() error {
 		return nil
 	}
 	dir, _ := beside(c.path)
-	// There is nothing that they would have to do before: what they have is removed.
+	// The nodes need not stop in order, because their data is removed.
 	err := c.nodes.Kill()
 	c.lines.close()
 	return errors.Join(err, os.RemoveAll(dir))
@@ -218,8 +218,8 @@ func (c *cluster) end() error {
 type leaver struct{ driver.Driver }
 
 func (leaver) Leave() error {
-	mu.Lock()
-	defer mu.Unlock()
+	attachedMu.Lock()
+	defer attachedMu.Unlock()
 	var errs []error
 	for _, c := range attached {
 		if c.given != nil {
@@ -236,7 +236,7 @@ const writeVersion, readVersion = 18, 19
 func (c *cluster) save(ctx context.Context) error {
 	data, err := c.call(ctx, http.MethodGet, "/db/backup", nil)
 	if err == nil && len(data) > readVersion {
-		// The nodes' databases have a log; rqlite changes it for the backup.
+		// The nodes' databases have a write-ahead log, but rqlite marks the backup as without.
 		data[writeVersion], data[readVersion] = 2, 2
 	}
 	if err == nil {
@@ -282,8 +282,8 @@ func (c *cluster) load(ctx context.Context, data []byte) error {
 	if err != nil {
 		return err
 	}
-	// rqlite only looks at how the file begins. What is no database must not take the place
-	// of the file when it is saved.
+	// rqlite only checks the first bytes of the file. A file that is not a database must not be
+	// saved in the place of the original.
 	if err := c.check(ctx); err != nil {
 		return &driver.Error{Code: driver.CodeNotADB, Err: fmt.Errorf("%s cannot be loaded into the cluster: %w", c.path, err)}
 	}
@@ -303,7 +303,7 @@ func (c *cluster) check(ctx context.Context) error {
 
 // flush waits until all queued writes are in the database. The library has no call for it.
 func (c *cluster) flush(ctx context.Context) error {
-	// Each node has its own queue.
+	// Every node has its own queue.
 	for _, u := range c.urls {
 		if _, err := nodes.Call(ctx, nodes.Client, http.MethodPost, u, "/db/execute?queue&wait&timeout=10m", []byte("[]")); err != nil {
 			return err
@@ -312,7 +312,7 @@ func (c *cluster) flush(ctx context.Context) error {
 	return nil
 }
 
-func first[T any](c *cluster, ask func(address string) (T, error)) (answer T, err error) {
+func firstAnswer[T any](c *cluster, ask func(address string) (T, error)) (answer T, err error) {
 	for _, u := range c.urls {
 		if answer, err = ask(u); err == nil {
 			break
@@ -324,8 +324,8 @@ func first[T any](c *cluster, ask func(address string) (T, error)) (answer T, er
 // call sends a request to the first node that answers. The library has no call for such
 // requests.
 func (c *cluster) call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
-	return first(c, func(u string) ([]byte, error) {
-		// To send a whole database may take any time, so a stopped node must be found before.
+	return firstAnswer(c, func(u string) ([]byte, error) {
+		// Sending a whole database may take long, so a node that is stopped must be found before.
 		if path == "/db/backup" || path == "/db/load" {
 			if _, err := nodes.StatusOf(ctx, u); err != nil {
 				return nil, err
@@ -336,7 +336,7 @@ func (c *cluster) call(ctx context.Context, method, path string, body []byte) ([
 }
 
 func (c *cluster) status(ctx context.Context) (*nodes.Status, error) {
-	s, err := first(c, func(u string) (*nodes.Status, error) { return nodes.StatusOf(ctx, u) })
+	s, err := firstAnswer(c, func(u string) (*nodes.Status, error) { return nodes.StatusOf(ctx, u) })
 	if err != nil {
 		return nil, fmt.Errorf("asking a node for its status: %s", reason(err))
 	}
@@ -353,5 +353,5 @@ func (c *cluster) named(host string) error {
 }
 
 func (c *cluster) client(h *http.Client) (*gorqlite.Connection, error) {
-	return first(c, func(u string) (*gorqlite.Connection, error) { return gorqlite.OpenWithClient(u, h) })
+	return firstAnswer(c, func(u string) (*gorqlite.Connection, error) { return gorqlite.OpenWithClient(u, h) })
 }

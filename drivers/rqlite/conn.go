@@ -92,7 +92,7 @@ func unsupported(format string, args ...any) error {
 func (c *conn) Script(sql string) error {
 	for sql = driver.TrimScript(sql); sql != ""; sql = driver.TrimScript(sql) {
 		n := driver.StatementLen(sql)
-		if err := c.one(sql[:n]); err != nil {
+		if err := c.runStatement(sql[:n]); err != nil {
 			return err
 		}
 		sql = sql[n:]
@@ -100,7 +100,7 @@ func (c *conn) Script(sql string) error {
 	return nil
 }
 
-func (c *conn) one(sql string) error {
+func (c *conn) runStatement(sql string) error {
 	kind, err := classify(sql)
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func (c *conn) run(reads bool, st statement, rows int, queue bool) error {
 }
 
 func (c *conn) Run(sql string) error {
-	switch word(sql) {
+	switch firstWord(sql) {
 	case "BEGIN":
 		if c.begun {
 			return &driver.Error{Code: driver.CodeError, Err: errors.New("cannot start a transaction within a transaction")}
@@ -145,7 +145,7 @@ func (c *conn) Run(sql string) error {
 	gathered, sizes := c.gathered, c.sizes
 	c.begun, c.gathered, c.sizes = false, c.gathered[:0], c.sizes[:0]
 	defer clear(gathered) // the values may be large
-	if word(sql) == "ROLLBACK" {
+	if firstWord(sql) == "ROLLBACK" {
 		return nil
 	}
 	return c.send(gathered, sizes)
@@ -176,7 +176,7 @@ func (c *conn) write(on *gorqlite.Connection, list []statement, queue bool) erro
 	var creates []string
 	if c.db.cluster.given != nil {
 		for i := range list {
-			if what := created(list[i].Query); what != "" {
+			if what := createdBy(list[i].Query); what != "" {
 				creates = append(creates, what)
 			}
 		}
@@ -207,8 +207,8 @@ func (c *conn) put(ctx context.Context, on *gorqlite.Connection, list []statemen
 		return c.failed(err)
 	}
 	if len(results) != len(list) {
-		// Of a request that failed as a whole, such as without a leader, the library
-		// returns neither results nor the error.
+		// If the request fails as a whole, for example without a leader, the library returns
+		// neither results nor an error.
 		return fmt.Errorf("rqlite has done %d of the %d statements of a request, and gorqlite does not say why: the cluster may have lost its leader", len(results), len(list))
 	}
 	last := results[len(results)-1]

@@ -34,9 +34,9 @@ type given struct {
 // patience is the time in which a cluster that was running must answer a question.
 var patience = 20 * time.Second
 
-// leaving is the time that dropping the tables may take. The lab waits longer before it kills
+// leaveTimeout is the time that dropping the tables may take. The lab waits longer before it kills
 // a worker.
-const leaving = 10 * time.Second
+const leaveTimeout = 10 * time.Second
 
 // suits returns an error if settings cannot take effect in the cluster of a node with status
 // s. The error says what to do.
@@ -69,7 +69,7 @@ func (c *cluster) take(ctx context.Context, list string, settings driver.Setting
 			a = "http://" + a
 		}
 		u, err := url.Parse(a)
-		// http//user@host and the like would be a page of a host with the name http.
+		// Without its colon, http//user@host would be a page of a host named http.
 		if err != nil || slices.Contains([]string{"", "http", "https"}, u.Hostname()) || u.Scheme != "http" && u.Scheme != "https" {
 			return fmt.Errorf("%s: not an address: want such as http://user:password@10.0.0.1:4001,10.0.0.2:4001", addressesVariable)
 		}
@@ -224,8 +224,8 @@ func oneLine(err error) string {
 
 var creation = regexp.MustCompile("(?i)^CREATE\\s+(?:VIRTUAL\\s+)?(TABLE|VIEW)\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?(?:main\\s*\\.\\s*)?(\"(?:[^\"]|\"\")+\"|`[^`]+`|\\[[^]]+\\]|[\\w$\\x80-\\x{10ffff}]+)")
 
-// created returns the table or view that a statement creates, in the form for DROP, or "".
-func created(sql string) string {
+// createdBy returns the table or view that a statement creates, in the form for DROP, or "".
+func createdBy(sql string) string {
 	m := creation.FindStringSubmatch(driver.TrimScript(sql))
 	if m == nil {
 		return ""
@@ -260,7 +260,7 @@ func (g *given) create(ctx context.Context, list []string, send func(context.Con
 	defer context.AfterFunc(ctx, func() {
 		select {
 		case <-longer.Done():
-		case <-time.After(leaving / 2):
+		case <-time.After(leaveTimeout / 2):
 			cancel()
 		}
 	})()
@@ -282,7 +282,7 @@ func (g *given) noteLoaded(ctx context.Context, c *cluster) error {
 		if len(row) != 1 {
 			return fmt.Errorf("%.200s", data)
 		}
-		if what := created(row[0]); what != "" {
+		if what := createdBy(row[0]); what != "" {
 			g.note(what)
 		}
 	}
@@ -306,11 +306,11 @@ func (g *given) leave(c *cluster) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.left = true
-	ctx, cancel := context.WithTimeout(context.Background(), leaving)
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	var err error
-	// What refers to another table is dropped before it, as far as the order of creation
-	// tells: otherwise foreign keys may keep a table until the next time.
+	// A table that refers to another one is dropped first, if it was created later. Otherwise
+	// foreign keys may keep the other table until the next round.
 	for n := 0; len(g.created) > 0 && n != len(g.created); {
 		n = len(g.created)
 		err = g.drop(ctx, c)

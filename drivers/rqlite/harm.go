@@ -87,7 +87,7 @@ func (l *lines) shown(ctx context.Context, c *cluster) (d time.Duration, ok bool
 		if p.Delay() != l.delay || p.Target() != c.nodes.Nodes[i].Raft {
 			return 0, false, nil
 		}
-		// Of two nodes at least one has been dialed.
+		// Of any two nodes, at least one has dialed the other.
 		if i > 0 && l.proxies[0].Passed()+p.Passed() == 0 {
 			return 0, false, nil
 		}

@@ -1,11 +1,11 @@
-// Package rqlite adapts github.com/rqlite/gorqlite, a client of rqlite: SQLite on each
-// node of a cluster, with Raft between them. Opening a database starts the nodes as child
-// processes, on loopback, with their data beside the database; closing it ends them. If
-// RQLITE_ADDRESSES is set, a cluster that runs is used instead.
+// Package rqlite adapts github.com/rqlite/gorqlite, a client of rqlite: SQLite on each node of a
+// cluster, with Raft between the nodes. Opening a database starts the nodes as child processes
+// on loopback, with their data next to the database; closing it ends them. If
+// RQLITE_ADDRESSES is set, a running cluster is used instead.
 //
-// rqlite has no connections, and no transaction that lasts longer than a request. So a
-// connection here is a client of its own, and a transaction is what it has gathered until
-// COMMIT, which is sent as one request.
+// rqlite has no connections, and no transaction that is longer than a request. So a connection
+// of this package is a client, and a transaction is a list of statements that COMMIT sends in
+// one request.
 package rqlite
 
 import (
@@ -26,8 +26,8 @@ import (
 //go:embed driver.json
 var info []byte
 
-// New returns the driver. The variables RQLITED_PATH and RQLITE_ADDRESSES say with which
-// program, or with which cluster, it works.
+// New returns the driver. The variable RQLITED_PATH names its program, and RQLITE_ADDRESSES a
+// running cluster.
 func New() driver.Driver { return leaver{driver.New(driver.MustInfo(info), open)} }
 
 func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
@@ -133,7 +133,7 @@ func (d *database) Shown(ctx context.Context) (driver.Settings, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking at a read: %w", err)
 	}
-	// One statement more than fits into a request, or two.
+	// One statement more than fits into a request; two if there is no limit.
 	rows := max(c.rows, 1) + 1
 	writes := d.http.watch(func() {
 		err = c.Run("BEGIN")

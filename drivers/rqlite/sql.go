@@ -13,26 +13,26 @@ const (
 	transactional        // the statement begins or ends a transaction
 )
 
-// cut returns the first word of a statement, in capitals, and the text after it. It skips
+// cutWord returns the first word of a statement, in capitals, and the text after it. It skips
 // comments before the word.
-func cut(sql string) (word, rest string) {
+func cutWord(sql string) (word, rest string) {
 	sql = driver.TrimScript(sql)
 	rest = strings.TrimLeft(sql, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_")
 	return strings.ToUpper(sql[:len(sql)-len(rest)]), rest
 }
 
-func word(sql string) string {
-	w, _ := cut(sql)
+func firstWord(sql string) string {
+	w, _ := cutWord(sql)
 	return w
 }
 
 // pragmaOf returns the name of a PRAGMA, in small letters, and the character that precedes its
 // value: "=", "(", or "" if it has no value.
 func pragmaOf(sql string) (name, value string) {
-	_, rest := cut(sql)
-	name, rest = cut(rest)
+	_, rest := cutWord(sql)
+	name, rest = cutWord(rest)
 	if rest = driver.TrimScript(rest); strings.HasPrefix(rest, ".") { // the name was that of a schema
-		name, rest = cut(rest[1:])
+		name, rest = cutWord(rest[1:])
 	}
 	for _, v := range []string{"=", "("} {
 		if strings.HasPrefix(driver.TrimScript(rest), v) {
@@ -42,14 +42,14 @@ func pragmaOf(sql string) (name, value string) {
 	return strings.ToLower(name), value
 }
 
-// stored are the PRAGMAs whose value is in the file, and so the same on all connections.
-var stored = map[string]bool{"user_version": true, "application_id": true}
+// storedPragmas are the PRAGMAs whose value is in the file, and so the same on all connections.
+var storedPragmas = map[string]bool{"user_version": true, "application_id": true}
 
 // nodePragma returns the name of a PRAGMA without a value that must be read from a node's
 // status, or "". rqlite answers some of these from a connection that only reads, and does not
 // answer journal_mode.
 func nodePragma(sql string) string {
-	if word(sql) != "PRAGMA" {
+	if firstWord(sql) != "PRAGMA" {
 		return ""
 	}
 	name, value := pragmaOf(sql)
@@ -66,7 +66,7 @@ func nodePragma(sql string) string {
 // classify returns the kind of a statement. It returns an error for a statement that needs a
 // connection, or reaches outside the cluster's database.
 func classify(sql string) (kind int, err error) {
-	first, rest := cut(sql)
+	first, rest := cutWord(sql)
 	switch first {
 	case "SELECT", "VALUES", "EXPLAIN":
 		return reading, nil
@@ -81,7 +81,7 @@ func classify(sql string) (kind int, err error) {
 	case "ATTACH", "DETACH":
 		return 0, unsupported("rqlite has one database: nothing can be attached")
 	case "CREATE":
-		if second := word(rest); second == "TEMP" || second == "TEMPORARY" {
+		if second := firstWord(rest); second == "TEMP" || second == "TEMPORARY" {
 			return 0, unsupported("rqlite has no connection that a temporary table could belong to")
 		}
 	case "PRAGMA":
@@ -101,7 +101,7 @@ func classifyPragma(sql string) (kind int, err error) {
 		return writing, nil
 	case value == "":
 		return reading, nil
-	case value == "=" && stored[name]:
+	case value == "=" && storedPragmas[name]:
 		return writing, nil
 	case value == "=" || setting:
 		return 0, unsupported("rqlite has no connection whose %s a PRAGMA could set", name)

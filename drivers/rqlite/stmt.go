@@ -54,10 +54,10 @@ func (s *stmt) together(b *driver.Batch, lo, hi int) error {
 	return s.conn.send(list, sizes)
 }
 
-// real is a real number, which rqlite must not take for an integer if it is a whole number.
-type real float64
+// jsonReal is a real number, which rqlite must not take for an integer if it is a whole number.
+type jsonReal float64
 
-func (r real) MarshalJSON() ([]byte, error) {
+func (r jsonReal) MarshalJSON() ([]byte, error) {
 	if math.IsInf(float64(r), 0) || math.IsNaN(float64(r)) {
 		return nil, unsupported("JSON, which rqlite speaks, has no %v", float64(r))
 	}
@@ -83,7 +83,7 @@ func arguments(b *driver.Batch, lo, hi int) []any {
 			case c.Type == driver.Blob:
 				args = append(args, blob(c.Bytes(r)))
 			case c.Type == driver.Real:
-				args = append(args, real(c.Reals[r]))
+				args = append(args, jsonReal(c.Reals[r]))
 			default:
 				args = append(args, c.Ints[r])
 			}
@@ -145,12 +145,12 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 	return nil
 }
 
-// exact is the least integer that a float64 does not distinguish from another integer.
-const exact = 1 << 53
+// exactLimit is the least integer that a float64 does not distinguish from another integer.
+const exactLimit = 1 << 53
 
 func integer(f float64) (int64, error) {
-	if math.Abs(f) >= exact {
-		return 0, unsupported("an integer is too large: gorqlite reads integers as float64, which is not exact from %d on", int64(exact))
+	if math.Abs(f) >= exactLimit {
+		return 0, unsupported("an integer is too large: gorqlite reads integers as float64, which is not exact from %d on", int64(exactLimit))
 	}
 	return int64(f), nil
 }

@@ -1,6 +1,6 @@
-// Package sqinn adapts github.com/cvilsmeier/sqinn-go: SQLite in a child process
-// for each connection of our own pool. The adapter uses the library's Exec, which
-// takes many rows in one request, and Query, which fetches a whole result.
+// Package sqinn adapts github.com/cvilsmeier/sqinn-go: SQLite in a child process for each
+// connection of our own pool. It uses the library's Exec, which sends many rows in one
+// request, and Query, which fetches a whole result.
 package sqinn
 
 import (
@@ -22,8 +22,8 @@ import (
 //go:embed driver.json
 var info []byte
 
-// New returns the driver. The executable is the one that the environment
-// variable SQINN_PATH names, or sqinn in PATH.
+// New returns the driver. The executable is the one that the environment variable SQINN_PATH
+// names, or else sqinn in PATH.
 func New() driver.Driver { return driver.WithDSN(driver.New(driver.MustInfo(info), open), openName) }
 
 func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
@@ -65,15 +65,15 @@ func launch() (*sqinn.Sqinn, error) {
 	return child, nil
 }
 
-// coded matches sqinn's message for an error of SQLite.
-var coded = regexp.MustCompile(`^sqinn: \w+: err=(\d+), msg=`)
+// sqinnError matches sqinn's message for an error of SQLite.
+var sqinnError = regexp.MustCompile(`^sqinn: \w+: err=(\d+), msg=`)
 
 // wrap adds the result code to an error, if sqinn reports one. The code is primary.
 func wrap(err error) error {
 	if err == nil {
 		return nil
 	}
-	m := coded.FindStringSubmatch(err.Error())
+	m := sqinnError.FindStringSubmatch(err.Error())
 	if m == nil {
 		return err
 	}

@@ -21,8 +21,8 @@ var info []byte
 func New() driver.Driver { return driver.WithDSN(driver.New(driver.MustInfo(info), open), openName) }
 
 func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
-	// The library's default is WAL. The library's flag for that would write the
-	// file's header before page_size and auto_vacuum are set. So use the PRAGMA.
+	// The library's default is WAL. Its flag for WAL writes the file's header before page_size
+	// and auto_vacuum are set, so this sets the PRAGMA instead.
 	if _, ok := s["journal_mode"]; !ok && s["mode"] != "ro" && s["mode"] != "memory" {
 		s = s.With(driver.Settings{"journal_mode": "wal"})
 	}

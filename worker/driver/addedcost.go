@@ -2,12 +2,12 @@ package driver
 
 import "github.com/sqlite3perf/sqlite3perf/worker/estimate"
 
-// AddedCostFile is the name of the file beside a driver's driver.json that holds
-// its [AddedCost], as `make added-cost` writes it.
+// AddedCostFile is the name of the file next to a driver's driver.json with its [AddedCost],
+// which `make added-cost` writes.
 const AddedCostFile = "added-cost.json"
 
-// AddedCost is what the engine and a driver's adapter add to the time of the
-// library, measured against the same work written by hand: see package addedcost.
+// AddedCost is the time that the engine and a driver's adapter add to the time of the library.
+// It is measured in comparison with a handwritten program: see package addedcost.
 type AddedCost struct {
 	Measured string       `json:"measured"` // day of the measurement
 	Machine  string       `json:"machine"`
@@ -15,8 +15,8 @@ type AddedCost struct {
 	Pairs    int          `json:"pairs"`   // how often engine and handwritten program were measured in turn
 	Phases   []AddedPhase `json:"phases"`
 
-	// Causes says, by phase, why more is added than the aim allows. It is
-	// written by hand, and kept when the figures are measured again.
+	// Causes explains, by phase, why more time is added than the aim allows. A person writes it,
+	// and new measurements keep it.
 	Causes map[string]string `json:"causes,omitempty"`
 }
 

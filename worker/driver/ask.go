@@ -7,13 +7,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// Asker is a [Conn] that can also run a statement without knowing the types of its
-// columns, and tell what the library's users get to see of it. Nobody measures that.
+// Asker is a [Conn] that can run a statement with columns of unknown types, and return what the
+// library's users see of it. Its time is not measured.
 type Asker interface {
-	// Ask runs one statement and passes every row to visit, in the Go types in which
-	// the library itself returns the values. The row is valid only during the call.
-	// What is known when an error occurs is in the Reply. The error is an [*Error] if
-	// SQLite gave a code, and a [*CannotAsk] if the adapter cannot run the statement.
+	// Ask runs one statement and passes every row to visit, in the Go types in which the
+	// library returns the values. The row is valid only during the call. After an error, the
+	// Reply has what is known so far. The error is an [*Error] if SQLite gave a code, and a
+	// [*CannotAsk] if the adapter cannot run the statement.
 	Ask(ctx context.Context, q Question, visit func(row []any) error) (Reply, error)
 }
 
@@ -22,17 +22,17 @@ type Question struct {
 	SQL  string
 	Args []any // each is nil, an int64, float64, string, []byte, bool or time.Time
 
-	// Rows says to run the statement as a query. A library may have different calls
-	// for that and for other statements, and tells the rows affected only by the others.
+	// Rows is set to run the statement as a query. Libraries may have separate calls for queries
+	// and other statements, and return the rows affected only by the latter.
 	Rows bool
 
-	// Columns are the declared types of the result, or nil if they are not known. Only
-	// libraries that must be told the types use them.
+	// Columns are the declared types of the result, or nil if they are not known. Only some
+	// libraries need them.
 	Columns []ColumnType
 }
 
-// Reply is what a library tells about a statement besides its rows. What it does not
-// tell is nil.
+// Reply is what a library returns for a statement besides its rows. A field is nil if the
+// library does not return it.
 type Reply struct {
 	Names        []string // names of the result's columns
 	Declared     []string // declared types of the columns, in the library's spelling; "" for an expression
@@ -40,7 +40,7 @@ type Reply struct {
 	LastInsertID *int64
 }
 
-// Tell takes over from a result what the library tells of an execution.
+// Tell sets the rows affected and the last insert ID, if the result has them.
 func (r *Reply) Tell(result Result) {
 	if n, err := result.RowsAffected(); err == nil {
 		r.Affected = &n

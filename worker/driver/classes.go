@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// TypeError reports a value whose class in SQLite does not match its column's
-// declared type. Libraries convert such a value, each in its own way, or refuse to.
+// TypeError reports a value whose type in SQLite does not match its column's declared type.
+// Some libraries convert such a value, others refuse it.
 type TypeError struct {
 	Row      int64 // number of the result's row, from 1; 0 if it is not known
 	Column   int   // number of the column, from 1
@@ -40,8 +40,8 @@ func (e *TypeError) Error() string {
 	return fmt.Sprintf("column %d is declared %s and holds %s%s: declare it %s, or convert it in the SQL", e.Column, declared, got, where, instead)
 }
 
-// Classes returns the classes in SQLite that a value of the type may have. An integer
-// is a real number too, as in the sum of no rows.
+// Classes returns the types in SQLite that a value of the declared type may have. A real number
+// may be an integer, as the sum of no rows is.
 func (c ColumnType) Classes() []string {
 	var list []string
 	switch c.Type {
@@ -58,8 +58,8 @@ func (c ColumnType) Classes() []string {
 	return list
 }
 
-// TypeCheck has SQLite itself check the class of each value that a query returns,
-// because not all libraries report it.
+// TypeCheck checks, with SQL, the type of each value that a query returns, because not all
+// libraries report it.
 type TypeCheck struct {
 	runner Runner
 	st     Statement
@@ -74,8 +74,8 @@ type typePart struct {
 
 const typePartColumns = 100
 
-// NewTypeCheck prepares the check of a query. A statement that is not a SELECT, and
-// cannot be inside another query, has no check: then Check finds nothing.
+// NewTypeCheck prepares the check of a query. For a statement that cannot be inside another
+// query, such as an UPDATE, it returns a check that finds nothing.
 func NewTypeCheck(ctx context.Context, r Runner, st Statement) (*TypeCheck, error) {
 	c := &TypeCheck{runner: r, st: st}
 	if !selects(st.SQL) {
@@ -115,8 +115,8 @@ func (c *TypeCheck) classes(first, last int, where string) Statement {
 	}
 }
 
-// Check checks the result of the query with row r of b, within tx unless that is
-// nil. Its error is a [*TypeError] if a value's class does not match its type.
+// Check checks the result of the query with row r of b, within tx unless tx is nil. Its error
+// is a [*TypeError] if a value has a wrong type.
 func (c *TypeCheck) Check(ctx context.Context, tx Tx, b *Batch, r int) error {
 	for _, p := range c.parts {
 		var found *TypeError

@@ -5,28 +5,26 @@ import (
 	"time"
 )
 
-// ClusterDB is a [DB] that several processes on this machine keep together, each with a copy
-// of its own, and that can be harmed to see what is lost then. Its members are numbered
-// from 0.
+// ClusterDB is a [DB] that several processes on this machine keep together, each with its own
+// copy. A job harms it to see which data is lost then. Its members are numbered from 0.
 type ClusterDB interface {
 	DB
 
-	// Members returns what is known of all members.
 	Members() []Member
 
 	// Leader waits until most members agree on which of them leads, and returns it.
 	Leader(ctx context.Context) (int, error)
 
-	// ExecAt sends a statement that writes to a member. It returns nil only if the cluster
-	// has acknowledged the write. Arguments are of type int64 or string.
+	// ExecAt sends a statement that writes to a member. It returns nil only if the cluster has
+	// acknowledged the write. Arguments are of type int64 or string.
 	ExecAt(ctx context.Context, member int, sql string, args ...any) error
 
-	// IntsAt sends a query of one column of integers to a member, to be answered with a
-	// level of consistency that [ReadLevels] lists.
+	// IntsAt sends a query of one column of integers to a member. The level of consistency is
+	// one of [ReadLevels].
 	IntsAt(ctx context.Context, member int, level, sql string, args ...any) ([]int64, error)
 
-	// Kill ends a member's process as SIGKILL does. Restart starts it again on its data,
-	// and returns when it takes part again.
+	// Kill ends a member's process as SIGKILL does. Restart starts it again on its data, and
+	// returns when it is a working member again.
 	Kill(member int) error
 	Restart(ctx context.Context, member int) error
 
@@ -45,5 +43,5 @@ type Member struct {
 }
 
 // ReadLevels lists the levels of consistency of a read in a [ClusterDB], the weakest first.
-// With none a member answers from its own copy.
+// With the level none a member answers from its own copy.
 var ReadLevels = []string{"none", "weak", "linearizable", "strong"}

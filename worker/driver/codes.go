@@ -86,7 +86,7 @@ func CodeByName(name string) (code int, ok bool) {
 	return 0, false
 }
 
-// CodeNames returns the names of the codes for which [MayBeResult] is true, in order.
+// CodeNames returns the names of the codes that [MayBeResult] accepts, in order.
 func CodeNames() []string {
 	var list []string
 	for _, code := range slices.Sorted(maps.Keys(codeNames)) {
@@ -97,9 +97,9 @@ func CodeNames() []string {
 	return list
 }
 
-// MayBeResult reports whether an error with this code says something about a
-// statement and its data, so that an operation may declare it as its result. The
-// other codes mean that a lock, the file, the disk or the machine caused the error.
+// MayBeResult reports whether the cause of an error with this code can be a statement and its
+// data, so that an operation may declare the code as its result. Other codes are caused by
+// locks, the file, the disk or the machine.
 func MayBeResult(code int) bool {
 	switch code & 0xff {
 	case CodeError, codeTooBig, CodeConstraint, codeMismatch:

@@ -1,9 +1,9 @@
 // Package driver is the contract between a SQLite library and a worker.
 //
-// An adapter implements [Driver], [DB], [Conn], [Tx] and [Stmt] with the
-// library's own idiom: its pool, its statement cache, its way of binding and
-// stepping. Libraries that register with database/sql share one adapter, in
-// package sqldriver. The package measures nothing and knows no workload.
+// An adapter implements [Driver], [DB], [Conn], [Tx] and [Stmt] in the library's own way: with
+// its pool, its cache of statements, its calls that bind and step. Libraries that register with
+// database/sql share the adapter in package sqldriver. The package measures nothing and does
+// not know workloads.
 package driver
 
 import (
@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// Kind says how a library reaches SQLite's C code.
+// Kind is the way in which a library reaches SQLite's C code.
 type Kind string
 
-// The kinds that reports distinguish.
+// The kinds of libraries.
 const (
 	Cgo           Kind = "cgo"
 	Transpiled    Kind = "transpiled"
@@ -33,14 +33,14 @@ func (k Kind) WithoutC() bool { return k != Cgo && k != Cluster && k != OtherLan
 // Interface is the interface that a user of the library programs against.
 type Interface string
 
-// The interfaces that reports distinguish.
+// The interfaces of libraries.
 const (
 	DatabaseSQL Interface = "database/sql"
 	Direct      Interface = "direct"
 )
 
-// Info is what is known of a driver without opening a database. The adapter and the
-// lab read it from the driver.json in the adapter's directory.
+// Info describes a driver without opening a database. The adapter and the lab read it from
+// the driver.json in the adapter's directory.
 type Info struct {
 	Name      string    `json:"name"`
 	About     string    `json:"about"`
@@ -48,14 +48,14 @@ type Info struct {
 	Kind      Kind      `json:"kind"`
 	Interface Interface `json:"interface"`
 
-	// Limits names what the library cannot do, or does differently. The key
-	// is a setting, a setting and value ("cache=shared"), a column type, or a
-	// behavior that package drivertest lists. The value is the reason.
+	// Limits lists what the library cannot do, or does differently. The key is a setting, a
+	// setting and value ("cache=shared"), a column type, or a behavior that package drivertest
+	// lists. The value is the reason.
 	Limits map[string]string `json:"limits,omitempty"`
 }
 
-// Limit returns the reason why the driver cannot apply a setting's value. ok is
-// false if no limit is declared.
+// Limit returns the reason why the driver cannot apply a setting's value. ok is false if no
+// limit is declared.
 func (i Info) Limit(setting, value string) (reason string, ok bool) {
 	if r, ok := i.Limits[setting+"="+value]; ok {
 		return r, true
@@ -89,12 +89,10 @@ func MustInfo(data []byte) Info {
 type Driver interface {
 	Info() Info
 
-	// Open opens, and creates if the mode allows, the database at path, as a
-	// pool of at most s.PoolSize() connections. s.PoolIdle() of them are not
-	// closed while idle: that is all of them, unless pool_idle is set. Every
-	// setting of s is applied to every connection before its first use. If the
-	// library cannot apply a setting, Open ignores it: the worker reads the
-	// settings back and reports it.
+	// Open opens the database at path, and creates it if the mode allows that, as a pool of at
+	// most s.PoolSize() connections. s.PoolIdle() of them stay open while idle. Every setting
+	// of s is applied to every connection before its first use. Open ignores settings that the
+	// library cannot apply: the worker reads them back and reports that.
 	Open(ctx context.Context, path string, s Settings) (DB, error)
 }
 
@@ -102,75 +100,75 @@ type Driver interface {
 type DSNOpener interface {
 	Driver
 
-	// OpenDSN opens a database as the library's users do: dsn is passed as it is to the
-	// library's own call, and nothing else is set. s has only pool_size.
+	// OpenDSN opens a database as the library's users do: it passes dsn unchanged to the
+	// library's own call, and sets nothing else. s has only pool_size.
 	OpenDSN(ctx context.Context, dsn string, s Settings) (DB, error)
 }
 
-// WithDSN returns d as a [DSNOpener] whose OpenDSN is open.
-func WithDSN(d Driver, open func(ctx context.Context, dsn string, s Settings) (DB, error)) DSNOpener {
-	return &dsnOpener{d, open}
+// OpenFunc opens a database, as [Driver].Open with a path or [DSNOpener].OpenDSN with a data
+// source name.
+type OpenFunc func(ctx context.Context, name string, s Settings) (DB, error)
+
+// New returns a driver that opens databases with open.
+func New(i Info, open OpenFunc) Driver { return &opener{i, open} }
+
+// WithDSN returns d as a [DSNOpener] that opens data source names with open.
+func WithDSN(d Driver, open OpenFunc) DSNOpener { return &dsnOpener{d, open} }
+
+type opener struct {
+	info Info
+	open OpenFunc
+}
+
+func (o *opener) Info() Info { return o.info }
+
+func (o *opener) Open(ctx context.Context, path string, s Settings) (DB, error) {
+	return o.open(ctx, path, s)
 }
 
 type dsnOpener struct {
 	Driver
-	open func(ctx context.Context, dsn string, s Settings) (DB, error)
+	open OpenFunc
 }
 
-func (d *dsnOpener) OpenDSN(ctx context.Context, dsn string, s Settings) (DB, error) {
-	return d.open(ctx, dsn, s)
+func (o *dsnOpener) OpenDSN(ctx context.Context, dsn string, s Settings) (DB, error) {
+	return o.open(ctx, dsn, s)
 }
 
-// New returns a driver whose Open is open.
-func New(i Info, open func(ctx context.Context, path string, s Settings) (DB, error)) Driver {
-	return &described{i, open}
-}
-
-type described struct {
-	info Info
-	open func(ctx context.Context, path string, s Settings) (DB, error)
-}
-
-func (d *described) Info() Info { return d.info }
-
-func (d *described) Open(ctx context.Context, path string, s Settings) (DB, error) {
-	return d.open(ctx, path, s)
-}
-
-// Leaver is a [Driver] that may keep data where the end of the process does not remove it,
-// such as on a server that was running before.
+// Leaver is a [Driver] that may keep data that the end of the process does not remove, such
+// as on a server that was running before.
 type Leaver interface {
 	Driver
 
-	// Leave removes what all open databases have made there, before the process exits without
-	// closing them. Nothing more can be made then.
+	// Leave removes all data that open databases have created there, before the process exits
+	// without closing them. After that they cannot create more.
 	Leave() error
 }
 
-// LeftError says what is left where the end of the process does not remove it.
+// LeftError is the error that some data could not be removed, and stays after the end of the
+// process.
 type LeftError struct{ Err error }
 
 func (e *LeftError) Error() string { return e.Err.Error() }
 func (e *LeftError) Unwrap() error { return e.Err }
 
-// SettingError is the refusal of [Driver.Open] when settings cannot take effect with what it
-// has found. It says what to do.
+// SettingError is the error of [Driver.Open] if settings cannot take effect, for example in a
+// cluster that was running before. It says what to do.
 type SettingError struct{ Err error }
 
 func (e *SettingError) Error() string { return e.Err.Error() }
 func (e *SettingError) Unwrap() error { return e.Err }
 
-// Runner runs statements: a [DB] on any connection of its pool, a [Conn] on
-// itself.
+// Runner runs statements: a [DB] on any connection of its pool, a [Conn] on itself.
 type Runner interface {
-	// Script runs the statements of sql one after the other, discarding rows.
+	// Script runs the statements of sql in order, and discards rows.
 	Script(ctx context.Context, sql string) error
 
-	// Prepare prepares a statement. Many goroutines may use a DB's statement at
-	// once, but only one a Conn's.
+	// Prepare prepares a statement. Many goroutines may use a statement of a DB at the same
+	// time, but only one goroutine a statement of a Conn.
 	Prepare(ctx context.Context, st Statement) (Stmt, error)
 
-	// Begin starts a transaction, in the mode that the setting txlock names.
+	// Begin begins a transaction in the mode of the setting txlock.
 	Begin(ctx context.Context) (Tx, error)
 }
 
@@ -181,43 +179,42 @@ type DB interface {
 	// Conn takes a connection out of the pool. It waits while all are taken.
 	Conn(ctx context.Context) (Conn, error)
 
-	// Close closes every connection. Statements must have been closed and
-	// connections returned.
+	// Close closes every connection. All statements must be closed, and all connections
+	// returned, before that.
 	Close() error
 }
 
-// WaitCounter is a [DB] that counts the callers that had to wait for a connection of its
-// pool.
+// WaitCounter is a [DB] that counts the callers that had to wait for a connection of its pool.
 type WaitCounter interface {
 	DB
 
-	// Waited returns how many callers have had to wait since the pool was opened, and how
-	// long all of them together, until they had a connection or gave up.
+	// Waited returns how many callers have had to wait since the pool was opened, and the sum
+	// of the times until they had a connection or gave up.
 	Waited() (callers int64, total time.Duration)
 }
 
-// Shower is a [DB] that can show settings of the vocabulary that are no PRAGMAs.
+// Shower is a [DB] that can show settings of the vocabulary that are not PRAGMAs.
 type Shower interface {
 	DB
 
-	// Shown returns those that are in force, as far as they can be observed.
+	// Shown returns the settings that are in force, as far as they can be observed.
 	Shown(ctx context.Context) (Settings, error)
 }
 
-// Sizer is a [DB] whose data is not in the file at its path alone.
+// Sizer is a [DB] that keeps data in other files than the one at its path.
 type Sizer interface {
 	DB
 
-	// Sizes returns how many bytes of data there are, wherever they are kept, and how many
-	// of them are in write-ahead logs of SQLite.
+	// Sizes returns how many bytes of data there are in all places, and how many of them are in
+	// write-ahead logs of SQLite.
 	Sizes(ctx context.Context) (all, logs int64, err error)
 }
 
-// Restorer is a [DB] that can go back to an earlier state in another way than by ROLLBACK.
+// Restorer is a [DB] that can return to an earlier state by other means than ROLLBACK.
 type Restorer interface {
 	DB
 
-	// Keep keeps the present state. restore brings it back.
+	// Keep keeps the present state. restore returns to it.
 	Keep(ctx context.Context) (restore func(ctx context.Context) error, err error)
 }
 
@@ -229,7 +226,7 @@ type Settler interface {
 	Settle(ctx context.Context) error
 }
 
-// Conn is one connection, taken out of its pool until Close returns it.
+// Conn is a connection that is taken out of its pool. Close returns it to the pool.
 type Conn interface {
 	Runner
 	Close() error
@@ -237,9 +234,9 @@ type Conn interface {
 
 // Tx is an open transaction on one connection.
 type Tx interface {
-	// Stmt returns the statement for use within the transaction. The Runner that
-	// began the transaction must have prepared st. The result must not be
-	// closed, nor used after Commit or Rollback.
+	// Stmt returns the statement for use within the transaction. The Runner that began the
+	// transaction must have prepared st. The result must not be closed, nor used after Commit
+	// or Rollback.
 	Stmt(ctx context.Context, st Stmt) (Stmt, error)
 
 	// Commit and Rollback end the transaction. If Commit fails, the transaction
@@ -255,20 +252,19 @@ type Statement struct {
 	Params  []Type       // types of the parameters, in order ("?1" refers to the first again); if an execution binds many rows, of all its rows
 	Columns []ColumnType // types of the result's columns; empty if it returns no rows
 
-	// AnyColumns says that it returns rows of which nothing is known. Columns is empty,
-	// and [Stmt].Query gives each row as many cells as the result has columns. Each value
-	// is decoded into the Go type of its own class in SQLite, which the cell's Type says.
+	// AnyColumns is set if the statement returns rows with columns of unknown types. Columns is
+	// empty, and [Stmt].Query gives each row as many cells as the result has columns. Each value
+	// is decoded into the Go type for its own type in SQLite, which is in the cell's Type.
 	AnyColumns bool
 
-	// AdHoc asks for what the library does for users who pass SQL text at each
-	// execution. With the library's defaults the text is compiled each time, or
-	// found in the library's cache.
+	// AdHoc asks for the way in which the library executes SQL text. By default, the library
+	// compiles the text at each execution, or finds it in its cache.
 	AdHoc bool
 }
 
-// CheckColumns returns an error unless n is the declared number of columns.
-// Libraries that read columns by their number do not notice a difference. If no
-// columns are declared, no rows can be misread.
+// CheckColumns returns an error unless n is the declared number of columns, because libraries
+// that read columns by number do not notice a difference. If no columns are declared, no
+// column is read.
 func (s *Statement) CheckColumns(n int) error {
 	if n > 0 && len(s.Columns) > 0 && len(s.Columns) != n {
 		return fmt.Errorf("the result has %d columns, and %d are declared: %s", n, len(s.Columns), s.SQL)
@@ -278,54 +274,49 @@ func (s *Statement) CheckColumns(n int) error {
 
 // Stmt is a prepared statement.
 type Stmt interface {
-	// Exec runs the statement for the rows lo ≤ r < hi of b, b.PerExec rows
-	// at a time; hi-lo is a multiple of PerExec. A nil b means no parameters
-	// and one execution. It stops at the first error, which is an [*Error]
-	// if SQLite gave a code.
+	// Exec runs the statement for the rows lo ≤ r < hi of b, with b.PerExec rows at each
+	// execution; hi-lo is a multiple of PerExec. A nil b means one execution without
+	// parameters. Exec stops at the first error, which is an [*Error] if SQLite gave a code.
 	Exec(ctx context.Context, b *Batch, lo, hi int) error
 
-	// ExecResult is like Exec, for the one execution whose rows begin at r, and returns what
-	// the library tells of it. The Result is valid until the connection runs another
-	// statement. It is nil if the library tells nothing.
+	// ExecResult is Exec for one execution, whose rows begin at r. The Result is valid until the
+	// connection runs another statement. It is nil if the library returns no result.
 	ExecResult(ctx context.Context, b *Batch, r int) (Result, error)
 
-	// Query runs the statement with row r of b (nil: no parameters) and
-	// passes every row of the result to visit, with each column decoded into the
-	// Go value of its declared type. A value of another class than the type is
-	// for is converted as the library does it, or is a [*TypeError]. The Row and
-	// its Blobs are valid only during the call; its Texts are ordinary Go strings.
-	// Query reads to the end, unless visit returns an error, which it then
-	// returns. If a result with rows has another number of columns than declared,
-	// that is an error, of Prepare or of Query.
+	// Query runs the statement with row r of b (nil if there are no parameters) and passes every
+	// row of the result to visit. Each column is decoded into the Go value of its declared type.
+	// The library converts a value of another type, or the error is a [*TypeError]. The Row and
+	// its Blobs are valid only during the call; its Texts are ordinary Go strings. Query ends
+	// at an error of visit, and returns that error. Prepare or Query returns an error if a result
+	// with rows does not have the declared number of columns.
 	Query(ctx context.Context, b *Batch, r int, visit func(Row) error) error
 
 	Close() error
 }
 
-// Result is what a library tells its users of an execution. Libraries have different calls
-// for that; those of database/sql know it from the execution.
+// Result is a library's information on an execution. database/sql returns it; other libraries
+// have calls for it.
 type Result interface {
-	// RowsAffected returns how many rows an INSERT, UPDATE or DELETE has changed. Of other
-	// statements the number means nothing.
+	// RowsAffected returns how many rows an INSERT, UPDATE or DELETE has changed. After other
+	// statements the number has no meaning.
 	RowsAffected() (int64, error)
 
-	// LastInsertId returns the rowid that an INSERT has given its last row.
+	// LastInsertId returns the rowid of the last row that an INSERT has inserted.
 	LastInsertId() (int64, error)
 }
 
-// Boxer is a [Stmt] whose library takes values in another form than that of a
-// Batch.
+// Boxer is a [Stmt] whose library takes values in another form than that of a Batch.
 type Boxer interface {
-	// Box converts all rows of b to that form, as b.Ready, so that Exec need not.
-	// It may run at the same time as Exec with another batch.
+	// Box converts all rows of b to the library's form and stores them in b.Ready, so that Exec
+	// need not convert them. It may run while Exec runs with another batch.
 	Box(b *Batch)
 }
 
-// QueryStarter is a [Stmt] whose library has its own call that begins a query, such
-// as database/sql's Query.
+// QueryStarter is a [Stmt] whose library has a separate call that begins a query, such as
+// database/sql's Query.
 type QueryStarter interface {
-	// QueryStarted is like [Stmt].Query, but calls started when the library's call
-	// has returned, before the first row is requested.
+	// QueryStarted is like [Stmt].Query, but calls started when the library's call has returned,
+	// before it requests the first row.
 	QueryStarted(ctx context.Context, b *Batch, r int, started func(), visit func(Row) error) error
 }
 
@@ -341,13 +332,13 @@ func (e *Error) Unwrap() error { return e.Err }
 // Primary returns the primary result code: the low byte.
 func (e *Error) Primary() int { return e.Code & 0xff }
 
-// UnsupportedError is the error for what a driver's library cannot do at all.
+// UnsupportedError is the error for a request that a driver's library cannot fulfill at all.
 type UnsupportedError struct{ Reason string }
 
 func (e *UnsupportedError) Error() string { return e.Reason }
 
-// CodeCanceled counts operations that failed after their context had ended, whichever error
-// the library gave. SQLite has no such code.
+// CodeCanceled is the code of operations that failed after their context had ended, with any
+// error. SQLite has no such code.
 const CodeCanceled = -1
 
 // Result codes that the worker distinguishes.

@@ -29,9 +29,8 @@ func DSNSetting(option string) (setting string, ok bool) {
 }
 
 // ParseDSN returns the settings in a data source name in mattn's spelling
-// (_journal_mode=wal) or modernc's (_pragma=journal_mode(wal)). It ignores the path
-// before the question mark. For an unknown option, the error names the nearest known
-// one.
+// (_journal_mode=wal) or modernc's (_pragma=journal_mode(wal)). It ignores the path before
+// the question mark. The error for an unknown option names the nearest known one.
 func ParseDSN(dsn string) (Settings, error) {
 	s := Settings{}
 	_, query, ok := strings.Cut(dsn, "?")

@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// Feature is a part of SQLite that some libraries lack. It is compiled out, or their
-// version of SQLite does not have it yet.
+// Feature is a part of SQLite that some libraries lack, because it is compiled out or their
+// version of SQLite is too old.
 type Feature struct {
 	Name string // name in SQLite's documentation
 	Key  string // short name, for commands and exports
 
-	// Probe is a script that fails if the feature is lacking. It runs on an
-	// empty database.
+	// Probe is a script that fails if the feature is lacking. It runs on an empty database.
 	Probe string
 
 	lacking *regexp.Regexp // matches SQLite's error messages if the feature is lacking
@@ -83,9 +82,9 @@ func syntax(name, key, probe, messages string) Feature {
 	return Feature{name, key, probe, regexp.MustCompile(messages)}
 }
 
-// Has reports whether SQLite has the feature, by the error message of its probe, or
-// "" if there was no error. ok is false if the message is about something else. If
-// load_extension is not allowed, SQLite has it.
+// Has reports whether SQLite has the feature, given the error message of its probe, or "". ok
+// is false if the message is about something else. SQLite has load_extension even if it is
+// not allowed.
 func (f Feature) Has(message string) (has, ok bool) {
 	switch {
 	case message == "":
@@ -100,9 +99,9 @@ func (f Feature) Has(message string) (has, ok bool) {
 
 var noSuch = regexp.MustCompile(`no such (module|function): (\w+)`)
 
-// Lacking returns the key and the name of the feature whose absence caused an error
-// of SQLite. If it is not one of [Features], it returns the name of the module or
-// function and what that is. For any other error it returns "".
+// Lacking returns the key and the name of the feature whose absence caused an error of SQLite.
+// For a module or function that is not in [Features], it returns its name and description.
+// For any other error it returns "".
 func Lacking(message string) (key, name string) {
 	for _, f := range Features {
 		if f.lacking != nil && f.lacking.MatchString(message) {

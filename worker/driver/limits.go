@@ -6,19 +6,21 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
-// Limits keeps track of which of a driver's declared limits have been shown to be
-// true. If a limit is declared, the check with its key is expected to fail. It is an
-// error if such a check succeeds, or if no check shows a limit.
+// Limits records which of a driver's declared limits checks have proven. A check whose key is
+// declared is expected to fail. It is an error if it succeeds, or if no check proves a limit.
 type Limits struct {
 	declared map[string]string
-	proven   map[string]bool
+
+	mu     sync.Mutex // because checks may run at the same time
+	proven map[string]bool
 }
 
-// NewLimits returns the limits that the driver declares, none of them shown yet.
+// NewLimits returns the limits that a driver declares, none of them proven.
 func NewLimits(i Info) *Limits {
-	return &Limits{i.Limits, map[string]bool{}}
+	return &Limits{declared: i.Limits, proven: map[string]bool{}}
 }
 
 // covering returns the declared limit for a check's key, or "". The limit "name" is also the
@@ -34,8 +36,8 @@ func (l *Limits) covering(key string) string {
 	return ""
 }
 
-// Judge returns what is wrong with the driver, given what a check found (nil: nothing
-// wrong). The error says which limit to declare, or that none can be declared.
+// Judge returns what is wrong with the driver, given the error that a check found, or nil. The
+// error says which limit to declare, or that none can be declared.
 func (l *Limits) Judge(key string, found error) error {
 	k := l.covering(key)
 	switch {
@@ -46,6 +48,8 @@ func (l *Limits) Judge(key string, found error) error {
 	case k == "":
 		return fmt.Errorf("%w (if the library cannot do it, declare %q with the reason under limits in driver.json)", found, key)
 	case found != nil:
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		l.proven[k] = true
 		return nil
 	case k == key:
@@ -54,8 +58,7 @@ func (l *Limits) Judge(key string, found error) error {
 	return nil // the whole setting is limited, but not this value, which may be its default
 }
 
-// Unproven returns an error that names each declared limit that no check has
-// shown, or nil.
+// Unproven returns an error that names each declared limit that no check has proven, or nil.
 func (l *Limits) Unproven() error {
 	var errs []error
 	for _, k := range slices.Sorted(maps.Keys(l.declared)) {

@@ -50,9 +50,8 @@ func nextStatement(sql string) (n int, none bool) {
 	return len(sql) - len(rest) + StatementLen(rest), rest == ""
 }
 
-// TrimScript removes white space, comments and empty statements from the front of
-// sql. The rest begins with a statement or is empty, so a library that prepares one
-// statement after the other never gets an empty one.
+// TrimScript removes white space, comments and empty statements from the beginning of sql. So
+// a library that prepares one statement after the other never gets an empty one.
 func TrimScript(sql string) string {
 	for sql != "" {
 		n, kind := sqltext.Next(sql)
@@ -115,5 +114,5 @@ func isTrigger(head []string) bool {
 	return skip("TRIGGER")
 }
 
-// Quote makes an SQL identifier of any name.
+// Quote returns a name as an SQL identifier.
 func Quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// Type is the Go type of a parameter, or the type that a column is decoded into.
+// Type is the Go type of a parameter, or the Go type into which a column is decoded.
 type Type uint8
 
 // The types. SQLite stores a Bool as the integer 0 or 1 and a Time as
@@ -74,9 +74,9 @@ func (c *ColumnType) UnmarshalText(b []byte) error {
 // Span is the position of a Text or Blob in its column's Data.
 type Span struct{ Off, Len uint32 }
 
-// Column is one typed column of values to bind. It holds no pointers per
-// value, so the garbage collector does not scan it. The fields for binding a key
-// are in one line of the processor's cache.
+// Column is a column of values to bind, all of one type. It has no pointer per value, so the
+// garbage collector does not scan it. The fields for binding a key share a line of the
+// processor's cache.
 type Column struct {
 	Type  Type
 	Nulls []bool    // nil if no value is NULL
@@ -86,12 +86,15 @@ type Column struct {
 	Reals []float64 // values of Real
 }
 
+// Rows returns the number of rows.
+func (c *Column) Rows() int { return max(len(c.Ints), len(c.Reals), len(c.Spans)) }
+
 // Null reports whether the value of row r is NULL.
 func (c *Column) Null(r int) bool { return c.Nulls != nil && c.Nulls[r] }
 
-// Bytes returns the Blob, or the Text's bytes, of row r. They are valid and unchanged
-// until the column is filled again, and must not be written to. The result is never
-// nil, which many libraries take for NULL.
+// Bytes returns the Blob, or the Text's bytes, of row r. They are valid until the column is
+// filled again, and must not be changed. The result is never nil, because many libraries take
+// nil for NULL.
 func (c *Column) Bytes(r int) []byte {
 	s := c.Spans[r]
 	if s.Len == 0 {
@@ -133,13 +136,13 @@ type Batch struct {
 	Columns []Column
 	PerExec int // rows that one execution binds: 1, or the rows of a VALUES of many rows
 
-	// Ready is the form into which a [Boxer] has converted the rows. Code that changes
-	// the rows must box them again, or set it to nil.
+	// Ready has the rows in the form that a [Boxer] has converted them to. Code that changes the
+	// rows must box them again, or set Ready to nil.
 	Ready any
 }
 
-// Key returns the value of row r if it is one integer and no column may be NULL: a
-// key, as in most queries. It spares them the general way for any row.
+// Key returns the value of row r if it is a single integer and no value of the batch is NULL.
+// That is the case in most queries, and spares them the general code.
 func (b *Batch) Key(r int) (key int64, ok bool) {
 	if c := b.Columns; len(c) == 1 && c[0].Type == Int && c[0].Nulls == nil {
 		return c[0].Ints[r], true

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// What is accepted of a node. A node may be somebody else's, or be stopped.
+// The limits for answers of a node, which may belong to another person, or be stopped.
 const (
 	maxAnswer = 1 << 30 // limit in bytes of an answer to statements, or of a backup
 	maxPage   = 1 << 20 // limit in bytes of a page about the node
@@ -20,8 +20,8 @@ const (
 // patience is the time in which a node must return a page about itself.
 const patience = 5 * time.Second
 
-// Bounded sends requests, and bounds how much a node may answer and how long it may take for
-// pages about itself. What statements take is bounded by the trial.
+// Bounded sends requests. It limits the length of answers, and the time for pages about the
+// node. The trial limits the time of statements.
 type Bounded struct {
 	Next  http.RoundTripper
 	Named func(host string) error // returns an error for a host to which no request may go; nil allows all hosts
@@ -89,11 +89,11 @@ func (a *answer) Close() error {
 	return a.body.Close()
 }
 
-// NotFollowed refuses redirects: a node decides neither which host gets the password, nor
-// what of this network is asked.
+// NotFollowed refuses redirects, because a node must not decide which host gets the password
+// or is asked.
 func NotFollowed(r *http.Request, _ []*http.Request) error {
 	return fmt.Errorf("it sends requests on to %.200s, which is not followed: name that address, if it is a node's", r.URL.Host)
 }
 
-// Client is for requests to nodes of which nothing is measured.
+// Client sends requests to nodes whose time is not measured.
 var Client = &http.Client{Transport: &Bounded{Next: http.DefaultTransport}, CheckRedirect: NotFollowed}

@@ -19,16 +19,16 @@ import (
 	"time"
 )
 
-// Config says what cluster to start.
+// Config describes the cluster to start.
 type Config struct {
 	Executable string   // path of rqlited; if it is "", Start calls [Find]
 	Nodes      int      // number of nodes, at least 1
 	Dir        string   // directory for the data directories and logs of all nodes
 	Flags      []string // more flags for each rqlited
 
-	// RaftAddress returns the address at which the other nodes reach node i, from 0, if
-	// that is not real, the address on which it listens. It is called before the node is
-	// started, and again, with another address, if that one turns out to be in use.
+	// RaftAddress returns the address at which the other nodes reach node i, from 0, if that
+	// differs from real, the address on which it listens. It is called before the node is
+	// started, and again with another address if the first is in use.
 	RaftAddress func(i int, real string) (advertised string, err error)
 }
 
@@ -37,7 +37,7 @@ type Cluster struct {
 	Nodes []*Node // the first node is the leader when Start returns
 }
 
-// Node is one node of a cluster. Its methods may be called at the same time.
+// Node is a node of a cluster. Many goroutines may call its methods at the same time.
 type Node struct {
 	ID         string // ID in the cluster: 1, 2, …
 	HTTP       string // address of the API, such as 127.0.0.1:34567
@@ -54,10 +54,10 @@ type Node struct {
 	exited chan struct{} // closed when the process has exited
 }
 
-// Env is the variable that may name rqlited.
+// Env is the variable for the path of rqlited.
 const Env = "RQLITED_PATH"
 
-// Find returns the rqlited that RQLITED_PATH names, or the one in PATH.
+// Find returns the rqlited of the variable RQLITED_PATH, or else the one in PATH.
 func Find() (string, error) {
 	if path := os.Getenv(Env); path != "" {
 		if _, err := exec.LookPath(path); err != nil {
@@ -80,8 +80,8 @@ const inUse = "address already in use"
 
 var errInUse = errors.New(inUse)
 
-// Start starts the nodes of a cluster, and returns when there is a leader and all of them
-// are ready. If it fails, or ctx ends before, no process is left.
+// Start starts the nodes of a cluster. It returns when there is a leader and all nodes are
+// ready. If it fails, or ctx ends first, it leaves no process.
 func Start(ctx context.Context, c Config) (*Cluster, error) {
 	if c.Executable == "" {
 		var err error
@@ -128,12 +128,11 @@ func start(ctx context.Context, c Config) (*Cluster, error) {
 			n.args = append(n.args, "-join", cluster.Nodes[0].Advertised, "-join-interval", "100ms", "-join-attempts", "1000")
 		}
 		if c.Nodes == 1 {
-			// A node that is alone waits for this time before it elects itself, and
-			// otherwise it means nothing.
+			// A single node waits for this time before it elects itself. It has no other effect.
 			n.args = append(n.args, "-raft-timeout", "50ms", "-raft-election-timeout", "50ms", "-raft-leader-lease-timeout", "50ms")
 		}
 		n.args = append(append(n.args, c.Flags...), n.Dir)
-		// rqlited would join what is left of another cluster.
+		// rqlited would join the cluster whose data it finds.
 		if err := os.RemoveAll(n.Dir); err != nil {
 			return nil, err
 		}
@@ -166,8 +165,8 @@ func free(n int) (list []string, err error) {
 
 const poll = 10 * time.Millisecond
 
-// Ready waits until the node knows a leader, has applied what the leader told it, and knows
-// so many voting nodes. It returns an error if the process exits or ctx ends before.
+// Ready waits until the node knows a leader and so many voting nodes, and has applied the
+// leader's log. It returns an error if the process exits or ctx ends first.
 func (n *Node) Ready(ctx context.Context, voters int) error {
 	for {
 		err := n.isReady(ctx, voters)
@@ -228,7 +227,7 @@ func (n *Node) running() (*exec.Cmd, <-chan struct{}) {
 	return n.cmd, n.exited
 }
 
-// PID returns the ID of the node's process, the last one if it has exited.
+// PID returns the ID of the node's last process.
 func (n *Node) PID() int {
 	cmd, _ := n.running()
 	return cmd.Process.Pid
@@ -262,7 +261,7 @@ func (n *Node) died(state *os.ProcessState) error {
 	return fmt.Errorf("node %s: rqlited ended (%v): %s", n.ID, state, last)
 }
 
-// Kill kills the process with SIGKILL and waits until it is gone. Its data stays.
+// Kill kills the process with SIGKILL and waits until it has exited. Its data stays.
 func (n *Node) Kill() error {
 	cmd, exited := n.running()
 	if cmd == nil {
@@ -275,8 +274,8 @@ func (n *Node) Kill() error {
 	return nil
 }
 
-// Restart starts the process of a node that has exited again, with the same data and
-// addresses, and returns when the node is ready.
+// Restart starts the process of a node that has exited, with the same data and addresses. It
+// returns when the node is ready.
 func (n *Node) Restart(ctx context.Context, voters int) error {
 	if n.Alive() {
 		return fmt.Errorf("node %s still runs", n.ID)

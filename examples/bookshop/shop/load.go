@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Load is what clients of the service are to do.
+// Load is the work of the service's clients.
 type Load struct {
 	Requests int // requests of all clients together
 	Clients  int // clients at the same time
@@ -21,15 +21,15 @@ type Load struct {
 	Books    int
 }
 
-// Outcome is what became of a load.
+// Outcome is the result of a load.
 type Outcome struct {
 	Took     time.Duration
 	Statuses map[int]int // number of answers by HTTP status
 }
 
-// Run starts the service on a port of this machine, lets clients use it, and stops it.
-// Each client draws what it does from its own number, so that the load is the same each
-// time; only how the clients meet is not.
+// Run starts the service on a port of this machine, lets clients use it, and stops it. Each
+// client draws its requests from its own number, so that the load is the same each time. Only
+// the order between clients differs.
 func (l Load) Run(ctx context.Context, s *Shop) (*Outcome, error) {
 	server := httptest.NewServer(s.Handler())
 	defer server.Close()

@@ -78,7 +78,7 @@ WHERE sessions.token = ? AND sessions.expires > ?`, token, time.Now().Unix()).Sc
 	return u, orNone(err, ErrNoSession)
 }
 
-// Book is a book with what is in stock.
+// Book is a book of the shop.
 type Book struct {
 	ID     int64  `json:"id"`
 	Title  string `json:"title"`
@@ -111,7 +111,7 @@ func (s *Shop) Books(ctx context.Context, author string, after int64) ([]Book, e
 	return list, err
 }
 
-// Item is a book of an order.
+// Item is a book of an order and its number of copies.
 type Item struct {
 	Book     int64  `json:"book"`
 	Title    string `json:"title,omitempty"`
@@ -119,7 +119,7 @@ type Item struct {
 	Cents    int64  `json:"cents,omitempty"` // price of one copy
 }
 
-// Order is what a user has ordered.
+// Order is an order of a user.
 type Order struct {
 	ID     int64      `json:"id"`
 	Placed time.Time  `json:"placed"`
@@ -133,7 +133,7 @@ func (s *Shop) Buy(ctx context.Context, user int64, items []Item) (order int64, 
 	if len(items) == 0 {
 		return 0, ErrNothingToBuy
 	}
-	// A number that does not tell how many orders there are. It also is the same when
+	// A random number does not reveal how many orders there are, and stays the same when
 	// transactions are replayed in another order.
 	order = 1 + mathrand.Int64N(1<<53)
 	err = s.transact(ctx, func(tx *sql.Tx) error {
@@ -143,7 +143,7 @@ func (s *Shop) Buy(ctx context.Context, user int64, items []Item) (order int64, 
 		}
 		total := int64(0)
 		for _, item := range items {
-			// Without RETURNING, which SQLite has only since version 3.35.
+			// SQLite has RETURNING only since version 3.35.
 			var cents int64
 			err := tx.QueryRowContext(ctx, "SELECT cents FROM books WHERE id = ?", item.Book).Scan(&cents)
 			if err != nil {
@@ -169,7 +169,7 @@ ON CONFLICT ("order", book) DO UPDATE SET quantity = quantity + excluded.quantit
 	return order, err
 }
 
-// Pay notes that an order of a user has been paid.
+// Pay marks an order of a user as paid.
 func (s *Shop) Pay(ctx context.Context, user, order int64) error {
 	result, err := s.db.ExecContext(ctx, "UPDATE orders SET paid = ? WHERE id = ? AND user = ? AND paid IS NULL", time.Now().Unix(), order, user)
 	if err != nil {
@@ -210,7 +210,7 @@ ORDER BY o.placed DESC, o.id DESC, i.book`, user)
 	return list, err
 }
 
-// Bestseller is a book with how often it was sold.
+// Bestseller is a book and how many copies of it were sold.
 type Bestseller struct {
 	Title string `json:"title"`
 	Sold  int64  `json:"sold"`
@@ -300,5 +300,5 @@ func (s *Shop) Fill(ctx context.Context, users, books int) error {
 	return err
 }
 
-// Email returns the e-mail address of a user that Fill made.
+// Email returns the e-mail address of a user that Fill has added.
 func Email(user int) string { return fmt.Sprintf("user%d@example.com", user) }

@@ -1,8 +1,7 @@
-// Package connpool makes a [driver.DB] from a library's own connections, for
-// libraries whose users hold connections themselves instead of using
-// database/sql. An adapter provides its library's [Conn] and [Stmt], and the
-// library's [Pool] or, if it has none, a [Fixed] pool. The cost of a batch is in the
-// adapter, not here.
+// Package connpool makes a [driver.DB] from a library's own connections, for libraries whose
+// users hold connections themselves instead of using database/sql. An adapter provides its
+// library's [Conn] and [Stmt], and the library's [Pool] or, if it has none, a [Fixed] pool. The
+// cost of a batch is the adapter's, not this package's.
 package connpool
 
 import (
@@ -13,67 +12,63 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Conn is one of a library's connections. One goroutine at a time uses it. Its
-// errors, and those of its statements, are a [*driver.Error] if SQLite gave
-// a code. A Conn whose library tells how many rows a statement has changed is also a
-// [driver.Result], that of the last execution.
+// Conn is a connection of the library. One goroutine at a time uses it. Its errors, and those
+// of its statements, are a [*driver.Error] if SQLite gave a code. If the library returns
+// how many rows a statement has changed, a Conn is a [driver.Result] for the last execution.
 type Conn interface {
-	// Number identifies a connection of a pool: from 0, less than the pool's size.
+	// Number returns the connection's number in its pool, which counts from 0.
 	Number() int
 
-	// Guard lets the end of ctx interrupt what runs on the connection. It does so
-	// at least until release is called, and at most until the next Guard or until
-	// the connection is returned to the pool. A ctx that cannot end interrupts
-	// nothing.
+	// Guard lets the end of ctx interrupt the connection, at least until release is called, and
+	// at most until the next Guard or until the connection is returned to the pool. It does
+	// nothing if ctx cannot end.
 	Guard(ctx context.Context) (release func())
 
-	// Script runs the statements of sql one after the other, discarding rows.
-	// A long script comes in pieces: see [driver.ScriptPieces].
+	// Script runs the statements of sql in order, and discards rows. A long script arrives in
+	// pieces: see [driver.ScriptPieces].
 	Script(sql string) error
 
-	// Run runs one statement that has no parameters and no result, and that runs
-	// often, such as COMMIT.
+	// Run runs a statement without parameters and result that runs often, such as COMMIT.
 	Run(sql string) error
 
-	// Prepare prepares a statement. A pooled statement runs on whatever
-	// connection is free. If the library caches statements, the adapter asks the
-	// cache for it at each execution, as the library's users do.
+	// Prepare prepares a statement. A pooled statement is prepared on each connection that runs
+	// it. If the library caches statements, the adapter asks the cache at each execution, as the
+	// library's users do.
 	Prepare(st driver.Statement, pooled bool) (Stmt, error)
 
 	// InTransaction reports whether a transaction is open.
 	InTransaction() bool
 }
 
-// Limiter is a [Conn] of a library that can set SQLITE_LIMIT_ATTACHED. That others cannot is
-// a limit to declare: [driver.LimitFiles].
+// Limiter is a [Conn] of a library that can set SQLITE_LIMIT_ATTACHED. Other drivers declare the
+// limit [driver.LimitFiles].
 type Limiter interface {
-	// LimitAttached does what [driver.LimitAttached] says.
+	// LimitAttached has the contract of [driver.LimitAttached].
 	LimitAttached(most int) (before int, err error)
 }
 
-// Stmt is a statement prepared on one connection. Its methods do what those of
-// [driver.Stmt] do. A Stmt of a pooled statement is not closed: its resources are
-// released with the connection.
+// Stmt is a statement prepared on one connection. Its methods have the contracts of those of
+// [driver.Stmt]. A pooled Stmt is not closed: the connection releases its resources.
 type Stmt interface {
 	Exec(b *driver.Batch, lo, hi int) error
 	Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 	Close() error
 }
 
-// Pool lends connections.
+// Pool lends connections: it is the library's own pool or a [Fixed] one.
 type Pool interface {
 	// Take takes a connection. It waits while all are taken.
 	Take(ctx context.Context) (Conn, error)
 	Put(c Conn)
 	Close() error
 
-	// Waited does what [driver.WaitCounter] says. A library's own pool has it from a
+	// Waited has the contract of [driver.WaitCounter]. A library's own pool gets it from a
 	// [Queue].
 	Waited() (callers int64, total time.Duration)
 }
 
-// New returns the database to which the connections of pool lead. size is the pool's
-// size. Transactions begin with the statement begin.
+// New returns a database that lends connections of pool, which has size of them. Transactions
+// begin with the statement begin.
 func New(pool Pool, size int, begin string) driver.WaitCounter {
 	d := &db{pool, begin, make([]session, size)}
 	for i := range d.sessions {

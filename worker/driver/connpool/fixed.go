@@ -18,11 +18,10 @@ type ClosingConn interface {
 	io.Closer
 }
 
-// Fixed is a pool of a fixed number of connections, for a library without a
-// pool. All stay open from beginning to end. As database/sql does, it
-// lends the connection that was returned last, whose caches are warm, and passes a
-// returned connection directly to a caller that waits: to the one that has waited longest,
-// where database/sql takes any.
+// Fixed is a pool of a fixed number of connections, for a library without a pool. All of them
+// stay open until Close. Like database/sql, it lends the connection that was returned last,
+// whose caches are warm. It passes a returned connection to the caller that has waited
+// longest; database/sql passes it to any caller that waits.
 type Fixed struct {
 	size int
 
@@ -36,8 +35,8 @@ type Fixed struct {
 	waited time.Duration
 }
 
-// Open returns a database whose pool is a [Fixed] one of s.PoolSize() connections. open
-// opens them; Open then does what [Apply] says.
+// Open returns a database with a [Fixed] pool of s.PoolSize() connections. It opens each with
+// open, and then calls [Apply].
 func Open(ctx context.Context, s driver.Settings, open func(number int) (ClosingConn, error)) (driver.DB, error) {
 	p, err := NewFixed(ctx, s.PoolSize(), func(number int) (ClosingConn, error) {
 		c, err := open(number)
@@ -58,8 +57,8 @@ func Open(ctx context.Context, s driver.Settings, open func(number int) (Closing
 	return New(p, s.PoolSize(), s.Begin()), nil
 }
 
-// Apply applies the settings that are PRAGMAs to a connection. Unless ctx allows files, a
-// [Limiter] can attach no database from then on.
+// Apply applies the settings that are PRAGMAs to a connection. Unless ctx allows files, it
+// makes sure that a [Limiter] attaches no database.
 func Apply(ctx context.Context, c Conn, s driver.Settings) error {
 	if l, ok := c.(Limiter); ok && !driver.FilesAllowed(ctx) {
 		if _, err := l.LimitAttached(0); err != nil {
@@ -74,8 +73,8 @@ func Apply(ctx context.Context, c Conn, s driver.Settings) error {
 	return nil
 }
 
-// NewFixed opens a pool of size connections, one after the other. If ctx ends
-// meanwhile it closes those that are open: there may be thousands.
+// NewFixed opens a pool of size connections, one after the other. There may be thousands, so it
+// stops when ctx ends, and closes the open ones.
 func NewFixed(ctx context.Context, size int, open func(number int) (ClosingConn, error)) (*Fixed, error) {
 	p := &Fixed{size: size, idle: make([]ClosingConn, 0, size)}
 	for i := range size {

@@ -10,10 +10,9 @@ import (
 // too short to be noticed by a person.
 const between = time.Millisecond
 
-// Interrupt is a [Conn.Guard] for a library that only has a call that interrupts.
-// When ctx has ended, it calls interrupt repeatedly until release is called, since
-// SQLite forgets an interrupt that comes while no statement is being stepped. A ctx
-// that cannot end costs nothing.
+// Interrupt implements [Conn.Guard] for a library that only has a call to interrupt. After the
+// end of ctx, it calls interrupt again and again until release is called, because SQLite
+// forgets an interrupt while no statement runs. It costs nothing if ctx cannot end.
 func Interrupt(ctx context.Context, interrupt func()) (release func()) {
 	if ctx.Done() == nil {
 		return func() {}

@@ -2,8 +2,8 @@ package connpool
 
 import "github.com/sqlite3perf/sqlite3perf/worker/driver"
 
-// AnyKind is the kind of each column of a statement with AnyColumns. Adapters decode such
-// a value by its code in SQLite, which for all but NULL is the number of its type:
+// AnyKind is the kind of each column of a statement with AnyColumns. Adapters decode such a
+// value by its type code in SQLite. Except for NULL, the code is a [driver.Type]:
 // SQLITE_INTEGER is driver.Int, and so on.
 const AnyKind = OrNull + driver.Time + 1
 
@@ -13,11 +13,10 @@ const NullCode = 5
 // OrNull is added to the type of a column that may be NULL.
 const OrNull = driver.Time
 
-// Kinds returns how each column is decoded: its type, or OrNull + its type if it may
-// be NULL. Most adapters decode with one switch over all kinds, which the compiler turns
-// into a jump table. After SQLite has run, the processor's branch predictions are
-// lost, and every branch costs. If a column may not be NULL, adapters do not check
-// whether it is.
+// Kinds returns the kind of each column: its type, plus OrNull if it may be NULL. Most adapters
+// decode with one switch over all kinds, which the compiler turns into a jump table, because
+// after SQLite has run the processor's branch predictions are lost. Adapters do not check
+// columns for NULL that may not be NULL.
 func Kinds(columns []driver.ColumnType) []driver.Type {
 	kinds := make([]driver.Type, len(columns))
 	for i, c := range columns {

@@ -5,15 +5,9 @@ import (
 	"time"
 )
 
-// Queue counts the callers that wait for a connection of a library's own pool, which does
-// not tell. The pool calls Enter before it asks the library for a connection, Leave when it
-// has one or an error, and Return when a connection goes back:
-//
-//	began := p.queue.Enter()
-//	c, err := p.lib.Take(ctx)
-//	p.queue.Leave(began, err == nil)
-//
-// The clock is only read for callers that find all connections taken.
+// Queue counts the callers that wait for a connection of a library's own pool, which does not
+// count them. The pool calls Enter before it asks the library for a connection, Leave when it
+// has one or an error, and Return when a connection is returned:
 type Queue struct {
 	size    int64
 	present atomic.Int64 // callers that wait for a connection, or have one
@@ -44,8 +38,8 @@ func (q *Queue) Leave(began time.Time, got bool) {
 	}
 }
 
-// Return counts a connection that goes back. It comes before the library's own call: who
-// comes between the two finds a connection after all.
+// Return counts a connection that is returned. The pool calls it before the library's own call:
+// a caller that arrives between the two calls gets a connection without waiting.
 func (q *Queue) Return() { q.present.Add(-1) }
 
 // Waited implements [driver.WaitCounter].

@@ -58,8 +58,6 @@ var zeros = [...]any{
 	driver.Int: int64(0), driver.Bool: int64(0), driver.Time: int64(0), driver.Real: 0.0, driver.Text: "", driver.Blob: "",
 }
 
-func rowCount(c *driver.Column) int { return max(len(c.Ints), len(c.Reals), len(c.Spans)) }
-
 func columns(types ...driver.Type) []driver.ColumnType {
 	list := make([]driver.ColumnType, len(types))
 	for i, t := range types {

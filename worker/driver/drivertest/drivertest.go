@@ -19,24 +19,22 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Check is one property that every driver must have.
 type Check struct {
 	Name string
 
-	// Key is what a driver declares in its limits if it lacks the property. If it is
-	// "", every driver must have the property. A declared "name" covers the keys
-	// "name=value" too.
+	// Key is the limit that a driver declares if it lacks the property. If Key is "", every
+	// driver must have the property. A declared "name" covers the keys "name=value" too.
 	Key string
 
-	// Needs is the key of another check. If a driver declares it as a limit, this check
-	// cannot be made.
+	// Needs is the key of another check. If a driver declares it as a limit, this check is
+	// skipped.
 	Needs string
 
 	// Test returns what is wrong. It creates its databases in dir, which is
@@ -53,11 +51,14 @@ func waiting(list []Check) []Check {
 	return list
 }
 
-// run runs the check with a limit, because it may wait for something that does not come.
-func (c Check) run(ctx context.Context, d driver.Driver, dir string) error {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+// judge makes the check of d and returns what is wrong. It skips a check that d cannot make.
+func (c Check) judge(ctx context.Context, d driver.Driver, dir string, l *driver.Limits) error {
+	if _, limited := d.Info().Limits[c.Needs]; limited {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute) // it may wait for something that does not come
 	defer cancel()
-	return c.Test(ctx, d, dir)
+	return l.Judge(c.Key, c.Test(ctx, d, dir))
 }
 
 // declared returns d.Info without the limit "job", which package jobtest proves.
@@ -68,19 +69,14 @@ func declared(d driver.Driver) driver.Info {
 	return i
 }
 
-func (c Check) applies(d driver.Driver) bool {
-	_, limited := d.Info().Limits[c.Needs]
-	return !limited
-}
-
 // Checks lists all checks.
 func Checks() []Check {
 	return slices.Concat(infoChecks(), valueChecks(), statementChecks(), settingChecks(), openChecks(),
 		poolChecks(), transactionChecks(), waiting(lockChecks()), errorChecks(), waiting(cancelChecks()), waiting(waitingChecks()), featureChecks(), fileChecks())
 }
 
-// Run checks d, with each check in a subtest. If a database cannot be opened and
-// used at all, which every check needs, it reports only that.
+// Run makes all checks of d in subtests. If a database cannot be opened and used at all, which
+// every check needs, it reports only that.
 func Run(t *testing.T, d driver.Driver) {
 	t.Helper()
 	if err := opens(t.Context(), d, t.TempDir()); err != nil {
@@ -88,10 +84,9 @@ func Run(t *testing.T, d driver.Driver) {
 	}
 	l := driver.NewLimits(declared(d))
 	checks := Checks()
-	var mu sync.Mutex // protects l and ran
-	ran := 0
+	var ran atomic.Int64
 	t.Cleanup(func() { // runs after the checks that run at the same time
-		if ran < len(checks) {
+		if ran.Load() < int64(len(checks)) {
 			return // go test -run selected some of them
 		}
 		if err := l.Unproven(); err != nil {
@@ -103,25 +98,17 @@ func Run(t *testing.T, d driver.Driver) {
 			if c.waits {
 				t.Parallel()
 			}
-			var found error
-			if c.applies(d) {
-				found = c.run(t.Context(), d, t.TempDir())
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			ran++
-			if c.applies(d) {
-				if err := l.Judge(c.Key, found); err != nil {
-					t.Error(err)
-				}
+			ran.Add(1)
+			if err := c.judge(t.Context(), d, t.TempDir(), l); err != nil {
+				t.Error(err)
 			}
 		})
 	}
 }
 
-// Failures runs all checks, each in a directory that newDir returns. It returns what
-// is wrong by the check's name. "limits" is the name for limits that are declared
-// without need. If a database cannot be opened, "open" is the only name.
+// Failures makes all checks, each in a directory that newDir returns. It returns errors by the
+// check's name. "limits" is the name for limits that are declared without need. If a database
+// cannot be opened, "open" is the only name.
 func Failures(ctx context.Context, d driver.Driver, newDir func() string) map[string]error {
 	if err := opens(ctx, d, newDir()); err != nil {
 		return map[string]error{"open": err}
@@ -129,10 +116,7 @@ func Failures(ctx context.Context, d driver.Driver, newDir func() string) map[st
 	l := driver.NewLimits(declared(d))
 	failures := map[string]error{}
 	for _, c := range Checks() {
-		if !c.applies(d) {
-			continue
-		}
-		if err := l.Judge(c.Key, c.run(ctx, d, newDir())); err != nil {
+		if err := c.judge(ctx, d, newDir(), l); err != nil {
 			failures[c.Name] = err
 		}
 	}

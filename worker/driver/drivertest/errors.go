@@ -34,8 +34,7 @@ func constraint(sql string, code int) testFunc {
 		st := driver.Statement{SQL: sql}
 		r.prepare(st, func(s stmt) { wantCode("statement", code, s.once) })
 		wantCode("script", code, func() { r.script(sql) })
-		// The same as a query, which fails while stepping. It does not use
-		// RETURNING, which SQLite has only since 3.35.
+		// A query fails while stepping. It has no RETURNING, which SQLite has only since 3.35.
 		r.prepare(st, func(s stmt) { wantCode("query", code, func() { s.query(nil, 0) }) })
 	})
 }

@@ -26,7 +26,7 @@ func lockChecks() []Check {
 func txlock(lock string, writing, reading int) Check {
 	key := "txlock=" + lock
 	return Check{Name: "locks/" + key, Key: key, Test: alone(func(t test) {
-		// Both databases are in rollback mode, since some libraries' default is WAL.
+		// Both databases are in rollback mode, because some libraries' default is WAL.
 		t.open(rollbackMode.With(driver.Settings{"txlock": lock}), intTable, func(x *db) {
 			t.open(rollbackMode, "", func(other *db) {
 				x.everyWay(func(r runner) {

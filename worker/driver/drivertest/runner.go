@@ -176,7 +176,7 @@ func (r runner) exec(sql string, b *driver.Batch) {
 	st := driver.Statement{SQL: sql}
 	n := 0
 	if b != nil {
-		n = rowCount(&b.Columns[0])
+		n = b.Columns[0].Rows()
 		for range b.PerExec {
 			for i := range b.Columns {
 				st.Params = append(st.Params, b.Columns[i].Type)

@@ -63,7 +63,6 @@ func isEmpty(x *db) { x.want("SELECT count(*) FROM t", 0) }
 var intPair = []driver.Type{driver.Int, driver.Int}
 
 var (
-	// insertPair inserts a row into intTable.
 	insertPair = driver.Statement{SQL: "INSERT INTO t VALUES (?, ?)", Params: intPair}
 
 	allPairs = driver.Statement{SQL: "SELECT id, n FROM t ORDER BY id", Columns: columns(intPair...)}

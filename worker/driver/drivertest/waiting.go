@@ -65,7 +65,7 @@ type ending struct{ err error }
 
 // endsWaiting expects that the operation ends with its context, while the lock is held.
 func endsWaiting(got <-chan ending, release func() error) error {
-	// Libraries that heed the context need a thousandth of this time.
+	// Libraries that obey the context need a thousandth of this time.
 	const soon = 2 * time.Second
 	select {
 	case e := <-got:

@@ -1,7 +1,7 @@
-// Package litedriver adapts go-sqlite-lite and its forks, whose calls are the same:
-// connections of our own pool, each with statements prepared once, since these libraries
-// have neither a pool nor a statement cache. Values are bound through their Bind and read
-// by their typed Column calls.
+// Package litedriver adapts go-sqlite-lite and its forks, whose calls are the same. These
+// libraries have neither a pool nor a cache of statements. So the connections are those of our
+// own pool, and each prepares a statement once. Values are bound by the libraries' Bind and
+// read by their typed Column calls.
 //
 // The libraries are called through interfaces. Each of their calls goes through cgo, which
 // takes so much longer that drivertest.BenchmarkRead shows no difference.
@@ -17,8 +17,8 @@ import (
 
 // Conn is a connection of the library.
 type Conn interface {
-	// Prepare returns nil if sql has no statement. It is the one method that a driver
-	// writes: the library's own returns its own type.
+	// Prepare returns nil if sql has no statement. Each driver writes this method, because the
+	// library's own method returns the library's type of statements.
 	Prepare(sql string) (Stmt, error)
 
 	Exec(sql string, args ...any) error
@@ -32,8 +32,8 @@ type Conn interface {
 
 // Stmt is a statement of the library.
 type Stmt interface {
-	// ColumnRawBytes returns SQLite's own memory. The library's own returns a type of its
-	// own, which a driver converts.
+	// ColumnRawBytes returns SQLite's own memory. Each driver writes this method, because the
+	// library's own method returns the library's type of bytes.
 	ColumnRawBytes(i int) ([]byte, error)
 
 	Bind(args ...any) error
@@ -94,10 +94,8 @@ func (c *conn) InTransaction() bool     { return !c.AutoCommit() }
 func (c *conn) Script(sql string) error { return wrap(c.Exec(sql)) }
 func (c *conn) Run(sql string) error    { return wrap(c.Exec(sql)) }
 
-const limitAttached = 7
-
 func (c *conn) LimitAttached(most int) (before int, err error) {
-	return c.Limit(limitAttached, most), nil
+	return c.Limit(driver.SQLiteLimitAttached, most), nil
 }
 
 func (c *conn) RowsAffected() (int64, error) { return int64(c.Changes()), nil }

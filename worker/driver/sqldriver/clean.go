@@ -25,13 +25,11 @@ func (c *cleanConnector) Connect(ctx context.Context) (driver.Conn, error) {
 // The methods that a library's connection must have, and those that it may have. A wrapper
 // must have the same methods, because database/sql looks for them.
 type (
-	requiredConn interface {
+	preparing interface {
 		driver.Conn
 		driver.ConnPrepareContext
-		driver.ConnBeginTx
 	}
-	executingConn interface {
-		requiredConn
+	executing interface {
 		driver.ExecerContext
 		driver.QueryerContext
 		driver.Pinger
@@ -41,63 +39,58 @@ type (
 // wrapConn wraps a connection. It returns an error if database/sql knows a method of the
 // connection that the wrapper would hide.
 func wrapConn(c driver.Conn) (driver.Conn, error) {
-	required, ok := c.(requiredConn)
-	if !ok {
+	p, prepares := c.(preparing)
+	b, begins := c.(driver.ConnBeginTx)
+	if !prepares || !begins {
 		return nil, fmt.Errorf("DirtyCommit: a %T has no PrepareContext or no BeginTx", c)
 	}
 	switch c.(type) {
 	case driver.SessionResetter, driver.Validator, driver.NamedValueChecker:
 		return nil, fmt.Errorf("DirtyCommit: a %T implements an interface of database/sql that sqldriver does not pass on", c)
 	}
-	if full, ok := c.(executingConn); ok {
-		return &cleanExecutingConn{executingConn: full}, nil
+	clean := cleanConn{preparing: p, beginner: b}
+	if e, ok := c.(executing); ok {
+		return &cleanExecutingConn{clean, e}, nil
 	}
 	switch c.(type) {
 	case driver.ExecerContext, driver.QueryerContext, driver.Pinger:
 		return nil, fmt.Errorf("DirtyCommit: a %T has some of ExecContext, QueryContext and Ping, but not all", c)
 	}
-	return &cleanConn{requiredConn: required}, nil
+	return &clean, nil
 }
 
 // unwrap returns the library's own connection.
 func unwrap(c driver.Conn) driver.Conn {
 	switch c := c.(type) {
 	case *cleanConn:
-		return c.requiredConn
+		return c.preparing
 	case *cleanExecutingConn:
-		return c.executingConn
+		return c.preparing
 	}
 	return c
 }
 
 type cleanConn struct {
-	requiredConn
-	tx cleanTx
-}
-
-func (c *cleanConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
-	return c.tx.begin(ctx, c.requiredConn, opts)
+	preparing
+	beginner driver.ConnBeginTx
+	tx       cleanTx
 }
 
 type cleanExecutingConn struct {
-	executingConn
-	tx cleanTx
+	cleanConn
+	executing
 }
 
-func (c *cleanExecutingConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
-	return c.tx.begin(ctx, c.executingConn, opts)
+func (c *cleanConn) BeginTx(ctx context.Context, opts driver.TxOptions) (_ driver.Tx, err error) {
+	c.tx.conn = c.preparing
+	c.tx.Tx, err = c.beginner.BeginTx(ctx, opts)
+	return &c.tx, err
 }
 
 // cleanTx is the transaction of a connection, which has one at a time.
 type cleanTx struct {
 	driver.Tx
-	conn requiredConn
-}
-
-func (t *cleanTx) begin(ctx context.Context, c requiredConn, opts driver.TxOptions) (_ driver.Tx, err error) {
-	t.conn = c
-	t.Tx, err = c.BeginTx(ctx, opts)
-	return t, err
+	conn preparing
 }
 
 func (t *cleanTx) Commit() error {

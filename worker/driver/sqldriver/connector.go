@@ -7,10 +7,10 @@ import (
 	"fmt"
 )
 
-// Connector opens each connection by a data source name and runs the
-// statements of init on it, in order. Use init for settings for which the library's
-// data source name has no option, or has one that is applied out of order. With init,
-// the library's connections must implement [driver.ExecerContext].
+// Connector returns a connector that opens connections by a data source name and runs the
+// statements of init on each, in order. Use init for settings without an option in the
+// library's data source name, or whose option is applied in the wrong order. With init, the
+// library's connections must implement [driver.ExecerContext].
 func Connector(d driver.Driver, dsn string, init []string) driver.Connector {
 	return &connector{d, dsn, init}
 }

@@ -27,8 +27,8 @@ func (c *limitedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 }
 
 // TranspiledLimitAttached returns a [Library].LimitAttached for a library that is transpiled
-// from C and exports no such call for a [driver.Conn]. limit is the transpiled sqlite3_limit;
-// the connection must have the fields tls and db.
+// from C and exports no such call for a [driver.Conn]. limit is the transpiled function
+// sqlite3_limit. The connection must have the fields tls and db.
 func TranspiledLimitAttached[T any](limit func(tls *T, db uintptr, id, value int32) int32) func(driver.Conn, int) (int, error) {
 	return func(c driver.Conn, most int) (before int, err error) {
 		tls, db, err := fields(c)

@@ -19,7 +19,7 @@ func destination(c *contract.Cell, t contract.ColumnType) any {
 	case contract.ColumnType{Type: contract.Text}:
 		return &c.Text
 	case contract.ColumnType{Type: contract.Blob}:
-		// Not copied: valid until the next row, like a Row's Blob.
+		// The bytes are not copied: they are valid until the next row, like a Row's Blob.
 		return (*sql.RawBytes)(&c.Blob)
 	case contract.ColumnType{Type: contract.Bool}:
 		return (*boolCell)(c)

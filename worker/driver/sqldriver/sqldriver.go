@@ -15,46 +15,46 @@ import (
 	contract "github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Library is what the adapter must know about one library.
+// Library describes a library to the adapter.
 type Library struct {
 	Info contract.Info
 
-	// Connector returns a connector that opens connections to the database at path
-	// with every setting of s applied. For most libraries, use [Connector]. The
-	// adapter itself handles pool_size and pool_idle.
+	// Connector returns a connector that opens connections to the database at path with every
+	// setting of s, except pool_size and pool_idle, which the adapter applies. For most
+	// libraries, it calls the function [Connector].
 	Connector func(path string, s contract.Settings) (driver.Connector, error)
 
-	// Registered is the name by which the library is registered with database/sql. With
-	// it the driver is a [contract.DSNOpener].
+	// Registered is the library's name in database/sql. If it is set, the driver is a
+	// [contract.DSNOpener].
 	Registered string
 
-	// Code returns SQLite's extended result code if err is or wraps an error
-	// of the library's own type, otherwise 0.
+	// Code returns SQLite's extended result code if err is, or wraps, an error of the library's
+	// own type, otherwise 0.
 	Code func(err error) int
 
-	// Script runs many statements on one connection of the library. It is for a
-	// library whose ExecContext takes only one, and is nil otherwise. A long script
-	// comes in pieces: see [contract.ScriptPieces].
+	// Script runs many statements on one connection, for a library whose ExecContext runs only
+	// one. It is nil for other libraries. A long script arrives in pieces: see
+	// [contract.ScriptPieces].
 	Script func(ctx context.Context, conn driver.Conn, sql string) error
 
-	// LimitAttached sets SQLITE_LIMIT_ATTACHED of one of the library's connections and
-	// returns the previous value. It is nil if that is impossible, which is a limit to
-	// declare: [contract.LimitFiles].
+	// LimitAttached sets SQLITE_LIMIT_ATTACHED of a connection of the library and returns the
+	// previous value. It is nil if the library cannot do that, which the driver declares as the
+	// limit [contract.LimitFiles].
 	LimitAttached func(conn driver.Conn, most int) (before int, err error)
 
-	// Prepared converts the context of a prepared statement, for a library that
-	// otherwise takes the statement for one that is used once. It is nil if that is
-	// not needed. It is applied to executions too, since database/sql prepares a
-	// pool's statement on each connection when it first executes there.
+	// Prepared converts the context of a prepared statement, for a library that otherwise
+	// assumes that the statement is used once. It may be nil. It also converts the contexts of
+	// executions, because database/sql prepares a pool's statement on each connection when it
+	// first executes there.
 	Prepared func(context.Context) context.Context
 
-	// Cancellable prepares a context that can end, for a library that ignores the
-	// end of contexts unless they ask for it. It is nil otherwise.
+	// Cancellable converts a context that can end, for a library that ignores the end of other
+	// contexts. It may be nil.
 	Cancellable func(context.Context) context.Context
 
-	// DirtyCommit means that a failed Commit leaves the transaction open on a
-	// connection, which database/sql then takes for a clean one. The adapter wraps
-	// such a library's connections, to roll back if a Commit fails.
+	// DirtyCommit is set if a failed Commit leaves the transaction open on a connection that
+	// database/sql considers clean. The adapter then wraps the library's connections, to roll
+	// back after a failed Commit.
 	DirtyCommit bool
 }
 

@@ -121,7 +121,10 @@ func fill(args []any, columns []contract.Column, r int) {
 // Box boxes all values in the order of binding. It keeps the box of a text that has not moved
 // since the last time.
 func (s *stmt) Box(b *contract.Batch) {
-	n := rowsOf(b)
+	n := 0
+	if len(b.Columns) > 0 {
+		n = b.Columns[0].Rows()
+	}
 	args, _ := b.Ready.([]any)
 	if len(args) != n*len(b.Columns) {
 		args = make([]any, n*len(b.Columns))
@@ -142,14 +145,6 @@ func (s *stmt) Box(b *contract.Batch) {
 func boxed(box any, text string) bool {
 	s, ok := box.(string)
 	return ok && len(s) == len(text) && unsafe.StringData(s) == unsafe.StringData(text)
-}
-
-func rowsOf(b *contract.Batch) int {
-	if len(b.Columns) == 0 {
-		return 0
-	}
-	c := &b.Columns[0]
-	return max(len(c.Ints), len(c.Reals), len(c.Spans))
 }
 
 func ready(b *contract.Batch) (args []any, ok bool) {

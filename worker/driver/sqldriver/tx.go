@@ -14,7 +14,7 @@ type tx struct {
 	tx  *sql.Tx
 	on  *conn // nil if the transaction began on the pool; statements must then be bound with tx.Stmt
 
-	// cancel ends the transaction's own context, if it has one that can end.
+	// cancel ends the transaction's own context. It is nil if that context cannot end.
 	cancel context.CancelFunc
 	over   bool // the transaction's own context has ended
 }

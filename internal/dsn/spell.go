@@ -153,7 +153,6 @@ func quoted(value string) string {
 	return "'" + value + "'" // such as utf-8
 }
 
-// rank returns the place of a setting in the order in which SQLite accepts them.
 func rank(setting string) int {
 	i := slices.IndexFunc(driver.Vocabulary, func(d driver.SettingDef) bool { return d.Name == setting })
 	if i < 0 {
@@ -211,8 +210,6 @@ func (s *Spellings) Prove(got []protocol.Opened) *Spelling {
 	return best
 }
 
-// missing returns the wanted settings that were read back, or observed, as something
-// else on some connection.
 func (a *answer) missing(wanted []Wants) (list []driver.Mismatch) {
 	for _, w := range wanted {
 		for c := range a.Connections {

@@ -277,10 +277,8 @@ const atOnce = 0.1
 
 const codeBusySnapshot = driver.CodeBusy | 2<<8
 
-// ofLock reports whether an error of SQLite is one of a lock.
 func ofLock(code int) bool { return code&0xff == driver.CodeBusy || code&0xff == driver.CodeLocked }
 
-// why explains the errors of one code.
 func (c *LockCell) why(e protocol.ErrorCount) LockWhy {
 	in := c.inForce()
 	timeout, err := strconv.ParseInt(in["busy_timeout"], 10, 64)
@@ -307,7 +305,6 @@ func (c *LockCell) why(e protocol.ErrorCount) LockWhy {
 	return WhyUnknown
 }
 
-// inForce returns the settings that the first connection read back, and those asked for.
 func (c *LockCell) inForce() driver.Settings {
 	asked := c.Case.Settings
 	if p := c.Proof(); p != nil && len(p.Connections) > 0 {

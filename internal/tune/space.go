@@ -76,7 +76,6 @@ func Space(at Situation, names []string, given map[string][]string) (space []Set
 // worst is the rank of losing the database, above which there is none.
 const worst = 3
 
-// values returns the values of a setting that are worth trying, or why there are none.
 func (at *Situation) values(name string) (values []string, why string) {
 	all := at.Most >= worst
 	if at.OnlyReads && slices.Contains([]string{"synchronous", "txlock", "wal_autocheckpoint"}, name) {
@@ -130,8 +129,8 @@ func (at *Situation) values(name string) (values []string, why string) {
 	return values, ""
 }
 
-// cacheSizes returns sizes of the page cache above today's, up to the first one that holds
-// the whole database. The least is tried in any case, because sorting uses the cache, too.
+// cacheSizes returns sizes of the page cache above today's, up to the first that holds the
+// database. The least is tried in any case, because sorting also uses the cache.
 func (at *Situation) cacheSizes() (values []string, why string) {
 	today := cacheBytes(at.InForce)
 	for _, kib := range []int64{16 << 10, 64 << 10, 256 << 10, 1 << 20} {
@@ -150,8 +149,7 @@ func (at *Situation) cacheSizes() (values []string, why string) {
 	return values, why
 }
 
-// cacheBytes returns the size of the page cache that settings make. It is SQLite's default
-// if they don't say.
+// cacheBytes returns the size of the page cache with some settings.
 func cacheBytes(s driver.Settings) float64 {
 	n, err := strconv.ParseInt(s["cache_size"], 10, 64)
 	if err != nil {

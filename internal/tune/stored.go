@@ -169,7 +169,6 @@ func (k *kept) check(others int) error {
 	return nil
 }
 
-// checkRatio returns an error if a summary is not one of ratios.
 func checkRatio(s stats.Summary) error {
 	if s.N < 0 || s.Median < 0 || s.N > 0 && s.Median == 0 {
 		return errors.New("its ratio is not one of times")

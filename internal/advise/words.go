@@ -64,7 +64,7 @@ func (a Advised) Answer() string {
 		text += ": " + why[0]
 	}
 	if left := a.leftOut(); left != nil {
-		how := "is as fast, as far as can be told, but is left out: it"
+		how := "is as fast, but is left out: it"
 		if r := left.Ratio; r.Interval != nil && r.Interval.High < 1 {
 			how = fmt.Sprintf("takes %s its time, but", document.Times(r.Median))
 		}
@@ -136,26 +136,26 @@ func (a Advised) reasons() (list []string) {
 	return list
 }
 
+// advantageWords has, for each advantage, the reason to take a candidate, and the need that speaks for
+// another candidate. What is in braces is replaced by figures.
+var advantageWords = map[Advantage]struct{ reason, need string }{
+	Faster:      {"it is the fastest; the next, {over}, takes {ratio}", ""},
+	Only:        {"no other candidate is right in every cell, fails no more often, and is free of known defects that can lose, damage or falsify data here", ""},
+	ShorterTail: {"its slowest operations are faster: the 99th percentile of {over} is {tail}", "the slowest operations matter more than the total time"},
+	LessMemory:  {"it needs {own} at its peak, and {over} {others}", "memory is scarce ({own} instead of {others})"},
+	Smaller:     {"its binary has {own}, and that of {over} {others}", "the size of the binary counts ({own} instead of {others})"},
+	WithoutC:    {"it is built without a C compiler, and {over} is not", "you have to build without a C compiler"},
+	DatabaseSQL: {"it is used through database/sql, and {over} is not", "you need database/sql"},
+	FewerRisks:  {"no known defect of its versions matters here, and {defects} of {over} may", "you must avoid every known defect, even one that cannot falsify data"},
+}
+
 func reasonWords(r Reason) string {
-	switch r.Advantage {
-	case Faster:
-		return fmt.Sprintf("it is the fastest; the next, %s, takes %s its time %s", r.Over, document.Times(r.Ratio.Median), document.Interval(r.Ratio.Interval))
-	case Only:
-		return "no other candidate is right in every cell, fails no more often, and is free of known defects that can lose, damage or falsify data here"
-	case ShorterTail:
-		return fmt.Sprintf("its slowest operations are faster: the 99th percentile of %s is %s its own %s", r.Over, document.Times(r.Ratio.Median), document.Interval(r.Ratio.Interval))
-	case LessMemory:
-		return fmt.Sprintf("it needs %s at its peak, and %s %s", document.Megabytes(r.Own), r.Over, document.Megabytes(r.Others))
-	case Smaller:
-		return fmt.Sprintf("its binary has %s, and that of %s %s", document.Megabytes(r.Own), r.Over, document.Megabytes(r.Others))
-	case WithoutC:
-		return fmt.Sprintf("it is built without a C compiler, and %s is not", r.Over)
-	case DatabaseSQL:
-		return fmt.Sprintf("it is used through database/sql, and %s is not", r.Over)
-	case FewerRisks:
-		return fmt.Sprintf("no known defect of its versions matters here, and %s of %s may", document.Counted(r.Others, "defect"), r.Over)
+	list := []string{"{over}", r.Over, "{own}", document.Megabytes(r.Own), "{others}", document.Megabytes(r.Others), "{defects}", document.Counted(r.Others, "defect")}
+	if r.Ratio != nil {
+		figure, interval := document.Times(r.Ratio.Median), document.Interval(r.Ratio.Interval)
+		list = append(list, "{ratio}", figure+" its time "+interval, "{tail}", figure+" its own "+interval)
 	}
-	return string(r.Advantage)
+	return strings.NewReplacer(list...).Replace(advantageWords[r.Advantage].reason)
 }
 
 // whyNotTaken says why a candidate is not taken, after its name and "but".
@@ -439,21 +439,7 @@ func overturnWords(a Advised, o Overturn) string {
 }
 
 func needWords(o Overturn) string {
-	switch o.Advantage {
-	case WithoutC:
-		return "you have to build without a C compiler"
-	case DatabaseSQL:
-		return "you need database/sql"
-	case LessMemory:
-		return fmt.Sprintf("memory is scarce (%s instead of %s)", document.Megabytes(o.Own), document.Megabytes(o.Others))
-	case Smaller:
-		return fmt.Sprintf("the size of the binary counts (%s instead of %s)", document.Megabytes(o.Own), document.Megabytes(o.Others))
-	case ShorterTail:
-		return "the slowest operations matter more than the total time"
-	case FewerRisks:
-		return "you must avoid every known defect, even one that cannot falsify data"
-	}
-	return string(o.Advantage)
+	return strings.NewReplacer("{own}", document.Megabytes(o.Own), "{others}", document.Megabytes(o.Others)).Replace(advantageWords[o.Advantage].need)
 }
 
 func wouldDecide(a Advised) (words []string) {

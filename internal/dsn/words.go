@@ -346,7 +346,6 @@ func (d *DSN) spellings() (doc document.Document) {
 		heading = "The same settings (" + strings.Join(wanted, " ") + ") in each driver's own spelling, opened and read back:"
 	}
 	doc = append(doc, labeled("", heading))
-	line := func(format string, args ...any) { doc = append(doc, labeled("    ", fmt.Sprintf(format, args...))) }
 	var same conditions.Groups[string, *Told]
 	for _, t := range d.Told {
 		key := ""
@@ -367,24 +366,12 @@ func (d *DSN) spellings() (doc document.Document) {
 		t := same.Of[key][0]
 		s := t.Spelling
 		if s == nil {
-			line("cannot open such a name")
+			doc = append(doc, labeled("    ", "cannot open such a name"))
 			continue
 		}
 		doc = append(doc, document.Paragraph{Label: "    ", Text: s.DSN, Whole: true})
-		if len(s.Init) > 0 {
-			line("and in code (%s): %s", cmp.Or(t.EachConnection, "on each new connection"), strings.Join(s.Init, "; "))
-		}
-		if s.Begin != "" {
-			line("and begin transactions that write with %s", s.Begin)
-		}
-		if len(s.LeftOut) > 0 {
-			line("no such option here: %s", strings.Join(s.LeftOut, ", "))
-		}
-		for _, m := range s.Missing {
-			line("not possible here: %s is %s, not %s", m.Setting, d.Name.Mask(m.Got), d.Name.Mask(m.Wanted))
-		}
-		if s.Failed != "" {
-			line("not possible here: %s", s.Failed)
+		for _, words := range s.Words(t.EachConnection) {
+			doc = append(doc, labeled("    ", d.Name.Mask(words)))
 		}
 	}
 	return doc

@@ -52,7 +52,7 @@ func TestProfile(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		var got profile.JSONProfile
+		var got profile.Profiled
 		if err := json.Unmarshal(out, &got); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -94,11 +94,11 @@ func TestProfile(t *testing.T) {
 			}
 			return out
 		}
-		var stored profile.JSONProfile
+		var stored profile.Profiled
 		if err := json.Unmarshal(again("--format", "json"), &stored); err != nil {
 			t.Fatal(err)
 		}
-		stored.Directory, stored.Files = got.Directory, got.Files
+		stored.Into, stored.Files = got.Into, got.Files
 		if diff := cmp.Diff(got, stored); diff != "" || stored.Run != 1 {
 			t.Errorf("-printed +stored:\n%s", diff)
 		}

@@ -57,7 +57,7 @@ var written = []struct {
 	{"locks", "sqlite3perf locks", "What sqlite3perf locks writes with --format json.", locks.JSONLocks{Version: locks.LocksVersion}},
 	{"machines", "sqlite3perf on several machines", "What sqlite3perf run, compare and reproduce write with --format json and several --hosts, and show with several runs.", machines.JSONMachines{Version: machines.MachinesVersion}},
 	{"gates", "sqlite3perf gate on several machines", "What sqlite3perf gate writes with --format json and several --hosts.", machines.JSONGates{Version: gate.GateVersion}},
-	{"profile", "sqlite3perf profile", "What sqlite3perf profile writes with --format json.", profile.JSONProfile{Version: profile.ProfileVersion}},
+	{"profile", "sqlite3perf profile", "What sqlite3perf profile writes with --format json.", profile.Profiled{Version: profile.ProfileVersion}},
 	{"tuning", "sqlite3perf search for settings", "What sqlite3perf tune writes with --format json.", tune.JSONTuning{Version: tune.TuningVersion}},
 }
 

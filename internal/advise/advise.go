@@ -139,8 +139,8 @@ func Decide(f *Facts) *Advice {
 	return a
 }
 
-// choose decides, without saying what would overturn that. It returns the candidate that is
-// taken, or -1, and those among which it was chosen.
+// choose makes the advice without [Advice.Overturn]. It returns the candidate that is taken, or
+// -1, and the candidates among which it was chosen.
 func (f *Facts) choose() (a *Advice, taken int, sound []int) {
 	a = &Advice{}
 	var right []int
@@ -211,12 +211,10 @@ func (f *Facts) working(among []int) []int {
 	})
 }
 
-// index returns the index of the candidate with a name, or -1.
 func (f *Facts) index(name string) int {
 	return slices.IndexFunc(f.Candidates, func(c Candidate) bool { return c.Name == name })
 }
 
-// failsMore reports whether more operations of x failed than of y.
 func (f *Facts) failsMore(x, y int) bool {
 	return slices.Contains(f.Failures, MoreFailed{More: f.Candidates[x].Name, Than: f.Candidates[y].Name})
 }
@@ -306,8 +304,8 @@ func (f *Facts) hidden(among []int) (most float64, untold bool, further int) {
 	return most, untold, further
 }
 
-// dominant returns the one of these that has an advantage over each other one, none of which
-// has any over it. It is -1 if there is none.
+// dominant returns the candidate that is better than each other in something and worse than none
+// in anything, or -1.
 func (f *Facts) dominant(among []int) int {
 	for _, x := range among {
 		if !slices.ContainsFunc(among, func(y int) bool {
@@ -363,7 +361,6 @@ func (f *Facts) advantagesOver(x int, others []int) (list []Reason) {
 	return list
 }
 
-// because says why one of the sound candidates is taken.
 func (f *Facts) because(taken int, sound, leaders []int) (list []Reason) {
 	name := f.Candidates[taken].Name
 	if at := slices.IndexFunc(sound, func(y int) bool { return f.slower(taken, y) }); at >= 0 {
@@ -379,7 +376,7 @@ func (f *Facts) because(taken int, sound, leaders []int) (list []Reason) {
 	return list
 }
 
-// reject says why the others are not taken. Ratios are to the candidate to.
+// reject says why candidates are not taken. Ratios are to the candidate with index to.
 func (f *Facts) reject(a *Advice, to int, taken []int) {
 	for i := range f.Candidates {
 		c := &f.Candidates[i]
@@ -410,7 +407,6 @@ func (f *Facts) reject(a *Advice, to int, taken []int) {
 	}
 }
 
-// overturn says what would speak for another candidate.
 func (f *Facts) overturn(a *Advice, taken int, sound []int) {
 	for _, r := range a.Rejected {
 		i := f.index(r.Name)

@@ -106,7 +106,7 @@ type Pair struct {
 	tailTold bool // their tails are told apart, corrected for all pairs
 }
 
-// settled reports whether the two are told apart, or are equally fast as far as that matters.
+// settled reports whether the difference of two candidates is clear, or too small to matter.
 func (p *Pair) settled() bool {
 	i := p.Time.Interval
 	return p.Told || i != nil && i.Low >= 1/(1+Matters) && i.High <= 1+Matters
@@ -214,7 +214,7 @@ func failuresOf(a *stats.Analysis, candidates []Candidate) (list []MoreFailed) {
 	return list
 }
 
-// candidate gathers what the outcomes of a driver say.
+// candidate gathers the facts of a driver from its outcomes.
 func candidate(name string, outcomes []*stats.Outcome, use defects.Use) Candidate {
 	c := Candidate{Name: name, Info: outcomes[0].Case.Info, Status: result.OK}
 	worst := []result.Status{result.Wrong, result.Refused, result.Failed, result.Unavailable, stats.NotMeasured}
@@ -245,7 +245,6 @@ func candidate(name string, outcomes []*stats.Outcome, use defects.Use) Candidat
 	return c
 }
 
-// addPhase adds the errors and the memory of a phase.
 func (c *Candidate) addPhase(o *stats.Outcome, phase string) {
 	var memory []float64
 	for _, t := range o.Trials {
@@ -277,8 +276,8 @@ func (c *Candidate) addPhase(o *stats.Outcome, phase string) {
 	c.MemoryBytes = max(c.MemoryBytes, int64(stats.Summarize(memory).Median))
 }
 
-// useOf says what a run shows of the use of its databases. That a workload has one connection
-// does not exclude that another process has one, too, and which contexts end is not known.
+// useOf says how a run uses its databases. Whether other processes open the database, and which
+// contexts end, is not known.
 func useOf(a *stats.Analysis) defects.Use {
 	u := defects.Use{OS: a.Run.Machine.OS, Arch: a.Run.Machine.Arch}
 	for _, g := range a.Groups {
@@ -390,7 +389,6 @@ func tailsOf(a *stats.Analysis, names []string) map[string][]stats.Point {
 	return tails
 }
 
-// memoriesOf returns the peak memory of all trials, by driver and round.
 func memoriesOf(a *stats.Analysis, names []string) map[string][]stats.Point {
 	peaks := map[string][]stats.Point{}
 	for _, n := range names {
@@ -439,8 +437,7 @@ func toldApart(a *stats.Analysis, names []string, figures ...map[string][]stats.
 	return told
 }
 
-// leads lists the cells in which one of the candidates is told apart from all others as the
-// fastest.
+// leads lists the cells in which a candidate is significantly faster than all others.
 func leads(a *stats.Analysis, names []string) (list []Lead) {
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {

@@ -16,8 +16,7 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// measuredFacts is the table of what the run measured. Ratios are to the first candidate with
-// figures.
+// measuredFacts has ratios to the first candidate with figures.
 func measuredFacts(a Advised) document.Grid {
 	f := a.Facts
 	g := document.Grid{Columns: []document.Column{{Title: "candidate"}, {Title: "time", Right: true, Whole: true}, {Title: "p99", Right: true, Whole: true, Drop: 1},
@@ -78,7 +77,6 @@ func memoryFacts(f *Facts) document.Grid {
 	return document.GridOf(combinations, columns...)
 }
 
-// tailNote says what times and percentiles are of.
 func tailNote(f *Facts) string {
 	text := "Times are ratios to the first row"
 	if len(f.Cells) > 1 {
@@ -94,8 +92,8 @@ func tailNote(f *Facts) string {
 	return text + ". Memory is that of the process and its children."
 }
 
-// answersAlike says how the answers of the candidates differ from those of the first, and why
-// that is likely: an item each, so that a terminal that cuts items shows every reason.
+// answersAlike says how the answers of the candidates differ from those of the first, with likely
+// reasons.
 func answersAlike(d *diff.Diffed) (l document.List) {
 	for _, r := range d.Results {
 		l = append(l, document.Item{Label: r.Second, Text: diff.DiffAnswer(r), Alarm: alarming(r)})
@@ -111,7 +109,6 @@ func answersAlike(d *diff.Diffed) (l document.List) {
 	return l
 }
 
-// alarming reports whether answers differ in more than the type or the text of errors.
 func alarming(r *diff.Result) bool {
 	return slices.ContainsFunc(r.Groups, func(g diff.Group) bool { return g.Kind != diff.ErrorType && g.Kind != diff.ErrorText })
 }
@@ -119,7 +116,6 @@ func alarming(r *diff.Result) bool {
 // mostGroups is how many ways in which answers differ are told of each candidate.
 const mostGroups = 2
 
-// candidatesOf is the table of what the candidates are.
 func candidatesOf(f *Facts) document.Grid {
 	g := document.Grid{Columns: []document.Column{{Title: "candidate"}, {Title: "version"}, {Title: "SQLite"}, {Title: "released"}, {Title: "license"}, {Title: "interface", Drop: 1}}}
 	for i := range f.Candidates {
@@ -136,7 +132,7 @@ func candidatesOf(f *Facts) document.Grid {
 	return g
 }
 
-// shortVersion returns the revision of a version that is none of a release.
+// shortVersion shortens a pseudo-version to its revision.
 func shortVersion(v string) string {
 	if module.IsPseudoVersion(v) {
 		if rev, err := module.PseudoVersionRev(v); err == nil {
@@ -146,7 +142,6 @@ func shortVersion(v string) string {
 	return v
 }
 
-// builds is the table of what building the candidates takes.
 func builds(f *Facts) document.Grid {
 	g := document.Grid{Columns: []document.Column{{Title: "candidate"}, {Title: "C compiler"}, {Title: "binary", Right: true}, {Title: "build warm", Right: true}, {Title: "cold", Right: true}}}
 	var targets []string
@@ -184,7 +179,6 @@ func builds(f *Facts) document.Grid {
 	return g
 }
 
-// targetCell says whether a candidate is built for a platform without a C compiler.
 func targetCell(t result.TargetBuild, withoutC bool) string {
 	switch {
 	case t.OK:
@@ -195,7 +189,6 @@ func targetCell(t result.TargetBuild, withoutC bool) string {
 	return "does not build"
 }
 
-// failedBuilds says why candidates that need no C compiler are not built for platforms.
 func failedBuilds(f *Facts) (l document.List) {
 	for i := range f.Candidates {
 		c := &f.Candidates[i]
@@ -211,8 +204,7 @@ func failedBuilds(f *Facts) (l document.List) {
 	return l
 }
 
-// adviceDefects lists the known defects of each candidate: those that may matter, and those that
-// cannot, and why.
+// adviceDefects lists the known defects of each candidate, and why some do not matter here.
 func adviceDefects(f *Facts) document.Document {
 	var beside, what, harmless document.List
 	told := map[string]bool{}
@@ -251,7 +243,6 @@ func adviceDefects(f *Facts) document.Document {
 	return d
 }
 
-// unmetWords says what a use does not have that a defect needs.
 func unmetWords(unmet []string) string {
 	words := map[string]string{"os": "another operating system", "arch": "another processor", "wal": "journal_mode=wal, which the workload does not use",
 		"rollback": "another journal_mode than wal, which the workload uses", "connections": "several connections", "cancellation": "contexts that are canceled"}
@@ -262,7 +253,6 @@ func unmetWords(unmet []string) string {
 	return strings.Join(list, ", ")
 }
 
-// limits lists what the conformance suite found of each candidate.
 func limits(f *Facts) (l document.List) {
 	for i := range f.Candidates {
 		c := &f.Candidates[i]

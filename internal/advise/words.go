@@ -64,7 +64,7 @@ func (a Advised) Answer() string {
 		text += ": " + why[0]
 	}
 	if left := a.leftOut(); left != nil {
-		how := "is as fast, as far as can be told, but is left out: it"
+		how := "is as fast, but is left out: it"
 		if r := left.Ratio; r.Interval != nil && r.Interval.High < 1 {
 			how = fmt.Sprintf("takes %s its time, but", document.Times(r.Median))
 		}
@@ -73,8 +73,8 @@ func (a Advised) Answer() string {
 	return text + "."
 }
 
-// leftOut returns the fastest candidate that is left out for another reason than its speed,
-// although it is not slower than the one that is taken. It is nil if there is none.
+// leftOut returns the fastest candidate that is not slower than the one that is taken and was
+// left out for another reason. It is nil if there is none.
 func (a Advised) leftOut() (fastest *Rejection) {
 	for i := range a.Rejected {
 		if r := &a.Rejected[i]; r.AsFast && (fastest == nil || r.Ratio.Median < fastest.Ratio.Median) {
@@ -84,7 +84,6 @@ func (a Advised) leftOut() (fastest *Rejection) {
 	return fastest
 }
 
-// undecided says between which candidates the facts do not decide, and why.
 func (a Advised) undecided() string {
 	rounds, would := a.roundsAre()+" too few to say ", "; "+a.further()+" would do"
 	why := ""
@@ -105,7 +104,6 @@ func (a Advised) undecided() string {
 	return fmt.Sprintf("The measurements do not decide between %s: %s.", document.And(a.Among), why)
 }
 
-// roundsAre begins a sentence about the rounds of the run.
 func (a Advised) roundsAre() string {
 	if a.Facts.Rounds == 1 {
 		return "1 round is"
@@ -113,7 +111,6 @@ func (a Advised) roundsAre() string {
 	return document.Counted(int64(a.Facts.Rounds), "round") + " are"
 }
 
-// further says how many more rounds would tell the candidates apart.
 func (a Advised) further() string {
 	if a.Further >= stats.MaxRounds {
 		return "more than " + document.Thousands(stats.MaxRounds) + " more rounds"
@@ -121,7 +118,6 @@ func (a Advised) further() string {
 	return document.Counted(int64(a.Further), "more round")
 }
 
-// reasons says why the candidate is taken.
 func (a Advised) reasons() (list []string) {
 	as := "" // what it is as fast as
 	if len(a.Because) > 0 && a.Because[0].Advantage != Faster && a.Because[0].Over != "" {
@@ -140,27 +136,26 @@ func (a Advised) reasons() (list []string) {
 	return list
 }
 
-// reasonWords says in what a candidate is better.
+// advantageWords has, for each advantage, the reason to take a candidate, and the need that speaks for
+// another candidate. What is in braces is replaced by figures.
+var advantageWords = map[Advantage]struct{ reason, need string }{
+	Faster:      {"it is the fastest; the next, {over}, takes {ratio}", ""},
+	Only:        {"no other candidate is right in every cell, fails no more often, and is free of known defects that can lose, damage or falsify data here", ""},
+	ShorterTail: {"its slowest operations are faster: the 99th percentile of {over} is {tail}", "the slowest operations matter more than the total time"},
+	LessMemory:  {"it needs {own} at its peak, and {over} {others}", "memory is scarce ({own} instead of {others})"},
+	Smaller:     {"its binary has {own}, and that of {over} {others}", "the size of the binary counts ({own} instead of {others})"},
+	WithoutC:    {"it is built without a C compiler, and {over} is not", "you have to build without a C compiler"},
+	DatabaseSQL: {"it is used through database/sql, and {over} is not", "you need database/sql"},
+	FewerRisks:  {"no known defect of its versions matters here, and {defects} of {over} may", "you must avoid every known defect, even one that cannot falsify data"},
+}
+
 func reasonWords(r Reason) string {
-	switch r.Advantage {
-	case Faster:
-		return fmt.Sprintf("it is the fastest; the next, %s, takes %s its time %s", r.Over, document.Times(r.Ratio.Median), document.Interval(r.Ratio.Interval))
-	case Only:
-		return "no other candidate is right in every cell, fails no more often, and is free of known defects that can lose, damage or falsify data here"
-	case ShorterTail:
-		return fmt.Sprintf("its slowest operations are faster: the 99th percentile of %s is %s its own %s", r.Over, document.Times(r.Ratio.Median), document.Interval(r.Ratio.Interval))
-	case LessMemory:
-		return fmt.Sprintf("it needs %s at its peak, and %s %s", document.Megabytes(r.Own), r.Over, document.Megabytes(r.Others))
-	case Smaller:
-		return fmt.Sprintf("its binary has %s, and that of %s %s", document.Megabytes(r.Own), r.Over, document.Megabytes(r.Others))
-	case WithoutC:
-		return fmt.Sprintf("it is built without a C compiler, and %s is not", r.Over)
-	case DatabaseSQL:
-		return fmt.Sprintf("it is used through database/sql, and %s is not", r.Over)
-	case FewerRisks:
-		return fmt.Sprintf("no known defect of its versions matters here, and %s of %s may", document.Counted(r.Others, "defect"), r.Over)
+	list := []string{"{over}", r.Over, "{own}", document.Megabytes(r.Own), "{others}", document.Megabytes(r.Others), "{defects}", document.Counted(r.Others, "defect")}
+	if r.Ratio != nil {
+		figure, interval := document.Times(r.Ratio.Median), document.Interval(r.Ratio.Interval)
+		list = append(list, "{ratio}", figure+" its time "+interval, "{tail}", figure+" its own "+interval)
 	}
-	return string(r.Advantage)
+	return strings.NewReplacer(list...).Replace(advantageWords[r.Advantage].reason)
 }
 
 // whyNotTaken says why a candidate is not taken, after its name and "but".
@@ -179,7 +174,6 @@ func whyNotTaken(r Rejection) string {
 	return "is nowhere clearly better"
 }
 
-// defectIDs names defects with their titles.
 func defectIDs(list []defects.Defect) string {
 	var words []string
 	for _, d := range list {
@@ -188,7 +182,6 @@ func defectIDs(list []defects.Defect) string {
 	return document.SomeOf(words, 2)
 }
 
-// needsOf says what defects need.
 func needsOf(list []defects.Defect) string {
 	var words []string
 	for _, d := range list {
@@ -197,11 +190,8 @@ func needsOf(list []defects.Defect) string {
 	return document.SomeOf(words, 2)
 }
 
-// candidate returns the candidate with a name.
 func (a Advised) candidate(name string) *Candidate { return &a.Facts.Candidates[a.Facts.index(name)] }
 
-// advice describes a recommendation: the answer, its evidence, what would overturn it, and then
-// the facts.
 func advice(a Advised, _ document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: a.Answer()}}
 	l := append(a.otherWork(), a.unset()...)
@@ -309,7 +299,6 @@ func (a Advised) pictures() (list []document.PictureBlock) {
 // measuredTitle is the heading of what was measured.
 const measuredTitle = "What was measured"
 
-// adviceOrigin says where the figures are from, for readers who have nothing but the advice.
 func adviceOrigin(a *stats.Analysis) document.List {
 	of := a.Run
 	l := document.List{{Label: "measured", Text: conditions.MeasuredIn(a, "workloads "+strings.Join(workloadsOf(of), ", ")), Alarm: of.Stopped == result.StoppedInterrupted || of.Stopped == ""}}
@@ -330,7 +319,6 @@ func adviceOrigin(a *stats.Analysis) document.List {
 	return append(l, conditions.RunWarnings(a)...)
 }
 
-// unset says which settings the candidates had in their own ways, because nobody set them.
 func (a Advised) unset() (l document.List) {
 	if _, text := conditions.UnsetInRun(a.Of); text != "" {
 		l = append(l, document.Item{Label: "beware", Alarm: true, Text: text + ", so each driver used its own default, which can decide this answer"})
@@ -338,8 +326,8 @@ func (a Advised) unset() (l document.List) {
 	return l
 }
 
-// otherWork says of each replay how much of it did not end as recorded, with the candidate with
-// which that was the most: what was compared is then not what was recorded.
+// otherWork warns of replays in which events did not end as recorded, since then the measured
+// work is not the recorded work.
 func (a Advised) otherWork() (l document.List) {
 	type most struct {
 		driver         string
@@ -368,7 +356,6 @@ func (a Advised) otherWork() (l document.List) {
 	return l
 }
 
-// workloadsOf lists the names of a run's workloads.
 func workloadsOf(run *result.Run) (names []string) {
 	for i := range run.Cases {
 		if name := document.Line(run.Cases[i].Workload); !slices.Contains(names, name) {
@@ -378,7 +365,6 @@ func workloadsOf(run *result.Run) (names []string) {
 	return names
 }
 
-// rejectionWords says why a candidate is not taken.
 func rejectionWords(r Rejection) string {
 	if r.Cause == CauseSlower {
 		return takes(r.Ratio)
@@ -390,16 +376,13 @@ func rejectionWords(r Rejection) string {
 	return words
 }
 
-// takes says how much time a candidate takes, as a ratio to that of another.
 func takes(r *stats.Summary) string { return "it takes " + timesThe("time", r) }
 
-// timesThe formats a ratio with its interval.
 func timesThe(what string, r *stats.Summary) string {
 	return document.Times(r.Median) + " the " + what + " " + document.Interval(r.Interval)
 }
 
-// overturns says what would speak for other candidates. What speaks for the same one is said
-// together.
+// overturns says what would speak for other candidates, with one text for each candidate.
 func overturns(a Advised) (list []string) {
 	var needs conditions.Groups[string, Overturn]
 	var mended []string
@@ -428,7 +411,6 @@ func overturns(a Advised) (list []string) {
 	return list
 }
 
-// overturnWords says what would speak for another candidate.
 func overturnWords(a Advised, o Overturn) string {
 	at := ""
 	if o.Ratio != nil && o.Change != ChangeCell {
@@ -456,26 +438,10 @@ func overturnWords(a Advised, o Overturn) string {
 	return rounds + ", a larger scale or a quieter machine tell them apart, or show that they are equally fast"
 }
 
-// needWords says which need speaks for another candidate.
 func needWords(o Overturn) string {
-	switch o.Advantage {
-	case WithoutC:
-		return "you have to build without a C compiler"
-	case DatabaseSQL:
-		return "you need database/sql"
-	case LessMemory:
-		return fmt.Sprintf("memory is scarce (%s instead of %s)", document.Megabytes(o.Own), document.Megabytes(o.Others))
-	case Smaller:
-		return fmt.Sprintf("the size of the binary counts (%s instead of %s)", document.Megabytes(o.Own), document.Megabytes(o.Others))
-	case ShorterTail:
-		return "the slowest operations matter more than the total time"
-	case FewerRisks:
-		return "you must avoid every known defect, even one that cannot falsify data"
-	}
-	return string(o.Advantage)
+	return strings.NewReplacer("{own}", document.Megabytes(o.Own), "{others}", document.Megabytes(o.Others)).Replace(advantageWords[o.Advantage].need)
 }
 
-// wouldDecide says what would decide between candidates.
 func wouldDecide(a Advised) (words []string) {
 	if slices.ContainsFunc(a.Overturn, func(o Overturn) bool { return o.Change == ChangeRounds }) {
 		words = append(words, overturnWords(a, Overturn{Change: ChangeRounds}))

@@ -190,7 +190,6 @@ func (s *Search) middle() int {
 	return best
 }
 
-// take narrows the range by what a step says.
 func (s *Search) take(at int, step *Step) {
 	switch step.Judgment {
 	case Changed:
@@ -205,7 +204,7 @@ func (s *Search) take(at int, step *Step) {
 	}
 }
 
-// again judges the unclear steps by a change that is known only now.
+// again judges the unclear steps by the change that has become known.
 func (s *Search) again() {
 	s.unclear = nil
 	for _, step := range s.f.Steps {

@@ -35,15 +35,13 @@ func (c *Change) Of(x *result.Case) bool {
 // or of shares that failed.
 func (c *Change) graded() bool { return c.timed() || c.failing() }
 
-// timed reports whether the change is one of times.
 func (c *Change) timed() bool { return c.Verdict == stats.Slower || c.Verdict == stats.Faster }
 
-// failing reports whether the change is one of the share of operations that failed.
 func (c *Change) failing() bool { return c.Verdict == stats.FailsMore || c.Verdict == stats.FailsLess }
 
 // effect returns how far a cell is from no change, in the direction of the change, with its
-// interval: the logarithm of a ratio, or the difference of two shares. ok is false if there is
-// no interval.
+// interval. It is the logarithm of a ratio, or the difference of two shares. ok is false if there
+// is no interval.
 func (c *Change) effect(x *stats.Compared) (at, low, high float64, ok bool) {
 	switch {
 	case c.failing() && x.Failing == nil: // nothing failed on either side
@@ -72,7 +70,6 @@ func (s *Search) judge(step *Step) error {
 	return nil
 }
 
-// discover looks for a change in a step, while none is known.
 func (s *Search) discover(step *Step) error {
 	var start *StartError
 	followed := 0
@@ -109,8 +106,8 @@ func (s *Search) discover(step *Step) error {
 	return nil
 }
 
-// open reports whether a cell could have changed. What is asked is whether typical trials
-// have, so it takes less than the verdict that the sides are the same.
+// open reports whether a cell may have changed. The question is about typical trials only, which
+// needs fewer rounds than the verdict that the sides are the same.
 func open(x *stats.Compared) bool {
 	return x.Verdict == stats.Unclear && (!x.Typical || !x.FailAlike)
 }
@@ -128,8 +125,8 @@ func disagree(x *stats.Compared) bool {
 	return wrong(x.First) && wrong(x.Second)
 }
 
-// changed returns how the sides of a cell differ, or nil if they don't, or not for
-// certain, or not in the direction that is looked for.
+// changed returns how the sides of a cell differ. It returns nil unless the difference is certain
+// and in the direction of the search.
 func (s *Search) changed(x *stats.Compared) *Change {
 	c := &Change{TableName: x.TableName, Verdict: x.Verdict, of: *x.First.Case}
 	switch {
@@ -155,7 +152,6 @@ func (s *Search) changed(x *stats.Compared) *Change {
 	return c
 }
 
-// blamed returns the phase because of which a cell has no figures, or "".
 func blamed(c *stats.Cell) string {
 	if c.Reason == nil {
 		return ""
@@ -163,7 +159,7 @@ func blamed(c *stats.Cell) string {
 	return c.Reason.Phase
 }
 
-// nearer returns the end of the interval of a cell's effect that is nearer to none.
+// nearer returns the end of the interval of a cell's effect that is nearer to no change.
 func (c *Change) nearer(x *stats.Compared) float64 {
 	at, low, _, ok := c.effect(x)
 	if ok && low > 0 {
@@ -175,8 +171,8 @@ func (c *Change) nearer(x *stats.Compared) float64 {
 	return at / 3 // the test is clearer than the interval
 }
 
-// tight reports whether the interval of a cell's effect is narrow enough to look for the
-// change elsewhere: half of it is no more than a third of the change.
+// tight reports whether the interval of a cell's effect is narrow enough to search for the change
+// elsewhere: half of it is at most a third of the change.
 func (c *Change) tight(x *stats.Compared) bool {
 	at, _, _, _ := c.effect(x)
 	return 3*c.nearer(x) >= 2*at
@@ -211,7 +207,6 @@ func (c *Change) judge(comparison *stats.Comparison) (Judgment, *stats.Compared,
 	return Unclear, x, ""
 }
 
-// reason says why the times of a cell are not compared.
 func reason(x *stats.Compared) string {
 	for _, c := range []*stats.Cell{x.Second, x.First} {
 		if c.Status != result.OK && c.Reason != nil {
@@ -247,8 +242,8 @@ func (s *Search) settled() func(*result.Run, int) ([]int, bool) {
 	}
 }
 
-// done reports whether a step needs no further rounds. After a round that is not a look
-// only statuses count.
+// done reports whether a step needs no further rounds. If statuses is set, figures do not count
+// yet.
 func (s *Search) done(c *stats.Comparison, statuses bool) bool {
 	if change := s.f.Change; change != nil {
 		judgment, x, _ := change.judge(c)

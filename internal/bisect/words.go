@@ -68,8 +68,7 @@ func (b Bisection) Answer() string {
 	}
 }
 
-// why returns the reason why one side of the change has no figures. It returns "" if both
-// have some.
+// why returns the reason why one side of the change has no figures, or "".
 func (b Bisection) why() string {
 	if b.Change == nil || b.Change.Verdict != stats.Bad || b.Pair == nil || b.Pair.Cell == nil {
 		return ""
@@ -84,7 +83,6 @@ func (b Bisection) why() string {
 	return release + ": " + conditions.Reason(side.Outcome)
 }
 
-// none says that no change was seen, or that it cannot be told.
 func (b Bisection) none() string {
 	first, last := b.Releases[0], b.Releases[len(b.Releases)-1]
 	worse := "slower, faster, wrong or failed"
@@ -130,7 +128,6 @@ func StepWords(s *Step) string {
 	return fmt.Sprintf("%s: %s: %s takes %s the time of %s", s.Second, judged(s), s.Cell, ratioOf(s.Cell), s.First)
 }
 
-// judged formats the judgment of a step.
 func judged(s *Step) string {
 	if s.Judgment == Unclear {
 		return compare.Word(stats.Unclear)
@@ -278,7 +275,6 @@ func jsonOf(b Bisection) any {
 	return out
 }
 
-// bisectionPage describes a bisection for a page.
 func bisectionPage(b Bisection, o document.Options) document.Document {
 	d := append(bisection(b, o), document.Methodology("Bisection"))
 	p, ok := stepsPicture(b)
@@ -291,8 +287,7 @@ func bisectionPage(b Bisection, o document.Options) document.Document {
 	return slices.Insert(d, i, document.Block(document.Heading{Level: 2, Text: "Releases"}))
 }
 
-// stepsPicture has the ratios of a bisection's steps, by release. ok is false if none has
-// one.
+// stepsPicture has the ratios of steps, by release. ok is false if there are none.
 func stepsPicture(b Bisection) (p document.PictureBlock, ok bool) {
 	kinds := []string{string(Unchanged), string(Changed), compare.Word(stats.Unclear)}
 	var rows []chart.Ratio

@@ -78,7 +78,7 @@ func RowsPerSecond(l *protocol.LoadResult) float64 {
 	return float64(l.Acknowledged.Count) * float64(l.Batch) / (float64(l.WallNS) / 1e9)
 }
 
-// rates returns the rows per second of all rounds under a load of the result.
+// rates returns the rows per second of all rounds under a load.
 func (t *ClusterTrial) rates(load int) []float64 {
 	if load < len(t.Rates) {
 		return t.Rates[load]
@@ -86,12 +86,11 @@ func (t *ClusterTrial) rates(load int) []float64 {
 	return []float64{RowsPerSecond(&t.Result.Loads[load])}
 }
 
-// rate sums them up.
 func (t *ClusterTrial) rate(load int) stats.Summary {
 	return stats.Summarize(slices.DeleteFunc(slices.Clone(t.rates(load)), math.IsNaN))
 }
 
-// failed returns how many rounds have failed, if any has a result.
+// failed returns how many rounds failed.
 func (t *ClusterTrial) failed() (n int) {
 	if len(t.Rates) > 0 {
 		for _, r := range t.Rates[0] {
@@ -103,7 +102,6 @@ func (t *ClusterTrial) failed() (n int) {
 	return n
 }
 
-// rounds returns in how many rounds the loads were measured.
 func (c *Clusters) rounds() int {
 	n := 1
 	for _, t := range c.Trials {
@@ -114,7 +112,6 @@ func (c *Clusters) rounds() int {
 	return n
 }
 
-// done returns the trials that have a result.
 func (c *Clusters) done() (list []*ClusterTrial) {
 	for i := range c.Trials {
 		if c.Trials[i].Result != nil {
@@ -144,8 +141,8 @@ func ClustersAnswer(c *Clusters) string {
 	return strings.Join(words, " ")
 }
 
-// hardest returns the load that writes the most rows at once, of those that all trials have. It
-// is not the one under which most was done: what is chosen by being large is too large.
+// hardest returns the load with the most rows in flight among those that all trials have.
+// Choosing the load with the highest rate would favor chance.
 func hardest(trials ...*ClusterTrial) (load protocol.ClusterLoad, ok bool) {
 	for _, l := range trials[0].Result.Loads {
 		shared := !slices.ContainsFunc(trials, func(t *ClusterTrial) bool { return t.index(l.ClusterLoad) < 0 })
@@ -214,10 +211,9 @@ func priceAnswer(list []*ClusterTrial) string {
 		instead = " instead of " + document.Nanoseconds(local.Result.Loads[0].Acknowledged.P50NS)
 	}
 	return fmt.Sprintf("%s. %s takes %s until it is acknowledged%s, and %s until it is visible on all nodes (medians).%s",
-		s, one(first), document.Nanoseconds(first.Acknowledged.P50NS), instead, document.Nanoseconds(first.Visible.P50NS), distance(large, far))
+		s, insertWords(first), document.Nanoseconds(first.Acknowledged.P50NS), instead, document.Nanoseconds(first.Visible.P50NS), distance(large, far))
 }
 
-// distance says what the longest delay makes of the first load.
 func distance(near, far *ClusterTrial) string {
 	if far == nil || far.Delay == near.Delay {
 		return ""
@@ -226,8 +222,7 @@ func distance(near, far *ClusterTrial) string {
 	return fmt.Sprintf(" With %v between the nodes it is %s and %s.", far.Delay, document.Nanoseconds(l.Acknowledged.P50NS), document.Nanoseconds(l.Visible.P50NS))
 }
 
-// one says what a load writes at once.
-func one(l *protocol.LoadResult) string {
+func insertWords(l *protocol.LoadResult) string {
 	if l.Batch == 1 {
 		return "A row"
 	}
@@ -238,7 +233,6 @@ func loadWords(l protocol.ClusterLoad) string {
 	return fmt.Sprintf("%s, %s per INSERT", document.Counted(int64(l.Clients), "client"), document.Counted(int64(l.Batch), "row"))
 }
 
-// harmAnswer says what was lost, and for how long writes failed.
 func harmAnswer(t *ClusterTrial) string {
 	h := t.Result.Harmed
 	count := map[string]int64{}
@@ -287,7 +281,7 @@ func silent(harms []protocol.Harm) (longest, median int64) {
 	return list[n-1], (list[(n-1)/2] + list[n/2]) / 2
 }
 
-// staleWords says which levels have answered with a state that was over.
+// staleWords says with which levels reads missed acknowledged writes.
 func staleWords(reads []protocol.LevelReads) string {
 	var stale, never []string
 	for _, r := range reads {
@@ -309,7 +303,6 @@ func staleWords(reads []protocol.LevelReads) string {
 	return fmt.Sprintf(" Stale were %s; none was with level %s.", document.And(stale), document.Or(never))
 }
 
-// clusters is the whole of it for people.
 func clusters(c *Clusters, _ document.Options) document.Document {
 	d := document.Document{document.Paragraph{Text: ClustersAnswer(c)}, document.Space{}, append(conditions.MachineItems(c.Machine), conditions.MachineWarnings(c.Warnings, c.rounds())...)}
 	if pic, ok := pricePicture(c); ok {
@@ -337,7 +330,6 @@ func clusters(c *Clusters, _ document.Options) document.Document {
 	return append(d, document.Space{}, notes)
 }
 
-// settingsOf says with what a trial was done.
 func settingsOf(t *ClusterTrial) string {
 	words := []string{cmp.Or(document.Line(t.Version), "version not known")}
 	for _, m := range t.Result.Members {

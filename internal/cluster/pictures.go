@@ -14,7 +14,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// pricePicture has the throughput of all databases under all loads.
 func pricePicture(c *Clusters) (document.Picture, bool) {
 	loads := c.loads()
 	if len(loads) == 0 {
@@ -43,7 +42,6 @@ func pricePicture(c *Clusters) (document.Picture, bool) {
 	return document.Picture{Name: "price", Title: "What a cluster costs: rows acknowledged per second", Draw: draw}, true
 }
 
-// latencyPicture has both latencies of all databases under the first load.
 func latencyPicture(c *Clusters) document.Picture {
 	load := c.loads()[0]
 	draw := func(width int, title string) chart.Chart {

@@ -11,7 +11,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// loads returns the loads that were measured, in order.
 func (c *Clusters) loads() (list []protocol.ClusterLoad) {
 	for _, t := range c.done() {
 		for _, l := range t.Result.Loads {
@@ -23,12 +22,10 @@ func (c *Clusters) loads() (list []protocol.ClusterLoad) {
 	return list
 }
 
-// index returns which of a trial's loads is this one, or -1.
 func (t *ClusterTrial) index(load protocol.ClusterLoad) int {
 	return slices.IndexFunc(t.Result.Loads, func(l protocol.LoadResult) bool { return l.ClusterLoad == load })
 }
 
-// priceTable has every database under every load, load by load.
 func priceTable(c *Clusters) document.Document {
 	g := document.Grid{Columns: []document.Column{
 		{Title: "clients"}, {Title: "batch"}, {Title: "database"}, {Title: "writes/s", Right: true, Drop: 3}, {Title: "rows/s", Right: true}, {Title: "of local", Right: true},
@@ -70,7 +67,6 @@ func priceTable(c *Clusters) document.Document {
 		document.Paragraph{Text: "Clients write as fast as they can, each INSERT in its own transaction; batch: its rows. acked: until a write was acknowledged; visible: until a read with level none found it on every node. CPU is that of the clients and of all nodes. " + roundsWords(c.rounds()) + failed, Quiet: true}}
 }
 
-// withInterval adds the interval of a figure, if it has one.
 func withInterval(figure string, s stats.Summary) string {
 	if s.Interval == nil {
 		return figure
@@ -78,7 +74,7 @@ func withInterval(figure string, s stats.Summary) string {
 	return figure + " " + document.Ends(s)
 }
 
-// ofLocal says how many times as many rows as the local driver has, round by round.
+// ofLocal says how many times as many rows as the local driver a database writes, round by round.
 func ofLocal(rates, local []float64, itself bool) string {
 	var ratios []float64
 	for i := range min(len(rates), len(local)) {
@@ -96,7 +92,6 @@ func ofLocal(rates, local []float64, itself bool) string {
 	return withInterval(document.Times(s.Median), s)
 }
 
-// roundsWords says how sure the rates are.
 func roundsWords(n int) string {
 	switch {
 	case n == 1:
@@ -107,7 +102,6 @@ func roundsWords(n int) string {
 	return fmt.Sprintf("Rates are medians of %d rounds, with 95 %% intervals, which are too narrow if the machine drifts meanwhile. Ratios are formed within rounds. Latencies are those of all rounds.", n)
 }
 
-// costTable has the disk and memory of the databases.
 func costTable(c *Clusters) document.Document {
 	bytes := func(n int64) string {
 		if n == 0 {
@@ -134,7 +128,6 @@ func costTable(c *Clusters) document.Document {
 		document.Paragraph{Text: "Disk is what all nodes use in the end, with their logs and snapshots. Memory is the most that the processes of all nodes have held, each at its own peak; of a local driver it is that of the process with the clients.", Quiet: true}}
 }
 
-// harmTables says what harm has done.
 func harmTables(t *ClusterTrial) document.Document {
 	h := t.Result.Harmed
 	harms := document.Grid{Columns: []document.Column{{Title: "harm"}, {Title: "times", Right: true}, {Title: "longest without a write", Right: true}, {Title: "median", Right: true}}}

@@ -37,7 +37,7 @@ func Answer(c *stats.Comparison) string {
 				return x.Verdict == v && !x.FailuresOpen() && (x.Typical && v != stats.Same) == typical
 			})
 			if cells != nil {
-				parts = append(parts, found(c, v, typical, cells))
+				parts = append(parts, verdictWords(c, v, typical, cells))
 			}
 		}
 	}
@@ -60,7 +60,6 @@ func Answer(c *stats.Comparison) string {
 	return strings.Join(sentences, " ") + conditions.CountTooShort(c.Cells)
 }
 
-// cellsThat returns the cells of a comparison that have a property.
 func cellsThat(c *stats.Comparison, has func(*stats.Compared) bool) (list []*stats.Compared) {
 	for _, x := range c.Cells {
 		if has(x) {
@@ -73,7 +72,6 @@ func cellsThat(c *stats.Comparison, has func(*stats.Compared) bool) (list []*sta
 // FailedShare writes a share of which small differences matter.
 func FailedShare(v float64) string { return fmt.Sprintf("%.3g%%", 100*v) }
 
-// failuresTold says in how many cells more operations of a side failed, or fewer.
 func failuresTold(c *stats.Comparison, v stats.Verdict, words string) []string {
 	cells := cellsThat(c, func(x *stats.Compared) bool { return x.Verdict == v })
 	if cells == nil {
@@ -90,7 +88,6 @@ func failedShares(x *stats.Compared) string {
 	return FailedShare(x.Failing.Second) + " against " + FailedShare(x.Failing.First)
 }
 
-// failuresOpen says in how many cells the operations that failed leave no verdict.
 func failuresOpen(c *stats.Comparison) string {
 	cells := cellsThat(c, (*stats.Compared).FailuresOpen)
 	if cells == nil {
@@ -103,7 +100,6 @@ func failuresOpen(c *stats.Comparison) string {
 	return fmt.Sprintf("cannot be told from %s yet%s, because more of its operations may fail, or fewer (%s%s)", c.First, inCells(len(cells), c), shares, Settling(cells))
 }
 
-// missing says in how many cells a side has no figure, by side and status.
 func missing(c *stats.Comparison) (sentences []string) {
 	for i, name := range []string{c.First, c.Second} {
 		var phases conditions.Groups[result.Status, stats.TableName]
@@ -130,7 +126,6 @@ func atFault(x *stats.Compared, side *stats.Cell) stats.TableName {
 	return name
 }
 
-// ofCells counts some of a comparison's cells.
 func ofCells(n int, c *stats.Comparison) string {
 	if len(c.Cells) == 1 {
 		return "the one cell"
@@ -146,9 +141,9 @@ func inCells(n int, c *stats.Comparison) string {
 	return " in " + ofCells(n, c)
 }
 
-// found says that cells have a verdict, and what their ratios are. typical says that their
-// typical trials take the same time, so that only the means can differ.
-func found(c *stats.Comparison, v stats.Verdict, typical bool, cells []*stats.Compared) string {
+// verdictWords says that cells have a verdict, with their ratios. typical: typical trials take the same
+// time on both sides, so only the means can differ.
+func verdictWords(c *stats.Comparison, v stats.Verdict, typical bool, cells []*stats.Compared) string {
 	verb, but, how := "cannot be told from "+c.First+" yet", "", Ratios(cells, len(c.Cells))
 	if typical {
 		how += "; " + means(cells)
@@ -167,7 +162,6 @@ func found(c *stats.Comparison, v stats.Verdict, typical bool, cells []*stats.Co
 	return verb + inCells(len(cells), c) + but + " (" + how + ")"
 }
 
-// means lists the ratios of the means of some cells.
 func means(cells []*stats.Compared) string {
 	var list []string
 	for _, x := range cells {
@@ -250,8 +244,6 @@ func MoreRounds(n int, took time.Duration) string {
 	return fmt.Sprintf("%s, %s", document.Counted(int64(n), "round"), document.Elapsed(took))
 }
 
-// beware says what to know before the cells of a comparison: what they amount to, how sure
-// it is, and what may mislead.
 func beware(c *stats.Comparison) (l document.List) {
 	if n := c.Averaged(); c.Mean != nil && c.Mean.N > 0 && n > 1 {
 		text := fmt.Sprintf("%s takes %s the time of %s %s: geometric mean of %s",
@@ -261,7 +253,7 @@ func beware(c *stats.Comparison) (l document.List) {
 		}
 		l = append(l, document.Item{Label: "over all", Text: text})
 	}
-	l = append(l, sure(c)...)
+	l = append(l, howSure(c)...)
 	_, shared := conditions.SideRisks(c)
 	for _, r := range shared {
 		if r.CanLose == conditions.LoseDatabase {
@@ -294,7 +286,6 @@ func Comparison(c Compared, o document.Options) document.Document {
 	return append(d, document.Space{}, comparedNote(c), document.Methodology(OfSides))
 }
 
-// leftOut names the cells that are too short, and those that only one side has.
 func leftOut(c Compared, o document.Options) (d document.Document) {
 	if short := conditions.ComparedTooShort(c.Cells, o.Hints); short != nil {
 		d = append(d, short)
@@ -305,7 +296,6 @@ func leftOut(c Compared, o document.Options) (d document.Document) {
 	return d
 }
 
-// comparedNote says how the ratios of a comparison are to be read.
 func comparedNote(c Compared) document.Paragraph {
 	failures := ""
 	if slices.ContainsFunc(c.Cells, func(x *stats.Compared) bool { return x.Failing != nil }) {
@@ -368,8 +358,7 @@ func doubtful(c *stats.Comparison) (l document.List) {
 	return l
 }
 
-// sure says how far the verdicts can be trusted.
-func sure(c *stats.Comparison) document.List {
+func howSure(c *stats.Comparison) document.List {
 	var l document.List
 	if c.Count(stats.Slower)+c.Count(stats.Faster) > 0 {
 		words := fmt.Sprintf("if the sides were equal, the probability of any \"slower\" or \"faster\" here would be at most %g%%", 100*stats.Doubt)
@@ -384,7 +373,6 @@ func sure(c *stats.Comparison) document.List {
 	return l
 }
 
-// correctedFor says for what the p-values of a comparison are corrected.
 func correctedFor(c *stats.Comparison) string {
 	tested, failing := 0, 0
 	for _, x := range c.Cells {

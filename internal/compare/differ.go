@@ -79,8 +79,8 @@ func SideDifferences(cells []*stats.Compared) (list []SideDifference) {
 // sideFact is what the workers of two sides proved of something.
 type sideFact struct{ what, first, second string }
 
-// sideFacts lists what differs between two sides and what is the same, with the cells, and
-// counts the cells in which both are proven.
+// sideFacts lists what differs between two sides and what is the same, with the cells. proven is
+// the number of cells in which both sides have a proof.
 func sideFacts(cells []*stats.Compared) (differ, same conditions.Groups[sideFact, string], proven int) {
 	for _, x := range cells {
 		a, b := provenFacts(x.First.Outcome, x.Phase), provenFacts(x.Second.Outcome, x.Phase)
@@ -106,8 +106,8 @@ func sideFacts(cells []*stats.Compared) (differ, same conditions.Groups[sideFact
 	return differ, same, proven
 }
 
-// modulesApart lists the modules that differ between the workers of one library, such as two
-// of its releases. Those of two libraries have little in common.
+// modulesApart lists the modules that differ between two versions of one library. Two different
+// libraries have few modules in common.
 func modulesApart(first, second *stats.Outcome) (list []sideFact) {
 	a, b := first.Case.Linked, second.Case.Linked
 	module := first.Proof().Module
@@ -124,8 +124,8 @@ func modulesApart(first, second *stats.Outcome) (list []sideFact) {
 	return list
 }
 
-// alsoDiffers says on a line in what the sides of a comparison differ besides in what is
-// compared, the library and the version of SQLite. It returns "" if there is no proof.
+// alsoDiffers lists the differences of the sides other than the compared one, the library and
+// SQLite's version. It returns "" if there is no proof.
 func alsoDiffers(c Compared) string {
 	if _, _, proven := sideFacts(c.Cells); proven == 0 {
 		return ""
@@ -151,7 +151,6 @@ func alsoDiffers(c Compared) string {
 	return strings.Join(words, "; ")
 }
 
-// inShort counts words if there are many.
 func inShort(words string) string {
 	const most = 4
 	if n := len(strings.Fields(words)); n > most {
@@ -163,7 +162,6 @@ func inShort(words string) string {
 // factList has what a worker proved, in order.
 type factList [][2]string
 
-// of returns a value, or that there is none.
 func (l factList) of(what string) string {
 	for _, f := range l {
 		if f[0] == what {
@@ -173,7 +171,6 @@ func (l factList) of(what string) string {
 	return "not set"
 }
 
-// factNames lists what is in one list of facts or the other.
 func factNames(a, b factList) (names []string) {
 	for _, f := range slices.Concat(a, b) {
 		if !slices.Contains(names, f[0]) {
@@ -208,8 +205,8 @@ func provenFacts(o *stats.Outcome, phase string) (l factList) {
 	return l
 }
 
-// optionsApart returns the compile options that matter of each of two outcomes, without
-// those that both have. They are equal if one is not known.
+// optionsApart returns the compile options that matter and that only one outcome has. Both are ""
+// if the options of one are not known.
 func optionsApart(first, second *stats.Outcome) (a, b string) {
 	x, y := first.Proof().CompileOptions, second.Proof().CompileOptions
 	if len(x) == 0 || len(y) == 0 {

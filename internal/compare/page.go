@@ -71,7 +71,6 @@ func ComparisonPage(c Compared, o document.Options) document.Document {
 // verdictKinds are the verdicts as a picture has them.
 var verdictKinds = []string{Word(stats.Faster), Word(stats.Slower), Word(stats.Same), Word(stats.Unclear)}
 
-// whyNot says why a cell has no ratio, with the side that is to blame.
 func whyNot(x *stats.Compared, c *stats.Comparison) string {
 	switch {
 	case x.Verdict == stats.Differing:
@@ -145,7 +144,6 @@ func OrderPictures(cells []*stats.Compared, firstSide, secondSide string, interl
 	return d
 }
 
-// samplesPicture has the values of both sides of a cell by round.
 func samplesPicture(x *stats.Compared, name, firstSide, secondSide string) document.PictureBlock {
 	format := func(v float64) string { return figuresOf(x, 3, v)[0] }
 	var series []chart.Samples

@@ -12,7 +12,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// comparedGrid is the table of the cells that have a ratio.
 func comparedGrid(c *stats.Comparison) document.Grid {
 	cells := cellsThat(c, (*stats.Compared).Measured)
 	p := func(x *stats.Compared) float64 { return x.Adjusted }
@@ -64,7 +63,6 @@ func medians(x *stats.Compared) []string {
 	return figuresOf(x, 4, a, b)
 }
 
-// figuresOf formats values of a cell's metric in one unit.
 func figuresOf(x *stats.Compared, digits int, values ...float64) (list []string) {
 	class, unit := benchunit.Decimal, "s"
 	switch cost := x.Metric.Cost(); {

@@ -14,7 +14,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// answers compares two answers to the same execution.
 func answers(x, y *protocol.Answer, primaryOnly bool) []Difference {
 	if x.Error != nil || y.Error != nil {
 		if code(x.Error, primaryOnly) == code(y.Error, primaryOnly) {
@@ -39,8 +38,8 @@ func answers(x, y *protocol.Answer, primaryOnly bool) []Difference {
 	return list
 }
 
-// sameError compares the type and the text of errors with the same code. A type that a side
-// does not tell is not compared.
+// sameError compares the type and the text of errors with the same code. Types are compared only
+// if both sides report them.
 func sameError(x, y *protocol.AnswerError) (list []Difference) {
 	if x.Type != y.Type && x.Type != "" && y.Type != "" {
 		list = append(list, Difference{Kind: ErrorType, First: x.Type, Second: y.Type, types: [2]string{x.Type, y.Type}})
@@ -51,7 +50,6 @@ func sameError(x, y *protocol.AnswerError) (list []Difference) {
 	return list
 }
 
-// firstWord returns the word that a statement begins with, in upper case.
 func firstWord(sql string) string {
 	sql = driver.TrimScript(sql)
 	n := strings.IndexFunc(sql, func(r rune) bool { return r < 'A' || r > 'Z' && r < 'a' || r > 'z' })
@@ -72,7 +70,6 @@ func code(e *protocol.AnswerError, primaryOnly bool) int {
 	return e.Code
 }
 
-// outcome describes the error of an answer, or what it returned.
 func outcome(a *protocol.Answer) string {
 	switch {
 	case a.Error != nil:
@@ -92,7 +89,6 @@ func numbers(k Kind, x, y *int64) []Difference {
 	return []Difference{{Kind: k, First: fmt.Sprint(*x), Second: fmt.Sprint(*y)}}
 }
 
-// names compares the names of columns and their declared types.
 func names(x, y *protocol.Answer) (list []Difference) {
 	if x.Names == nil || y.Names == nil {
 		return nil
@@ -124,7 +120,7 @@ func quoted(names []string) string {
 	return strings.Join(list, ", ")
 }
 
-// rows compares the rows of two answers that have as many.
+// rows compares the rows of two answers with the same number of rows.
 func rows(x, y *protocol.Answer) (list []Difference) {
 	n := min(len(x.Columns), len(y.Columns))
 	if len(x.Columns) != len(y.Columns) && x.RowCount > 0 {
@@ -144,7 +140,6 @@ func rows(x, y *protocol.Answer) (list []Difference) {
 	return list
 }
 
-// firstRows shows the first row of an answer.
 func firstRows(a *protocol.Answer) string {
 	if len(a.Rows) == 0 {
 		return ""
@@ -156,8 +151,7 @@ func firstRows(a *protocol.Answer) string {
 	return "first " + strings.Join(list, ", ")
 }
 
-// column compares a column, and returns one difference of each sort, in the first row
-// that has it.
+// column compares a column. It returns one difference of each sort, that of the first row.
 func column(x, y *protocol.Answer, i int) (list []Difference) {
 	complete := Difference{Column: i + 1, Name: either(x.Names, y.Names, i), Declared: either(x.Declared, y.Declared, i)}
 	seen := map[string]bool{}
@@ -217,7 +211,6 @@ func typesOf(s protocol.ColumnSum) string {
 	return strings.Join(list, ", ")
 }
 
-// values compares two values.
 func values(v, w protocol.Value) (d Difference, differ bool) {
 	if v == w {
 		return d, false
@@ -252,7 +245,7 @@ func values(v, w protocol.Value) (d Difference, differ bool) {
 	return Difference{Kind: Values}, true
 }
 
-// pair compares two values of different types, if v has one of the types that it knows.
+// pair compares two values of different types. ok is false if it does not know the type of v.
 func pair(v, w protocol.Value) (d Difference, ok bool) {
 	switch v.Type {
 	case "nil":
@@ -296,7 +289,7 @@ func pair(v, w protocol.Value) (d Difference, ok bool) {
 	return d, false
 }
 
-// texts says what became of a text.
+// texts returns the cause of a difference between two texts, and the side that changed the text.
 func texts(v, w protocol.Value) (Cause, int) {
 	s, t := v.Bytes(), w.Bytes()
 	switch {
@@ -314,7 +307,8 @@ func texts(v, w protocol.Value) (Cause, int) {
 	return None, 0
 }
 
-// format says in what two texts of the same time differ.
+// format returns the cause of a difference between two texts of the same time, and the side that
+// wrote the clock's reading.
 func format(s, t string) (Cause, int) {
 	first, second := strings.Contains(s, monotonic), strings.Contains(t, monotonic)
 	switch {
@@ -358,7 +352,6 @@ func cutAtNUL(s string, v protocol.Value) bool {
 	return i >= 0 && v.SHA256 == "" && v.Bytes() == s[:i]
 }
 
-// exact reports whether a float64 holds an integer.
 func exact(n int64) bool { return n > -1<<53 && n < 1<<53 || throughFloat(n) == n }
 
 // throughFloat converts an integer to a float64 and back. The greatest integers become
@@ -371,7 +364,8 @@ func throughFloat(n int64) int64 {
 	return int64(f)
 }
 
-// integers says what became of an integer.
+// integers returns the cause of a difference between two integers, and the side that changed the
+// integer.
 func integers(s, t string) (Cause, int) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	m, merr := strconv.ParseInt(t, 10, 64)
@@ -405,8 +399,8 @@ func sameTime(s, t string) bool {
 	return err == nil && berr == nil && (a.Equal(b) || a.Format(clock) == b.Format(clock))
 }
 
-// shown is how many characters of a value are shown.
-const shown = 60
+// mostShown is how many characters of a value are shown.
+const mostShown = 60
 
 // Show describes a value with its Go type.
 func Show(v protocol.Value) string {
@@ -419,14 +413,14 @@ func Show(v protocol.Value) string {
 			text = v.Bytes()
 			if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
 				h := v.Hex
-				if len(h) > shown {
-					h = h[:shown] + "…"
+				if len(h) > mostShown {
+					h = h[:mostShown] + "…"
 				}
 				return fmt.Sprintf("%s x'%s'%s", v.Type, h, length(v))
 			}
 		}
-		if utf8.RuneCountInString(text) > shown {
-			return fmt.Sprintf("%s %q…%s", v.Type, string([]rune(text)[:shown]), length(v))
+		if utf8.RuneCountInString(text) > mostShown {
+			return fmt.Sprintf("%s %q…%s", v.Type, string([]rune(text)[:mostShown]), length(v))
 		}
 		return fmt.Sprintf("%s %q%s", v.Type, text, length(v))
 	}
@@ -434,7 +428,7 @@ func Show(v protocol.Value) string {
 }
 
 func length(v protocol.Value) string {
-	if v.Length <= shown {
+	if v.Length <= mostShown {
 		return ""
 	}
 	return fmt.Sprintf(" (%d bytes)", v.Length)

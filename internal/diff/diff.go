@@ -71,7 +71,6 @@ var kinds = []struct {
 	{ErrorText, "error text", "error text", "the same error in other words"},
 }
 
-// rank returns the index of a kind in [kinds].
 func (k Kind) rank() int {
 	for i := range kinds {
 		if kinds[i].Kind == k {
@@ -315,7 +314,6 @@ func (c *comparison) add(s Statement, reason Reason) {
 	}
 }
 
-// compare compares the answers to one workload.
 func (c *comparison) compare(first, second *Work) {
 	others := byExecution(second.Answers)
 	unstable := unstable(first)
@@ -411,5 +409,4 @@ func byExecution(list []protocol.Answer) map[executionOf]*protocol.Answer {
 	return by
 }
 
-// oneLine joins the lines of a statement.
 func oneLine(sql string) string { return strings.Join(strings.Fields(sql), " ") }

@@ -21,7 +21,6 @@ var causeWords = map[Cause]string{
 	Invalid:  "bytes that are not UTF-8 are replaced",
 }
 
-// diffWhat says what differs in a group.
 func diffWhat(g *Group) string {
 	switch words := causeWords[g.Cause]; {
 	case words != "":
@@ -32,7 +31,6 @@ func diffWhat(g *Group) string {
 	return kinds[g.Kind.rank()].what
 }
 
-// declared lists the declared types of a group's columns.
 func declared(g *Group) string {
 	list := slices.DeleteFunc(slices.Clone(g.Declared), func(d string) bool { return d == "" })
 	switch {

@@ -40,7 +40,6 @@ var language string
 
 type probes []protocol.Ask
 
-// ask adds a statement with arguments.
 func (p *probes) ask(sql string, args ...any) {
 	a := protocol.Ask{SQL: sql}
 	for _, v := range args {
@@ -54,7 +53,6 @@ func (p *probes) stored(table, column string) {
 	p.ask("SELECT typeof(" + column + "), quote(" + column + ") FROM " + table + " ORDER BY id")
 }
 
-// values adds statements about texts, blobs, numbers and booleans.
 func (p *probes) values() {
 	p.ask("CREATE TABLE texts (id INTEGER PRIMARY KEY, value TEXT)")
 	for _, s := range []string{"plain", "", "a\x00b", "\x00", "Grüße, 世界", "not UTF-8: \xff\xfe."} {

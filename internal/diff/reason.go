@@ -68,7 +68,7 @@ func reason(d *Difference, x, y *protocol.Answer, p, q *protocol.Proof) Reason {
 	return versions(p, q)
 }
 
-// special returns the side whose library converts, as far as the types show it.
+// special returns the side whose library converts a value, as far as the types show it.
 func special(d *Difference) int {
 	if d.Lossy != 0 {
 		return d.Lossy
@@ -85,7 +85,7 @@ func special(d *Difference) int {
 	return slices.Index(d.types[:], typ) + 1
 }
 
-// failure returns the reason why one side failed.
+// failure returns why only one side failed.
 func failure(x, y *protocol.Answer, p, q *protocol.Proof) (Reason, bool) {
 	for i, a := range []*protocol.Answer{x, y} {
 		if a.Error == nil {
@@ -219,7 +219,6 @@ var tableName = regexp.MustCompile(`(?i)\b(INTO|UPDATE(?:\s+OR\s+\w+)?|DELETE\s+
 // SET, ON DELETE CASCADE.
 var notTables = []string{"CONFLICT", "SET", "DELETE", "UPDATE"}
 
-// tables returns the tables that a statement creates or changes.
 func tables(sql string) (list []string) {
 	if driver.ReturnsRows(sql) && !strings.Contains(strings.ToUpper(sql), "RETURNING") {
 		return nil
@@ -254,8 +253,8 @@ func mentions(sql, table string) bool {
 // inWord reports whether a byte of a lower-case text is one of those that `\w` matches.
 func inWord(b byte) bool { return b == '_' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z' }
 
-// follows returns how an earlier statement explains a difference, because it, or its
-// transaction, changed the same table on one side only. It returns "" if none does.
+// follows returns how an earlier statement explains a difference: it, or its transaction, changed
+// the same table on one side only. It returns "" if no statement does.
 func follows(failed []earlier, d *Difference, x, y *protocol.Answer, why Reason) Evidence {
 	if d.Cause != None && d.Cause != Rounding && d.Cause != Null || !ofContent(d) {
 		return ""
@@ -293,7 +292,6 @@ func ownFailure(d *Difference, table string) bool {
 	return d.Kind == Errors && !strings.Contains(d.First, missing) && !strings.Contains(d.Second, missing)
 }
 
-// hasTime reports whether an answer is to a statement with a time.Time as argument.
 func hasTime(a *protocol.Answer) bool {
 	return slices.ContainsFunc(a.Arguments, func(v protocol.Value) bool { return v.Type == "time.Time" })
 }
@@ -343,7 +341,7 @@ func sameSQLite(p, q *protocol.Proof) bool {
 	return p != nil && q != nil && p.SQLiteVersion == q.SQLiteVersion && p.SQLiteSourceID == q.SQLiteSourceID
 }
 
-// versions returns the reason of a difference whose values show none.
+// versions derives a reason from the versions and compile options of SQLite.
 func versions(p, q *protocol.Proof) Reason {
 	if p == nil || q == nil {
 		return Reason{Evidence: ByDriver}
@@ -358,7 +356,7 @@ func versions(p, q *protocol.Proof) Reason {
 	return Reason{Evidence: ByDriver}
 }
 
-// only lists the compile options that decide answers and that p has and q has not.
+// only lists the compile options of p that q lacks and that may change answers.
 func only(p, q *protocol.Proof) string {
 	var list []string
 	for _, o := range p.CompileOptions {

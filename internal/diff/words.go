@@ -65,7 +65,6 @@ const (
 	differencesMissing = "more differences"
 )
 
-// document is a comparison of answers for people.
 func (d *Diffed) document(full bool) document.Document {
 	p := &words{d: d, full: full}
 	doc := document.Document{indented("", "%s", d.Answer()), document.Space{}}
@@ -87,19 +86,18 @@ func (d *Diffed) document(full bool) document.Document {
 	return doc
 }
 
-// page is all of a comparison of answers, below its answer.
+// page is the complete comparison, with the answer as a heading.
 func (d *Diffed) page() document.Document {
 	doc := d.document(true).Whole()
 	doc[0] = document.Heading{Level: 1, Text: d.Answer()}
 	return doc
 }
 
-// indented is a text with an indent for all its lines.
 func indented(indent, format string, args ...any) document.Paragraph {
 	return document.Paragraph{Label: indent, Text: fmt.Sprintf(format, args...)}
 }
 
-// part is a text below an empty line.
+// part is a text after an empty line.
 func part(indent, format string, args ...any) document.Document {
 	return document.Document{document.Space{}, indented(indent, format, args...)}
 }
@@ -109,7 +107,6 @@ func section(body document.Document, missing string) document.Section {
 	return document.Section{Rank: 1, Forms: []document.Form{{Body: body}, {Missing: missing}}}
 }
 
-// caveats says what was not compared, or not as it is.
 func (d *Diffed) caveats() (doc document.Document) {
 	if slices.ContainsFunc(d.Results, func(r *Result) bool { return r.Most == d.Most }) {
 		doc = append(doc, part("", "Of each statement, only the first %d executions were compared. This number can be raised.", d.Most)...)
@@ -123,7 +120,6 @@ func (d *Diffed) caveats() (doc document.Document) {
 	return doc
 }
 
-// timesAsText says which libraries were not passed times.
 func (d *Diffed) timesAsText() string {
 	var names []string
 	for _, name := range d.TimesAsText {
@@ -235,7 +231,6 @@ type words struct {
 	cut  bool // a group has more statements than are shown
 }
 
-// table counts, for each side, the statements by the worst kind of their differences.
 func (d *Diffed) table() document.Document {
 	columns := []document.ColumnOf[*Result]{
 		document.Words("AGAINST "+strings.ToUpper(document.Line(d.Sides[0].Name)), func(r *Result) string { return document.Line(r.Second) }),
@@ -258,7 +253,6 @@ func (d *Diffed) table() document.Document {
 	return document.Document{document.Space{}, document.GridOf(d.Results, columns...)}
 }
 
-// result shows the groups of a comparison.
 func (p *words) result(r *Result) (doc document.Document) {
 	if len(p.d.Results) > 1 && (r.Differing > 0 || len(r.Unstable) > 0 || len(r.Unasked) > 0) {
 		head := part("", "== %s against %s ==", document.Line(r.Second), document.Line(r.First))
@@ -271,7 +265,7 @@ func (p *words) result(r *Result) (doc document.Document) {
 		doc = append(doc, section(body, statementsMissing))
 	}
 	if len(r.Unstable) > 0 {
-		doc = append(doc, section(part("", "Values not compared, because %s itself gave two different answers: %s.", document.Line(r.First), p.some(r.Unstable)), differencesMissing))
+		doc = append(doc, section(part("", "Values not compared, because %s itself gave two different answers: %s.", document.Line(r.First), p.fewOf(r.Unstable)), differencesMissing))
 	}
 	var reasons conditions.Groups[string, string]
 	for _, u := range r.Unasked {
@@ -279,12 +273,11 @@ func (p *words) result(r *Result) (doc document.Document) {
 	}
 	for _, key := range reasons.Keys {
 		of := reasons.Of[key]
-		doc = append(doc, section(part("", "Not run by %s: %s: %s.", document.Line(key), document.Counted(int64(len(of)), "statement"), p.some(of)), differencesMissing))
+		doc = append(doc, section(part("", "Not run by %s: %s: %s.", document.Line(key), document.Counted(int64(len(of)), "statement"), p.fewOf(of)), differencesMissing))
 	}
 	return doc
 }
 
-// failing lists the statements that fail with both sides.
 func (p *words) failing(r *Result) document.Document {
 	const most = 3
 	if len(r.Failing) == 0 || len(p.d.Results) > 1 && !p.full { // of several sides they are mostly the same
@@ -319,12 +312,11 @@ func (p *words) failing(r *Result) document.Document {
 		for _, f := range rest {
 			names = append(names, f.Where)
 		}
-		doc = append(doc, indented("  ", "Also %s.", p.some(names)))
+		doc = append(doc, indented("  ", "Also %s.", p.fewOf(names)))
 	}
 	return doc
 }
 
-// short returns a statement, or its beginning unless everything is shown.
 func (p *words) short(sql string) string {
 	sql = document.Line(sql)
 	if c := []rune(sql); !p.full && len(c) > sqlShown {
@@ -333,8 +325,8 @@ func (p *words) short(sql string) string {
 	return sql
 }
 
-// some lists the first of many.
-func (p *words) some(list []string) string {
+// fewOf lists the first of many.
+func (p *words) fewOf(list []string) string {
 	const most = 5
 	shown := list
 	if !p.full && len(list) > most {
@@ -344,7 +336,6 @@ func (p *words) some(list []string) string {
 	return document.Line(strings.Join(shown, ", "))
 }
 
-// group says what differs in a group, and shows statements of it.
 func (p *words) group(r *Result, g *Group) document.Section {
 	brief := append(part("", "%s: %s: %s", strings.ToUpper(kinds[g.Kind.rank()].name), diffWhat(g), document.Counted(int64(len(g.Statements)), "statement")),
 		indented("  ", "Likely: %s.", DiffReason(r, g)))
@@ -362,13 +353,13 @@ func (p *words) group(r *Result, g *Group) document.Section {
 		for i := range rest {
 			names = append(names, rest[i].At())
 		}
-		doc = append(doc, indented("  ", "Also %s.", p.some(names)))
+		doc = append(doc, indented("  ", "Also %s.", p.fewOf(names)))
 	}
 	return document.Section{Rank: 1, Forms: []document.Form{{Body: doc}, {Body: brief, Missing: statementsMissing}, {Missing: differencesMissing}}}
 }
 
-// diffShown is how many statements of a group are shown: one if they differ alike, and
-// more if they have only the sort of difference in common.
+// diffShown returns how many statements of a group are shown: one, or three if their values
+// differ in various ways.
 func diffShown(g *Group) int {
 	if g.Cause == None && g.Reason.Evidence != ByEarlier && (g.Kind == Values || g.Kind == Errors && g.Reason.Side == 0) {
 		return 3

@@ -82,7 +82,6 @@ func FitnessAnswer(c *result.Checkup) string {
 	return "Fit to measure, as far as can be said without a noise figure."
 }
 
-// firstTwo joins the first two of some clauses, and counts the rest.
 func firstTwo(clauses []string) string {
 	if n := len(clauses); n > 2 {
 		return fmt.Sprintf("%s, %s (and %d more)", clauses[0], clauses[1], n-2)
@@ -90,7 +89,6 @@ func firstTwo(clauses []string) string {
 	return document.And(clauses)
 }
 
-// checkup describes a checkup: the answer, the findings, the noise, the facts.
 func checkup(c *result.Checkup, o document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: FitnessAnswer(c)}}
 	var notes document.List
@@ -112,7 +110,7 @@ func checkup(c *result.Checkup, o document.Options) document.Document {
 	return append(d, document.Heading{Level: 2, Text: "Facts"}, facts(c))
 }
 
-// noise describes how the times of a driver differ that was measured beside itself.
+// noise describes how much two measurements of the same driver, side by side, differ.
 func noise(n *result.Noise) document.Document {
 	g := document.Grid{Columns: []document.Column{{Title: "phase"}, {Title: "median", Right: true}, {Title: "between rounds"}, {Title: "within, half", Right: true}, {Title: "all", Right: true}}}
 	for i, p := range n.Phases {
@@ -139,7 +137,6 @@ func noise(n *result.Noise) document.Document {
 // unknown is said of a fact that cannot be had.
 const unknown = "unknown"
 
-// facts lists what is known of the machine.
 func facts(c *result.Checkup) document.List {
 	m := c.Machine
 	share := func(v *float64) string {
@@ -213,7 +210,6 @@ var counters = map[string]string{
 	result.CountersDenied: "instructions are not counted: the system does not permit it; sudo sysctl kernel.perf_event_paranoid=2 does, or in a container a profile that allows perf_event_open",
 }
 
-// fsync says what an fsync costs, and whether it reaches a device.
 func fsync(f result.Fsync) string {
 	s := fmt.Sprintf("%s in the median of %d, %s the slowest; ", document.Nanoseconds(f.MedianNS), f.Count, document.Nanoseconds(f.SlowestNS))
 	if f.Writes != nil {
@@ -228,7 +224,6 @@ func fsync(f result.Fsync) string {
 	return s + "it reaches no device"
 }
 
-// drivable lists the drivers that can be measured, and why others cannot.
 func drivable(drivers []result.DriverState) string {
 	var can []string
 	var without conditions.Groups[string, string] // by why

@@ -13,196 +13,136 @@ import (
 // follows "but" in the answer.
 type findingWords struct{ title, clause, found, effect, do string }
 
-// finding words a finding of a checkup.
 func finding(f result.Finding, c *result.Checkup, h document.Hints) findingWords {
 	words, known := findings[f.Code]
 	if !known {
 		return findingWords{f.Code, f.Code, fmt.Sprintf("%s: %g", f.Code, f.Value), unknown, unknown}
 	}
-	directory := "Name a directory on another file system"
-	if h.Directory != "" {
-		directory += " with " + h.Directory
-	}
-	return findingWords{words.title, words.clause, words.found(f, c), words.effect, strings.Replace(words.do, elsewhere, directory, 1)}
+	replace := values(f, c, h).Replace
+	words.found, words.do = replace(words.found), replace(words.do)
+	return words
 }
 
-// elsewhere is replaced by the advice to use another directory.
-const elsewhere = "ELSEWHERE"
+// values returns the replacements for what is in braces.
+func values(f result.Finding, c *result.Checkup, h document.Hints) *strings.Replacer {
+	elsewhere, good, waited, failure := "Name a directory on another file system", "good", "", ""
+	if h.Directory != "" {
+		elsewhere += " with " + h.Directory
+	}
+	if f.Fitness == result.Unfit {
+		good = "measurable"
+	}
+	if c.CPUPressure != nil {
+		waited = fmt.Sprintf(". In %s of the last 10 seconds a process waited for a CPU", document.Percent(*c.CPUPressure))
+	}
+	if c.NoNoise != nil {
+		failure = c.NoNoise.Message
+	}
+	sync := fmt.Sprintf("fsync took %s in the median", document.Nanoseconds(c.Fsync.MedianNS))
+	switch {
+	case c.Machine.SyncFree:
+		sync = "Databases are created on " + c.Machine.FileSystem + ", which is in memory"
+	case c.Fsync.Writes != nil:
+		sync += fmt.Sprintf(", and the device counted %s for %d of them", document.Counted(*c.Fsync.Writes, "write"), c.Fsync.Count)
+	}
+	return strings.NewReplacer(
+		"{elsewhere}", elsewhere, "{good}", good, "{waited}", waited, "{failure}", failure, "{sync}", sync,
+		"{value}", fmt.Sprintf("%.2f", f.Value), "{limit}", document.Number(f.Limit),
+		"{share}", document.Percent(f.Value), "{most}", document.Percent(f.Limit), "{times}", document.Times(1+f.Value),
+		"{size}", document.Size(int64(f.Value)), "{enough}", document.Size(int64(f.Limit)), "{ns}", document.Nanoseconds(int64(f.Value)),
+		"{drivers}", document.Counted(int64(f.Value), "driver"), "{limit cores}", document.Counted(int64(f.Limit), "core"),
+		"{cores}", document.Counted(int64(c.UsableCores), "core"), "{minutes}", document.Minutes(c.WithinNS),
+		"{clock}", cmp.Or(c.Clock.Source, "source unknown"), "{resolution}", document.Nanoseconds(c.Clock.ResolutionNS), "{reading}", document.Nanoseconds(c.Clock.ReadNS),
+		"{governor}", c.Machine.Governor, "{virtual}", c.Machine.Virtual, "{directory}", c.Machine.Directory, "{file system}", c.Machine.FileSystem)
+}
 
 // processesEffect is the effect of other processes.
 const processesEffect = "They take time from trials: times are longer, and rounds differ. Ratios take more rounds, and can be others than on a quiet machine"
 
-// findings has the words of all findings, by code.
-var findings = map[string]struct {
-	title, clause string
-	found         func(result.Finding, *result.Checkup) string
-	effect, do    string
-}{
+// findings has the words of all findings, by code. What is in braces is replaced by [values].
+var findings = map[string]findingWords{
 	result.FindingNoise: {"The times vary", "the times vary",
-		noisyWords,
+		"Of a driver that ran beside itself, only a difference of about {share} could be told in {minutes}; {most} or less would be {good}",
 		"Smaller differences between drivers are reported as ties, or take longer",
 		"Follow the other findings, or measure longer and fewer drivers at once"},
 	result.FindingFailed: {"The noise could not be measured", "nothing could be measured",
-		func(_ result.Finding, c *result.Checkup) string {
-			return c.NoNoise.Message
-		},
-		"A run is likely to fail in the same way",
+		"{failure}", "A run is likely to fail in the same way",
 		"Remove the cause, and check again"},
 	result.FindingNoGo: {"Go is missing", "no driver can be built without Go",
-		func(result.Finding, *result.Checkup) string { return "There is no go in PATH" },
-		"No driver can be built; only workers that are executables already can be measured",
+		"There is no go in PATH", "No driver can be built; only workers that are executables already can be measured",
 		"Install Go from https://go.dev/dl"},
 	result.FindingNoCC: {"C compiler", "",
-		func(f result.Finding, _ *result.Checkup) string {
-			return fmt.Sprintf("%s cannot be built for want of a C compiler, or because cgo is turned off", document.Counted(int64(f.Value), "driver"))
-		},
-		"They are left out; the others are measured",
+		"{drivers} cannot be built for want of a C compiler, or because cgo is turned off", "They are left out; the others are measured",
 		"Install gcc or clang (Debian: apt-get install gcc libc6-dev), and do not set CGO_ENABLED=0"},
 	result.WarningLoad: {"Other processes are running", "other processes take CPU time",
-		func(f result.Finding, c *result.Checkup) string {
-			return fmt.Sprintf("The load average is %.2f; up to %s would be quiet on %s", f.Value, document.Number(f.Limit), document.Counted(int64(c.UsableCores), "core")) + waited(c.CPUPressure)
-		},
-		processesEffect,
+		"The load average is {value}; up to {limit} would be quiet on {cores}{waited}", processesEffect,
 		"Stop them (top shows which), or wait: the load average lags by a minute"},
 	result.FindingBusy: {"Other processes are running", "other processes take CPU time",
-		func(f result.Finding, _ *result.Checkup) string {
-			return fmt.Sprintf("In %s of the last 10 seconds a process waited for a CPU", document.Percent(f.Value))
-		},
-		processesEffect,
+		"In {share} of the last 10 seconds a process waited for a CPU", processesEffect,
 		"Stop them (top shows which), or wait"},
 	result.WarningSteal: {"Steal time", "other machines of the same host take CPU time",
-		func(f result.Finding, _ *result.Checkup) string {
-			return fmt.Sprintf("The hypervisor gave %s of the CPU time that the noise measurement could have used to other machines", document.Percent(f.Value))
-		},
+		"The hypervisor gave {share} of the CPU time that the noise measurement could have used to other machines",
 		"Times are longer by about as much, and not evenly; of single operations mostly the slowest (p99 and more)",
 		"Take an instance with dedicated cores, or another time of day; otherwise more rounds"},
 	result.WarningCalibration: {"The speed changes", "the machine changes its speed",
-		func(f result.Finding, _ *result.Checkup) string {
-			return fmt.Sprintf("Before one of the rounds a fixed computing loop took %s its median time", document.Times(1+f.Value))
-		},
+		"Before one of the rounds a fixed computing loop took {times} its median time",
 		"Absolute times of different rounds are not alike. Ratios vary less, since they are formed within rounds",
 		"See to load, governor and heat; do not compare with absolute times of another run"},
 	result.FindingBattery: {"Battery", "it runs on battery",
-		func(result.Finding, *result.Checkup) string { return "There is no mains power" },
-		"The system lowers the clock rate to save power",
+		"There is no mains power", "The system lowers the clock rate to save power",
 		"Plug it in"},
 	result.WarningGovernor: {"Frequency governor", "the clock rate depends on what ran before",
-		func(_ result.Finding, c *result.Checkup) string {
-			return fmt.Sprintf("The governor is %s, not performance", c.Machine.Governor)
-		},
-		"The clock rate depends on what ran before: short phases and the first after a pause are slower",
+		"The governor is {governor}, not performance", "The clock rate depends on what ran before: short phases and the first after a pause are slower",
 		"While measuring: sudo cpupower frequency-set -g performance"},
 	result.FindingQuota: {"CPU time is limited", "its CPU time is limited",
-		func(f result.Finding, _ *result.Checkup) string {
-			return fmt.Sprintf("The control group allows CPU time for %.2f of %s", f.Value, document.Counted(int64(f.Limit), "core"))
-		},
+		"The control group allows CPU time for {value} of {limit cores}",
 		"If a trial uses more it is stopped until the next period, for up to 100 ms; concurrent workloads and drivers with helper threads suffer most",
 		"Raise the limit (docker run --cpus, resources.limits.cpu), or remove it while measuring"},
 	result.FindingCores: {"One core", "there is only one core",
-		func(result.Finding, *result.Checkup) string { return "Processes can use one logical core" },
-		"Workloads with several clients measure the scheduler; a server shares the core with the load generator",
+		"Processes can use one logical core", "Workloads with several clients measure the scheduler; a server shares the core with the load generator",
 		"Take two cores or more for workloads with several clients; the others can be measured"},
 	result.FindingClock: {"The clock is slow or coarse", "its clock is slow or coarse",
-		func(_ result.Finding, c *result.Checkup) string {
-			return fmt.Sprintf("The clock (%s) has a resolution of %s, and a reading costs %s", cmp.Or(c.Clock.Source, "source unknown"), document.Nanoseconds(c.Clock.ResolutionNS), document.Nanoseconds(c.Clock.ReadNS))
-		},
+		"The clock ({clock}) has a resolution of {resolution}, and a reading costs {reading}",
 		"Each operation of a mix reads the clock once: its latencies, and rates of short operations, include that",
 		"If tsc is among /sys/devices/system/clocksource/clocksource0/available_clocksource, use it; otherwise do not judge by short operations"},
 	result.FindingMemory: {"Little memory", "memory is short",
-		func(f result.Finding, _ *result.Checkup) string {
-			return fmt.Sprintf("%s of memory are available; %s would do", document.Size(int64(f.Value)), document.Size(int64(f.Limit)))
-		},
+		"{size} of memory are available; {enough} would do",
 		"Databases do not stay in the system's cache, so that reading measures the disk; workers may be killed",
 		"Close other programs, or take a smaller scale"},
 	result.FindingSwapping: {"Processes wait for memory", "memory is short",
-		func(f result.Finding, _ *result.Checkup) string {
-			return fmt.Sprintf("In %s of the last 10 seconds a process waited for memory", document.Percent(f.Value))
-		},
-		"Trials wait with them while the system swaps",
+		"In {share} of the last 10 seconds a process waited for memory", "Trials wait with them while the system swaps",
 		"Close other programs, or take a smaller scale"},
 	result.FindingDisk: {"The disk is busy", "other processes use the disk",
-		func(f result.Finding, _ *result.Checkup) string {
-			return fmt.Sprintf("In %s of the last 10 seconds a process waited for the disk", document.Percent(f.Value))
-		},
-		"Transactions that wait for fsync take longer, and not evenly",
+		"In {share} of the last 10 seconds a process waited for the disk", "Transactions that wait for fsync take longer, and not evenly",
 		"Stop what uses the disk (iotop shows it), or wait"},
 	result.FindingSpace: {"No room", "there is no room for databases",
-		func(f result.Finding, c *result.Checkup) string {
-			return fmt.Sprintf("%s are free in %s", document.Size(int64(f.Value)), c.Machine.Directory)
-		},
-		"Trials fail with SQLITE_FULL",
-		"Make room. " + elsewhere},
+		"{size} are free in {directory}", "Trials fail with SQLITE_FULL",
+		"Make room. {elsewhere}"},
 	result.WarningSync: {"fsync reaches no device", "fsync reaches no device",
-		func(_ result.Finding, c *result.Checkup) string { return syncWords(c) },
-		"Transactions cost less than on a disk, and synchronous=full and off take the same time",
-		elsewhere + ", if writing is what you want to know; reading is not affected"},
+		"{sync}", "Transactions cost less than on a disk, and synchronous=full and off take the same time",
+		"{elsewhere}, if writing is what you want to know; reading is not affected"},
 	result.FindingNetwork: {"Network file system", "databases are on a network file system",
-		func(_ result.Finding, c *result.Checkup) string {
-			return "Databases are created on " + c.Machine.FileSystem
-		},
-		"Each lock and each fsync goes through another machine, and WAL does not work between machines",
-		elsewhere + ", a local one"},
+		"Databases are created on {file system}", "Each lock and each fsync goes through another machine, and WAL does not work between machines",
+		"{elsewhere}, a local one"},
 	result.FindingCopies: {"copy on write", "",
-		func(_ result.Finding, c *result.Checkup) string {
-			return "Databases are created on " + c.Machine.FileSystem + ", which writes each changed page to another place"
-		},
+		"Databases are created on {file system}, which writes each changed page to another place",
 		"Updates cost more than on ext4 or xfs, and more with the age of a file",
-		elsewhere + ", if production uses another one"},
+		"{elsewhere}, if production uses another one"},
 	result.FindingOverlay: {"container", "",
-		func(result.Finding, *result.Checkup) string {
-			return "Databases are created in a container's layer (overlay)"
-		},
+		"Databases are created in a container's layer (overlay)",
 		"New files cost little more than on the disk below; whether fsync reaches it is not known",
-		elsewhere + ", such as a volume"},
+		"{elsewhere}, such as a volume"},
 	result.FindingSlow: {"slow fsync", "",
-		func(f result.Finding, _ *result.Checkup) string {
-			return fmt.Sprintf("An fsync takes %s", document.Nanoseconds(int64(f.Value)))
-		},
-		"Phases with a transaction for each row measure the disk, not the driver",
+		"An fsync takes {ns}", "Phases with a transaction for each row measure the disk, not the driver",
 		"To compare drivers there, use synchronous=off"},
 	result.WarningVirtual: {"virtual", "",
-		func(_ result.Finding, c *result.Checkup) string {
-			return fmt.Sprintf("This is a virtual machine (%s)", c.Machine.Virtual)
-		},
-		"Its neighbors take time that it cannot see, and its disk may only pretend to sync",
+		"This is a virtual machine ({virtual})", "Its neighbors take time that it cannot see, and its disk may only pretend to sync",
 		"Compare ratios, which are formed within rounds. For absolute times, take a machine of your own"},
 	result.FindingTurbo: {"turbo", "",
-		func(result.Finding, *result.Checkup) string {
-			return "The CPU raises its clock rate as heat and the number of busy cores allow"
-		},
+		"The CPU raises its clock rate as heat and the number of busy cores allow",
 		"One client runs at a higher clock rate than several; absolute times depend on the temperature",
 		"For absolute times, turn it off while measuring: echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost, or 1 into intel_pstate/no_turbo"},
 	result.FindingSMT: {"SMT", "",
-		func(result.Finding, *result.Checkup) string { return "Two logical cores share a core" },
-		"Several clients gain less than the number of logical cores says",
+		"Two logical cores share a core", "Several clients gain less than the number of logical cores says",
 		"To see what cores give, turn it off while measuring: echo off | sudo tee /sys/devices/system/cpu/smt/control"},
-}
-
-// noisyWords says which differences can be seen in how many minutes.
-func noisyWords(f result.Finding, c *result.Checkup) string {
-	good := "good"
-	if f.Fitness == result.Unfit {
-		good = "measurable"
-	}
-	return fmt.Sprintf("Of a driver that ran beside itself, only a difference of about %s could be told in %s; %s or less would be %s", document.Percent(f.Value), document.Minutes(c.WithinNS), document.Percent(f.Limit), good)
-}
-
-// syncWords says why an fsync seems to reach no device.
-func syncWords(c *result.Checkup) string {
-	words := fmt.Sprintf("fsync took %s in the median", document.Nanoseconds(c.Fsync.MedianNS))
-	switch {
-	case c.Machine.SyncFree:
-		return "Databases are created on " + c.Machine.FileSystem + ", which is in memory"
-	case c.Fsync.Writes != nil:
-		words += fmt.Sprintf(", and the device counted %s for %d of them", document.Counted(*c.Fsync.Writes, "write"), c.Fsync.Count)
-	}
-	return words
-}
-
-// waited adds to a sentence how much processes waited for a CPU, if that is known.
-func waited(pressure *float64) string {
-	if pressure == nil {
-		return ""
-	}
-	return fmt.Sprintf(". In %s of the last 10 seconds a process waited for a CPU", document.Percent(*pressure))
 }

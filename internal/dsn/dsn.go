@@ -135,7 +135,6 @@ func (n *Name) parseOptions(query string) error {
 // String returns the option as it is shown.
 func (o *Option) String() string { return o.masked(o.raw) }
 
-// masked replaces the option's secret in a text.
 func (o *Option) masked(text string) string {
 	if o.secret == "" {
 		return text

@@ -102,7 +102,7 @@ func (q *Questions) Judge(got []protocol.Opened) (*Told, error) {
 	return t, nil
 }
 
-// misnamed returns the name of the database if it is not the one that is meant.
+// misnamed returns the name of the created file if it is a wrong one.
 func (n *Name) misnamed(files []string) string {
 	if len(files) == 0 || slices.Contains(files, n.file) {
 		return ""
@@ -120,7 +120,6 @@ func at(got []protocol.Opened, i int) *answer {
 	return &answer{&got[i]}
 }
 
-// settings returns what was read back from the first connection, and what was observed.
 func (a *answer) settings() driver.Settings {
 	if len(a.Connections) == 0 {
 		return nil
@@ -130,7 +129,6 @@ func (a *answer) settings() driver.Settings {
 	return s
 }
 
-// value returns the value of a setting on one connection.
 func (a *answer) value(connection int, setting string) (string, bool) {
 	switch {
 	case a == nil || a.Failed != "" || connection >= len(a.Connections):
@@ -164,7 +162,6 @@ func onOff(b bool) string {
 	return "off"
 }
 
-// has reports whether a setting has a value on a connection.
 func (a *answer) has(connection int, setting, value string) bool {
 	got, ok := a.value(connection, setting)
 	if !ok {
@@ -177,7 +174,6 @@ func (a *answer) has(connection int, setting, value string) bool {
 	return got == value
 }
 
-// everywhere reports whether a setting has a value on all connections.
 func (a *answer) everywhere(setting, value string) bool {
 	if a == nil {
 		return false
@@ -253,7 +249,6 @@ func heeds(plain, other *answer, setting, wanted string) bool {
 	return other.everywhere(setting, value) && !plain.everywhere(setting, value)
 }
 
-// changes returns the settings that differ between two openings, except one.
 func changes(from, to *answer, except string) (list []Change) {
 	a, b := from.settings(), to.settings()
 	for _, d := range driver.Vocabulary {

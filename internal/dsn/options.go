@@ -66,7 +66,6 @@ var vocabularyKeys = []string{
 	"_auto_vacuum", "_vacuum", "_locking_mode", "_locking", "_cache_size", "_secure_delete", "_txlock", "mode", "cache",
 }
 
-// keys returns all options that some library is known to have.
 func keys() []string {
 	return slices.Concat(vocabularyKeys, slices.Sorted(maps.Keys(aliases)), others, []string{"_pragma"})
 }
@@ -147,7 +146,6 @@ func pragmaNames() (names []string) {
 	return append(names, slices.Sorted(maps.Keys(pragmas))...)
 }
 
-// readable reports whether a pragma outside the vocabulary shows what it was set to.
 func readable(setting string) bool { return pragmas[setting] != unreadable }
 
 // canonical returns a value in the form in which values are compared, or "" for a
@@ -219,7 +217,6 @@ func another(setting, value string) string {
 	return ""
 }
 
-// set returns the option with another value, as it is typed.
 func (o *Option) set(value string) string {
 	if o.Key == "_pragma" {
 		return "_pragma=" + o.Setting + "(" + value + ")"
@@ -227,8 +224,7 @@ func (o *Option) set(value string) string {
 	return o.Key + "=" + value
 }
 
-// nonsense returns the option with a value that a library which looks at the option
-// refuses, if it checks values.
+// nonsense returns the option with a value that no library accepts.
 func (o *Option) nonsense() string {
 	if o.Key == "_pragma" {
 		return "_pragma=sqlite3perf+nonsense("

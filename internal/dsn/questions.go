@@ -63,7 +63,7 @@ func Ask(n *Name, dir string) *Questions {
 	return q
 }
 
-// spelledAsURI reports whether a DSN with options is a URI, unless it is as typed.
+// spelledAsURI reports whether proposed spellings are URIs.
 func (q *Questions) spelledAsURI() bool { return q.Name.uri || !q.Name.fixed }
 
 // ways returns the ways in which libraries may understand a setting in a DSN.

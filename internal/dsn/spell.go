@@ -1,9 +1,12 @@
 package dsn
 
 import (
+	"cmp"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -46,6 +49,27 @@ type Spelling struct {
 
 	// Failed is the library's error, if it cannot be opened so.
 	Failed string `json:"failed,omitempty"`
+}
+
+// Words says what is needed besides the DSN, and what does not hold even so. each is
+// [Told.EachConnection].
+func (s *Spelling) Words(each string) (list []string) {
+	if len(s.Init) > 0 {
+		list = append(list, fmt.Sprintf("and in code (%s): %s", cmp.Or(each, "on each new connection"), strings.Join(s.Init, "; ")))
+	}
+	if s.Begin != "" {
+		list = append(list, "and begin transactions that write with "+s.Begin)
+	}
+	if len(s.LeftOut) > 0 {
+		list = append(list, "no such option here: "+strings.Join(s.LeftOut, ", "))
+	}
+	for _, m := range s.Missing {
+		list = append(list, fmt.Sprintf("not possible here: %s is %s, not %s", m.Setting, m.Got, m.Wanted))
+	}
+	if s.Failed != "" {
+		list = append(list, "not possible here: "+s.Failed)
+	}
+	return list
 }
 
 // Spellings are ways of giving a library the wanted settings that are still to be
@@ -153,7 +177,6 @@ func quoted(value string) string {
 	return "'" + value + "'" // such as utf-8
 }
 
-// rank returns the place of a setting in the order in which SQLite accepts them.
 func rank(setting string) int {
 	i := slices.IndexFunc(driver.Vocabulary, func(d driver.SettingDef) bool { return d.Name == setting })
 	if i < 0 {
@@ -211,8 +234,6 @@ func (s *Spellings) Prove(got []protocol.Opened) *Spelling {
 	return best
 }
 
-// missing returns the wanted settings that were read back, or observed, as something
-// else on some connection.
 func (a *answer) missing(wanted []Wants) (list []driver.Mismatch) {
 	for _, w := range wanted {
 		for c := range a.Connections {

@@ -44,7 +44,7 @@ func Tell(ctx context.Context, executable string, ref lab.Ref, n *Name, dir stri
 // openingsLimit is how long a worker may take for all openings.
 const openingsLimit = 5 * time.Minute
 
-// openDSNs has a worker open databases in dir, which it makes.
+// openDSNs has a worker open databases in dir, which it creates.
 func openDSNs(ctx context.Context, executable string, ref lab.Ref, list []protocol.Opening, dir string) ([]protocol.Opened, *protocol.Proof, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, nil, err

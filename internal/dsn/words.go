@@ -57,7 +57,6 @@ func jsonOf(d *DSN) JSONDSN {
 	return out
 }
 
-// with returns the drivers of which ok is true.
 func (d *DSN) with(ok func(*Told) bool) (names []string) {
 	for _, t := range d.Told {
 		if ok(t) {
@@ -67,7 +66,6 @@ func (d *DSN) with(ok func(*Told) bool) (names []string) {
 	return names
 }
 
-// answer says in a sentence who applies all options.
 func (d *DSN) answer() string {
 	n := len(d.Name.Options)
 	drivers := document.Counted(int64(len(d.Told)), "driver")
@@ -92,7 +90,6 @@ func (d *DSN) answer() string {
 	return sentence
 }
 
-// verb returns the form of a verb for several names, or for one.
 func verb(names []string, several, one string) string {
 	if len(names) == 1 {
 		return one
@@ -105,8 +102,7 @@ func writeDSN(w io.Writer, d *DSN, opts document.Options) error {
 	return document.RenderPart(w, d.document(opts.Width), nil, opts)
 }
 
-// document is what drivers make of a data source name, for people. width is that of the
-// terminal.
+// document lays the answer out for a terminal of a width.
 func (d *DSN) document(width int) document.Document {
 	doc := slices.Concat(document.Document{labeled("", d.answer())}, d.ignored(), d.problems(), d.sharedCaches())
 	if len(d.Name.Options) > 0 {
@@ -131,7 +127,7 @@ func (d *DSN) document(width int) document.Document {
 
 func labeled(label, s string) document.Paragraph { return document.Paragraph{Label: label, Text: s} }
 
-// versions says whose answer this is: options come and go with versions.
+// versions names the versions of the libraries, because options come and go with them.
 func (d *DSN) versions() document.Document {
 	var list []string
 	other := ""
@@ -148,7 +144,6 @@ func (d *DSN) versions() document.Document {
 	return document.Document{labeled("", fmt.Sprintf("Versions: %s. Others may take other options: name yours, as in %s@VERSION.", strings.Join(list, ", "), other))}
 }
 
-// ignored says of each option who ignores it.
 func (d *DSN) ignored() (doc document.Document) {
 	for i := range d.Name.Options {
 		o := d.Name.Options[i].String()
@@ -169,7 +164,6 @@ func (d *DSN) ignored() (doc document.Document) {
 	return doc
 }
 
-// problems tells what looks like a mistake in the DSN.
 func (d *DSN) problems() (doc document.Document) {
 	if d.Name.Problem != "" {
 		doc = append(doc, labeled("! ", d.Name.Problem))
@@ -238,7 +232,6 @@ func (d *DSN) table(width int) document.Document {
 	return doc
 }
 
-// cell puts a verdict into a few words.
 func cell(v *Verdict) string {
 	is := document.Line(v.Is)
 	switch v.Outcome {
@@ -281,7 +274,6 @@ var cellLegend = []struct {
 	{Void, "none there", "means nothing for a database in memory"},
 }
 
-// beware tells what else happens.
 func (d *DSN) beware() (doc document.Document) {
 	var drivers conditions.Groups[string, string]
 	add := func(t *Told, what string) { drivers.Add(what, t.Driver) }
@@ -317,7 +309,6 @@ func (d *DSN) beware() (doc document.Document) {
 	return doc
 }
 
-// differences lists what the DSN leaves to the libraries.
 func (d *DSN) differences() document.Document {
 	list := Differences(d.Name, d.Told)
 	if len(list) == 0 {
@@ -355,7 +346,6 @@ func (d *DSN) spellings() (doc document.Document) {
 		heading = "The same settings (" + strings.Join(wanted, " ") + ") in each driver's own spelling, opened and read back:"
 	}
 	doc = append(doc, labeled("", heading))
-	line := func(format string, args ...any) { doc = append(doc, labeled("    ", fmt.Sprintf(format, args...))) }
 	var same conditions.Groups[string, *Told]
 	for _, t := range d.Told {
 		key := ""
@@ -376,24 +366,12 @@ func (d *DSN) spellings() (doc document.Document) {
 		t := same.Of[key][0]
 		s := t.Spelling
 		if s == nil {
-			line("cannot open such a name")
+			doc = append(doc, labeled("    ", "cannot open such a name"))
 			continue
 		}
 		doc = append(doc, document.Paragraph{Label: "    ", Text: s.DSN, Whole: true})
-		if len(s.Init) > 0 {
-			line("and in code (%s): %s", cmp.Or(t.EachConnection, "on each new connection"), strings.Join(s.Init, "; "))
-		}
-		if s.Begin != "" {
-			line("and begin transactions that write with %s", s.Begin)
-		}
-		if len(s.LeftOut) > 0 {
-			line("no such option here: %s", strings.Join(s.LeftOut, ", "))
-		}
-		for _, m := range s.Missing {
-			line("not possible here: %s is %s, not %s", m.Setting, d.Name.Mask(m.Got), d.Name.Mask(m.Wanted))
-		}
-		if s.Failed != "" {
-			line("not possible here: %s", s.Failed)
+		for _, words := range s.Words(t.EachConnection) {
+			doc = append(doc, labeled("    ", d.Name.Mask(words)))
 		}
 	}
 	return doc

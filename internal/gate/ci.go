@@ -177,8 +177,8 @@ type annotation struct {
 	text  string
 }
 
-// annotations lists what is worth showing: an error for what shuts the gate, a warning for
-// what leaves it in doubt.
+// annotations lists errors for cells that fail the gate, and warnings for cells that leave it in
+// doubt.
 func annotations(g Gated) []annotation {
 	level := "notice"
 	switch {
@@ -202,8 +202,7 @@ func annotations(g Gated) []annotation {
 	return list
 }
 
-// writeGitHub writes workflow commands of GitHub Actions. In these %, CR and LF are
-// escaped; a line of ours has no CR or LF.
+// writeGitHub writes workflow commands of GitHub Actions, in which % must be escaped.
 func writeGitHub(w io.Writer, g Gated, _ document.Options) error {
 	return writeAnnotations(w, g, func(a annotation) string {
 		return fmt.Sprintf("::%s title=sqlite3perf::%s", a.level, strings.ReplaceAll(a.text, "%", "%25"))
@@ -220,7 +219,6 @@ func writeAzure(w io.Writer, g Gated, _ document.Options) error {
 	})
 }
 
-// writeAnnotations writes each annotation of a gate as a line.
 func writeAnnotations(w io.Writer, g Gated, line func(annotation) string) error {
 	for _, a := range annotations(g) {
 		if _, err := fmt.Fprintln(w, line(a)); err != nil {

@@ -113,7 +113,6 @@ func (g Gated) lasting() []*stats.Compared {
 	})
 }
 
-// of returns what the cells in a state are judged by.
 func (g Gated) of(s stats.State) []*stats.Compared {
 	return g.judged(func(c *stats.Gated) *stats.Compared {
 		if c.State == s {
@@ -150,7 +149,7 @@ func (g Gated) judged(by func(*stats.Gated) *stats.Compared) (list []*stats.Comp
 // asFast is the assumption of a comparison with figures of an earlier run.
 const asFast = "as far as the machine was as fast as when the baseline was measured"
 
-// drifts reports whether the answer takes for granted that the machine has not changed.
+// drifts reports whether the answer assumes that the machine has not changed.
 func (g Gated) drifts() bool {
 	regression := false
 	for _, c := range g.Cells {
@@ -164,7 +163,6 @@ func (g Gated) drifts() bool {
 	return g.Base != nil && !regression
 }
 
-// confirmed says how the regressions were measured.
 func (g Gated) confirmed() string {
 	switch {
 	case g.drifts():
@@ -175,7 +173,6 @@ func (g Gated) confirmed() string {
 	return "measured twice"
 }
 
-// gateBeware says what may mislead, and why cells have their states.
 func gateBeware(g Gated, h document.Hints) (l document.List) {
 	beware := func(text string) { l = append(l, document.Item{Label: "beware", Text: text, Alarm: true}) }
 	for _, x := range g.Differences {
@@ -218,7 +215,6 @@ func Gate(g Gated, o document.Options) document.Document {
 	return append(d, document.Space{}, gateNote(g), document.Methodology(compare.OfSides))
 }
 
-// gateNote says what a regression is, and how ratios are to be read.
 func gateNote(g Gated) document.Paragraph {
 	chance := document.Share(stats.Doubt) + " for all cells together"
 	if g.drifts() {
@@ -232,7 +228,6 @@ func gateNote(g Gated) document.Paragraph {
 	return document.Paragraph{Text: words, Quiet: true}
 }
 
-// gateOrigin says what the figures of a gate were measured from.
 func gateOrigin(g Gated, h document.Hints) document.Details {
 	var l document.List
 	if len(g.Runs) > 0 {
@@ -246,7 +241,6 @@ func gateOrigin(g Gated, h document.Hints) document.Details {
 	return document.Details{Title: title, Body: document.Document{l}}
 }
 
-// comparedCells returns what the gate's cells are judged by.
 func comparedCells(g *stats.Gate) (list []*stats.Compared) {
 	for _, c := range g.Cells {
 		list = append(list, c.Compared)
@@ -254,7 +248,7 @@ func comparedCells(g *stats.Gate) (list []*stats.Compared) {
 	return list
 }
 
-// cause says why a cell is not judged by a ratio. It returns "" if it is.
+// cause says why a cell has no ratio, or "".
 func cause(c *stats.Gated) string {
 	switch {
 	case c.Moot != "":
@@ -301,8 +295,7 @@ func remark(c *stats.Gated, most float64, cells int) string {
 	return cause(c)
 }
 
-// beside says with what a cell was compared when it was measured again, if the baseline is
-// stored.
+// beside says how a cell was measured again if the baseline is stored.
 func beside(c *stats.Gated) string {
 	switch {
 	case c.Stored && c.Beside:
@@ -313,7 +306,6 @@ func beside(c *stats.Gated) string {
 	return ""
 }
 
-// gateGrid is the table of the cells that have a ratio.
 func gateGrid(g *stats.Gate) document.Grid {
 	byComparison := map[*stats.Compared]*stats.Gated{}
 	var cells []*stats.Compared
@@ -326,7 +318,6 @@ func gateGrid(g *stats.Gate) document.Grid {
 	return document.GridOf(cells, compare.RatioColumns(state, func(x *stats.Compared) float64 { return byComparison[x].P }, g.Baseline, g.Candidate)...)
 }
 
-// gatePage describes a gate for a page.
 func gatePage(g Gated, o document.Options) document.Document {
 	h := o.Hints
 	d := document.Document{document.Heading{Level: 1, Text: g.Answer()}, gateBeware(g, h)}

@@ -123,7 +123,7 @@ var waitWords = map[string]struct{ short, long string }{
 // leastWaited is the share of the clients' time from which on a wait is told in words.
 const leastWaited = 0.01
 
-// waits says who waited longest for each thing, and of which drivers nothing is known.
+// waits says which clients waited longest for each thing, and which workers do not report waits.
 func waits(m *LockedMix) document.List {
 	var l document.List
 	for _, what := range protocol.WaitsFor() {
@@ -153,8 +153,7 @@ func waits(m *LockedMix) document.List {
 	return l
 }
 
-// waitShort says in a few words how long the clients of a cell waited: for what, if that was
-// for several things.
+// waitShort says how long the clients of a cell waited, and for which of several things.
 func waitShort(c *LockCell) string {
 	var words []string
 	share := 0.0
@@ -173,8 +172,8 @@ func waitShort(c *LockCell) string {
 	return strings.Join(words, ", ")
 }
 
-// failedBy lists the operations that failed, with how often in all cells. Causes also count what
-// a lock made fail that had failed when it was recorded: of that no worker tells the operations.
+// failedBy lists the operations that failed in all cells. Workers do not report the operations of
+// errors that the recording has too.
 func failedBy(m *LockedMix) string {
 	by := map[string]int64{}
 	recorded := int64(0)
@@ -195,7 +194,6 @@ func failedBy(m *LockedMix) string {
 	return words
 }
 
-// skipped counts the events of a replay that were not run. It returns "" if there are none.
 func skipped(m *LockedMix) string {
 	n := int64(0)
 	for _, c := range m.Cells {

@@ -235,38 +235,16 @@ type LockWhy string
 
 // The explanations.
 const (
-	// A lock was held, and nothing waits for it, because busy_timeout is 0.
-	WhyNoWait LockWhy = "no-wait"
-
-	// A transaction that has read wanted to write, but another one had committed since.
-	WhySnapshot LockWhy = "snapshot"
-
-	// A transaction that has read wanted to write while another one was writing. SQLite
-	// does not wait then: with a rollback journal each would wait for the other, and with a
-	// WAL the snapshot would be old. Drivers that report primary codes only have the old
-	// snapshots among these.
-	WhyUpgrade LockWhy = "upgrade"
-
-	// The lock was waited for as long as busy_timeout says.
-	WhyTimeout LockWhy = "timeout"
-
-	// Connections that share a cache lock tables, for which no busy_timeout waits.
-	WhySharedCache LockWhy = "shared-cache"
-
-	// The operation still failed, or waited, when its timeout had passed.
-	WhyCanceled LockWhy = "canceled"
-
-	// The operations under way waited for each other.
-	WhyEndless LockWhy = "endless"
-
-	// The same where connections share a cache.
-	WhyEndlessShared LockWhy = "endless-shared-cache"
-
-	// It is not the error of a lock, which only a replay goes on after.
-	WhyOther LockWhy = "other"
-
-	// None of these is known to explain it.
-	WhyUnknown LockWhy = "unknown"
+	WhyNoWait        LockWhy = "no-wait"              // a lock was held, and busy_timeout is 0
+	WhySnapshot      LockWhy = "snapshot"             // a transaction that had read wanted to write, but another one had committed since
+	WhyUpgrade       LockWhy = "upgrade"              // the same while another one was writing; with primary codes only, also old snapshots
+	WhyTimeout       LockWhy = "timeout"              // the lock was not free within busy_timeout
+	WhySharedCache   LockWhy = "shared-cache"         // connections that share a cache lock tables, and no busy_timeout waits for these
+	WhyCanceled      LockWhy = "canceled"             // the operation's timeout had passed
+	WhyEndless       LockWhy = "endless"              // the operations under way waited for each other
+	WhyEndlessShared LockWhy = "endless-shared-cache" // the same where connections share a cache
+	WhyOther         LockWhy = "other"                // not the error of a lock, in a replay
+	WhyUnknown       LockWhy = "unknown"
 )
 
 // Endless reports whether operations waited without an end.
@@ -277,10 +255,8 @@ const atOnce = 0.1
 
 const codeBusySnapshot = driver.CodeBusy | 2<<8
 
-// ofLock reports whether an error of SQLite is one of a lock.
 func ofLock(code int) bool { return code&0xff == driver.CodeBusy || code&0xff == driver.CodeLocked }
 
-// why explains the errors of one code.
 func (c *LockCell) why(e protocol.ErrorCount) LockWhy {
 	in := c.inForce()
 	timeout, err := strconv.ParseInt(in["busy_timeout"], 10, 64)
@@ -307,7 +283,6 @@ func (c *LockCell) why(e protocol.ErrorCount) LockWhy {
 	return WhyUnknown
 }
 
-// inForce returns the settings that the first connection read back, and those asked for.
 func (c *LockCell) inForce() driver.Settings {
 	asked := c.Case.Settings
 	if p := c.Proof(); p != nil && len(p.Connections) > 0 {

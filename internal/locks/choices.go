@@ -56,7 +56,6 @@ func choiceOf(s driver.Settings) LockChoice {
 // changedPool names the change of the pools and the mutex, which together are one change.
 const changedPool = "pool"
 
-// parts returns the names and values of a choice.
 func (c LockChoice) parts() [5][2]string {
 	return [5][2]string{{"cache", c.Cache}, {"journal_mode", c.JournalMode}, {"txlock", c.TxLock}, {"busy_timeout", c.BusyTimeout}, {changedPool, c.Pool()}}
 }
@@ -89,8 +88,8 @@ func (c LockChoice) Pool() string {
 	return s
 }
 
-// remedies returns the choices with the fewest changes with which nothing failed on the driver of
-// a cell, the fastest first.
+// remedies returns the changes that end the errors of a cell, of those only the smallest changes,
+// the fastest first.
 func (m *LockedMix) remedies(c *LockCell) (list []LockRemedy) {
 	for _, other := range m.Cells {
 		if other.Driver != c.Driver || !other.Clean() {

@@ -14,8 +14,7 @@ var shortLegend = document.Glossary{
 	{Column: "queued", Text: "share of the clients' time in which they waited for a connection or the mutex."},
 }
 
-// onScreen is the explanation for a terminal that has no room for all of it: why operations
-// failed, and how some cells with errors are mended. Tables are left out first, then rows.
+// onScreen is the explanation for a low terminal. Tables are left out first, then remedies.
 func onScreen(l *Locks) document.Document {
 	const mostRows = 12
 	d := document.Document{document.Heading{Level: 1, Text: LocksAnswer(l)}}
@@ -34,8 +33,8 @@ func onScreen(l *Locks) document.Document {
 	return append(d, shortLegend, document.Section{Forms: []document.Form{{Missing: "what was measured where"}}})
 }
 
-// inShort says why operations failed, and how some cells with errors are mended, those of today
-// first. minor asks for what else is told in a list.
+// inShort says why operations failed, and which remedies some cells with errors have, today's
+// first. minor adds a list of details.
 func inShort(l *Locks, rows int, minor bool) (f document.Form) {
 	d, left := document.Document(nil), 0
 	for _, m := range l.Mixes {
@@ -73,8 +72,8 @@ func inShort(l *Locks, rows int, minor bool) (f document.Form) {
 	return f
 }
 
-// oddness orders cells by how likely somebody is to use their choice: that of today first, and
-// those that wait for no lock last.
+// oddness orders cells by how likely their choice is to be used: today's first, and those without
+// a busy timeout last.
 func oddness(c *LockCell) int {
 	switch {
 	case c.Today:
@@ -85,7 +84,6 @@ func oddness(c *LockCell) int {
 	return 2
 }
 
-// someChoices lists the first choices, and says how many more there are.
 func someChoices(list []LockChoice) string {
 	const most = 3
 	if more := len(list) - most; more > 1 {

@@ -86,7 +86,6 @@ func priceWords(s *stats.Summary) string {
 	return document.Times(s.Median) + " " + document.Interval(s.Interval)
 }
 
-// troubleShort says which errors a cell had.
 func troubleShort(c *LockCell) string {
 	if c.Endless {
 		return "endless wait"
@@ -98,7 +97,6 @@ func troubleShort(c *LockCell) string {
 	return strings.Join(words, ", ")
 }
 
-// markToday marks the workload's own settings.
 func markToday(c *LockCell) string {
 	if c.Today {
 		return " (as today)"
@@ -106,7 +104,6 @@ func markToday(c *LockCell) string {
 	return ""
 }
 
-// lockGrid is the table of a driver, with a row for every choice.
 func lockGrid(cells []*LockCell) document.Grid {
 	type column = document.ColumnOf[*LockCell]
 	count := func(title string, drop int, of func(*LockCell) int64) column {
@@ -172,7 +169,6 @@ func lockGrid(cells []*LockCell) document.Grid {
 	return document.GridOf(cells, columns...)
 }
 
-// driverTables has a heading and a table for each driver.
 func driverTables(m *LockedMix) (d document.Document) {
 	for _, driver := range m.Drivers() {
 		var cells []*LockCell

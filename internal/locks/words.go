@@ -130,7 +130,7 @@ func ended(m *LockedMix) string {
 // equallyFast is said of choices that do not differ measurably from the best one.
 const equallyFast = " as fast, within the noise"
 
-// tiedChoices lists the choices that are as fast as the one that the answer names.
+// tiedChoices lists the choices that are as fast as the one in the answer.
 func tiedChoices(m *LockedMix) []LockChoice {
 	if m.Nearest == nil || *m.Nearest == *m.Best {
 		return m.Equal
@@ -152,7 +152,6 @@ func unlocked(m *LockedMix) string {
 	return fastest + ". Operations wait least with " + calmest(m) + "."
 }
 
-// calmest names the choice with which operations wait least.
 func calmest(m *LockedMix) string {
 	return choiceShort(*m.Calm) + " (" + tailsOf(m, *m.Calm) + ")" +
 		m.amongOthers(*m.Calm, m.EquallyCalm, thanToday(m, m.Calmer, "in these trials the percentile is %s as high today", tailsOf))
@@ -178,7 +177,6 @@ func (m *LockedMix) amongOthers(best LockChoice, equal []LockChoice, than string
 	return s + than
 }
 
-// thanToday says how much better the best choice is than today's.
 func thanToday(m *LockedMix, gain *stats.Summary, words string, figures func(*LockedMix, LockChoice) string) string {
 	if gain == nil {
 		return ""
@@ -186,7 +184,6 @@ func thanToday(m *LockedMix, gain *stats.Summary, words string, figures func(*Lo
 	return fmt.Sprintf("; "+words+" (%s: %s)", priceWords(gain), choiceShort(*m.Today), figures(m, *m.Today))
 }
 
-// ratesOf lists how fast each driver is with a choice.
 func ratesOf(m *LockedMix, choice LockChoice) string {
 	return figuresWith(m, choice, func(c *LockCell) string {
 		if m.Paced {
@@ -196,7 +193,6 @@ func ratesOf(m *LockedMix, choice LockChoice) string {
 	})
 }
 
-// tailsOf lists how long operations of each driver take with a choice, and how fair that is.
 func tailsOf(m *LockedMix, choice LockChoice) string {
 	return figuresWith(m, choice, func(c *LockCell) string {
 		s := "p99.9 " + document.Nanoseconds(c.P999)
@@ -207,7 +203,6 @@ func tailsOf(m *LockedMix, choice LockChoice) string {
 	})
 }
 
-// figuresWith lists a figure of each driver with a choice.
 func figuresWith(m *LockedMix, choice LockChoice, of func(*LockCell) string) string {
 	var words []string
 	for _, d := range m.Drivers() {
@@ -218,7 +213,6 @@ func figuresWith(m *LockedMix, choice LockChoice, of func(*LockCell) string) str
 	return firstOf(words)
 }
 
-// choiceWords names a choice, as settings and a pool.
 func choiceWords(c LockChoice) string {
 	var words []string
 	for _, p := range c.parts() {
@@ -232,7 +226,6 @@ func choiceWords(c LockChoice) string {
 	return strings.Join(words, " ")
 }
 
-// choiceShort names a choice in the fewest words.
 func choiceShort(c LockChoice) string {
 	var words []string
 	for _, p := range c.parts() {
@@ -254,7 +247,6 @@ func choicesShort(list []LockChoice) string {
 	return strings.Join(words, "; ")
 }
 
-// changesWords says what to change.
 func changesWords(changes []LockChange) string {
 	var words []string
 	for _, c := range changes {
@@ -267,7 +259,6 @@ func changesWords(changes []LockChange) string {
 	return strings.Join(words, ", ")
 }
 
-// inCommon says with which drivers and choices something happened.
 func inCommon(cells []*LockCell) string {
 	var words []string
 	for i := range (LockChoice{}).parts() {
@@ -288,7 +279,6 @@ func inCommon(cells []*LockCell) string {
 	return firstOf(driversOf(cells)) + " with " + strings.Join(words, "; ")
 }
 
-// firstOf joins the first words, and says how many more there are.
 func firstOf(words []string) string { return document.FirstOf(words, 4, ", ") }
 
 func prefixed(prefix, s string) string {
@@ -298,7 +288,6 @@ func prefixed(prefix, s string) string {
 	return prefix + s
 }
 
-// locks is the explanation for people.
 func locks(l *Locks, o document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: LocksAnswer(l)}}
 	for _, m := range l.Mixes {
@@ -340,7 +329,6 @@ func locks(l *Locks, o document.Options) document.Document {
 // measuredLabel begins the list that [origin] returns.
 const measuredLabel = "measured"
 
-// origin lists the run, the machine and the warnings.
 func origin(l *Locks) document.List {
 	list := document.List{{Label: measuredLabel, Text: fmt.Sprintf("run %d, %s", l.Analysis.Run.ID, document.Counted(int64(l.Analysis.Run.Rounds), "round"))}}
 	list = append(list, conditions.MachineItems(l.Analysis.Run.Machine)...)

@@ -18,8 +18,8 @@ type firstOn struct {
 	ranked  []string
 }
 
-// whoIsFirst says which driver comes first on which machine, over all tables or in the only
-// one. It returns "" where runs were made to compare two sides.
+// whoIsFirst says which driver comes first on which machine, over all tables or in the only one.
+// It returns "" for runs that compare two sides.
 func whoIsFirst(all []OnMachine, m *stats.Machines) string {
 	var list []firstOn
 	for _, m := range all {
@@ -85,8 +85,8 @@ func turnsAround(list []firstOn) bool {
 	return false
 }
 
-// claimsOn says what the machines say of the claims of the study that they measured. It
-// returns "" if they measured none.
+// claimsOn says on how many machines the claims of a study hold. It returns "" if none were
+// measured.
 func claimsOn(all []OnMachine) string {
 	var verdicts []map[report.Verdict][]string // by claim: the machines
 	study := ""
@@ -134,7 +134,6 @@ func claimsOn(all []OnMachine) string {
 	return fmt.Sprintf("Of %s of %s, %s.", document.Counted(int64(len(verdicts)), "claim"), study, strings.Join(parts, ", "))
 }
 
-// agreements counts what is the same on all machines and what turns around.
 func agreements(all []OnMachine, m *stats.Machines) string {
 	n := len(m.Pairs)
 	if n == 0 {

@@ -23,7 +23,6 @@ type GatedOn struct {
 var GateFormats = document.Question[[]GatedOn]{Name: "gates", Document: gates}.Formats(
 	document.Format[[]GatedOn, document.Options]{Name: "json", To: writeGatesJSON})
 
-// gatesAnswer says on which machines a gate passed.
 func gatesAnswer(all []GatedOn) string {
 	var found conditions.Groups[string, string]
 	for _, x := range all {
@@ -42,7 +41,6 @@ func gatesAnswer(all []GatedOn) string {
 	return strings.Join(parts, ". ") + "."
 }
 
-// gates describes the results in words.
 func gates(all []GatedOn, _ document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: gatesAnswer(all)}}
 	for _, x := range all {

@@ -32,7 +32,6 @@ type OnMachine struct {
 var Formats = document.Question[[]OnMachine]{Name: "machines", Document: machines}.Formats(
 	document.Format[[]OnMachine, document.Options]{Name: "json", To: writeMachinesJSON})
 
-// sideBySide puts the runs of machines side by side.
 func sideBySide(all []OnMachine) *stats.Machines {
 	var runs []*stats.Analysis
 	for _, m := range all {
@@ -57,7 +56,6 @@ func machinesAnswer(all []OnMachine, m *stats.Machines) string {
 	return strings.TrimSpace(strings.Join(sentences, " "))
 }
 
-// together names all of some machines.
 func together(n int) string {
 	if n == 2 {
 		return "both machines"
@@ -76,7 +74,6 @@ var agreementLabels = []struct {
 	{stats.Partly, "not clear", 10},
 }
 
-// machines describes runs on several machines in words.
 func machines(all []OnMachine, o document.Options) document.Document {
 	m := sideBySide(all)
 	d := document.Document{document.Heading{Level: 1, Text: machinesAnswer(all, m)}}
@@ -142,7 +139,7 @@ func machines(all []OnMachine, o document.Options) document.Document {
 	return d
 }
 
-// shared says which machines are one.
+// shared lists the warnings about hosts that are the same machine.
 func shared(all []OnMachine) (list []string) {
 	for _, x := range all {
 		if x.Analysis == nil {
@@ -157,8 +154,8 @@ func shared(all []OnMachine) (list []string) {
 	return list
 }
 
-// trust says in short how sure the run is of what it says, what disturbed it, and how much
-// more there is to beware of.
+// trust says how sure the verdicts of the run are, what disturbed it, and how many more warnings
+// its report has.
 func (x *OnMachine) trust() string {
 	said := report.AnswersOf(x.Analysis, x.Options)
 	words := report.HowSure(x.Analysis, &said, x.Options)
@@ -186,7 +183,6 @@ func (x *OnMachine) trust() string {
 	return words
 }
 
-// document is the report of the run by itself.
 func (x *OnMachine) document() document.Document {
 	if c := x.comparison(); c != nil {
 		return compare.Comparison(*c, x.Options.Options)
@@ -194,7 +190,6 @@ func (x *OnMachine) document() document.Document {
 	return report.Build(x.Analysis, x.Options)
 }
 
-// comparison returns the comparison that the run was made for, or nil.
 func (x *OnMachine) comparison() *compare.Compared {
 	if x.Analysis.Run.Compares == nil {
 		return nil
@@ -202,7 +197,7 @@ func (x *OnMachine) comparison() *compare.Compared {
 	return &compare.Compared{Comparison: stats.CompareRun(x.Analysis), First: x.Analysis, Second: x.Analysis}
 }
 
-// deeper returns a document as part of another one.
+// deeper makes a document a part of another by lowering its headings.
 func deeper(d document.Document) document.Document {
 	for i, b := range d {
 		if h, ok := b.(document.Heading); ok {
@@ -252,8 +247,8 @@ type ratiosOn struct {
 	grid       document.Grid
 }
 
-// allRatiosOn returns a grid for each table that is on more than one machine, with ratios to
-// the same driver on all of them.
+// allRatiosOn returns a grid for each table that is on more than one machine. All ratios are to
+// the same driver.
 func allRatiosOn(all []OnMachine) (grids []ratiosOn) {
 	byName := map[stats.TableName][]*stats.Table{} // by machine
 	var names []stats.TableName
@@ -279,8 +274,8 @@ func allRatiosOn(all []OnMachine) (grids []ratiosOn) {
 	return grids
 }
 
-// ratiosOnOf returns the grid of one table. There is none if no driver is measured on two
-// machines together with another one.
+// ratiosOnOf returns the grid of one table. ok is false unless two drivers were measured together
+// on two machines.
 func ratiosOnOf(n stats.TableName, tables []*stats.Table, all []OnMachine) (out ratiosOn, ok bool) {
 	cells := make([]map[string]int, len(tables)) // measured ones, by driver
 	var drivers []string

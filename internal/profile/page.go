@@ -52,7 +52,6 @@ func ProfilePage(p *Profiled) document.Document {
 	return document.UniqueNames(append(d, document.Heading{Level: 2, Text: "How it was measured"}, facts, document.Paragraph{Text: profileNote, Quiet: true}), map[string]bool{})
 }
 
-// narrow says where the boxes are that a page leaves out.
 func (p *Profiled) narrow() string {
 	if len(p.Files) > 0 {
 		return " The narrowest boxes are left out here; the files have all."
@@ -60,7 +59,6 @@ func (p *Profiled) narrow() string {
 	return " The narrowest boxes are left out here."
 }
 
-// groupsOf lists the groups that take time.
 func groupsOf(p *Profiled) (names []string) {
 	for _, g := range stacks.Groups {
 		if slices.ContainsFunc(p.Drivers, func(d ProfiledDriver) bool {
@@ -72,8 +70,8 @@ func groupsOf(p *Profiled) (names []string) {
 	return names
 }
 
-// colored lists all groups, in an order that gives some of them the colors that they have in
-// a picture of these only.
+// colored lists all groups, with some first so that they get the same colors as in a picture of
+// these only.
 func colored(some []string) []string {
 	all := slices.Clone(some)
 	for _, g := range stacks.Groups {
@@ -84,8 +82,7 @@ func colored(some []string) []string {
 	return all
 }
 
-// groupsPicture has the CPU time of each driver, in parts by who takes it. ok is false if
-// there are no samples.
+// groupsPicture has the CPU time of each driver by group. ok is false if there are no samples.
 func groupsPicture(p *Profiled, parts []string) (_ document.PictureBlock, ok bool) {
 	var rows []chart.Sum
 	for i := range p.Drivers {
@@ -120,7 +117,6 @@ const (
 	maxFlameRows = 40
 )
 
-// flamePicture is a flame graph of a page.
 func flamePicture(name, title, note string, f *chart.Flame) document.PictureBlock {
 	f.Most = mostBoxes
 	behind := document.ChartGrid(f)

@@ -16,41 +16,54 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Profiled is where the time of a phase went, on one driver or several.
+// Profiled is where the time of a phase went, on one driver or several. Some fields are only set in
+// JSON.
 type Profiled struct {
-	Run      int64 // its number in the store; 0: it is in none
-	Workload string
-	Phase    string
-	Scale    string
-	Seed     uint64
-	Settings string // as name=value, separated by spaces
-	Machine  result.Machine
-	Warnings []result.Warning // what casts doubt on it
-	Rounds   int              // in which the drivers' trials took turns
-	Drivers  []ProfiledDriver
-	NoPerf   string      // why there is no perf, or what it does not see; "" if it sees everything
-	More     string      // what a reader can type to have more samples; "": nothing
-	Into     string      // the directory that files were written to; "": none were
-	Files    []string    // their names
-	Flames   []FlameSide // of the drivers that have profiles
+	Version     int               `json:"version"`          // in JSON
+	Run         int64             `json:"run_id,omitempty"` // its number in the store
+	Answer      string            `json:"answer"`           // in JSON
+	Workload    string            `json:"workload"`
+	Phase       string            `json:"phase"`
+	Scale       string            `json:"scale"`
+	Seed        uint64            `json:"seed"`
+	Settings    string            `json:"settings,omitempty"` // as name=value, separated by spaces
+	Machine     result.Machine    `json:"machine"`
+	Confidence  float64           `json:"confidence"`        // in JSON, of all intervals
+	NoPerf      string            `json:"no_perf,omitempty"` // why there is no perf, or what it does not see
+	Rounds      int               `json:"rounds"`            // in which the drivers' trials took turns
+	Warnings    []result.Warning  `json:"warnings,omitempty"`
+	Ratio       *JSONProfileRatio `json:"ratio,omitempty"` // in JSON, of the second driver's CPU time to the first's
+	Drivers     []ProfiledDriver  `json:"drivers"`
+	Differences []stacks.Change   `json:"differences,omitempty"` // in JSON, of the second driver to the first
+	Into        string            `json:"directory,omitempty"`   // the directory that files were written to
+	Files       []string          `json:"files,omitempty"`
+
+	More   string      `json:"-"` // what a reader can type to have more samples; "": nothing
+	Flames []FlameSide `json:"-"` // of the drivers that have profiles
 }
 
-// ProfiledDriver is one driver's part of it.
+// ProfiledDriver is one driver's part of a profile.
 type ProfiledDriver struct {
-	Name    string
-	Case    int // its number in warnings
-	Status  result.Status
-	Reason  *protocol.Reason // if Status is not OK
-	Perf    bool             // sampled by perf, not by Go's profiler
-	Summary *stacks.Summary  // nil if Status is not OK
+	Name      string           `json:"driver"`
+	Case      int              `json:"-"` // its number in warnings
+	Status    result.Status    `json:"status"`
+	Reason    *protocol.Reason `json:"reason,omitempty"`    // if Status is not OK
+	Sampler   string           `json:"sampler,omitempty"`   // perf or go; in JSON
+	Perf      bool             `json:"-"`                   // sampled by perf, not by Go's profiler
+	Shortened int              `json:"shortened,omitempty"` // how many functions of each stack were kept, if there were too many
 
-	Shortened int // how many functions of each stack were kept, if there were too many; 0: all
+	*stacks.Summary `jsonschema:"optional"` // nil if Status is not OK
+}
+
+// JSONProfileRatio is a ratio with its interval.
+type JSONProfileRatio struct {
+	Ratio    float64        `json:"ratio"`
+	Interval stats.Interval `json:"interval"`
 }
 
 // fewSamples is below how many samples shares are not put into words.
 const fewSamples = 50
 
-// good reports whether there is something to say of a driver.
 func (d *ProfiledDriver) good() bool { return d.Status == result.OK && d.Summary.Samples >= fewSamples }
 
 // pair returns the two drivers that are compared, if exactly two have profiles.
@@ -68,18 +81,8 @@ func (p *Profiled) pair() (first, second *ProfiledDriver, ok bool) {
 }
 
 // Formats are those of a profile.
-var Formats = document.FormatsOf[*Profiled, document.Options]{What: "profile", List: []document.Format[*Profiled, document.Options]{
-	{Name: "table", To: func(w io.Writer, p *Profiled, o document.Options) error {
-		return document.RenderText(w, profiled(p), o)
-	}},
-	{Name: "markdown", To: func(w io.Writer, p *Profiled, _ document.Options) error {
-		return document.RenderMarkdown(w, profiled(p))
-	}},
-	{Name: "html", To: func(w io.Writer, p *Profiled, o document.Options) error {
-		return document.RenderHTML(w, ProfilePage(p), "Profile", o)
-	}},
-	{Name: "json", To: writeProfileJSON},
-}}
+var Formats = document.Question[*Profiled]{Name: "profile", Document: profiled, Title: "Profile", JSON: jsonOf,
+	Page: func(p *Profiled, _ document.Options) document.Document { return ProfilePage(p) }}.Formats()
 
 // ProfileAnswer says in a few sentences where the time went.
 func ProfileAnswer(p *Profiled) string {
@@ -104,7 +107,7 @@ func ProfileAnswer(p *Profiled) string {
 	return strings.Join(parts, " ")
 }
 
-// differs says how the CPU times of two drivers differ and, with enough trials, in which groups.
+// differs compares the CPU times of two drivers and, with enough trials, their groups.
 func differs(p *Profiled, a, b *ProfiledDriver) string {
 	ratio, sure := stacks.Ratio(a.Summary, b.Summary)
 	words := fmt.Sprintf("%s and %s, %s %s", nanoseconds(b.Summary.PerTrialNS()), nanoseconds(a.Summary.PerTrialNS()), document.Times(ratio), document.Interval(&sure))
@@ -133,7 +136,6 @@ func differs(p *Profiled, a, b *ProfiledDriver) string {
 	return text + "."
 }
 
-// spends names the largest groups of a driver.
 func spends(d *ProfiledDriver) string {
 	const most, least = 4, 0.03
 	var words []string
@@ -145,7 +147,6 @@ func spends(d *ProfiledDriver) string {
 	return fmt.Sprintf("%s spends %s.", d.Name, strings.Join(words, ", "))
 }
 
-// nanoseconds formats a time.
 func nanoseconds(ns float64) string {
 	switch {
 	case ns >= 1e9:
@@ -171,8 +172,7 @@ func withMargin(p stacks.Part) string { return fmt.Sprintf("%.1f %% ±%.1f", 100
 // topFunctions is how many functions the tables have. The JSON has all.
 const topFunctions = 12
 
-// profiled is the document of a profile.
-func profiled(p *Profiled) document.Document {
+func profiled(p *Profiled, _ document.Options) document.Document {
 	d := document.Document{document.Paragraph{Text: ProfileAnswer(p)}, document.Space{}, profileFacts(p)}
 	if a, b, ok := p.pair(); ok {
 		d = append(d, document.Heading{Level: 2, Text: fmt.Sprintf("%s and %s", a.Name, b.Name)}, differenceGrid(a, b))
@@ -188,7 +188,6 @@ func profiled(p *Profiled) document.Document {
 const profileNote = "CPU time of one execution of the phase, from samples of what runs; waiting is not in it. " +
 	"A function has its own time, without that of what it calls. Trials with profiles are never stored as samples."
 
-// differenceGrid compares the groups of two drivers.
 func differenceGrid(a, b *ProfiledDriver) document.Grid {
 	g := document.Grid{Columns: []document.Column{{Title: "where"}, {Title: a.Name, Right: true}, {Title: b.Name, Right: true}, {Title: "difference", Right: true}, {Title: "±", Right: true}}}
 	for _, c := range stacks.Compare(a.Summary, b.Summary) {
@@ -197,7 +196,6 @@ func differenceGrid(a, b *ProfiledDriver) document.Grid {
 	return g
 }
 
-// profileFacts says what was profiled, and how.
 func profileFacts(p *Profiled) document.List {
 	var l document.List
 	if p.Run > 0 {
@@ -240,7 +238,7 @@ func profileFacts(p *Profiled) document.List {
 	return l
 }
 
-// profileSure says what the intervals are of. It returns "" if there are none.
+// profileSure explains the intervals. It returns "" if there are none.
 func profileSure(p *Profiled) string {
 	if !slices.ContainsFunc(p.Drivers, func(d ProfiledDriver) bool { return d.good() }) {
 		return ""
@@ -255,7 +253,6 @@ func profileSure(p *Profiled) string {
 	return words + ". Profilers cost time, so a ratio without them is another one"
 }
 
-// profileWarnings lists what casts doubt on a profile: first that of the machine.
 func profileWarnings(p *Profiled) document.List {
 	names := map[int]string{}
 	for i := range p.Drivers {
@@ -272,7 +269,6 @@ func profileWarnings(p *Profiled) document.List {
 	return append(conditions.MachineWarnings(ofAll, p.Rounds), conditions.Warnings(ofOne, names)...)
 }
 
-// driverProfile is the part of the document about one driver.
 func driverProfile(x *ProfiledDriver) document.Document {
 	s := x.Summary
 	g := document.Grid{Columns: []document.Column{{Title: "where"}, {Title: "share", Right: true}, {Title: "CPU time", Right: true}, {Title: "what it is", Drop: 1}}}
@@ -300,7 +296,6 @@ func driverProfile(x *ProfiledDriver) document.Document {
 	return d
 }
 
-// byteCount formats an estimated number of bytes.
 func byteCount(n float64) string {
 	switch {
 	case n >= 1<<30:
@@ -311,7 +306,7 @@ func byteCount(n float64) string {
 	return fmt.Sprintf("%.3g KiB", n/(1<<10))
 }
 
-// shortFunction shortens a long name at its beginning: its end says more.
+// shortFunction shortens a long name at its beginning, because its end says more.
 func shortFunction(name string) string {
 	const most = 60
 	if i := strings.LastIndexByte(strings.SplitN(name, "[", 2)[0], '/'); i >= 0 && len(name) > most {
@@ -342,7 +337,6 @@ func FlameGraph(w io.Writer, title string, side FlameSide) error {
 	return chart.WriteSVG(w, flameOf(title, side))
 }
 
-// flameOf returns the flame graph of a driver's profile.
 func flameOf(title string, side FlameSide) *chart.Flame {
 	f := newFlame(title)
 	for _, s := range side.Stacks {
@@ -360,7 +354,6 @@ func FlameDifference(w io.Writer, title string, first, second FlameSide) error {
 	return chart.WriteSVG(w, differenceOf(title, first, second))
 }
 
-// differenceOf returns the flame graph of the difference of two drivers' profiles.
 func differenceOf(title string, first, second FlameSide) *chart.Flame {
 	f := newFlame(title)
 	f.First, f.Second = document.Line(first.Name), document.Line(second.Name)
@@ -401,62 +394,23 @@ func newFlame(title string) *chart.Flame {
 // without changing it.
 const ProfileVersion = 1
 
-// JSONProfile is the JSON form of a profile.
-type JSONProfile struct {
-	Version     int                 `json:"version"`
-	Run         int64               `json:"run_id,omitempty"` // its number in the store
-	Answer      string              `json:"answer"`
-	Workload    string              `json:"workload"`
-	Phase       string              `json:"phase"`
-	Scale       string              `json:"scale"`
-	Seed        uint64              `json:"seed"`
-	Settings    string              `json:"settings,omitempty"`
-	Machine     result.Machine      `json:"machine"`
-	Confidence  float64             `json:"confidence"` // of all intervals
-	NoPerf      string              `json:"no_perf,omitempty"`
-	Rounds      int                 `json:"rounds"` // in which the drivers' trials took turns
-	Warnings    []result.Warning    `json:"warnings,omitempty"`
-	Ratio       *JSONProfileRatio   `json:"ratio,omitempty"` // of the second driver's CPU time to the first's
-	Drivers     []JSONProfileDriver `json:"drivers"`
-	Differences []stacks.Change     `json:"differences,omitempty"` // of the second driver to the first
-	Directory   string              `json:"directory,omitempty"`
-	Files       []string            `json:"files,omitempty"`
-}
-
-// JSONProfileRatio is a ratio with its interval.
-type JSONProfileRatio struct {
-	Ratio    float64        `json:"ratio"`
-	Interval stats.Interval `json:"interval"`
-}
-
-// JSONProfileDriver is a driver's part of the JSON form of a profile.
-type JSONProfileDriver struct {
-	Driver  string           `json:"driver"`
-	Status  result.Status    `json:"status"`
-	Reason  *protocol.Reason `json:"reason,omitempty"`
-	Sampler string           `json:"sampler,omitempty"` // perf or go
-
-	Shortened       int `json:"shortened,omitempty"` // as in [ProfiledDriver]
-	*stacks.Summary `jsonschema:"optional"`
-}
-
-func writeProfileJSON(w io.Writer, p *Profiled, _ document.Options) error {
-	out := JSONProfile{Version: ProfileVersion, Run: p.Run, Answer: ProfileAnswer(p), Workload: p.Workload, Phase: p.Phase, Scale: p.Scale, Seed: p.Seed, Settings: p.Settings,
-		Machine: p.Machine, Confidence: stats.Confidence, NoPerf: p.NoPerf, Rounds: p.Rounds, Warnings: p.Warnings, Drivers: []JSONProfileDriver{}, Directory: p.Into, Files: p.Files}
-	for _, d := range p.Drivers {
-		x := JSONProfileDriver{Driver: d.Name, Status: d.Status, Reason: d.Reason, Shortened: d.Shortened, Summary: d.Summary}
-		if d.Summary != nil {
-			x.Sampler = "go"
-			if d.Perf {
-				x.Sampler = "perf"
-			}
+func jsonOf(p *Profiled) any {
+	out := *p
+	out.Version, out.Answer, out.Confidence = ProfileVersion, ProfileAnswer(p), stats.Confidence
+	out.Drivers = append([]ProfiledDriver{}, p.Drivers...)
+	for i := range out.Drivers {
+		switch d := &out.Drivers[i]; {
+		case d.Summary == nil:
+		case d.Perf:
+			d.Sampler = "perf"
+		default:
+			d.Sampler = "go"
 		}
-		out.Drivers = append(out.Drivers, x)
 	}
 	if a, b, ok := p.pair(); ok {
 		out.Differences = stacks.Compare(a.Summary, b.Summary)
 		ratio, sure := stacks.Ratio(a.Summary, b.Summary)
 		out.Ratio = &JSONProfileRatio{ratio, sure}
 	}
-	return document.Encode(w, out)
+	return &out
 }

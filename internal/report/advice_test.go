@@ -145,7 +145,7 @@ func TestAdviceLeftOut(t *testing.T) {
 		}
 	}
 	a := advised(run)
-	want := "Take mattn: it is the fastest of those that can be taken; the next of these, modernc, takes 2.30x its time [2.27, 2.33]. tailscale is as fast, as far as can be told, but is left out: it has "
+	want := "Take mattn: it is the fastest of those that can be taken; the next of these, modernc, takes 2.30x its time [2.27, 2.33]. tailscale is as fast, but is left out: it has "
 	if got := a.Answer(); !strings.HasPrefix(got, want) {
 		t.Errorf("%s\nwant %s", got, want)
 	}

@@ -62,7 +62,7 @@ func TestProfileRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	validate(t, compiled(t, "profile"), b.String())
-	var got profile.JSONProfile
+	var got profile.Profiled
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil || got.Run != 7 || got.Settings != "journal_mode=wal synchronous=full" {
 		t.Errorf("%+v, %v", got, err)
 	}

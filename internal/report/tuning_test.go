@@ -123,7 +123,7 @@ func TestTuningFormats(t *testing.T) {
 	for format, want := range map[string][]string{
 		"table": {"0 as today 1 nothing", "1 + journal_mode=wal 1.60x [1.54, 1.67] 1.60x [1.54, 1.67] nothing 21.0 MiB worth it",
 			"3 + synchronous=normal 2.50x [2.38, 2.63] 1.25x [1.18, 1.33] the last commits 80.0 MiB worth it", "1.01x [0.971, 1.05] the last commits 80.0 MiB a tie",
-			`on modernc sql.Open("sqlite", dsn) with file:app.db?_pragma=journal_mode(wal); on each new connection (sqlite.RegisterConnectionHook) PRAGMA cache_size=-65536 slower mine query`,
+			`on modernc sql.Open("sqlite", dsn) with file:app.db?_pragma=journal_mode(wal); and in code (sqlite.RegisterConnectionHook): PRAGMA cache_size=-65536 slower mine query`,
 			"on modernc PRAGMA journal_mode=wal on each new connection; PRAGMA synchronous=normal on each new connection", "to set --set journal_mode=wal --set cache_size=-65536; in SQL PRAGMA journal_mode=wal; PRAGMA cache_size=-65536", "at that risk --set journal_mode=wal --set synchronous=normal --set cache_size=-65536; in SQL PRAGMA journal_mode=wal", "slower mine query: 0.80x as fast with these settings [0.769, 0.833]",
 			"today journal_mode=delete synchronous=full cache_size=-2000 can lose: nothing", "no gain seen temp_store=memory (1.00x [0.909, 1.11])", "looked slower journal_mode=truncate (0.91x [0.833, 1]), page_size=8192",
 			"gains alone wal_autocheckpoint=4000 (1.11x [1, 1.25]) beside journal_mode=wal: not beside the others", "out mmap_size=268435456: refused: mmap_size: wanted 268435456",

@@ -61,7 +61,6 @@ func (t Tuning) Answer() string {
 	return strings.Join(sentences, " ")
 }
 
-// nothingTried says why no value was tried.
 func (t Tuning) nothingTried() string {
 	if !t.Early {
 		return "Nothing could be tried here, so there is nothing to set."
@@ -102,7 +101,6 @@ func (t Tuning) risk(s *Step) string {
 	return ""
 }
 
-// assigned joins settings as name=value.
 func assigned(s driver.Settings) string { return document.And(strings.Fields(words(s))) }
 
 // added joins what a step adds. A value of "" is that of the workload.

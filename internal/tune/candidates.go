@@ -8,7 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// loss returns the worst that can be lost with some changes.
+// loss returns the worst loss that changes risk in any phase.
 func (s *Search) loss(changes driver.Settings) (worst int) {
 	for _, f := range s.forces {
 		worst = max(worst, s.Loss(f.With(changes)))
@@ -16,15 +16,14 @@ func (s *Search) loss(changes driver.Settings) (worst int) {
 	return worst
 }
 
-// allowed reports whether changes lose no more than may be lost.
+// allowed reports whether changes risk no more than the search may.
 func (s *Search) allowed(changes driver.Settings) bool {
 	return !slices.ContainsFunc(s.forces, func(f driver.Settings) bool {
 		return s.Loss(f.With(changes)) > max(s.Most, s.Loss(f))
 	})
 }
 
-// grid returns how many combinations of all values there are that lose no more than may be
-// lost.
+// grid returns the number of combinations of all values that are allowed.
 func (s *Search) grid() int {
 	all := []driver.Settings{{}}
 	for _, x := range s.space {
@@ -40,8 +39,8 @@ func (s *Search) grid() int {
 	return len(slices.DeleteFunc(all, func(c driver.Settings) bool { return !s.allowed(c) || len(s.normal(c)) < len(c) }))
 }
 
-// normal returns changes without those that change nothing: what is in force anyway, and
-// what needs another setting.
+// normal returns changes without those that have no effect: values in force anyway, and settings
+// that need another one.
 func (s *Search) normal(changes driver.Settings) driver.Settings {
 	c := driver.Settings{}.With(changes)
 	for name, v := range changes {
@@ -68,8 +67,8 @@ func words(changes driver.Settings) string {
 	return strings.Join(list, " ")
 }
 
-// oneMore returns the name of the only setting that one candidate changes and the other does
-// not, if they agree in all others; "" otherwise.
+// oneMore returns the name of the only setting that c changes and without does not. It returns ""
+// if they differ in more.
 func oneMore(without, c driver.Settings) (name string) {
 	if len(c) != len(without)+1 {
 		return ""

@@ -19,9 +19,9 @@ const (
 	costlyMemory = 1.05
 )
 
-// confirm measures the best candidates, and the steps to them, in trials by which none of them
-// was chosen. If some step is not told apart from the one before, what is hopeless is left
-// out, and the rest is measured once more.
+// confirm measures the best candidates, and the steps to them, in new trials. If a step is not
+// clearly faster than the one before, hopeless values are left out and the rest is measured once
+// more.
 func (s *Search) confirm(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
 		steps := s.steps()
@@ -55,13 +55,12 @@ func (s *Search) confirm(ctx context.Context) error {
 	}
 }
 
-// rounds returns how many rounds of n candidates fit into a time.
 func (s *Search) rounds(n int, d time.Duration) int {
 	return 1 + int((d-time.Duration(n)*s.first)/(time.Duration(n)*s.later))
 }
 
-// leastRounds returns the smallest number of rounds that can tell two sides apart in each of
-// some comparisons.
+// leastRounds returns the least number of rounds after which each of so many comparisons can be
+// significant.
 func leastRounds(tests int) int {
 	n := stats.MinSamples
 	for 2*math.Ldexp(1, -n)*float64(tests) >= stats.Alpha {
@@ -70,8 +69,8 @@ func leastRounds(tests int) int {
 	return n
 }
 
-// prune takes out of the best candidates what a step adds that is not worth it, unless it may
-// still be: it looks so, and no other step rests on it.
+// prune removes from the best candidates the values of steps that are not worth it. It keeps a
+// value that looks fast if no later step depends on it.
 func (s *Search) prune(steps []*Step) {
 	after := false // a step that is worth it
 	for _, x := range slices.Backward(steps[1:]) {
@@ -92,8 +91,8 @@ func (s *Search) prune(steps []*Step) {
 	}
 }
 
-// steps returns the steps to the best candidates: from the settings of today to the best that
-// loses no more, from there to those that lose more, and then the best that lose less.
+// steps returns the steps from today's settings to the best candidates: first those that lose no
+// more, then those that lose more, then those that lose less.
 func (s *Search) steps() []*Step {
 	steps := []*Step{{Changes: driver.Settings{}, Loss: s.found.Loss, Level: s.found.Loss}}
 	for _, level := range s.levels() {
@@ -111,8 +110,8 @@ func (s *Search) steps() []*Step {
 	return steps
 }
 
-// extend adds the steps from the last one to a candidate: one for each setting, if that is
-// possible, those that take memory last.
+// extend adds the steps from the last one to a candidate: if possible one for each setting, and
+// those that take memory last.
 func (s *Search) extend(steps []*Step, to driver.Settings, level int) []*Step {
 	for {
 		at := len(steps) - 1
@@ -153,8 +152,8 @@ func (s *Search) extend(steps []*Step, to driver.Settings, level int) []*Step {
 	}
 }
 
-// difference returns what one candidate changes and another one does not, or differently.
-// The value of what is no longer changed is "".
+// difference returns the values of a candidate that differ from another one's. The value is ""
+// for a setting that is no longer changed.
 func difference(from, to driver.Settings) driver.Settings {
 	d := driver.Settings{}
 	for name := range from.With(to) {
@@ -165,7 +164,7 @@ func difference(from, to driver.Settings) driver.Settings {
 	return d
 }
 
-// judge sets what a confirmation says of its steps, and returns how many are not worth it.
+// judge evaluates the confirmation of steps. It returns how many are not worth it.
 func (f *Finding) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) {
 	m := stats.AlternativesOf(a.Run, len(steps), f.Phase)
 	level := 1 - stats.Alpha/float64(tests)

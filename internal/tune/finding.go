@@ -57,25 +57,25 @@ type Step struct {
 	Safer      bool `json:"-"` // less can be lost than today
 }
 
-// Finding is what a search found.
+// Finding is what a search found. Its JSON form is part of what a run keeps of the answer.
 type Finding struct {
-	Base    driver.Settings // what is in force today, in the first phase that is timed
-	Loss    int             // the worst that can be lost today
-	Most    int
-	Margin  float64
-	Phase   string  // the only phase that counts; "": all
-	Steps   []*Step // confirmed in one run, Confirmed; the first one changes nothing
-	Tried   []*Tried
-	Skipped []Skipped
-	Races   []*Race
+	Base    driver.Settings `json:"base"` // in force today, in the first phase that is timed
+	Loss    int             `json:"loss"` // the worst that can be lost today
+	Most    int             `json:"-"`
+	Margin  float64         `json:"margin"`
+	Phase   string          `json:"phase,omitempty"` // the only phase that counts; "": all
+	Steps   []*Step         `json:"-"`               // confirmed in one run, Confirmed; the first one changes nothing
+	Tried   []*Tried        `json:"tried"`
+	Skipped []Skipped       `json:"skipped"`
+	Races   []*Race         `json:"-"`
 
-	Confirmed *stats.Analysis
-	Tests     int           // intervals are corrected for so many: the steps, in at most two confirmations
-	Rounds    int           // of the confirming run
-	Took      time.Duration // in all
-	Grid      int           // number of combinations of all values that do not lose too much
-	Early     bool          // the time was over before the search had ended
-	Enough    time.Duration // a search must take so long to try one value and confirm it; 0 if there was time
+	Confirmed *stats.Analysis `json:"-"`
+	Tests     int             `json:"tests,omitempty"`     // intervals are corrected for so many: the steps, in at most two confirmations
+	Rounds    int             `json:"-"`                   // of the confirming run
+	Took      time.Duration   `json:"took_ns"`             // in all
+	Grid      int             `json:"grid"`                // number of combinations of all values that do not lose too much
+	Early     bool            `json:"early,omitempty"`     // the time was over before the search had ended
+	Enough    time.Duration   `json:"enough_ns,omitempty"` // a search must take so long to try one value and confirm it; 0 if there was time
 }
 
 // Trials returns how many trials the search took.

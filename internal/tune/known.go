@@ -28,10 +28,9 @@ func (s *Search) note(f *field, x, value string, i, without int) {
 	}
 }
 
-// levels are the losses that candidates have, ascending.
 func (s *Search) levels() []int { return slices.Sorted(maps.Keys(s.best)) }
 
-// update chooses the best candidate for each loss, and reports whether that changes any.
+// update chooses the best candidate for each loss. It reports whether any is new.
 func (s *Search) update(f *field) bool {
 	for _, c := range f.list {
 		if _, known := s.best[s.loss(c)]; !known && s.allowed(c) {
@@ -66,7 +65,6 @@ func (s *Search) update(f *field) bool {
 	return changed
 }
 
-// incumbents returns the best candidates so far.
 func (s *Search) incumbents() (list []driver.Settings) {
 	for _, level := range s.levels() {
 		list = append(list, s.best[level])
@@ -74,7 +72,7 @@ func (s *Search) incumbents() (list []driver.Settings) {
 	return list
 }
 
-// unknown returns the values of which nothing is known yet.
+// unknown returns the values that have not been measured in any pair of candidates.
 func (s *Search) unknown() map[string]bool {
 	fresh := map[string]bool{}
 	for _, x := range s.space {

@@ -10,7 +10,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// single returns a candidate for each value that can be tried by itself.
 func (s *Search) single() (list []driver.Settings) {
 	for _, x := range s.space {
 		for _, v := range x.Values {
@@ -22,7 +21,6 @@ func (s *Search) single() (list []driver.Settings) {
 	return list
 }
 
-// singles measures each value by itself.
 func (s *Search) singles(ctx context.Context) error {
 	f, rest, err := s.race(ctx, "each setting by itself", append([]driver.Settings{{}}, s.single()...))
 	if err != nil {
@@ -44,8 +42,8 @@ func (s *Search) singles(ctx context.Context) error {
 	return nil
 }
 
-// gains returns the values that gain something by themselves, one for each setting, the
-// greatest gain first.
+// gains returns the values that are faster by themselves, one for each setting, the fastest
+// first.
 func (s *Search) gains() (list []*Tried) {
 	for _, t := range s.found.Tried {
 		if t.Status != result.OK || t.MoreFailed || !(t.perSuccess < 1-s.Margin/2) || t.Ratio.N == 0 {
@@ -63,8 +61,8 @@ func (s *Search) gains() (list []*Tried) {
 	return list
 }
 
-// stacks measures the gains together: the greatest, the greatest two, and so on; and with
-// all of them what could not be tried before.
+// stacks measures the gains together: the greatest two, the greatest three, and so on. Values
+// that could not be tried before are added to all of them.
 func (s *Search) stacks(ctx context.Context) (more bool, err error) {
 	list := append([]driver.Settings{{}}, s.incumbents()...)
 	for _, level := range s.possible() {
@@ -82,7 +80,7 @@ func (s *Search) stacks(ctx context.Context) (more bool, err error) {
 	return s.further(ctx, "those that gain, together", list)
 }
 
-// possible returns the losses that there can be, ascending.
+// possible returns the losses that the search may risk, ascending.
 func (s *Search) possible() (list []int) {
 	for level := range worst + 1 {
 		if level <= max(s.Most, s.found.Loss) {
@@ -92,7 +90,7 @@ func (s *Search) possible() (list []int) {
 	return list
 }
 
-// untried returns candidates with each value that no candidate has had so far.
+// untried returns candidates with each value that was in no candidate so far.
 func (s *Search) untried(c driver.Settings) (list []driver.Settings) {
 	for _, x := range s.space {
 		for _, v := range x.Values {
@@ -112,7 +110,7 @@ const hopeless = 1.1
 // take the time from those that follow.
 const mostNeighbors = 24
 
-// neighbors measures what differs from the best candidates in one setting.
+// neighbors measures candidates that differ from the best ones in one setting.
 func (s *Search) neighbors(ctx context.Context) (more bool, err error) {
 	list := append([]driver.Settings{{}}, s.incumbents()...)
 	var exchanged []exchange
@@ -151,8 +149,7 @@ type exchange struct {
 	ratio float64
 }
 
-// further measures candidates and updates the best ones. It reports whether it is worth going
-// on.
+// further measures candidates and updates the best ones. It reports whether to go on.
 func (s *Search) further(ctx context.Context, what string, list []driver.Settings) (more bool, err error) {
 	fresh := s.unknown()
 	f, rest, err := s.race(ctx, what, list)

@@ -24,7 +24,6 @@ type schedule struct {
 	last  int
 }
 
-// measure measures candidates, and notes what that took.
 func (s *Search) measure(ctx context.Context, p Plan) (*Race, error) {
 	for _, c := range p.Candidates {
 		for name, v := range c {
@@ -58,21 +57,18 @@ func (s *Search) left() time.Duration {
 	return s.deadline.Add(-min(max(s.leastConfirmed(), s.Time/3), s.Time/2)).Sub(s.Now())
 }
 
-// leastConfirmed returns how long the confirmation of what is found and of one more step takes.
+// leastConfirmed returns how long it takes to confirm the steps so far and one more.
 func (s *Search) leastConfirmed() time.Duration {
 	n := len(s.steps()) + 1
 	return time.Duration(n) * (s.first + time.Duration(leastRounds(mostConfirms*n)-1)*s.later)
 }
 
-// spent returns how much of the time is over.
 func (s *Search) spent() time.Duration { return s.Now().Sub(s.deadline.Add(-s.Time)) }
 
-// enough returns the least time of a search that leaves enough for a race of one value after
-// what has been measured until now.
+// enough returns how long a search must take to try one value after the measurements so far.
 func (s *Search) enough() time.Duration { return s.least(s.spent() + s.takes(2, short)) }
 
-// least returns the least time of a search that leaves enough, by [Search.left], for races
-// that end at a time.
+// least returns how long a search must take so that races can go on until a time.
 func (s *Search) least(until time.Duration) time.Duration {
 	return min(max(until*3/2, until+s.leastConfirmed()), 2*until)
 }
@@ -91,9 +87,9 @@ type field struct {
 	out  map[int]bool // left out before the end
 }
 
-// race measures candidates until few are left. The first of them changes nothing; it and the
-// best ones so far stay to the end. It returns nil if there is nothing to measure, or no time.
-// rest are candidates for which there was no time.
+// race measures candidates until few are left. The first, which changes nothing, and the best
+// ones so far stay to the end. It returns nil if there is nothing to measure or no time. rest has
+// the candidates for which there was no time.
 func (s *Search) race(ctx context.Context, what string, list []driver.Settings) (f *field, rest []driver.Settings, err error) {
 	stay := map[string]bool{"": true}
 	for _, c := range s.best {
@@ -139,7 +135,7 @@ func (s *Search) race(ctx context.Context, what string, list []driver.Settings) 
 	return f, rest, nil
 }
 
-// ids returns the cases of some of n candidates.
+// ids returns the IDs of the cases of the selected candidates, of which there are n.
 func ids(run *result.Run, n int, which func(int) bool) (list []int) {
 	each := len(run.Cases) / n
 	for i := range run.Cases {
@@ -150,7 +146,7 @@ func ids(run *result.Run, n int, which func(int) bool) (list []int) {
 	return list
 }
 
-// halve leaves out the worse half of the candidates with each loss.
+// halve leaves out the slower half of the candidates with each loss.
 func (s *Search) halve(f *field, a *stats.Alternatives, stay map[string]bool) {
 	byLoss := map[int][]int{}
 	f.a = a
@@ -167,13 +163,12 @@ func (s *Search) halve(f *field, a *stats.Alternatives, stay map[string]bool) {
 	}
 }
 
-// to returns the ratio of the times of two candidates.
 func (f *field) to(i, j int) stats.Summary {
 	return stats.SummarizeRatios(stats.Values(f.a.Ratios(i, j)))
 }
 
-// value returns the ratio by which a candidate is judged. One that is out of the question has
-// an infinite one.
+// value returns the ratio by which a candidate is judged. It is infinite for a candidate that is
+// wrong or fails more often.
 func (f *field) value(i int) float64 {
 	status, _ := f.a.Bad(i)
 	if status != result.OK || f.failed(i) || f.to(i, 0).N == 0 {
@@ -189,8 +184,8 @@ func (f *field) perSuccess(i, j int) float64 {
 	return f.to(i, j).Median * f.a.Succeeded(j) / f.a.Succeeded(i)
 }
 
-// failed reports whether more operations of a candidate seem to have failed than today. That
-// only chooses what is measured next; the confirmation has a level.
+// failed reports whether more operations of a candidate failed than today. Weak evidence is
+// enough, because it only decides what is measured next.
 func (f *field) failed(i int) bool {
 	told, seems := f.a.MoreFailed(i, 1)
 	return told || seems

@@ -76,62 +76,56 @@ func Space(at Situation, names []string, given map[string][]string) (space []Set
 // worst is the rank of losing the database, above which there is none.
 const worst = 3
 
+// usual has the values that are tried of a setting, and risky those that are tried only if the database
+// may be lost.
+var usual, risky = map[string][]string{
+	"journal_mode": {"wal", "truncate", "delete"}, "synchronous": {"normal", "full"}, "page_size": {"4096", "8192", "16384"},
+	"wal_autocheckpoint": {"4000", "250"}, "temp_store": {"memory"},
+}, map[string][]string{"journal_mode": {"memory", "off"}, "synchronous": {"off"}}
+
 // values returns the values of a setting that are worth trying, or why there are none.
 func (at *Situation) values(name string) (values []string, why string) {
-	all := at.Most >= worst
 	if at.OnlyReads && slices.Contains([]string{"synchronous", "txlock", "wal_autocheckpoint"}, name) {
 		return nil, "no timed phase writes"
 	}
+	n := at.InForce.PoolSize()
 	switch name {
-	case "journal_mode":
-		if values = []string{"wal", "truncate", "delete"}; all {
-			values = append(values, "memory", "off")
-		}
-	case "synchronous":
-		if values = []string{"normal", "full"}; all {
-			values = append(values, "off")
-		}
 	case "cache_size":
 		return at.cacheSizes()
-	case "page_size":
-		values = []string{"4096", "8192", "16384"}
 	case "mmap_size":
-		for mapped := int64(256 << 20); ; mapped *= 4 {
-			if float64(mapped) >= at.DatabaseBytes {
-				return []string{strconv.FormatInt(mapped, 10)}, ""
-			}
+		mapped := int64(256 << 20)
+		for float64(mapped) < at.DatabaseBytes {
+			mapped *= 4
 		}
+		return []string{strconv.FormatInt(mapped, 10)}, ""
 	case "txlock":
-		if at.InForce.PoolSize() == 1 {
+		switch {
+		case n == 1:
 			return nil, "there is one connection, so nobody else can hold a lock"
+		case at.InForce["txlock"] != "":
+			return []string{"immediate", "deferred"}, ""
 		}
-		if values = []string{"immediate"}; at.InForce["txlock"] != "" {
-			values = []string{"immediate", "deferred"}
-		}
-	case "pool_size":
-		n := at.InForce.PoolSize()
+		return []string{"immediate"}, ""
+	case "pool_size", "pool_readers":
 		if n == 1 {
 			return nil, "one client needs one connection"
+		}
+		if name == "pool_readers" {
+			return []string{strconv.Itoa(n)}, ""
 		}
 		for size := 1; size < n; size *= 2 {
 			values = append(values, strconv.Itoa(size))
 		}
-	case "pool_readers":
-		n := at.InForce.PoolSize()
-		if n == 1 {
-			return nil, "one client needs one connection"
-		}
-		values = []string{strconv.Itoa(n)}
-	case "wal_autocheckpoint":
-		values = []string{"4000", "250"}
-	case "temp_store":
-		values = []string{"memory"}
+		return values, ""
 	}
-	return values, ""
+	if at.Most >= worst {
+		return slices.Concat(usual[name], risky[name]), ""
+	}
+	return usual[name], ""
 }
 
-// cacheSizes returns sizes of the page cache above today's, up to the first one that holds
-// the whole database. The least is tried in any case, because sorting uses the cache, too.
+// cacheSizes returns sizes of the page cache above today's, up to the first that holds the
+// database. The least is tried in any case, because sorting also uses the cache.
 func (at *Situation) cacheSizes() (values []string, why string) {
 	today := cacheBytes(at.InForce)
 	for _, kib := range []int64{16 << 10, 64 << 10, 256 << 10, 1 << 20} {
@@ -150,8 +144,7 @@ func (at *Situation) cacheSizes() (values []string, why string) {
 	return values, why
 }
 
-// cacheBytes returns the size of the page cache that settings make. It is SQLite's default
-// if they don't say.
+// cacheBytes returns the size of the page cache with some settings.
 func cacheBytes(s driver.Settings) float64 {
 	n, err := strconv.ParseInt(s["cache_size"], 10, 64)
 	if err != nil {

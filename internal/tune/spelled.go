@@ -1,8 +1,6 @@
 package tune
 
 import (
-	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -61,26 +59,11 @@ func Spell(info driver.Info, set driver.Settings, told *dsn.Told) Spelled {
 func (s *Spelled) String() string {
 	var list []string
 	if x := s.Spelling; x != nil {
+		name := x.DSN
 		if s.Call != "" {
-			list = append(list, s.Call+" with "+x.DSN)
-		} else {
-			list = append(list, x.DSN)
+			name = s.Call + " with " + name
 		}
-		if len(x.Init) > 0 {
-			list = append(list, fmt.Sprintf("on each new connection (%s) %s", cmp.Or(s.EachConnection, "in code"), strings.Join(x.Init, ", ")))
-		}
-		if x.Begin != "" {
-			list = append(list, "begin transactions that write with "+x.Begin)
-		}
-		if len(x.LeftOut) > 0 {
-			list = append(list, "no such option there: "+strings.Join(x.LeftOut, ", "))
-		}
-		for _, m := range x.Missing {
-			list = append(list, fmt.Sprintf("%s stays %s", m.Setting, m.Got))
-		}
-		if x.Failed != "" {
-			list = append(list, "it cannot be opened so: "+x.Failed)
-		}
+		list = append([]string{name}, x.Words(s.EachConnection)...)
 	}
 	return document.Line(strings.Join(append(list, s.Calls...), "; "))
 }

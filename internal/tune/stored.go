@@ -18,22 +18,12 @@ const keptVersion = 1
 // kept is what the last run of a search keeps of its answer. The figures of the steps are not
 // kept: they are computed from the run that confirms them.
 type kept struct {
-	Driver    string          `json:"driver"`
-	Phase     string          `json:"phase,omitempty"`
-	Base      driver.Settings `json:"base"`
-	Loss      int             `json:"loss"`
-	Margin    float64         `json:"margin"`
-	Steps     []keptStep      `json:"steps"`
-	Confirmed int             `json:"confirmed,omitempty"` // number of the race, from 1; 0: nothing was confirmed
-	Tests     int             `json:"tests,omitempty"`
-	Tried     []*Tried        `json:"tried"`
-	Skipped   []Skipped       `json:"skipped"`
-	Races     []keptRace      `json:"races"`
-	TookNS    time.Duration   `json:"took_ns"`
-	Grid      int             `json:"grid"`
-	Early     bool            `json:"early,omitempty"`
-	EnoughNS  time.Duration   `json:"enough_ns,omitempty"`
-	Spelled   []Spelled       `json:"spelled"`
+	*Finding
+	Driver    string     `json:"driver"`
+	Steps     []keptStep `json:"steps"`
+	Confirmed int        `json:"confirmed,omitempty"` // number of the race, from 1; 0: nothing was confirmed
+	Races     []keptRace `json:"races"`
+	Spelled   []Spelled  `json:"spelled"`
 }
 
 type keptStep struct {
@@ -56,8 +46,7 @@ func (t Tuning) Run() int64 { return t.Races[len(t.Races)-1].Run }
 
 // Keep returns what is stored of the answer, with its run.
 func (t Tuning) Keep() (*result.Answer, error) {
-	k := kept{Driver: t.Driver, Phase: t.Phase, Base: t.Base, Loss: t.Loss, Margin: t.Margin, Tests: t.Tests, Tried: t.Tried, Skipped: t.Skipped,
-		TookNS: t.Took, Grid: t.Grid, Early: t.Early, EnoughNS: t.Enough, Spelled: t.Spelled}
+	k := kept{Finding: t.Finding, Driver: t.Driver, Spelled: t.Spelled}
 	for _, s := range t.Steps {
 		k.Steps = append(k.Steps, keptStep{s.Changes, s.Added, s.Loss, s.Level, s.Safer})
 	}
@@ -77,7 +66,7 @@ func (t Tuning) Keep() (*result.Answer, error) {
 // Stored returns the answer that is stored with an analyzed run. load analyzes another run of
 // the same store.
 func Stored(own *stats.Analysis, load func(run int64) (*stats.Analysis, error)) (Tuning, error) {
-	var k kept
+	k := kept{Finding: &Finding{}}
 	answer := own.Run.Answer
 	err := answer.Decode(result.QuestionTune, keptVersion, &k)
 	if err == nil {
@@ -86,7 +75,7 @@ func Stored(own *stats.Analysis, load func(run int64) (*stats.Analysis, error)) 
 	if err != nil {
 		return Tuning{}, err
 	}
-	f := &Finding{Phase: k.Phase, Base: k.Base, Loss: k.Loss, Margin: k.Margin, Tried: k.Tried, Skipped: k.Skipped, Took: k.TookNS, Grid: k.Grid, Early: k.Early, Enough: k.EnoughNS}
+	f := k.Finding
 	for _, s := range k.Steps {
 		f.Steps = append(f.Steps, &Step{Changes: s.Changes, Added: s.Added, Loss: s.Loss, Level: s.Level, Safer: s.Safer})
 	}
@@ -122,7 +111,7 @@ func (k *kept) check(others int) error {
 		return bad("it has %d steps and %d tests, confirmed by race %d", len(k.Steps), k.Tests, k.Confirmed)
 	case k.Margin < 0 || k.Margin >= 1:
 		return bad("its margin is %v", k.Margin)
-	case k.TookNS < 0 || k.EnoughNS < 0 || k.Grid < 0:
+	case k.Took < 0 || k.Enough < 0 || k.Grid < 0:
 		return bad("a number is below 0")
 	}
 	loss := func(n int) bool { return n >= 0 && n < len(lossWords) }
@@ -169,7 +158,6 @@ func (k *kept) check(others int) error {
 	return nil
 }
 
-// checkRatio returns an error if a summary is not one of ratios.
 func checkRatio(s stats.Summary) error {
 	if s.N < 0 || s.Median < 0 || s.N > 0 && s.Median == 0 {
 		return errors.New("its ratio is not one of times")

@@ -114,8 +114,8 @@ func (s *Search) Run(ctx context.Context) (*Finding, error) {
 	return s.found, err
 }
 
-// search measures what there is today, each value by itself, those that gain together, and
-// what is near the best. What it has found is then confirmed.
+// search measures today's settings, each value by itself, gains together, and neighbors of the
+// best. The best is then confirmed.
 func (s *Search) search(ctx context.Context) error {
 	if err := s.probe(ctx); err != nil {
 		return err
@@ -162,7 +162,6 @@ func (s *Search) skip() {
 	}
 }
 
-// probe measures the workloads as they are.
 func (s *Search) probe(ctx context.Context) error {
 	r, err := s.measure(ctx, Plan{What: "the settings of today", Candidates: []driver.Settings{{}}, Rounds: probeRounds, Confirms: true})
 	if err != nil {
@@ -196,7 +195,7 @@ func (s *Search) probe(ctx context.Context) error {
 	return nil
 }
 
-// inForce returns what a case had in force in a phase, also what nobody set.
+// inForce returns the settings in force in a phase of a case, also those that were not set.
 func inForce(o *stats.Outcome, phase string) driver.Settings {
 	asked := o.Case.SettingsIn(phase)
 	if p := o.Proof(); p != nil && len(p.Connections) > 0 {

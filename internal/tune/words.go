@@ -50,8 +50,6 @@ var Formats = document.Question[Tuning]{Name: "search", Document: tuning, Title:
 // lossWords say what can be lost, by [Severity].
 var lossWords = []string{"nothing", "the last commits", "the database, very rarely", "the database"}
 
-// tuning describes what a search has found: the answer, what to do and how sure it is, the steps,
-// and then what else was tried.
 func tuning(t Tuning, _ document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: t.Answer()}, t.todo()}
 	if len(t.Steps) > 1 {
@@ -73,8 +71,8 @@ func tuning(t Tuning, _ document.Options) document.Document {
 	return d
 }
 
-// todo says how to set the best settings, what they make slower, how sure that is, and what the
-// search has not decided.
+// todo says how to set the best settings, which phases they make slower, how sure that is, and
+// what is not decided.
 func (t Tuning) todo() (l document.List) {
 	if len(t.Steps) > 0 {
 		best := t.Steps[t.best()]
@@ -102,7 +100,7 @@ func (t Tuning) todo() (l document.List) {
 	return l
 }
 
-// undecided lists the steps of which it cannot be told whether they are faster or slower.
+// undecided lists the steps that may be faster or slower.
 func (t Tuning) undecided() string {
 	var words []string
 	for i, s := range t.Steps {
@@ -116,7 +114,6 @@ func (t Tuning) undecided() string {
 	return "faster or slower? " + strings.Join(words, ", ")
 }
 
-// triedItems lists what is not among the settings to set, and what was not tried.
 func (t Tuning) triedItems() (l document.List) {
 	l.Note(document.Item{Label: "today", Text: t.today()})
 	worthless, alone, slow, out := t.tried()
@@ -135,7 +132,6 @@ func (t Tuning) triedItems() (l document.List) {
 	return l
 }
 
-// best returns the index of the choice that the answer names first.
 func (t Tuning) best() int { return t.Choice(t.Loss) }
 
 // toSet says how settings are given to this program, and to SQLite.
@@ -154,7 +150,6 @@ func (t Tuning) toSet(s driver.Settings) string {
 	return words
 }
 
-// today lists what the settings that were searched are today.
 func (t Tuning) today() string {
 	if t.Base == nil {
 		return ""
@@ -169,7 +164,6 @@ func (t Tuning) today() string {
 	return strings.Join(words, " ")
 }
 
-// phases says what the ratios are of.
 func (t Tuning) phases() string {
 	for _, s := range t.Steps {
 		if len(s.Phases) > 1 {
@@ -181,7 +175,7 @@ func (t Tuning) phases() string {
 	return "all phases"
 }
 
-// tried says what the values that are not in any step worth setting were worth by themselves.
+// tried sorts the values that are in no step worth setting by their results in the races.
 func (t Tuning) tried() (worthless, alone, slow, out []string) {
 	chosen := map[string]bool{}
 	for _, s := range t.Steps {
@@ -219,7 +213,6 @@ func (t Tuning) tried() (worthless, alone, slow, out []string) {
 	return worthless, alone, slow, out
 }
 
-// searched says what the search took.
 func (t Tuning) searched() string {
 	settings := map[string]bool{}
 	for _, x := range t.Tried {
@@ -235,7 +228,6 @@ func (t Tuning) searched() string {
 		document.Counted(int64(len(t.Tried)), "value"), document.Counted(int64(t.Trials()), "trial"), strings.Join(runs, ", "), document.Elapsed(t.Took), document.Counted(int64(t.Grid), "combination"))
 }
 
-// grid has a row for each step.
 func (t Tuning) grid() document.Grid {
 	type row struct {
 		*Step
@@ -284,7 +276,6 @@ func (t Tuning) grid() document.Grid {
 // tie is the verdict of a step without a clear difference from the step before.
 const tie = "a tie"
 
-// verdictOf says what a step is worth, in a word or two.
 func verdictOf(s *Step) string {
 	switch {
 	case s.MoreFailed:

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -57,8 +58,8 @@ func Start(ctx context.Context) (*Browser, error) {
 
 // Close ends the browser.
 func (b *Browser) Close() {
-	for i := len(b.stop) - 1; i >= 0; i-- {
-		b.stop[i]()
+	for _, stop := range slices.Backward(b.stop) {
+		stop()
 	}
 }
 
@@ -110,6 +111,12 @@ func (p *Page) do(actions ...chromedp.Action[chromedp.Void]) error {
 	ctx, cancel := context.WithTimeout(p.ctx, limit)
 	defer cancel()
 	return chromedp.Do(ctx, actions...)
+}
+
+func run[T any](p *Page, a chromedp.Action[T]) (T, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, limit)
+	defer cancel()
+	return chromedp.Run(ctx, a)
 }
 
 // Look looks at the page in another way.
@@ -165,22 +172,20 @@ func (p *Page) listen(event any) {
 func (p *Page) Errors() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]string(nil), p.errors...)
+	return slices.Clone(p.errors)
 }
 
 // Requests returns the addresses that the page asked for.
 func (p *Page) Requests() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]string(nil), p.requests...)
+	return slices.Clone(p.requests)
 }
 
 // Eval evaluates JavaScript in a page, and waits if it is a promise. T is what the result
 // is decoded as.
 func Eval[T any](p *Page, script string) (T, error) {
-	ctx, cancel := context.WithTimeout(p.ctx, limit)
-	defer cancel()
-	return chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
+	return run(p, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
 }
 
 // Wait waits until a JavaScript expression is true. While a page is being replaced by the
@@ -285,9 +290,7 @@ func (p *Page) Clipboard() (string, error) {
 
 // Print returns the page as a PDF, as it would be printed on letter paper.
 func (p *Page) Print() ([]byte, error) {
-	ctx, cancel := context.WithTimeout(p.ctx, limit)
-	defer cancel()
-	return chromedp.Run(ctx, func(ctx context.Context, t *chromedp.Target) ([]byte, error) {
+	return run(p, func(ctx context.Context, t *chromedp.Target) ([]byte, error) {
 		printed, err := cdp.Call(ctx, t, page.PrintToPDF, page.PrintToPDFParams{})
 		return printed.Data, err
 	})
@@ -295,12 +298,10 @@ func (p *Page) Print() ([]byte, error) {
 
 // Screenshot returns the page as a PNG: what the window shows, or all of it.
 func (p *Page) Screenshot(all bool) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(p.ctx, limit)
-	defer cancel()
 	if all {
-		return chromedp.Run(ctx, chromedp.FullScreenshot(100))
+		return run(p, chromedp.FullScreenshot(100))
 	}
-	return chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	return run(p, chromedp.CaptureScreenshot())
 }
 
 // axe is axe-core by Deque Systems, https://github.com/dequelabs/axe-core, under the

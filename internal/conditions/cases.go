@@ -214,14 +214,14 @@ func ReadLater(outcomes []*stats.Outcome) document.Document {
 		if r == nil {
 			continue
 		}
-		row := []string{Name(o), when(r), "wanted"}
+		row := []string{Name(o), "after " + cmp.Or(r.After, "the schema"), "wanted"}
 		for _, n := range names {
 			row = append(row, cmp.Or(r.Wanted[n], document.Absent))
 		}
 		g.Rows = append(g.Rows, row)
 		alike := alikeConnections(r, names)
 		for _, words := range alike.Keys {
-			row := []string{"", "", fmt.Sprintf("%s of %d", someNumbers(alike.Of[words]), len(r.Connections))}
+			row := []string{"", "", fmt.Sprintf("%s of %d", document.JoinInts(alike.Of[words]), len(r.Connections))}
 			g.Rows = append(g.Rows, append(row, strings.Split(words, "\x00")...))
 		}
 	}

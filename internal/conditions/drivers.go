@@ -15,19 +15,33 @@ import (
 )
 
 // seen returns the first outcome of each driver, one with a proof if there is any.
-func seen(a *stats.Analysis) (seen []*stats.Outcome) {
+func seen(a *stats.Analysis) []*stats.Outcome { return ofEachDriver(a, nil) }
+
+// DriverOrder returns an outcome of each driver, in the order of the summary and then of the run.
+func DriverOrder(a *stats.Analysis) []*stats.Outcome {
+	var first []*stats.Outcome
+	outcomes := OutcomesByCase(a)
+	for _, d := range a.Overall.Drivers {
+		first = append(first, outcomes[d.Case.ID])
+	}
+	return ofEachDriver(a, first)
+}
+
+// ofEachDriver returns an outcome of each driver, those of first before the others.
+func ofEachDriver(a *stats.Analysis, first []*stats.Outcome) (list []*stats.Outcome) {
 	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			i := slices.IndexFunc(seen, func(s *stats.Outcome) bool { return s.Case.Driver == o.Case.Driver })
-			switch {
-			case i < 0:
-				seen = append(seen, o)
-			case seen[i].Proof() == nil && o.Proof() != nil:
-				seen[i] = o
-			}
+		first = append(first, g.Outcomes...)
+	}
+	for _, o := range first {
+		i := slices.IndexFunc(list, func(x *stats.Outcome) bool { return x.Case.Driver == o.Case.Driver })
+		switch {
+		case i < 0:
+			list = append(list, o)
+		case list[i].Proof() == nil && o.Proof() != nil: // its version is known
+			list[i] = o
 		}
 	}
-	return seen
+	return list
 }
 
 // Drivers says which drivers were measured: versions, kinds, and what makes variants.
@@ -316,28 +330,4 @@ func AllCompileOptions(a *stats.Analysis) document.Details {
 		}
 	}
 	return document.Details{Title: "Compile options of SQLite, all of each driver", Body: document.Document{l}}
-}
-
-// DriverOrder returns an outcome of each driver: in the order of the summary, or else in
-// that of the run.
-func DriverOrder(a *stats.Analysis) (list []*stats.Outcome) {
-	add := func(o *stats.Outcome) {
-		i := slices.IndexFunc(list, func(x *stats.Outcome) bool { return x.Case.Driver == o.Case.Driver })
-		switch {
-		case i < 0:
-			list = append(list, o)
-		case list[i].Proof() == nil && o.Proof() != nil: // whose version is known
-			list[i] = o
-		}
-	}
-	outcomes := OutcomesByCase(a)
-	for _, d := range a.Overall.Drivers {
-		add(outcomes[d.Case.ID])
-	}
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			add(o)
-		}
-	}
-	return list
 }

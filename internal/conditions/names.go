@@ -117,31 +117,19 @@ func Over(h *result.Host) string {
 
 func Machine(m result.Machine) string {
 	var words []string
-	add := func(w string) {
-		if w != "" {
+	add := func(known bool, w string) {
+		if known {
 			words = append(words, w)
 		}
 	}
-	add(m.Hostname)
-	if m.Cores > 0 {
-		add(fmt.Sprintf("%d × %s", m.Cores, m.CPU))
-	}
-	if m.MemoryBytes > 0 {
-		add(document.Size(m.MemoryBytes))
-	}
-	add(m.OS + "/" + m.Arch + " " + m.Kernel)
-	if m.Governor != "" {
-		add("governor " + m.Governor)
-	}
-	if m.Turbo != "" {
-		add("turbo " + m.Turbo)
-	}
-	if m.SMT != "" {
-		add("SMT " + m.SMT)
-	}
-	if m.Virtual != "" {
-		add("virtual: " + m.Virtual)
-	}
+	add(m.Hostname != "", m.Hostname)
+	add(m.Cores > 0, fmt.Sprintf("%d × %s", m.Cores, m.CPU))
+	add(m.MemoryBytes > 0, document.Size(m.MemoryBytes))
+	add(true, m.OS+"/"+m.Arch+" "+m.Kernel)
+	add(m.Governor != "", "governor "+m.Governor)
+	add(m.Turbo != "", "turbo "+m.Turbo)
+	add(m.SMT != "", "SMT "+m.SMT)
+	add(m.Virtual != "", "virtual: "+m.Virtual)
 	return strings.Join(words, ", ")
 }
 

@@ -3,7 +3,9 @@ package explorer
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"time"
@@ -89,10 +91,6 @@ type Defect struct {
 	Drivers   []string       `json:"drivers"`             // that have it
 }
 
-const maxAnswer = 2000
-
-const maxWarnings = 100
-
 func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
 	a, err := s.judgedRun(r, q)
 	if err != nil {
@@ -165,44 +163,39 @@ func caseOf(a *stats.Analysis, g *stats.Group, o *stats.Outcome) Case {
 	return c
 }
 
-func (s *Server) getAnswer(w http.ResponseWriter, r *http.Request) {
-	s.writeAnswer(w, r, "json", "application/json")
+// written answers with what write writes of a run, in one of the formats json and html.
+func (s *Server) written(format string, write func(context.Context, io.Writer, *stats.Analysis) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var b bytes.Buffer
+		a, err := s.judgedRun(r, parse(r))
+		if err == nil {
+			err = write(r.Context(), &b, a)
+		}
+		if err != nil {
+			writeError(w, err)
+			return
+		}
+		w.Header().Set("Content-Type", types["."+format])
+		_, _ = w.Write(b.Bytes()) // fails only if the reader has gone
+	})
 }
 
-func (s *Server) answerPage(w http.ResponseWriter, r *http.Request) {
-	s.writeAnswer(w, r, "html", "text/html; charset=utf-8")
+func (s *Server) report(format string) http.Handler {
+	return s.written(format, func(_ context.Context, w io.Writer, a *stats.Analysis) error {
+		o := s.options.Describe(a)
+		o.Assets = pageAssets
+		return report.Write(w, format, a, o)
+	})
 }
 
-func (s *Server) writeAnswer(w http.ResponseWriter, r *http.Request, format, contentType string) {
-	a, err := s.judgedRun(r, parse(r))
-	if err == nil && (a.Run.Answer == nil || s.options.Answer == nil) {
-		err = failf(http.StatusNotFound, "run %d was not made for a question whose answer is stored", a.Run.ID)
-	}
-	var b bytes.Buffer
-	if err == nil {
-		err = s.options.Answer(r.Context(), &b, format, a, document.Options{Assets: pageAssets})
-	}
-	if err != nil {
-		writeError(w, err)
-		return
-	}
-	w.Header().Set("Content-Type", contentType)
-	_, _ = w.Write(b.Bytes()) // fails only if the reader has gone
-}
-
-func (s *Server) getReport(w http.ResponseWriter, r *http.Request) {
-	a, err := s.judgedRun(r, parse(r))
-	if err != nil {
-		writeError(w, err)
-		return
-	}
-	var b bytes.Buffer
-	if err := report.Write(&b, "json", a, s.options.Describe(a)); err != nil {
-		writeError(w, err)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(b.Bytes()) // fails only if the reader has gone
+// storedAnswer is the answer of the question that a run was made for.
+func (s *Server) storedAnswer(format string) http.Handler {
+	return s.written(format, func(ctx context.Context, w io.Writer, a *stats.Analysis) error {
+		if a.Run.Answer == nil || s.options.Answer == nil {
+			return failf(http.StatusNotFound, "run %d was not made for a question whose answer is stored", a.Run.ID)
+		}
+		return s.options.Answer(ctx, w, format, a, document.Options{Assets: pageAssets})
+	})
 }
 
 // Cells is the answer to /api/v1/runs/{id}/cells: the figures of a metric.

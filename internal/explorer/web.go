@@ -6,7 +6,6 @@
 package explorer
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -119,8 +118,8 @@ func (s *Server) Handler() http.Handler {
 		mux.Handle(path, only{http.MethodGet: s.page(view)})
 	}
 	mux.Handle("/assets/", only{http.MethodGet: http.HandlerFunc(asset)})
-	mux.Handle("/runs/{id}/report", only{http.MethodGet: http.HandlerFunc(s.report)})
-	mux.Handle("/runs/{id}/answer", only{http.MethodGet: http.HandlerFunc(s.answerPage)})
+	mux.Handle("/runs/{id}/report", only{http.MethodGet: s.report("html")})
+	mux.Handle("/runs/{id}/answer", only{http.MethodGet: s.storedAnswer("html")})
 	for path, methods := range s.api() {
 		mux.Handle(path, methods)
 	}
@@ -244,29 +243,14 @@ const chartStyle = "/assets/chart.css"
 
 const pageAssets = "/assets/report/"
 
-func (s *Server) report(w http.ResponseWriter, r *http.Request) {
-	a, err := s.judgedRun(r, parse(r))
-	if err != nil {
-		writeError(w, err)
-		return
-	}
-	o := s.options.Describe(a)
-	o.Assets = pageAssets
-	var b bytes.Buffer
-	if err := report.Write(&b, "html", a, o); err != nil {
-		writeError(w, err)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(b.Bytes()) // fails only if the reader has gone
-}
-
 // types are the types of the files that may be served.
 var types = map[string]string{
-	".js":  "text/javascript; charset=utf-8",
-	".css": "text/css; charset=utf-8",
-	".svg": "image/svg+xml",
-	".png": "image/png",
+	".js":   "text/javascript; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".svg":  "image/svg+xml",
+	".png":  "image/png",
+	".html": "text/html; charset=utf-8",
+	".json": "application/json",
 }
 
 // asset serves a file that is inside the executable.

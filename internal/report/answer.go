@@ -376,23 +376,12 @@ func failuresAnswer(a *stats.Analysis) string {
 		share    float64
 		unranked bool
 	}
-	type key struct {
-		of    int // case
-		phase string
-	}
 	var rows []row
-	listed := map[key]bool{} // a row can be in two tables
-	eachTable(a, func(n stats.TableName, t *stats.Table) {
-		for _, c := range t.Measured() {
-			failed, operations := c.Failures()
-			x := row{share: float64(failed) / float64(max(operations, 1)), unranked: c.UnlikeFailures()}
-			k := key{c.Case.ID, t.Phase}
-			if failed == 0 || listed[k] || !x.unranked && x.share < manyFailed {
-				continue
-			}
-			listed[k] = true
-			x.name = fmt.Sprintf("%s %s (%s)", n, cmp.Or(c.As, conditions.Label(c.Case)), document.Percent(x.share))
-			rows = append(rows, x)
+	eachRow(a, func(n stats.TableName, c *stats.Cell) {
+		failed, operations := c.Failures()
+		share := float64(failed) / float64(max(operations, 1))
+		if failed > 0 && (c.UnlikeFailures() || share >= manyFailed) {
+			rows = append(rows, row{fmt.Sprintf("%s %s (%s)", n, cmp.Or(c.As, conditions.Label(c.Case)), document.Percent(share)), share, c.UnlikeFailures()})
 		}
 	})
 	slices.SortStableFunc(rows, func(x, y row) int { return cmp.Compare(y.share, x.share) })

@@ -167,10 +167,7 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 	if slices.Contains(own, true) {
 		notes = append(notes, ownCost+" marks a lead that what sqlite3perf itself adds could explain.")
 	}
-	return document.PictureBlock{Headed: true, Picture: document.Picture{Name: tablePicture(n), Title: title, Note: strings.Join(notes, " "), Kind: document.KindRanking, Of: n,
-		Draw: func(width int, title string) chart.Chart {
-			return &chart.Bars{Title: title, Width: width, Axis: axis, Rows: rows, Lines: lines}
-		}}}
+	return barsPicture(document.Picture{Name: tablePicture(n), Title: title, Note: strings.Join(notes, " "), Kind: document.KindRanking, Of: n}, chart.Bars{Axis: axis, Rows: rows, Lines: lines})
 }
 
 // OverallBars ranks the drivers over all tables of a run. ok is false if not all tables are
@@ -214,11 +211,8 @@ func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.Pi
 		lines = []chart.Mark{{Value: 1, Label: "floor: " + to}}
 		note += " " + floorMeans(to)
 	}
-	return document.PictureBlock{Headed: true, Picture: document.Picture{Name: "summary", Title: fmt.Sprintf("Time over %s, × %s", document.Counted(int64(len(o.Tables)), "cell"), to),
-		Note: note, Kind: document.KindSummary,
-		Draw: func(width int, title string) chart.Chart {
-			return &chart.Bars{Title: title, Width: width, Axis: axis, Rows: rows, Lines: lines}
-		}}}, true
+	title := fmt.Sprintf("Time over %s, × %s", document.Counted(int64(len(o.Tables)), "cell"), to)
+	return barsPicture(document.Picture{Name: "summary", Title: title, Note: note, Kind: document.KindSummary}, chart.Bars{Axis: axis, Rows: rows, Lines: lines}), true
 }
 
 const maxHeatRows = 80
@@ -246,23 +240,11 @@ func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
 			return
 		}
 		floor = floor && t.IsFloor
-		row := make([]chart.Cell, len(h.Columns))
-		for i := range row {
-			row[i].Reason = "not measured"
-		}
+		row := unmeasured(len(h.Columns))
 		for _, c := range s.of(t, t.Cells) {
-			x := chart.Cell{Link: s.link(c.Case.ID, t.Phase), Tip: n.String()}
-			switch {
-			case c.Status != result.OK:
-				x.Reason = string(c.Status)
-			case c.Ratio == nil || c.Ratio.N == 0:
-				x.Reason = "no ratio"
-			default:
-				x.Value = c.Ratio.Median
-				x.Tip = document.Tips(n.String(), document.Interval(c.Ratio.Interval), document.Counted(int64(c.Ratio.N), "round"))
-				if x.Reason = c.Unranked; x.Reason == "" && c.TooShort() {
-					x.Reason = "too short to judge by"
-				}
+			x := s.heatCell(c, t.Phase, n.String())
+			if x.Reason == "" && c.TooShort() {
+				x.Reason = "too short to judge by"
 			}
 			row[columns[c.Case.Driver]] = x
 		}
@@ -276,17 +258,49 @@ func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
 		base = a.Floor
 	}
 	h.Below, h.Above = "faster than "+base, "slower than "+base
-	p.Picture = document.Picture{Name: "phases", Kind: document.KindRatios, Title: "Time of each driver in each cell, × " + base,
-		Note: "A ratio is the middle of those of the rounds. What is hatched has no figure, or none to rely on.",
-		Draw: func(width int, title string) chart.Chart {
-			c := h
-			c.Title, c.Width = title, width
-			return &c
-		}}
+	note := "A ratio is the middle of those of the rounds. What is hatched has no figure, or none to rely on."
 	if more > 0 {
-		p.Note += fmt.Sprintf(" %s more are below only.", document.Counted(int64(more), "cell"))
+		note += fmt.Sprintf(" %s more are below only.", document.Counted(int64(more), "cell"))
 	}
-	return p, true
+	return heatPicture(document.Picture{Name: "phases", Kind: document.KindRatios, Title: "Time of each driver in each cell, × " + base, Note: note}, h), true
+}
+
+func unmeasured(cells int) []chart.Cell {
+	return slices.Repeat([]chart.Cell{{Reason: "not measured"}}, cells)
+}
+
+// heatCell returns the ratio of a cell, or why there is none.
+func (s scope) heatCell(c *stats.Cell, phase, name string) chart.Cell {
+	x := chart.Cell{Link: s.link(c.Case.ID, phase), Tip: name}
+	switch {
+	case c.Status != result.OK:
+		x.Reason = string(c.Status)
+	case c.Ratio == nil || c.Ratio.N == 0:
+		x.Reason = "no ratio"
+	default:
+		x.Value, x.Reason = c.Ratio.Median, c.Unranked
+		x.Tip = document.Tips(name, document.Interval(c.Ratio.Interval), document.Counted(int64(c.Ratio.N), "round"))
+	}
+	return x
+}
+
+func heatPicture(p document.Picture, h chart.Heat) document.PictureBlock {
+	p.Draw = func(width int, title string) chart.Chart {
+		c := h
+		c.Title, c.Width = title, width
+		return &c
+	}
+	return document.PictureBlock{Picture: p}
+}
+
+// barsPicture is a picture below a heading that is its title.
+func barsPicture(p document.Picture, b chart.Bars) document.PictureBlock {
+	p.Draw = func(width int, title string) chart.Chart {
+		c := b
+		c.Title, c.Width = title, width
+		return &c
+	}
+	return document.PictureBlock{Picture: p, Headed: true}
 }
 
 // EachGroupTable calls f with the tables of all groups.
@@ -363,10 +377,10 @@ func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list 
 		if !any {
 			return
 		}
-		list = append(list, document.PictureBlock{Aside: true, Picture: document.Picture{Name: document.Slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: document.KindMemory, Of: n,
-			Draw: func(width int, title string) chart.Chart {
-				return &chart.Bars{Title: title, Width: width, Rows: rows, Axis: chart.Axis{Label: axis, Binary: true, Format: document.BytesOf, Tick: document.Ticks(document.BytesOf)}}
-			}}})
+		p := barsPicture(document.Picture{Name: document.Slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: document.KindMemory, Of: n},
+			chart.Bars{Rows: rows, Axis: chart.Axis{Label: axis, Binary: true, Format: document.BytesOf, Tick: document.Ticks(document.BytesOf)}})
+		p.Headed, p.Aside = false, true
+		list = append(list, p)
 	}
 	add("memory", "peak resident memory of the process tree", "bytes, less is better", func(s stats.Sample) float64 { return float64(s.PeakRSSBytes) })
 	add("allocations", "memory allocated by Go for each operation", "bytes per operation, less is better", perOperation(func(s stats.Sample) int64 { return s.AllocBytes }))

@@ -63,14 +63,14 @@ func (b *Browser) Close() {
 	}
 }
 
-// Look is how a page is looked at.
+// Look is the window and the medium in which a page is viewed.
 type Look struct {
 	Width, Height int // of the window, in CSS pixels; phones are less than 500 wide
 	Dark          bool
 	Print         bool
 }
 
-// Page is an open page, with all that it said and asked for.
+// Page is an open page, with its errors and requests.
 type Page struct {
 	ctx   context.Context
 	close func()
@@ -119,7 +119,7 @@ func run[T any](p *Page, a chromedp.Action[T]) (T, error) {
 	return chromedp.Run(ctx, a)
 }
 
-// Look looks at the page in another way.
+// Look changes how the page is viewed.
 func (p *Page) Look(l Look) error { return p.do(l.set()) }
 
 func (l Look) set() chromedp.Action[chromedp.Void] {
@@ -168,7 +168,7 @@ func (p *Page) listen(event any) {
 	}
 }
 
-// Errors returns what the console and the scripts of the page complained of.
+// Errors returns the errors and warnings of the page's console and scripts.
 func (p *Page) Errors() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,8 +182,7 @@ func (p *Page) Requests() []string {
 	return slices.Clone(p.requests)
 }
 
-// Eval evaluates JavaScript in a page, and waits if it is a promise. T is what the result
-// is decoded as.
+// Eval evaluates JavaScript in a page, awaits promises, and decodes the result as T.
 func Eval[T any](p *Page, script string) (T, error) {
 	return run(p, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
 }
@@ -206,7 +205,7 @@ func (p *Page) Wait(condition string) error {
 	}
 }
 
-// Click clicks with the mouse on the middle of what a CSS selector finds.
+// Click clicks on the middle of the element with a CSS selector.
 func (p *Page) Click(selector string) error {
 	x, y, err := p.middle(selector)
 	if err != nil {
@@ -215,7 +214,7 @@ func (p *Page) Click(selector string) error {
 	return p.do(chromedp.MouseClickXY(x, y))
 }
 
-// Hover moves the mouse to the middle of what a CSS selector finds.
+// Hover moves the mouse to the middle of the element with a CSS selector.
 func (p *Page) Hover(selector string) error {
 	x, y, err := p.middle(selector)
 	if err != nil {
@@ -256,7 +255,7 @@ func (p *Page) middle(selector string) (x, y float64, err error) {
 	return a.X, a.Y, nil
 }
 
-// Type clicks on what a CSS selector finds and types text into it.
+// Type clicks on the element with a CSS selector and types text.
 func (p *Page) Type(selector, text string) error {
 	if err := p.Click(selector); err != nil {
 		return err
@@ -296,7 +295,7 @@ func (p *Page) Print() ([]byte, error) {
 	})
 }
 
-// Screenshot returns the page as a PNG: what the window shows, or all of it.
+// Screenshot returns a PNG of the window, or of the entire page.
 func (p *Page) Screenshot(all bool) ([]byte, error) {
 	if all {
 		return run(p, chromedp.FullScreenshot(100))
@@ -317,8 +316,8 @@ type Violation struct {
 	Nodes []string `json:"nodes"`
 }
 
-// Violations returns the rules of accessibility that the page breaks, as axe-core finds
-// them: those of WCAG 2.2 on level A and AA, and what it calls best practice.
+// Violations returns the rules of accessibility that the page breaks according to axe-core: WCAG
+// 2.2 on level A and AA, and its best practices.
 func (p *Page) Violations() ([]Violation, error) {
 	// The page's Content-Security-Policy does not apply to what is evaluated through the debugger.
 	if _, err := Eval[bool](p, axe+"\ntrue"); err != nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CasesOf has for each of some cases its samples in some tables, and the settings that were
-// proven.
+// CasesOf lists the samples of cases in some tables, and their proven settings.
 func CasesOf(outcomes []*stats.Outcome, tables []*stats.Table, intervals bool) document.Document {
 	var body document.Document
 	for _, o := range outcomes {
@@ -150,8 +149,8 @@ func samplesOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document
 	return out
 }
 
-// SampleValue returns what a trial measured in the phase of a table, as the table has it. It
-// is NaN if the trial has no sample of the phase.
+// SampleValue returns the figure of a trial in a table. It is NaN if the trial has no sample of
+// the phase.
 func SampleValue(t *result.Trial, of *stats.Table) float64 {
 	i := slices.IndexFunc(t.Samples, func(s result.Sample) bool { return s.Phase == of.Phase })
 	if i < 0 {
@@ -166,7 +165,7 @@ func SampleValue(t *result.Trial, of *stats.Table) float64 {
 
 func CaseID(id int) string { return fmt.Sprintf("case-%d", id) }
 
-// CaseLink returns what leads to the samples and the settings of a case.
+// CaseLink returns the link to the samples and settings of a case.
 func CaseLink(c *result.Case) string { return "#" + CaseID(c.ID) }
 
 // Changed says which settings the workload itself changes. It returns "" if there are
@@ -192,8 +191,8 @@ func Changed(c *result.Case) string {
 
 const maxSampleRows = 100
 
-// ReadLater has for each of some cases that were refused after their connections had been
-// opened what these read back then. It is nil if there is no such case.
+// ReadLater lists the settings that connections of refused cases read back after they had been
+// opened. It returns nil if there are none.
 func ReadLater(outcomes []*stats.Outcome) document.Document {
 	differ := driver.Settings{}
 	for _, o := range outcomes {

@@ -44,7 +44,7 @@ func ofEachDriver(a *stats.Analysis, first []*stats.Outcome) (list []*stats.Outc
 	return list
 }
 
-// Drivers says which drivers were measured: versions, kinds, and what makes variants.
+// Drivers lists the measured drivers: versions, kinds, and how variants were built.
 func Drivers(a *stats.Analysis) document.Document {
 	seen := seen(a)
 	if len(seen) == 0 {
@@ -70,8 +70,8 @@ func Drivers(a *stats.Analysis) document.Document {
 	return append(d, driverDefects(a)...)
 }
 
-// DriverNotes says what is read last: how the drivers differ in compile options, and in
-// settings that nobody asked for.
+// DriverNotes lists how the drivers differ in compile options, and in settings that no one asked
+// for.
 func DriverNotes(a *stats.Analysis) (d document.Document) {
 	if l := compileOptions(seen(a)); l != nil {
 		d = append(d, document.Paragraph{Text: "Compile options of SQLite that matter and differ:"}, l)
@@ -259,8 +259,8 @@ func UnsetIn(t *stats.Table) document.List {
 	return Deciding(outcomes)
 }
 
-// Deciding lists the settings of [unset] that can change times. How long to wait for a
-// lock, and when to take one, can do so only if connections compete.
+// Deciding lists the settings of [unset] that can change times. Settings about locks can do so
+// only if connections compete.
 func Deciding(outcomes []*stats.Outcome) document.List {
 	competing := slices.ContainsFunc(outcomes, func(o *stats.Outcome) bool {
 		p := o.Proof()
@@ -273,7 +273,7 @@ func Deciding(outcomes []*stats.Outcome) document.List {
 
 func aboutLocks(setting string) bool { return setting == "busy_timeout" || setting == "txlock" }
 
-// UnsetInRun counts and names the settings of [unsetIn], with the workloads.
+// UnsetInRun counts and names the settings of [UnsetIn], with the workloads.
 func UnsetInRun(a *stats.Analysis) (count int, text string) {
 	var where Groups[string, string]
 	for _, g := range a.Groups {

@@ -33,7 +33,7 @@ func (s *Server) api() map[string]only {
 	}
 }
 
-// Failure is what the API answers instead of anything else.
+// Failure is the answer to a request that failed.
 type Failure struct {
 	Status  int    `json:"status"` // of HTTP
 	Message string `json:"error" clip:"2000"`

@@ -74,12 +74,12 @@ func New(o Options) *Server {
 	return &Server{options: o, token: rand.Text(), shelf: newShelf(o.Store, o.Floor), done: make(chan struct{}), grace: endGrace, reading: readingTime}
 }
 
-// Token returns the secret that a request must have to start or stop a run. An address that
-// ends in #token= and the secret gives it to the pages.
+// Token returns the secret that requests to start or stop a run need. An address that ends in
+// #token= and the secret gives it to the pages.
 func (s *Server) Token() string { return s.token }
 
-// Open opens the store and reads the list of its runs, which otherwise the first request
-// does. If there is no store, the error is [store.ErrNoStore], and a later request finds it.
+// Open opens the store and reads the list of its runs, which otherwise the first request does. If
+// there is no store, the error is [store.ErrNoStore]; later requests look for it again.
 func (s *Server) Open(ctx context.Context) error {
 	s.shelf.mu.Lock()
 	_, err := s.shelf.open(ctx)
@@ -160,7 +160,7 @@ func (s *Server) check(r *http.Request) error {
 		return failf(http.StatusForbidden, "a page of %s may not ask this server", clip(o))
 	}
 	changes := r.Method != http.MethodGet && r.Method != http.MethodHead
-	// A report is computed, so a page elsewhere must not ask for many of them.
+	// A report takes computing time, so a page of another site must not request many.
 	if site := r.Header.Get("Sec-Fetch-Site"); (changes || strings.HasPrefix(r.URL.Path, "/api/") || strings.HasSuffix(r.URL.Path, "/report") || strings.HasSuffix(r.URL.Path, "/answer")) && site != "" && site != "same-origin" && site != "none" {
 		return failf(http.StatusForbidden, "a page of another site may not ask this server")
 	}

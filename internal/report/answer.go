@@ -97,7 +97,7 @@ type Row struct {
 	sqlite string // version; "" if it is not known
 }
 
-// AnswersOf says what a run says.
+// AnswersOf returns the answers of a run.
 func AnswersOf(a *stats.Analysis, o Options) Answers {
 	if p := profile.ProfileOf(a.Run, o.Hints); p != nil {
 		return profileAnswers(p)

@@ -106,8 +106,8 @@ func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell,
 	for _, v := range g.Varied {
 		b.WriteString("/" + benchWord(v.Name) + "=" + benchWord(cmp.Or(v.Value, "unset")))
 	}
-	// The number of cores is always written, because otherwise a number at the
-	// end of a driver's name would be taken for it.
+	// The number of cores is always written. Otherwise a number at the end of a driver's name
+	// would be read as it.
 	fmt.Fprintf(&b, "/driver=%s-%d", benchWord(c.Case.Driver), max(run.Machine.Cores, 1))
 	r.Name = benchfmt.Name(b.String())
 

@@ -158,8 +158,8 @@ func leftOut(list []result.LeftOut, h document.Hints) string {
 
 const maxOpen = 3
 
-// Settled says how many figures of a run are as precise as was asked for, and which are
-// the widest of the others, the open ones, which it counts.
+// Settled counts the figures of a run that are as precise as requested, and names the widest of
+// the others, which are open.
 func Settled(a *stats.Analysis) (openFigures int, text string) {
 	figures := a.Figures()
 	if a.Run.Precision <= 0 || len(figures) == 0 {

@@ -278,7 +278,7 @@ func warned(a *stats.Analysis) (list []Caveat) {
 		}
 		list = append(list, Caveat{code, len(of.Of[code]), first + more})
 	}
-	// What every virtual machine has says least.
+	// A virtual machine is the least important caveat.
 	slices.SortStableFunc(list, func(x, y Caveat) int {
 		last := func(c Caveat) int {
 			if c.Code == result.WarningVirtual {

@@ -120,8 +120,8 @@ func fields[T any](part func(csvRow) *T, names ...string) (list []csvColumn) {
 	return list
 }
 
-// The parts of a line, nil in lines without them. The line of an operation does not have its
-// sample as its own, so that no figure of a phase is counted twice.
+// The parts of a line, or nil. The line of an operation has no sample, so that no figure of a
+// phase is counted twice.
 
 func (r csvRow) ofCase() *result.Case        { return r.outcome.Case }
 func (r csvRow) ofTrial() *result.Trial      { return r.trial }

@@ -20,8 +20,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Pictures returns the pictures of a run: those of its page, in the same order. With
-// [RunOptions.Only] some of them show less, and those that would be empty are left out.
+// Pictures returns the pictures of a run in the order of its page. With [Options.Only] they show
+// less, and empty ones are left out.
 func Pictures(a *stats.Analysis, o Options) []document.Picture {
 	if p := profile.ProfileOf(a.Run, o.Hints); p != nil {
 		list := profile.ProfilePage(p).Pictures()
@@ -94,8 +94,8 @@ var pictureFormats = document.FormatsOf[document.Picture, document.Options]{What
 // PictureFormats lists the names of the formats of one picture.
 func PictureFormats() []string { return pictureFormats.Names() }
 
-// PictureNamed returns the picture of a run that has a name. If there is none, the error
-// suggests the nearest name, or lists all of them.
+// PictureNamed returns the picture with a name. Otherwise the error suggests the nearest name, or
+// lists all names.
 func PictureNamed(a *stats.Analysis, name string, o Options) (document.Picture, error) {
 	var names []string
 	for _, p := range Pictures(a, o) {
@@ -122,8 +122,8 @@ func WritePicture(w io.Writer, format string, p document.Picture) error {
 // tablePicture returns the name of a table's picture, which needs no quotes in a shell.
 func tablePicture(n stats.TableName) string { return document.Slug(n.String()) }
 
-// TableBars ranks the rows of a table: their times with intervals, and the floor as a line.
-// Rows without figures say why.
+// TableBars ranks the rows of a table, with a line for the floor. Rows without figures show the
+// reason.
 func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.PictureBlock {
 	measured, looks, own := s.of(t, t.Measured()), l.ofCells(t.Cells), ownLeads(t)
 	title := n.String() + ": " + subject(measured)
@@ -170,8 +170,7 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 	return barsPicture(document.Picture{Name: tablePicture(n), Title: title, Note: strings.Join(notes, " "), Kind: document.KindRanking, Of: n}, chart.Bars{Axis: axis, Rows: rows, Lines: lines})
 }
 
-// OverallBars ranks the drivers over all tables of a run. ok is false if not all tables are
-// shown.
+// OverallBars ranks the drivers over all tables. ok is false if some tables are not shown.
 func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.PictureBlock, ok bool) {
 	shown, whole := s.drivers(a)
 	if !whole || len(shown) == 0 {
@@ -217,7 +216,7 @@ func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.Pi
 
 const maxHeatRows = 80
 
-// HeatMap has the ratio of each driver in each table.
+// HeatMap shows the ratio of each driver in each table.
 func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
 	h := chart.Heat{Format: document.Times}
 	columns := map[string]int{}
@@ -337,7 +336,7 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 			d := chart.Distribution{Name: conditions.Name(r.cell.Outcome), Look: looks[i], Link: s.link(r.cell.Case.ID, n.Phase)}
 			each := float64(r.count) / float64(max(len(r.cell.Samples), 1))
 			for i, percent := range []float64{50, 90, 99, 99.9, 99.99, 100} {
-				// Of fewer operations than that, a percentile is just the greatest.
+				// With fewer operations, the percentile is just the maximum.
 				if percent == 100 || each*(100-percent)/100 >= 1 {
 					d.Points = append(d.Points, chart.Percentile{Percentile: percent, Value: r.figures[i], Tip: r.sure[i]})
 				}

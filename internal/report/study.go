@@ -109,7 +109,7 @@ const (
 	AcrossBound  = "the interval reaches across the bound"
 )
 
-// Wanted returns the range in words.
+// Wanted describes the range that a claim requires.
 func (c *Comparison) Wanted() string {
 	n := func(v float64) string {
 		if c.Unit == "" {

@@ -14,8 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// The pictures of what a run varied: throughput over a number, and settings that were
-// crossed.
+// Pictures of varied settings and parameters: throughput over a number, and crossed settings.
 
 type variedCell struct {
 	cell   *stats.Cell

@@ -34,10 +34,7 @@ func caseOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document.De
 		l.Note(document.Item{Label: "SQLite", Text: strings.TrimSpace(p.SQLiteVersion + " " + p.SQLiteSourceID)})
 		l.Note(document.Item{Label: "module", Text: strings.TrimSpace(p.Module + " " + p.ModuleVersion)})
 	}
-	var asked []string
-	for _, n := range stats.SettingNames(o.Case.Settings) {
-		asked = append(asked, n+"="+o.Case.Settings[n])
-	}
+	asked := document.Map(stats.SettingNames(o.Case.Settings), func(n string) string { return n + "=" + o.Case.Settings[n] })
 	l.Note(document.Item{Label: "asked for", Text: strings.Join(asked, " ")})
 	l.Note(document.Item{Label: "itself", Text: Changed(o.Case)})
 	d := document.Details{Title: Name(o), ID: CaseID(o.Case.ID), Body: document.Document{l}}
@@ -56,10 +53,7 @@ func caseOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document.De
 
 func opened(p *protocol.Proof) string {
 	set := readBack(p)
-	var words []string
-	for _, n := range stats.SettingNames(set) {
-		words = append(words, n+"="+set[n])
-	}
+	words := document.Map(stats.SettingNames(set), func(n string) string { return n + "=" + set[n] })
 	if words == nil {
 		return ""
 	}
@@ -117,10 +111,7 @@ func samplesOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document
 			continue
 		}
 		c := t.Cells[i]
-		var values []float64
-		for _, tr := range trials {
-			values = append(values, SampleValue(tr, t))
-		}
+		values := document.Map(trials, func(tr *result.Trial) float64 { return SampleValue(tr, t) })
 		format := document.SecondsOf("")
 		out.Columns = append(out.Columns, document.Column{Title: t.Phase, Right: true})
 		for j, v := range values {

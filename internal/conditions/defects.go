@@ -165,9 +165,8 @@ func DefectCaveat(a *stats.Analysis) (count int, text string) {
 		return 0, ""
 	}
 	slices.SortStableFunc(of.Keys, func(x, y string) int { return len(of.Of[y]) - len(of.Of[x]) })
-	var words []string
-	for _, id := range of.Keys {
-		words = append(words, fmt.Sprintf("%s: %s (%s)", document.AndOthers(of.Of[id]), id, titles[id]))
-	}
+	words := document.Map(of.Keys, func(id string) string {
+		return fmt.Sprintf("%s: %s (%s)", document.AndOthers(of.Of[id]), id, titles[id])
+	})
 	return len(words), document.SomeOf(words, 3)
 }

@@ -252,10 +252,7 @@ func unset(outcomes []*stats.Outcome, most int) (l document.List) {
 
 // UnsetIn lists the settings of [unset] that can change the times of a table.
 func UnsetIn(t *stats.Table) document.List {
-	var outcomes []*stats.Outcome
-	for _, c := range t.Measured() {
-		outcomes = append(outcomes, c.Outcome)
-	}
+	outcomes := document.Map(t.Measured(), func(c *stats.Cell) *stats.Outcome { return c.Outcome })
 	return Deciding(outcomes)
 }
 
@@ -285,10 +282,7 @@ func UnsetInRun(a *stats.Analysis) (count int, text string) {
 			}
 		}
 	}
-	var words []string
-	for _, name := range where.Keys {
-		words = append(words, name+" in "+strings.Join(where.Of[name], ", "))
-	}
+	words := document.Map(where.Keys, func(name string) string { return name + " in " + strings.Join(where.Of[name], ", ") })
 	if words == nil {
 		return 0, ""
 	}

@@ -366,10 +366,7 @@ func BusyAtOnce(cells []*stats.Cell) string {
 // ResultCounts lists the errors that operations declare as results, or ended with when recorded.
 // It returns "" if there were none.
 func ResultCounts(c *stats.Cell) string {
-	var words []string
-	for _, e := range Totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Results }) {
-		words = append(words, document.Thousands(e.Count)+" "+e.Name)
-	}
+	words := document.Map(Totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Results }), func(e protocol.ErrorCount) string { return document.Thousands(e.Count) + " " + e.Name })
 	if words == nil {
 		return ""
 	}

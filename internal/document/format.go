@@ -22,11 +22,7 @@ type Format[T, O any] struct {
 }
 
 func (list FormatsOf[T, O]) Names() []string {
-	var names []string
-	for _, f := range list.List {
-		names = append(names, f.Name)
-	}
-	return names
+	return Map(list.List, func(f Format[T, O]) string { return f.Name })
 }
 
 // Check returns an error that suggests the nearest format if there is no such format.

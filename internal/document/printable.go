@@ -128,11 +128,7 @@ func (m *mapper) Write(p []byte) (int, error) {
 
 // CSVFields makes fields safe to open in a spreadsheet: printable, and never a formula.
 func CSVFields(fields []string) []string {
-	out := make([]string, len(fields))
-	for i, f := range fields {
-		out[i] = csvText(f)
-	}
-	return out
+	return Map(fields, csvText)
 }
 
 func csvText(s string) string {

@@ -6,6 +6,14 @@ import (
 	"strings"
 )
 
+// Map returns f of each element of a list; nil of an empty one.
+func Map[T, U any](list []T, f func(T) U) (out []U) {
+	for _, v := range list {
+		out = append(out, f(v))
+	}
+	return out
+}
+
 // AndOthers joins up to three names by commas and "and", and counts the rest.
 func AndOthers(names []string) string {
 	const most = 3

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -120,11 +121,7 @@ func (l *Launcher) check(w *Wanted) error {
 }
 
 func choiceNames(list []Choice) []string {
-	var names []string
-	for _, c := range list {
-		names = append(names, c.Name)
-	}
-	return names
+	return document.Map(list, func(c Choice) string { return c.Name })
 }
 
 func isVersion(s string) bool {

@@ -150,10 +150,7 @@ func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell,
 }
 
 func assignments(s driver.Settings) string {
-	var words []string
-	for _, n := range stats.SettingNames(s) {
-		words = append(words, n+"="+s[n])
-	}
+	words := document.Map(stats.SettingNames(s), func(n string) string { return n + "=" + s[n] })
 	return strings.Join(words, " ")
 }
 

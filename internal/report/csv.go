@@ -189,10 +189,7 @@ func writeCSV(w io.Writer, a *stats.Analysis, _ Options) error {
 			maps.Copy(settings, s)
 		}
 	}
-	var head []string
-	for _, c := range csvColumns {
-		head = append(head, c.name)
-	}
+	head := document.Map(csvColumns, func(c csvColumn) string { return c.name })
 	parameterNames, settingNames := slices.Sorted(maps.Keys(parameters)), stats.SettingNames(settings)
 	for _, n := range parameterNames {
 		head = append(head, "parameter."+n)
@@ -205,10 +202,7 @@ func writeCSV(w io.Writer, a *stats.Analysis, _ Options) error {
 		return err
 	}
 	line := func(r csvRow) error {
-		var fields []string
-		for _, c := range csvColumns {
-			fields = append(fields, c.value(r))
-		}
+		fields := document.Map(csvColumns, func(c csvColumn) string { return c.value(r) })
 		for _, n := range parameterNames {
 			field := ""
 			if v, ok := r.outcome.Case.Parameters[n]; ok {

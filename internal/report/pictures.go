@@ -181,10 +181,7 @@ func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.Pi
 	var rows []chart.Bar
 	outcomes := conditions.OutcomesByCase(a)
 	rank := func(i int) int { return o.Drivers[i].Rank }
-	var cases []*result.Case
-	for _, d := range o.Drivers {
-		cases = append(cases, d.Case)
-	}
+	cases := document.Map(o.Drivers, func(d stats.OverallDriver) *result.Case { return d.Case })
 	looks := l.of(cases)
 	for i, d := range o.Drivers {
 		if !shown[d.Case.Driver] {
@@ -327,10 +324,7 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 	axis := chart.Axis{Label: "latency, less is better", Format: document.SecondsOf(""), Tick: document.Ticks(document.SecondsOf(""))}
 	for _, op := range operations.Keys {
 		var series []chart.Distribution
-		var shown []*stats.Cell
-		for _, r := range operations.Of[op] {
-			shown = append(shown, r.cell)
-		}
+		shown := document.Map(operations.Of[op], func(r latencyRow) *stats.Cell { return r.cell })
 		looks := l.ofCells(shown)
 		for i, r := range operations.Of[op] {
 			d := chart.Distribution{Name: conditions.Name(r.cell.Outcome), Look: looks[i], Link: s.link(r.cell.Case.ID, n.Phase)}

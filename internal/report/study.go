@@ -218,17 +218,10 @@ func studyTable(t *StudyTable) document.Document {
 		}
 	}
 	for i, l := range t.Labels {
-		labels := make([]string, len(t.Rows))
-		for j := range t.Rows {
-			labels[j] = t.Rows[j].Labels[i]
-		}
-		g.Add(document.Column{Title: l}, labels)
+		g.Add(document.Column{Title: l}, document.Map(t.Rows, func(r StudyRow) string { return r.Labels[i] }))
 	}
 	for i, c := range t.Columns {
-		figures := make([]StudyFigure, len(t.Rows))
-		for j := range t.Rows {
-			figures[j] = t.Rows[j].Figures[i]
-		}
+		figures := document.Map(t.Rows, func(r StudyRow) StudyFigure { return r.Figures[i] })
 		title := c.Title
 		if unit == "" {
 			title = strings.TrimSpace(title + " " + c.Unit)

@@ -174,10 +174,7 @@ func (l looks) ofLines(lines [][]variedCell) []chart.Look {
 	if len(l.drivers) == 1 {
 		return make([]chart.Look, len(lines))
 	}
-	var cells []*stats.Cell
-	for _, line := range lines {
-		cells = append(cells, line[0].cell)
-	}
+	cells := document.Map(lines, func(line []variedCell) *stats.Cell { return line[0].cell })
 	return l.ofCells(cells)
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -57,19 +58,19 @@ func Start(ctx context.Context) (*Browser, error) {
 
 // Close ends the browser.
 func (b *Browser) Close() {
-	for i := len(b.stop) - 1; i >= 0; i-- {
-		b.stop[i]()
+	for _, stop := range slices.Backward(b.stop) {
+		stop()
 	}
 }
 
-// Look is how a page is looked at.
+// Look is the window and the medium in which a page is viewed.
 type Look struct {
 	Width, Height int // of the window, in CSS pixels; phones are less than 500 wide
 	Dark          bool
 	Print         bool
 }
 
-// Page is an open page, with all that it said and asked for.
+// Page is an open page, with its errors and requests.
 type Page struct {
 	ctx   context.Context
 	close func()
@@ -112,7 +113,13 @@ func (p *Page) do(actions ...chromedp.Action[chromedp.Void]) error {
 	return chromedp.Do(ctx, actions...)
 }
 
-// Look looks at the page in another way.
+func run[T any](p *Page, a chromedp.Action[T]) (T, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, limit)
+	defer cancel()
+	return chromedp.Run(ctx, a)
+}
+
+// Look changes how the page is viewed.
 func (p *Page) Look(l Look) error { return p.do(l.set()) }
 
 func (l Look) set() chromedp.Action[chromedp.Void] {
@@ -161,26 +168,23 @@ func (p *Page) listen(event any) {
 	}
 }
 
-// Errors returns what the console and the scripts of the page complained of.
+// Errors returns the errors and warnings of the page's console and scripts.
 func (p *Page) Errors() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]string(nil), p.errors...)
+	return slices.Clone(p.errors)
 }
 
 // Requests returns the addresses that the page asked for.
 func (p *Page) Requests() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]string(nil), p.requests...)
+	return slices.Clone(p.requests)
 }
 
-// Eval evaluates JavaScript in a page, and waits if it is a promise. T is what the result
-// is decoded as.
+// Eval evaluates JavaScript in a page, awaits promises, and decodes the result as T.
 func Eval[T any](p *Page, script string) (T, error) {
-	ctx, cancel := context.WithTimeout(p.ctx, limit)
-	defer cancel()
-	return chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
+	return run(p, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
 }
 
 // Wait waits until a JavaScript expression is true. While a page is being replaced by the
@@ -201,7 +205,7 @@ func (p *Page) Wait(condition string) error {
 	}
 }
 
-// Click clicks with the mouse on the middle of what a CSS selector finds.
+// Click clicks on the middle of the element with a CSS selector.
 func (p *Page) Click(selector string) error {
 	x, y, err := p.middle(selector)
 	if err != nil {
@@ -210,7 +214,7 @@ func (p *Page) Click(selector string) error {
 	return p.do(chromedp.MouseClickXY(x, y))
 }
 
-// Hover moves the mouse to the middle of what a CSS selector finds.
+// Hover moves the mouse to the middle of the element with a CSS selector.
 func (p *Page) Hover(selector string) error {
 	x, y, err := p.middle(selector)
 	if err != nil {
@@ -251,7 +255,7 @@ func (p *Page) middle(selector string) (x, y float64, err error) {
 	return a.X, a.Y, nil
 }
 
-// Type clicks on what a CSS selector finds and types text into it.
+// Type clicks on the element with a CSS selector and types text.
 func (p *Page) Type(selector, text string) error {
 	if err := p.Click(selector); err != nil {
 		return err
@@ -285,22 +289,18 @@ func (p *Page) Clipboard() (string, error) {
 
 // Print returns the page as a PDF, as it would be printed on letter paper.
 func (p *Page) Print() ([]byte, error) {
-	ctx, cancel := context.WithTimeout(p.ctx, limit)
-	defer cancel()
-	return chromedp.Run(ctx, func(ctx context.Context, t *chromedp.Target) ([]byte, error) {
+	return run(p, func(ctx context.Context, t *chromedp.Target) ([]byte, error) {
 		printed, err := cdp.Call(ctx, t, page.PrintToPDF, page.PrintToPDFParams{})
 		return printed.Data, err
 	})
 }
 
-// Screenshot returns the page as a PNG: what the window shows, or all of it.
+// Screenshot returns a PNG of the window, or of the entire page.
 func (p *Page) Screenshot(all bool) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(p.ctx, limit)
-	defer cancel()
 	if all {
-		return chromedp.Run(ctx, chromedp.FullScreenshot(100))
+		return run(p, chromedp.FullScreenshot(100))
 	}
-	return chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	return run(p, chromedp.CaptureScreenshot())
 }
 
 // axe is axe-core by Deque Systems, https://github.com/dequelabs/axe-core, under the
@@ -316,8 +316,8 @@ type Violation struct {
 	Nodes []string `json:"nodes"`
 }
 
-// Violations returns the rules of accessibility that the page breaks, as axe-core finds
-// them: those of WCAG 2.2 on level A and AA, and what it calls best practice.
+// Violations returns the rules of accessibility that the page breaks according to axe-core: WCAG
+// 2.2 on level A and AA, and its best practices.
 func (p *Page) Violations() ([]Violation, error) {
 	// The page's Content-Security-Policy does not apply to what is evaluated through the debugger.
 	if _, err := Eval[bool](p, axe+"\ntrue"); err != nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CasesOf has for each of some cases its samples in some tables, and the settings that were
-// proven.
+// CasesOf lists the samples of cases in some tables, and their proven settings.
 func CasesOf(outcomes []*stats.Outcome, tables []*stats.Table, intervals bool) document.Document {
 	var body document.Document
 	for _, o := range outcomes {
@@ -35,10 +34,7 @@ func caseOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document.De
 		l.Note(document.Item{Label: "SQLite", Text: strings.TrimSpace(p.SQLiteVersion + " " + p.SQLiteSourceID)})
 		l.Note(document.Item{Label: "module", Text: strings.TrimSpace(p.Module + " " + p.ModuleVersion)})
 	}
-	var asked []string
-	for _, n := range stats.SettingNames(o.Case.Settings) {
-		asked = append(asked, n+"="+o.Case.Settings[n])
-	}
+	asked := document.Map(stats.SettingNames(o.Case.Settings), func(n string) string { return n + "=" + o.Case.Settings[n] })
 	l.Note(document.Item{Label: "asked for", Text: strings.Join(asked, " ")})
 	l.Note(document.Item{Label: "itself", Text: Changed(o.Case)})
 	d := document.Details{Title: Name(o), ID: CaseID(o.Case.ID), Body: document.Document{l}}
@@ -57,10 +53,7 @@ func caseOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document.De
 
 func opened(p *protocol.Proof) string {
 	set := readBack(p)
-	var words []string
-	for _, n := range stats.SettingNames(set) {
-		words = append(words, n+"="+set[n])
-	}
+	words := document.Map(stats.SettingNames(set), func(n string) string { return n + "=" + set[n] })
 	if words == nil {
 		return ""
 	}
@@ -118,10 +111,7 @@ func samplesOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document
 			continue
 		}
 		c := t.Cells[i]
-		var values []float64
-		for _, tr := range trials {
-			values = append(values, SampleValue(tr, t))
-		}
+		values := document.Map(trials, func(tr *result.Trial) float64 { return SampleValue(tr, t) })
 		format := document.SecondsOf("")
 		out.Columns = append(out.Columns, document.Column{Title: t.Phase, Right: true})
 		for j, v := range values {
@@ -150,8 +140,8 @@ func samplesOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document
 	return out
 }
 
-// SampleValue returns what a trial measured in the phase of a table, as the table has it. It
-// is NaN if the trial has no sample of the phase.
+// SampleValue returns the figure of a trial in a table. It is NaN if the trial has no sample of
+// the phase.
 func SampleValue(t *result.Trial, of *stats.Table) float64 {
 	i := slices.IndexFunc(t.Samples, func(s result.Sample) bool { return s.Phase == of.Phase })
 	if i < 0 {
@@ -166,7 +156,7 @@ func SampleValue(t *result.Trial, of *stats.Table) float64 {
 
 func CaseID(id int) string { return fmt.Sprintf("case-%d", id) }
 
-// CaseLink returns what leads to the samples and the settings of a case.
+// CaseLink returns the link to the samples and settings of a case.
 func CaseLink(c *result.Case) string { return "#" + CaseID(c.ID) }
 
 // Changed says which settings the workload itself changes. It returns "" if there are
@@ -192,8 +182,8 @@ func Changed(c *result.Case) string {
 
 const maxSampleRows = 100
 
-// ReadLater has for each of some cases that were refused after their connections had been
-// opened what these read back then. It is nil if there is no such case.
+// ReadLater lists the settings that connections of refused cases read back after they had been
+// opened. It returns nil if there are none.
 func ReadLater(outcomes []*stats.Outcome) document.Document {
 	differ := driver.Settings{}
 	for _, o := range outcomes {
@@ -214,14 +204,14 @@ func ReadLater(outcomes []*stats.Outcome) document.Document {
 		if r == nil {
 			continue
 		}
-		row := []string{Name(o), when(r), "wanted"}
+		row := []string{Name(o), "after " + cmp.Or(r.After, "the schema"), "wanted"}
 		for _, n := range names {
 			row = append(row, cmp.Or(r.Wanted[n], document.Absent))
 		}
 		g.Rows = append(g.Rows, row)
 		alike := alikeConnections(r, names)
 		for _, words := range alike.Keys {
-			row := []string{"", "", fmt.Sprintf("%s of %d", someNumbers(alike.Of[words]), len(r.Connections))}
+			row := []string{"", "", fmt.Sprintf("%s of %d", document.JoinInts(alike.Of[words]), len(r.Connections))}
 			g.Rows = append(g.Rows, append(row, strings.Split(words, "\x00")...))
 		}
 	}

@@ -21,8 +21,8 @@ type DriverDefects struct {
 	Known   []defects.Defect `json:"known"`             // the worst first
 }
 
-// DefectsOf lists the known defects of the drivers of a run, apart from the floor, which
-// nobody ships. What a driver has not proven is not known.
+// DefectsOf lists the known defects of the drivers of a run, except the floor, which no one uses
+// in production. Versions that were not proven have no known defects.
 func DefectsOf(a *stats.Analysis) (list []DriverDefects) {
 	for _, o := range seen(a) {
 		known, ok := KnownDefects(a, o)
@@ -49,12 +49,12 @@ func KnownDefects(a *stats.Analysis, o *stats.Outcome) (known []defects.Defect, 
 	return defects.Known(LibraryOf(o.Case, p)), true
 }
 
-// DefectElsewhere reports whether a defect needs another machine than that of a run.
+// DefectElsewhere reports whether a defect cannot occur on the machine of a run.
 func DefectElsewhere(run *result.Run, d *defects.Defect) bool {
 	return d.Needs.Unmet(useOf(run)) != nil
 }
 
-// LibraryOf returns the library of a case, in the versions that were proven.
+// LibraryOf returns the library of a case in its proven versions.
 func LibraryOf(c *result.Case, p *protocol.Proof) defects.Library {
 	l := defects.Library{Module: c.Info.Module, Linked: c.Linked}
 	if p == nil {
@@ -102,7 +102,7 @@ func driverDefects(a *stats.Analysis) document.Document {
 	return document.Document{document.Paragraph{Text: "Known defects of these versions, the worst first (docs/defects.md says more):"}, beside, g}
 }
 
-// DefectVersions says which versions have a defect, and which no longer do.
+// DefectVersions lists the versions that have a defect, and those in which it was fixed.
 func DefectVersions(d *defects.Defect) string {
 	of := d.Of
 	if of == defects.OfSQLite {
@@ -127,7 +127,7 @@ func DefectVersions(d *defects.Defect) string {
 	return of + " " + strings.Join(words, "; ")
 }
 
-// DefectNeeds says what a defect needs to do harm.
+// DefectNeeds lists the conditions under which a defect does harm.
 func DefectNeeds(n defects.Needs) string {
 	var words []string
 	note := func(needed bool, text string) {
@@ -148,8 +148,8 @@ func DefectNeeds(n defects.Needs) string {
 	return strings.Join(words, "; ")
 }
 
-// DefectCaveat says which drivers have known defects that lose, damage or falsify data, unless
-// the machine excludes them. count is how many defects these are.
+// DefectCaveat names the drivers with defects that lose, damage or falsify data, unless they
+// cannot occur on the machine. count is the number of defects.
 func DefectCaveat(a *stats.Analysis) (count int, text string) {
 	var of Groups[string, string] // the drivers that have a defect
 	titles := map[string]string{}
@@ -165,9 +165,8 @@ func DefectCaveat(a *stats.Analysis) (count int, text string) {
 		return 0, ""
 	}
 	slices.SortStableFunc(of.Keys, func(x, y string) int { return len(of.Of[y]) - len(of.Of[x]) })
-	var words []string
-	for _, id := range of.Keys {
-		words = append(words, fmt.Sprintf("%s: %s (%s)", document.AndOthers(of.Of[id]), id, titles[id]))
-	}
+	words := document.Map(of.Keys, func(id string) string {
+		return fmt.Sprintf("%s: %s (%s)", document.AndOthers(of.Of[id]), id, titles[id])
+	})
 	return len(words), document.SomeOf(words, 3)
 }

@@ -15,22 +15,36 @@ import (
 )
 
 // seen returns the first outcome of each driver, one with a proof if there is any.
-func seen(a *stats.Analysis) (seen []*stats.Outcome) {
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			i := slices.IndexFunc(seen, func(s *stats.Outcome) bool { return s.Case.Driver == o.Case.Driver })
-			switch {
-			case i < 0:
-				seen = append(seen, o)
-			case seen[i].Proof() == nil && o.Proof() != nil:
-				seen[i] = o
-			}
-		}
+func seen(a *stats.Analysis) []*stats.Outcome { return ofEachDriver(a, nil) }
+
+// DriverOrder returns an outcome of each driver, in the order of the summary and then of the run.
+func DriverOrder(a *stats.Analysis) []*stats.Outcome {
+	var first []*stats.Outcome
+	outcomes := OutcomesByCase(a)
+	for _, d := range a.Overall.Drivers {
+		first = append(first, outcomes[d.Case.ID])
 	}
-	return seen
+	return ofEachDriver(a, first)
 }
 
-// Drivers says which drivers were measured: versions, kinds, and what makes variants.
+// ofEachDriver returns an outcome of each driver, those of first before the others.
+func ofEachDriver(a *stats.Analysis, first []*stats.Outcome) (list []*stats.Outcome) {
+	for _, g := range a.Groups {
+		first = append(first, g.Outcomes...)
+	}
+	for _, o := range first {
+		i := slices.IndexFunc(list, func(x *stats.Outcome) bool { return x.Case.Driver == o.Case.Driver })
+		switch {
+		case i < 0:
+			list = append(list, o)
+		case list[i].Proof() == nil && o.Proof() != nil: // its version is known
+			list[i] = o
+		}
+	}
+	return list
+}
+
+// Drivers lists the measured drivers: versions, kinds, and how variants were built.
 func Drivers(a *stats.Analysis) document.Document {
 	seen := seen(a)
 	if len(seen) == 0 {
@@ -56,8 +70,8 @@ func Drivers(a *stats.Analysis) document.Document {
 	return append(d, driverDefects(a)...)
 }
 
-// DriverNotes says what is read last: how the drivers differ in compile options, and in
-// settings that nobody asked for.
+// DriverNotes lists how the drivers differ in compile options, and in settings that no one asked
+// for.
 func DriverNotes(a *stats.Analysis) (d document.Document) {
 	if l := compileOptions(seen(a)); l != nil {
 		d = append(d, document.Paragraph{Text: "Compile options of SQLite that matter and differ:"}, l)
@@ -238,15 +252,12 @@ func unset(outcomes []*stats.Outcome, most int) (l document.List) {
 
 // UnsetIn lists the settings of [unset] that can change the times of a table.
 func UnsetIn(t *stats.Table) document.List {
-	var outcomes []*stats.Outcome
-	for _, c := range t.Measured() {
-		outcomes = append(outcomes, c.Outcome)
-	}
+	outcomes := document.Map(t.Measured(), func(c *stats.Cell) *stats.Outcome { return c.Outcome })
 	return Deciding(outcomes)
 }
 
-// Deciding lists the settings of [unset] that can change times. How long to wait for a
-// lock, and when to take one, can do so only if connections compete.
+// Deciding lists the settings of [unset] that can change times. Settings about locks can do so
+// only if connections compete.
 func Deciding(outcomes []*stats.Outcome) document.List {
 	competing := slices.ContainsFunc(outcomes, func(o *stats.Outcome) bool {
 		p := o.Proof()
@@ -259,7 +270,7 @@ func Deciding(outcomes []*stats.Outcome) document.List {
 
 func aboutLocks(setting string) bool { return setting == "busy_timeout" || setting == "txlock" }
 
-// UnsetInRun counts and names the settings of [unsetIn], with the workloads.
+// UnsetInRun counts and names the settings of [UnsetIn], with the workloads.
 func UnsetInRun(a *stats.Analysis) (count int, text string) {
 	var where Groups[string, string]
 	for _, g := range a.Groups {
@@ -271,10 +282,7 @@ func UnsetInRun(a *stats.Analysis) (count int, text string) {
 			}
 		}
 	}
-	var words []string
-	for _, name := range where.Keys {
-		words = append(words, name+" in "+strings.Join(where.Of[name], ", "))
-	}
+	words := document.Map(where.Keys, func(name string) string { return name + " in " + strings.Join(where.Of[name], ", ") })
 	if words == nil {
 		return 0, ""
 	}
@@ -316,28 +324,4 @@ func AllCompileOptions(a *stats.Analysis) document.Details {
 		}
 	}
 	return document.Details{Title: "Compile options of SQLite, all of each driver", Body: document.Document{l}}
-}
-
-// DriverOrder returns an outcome of each driver: in the order of the summary, or else in
-// that of the run.
-func DriverOrder(a *stats.Analysis) (list []*stats.Outcome) {
-	add := func(o *stats.Outcome) {
-		i := slices.IndexFunc(list, func(x *stats.Outcome) bool { return x.Case.Driver == o.Case.Driver })
-		switch {
-		case i < 0:
-			list = append(list, o)
-		case list[i].Proof() == nil && o.Proof() != nil: // whose version is known
-			list[i] = o
-		}
-	}
-	outcomes := OutcomesByCase(a)
-	for _, d := range a.Overall.Drivers {
-		add(outcomes[d.Case.ID])
-	}
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			add(o)
-		}
-	}
-	return list
 }

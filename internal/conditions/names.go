@@ -14,9 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Label returns a driver as it was named. A driver that was given by the path of an
-// executable has the name that it gives itself. The path is added unless it is just that
-// name in the working directory.
+// Label returns a driver's name as requested. A driver given by a path has the name that it
+// reports, followed by the path unless that adds nothing.
 func Label(c *result.Case) string {
 	own, d := c.Info.Name, c.Driver
 	switch {
@@ -52,7 +51,7 @@ func Version(o *stats.Outcome) string {
 		return revision(o.Case.Build)
 	}
 	v := p.ModuleVersion
-	// Of a pseudo-version, the commit is enough beside a driver's name.
+	// The commit is enough of a pseudo-version.
 	if parts := strings.Split(v, "-"); len(parts) == 3 && len(parts[2]) == 12 && len(parts[1]) >= 14 {
 		return parts[2][:7]
 	}
@@ -76,8 +75,8 @@ func SQLiteVersion(o *stats.Outcome) string {
 	return document.Absent
 }
 
-// SQLiteBuild returns a driver's version of SQLite with the compile options that make
-// all of SQLite faster or slower.
+// SQLiteBuild returns a driver's SQLite version with the compile options that change the speed of
+// all of SQLite.
 func SQLiteBuild(o *stats.Outcome) string {
 	words := []string{SQLiteVersion(o)}
 	if p := o.Proof(); p != nil {
@@ -107,7 +106,7 @@ func ShellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Over says by which name a run's machine was reached, if it is another one.
+// Over returns the name by which another machine was reached.
 func Over(h *result.Host) string {
 	if h == nil {
 		return ""
@@ -117,31 +116,19 @@ func Over(h *result.Host) string {
 
 func Machine(m result.Machine) string {
 	var words []string
-	add := func(w string) {
-		if w != "" {
+	add := func(known bool, w string) {
+		if known {
 			words = append(words, w)
 		}
 	}
-	add(m.Hostname)
-	if m.Cores > 0 {
-		add(fmt.Sprintf("%d × %s", m.Cores, m.CPU))
-	}
-	if m.MemoryBytes > 0 {
-		add(document.Size(m.MemoryBytes))
-	}
-	add(m.OS + "/" + m.Arch + " " + m.Kernel)
-	if m.Governor != "" {
-		add("governor " + m.Governor)
-	}
-	if m.Turbo != "" {
-		add("turbo " + m.Turbo)
-	}
-	if m.SMT != "" {
-		add("SMT " + m.SMT)
-	}
-	if m.Virtual != "" {
-		add("virtual: " + m.Virtual)
-	}
+	add(m.Hostname != "", m.Hostname)
+	add(m.Cores > 0, fmt.Sprintf("%d × %s", m.Cores, m.CPU))
+	add(m.MemoryBytes > 0, document.Size(m.MemoryBytes))
+	add(true, m.OS+"/"+m.Arch+" "+m.Kernel)
+	add(m.Governor != "", "governor "+m.Governor)
+	add(m.Turbo != "", "turbo "+m.Turbo)
+	add(m.SMT != "", "SMT "+m.SMT)
+	add(m.Virtual != "", "virtual: "+m.Virtual)
 	return strings.Join(words, ", ")
 }
 
@@ -164,7 +151,7 @@ func Storage(m result.Machine) string {
 	return s
 }
 
-// Stopped says how many rounds were run and why there were no more.
+// Stopped says how many rounds were run and why the run ended.
 func Stopped(a *stats.Analysis) string {
 	rounds := fmt.Sprintf("%d complete", a.Run.Rounds)
 	switch a.Run.Stopped {
@@ -192,9 +179,8 @@ func Stopped(a *stats.Analysis) string {
 	return rounds + ": " + a.Run.Stopped
 }
 
-// WholeRounds counts the rounds that are complete: those after which another began, and
-// the last one if every case of the one before that had not failed has a trial. It also
-// counts the trials of all rounds.
+// WholeRounds counts the complete rounds: those before the last one, and the last one if each case
+// that had not failed has a trial in it. It also counts the trials.
 func WholeRounds(run *result.Run) (rounds, trials int) {
 	byRound := map[int]map[int]bool{} // the cases of each round
 	ended := map[int]int{}            // by case, the round in which it failed; 0 if before the first
@@ -258,7 +244,7 @@ func MachineItems(m result.Machine) document.List {
 	return document.List{{Label: "machine", Text: Machine(m)}, {Label: "databases", Text: Storage(m), Alarm: m.SyncFree}}
 }
 
-// MachinesDiffer says in what two machines differ, as far as it matters to figures.
+// MachinesDiffer lists the differences of two machines that matter to figures.
 func MachinesDiffer(a, b result.Machine) []string {
 	var words []string
 	for _, f := range []struct{ what, a, b string }{

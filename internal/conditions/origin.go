@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Origin says what the figures of two sides were measured from. First and second are the
-// same if that was in the same rounds. Further runs measured cells in doubt once more.
+// Origin describes the runs behind the figures of two sides. first and second are the same if both
+// sides were measured in one run. Further runs measured doubtful cells again.
 func Origin(names [2]string, cells []*stats.Compared, first, second *stats.Analysis, further ...*stats.Analysis) document.List {
 	l := sides(names, cells)
 	all := []*stats.Analysis{first}
@@ -68,7 +68,7 @@ func Alternated(run *result.Run) bool {
 	return slices.ContainsFunc(run.Trials, ok) && !slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return ok(t) && !t.Alternated })
 }
 
-// Runs returns what was analyzed.
+// Runs returns the runs of analyses.
 func Runs(analyses []*stats.Analysis) (list []*result.Run) {
 	for _, a := range analyses {
 		list = append(list, a.Run)
@@ -83,8 +83,7 @@ func MeasuredIn(a *stats.Analysis, how string) string {
 		run.ID, run.Started.UTC().Format("2006-01-02 15:04 MST"), how, Stopped(a), run.Scale, run.Seed)
 }
 
-// SideLibraries lists the drivers of each side of some cells, with their versions and SQLite's,
-// as proven.
+// SideLibraries lists the drivers of each side, with their proven versions and those of SQLite.
 func SideLibraries(cells []*stats.Compared) (first, second []string) {
 	library := func(o *stats.Outcome) string { return Name(o) + ", SQLite " + SQLiteVersion(o) }
 	for _, x := range cells {
@@ -110,7 +109,7 @@ func sides(names [2]string, cells []*stats.Compared) document.List {
 	return document.List{{Label: "sides", Text: a + " and " + b}}
 }
 
-// Resume says how a run that is not whole can go on.
+// Resume names the command that continues an incomplete run.
 func Resume(a *stats.Analysis, h document.Hints) (l document.List) {
 	for _, h := range ToResume(&h, a) {
 		l = append(l, document.Item{Label: h.Shows, Text: h.Command + " measures the rest", Alarm: true})
@@ -118,7 +117,7 @@ func Resume(a *stats.Analysis, h document.Hints) (l document.List) {
 	return l
 }
 
-// ToResume returns the command that measures what is missing in a run, if anything is.
+// ToResume returns the command that continues a run, or nil if it is complete.
 func ToResume(h *document.Hints, a *stats.Analysis) []document.Hint {
 	if h.Resume == "" || a.Run.Stopped != result.StoppedInterrupted && a.Run.Stopped != "" && !HostLost(a) {
 		return nil

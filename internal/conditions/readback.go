@@ -2,7 +2,6 @@ package conditions
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
@@ -21,13 +20,6 @@ func refusedFor(o *stats.Outcome) *result.ReadBack {
 	return nil
 }
 
-func when(r *result.ReadBack) string {
-	if r.After == "" {
-		return "after the schema"
-	}
-	return "after " + r.After
-}
-
 // alikeConnections groups the numbers of connections by the values that they read back. Keys are
 // the cells of the table, separated by zero bytes.
 func alikeConnections(r *result.ReadBack, names []string) (alike Groups[string, int]) {
@@ -43,25 +35,4 @@ func alikeConnections(r *result.ReadBack, names []string) (alike Groups[string, 
 		alike.Add(strings.Join(words, "\x00"), i+1)
 	}
 	return alike
-}
-
-// someNumbers joins numbers that follow each other, such as "1, 3–5", of many the first.
-func someNumbers(list []int) string {
-	const most = 6
-	var parts []string
-	for i := 0; i < len(list); {
-		j := i
-		for j+1 < len(list) && list[j+1] == list[j]+1 {
-			j++
-		}
-		part := fmt.Sprint(list[i])
-		if j > i {
-			part += fmt.Sprintf("–%d", list[j])
-		}
-		if parts = append(parts, part); len(parts) == most && j+1 < len(list) {
-			return strings.Join(parts, ", ") + fmt.Sprintf(" and %d more", len(list)-j-1)
-		}
-		i = j + 1
-	}
-	return strings.Join(parts, ", ")
 }

@@ -28,8 +28,8 @@ const (
 	LoseAccess   Loss = "access"          // of all other connections
 )
 
-// Losses has the words of tables and sentences for each loss, the worst first. The last is
-// none that a crash or power failure could cause.
+// Losses has the words for each loss, the worst first. The last is no loss in a crash or power
+// failure.
 var Losses = []struct {
 	Loss Loss
 	word string // in a table
@@ -66,7 +66,7 @@ var risky = []struct {
 	{driver.Settings{"locking_mode": "exclusive"}, LoseAccess, "after its first write, no other connection or program can use the database until this one closes it"},
 }
 
-// Risks returns what settings risk.
+// Risks returns the risks of settings.
 func Risks(s driver.Settings) (list []Risk) {
 	for _, k := range risky {
 		var words []string
@@ -86,7 +86,7 @@ func Risks(s driver.Settings) (list []Risk) {
 	return list
 }
 
-// InForce returns the settings that a case had in a phase, also those that nobody set.
+// InForce returns the settings that a case had in a phase, including defaults that were read back.
 func InForce(o *stats.Outcome, phase string) driver.Settings {
 	s := o.Case.SettingsIn(phase)
 	if p := o.Proof(); p != nil {
@@ -95,15 +95,15 @@ func InForce(o *stats.Outcome, phase string) driver.Settings {
 	return s
 }
 
-// CanLose returns the worst that a cell can lose, in a word.
+// CanLose names the worst loss that a cell risks.
 func CanLose(o *stats.Outcome, phase string) string { return Losses[CellSeverity(o, phase)].word }
 
-// CellSeverity returns the place in losses of the worst that a cell can lose.
+// CellSeverity returns the index in [Losses] of the worst that a cell can lose.
 func CellSeverity(o *stats.Outcome, phase string) int { return Worst(CellRisks(o, phase)) }
 
-// CellRisks returns what the settings of a cell risk. What a cluster sets on the databases of
-// its nodes risks nothing: what it has acknowledged is in its log. Settings of clusters mean
-// nothing to other drivers.
+// CellRisks returns the risks of a cell's settings. Settings of the databases of a cluster's nodes
+// risk nothing, because its log has all acknowledged writes. Settings of clusters mean nothing to
+// other drivers.
 func CellRisks(o *stats.Outcome, phase string) []Risk {
 	kind := o.Case.Info.Kind
 	s := result.OwnSettings(kind, InForce(o, phase))
@@ -115,7 +115,7 @@ func CellRisks(o *stats.Outcome, phase string) []Risk {
 	return Risks(s)
 }
 
-// Worst returns the place in losses of the worst of some risks.
+// Worst returns the index in [Losses] of the worst of some risks.
 func Worst(list []Risk) int {
 	for i, l := range Losses {
 		if slices.ContainsFunc(list, func(r Risk) bool { return r.CanLose == l.Loss }) {
@@ -125,7 +125,7 @@ func Worst(list []Risk) int {
 	return len(Losses) - 1
 }
 
-// How bad the losses are of which [Severity] tells.
+// The values of [Severity].
 const (
 	NothingLost = iota
 	CommitsLost
@@ -133,11 +133,10 @@ const (
 	DatabaseLost
 )
 
-// Severity returns how bad the worst is that settings can lose in a crash or power failure.
+// Severity returns how bad the worst loss is that settings risk in a crash or power failure.
 func Severity(s driver.Settings) int { return len(Losses) - 1 - Worst(Risks(s)) }
 
-// RunRisks lists the risks of a run's settings, each with the workloads that it is about
-// unless these are all.
+// RunRisks lists the risks of a run's settings. It names their workloads unless all have the risk.
 func RunRisks(a *stats.Analysis) (l document.List) {
 	var told Groups[Risk, string]
 	var workloads []string
@@ -172,8 +171,7 @@ func (r Risk) Item() document.Item {
 	return document.Item{Label: "risk", Text: r.Settings + ": " + r.Text, Alarm: r.CanLose == LoseDatabase}
 }
 
-// SideRisks returns the risks of the settings of a comparison: those that only one side
-// has, and those that both have.
+// SideRisks returns the risks that only one side of a comparison has, and those that both have.
 func SideRisks(c *stats.Comparison) (differing, shared []Risk) {
 	add := func(list *[]Risk, r Risk) {
 		if !slices.Contains(*list, r) {

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// TooShort says which cells of a phase are too short to judge the drivers by, and what to
-// do. It returns "" if none is.
+// TooShort names the cells of a phase that are too short to judge the drivers by, and how to
+// lengthen them. It returns "" if there are none.
 func TooShort(cells []*stats.Cell, h document.Hints) string {
 	var names []string
 	shortest := stats.TooShort
@@ -70,7 +70,7 @@ func ComparedTooShort(cells []*stats.Compared, h document.Hints) (l document.Lis
 	return l
 }
 
-// CountTooShort counts the cells that are too short, as a sentence after a space. It
+// CountTooShort counts the cells that are too short, in a sentence that begins with a space. It
 // returns "" if there are none.
 func CountTooShort(cells []*stats.Compared) string {
 	n := 0
@@ -88,7 +88,7 @@ func CountTooShort(cells []*stats.Compared) string {
 	return fmt.Sprintf(" In %d of %d cells the phase takes less than %s: too short to judge a driver by.", n, len(cells), ShortLimit())
 }
 
-// Marked adds to a verdict that its cell is too short.
+// Marked adds to a verdict that the cell is too short.
 func Marked(verdict string, x *stats.Compared) string {
 	if x.TooShort() {
 		return verdict + ", too short"
@@ -96,5 +96,5 @@ func Marked(verdict string, x *stats.Compared) string {
 	return verdict
 }
 
-// MostWithout is how many lines there are about cells without a ratio.
+// MostWithout is the most lines about cells without a ratio.
 const MostWithout = 12

@@ -31,8 +31,8 @@ func (g *Groups[K, V]) Add(k K, v V) {
 	g.Of[k] = append(g.Of[k], v)
 }
 
-// Troubles lists the cases of a group that have no figures, with the reasons, and the
-// warnings. It leaves out the codes in told, which are reported elsewhere.
+// Troubles lists the cases of a group without figures, with the reasons, and the warnings. It
+// leaves out the codes in told, which are reported elsewhere.
 func Troubles(g *stats.Group, told ...string) document.Document {
 	type trouble struct{ status, why string }
 	var whose Groups[trouble, string]
@@ -113,7 +113,7 @@ func Reason(o *stats.Outcome) string {
 	return s + Said(o.Reason)
 }
 
-// How much of what a program said is put at the end of a line.
+// Limits of the output of a program at the end of a line.
 const (
 	saidLines = 3
 	saidRunes = 300
@@ -122,10 +122,9 @@ const (
 // crashed matches the line in which Go reports that a signal ended a program.
 var crashed = regexp.MustCompile(`^SIG[A-Z]+: `)
 
-// Said returns what tells most of a program's standard error, to be put after the message
-// of the reason: the beginning of a panic; a signal with the function that it met, if that is
-// none of Go's runtime; otherwise the last lines. It is printable, and "" if the message has
-// it all.
+// Said returns the most telling part of a program's standard error, to follow the message of the
+// reason: the beginning of a panic; a signal with the first function that is not part of Go's
+// runtime; otherwise the last lines. It is printable. It is "" if the message has it already.
 func Said(r *protocol.Reason) string {
 	var lines []string
 	signal := ""
@@ -159,7 +158,7 @@ func Said(r *protocol.Reason) string {
 	return " | " + string(said)
 }
 
-// Warnings lists warnings. Those of one kind about the same thing share a line.
+// Warnings lists warnings. Warnings of one kind about the same thing share a line.
 func Warnings(all []result.Warning, names map[int]string) document.List {
 	type key struct {
 		code, phase string
@@ -184,8 +183,8 @@ func Warnings(all []result.Warning, names map[int]string) document.List {
 	return l
 }
 
-// MostKinds is how many kinds of warnings are listed. A store may be somebody else's, and
-// have hundreds of thousands.
+// MostKinds is the most kinds of warnings that are listed. A store from elsewhere may have
+// hundreds of thousands.
 const MostKinds = 200
 
 func MoreKinds(n int) string {
@@ -214,8 +213,8 @@ func likened(ws []result.Warning) string {
 // RunWarnings lists the warnings of the run as a whole.
 func RunWarnings(a *stats.Analysis) document.List { return MachineWarnings(a.Warnings, a.Run.Rounds) }
 
-// MachineWarnings lists warnings that are of no case. One line says how the speed of the
-// machine changed between the rounds, and what that means.
+// MachineWarnings lists warnings that are not about a case. One line sums up how the speed of the
+// machine changed between rounds.
 func MachineWarnings(all []result.Warning, rounds int) document.List {
 	var off []float64
 	rest := slices.DeleteFunc(slices.Clone(all), func(w result.Warning) bool {
@@ -243,8 +242,8 @@ type robbedTrials struct {
 	not    int // of trials, robbed of time: the run ended before they were measured again
 }
 
-// CountRepeated counts the trials of runs, and those that do not count because they were
-// robbed of time.
+// CountRepeated counts the trials of runs, and those that were disturbed by other processes and do
+// not count.
 func CountRepeated(runs ...*result.Run) (n robbedTrials) {
 	type place struct{ of, round int }
 	for _, run := range runs {
@@ -265,7 +264,7 @@ func CountRepeated(runs ...*result.Run) (n robbedTrials) {
 	return n
 }
 
-// String says how many trials do not count. It returns "" if all do.
+// String says how many trials do not count. It returns "" if all count.
 func (n robbedTrials) String() string {
 	var words []string
 	add := func(some int, what string) {
@@ -302,8 +301,8 @@ func Totals(c *stats.Cell, of func(stats.Sample) []protocol.ErrorCount) []protoc
 	return list
 }
 
-// ErrorCounts says with which errors a cell's operations failed, and how many
-// operations succeeded. It returns "" if there were none.
+// ErrorCounts lists the errors of a cell's operations, and how many operations succeeded. It
+// returns "" without errors.
 func ErrorCounts(c *stats.Cell) string {
 	var retries int64
 	for _, s := range c.Samples {
@@ -328,7 +327,7 @@ func ErrorCounts(c *stats.Cell) string {
 		document.Thousands(operations-failed), document.Thousands(operations))
 }
 
-// WithMessage says how often an error occurred, and what the library said the first time.
+// WithMessage says how often an error occurred, with the library's first message.
 func WithMessage(e protocol.ErrorCount) string {
 	message := []rune(e.Message)
 	if len(message) > saidRunes {
@@ -337,8 +336,8 @@ func WithMessage(e protocol.ErrorCount) string {
 	return fmt.Sprintf("%s %s: %s", document.Thousands(e.Count), e.Name, string(message))
 }
 
-// BusyAtOnce explains SQLITE_BUSY that came long before the busy timeout, with a
-// transaction that may begin by reading. It returns "" if there was none.
+// BusyAtOnce explains SQLITE_BUSY long before the busy timeout, in a transaction that may begin by
+// reading. It returns "" if there was none.
 func BusyAtOnce(cells []*stats.Cell) string {
 	var words []string
 	for _, c := range cells {
@@ -364,13 +363,10 @@ func BusyAtOnce(cells []*stats.Cell) string {
 		"a transaction that reads first and then writes fails at once, whatever the timeout, if another one has written in between; with txlock=immediate it waits before it reads"
 }
 
-// ResultCounts says with which errors a cell's operations ended if they declare these as
-// their results, or if they ended so when they were recorded. It returns "" if there were none.
+// ResultCounts lists the errors that operations declare as results, or ended with when recorded.
+// It returns "" if there were none.
 func ResultCounts(c *stats.Cell) string {
-	var words []string
-	for _, e := range Totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Results }) {
-		words = append(words, document.Thousands(e.Count)+" "+e.Name)
-	}
+	words := document.Map(Totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Results }), func(e protocol.ErrorCount) string { return document.Thousands(e.Count) + " " + e.Name })
 	if words == nil {
 		return ""
 	}

@@ -21,7 +21,7 @@ type Document []Block
 // Block is a heading, paragraph, reference, list, details, picture, grid or space.
 type Block interface{}
 
-// Space separates what follows.
+// Space is an empty line.
 type Space struct{}
 
 type Heading struct {
@@ -88,8 +88,8 @@ func (l *List) Note(i Item) {
 	}
 }
 
-// Details are blocks that Markdown and pages show only if they are opened. Their title is
-// only for that.
+// Details are blocks that Markdown and pages show only when they are opened. Other formats show
+// them without the title.
 type Details struct {
 	Title string
 	Body  Document
@@ -105,11 +105,10 @@ type PictureBlock struct {
 	Aside  bool     // there is no version of it for a phone, where it has to be moved instead
 }
 
-// Glossary explains columns of the tables before it. Nothing is said of columns that there
-// are not, or for which there was no room.
+// Glossary explains columns of the tables before it. It leaves out columns that are not shown.
 type Glossary []Explained
 
-// Explained is the title of a column with what it means.
+// Explained is the title of a column and its meaning.
 type Explained struct{ Column, Text string }
 
 // paragraph explains the columns that are shown.
@@ -123,8 +122,8 @@ func (g Glossary) paragraph(columns []string) Paragraph {
 	return Paragraph{Text: strings.Join(words, " "), Quiet: true}
 }
 
-// Explained returns the document with paragraphs instead of glossaries, for readers who have
-// all columns.
+// Explained returns the document with paragraphs instead of glossaries, for formats that show all
+// columns.
 func (d Document) Explained() Document {
 	var out Document
 	var columns []string
@@ -151,7 +150,7 @@ type Grid struct {
 	Stacks  bool     // a page on a phone has the cells of a row below each other
 }
 
-// Add adds a column with a word for each row.
+// Add adds a column, with one word for each row.
 func (g *Grid) Add(c Column, words []string) {
 	g.Columns = append(g.Columns, c)
 	if g.Rows == nil {
@@ -246,7 +245,7 @@ func (d Document) each(line, cell func(string) string) Document {
 	return out
 }
 
-// Picture is a chart of a run.
+// Picture is a chart that can be drawn in any width.
 type Picture struct {
 	Name  string // by which it can be asked for: no other picture of the run has it
 	Title string
@@ -257,7 +256,7 @@ type Picture struct {
 	Draw func(width int, title string) chart.Chart
 }
 
-// Chart returns the picture with its title, so many pixels wide. 0 means [chart.Page].
+// Chart draws the picture with its title, width pixels wide; 0 means [chart.Page].
 func (p Picture) Chart(width int) chart.Chart { return p.Draw(width, p.Title) }
 
 // Kind is what a picture shows.
@@ -290,10 +289,10 @@ func (d Document) Pictures() (list []Picture) {
 	return list
 }
 
-// PictureID returns by what a page refers to a picture.
+// PictureID returns the identifier of a picture in a page.
 func PictureID(name string) string { return "picture-" + name }
 
-// Slug makes a name of a text: small letters, digits and hyphens.
+// Slug makes an identifier of a text: lower-case letters, digits and hyphens.
 func Slug(text string) string {
 	var b strings.Builder
 	for _, c := range strings.ToLower(text) {
@@ -310,7 +309,7 @@ func Slug(text string) string {
 	return cmp.Or(strings.Trim(b.String(), "-"), "part")
 }
 
-// Hint is a command, and in a word or two what it shows.
+// Hint is a command, with a word or two for its output.
 type Hint struct{ Shows, Command string }
 
 // Options determine how a document is written.
@@ -326,8 +325,8 @@ type Options struct {
 	Assets string
 }
 
-// Hints are what a reader can type, in the words of the program that is run. A hint is
-// "" if the program has no words for it.
+// Hints are flags and commands that a reader can type. A hint is "" if the program has none for
+// it.
 type Hints struct {
 	Workloads string // the flag that names workloads
 	AddedCost string // the command that lists what sqlite3perf adds to each driver's time
@@ -342,7 +341,7 @@ type Hints struct {
 	Rest []Hint   // the commands that show what there was no room for
 }
 
-// Extensions are those of files, with the formats that they are of.
+// Extensions are the file name extensions of each format.
 var Extensions = []struct{ Extension, Format string }{
 	{".txt", "table"}, {".md", "markdown"}, {".markdown", "markdown"}, {".html", "html"}, {".htm", "html"},
 	{".csv", "csv"}, {".json", "json"}, {".bench", "benchfmt"}, {".benchfmt", "benchfmt"}, {".xml", "junit"}, {".svg", "svg"}, {".png", "png"},
@@ -356,7 +355,7 @@ func Blocks(pictures []PictureBlock) (d Document) {
 	return d
 }
 
-// UniqueNames gives each picture of a document a name that no other has.
+// UniqueNames gives each picture of a document a unique name.
 func UniqueNames(d Document, taken map[string]bool) Document {
 	for i, b := range d {
 		switch b := b.(type) {

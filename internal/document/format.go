@@ -9,28 +9,23 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// FormatsOf are the formats in which a T can be written, with options O.
+// FormatsOf are the formats of a T, which are written with options O.
 type FormatsOf[T, O any] struct {
 	What string // what errors call a T
 	List []Format[T, O]
 }
 
-// Format is one of them.
+// Format writes a T.
 type Format[T, O any] struct {
 	Name string
 	To   func(io.Writer, T, O) error
 }
 
 func (list FormatsOf[T, O]) Names() []string {
-	var names []string
-	for _, f := range list.List {
-		names = append(names, f.Name)
-	}
-	return names
+	return Map(list.List, func(f Format[T, O]) string { return f.Name })
 }
 
-// Check returns an error that suggests the nearest format if there is no format with that
-// name.
+// Check returns an error that suggests the nearest format if there is no such format.
 func (list FormatsOf[T, O]) Check(format string) error {
 	if names := list.Names(); !slices.Contains(names, format) {
 		return fmt.Errorf("unknown format %q: %s", format, driver.Suggest(format, names))

@@ -19,8 +19,7 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// Assets are the files that a page needs if it was written with [Options.Assets]: page.css
-// and page.js.
+// Assets are page.css and page.js, which a page written with [Options.Assets] needs.
 var Assets = func() fs.FS {
 	sub, err := fs.Sub(pageFiles, "page")
 	if err != nil {
@@ -134,11 +133,11 @@ func start(s string, most int) string {
 	return s
 }
 
-// Generator names what made a page, near its beginning.
+// Generator is a line near the beginning of each page that names sqlite3perf.
 const Generator = `<meta name="generator" content="sqlite3perf">`
 
-// RenderHTML writes a document as a page that needs nothing from the network. kind says what
-// the document is, such as "Comparison".
+// RenderHTML writes a document as a page that loads nothing from the network. kind names the kind
+// of document, such as "Comparison".
 func RenderHTML(w io.Writer, d Document, kind string, o Options) error {
 	p := page{Language: "en", Kind: kind, Title: kind, Assets: o.Assets}
 	r := htmlRenderer{ids: map[string]bool{"main": true}}

@@ -13,14 +13,12 @@ import (
 	"unicode/utf8"
 )
 
-// Text that others wrote (a workload, a database, a compiler, a worker that crashed) may
-// contain what a terminal or a CI service takes for a command, or a spreadsheet for a
-// formula, and may be of any length. It must pass through the functions in this file before
-// it reaches a terminal or a file.
+// Text from elsewhere (a workload, a database, a compiler, a crashed worker) may have any length.
+// It may contain commands to a terminal or a CI service, or formulas for a spreadsheet. It must
+// pass through the functions in this file before it reaches a terminal or a file.
 
-// Line converts text that others wrote to one printable line, which can neither break
-// the layout nor control the terminal or a CI service. The middle of a very long text is
-// cut out.
+// Line converts text from elsewhere to one printable line that cannot control a terminal or a CI
+// service. It cuts out the middle of a very long text.
 func Line(s string) string { return oneLine(clip(s, maxParagraph)) }
 
 func oneLine(s string) string {
@@ -84,9 +82,8 @@ func Printable(w io.Writer) io.Writer {
 	}}
 }
 
-// PrintableJSON returns a writer to w for JSON. It escapes what is not printable, which
-// does not change any value, and of two number signs the second, which may begin a command
-// to a CI service.
+// PrintableJSON returns a writer to w for JSON. It escapes unprintable characters, and the second
+// of two number signs because it may begin a command to a CI service. Values stay the same.
 func PrintableJSON(w io.Writer) io.Writer {
 	before := ' '
 	return &mapper{w: w, change: func(out []byte, r rune) []byte {
@@ -129,13 +126,9 @@ func (m *mapper) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// CSVFields makes a line of CSV safe to open.
+// CSVFields makes fields safe to open in a spreadsheet: printable, and never a formula.
 func CSVFields(fields []string) []string {
-	out := make([]string, len(fields))
-	for i, f := range fields {
-		out[i] = csvText(f)
-	}
-	return out
+	return Map(fields, csvText)
 }
 
 func csvText(s string) string {

@@ -15,17 +15,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Absent is shown if there is no figure.
+// Absent is shown in place of a missing figure.
 const Absent = "-"
 
-// Scaled formats values in a common unit, the least with three significant digits: the noise
-// of samples is seldom less than what further digits would say. unit is the prefixed unit,
-// such as "ms" for "s".
+// Scaled formats values in a common unit, the smallest with three significant digits, because
+// noise makes further digits meaningless. unit has its prefix, such as "ms" for "s".
 func Scaled(values []float64, class benchunit.Class, base string) (words []string, unit string) {
 	return ScaledTo(3, values, class, base)
 }
 
-// ScaledTo is [scaled] with another number of digits.
+// ScaledTo is [Scaled] with another number of digits.
 func ScaledTo(digits int, values []float64, class benchunit.Class, base string) (words []string, unit string) {
 	scale := benchunit.CommonScale(values, class)
 	least := math.Inf(1)
@@ -63,7 +62,7 @@ func LatencyWords(seconds []float64) (words []string, unit string) {
 	return words, unit
 }
 
-// Counted formats a number of things.
+// Counted formats a number with a noun, such as "1 row" or "2 rows".
 func Counted[N int | int64](n N, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -77,7 +76,7 @@ func Counted[N int | int64](n N, what string) string {
 // Human formats a value with three significant digits and an SI prefix.
 func Human(v float64) string { return HumanTo(3, v) }
 
-// HumanTo is [human] with another number of digits.
+// HumanTo is [Human] with another number of digits.
 func HumanTo(digits int, v float64) string {
 	if v != 0 && math.Abs(v) < 1 {
 		return strconv.FormatFloat(v, 'g', 2, 64)
@@ -90,8 +89,7 @@ func HumanTo(digits int, v float64) string {
 	return words[0] + prefix
 }
 
-// Each formats how often something happens in an operation, on average, with three digits
-// or more. What happens a few times in all operations together says nothing about one.
+// Each formats a number per operation. Less than 0.01 per operation is not distinguished.
 func Each(digits int, v float64) string {
 	switch {
 	case v == 0:
@@ -117,7 +115,7 @@ func Thousands(n int64) string {
 	return sign + s
 }
 
-// Percent formats a share: 0.0123 as 1.2%. It is 100% only of all: 726 of 727 are 99.8%.
+// Percent formats a share: 0.0123 as 1.2%. It rounds to 100% only from 1, so 726 of 727 are 99.8%.
 func Percent(v float64) string {
 	p := 100 * v
 	switch {
@@ -161,8 +159,8 @@ func Spread(s stats.Summary) string {
 	return "±" + Percent(v)
 }
 
-// Widest is the widest spread that [ends] shows as one figure. Beyond it the two ends of
-// an interval are seldom as far away.
+// Widest is the widest spread that [Ends] shows as one figure. The two ends of wider intervals are
+// seldom equally far away.
 const Widest = 0.5
 
 // Ends formats the interval of a summary, with both ends if it is wide.
@@ -186,8 +184,8 @@ func Times(v float64) string {
 	return fmt.Sprintf("%.0fx", v)
 }
 
-// Probability formats a p-value. One that is below a level of a verdict is not rounded up to
-// that level.
+// Probability formats a p-value. A value below a level of significance is never rounded up to that
+// level.
 func Probability(p float64) string {
 	rounded := fmt.Sprintf("%.3f", p)
 	for _, level := range []float64{0.001, stats.Doubt, stats.Alpha} {
@@ -207,8 +205,7 @@ func Nanoseconds(ns int64) string {
 	return words[0] + " " + unit
 }
 
-// Elapsed formats how long something took, to the second. Times below a second are
-// formatted to the millisecond.
+// Elapsed formats a time to the second, or to the millisecond below a second.
 func Elapsed(d time.Duration) string {
 	if d < time.Second {
 		return d.Round(time.Millisecond).String()
@@ -216,7 +213,7 @@ func Elapsed(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// WithSpreads joins a figure and its spread so that both line up in their column.
+// WithSpreads joins figures and their spreads, so that both are aligned within a column.
 func WithSpreads(figures, spreads []string) []string {
 	left, right := 0, 0
 	for i := range figures {
@@ -231,8 +228,8 @@ func WithSpreads(figures, spreads []string) []string {
 	return joined
 }
 
-// Interval formats the ends of the interval of a ratio. An end is not rounded to 1, which
-// says that the sides may be equal.
+// Interval formats the ends of a ratio's interval. An end is not rounded to 1, because that would
+// say that both sides may be equal.
 func Interval(i *stats.Interval) string {
 	if i == nil {
 		return "[too few rounds]"
@@ -250,10 +247,10 @@ func Interval(i *stats.Interval) string {
 	return "[" + end(i.Low) + ", " + end(i.High) + "]"
 }
 
-// Share formats a share that somebody has chosen.
+// Share formats a share with as many digits as it was given.
 func Share(v float64) string { return strconv.FormatFloat(100*v, 'g', 6, 64) + "%" }
 
-// States are the statuses as said of a side.
+// States has the words for statuses of a side.
 var States = map[result.Status]string{
 	result.Wrong: "wrong", result.Refused: "refused", result.Failed: "failing", result.Unavailable: "unavailable",
 	stats.NotMeasured: "not measured",
@@ -290,7 +287,7 @@ func BytesOf(v float64) string {
 	return words[0] + " " + unit
 }
 
-// SecondsOf returns a function that formats seconds, with a word after the unit.
+// SecondsOf returns a function that formats seconds, with word after the unit.
 func SecondsOf(word string) func(float64) string {
 	return func(v float64) string {
 		words, unit := Scaled([]float64{v}, benchunit.Decimal, "s")
@@ -298,8 +295,8 @@ func SecondsOf(word string) func(float64) string {
 	}
 }
 
-// Ticks returns a function that formats the round values of an axis as another does, without
-// needless zeros.
+// Ticks returns a function that formats the round values of an axis like format, without trailing
+// zeros.
 func Ticks(format func(float64) string) func(float64) string {
 	return func(v float64) string {
 		if v == 0 {
@@ -323,7 +320,7 @@ func Tips(lines ...string) string {
 	return strings.Join(slices.DeleteFunc(lines, func(s string) bool { return s == "" }), "\n")
 }
 
-// OfSummary returns a summary as charts take it. Without an interval both ends are 0.
+// OfSummary returns the median and the interval of a summary. Without an interval both ends are 0.
 func OfSummary(s stats.Summary) (value, low, high float64) {
 	if s.Interval == nil {
 		return s.Median, 0, 0

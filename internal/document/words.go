@@ -6,7 +6,15 @@ import (
 	"strings"
 )
 
-// AndOthers lists a few names as in a sentence, and counts the rest.
+// Map returns f of each element of a list; nil of an empty one.
+func Map[T, U any](list []T, f func(T) U) (out []U) {
+	for _, v := range list {
+		out = append(out, f(v))
+	}
+	return out
+}
+
+// AndOthers joins up to three names by commas and "and", and counts the rest.
 func AndOthers(names []string) string {
 	const most = 3
 	if len(names) > most {
@@ -29,10 +37,10 @@ func joined(words []string, last string) string {
 	return strings.Join(words[:n], ", ") + last + words[n]
 }
 
-// SomeOf joins words by semicolons, of many the first most.
+// SomeOf joins the first most words by semicolons, and counts the rest.
 func SomeOf(words []string, most int) string { return FirstOf(words, most, "; ") }
 
-// FirstOf joins words, of many the first most, and counts the rest.
+// FirstOf joins the first most words, and counts the rest.
 func FirstOf(words []string, most int, separator string) string {
 	if len(words) > most {
 		return strings.Join(words[:most], separator) + fmt.Sprintf(" and %d more", len(words)-most)
@@ -40,10 +48,11 @@ func FirstOf(words []string, most int, separator string) string {
 	return strings.Join(words, separator)
 }
 
-// Upper returns a sentence with its first letter large.
+// Upper capitalizes the first letter of a sentence.
 func Upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// JoinInts formats the first [maxInts] of ascending numbers, with sequences as 3-7.
+// JoinInts joins ascending numbers, with sequences as 3-7. After [maxInts] parts it adds an
+// ellipsis.
 func JoinInts(n []int) string {
 	var words []string
 	for i := 0; i < len(n); {

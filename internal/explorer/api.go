@@ -19,8 +19,8 @@ func (s *Server) api() map[string]only {
 	return map[string]only{
 		"/api/v1/runs":                    {http.MethodGet: answer(s.listRuns)},
 		"/api/v1/runs/{id}":               {http.MethodGet: answer(s.getRun)},
-		"/api/v1/runs/{id}/report":        {http.MethodGet: http.HandlerFunc(s.getReport)},
-		"/api/v1/runs/{id}/answer":        {http.MethodGet: http.HandlerFunc(s.getAnswer)},
+		"/api/v1/runs/{id}/report":        {http.MethodGet: s.report("json")},
+		"/api/v1/runs/{id}/answer":        {http.MethodGet: s.storedAnswer("json")},
 		"/api/v1/runs/{id}/cells":         {http.MethodGet: answer(s.getCells)},
 		"/api/v1/runs/{id}/charts":        {http.MethodGet: answer(s.listCharts)},
 		"/api/v1/runs/{id}/charts/{name}": {http.MethodGet: http.HandlerFunc(s.getChart)},
@@ -33,7 +33,7 @@ func (s *Server) api() map[string]only {
 	}
 }
 
-// Failure is what the API answers instead of anything else.
+// Failure is the answer to a request that failed.
 type Failure struct {
 	Status  int    `json:"status"` // of HTTP
 	Message string `json:"error" clip:"2000"`

@@ -18,13 +18,14 @@ import (
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Launcher starts runs for the page. Each is a process of its own, so that a measurement
-// is the same as one from a terminal. It ends with the server: nobody else could stop it.
+// Launcher starts runs for the page. Each is a separate process, so it is measured as from a
+// terminal. It ends with the server, because no one else could stop it.
 type Launcher struct {
 	Drivers   []Choice // that may be measured
 	Workloads []Choice
@@ -63,7 +64,7 @@ type Wanted struct {
 	Time       int                 `json:"time_seconds,omitempty"` // the most that it may take
 }
 
-// The limits of what a page can ask for.
+// The limits of a requested run.
 const (
 	maxFactors = 10    // settings and parameters that are given
 	maxLevels  = 10    // values of each
@@ -120,11 +121,7 @@ func (l *Launcher) check(w *Wanted) error {
 }
 
 func choiceNames(list []Choice) []string {
-	var names []string
-	for _, c := range list {
-		names = append(names, c.Name)
-	}
-	return names
+	return document.Map(list, func(c Choice) string { return c.Name })
 }
 
 func isVersion(s string) bool {
@@ -135,7 +132,7 @@ func isName(s string) bool {
 	return s != "" && len(s) <= maxVersion && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" && s[0] != '-'
 }
 
-// The states of a run that the page has started.
+// The states of a run that the page started.
 const (
 	jobPreparing = "preparing" // workers are built; there is no run in the store yet
 	jobMeasuring = "measuring"
@@ -174,7 +171,7 @@ func start(cmd *exec.Cmd, w Wanted, after int64) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Its end tells the process that this one is gone, however that ended.
+	// The process reads the end of this pipe when this process is gone, however it ended.
 	if _, err := cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -243,7 +240,7 @@ func (j *job) stop() {
 	j.change(func() { j.State = jobStopping })
 }
 
-// Measuring reports whether a run that the page has started is not over.
+// Measuring reports whether a run that the page started is still in progress.
 func (s *Server) Measuring() bool {
 	s.launch.Lock()
 	defer s.launch.Unlock()
@@ -252,8 +249,8 @@ func (s *Server) Measuring() bool {
 
 const endGrace = 15 * time.Second
 
-// StopRun ends the run that the page has started after its current trial, and waits for
-// it. When ctx ends, the run ends at once.
+// StopRun ends the run that the page started after its current trial, and waits for it. When ctx
+// ends, the run ends at once.
 func (s *Server) StopRun(ctx context.Context) {
 	s.launch.Lock()
 	j := s.job

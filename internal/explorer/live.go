@@ -114,10 +114,9 @@ func (j *job) adopt(entries []store.Entry) {
 	}
 }
 
-// A store says when the last trial ended, but not whether another has begun. A run that
-// has not ended counts as killed if nothing is heard of it for five times as long as its
-// longest trial took, within these bounds. It may take the longer one before its first
-// trial.
+// A store says when the last trial ended, but not whether another has begun. An unfinished run
+// counts as killed after a silence of five times its longest trial, within these bounds. Before
+// its first trial it may take mostSilence.
 const (
 	leastSilence = 2 * time.Minute
 	mostSilence  = time.Hour

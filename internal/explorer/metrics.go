@@ -1,6 +1,7 @@
 package explorer
 
 import (
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
@@ -66,10 +67,7 @@ func unitOf(metric string) string {
 }
 
 func (q *query) metric() metric {
-	var names []string
-	for _, m := range metrics {
-		names = append(names, m.Name)
-	}
+	names := document.Map(metrics, func(m metric) string { return m.Name })
 	name := q.word("metric", names...)
 	for _, m := range metrics {
 		if m.Name == name {

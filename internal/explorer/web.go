@@ -6,7 +6,6 @@
 package explorer
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -75,12 +74,12 @@ func New(o Options) *Server {
 	return &Server{options: o, token: rand.Text(), shelf: newShelf(o.Store, o.Floor), done: make(chan struct{}), grace: endGrace, reading: readingTime}
 }
 
-// Token returns the secret that a request must have to start or stop a run. An address that
-// ends in #token= and the secret gives it to the pages.
+// Token returns the secret that requests to start or stop a run need. An address that ends in
+// #token= and the secret gives it to the pages.
 func (s *Server) Token() string { return s.token }
 
-// Open opens the store and reads the list of its runs, which otherwise the first request
-// does. If there is no store, the error is [store.ErrNoStore], and a later request finds it.
+// Open opens the store and reads the list of its runs, which otherwise the first request does. If
+// there is no store, the error is [store.ErrNoStore]; later requests look for it again.
 func (s *Server) Open(ctx context.Context) error {
 	s.shelf.mu.Lock()
 	_, err := s.shelf.open(ctx)
@@ -119,8 +118,8 @@ func (s *Server) Handler() http.Handler {
 		mux.Handle(path, only{http.MethodGet: s.page(view)})
 	}
 	mux.Handle("/assets/", only{http.MethodGet: http.HandlerFunc(asset)})
-	mux.Handle("/runs/{id}/report", only{http.MethodGet: http.HandlerFunc(s.report)})
-	mux.Handle("/runs/{id}/answer", only{http.MethodGet: http.HandlerFunc(s.answerPage)})
+	mux.Handle("/runs/{id}/report", only{http.MethodGet: s.report("html")})
+	mux.Handle("/runs/{id}/answer", only{http.MethodGet: s.storedAnswer("html")})
 	for path, methods := range s.api() {
 		mux.Handle(path, methods)
 	}
@@ -161,7 +160,7 @@ func (s *Server) check(r *http.Request) error {
 		return failf(http.StatusForbidden, "a page of %s may not ask this server", clip(o))
 	}
 	changes := r.Method != http.MethodGet && r.Method != http.MethodHead
-	// A report is computed, so a page elsewhere must not ask for many of them.
+	// A report takes computing time, so a page of another site must not request many.
 	if site := r.Header.Get("Sec-Fetch-Site"); (changes || strings.HasPrefix(r.URL.Path, "/api/") || strings.HasSuffix(r.URL.Path, "/report") || strings.HasSuffix(r.URL.Path, "/answer")) && site != "" && site != "same-origin" && site != "none" {
 		return failf(http.StatusForbidden, "a page of another site may not ask this server")
 	}
@@ -244,29 +243,14 @@ const chartStyle = "/assets/chart.css"
 
 const pageAssets = "/assets/report/"
 
-func (s *Server) report(w http.ResponseWriter, r *http.Request) {
-	a, err := s.judgedRun(r, parse(r))
-	if err != nil {
-		writeError(w, err)
-		return
-	}
-	o := s.options.Describe(a)
-	o.Assets = pageAssets
-	var b bytes.Buffer
-	if err := report.Write(&b, "html", a, o); err != nil {
-		writeError(w, err)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(b.Bytes()) // fails only if the reader has gone
-}
-
 // types are the types of the files that may be served.
 var types = map[string]string{
-	".js":  "text/javascript; charset=utf-8",
-	".css": "text/css; charset=utf-8",
-	".svg": "image/svg+xml",
-	".png": "image/png",
+	".js":   "text/javascript; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".svg":  "image/svg+xml",
+	".png":  "image/png",
+	".html": "text/html; charset=utf-8",
+	".json": "application/json",
 }
 
 // asset serves a file that is inside the executable.

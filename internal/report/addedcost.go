@@ -69,8 +69,8 @@ func ownLeads(t *stats.Table) []bool {
 	return leads
 }
 
-// OwnLead reports whether what sqlite3perf adds could explain the lead of row i of a table: that
-// over the first row after it that is told apart from it, which is returned too.
+// OwnLead returns the first row after row i that is significantly slower, and reports whether our
+// own overhead could explain that lead.
 func OwnLead(t *stats.Table, i int) (over int, could bool) {
 	c := t.Cells[i]
 	for j := i + 1; c.Rank > 0 && j < len(t.Cells); j++ {
@@ -82,8 +82,8 @@ func OwnLead(t *stats.Table, i int) (over int, could bool) {
 	return -1, false
 }
 
-// OwnDifference says that what sqlite3perf adds could explain the difference of rows i and j of
-// a table, of which i is the faster one. It returns "" if that could not.
+// OwnDifference says that our own overhead could explain the difference between row i and the
+// slower row j. It returns "" if it could not.
 func OwnDifference(t *stats.Table, i, j int) string {
 	difference, own, could := addedDifference(t, i, j)
 	if !could {

@@ -21,21 +21,16 @@ import (
 // because the format has nothing else for them.
 func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 	run := a.Run
-	if _, err := fmt.Fprintf(w, "# sqlite3perf %s, run %d, seed %d, %s\n", document.Line(run.Version), run.ID, run.Seed, document.Line(conditions.Stopped(a))); err != nil {
-		return err
-	}
+	comments := []string{fmt.Sprintf("sqlite3perf %s, run %d, seed %d, %s", run.Version, run.ID, run.Seed, conditions.Stopped(a))}
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
-			if o.Status == result.OK {
-				continue
-			}
-			if _, err := fmt.Fprintf(w, "# %s: %s: %s: %s\n", o.Status, document.Line(strings.TrimSpace(g.Workload+" "+g.Variant())), document.Line(conditions.Name(o)), document.Line(conditions.Reason(o))); err != nil {
-				return err
+			if o.Status != result.OK {
+				comments = append(comments, fmt.Sprintf("%s: %s: %s: %s", o.Status, strings.TrimSpace(g.Workload+" "+g.Variant()), conditions.Name(o), conditions.Reason(o)))
 			}
 		}
 	}
-	for _, line := range libraries(a) {
-		if _, err := fmt.Fprintf(w, "# %s\n", line); err != nil {
+	for _, line := range append(comments, libraries(a)...) {
+		if _, err := fmt.Fprintf(w, "# %s\n", document.Line(line)); err != nil {
 			return err
 		}
 	}
@@ -54,10 +49,7 @@ func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 	}
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {
-			for _, c := range t.Cells {
-				if c.Status != result.OK {
-					continue
-				}
+			for _, c := range t.Measured() {
 				for _, s := range c.Samples {
 					if err := out.Write(benchResult(run, g, t, c, s)); err != nil {
 						return err
@@ -114,8 +106,8 @@ func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell,
 	for _, v := range g.Varied {
 		b.WriteString("/" + benchWord(v.Name) + "=" + benchWord(cmp.Or(v.Value, "unset")))
 	}
-	// The number of cores is always written, because otherwise a number at the
-	// end of a driver's name would be taken for it.
+	// The number of cores is always written. Otherwise a number at the end of a driver's name
+	// would be read as it.
 	fmt.Fprintf(&b, "/driver=%s-%d", benchWord(c.Case.Driver), max(run.Machine.Cores, 1))
 	r.Name = benchfmt.Name(b.String())
 
@@ -158,10 +150,7 @@ func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell,
 }
 
 func assignments(s driver.Settings) string {
-	var words []string
-	for _, n := range stats.SettingNames(s) {
-		words = append(words, n+"="+s[n])
-	}
+	words := document.Map(stats.SettingNames(s), func(n string) string { return n + "=" + s[n] })
 	return strings.Join(words, " ")
 }
 

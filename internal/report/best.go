@@ -166,10 +166,7 @@ func (r *Ranking) tiedNames(tied []int, more string) string {
 }
 
 func (r *Ranking) names(rows []int) string {
-	var names []string
-	for _, i := range rows {
-		names = append(names, r.Rows[i].Name)
-	}
+	names := document.Map(rows, func(i int) string { return r.Rows[i].Name })
 	return document.AndOthers(names)
 }
 

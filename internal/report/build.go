@@ -158,8 +158,8 @@ func leftOut(list []result.LeftOut, h document.Hints) string {
 
 const maxOpen = 3
 
-// Settled says how many figures of a run are as precise as was asked for, and which are
-// the widest of the others, the open ones, which it counts.
+// Settled counts the figures of a run that are as precise as requested, and names the widest of
+// the others, which are open.
 func Settled(a *stats.Analysis) (openFigures int, text string) {
 	figures := a.Figures()
 	if a.Run.Precision <= 0 || len(figures) == 0 {
@@ -183,10 +183,9 @@ func Settled(a *stats.Analysis) (openFigures int, text string) {
 		y, _ := b.Summary.Spread()
 		return cmp.Compare(y, x)
 	})
-	var words []string
-	for _, f := range open[:min(len(open), maxOpen)] {
-		words = append(words, fmt.Sprintf("%s %s %s", f.TableName, cmp.Or(f.Cell.As, conditions.Label(f.Cell.Case)), document.Spread(f.Summary)))
-	}
+	words := document.Map(open[:min(len(open), maxOpen)], func(f stats.Figure) string {
+		return fmt.Sprintf("%s %s %s", f.TableName, cmp.Or(f.Cell.As, conditions.Label(f.Cell.Case)), document.Spread(f.Summary))
+	})
 	if more := len(open) - len(words); more > 0 {
 		words = append(words, fmt.Sprintf("%d more", more))
 	}
@@ -227,10 +226,7 @@ func groupTitle(g *stats.Group) string {
 
 // groupHead is the heading of a group, with the settings and parameters that its title lacks.
 func groupHead(g *stats.Group, level int) document.Document {
-	var varied []string
-	for _, v := range g.Varied {
-		varied = append(varied, v.Name)
-	}
+	varied := document.Map(g.Varied, func(v stats.Variation) string { return v.Name })
 	return append(document.Document{document.Heading{Level: level, Text: groupTitle(g)}}, measuredWith(g.Outcomes[0].Case, varied)...)
 }
 
@@ -259,10 +255,7 @@ func unverifiedIn(cells []*stats.Cell, phase string) []string {
 
 // measuredWith lists the parameters and settings of a case, except the varied ones.
 func measuredWith(c *result.Case, varied []string) (d document.Document) {
-	var fixed []string
-	for _, n := range slices.Sorted(maps.Keys(c.Parameters)) {
-		fixed = append(fixed, fmt.Sprintf("%s=%d", n, c.Parameters[n]))
-	}
+	fixed := document.Map(slices.Sorted(maps.Keys(c.Parameters)), func(n string) string { return fmt.Sprintf("%s=%d", n, c.Parameters[n]) })
 	fixed = slices.DeleteFunc(append(fixed, conditions.Settings(c)...), func(s string) bool {
 		name, _, _ := strings.Cut(s, "=")
 		return slices.Contains(varied, name)

@@ -195,21 +195,29 @@ func seemTo(a *stats.Analysis) (words string) {
 
 // unranked lists the rows without a rank because of failures, each once.
 func unranked(a *stats.Analysis) (list []string) {
-	type row struct {
-		of    int // case
-		phase string
-	}
-	listed := map[row]bool{}
-	eachTable(a, func(n stats.TableName, t *stats.Table) {
-		for _, c := range t.Measured() {
-			k := row{c.Case.ID, t.Phase}
-			if failed, operations := c.Failures(); c.UnlikeFailures() && !listed[k] {
-				listed[k] = true
-				list = append(list, fmt.Sprintf("%s %s (%s ok)", n, cmp.Or(c.As, conditions.Label(c.Case)), document.PercentOK(failed, operations)))
-			}
+	eachRow(a, func(n stats.TableName, c *stats.Cell) {
+		if failed, operations := c.Failures(); c.UnlikeFailures() {
+			list = append(list, fmt.Sprintf("%s %s (%s ok)", n, cmp.Or(c.As, conditions.Label(c.Case)), document.PercentOK(failed, operations)))
 		}
 	})
 	return list
+}
+
+// eachRow calls f with the rows that have figures. A row that is in two tables comes once.
+func eachRow(a *stats.Analysis, f func(stats.TableName, *stats.Cell)) {
+	type row struct {
+		id    int // of the case
+		phase string
+	}
+	done := map[row]bool{}
+	eachTable(a, func(n stats.TableName, t *stats.Table) {
+		for _, c := range t.Measured() {
+			if k := (row{c.Case.ID, t.Phase}); !done[k] {
+				done[k] = true
+				f(n, c)
+			}
+		}
+	})
 }
 
 // saidErrors lists the rows whose operations failed with other errors than locks, with the
@@ -270,7 +278,7 @@ func warned(a *stats.Analysis) (list []Caveat) {
 		}
 		list = append(list, Caveat{code, len(of.Of[code]), first + more})
 	}
-	// What every virtual machine has says least.
+	// A virtual machine is the least important caveat.
 	slices.SortStableFunc(list, func(x, y Caveat) int {
 		last := func(c Caveat) int {
 			if c.Code == result.WarningVirtual {

@@ -92,8 +92,8 @@ func choiceItems(s *Answers) (l document.List) {
 	return l
 }
 
-// ChoiceLines says what the best driver is, and which is the best for each need that it does not
-// meet: the name of the need, and the driver with its ratio and what it is tied with.
+// ChoiceLines returns pairs of a need and the best driver for it, with its ratio and ties. The
+// first pair is the best driver of all.
 func ChoiceLines(s *Answers) (lines [][2]string) {
 	for _, i := range choiceItems(s) {
 		lines = append(lines, [2]string{i.Label, i.Text})

@@ -1,10 +1,12 @@
 package report
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,116 +38,94 @@ type csvColumn struct {
 
 // csvColumns are the columns before those of parameters and settings. docs/report-formats.md
 // explains each.
-var csvColumns = slices.Concat([]csvColumn{
-	{"run", func(r csvRow) string { return integer(r.run.ID) }},
-	{"seed", func(r csvRow) string { return strconv.FormatUint(r.run.Seed, 10) }},
-	{"hostname", func(r csvRow) string { return r.run.Machine.Hostname }},
-	{"case", func(r csvRow) string { return strconv.Itoa(r.outcome.Case.ID) }},
-	{"workload", func(r csvRow) string { return r.outcome.Case.Workload }},
-	{"workload_sha256", func(r csvRow) string { return r.outcome.Case.WorkloadSHA256 }},
-	{"scale", func(r csvRow) string { return r.outcome.Case.Scale }},
-	{"variant", func(r csvRow) string { return r.variant }},
-	{"driver", func(r csvRow) string { return r.outcome.Case.Driver }},
-	{"module", of(csvRow.proof, func(p *protocol.Proof) string { return p.Module })},
-	{"module_version", of(csvRow.proof, func(p *protocol.Proof) string { return p.ModuleVersion })},
-	{"sqlite_version", of(csvRow.proof, func(p *protocol.Proof) string { return p.SQLiteVersion })},
-	{"kind", func(r csvRow) string { return string(r.outcome.Case.Info.Kind) }},
-	{"interface", func(r csvRow) string { return string(r.outcome.Case.Info.Interface) }},
-	{"runtime", of(csvRow.proof, func(p *protocol.Proof) string { return p.Runtime })},
-	{"case_status", func(r csvRow) string { return string(r.outcome.Status) }},
-	{"case_reason", of(func(r csvRow) *protocol.Reason { return r.outcome.Reason }, func(x *protocol.Reason) string { return x.Message })},
-	{"round", func(r csvRow) string { return strconv.Itoa(r.trial.Round) }},
-	{"order", func(r csvRow) string { return strconv.Itoa(r.trial.Order) }},
-	{"started", func(r csvRow) string { return r.trial.Started.UTC().Format(time.RFC3339Nano) }},
-	{"took_ns", func(r csvRow) string { return integer(r.trial.TookNS) }},
-	{"involuntary_switches", cpu(func(c *result.CPU) *int64 { return c.Switches })},
-	{"waited_ns", cpu(func(c *result.CPU) *int64 { return c.WaitedNS })},
-	{"stolen_ns", cpu(func(c *result.CPU) *int64 { return c.StolenNS })},
-	{"others_ns", cpu(func(c *result.CPU) *int64 { return c.OthersNS })},
-	{"trial_status", func(r csvRow) string { return string(r.trial.Status) }},
-	{"reason_code", of(csvRow.reason, func(x *protocol.Reason) string { return x.Code })},
-	{"reason_phase", of(csvRow.reason, func(x *protocol.Reason) string { return x.Phase })},
-	{"reason", of(csvRow.reason, func(x *protocol.Reason) string { return x.Message })},
-	{"warnings", warningCodes},
-	{"phase", of(func(r csvRow) *result.Sample { return r.sample }, func(s *result.Sample) string { return s.Phase })},
-	{"operation", of(csvRow.operation, func(l *latency.Summary) string { return l.Operation })},
-	{"metric", of(csvRow.own, func(s *result.Sample) string { return s.Metric })},
-	{"value_s", of(csvRow.own, func(s *result.Sample) string { return strconv.FormatFloat(s.Value(), 'g', -1, 64) })},
-	{"wall_ns", of(csvRow.own, func(s *result.Sample) string { return integer(s.WallNS) })},
-	{"user_ns", of(csvRow.own, func(s *result.Sample) string { return integer(s.UserNS) })},
-	{"system_ns", of(csvRow.own, func(s *result.Sample) string { return integer(s.SystemNS) })},
-	{"operations", of(csvRow.own, func(s *result.Sample) string { return integer(s.Operations) })},
-	{"failed", of(csvRow.own, func(s *result.Sample) string { return integer(s.Failed) })},
-	{"rows", of(csvRow.own, func(s *result.Sample) string { return integer(s.Rows) })},
-}, costColumns(), []csvColumn{
-	{"checksum", of(csvRow.own, func(s *result.Sample) string { return s.Checksum })},
-	{"errors", of(csvRow.own, func(s *result.Sample) string { return errorList(s.Errors) })},
-	{"results", of(csvRow.own, func(s *result.Sample) string { return errorList(s.Results) })},
-	{"retries", of(csvRow.own, func(s *result.Sample) string { return integer(s.Retries) })},
-	{"load_clients", of(csvRow.load, func(l *result.Load) string { return strconv.Itoa(l.Clients) })},
-	{"load_rate_per_s", of(csvRow.load, func(l *result.Load) string { return perSecond(l.Rate) })},
-	{"load_late_p99_ns", of(csvRow.load, func(l *result.Load) string { return integer(l.LateP99NS) })},
-	{"load_ceiling_per_s", of(csvRow.load, func(l *result.Load) string { return perSecond(l.Ceiling) })},
-	{"latency_count", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.Count) })},
-	{"latency_failed", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.Failed) })},
-	{"latency_ended_early", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.EndedEarly) })},
-	{"mean_ns", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.MeanNS) })},
-	{"p50_ns", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.P50NS) })},
-	{"p90_ns", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.P90NS) })},
-	{"p99_ns", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.P99NS) })},
-	{"p99_9_ns", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.P999NS) })},
-	{"p99_99_ns", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.P9999NS) })},
-	{"max_ns", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.MaxNS) })},
-})
+var csvColumns = slices.Concat(
+	fields(func(r csvRow) *result.Run { return r.run }, "id=run", "seed"),
+	fields(func(r csvRow) *result.Machine { return &r.run.Machine }, "hostname"),
+	fields(csvRow.ofCase, "id=case", "workload", "workload_sha256", "scale"),
+	[]csvColumn{{"variant", func(r csvRow) string { return r.variant }}},
+	fields(csvRow.ofCase, "driver"),
+	fields(csvRow.proof, "module", "module_version", "sqlite_version"),
+	fields(func(r csvRow) *driver.Info { return &r.outcome.Case.Info }, "kind", "interface"),
+	fields(csvRow.proof, "runtime"),
+	[]csvColumn{{"case_status", func(r csvRow) string { return string(r.outcome.Status) }}},
+	fields(func(r csvRow) *protocol.Reason { return r.outcome.Reason }, "message=case_reason"),
+	fields(csvRow.ofTrial, "round", "order"),
+	[]csvColumn{{"started", func(r csvRow) string { return r.trial.Started.UTC().Format(time.RFC3339Nano) }}},
+	fields(csvRow.ofTrial, "took_ns"),
+	fields(func(r csvRow) *result.CPU { return r.trial.CPU }, "involuntary_switches", "waited_ns", "stolen_ns", "others_ns"),
+	fields(csvRow.ofTrial, "status=trial_status"),
+	fields(func(r csvRow) *protocol.Reason { return r.trial.Reason }, "code=reason_code", "phase=reason_phase", "message=reason"),
+	[]csvColumn{{"warnings", warningCodes}},
+	fields(func(r csvRow) *result.Sample { return r.sample }, "phase"),
+	fields(csvRow.operation, "operation"),
+	fields(csvRow.own, "metric"),
+	[]csvColumn{{"value_s", csvRow.value}},
+	fields(csvRow.own, "wall_ns", "user_ns", "system_ns", "operations", "failed", "rows"),
+	costColumns(),
+	fields(csvRow.own, "checksum"),
+	[]csvColumn{
+		{"errors", errorColumn(func(s *result.Sample) []protocol.ErrorCount { return s.Errors })},
+		{"results", errorColumn(func(s *result.Sample) []protocol.ErrorCount { return s.Results })},
+	},
+	fields(csvRow.own, "retries"),
+	fields(csvRow.load, "clients=load_clients", "rate=load_rate_per_s", "late_p99_ns=load_late_p99_ns", "ceiling_per_s=load_ceiling_per_s"),
+	fields(csvRow.operation, "count=latency_count", "failed=latency_failed", "ended_early=latency_ended_early",
+		"mean_ns", "p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "max_ns"),
+)
 
 func costColumns() (list []csvColumn) {
 	for _, m := range result.Metrics {
-		format := integer
-		if m.Never0 {
-			format = known
-		}
-		list = append(list, csvColumn{m.Key, of(csvRow.own, func(s *result.Sample) string { return format(*m.Of(&s.Costs)) })})
+		list = append(list, csvColumn{m.Key, func(r csvRow) string {
+			s := r.own()
+			if s == nil || m.Never0 && *m.Of(&s.Costs) == 0 {
+				return ""
+			}
+			return integer(*m.Of(&s.Costs))
+		}})
 	}
 	return list
 }
 
-// known formats a number whose 0 means that it is not known.
-func known(n int64) string {
-	if n == 0 {
-		return ""
-	}
-	return integer(n)
-}
-
 func integer(n int64) string { return strconv.FormatInt(n, 10) }
 
-// of returns a column of a part of the line. It is empty in lines without that part.
-func of[T any](part func(csvRow) *T, text func(*T) string) func(csvRow) string {
-	return func(r csvRow) string {
-		if p := part(r); p != nil {
-			return text(p)
-		}
-		return ""
-	}
-}
-
-// cpu returns a column of a trial's CPU time. It is empty if the time is not known.
-func cpu(figure func(*result.CPU) *int64) func(csvRow) string {
-	return func(r csvRow) string {
-		if c := r.trial.CPU; c != nil {
-			if n := figure(c); n != nil {
-				return integer(*n)
+// fields returns columns of a part of the line, by the names that its fields have in JSON. A
+// column has the same name, or the one after "=". It is empty in lines without the part.
+func fields[T any](part func(csvRow) *T, names ...string) (list []csvColumn) {
+	for _, n := range names {
+		name, column, _ := strings.Cut(n, "=")
+		index := -1
+		for i := range reflect.TypeFor[T]().NumField() {
+			if tag, _, _ := strings.Cut(reflect.TypeFor[T]().Field(i).Tag.Get("json"), ","); tag == name {
+				index = i
 			}
 		}
-		return ""
+		list = append(list, csvColumn{cmp.Or(column, name), func(r csvRow) string {
+			p := part(r)
+			if p == nil {
+				return ""
+			}
+			v := reflect.ValueOf(p).Elem().Field(index)
+			if v.Kind() == reflect.Pointer && v.IsNil() {
+				return ""
+			}
+			switch v = reflect.Indirect(v); v.Kind() {
+			case reflect.String:
+				return v.String()
+			case reflect.Float64:
+				return strconv.FormatFloat(v.Float(), 'f', -1, 64)
+			}
+			return fmt.Sprint(v)
+		}})
 	}
+	return list
 }
 
-// The parts of a line, nil in the lines that do not have them. Those of operations do not
-// have the sample as their own, so that no figure of a phase is counted twice.
+// The parts of a line, or nil. The line of an operation has no sample, so that no figure of a
+// phase is counted twice.
 
+func (r csvRow) ofCase() *result.Case        { return r.outcome.Case }
+func (r csvRow) ofTrial() *result.Trial      { return r.trial }
 func (r csvRow) proof() *protocol.Proof      { return r.trial.Proof }
-func (r csvRow) reason() *protocol.Reason    { return r.trial.Reason }
 func (r csvRow) operation() *latency.Summary { return r.latency }
 
 func (r csvRow) own() *result.Sample {
@@ -162,14 +142,24 @@ func (r csvRow) load() *result.Load {
 	return nil
 }
 
-func perSecond(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
-
-func errorList(list []protocol.ErrorCount) string {
-	var words []string
-	for _, e := range list {
-		words = append(words, fmt.Sprintf("%s=%d/%dns", e.Name, e.Count, e.WaitNS))
+func (r csvRow) value() string {
+	if s := r.own(); s != nil {
+		return strconv.FormatFloat(s.Value(), 'g', -1, 64)
 	}
-	return strings.Join(words, ";")
+	return ""
+}
+
+// errorColumn lists errors, with how often each occurred and how long operations waited.
+func errorColumn(of func(*result.Sample) []protocol.ErrorCount) func(csvRow) string {
+	return func(r csvRow) string {
+		var words []string
+		if s := r.own(); s != nil {
+			for _, e := range of(s) {
+				words = append(words, fmt.Sprintf("%s=%d/%dns", e.Name, e.Count, e.WaitNS))
+			}
+		}
+		return strings.Join(words, ";")
+	}
 }
 
 func warningCodes(r csvRow) string {
@@ -199,10 +189,7 @@ func writeCSV(w io.Writer, a *stats.Analysis, _ Options) error {
 			maps.Copy(settings, s)
 		}
 	}
-	var head []string
-	for _, c := range csvColumns {
-		head = append(head, c.name)
-	}
+	head := document.Map(csvColumns, func(c csvColumn) string { return c.name })
 	parameterNames, settingNames := slices.Sorted(maps.Keys(parameters)), stats.SettingNames(settings)
 	for _, n := range parameterNames {
 		head = append(head, "parameter."+n)
@@ -215,10 +202,7 @@ func writeCSV(w io.Writer, a *stats.Analysis, _ Options) error {
 		return err
 	}
 	line := func(r csvRow) error {
-		var fields []string
-		for _, c := range csvColumns {
-			fields = append(fields, c.value(r))
-		}
+		fields := document.Map(csvColumns, func(c csvColumn) string { return c.value(r) })
 		for _, n := range parameterNames {
 			field := ""
 			if v, ok := r.outcome.Case.Parameters[n]; ok {

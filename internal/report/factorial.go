@@ -13,10 +13,7 @@ import (
 // factorialHead is the heading of a workload with several settings or parameters, and what its
 // cases have in common.
 func factorialHead(f *stats.Factorial) document.Document {
-	var varied []string
-	for _, x := range f.Factors {
-		varied = append(varied, x.Name)
-	}
+	varied := document.Map(f.Factors, func(x stats.Factor) string { return x.Name })
 	d := document.Document{document.Heading{Level: 2, Text: fmt.Sprintf("%s · %s, side by side", f.Workload, f)}}
 	return append(d, measuredWith(f.Group.Outcomes[0].Case, varied)...)
 }

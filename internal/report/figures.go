@@ -15,11 +15,7 @@ import (
 )
 
 func sampleFigures(c *stats.Cell, f func(stats.Sample) float64) []float64 {
-	values := make([]float64, len(c.Samples))
-	for i, s := range c.Samples {
-		values[i] = f(s)
-	}
-	return values
+	return document.Map(c.Samples, f)
 }
 
 func median(c *stats.Cell, f func(stats.Sample) float64) float64 {
@@ -71,11 +67,7 @@ type cellGrid struct {
 }
 
 func (g *cellGrid) words(f func(*stats.Cell) string) []string {
-	var list []string
-	for _, c := range g.cells {
-		list = append(list, f(c))
-	}
-	return list
+	return document.Map(g.cells, func(c *stats.Cell) string { return f(c) })
 }
 
 func (g *cellGrid) each(c document.Column, f func(*stats.Cell) string) { g.Add(c, g.words(f)) }
@@ -83,10 +75,7 @@ func (g *cellGrid) each(c document.Column, f func(*stats.Cell) string) { g.Add(c
 // scale adds a column of the medians of f, in one unit. It adds none if they are all
 // zero, because a figure of zero means not known.
 func (g *cellGrid) scale(title string, class benchunit.Class, base string, drop int, f func(stats.Sample) float64) {
-	var values []float64
-	for _, c := range g.cells {
-		values = append(values, median(c, f))
-	}
+	values := document.Map(g.cells, func(c *stats.Cell) float64 { return median(c, f) })
 	if slices.Max(values) <= 0 {
 		return
 	}
@@ -215,10 +204,7 @@ func (g *cellGrid) addMedians(perOp bool) {
 	case metric == result.MetricLatency:
 		title = "p99 "
 	}
-	var medians []float64
-	for _, c := range g.cells {
-		medians = append(medians, c.Summary.Median)
-	}
+	medians := document.Map(g.cells, func(c *stats.Cell) float64 { return c.Summary.Median })
 	words, unit := document.Scaled(medians, benchunit.Decimal, base)
 	if title == "p99 " {
 		words, unit = document.LatencyWords(medians)

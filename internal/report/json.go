@@ -222,8 +222,7 @@ func WriteJSON(w io.Writer, a *stats.Analysis, opts Options) error {
 	return document.Encode(w, out)
 }
 
-// ReadJSON returns the run of a JSON report. What the report says of the run is not read,
-// since it can be computed again.
+// ReadJSON returns the run of a JSON report. It ignores the analysis, which can be computed again.
 func ReadJSON(r io.Reader) (*result.Run, error) {
 	var in struct {
 		Version int         `json:"version"`

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/chart"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
@@ -58,9 +59,6 @@ func (l looks) of(cases []*result.Case) []chart.Look {
 }
 
 func (l looks) ofCells(cells []*stats.Cell) []chart.Look {
-	var cases []*result.Case
-	for _, c := range cells {
-		cases = append(cases, c.Case)
-	}
+	cases := document.Map(cells, func(c *stats.Cell) *result.Case { return c.Case })
 	return l.of(cases)
 }

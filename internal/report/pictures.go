@@ -20,8 +20,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Pictures returns the pictures of a run: those of its page, in the same order. With
-// [RunOptions.Only] some of them show less, and those that would be empty are left out.
+// Pictures returns the pictures of a run in the order of its page. With [Options.Only] they show
+// less, and empty ones are left out.
 func Pictures(a *stats.Analysis, o Options) []document.Picture {
 	if p := profile.ProfileOf(a.Run, o.Hints); p != nil {
 		list := profile.ProfilePage(p).Pictures()
@@ -94,8 +94,8 @@ var pictureFormats = document.FormatsOf[document.Picture, document.Options]{What
 // PictureFormats lists the names of the formats of one picture.
 func PictureFormats() []string { return pictureFormats.Names() }
 
-// PictureNamed returns the picture of a run that has a name. If there is none, the error
-// suggests the nearest name, or lists all of them.
+// PictureNamed returns the picture with a name. Otherwise the error suggests the nearest name, or
+// lists all names.
 func PictureNamed(a *stats.Analysis, name string, o Options) (document.Picture, error) {
 	var names []string
 	for _, p := range Pictures(a, o) {
@@ -122,8 +122,8 @@ func WritePicture(w io.Writer, format string, p document.Picture) error {
 // tablePicture returns the name of a table's picture, which needs no quotes in a shell.
 func tablePicture(n stats.TableName) string { return document.Slug(n.String()) }
 
-// TableBars ranks the rows of a table: their times with intervals, and the floor as a line.
-// Rows without figures say why.
+// TableBars ranks the rows of a table, with a line for the floor. Rows without figures show the
+// reason.
 func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.PictureBlock {
 	measured, looks, own := s.of(t, t.Measured()), l.ofCells(t.Cells), ownLeads(t)
 	title := n.String() + ": " + subject(measured)
@@ -167,14 +167,10 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 	if slices.Contains(own, true) {
 		notes = append(notes, ownCost+" marks a lead that what sqlite3perf itself adds could explain.")
 	}
-	return document.PictureBlock{Headed: true, Picture: document.Picture{Name: tablePicture(n), Title: title, Note: strings.Join(notes, " "), Kind: document.KindRanking, Of: n,
-		Draw: func(width int, title string) chart.Chart {
-			return &chart.Bars{Title: title, Width: width, Axis: axis, Rows: rows, Lines: lines}
-		}}}
+	return barsPicture(document.Picture{Name: tablePicture(n), Title: title, Note: strings.Join(notes, " "), Kind: document.KindRanking, Of: n}, chart.Bars{Axis: axis, Rows: rows, Lines: lines})
 }
 
-// OverallBars ranks the drivers over all tables of a run. ok is false if not all tables are
-// shown.
+// OverallBars ranks the drivers over all tables. ok is false if some tables are not shown.
 func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.PictureBlock, ok bool) {
 	shown, whole := s.drivers(a)
 	if !whole || len(shown) == 0 {
@@ -185,10 +181,7 @@ func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.Pi
 	var rows []chart.Bar
 	outcomes := conditions.OutcomesByCase(a)
 	rank := func(i int) int { return o.Drivers[i].Rank }
-	var cases []*result.Case
-	for _, d := range o.Drivers {
-		cases = append(cases, d.Case)
-	}
+	cases := document.Map(o.Drivers, func(d stats.OverallDriver) *result.Case { return d.Case })
 	looks := l.of(cases)
 	for i, d := range o.Drivers {
 		if !shown[d.Case.Driver] {
@@ -214,16 +207,13 @@ func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.Pi
 		lines = []chart.Mark{{Value: 1, Label: "floor: " + to}}
 		note += " " + floorMeans(to)
 	}
-	return document.PictureBlock{Headed: true, Picture: document.Picture{Name: "summary", Title: fmt.Sprintf("Time over %s, × %s", document.Counted(int64(len(o.Tables)), "cell"), to),
-		Note: note, Kind: document.KindSummary,
-		Draw: func(width int, title string) chart.Chart {
-			return &chart.Bars{Title: title, Width: width, Axis: axis, Rows: rows, Lines: lines}
-		}}}, true
+	title := fmt.Sprintf("Time over %s, × %s", document.Counted(int64(len(o.Tables)), "cell"), to)
+	return barsPicture(document.Picture{Name: "summary", Title: title, Note: note, Kind: document.KindSummary}, chart.Bars{Axis: axis, Rows: rows, Lines: lines}), true
 }
 
 const maxHeatRows = 80
 
-// HeatMap has the ratio of each driver in each table.
+// HeatMap shows the ratio of each driver in each table.
 func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
 	h := chart.Heat{Format: document.Times}
 	columns := map[string]int{}
@@ -246,23 +236,11 @@ func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
 			return
 		}
 		floor = floor && t.IsFloor
-		row := make([]chart.Cell, len(h.Columns))
-		for i := range row {
-			row[i].Reason = "not measured"
-		}
+		row := unmeasured(len(h.Columns))
 		for _, c := range s.of(t, t.Cells) {
-			x := chart.Cell{Link: s.link(c.Case.ID, t.Phase), Tip: n.String()}
-			switch {
-			case c.Status != result.OK:
-				x.Reason = string(c.Status)
-			case c.Ratio == nil || c.Ratio.N == 0:
-				x.Reason = "no ratio"
-			default:
-				x.Value = c.Ratio.Median
-				x.Tip = document.Tips(n.String(), document.Interval(c.Ratio.Interval), document.Counted(int64(c.Ratio.N), "round"))
-				if x.Reason = c.Unranked; x.Reason == "" && c.TooShort() {
-					x.Reason = "too short to judge by"
-				}
+			x := s.heatCell(c, t.Phase, n.String())
+			if x.Reason == "" && c.TooShort() {
+				x.Reason = "too short to judge by"
 			}
 			row[columns[c.Case.Driver]] = x
 		}
@@ -276,17 +254,49 @@ func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
 		base = a.Floor
 	}
 	h.Below, h.Above = "faster than "+base, "slower than "+base
-	p.Picture = document.Picture{Name: "phases", Kind: document.KindRatios, Title: "Time of each driver in each cell, × " + base,
-		Note: "A ratio is the middle of those of the rounds. What is hatched has no figure, or none to rely on.",
-		Draw: func(width int, title string) chart.Chart {
-			c := h
-			c.Title, c.Width = title, width
-			return &c
-		}}
+	note := "A ratio is the middle of those of the rounds. What is hatched has no figure, or none to rely on."
 	if more > 0 {
-		p.Note += fmt.Sprintf(" %s more are below only.", document.Counted(int64(more), "cell"))
+		note += fmt.Sprintf(" %s more are below only.", document.Counted(int64(more), "cell"))
 	}
-	return p, true
+	return heatPicture(document.Picture{Name: "phases", Kind: document.KindRatios, Title: "Time of each driver in each cell, × " + base, Note: note}, h), true
+}
+
+func unmeasured(cells int) []chart.Cell {
+	return slices.Repeat([]chart.Cell{{Reason: "not measured"}}, cells)
+}
+
+// heatCell returns the ratio of a cell, or why there is none.
+func (s scope) heatCell(c *stats.Cell, phase, name string) chart.Cell {
+	x := chart.Cell{Link: s.link(c.Case.ID, phase), Tip: name}
+	switch {
+	case c.Status != result.OK:
+		x.Reason = string(c.Status)
+	case c.Ratio == nil || c.Ratio.N == 0:
+		x.Reason = "no ratio"
+	default:
+		x.Value, x.Reason = c.Ratio.Median, c.Unranked
+		x.Tip = document.Tips(name, document.Interval(c.Ratio.Interval), document.Counted(int64(c.Ratio.N), "round"))
+	}
+	return x
+}
+
+func heatPicture(p document.Picture, h chart.Heat) document.PictureBlock {
+	p.Draw = func(width int, title string) chart.Chart {
+		c := h
+		c.Title, c.Width = title, width
+		return &c
+	}
+	return document.PictureBlock{Picture: p}
+}
+
+// barsPicture is a picture below a heading that is its title.
+func barsPicture(p document.Picture, b chart.Bars) document.PictureBlock {
+	p.Draw = func(width int, title string) chart.Chart {
+		c := b
+		c.Title, c.Width = title, width
+		return &c
+	}
+	return document.PictureBlock{Picture: p, Headed: true}
 }
 
 // EachGroupTable calls f with the tables of all groups.
@@ -314,16 +324,13 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 	axis := chart.Axis{Label: "latency, less is better", Format: document.SecondsOf(""), Tick: document.Ticks(document.SecondsOf(""))}
 	for _, op := range operations.Keys {
 		var series []chart.Distribution
-		var shown []*stats.Cell
-		for _, r := range operations.Of[op] {
-			shown = append(shown, r.cell)
-		}
+		shown := document.Map(operations.Of[op], func(r latencyRow) *stats.Cell { return r.cell })
 		looks := l.ofCells(shown)
 		for i, r := range operations.Of[op] {
 			d := chart.Distribution{Name: conditions.Name(r.cell.Outcome), Look: looks[i], Link: s.link(r.cell.Case.ID, n.Phase)}
 			each := float64(r.count) / float64(max(len(r.cell.Samples), 1))
 			for i, percent := range []float64{50, 90, 99, 99.9, 99.99, 100} {
-				// Of fewer operations than that, a percentile is just the greatest.
+				// With fewer operations, the percentile is just the maximum.
 				if percent == 100 || each*(100-percent)/100 >= 1 {
 					d.Points = append(d.Points, chart.Percentile{Percentile: percent, Value: r.figures[i], Tip: r.sure[i]})
 				}
@@ -363,10 +370,10 @@ func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list 
 		if !any {
 			return
 		}
-		list = append(list, document.PictureBlock{Aside: true, Picture: document.Picture{Name: document.Slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: document.KindMemory, Of: n,
-			Draw: func(width int, title string) chart.Chart {
-				return &chart.Bars{Title: title, Width: width, Rows: rows, Axis: chart.Axis{Label: axis, Binary: true, Format: document.BytesOf, Tick: document.Ticks(document.BytesOf)}}
-			}}})
+		p := barsPicture(document.Picture{Name: document.Slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: document.KindMemory, Of: n},
+			chart.Bars{Rows: rows, Axis: chart.Axis{Label: axis, Binary: true, Format: document.BytesOf, Tick: document.Ticks(document.BytesOf)}})
+		p.Headed, p.Aside = false, true
+		list = append(list, p)
 	}
 	add("memory", "peak resident memory of the process tree", "bytes, less is better", func(s stats.Sample) float64 { return float64(s.PeakRSSBytes) })
 	add("allocations", "memory allocated by Go for each operation", "bytes per operation, less is better", perOperation(func(s stats.Sample) int64 { return s.AllocBytes }))

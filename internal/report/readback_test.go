@@ -42,13 +42,13 @@ func TestReadLater(t *testing.T) {
 		return b.String()
 	}
 	text := write("table")
-	for _, want := range []string{"refused  read back         connection   synchronous", "mattn    after the schema  wanted       full", "1, 3–5 of 5  full", "2 of 5       ✗ off\uFFFD[2J<b>"} {
+	for _, want := range []string{"refused  read back         connection   synchronous", "mattn    after the schema  wanted       full", "1, 3-5 of 5  full", "2 of 5       ✗ off\uFFFD[2J<b>"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the table lacks %q:\n%s", want, text)
 		}
 	}
 	page := write("html")
-	if checkPage(t, page); !strings.Contains(page, "✗ off\uFFFD[2J&lt;b&gt;") || !strings.Contains(page, "1, 3–5 of 5") {
+	if checkPage(t, page); !strings.Contains(page, "✗ off\uFFFD[2J&lt;b&gt;") || !strings.Contains(page, "1, 3-5 of 5") {
 		t.Errorf("the page lacks the connection that deviated:\n%s", page)
 	}
 	validate(t, compiled(t, "report"), write("json"))

@@ -18,12 +18,12 @@ type Options struct {
 	document.Options
 	Study *Study // what the run says about the published study that it measured; nil if it measured none
 
-	// Only says which cells pictures show: those of a case in a phase. nil means all. What is
-	// left keeps the ranks, ties and ratios that it has among all.
+	// Only chooses the cells that pictures show, by case and phase; nil means all. Shown cells
+	// keep the ranks, ties and ratios that they have among all.
 	Only func(c *result.Case, phase string) bool
 
-	// Link returns what a mark of a picture leads to: a case's samples of a phase. nil means
-	// to the case in the page.
+	// Link returns the address that a mark of a picture leads to: the samples of a case and phase.
+	// nil means the case in the page.
 	Link func(caseID int, phase string) string
 
 	alone bool // pictures are drawn one by one, so none makes a page too large
@@ -41,12 +41,12 @@ var formats = document.FormatsOf[*stats.Analysis, Options]{What: "report", List:
 // Formats lists the names of the formats.
 func Formats() []string { return formats.Names() }
 
-// Check returns an error that suggests the nearest format if there is no format with
-// that name. It allows reporting that before anything is measured.
+// Check returns an error that suggests the nearest format if there is no such format, so that it
+// can be reported before measuring.
 func Check(format string) error { return formats.Check(format) }
 
-// Write writes the report of an analyzed run in a format. A run of profiles has the formats
-// that profile.Formats has.
+// Write writes the report of an analyzed run. A run of profiles has the formats of
+// profile.Formats.
 func Write(w io.Writer, format string, a *stats.Analysis, opts Options) error {
 	if err := Check(format); err != nil {
 		return err

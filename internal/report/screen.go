@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// The ranks of a screen's sections: the highest is shortened first.
+// The ranks of a screen's sections. The section with the highest rank is shortened first.
 const (
 	rankLast    = 5 // empty lines, and details of the run
 	rankShorter = 4 // texts that are cut

@@ -43,7 +43,7 @@ func facts(a *stats.Analysis, said *Answers, opts Options) (d document.Document)
 	return d
 }
 
-// HowSure says how many rounds verdicts are from, and how often they may be wrong.
+// HowSure says how many rounds the verdicts rest on, and how often they may be wrong.
 func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 	sure := []string{document.Counted(int64(rounds(a)), "round")}
 	if a.Run.Compares != nil && opts.Study == nil {
@@ -112,7 +112,8 @@ func inForceInRun(a *stats.Analysis) string {
 	return strings.Join(all, " ") + "; differ by phase: " + strings.Join(names, ", ")
 }
 
-// Labels has the words for codes of caveats that are not of noise. The others are warnings.
+// Labels has the labels of caveats by code. Other caveats are labeled as warnings, except those in
+// [Noises].
 var Labels = map[string]string{
 	CaveatEnded: "cut short", CaveatFewRounds: "not ranked", CaveatUnranked: "not ranked", CaveatErrors: "errors", CaveatTooShort: "too short",
 	CaveatUnset: "defaults", CaveatAdded: ownCost + " own cost", CaveatRisk: "risk", CaveatDefect: "known defect", CaveatUnsettled: "precision", CaveatSummary: "left out", CaveatLeftOut: "left out", CaveatUnsupported: CaveatUnsupported,
@@ -121,7 +122,7 @@ var Labels = map[string]string{
 	string(result.Unavailable): string(result.Unavailable), string(stats.NotMeasured): string(stats.NotMeasured),
 }
 
-// Noises has a few words for the warnings of a noisy machine, which share a line.
+// Noises has a few words for each warning of a noisy machine. These share a line.
 var Noises = map[string]func(n int) string{
 	result.WarningCalibration: func(n int) string { return "speed changed in " + document.Counted(int64(n), "round") },
 	result.WarningSteal:       func(int) string { return "CPU time was stolen" },
@@ -132,7 +133,7 @@ var Noises = map[string]func(n int) string{
 	result.WarningVirtual:     func(int) string { return "virtual machine" },
 }
 
-// AddNoise adds a caveat of a noisy machine to what is said of others.
+// AddNoise appends a caveat of a noisy machine to the words for the others.
 func (c *Caveat) AddNoise(said string) string {
 	if said == "" {
 		said = "times are doubtful: "

@@ -109,7 +109,7 @@ const (
 	AcrossBound  = "the interval reaches across the bound"
 )
 
-// Wanted returns the range in words.
+// Wanted describes the range that a claim requires.
 func (c *Comparison) Wanted() string {
 	n := func(v float64) string {
 		if c.Unit == "" {
@@ -218,17 +218,10 @@ func studyTable(t *StudyTable) document.Document {
 		}
 	}
 	for i, l := range t.Labels {
-		labels := make([]string, len(t.Rows))
-		for j := range t.Rows {
-			labels[j] = t.Rows[j].Labels[i]
-		}
-		g.Add(document.Column{Title: l}, labels)
+		g.Add(document.Column{Title: l}, document.Map(t.Rows, func(r StudyRow) string { return r.Labels[i] }))
 	}
 	for i, c := range t.Columns {
-		figures := make([]StudyFigure, len(t.Rows))
-		for j := range t.Rows {
-			figures[j] = t.Rows[j].Figures[i]
-		}
+		figures := document.Map(t.Rows, func(r StudyRow) StudyFigure { return r.Figures[i] })
 		title := c.Title
 		if unit == "" {
 			title = strings.TrimSpace(title + " " + c.Unit)

@@ -11,12 +11,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/chart"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
-	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// The pictures of what a run varied: throughput over a number, and settings that were
-// crossed.
+// Pictures of varied settings and parameters: throughput over a number, and crossed settings.
 
 type variedCell struct {
 	cell   *stats.Cell
@@ -176,10 +174,7 @@ func (l looks) ofLines(lines [][]variedCell) []chart.Look {
 	if len(l.drivers) == 1 {
 		return make([]chart.Look, len(lines))
 	}
-	var cells []*stats.Cell
-	for _, line := range lines {
-		cells = append(cells, line[0].cell)
-	}
+	cells := document.Map(lines, func(line []variedCell) *stats.Cell { return line[0].cell })
 	return l.ofCells(cells)
 }
 
@@ -285,31 +280,13 @@ func (s scope) settingsMap(a *stats.Analysis, f *stats.Factorial, t *stats.Table
 		i := slices.Index(h.Rows, row)
 		if i < 0 {
 			i = len(h.Rows)
-			h.Rows, h.Cells = append(h.Rows, row), append(h.Cells, make([]chart.Cell, len(h.Columns)))
-			for k := range h.Cells[i] {
-				h.Cells[i][k].Reason = "not measured"
-			}
+			h.Rows, h.Cells = append(h.Rows, row), append(h.Cells, unmeasured(len(h.Columns)))
 		}
-		x := chart.Cell{Link: s.link(c.Case.ID, t.Phase), Tip: conditions.Name(c.Outcome)}
-		switch {
-		case c.Status != result.OK:
-			x.Reason = string(c.Status)
-		case c.Ratio == nil || c.Ratio.N == 0:
-			x.Reason = "no ratio"
-		default:
-			x.Value, x.Reason = c.Ratio.Median, c.Unranked
-			x.Tip = document.Tips(conditions.Name(c.Outcome), document.Interval(c.Ratio.Interval), document.Counted(int64(c.Ratio.N), "round"))
-		}
-		h.Cells[i][slices.Index(f.Factors[column].Values, values[column])] = x
+		h.Cells[i][slices.Index(f.Factors[column].Values, values[column])] = s.heatCell(c, t.Phase, conditions.Name(c.Outcome))
 	}
 	if len(h.Rows) < 2 || len(h.Columns) < 2 {
 		return document.PictureBlock{}, false
 	}
 	n := stats.TableName{Workload: f.Workload, Phase: t.Phase}
-	return document.PictureBlock{Picture: document.Picture{Name: document.Slug(n.String() + " settings"), Title: n.String() + ": time, × the fastest", Kind: document.KindSettings, Of: n,
-		Draw: func(width int, title string) chart.Chart {
-			c := h
-			c.Title, c.Width = title, width
-			return &c
-		}}}, true
+	return heatPicture(document.Picture{Name: document.Slug(n.String() + " settings"), Title: n.String() + ": time, × the fastest", Kind: document.KindSettings, Of: n}, h), true
 }

@@ -1,0 +1,233 @@
+package explorer
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Cells is the answer to /api/v1/runs/{id}/cells: the figures of a metric.
+type Cells struct {
+	Run    int64   `json:"run"`
+	Metric metric  `json:"metric"`
+	Tables []Table `json:"tables"`
+}
+
+// Table has the figures of a phase of a workload, with its settings and parameters.
+type Table struct {
+	Workload string `json:"workload"`
+	Variant  string `json:"variant,omitempty"`
+	Phase    string `json:"phase"`
+	Unit     string `json:"unit"`
+	Base     string `json:"base,omitempty"`     // the driver that ratios are to
+	IsFloor  bool   `json:"is_floor,omitempty"` // Base is the floor; otherwise it is the fastest
+	Cells    []Cell `json:"cells"`              // the best first, then those without a figure
+	Pair     *Pair  `json:"pair,omitempty"`     // of time, if exactly two drivers were asked for and both have figures
+}
+
+// Pair is how two drivers of a table differ.
+type Pair struct {
+	First  string        `json:"first"` // the one that comes first in the table
+	Second string        `json:"second"`
+	Ratio  stats.Summary `json:"ratio"`                // of second to first, round by round
+	P      *float64      `json:"p_adjusted,omitempty"` // corrected for all pairs of the table; absent if they were not compared
+	Apart  bool          `json:"significant"`          // they are told apart
+
+	// Added says that what sqlite3perf adds to the time of each could explain the difference.
+	Added string `json:"added_could_explain,omitempty"`
+}
+
+func pairOf(t *stats.Table, keep filter) *Pair {
+	var kept []int
+	for i, c := range t.Cells {
+		if matches(keep.drivers, c.Case.Driver) && c.Status == result.OK {
+			kept = append(kept, i)
+		}
+	}
+	if len(keep.drivers) != 2 || len(kept) != 2 {
+		return nil
+	}
+	first, second := kept[0], kept[1]
+	p := &Pair{First: t.Cells[first].Case.Driver, Second: t.Cells[second].Case.Driver, Ratio: t.Ratio(stats.Pair{First: second, Second: first})}
+	if p.Ratio.N == 0 {
+		return nil
+	}
+	if test, ok := t.Against(second, first); ok {
+		p.P, p.Apart = &test.Adjusted, test.Significant()
+	}
+	p.Added = report.OwnDifference(t, first, second)
+	return p
+}
+
+// Cell is a driver's figure in a table.
+type Cell struct {
+	Case     int              `json:"case"`
+	Driver   string           `json:"driver"`
+	Status   result.Status    `json:"status"`
+	Reason   *protocol.Reason `json:"reason,omitempty"`
+	TooShort bool             `json:"too_short,omitempty"` // to judge the driver by
+
+	N      int      `json:"n,omitempty"` // samples
+	Median *float64 `json:"median,omitempty"`
+	Low    *float64 `json:"low,omitempty"` // of the interval; absent if there are too few samples
+	High   *float64 `json:"high,omitempty"`
+
+	Ratio *stats.Summary `json:"ratio,omitempty"` // to Base, round by round; absent if it is not known
+
+	// Only of time, which drivers are ranked by.
+	Rank     int    `json:"rank,omitempty"`          // place among the choices: the floor has none
+	First    bool   `json:"first_or_tied,omitempty"` // it comes first, or is not told apart from the one that does
+	Tied     []int  `json:"tied_with,omitempty"`     // cases from which it is not told apart
+	Unranked string `json:"unranked,omitempty"`      // why it has no rank
+	Floor    bool   `json:"floor,omitempty"`         // it is the floor, which is nobody's choice
+
+	// Doubtful names the first driver that this one is told apart from, if it leads by so little
+	// that what sqlite3perf adds to the time of each could explain it.
+	Doubtful string `json:"added_could_explain_lead_before,omitempty"`
+}
+
+func (s *Server) getCells(r *http.Request, q *query) (*Cells, error) {
+	m := q.metric()
+	keep := q.cells()
+	a, err := s.judgedRun(r, q)
+	if err != nil {
+		return nil, err
+	}
+	out := &Cells{Run: a.Run.ID, Metric: m}
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			if keep.table(g, t) {
+				if t := tableOf(g, t, m, a.Confidence, keep); len(t.Cells) > 0 {
+					out.Tables = append(out.Tables, t)
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// filter chooses cells. An empty list leaves out nothing.
+type filter struct{ drivers, workloads, phases, variants []string }
+
+func (q *query) cells() filter {
+	return filter{q.list("driver"), q.list("workload"), q.list("phase"), q.list("variant")}
+}
+
+func matches(wanted []string, name string) bool {
+	return len(wanted) == 0 || slices.Contains(wanted, clip(name))
+}
+
+func (f filter) table(g *stats.Group, t *stats.Table) bool {
+	return matches(f.workloads, g.Workload) && matches(f.phases, t.Phase) && matches(f.variants, g.Variant())
+}
+
+func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep filter) Table {
+	out := Table{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}
+	if t.Base >= 0 {
+		out.Base, out.IsFloor = t.Cells[t.Base].Case.Driver, t.IsFloor
+	}
+	for row, c := range t.Cells {
+		if !matches(keep.drivers, c.Case.Driver) {
+			continue
+		}
+		cell := Cell{Case: c.Case.ID, Driver: c.Case.Driver, Status: c.Status, Reason: c.Reason}
+		if c.Status == result.OK {
+			sum := c.Summary
+			if _, unit := m.of(c.Samples[0].Sample); out.Unit == "" {
+				out.Unit = unit
+			}
+			if m.Name == judgedBy {
+				if t.PerOp {
+					out.Unit = "s/op"
+				}
+				cell.Rank, cell.Floor, cell.Unranked, cell.Ratio, cell.TooShort = c.Rank, c.Floor, c.Unranked, c.Ratio, c.TooShort()
+				cell.First = c.Rank == 1
+				for _, i := range c.Tied {
+					cell.First = cell.First || c.Rank > 0 && t.Cells[i].Rank == 1
+					cell.Tied = append(cell.Tied, t.Cells[i].Case.ID)
+				}
+				if over, could := report.OwnLead(t, row); could {
+					cell.Doubtful = t.Cells[over].Case.Driver
+				}
+			} else {
+				sum = summary(c, m, confidence)
+				if t.Base >= 0 && sum.N > 0 {
+					cell.Ratio = ratio(c, t.Cells[t.Base], m, confidence)
+				}
+			}
+			cell.N = sum.N
+			if sum.N > 0 {
+				cell.Median = &sum.Median
+			}
+			if i := sum.Interval; i != nil {
+				cell.Low, cell.High = &i.Low, &i.High
+			}
+		}
+		out.Cells = append(out.Cells, cell)
+	}
+	if m.Name == judgedBy {
+		out.Pair = pairOf(t, keep)
+	} else {
+		slices.SortStableFunc(out.Cells, func(a, b Cell) int { return byMedian(a, b, m.More) })
+	}
+	return out
+}
+
+func byMedian(a, b Cell, more bool) int {
+	switch {
+	case a.Median == nil || b.Median == nil:
+		return cmp.Compare(b2i(a.Median == nil), b2i(b.Median == nil))
+	case more:
+		return cmp.Compare(*b.Median, *a.Median)
+	}
+	return cmp.Compare(*a.Median, *b.Median)
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// summary returns the median of a metric over a cell's samples. It has no sample if the metric is
+// not known.
+func summary(c *stats.Cell, m metric, confidence float64) stats.Summary {
+	var values []float64
+	known := false
+	for _, s := range c.Samples {
+		v, _ := m.of(s.Sample)
+		values = append(values, v)
+		known = known || v > 0
+	}
+	if !known && m.Name != failedShare {
+		return stats.Summary{}
+	}
+	return stats.SummarizeAt(values, confidence)
+}
+
+// ratio returns the ratio of two cells in a metric, round by round, or nil if no round has both.
+func ratio(c, base *stats.Cell, m metric, confidence float64) *stats.Summary {
+	if m.Name == failedShare {
+		return nil
+	}
+	points := func(c *stats.Cell) (list []stats.Point) {
+		for _, s := range c.Samples {
+			if v, _ := m.of(s.Sample); v > 0 {
+				list = append(list, stats.Point{Round: s.Round, Value: v})
+			}
+		}
+		return list
+	}
+	ratios, _ := stats.Ratios(points(c), points(base))
+	if len(ratios) == 0 {
+		return nil
+	}
+	s := stats.SummarizeRatiosAt(stats.Values(ratios), confidence)
+	return &s
+}

@@ -9,6 +9,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
 )
 
 func main() {
@@ -108,34 +111,15 @@ func (p *pages) report(ctx context.Context, ref, file string) error {
 // published returns a JSON report without the paths of this machine: the directory for
 // databases has ~ for the home directory, and the command does not name the store.
 func published(data []byte) ([]byte, error) {
-	var whole, run, machine map[string]json.RawMessage
-	var command []string
-	var directory string
-	if err := json.Unmarshal(data, &whole); err != nil {
+	run, err := report.ReadJSON(bytes.NewReader(data))
+	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(whole["run"], &run); err != nil {
-		return nil, err
+	if home, err := os.UserHomeDir(); err == nil && strings.HasPrefix(run.Machine.Directory, home+"/") {
+		run.Machine.Directory = "~" + strings.TrimPrefix(run.Machine.Directory, home)
 	}
-	if err := errors.Join(json.Unmarshal(run["machine"], &machine), json.Unmarshal(run["command"], &command)); err != nil {
-		return nil, err
+	if i := slices.Index(run.Command, "--store"); i >= 0 && i+1 < len(run.Command) {
+		run.Command = slices.Delete(run.Command, i, i+2)
 	}
-	if err := json.Unmarshal(machine["directory"], &directory); err != nil {
-		return nil, err
-	}
-	if home, err := os.UserHomeDir(); err == nil && strings.HasPrefix(directory, home+"/") {
-		directory = "~" + strings.TrimPrefix(directory, home)
-	}
-	if i := slices.Index(command, "--store"); i >= 0 && i+1 < len(command) {
-		command = slices.Delete(command, i, i+2)
-	}
-	set := func(m map[string]json.RawMessage, key string, v any) error {
-		text, err := json.Marshal(v)
-		m[key] = text
-		return err
-	}
-	if err := errors.Join(set(machine, "directory", directory), set(run, "command", command), set(run, "machine", machine), set(whole, "run", run)); err != nil {
-		return nil, err
-	}
-	return json.Marshal(whole)
+	return json.Marshal(report.JSON{Version: report.JSONVersion, Run: run})
 }

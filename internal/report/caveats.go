@@ -157,16 +157,13 @@ func notInSummary(o stats.Overall) (list []string) {
 		if n > 1 {
 			of = fmt.Sprintf("%d cells of %s", n, k.workload)
 		}
-		why := "no figures of " + k.drivers
-		switch k.code {
-		case stats.MoreFailed:
-			why = "more operations of " + k.drivers + " failed than of others"
-		case stats.FailuresOpen:
-			why = "it cannot be told yet whether more operations of " + k.drivers + " failed than of others"
-		case stats.ShortPhase:
-			why = fmt.Sprintf("less than %s is too short to judge %s by", conditions.ShortLimit(), k.drivers)
+		why := map[string]string{
+			stats.NoFigures:    "no figures of " + k.drivers,
+			stats.MoreFailed:   "more operations of " + k.drivers + " failed than of others",
+			stats.FailuresOpen: "it cannot be told yet whether more operations of " + k.drivers + " failed than of others",
+			stats.ShortPhase:   fmt.Sprintf("less than %s is too short to judge %s by", conditions.ShortLimit(), k.drivers),
 		}
-		list = append(list, fmt.Sprintf("%s (%s), for all drivers", of, why))
+		list = append(list, fmt.Sprintf("%s (%s), for all drivers", of, why[k.code]))
 	}
 	for _, x := range o.Absent {
 		list = append(list, fmt.Sprintf("%s (figures in %d of %s)", x.Driver, x.Figures, document.Counted(int64(x.Tables), "cell")))
@@ -280,13 +277,7 @@ func warned(a *stats.Analysis) (list []Caveat) {
 	}
 	// A virtual machine is the least important caveat.
 	slices.SortStableFunc(list, func(x, y Caveat) int {
-		last := func(c Caveat) int {
-			if c.Code == result.WarningVirtual {
-				return 1
-			}
-			return 0
-		}
-		return last(x) - last(y)
+		return btoi(x.Code == result.WarningVirtual) - btoi(y.Code == result.WarningVirtual)
 	})
 	return list
 }

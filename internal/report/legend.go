@@ -27,11 +27,7 @@ func legend(a *stats.Analysis) document.Document {
 // judgedBy names the tests that leave two drivers tied.
 func judgedBy(a *stats.Analysis) string {
 	pairs := slices.Clone(a.Overall.Pairs)
-	for _, g := range a.Groups {
-		for _, t := range g.Tables {
-			pairs = append(pairs, t.Pairs...)
-		}
-	}
+	EachGroupTable(a, func(_ stats.TableName, t *stats.Table) { pairs = append(pairs, t.Pairs...) })
 	for _, f := range a.Factorials {
 		for _, t := range f.Tables {
 			pairs = append(pairs, t.Pairs...)

@@ -44,18 +44,15 @@ func overall(a *stats.Analysis) document.Document {
 func leftOutOf(o stats.Overall) document.List {
 	var l document.List
 	for _, x := range slices.Concat(o.LeftOut, o.Absent) {
-		var text string
-		switch drivers := strings.Join(x.Drivers, ", "); x.Code {
-		case stats.NoFigures:
-			text = fmt.Sprintf("%s: no figures of %s", x.Table, drivers)
-		case stats.MoreFailed:
-			text = fmt.Sprintf("%s: more operations failed than of other drivers: %s", x.Table, drivers)
-		case stats.FailuresOpen:
-			text = fmt.Sprintf("%s: it cannot be told yet whether more operations failed than of other drivers: %s", x.Table, drivers)
-		case stats.ShortPhase:
-			text = fmt.Sprintf("%s: less than %s, too short to judge a driver by: %s", x.Table, conditions.ShortLimit(), drivers)
-		case stats.FewFigures:
-			text = fmt.Sprintf("%s: figures in %d of %s", x.Driver, x.Figures, document.Counted(int64(x.Tables), "cell"))
+		why := map[string]string{
+			stats.NoFigures:    "no figures of ",
+			stats.MoreFailed:   "more operations failed than of other drivers: ",
+			stats.FailuresOpen: "it cannot be told yet whether more operations failed than of other drivers: ",
+			stats.ShortPhase:   fmt.Sprintf("less than %s, too short to judge a driver by: ", conditions.ShortLimit()),
+		}
+		text := fmt.Sprintf("%s: figures in %d of %s", x.Driver, x.Figures, document.Counted(int64(x.Tables), "cell"))
+		if x.Table != nil {
+			text = fmt.Sprintf("%s: %s%s", x.Table, why[x.Code], strings.Join(x.Drivers, ", "))
 		}
 		l = append(l, document.Item{Label: "left out", Text: text})
 	}
@@ -90,8 +87,7 @@ func firsts(said Answers) document.Document {
 	if len(tables) < 2 {
 		return nil
 	}
-	var in, first, floors, tied, next []string
-	var g document.Grid
+	g := document.Grid{Columns: []document.Column{{Title: "in"}, {Title: "first"}, {Title: "× floor", Whole: true}, {Title: "not told apart from it", Drop: 1}, {Title: "first that is slower"}}}
 	for _, r := range tables {
 		floor, tie, after := document.Absent, document.Absent, document.Absent
 		if r.IsFloor && r.Best.Ratio != nil {
@@ -103,16 +99,14 @@ func firsts(said Answers) document.Document {
 		if r.Next != nil {
 			after = fmt.Sprintf("%s %s %s", r.Next.Name, document.Times(r.Next.Ratio.Median), document.Interval(r.Next.Ratio.Interval))
 		}
-		in, first, floors = append(in, r.Table.String()), append(first, r.Best.Name+r.mark()), append(floors, floor)
-		tied, next = append(tied, tie), append(next, after)
+		g.Rows = append(g.Rows, []string{r.Table.String(), r.Best.Name + r.mark(), floor, tie, after})
 		g.Links = append(g.Links, "#"+document.PictureID(tablePicture(*r.Table)))
 	}
-	g.Add(document.Column{Title: "in"}, in)
-	g.Add(document.Column{Title: "first"}, first)
-	if slices.ContainsFunc(tables, func(r Ranking) bool { return r.IsFloor }) {
-		g.Add(document.Column{Title: "× floor", Whole: true}, floors)
+	if !slices.ContainsFunc(tables, func(r Ranking) bool { return r.IsFloor }) {
+		g.Columns = slices.Delete(g.Columns, 2, 3)
+		for i := range g.Rows {
+			g.Rows[i] = slices.Delete(g.Rows[i], 2, 3)
+		}
 	}
-	g.Add(document.Column{Title: "not told apart from it", Drop: 1}, tied)
-	g.Add(document.Column{Title: "first that is slower"}, next)
 	return document.Document{document.Heading{Level: 3, Text: "Who comes first, cell by cell"}, g}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/defects"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
@@ -45,7 +46,7 @@ type Advice struct {
 	Further int `json:"further_rounds,omitempty"`
 }
 
-// Advantage is in what a candidate is clearly better than another.
+// Advantage is the respect in which a candidate is clearly better than another.
 type Advantage string
 
 // The advantages.
@@ -103,7 +104,7 @@ type Change string
 // The changes.
 const (
 	ChangeDefect Change = "defect" // the defects are fixed, or what they need is excluded
-	ChangeStatus Change = "status" // it is mended
+	ChangeStatus Change = "status" // the cause of its status is fixed
 	ChangeNeed   Change = "need"   // the need for an advantage that the candidate has and the taken one lacks
 	ChangeCell   Change = "cell"   // one cell is all that counts
 	ChangeRounds Change = "rounds" // more rounds, a larger scale or a quieter machine
@@ -174,9 +175,7 @@ func (f *Facts) choose() (a *Advice, taken int, sound []int) {
 	}
 	if taken < 0 {
 		a.Verdict = Undecided
-		for _, i := range leaders {
-			a.Among = append(a.Among, f.Candidates[i].Name)
-		}
+		a.Among = f.names(leaders)
 		for _, i := range leaders {
 			a.Because = append(a.Because, f.advantagesOver(i, leaders)...)
 		}
@@ -215,12 +214,15 @@ func (f *Facts) index(name string) int {
 	return slices.IndexFunc(f.Candidates, func(c Candidate) bool { return c.Name == name })
 }
 
+func (f *Facts) names(among []int) []string {
+	return document.Map(among, func(i int) string { return f.Candidates[i].Name })
+}
+
 func (f *Facts) failsMore(x, y int) bool {
 	return slices.Contains(f.Failures, MoreFailed{More: f.Candidates[x].Name, Than: f.Candidates[y].Name})
 }
 
-// Open returns what is between some candidates, and is not told yet, about operations that
-// failed.
+// Open returns the comparisons of failed operations between candidates that are not decided yet.
 func (f *Facts) Open(among []string) (list []MoreFailed) {
 	for _, m := range f.Failures {
 		if m.Further > 0 && slices.Contains(among, m.More) && slices.Contains(among, m.Than) {
@@ -294,11 +296,7 @@ func (f *Facts) hidden(among []int) (most float64, untold bool, further int) {
 			}
 		}
 	}
-	var names []string
-	for _, i := range among {
-		names = append(names, f.Candidates[i].Name)
-	}
-	for _, m := range f.Open(names) {
+	for _, m := range f.Open(f.names(among)) {
 		untold, further = true, max(further, m.Further)
 	}
 	return most, untold, further

@@ -15,26 +15,26 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Facts are what is known of the candidates.
+// Facts are the facts about the candidates.
 type Facts struct {
 	Candidates []Candidate       `json:"candidates"` // the fastest first; those without figures last
 	Pairs      []Pair            `json:"pairs"`      // of candidates, by index
-	Cells      []stats.TableName `json:"cells"`      // that speed is judged by
-	TooShort   bool              `json:"too_short"`  // there are none, because all are too short or lack figures
+	Cells      []stats.TableName `json:"cells"`      // speed is judged by these
+	TooShort   bool              `json:"too_short"`  // there are no cells, because all are too short or lack figures
 	Rounds     int               `json:"rounds"`
 	Use        defects.Use       `json:"-"`
-	Leads      []Lead            `json:"leads,omitempty"` // cells in which one is told apart from all others
+	Leads      []Lead            `json:"leads,omitempty"` // cells in which a candidate is significantly faster than all others
 	Failures   []MoreFailed      `json:"failures,omitempty"`
 
-	lessMemory map[[2]int]bool // pairs of candidates whose peak memory is told apart
+	lessMemory map[[2]int]bool // pairs of candidates whose peak memory differs significantly
 }
 
-// MoreFailed says of which of two candidates more operations failed.
+// MoreFailed says that a candidate has more failed operations than another.
 type MoreFailed struct {
 	More string `json:"more"`
 	Than string `json:"than"`
 
-	// Further is how many more rounds would tell that from chance. It is 0 if it is told.
+	// Further is how many more rounds would decide. It is 0 if the difference is significant.
 	Further int `json:"further_rounds,omitempty"`
 }
 
@@ -63,8 +63,8 @@ type Candidate struct {
 	// Memory is the same for each combination of settings or parameters, if there are several.
 	Memory []MemoryOf `json:"memory,omitempty"`
 
-	Harmful  []defects.Defect `json:"harmful_defects,omitempty"`  // known defects that nothing known of the use excludes
-	Harmless []defects.Defect `json:"harmless_defects,omitempty"` // those that it does exclude
+	Harmful  []defects.Defect `json:"harmful_defects,omitempty"`  // known defects that may matter here
+	Harmless []defects.Defect `json:"harmless_defects,omitempty"` // known defects that cannot matter here
 
 	Footprint *result.Footprint `json:"footprint,omitempty"`
 }
@@ -94,16 +94,15 @@ type Pair struct {
 	First  int           `json:"first"`
 	Second int           `json:"second"`
 	Time   stats.Summary `json:"time"` // of the second to the first
-	Told   bool          `json:"told"` // their times are told apart
+	Told   bool          `json:"told"` // their times differ significantly
 
-	// Further is an estimate of how many more rounds it takes until they are told apart, or
-	// are equally fast as far as that matters. It is 0 if they are. [stats.MaxRounds] means
-	// that many or more.
+	// Further is an estimate of how many more rounds would settle the pair: its difference is
+	// significant, or too small to matter. [stats.MaxRounds] means that many or more.
 	Further int `json:"further_rounds,omitempty"`
 
 	Tail *stats.Summary `json:"tail,omitempty"` // of their 99th percentiles; nil if no phase has any
 
-	tailTold bool // their tails are told apart, corrected for all pairs
+	tailTold bool // their tails differ significantly, corrected for all pairs
 }
 
 // settled reports whether the difference of two candidates is clear, or too small to matter.
@@ -112,15 +111,15 @@ func (p *Pair) settled() bool {
 	return p.Told || i != nil && i.Low >= 1/(1+Matters) && i.High <= 1+Matters
 }
 
-// Lead is a cell in which a candidate is told apart from all others as the fastest.
+// Lead is a cell in which a candidate is significantly faster than all others.
 type Lead struct {
 	Cell  stats.TableName `json:"cell"`
 	Name  string          `json:"name"`
 	Ratio stats.Summary   `json:"ratio"` // of the next one's time to its time
 }
 
-// FactsOf gathers what a run says of its drivers, apart from the floor, which is no choice
-// where there are others. footprints are by driver.
+// FactsOf gathers the facts about the drivers of a run. The floor is left out if there are others.
+// footprints are by driver.
 func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts {
 	f := &Facts{Candidates: []Candidate{}, Pairs: []Pair{}, Cells: []stats.TableName{}, Rounds: a.Run.Rounds, Use: useOf(a)}
 	outcomes := map[string][]*stats.Outcome{}

@@ -11,7 +11,7 @@ import (
 // keptVersion is the version of [Looked] as a run keeps it.
 const keptVersion = 1
 
-// Looked is what was looked at beside the samples.
+// Looked has the facts that don't come from the samples.
 type Looked struct {
 	Footprints map[string]*result.Footprint `json:"footprints,omitempty"` // by the driver's name in the run
 	Answers    *diff.Diffed                 `json:"answers,omitempty"`    // nil: they were not compared
@@ -22,19 +22,18 @@ type Looked struct {
 	Targets bool   `json:"targets,omitempty"`  // builds for other platforms
 }
 
-// Of advises from an analyzed run and from what else was looked at.
+// Of advises from an analyzed run and from other facts.
 func Of(a *stats.Analysis, l Looked) Advised {
 	facts := FactsOf(a, l.Footprints)
 	return Advised{Advice: Decide(facts), Facts: facts, Of: a, Answers: l.Answers}
 }
 
-// Keep returns what is stored of advice, with the run that it is of. The rest follows from the
-// samples.
+// Keep returns the advice as it is stored with its run. The rest follows from the samples.
 func (l Looked) Keep() (*result.Answer, error) {
 	return result.NewAnswer(result.QuestionAdvise, keptVersion, l)
 }
 
-// Stored returns what was looked at for the advice that a run has.
+// Stored returns the facts of the advice that a run has.
 func Stored(run *result.Run) (l Looked, err error) {
 	if err := run.Answer.Decode(result.QuestionAdvise, keptVersion, &l); err != nil {
 		return l, err

@@ -113,7 +113,7 @@ func alarming(r *diff.Result) bool {
 	return slices.ContainsFunc(r.Groups, func(g diff.Group) bool { return g.Kind != diff.ErrorType && g.Kind != diff.ErrorText })
 }
 
-// mostGroups is how many ways in which answers differ are told of each candidate.
+// mostGroups is how many ways in which answers differ are listed for each candidate.
 const mostGroups = 2
 
 func candidatesOf(f *Facts) document.Grid {
@@ -246,11 +246,7 @@ func adviceDefects(f *Facts) document.Document {
 func unmetWords(unmet []string) string {
 	words := map[string]string{"os": "another operating system", "arch": "another processor", "wal": "journal_mode=wal, which the workload does not use",
 		"rollback": "another journal_mode than wal, which the workload uses", "connections": "several connections", "cancellation": "contexts that are canceled"}
-	var list []string
-	for _, u := range unmet {
-		list = append(list, words[u])
-	}
-	return strings.Join(list, ", ")
+	return document.Join(unmet, ", ", func(u string) string { return words[u] })
 }
 
 func limits(f *Facts) (l document.List) {

@@ -119,7 +119,7 @@ func (a Advised) further() string {
 }
 
 func (a Advised) reasons() (list []string) {
-	as := "" // what it is as fast as
+	as := "" // names the candidate that is as fast
 	if len(a.Because) > 0 && a.Because[0].Advantage != Faster && a.Because[0].Over != "" {
 		as = "as fast as " + a.Because[0].Over + ", and "
 	}
@@ -175,19 +175,11 @@ func whyNotTaken(r Rejection) string {
 }
 
 func defectIDs(list []defects.Defect) string {
-	var words []string
-	for _, d := range list {
-		words = append(words, fmt.Sprintf("%s (%s)", d.ID, d.Title))
-	}
-	return document.SomeOf(words, 2)
+	return document.SomeOf(document.Map(list, func(d defects.Defect) string { return d.ID + " (" + d.Title + ")" }), 2)
 }
 
 func needsOf(list []defects.Defect) string {
-	var words []string
-	for _, d := range list {
-		words = append(words, d.ID+": "+conditions.DefectNeeds(d.Needs))
-	}
-	return document.SomeOf(words, 2)
+	return document.SomeOf(document.Map(list, func(d defects.Defect) string { return d.ID + ": " + conditions.DefectNeeds(d.Needs) }), 2)
 }
 
 func (a Advised) candidate(name string) *Candidate { return &a.Facts.Candidates[a.Facts.index(name)] }
@@ -266,7 +258,7 @@ func advicePage(a Advised, o document.Options) document.Document {
 	at := slices.IndexFunc(d, func(b document.Block) bool { h, ok := b.(document.Heading); return ok && h.Text == measuredTitle })
 	at += 2 // after the table
 	if p, ok := d[at].(document.Paragraph); ok && p.Quiet {
-		at++ // and what is said of it
+		at++ // and after its note
 	}
 	return slices.Insert(d, at, document.Blocks(a.pictures())...)
 }
@@ -296,7 +288,7 @@ func (a Advised) pictures() (list []document.PictureBlock) {
 	return list
 }
 
-// measuredTitle is the heading of what was measured.
+// measuredTitle is the heading after which the page has its pictures.
 const measuredTitle = "What was measured"
 
 func adviceOrigin(a *stats.Analysis) document.List {

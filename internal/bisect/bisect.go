@@ -16,14 +16,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Judgment is what a step says of its second release.
+// Judgment is the judgment of a step's second release.
 type Judgment string
 
 // The judgments.
 const (
 	Changed    Judgment = "changed"
 	Unchanged  Judgment = "unchanged"
-	Unclear    Judgment = "unclear"     // more rounds would tell
+	Unclear    Judgment = "unclear"     // more rounds would decide
 	PassedOver Judgment = "passed over" // it has no figures; Step.Why says why
 )
 
@@ -38,7 +38,7 @@ type Step struct {
 	comparison *stats.Comparison
 }
 
-// Finding is what a search found.
+// Finding is the result of a search.
 type Finding struct {
 	Releases   []string // oldest first
 	UntilFixed bool
@@ -69,11 +69,10 @@ type Missing struct{ Release, Why string }
 
 func (e *Missing) Error() string { return e.Release + ": " + e.Why }
 
-// StartError says that the first release is wrong or failed in everything that was to be
-// followed.
+// StartError says that the first release is wrong or failed in all cells that the search follows.
 type StartError struct {
 	Release string
-	Cell    stats.TableName // one of these
+	Cell    stats.TableName // one of the cells
 	Status  result.Status
 	Reason  *protocol.Reason
 }
@@ -92,9 +91,8 @@ type Search struct {
 	Margin   float64  // as in [Finding]
 	Phase    string   // the only one that is followed; "": any
 
-	// UntilFixed looks only for what is better in a later release: faster, or no longer
-	// wrong or failed. Otherwise a cell that the first release has no figures for is
-	// left out.
+	// UntilFixed looks only for improvements: a later release is faster, or no longer wrong or
+	// failed. Otherwise cells without figures of the first release are left out.
 	UntilFixed bool
 
 	// Measure compares two releases in one run, until settled returns all of its cases,
@@ -108,7 +106,7 @@ type Search struct {
 	base, lo, hi int          // releases: the one compared with, the last unchanged, the first changed
 	without      map[int]bool // releases that are not compared again
 	unclear      []int        // releases
-	last         bool         // the last step, which must tell the ratio of the change
+	last         bool         // this is the last step, whose ratio is reported
 	f            *Finding
 }
 
@@ -118,8 +116,8 @@ const mostUnclear = 3
 // Run looks for the change by halving the releases. With n releases it compares at most
 // ⌈log₂ n⌉ of them with the first one, if all are clear. The last release is compared only if the
 // search leads to it, because any release shows that something changed. Finally the two releases
-// around the change are compared with each other. With an error Run also returns what was found
-// until then.
+// around the change are compared with each other. With an error Run also returns the findings so
+// far.
 func (s *Search) Run(ctx context.Context) (*Finding, error) {
 	s.f = &Finding{Releases: s.Releases, UntilFixed: s.UntilFixed, Margin: s.Margin}
 	s.base, s.lo, s.hi, s.without, s.unclear, s.last = 0, 0, len(s.Releases), map[int]bool{}, nil, false

@@ -14,14 +14,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Bisection is what a search for the release that changed a cell has found.
+// Bisection is the answer of a search for the release that changed a cell.
 type Bisection struct {
 	*Finding
 	Driver string
 	Also   []Difference // what else differs between the last good release and the first bad one
 }
 
-// Difference is something other than times in which two releases differ.
+// Difference is a difference of two releases other than their times.
 type Difference struct {
 	What   string `json:"what"` // such as "SQLite"
 	Before string `json:"before,omitempty"`
@@ -113,7 +113,7 @@ func ratioOf(x *stats.Compared) string {
 	return document.Times(x.Ratio.Median) + " " + document.Interval(x.Ratio.Interval)
 }
 
-// StepWords says what a step found.
+// StepWords describes the result of a step.
 func StepWords(s *Step) string {
 	switch {
 	case s.Judgment == PassedOver:
@@ -231,7 +231,7 @@ type JSONBisection struct {
 	Steps    []JSONStep     `json:"steps"`
 }
 
-// JSONChange is what a bisection followed.
+// JSONChange is the change that a bisection followed.
 type JSONChange struct {
 	*Change
 	Why string `json:"why,omitempty"` // of verdict "bad": why that one has no figures

@@ -48,7 +48,7 @@ func (r *Rates) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Keep returns what is stored of clusters. Their machine and warnings are those of the run.
+// Keep returns the clusters as they are stored. Their machine and warnings are those of the run.
 func (c *Clusters) Keep() (*result.Answer, error) {
 	if err := c.check(); err != nil {
 		return nil, err

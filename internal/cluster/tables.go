@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -165,11 +164,7 @@ func harmTables(t *ClusterTrial) document.Document {
 		d = append(d, document.Space{}, reads, document.Paragraph{Text: "A read is stale if it does not see a write that was acknowledged before the read began. Reads go to one node after the other, those that are cut off included.", Quiet: true})
 	}
 	if len(h.LostIDs) > 0 {
-		var ids []string
-		for _, id := range h.LostIDs {
-			ids = append(ids, document.Thousands(id))
-		}
-		d = append(d, document.Paragraph{Text: "The first rows that are lost have the IDs " + strings.Join(ids, ", ") + "."})
+		d = append(d, document.Paragraph{Text: "The first rows that are lost have the IDs " + document.Join(h.LostIDs, ", ", document.Thousands) + "."})
 	}
 	return d
 }

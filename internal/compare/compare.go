@@ -69,7 +69,7 @@ func cellsThat(c *stats.Comparison, has func(*stats.Compared) bool) (list []*sta
 	return list
 }
 
-// FailedShare writes a share of which small differences matter.
+// FailedShare formats a share with three digits, because small differences matter.
 func FailedShare(v float64) string { return fmt.Sprintf("%.3g%%", 100*v) }
 
 func failuresTold(c *stats.Comparison, v stats.Verdict, words string) []string {
@@ -133,7 +133,7 @@ func ofCells(n int, c *stats.Comparison) string {
 	return fmt.Sprintf("%d of %d cells", n, len(c.Cells))
 }
 
-// inCells says in which cells something is so, unless there is only one.
+// inCells follows a verdict with the number of cells, unless there is only one.
 func inCells(n int, c *stats.Comparison) string {
 	if len(c.Cells) == 1 {
 		return ""
@@ -163,10 +163,9 @@ func verdictWords(c *stats.Comparison, v stats.Verdict, typical bool, cells []*s
 }
 
 func means(cells []*stats.Compared) string {
-	var list []string
-	for _, x := range cells {
-		list = append(list, document.Times(x.Means.Median)+" "+document.Interval(x.Means.Interval))
-	}
+	list := document.Map(cells, func(x *stats.Compared) string {
+		return document.Times(x.Means.Median) + " " + document.Interval(x.Means.Interval)
+	})
 	return "the mean " + document.FirstOf(list, 3, ", ")
 }
 

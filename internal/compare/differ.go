@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// SidesDiffer is the section about what was linked and set on each side, as the workers
-// proved it: a table of what differs, and what is the same.
+// SidesDiffer is the section about the versions and settings of each side, as the workers proved
+// them: a table of the differences, and a list of what is equal.
 func SidesDiffer(cells []*stats.Compared, first, second string) document.Document {
 	differ, same, proven := sideFacts(cells)
 	if proven == 0 {
@@ -60,7 +60,7 @@ type SideDifference struct {
 	In     string `json:"in"` // the cells
 }
 
-// allCells is where a difference is that is everywhere.
+// allCells is the place of a difference that is in all cells.
 const allCells = "all cells"
 
 // SideDifferences lists in what two sides differ, as the workers proved it.
@@ -159,7 +159,7 @@ func inShort(words string) string {
 	return words
 }
 
-// factList has what a worker proved, in order.
+// factList has the facts that a worker proved, by name.
 type factList [][2]string
 
 func (l factList) of(what string) string {

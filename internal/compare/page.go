@@ -83,7 +83,7 @@ func whyNot(x *stats.Compared, c *stats.Comparison) string {
 	return fmt.Sprintf("%s: %s: %s", x.Second.Status, c.Second, NoFigure(x.Second))
 }
 
-// RatioRow is a cell with a ratio, and what is made of it.
+// RatioRow is a cell with a ratio and its judgment.
 func RatioRow(x *stats.Compared, p float64, kind int, judged string) chart.Ratio {
 	m := medians(x)
 	r := chart.Ratio{Name: CellName(x), Kind: kind, Text: document.Times(x.Ratio.Median) + " " + document.Interval(x.Ratio.Interval) + " " + conditions.Marked(judged, x)}

@@ -143,8 +143,7 @@ type JSONFailures struct {
 	PAdjusted float64        `json:"p_adjusted"`
 }
 
-// FailuresOf returns what a comparison says about failed operations. It is nil if none of
-// either side failed.
+// FailuresOf compares the failed operations of both sides. It returns nil if none failed.
 func FailuresOf(x *stats.Compared) *JSONFailures {
 	if x.Failing == nil {
 		return nil

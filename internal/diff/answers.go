@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -113,11 +114,7 @@ func names(x, y *protocol.Answer) (list []Difference) {
 }
 
 func quoted(names []string) string {
-	var list []string
-	for _, n := range names {
-		list = append(list, strconv.Quote(n))
-	}
-	return strings.Join(list, ", ")
+	return document.Join(names, ", ", strconv.Quote)
 }
 
 // rows compares the rows of two answers with the same number of rows.
@@ -144,11 +141,7 @@ func firstRows(a *protocol.Answer) string {
 	if len(a.Rows) == 0 {
 		return ""
 	}
-	var list []string
-	for _, v := range a.Rows[0] {
-		list = append(list, Show(v))
-	}
-	return "first " + strings.Join(list, ", ")
+	return "first " + document.Join(a.Rows[0], ", ", Show)
 }
 
 // column compares a column. It returns one difference of each sort, that of the first row.
@@ -177,7 +170,7 @@ func column(x, y *protocol.Answer, i int) (list []Difference) {
 	if len(list) > 0 {
 		return list
 	}
-	// The reported rows are alike: compare what is known of the others.
+	// The reported rows are equal. Of the others only sums are known.
 	s, t := x.Columns[i], y.Columns[i]
 	complete.First, complete.Second = typesOf(s), typesOf(t)
 	switch {
@@ -323,7 +316,7 @@ func format(s, t string) (Cause, int) {
 // monotonic is what time.Time.String writes before the reading of the monotonic clock.
 const monotonic = " m="
 
-// timeLayouts are those in which libraries store times.
+// timeLayouts are the formats in which libraries store times.
 var timeLayouts = []string{
 	time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04:05.999999999", "2006-01-02",
 	"2006-01-02 15:04:05.999999999-0700", "2006-01-02T15:04:05.999999999-0700",

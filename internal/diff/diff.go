@@ -12,14 +12,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Side is a driver and what it answered.
+// Side is a driver with its answers.
 type Side struct {
 	Name        string
 	PrimaryOnly bool // it reports only primary result codes
 	Work        []Work
 }
 
-// Work is what a driver answered to the statements of one workload.
+// Work has a driver's answers to the statements of one workload.
 type Work struct {
 	Name    string
 	Proof   *protocol.Proof
@@ -33,7 +33,7 @@ type Work struct {
 	Times []string // how the library stores [protocol.Times], if the workload replays times
 }
 
-// Kind is in what respect answers differ.
+// Kind is the respect in which answers differ.
 type Kind string
 
 // The kinds.
@@ -80,7 +80,7 @@ func (k Kind) rank() int {
 	return len(kinds) - 1 // a stored answer of somebody else's may have another kind
 }
 
-// Cause is what a difference looks like, as far as the values show it.
+// Cause is the cause of a difference, if the values show it.
 type Cause string
 
 // The causes.
@@ -191,7 +191,7 @@ type Unasked struct {
 }
 
 // Count returns how many statements differ in a kind. A statement that differs in several
-// is counted by the worst.
+// kinds counts for the worst only.
 func (r *Result) Count(k Kind) (n int) {
 	counted := map[string]bool{}
 	for _, g := range r.Groups { // the worst kinds come first

@@ -10,16 +10,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Evidence is what a likely reason rests on.
+// Evidence is the evidence for a likely reason.
 type Evidence string
 
-// The evidence, beside what the values themselves show (see [Cause]).
+// The evidence.
 const (
 	ByValues  Evidence = "values"         // the cause says it
 	ByFeature Evidence = "feature"        // one side's SQLite lacks a feature
-	BySetting Evidence = "setting"        // a setting that decides it is not the same
-	ByVersion Evidence = "sqlite version" // not the same
-	ByOption  Evidence = "compile option" // the same version, other options
+	BySetting Evidence = "setting"        // a setting that decides the answer differs
+	ByVersion Evidence = "sqlite version" // the versions differ
+	ByOption  Evidence = "compile option" // the versions are the same, compile options differ
 	ByDriver  Evidence = "driver"         // the same SQLite with the same options
 	ByEarlier Evidence = "earlier"        // a statement about the same table, which only one side could run
 
@@ -33,7 +33,7 @@ const (
 // Reason is the likely reason of a difference.
 type Reason struct {
 	Evidence Evidence `json:"evidence"`
-	Side     int      `json:"side,omitempty"` // that does something special: 1 or 2; 0: not known
+	Side     int      `json:"side,omitempty"` // the side that is the reason: 1 or 2; 0: not known
 
 	Feature string `json:"feature,omitempty"` // or setting
 	First   string `json:"first,omitempty"`   // version, options, setting, or a time as text, of each side
@@ -116,7 +116,7 @@ const codeMisuse = 21
 // deciding names the setting without which SQLite does not return a code.
 var deciding = map[int]string{driver.CodeConstraint | 3<<8: "foreign_keys"}
 
-// optionOf tells, by their SQL, which statements a compile option changes.
+// optionOf matches the SQL of statements whose answers a compile option changes.
 var optionOf = map[string]*regexp.Regexp{
 	"LIKE_DOESNT_MATCH_BLOBS": regexp.MustCompile(`(?i)\bLIKE\b`),
 	"CASE_SENSITIVE_LIKE":     regexp.MustCompile(`(?i)\bLIKE\b`),
@@ -328,7 +328,7 @@ func timedTables(sides ...*Work) (list []string) {
 // is about times, and nothing else is known to explain it.
 func ofTimes(d *Difference, x, y *protocol.Answer, timed []string, why Reason) bool {
 	if d.Kind == LastInsertID && !strings.Contains(strings.ToUpper(x.SQL), "SELECT") {
-		return false // IDs do not depend on what is in the rows
+		return false // IDs do not depend on times
 	}
 	known := why.Evidence == ByFeature || why.Evidence == BySetting || why.Evidence == ByValues && d.Cause != Null
 	if known || !ofContent(d) || d.Cause != None && d.Cause != Null {

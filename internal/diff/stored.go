@@ -9,13 +9,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Diffed is how the answers of drivers compare with those of the first of them.
+// Diffed compares the answers of drivers with those of the first driver.
 type Diffed struct {
 	Sides   []DiffSide `json:"sides"`
 	Seed    uint64     `json:"seed"`
-	Results []*Result  `json:"results"` // of each side but the first
+	Results []*Result  `json:"results"` // one for each side but the first
 	Skipped []string   `json:"skipped,omitempty"`
-	Most    int        `json:"most_executions"` // of each statement that are compared
+	Most    int        `json:"most_executions"` // so many executions of each statement are compared
 
 	// TimesAsText are the sides that bind no time.Time: they were passed recorded times as texts.
 	TimesAsText []string `json:"times_as_text,omitempty"`
@@ -28,7 +28,7 @@ type DiffSide struct {
 	SQLiteVersion string `json:"sqlite_version,omitempty"`
 }
 
-// DiffSideOf describes a driver by what its worker proved.
+// DiffSideOf describes a driver by its worker's proof.
 func DiffSideOf(name string, p *protocol.Proof) DiffSide {
 	s := DiffSide{Name: name}
 	if p != nil {
@@ -47,16 +47,16 @@ func (d *Diffed) Answered() bool {
 	return !slices.ContainsFunc(d.Results, func(r *Result) bool { return r.Answered() == 0 })
 }
 
-// keptVersion is the version of what a run keeps of a comparison, which is all of it.
+// keptVersion is the version of a [Diffed] that a run keeps.
 const keptVersion = 1
 
-// The most that a stored comparison has, so that one of others is written in a moment.
+// Limits of stored comparisons. Larger ones of others would take long to write.
 const (
 	mostSides  = 100
 	mostGroups = 2000 // in all results
 )
 
-// Keep returns what is stored of the comparison, with a run that has nothing else.
+// Keep returns the comparison as it is stored. Its run has nothing else.
 func (d *Diffed) Keep() (*result.Answer, error) {
 	if err := d.Check(); err != nil {
 		return nil, err
@@ -76,8 +76,8 @@ func Stored(run *result.Run) (*Diffed, error) {
 	return d, nil
 }
 
-// Check returns an error if the comparison contradicts itself or is too large. It may have been
-// made by others.
+// Check returns an error if the comparison contradicts itself or is too large, because others may
+// have made it.
 func (d *Diffed) Check() error {
 	groups := 0
 	if len(d.Sides) < 2 || len(d.Sides) > mostSides || len(d.Results) != len(d.Sides)-1 {

@@ -121,12 +121,8 @@ func (d *Diffed) caveats() (doc document.Document) {
 }
 
 func (d *Diffed) timesAsText() string {
-	var names []string
-	for _, name := range d.TimesAsText {
-		names = append(names, document.Line(name))
-	}
 	return fmt.Sprintf("Recorded times were passed as time.Time, but to %s as texts such as %q, because such a library does not accept a time.Time: programs choose the text",
-		strings.Join(names, ", "), protocol.Times()[0].Format(plan.TimeFormat))
+		document.Join(d.TimesAsText, ", ", document.Line), protocol.Times()[0].Format(plan.TimeFormat))
 }
 
 func (s *DiffSide) described() string {
@@ -308,11 +304,7 @@ func (p *words) failing(r *Result) document.Document {
 		doc = append(doc, indented("    ", "%s: %s", document.Line(r.First), f.Error), indented("    ", "%s: %s", document.Line(r.Second), f.Other))
 	}
 	if rest := r.Failing[len(list):]; len(rest) > 0 {
-		var names []string
-		for _, f := range rest {
-			names = append(names, f.Where)
-		}
-		doc = append(doc, indented("  ", "Also %s.", p.fewOf(names)))
+		doc = append(doc, indented("  ", "Also %s.", p.fewOf(document.Map(rest, func(f Failing) string { return f.Where }))))
 	}
 	return doc
 }
@@ -349,11 +341,7 @@ func (p *words) group(r *Result, g *Group) document.Section {
 	}
 	if rest := g.Statements[len(list):]; len(rest) > 0 {
 		p.cut = true
-		var names []string
-		for i := range rest {
-			names = append(names, rest[i].At())
-		}
-		doc = append(doc, indented("  ", "Also %s.", p.fewOf(names)))
+		doc = append(doc, indented("  ", "Also %s.", p.fewOf(document.Map(rest, func(s Statement) string { return s.At() }))))
 	}
 	return document.Section{Rank: 1, Forms: []document.Form{{Body: doc}, {Body: brief, Missing: statementsMissing}, {Missing: differencesMissing}}}
 }
@@ -373,11 +361,7 @@ const sqlShown = 200
 func (p *words) statement(r *Result, s *Statement) document.Document {
 	doc := document.Document{indented("  ", "%s: %s", document.Line(s.At()), p.short(s.SQL))}
 	if len(s.Arguments) > 0 {
-		var list []string
-		for _, v := range s.Arguments {
-			list = append(list, Show(v))
-		}
-		doc = append(doc, indented("    ", "with %s", document.Line(strings.Join(list, ", "))))
+		doc = append(doc, indented("    ", "with %s", document.Line(document.Join(s.Arguments, ", ", Show))))
 	}
 	at := ""
 	switch {

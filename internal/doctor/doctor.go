@@ -134,7 +134,7 @@ func noise(n *result.Noise) document.Document {
 			"that %.0f%% of such runs tell; the last one with the range in which it lies, nine times of ten, by how much the measured rounds differ. With more drivers or workloads a round takes longer.", 100*stats.NoiseTold), Quiet: true}}
 }
 
-// unknown is said of a fact that cannot be had.
+// unknown stands for a fact that could not be found out.
 const unknown = "unknown"
 
 func facts(c *result.Checkup) document.List {
@@ -202,7 +202,7 @@ func facts(c *result.Checkup) document.List {
 	}
 }
 
-// counters says of [result.Checkup].Counters what it means, and what to do.
+// counters explains the values of [result.Checkup].Counters.
 var counters = map[string]string{
 	"":                    unknown,
 	result.CountersUsable: "instructions are counted",

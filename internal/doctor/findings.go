@@ -23,7 +23,7 @@ func finding(f result.Finding, c *result.Checkup, h document.Hints) findingWords
 	return words
 }
 
-// values returns the replacements for what is in braces.
+// values replaces the names in braces.
 func values(f result.Finding, c *result.Checkup, h document.Hints) *strings.Replacer {
 	elsewhere, good, waited, failure := "Name a directory on another file system", "good", "", ""
 	if h.Directory != "" {
@@ -59,7 +59,7 @@ func values(f result.Finding, c *result.Checkup, h document.Hints) *strings.Repl
 // processesEffect is the effect of other processes.
 const processesEffect = "They take time from trials: times are longer, and rounds differ. Ratios take more rounds, and can be others than on a quiet machine"
 
-// findings has the words of all findings, by code. What is in braces is replaced by [values].
+// findings has the words of all findings, by code. Names in braces are replaced by [values].
 var findings = map[string]findingWords{
 	result.FindingNoise: {"The times vary", "the times vary",
 		"Of a driver that ran beside itself, only a difference of about {share} could be told in {minutes}; {most} or less would be {good}",

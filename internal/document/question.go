@@ -1,6 +1,9 @@
 package document
 
-import "io"
+import (
+	"io"
+	"strings"
+)
 
 // Question says how its answers, which are of type T, are written in the formats that most
 // questions have.
@@ -53,20 +56,13 @@ type ColumnOf[T any] struct {
 
 // GridOf returns a grid with a row for each of the rows. It leaves out columns without Cell.
 func GridOf[T any](rows []T, columns ...ColumnOf[T]) (g Grid) {
-	written := func(of func(T) string) []string {
-		words := make([]string, len(rows))
-		for i, r := range rows {
-			words[i] = of(r)
-		}
-		return words
-	}
 	for _, c := range columns {
 		switch {
 		case c.Cell == nil:
 		case c.Spread == nil:
-			g.Add(c.Column, written(c.Cell))
+			g.Add(c.Column, Map(rows, c.Cell))
 		default:
-			g.Add(c.Column, WithSpreads(written(c.Cell), written(c.Spread)))
+			g.Add(c.Column, WithSpreads(Map(rows, c.Cell), Map(rows, c.Spread)))
 		}
 	}
 	return g
@@ -80,4 +76,18 @@ func Words[T any](title string, of func(T) string) ColumnOf[T] {
 // Figures returns a column of figures, aligned to the right. drop is that of [Column].
 func Figures[T any](title string, drop int, of func(T) string) ColumnOf[T] {
 	return ColumnOf[T]{Column: Column{Title: title, Right: true, Drop: drop}, Cell: of}
+}
+
+// Map returns the word of each element of a list.
+func Map[T any](list []T, word func(T) string) []string {
+	words := make([]string, len(list))
+	for i, x := range list {
+		words[i] = word(x)
+	}
+	return words
+}
+
+// Join joins the words of the elements of a list.
+func Join[T any](list []T, separator string, word func(T) string) string {
+	return strings.Join(Map(list, word), separator)
 }

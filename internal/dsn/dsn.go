@@ -155,9 +155,9 @@ func (n *Name) Mask(text string) string {
 
 // String returns the DSN as it is shown.
 func (n *Name) String() string {
-	raw := make([]string, len(n.Options))
+	var raw []string
 	for i := range n.Options {
-		raw[i] = n.Options[i].String()
+		raw = append(raw, n.Options[i].String())
 	}
 	return withOptions(n.prefix+n.path, raw)
 }

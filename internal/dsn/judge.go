@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Outcome says what a library makes of an option.
+// Outcome is the effect of an option in a library.
 type Outcome string
 
 // The outcomes of an option.
@@ -31,7 +31,7 @@ const (
 // Holds reports whether the option has the effect that it should have.
 func (o Outcome) Holds() bool { return o == Applied || o == Heeded || o == Changes }
 
-// Verdict is what a library makes of one option.
+// Verdict says how a library treats one option.
 type Verdict struct {
 	Option  string   `json:"option"`
 	Outcome Outcome  `json:"outcome"`
@@ -48,7 +48,7 @@ type Change struct {
 	To      string `json:"to"`
 }
 
-// Told is what a library makes of a DSN.
+// Told says how a library treats a DSN.
 type Told struct {
 	Driver        string `json:"driver"`
 	ModuleVersion string `json:"module_version,omitempty"`
@@ -74,7 +74,7 @@ type Told struct {
 	Spelling *Spelling `json:"spelling,omitempty"`
 }
 
-// Judge says what a library makes of the DSN, by what came of the questions' openings.
+// Judge says how a library treats the DSN, from the results of the questions' openings.
 func (q *Questions) Judge(got []protocol.Opened) (*Told, error) {
 	if len(got) != len(q.Openings) {
 		return nil, fmt.Errorf("%d answers to %d openings", len(got), len(q.Openings))
@@ -110,7 +110,7 @@ func (n *Name) misnamed(files []string) string {
 	return files[0]
 }
 
-// answer is what came of one opening.
+// answer is the result of one opening.
 type answer struct{ *protocol.Opened }
 
 func at(got []protocol.Opened, i int) *answer {
@@ -272,8 +272,7 @@ func timeout(s driver.Settings, waits bool) string {
 	return s["busy_timeout"]
 }
 
-// Difference is a setting that the DSN leaves to the library and in which the libraries
-// differ.
+// Difference is a setting that the DSN does not set and in which the libraries differ.
 type Difference struct {
 	Setting string `json:"setting"`
 	Values  []Side `json:"values"`

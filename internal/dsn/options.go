@@ -148,8 +148,8 @@ func pragmaNames() (names []string) {
 
 func readable(setting string) bool { return pragmas[setting] != unreadable }
 
-// canonical returns a value in the form in which values are compared, or "" for a
-// setting whose value cannot be read.
+// canonical returns a value in the form in which values are compared. It returns "" if the value
+// of the setting cannot be read.
 func canonical(setting, value string) (string, error) {
 	if d, ok := driver.LookupSetting(setting); ok {
 		return d.Canonical(value)
@@ -179,14 +179,14 @@ func canonical(setting, value string) (string, error) {
 	return "", nil
 }
 
-// alternatives are values to try for settings of which not every value can be tried.
+// alternatives are the values to try for settings that do not take every value.
 var alternatives = map[string][2]string{
 	"journal_mode": {"wal", "truncate"}, "mode": {"ro", "memory"}, "txlock": {"immediate", "exclusive"},
 	"mmap_size": {"1048576", "2097152"}, "encoding": {"utf-8", "utf-16le"},
 }
 
-// another returns a value of a setting that differs from this one. If a library applies
-// both it heeds the option, whatever its default is.
+// another returns a different value of a setting. A library that applies both values reads the
+// option, whatever its default is.
 func another(setting, value string) string {
 	if pair, ok := alternatives[setting]; ok {
 		if value == pair[0] {

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Of returns a data source name that asks for settings, to be spelled for a library. rest are
-// those that no data source name can ask for, such as the size of a pool.
+// Of returns a data source name with settings, to be spelled for a library. rest has the settings
+// that no data source name can have, such as the size of a pool.
 func Of(file string, set driver.Settings) (name string, rest driver.Settings) {
 	var options []string
 	rest = driver.Settings{}
@@ -51,7 +51,7 @@ type Spelling struct {
 	Failed string `json:"failed,omitempty"`
 }
 
-// Words says what is needed besides the DSN, and what does not hold even so. each is
+// Words says which calls are needed besides the DSN, and which settings are not possible. each is
 // [Told.EachConnection].
 func (s *Spelling) Words(each string) (list []string) {
 	if len(s.Init) > 0 {

@@ -338,12 +338,9 @@ func (d *DSN) spellings() (doc document.Document) {
 		return nil
 	}
 	heading := "In each driver's own spelling:"
-	var wanted []string
-	for _, w := range d.Name.Wanted() {
-		wanted = append(wanted, w.Setting+"="+d.Name.Mask(w.Value))
-	}
-	if wanted != nil {
-		heading = "The same settings (" + strings.Join(wanted, " ") + ") in each driver's own spelling, opened and read back:"
+	if list := d.Name.Wanted(); len(list) > 0 {
+		wanted := document.Join(list, " ", func(w Wants) string { return w.Setting + "=" + d.Name.Mask(w.Value) })
+		heading = "The same settings (" + wanted + ") in each driver's own spelling, opened and read back:"
 	}
 	doc = append(doc, labeled("", heading))
 	var same conditions.Groups[string, *Told]
@@ -358,11 +355,7 @@ func (d *DSN) spellings() (doc document.Document) {
 		same.Add(key, t)
 	}
 	for _, key := range same.Keys {
-		var names []string
-		for _, t := range same.Of[key] {
-			names = append(names, t.Driver)
-		}
-		doc = append(doc, labeled("  ", strings.Join(names, ", ")))
+		doc = append(doc, labeled("  ", document.Join(same.Of[key], ", ", func(t *Told) string { return t.Driver })))
 		t := same.Of[key][0]
 		s := t.Spelling
 		if s == nil {

@@ -35,7 +35,7 @@ type JSONGate struct {
 	Differences   []string       `json:"differences,omitempty"`
 	Apart         string         `json:"apart,omitempty"` // why a stored baseline's driver was not measured again
 	Cells         []JSONGateCell `json:"cells"`
-	Unknown       []stats.Metric `json:"unknown_metrics,omitempty"` // of which no cell has figures
+	Unknown       []stats.Metric `json:"unknown_metrics,omitempty"` // no cell has figures of these
 	Alone         []string       `json:"alone,omitempty"`
 }
 
@@ -146,7 +146,7 @@ func writeJUnit(w io.Writer, g Gated, _ document.Options) error {
 		suite.Tests, suite.Errors = suite.Tests+1, suite.Errors+1
 		suite.Cases = append(suite.Cases, testCase{Class: "gate", Name: string(m), Error: &problem{Message: "there are no figures of " + string(m), Type: string(stats.GateUnusable)}})
 	}
-	whole := "" // what is wrong with the gate as a whole; an empty suite is green
+	whole := "" // the test case that fails for the complete gate, because an empty suite is green
 	switch {
 	case g.Interrupted:
 		whole = "measured to the end"
@@ -170,10 +170,10 @@ func writeJUnit(w io.Writer, g Gated, _ document.Options) error {
 	return err
 }
 
-// annotation is what a CI service shows beside a change.
+// annotation is a message that a CI service shows with a change.
 type annotation struct {
 	level string       // "error", "warning" or "notice"
-	cell  *stats.Gated // nil: of the gate as a whole
+	cell  *stats.Gated // nil: the annotation is about the complete gate
 	text  string
 }
 

@@ -1,5 +1,5 @@
-// Package gate says whether a candidate passes: whether a regression beyond what is allowed was
-// found, or could not be excluded.
+// Package gate says whether a candidate passes: whether a regression larger than allowed was found,
+// or could not be excluded.
 package gate
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Gated is a gate with what is known of its measurements.
+// Gated is a gate with its measurements.
 type Gated struct {
 	*stats.Gate
 	Runs        []*stats.Analysis // the first measurement, and the second if there was one
 	Base        *stats.Analysis   // the stored baseline; nil if it was measured in the same rounds as the candidate
-	Differences []string          // between baseline and candidate, beyond what is judged; they were allowed
-	Apart       string            // why a stored baseline's driver was not measured beside the candidate when it was in doubt; "" if it was
-	Why         string            // why nothing was measured, or not all; "" if all was, or somebody interrupted it
+	Differences []string          // allowed differences between baseline and candidate other than the judged one
+	Apart       string            // why the driver of a stored baseline was not measured together with a doubtful candidate; "" if it was
+	Why         string            // why cells were not measured; "" if all were, or the gate was interrupted
 	Where       string            // file that annotations refer to, for services that need one
 }
 

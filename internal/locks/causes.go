@@ -120,7 +120,7 @@ var waitWords = map[string]struct{ short, long string }{
 	protocol.WaitRetry:      {"retry", "before they tried again what had failed"},
 }
 
-// leastWaited is the share of the clients' time from which on a wait is told in words.
+// leastWaited is the least share of the clients' time that a reported wait has.
 const leastWaited = 0.01
 
 // waits says which clients waited longest for each thing, and which workers do not report waits.

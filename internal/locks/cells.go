@@ -250,7 +250,7 @@ const (
 // Endless reports whether operations waited without an end.
 func (w LockWhy) Endless() bool { return w == WhyEndless || w == WhyEndlessShared }
 
-// An error that came within this share of the busy timeout did not wait for it.
+// atOnce is a share of the busy timeout. An error that came sooner did not wait for the lock.
 const atOnce = 0.1
 
 const codeBusySnapshot = driver.CodeBusy | 2<<8

@@ -5,11 +5,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// keptVersion is the version of what a run keeps of an explanation. All of it follows from the
-// samples.
+// keptVersion is the version of a kept explanation. It is empty, because everything follows from
+// the samples.
 const keptVersion = 1
 
-// Keep returns what is stored of the explanation, with its run.
+// Keep returns the explanation as it is stored with its run.
 func (l *Locks) Keep() (*result.Answer, error) {
 	return result.NewAnswer(result.QuestionLocks, keptVersion, struct{}{})
 }

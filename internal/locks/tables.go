@@ -7,9 +7,10 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// The columns of what a remedy costs.
+// The columns of the price of a remedy.
 const (
 	whatFailed = "what failed"
 	theRest    = "the rest"
@@ -90,11 +91,9 @@ func troubleShort(c *LockCell) string {
 	if c.Endless {
 		return "endless wait"
 	}
-	var words []string
-	for _, e := range c.Errors {
-		words = append(words, fmt.Sprintf("%s × %s", document.Thousands(e.Count), strings.TrimPrefix(e.Name, "SQLITE_")))
-	}
-	return strings.Join(words, ", ")
+	return document.Join(c.Errors, ", ", func(e protocol.ErrorCount) string {
+		return document.Thousands(e.Count) + " × " + strings.TrimPrefix(e.Name, "SQLITE_")
+	})
 }
 
 func markToday(c *LockCell) string {

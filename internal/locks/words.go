@@ -239,24 +239,15 @@ func choiceShort(c LockChoice) string {
 	return strings.Join(words, " ")
 }
 
-func choicesShort(list []LockChoice) string {
-	var words []string
-	for _, c := range list {
-		words = append(words, choiceShort(c))
-	}
-	return strings.Join(words, "; ")
-}
+func choicesShort(list []LockChoice) string { return document.Join(list, "; ", choiceShort) }
 
 func changesWords(changes []LockChange) string {
-	var words []string
-	for _, c := range changes {
+	return document.Join(changes, ", ", func(c LockChange) string {
 		if c.What == changedPool {
-			words = append(words, c.To)
-		} else {
-			words = append(words, c.What+"="+c.To)
+			return c.To
 		}
-	}
-	return strings.Join(words, ", ")
+		return c.What + "=" + c.To
+	})
 }
 
 func inCommon(cells []*LockCell) string {

@@ -1,5 +1,5 @@
-// Package machines says what runs of the same work on several machines say together: what is the
-// same on all of them, and what differs.
+// Package machines compares the verdicts of runs of the same work on several machines: which are
+// the same on all of them, and which differ.
 package machines
 
 import (
@@ -27,8 +27,8 @@ type OnMachine struct {
 	Options  report.Options  // for the report of the run by itself
 }
 
-// Formats are those of runs of the same work on several machines: what is the same everywhere and
-// what turns around, and then, unless there is little room, the report of each run.
+// Formats are those of runs of the same work on several machines: verdicts that are the same
+// everywhere or contradict each other, and then, if there is room, the report of each run.
 var Formats = document.Question[[]OnMachine]{Name: "machines", Document: machines}.Formats(
 	document.Format[[]OnMachine, document.Options]{Name: "json", To: writeMachinesJSON})
 
@@ -163,7 +163,7 @@ func (x *OnMachine) trust() string {
 	for _, c := range said.Caveats {
 		_, noisy := report.Noises[c.Code]
 		switch about := c.Code == result.WarningSync || report.Labels[c.Code] == ""; {
-		case c.Code == result.WarningShared: // said of all
+		case c.Code == result.WarningShared: // shown once for all
 		case noisy:
 			noise = c.AddNoise(noise)
 		case about && strongest == "": // the machine

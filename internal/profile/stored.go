@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// ProfileOf returns what a run of profiles says, or nil if the run has samples.
+// ProfileOf returns the profile of a run, or nil if the run has samples instead.
 func ProfileOf(run *result.Run, hints document.Hints) *Profiled {
 	if run.Profiles == nil {
 		return nil

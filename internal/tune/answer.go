@@ -105,15 +105,12 @@ func assigned(s driver.Settings) string { return document.And(strings.Fields(wor
 
 // added joins what a step adds. A value of "" is that of the workload.
 func added(s driver.Settings) string {
-	var words []string
-	for _, name := range stats.SettingNames(s) {
+	return document.And(document.Map(stats.SettingNames(s), func(name string) string {
 		if s[name] == "" {
-			words = append(words, name+" as it is today")
-		} else {
-			words = append(words, name+"="+s[name])
+			return name + " as it is today"
 		}
-	}
-	return document.And(words)
+		return name + "=" + s[name]
+	}))
 }
 
 // speed formats the ratio of times as one of speeds, with some words between it and its interval.

@@ -2,8 +2,8 @@ package tune
 
 import (
 	"slices"
-	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -60,11 +60,7 @@ func (s *Search) normal(changes driver.Settings) driver.Settings {
 
 // words returns changes as name=value, in the order of the vocabulary.
 func words(changes driver.Settings) string {
-	var list []string
-	for _, name := range stats.SettingNames(changes) {
-		list = append(list, name+"="+changes[name])
-	}
-	return strings.Join(list, " ")
+	return document.Join(stats.SettingNames(changes), " ", func(name string) string { return name + "=" + changes[name] })
 }
 
 // oneMore returns the name of the only setting that c changes and without does not. It returns ""

@@ -51,7 +51,7 @@ func (s *Search) update(f *field) bool {
 			}
 			continue
 		}
-		// Of those that are as good, the one that changes least, and then takes least memory.
+		// Among equally fast candidates, prefer the fewest changes, then the least memory.
 		for i, c := range f.list {
 			if !f.out[i] && s.loss(c) <= level && f.value(i) <= least*(1+s.Margin) &&
 				cmp.Or(cmp.Compare(len(c), len(f.list[best])), cmp.Compare(f.a.Memory(i), f.a.Memory(best))) < 0 {

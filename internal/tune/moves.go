@@ -103,11 +103,10 @@ func (s *Search) untried(c driver.Settings) (list []driver.Settings) {
 	return list
 }
 
-// hopeless is the ratio from which on a value is not tried again with others.
+// hopeless is the ratio above which a value is not tried together with others.
 const hopeless = 1.1
 
-// mostNeighbors is how many candidates a race has at most after the first one. More would
-// take the time from those that follow.
+// mostNeighbors is how many neighbors a race has at most. More would leave no time for later races.
 const mostNeighbors = 24
 
 // neighbors measures candidates that differ from the best ones in one setting.
@@ -142,7 +141,7 @@ func (s *Search) neighbors(ctx context.Context) (more bool, err error) {
 	return s.further(ctx, "what differs from the best in one setting", list)
 }
 
-// exchange is a candidate in which one value is another one, and what that is worth by
+// exchange is a candidate in which one value is replaced, with the ratio of the new value by
 // itself.
 type exchange struct {
 	to    driver.Settings

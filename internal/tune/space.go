@@ -17,7 +17,7 @@ type Setting struct {
 	Needs driver.Settings
 }
 
-// Skipped is a setting, or a value of one, that is not tried.
+// Skipped is a setting, or a value of a setting, that is not tried.
 type Skipped struct {
 	Setting string `json:"setting"` // such as "mmap_size" or "mmap_size=0"
 	Why     string `json:"why"`
@@ -26,19 +26,19 @@ type Skipped struct {
 // Names are the settings that are searched, the most promising first.
 var Names = []string{"journal_mode", "synchronous", "cache_size", "page_size", "mmap_size", "txlock", "pool_size", "pool_readers", "wal_autocheckpoint", "temp_store"}
 
-// Situation is what a workload has today. It decides which values are worth trying.
+// Situation describes a workload today. It decides which values are worth trying.
 type Situation struct {
 	InForce       driver.Settings // read back where it can be
 	DatabaseBytes float64         // of the largest database
 	Most          int             // as in [Search]
 	OnlyReads     bool            // no timed phase writes
 
-	// Cannot says why a setting with a value is out of the question here; "" if it is not.
+	// Cannot says why a value cannot be tried here, or "".
 	Cannot func(name, value string) string
 }
 
-// Space returns the values of the named settings that are worth trying. given has values that
-// replace those that would be chosen.
+// Space returns the values of the named settings that are worth trying. Values in given replace
+// the usual ones.
 func Space(at Situation, names []string, given map[string][]string) (space []Setting, skipped []Skipped) {
 	for _, name := range Names {
 		if !slices.Contains(names, name) {
@@ -73,11 +73,11 @@ func Space(at Situation, names []string, given map[string][]string) (space []Set
 	return space, skipped
 }
 
-// worst is the rank of losing the database, above which there is none.
+// worst is the greatest loss: that of the database.
 const worst = 3
 
-// usual has the values that are tried of a setting, and risky those that are tried only if the database
-// may be lost.
+// usual has the values that are tried. risky has further values, which are tried only if the
+// database may be lost.
 var usual, risky = map[string][]string{
 	"journal_mode": {"wal", "truncate", "delete"}, "synchronous": {"normal", "full"}, "page_size": {"4096", "8192", "16384"},
 	"wal_autocheckpoint": {"4000", "250"}, "temp_store": {"memory"},

@@ -13,21 +13,21 @@ import (
 // Spelled is how a driver is given settings.
 type Spelled struct {
 	Settings driver.Settings `json:"settings"`
-	Call     string          `json:"call,omitempty"` // by which its users open a database
+	Call     string          `json:"call,omitempty"` // the call that opens a database
 
-	// EachConnection says where they run statements on each new connection.
+	// EachConnection says where statements are run on each new connection.
 	EachConnection string `json:"each_connection,omitempty"`
 
-	// Spelling has been opened, and the settings read back; nil if the driver is given no data
-	// source name.
+	// Spelling is proven: it was opened, and the settings were read back. It is nil if the
+	// driver takes no data source name.
 	Spelling *dsn.Spelling `json:"spelling,omitempty"`
 
-	// Calls is what no data source name can say, in words.
+	// Calls says in words what no data source name can say.
 	Calls []string `json:"calls,omitempty"`
 }
 
-// Spell says how a driver is given settings, from what its worker has told of the data source
-// name that asks for them. told is nil if the driver is given none.
+// Spell says how a driver is given settings. told is the library's reaction to a data source name
+// with these settings, or nil if the driver takes no data source name.
 func Spell(info driver.Info, set driver.Settings, told *dsn.Told) Spelled {
 	_, rest := dsn.Of("", set)
 	s := Spelled{Settings: set}

@@ -44,7 +44,7 @@ type keptRace struct {
 // Run returns the number of the run that keeps the answer, the last race.
 func (t Tuning) Run() int64 { return t.Races[len(t.Races)-1].Run }
 
-// Keep returns what is stored of the answer, with its run.
+// Keep returns the answer as it is stored with its run.
 func (t Tuning) Keep() (*result.Answer, error) {
 	k := kept{Finding: t.Finding, Driver: t.Driver, Spelled: t.Spelled}
 	for _, s := range t.Steps {

@@ -25,15 +25,14 @@ type Search struct {
 	Margin float64       // 0.02: a setting that gains less than 2 % is not worth setting
 	Phase  string        // the only one that counts; "": all
 
-	// Loss returns how bad the worst is that settings can lose: 0 if that is nothing, and the
-	// more the worse.
+	// Loss returns how bad the worst loss is that settings risk, from 0 for none.
 	Loss func(driver.Settings) int
 
-	// Most is the worst that may be lost. What can be lost today may be lost in any case.
+	// Most is the worst loss that may be risked. Today's risks are allowed in any case.
 	Most int
 
-	// Space returns the settings to try, and what is left out. It is called when it is known
-	// what is in force today.
+	// Space returns the settings to try, and those that are left out. It is called after
+	// today's settings were read back.
 	Space func(Situation) ([]Setting, []Skipped)
 
 	// Measure measures the candidates of a plan in one run. The run's cases are those of the
@@ -46,17 +45,17 @@ type Search struct {
 
 	Now func() time.Time
 
-	// What follows is known during a search.
+	// The following fields are set during a search.
 
 	found    *Finding
 	deadline time.Time
-	first    time.Duration     // that the first trial of a candidate takes, with loading
-	later    time.Duration     // that each other trial takes
-	forces   []driver.Settings // what is in force today, in each phase of each workload
+	first    time.Duration     // the first trial of a candidate takes so long, with loading
+	later    time.Duration     // each other trial takes so long
+	forces   []driver.Settings // in force today, one for each phase of each workload
 	space    []Setting
-	tried    map[string]bool         // values that were part of any candidate
-	alone    map[string]*Tried       // by value: what it is worth by itself
-	best     map[int]driver.Settings // by what may be lost
+	tried    map[string]bool         // values that were in any candidate
+	alone    map[string]*Tried       // each value by itself
+	best     map[int]driver.Settings // the best candidate, by loss
 }
 
 // Plan is a race that is to be measured.
@@ -64,7 +63,7 @@ type Plan struct {
 	What     string
 	Confirms bool // the search chooses nothing by its trials
 
-	// Candidates are what is changed of the workloads' own settings. The first one is empty.
+	// Candidates are changes of the workloads' own settings. The first one is empty.
 	Candidates []driver.Settings
 
 	// The run ends after some rounds, or when Settled, which may be nil, returns all of its
@@ -73,8 +72,8 @@ type Plan struct {
 	Settled func(*result.Run, int) ([]int, bool)
 }
 
-// Need is what a search needs to try what is worth trying: each value by itself, those that
-// gain together, and what is best once more.
+// Need says how long a search takes that tries each value by itself, gains together, and confirms
+// the best.
 type Need struct {
 	Trial  time.Duration // of all workloads
 	Values int
@@ -99,11 +98,11 @@ func (e *BaseError) Error() string {
 // probeRounds is how many rounds show what the workloads have today, and how long they take.
 const probeRounds = 3
 
-// mostNeighborRaces is how many races of neighbors there are at most. They end before if none
-// finds anything better.
+// mostNeighborRaces is how many races of neighbors there are at most. They end earlier if a race
+// finds nothing better.
 const mostNeighborRaces = 4
 
-// Run searches. With an error it also returns what was found until then.
+// Run searches. With an error it also returns the findings so far.
 func (s *Search) Run(ctx context.Context) (*Finding, error) {
 	s.found = &Finding{Most: s.Most, Margin: s.Margin, Phase: s.Phase}
 	s.tried, s.alone, s.best = map[string]bool{}, map[string]*Tried{}, map[int]driver.Settings{}

@@ -12,19 +12,19 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Tuning is what a search for settings has found.
+// Tuning is the answer of a search for settings.
 type Tuning struct {
 	*Finding
 	Driver string
-	Flag   string // with which a setting is given, before name=value; "" if there is none
+	Flag   string // the flag that takes name=value; "" if there is none
 
-	// Spelled says how the driver is given the settings of the best choice, and then those at
-	// the greatest risk, if these are others. What could not be found out is left out.
+	// Spelled says how the driver is given the settings of [Tuning.Offered], as far as that
+	// could be found out.
 	Spelled []Spelled
 }
 
-// Offered lists the settings that the answer names: those of the best choice, and those at the
-// greatest risk, if these are others. What changes nothing is left out.
+// Offered lists the settings that the answer names: those of the best choice, and different ones
+// at the greatest risk. A choice without changes is left out.
 func (t Tuning) Offered() (list []driver.Settings) {
 	if len(t.Steps) == 0 {
 		return nil
@@ -139,11 +139,7 @@ func (t Tuning) toSet(s driver.Settings) string {
 	if len(s) == 0 {
 		return ""
 	}
-	var flags []string
-	for _, name := range stats.SettingNames(s) {
-		flags = append(flags, t.Flag+" "+name+"="+s[name])
-	}
-	words := strings.Join(flags, " ")
+	words := document.Join(stats.SettingNames(s), " ", func(name string) string { return t.Flag + " " + name + "=" + s[name] })
 	if pragmas := s.Pragmas(); pragmas != nil {
 		words += "; in SQL " + strings.Join(pragmas, "; ")
 	}
@@ -218,14 +214,14 @@ func (t Tuning) searched() string {
 	for _, x := range t.Tried {
 		settings[x.Name] = true
 	}
-	runs := make([]string, len(t.Races))
-	for i, r := range t.Races {
-		if runs[i] = fmt.Sprint(r.Run); r.Run == 0 {
-			runs[i] = document.Absent
+	runs := document.Join(t.Races, ", ", func(r *Race) string {
+		if r.Run == 0 {
+			return document.Absent
 		}
-	}
+		return fmt.Sprint(r.Run)
+	})
 	return fmt.Sprintf("%s on %s, %s, %s (runs %s) in %s; a grid has %s", document.Counted(int64(len(settings)), "setting"), t.Driver,
-		document.Counted(int64(len(t.Tried)), "value"), document.Counted(int64(t.Trials()), "trial"), strings.Join(runs, ", "), document.Elapsed(t.Took), document.Counted(int64(t.Grid), "combination"))
+		document.Counted(int64(len(t.Tried)), "value"), document.Counted(int64(t.Trials()), "trial"), runs, document.Elapsed(t.Took), document.Counted(int64(t.Grid), "combination"))
 }
 
 func (t Tuning) grid() document.Grid {

@@ -18,7 +18,6 @@ type paint struct {
 
 func solid(r role) paint { return paint{r, 1} }
 
-// stroke is how a line is drawn. The zero stroke draws nothing.
 type stroke struct {
 	paint
 	width float64
@@ -65,7 +64,6 @@ const (
 	atEnd
 )
 
-// canvas collects the shapes of a picture.
 type canvas struct {
 	width, height float64
 	title, desc   string
@@ -177,7 +175,6 @@ func (c *canvas) foot(y float64, desc ...string) *canvas {
 	return c
 }
 
-// nothing says that there is nothing to draw.
 func (c *canvas) nothing(y float64) *canvas {
 	c.text(padding, y+16, atStart, normal, faint, "nothing to draw", 0)
 	return c.foot(y+22, "nothing to draw")

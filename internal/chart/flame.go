@@ -54,7 +54,6 @@ const (
 	flameMostRows = 400 // deeper boxes are left out
 )
 
-// node is a box.
 type node struct {
 	frame         Frame
 	first, second float64
@@ -143,7 +142,6 @@ func (p *flamePainter) wide(n *node) float64 {
 	return n.weight() / p.total * (p.canvas.width - 2*padding)
 }
 
-// widths adds the widths of the boxes above a function that are wide enough.
 func (p *flamePainter) widths(n *node, list []float64) []float64 {
 	for _, c := range n.children {
 		if w := p.wide(c); w >= p.least {
@@ -153,7 +151,6 @@ func (p *flamePainter) widths(n *node, list []float64) []float64 {
 	return list
 }
 
-// depth returns the number of rows that are drawn.
 func (p *flamePainter) depth(n *node, row int) int {
 	deepest := 0
 	for _, c := range n.children {
@@ -169,7 +166,6 @@ func (p *flamePainter) depth(n *node, row int) int {
 	return deepest + 1
 }
 
-// boxes draws a function, and above it what it calls.
 func (p *flamePainter) boxes(n *node, x, y float64, row int) {
 	w := p.wide(n)
 	p.canvas.mark([]string{p.tip(n)}, "", func() {
@@ -215,7 +211,6 @@ func (p *flamePainter) tip(n *node) string {
 	return fmt.Sprintf("%s: %s %s, %s %s", name, f.First, f.format(n.first), f.Second, f.format(n.second))
 }
 
-// paint returns the color of a box: of its group, or of the difference.
 func (p *flamePainter) paint(n *node) paint {
 	if p.flame.Second != "" {
 		return shade((n.second - n.first) / n.weight())
@@ -226,7 +221,6 @@ func (p *flamePainter) paint(n *node) paint {
 	return solid(grid)
 }
 
-// shade returns the color of a difference between -1 and 1.
 func shade(difference float64) paint {
 	if difference < 0 {
 		return paint{less, max(-difference, 0.12)}
@@ -234,7 +228,6 @@ func shade(difference float64) paint {
 	return paint{more, max(difference, 0.12)}
 }
 
-// legend says what the colors mean.
 func (p *flamePainter) legend(y float64) float64 {
 	f := p.flame
 	var names []string

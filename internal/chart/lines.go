@@ -49,7 +49,6 @@ type Point struct {
 	Link string
 }
 
-// panel is one of the plots of [Lines].
 type panel struct {
 	y      Axis
 	series []Series
@@ -210,7 +209,6 @@ const (
 	mostMarkers  = 150
 )
 
-// series draws a series.
 func (c *canvas) series(area plot, xs, ys Axis, s Series, l Look) {
 	var points []Point
 	for _, at := range s.Points {

@@ -125,7 +125,6 @@ var memory = []string{
 	"runtime.memmove", "runtime.typedmemmove", "runtime.asyncPreempt", "runtime.asyncPreempt2", "runtime.memclrNoHeapPointers", "runtime.memequal", "runtime.memequal_varlen", "runtime.duffcopy", "runtime.duffzero",
 }
 
-// ofGo groups a function of Go.
 func (g Grouper) ofGo(frames []Frame, pkg string) Group {
 	name := frames[0].Function
 	switch {

@@ -78,7 +78,6 @@ func Samples(list []Stack) (n int64) {
 	return n
 }
 
-// stacks converts a profile.
 func stacks(p *pprof.Profile) []Stack {
 	var list []Stack
 	for _, s := range p.Sample {
@@ -177,7 +176,6 @@ func allocated(p *pprof.Profile) *pprof.Profile {
 	return p.Compact()
 }
 
-// read reads one of Go's profiles, or returns nil if there is none.
 func read(dir, kind string, i int) (*pprof.Profile, error) {
 	name := fmt.Sprintf("%s-%d.pprof", kind, i)
 	data, err := os.ReadFile(filepath.Join(dir, name))

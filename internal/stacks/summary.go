@@ -70,7 +70,6 @@ func add[K comparable](to map[K]*Part, key K, part Part, s Stack) {
 	p.PerTrial += float64(s.Value)
 }
 
-// parts sorts parts, and computes their shares.
 func parts[K comparable](m map[K]*Part, samples int64, value float64, trials int) []Part {
 	list := []Part{}
 	for _, p := range m {

@@ -181,7 +181,7 @@ func (c *canvas) lines(marks []Mark, s scale, top, bottom float64) {
 			c.left++
 			continue
 		}
-		c.line(stroke{paint: solid(rule), width: 1.5, dash: []float64{5, 3}}, point{s.at(m.Value), top}, point{s.at(m.Value), bottom})
+		c.line(markStroke, point{s.at(m.Value), top}, point{s.at(m.Value), bottom})
 	}
 }
 
@@ -355,16 +355,12 @@ func (b *Bars) draw() *canvas {
 	}
 	for i, r := range list {
 		y := top + high*float64(i) + 2
-		color := ink
-		if r.Reason != "" {
-			color = faint
-		}
 		c.mark(r.tip(b.Axis, r.Name), r.Link, func() {
-			c.rect(padding, y, c.width-2*padding, high, paint{background, 0.01}) // the whole row can be pointed at
+			c.target(y, high)
 			if ok {
 				c.bar(r, s, y+middle, 9, Look{}.or(0))
 			}
-			c.row(l, y+middle, color, rows[i])
+			c.row(l, y+middle, words(r.Reason), rows[i])
 			c.reason(r, s, y+middle)
 		})
 	}

@@ -25,6 +25,9 @@ type stroke struct {
 	round bool      // the ends are round, and a line without length is a dot
 }
 
+// markStroke is the line of a [Mark].
+var markStroke = stroke{paint: solid(rule), width: 1.5, dash: []float64{5, 3}}
+
 func thin(r role) stroke { return stroke{paint: solid(r), width: 1} }
 
 // Shapes are what a picture is made of.
@@ -173,6 +176,19 @@ func (c *canvas) foot(y float64, desc ...string) *canvas {
 		c.desc += "."
 	}
 	return c
+}
+
+// target makes a whole row a place to point at. It is almost transparent.
+func (c *canvas) target(y, high float64) {
+	c.rect(padding, y, c.width-2*padding, high, paint{background, 0.01})
+}
+
+// words returns the color of text that has a reason to be faint, or none.
+func words(reason string) role {
+	if reason != "" {
+		return faint
+	}
+	return ink
 }
 
 func (c *canvas) nothing(y float64) *canvas {

@@ -3,6 +3,7 @@ package chart
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -64,10 +65,7 @@ func (n *node) weight() float64 { return n.first + n.second }
 
 // sorted returns the children by name, so that equal input gives an equal picture.
 func (n *node) sorted() []*node {
-	list := make([]*node, 0, len(n.children))
-	for _, c := range n.children {
-		list = append(list, c)
-	}
+	list := slices.Collect(maps.Values(n.children))
 	slices.SortFunc(list, func(a, b *node) int {
 		return cmp.Or(strings.Compare(a.frame.Name, b.frame.Name), strings.Compare(a.frame.Group, b.frame.Group))
 	})
@@ -283,10 +281,7 @@ func (f *Flame) table() (columns []string, rows [][]string) {
 			seen[of] = true
 		}
 	}
-	list := make([]function, 0, len(weights))
-	for of := range weights {
-		list = append(list, of)
-	}
+	list := slices.Collect(maps.Keys(weights))
 	slices.SortFunc(list, func(a, b function) int {
 		wa, wb := weights[a].all, weights[b].all
 		return cmp.Or(cmp.Compare(wb[0]+wb[1], wa[0]+wa[1]), strings.Compare(a.name, b.name), strings.Compare(a.group, b.group))

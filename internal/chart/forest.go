@@ -108,13 +108,9 @@ func (f *Forest) draw() *canvas {
 	}
 	for i, b := range bars {
 		y, r := top+high*float64(i)+2, &f.Rows[i]
-		color := ink
-		if b.Reason != "" {
-			color = faint
-		}
 		c.mark(b.tip(f.Axis, b.Name), b.Link, func() {
-			c.rect(padding, y, c.width-2*padding, high, paint{background, 0.01}) // the whole row can be pointed at
-			c.row(l, y+middle, color, rows[i])
+			c.target(y, high)
+			c.row(l, y+middle, words(b.Reason), rows[i])
 			if ok {
 				f.ratio(c, b, s, y+middle, r.Kind)
 			}

@@ -46,8 +46,7 @@ func (c *canvas) plotEnd() float64 { return c.width - padding - 6 }
 func (c *canvas) across(p plot, ticks []tick, label string) float64 {
 	for _, t := range ticks {
 		c.line(thin(rule), point{t.at, p.bottom}, point{t.at, p.bottom + 4})
-		x := min(max(t.at, padding/2+t.width/2), c.width-padding/2-t.width/2)
-		c.text(x, p.bottom+16, atMiddle, small, faint, t.label, 0)
+		c.tickLabel(t, p.bottom+16)
 	}
 	c.line(thin(rule), point{p.left, p.bottom}, point{p.right, p.bottom})
 	y := p.bottom + 20

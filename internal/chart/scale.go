@@ -240,12 +240,16 @@ func (a Axis) label(s scale, values []float64, beside bool) ([]tick, bool) {
 	return list, ok
 }
 
+func (c *canvas) tickLabel(t tick, y float64) {
+	x := min(max(t.at, padding/2+t.width/2), c.width-padding/2-t.width/2)
+	c.text(x, y, atMiddle, small, faint, t.label, 0)
+}
+
 // drawAcross draws a horizontal axis below a plot: lines up to its top, and labels.
 func (c *canvas) drawAcross(ticks []tick, s scale, top, bottom float64, label string) float64 {
 	for _, t := range ticks {
 		c.line(thin(grid), point{t.at, top}, point{t.at, bottom})
-		x := min(max(t.at, padding/2+t.width/2), c.width-padding/2-t.width/2)
-		c.text(x, bottom+14, atMiddle, small, faint, t.label, 0)
+		c.tickLabel(t, bottom+14)
 	}
 	bottom += 18
 	if s.log {

@@ -168,10 +168,8 @@ func Compare(first, second *Summary) []Change {
 }
 
 func (s *Summary) of(g Group) Part {
-	for _, p := range s.Groups {
-		if p.Group == g {
-			return p
-		}
+	if i := slices.IndexFunc(s.Groups, func(p Part) bool { return p.Group == g }); i >= 0 {
+		return s.Groups[i]
 	}
 	return Part{Group: g}
 }

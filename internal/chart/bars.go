@@ -42,7 +42,6 @@ func (b *Bar) valued() bool {
 	return b.Reason == "" || b.Value != 0 && !math.IsNaN(b.Value)
 }
 
-// text returns what is written at the end.
 func (b *Bar) text(a Axis) string {
 	switch {
 	case !b.valued():
@@ -55,7 +54,6 @@ func (b *Bar) text(a Axis) string {
 	return "no value"
 }
 
-// tip returns what is shown when the bar is pointed at.
 func (b *Bar) tip(a Axis, name string) []string {
 	lines := []string{name}
 	if b.Rank != "" {
@@ -68,7 +66,6 @@ func (b *Bar) tip(a Axis, name string) []string {
 	return append(lines, b.Tip)
 }
 
-// figures returns the cells of a table for the bar: value, interval, reason.
 func (b *Bar) figures(a Axis) []string {
 	cells := []string{"", "", "", b.Reason}
 	if b.valued() && usable(b.Value, false) {
@@ -122,7 +119,6 @@ func (c *canvas) interval(low, high float64, log bool) bool {
 	return true
 }
 
-// bar draws the value and the interval of a bar, in the middle at y.
 func (c *canvas) bar(b *Bar, s scale, y, thick float64, l Look) {
 	if !b.valued() || !usable(b.Value, s.log) {
 		return
@@ -173,21 +169,19 @@ func (c *canvas) reason(b *Bar, s scale, y float64) {
 	c.text(from, y+4, atStart, small, faint, words, 0)
 }
 
-// zero draws where bars begin.
 func (c *canvas) zero(s scale, top, bottom float64) {
 	if !s.log {
 		c.line(thin(rule), point{s.at(0), top}, point{s.at(0), bottom})
 	}
 }
 
-// lines draws marked values across a plot.
 func (c *canvas) lines(marks []Mark, s scale, top, bottom float64) {
 	for _, m := range marks {
 		if !s.inside(m.Value) {
 			c.left++
 			continue
 		}
-		c.line(stroke{paint: solid(rule), width: 1.5, dash: []float64{5, 3}}, point{s.at(m.Value), top}, point{s.at(m.Value), bottom})
+		c.line(markStroke, point{s.at(m.Value), top}, point{s.at(m.Value), bottom})
 	}
 }
 
@@ -226,7 +220,6 @@ func (c *canvas) labels(a Axis, marks []Mark, s scale, y float64) float64 {
 	return y + 2
 }
 
-// rowWords are what is written of a row.
 type rowWords struct {
 	look                   Look // drawn before the name, if it is set
 	rank, name, tied, text string
@@ -362,23 +355,18 @@ func (b *Bars) draw() *canvas {
 	}
 	for i, r := range list {
 		y := top + high*float64(i) + 2
-		color := ink
-		if r.Reason != "" {
-			color = faint
-		}
 		c.mark(r.tip(b.Axis, r.Name), r.Link, func() {
-			c.rect(padding, y, c.width-2*padding, high, paint{background, 0.01}) // the whole row can be pointed at
+			c.target(y, high)
 			if ok {
 				c.bar(r, s, y+middle, 9, Look{}.or(0))
 			}
-			c.row(l, y+middle, color, rows[i])
+			c.row(l, y+middle, words(r.Reason), rows[i])
 			c.reason(r, s, y+middle)
 		})
 	}
 	return c.foot(foot, b.describe(), b.Axis.Label)
 }
 
-// describe says in words who comes first.
 func (b *Bars) describe() string {
 	words := count(len(b.Rows), "row", "rows")
 	for i := range b.Rows {

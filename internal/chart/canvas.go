@@ -18,13 +18,15 @@ type paint struct {
 
 func solid(r role) paint { return paint{r, 1} }
 
-// stroke is how a line is drawn. The zero stroke draws nothing.
 type stroke struct {
 	paint
 	width float64
 	dash  []float64 // lengths of dashes and gaps; nil is a solid line
 	round bool      // the ends are round, and a line without length is a dot
 }
+
+// markStroke is the line of a [Mark].
+var markStroke = stroke{paint: solid(rule), width: 1.5, dash: []float64{5, 3}}
 
 func thin(r role) stroke { return stroke{paint: solid(r), width: 1} }
 
@@ -65,7 +67,6 @@ const (
 	atEnd
 )
 
-// canvas collects the shapes of a picture.
 type canvas struct {
 	width, height float64
 	title, desc   string
@@ -177,7 +178,19 @@ func (c *canvas) foot(y float64, desc ...string) *canvas {
 	return c
 }
 
-// nothing says that there is nothing to draw.
+// target makes a whole row a place to point at. It is almost transparent.
+func (c *canvas) target(y, high float64) {
+	c.rect(padding, y, c.width-2*padding, high, paint{background, 0.01})
+}
+
+// words returns the color of text that has a reason to be faint, or none.
+func words(reason string) role {
+	if reason != "" {
+		return faint
+	}
+	return ink
+}
+
 func (c *canvas) nothing(y float64) *canvas {
 	c.text(padding, y+16, atStart, normal, faint, "nothing to draw", 0)
 	return c.foot(y+22, "nothing to draw")

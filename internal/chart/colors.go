@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// role is what a color is for.
 type role int
 
 const (
@@ -110,7 +109,6 @@ func (l Look) stroke() stroke {
 	return stroke{paint: solid(l.role()), width: 2, dash: dash, round: dash == nil}
 }
 
-// areaColor returns the color of an area.
 func areaColor(i int) role { return area + role(i%areas) }
 
 // rgb returns the color of a hexadecimal notation such as #0072b2.

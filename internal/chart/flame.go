@@ -3,6 +3,7 @@ package chart
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -54,7 +55,6 @@ const (
 	flameMostRows = 400 // deeper boxes are left out
 )
 
-// node is a box.
 type node struct {
 	frame         Frame
 	first, second float64
@@ -65,10 +65,7 @@ func (n *node) weight() float64 { return n.first + n.second }
 
 // sorted returns the children by name, so that equal input gives an equal picture.
 func (n *node) sorted() []*node {
-	list := make([]*node, 0, len(n.children))
-	for _, c := range n.children {
-		list = append(list, c)
-	}
+	list := slices.Collect(maps.Values(n.children))
 	slices.SortFunc(list, func(a, b *node) int {
 		return cmp.Or(strings.Compare(a.frame.Name, b.frame.Name), strings.Compare(a.frame.Group, b.frame.Group))
 	})
@@ -143,7 +140,6 @@ func (p *flamePainter) wide(n *node) float64 {
 	return n.weight() / p.total * (p.canvas.width - 2*padding)
 }
 
-// widths adds the widths of the boxes above a function that are wide enough.
 func (p *flamePainter) widths(n *node, list []float64) []float64 {
 	for _, c := range n.children {
 		if w := p.wide(c); w >= p.least {
@@ -153,7 +149,6 @@ func (p *flamePainter) widths(n *node, list []float64) []float64 {
 	return list
 }
 
-// depth returns the number of rows that are drawn.
 func (p *flamePainter) depth(n *node, row int) int {
 	deepest := 0
 	for _, c := range n.children {
@@ -169,7 +164,6 @@ func (p *flamePainter) depth(n *node, row int) int {
 	return deepest + 1
 }
 
-// boxes draws a function, and above it what it calls.
 func (p *flamePainter) boxes(n *node, x, y float64, row int) {
 	w := p.wide(n)
 	p.canvas.mark([]string{p.tip(n)}, "", func() {
@@ -215,7 +209,6 @@ func (p *flamePainter) tip(n *node) string {
 	return fmt.Sprintf("%s: %s %s, %s %s", name, f.First, f.format(n.first), f.Second, f.format(n.second))
 }
 
-// paint returns the color of a box: of its group, or of the difference.
 func (p *flamePainter) paint(n *node) paint {
 	if p.flame.Second != "" {
 		return shade((n.second - n.first) / n.weight())
@@ -226,7 +219,6 @@ func (p *flamePainter) paint(n *node) paint {
 	return solid(grid)
 }
 
-// shade returns the color of a difference between -1 and 1.
 func shade(difference float64) paint {
 	if difference < 0 {
 		return paint{less, max(-difference, 0.12)}
@@ -234,7 +226,6 @@ func shade(difference float64) paint {
 	return paint{more, max(difference, 0.12)}
 }
 
-// legend says what the colors mean.
 func (p *flamePainter) legend(y float64) float64 {
 	f := p.flame
 	var names []string
@@ -290,10 +281,7 @@ func (f *Flame) table() (columns []string, rows [][]string) {
 			seen[of] = true
 		}
 	}
-	list := make([]function, 0, len(weights))
-	for of := range weights {
-		list = append(list, of)
-	}
+	list := slices.Collect(maps.Keys(weights))
 	slices.SortFunc(list, func(a, b function) int {
 		wa, wb := weights[a].all, weights[b].all
 		return cmp.Or(cmp.Compare(wb[0]+wb[1], wa[0]+wa[1]), strings.Compare(a.name, b.name), strings.Compare(a.group, b.group))

@@ -39,7 +39,6 @@ type Ratio struct {
 	Link   string // what a click leads to; "" if nothing
 }
 
-// bar returns the row as one of [Bars].
 func (r *Ratio) bar() *Bar {
 	b := &Bar{Name: r.Name, Value: r.Value, Low: r.Low, High: r.High, Text: r.Text, Reason: r.Reason, Tip: r.Tip, Link: r.Link}
 	if r.Reason != "" {
@@ -48,7 +47,6 @@ func (r *Ratio) bar() *Bar {
 	return b
 }
 
-// kind returns what is made of a row. It returns "" if it has no ratio.
 func (f *Forest) kind(r *Ratio) string {
 	if r.Reason != "" || r.Kind < 0 || r.Kind >= len(f.Kinds) {
 		return ""
@@ -73,7 +71,6 @@ func (f *Forest) scale(c *canvas, bars []*Bar) (scale, bool) {
 	return around.scale(true, false)
 }
 
-// band reports whether there is a band that can be drawn.
 func (f *Forest) band() bool { return interval(f.Low, f.High, true) }
 
 func (f *Forest) draw() *canvas {
@@ -111,13 +108,9 @@ func (f *Forest) draw() *canvas {
 	}
 	for i, b := range bars {
 		y, r := top+high*float64(i)+2, &f.Rows[i]
-		color := ink
-		if b.Reason != "" {
-			color = faint
-		}
 		c.mark(b.tip(f.Axis, b.Name), b.Link, func() {
-			c.rect(padding, y, c.width-2*padding, high, paint{background, 0.01}) // the whole row can be pointed at
-			c.row(l, y+middle, color, rows[i])
+			c.target(y, high)
+			c.row(l, y+middle, words(b.Reason), rows[i])
 			if ok {
 				f.ratio(c, b, s, y+middle, r.Kind)
 			}
@@ -129,7 +122,6 @@ func (f *Forest) draw() *canvas {
 	return c.foot(foot, f.describe(), f.Axis.Label)
 }
 
-// ratio draws a ratio and its interval, in the middle at y.
 func (f *Forest) ratio(c *canvas, b *Bar, s scale, y float64, kind int) {
 	if !b.valued() || !usable(b.Value, true) {
 		return
@@ -145,7 +137,6 @@ func (f *Forest) ratio(c *canvas, b *Bar, s scale, y float64, kind int) {
 	c.marker(look, s.at(b.Value), y, 4.5, p)
 }
 
-// legend names the kinds that some row has, and the band.
 func (f *Forest) legend(c *canvas, y float64) float64 {
 	var kinds []int
 	var names []string
@@ -190,7 +181,6 @@ func (f *Forest) sides(c *canvas, s scale, y float64) float64 {
 	return y + 4
 }
 
-// describe says in words how many ratios there are of each kind.
 func (f *Forest) describe() string {
 	words := count(len(f.Rows), "row", "rows")
 	for i, name := range f.Kinds {

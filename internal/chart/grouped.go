@@ -43,14 +43,7 @@ func (g *Grouped) draw() *canvas {
 	}
 	s, ok := c.barScale(g.Axis, list, g.Lines)
 	s.from, s.to = l.from, l.to
-	y = c.legend(y, sides, func(i int, x, y float64) {
-		look := Look{}.or(i)
-		if s.log {
-			c.marker(look, x, y, 4.5, solid(look.role()))
-		} else {
-			c.rect(x-10, y-5, 20, 10, solid(look.role()))
-		}
-	})
+	y = g.legend(c, y, sides, s.log)
 	if ok {
 		y = c.labels(g.Axis, g.Lines, s, y)
 	}
@@ -87,13 +80,9 @@ func (g *Grouped) draw() *canvas {
 			b := &group.Bars[i]
 			at := y + gap/2 + 2 + high*(float64(i)+0.5)
 			side := slices.Index(sides, b.Name)
-			words := ink
-			if b.Reason != "" {
-				words = faint
-			}
 			c.mark(b.tip(g.Axis, clean(group.Name)+", "+clean(b.Name)), b.Link, func() {
 				c.rect(l.from, at-high/2, c.width-padding-l.from, high, paint{background, 0.01})
-				c.text(l.to+12, at+4, atStart, small, words, b.text(g.Axis), l.texts)
+				c.text(l.to+12, at+4, atStart, small, words(b.Reason), b.text(g.Axis), l.texts)
 				if ok {
 					c.bar(b, s, at, 10, Look{}.or(side))
 				}
@@ -103,6 +92,17 @@ func (g *Grouped) draw() *canvas {
 		y += gap + high*bars
 	}
 	return c.foot(foot, count(len(g.Groups), "group", "groups")+" of bars", g.Axis.Label)
+}
+
+func (g *Grouped) legend(c *canvas, y float64, sides []string, log bool) float64 {
+	return c.legend(y, sides, func(i int, x, y float64) {
+		look := Look{}.or(i)
+		if log {
+			c.marker(look, x, y, 4.5, solid(look.role()))
+		} else {
+			c.rect(x-10, y-5, 20, 10, solid(look.role()))
+		}
+	})
 }
 
 func (g *Grouped) table() (columns []string, rows [][]string) {

@@ -30,14 +30,12 @@ type Cell struct {
 	Link   string
 }
 
-// valued reports whether a cell is meant to have a value.
 func (d *Cell) valued() bool {
 	return d.Reason == "" || d.Value != 0 && !math.IsNaN(d.Value)
 }
 
 func (h *Heat) format(v float64) string { return Axis{Format: h.Format}.format(v) }
 
-// cell returns a cell; one that is not given has no value.
 func (h *Heat) cell(row, column int) Cell {
 	if row >= len(h.Cells) || column >= len(h.Cells[row]) {
 		return Cell{Reason: "no value"}
@@ -58,8 +56,8 @@ func (h *Heat) text(d *Cell) string {
 // mostRatio is the ratio from which on the color does not get stronger.
 const mostRatio = 5
 
-// strongest returns the logarithm of the ratio that has the full color: the furthest from
-// 1, but not so near that noise looks like much, and not so far that all else looks alike.
+// strongest returns the logarithm of the ratio with the full color. It has bounds, so that
+// noise does not look large, and one outlier does not fade all other cells.
 func (h *Heat) strongest() float64 {
 	most := 0.0
 	for row := range h.Rows {
@@ -72,7 +70,6 @@ func (h *Heat) strongest() float64 {
 	return min(max(most, math.Log(1.5)), math.Log(mostRatio))
 }
 
-// paint returns the color of a ratio.
 func (h *Heat) paint(v, strongest float64) paint {
 	l := math.Log(v) / strongest
 	if l < 0 {
@@ -205,7 +202,6 @@ func (c *canvas) hatch(b rectShape) {
 	c.add(pathShape{lines: lines, stroke: stroke{paint: paint{rule, 0.45}, width: 1}})
 }
 
-// legend draws what the colors mean.
 func (h *Heat) legend(c *canvas, y, strongest float64) float64 {
 	const steps, wide, high = 9, 16.0, 12.0
 	x := float64(padding)

@@ -49,7 +49,6 @@ type Point struct {
 	Link string
 }
 
-// panel is one of the plots of [Lines].
 type panel struct {
 	y      Axis
 	series []Series
@@ -154,7 +153,7 @@ func (l *Lines) draw() *canvas {
 		for _, m := range l.Marks {
 			if sx.inside(m.Value) {
 				x := sx.at(m.Value)
-				c.line(stroke{paint: solid(rule), width: 1.5, dash: []float64{5, 3}}, point{x, area.top}, point{x, area.bottom})
+				c.line(markStroke, point{x, area.top}, point{x, area.bottom})
 			}
 		}
 		label := ""
@@ -168,11 +167,14 @@ func (l *Lines) draw() *canvas {
 			c.series(area, l.X, p.y, s, looks[slices.Index(names, s.Name)])
 		}
 	}
-	words := l.Y.Label
-	if words != "" && l.X.Label != "" {
-		words += " over " + l.X.Label
+	return c.foot(y, l.describe(), count(len(names), "series", "series"))
+}
+
+func (l *Lines) describe() string {
+	if l.Y.Label != "" && l.X.Label != "" {
+		return l.Y.Label + " over " + l.X.Label
 	}
-	return c.foot(y, words, count(len(names), "series", "series"))
+	return l.Y.Label
 }
 
 // legend draws what the series are called, and that dashed lines are fitted if some are.
@@ -210,7 +212,6 @@ const (
 	mostMarkers  = 150
 )
 
-// series draws a series.
 func (c *canvas) series(area plot, xs, ys Axis, s Series, l Look) {
 	var points []Point
 	for _, at := range s.Points {

@@ -113,7 +113,6 @@ func (o *Order) log(all extent) bool {
 	return medians.log(Auto) || all.any && all.most/all.least >= 100
 }
 
-// samples draws the samples of a series and returns how many.
 func (c *canvas) samples(area plot, o *Order, name string, points []Sample, l Look, each bool) int {
 	if each {
 		for _, at := range points {

@@ -2,7 +2,6 @@ package chart
 
 import "math"
 
-// plot is the area of a chart with two axes.
 type plot struct {
 	x, y                     scale
 	left, top, right, bottom float64
@@ -18,7 +17,6 @@ func (a Axis) besides(s scale, height float64) float64 {
 	return padding + wide + 6
 }
 
-// above writes the label of a vertical axis, and returns where it ends.
 func (c *canvas) above(y float64, label string, log bool) float64 {
 	if log {
 		label = withLog(label)
@@ -30,7 +28,6 @@ func (c *canvas) above(y float64, label string, log bool) float64 {
 	return y
 }
 
-// newPlot lays out a plot below y and draws the vertical axis.
 func (c *canvas) newPlot(y, left, height float64, xs, ys scale, axis Axis) plot {
 	p := plot{x: xs, y: ys, top: y + 8, left: left, right: c.plotEnd()}
 	p.bottom = p.top + height
@@ -43,15 +40,13 @@ func (c *canvas) newPlot(y, left, height float64, xs, ys scale, axis Axis) plot 
 	return p
 }
 
-// plotEnd returns where plots end.
 func (c *canvas) plotEnd() float64 { return c.width - padding - 6 }
 
 // across draws the horizontal axis, and returns where it ends.
 func (c *canvas) across(p plot, ticks []tick, label string) float64 {
 	for _, t := range ticks {
 		c.line(thin(rule), point{t.at, p.bottom}, point{t.at, p.bottom + 4})
-		x := min(max(t.at, padding/2+t.width/2), c.width-padding/2-t.width/2)
-		c.text(x, p.bottom+16, atMiddle, small, faint, t.label, 0)
+		c.tickLabel(t, p.bottom+16)
 	}
 	c.line(thin(rule), point{p.left, p.bottom}, point{p.right, p.bottom})
 	y := p.bottom + 20
@@ -62,7 +57,6 @@ func (c *canvas) across(p plot, ticks []tick, label string) float64 {
 	return y + 4
 }
 
-// at returns the position of a point.
 func (p plot) at(x, y float64) point { return point{p.x.at(x), p.y.at(y)} }
 
 // curve draws a line through points that need not be in the plot: what is outside of it
@@ -117,16 +111,13 @@ func (p plot) edge(inside, outside point) (point, bool) {
 	return point{p.x.from + (p.x.to-p.x.from)*(x0+part*dx), p.y.from + (p.y.to-p.y.from)*(y0+part*dy)}, true
 }
 
-// sample draws what stands for a series in a legend: its line and marker.
 func (c *canvas) sample(l Look, x, y float64) {
 	c.line(l.stroke(), point{x - 11, y}, point{x + 11, y})
 	c.marker(l, x, y, 3.5, solid(l.role()))
 }
 
-// seriesLegend draws the legend of some series.
 func (c *canvas) seriesLegend(y float64, names []string, looks []Look) float64 {
 	return c.legend(y, names, func(i int, x, y float64) { c.sample(looks[i], x, y) })
 }
 
-// plotHeight returns the height of a plot that suits a width.
 func plotHeight(width float64) float64 { return min(max(width*0.42, 190), 420) }

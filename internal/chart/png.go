@@ -13,7 +13,6 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// raster paints shapes on an image.
 type raster struct {
 	image *image.RGBA
 	scale float64
@@ -52,7 +51,6 @@ func (r *raster) shapes(list []any) {
 	}
 }
 
-// paint fills polygons.
 func (r *raster) paint(p paint, polygons ...[]point) {
 	r.paintPath(p, bounds(polygons), func(path *vector.Rasterizer, left, top float64) {
 		for _, corners := range polygons {
@@ -73,7 +71,6 @@ func (r *raster) polygon(path *vector.Rasterizer, left, top float64, corners []p
 	path.ClosePath()
 }
 
-// box is a rectangle in pixels of the chart.
 type box struct{ left, top, right, bottom float64 }
 
 func bounds(lines [][]point) box {
@@ -134,7 +131,6 @@ func (r *raster) stroke(s pathShape) {
 	})
 }
 
-// circle returns a polygon like a circle, in the direction of the pieces of a stroke.
 func circle(center point, radius float64) []point {
 	const corners = 24
 	list := make([]point, corners)
@@ -145,7 +141,6 @@ func circle(center point, radius float64) []point {
 	return list
 }
 
-// dashed cuts a line into its dashes.
 func dashed(l []point, dash []float64) [][]point {
 	if len(dash) == 0 {
 		return [][]point{l}
@@ -179,7 +174,6 @@ func dashed(l []point, dash []float64) [][]point {
 	return list
 }
 
-// text paints the outlines of letters.
 func (r *raster) text(t textShape) {
 	f := face(t.heavy)
 	f.mutex.Lock()

@@ -5,14 +5,12 @@ import (
 	"slices"
 )
 
-// scale maps values to pixels.
 type scale struct {
 	log      bool
 	min, max float64
 	from, to float64 // the pixels of min and max
 }
 
-// extent collects the values that an axis has to show.
 type extent struct {
 	least, most float64 // of all
 	positive    float64 // the least that is positive
@@ -34,7 +32,6 @@ func (e *extent) add(values ...float64) {
 	}
 }
 
-// log decides whether an axis is logarithmic.
 func (e *extent) log(kind Scale) bool {
 	return kind == Log || kind == Auto && e.any && e.least > 0 && usable(e.least, true) && e.most/e.least >= 20
 }
@@ -85,7 +82,6 @@ func (e *extent) scale(log, zero bool) (scale, bool) {
 	return s, true
 }
 
-// part returns where a value is between min, 0, and max, 1.
 func (s scale) part(v float64) float64 {
 	if s.log {
 		return math.Log(v/s.min) / math.Log(s.max/s.min)
@@ -93,12 +89,10 @@ func (s scale) part(v float64) float64 {
 	return (v - s.min) / (s.max - s.min)
 }
 
-// at returns the position of a value, which is in the range of the scale or moved there.
 func (s scale) at(v float64) float64 {
 	return s.from + (s.to-s.from)*min(max(s.part(v), 0), 1)
 }
 
-// inside reports whether a value is in the range of the scale.
 func (s scale) inside(v float64) bool { return usable(v, s.log) && v >= s.min && v <= s.max }
 
 // pad widens the range by a part of it at both ends.
@@ -123,8 +117,6 @@ func (s *scale) roundUp(n int, binary bool) {
 	}
 }
 
-// niceStep returns the step of ticks that is at least so large: 1, 2 or 5 times a power of
-// ten, or a power of two.
 func niceStep(least float64, binary bool) float64 {
 	if binary && least >= 1 {
 		return math.Exp2(math.Ceil(math.Log2(least) - 1e-9))
@@ -195,7 +187,6 @@ func (s scale) logTicks(n int, binary bool) []float64 {
 	return list
 }
 
-// tick is a labeled position of an axis.
 type tick struct {
 	at    float64
 	label string
@@ -219,7 +210,6 @@ func (a Axis) across(s scale, values []float64) []tick {
 	return list[:min(1, len(list))]
 }
 
-// up returns the ticks of a vertical axis.
 func (a Axis) up(s scale) []tick {
 	for n := max(2, int(math.Abs(s.from-s.to)/34)); n > 1; n-- {
 		if list, ok := a.label(s, s.ticks(n, a.Binary), false); ok {
@@ -250,12 +240,16 @@ func (a Axis) label(s scale, values []float64, beside bool) ([]tick, bool) {
 	return list, ok
 }
 
+func (c *canvas) tickLabel(t tick, y float64) {
+	x := min(max(t.at, padding/2+t.width/2), c.width-padding/2-t.width/2)
+	c.text(x, y, atMiddle, small, faint, t.label, 0)
+}
+
 // drawAcross draws a horizontal axis below a plot: lines up to its top, and labels.
 func (c *canvas) drawAcross(ticks []tick, s scale, top, bottom float64, label string) float64 {
 	for _, t := range ticks {
 		c.line(thin(grid), point{t.at, top}, point{t.at, bottom})
-		x := min(max(t.at, padding/2+t.width/2), c.width-padding/2-t.width/2)
-		c.text(x, bottom+14, atMiddle, small, faint, t.label, 0)
+		c.tickLabel(t, bottom+14)
 	}
 	bottom += 18
 	if s.log {

@@ -73,13 +73,9 @@ func (s *Stacks) draw() *canvas {
 	for i := range s.Rows {
 		r := &s.Rows[i]
 		y := top + 2 + high*float64(i)
-		color := ink
-		if r.Reason != "" {
-			color = faint
-		}
 		c.mark([]string{r.Name, s.text(r), r.Reason, r.Tip}, r.Link, func() {
-			c.rect(padding, y, c.width-2*padding, high, paint{background, 0.01})
-			c.row(l, y+middle, color, rows[i])
+			c.target(y, high)
+			c.row(l, y+middle, words(r.Reason), rows[i])
 			if r.Reason != "" {
 				c.reason(&Bar{Reason: r.Reason, Value: r.total(len(s.Parts))}, x, y+middle)
 			}

@@ -11,7 +11,6 @@ import (
 	"strings"
 )
 
-// svg writes shapes as SVG.
 type svg struct {
 	out    strings.Builder
 	inline bool
@@ -202,8 +201,8 @@ func (m markShape) label() string {
 	return label
 }
 
-// color returns attributes for a fill or a stroke. In a file a class has the dark color,
-// so that programs which know no style sheets show the light one.
+// color returns attributes for a fill or a stroke. A file has the light color in an
+// attribute and the dark one in a class, because some programs ignore style sheets.
 func (s *svg) color(property string, p paint) string {
 	if p.opacity <= 0 {
 		return ` ` + property + `="none"`

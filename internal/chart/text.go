@@ -72,7 +72,6 @@ func (t *typeface) width(r rune) float64 {
 	return w
 }
 
-// measure returns the width of a text in pixels.
 func measure(s string, size float64, heavy bool) float64 {
 	t, ems := face(heavy), 0.0
 	for _, r := range s {
@@ -122,7 +121,6 @@ func wrap(s string, size float64, heavy bool, most float64, lines int) []string 
 	return list
 }
 
-// pieces splits a text where a line may end.
 func pieces(s string) []string {
 	var list []string
 	from := 0
@@ -183,7 +181,6 @@ func clean(s string) string {
 // plain formats a number without a unit.
 func plain(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 
-// count returns a number of things in words.
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -191,7 +188,6 @@ func count(n int, one, many string) string {
 	return thousands(n) + " " + many
 }
 
-// thousands formats a number with commas.
 func thousands(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

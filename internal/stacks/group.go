@@ -1,6 +1,7 @@
 package stacks
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -27,32 +28,21 @@ const (
 // Groups lists all groups.
 var Groups = []Group{SQLite, InC, CLibrary, Driver, DatabaseSQL, Crossing, Collection, Runtime, System, Ours, Unknown}
 
-// About says what a group has.
-func (g Group) About() string {
-	switch g {
-	case SQLite:
-		return "SQLite itself: C, or what was translated from it"
-	case InC:
-		return "SQLite and the driver's C, which Go's profiler cannot tell apart"
-	case CLibrary:
-		return "mutexes, memory and more that SQLite calls: libc, or modernc.org/libc in Go"
-	case Driver:
-		return "the driver's library, and what it links"
-	case DatabaseSQL:
-		return "Go's package database/sql"
-	case Crossing:
-		return "calls from Go to C and back"
-	case Collection:
-		return "allocating and collecting memory"
-	case Runtime:
-		return "scheduling, maps, channels, conversions"
-	case System:
-		return "system calls and the kernel"
-	case Ours:
-		return "the adapter and the engine of sqlite3perf"
-	}
-	return "stacks without a name that is known"
+var about = map[Group]string{
+	SQLite:      "SQLite itself: C, or what was translated from it",
+	InC:         "SQLite and the driver's C, which Go's profiler cannot tell apart",
+	CLibrary:    "mutexes, memory and more that SQLite calls: libc, or modernc.org/libc in Go",
+	Driver:      "the driver's library, and what it links",
+	DatabaseSQL: "Go's package database/sql",
+	Crossing:    "calls from Go to C and back",
+	Collection:  "allocating and collecting memory",
+	Runtime:     "scheduling, maps, channels, conversions",
+	System:      "system calls and the kernel",
+	Ours:        "the adapter and the engine of sqlite3perf",
 }
+
+// About describes a group.
+func (g Group) About() string { return cmp.Or(about[g], "stacks without a name that is known") }
 
 // ours is the path that the packages of sqlite3perf begin with.
 const ours = "github.com/sqlite3perf/sqlite3perf"
@@ -125,7 +115,6 @@ var memory = []string{
 	"runtime.memmove", "runtime.typedmemmove", "runtime.asyncPreempt", "runtime.asyncPreempt2", "runtime.memclrNoHeapPointers", "runtime.memequal", "runtime.memequal_varlen", "runtime.duffcopy", "runtime.duffzero",
 }
 
-// ofGo groups a function of Go.
 func (g Grouper) ofGo(frames []Frame, pkg string) Group {
 	name := frames[0].Function
 	switch {

@@ -24,7 +24,6 @@ func (r *Recording) Keep() result.Profile {
 	return p
 }
 
-// frames counts the functions of stacks, at most depth of each.
 func frames(list []Stack, depth int) (n int) {
 	for _, s := range list {
 		n += min(len(s.Frames), depth)
@@ -32,7 +31,6 @@ func frames(list []Stack, depth int) (n int) {
 	return n
 }
 
-// keeper collects the functions of stacks.
 type keeper struct {
 	depth     int
 	functions []result.Function
@@ -67,7 +65,6 @@ func (k *keeper) keep(list []Stack) []result.Stack {
 	return out
 }
 
-// place returns the place of a function.
 func (k *keeper) place(f Frame) int {
 	i, ok := k.places[f]
 	if !ok {
@@ -78,7 +75,6 @@ func (k *keeper) place(f Frame) int {
 	return i
 }
 
-// start returns as much of a name as is kept.
 func start(name string) string {
 	return strings.ToValidUTF8(name[:min(len(name), result.MaxFunctionName)], "")
 }

@@ -78,12 +78,7 @@ func perfTime(line string) (int64, error) {
 }
 
 func during(at int64, clock []protocol.Stretch) bool {
-	for _, c := range clock {
-		if c.BeginNS <= at && at <= c.EndNS {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(clock, func(c protocol.Stretch) bool { return c.BeginNS <= at && at <= c.EndNS })
 }
 
 // perfFrame reads an address, a function and, in parentheses, an object.

@@ -78,7 +78,6 @@ func Samples(list []Stack) (n int64) {
 	return n
 }
 
-// stacks converts a profile.
 func stacks(p *pprof.Profile) []Stack {
 	var list []Stack
 	for _, s := range p.Sample {
@@ -114,18 +113,13 @@ func (r *Recording) Add(dir string) (clock []protocol.Stretch, written bool, err
 		return nil, false, fmt.Errorf("%s: %w", protocol.StretchesFile, err)
 	}
 	for i := range clock {
-		cpu, err := read(dir, "cpu", i)
-		if err != nil {
-			return nil, false, err
+		var read [3]*pprof.Profile
+		for k, kind := range []string{"cpu", "allocs-before", "allocs-after"} {
+			if read[k], err = readProfile(dir, kind, i); err != nil {
+				return nil, false, err
+			}
 		}
-		before, err := read(dir, "allocs-before", i)
-		if err != nil {
-			return nil, false, err
-		}
-		after, err := read(dir, "allocs-after", i)
-		if err != nil {
-			return nil, false, err
-		}
+		cpu, before, after := read[0], read[1], read[2]
 		withoutProfiler(cpu)
 		if r.CPU, err = merge(r.CPU, cpu); err != nil {
 			return nil, false, err
@@ -177,8 +171,8 @@ func allocated(p *pprof.Profile) *pprof.Profile {
 	return p.Compact()
 }
 
-// read reads one of Go's profiles, or returns nil if there is none.
-func read(dir, kind string, i int) (*pprof.Profile, error) {
+// readProfile returns nil if there is no such file.
+func readProfile(dir, kind string, i int) (*pprof.Profile, error) {
 	name := fmt.Sprintf("%s-%d.pprof", kind, i)
 	data, err := os.ReadFile(filepath.Join(dir, name))
 	if os.IsNotExist(err) {

@@ -70,7 +70,6 @@ func add[K comparable](to map[K]*Part, key K, part Part, s Stack) {
 	p.PerTrial += float64(s.Value)
 }
 
-// parts sorts parts, and computes their shares.
 func parts[K comparable](m map[K]*Part, samples int64, value float64, trials int) []Part {
 	list := []Part{}
 	for _, p := range m {
@@ -169,10 +168,8 @@ func Compare(first, second *Summary) []Change {
 }
 
 func (s *Summary) of(g Group) Part {
-	for _, p := range s.Groups {
-		if p.Group == g {
-			return p
-		}
+	if i := slices.IndexFunc(s.Groups, func(p Part) bool { return p.Group == g }); i >= 0 {
+		return s.Groups[i]
 	}
 	return Part{Group: g}
 }

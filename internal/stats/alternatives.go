@@ -1,9 +1,6 @@
 package stats
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -16,7 +13,6 @@ type Alternatives struct {
 	work []workCell   // that ratios are of, in each way
 }
 
-// workCell is a phase of one of the cases that each alternative has.
 type workCell struct {
 	place int // of the case, within its alternative
 	phase string
@@ -51,7 +47,6 @@ func AlternativesOf(run *result.Run, n int, phase string) *Alternatives {
 	return a
 }
 
-// cell returns what an alternative has measured of a phase.
 func (a *Alternatives) cell(i int, w workCell) *Cell {
 	o := a.ways[i][w.place]
 	return &Cell{Outcome: o, Status: o.Status, Samples: o.samples(w.phase)}
@@ -74,20 +69,11 @@ func (a *Alternatives) Bad(i int) (result.Status, *protocol.Reason) {
 // shares returns the share of an alternative's operations that failed, by round: the mean over
 // the phases.
 func (a *Alternatives) shares(i int) []Point {
-	sums, phases := map[int]float64{}, map[int]int{}
+	var sets [][]Point
 	for _, w := range a.work {
-		for _, p := range a.cell(i, w).shares() {
-			sums[p.Round] += p.Value
-			phases[p.Round]++
-		}
+		sets = append(sets, a.cell(i, w).shares())
 	}
-	var list []Point
-	for _, round := range slices.Sorted(maps.Keys(sums)) {
-		if phases[round] == len(a.work) {
-			list = append(list, Point{round, sums[round] / float64(len(a.work))})
-		}
-	}
-	return list
+	return acrossSets(sets, arithmeticMean)
 }
 
 // MoreFailed compares the failed operations of an alternative with those of the first one, as
@@ -164,7 +150,6 @@ func (a *Alternatives) greatest(i int, of func(*result.Sample) int64) (most floa
 	return most
 }
 
-// costRatios returns the ratios of the costs of two cells, round by round.
 func costRatios(a, b *Cell) []Point {
 	perOp := operationsDiffer([]*Cell{a, b})
 	ratios, _ := Ratios(costs(a, perOp), costs(b, perOp))

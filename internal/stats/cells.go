@@ -192,8 +192,6 @@ func Preview(run *result.Run, floor string) *Analysis {
 	return gather(run, floor, confidence)
 }
 
-// gather puts the samples of a run into tables, with medians and ratios, and intervals at
-// a level. Nothing is compared yet.
 func gather(run *result.Run, floor string, confidence float64) *Analysis {
 	a := &Analysis{Run: run, Floor: floor, Confidence: confidence}
 	byKey := map[string]*Group{}
@@ -372,7 +370,6 @@ func (g *Group) phases() []string {
 	return list
 }
 
-// samples returns the case's samples of a phase, one per trial that counts.
 func (o *Outcome) samples(phase string) []Sample { return o.measured(phase, false) }
 
 // measured returns the samples of a phase from the case's trials that are OK. If repeated
@@ -391,7 +388,6 @@ func (o *Outcome) measured(phase string, repeated bool) []Sample {
 	return list
 }
 
-// cell returns the cell of a phase, without a summary.
 func (o *Outcome) cell(phase string) *Cell {
 	c := &Cell{Outcome: o, Status: o.Status}
 	if o.Status == result.OK {
@@ -402,7 +398,6 @@ func (o *Outcome) cell(phase string) *Cell {
 	return c
 }
 
-// summarize summarizes a cell as a table does.
 func (c *Cell) summarize(t *Table) {
 	c.perOp = t.PerOp
 	if c.Outcome.Status == result.OK {
@@ -410,7 +405,6 @@ func (c *Cell) summarize(t *Table) {
 	}
 }
 
-// table makes the table of a phase. Its cells are not compared yet.
 func (g *Group) table(phase, floor string, confidence float64) *Table {
 	t := &Table{Phase: phase, confidence: confidence, base: floor}
 	for _, o := range g.Outcomes {
@@ -431,7 +425,6 @@ func (g *Group) table(phase, floor string, confidence float64) *Table {
 	return t
 }
 
-// order sorts the cells, and forms their ratios to the base. The cells are not compared yet.
 func (t *Table) order() {
 	slices.SortStableFunc(t.Cells, func(a, b *Cell) int {
 		return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(b.LeftAfter, a.LeftAfter), cmp.Compare(a.Summary.Median, b.Summary.Median))
@@ -467,8 +460,6 @@ func (t *Table) setFloor(floor string) int {
 	return i
 }
 
-// compare compares the cells of the table. The verdicts are not final until those of the
-// other tables are known.
 func (t *Table) compare() {
 	measured := t.Measured()
 	sets := make([][]Point, len(measured))
@@ -478,8 +469,6 @@ func (t *Table) compare() {
 	t.Pairs = CompareAll(sets, func(i int) bool { return measured[i].Unranked == "" })
 }
 
-// operationsDiffer reports whether the times of cells are of different numbers of
-// operations.
 func operationsDiffer(cells []*Cell) bool {
 	var first *result.Sample
 	for _, c := range cells {
@@ -518,7 +507,6 @@ func (t *Table) Measured() []*Cell {
 	return t.Cells[:n]
 }
 
-// rank sorts the cells once the p-values are final.
 func (t *Table) rank() {
 	measured := t.Measured()
 	order := arrange(measured, t.Pairs)

@@ -56,7 +56,6 @@ func Changes(values []float64, series int) []Change {
 	return divide(values, 0, ChangeLevel/float64(max(series, 1)))
 }
 
-// divide returns the changes of a part of a series that begins at an index.
 func divide(values []float64, from int, level float64) []Change {
 	parts, distance := levels(values)
 	if len(parts) < 2 || distance <= 0 {
@@ -211,7 +210,6 @@ func lag1(values []float64) float64 {
 	return sum / of
 }
 
-// ranks returns the place of each value in ascending order, from 0.
 func ranks(x []float64) []int {
 	order := make([]int, len(x))
 	for i := range order {

@@ -131,7 +131,6 @@ func (t Test) FromT() bool { return !t.alone && t.N < rankRounds }
 // be greater.
 func (t Test) Sign() int { return t.sign }
 
-// inverse returns the comparison of the second with the first.
 func (t Test) inverse() Test {
 	t.Delta, t.sign = -t.Delta, -t.sign
 	return t
@@ -174,7 +173,6 @@ func CompareAll(sets [][]Point, takesPart func(int) bool) []Pair {
 	return compareAll(sets, takesPart, CompareRatios)
 }
 
-// compareAll is [CompareAll] with a test of ratios.
 func compareAll(sets [][]Point, takesPart func(int) bool, test func(ratios []float64) Test) []Pair {
 	var compared [][]Point
 	var place []int // of those compared, in sets
@@ -203,7 +201,6 @@ func compareAll(sets [][]Point, takesPart func(int) bool, test func(ratios []flo
 	return pairs
 }
 
-// atLeast raises corrected p-values to that of the whole table.
 func atLeast(pairs []Pair, p float64) {
 	for i := range pairs {
 		pairs[i].fine = max(pairs[i].fine, p)

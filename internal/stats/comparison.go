@@ -178,33 +178,22 @@ func (x *Compared) Settled() bool {
 }
 
 // Measured returns how many cells have a ratio.
-func (c *Comparison) Measured() int {
-	n := 0
-	for _, x := range c.Cells {
-		if x.Measured() {
-			n++
-		}
-	}
-	return n
-}
+func (c *Comparison) Measured() int { return countIf(c.Cells, (*Compared).Measured) }
 
 // Averaged returns how many cells Mean is of: those that have a ratio, without phases that
 // are too short to judge drivers by.
 func (c *Comparison) Averaged() int {
-	n := 0
-	for _, x := range c.Cells {
-		if x.Measured() && !x.TooShort() {
-			n++
-		}
-	}
-	return n
+	return countIf(c.Cells, func(x *Compared) bool { return x.Measured() && !x.TooShort() })
 }
 
 // Count returns how many cells have the verdict.
 func (c *Comparison) Count(v Verdict) int {
-	n := 0
-	for _, x := range c.Cells {
-		if x.Verdict == v {
+	return countIf(c.Cells, func(x *Compared) bool { return x.Verdict == v })
+}
+
+func countIf[T any](list []T, is func(T) bool) (n int) {
+	for _, x := range list {
+		if is(x) {
 			n++
 		}
 	}
@@ -287,7 +276,6 @@ func (how Across) Compare(first, second *Analysis) *Comparison {
 	return c
 }
 
-// driverIn names the driver of a run. The run may be named after the driver itself.
 func driverIn(run, driver string) string {
 	if driver == run {
 		return driver
@@ -306,7 +294,6 @@ func soleDriver(a *Analysis) string {
 	return name
 }
 
-// keyed is a cell with what it is compared by.
 type keyed struct {
 	key  string // begins with the workload's hash
 	name TableName
@@ -417,7 +404,6 @@ func (x *Compared) checkSides(c *Comparison, comparable bool) {
 	}
 }
 
-// mostFrequent names the error that most operations of the cells failed with.
 func mostFrequent(cells ...*Cell) string {
 	counts := map[string]int64{}
 	name := ""
@@ -483,7 +469,6 @@ func (c *Comparison) judge(looks func(rounds int) float64, interleaved bool) {
 	})
 }
 
-// known reports whether the metric of both sides is known.
 func (x *Compared) known() bool {
 	known := func(c *Cell) bool {
 		return !slices.ContainsFunc(c.Samples, func(s Sample) bool { return x.Metric.of(s.Sample) <= 0 })
@@ -543,7 +528,6 @@ func (x *Compared) measure(looks func(rounds int) float64, interleaved bool) {
 	x.Means = x.means(1 - Doubt/x.looks)
 }
 
-// means returns the ratio of the means of both sides, with an interval of a level.
 func (x *Compared) means(confidence float64) Summary {
 	first, second := x.Points()
 	if !x.interleaved {
@@ -607,7 +591,6 @@ func (x *Compared) decide(c *Comparison) {
 	}
 }
 
-// perTrial returns how long a trial of the case took on average.
 func (o *Outcome) perTrial() time.Duration {
 	var sum int64
 	for _, t := range o.Trials {
@@ -641,11 +624,7 @@ func (x *Compared) more(within float64) int {
 			return x.nextLook(max(TailRounds, n+1)) - n
 		}
 		half := (math.Log(m.High) - math.Log(m.Low)) / 2
-		total := RoundsUntil(n, half/math.Abs(within-math.Abs(math.Log(x.Means.Median))))
-		if total == MaxRounds {
-			return MaxRounds
-		}
-		return x.nextLook(max(total, TailRounds, n+1)) - n
+		return x.moreUntil(n, TailRounds, half/math.Abs(within-math.Abs(math.Log(x.Means.Median))))
 	}
 	least := LeastRounds(x.tests, x.looks > 1)
 	i := x.Ratio.Interval
@@ -653,7 +632,13 @@ func (x *Compared) more(within float64) int {
 		return max(least-n, 1)
 	}
 	level := Doubt / x.looks
-	total := RoundsUntil(n, narrower(x.Ratio, within, level, level/float64(x.tests)))
+	return x.moreUntil(n, least, narrower(x.Ratio, within, level, level/float64(x.tests)))
+}
+
+// moreUntil estimates how many more rounds than n it takes until an interval is narrower by a
+// factor, after at least a number of rounds. [MaxRounds] means that many or more.
+func (x *Compared) moreUntil(n, least int, factor float64) int {
+	total := RoundsUntil(n, factor)
 	if total == MaxRounds {
 		return MaxRounds
 	}

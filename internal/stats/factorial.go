@@ -181,8 +181,6 @@ func (f *Factorial) fill(groups []*Group, search bool, floor string, confidence 
 	}
 }
 
-// effects adds the effects of all factors in a phase. follows says that the size of the
-// pool follows from other factors, and is part of their effects.
 func (f *Factorial) effects(groups []*Group, t *Table, follows bool, confidence float64) {
 	byCase := map[*result.Case]*Cell{}
 	for _, c := range t.Measured() {
@@ -230,7 +228,6 @@ func (f *Factorial) effects(groups []*Group, t *Table, follows bool, confidence 
 	}
 }
 
-// combination is a change of a factor, with one combination of the other factors' values.
 type combination struct {
 	group  *Group  // with the value that it changes to
 	ratios []Point // of the times after and before the change

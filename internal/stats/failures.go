@@ -3,7 +3,6 @@ package stats
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -42,7 +41,6 @@ func FailedOf(s *result.Sample) int64 {
 	return max(failed, 0)
 }
 
-// shareFailed returns the share that is compared, of all trials together.
 func (c *Cell) shareFailed() float64 {
 	failed, operations := int64(0), int64(0)
 	for _, s := range c.Samples {
@@ -51,7 +49,6 @@ func (c *Cell) shareFailed() float64 {
 	return float64(failed) / float64(max(operations, 1))
 }
 
-// shares returns the share of the operations that failed, by round.
 func (c *Cell) shares() []Point {
 	list := make([]Point, len(c.Samples))
 	for i, s := range c.Samples {
@@ -60,7 +57,6 @@ func (c *Cell) shares() []Point {
 	return list
 }
 
-// anyFailed reports whether any share is above zero.
 func anyFailed(shares ...[]Point) bool {
 	return slices.ContainsFunc(shares, func(set []Point) bool {
 		return slices.ContainsFunc(set, func(p Point) bool { return p.Value > 0 })
@@ -70,14 +66,9 @@ func anyFailed(shares ...[]Point) bool {
 // within returns the differences of the points of two sets, a - b, in the rounds that both
 // have.
 func within(a, b []Point) (list []float64) {
-	other := make(map[int]float64, len(b))
-	for _, p := range b {
-		other[p.Round] = p.Value
-	}
-	for _, p := range a {
-		if v, ok := other[p.Round]; ok {
-			list = append(list, p.Value-v)
-		}
+	_, rows := byRound(a, b)
+	for _, row := range rows {
+		list = append(list, row[0]-row[1])
 	}
 	return list
 }
@@ -268,11 +259,7 @@ func (c *Cell) UnlikeFailures() bool { return c.FailsMore || c.FailsOpen }
 // DriverFailures compares the shares of the operations that failed of every two drivers: their
 // means by round, over the tables in which all of these have figures.
 func (a *Analysis) DriverFailures(drivers []string) []Pair {
-	sums, tables := make([]map[int]float64, len(drivers)), 0
-	counts := make([]map[int]int, len(drivers))
-	for i := range drivers {
-		sums[i], counts[i] = map[int]float64{}, map[int]int{}
-	}
+	tables := make([][][]Point, len(drivers)) // the shares of each driver, by table
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {
 			cells := make([]*Cell, len(drivers))
@@ -284,22 +271,14 @@ func (a *Analysis) DriverFailures(drivers []string) []Pair {
 			if slices.Contains(cells, nil) {
 				continue
 			}
-			tables++
 			for i, c := range cells {
-				for _, p := range c.shares() {
-					sums[i][p.Round] += p.Value
-					counts[i][p.Round]++
-				}
+				tables[i] = append(tables[i], c.shares())
 			}
 		}
 	}
 	sets := make([][]Point, len(drivers))
 	for i := range drivers {
-		for _, round := range slices.Sorted(maps.Keys(sums[i])) {
-			if counts[i][round] == tables {
-				sets[i] = append(sets[i], Point{round, sums[i][round] / float64(tables)})
-			}
-		}
+		sets[i] = acrossSets(tables[i], arithmeticMean)
 	}
 	if !anyFailed(sets...) {
 		return nil
@@ -367,15 +346,12 @@ func differenceAt(d []float64, confidence float64) Interval {
 	return Interval{Low: bound(1), High: -bound(-1), Confidence: confidence}
 }
 
-// words has both shares.
 func (f *Failing) words(c *Comparison) string {
 	return fmt.Sprintf("%s with %s, %s with %s", percentOf(f.Second), c.Second, percentOf(f.First), c.First)
 }
 
-// percentOf writes a share of which little differences matter.
 func percentOf(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
 
-// told reports whether more operations of one side failed, after the correction.
 func (f *Failing) told() bool { return f != nil && f.Adjusted < Doubt }
 
 // open reports whether it cannot be told yet if more operations of one side failed, although
@@ -401,9 +377,5 @@ func (x *Compared) moreForFailures(margin float64) int {
 	if i, at := f.Difference(), math.Abs(Mean(f.test.logs)); at < margin {
 		factor = min(factor, (i.High-i.Low)/2/(margin-at))
 	}
-	total := RoundsUntil(n, max(factor, 1))
-	if total == MaxRounds {
-		return MaxRounds
-	}
-	return x.nextLook(max(total, least, n+1)) - n
+	return x.moreUntil(n, least, max(factor, 1))
 }

@@ -36,11 +36,11 @@ func adjustPairs(k int, pairs []Pair) {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(pairs[a].fine, pairs[b].fine) })
 	adjusted := make([]float64, len(pairs))
 	if k > maxClosed {
-		most := 0.0
-		for i, at := range order {
-			most = max(most, min(1, pairs[at].fine*float64(len(pairs)-i)))
-			adjusted[at] = most
+		family := make([]*float64, len(pairs))
+		for i := range pairs {
+			adjusted[i], family[i] = pairs[i].fine, &adjusted[i]
 		}
+		holm(family, 1)
 	} else {
 		closedTesting(k, pairs, order, adjusted)
 	}

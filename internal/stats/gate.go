@@ -119,7 +119,6 @@ func (g *Gate) follows(x *Compared, c *Comparison) bool {
 		slices.ContainsFunc(g.Cells, func(y *Gated) bool { return same(y.Compared) })
 }
 
-// fault returns the phase because of which a cell has no figures, or "" if it is not known.
 func (x *Compared) fault() string {
 	for _, side := range []*Cell{x.Second, x.First} {
 		if side.Status != result.OK && side.Reason != nil {
@@ -168,13 +167,9 @@ func (x *Compared) moreThan(share float64) float64 {
 	if !x.interleaved {
 		a := logs(Values(second))
 		b := logs(slices.DeleteFunc(Values(first), func(v float64) bool { return v == 0 }))
-		notAbove := 0 // pairs
+		notAbove := 0
 		for _, v := range a {
-			for _, w := range b {
-				if !(v-w > allowed) {
-					notAbove++
-				}
-			}
+			notAbove += countIf(b, func(w float64) bool { return !(v-w > allowed) })
 		}
 		return min(1, mannWhitneyNull(len(a), len(b))(notAbove)*x.looks)
 	}
@@ -183,14 +178,7 @@ func (x *Compared) moreThan(share float64) float64 {
 	for i := range d {
 		d[i] -= allowed
 	}
-	notAbove := 0 // Walsh averages
-	for i, v := range d {
-		for _, w := range d[i:] {
-			if !(v+w > 0) {
-				notAbove++
-			}
-		}
-	}
+	notAbove, _ := walshSigns(d)
 	return min(1, signedRankNull(len(d))(notAbove)*x.looks)
 }
 
@@ -214,9 +202,6 @@ func (x *Compared) beyond(most float64) bool {
 	return x.Verdict == FailsLess && x.Settled() && x.Ratio.Interval != nil && x.Ratio.Interval.Low > 1+most
 }
 
-// failsMore reports whether more operations of the candidate failed, as the comparison tells.
-func (x *Compared) failsMore() bool { return x.Verdict == FailsMore }
-
 // fewRounds reports whether none of some one-sided tests could tell anything with so few rounds.
 func (x *Compared) fewRounds(tests int) bool {
 	return x.least/2*float64(tests) >= Doubt // least is that of a two-sided test
@@ -231,7 +216,7 @@ func (c *Gated) judge(most float64, tests int) {
 		c.State = GateUnusable
 	case x.Verdict == Differing:
 		c.State, c.Why = GateWrong, x.Why
-	case x.failsMore() && c.failing < Doubt:
+	case x.Verdict == FailsMore && c.failing < Doubt:
 		c.State, c.Why = GateFailing, x.Why
 	case x.Verdict == FailsLess && x.timeExcluded(most):
 		c.State, c.Why = GatePassed, x.Why
@@ -241,9 +226,9 @@ func (c *Gated) judge(most float64, tests int) {
 		if c.beyond(most) {
 			c.Rounds = MaxRounds
 		}
-	case (x.failsMore() || x.Failing.open()) && x.fewRounds(tests):
+	case (x.Verdict == FailsMore || x.Failing.open()) && x.fewRounds(tests):
 		c.State, c.Why = GateTooFew, x.Why
-	case x.failsMore() || x.Failing.open():
+	case x.Verdict == FailsMore || x.Failing.open():
 		c.State, c.Why = GatePossible, x.Why
 	case c.P < Doubt:
 		c.State = GateRegression
@@ -266,8 +251,6 @@ func (c *Gated) judge(most float64, tests int) {
 	}
 }
 
-// untilJudged sets estimates of how many more rounds it takes until an interval is on one side
-// of what is allowed, on the assumptions of [Compared.more], and how long.
 func (x *Compared) untilJudged(most, tests float64) {
 	x.Rounds = x.moreUntilJudged(most, tests)
 	x.Time = time.Duration(x.Rounds) * (x.First.perTrial() + x.Second.perTrial())
@@ -284,12 +267,7 @@ func (x *Compared) moreUntilJudged(most, tests float64) int {
 		level := Doubt / x.looks
 		factor = (math.Log(x.Ratio.Median) - math.Log(i.Low)) / -distance * normalQuantile(2*level/tests) / normalQuantile(level)
 	}
-	n := x.Ratio.N
-	total := RoundsUntil(n, factor)
-	if total == MaxRounds {
-		return MaxRounds
-	}
-	return x.nextLook(max(total, n+1)) - n
+	return x.moreUntil(x.Ratio.N, 0, factor)
 }
 
 // Settled returns the IDs of the cases, in the last run, of which no cell needs further
@@ -374,13 +352,7 @@ func (x *Compared) confirms(c *Gated, most float64, cells int) bool {
 
 // Count returns how many cells have a state.
 func (g *Gate) Count(s State) int {
-	n := 0
-	for _, c := range g.Cells {
-		if c.State == s {
-			n++
-		}
-	}
-	return n
+	return countIf(g.Cells, func(c *Gated) bool { return c.State == s })
 }
 
 // Shut reports whether the candidate must not pass.

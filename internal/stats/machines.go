@@ -50,19 +50,11 @@ func OnMachines(runs []*Analysis) *Machines {
 			continue
 		}
 		for _, g := range a.Groups {
-			for _, t := range g.Tables {
-				m.addTable(i, a.Floor, TableName{g.Workload, g.Variant(), t.Phase}, t)
-			}
+			g.eachTable(func(name TableName, t *Table) { m.addTable(i, a.Floor, name, t) })
 		}
 	}
 	m.Pairs = slices.DeleteFunc(m.Pairs, func(p MachinesPair) bool {
-		n := 0
-		for _, s := range p.Said {
-			if s.Verdict != "" {
-				n++
-			}
-		}
-		return n < 2
+		return countIf(p.Said, func(s SaidOn) bool { return s.Verdict != "" }) < 2
 	})
 	for i := range m.Pairs {
 		m.Pairs[i].agree()
@@ -70,7 +62,6 @@ func OnMachines(runs []*Analysis) *Machines {
 	return m
 }
 
-// addSides adds what run i says of the sides of a comparison.
 func (m *Machines) addSides(i int, c *Comparison) {
 	for _, x := range c.Cells {
 		if x.Measured() {
@@ -80,7 +71,6 @@ func (m *Machines) addSides(i int, c *Comparison) {
 	}
 }
 
-// addTable adds what run i says of every two drivers of a table.
 func (m *Machines) addTable(i int, floor string, name TableName, t *Table) {
 	for _, x := range t.Pairs {
 		first, second := t.Cells[x.First].Case.Driver, t.Cells[x.Second].Case.Driver
@@ -118,7 +108,6 @@ func (m *Machines) pair(name TableName, first, second string) (p *MachinesPair, 
 	return &m.Pairs[len(m.Pairs)-1], false
 }
 
-// turned returns what is said if first and second change places.
 func (s SaidOn) turned() SaidOn {
 	switch s.Verdict {
 	case Slower:
@@ -130,17 +119,12 @@ func (s SaidOn) turned() SaidOn {
 	return s
 }
 
-// agree finds out whether the machines agree.
 func (p *MachinesPair) agree() {
 	count := map[Verdict]int{}
-	said := 0
 	for _, s := range p.Said {
-		if s.Verdict == "" {
-			continue
-		}
-		said++
 		count[s.Verdict]++
 	}
+	said := len(p.Said) - count[""]
 	switch {
 	case count[Slower] > 0 && count[Faster] > 0:
 		p.Agreement = Reversed
@@ -156,30 +140,18 @@ func (p *MachinesPair) agree() {
 // SlowerSecond returns the pair with its drivers in an order such that the second is the
 // slower one where the first machine that tells them apart says so.
 func (p MachinesPair) SlowerSecond() MachinesPair {
-	for _, s := range p.Said {
-		if s.Verdict == Slower {
-			break
-		}
-		if s.Verdict == Faster {
-			p.First, p.Second = p.Second, p.First
-			said := make([]SaidOn, len(p.Said))
-			for i, s := range p.Said {
-				said[i] = s.turned()
-			}
-			p.Said = said
-			break
-		}
+	first := slices.IndexFunc(p.Said, func(s SaidOn) bool { return s.Verdict == Slower || s.Verdict == Faster })
+	if first < 0 || p.Said[first].Verdict == Slower {
+		return p
+	}
+	p.First, p.Second, p.Said = p.Second, p.First, slices.Clone(p.Said)
+	for i, s := range p.Said {
+		p.Said[i] = s.turned()
 	}
 	return p
 }
 
 // Count returns how many pairs have an agreement.
 func (m *Machines) Count(a Agreement) int {
-	n := 0
-	for _, p := range m.Pairs {
-		if p.Agreement == a {
-			n++
-		}
-	}
-	return n
+	return countIf(m.Pairs, func(p MachinesPair) bool { return p.Agreement == a })
 }

@@ -10,15 +10,10 @@ import (
 // have, and its interval (Student's t, by the delta method). Noise that both sides of a round
 // share cancels out of it.
 func pairedMeans(a, b []Point, confidence float64) Summary {
-	other := map[int]float64{}
-	for _, p := range b {
-		other[p.Round] = p.Value
-	}
 	var x, y []float64
-	for _, p := range a {
-		if v, ok := other[p.Round]; ok {
-			x, y = append(x, p.Value), append(y, v)
-		}
+	_, rows := byRound(a, b)
+	for _, row := range rows {
+		x, y = append(x, row[0]), append(y, row[1])
 	}
 	n := len(x)
 	if n < 2 {

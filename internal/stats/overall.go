@@ -2,7 +2,6 @@ package stats
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -69,13 +68,11 @@ const (
 	FewFigures   = "few-figures"   // the driver has figures in less than half of the tables
 )
 
-// entry is a driver with its figures in each table.
 type entry struct {
 	first *result.Case  // of the driver
 	cells map[int]*Cell // by table, of those in which it has figures
 }
 
-// takesPart reports whether the driver has enough rounds.
 func (d *OverallDriver) takesPart() bool { return len(d.Points) >= MinSamples }
 
 func overall(groups []*Group, floor string, confidence float64) Overall {
@@ -157,7 +154,6 @@ func overall(groups []*Group, floor string, confidence float64) Overall {
 	return o
 }
 
-// rank sorts the drivers once the p-values are final.
 func (o *Overall) rank() {
 	arrange(o.Drivers, o.Pairs)
 	takesPart := func(i int) bool { return o.Drivers[i].takesPart() }
@@ -167,7 +163,6 @@ func (o *Overall) rank() {
 	}
 }
 
-// byDriver lists the tables of all groups, and each driver's cells in them.
 func byDriver(groups []*Group) (names []TableName, entries []*entry) {
 	byName := map[string]*entry{}
 	for _, g := range groups {
@@ -204,7 +199,6 @@ func (e *entry) medians(tables []int) float64 {
 	return geoMean(m)
 }
 
-// means returns the geometric means of e's ratios to base over the tables, by round.
 func (e *entry) means(base *entry, tables []int) []Point {
 	var sets [][]Point
 	for _, t := range tables {
@@ -216,21 +210,47 @@ func (e *entry) means(base *entry, tables []int) []Point {
 
 // geoMeans returns the geometric means of several sets, for the rounds that all of them
 // have.
-func geoMeans(sets [][]Point) (means []Point) {
+func geoMeans(sets [][]Point) []Point { return acrossSets(sets, geoMean) }
+
+// acrossSets combines the values of several sets, for the rounds that all of them have. The
+// rounds are ascending.
+func acrossSets(sets [][]Point, combine func([]float64) float64) (list []Point) {
+	rounds, rows := byRound(sets...)
+	for i, row := range rows {
+		list = append(list, Point{rounds[i], combine(row)})
+	}
+	slices.SortStableFunc(list, func(a, b Point) int { return cmp.Compare(a.Round, b.Round) })
+	return list
+}
+
+// byRound returns the values of all sets for each round that all of them have, in the order
+// of the first set.
+func byRound(sets ...[]Point) (rounds []int, rows [][]float64) {
 	values := map[int][]float64{}
 	for i, set := range sets {
 		for _, p := range set {
-			if len(values[p.Round]) == i { // every earlier set has this round
-				values[p.Round] = append(values[p.Round], p.Value)
+			if row := values[p.Round]; len(row) == i { // every earlier set has this round
+				values[p.Round] = append(row, p.Value)
 			}
 		}
 	}
-	for _, round := range slices.Sorted(maps.Keys(values)) {
-		if v := values[round]; len(v) == len(sets) {
-			means = append(means, Point{round, geoMean(v)})
+	if len(sets) == 0 {
+		return nil, nil
+	}
+	for _, p := range sets[0] {
+		if row := values[p.Round]; len(row) == len(sets) {
+			rounds, rows = append(rounds, p.Round), append(rows, row)
 		}
 	}
-	return means
+	return rounds, rows
+}
+
+func arithmeticMean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
 }
 
 // geoMean returns the geometric mean of values that are not negative. It is zero

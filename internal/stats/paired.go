@@ -64,7 +64,6 @@ func logs(ratios []float64) []float64 {
 	return d
 }
 
-// walshAverages returns the means of all pairs, including each value with itself.
 func walshAverages(d []float64) []float64 {
 	list := make([]float64, 0, len(d)*(len(d)+1)/2)
 	for i, x := range d {
@@ -84,21 +83,24 @@ func signedRank(d []float64) (p float64, sign int) {
 	if len(d) == 0 {
 		return 1, 0
 	}
-	negative, positive := 0, 0 // averages that are not above 0, and not below 0
+	negative, positive := walshSigns(d)
+	return min(1, 2*signedRankNull(len(d))(min(negative, positive))), cmp.Compare(positive, negative)
+}
+
+// walshSigns counts the Walsh averages that are not above 0, and those that are not below 0.
+func walshSigns(d []float64) (notAbove, notBelow int) {
 	for i, x := range d {
 		for _, y := range d[i:] {
-			switch s := x + y; {
-			case s < 0:
-				negative++
-			case s > 0:
-				positive++
-			default:
-				negative++
-				positive++
+			s := x + y
+			if !(s > 0) {
+				notAbove++
+			}
+			if !(s < 0) {
+				notBelow++
 			}
 		}
 	}
-	return min(1, 2*signedRankNull(len(d))(min(negative, positive))), cmp.Compare(positive, negative)
+	return notAbove, notBelow
 }
 
 // exactSignedRank is the most rounds for which the exact distribution of the

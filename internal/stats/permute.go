@@ -40,18 +40,12 @@ func permutationTest(sets [][]Point) float64 {
 // completeRounds returns the logarithms of the values of all sets, for each round
 // that all of them have.
 func completeRounds(sets [][]Point) (rows [][]float64) {
-	byRound := map[int][]float64{}
-	for i, set := range sets {
-		for _, p := range set {
-			if row := byRound[p.Round]; len(row) == i && p.Value > 0 {
-				byRound[p.Round] = append(row, math.Log(p.Value))
-			}
-		}
-	}
-	for _, p := range sets[0] { // in order
-		if row := byRound[p.Round]; len(row) == len(sets) {
-			rows = append(rows, row)
-		}
+	_, rows = byRound(sets...)
+	rows = slices.DeleteFunc(rows, func(row []float64) bool {
+		return slices.ContainsFunc(row, func(v float64) bool { return !(v > 0) })
+	})
+	for i, row := range rows {
+		rows[i] = logs(row)
 	}
 	return rows
 }

@@ -70,12 +70,15 @@ func (a *Analysis) Figures() []Figure {
 	return list
 }
 
-// eachTable calls f with all tables of the run.
+func (g *Group) eachTable(f func(TableName, *Table)) {
+	for _, t := range g.Tables {
+		f(TableName{g.Workload, g.Variant(), t.Phase}, t)
+	}
+}
+
 func (a *Analysis) eachTable(f func(TableName, *Table)) {
 	for _, g := range a.Groups {
-		for _, t := range g.Tables {
-			f(TableName{g.Workload, g.Variant(), t.Phase}, t)
-		}
+		g.eachTable(f)
 	}
 	for _, x := range a.Factorials {
 		for _, t := range x.Tables {

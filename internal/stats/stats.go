@@ -88,7 +88,6 @@ func (s Summary) Inverse() Summary {
 	return s
 }
 
-// reciprocal returns 1/v, or 0 if there is no such number.
 func reciprocal(v float64) float64 {
 	if v == 0 || math.IsNaN(v) {
 		return 0
@@ -114,7 +113,6 @@ func SummarizeAt(samples []float64, confidence float64) Summary {
 	return s
 }
 
-// least is the least number of samples whose range is an interval at a level.
 func least(confidence float64) int {
 	return int(math.Ceil(1 - math.Log2(1-confidence)))
 }

@@ -102,7 +102,6 @@ func (g *Group) changes(first *Group) string {
 	return strings.Join(words, " ")
 }
 
-// nameVariants finds out in what the groups of each workload differ.
 func (a *Analysis) nameVariants() {
 	byWorkload := map[string][]*Group{}
 	for _, g := range a.Groups {

@@ -102,7 +102,6 @@ func undecided(own string, sums []string, by map[string][]*Outcome) string {
 		drivers(others), why, another(present), short(own, sums), strings.Join(theirs, ", "))
 }
 
-// drivers names a few, and counts many.
 func drivers(list []*Outcome) string {
 	if len(list) > 3 {
 		return count(len(list), "driver")

@@ -26,7 +26,6 @@ type key struct {
 	once       bool              // the cell whose one trial is long, see [once]
 }
 
-// on returns the key for another driver.
 func (k key) on(driver string) key {
 	k.driver = driver
 	return k
@@ -43,7 +42,6 @@ func (c *cells) counted(k key) key {
 	return k
 }
 
-// at returns the key for another value of a parameter.
 func (k key) at(name string, value int64) key {
 	p := map[string]int64{}
 	maps.Copy(p, k.parameters)
@@ -125,8 +123,7 @@ var (
 	lateness = ofLoad("lateness", "ms", func(_ *result.Sample, l *result.Load) float64 { return float64(l.LateP99NS) / 1e6 })
 )
 
-// percentile returns the measure of a percentile. A sample's value is that of its
-// slowest operation.
+// percentile returns a measure of the slowest operation of a sample.
 func percentile(name string, of func(*latency.Summary) int64) measure {
 	return measure{name, "ms", func(s *result.Sample) float64 {
 		var worst int64
@@ -147,13 +144,11 @@ func ofLoad(name, unit string, of func(*result.Sample, *result.Load) float64) me
 	}}
 }
 
-// cell is a cell of a run with its phase.
 type cell struct {
 	*stats.Cell
 	phase string
 }
 
-// cells finds the cells of a run.
 type cells struct {
 	run         *result.Run
 	share       float64 // of the level, for this look at the samples
@@ -165,7 +160,6 @@ type cells struct {
 	found map[int]bool
 }
 
-// confidence returns the level of intervals.
 func (c *cells) confidence() float64 { return 1 - stats.Alpha*c.share }
 
 func newCells(a *stats.Analysis, share float64) *cells {
@@ -256,7 +250,6 @@ func (c *cells) one(workload, parameter string) int64 {
 	return v
 }
 
-// find returns the cell of a key, or says why there are no figures.
 func (c *cells) find(k key) (found *stats.Cell, why string) {
 	for name, n := range k.nth {
 		v, ok := c.nth(k.workload, name, n)
@@ -297,7 +290,6 @@ func (c *cells) find(k key) (found *stats.Cell, why string) {
 	return nil, "not measured in this run"
 }
 
-// lasts returns how long the phase of a cell was to last.
 func (c *cells) lasts(k key) string {
 	x, _ := c.find(k)
 	if x == nil {
@@ -306,13 +298,11 @@ func (c *cells) lasts(k key) string {
 	return (time.Duration(x.Case.Parameters[duration]) * time.Millisecond).String()
 }
 
-// planned reports whether the run has a case of the key, with any outcome.
 func (c *cells) planned(k key) bool {
 	x, _ := c.find(k)
 	return x != nil
 }
 
-// matches reports whether the key, except for its driver, is that of the cell.
 func (k key) matches(x cell) bool {
 	c := x.Case
 	if c.Workload != k.workload || x.phase != k.phase || once(c) != k.once {
@@ -331,13 +321,11 @@ func (k key) matches(x cell) bool {
 	return true
 }
 
-// fullSize reports whether the run has the published sizes.
 func (c *cells) fullSize() bool {
 	factor, err := strconv.ParseFloat(c.run.Scale, 64)
 	return c.run.Scale == workload.Full || err == nil && factor == 1
 }
 
-// either returns what belongs to the form of the study that the run measured.
 func either[T any](c *cells, corrected, published T) T {
 	if c.asPublished {
 		return published

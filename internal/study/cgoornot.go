@@ -78,14 +78,12 @@ var cgoOrNot = &Study{
 	},
 }
 
-// cgoPeople lists the published sizes of the table.
 var cgoPeople = []string{"10000", "479827", "4798270"}
 
 func cgoKey(phase, driver string, nth int) key {
 	return key{workload: "cgo-or-not", phase: phase, driver: driver, nth: map[string]int{"people": nth}}
 }
 
-// cgoTranslated compares modernc with mattn at each size.
 func cgoTranslated(c *cells, phase string, atLeast, atMost float64) []comparison {
 	var list []comparison
 	for nth := range cgoPeople {

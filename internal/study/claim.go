@@ -11,7 +11,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// claim is a claim that has not been evaluated on a run.
 type claim struct {
 	text  string
 	anyOf bool
@@ -45,10 +44,8 @@ type quotient struct {
 	under *key
 }
 
-// figureOf returns the figure of one cell.
 func figureOf(k key) operand { return operand{{over: k}} }
 
-// per returns the figure of a cell divided by that of another.
 func per(over, under key) operand { return operand{{over, &under}} }
 
 // The margins of claims that do not name a bound.
@@ -62,7 +59,6 @@ const (
 // slower.
 func alike(i *stats.Interval) bool { return i != nil && i.Low >= 1/(1+same) && i.High <= 1+same }
 
-// about returns the bounds for a claim that a ratio is about this large.
 func about(ratio float64) (atLeast, atMost float64) {
 	return ratio * (1 - margin), ratio * (1 + margin)
 }
@@ -255,7 +251,6 @@ func decide(c *report.Comparison, count bool) {
 
 func toldApart(c *report.Comparison) bool { return c.Test != nil && c.Test.Significant() }
 
-// ruling is a comparison that has been evaluated on a run.
 type ruling struct {
 	report.Comparison
 	count bool
@@ -312,7 +307,6 @@ func decisiveVerdict(anyOf bool) (one, otherwise report.Verdict) {
 	return report.DoesNotHold, report.Holds
 }
 
-// verdict combines the rulings on the comparisons of a claim.
 func (c *claim) verdict(list []*ruling) report.Verdict {
 	var verdicts []report.Verdict
 	for _, r := range list {
@@ -321,7 +315,6 @@ func (c *claim) verdict(list []*ruling) report.Verdict {
 	return combine(verdicts, c.anyOf)
 }
 
-// combine returns the verdict on a claim of several comparisons.
 func combine(verdicts []report.Verdict, anyOf bool) report.Verdict {
 	decisive, out := decisiveVerdict(anyOf)
 	for _, v := range verdicts {

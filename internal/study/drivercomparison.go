@@ -90,7 +90,6 @@ func (p comparisonPart) key(driver string) key {
 	return k
 }
 
-// comparisonParts returns the phases of a workload, one for each n.
 func comparisonParts(workload string, n ...int64) []comparisonPart {
 	var list []comparisonPart
 	for _, n := range n {
@@ -109,7 +108,6 @@ var (
 	comparisonPhases       = slices.Concat(comparisonElsewhere, comparisonLarge, []comparisonPart{{"real", "insert", "insert", 0}, {"real", "query", "query", 0}})
 )
 
-// comparisonOverall returns the geometric mean of a driver's times over phases.
 func comparisonOverall(driver string, list ...comparisonPart) operand {
 	var o operand
 	for _, p := range list {
@@ -118,7 +116,6 @@ func comparisonOverall(driver string, list ...comparisonPart) operand {
 	return o
 }
 
-// comparisonOverallTo returns the geometric mean of the ratios of two drivers.
 func comparisonOverallTo(driver, to string, list ...comparisonPart) operand {
 	var o operand
 	for _, p := range list {
@@ -318,7 +315,6 @@ func comparisonTables(c *cells) []report.StudyTable {
 	return tables
 }
 
-// comparisonBestOfTwo returns the lower figure of the first two rounds.
 func comparisonBestOfTwo(_ measure, p []stats.Point) report.StudyFigure {
 	best := p[0].Value
 	if len(p) > 1 {

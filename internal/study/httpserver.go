@@ -184,7 +184,6 @@ func (c *cells) serverFigures(k key) []report.StudyFigure {
 	return []report.StudyFigure{c.figure(k, lockErrors, total), c.figure(k, cpu, justMedian), c.figure(k, rss, justMedian)}
 }
 
-// steadyTable returns the table at a fixed rate, which the study did not have.
 func (c *cells) steadyTable() report.StudyTable {
 	t := report.StudyTable{Title: fmt.Sprintf("Latency at a fixed rate of %s requests per second", document.Thousands(c.one("http-steady", "rate"))), Labels: []string{"driver", "pool"},
 		Corrected: []string{"latency counts from when a request was due, whether or not a connection was free; the study had closed loop only"}}

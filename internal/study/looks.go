@@ -52,7 +52,6 @@ func (s *Study) Settled(limit time.Duration) func(run *result.Run, round int) (i
 	}
 }
 
-// rests returns the IDs of the cases on which claims rest.
 func rests(list [][]*ruling) map[int]bool {
 	ids := map[int]bool{}
 	for _, claim := range list {
@@ -134,7 +133,6 @@ func (s *Study) rulings(a *stats.Analysis) (look, now [][]*ruling) {
 	return look, rule(s.claims, newCells(a, endShare), look)
 }
 
-// judge decides the claims of a run.
 func (s *Study) judge(a *stats.Analysis) []report.Claim {
 	var rulings [][]*ruling
 	switch {

@@ -8,7 +8,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// need is an estimate of what a decision takes: further rounds of some cases.
 type need struct {
 	rounds int
 	cases  map[int]bool   // by ID; nil: further rounds do not decide it

@@ -13,7 +13,6 @@ import (
 //go:embed published/*.tsv
 var published embed.FS
 
-// figures is a file of published figures, by row and by column.
 type figures []map[string]string
 
 // publishedFigures reads the file of a study. The file is part of the program, so an
@@ -41,7 +40,6 @@ func publishedFigures(study string) figures {
 	return list
 }
 
-// where returns the rows in which the columns have these values: name, value, …
 func (f figures) where(pairs ...string) figures {
 	var list figures
 	for _, row := range f {
@@ -56,7 +54,6 @@ func (f figures) where(pairs ...string) figures {
 	return list
 }
 
-// values returns the different values of a column, in order.
 func (f figures) values(column string) []string {
 	var list []string
 	for _, row := range f {
@@ -66,7 +63,6 @@ func (f figures) values(column string) []string {
 	return slices.Compact(list)
 }
 
-// number reads a whole number of a published table.
 func number(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

@@ -38,10 +38,8 @@ func Evaluate(a *stats.Analysis, full string) *report.Study {
 	return r
 }
 
-// given returns a published figure.
 func given(v *float64) report.StudyFigure { return report.StudyFigure{Value: v} }
 
-// statistic computes one figure from a cell's samples.
 type statistic func(measure, []stats.Point) report.StudyFigure
 
 func median(m measure, p []stats.Point) report.StudyFigure {
@@ -120,7 +118,6 @@ func (c *cells) lockNote(t *report.StudyTable, keys []key) {
 	}
 }
 
-// figure computes a statistic of a cell.
 func (c *cells) figure(k key, m measure, f statistic) report.StudyFigure {
 	x, why := c.find(k)
 	if why != "" {
@@ -137,7 +134,6 @@ func (c *cells) figure(k key, m measure, f statistic) report.StudyFigure {
 	return out
 }
 
-// reduced returns the note for a run whose sizes are not the published ones.
 func (s *Study) reduced(c *cells, full string) []string {
 	const proportions = "published figures are shown for comparison of proportions only"
 	switch {

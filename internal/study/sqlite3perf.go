@@ -79,7 +79,6 @@ var inserts = &Study{
 	},
 }
 
-// insertOption is a connect string, with its intended and its actual effect.
 type insertOption struct {
 	dsn, corrected string
 	meant, did     map[string]string
@@ -116,7 +115,6 @@ func insertOptionOf(dsn string) insertOption {
 	return insertOptions[slices.IndexFunc(insertOptions, func(o insertOption) bool { return o.dsn == dsn })]
 }
 
-// insertLegs returns the parts of the study.
 func insertLegs() []leg {
 	const generate, adHoc, published = "generate", "generate-ad-hoc", "-as-published"
 	legs := []leg{
@@ -189,7 +187,6 @@ func insertPrepared(prepared bool) key {
 }
 func insertBulk() key { return insertKey(true, insertBulkRows).at("batch", 2000) }
 
-// connected returns the key of a cell of the tables of options.
 func (c *cells) connected(o insertOption, prepared bool) key {
 	k := insertKey(prepared, insertOptionRows).at("batch", 100)
 	k.settings = map[string]string{"mode": "", "cache": ""}
@@ -197,12 +194,10 @@ func (c *cells) connected(o insertOption, prepared bool) key {
 	return k
 }
 
-// applied returns the settings that a connect string has in this form of the study.
 func (c *cells) applied(o insertOption) map[string]string {
 	return either(c, o.meant, o.did)
 }
 
-// label returns the label of a connect string.
 func (c *cells) label(o insertOption) string {
 	if c.asPublished {
 		return strings.TrimPrefix(o.dsn, "a.db?")

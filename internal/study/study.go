@@ -71,7 +71,6 @@ type leg struct {
 	bench string // table to verify as the command bench does, in another process; "" for none
 }
 
-// form says which forms of a study have a leg.
 type form int
 
 const (
@@ -100,7 +99,6 @@ func Find(name string) (*Study, error) {
 	return nil, fmt.Errorf("unknown study %q: %s", name, driver.Suggest(name, names))
 }
 
-// load reads a leg's workload.
 func (s *Study) load(l *leg, asPublished bool) (*workload.Workload, error) {
 	name := l.workload
 	if asPublished && l.published != "" {
@@ -135,7 +133,6 @@ func (s *Study) Cases(scale string, asPublished bool, drivers []lab.Ref, seed ui
 	return p.cases()
 }
 
-// plan holds everything that determines the cases of a study.
 type plan struct {
 	study       *Study
 	scale       string
@@ -178,7 +175,6 @@ func (p *plan) cases() ([]*lab.Case, error) {
 	return all, nil
 }
 
-// ofLeg returns the cases of a leg.
 func (p *plan) ofLeg(l *leg, w *workload.Workload) ([]*lab.Case, error) {
 	parameters := map[string][]int64{}
 	for name, v := range l.parameters {
@@ -238,7 +234,6 @@ func scaled(w *workload.Workload, name string, values []int64, scale string) []i
 	return list
 }
 
-// drivers returns the drivers of the run that the leg is for.
 func (l *leg) drivers(refs []lab.Ref) []lab.Ref {
 	if l.on == nil {
 		return refs
@@ -246,12 +241,10 @@ func (l *leg) drivers(refs []lab.Ref) []lab.Ref {
 	return slices.DeleteFunc(slices.Clone(refs), func(r lab.Ref) bool { return !l.on(r) })
 }
 
-// databaseSQL reports whether a driver's pool is that of database/sql.
 func databaseSQL(r lab.Ref) bool {
 	return r.Known != nil && r.Known.Interface == driver.DatabaseSQL
 }
 
-// had selects one of the drivers that the study had.
 func had(driver string) func(lab.Ref) bool {
 	return func(r lab.Ref) bool { return sameDriver(driver, r.Name) }
 }

@@ -72,8 +72,8 @@ var (
 	writersNormal = map[string]string{"synchronous": "normal"}
 )
 
-// writersLegs returns the parts of the study. In those of the published form the pool
-// keeps two idle connections, for the drivers that have such a pool.
+// writersLegs adds a published form of each leg. Its pool keeps two idle connections, on the
+// drivers that have such a pool.
 func writersLegs() []leg {
 	two := func(settings map[string]string) map[string]string {
 		return map[string]string{"synchronous": settings["synchronous"], "pool_idle": "2"}
@@ -126,7 +126,6 @@ func writersKey(workload, sync string, writers int64) key {
 		settings: map[string]string{"synchronous": sync}}.at("writers", writers)
 }
 
-// pooled returns the key for a number of idle connections. "" keeps all.
 func (k key) pooled(idle string) key {
 	s := map[string]string{"pool_idle": idle}
 	maps.Copy(s, k.settings)
@@ -149,7 +148,6 @@ func writersCollapse(c *cells, workload string) []comparison {
 	return list
 }
 
-// writersBySync compares one writer with synchronous full and normal.
 func writersBySync(sizes []int64, atLeast, atMost float64) []comparison {
 	var list []comparison
 	for _, n := range sizes {
@@ -159,8 +157,6 @@ func writersBySync(sizes []int64, atLeast, atMost float64) []comparison {
 	return list
 }
 
-// writersBenchmarks are the published benchmarks with the workloads that measure them
-// again.
 var writersBenchmarks = []struct{ name, workload string }{
 	{"BenchmarkWriteDifferentSizes", "sizes"},
 	{"BenchmarkWriteParallelWithoutMutex", "parallel"},
@@ -170,7 +166,6 @@ var writersBenchmarks = []struct{ name, workload string }{
 	{"BenchmarkReadAndWriteConcurrentWithoutMutex", "read-write"},
 }
 
-// writersColumns returns the columns, which are what is measured of every benchmark.
 func writersColumns(published bool) []report.StudyColumn {
 	var list []report.StudyColumn
 	if published {

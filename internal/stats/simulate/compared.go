@@ -42,7 +42,6 @@ var sides = []struct {
 	{"one trial in ten 3x", 0.01, slowTenth(3), false},
 }
 
-// sames shows how often comparisons call two sides the same, or different.
 func sames(runs int) string {
 	rows := [][]string{{"the second side", "spread", "same", "at most", "slower or faster", "at most", "cannot tell yet"}, {"---", "---:", "---:", "---:", "---:", "---:", "---:"}}
 	for _, s := range sides {
@@ -57,7 +56,6 @@ func sames(runs int) string {
 		"A side whose mean is farther away must not be called the same:\n\n" + markdown(rows)
 }
 
-// compared are the shares of simulated comparisons.
 type compared struct{ same, differ float64 }
 
 // compareOf simulates comparisons of one cell until it is settled. Rounds vary by 10 %.

@@ -25,7 +25,6 @@ type failures struct {
 	varies float64 // by which 99th percentiles and peak memory vary, as a share of them; 0: there are none
 }
 
-// equalFailures are those for which the level of verdicts is simulated.
 var equalFailures = []failures{
 	{"0.06 a trial", 0.06 / trialOperations, -1, 0},
 	{"5 % ± a half", 0.05, 0.5, 0},
@@ -36,7 +35,6 @@ var equalFailures = []failures{
 // trialOperations is how many operations a simulated trial has.
 const trialOperations = 2000
 
-// draw returns how many operations of a trial fail.
 func (f failures) draw(r *rand.Rand) int64 {
 	if f.spread < 0 {
 		n := int64(0)
@@ -80,7 +78,6 @@ func measured(r *rand.Rand, run *result.Run, rounds int, settled func(*result.Ru
 	return stats.Analyze(run, "")
 }
 
-// mostSides is the maximum number of rounds of a simulated comparison of two sides.
 const mostSides = 64
 
 // failingSides makes a run of two sides in some cells, which ends when settled says so.
@@ -97,7 +94,6 @@ func failingSides(r *rand.Rand, first, second failures, cells int, settled func(
 	})
 }
 
-// failingSettled ends a comparison as the command does.
 func failingSettled(run *result.Run, round int) ([]int, bool) {
 	if !stats.Look(round) {
 		return nil, false
@@ -105,7 +101,6 @@ func failingSettled(run *result.Run, round int) ([]int, bool) {
 	return stats.CompareRun(stats.Analyze(run, "")).Settled(), true
 }
 
-// saysFailing reports whether a comparison says in any cell that more operations of a side failed.
 func saysFailing(c *stats.Comparison) bool {
 	return c.Count(stats.FailsMore)+c.Count(stats.FailsLess) > 0
 }
@@ -175,7 +170,6 @@ func choosesByFailures(a *stats.Analysis) bool {
 	return slices.ContainsFunc(x.Rejected, func(r advise.Rejection) bool { return r.Cause == advise.CauseErrors })
 }
 
-// unrankedRows returns the share of rows that have no rank.
 func unrankedRows(a *stats.Analysis) (share float64) {
 	rows, without := 0., 0.
 	for _, g := range a.Groups {

@@ -13,7 +13,6 @@ import (
 // allowed is the --max-regression of simulated gates.
 const allowed = 0.05
 
-// gates shows how often gates are shut and passed, if they allow 5 %.
 func gates(runs int) string {
 	rows := [][]string{{"times", "cells", "the candidate's ratio", "shut", "at most", "passed", "at most", "not excluded"},
 		{"---", "---:", "---:", "---:", "---:", "---:", "---:", "---:"}}
@@ -35,7 +34,6 @@ func gates(runs int) string {
 		"A candidate within what is allowed must not shut one, and one beyond it must not pass:\n\n" + markdown(rows)
 }
 
-// decided are the shares of simulated gates.
 type decided struct{ failed, passed float64 }
 
 // gateOf simulates gates of two sides, of which the second takes ratio times as long in all
@@ -76,7 +74,6 @@ func seq(n int) (list []int) {
 	return list
 }
 
-// untilSettled measures some cells until a gate needs no more of them.
 func untilSettled(shape string, cells []int, ratio float64, most int, r *rand.Rand) *result.Run {
 	run := &result.Run{Compares: &result.Compares{Factor: result.FactorDriver, First: "d0", Second: "d1", Margin: allowed, Looks: true}}
 	full := map[int][]stats.Point{}

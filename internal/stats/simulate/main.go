@@ -37,7 +37,6 @@ const seed = 8
 // rounds are the numbers of rounds for which figures are printed.
 var rounds = []int{6, 7, 8, 10, 12, 15, 16, 20, 30, 60}
 
-// powers shows how often a driver that is 5 % slower is told apart from an equal one.
 func powers(tables int) string {
 	rows := [][]string{{"drivers", "n", "now", "unpaired"}, {"---:", "---:", "---:", "---:"}}
 	for _, k := range []int{2, 10} {
@@ -49,7 +48,6 @@ func powers(tables int) string {
 	return "A driver that is 5 % slower is told apart from an equal one; spread 3 %, rounds vary by 10 %:\n\n" + markdown(rows)
 }
 
-// levels shows how often any two of equal drivers are told apart.
 func levels(tables int) string {
 	head := []string{"drivers", "n"}
 	for _, s := range shapes {

@@ -29,7 +29,6 @@ func settling(runs int) string {
 		"Intervals of 95 % of the same samples would hold it less often (only runs that end within 100 rounds; the rounds do not vary):\n\n" + markdown(rows)
 }
 
-// floor is the driver that ratios are to.
 const floor = "d0"
 
 // medians are the medians of the shapes that are used here.
@@ -40,7 +39,6 @@ var medians = map[string]float64{
 	"long tail": math.Exp(0.03 * math.Ln2 * math.Ln2),
 }
 
-// settled is what simulated runs have shown.
 type settled struct {
 	rounds          float64 // on average, of a case
 	ratios, medians float64 // the shares of intervals that hold the true value
@@ -48,7 +46,6 @@ type settled struct {
 	apart           float64 // the share of runs in which two equal drivers are told apart
 }
 
-// settle simulates runs of one table of equal drivers, as the lab makes them.
 func settle(shape string, drivers int, precision float64, runs int) settled {
 	const most = 100
 	w := world{shape: shape, drivers: drivers, rounds: most, steady: true}
@@ -102,7 +99,6 @@ func settle(shape string, drivers int, precision float64, runs int) settled {
 
 func holds(i *stats.Interval, v float64) bool { return i.Low <= v && v <= i.High }
 
-// addTrial adds a trial of a case with one phase.
 func addTrial(run *result.Run, id int, p stats.Point) {
 	run.Trials = append(run.Trials, result.Trial{Case: id, Round: p.Round, Order: id, Status: result.OK,
 		Samples: []result.Sample{{Phase: "p", Metric: result.MetricTime, WallNS: int64(1e9 * p.Value), Operations: 1}}})
@@ -139,7 +135,6 @@ func wholeRuns(tables int) string {
 // same one by chance, it looks like a difference without noise.
 func twoDrifting(int) world { return world{shape: drifting, drivers: 2, steady: true} }
 
-// run makes a run of 15 tables.
 func run(of func(table int) world, n int, r *rand.Rand) *result.Run {
 	out := &result.Run{}
 	for table := range 15 {

@@ -39,7 +39,6 @@ var noises = []struct {
 	}},
 }
 
-// autoregression returns values of which each depends on the one before.
 func autoregression(r *rand.Rand, n int, strength float64) []float64 {
 	x := make([]float64, n)
 	v := r.NormFloat64()
@@ -283,7 +282,6 @@ func lawVerdicts() (list []verdict) {
 	return list
 }
 
-// trendVerdicts are false changes of series of some runs.
 func trendVerdicts(runs int) (list []verdict) {
 	for _, n := range noises {
 		list = append(list, verdict{says: "runs, trends: the level changes", of: fmt.Sprintf("%d runs of one level, %s", runs, n.name), most: stats.ChangeLevel, cost: max(1, runs/20),
@@ -330,7 +328,6 @@ func medianVerdicts() (list []verdict) {
 		is: func(r *rand.Rand) bool { return ratio(r, noises[3].draw, ofCluster) }})
 }
 
-// nominal returns the promised share as words.
 func (v verdict) nominal() string {
 	switch {
 	case v.unpromised:
@@ -341,7 +338,6 @@ func (v verdict) nominal() string {
 	return "at most " + percent(v.most)
 }
 
-// found returns the share of a number of runs.
 func (v verdict) found(stream, runs int) float64 {
 	if v.share != nil {
 		return v.share(runs)
@@ -403,7 +399,6 @@ func equalFactors(r *rand.Rand) *stats.Factorial {
 	return stats.Analyze(run, "").Factorials[0]
 }
 
-// says reports whether advice names an advantage, now or if something changed.
 func says(a *advise.Advice, what advise.Advantage) bool {
 	return slices.ContainsFunc(a.Because, func(r advise.Reason) bool { return r.Advantage == what }) ||
 		slices.ContainsFunc(a.Overturn, func(o advise.Overturn) bool { return o.Advantage == what })
@@ -416,7 +411,6 @@ func varying(r *rand.Rand, what advise.Advantage) bool {
 	return says(advise.Decide(advise.FactsOf(a, nil)), what)
 }
 
-// choicesDiffer reports whether locks tells equal choices apart in either of two mixes.
 func choicesDiffer(r *rand.Rand) bool {
 	run := &result.Run{}
 	for i := range 16 {
@@ -433,7 +427,6 @@ func choicesDiffer(r *rand.Rand) bool {
 	})
 }
 
-// phaseSlower reports whether tune calls one of four phases slower that take as long.
 func phaseSlower(r *rand.Rand) bool {
 	run := &result.Run{}
 	phases := []string{"a", "b", "c", "d"}
@@ -452,7 +445,6 @@ func phaseSlower(r *rand.Rand) bool {
 	})
 }
 
-// cpuTimesDiffer reports whether profile says that equal drivers take more or less CPU time.
 func cpuTimesDiffer(r *rand.Rand, trials int, mean, spread float64) bool {
 	a, _ := sampled(r, trials, 1, mean, spread)
 	b, _ := sampled(r, trials, 1, mean, spread)
@@ -514,7 +506,6 @@ func sampled(r *rand.Rand, trials, parts int, mean, spread float64) (s stats.Sam
 	return s, counts
 }
 
-// partsDiffer reports whether equal drivers differ in any of ten parts of their samples.
 func partsDiffer(r *rand.Rand, spread float64) bool {
 	const parts = 10
 	a, inA := sampled(r, 20, parts, 50, spread)
@@ -527,7 +518,6 @@ func partsDiffer(r *rand.Rand, spread float64) bool {
 	return false
 }
 
-// tellsSmallest reports whether a run tells the smallest difference that noise lets it tell.
 func tellsSmallest(r *rand.Rand) bool {
 	const rounds = 14
 	sides := func(n int, slower float64) (a, b []stats.Point) {

@@ -40,7 +40,6 @@ var shapes = []shape{
 	{drifting, func(r *rand.Rand) float64 { return 0.01 * r.NormFloat64() }},
 }
 
-// draw returns the distribution of a shape.
 func draw(name string) func(r *rand.Rand) float64 {
 	if name == noisy {
 		return func(r *rand.Rand) float64 { return 0.3 * r.NormFloat64() }
@@ -48,7 +47,6 @@ func draw(name string) func(r *rand.Rand) float64 {
 	return shapes[slices.IndexFunc(shapes, func(s shape) bool { return s.name == name })].draw
 }
 
-// world describes how tables are made.
 type world struct {
 	shape           string
 	drivers, rounds int
@@ -62,7 +60,6 @@ type world struct {
 	steady bool // the rounds do not vary
 }
 
-// time returns a driver's own time, as a logarithm.
 func (w world) time(driver int) float64 {
 	switch {
 	case w.groups > 0:
@@ -96,10 +93,8 @@ func (w world) table(r *rand.Rand) [][]stats.Point {
 	return sets
 }
 
-// method returns the pairs of a table that it tells apart.
 type method func(sets [][]stats.Point) (apart [][2]int)
 
-// paired is the method of package stats.
 func paired(sets [][]stats.Point) (apart [][2]int) {
 	for _, p := range stats.CompareAll(sets, func(int) bool { return true }) {
 		if p.Significant() {
@@ -137,7 +132,6 @@ func unpaired(sets [][]stats.Point) (apart [][2]int) {
 	return apart
 }
 
-// share returns the share of tables for which something is true.
 func (w world) share(m method, tables int, is func(apart [][2]int) bool) float64 {
 	return shareOf(tables, uint64(w.drivers<<8+w.rounds), func(r *rand.Rand) bool { return is(m(w.table(r))) })
 }
@@ -165,12 +159,10 @@ func shareOf(n int, stream uint64, is func(r *rand.Rand) bool) float64 {
 	return float64(count) / float64(n)
 }
 
-// power returns how often the last driver is told apart from the first.
 func (w world) power(m method, tables int) float64 {
 	return w.share(m, tables, func(apart [][2]int) bool { return slices.Contains(apart, [2]int{0, w.drivers - 1}) })
 }
 
-// anyFalse returns how often any two equal drivers are told apart.
 func (w world) anyFalse(m method, tables int) float64 {
 	return w.share(m, tables, func(apart [][2]int) bool {
 		return slices.ContainsFunc(apart, func(p [2]int) bool { return w.time(p[0]) == w.time(p[1]) })

@@ -78,11 +78,7 @@ func (s *Store) Merge(ctx context.Context, from *Store, told func(done, of int))
 // Mergeable reports whether a store that is to be merged has a run that can be read. If it
 // has none, it returns why each of its runs is left out.
 func (s *Store) Mergeable(ctx context.Context) (some bool, leftOut []Merged, err error) {
-	var ids []int64
-	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) (err error) {
-		ids, err = runIDs(ctx, c)
-		return err
-	})
+	ids, err := s.ids(ctx)
 	m := &merge{from: s}
 	for _, id := range ids {
 		_, e := s.Load(ctx, id)
@@ -97,13 +93,18 @@ func (s *Store) Mergeable(ctx context.Context) (some bool, leftOut []Merged, err
 	return false, m.list, err
 }
 
-// begin returns the runs of the other store, and finds those that are here.
-func (m *merge) begin(ctx context.Context) (ids []int64, err error) {
-	err = m.from.read(ctx, func(ctx context.Context, c *sql.Conn) (err error) {
+// ids returns the numbers of all runs, in order.
+func (s *Store) ids(ctx context.Context) (ids []int64, err error) {
+	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) (err error) {
 		ids, err = runIDs(ctx, c)
 		return err
 	})
-	if err != nil {
+	return ids, err
+}
+
+// begin returns the runs of the other store, and finds those that are here.
+func (m *merge) begin(ctx context.Context) (ids []int64, err error) {
+	if ids, err = m.from.ids(ctx); err != nil {
 		return nil, err
 	}
 	return ids, m.to.read(ctx, func(ctx context.Context, c *sql.Conn) error {

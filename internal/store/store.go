@@ -7,7 +7,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	_ "embed"
+	"embed"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -28,30 +28,22 @@ import (
 // ApplicationID marks a SQLite file as a store, in its header: "S3pf".
 const ApplicationID = 0x53337066
 
-//go:embed schema1.sql
-var schema1 string
-
-//go:embed schema2.sql
-var schema2 string
-
-//go:embed schema3.sql
-var schema3 string
-
-//go:embed schema4.sql
-var schema4 string
-
-//go:embed schema5.sql
-var schema5 string
-
-//go:embed schema6.sql
-var schema6 string
-
-//go:embed schema7.sql
-var schema7 string
+//go:embed schema*.sql
+var schemas embed.FS
 
 // migrations[i] upgrades a store from version i to version i+1. A migration that has
 // been released is never edited.
-var migrations = []string{schema1, schema2, schema3, schema4, schema5, schema6, schema7}
+var migrations = readMigrations()
+
+func readMigrations() (list []string) {
+	for i := 1; ; i++ {
+		text, err := schemas.ReadFile(fmt.Sprintf("schema%d.sql", i))
+		if err != nil {
+			return list
+		}
+		list = append(list, string(text))
+	}
+}
 
 // busyTimeout is how long to wait for another process to finish writing.
 const busyTimeout = 30 * time.Second
@@ -62,8 +54,8 @@ type Store struct {
 	path     string
 	db       *sql.DB
 	readOnly bool
-	foreign  bool // somebody else's
-	version  int  // of the schema, if it is somebody else's, which is not upgraded
+	foreign  bool // it may be somebody else's, and is not upgraded
+	version  int  // the version of the schema of a foreign store
 }
 
 // Open opens the store at path for adding runs. It creates the store and its

@@ -72,21 +72,20 @@ func addRun(ctx context.Context, c *sql.Conn, r *result.Run) (id int64, err erro
 	}
 	p := &preparing{c, map[string]*sql.Stmt{}}
 	defer p.close()
-	if err := addCases(ctx, p, id, r.Cases); err != nil {
-		return 0, err
+	err = addCases(ctx, p, id, r.Cases)
+	for i := 0; i < len(r.Trials) && err == nil; i++ {
+		err = addTrial(ctx, p, id, &r.Trials[i])
 	}
-	for i := range r.Trials {
-		if err := addTrial(ctx, p, id, &r.Trials[i]); err != nil {
-			return 0, err
-		}
+	if err == nil {
+		err = addProfiles(ctx, p, id, r.Profiles)
 	}
-	if err := addProfiles(ctx, p, id, r.Profiles); err != nil {
-		return 0, err
+	if err == nil {
+		err = addAnswer(ctx, p, id, r.Answer)
 	}
-	if err := addAnswer(ctx, p, id, r.Answer); err != nil {
-		return 0, err
+	if err == nil {
+		err = addWarnings(ctx, p, id, nil, r.Warnings)
 	}
-	return id, addWarnings(ctx, p, id, nil, r.Warnings)
+	return id, err
 }
 
 // execer is a connection.

@@ -32,8 +32,9 @@ func (w *Workload) DatabasePath() string {
 // the workload has no database.
 func (w *Workload) Snapshot() *snapshot.Snapshot { return w.snapshot }
 
-// Begin gives the workload the copy of its database, reads the rows of its data sets from
-// there, and finds what its schema needs. Until then each of these sets has one row. The error is a [Problems].
+// Begin gives the workload the copy of its database, reads the rows of its data sets from the
+// copy, and finds the features that its schema needs. Before, each of these sets has one row.
+// The error is a [Problems].
 func (w *Workload) Begin(ctx context.Context, s *snapshot.Snapshot) error {
 	w.snapshot, w.queried = s, map[string]queried{}
 	w.query = func(sql string, columns []driver.ColumnType) ([][]json.RawMessage, error) {
@@ -73,8 +74,8 @@ func (w *Workload) database(r *reader, n *yaml.Node) {
 	}
 }
 
-// beside reports whether a file is in the workload file's directory, or below, as its SQL
-// files and recordings must be. What is no name of a file has been reported.
+// beside reports whether a file is in the workload file's directory, or below. It returns true
+// for a name that no file can have, because that has been reported.
 func (w *Workload) beside(name string) bool {
 	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
 		return true
@@ -130,7 +131,7 @@ func (l *resolver) decided(settings *yaml.Node) {
 	l.errorf(at, "setting %v", err)
 }
 
-// unsteady matches what is another value in each run.
+// unsteady matches calls whose value differs between runs.
 var unsteady = regexp.MustCompile(`(?i)\brandom(blob)?\s*\(`)
 
 // queried reads a data set whose rows are those that a query on the database returns.
@@ -159,23 +160,14 @@ func (l *resolver) queried(s *setInfo, f *fields, what string) {
 		}
 	}
 	var types []driver.ColumnType
-	if cols := f.get("columns"); cols == nil {
-		l.errorf(f.node, "%s has no columns: write columns: {id: int} with the name and type of each", what)
-	} else if cols, ok := l.mapping(cols, "columns of "+what, "{id: int}"); ok && l.countWithin(cols.node, "columns of "+what, len(cols.keys), maxColumns) {
-		if len(cols.keys) == 0 {
-			l.errorf(cols.node, "%s has no columns: write columns: {id: int}", what)
-		}
-		for i, k := range cols.keys {
-			l.identifier(k, "a column")
-			c := &columnInfo{node: cols.values[i], full: s.Name + "." + k.Value, set: s, siblings: s.columns}
-			t := l.columnType(cols.values[i])
-			c.Name, c.Type, c.Generator.Kind = k.Value, t.Type, plan.GenList
-			c.Generator.List = []json.RawMessage{placeholder(t.Type)}
-			types = append(types, t)
-			s.columns[k.Value] = c
-			s.order = append(s.order, c)
-		}
-	}
+	l.columnsOf(s, f, what, "{id: int}", " with the name and type of each", func(c *columnInfo, name *yaml.Node) {
+		l.identifier(name, "a column")
+		t := l.columnType(c.node)
+		c.Name, c.Type, c.Generator.Kind = name.Value, t.Type, plan.GenList
+		c.Generator.List = []json.RawMessage{placeholder(t.Type)}
+		types = append(types, t)
+		s.columns[name.Value] = c
+	})
 	s.Count = 1
 	if l.found == before && l.w.query != nil {
 		lists, err := l.w.query(sql, types)

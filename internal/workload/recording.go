@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strconv"
@@ -40,26 +39,9 @@ func (w *Workload) recording(name string) *recording {
 		w.recordings = map[string]*recording{}
 	}
 	w.recordings[name] = r
-	const want = "want a file beside the workload's, or below"
-	clean := path.Clean(name)
-	if w.fsys == nil || !fs.ValidPath(clean) {
-		r.problem = fmt.Sprintf("cannot open the file %q: %s", name, want)
-		return r
-	}
-	// To open a pipe would wait for somebody who writes to it.
-	if fi, err := fs.Stat(w.fsys, clean); err == nil && !fi.Mode().IsRegular() {
-		r.problem = fmt.Sprintf("%q is not a regular file: %s", name, want)
-		return r
-	}
-	f, err := w.fsys.Open(clean)
+	data, err := w.readBeside(name, path.Clean(name), MaxRecording)
 	if err != nil {
-		r.problem = fmt.Sprintf("cannot read the file %q: %s", name, want)
-		return r
-	}
-	defer f.Close()
-	data, err := readBounded(f, MaxRecording)
-	if err != nil {
-		r.problem = fmt.Sprintf("cannot read the file %q: %v", name, reasonOf(err))
+		r.problem = err.Error()
 		return r
 	}
 	sum := sha256.Sum256(data)

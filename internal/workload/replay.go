@@ -48,10 +48,7 @@ func (l *resolver) replay(f *fields) *plan.Replay {
 		l.errorf(n, "replay: %s", rec.problem)
 		return r
 	}
-	mode := "" // as recorded
-	if n := f.get("statement"); n != nil {
-		mode, _ = l.oneOf(n, "statement", "prepared", "ad hoc")
-	}
+	mode, _ := l.oneOf(f.get("statement"), "statement", "prepared", "ad hoc") // "": as recorded
 	speed := l.speed(f.get("speed"), rec, name)
 	made, err := l.w.resolveRecording(rec)
 	if err != nil {
@@ -62,7 +59,7 @@ func (l *resolver) replay(f *fields) *plan.Replay {
 	l.features = append(l.features, made.features...)
 	l.plan.Files = l.plan.Files || made.reaches
 	for _, why := range made.left {
-		l.warnings = append(l.warnings, Problem{File: l.file, Line: n.Line, Column: n.Column, Message: fmt.Sprintf("replay: %s: %s", name, why)})
+		l.warnf(n, "replay: %s: %s", name, why)
 	}
 	l.pinForeignKeys(n, name, made)
 	*r = *made.plan
@@ -106,17 +103,13 @@ func (l *resolver) pinForeignKeys(n *yaml.Node, name string, made *replayed) {
 	}
 	l.settings["foreign_keys"], l.declared["foreign_keys"] = value, value
 	if made.references || l.w.references() {
-		l.warnings = append(l.warnings, Problem{File: l.file, Line: n.Line, Column: n.Column,
-			Message: fmt.Sprintf("replay: %s: foreign_keys is %s with every driver: %s. If it is not so in your application, write it under settings", name, value, why)})
+		l.warnf(n, "replay: %s: foreign_keys is %s with every driver: %s. If it is not so in your application, write it under settings", name, value, why)
 	}
 }
 
 // speed reads by how much the times between events are divided. It returns 0 if they do
 // not matter.
 func (l *resolver) speed(n *yaml.Node, rec *recording, name string) float64 {
-	if n == nil {
-		return 0
-	}
 	word, ok := l.text(n, "speed", "speed: max")
 	if !ok || word == "max" {
 		return 0

@@ -203,10 +203,8 @@ func (w *Workload) header(r *reader, n *yaml.Node) {
 			r.errorf(n, "bad name %q of a workload: want lower-case letters, digits and -, such as my-reads", v)
 		}
 	}
-	if n := f.get("about"); n != nil {
-		w.About, _ = r.text(n, "about", "about: one row per statement")
-		w.About = strings.TrimSpace(w.About)
-	}
+	about, _ := r.text(f.get("about"), "about", "about: one row per statement")
+	w.About = strings.TrimSpace(about)
 	if n := f.get("database"); n != nil {
 		w.database(r, n)
 	}

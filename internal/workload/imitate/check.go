@@ -9,7 +9,6 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
@@ -34,18 +33,7 @@ func (t *table) checks(list []token) []check {
 		for open < len(list) && list[open].Text != "(" {
 			open++
 		}
-		depth := 0
-		for i = open; i < len(list); i++ {
-			if list[i].Text == "(" {
-				depth++
-			}
-			if list[i].Text == ")" {
-				if depth--; depth == 0 {
-					break
-				}
-			}
-		}
-		if i == len(list) {
+		if i = closing(list, open); i == len(list) {
 			break
 		}
 		found = append(found, check{t, len(found), join(list[begin : i+1]), join(list[open : i+1]), from, i + 1})
@@ -122,12 +110,11 @@ func (w *Workload) tryChecks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	db, err := sql.Open("sqlite", ":memory:")
+	db, err := openMemory()
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	db.SetMaxOpenConns(1)
 	for _, script := range []string{unchecked, resolved.Schema} {
 		if _, err := db.ExecContext(ctx, script); err != nil {
 			return err
@@ -135,11 +122,10 @@ func (w *Workload) tryChecks(ctx context.Context) error {
 	}
 	changed := false
 	for seed := uint64(1); seed <= triedMost; seed++ {
-		gen, err := plan.NewGenerator(seed, resolved)
+		l, err := newLoader(db, resolved, seed, func(string) {})
 		if err != nil {
 			return err
 		}
-		l := &loader{db: db, gen: gen, plan: resolved, tell: func(string) {}}
 		left := false
 		for i := range resolved.DataSets {
 			d := &resolved.DataSets[i]

@@ -190,6 +190,14 @@ func withoutOrder(list []token) []token {
 
 // inside returns the tokens between the parenthesis at open and the one that closes it.
 func inside(list []token, open int) []token {
+	if end := closing(list, open); end < len(list) {
+		return list[open+1 : end]
+	}
+	return nil
+}
+
+// closing returns the index of the parenthesis that closes the one at open, or len(list).
+func closing(list []token, open int) int {
 	depth := 0
 	for i := open; i < len(list); i++ {
 		switch list[i].Text {
@@ -197,9 +205,9 @@ func inside(list []token, open int) []token {
 			depth++
 		case ")":
 			if depth--; depth == 0 {
-				return list[open+1 : i]
+				return i
 			}
 		}
 	}
-	return nil
+	return len(list)
 }

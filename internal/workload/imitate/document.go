@@ -2,6 +2,7 @@ package imitate
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -269,7 +270,7 @@ func (w *documentWriter) bools(m *member) generated {
 // the most frequent.
 func (w *documentWriter) scalar(c *column, add func(verb, suffix string, g generated)) {
 	st := &c.stats
-	class := slices.MaxFunc(st.present(), func(x, y int) int { return int(max(-1, min(1, st.class[x].n-st.class[y].n))) })
+	class := slices.MaxFunc(st.present(), func(x, y int) int { return cmp.Compare(st.class[x].n, st.class[y].n) })
 	if class == reals && st.class[reals].fraction {
 		// Formats have no real numbers: the digits after the point are random.
 		whole := make([]int64, 0, intervals+1)

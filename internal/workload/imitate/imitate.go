@@ -2,7 +2,6 @@ package imitate
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -108,10 +107,7 @@ func From(ctx context.Context, source *Source, o Options) (*Workload, error) {
 		return nil, err
 	}
 	o.Tell("trying the phases that insert")
-	if err := w.tryQuick(ctx); err != nil {
-		return nil, err
-	}
-	return w, nil
+	return w, w.tryQuick(ctx)
 }
 
 // write writes the workload's file.
@@ -147,12 +143,11 @@ func (w *Workload) write(ctx context.Context) error {
 	if unused != nil {
 		b.note("no phase uses what has no rows in the database: %s", strings.Join(unused, ", "))
 	}
-	empty, err := sql.Open("sqlite", ":memory:")
+	empty, err := openMemory()
 	if err != nil {
 		return err
 	}
 	defer empty.Close()
-	empty.SetMaxOpenConns(1)
 	before, after := b.script(ctx, empty) // which decides what triggers there are
 	more := b.additions(tables)
 	w.Queries = b.queries(tables, func(q *Query) error {

@@ -11,7 +11,7 @@ import (
 // parent.
 func (b *builder) pickable(c *column) bool {
 	f := c.foreign
-	to := f.to[slices.Index(f.columns, c)]
+	to := c.target()
 	if f.parent.rows == 0 || len(to.stats.present()) != 1 {
 		return false
 	}
@@ -20,20 +20,28 @@ func (b *builder) pickable(c *column) bool {
 		if n > 10 || at == c {
 			return false
 		}
-		at = at.foreign.to[slices.Index(at.foreign.columns, at)]
+		at = at.target()
 	}
 	return true
+}
+
+// target returns the column that a column of a foreign key refers to.
+func (c *column) target() *column { return c.foreign.to[slices.Index(c.foreign.columns, c)] }
+
+// of returns "set.column" as YAML.
+func (c *column) of(set string) string {
+	if isPlain(c.name) {
+		return set + "." + c.name
+	}
+	return yamlText(set + "." + c.name)
 }
 
 // reference makes a foreign key.
 func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generated {
 	f := c.foreign
 	st := &c.stats
-	to := f.to[slices.Index(f.columns, c)]
-	g := generated{kind: "pick", value: f.parent.set + "." + yamlName(to.name)}
-	if !isPlain(to.name) {
-		g.value = yamlText(f.parent.set + "." + to.name)
-	}
+	to := c.target()
+	g := generated{kind: "pick", value: to.of(f.parent.set)}
 	at := func(suffix string, n generated) generated {
 		if b.numbers[d.name+" "+suffix] == "" {
 			b.numbers[d.name+" "+suffix] = d.help(f.columns[0], suffix, n, t.columns)
@@ -143,12 +151,7 @@ func (b *builder) domain(t *table, j int, more bool) string {
 	x := t.composite
 	c := t.parts()[j]
 	if c.foreign != nil && b.pickable(c) {
-		to := c.foreign.to[slices.Index(c.foreign.columns, c)]
-		name := c.foreign.parent.set + "." + to.name
-		if !isPlain(to.name) {
-			return yamlText(name)
-		}
-		return name
+		return c.target().of(c.foreign.parent.set)
 	}
 	key := fmt.Sprintf("domain %s %d %v", t.name, j, more)
 	if name := b.dictionaries[key]; name != "" {

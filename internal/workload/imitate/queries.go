@@ -1,6 +1,7 @@
 package imitate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,7 +84,7 @@ func (b *builder) queries(tables []*table, compiles func(*Query) error) []*Query
 			add(q, t.name+" match")
 		}
 	}
-	slices.SortStableFunc(list, func(x, y *Query) int { return int(max(-1, min(1, y.weight-x.weight))) })
+	slices.SortStableFunc(list, func(x, y *Query) int { return cmp.Compare(y.weight, x.weight) })
 	if len(list) > maxQueries {
 		b.note("%d of %d queries are left out, those of the smallest tables", len(list)-maxQueries, len(list))
 		list = list[:maxQueries]
@@ -329,11 +330,7 @@ func (b *builder) probe(queries []*Query) {
 				rows[q.table] = row
 				d.add(generated{name: row, kind: "int", value: fmt.Sprintf("[0, $%s - 1]", q.table.set), hidden: true})
 			}
-			value := q.table.set + "." + a.column.name
-			if !isPlain(a.column.name) {
-				value = yamlText(value)
-			}
-			d.add(generated{name: a.name, kind: "pick", value: value, also: []string{"at: " + row}})
+			d.add(generated{name: a.name, kind: "pick", value: a.column.of(q.table.set), also: []string{"at: " + row}})
 		}
 	}
 	if len(d.columns) > 0 {

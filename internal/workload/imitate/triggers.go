@@ -19,37 +19,30 @@ const triedRows = 200
 // of the application, and reports whether there are any. db has the imitation, and gets no
 // rows.
 func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err error) {
-	for i := range l.plan.Phases {
-		p := &l.plan.Phases[i]
-		if p.Untimed || p.Insert == nil {
+	for _, d := range l.timedInserts() {
+		own := b.triggersOf(d.Table)
+		if len(own) == 0 {
 			continue
 		}
-		for _, name := range p.Insert.Sets {
-			d := l.plan.DataSet(name)
-			own := b.triggersOf(d.Table)
-			if len(own) == 0 {
-				continue
+		l.tell("trying the triggers of " + d.Table)
+		together := l.without(ctx, d, nil)
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		if together == nil || l.without(ctx, d, own) != nil { // it is not the triggers
+			continue
+		}
+		found = true
+		failing := len(b.failing)
+		for i := range own {
+			others := slices.Delete(slices.Clone(own), i, i+1)
+			if err := l.without(ctx, d, others); err != nil {
+				b.fails(own[i], err)
 			}
-			l.tell("trying the triggers of " + d.Table)
-			together := l.without(ctx, d, nil)
-			if ctx.Err() != nil {
-				return false, ctx.Err()
-			}
-			if together == nil || l.without(ctx, d, own) != nil { // it is not the triggers
-				continue
-			}
-			found = true
-			failing := len(b.failing)
-			for i := range own {
-				others := slices.Delete(slices.Clone(own), i, i+1)
-				if err := l.without(ctx, d, others); err != nil {
-					b.fails(own[i], err)
-				}
-			}
-			if len(b.failing) == failing { // only together
-				for _, o := range own {
-					b.fails(o, together)
-				}
+		}
+		if len(b.failing) == failing { // only together
+			for _, o := range own {
+				b.fails(o, together)
 			}
 		}
 	}

@@ -54,7 +54,7 @@ func (w *Workload) Begin(ctx context.Context, s *snapshot.Snapshot) error {
 	return r.err()
 }
 
-// queried is what a query on the database has returned.
+// queried is the result of a query on the database: a list for each column, or an error.
 type queried struct {
 	lists [][]json.RawMessage
 	err   error
@@ -95,11 +95,11 @@ func (w *Workload) beside(name string) bool {
 	return true
 }
 
-// shaping are the settings that an existing file decides.
+// shaping lists the settings that cannot be changed for an existing file.
 var shaping = []string{"page_size", "auto_vacuum"}
 
-// Decided returns an error if a setting cannot be had because the workload's database
-// decides it.
+// Decided returns an error, and the setting's name, if s has a setting that cannot be chosen
+// because the workload begins with a copy of an existing database.
 func (w *Workload) Decided(s driver.Settings) (setting string, err error) {
 	if w.Database == "" {
 		return "", nil
@@ -116,7 +116,7 @@ func (w *Workload) Decided(s driver.Settings) (setting string, err error) {
 	return "", nil
 }
 
-// decided reports settings of the file that its database decides.
+// decided reports a problem if the settings include one that the database decides.
 func (l *resolver) decided(settings *yaml.Node) {
 	name, err := l.w.Decided(l.settings)
 	if err == nil {
@@ -134,7 +134,7 @@ func (l *resolver) decided(settings *yaml.Node) {
 // unsteady matches calls whose value differs between runs.
 var unsteady = regexp.MustCompile(`(?i)\brandom(blob)?\s*\(`)
 
-// queried reads a data set whose rows are those that a query on the database returns.
+// queried reads a data set whose rows come from a query on the database.
 func (l *resolver) queried(s *setInfo, f *fields, what string) {
 	n := f.get("query")
 	before := l.found

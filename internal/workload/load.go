@@ -65,8 +65,8 @@ func Load(nameOrPath string, options ...Option) (*Workload, error) {
 	return Parse(file, data, sub, options...)
 }
 
-// readFile reads a workload's file. A shell's pipe is accepted. A file without an end
-// is not, nor is a named pipe, because nobody may ever write to it.
+// readFile reads a workload's file, which may be a shell's pipe. It refuses devices, which may
+// be endless, and named pipes, because reading one waits until a process writes to it.
 func readFile(path string) ([]byte, error) {
 	// A shell's pipe is a link to a name that does not exist.
 	if name, err := filepath.EvalSymlinks(path); err == nil {
@@ -101,13 +101,13 @@ func readBounded(r io.Reader, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// script is SQL of a workload as it was read, or the problem with it.
+// script is SQL of a workload as it was read, or the reason why it is refused.
 type script struct {
 	text     string
 	problem  string
-	outside  bool            // the SQL reaches other files, which is a problem unless that is allowed
+	outside  bool            // the SQL reaches other files, which is refused unless the user allows it
 	pragmas  []pragmaSetting // settings that its PRAGMAs change
-	features []string        // that it needs
+	features []string        // the keys of the features of SQLite that it needs
 }
 
 // sql reads SQL, or the name of a file that contains SQL.

@@ -41,7 +41,7 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// reader reads the nodes of one file and notes what is wrong with them.
+// reader reads the nodes of one file and notes mistakes in them.
 type reader struct {
 	file     string
 	problems Problems
@@ -214,7 +214,7 @@ func target(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// describe says what kind of node n is, for errors.
+// describe names the kind of a node in errors, or quotes its text.
 func describe(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:

@@ -16,7 +16,7 @@ type setInfo struct {
 	node    *yaml.Node
 	columns map[string]*columnInfo
 	order   []*columnInfo
-	depth   int  // -1 until known
+	depth   int  // how many data sets it is nested in; -1 until known
 	broken  bool // a problem with the number of rows has been noted
 }
 

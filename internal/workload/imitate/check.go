@@ -42,7 +42,7 @@ func (t *table) checks(list []token) []check {
 }
 
 // withoutViolated removes the CHECK constraints that generated rows violate from CREATE
-// TABLE, and returns those that stay.
+// TABLE, and returns the others.
 func (b *builder) withoutViolated(t *table, text string) (string, []check) {
 	list := sqltext.All(text)
 	all := t.checks(list)
@@ -91,12 +91,12 @@ func (b *builder) violations(ctx context.Context, db *sql.DB) (found bool, err e
 	return found, nil
 }
 
-// Rows of each data set that constraints are tried with, from several seeds because the
-// trials of a run have others.
+// How many rows of each data set constraints are tried with. They come from several seeds,
+// because each trial of a run has another seed.
 const (
-	tried     = 10_000
-	triedOnce = 2000
-	triedMost = 100 // seeds
+	tried     = 10_000 // rows in all
+	triedOnce = 2000   // rows of one seed
+	triedMost = 100    // seeds
 )
 
 // tryChecks finds the CHECK constraints that some generated rows violate, and writes the workload
@@ -160,7 +160,7 @@ func (w *Workload) tryChecks(ctx context.Context) error {
 	return nil
 }
 
-// A connection accepts rows that violate CHECK constraints, or does not.
+// Statements after which a connection ignores CHECK constraints, or enforces them.
 const (
 	unchecked = "PRAGMA ignore_check_constraints = on"
 	enforced  = "PRAGMA ignore_check_constraints = off"

@@ -18,17 +18,17 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// Comparison is how near an imitation is.
+// Comparison says how similar an imitation is to its database.
 type Comparison struct {
 	Bytes   int64 // of the imitation
 	Queries []Compared
 
-	// Sizes are the tables and indexes whose sizes differ most, if the whole does; otherwise
-	// those that are not near. There are none if the imitation has a part of the rows.
+	// Sizes has the tables and indexes whose sizes differ most. If the size of the database is
+	// near, it has only those that are not. It is nil if the imitation has a share of the rows.
 	Sizes []Size
 }
 
-// Size is what a table or index takes of the database and of the imitation.
+// Size is the size of a table or index in the database and in the imitation.
 type Size struct {
 	Name  string
 	Bytes [2]int64
@@ -65,7 +65,7 @@ func near(x, y, little float64) bool { return max(x, y) <= 2*min(x, y) || math.A
 // Near reports whether the plan, the rows and the time are near.
 func (c *Compared) Near() bool { return c.SamePlan() && c.NearRows() && c.NearTime() }
 
-// NearSize is the share by which the size of an imitation may differ.
+// NearSize is the share by which the size of an imitation may differ and still be near.
 const NearSize = 0.1
 
 // Compare loads the workload, at the full scale, into a database beside the copy, and runs its
@@ -181,7 +181,7 @@ func (w *Workload) sizes(ctx context.Context, db *sql.DB, whole bool) ([]Size, e
 	for i, of := range []*sql.DB{w.source.copy.DB(), db} {
 		var name string
 		var bytes int64
-		err := all(ctx, of, "SELECT name, sum(pgsize) FROM dbstat GROUP BY name", nil, func() []any { return []any{&name, &bytes} }, func() error {
+		err := all(ctx, of, "SELECT name, sum(pgsize) FROM dbstat GROUP BY name", nil, []any{&name, &bytes}, func() error {
 			if i == 0 {
 				name = cmp.Or(w.builder.renamed[name], name)
 			}

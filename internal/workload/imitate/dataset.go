@@ -85,7 +85,7 @@ func (b *builder) newSet(name, table, count string) *dataSet {
 	return d
 }
 
-// parentsFirst sorts tables so that rows come after those that they refer to.
+// parentsFirst sorts tables so that each comes after the tables that its foreign keys refer to.
 func parentsFirst(tables []*table) []*table {
 	var list []*table
 	var visit func(t *table)

@@ -87,7 +87,7 @@ func (q *Query) run(ctx context.Context, db *sql.DB, text string, values [][]any
 	var parts []string
 	var id, parent, unused any
 	var detail string
-	err = all(ctx, db, "EXPLAIN QUERY PLAN "+text, named, func() []any { return []any{&id, &parent, &unused, &detail} }, func() error {
+	err = all(ctx, db, "EXPLAIN QUERY PLAN "+text, named, []any{&id, &parent, &unused, &detail}, func() error {
 		parts = append(parts, detail)
 		return nil
 	})

@@ -21,8 +21,8 @@ func (w *Workload) planned(scale string) (*plan.Plan, error) {
 	return parsed.Plan(scale, nil)
 }
 
-// tryQuick loads the workload at the quick scale into memory, and writes it without what
-// fails there.
+// tryQuick loads the workload at the quick scale into memory. It rewrites the workload without
+// the constraints, triggers and phases that fail.
 func (w *Workload) tryQuick(ctx context.Context) error {
 	p, err := w.planned(workload.Quick)
 	if err != nil {
@@ -57,11 +57,11 @@ func (w *Workload) tryQuick(ctx context.Context) error {
 	return w.tryInserts(ctx, l, workload.Quick, !violated)
 }
 
-// tryInserts writes the workload without the triggers and insert phases that fail in the
-// database of l, which has the imitation at a scale, and gets no rows. checked says that the
-// workload has all constraints that the database has.
+// tryInserts rewrites the workload without the triggers and insert phases that fail in the
+// database of l, which has the imitation at a scale and is left unchanged. If checked is true,
+// the workload has all constraints that the database has.
 func (w *Workload) tryInserts(ctx context.Context, l *loader, scale string, checked bool) error {
-	// It was loaded without a journal, without which no rows can be taken back.
+	// It was loaded without a journal. Rolling rows back needs one.
 	if _, err := l.db.ExecContext(ctx, "PRAGMA journal_mode = memory"); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (w *Workload) tryInserts(ctx context.Context, l *loader, scale string, chec
 	if err != nil {
 		return err
 	}
-	if checked { // what triggers write has to satisfy the constraints
+	if checked { // rows that triggers write have to satisfy the constraints
 		if _, err := l.db.ExecContext(ctx, enforced); err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (w *Workload) tryInserts(ctx context.Context, l *loader, scale string, chec
 		if err != nil || why == nil {
 			return err
 		}
-		// All are tried again, because without the rows of this phase others may fail.
+		// All phases are tried again, because others may need the rows of this one.
 		w.builder.closed[table] = fmt.Sprintf("they fail: %v", why)
 		if err := w.write(ctx); err != nil {
 			return err

@@ -59,7 +59,7 @@ func Check(path string) error {
 
 // head returns the first n bytes of a file, or fewer if it is shorter.
 func head(path string, n int) ([]byte, error) {
-	f, err := directory.OpenRegular(path) // what is beside a database may be anything
+	f, err := directory.OpenRegular(path) // a pipe with the name of a log would block
 	if err != nil {
 		return nil, reason(err)
 	}

@@ -91,8 +91,8 @@ func (s *Snapshot) Written() []string {
 	return list
 }
 
-// files returns what the system says of a database's files, or nil for those that do not
-// exist.
+// files returns the file information of a database's files, in the order of suffixes. It is
+// nil for files that do not exist.
 func files(path string) []fs.FileInfo {
 	list := make([]fs.FileInfo, len(suffixes))
 	for i, suffix := range suffixes {
@@ -101,7 +101,7 @@ func files(path string) []fs.FileInfo {
 	return list
 }
 
-// same reports whether a file has not been written in between.
+// same reports whether two states of a file are equal: nothing wrote to it in between.
 func same(x, y fs.FileInfo) bool {
 	if x == nil || y == nil {
 		return x == nil && y == nil
@@ -124,14 +124,14 @@ func unreadable(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnreadable, err)
 }
 
-// remove removes a copy and what is beside it.
+// remove removes a copy, its log and its journal.
 func remove(path string) {
 	for _, suffix := range suffixes {
 		os.Remove(path + suffix)
 	}
 }
 
-// checkpoint writes what is in the write-ahead log of a copy into the copy.
+// checkpoint moves the write-ahead log of a copy into the copy.
 func checkpoint(ctx context.Context, path string) error {
 	db, err := sql.Open("sqlite", address(path, ""))
 	if err != nil {

@@ -51,29 +51,30 @@ type Sample struct {
 	Checksum string                `json:"checksum,omitempty"` // SHA-256 over every value of the untimed pass
 	Errors   []protocol.ErrorCount `json:"errors,omitempty"`   // of the operations that failed
 	Results  []protocol.ErrorCount `json:"results,omitempty"`  // errors that operations declare as results; these operations succeeded
-	Retries  int64                 `json:"retries,omitempty"`  // attempts at operations, without the first of each
+	Retries  int64                 `json:"retries,omitempty"`  // attempts at operations after the first one
 	Latency  []latency.Summary     `json:"latency,omitempty"`  // by operation
 	Load     *Load                 `json:"load,omitempty"`     // of an http phase
 
-	// Clients has, for a mix with a duration, how many operations of each client did not
-	// fail. It is nil if the worker does not tell.
+	// Clients has how many operations of each client succeeded, in a mix with a duration. It is
+	// nil if the worker does not report it.
 	Clients []int64 `json:"clients,omitempty"`
 
-	// WALRestarts is how often the write-ahead log was begun again after a checkpoint had
-	// copied all of it. It is 0 if the worker does not tell.
+	// WALRestarts is how often the write-ahead log was restarted after a checkpoint had copied all
+	// of it. It is 0 if the worker does not report it.
 	WALRestarts int64 `json:"wal_restarts,omitempty"`
 
-	// ApartNS is how far apart the processes of a mix began, the first and the last of them.
-	// It is nil if there was one process, or if a worker does not tell.
+	// ApartNS is the time between the first and the last start of a mix's processes. It is nil if
+	// there was only one process, or if a worker does not report it.
 	ApartNS *int64 `json:"apart_ns,omitempty"`
 
-	// Waits has how long the clients of a mix or a replay waited, for each thing that the
-	// worker can tell it of. What SQLite waits for within a call is not among them.
+	// Waits has how long the clients of a mix or a replay waited, by what they waited for. Waits
+	// of SQLite within a call are not included.
 	Waits []protocol.Wait `json:"waits,omitempty"`
 
-	// Of a replay: the events that were not run, because their transaction had failed, those
-	// that did not end as recorded, and of these apart the ones that failed because of a lock
-	// then, and succeeded now, by their codes of then. Its Results are errors as when recorded.
+	// The phase is a replay. Skipped events were not run, because their transaction had failed.
+	// Different events did not end as recorded. Unlocked events failed because of a lock when
+	// recorded and succeeded now; they are counted by their recorded codes, and are not in
+	// Different. Results has the errors that also occurred when recorded.
 	Replayed  bool                  `json:"replayed,omitempty"`
 	Skipped   int64                 `json:"skipped,omitempty"`
 	Different int64                 `json:"different,omitempty"`
@@ -141,12 +142,12 @@ type Case struct {
 	// declares.
 	InForce map[string]driver.Settings `json:"in_force,omitempty"`
 
-	// Today says that the settings are those with which the workload would be run, in a run
-	// that tries others beside them.
+	// Today says that the settings are the workload's present ones, in a run that also tries
+	// others.
 	Today bool `json:"today,omitempty"`
 }
 
-// BaseDriver returns the name of a driver without what makes it a variant: mattn for
+// BaseDriver returns the name of a driver without its version, options or directory: mattn for
 // mattn@v1.14.22, mattn:GOGC=400 and mattn=../go-sqlite3.
 func BaseDriver(driver string) string {
 	if i := strings.IndexAny(driver, "@:="); i >= 0 && !strings.ContainsAny(driver[:i], `/\`) {
@@ -155,8 +156,8 @@ func BaseDriver(driver string) string {
 	return driver
 }
 
-// OwnSettings returns those of some settings that drivers of a kind have: all of them, but
-// those of clusters only if it is that kind.
+// OwnSettings returns the settings that apply to drivers of a kind: all of them for clusters,
+// and for other kinds all except those of clusters.
 func OwnSettings(kind driver.Kind, all driver.Settings) driver.Settings {
 	s := all.With(nil)
 	for _, d := range driver.Vocabulary {
@@ -198,8 +199,8 @@ type Trial struct {
 	// CPU is nil if there was no process, and in older runs.
 	CPU *CPU `json:"cpu,omitempty"`
 
-	// Robbed says that others took more CPU time from the trial than a rule allows that
-	// knows neither the driver nor the times of phases.
+	// Robbed says that others took more CPU time from the trial than is allowed. The rule for
+	// that uses neither the driver nor the times of phases.
 	Robbed bool `json:"robbed,omitempty"`
 
 	// Repeated says that the trial does not count, because its case was measured once more
@@ -207,16 +208,16 @@ type Trial struct {
 	Repeated bool `json:"repeated,omitempty"`
 }
 
-// ReadBack is what the connections of a pool read back after the database was opened, when it
-// differed from what had to be in force. What they read back before is in [Trial].Proof.
+// ReadBack has the settings that the connections of a pool read back during a trial, when they
+// differed from those wanted. The settings read back at the beginning are in [Trial].Proof.
 type ReadBack struct {
 	After       string            `json:"after"`       // the phase; "" after the schema
 	Wanted      driver.Settings   `json:"wanted"`      // what had to be in force, of the settings that differed on any connection
 	Connections []driver.Settings `json:"connections"` // every PRAGMA of the vocabulary, of each connection
 }
 
-// CPU is the CPU time that a trial used, and what was taken from it. What the system does
-// not tell is nil.
+// CPU is the CPU time that a trial used and that others took from it. Fields that the system
+// does not report are nil.
 type CPU struct {
 	UserNS   int64 `json:"user_ns"` // of the worker and of its children that have ended
 	SystemNS int64 `json:"system_ns"`
@@ -236,8 +237,8 @@ type CPU struct {
 	OthersNS *int64 `json:"others_ns,omitempty"`
 }
 
-// LostNS returns how much CPU time others took from the trial: what was stolen, and what
-// other processes used while the worker waited for a CPU. What is not known counts as 0.
+// LostNS returns how much CPU time others took from the trial: the stolen time, and the time
+// that other processes used while the worker waited for a CPU. An unknown time counts as 0.
 func (c *CPU) LostNS() int64 {
 	lost := int64(0)
 	if c.StolenNS != nil {
@@ -249,7 +250,7 @@ func (c *CPU) LostNS() int64 {
 	return lost
 }
 
-// Warning reports noise or doubt about what it is attached to.
+// Warning reports noise or doubt about a run, a case or a trial.
 type Warning struct {
 	Code    string `json:"code"` // such as [WarningLoad]
 	Message string `json:"message"`
@@ -257,8 +258,8 @@ type Warning struct {
 	Phase   string `json:"phase,omitempty"` // "" for all phases
 	Round   int    `json:"round,omitempty"` // 0 for all rounds
 
-	// Deviation is how far off a time was, as a share of what it should have been. If
-	// it is positive it took longer. It is 0 for other warnings and in older runs.
+	// Deviation is how far off a time was, as a share of the expected time. If it is
+	// positive it took longer. It is 0 for other warnings and in older runs.
 	Deviation float64 `json:"deviation,omitempty"`
 
 	// Share is the share of time that a warning is about, as of [WarningSteal]. It is 0

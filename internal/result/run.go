@@ -65,7 +65,7 @@ type Run struct {
 // Resumption is the moment at which a run went on.
 type Resumption struct {
 	At      time.Time `json:"at"`
-	PauseNS int64     `json:"pause_ns"` // since the end of what was measured before
+	PauseNS int64     `json:"pause_ns"` // since the last trial before it ended
 }
 
 // Resumable returns the trials that are measured again if the run is resumed: those that
@@ -100,7 +100,7 @@ type Machine struct {
 
 // Host is another machine that a run was measured on, over a connection.
 type Host struct {
-	Name string `json:"name"` // what the SSH client connects to, such as pi or user@nvme
+	Name string `json:"name"` // the host that the SSH client connects to, such as pi or user@nvme
 }
 
 // LeftOut is a workload or a driver that was not measured, and why. In older runs the
@@ -128,8 +128,8 @@ func (l *LeftOut) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Asked is what was given for all workloads of a run, instead of what they have
-// themselves. The values are in the order in which they were given.
+// Asked has the settings and parameters that the user gave for all workloads of a run, in place
+// of the workloads' own. The values are in the order in which they were given.
 type Asked struct {
 	Settings   map[string][]string `json:"settings,omitempty"`
 	Parameters map[string][]int64  `json:"parameters,omitempty" jsonschema:"signed"`
@@ -145,10 +145,10 @@ type Schedule struct {
 type Study struct {
 	Name        string `json:"name"`
 	AsPublished bool   `json:"as_published,omitempty"` // with its known faults
-	Looks       bool   `json:"looks,omitempty"`        // its claims were looked at before the end, and those that were clear no longer measured
+	Looks       bool   `json:"looks,omitempty"`        // claims were judged during the run, and those that were clear were no longer measured
 }
 
-// Factor is what distinguishes the two sides of a comparison.
+// Factor is the kind of difference between the two sides of a comparison.
 type Factor string
 
 // The factors.
@@ -173,15 +173,15 @@ type Compares struct {
 
 // Search says that a run is part of a search for settings on a driver.
 type Search struct {
-	Race string `json:"race"` // what was measured, such as "each setting by itself"
+	Race string `json:"race"` // a description of this part, such as "each setting by itself"
 
 	// Confirms says that the search chose nothing by the run's trials: all choices were
 	// measured in all rounds. In other races the worse ones were left out before the end.
 	Confirms bool `json:"confirms,omitempty"`
 }
 
-// Side returns what the side with the given value is called: the value, with the name of
-// the setting or parameter.
+// Side returns the name of the side with the given value: the value, after the name of the
+// setting or parameter.
 func (s *Compares) Side(value string) string {
 	if s.Factor == FactorDriver {
 		return value
@@ -205,7 +205,7 @@ func (s *Compares) Value(c *Case) string {
 }
 
 // Beside reports whether two cases are sides of the same comparison: they differ in nothing
-// but the factor, and in what follows from it.
+// but the factor and its consequences.
 func (s *Compares) Beside(a, b *Case) bool {
 	rest := func(c *Case) (driver.Settings, map[string]int64, string) {
 		settings, parameters := maps.Clone(c.Settings), maps.Clone(c.Parameters)
@@ -226,7 +226,7 @@ func (s *Compares) Beside(a, b *Case) bool {
 		maps.Equal(firstSet, secondSet) && maps.Equal(firstParameters, secondParameters)
 }
 
-// Workload is the text of a workload, which shows what was measured.
+// Workload is the text of a workload of a run.
 type Workload struct {
 	Name     string     `json:"name"`
 	Text     string     `json:"text"`               // of the YAML file

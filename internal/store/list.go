@@ -79,9 +79,9 @@ func (s *Store) Latest(ctx context.Context, n int) (list []Entry, err error) {
 
 type caseKey struct{ run, id int64 }
 
-// noteTrials notes in a list the cases of each run and the statuses of their trials.
+// noteTrials adds to the entries the drivers, workloads and statuses of their cases and trials.
 func noteTrials(ctx context.Context, c *sql.Conn, at map[int64]*Entry) error {
-	worst := map[caseKey]result.Status{} // of the trials of each case
+	worst := map[caseKey]result.Status{} // the worst status of the trials of each case
 	err := scan(ctx, c, listCases, func(rows *sql.Rows) error {
 		var run, id any
 		var driver, workload sql.NullString
@@ -124,7 +124,7 @@ func noteTrials(ctx context.Context, c *sql.Conn, at map[int64]*Entry) error {
 	return err
 }
 
-// trialGroup is the trials of a case that have a status.
+// trialGroup identifies the trials of a case that have the same status.
 type trialGroup struct {
 	caseKey
 	status result.Status
@@ -144,7 +144,7 @@ func trialGroups(ctx context.Context, c *sql.Conn, query string, visit func(tria
 	})
 }
 
-// noteWarnings notes in a list how many kinds of warnings each run has.
+// noteWarnings adds to the entries how many kinds of warnings each run has.
 func noteWarnings(ctx context.Context, c *sql.Conn, at map[int64]*Entry) error {
 	return scan(ctx, c, listWarnings, func(rows *sql.Rows) error {
 		var run any

@@ -88,8 +88,8 @@ func (s *Store) LoadCases(ctx context.Context, id int64, keep func(*result.Case)
 	})
 }
 
-// Continue adds what has been stored of a run since r was loaded. Loading all of a long run
-// again and again would take time from what is being measured.
+// Continue adds to r the trials that were stored since it was loaded. While a run is being
+// measured, loading all of it again would disturb the measurement.
 func (s *Store) Continue(ctx context.Context, r *result.Run) error {
 	after := 0
 	for i := range r.Trials {
@@ -302,15 +302,15 @@ func (s *Store) Changes(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// Extent is how much of a run there is. It is the same as before only if the run is.
+// Extent says how much of a run is stored. It changes whenever the run does.
 type Extent struct {
 	Trials int64     // greatest number of a trial
 	Last   time.Time // when that trial started; zero if there is none
 	Ended  bool
-	Answer bool // it has one
+	Answer bool // the run has an answer
 }
 
-// Extent returns how much of a run there is. If there is no run with that ID, the error is
+// Extent returns how much of a run is stored. If there is no run with that ID, the error is
 // [ErrNoRun].
 func (s *Store) Extent(ctx context.Context, id int64) (e Extent, err error) {
 	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) error {

@@ -128,8 +128,8 @@ func absent(path string) error {
 	return fmt.Errorf("%w at %s%s: sqlite3perf run makes one", ErrNoStore, path, without)
 }
 
-// create creates an empty file and the directories that lead to it. undo removes what
-// it created, if nothing has been written since.
+// create creates an empty file and the directories that lead to it. undo removes them again,
+// unless something has been written to them since.
 func create(path string) (undo func(), err error) {
 	dir := filepath.Dir(path)
 	made := directory.Missing(dir)
@@ -195,7 +195,7 @@ func ours(id, version int64, newest int) error {
 	return nil
 }
 
-// connect opens a file with SQLite, as a query of its address says. Errors give it a name.
+// connect opens a file with SQLite. query has the parameters of its URI. Errors call it name.
 func connect(path, name string, query url.Values) (*Store, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -266,12 +266,12 @@ func (s *Store) prepare(ctx context.Context, readOnly bool, migrations []string)
 	return err
 }
 
-// checkedWhole is the size in bytes up to which a store is checked as a whole when it is
-// opened. It takes a fraction of a second.
-const checkedWhole = 64 << 20
+// checkedSize is the size in bytes up to which all of a store is checked when it is opened.
+// That takes a fraction of a second.
+const checkedSize = 64 << 20
 
 // quickCheck asks SQLite to check the file's structure, or of a large store only the
-// table of runs. SQLite finds what is broken elsewhere when it reads it. Constraints are
+// table of runs. SQLite finds faults in other tables when it reads them. Constraints are
 // checked when a run is loaded, because a bad record does not affect other runs.
 func (s *Store) quickCheck(ctx context.Context, c *sql.Conn) error {
 	var pages, size int64
@@ -282,7 +282,7 @@ func (s *Store) quickCheck(ctx context.Context, c *sql.Conn) error {
 		return err
 	}
 	what := "1" // any first fault
-	if pages*size > checkedWhole && !s.foreign {
+	if pages*size > checkedSize && !s.foreign {
 		what = "runs"
 	}
 	var verdict string
@@ -306,7 +306,7 @@ func migrate(ctx context.Context, c *sql.Conn, migrations []string, version int)
 	return err
 }
 
-// errRollback asks transaction to undo what was done although nothing went wrong.
+// errRollback makes transaction roll back although nothing went wrong.
 var errRollback = errors.New("rollback")
 
 // write runs do in a transaction that is durable when write returns without error. It

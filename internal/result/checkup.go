@@ -19,7 +19,7 @@ const (
 	CountersDenied = "denied" // the system does not permit their use
 )
 
-// Checkup says what a machine is like for measuring. What is not known is nil or "".
+// Checkup describes a machine's fitness for measuring. Unknown fields are nil or "".
 type Checkup struct {
 	Fitness  Fitness   `json:"fitness"`  // the worst of the findings'
 	Findings []Finding `json:"findings"` // the worst first
@@ -69,7 +69,7 @@ type Checkup struct {
 	NoNoise *protocol.Reason `json:"no_noise,omitempty"`
 }
 
-// Fsync says what it costs to write 4 KiB until they are on the device.
+// Fsync is the time of writing 4 KiB to the device.
 type Fsync struct {
 	Count     int   `json:"count"`
 	MedianNS  int64 `json:"median_ns"`
@@ -87,10 +87,10 @@ type Fsync struct {
 type Clock struct {
 	Source       string `json:"source,omitempty"` // as the kernel names it
 	ResolutionNS int64  `json:"resolution_ns"`    // the shortest time seen between two readings that differ
-	ReadNS       int64  `json:"read_ns"`          // what a reading costs
+	ReadNS       int64  `json:"read_ns"`          // the time that one reading takes
 }
 
-// Tools has the versions of what workers are built or run with; "" if there is none.
+// Tools has the versions of the tools that build or run workers, or "" for missing ones.
 type Tools struct {
 	Go     string `json:"go,omitempty"`
 	CC     string `json:"cc,omitempty"`
@@ -104,8 +104,8 @@ type DriverState struct {
 	Reason   *protocol.Reason `json:"reason,omitempty"`   // why there is no worker; nil if there is one, or it can be built
 }
 
-// Noise says how much times differ if a driver is measured beside itself: as two equal
-// cases, each once in every round.
+// Noise says how much times differ if a driver is compared with itself, as two equal cases
+// that are measured in every round.
 type Noise struct {
 	Driver   string `json:"driver"`
 	Version  string `json:"driver_version,omitempty"`

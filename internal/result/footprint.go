@@ -2,10 +2,10 @@ package result
 
 import "time"
 
-// Footprint is what a driver costs that is not time: its size, its builds, its license. What
-// was not looked at is zero.
+// Footprint has the costs of a driver other than time: its size, its builds, its license. Fields
+// that were not determined are zero.
 type Footprint struct {
-	SizeBytes int64         `json:"size_bytes,omitempty"` // of the worker, without symbols: the library, and what all workers have
+	SizeBytes int64         `json:"size_bytes,omitempty"` // of the worker without symbols, including the code that all workers share
 	WarmNS    int64         `json:"warm_ns,omitempty"`    // to build the worker again, with all packages in the build cache
 	ColdNS    int64         `json:"cold_ns,omitempty"`    // to build it with an empty build cache
 	Targets   []TargetBuild `json:"targets,omitempty"`    // builds without a C compiler

@@ -42,7 +42,7 @@ var Metrics = []Metric{
 		Of: func(c *protocol.Costs) *int64 { return &c.CheckpointNS }},
 }
 
-// Value returns a sample's value of the metric, and whether it is known: 0 is taken for not
+// Value returns a sample's value of the metric, and whether it is known. 0 means that it was not
 // counted.
 func (m *Metric) Value(s *Sample) (v float64, known bool) {
 	n := *m.Of(&s.Costs)
@@ -52,7 +52,7 @@ func (m *Metric) Value(s *Sample) (v float64, known bool) {
 	return float64(n), n != 0
 }
 
-// AddCosts adds what another process of a phase cost.
+// AddCosts adds the costs of another process of a phase.
 func AddCosts(sum, other *protocol.Costs) {
 	for _, m := range Metrics {
 		to, more := m.Of(sum), *m.Of(other)

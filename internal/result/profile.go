@@ -3,7 +3,7 @@ package result
 import "github.com/sqlite3perf/sqlite3perf/worker/protocol"
 
 // Profiles make a run one of profiles: it says where the time of a phase goes, and has no
-// trials, because what is timed under a profiler is no sample.
+// trials, because times under a profiler are not samples.
 type Profiles struct {
 	Phase  string `json:"phase"`
 	NoPerf string `json:"no_perf,omitempty"` // why there is no perf, or what it does not see; "" if it sees everything
@@ -27,8 +27,8 @@ type Profile struct {
 	CPU         []Stack    `json:"cpu"`         // with nanoseconds of CPU time
 	Allocations []Stack    `json:"allocations"` // with bytes
 
-	// Shortened is how many of their innermost functions the stacks have at most, if there
-	// were too many to keep them whole.
+	// Shortened is the greatest number of innermost functions that stacks keep, or 0 if stacks
+	// are complete.
 	Shortened int `json:"shortened,omitempty"`
 }
 

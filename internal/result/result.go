@@ -4,9 +4,6 @@
 package result
 
 import (
-	"encoding/json"
-	"maps"
-	"strconv"
 	"strings"
 	"time"
 
@@ -54,29 +51,30 @@ type Sample struct {
 	Checksum string                `json:"checksum,omitempty"` // SHA-256 over every value of the untimed pass
 	Errors   []protocol.ErrorCount `json:"errors,omitempty"`   // of the operations that failed
 	Results  []protocol.ErrorCount `json:"results,omitempty"`  // errors that operations declare as results; these operations succeeded
-	Retries  int64                 `json:"retries,omitempty"`  // attempts at operations, without the first of each
+	Retries  int64                 `json:"retries,omitempty"`  // attempts at operations after the first one
 	Latency  []latency.Summary     `json:"latency,omitempty"`  // by operation
 	Load     *Load                 `json:"load,omitempty"`     // of an http phase
 
-	// Clients has, for a mix with a duration, how many operations of each client did not
-	// fail. It is nil if the worker does not tell.
+	// Clients has how many operations of each client succeeded, in a mix with a duration. It is
+	// nil if the worker does not report it.
 	Clients []int64 `json:"clients,omitempty"`
 
-	// WALRestarts is how often the write-ahead log was begun again after a checkpoint had
-	// copied all of it. It is 0 if the worker does not tell.
+	// WALRestarts is how often the write-ahead log was restarted after a checkpoint had copied all
+	// of it. It is 0 if the worker does not report it.
 	WALRestarts int64 `json:"wal_restarts,omitempty"`
 
-	// ApartNS is how far apart the processes of a mix began, the first and the last of them.
-	// It is nil if there was one process, or if a worker does not tell.
+	// ApartNS is the time between the first and the last start of a mix's processes. It is nil if
+	// there was only one process, or if a worker does not report it.
 	ApartNS *int64 `json:"apart_ns,omitempty"`
 
-	// Waits has how long the clients of a mix or a replay waited, for each thing that the
-	// worker can tell it of. What SQLite waits for within a call is not among them.
+	// Waits has how long the clients of a mix or a replay waited, by what they waited for. Waits
+	// of SQLite within a call are not included.
 	Waits []protocol.Wait `json:"waits,omitempty"`
 
-	// Of a replay: the events that were not run, because their transaction had failed, those
-	// that did not end as recorded, and of these apart the ones that failed because of a lock
-	// then, and succeeded now, by their codes of then. Its Results are errors as when recorded.
+	// The phase is a replay. Skipped events were not run, because their transaction had failed.
+	// Different events did not end as recorded. Unlocked events failed because of a lock when
+	// recorded and succeeded now; they are counted by their recorded codes, and are not in
+	// Different. Results has the errors that also occurred when recorded.
 	Replayed  bool                  `json:"replayed,omitempty"`
 	Skipped   int64                 `json:"skipped,omitempty"`
 	Different int64                 `json:"different,omitempty"`
@@ -144,12 +142,12 @@ type Case struct {
 	// declares.
 	InForce map[string]driver.Settings `json:"in_force,omitempty"`
 
-	// Today says that the settings are those with which the workload would be run, in a run
-	// that tries others beside them.
+	// Today says that the settings are the workload's present ones, in a run that also tries
+	// others.
 	Today bool `json:"today,omitempty"`
 }
 
-// BaseDriver returns the name of a driver without what makes it a variant: mattn for
+// BaseDriver returns the name of a driver without its version, options or directory: mattn for
 // mattn@v1.14.22, mattn:GOGC=400 and mattn=../go-sqlite3.
 func BaseDriver(driver string) string {
 	if i := strings.IndexAny(driver, "@:="); i >= 0 && !strings.ContainsAny(driver[:i], `/\`) {
@@ -158,8 +156,8 @@ func BaseDriver(driver string) string {
 	return driver
 }
 
-// OwnSettings returns those of some settings that drivers of a kind have: all of them, but
-// those of clusters only if it is that kind.
+// OwnSettings returns the settings that apply to drivers of a kind: all of them for clusters,
+// and for other kinds all except those of clusters.
 func OwnSettings(kind driver.Kind, all driver.Settings) driver.Settings {
 	s := all.With(nil)
 	for _, d := range driver.Vocabulary {
@@ -201,8 +199,8 @@ type Trial struct {
 	// CPU is nil if there was no process, and in older runs.
 	CPU *CPU `json:"cpu,omitempty"`
 
-	// Robbed says that others took more CPU time from the trial than a rule allows that
-	// knows neither the driver nor the times of phases.
+	// Robbed says that others took more CPU time from the trial than is allowed. The rule for
+	// that uses neither the driver nor the times of phases.
 	Robbed bool `json:"robbed,omitempty"`
 
 	// Repeated says that the trial does not count, because its case was measured once more
@@ -210,16 +208,16 @@ type Trial struct {
 	Repeated bool `json:"repeated,omitempty"`
 }
 
-// ReadBack is what the connections of a pool read back after the database was opened, when it
-// differed from what had to be in force. What they read back before is in [Trial].Proof.
+// ReadBack has the settings that the connections of a pool read back during a trial, when they
+// differed from those wanted. The settings read back at the beginning are in [Trial].Proof.
 type ReadBack struct {
 	After       string            `json:"after"`       // the phase; "" after the schema
 	Wanted      driver.Settings   `json:"wanted"`      // what had to be in force, of the settings that differed on any connection
 	Connections []driver.Settings `json:"connections"` // every PRAGMA of the vocabulary, of each connection
 }
 
-// CPU is the CPU time that a trial used, and what was taken from it. What the system does
-// not tell is nil.
+// CPU is the CPU time that a trial used and that others took from it. Fields that the system
+// does not report are nil.
 type CPU struct {
 	UserNS   int64 `json:"user_ns"` // of the worker and of its children that have ended
 	SystemNS int64 `json:"system_ns"`
@@ -239,8 +237,8 @@ type CPU struct {
 	OthersNS *int64 `json:"others_ns,omitempty"`
 }
 
-// LostNS returns how much CPU time others took from the trial: what was stolen, and what
-// other processes used while the worker waited for a CPU. What is not known counts as 0.
+// LostNS returns how much CPU time others took from the trial: the stolen time, and the time
+// that other processes used while the worker waited for a CPU. An unknown time counts as 0.
 func (c *CPU) LostNS() int64 {
 	lost := int64(0)
 	if c.StolenNS != nil {
@@ -252,7 +250,7 @@ func (c *CPU) LostNS() int64 {
 	return lost
 }
 
-// Warning reports noise or doubt about what it is attached to.
+// Warning reports noise or doubt about a run, a case or a trial.
 type Warning struct {
 	Code    string `json:"code"` // such as [WarningLoad]
 	Message string `json:"message"`
@@ -260,243 +258,13 @@ type Warning struct {
 	Phase   string `json:"phase,omitempty"` // "" for all phases
 	Round   int    `json:"round,omitempty"` // 0 for all rounds
 
-	// Deviation is how far off a time was, as a share of what it should have been. If
-	// it is positive it took longer. It is 0 for other warnings and in older runs.
+	// Deviation is how far off a time was, as a share of the expected time. If it is
+	// positive it took longer. It is 0 for other warnings and in older runs.
 	Deviation float64 `json:"deviation,omitempty"`
 
 	// Share is the share of time that a warning is about, as of [WarningSteal]. It is 0
 	// for other warnings and in older runs.
 	Share float64 `json:"share,omitempty"`
-}
-
-// Machine describes the machine of a run.
-type Machine struct {
-	Hostname    string `json:"hostname"`
-	OS          string `json:"os"`
-	Arch        string `json:"arch"`
-	Kernel      string `json:"kernel,omitempty"`
-	CPU         string `json:"cpu"`
-	Cores       int    `json:"cores"`
-	MemoryBytes int64  `json:"memory_bytes"`
-	Governor    string `json:"governor,omitempty"`
-	Turbo       string `json:"turbo,omitempty"`   // whether the clock rate may be boosted: [On], [Off], or "" if not known
-	SMT         string `json:"smt,omitempty"`     // whether cores run several threads: [On], [Off], or "" if not known
-	Virtual     string `json:"virtual,omitempty"` // hypervisor, or "" if none is seen
-	Directory   string `json:"directory"`         // where databases are created
-	FileSystem  string `json:"file_system"`
-	Device      string `json:"device"`
-	SyncFree    bool   `json:"sync_free"` // fsync does not reach a device
-}
-
-// Host is another machine that a run was measured on, over a connection.
-type Host struct {
-	Name string `json:"name"` // what the SSH client connects to, such as pi or user@nvme
-}
-
-// LeftOut is a workload or a driver that was not measured, and why. In older runs the
-// reason for leaving out a driver is only in the message.
-type LeftOut struct {
-	Workload string `json:"workload,omitempty"`
-	Driver   string `json:"driver,omitempty"`
-	Code     string `json:"code,omitempty"`    // such as [LeftOutTime]
-	Message  string `json:"message,omitempty"` // of the reason why a driver has no worker
-}
-
-// UnmarshalJSON also reads the text that older versions stored, which is the name of a
-// workload or a sentence about a driver.
-func (l *LeftOut) UnmarshalJSON(b []byte) error {
-	var text string
-	switch err := json.Unmarshal(b, &text); {
-	case err != nil:
-		type fields LeftOut
-		return json.Unmarshal(b, (*fields)(l))
-	case strings.Contains(text, " "):
-		*l = LeftOut{Message: text}
-	default:
-		*l = LeftOut{Workload: text, Code: LeftOutTime}
-	}
-	return nil
-}
-
-// Asked is what was given for all workloads of a run, instead of what they have
-// themselves. The values are in the order in which they were given.
-type Asked struct {
-	Settings   map[string][]string `json:"settings,omitempty"`
-	Parameters map[string][]int64  `json:"parameters,omitempty" jsonschema:"signed"`
-}
-
-// Schedule says how long a run was to last. It ends before if everything is settled.
-type Schedule struct {
-	Rounds int   `json:"rounds,omitempty"`  // exactly this many; 0: until TimeNS is over
-	TimeNS int64 `json:"time_ns,omitempty"` // after the first six rounds, a round that would not end within it is not started; 0 if Rounds is given
-}
-
-// Study is the published study that a run measures again.
-type Study struct {
-	Name        string `json:"name"`
-	AsPublished bool   `json:"as_published,omitempty"` // with its known faults
-	Looks       bool   `json:"looks,omitempty"`        // its claims were looked at before the end, and those that were clear no longer measured
-}
-
-// Factor is what distinguishes the two sides of a comparison.
-type Factor string
-
-// The factors.
-const (
-	FactorDriver    Factor = "driver"
-	FactorSetting   Factor = "setting"
-	FactorParameter Factor = "parameter"
-)
-
-// Compares is the question that a run was made to answer: does the second side take longer
-// than the first?
-type Compares struct {
-	Factor Factor  `json:"factor"`
-	Name   string  `json:"name,omitempty"` // of the setting or parameter
-	First  string  `json:"first"`          // value of the factor
-	Second string  `json:"second"`
-	Margin float64 `json:"margin"` // 0.02: a difference of 2 % does not matter
-
-	// Looks says that the run was to end when the answer was clear.
-	Looks bool `json:"looks,omitempty"`
-}
-
-// Search says that a run is part of a search for settings on a driver.
-type Search struct {
-	Race string `json:"race"` // what was measured, such as "each setting by itself"
-
-	// Confirms says that the search chose nothing by the run's trials: all choices were
-	// measured in all rounds. In other races the worse ones were left out before the end.
-	Confirms bool `json:"confirms,omitempty"`
-}
-
-// Side returns what the side with the given value is called: the value, with the name of
-// the setting or parameter.
-func (s *Compares) Side(value string) string {
-	if s.Factor == FactorDriver {
-		return value
-	}
-	return s.Name + "=" + value
-}
-
-// Value returns the value that a case has of the factor, or "" if it has none.
-func (s *Compares) Value(c *Case) string {
-	switch s.Factor {
-	case FactorDriver:
-		return c.Driver
-	case FactorSetting:
-		return c.Settings[s.Name]
-	case FactorParameter:
-		if v, ok := c.Parameters[s.Name]; ok {
-			return strconv.FormatInt(v, 10)
-		}
-	}
-	return ""
-}
-
-// Beside reports whether two cases are sides of the same comparison: they differ in nothing
-// but the factor, and in what follows from it.
-func (s *Compares) Beside(a, b *Case) bool {
-	rest := func(c *Case) (driver.Settings, map[string]int64, string) {
-		settings, parameters := maps.Clone(c.Settings), maps.Clone(c.Parameters)
-		switch s.Factor {
-		case FactorDriver:
-			return settings, parameters, ""
-		case FactorSetting:
-			delete(settings, s.Name)
-		case FactorParameter:
-			delete(parameters, s.Name)
-			delete(settings, "pool_size") // a workload's clients decide it
-		}
-		return settings, parameters, c.Driver
-	}
-	firstSet, firstParameters, first := rest(a)
-	secondSet, secondParameters, second := rest(b)
-	return a.Workload == b.Workload && s.Value(a) != s.Value(b) && first == second &&
-		maps.Equal(firstSet, secondSet) && maps.Equal(firstParameters, secondParameters)
-}
-
-// Workload is the text of a workload, which shows what was measured.
-type Workload struct {
-	Name     string     `json:"name"`
-	Text     string     `json:"text"`               // of the YAML file
-	Includes []TextFile `json:"includes,omitempty"` // SQL files that it names, by name
-	SHA256   string     `json:"sha256"`             // hex, of all of it
-}
-
-// TextFile is a file with its name.
-type TextFile struct {
-	Name string `json:"name"`
-	Text string `json:"text"`
-}
-
-// Run consists of rounds of trials of cases, with everything needed to judge them.
-type Run struct {
-	ID        int64     `json:"id"`
-	Version   string    `json:"version"` // the version of sqlite3perf
-	Started   time.Time `json:"started"`
-	Ended     time.Time `json:"ended,omitzero"`
-	Command   []string  `json:"command" jsonschema:"nullable"`
-	Seed      uint64    `json:"seed"`
-	Scale     string    `json:"scale"`
-	Rounds    int       `json:"rounds"` // how many are complete
-	Precision float64   `json:"precision"`
-	Stopped   string    `json:"stopped" jsonschema:"enum=,constants=Stopped"` // such as [StoppedRounds]; "" while it runs
-	LeftOut   []LeftOut `json:"left_out,omitempty"`
-	Asked     *Asked    `json:"asked,omitempty"`    // nil if nothing was asked for, and in older runs
-	Study     *Study    `json:"study,omitempty"`    // nil if it is not of a study
-	Compares  *Compares `json:"compares,omitempty"` // nil if it was not made to compare two sides
-	Search    *Search   `json:"search,omitempty"`   // nil if it is not part of a search
-	Profiles  *Profiles `json:"profiles,omitempty"` // nil if it has samples
-	Machine   Machine   `json:"machine"`
-	Host      *Host     `json:"host,omitempty"` // nil if the run was measured where the command ran
-
-	// Resumed has each time at which the run was resumed after it had been interrupted, or
-	// had lost cells.
-	Resumed []Resumption `json:"resumed,omitempty"`
-
-	// Merged is the store that a merge took the run from, as the user named it. It is "" if
-	// the run was measured into the store that it is in. A merged run may be somebody else's.
-	Merged string `json:"merged,omitempty"`
-
-	// Schedule is nil in older runs.
-	Schedule *Schedule `json:"schedule,omitempty"`
-
-	// TrialLimitNS is how long a trial may take before it is ended and has failed. It is 0 in
-	// older runs.
-	TrialLimitNS int64 `json:"trial_limit_ns,omitempty"`
-
-	// Steal is the share of the CPUs' working time that the hypervisor gave to others
-	// during the rounds. It is nil if it is not known, and in older runs.
-	Steal *float64 `json:"steal,omitempty"`
-
-	// Workloads has the text of each workload. Older runs have none.
-	Workloads []Workload `json:"workloads,omitempty"`
-
-	// Answer is nil if the run was not made for a question whose answers are stored, and in
-	// older runs. It is no part of the JSON forms of a run.
-	Answer *Answer `json:"-"`
-
-	Cases    []Case    `json:"cases"`
-	Trials   []Trial   `json:"trials"`
-	Warnings []Warning `json:"warnings,omitempty"`
-}
-
-// Resumption is the moment at which a run went on.
-type Resumption struct {
-	At      time.Time `json:"at"`
-	PauseNS int64     `json:"pause_ns"` // since the end of what was measured before
-}
-
-// Resumable returns the trials that are measured again if the run is resumed: those that
-// failed, or did not take place because their driver had no worker.
-func (r *Run) Resumable() (trials []*Trial) {
-	for i := range r.Trials {
-		if t := &r.Trials[i]; !t.Repeated && (t.Status == Failed || t.Status == Unavailable) {
-			trials = append(trials, t)
-		}
-	}
-	return trials
 }
 
 // AddedTime is an estimate of what engine and adapter add to a timed phase of a

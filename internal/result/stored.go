@@ -14,14 +14,14 @@ const (
 	QuestionTune    = "tune"
 )
 
-// Answer is what a question was answered with, as far as it does not follow from the run that
-// it is stored with. The package of the question makes its words from both.
+// Answer is the part of an answer that does not follow from the run that it is stored with. The
+// package of the question makes the text of the answer from both.
 type Answer struct {
 	Question string `json:"question"` // such as [QuestionTune]
 	Version  int    `json:"version"`  // of Value, from 1
 
-	// Runs are earlier runs of the same store that the answer names, by their numbers there. 0
-	// is one that is not in this store.
+	// Runs has the numbers of earlier runs of the same store that the answer names. 0 is a run
+	// that is not in this store.
 	Runs []int64 `json:"runs,omitempty"`
 
 	Value json.RawMessage `json:"value"` // a JSON object

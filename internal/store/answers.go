@@ -110,8 +110,8 @@ func (e *Entry) Sampled() bool {
 	return e.Profiled == "" && e.Question != result.QuestionDiff && e.Question != result.QuestionCluster
 }
 
-// renumber replaces the numbers of the runs that an answer names by those that they have in
-// another store. A run that is not there has 0.
+// renumber replaces the numbers of runs in an answer. numbers has the new ones, by the old. Runs
+// that are not in it get 0.
 func renumber(a *result.Answer, numbers map[int64]int64) {
 	for i, id := range a.Runs {
 		a.Runs[i] = numbers[id]

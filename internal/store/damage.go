@@ -12,14 +12,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Orphans counts the rows of one table whose run is not in the store. A program with
-// foreign keys turned off deleted it without them.
+// Orphans counts the rows of one table whose run is not in the store. Another program has
+// deleted the run with foreign keys turned off.
 type Orphans struct {
 	Table string `json:"table"`
 	Rows  int    `json:"rows"`
 }
 
-// orphans counts a table's rows whose run is gone. It seeks from one run to the next,
+// orphans is a query that counts a table's rows whose run is gone. It seeks from one run to the next,
 // because a store may have a million samples.
 const orphans = `
 WITH RECURSIVE ids(id) AS (
@@ -47,7 +47,7 @@ func (s *Store) Orphans(ctx context.Context) ([]Orphans, error) {
 	return list, err
 }
 
-// OrphansText describes what is left out. It returns "" if nothing is.
+// OrphansText returns a sentence about rows that are left out, or "" if there are none.
 func OrphansText(list []Orphans) string {
 	var parts []string
 	for _, o := range list {

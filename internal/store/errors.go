@@ -19,9 +19,9 @@ var (
 	ErrDamaged = errors.New("is damaged")  // the contents of the store contradict themselves
 )
 
-// UnusableError is an error that does not occur with another file.
+// UnusableError is an error of this file: with another file the same operation may succeed.
 type UnusableError struct {
-	Remedy bool  // the error also says what to do about this file
+	Remedy bool  // the error's text also has a remedy for this file
 	Why    error // the error without the name of the file, if that was refused
 	err    error
 }
@@ -37,8 +37,7 @@ func refuse(path string, err error) error {
 	return &UnusableError{Why: err, err: fmt.Errorf("store %s %w: %w", path, ErrRefused, err)}
 }
 
-// explain adds to an error of SQLite the file's name, what the error means here, and
-// what to do.
+// explain adds the file's name, the meaning for a store, and a remedy to an error of SQLite.
 func (s *Store) explain(err error) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
@@ -58,7 +57,7 @@ func (s *Store) explain(err error) error {
 	return explained
 }
 
-// broken returns the error that the whole file is damaged.
+// broken returns the error that the file itself is damaged, not only one run.
 func (s *Store) broken(err error) error {
 	remedy := "move it away"
 	if s.foreign {

@@ -17,7 +17,7 @@ import (
 // that the user knows it by. The copy must not change while it is open, and have no
 // journal or log.
 //
-// SQLite checks the whole file first, whatever its size. The file is neither upgraded nor
+// SQLite first checks all of the file, whatever its size. The file is neither upgraded nor
 // written.
 func OpenForeign(ctx context.Context, path, name string) (*Store, error) {
 	info, err := os.Stat(path)
@@ -54,9 +54,9 @@ func OpenForeign(ctx context.Context, path, name string) (*Store, error) {
 	return s, nil
 }
 
-// limits bound what SQLite does with a file, which may be somebody else's.
+// limits restricts SQLite, because the file may be somebody else's.
 var limits = map[int]int{
-	sqlite3.SQLITE_LIMIT_LENGTH:        64 << 20, // bytes of a record; that of a run has its workloads
+	sqlite3.SQLITE_LIMIT_LENGTH:        64 << 20, // bytes of a record; the record of a run has its workloads
 	sqlite3.SQLITE_LIMIT_SQL_LENGTH:    100_000,
 	sqlite3.SQLITE_LIMIT_COLUMN:        200,
 	sqlite3.SQLITE_LIMIT_EXPR_DEPTH:    50,
@@ -79,7 +79,7 @@ type object struct {
 	virtual                bool
 }
 
-// objects lists what a database has.
+// objects lists the tables, indexes, views and triggers of a database.
 func objects(ctx context.Context, c *sql.Conn) (list []object, err error) {
 	err = scan(ctx, c, `SELECT type, lower(name), lower(tbl_name), coalesce(sql, ''), type = 'table' AND coalesce(rootpage, 0) = 0 FROM sqlite_schema`, func(rows *sql.Rows) error {
 		var o object
@@ -91,7 +91,7 @@ func objects(ctx context.Context, c *sql.Conn) (list []object, err error) {
 	return list, err
 }
 
-// original returns what a store has that migrations have made, without its views.
+// original returns the tables and indexes that migrations create.
 func original(ctx context.Context, migrations []string) (list []object, err error) {
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
@@ -112,11 +112,11 @@ func original(ctx context.Context, migrations []string) (list []object, err erro
 	return slices.DeleteFunc(list, func(o object) bool { return o.typ != "table" && o.typ != "index" }), err
 }
 
-// ordinary returns an error unless the tables of a store, and their indexes, are exactly what
-// the migrations make, and nothing runs when they are written. So whatever is read or
-// written, nothing is run that somebody else has put into the file: no view in place of a
-// table, no computed column, no index of an expression, no trigger. Other tables and views
-// are never read. No function of PRAGMA is used, whose name a view could have.
+// ordinary returns an error unless a store has exactly the tables and indexes that the
+// migrations create, and no triggers. Then reading and writing it runs no code that somebody
+// else has put into the file, such as a view with the name of a table, a computed column or a
+// trigger. Other tables and views are never read. PRAGMA functions are not used, because a view
+// could have the name of one.
 func (s *Store) ordinary(ctx context.Context, c *sql.Conn, migrations []string) error {
 	bad := func(format string, args ...any) error {
 		return refuse(s.path, fmt.Errorf(format+": its tables are not those of a store", args...))

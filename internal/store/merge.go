@@ -12,21 +12,21 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// What became of a run of another store, in [Merged].What.
+// The outcomes of merging a run, in [Merged].What.
 const (
-	MergedNew       = "new"       // it came in
-	MergedThere     = "there"     // it was there already
-	MergedContinued = "continued" // an earlier merge had brought a part of it: the rest came in
+	MergedNew       = "new"       // it was added
+	MergedThere     = "there"     // it was in this store already
+	MergedContinued = "continued" // an earlier merge had added a part of it, and the rest was added now
 	MergedLeftOut   = "left-out"
 )
 
-// Merged says what became of a run of another store.
+// Merged is the outcome of merging one run of another store.
 type Merged struct {
 	Store  string `json:"store"`            // the other store
 	Run    int64  `json:"run"`              // its number there
 	What   string `json:"what"`             // such as [MergedNew]
 	Is     int64  `json:"is,omitempty"`     // its number here; 0 if it is not here
-	Trials int    `json:"trials,omitempty"` // that came in
+	Trials int    `json:"trials,omitempty"` // how many trials were added
 	Reason string `json:"reason,omitempty"` // why it was left out
 }
 
@@ -40,19 +40,18 @@ const (
 type merge struct {
 	to, from *Store
 	list     []Merged
-	ids      map[string][]int64 // by key, of the runs that are here
-	numbers  map[int64]int64    // that runs of the other store have here
+	ids      map[string][]int64 // the runs of this store, by key
+	numbers  map[int64]int64    // numbers in this store, by those in the other store
 
-	pending []*result.Run // to be written in one transaction
+	pending []*result.Run // runs to be written in one transaction
 	places  []int         // of pending in list
 	rows    int           // of pending
 }
 
-// Merge adds the runs of another store, and tells before each how many are done. told may be
-// nil. One that is here already is not added again, and
-// one that cannot be read is left out. Each run comes in whole or not at all. With an
-// error, or if ctx ends, it also returns what was done until then; merging again does the
-// rest.
+// Merge adds the runs of another store. Before each run it calls told, unless that is nil, with
+// how many are done. A run that is in this store already is not added again, and a run that
+// cannot be read is left out. A run is added completely or not at all. If there is an error or
+// ctx ends, Merge also returns the outcomes so far, and merging again adds the rest.
 func (s *Store) Merge(ctx context.Context, from *Store, told func(done, of int)) ([]Merged, error) {
 	m := &merge{to: s, from: from, ids: map[string][]int64{}, numbers: map[int64]int64{}}
 	ids, err := m.begin(ctx)
@@ -78,11 +77,7 @@ func (s *Store) Merge(ctx context.Context, from *Store, told func(done, of int))
 // Mergeable reports whether a store that is to be merged has a run that can be read. If it
 // has none, it returns why each of its runs is left out.
 func (s *Store) Mergeable(ctx context.Context) (some bool, leftOut []Merged, err error) {
-	var ids []int64
-	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) (err error) {
-		ids, err = runIDs(ctx, c)
-		return err
-	})
+	ids, err := s.ids(ctx)
 	m := &merge{from: s}
 	for _, id := range ids {
 		_, e := s.Load(ctx, id)
@@ -97,13 +92,18 @@ func (s *Store) Mergeable(ctx context.Context) (some bool, leftOut []Merged, err
 	return false, m.list, err
 }
 
-// begin returns the runs of the other store, and finds those that are here.
-func (m *merge) begin(ctx context.Context) (ids []int64, err error) {
-	err = m.from.read(ctx, func(ctx context.Context, c *sql.Conn) (err error) {
+// ids returns the numbers of all runs, in order.
+func (s *Store) ids(ctx context.Context) (ids []int64, err error) {
+	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) (err error) {
 		ids, err = runIDs(ctx, c)
 		return err
 	})
-	if err != nil {
+	return ids, err
+}
+
+// begin returns the numbers of the other store's runs, and reads the keys of this store's runs.
+func (m *merge) begin(ctx context.Context) (ids []int64, err error) {
+	if ids, err = m.from.ids(ctx); err != nil {
 		return nil, err
 	}
 	return ids, m.to.read(ctx, func(ctx context.Context, c *sql.Conn) error {
@@ -134,7 +134,7 @@ func key(r *result.Run, seed string) string {
 	return fmt.Sprintf("%s %s %q %q %q", r.Started.UTC().Format(time.RFC3339Nano), seed, r.Machine.Hostname, host, r.Command)
 }
 
-// run brings in a run of the other store, or what is not here of it.
+// run adds a run of the other store, or the part of it that this store lacks.
 func (m *merge) run(ctx context.Context, id int64) error {
 	r, err := m.from.Load(ctx, id)
 	if ctx.Err() != nil {
@@ -239,8 +239,7 @@ func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run
 }
 
 // overlap reports whether two runs with the same key have the same cases, and the same
-// trials as far as both have them. whole says that there is nothing in theirs that is not
-// in ours.
+// trials as far as both have them. whole reports that theirs has nothing that ours lacks.
 func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 	equal := func(a, b any) bool {
 		x, e1 := encode(a)
@@ -267,7 +266,7 @@ func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 	return true, whole, err
 }
 
-// extend adds to a run of this store what it lacks of its longer self.
+// extend adds to a run of this store the parts that only a longer copy of the run has.
 func (s *Store) extend(ctx context.Context, ours, theirs *result.Run) error {
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
 		for i := range theirs.Trials {
@@ -296,7 +295,7 @@ func (s *Store) extend(ctx context.Context, ours, theirs *result.Run) error {
 		}
 		if ours.Answer == nil && theirs.Answer != nil {
 			for i, id := range theirs.Answer.Runs {
-				if id >= ours.ID { // it came in later
+				if id >= ours.ID { // an answer may name only earlier runs
 					theirs.Answer.Runs[i] = 0
 				}
 			}
@@ -315,7 +314,7 @@ func markRepeated(ctx context.Context, c *sql.Conn, runID int64, order int) erro
 	return err
 }
 
-// replaceRecord replaces the record of a run, without what belongs to it.
+// replaceRecord replaces the record of a run. Cases, trials and warnings have other tables.
 func replaceRecord(ctx context.Context, c *sql.Conn, r *result.Run) error {
 	record, err := encode(runRecord{Run: r})
 	if err != nil {

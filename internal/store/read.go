@@ -22,36 +22,29 @@ import (
 // Load reads a run with everything that was stored of it, with the trials in order. If
 // there is no run with that ID, the error is [ErrNoRun] and lists the existing ones.
 func (s *Store) Load(ctx context.Context, id int64) (*result.Run, error) {
-	return s.load(ctx, id, s.loadParts)
+	return s.load(ctx, newRun(id), s.loadParts)
 }
 
-// load reads the record of a run, and what a function adds to it.
-func (s *Store) load(ctx context.Context, id int64, parts func(context.Context, *sql.Conn, *result.Run) error) (*result.Run, error) {
-	r := &result.Run{Cases: []result.Case{}, Trials: []result.Trial{}}
+func newRun(id int64) *result.Run {
+	return &result.Run{ID: id, Cases: []result.Case{}, Trials: []result.Trial{}}
+}
+
+// load reads the record of the run with the ID of r into r, and calls parts to add to it.
+func (s *Store) load(ctx context.Context, r *result.Run, parts func(context.Context, *sql.Conn, *result.Run) error) (*result.Run, error) {
 	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
 		var seed, record sql.NullString
-		err := c.QueryRowContext(ctx, `SELECT seed, json FROM runs WHERE run_id = ?`, id).Scan(&seed, &record)
+		err := c.QueryRowContext(ctx, `SELECT seed, json FROM runs WHERE run_id = ?`, r.ID).Scan(&seed, &record)
 		if errors.Is(err, sql.ErrNoRows) {
-			return s.noRun(ctx, c, id)
-		}
-		if err != nil {
-			return err
-		}
-		r.ID = id
-		err = decode([]byte(record.String), &runRecord{Run: r})
-		if err == nil && r.Rounds < 0 {
-			err = errors.New("a number is below 0")
+			return s.noRun(ctx, c, r.ID)
 		}
 		if err == nil {
-			if r.Seed, err = strconv.ParseUint(seed.String, 10, 64); err != nil {
-				err = fmt.Errorf("its seed is %q", seed.String)
-			}
+			err = decodeRun(r, seed.String, record.String)
 		}
 		if err == nil {
 			err = parts(ctx, c, r)
 		}
 		if _, ok := errors.AsType[*sqlite.Error](err); err != nil && !ok && ctx.Err() == nil {
-			return Damaged(s.path, id, err)
+			return Damaged(s.path, r.ID, err)
 		}
 		return err
 	})
@@ -61,10 +54,22 @@ func (s *Store) load(ctx context.Context, id int64, parts func(context.Context, 
 	return r, nil
 }
 
-// LoadCases reads a run with only those of its cases of which keep is true, and their
-// trials.
+func decodeRun(r *result.Run, seed, record string) (err error) {
+	if err := decode([]byte(record), &runRecord{Run: r}); err != nil {
+		return err
+	}
+	if r.Rounds < 0 {
+		return errors.New("a number is below 0")
+	}
+	if r.Seed, err = strconv.ParseUint(seed, 10, 64); err != nil {
+		return fmt.Errorf("its seed is %q", seed)
+	}
+	return nil
+}
+
+// LoadCases reads a run with only the cases for which keep returns true, and their trials.
 func (s *Store) LoadCases(ctx context.Context, id int64, keep func(*result.Case) bool) (*result.Run, error) {
-	return s.load(ctx, id, func(ctx context.Context, c *sql.Conn, r *result.Run) error {
+	return s.load(ctx, newRun(id), func(ctx context.Context, c *sql.Conn, r *result.Run) error {
 		p := newParts(r)
 		err := each(ctx, c, `SELECT case_id, 0, json FROM cases WHERE run_id = ? ORDER BY case_id`, func(id, _ int64, c result.Case) error {
 			if !keep(&c) {
@@ -83,45 +88,32 @@ func (s *Store) LoadCases(ctx context.Context, id int64, keep func(*result.Case)
 	})
 }
 
-// Continue adds to a run that was loaded before it ended what has been stored of it since
-// then. Loading a long run again and again would take time from what is being measured.
+// Continue adds to r the trials that were stored since it was loaded. While a run is being
+// measured, loading all of it again would disturb the measurement.
 func (s *Store) Continue(ctx context.Context, r *result.Run) error {
 	after := 0
 	for i := range r.Trials {
 		after = max(after, r.Trials[i].Order)
 	}
-	return s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
+	_, err := s.load(ctx, r, func(ctx context.Context, c *sql.Conn, r *result.Run) error {
 		p := newParts(r)
 		for i := range r.Cases {
 			p.cases[int64(r.Cases[i].ID)] = &r.Cases[i]
 		}
-		err := p.load(ctx, c, float64(after))
-		if err == nil {
-			var record sql.NullString
-			err = c.QueryRowContext(ctx, `SELECT json FROM runs WHERE run_id = ?`, r.ID).Scan(&record)
-			if errors.Is(err, sql.ErrNoRows) {
-				return s.noRun(ctx, c, r.ID)
-			}
-			if err == nil {
-				err = decode([]byte(record.String), &runRecord{Run: r})
-			}
-		}
-		if _, ok := errors.AsType[*sqlite.Error](err); err != nil && !ok && ctx.Err() == nil {
-			return Damaged(s.path, r.ID, err)
-		}
-		return err
+		return p.load(ctx, c, float64(after))
 	})
+	return err
 }
 
 // parts holds the rows that belong to a run, while they are read.
 type parts struct {
 	run    *result.Run
 	cases  map[int64]*result.Case
-	trials map[int64]int // ID to index
-	left   map[string]int
+	trials map[int64]int  // ID to index
+	left   map[string]int // by table, the rows whose case or trial is missing
 }
 
-// loadParts reads the rows that belong to a run. Rows that belong to nothing are left
+// loadParts reads the rows that belong to a run. Rows whose case or trial is missing are left
 // out, with a warning.
 func (s *Store) loadParts(ctx context.Context, c *sql.Conn, r *result.Run) error {
 	p := newParts(r)
@@ -147,9 +139,8 @@ func newParts(r *result.Run) *parts {
 	return &parts{run: r, cases: map[int64]*result.Case{}, trials: map[int64]int{}, left: map[string]int{}}
 }
 
-// load reads the trials after one with the given number, with what belongs to them. The
-// number may be below any that a damaged store can have; then the warnings of the run are
-// read, too.
+// load reads the trials with a number above after, and their samples and warnings. If after
+// is negative, it also reads the warnings of the run.
 func (p *parts) load(ctx context.Context, c *sql.Conn, after float64) error {
 	err := each(ctx, c, `SELECT trial_id, case_id, json FROM trials WHERE run_id = ? AND trial_id > ? ORDER BY trial_id`, p.addTrial, p.run.ID, after)
 	if err == nil {
@@ -184,13 +175,20 @@ func (p *parts) addTrial(id, caseID int64, t result.Trial) error {
 	return checkTrial(id, caseID, &t)
 }
 
+// trial returns the trial that a row of a table belongs to, or counts the row as left out.
+func (p *parts) trial(id int64, table string) *result.Trial {
+	if at, ok := p.trials[id]; ok {
+		return &p.run.Trials[at]
+	}
+	p.left[table]++
+	return nil
+}
+
 func (p *parts) addSample(trialID, _ int64, m result.Sample) error {
-	at, ok := p.trials[trialID]
-	if !ok {
-		p.left["samples"]++
+	t := p.trial(trialID, "samples")
+	if t == nil {
 		return nil
 	}
-	t := &p.run.Trials[at]
 	if err := checkSample(p.cases[int64(t.Case)], t, &m); err != nil {
 		return err
 	}
@@ -226,13 +224,9 @@ func (p *parts) addWarning(trialID, _ int64, w result.Warning) error {
 		p.run.Warnings = append(p.run.Warnings, w)
 		return nil
 	}
-	at, ok := p.trials[trialID]
-	if !ok {
-		p.left["warnings"]++
-		return nil
+	if t := p.trial(trialID, "warnings"); t != nil {
+		t.Warnings = append(t.Warnings, w)
 	}
-	t := &p.run.Trials[at]
-	t.Warnings = append(t.Warnings, w)
 	return nil
 }
 
@@ -285,192 +279,6 @@ func decode(record []byte, v any) error {
 	return json.Unmarshal(record, v)
 }
 
-// Entry is a run in a list.
-type Entry struct {
-	ID        int64                 `json:"id"`
-	Version   string                `json:"version"` // the version of sqlite3perf
-	Started   time.Time             `json:"started"`
-	Ended     time.Time             `json:"ended,omitzero"` // zero if unfinished
-	Stopped   string                `json:"stopped"`        // why it ended, or "" if it has not
-	Command   []string              `json:"command"`
-	Scale     string                `json:"scale"`
-	Host      string                `json:"host"`               // name of the machine
-	Reached   string                `json:"reached,omitempty"`  // the name by which it was reached, if it was another machine
-	Asked     *result.Asked         `json:"asked,omitempty"`    // as in [result.Run]
-	Profiled  string                `json:"profiled,omitempty"` // the phase, if the run has profiles instead of trials
-	Question  string                `json:"question,omitempty"` // whose answer it has, such as [result.QuestionTune]
-	Drivers   []string              `json:"drivers"`            // in the order of the cases
-	Workloads []string              `json:"workloads"`          // in the order of the cases
-	Hashes    map[string]string     `json:"hashes,omitempty"`   // SHA-256 of workloads, by name; older runs have none
-	Trials    int                   `json:"trials"`
-	Statuses  map[result.Status]int `json:"statuses"` // how many trials have each status, without those that failed and were measured again
-	Cases     int                   `json:"cases"`
-	Bad       map[result.Status]int `json:"bad"`      // how many cases have a trial that is not OK, by the worst status of each
-	Warnings  int                   `json:"warnings"` // of how many kinds: distinct codes of those about the run, its cases and its trials
-	Damaged   string                `json:"damaged,omitempty"`
-}
-
-// What a list has of cases and trials. A store may have half a million trials, so both
-// are read from indexes alone.
-const (
-	listCases = `SELECT run_id, case_id, listed_driver, listed_workload
-		FROM cases INDEXED BY cases_listed ORDER BY 1, 2`
-	listTrials = `SELECT run_id, case_id, listed_status, count(*) FROM trials GROUP BY 1, 2, 3`
-	listAgain  = `SELECT run_id, case_id, listed_status, count(*) FROM trials INDEXED BY trials_by_case
-		WHERE listed_status <> 'ok' AND CASE WHEN json_valid(json) THEN json_extract(json, '$.repeated') END GROUP BY 1, 2, 3`
-	listWarnings = `SELECT run_id, count(DISTINCT CASE WHEN json_valid(json) THEN json_extract(json, '$.code') END) FROM warnings GROUP BY 1`
-)
-
-// List lists all runs, oldest first. A run whose record makes no sense is listed as
-// damaged.
-func (s *Store) List(ctx context.Context) ([]Entry, error) {
-	list := []Entry{}
-	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
-		err := scan(ctx, c, `SELECT run_id, json FROM runs ORDER BY run_id`, func(rows *sql.Rows) error {
-			e, err := entry(rows)
-			list = append(list, e)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		at := map[int64]*Entry{}
-		for i := range list {
-			at[list[i].ID] = &list[i]
-		}
-		type key struct{ run, id int64 }
-		cases := map[key]result.Status{} // the worst of their trials
-		err = scan(ctx, c, listCases, func(rows *sql.Rows) error {
-			var run, id any
-			var driver, workload sql.NullString
-			if err := rows.Scan(&run, &id, &driver, &workload); err != nil {
-				return err
-			}
-			if e := at[number(run)]; e != nil {
-				cases[key{number(run), number(id)}] = result.OK
-				e.addCase(driver, workload)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		type group struct {
-			key
-			status string
-		}
-		again := map[group]int{} // trials that failed and were measured again
-		grouped := func(visit func(key, string, int)) func(*sql.Rows) error {
-			return func(rows *sql.Rows) error {
-				var run, id any
-				var status sql.NullString
-				var n int
-				if err := rows.Scan(&run, &id, &status, &n); err != nil {
-					return err
-				}
-				visit(key{number(run), number(id)}, status.String, n)
-				return nil
-			}
-		}
-		err = scan(ctx, c, listAgain, grouped(func(k key, status string, n int) { again[group{k, status}] = n }))
-		if err != nil {
-			return err
-		}
-		err = scan(ctx, c, listTrials, grouped(func(k key, status string, n int) {
-			if worst, ok := cases[k]; ok {
-				s := result.Status(status)
-				e := at[k.run]
-				e.Trials += n
-				if n -= again[group{k, status}]; n == 0 {
-					return
-				}
-				e.addTrials(s, n)
-				if worst == result.OK || s != result.OK && slices.Index(statuses, s) < slices.Index(statuses, worst) {
-					cases[k] = s
-				}
-			}
-		}))
-		for k, worst := range cases {
-			if worst != result.OK {
-				at[k.run].Bad[worst]++
-			}
-		}
-		if err != nil {
-			return err
-		}
-		if err := s.noteAnswers(ctx, c, at); err != nil {
-			return err
-		}
-		return scan(ctx, c, listWarnings, func(rows *sql.Rows) error {
-			var run any
-			var n int
-			if err := rows.Scan(&run, &n); err != nil {
-				return err
-			}
-			if e := at[number(run)]; e != nil {
-				e.Warnings = n
-			}
-			return nil
-		})
-	})
-	return list, err
-}
-
-// number returns an ID, or 0, which nothing has, if a damaged store has something else.
-func number(id any) int64 {
-	n, _ := id.(int64)
-	return n
-}
-
-func entry(rows *sql.Rows) (Entry, error) {
-	var id int64
-	var record sql.RawBytes
-	if err := rows.Scan(&id, &record); err != nil {
-		return Entry{}, err
-	}
-	e := Entry{ID: id, Drivers: []string{}, Workloads: []string{}, Statuses: map[result.Status]int{}, Bad: map[result.Status]int{}}
-	var r result.Run
-	if err := decode(record, &r); err != nil {
-		e.Damaged = err.Error()
-	}
-	for _, w := range r.Workloads {
-		if e.Hashes == nil {
-			e.Hashes = map[string]string{}
-		}
-		e.Hashes[w.Name] = w.SHA256
-	}
-	e.Version, e.Started, e.Ended, e.Stopped, e.Command, e.Asked = r.Version, r.Started, r.Ended, r.Stopped, r.Command, r.Asked
-	e.Scale, e.Host = r.Scale, r.Machine.Hostname
-	if r.Host != nil {
-		e.Reached = r.Host.Name
-	}
-	if r.Profiles != nil {
-		e.Profiled = r.Profiles.Phase
-	}
-	return e, nil
-}
-
-func (e *Entry) addCase(driver, workload sql.NullString) {
-	if !driver.Valid || !workload.Valid {
-		e.Damaged = "a case has no driver or workload"
-		return
-	}
-	e.Cases++
-	if !slices.Contains(e.Drivers, driver.String) {
-		e.Drivers = append(e.Drivers, driver.String)
-	}
-	if !slices.Contains(e.Workloads, workload.String) {
-		e.Workloads = append(e.Workloads, workload.String)
-	}
-}
-
-func (e *Entry) addTrials(status result.Status, n int) {
-	if !slices.Contains(statuses, status) {
-		e.Damaged = fmt.Sprintf("a trial has the status %q", status)
-	}
-	e.Statuses[status] += n
-}
-
 func scan(ctx context.Context, c *sql.Conn, query string, visit func(*sql.Rows) error, args ...any) error {
 	rows, err := c.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -494,15 +302,15 @@ func (s *Store) Changes(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// Extent is how much of a run there is. It is the same as before only if the run is.
+// Extent says how much of a run is stored. It changes whenever the run does.
 type Extent struct {
 	Trials int64     // greatest number of a trial
 	Last   time.Time // when that trial started; zero if there is none
 	Ended  bool
-	Answer bool // it has one
+	Answer bool // the run has an answer
 }
 
-// Extent returns how much of a run there is. If there is no run with that ID, the error is
+// Extent returns how much of a run is stored. If there is no run with that ID, the error is
 // [ErrNoRun].
 func (s *Store) Extent(ctx context.Context, id int64) (e Extent, err error) {
 	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
@@ -520,20 +328,6 @@ func (s *Store) Extent(ctx context.Context, id int64) (e Extent, err error) {
 		return err
 	})
 	return e, err
-}
-
-// Latest lists the n newest runs, the newest first, without their drivers, workloads and
-// trials.
-func (s *Store) Latest(ctx context.Context, n int) ([]Entry, error) {
-	list := []Entry{}
-	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
-		return scan(ctx, c, `SELECT run_id, json FROM runs ORDER BY run_id DESC LIMIT ?`, func(rows *sql.Rows) error {
-			e, err := entry(rows)
-			list = append(list, e)
-			return err
-		}, n)
-	})
-	return list, err
 }
 
 // Resolve returns the ID of the run that a user names by its number or as "last", the newest

@@ -7,7 +7,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	_ "embed"
+	"embed"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -28,30 +28,22 @@ import (
 // ApplicationID marks a SQLite file as a store, in its header: "S3pf".
 const ApplicationID = 0x53337066
 
-//go:embed schema1.sql
-var schema1 string
-
-//go:embed schema2.sql
-var schema2 string
-
-//go:embed schema3.sql
-var schema3 string
-
-//go:embed schema4.sql
-var schema4 string
-
-//go:embed schema5.sql
-var schema5 string
-
-//go:embed schema6.sql
-var schema6 string
-
-//go:embed schema7.sql
-var schema7 string
+//go:embed schema*.sql
+var schemas embed.FS
 
 // migrations[i] upgrades a store from version i to version i+1. A migration that has
 // been released is never edited.
-var migrations = []string{schema1, schema2, schema3, schema4, schema5, schema6, schema7}
+var migrations = readMigrations()
+
+func readMigrations() (list []string) {
+	for i := 1; ; i++ {
+		text, err := schemas.ReadFile(fmt.Sprintf("schema%d.sql", i))
+		if err != nil {
+			return list
+		}
+		list = append(list, string(text))
+	}
+}
 
 // busyTimeout is how long to wait for another process to finish writing.
 const busyTimeout = 30 * time.Second
@@ -62,8 +54,8 @@ type Store struct {
 	path     string
 	db       *sql.DB
 	readOnly bool
-	foreign  bool // somebody else's
-	version  int  // of the schema, if it is somebody else's, which is not upgraded
+	foreign  bool // it may be somebody else's, and is not upgraded
+	version  int  // the version of the schema of a foreign store
 }
 
 // Open opens the store at path for adding runs. It creates the store and its
@@ -136,8 +128,8 @@ func absent(path string) error {
 	return fmt.Errorf("%w at %s%s: sqlite3perf run makes one", ErrNoStore, path, without)
 }
 
-// create creates an empty file and the directories that lead to it. undo removes what
-// it created, if nothing has been written since.
+// create creates an empty file and the directories that lead to it. undo removes them again,
+// unless something has been written to them since.
 func create(path string) (undo func(), err error) {
 	dir := filepath.Dir(path)
 	made := directory.Missing(dir)
@@ -203,7 +195,7 @@ func ours(id, version int64, newest int) error {
 	return nil
 }
 
-// connect opens a file with SQLite, as a query of its address says. Errors give it a name.
+// connect opens a file with SQLite. query has the parameters of its URI. Errors call it name.
 func connect(path, name string, query url.Values) (*Store, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -274,12 +266,12 @@ func (s *Store) prepare(ctx context.Context, readOnly bool, migrations []string)
 	return err
 }
 
-// checkedWhole is the size in bytes up to which a store is checked as a whole when it is
-// opened. It takes a fraction of a second.
-const checkedWhole = 64 << 20
+// checkedSize is the size in bytes up to which all of a store is checked when it is opened.
+// That takes a fraction of a second.
+const checkedSize = 64 << 20
 
 // quickCheck asks SQLite to check the file's structure, or of a large store only the
-// table of runs. SQLite finds what is broken elsewhere when it reads it. Constraints are
+// table of runs. SQLite finds faults in other tables when it reads them. Constraints are
 // checked when a run is loaded, because a bad record does not affect other runs.
 func (s *Store) quickCheck(ctx context.Context, c *sql.Conn) error {
 	var pages, size int64
@@ -290,7 +282,7 @@ func (s *Store) quickCheck(ctx context.Context, c *sql.Conn) error {
 		return err
 	}
 	what := "1" // any first fault
-	if pages*size > checkedWhole && !s.foreign {
+	if pages*size > checkedSize && !s.foreign {
 		what = "runs"
 	}
 	var verdict string
@@ -314,7 +306,7 @@ func migrate(ctx context.Context, c *sql.Conn, migrations []string, version int)
 	return err
 }
 
-// errRollback asks transaction to undo what was done although nothing went wrong.
+// errRollback makes transaction roll back although nothing went wrong.
 var errRollback = errors.New("rollback")
 
 // write runs do in a transaction that is durable when write returns without error. It

@@ -72,29 +72,29 @@ func addRun(ctx context.Context, c *sql.Conn, r *result.Run) (id int64, err erro
 	}
 	p := &preparing{c, map[string]*sql.Stmt{}}
 	defer p.close()
-	if err := addCases(ctx, p, id, r.Cases); err != nil {
-		return 0, err
+	err = addCases(ctx, p, id, r.Cases)
+	for i := 0; i < len(r.Trials) && err == nil; i++ {
+		err = addTrial(ctx, p, id, &r.Trials[i])
 	}
-	for i := range r.Trials {
-		if err := addTrial(ctx, p, id, &r.Trials[i]); err != nil {
-			return 0, err
-		}
+	if err == nil {
+		err = addProfiles(ctx, p, id, r.Profiles)
 	}
-	if err := addProfiles(ctx, p, id, r.Profiles); err != nil {
-		return 0, err
+	if err == nil {
+		err = addAnswer(ctx, p, id, r.Answer)
 	}
-	if err := addAnswer(ctx, p, id, r.Answer); err != nil {
-		return 0, err
+	if err == nil {
+		err = addWarnings(ctx, p, id, nil, r.Warnings)
 	}
-	return id, addWarnings(ctx, p, id, nil, r.Warnings)
+	return id, err
 }
 
-// execer is a connection.
+// execer is a connection, or one that prepares statements.
 type execer interface {
 	ExecContext(ctx context.Context, statement string, args ...any) (sql.Result, error)
 }
 
-// preparing is a connection that prepares each statement once, for runs of many rows.
+// preparing is a connection that prepares each statement only once, which is faster for runs
+// with many trials.
 type preparing struct {
 	c    *sql.Conn
 	made map[string]*sql.Stmt
@@ -140,9 +140,9 @@ func (s *Store) AddWarning(ctx context.Context, runID int64, w result.Warning) e
 	})
 }
 
-// Finish records what is known of a run only when it has ended: when and why it ended,
-// how many rounds are complete, and the steal time. If somebody has overwritten or replaced
-// the store in the meantime, so that the run is not in it, Finish returns an error.
+// Finish records when and why a run ended, how many rounds are complete, and the steal time.
+// If the store was overwritten or replaced meanwhile and lacks the run, Finish returns an
+// error.
 func (s *Store) Finish(ctx context.Context, run *result.Run) error {
 	fields, values := `'$.ended', ?, '$.rounds', ?, '$.stopped', ?`, []any{run.Ended.Format(time.RFC3339Nano), run.Rounds, run.Stopped}
 	if run.Steal != nil {
@@ -164,8 +164,8 @@ func (s *Store) Finish(ctx context.Context, run *result.Run) error {
 	return s.kept(ctx, run)
 }
 
-// kept looks for a run in the file that has the store's name now, which may be another one.
-// As write does, it hardly waits if ctx has ended. Then what it cannot read is not an error.
+// kept returns an error unless the run is in the file that now has the store's name, which may
+// be another file. If ctx has ended it hardly waits, and a file that cannot be read is no error.
 func (s *Store) kept(ctx context.Context, run *result.Run) error {
 	ctx, cancel := momentLonger(ctx)
 	defer cancel()
@@ -264,9 +264,9 @@ func encode(record any) (string, error) {
 	return string(b), err
 }
 
-// Resume records that a run goes on, after it was loaded and prepared for that: some of its
-// trials no longer count. If others have resumed it or added trials to it since it was loaded,
-// Resume returns an error and changes nothing.
+// Resume records that a run is resumed, and that the trials with the numbers in again no longer
+// count. If another process has resumed the run or added trials since it was loaded, Resume
+// returns an error and changes nothing.
 func (s *Store) Resume(ctx context.Context, r *result.Run, again []int) error {
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
 		var trials, resumed int
@@ -287,7 +287,7 @@ func (s *Store) Resume(ctx context.Context, r *result.Run, again []int) error {
 				return err
 			}
 		}
-		for i := range r.Cases { // one that had no worker may have one now
+		for i := range r.Cases { // a case that had no worker may have one now
 			record, err := encode(&r.Cases[i])
 			if err == nil {
 				_, err = c.ExecContext(ctx, `UPDATE cases SET json = ?1 WHERE run_id = ?2 AND case_id = ?3 AND json <> ?1`, record, r.ID, r.Cases[i].ID)

@@ -6,8 +6,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// FirstEvents returns a replay of the first transactions, as many as have n events together.
-// What follows a transaction in a recording may depend on it, and never the other way round.
+// FirstEvents returns a replay of the first transactions that together have at least n events.
+// Transactions are not cut, and may depend only on earlier ones, so the first can be replayed
+// without the rest.
 func FirstEvents(r *plan.Replay, n int) *plan.Replay {
 	all := &r.Events
 	if all.Len() <= n {
@@ -64,7 +65,7 @@ func FirstEvents(r *plan.Replay, n int) *plan.Replay {
 	return c.to
 }
 
-// cutting is a replay that is being cut. Its maps have the new numbers.
+// cutting is a replay that is being cut. Its maps have the new numbers, by the old ones.
 type cutting struct {
 	from, to                            *plan.Replay
 	statements, operations, connections map[int]int

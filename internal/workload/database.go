@@ -32,8 +32,9 @@ func (w *Workload) DatabasePath() string {
 // the workload has no database.
 func (w *Workload) Snapshot() *snapshot.Snapshot { return w.snapshot }
 
-// Begin gives the workload the copy of its database, reads the rows of its data sets from
-// there, and finds what its schema needs. Until then each of these sets has one row. The error is a [Problems].
+// Begin gives the workload the copy of its database, reads the rows of its data sets from the
+// copy, and finds the features that its schema needs. Before, each of these sets has one row.
+// The error is a [Problems].
 func (w *Workload) Begin(ctx context.Context, s *snapshot.Snapshot) error {
 	w.snapshot, w.queried = s, map[string]queried{}
 	w.query = func(sql string, columns []driver.ColumnType) ([][]json.RawMessage, error) {
@@ -53,7 +54,7 @@ func (w *Workload) Begin(ctx context.Context, s *snapshot.Snapshot) error {
 	return r.err()
 }
 
-// queried is what a query on the database has returned.
+// queried is the result of a query on the database: a list for each column, or an error.
 type queried struct {
 	lists [][]json.RawMessage
 	err   error
@@ -73,8 +74,8 @@ func (w *Workload) database(r *reader, n *yaml.Node) {
 	}
 }
 
-// beside reports whether a file is in the workload file's directory, or below, as its SQL
-// files and recordings must be. What is no name of a file has been reported.
+// beside reports whether a file is in the workload file's directory, or below. It returns true
+// for a name that no file can have, because that has been reported.
 func (w *Workload) beside(name string) bool {
 	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
 		return true
@@ -94,11 +95,11 @@ func (w *Workload) beside(name string) bool {
 	return true
 }
 
-// shaping are the settings that an existing file decides.
+// shaping lists the settings that cannot be changed for an existing file.
 var shaping = []string{"page_size", "auto_vacuum"}
 
-// Decided returns an error if a setting cannot be had because the workload's database
-// decides it.
+// Decided returns an error, and the setting's name, if s has a setting that cannot be chosen
+// because the workload begins with a copy of an existing database.
 func (w *Workload) Decided(s driver.Settings) (setting string, err error) {
 	if w.Database == "" {
 		return "", nil
@@ -115,7 +116,7 @@ func (w *Workload) Decided(s driver.Settings) (setting string, err error) {
 	return "", nil
 }
 
-// decided reports settings of the file that its database decides.
+// decided reports a problem if the settings include one that the database decides.
 func (l *resolver) decided(settings *yaml.Node) {
 	name, err := l.w.Decided(l.settings)
 	if err == nil {
@@ -130,10 +131,10 @@ func (l *resolver) decided(settings *yaml.Node) {
 	l.errorf(at, "setting %v", err)
 }
 
-// unsteady matches what is another value in each run.
+// unsteady matches calls whose value differs between runs.
 var unsteady = regexp.MustCompile(`(?i)\brandom(blob)?\s*\(`)
 
-// queried reads a data set whose rows are those that a query on the database returns.
+// queried reads a data set whose rows come from a query on the database.
 func (l *resolver) queried(s *setInfo, f *fields, what string) {
 	n := f.get("query")
 	before := l.found
@@ -159,23 +160,14 @@ func (l *resolver) queried(s *setInfo, f *fields, what string) {
 		}
 	}
 	var types []driver.ColumnType
-	if cols := f.get("columns"); cols == nil {
-		l.errorf(f.node, "%s has no columns: write columns: {id: int} with the name and type of each", what)
-	} else if cols, ok := l.mapping(cols, "columns of "+what, "{id: int}"); ok && l.countWithin(cols.node, "columns of "+what, len(cols.keys), maxColumns) {
-		if len(cols.keys) == 0 {
-			l.errorf(cols.node, "%s has no columns: write columns: {id: int}", what)
-		}
-		for i, k := range cols.keys {
-			l.identifier(k, "a column")
-			c := &columnInfo{node: cols.values[i], full: s.Name + "." + k.Value, set: s, siblings: s.columns}
-			t := l.columnType(cols.values[i])
-			c.Name, c.Type, c.Generator.Kind = k.Value, t.Type, plan.GenList
-			c.Generator.List = []json.RawMessage{placeholder(t.Type)}
-			types = append(types, t)
-			s.columns[k.Value] = c
-			s.order = append(s.order, c)
-		}
-	}
+	l.columnsOf(s, f, what, "{id: int}", " with the name and type of each", func(c *columnInfo, name *yaml.Node) {
+		l.identifier(name, "a column")
+		t := l.columnType(c.node)
+		c.Name, c.Type, c.Generator.Kind = name.Value, t.Type, plan.GenList
+		c.Generator.List = []json.RawMessage{placeholder(t.Type)}
+		types = append(types, t)
+		s.columns[name.Value] = c
+	})
 	s.Count = 1
 	if l.found == before && l.w.query != nil {
 		lists, err := l.w.query(sql, types)

@@ -16,7 +16,7 @@ import (
 //go:embed workload.schema.json
 var Schema []byte
 
-// keys are the keys of each kind of mapping in a workload file.
+// keys lists the keys that each kind of mapping in a workload file may have.
 var keys = map[string][]string{
 	"workload":  {"name", "about", "needs", "database", "settings", "pool", "parameters", "scales", "schema", "changes settings", "rows", "phases"},
 	"scales":    {"full", "quick", "factor"},
@@ -79,7 +79,7 @@ func generatorKinds() []string {
 	return list
 }
 
-// options returns the keys that are allowed beside a generator's name.
+// options returns the keys that a generator may have in addition to its kind.
 func options(kind string) []string {
 	list := []string{"nulls", "hidden"}
 	for _, d := range generatorDefs {
@@ -90,7 +90,7 @@ func options(kind string) []string {
 	return list
 }
 
-// checks documents what a result can be compared with.
+// checks documents how results are checked: the syntax, and its meaning.
 var checks = [][2]string{
 	{"expect: {rows: N}", "each execution returns N rows"},
 	{"expect: {returns: SET}", "the rows are those of a data set, every inserted column, in order"},

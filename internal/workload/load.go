@@ -65,8 +65,8 @@ func Load(nameOrPath string, options ...Option) (*Workload, error) {
 	return Parse(file, data, sub, options...)
 }
 
-// readFile reads a workload's file. A shell's pipe is accepted. A file without an end
-// is not, nor is a named pipe, because nobody may ever write to it.
+// readFile reads a workload's file, which may be a shell's pipe. It refuses devices, which may
+// be endless, and named pipes, because reading one waits until a process writes to it.
 func readFile(path string) ([]byte, error) {
 	// A shell's pipe is a link to a name that does not exist.
 	if name, err := filepath.EvalSymlinks(path); err == nil {
@@ -101,13 +101,13 @@ func readBounded(r io.Reader, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// script is SQL of a workload as it was read, or the problem with it.
+// script is SQL of a workload as it was read, or the reason why it is refused.
 type script struct {
 	text     string
 	problem  string
-	outside  bool            // the SQL reaches other files, which is a problem unless that is allowed
+	outside  bool            // the SQL reaches other files, which is refused unless the user allows it
 	pragmas  []pragmaSetting // settings that its PRAGMAs change
-	features []string        // that it needs
+	features []string        // the keys of the features of SQLite that it needs
 }
 
 // sql reads SQL, or the name of a file that contains SQL.
@@ -158,31 +158,40 @@ func (w *Workload) script(text string) script {
 	return s
 }
 
-// readSQL reads a .sql file from the workload file's directory or below. It reads each
-// file once, so that all cases are made from the same text, which
-// [Workload.Includes] returns.
+// readSQL reads a .sql file. It reads each file once, so that all cases are made from the
+// same text, which [Workload.Includes] returns.
 func (w *Workload) readSQL(name string) (string, error) {
 	if i := slices.IndexFunc(w.includes, func(f File) bool { return f.Name == name }); i >= 0 {
 		return w.includes[i].Text, nil
 	}
-	const want = "want a file beside the workload's, or below"
-	if w.fsys == nil || !fs.ValidPath(name) {
-		return "", fmt.Errorf("cannot open the file %q: %s", name, want)
-	}
-	if fi, err := fs.Stat(w.fsys, name); err == nil && !fi.Mode().IsRegular() {
-		return "", fmt.Errorf("%q is not a regular file: %s", name, want)
-	}
-	f, err := w.fsys.Open(name)
+	data, err := w.readBeside(name, name, MaxSQLFile)
 	if err != nil {
-		return "", fmt.Errorf("cannot read the file %q: %s", name, want)
-	}
-	defer f.Close()
-	data, err := readBounded(f, MaxSQLFile)
-	if err != nil {
-		return "", fmt.Errorf("cannot read the file %q: %w", name, reasonOf(err))
+		return "", err
 	}
 	w.includes = append(w.includes, File{name, string(data)})
 	return string(data), nil
+}
+
+// readBeside reads a file in the workload file's directory, or below. Errors call it name.
+func (w *Workload) readBeside(name, path string, limit int64) ([]byte, error) {
+	const want = "want a file beside the workload's, or below"
+	if w.fsys == nil || !fs.ValidPath(path) {
+		return nil, fmt.Errorf("cannot open the file %q: %s", name, want)
+	}
+	// Opening a named pipe would wait for a process that writes to it.
+	if fi, err := fs.Stat(w.fsys, path); err == nil && !fi.Mode().IsRegular() {
+		return nil, fmt.Errorf("%q is not a regular file: %s", name, want)
+	}
+	f, err := w.fsys.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the file %q: %s", name, want)
+	}
+	defer f.Close()
+	data, err := readBounded(f, limit)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the file %q: %w", name, reasonOf(err))
+	}
+	return data, nil
 }
 
 // reasonOf returns the error of a file operation without the file's name.

@@ -22,12 +22,8 @@ func (l *resolver) mix(f *fields, phase string) *plan.Mix {
 	m.Count, m.DurationMS, m.Rate = l.extent(f, "mix")
 	m.GOMAXPROCS = int(l.numberWithin(f.get("gomaxprocs"), "gomaxprocs", 1, maxProcs, 0))
 	m.Mutex = l.flag(f.get("mutex"), "mutex")
-	if n := f.get("retry"); n != nil {
-		m.Retry = l.retry(n)
-	}
-	if n := f.get("patience"); n != nil {
-		m.PatienceMS = l.duration(n, "patience")
-	}
+	m.Retry = l.retry(f.get("retry"))
+	m.PatienceMS = l.duration(f.get("patience"), "patience")
 	n := f.get("mix")
 	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
 		l.errorf(n, "mix is %s: want a list of operations, such as - {name: read, sql: SELECT 1, columns: [int]}", describe(n))
@@ -48,8 +44,11 @@ func (l *resolver) mix(f *fields, phase string) *plan.Mix {
 	return m
 }
 
-// retry reads how operations are repeated.
+// retry reads how operations are repeated. It returns nil if they are not.
 func (l *resolver) retry(n *yaml.Node) *plan.Retry {
+	if n == nil {
+		return nil
+	}
 	r := &plan.Retry{Attempts: 2}
 	f, ok := l.object(n, "retry", "{attempts: 10, backoff: 1ms}", keys["retry"])
 	if !ok {
@@ -70,37 +69,34 @@ func (l *resolver) retry(n *yaml.Node) *plan.Retry {
 	return r
 }
 
-// extent reads when a phase of a kind ends, after a number of operations or an amount
-// of time, and its rate in operations per second.
+// extent reads after how many operations or how much time a phase ends, and its rate in
+// operations per second. kind is what errors call the phase.
 func (l *resolver) extent(f *fields, kind string) (count, durationMS int64, rate float64) {
 	n, duration := f.get("count"), f.get("duration")
 	switch {
 	case n != nil && duration != nil:
 		l.errorf(f.key("duration"), "the %s has both count and duration: leave one of them out", kind)
-	case n != nil:
-		count = l.numberWithin(n, "count", 1, plan.MaxCount, 0)
-	case duration != nil:
-		durationMS = l.duration(duration, "duration")
-	default:
+	case n == nil && duration == nil:
 		l.errorf(f.node, "the %s has no end: write count: 10000 or duration: 10s", kind)
+	default:
+		count, durationMS = l.numberWithin(n, "count", 1, plan.MaxCount, 0), l.duration(duration, "duration")
 	}
-	if n := f.get("rate"); n != nil {
-		rate = l.rate(n)
-	}
-	return count, durationMS, rate
+	return count, durationMS, l.rate(f.get("rate"))
 }
 
-// duration reads a duration and returns it in milliseconds. It is written as 10s, or
-// as an expression with a parameter before the unit, such as $time ms.
+// duration reads a duration in milliseconds, written as 10s, or as an expression with a
+// parameter before the unit, such as $time ms. A nil node is 0.
 func (l *resolver) duration(n *yaml.Node, key string) int64 {
+	if n == nil {
+		return 0
+	}
 	if n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "$") {
 		expr, perUnit := strings.TrimSuffix(n.Value, "ms"), int64(1)
 		if expr == n.Value {
 			expr, perUnit = strings.TrimSuffix(n.Value, "s"), 1000
 		}
 		if expr != n.Value {
-			at := &yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(expr), Line: n.Line, Column: n.Column}
-			return l.numberWithin(at, key, 1, plan.MaxCount/perUnit, 1) * perUnit
+			return l.numberWithin(scalarAt(n, expr), key, 1, plan.MaxCount/perUnit, 1) * perUnit
 		}
 	}
 	d, err := time.ParseDuration(n.Value)
@@ -115,8 +111,16 @@ func (l *resolver) duration(n *yaml.Node, key string) int64 {
 	return d.Milliseconds()
 }
 
-// rate reads operations per second.
+// scalarAt returns a scalar at the place of another node.
+func scalarAt(n *yaml.Node, text string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(text), Line: n.Line, Column: n.Column}
+}
+
+// rate reads operations per second. A nil node is 0.
 func (l *resolver) rate(n *yaml.Node) float64 {
+	if n == nil {
+		return 0
+	}
 	if n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "$") {
 		return float64(l.numberWithin(n, "rate", 1, plan.MaxRate, 1))
 	}
@@ -129,27 +133,18 @@ func (l *resolver) rate(n *yaml.Node) float64 {
 }
 
 func (l *resolver) operation(n *yaml.Node, phase string, m *plan.Mix) (op plan.Operation, ok bool) {
-	mutex := m.Mutex
 	f, ok := l.object(n, "an operation", "{name: read, sql: SELECT 1, columns: [int]}", keys["operation"])
 	if !ok {
 		return op, false
 	}
-	if n := f.get("name"); n == nil {
-		l.errorf(f.node, "the operation has no name: write name: read")
-	} else if op.Name, ok = l.text(n, "name", "name: read"); ok {
-		l.name(n, "an operation")
-	}
+	op.Name, _ = l.name(f, "operation", "read")
 	op.Weight = l.numberWithin(f.get("weight"), "weight", 1, plan.MaxWeight, 1)
 	op.Transaction = l.flag(f.get("transaction"), "transaction")
-	if op.Mutex = l.flag(f.get("mutex"), "mutex"); op.Mutex && mutex {
+	if op.Mutex = l.flag(f.get("mutex"), "mutex"); op.Mutex && m.Mutex {
 		l.errorf(f.key("mutex"), "the mutex is held around every operation: leave it out here or in the phase")
 	}
-	if n := f.get("results"); n != nil {
-		op.Results = l.results(n)
-	}
-	if n := f.get("timeout"); n != nil {
-		op.TimeoutMS = l.duration(n, "timeout")
-	}
+	op.Results = l.results(f.get("results"))
+	op.TimeoutMS = l.duration(f.get("timeout"), "timeout")
 	p := l.parameters(f.get("parameters"), phase+"."+op.Name, nil)
 	one, many := f.get("sql"), f.get("statements")
 	switch {
@@ -179,14 +174,12 @@ func (l *resolver) operation(n *yaml.Node, phase string, m *plan.Mix) (op plan.O
 	}
 	p.unused(l)
 	op.Reads = !slices.ContainsFunc(op.Calls, func(c plan.MixCall) bool { return !reads(c.SQL) })
-	if n := f.get("pool"); n != nil {
-		l.role(n, &op)
-	}
+	l.role(f.get("pool"), &op)
 	return op, true
 }
 
-// role reads in which of two pools an operation runs. Without it, one that only reads runs
-// in that of the readers.
+// role reads in which of two pools an operation runs. By default, operations that only read
+// run in the pool of the readers.
 func (l *resolver) role(n *yaml.Node, op *plan.Operation) {
 	word, ok := l.oneOf(n, "pool", "writers", "readers")
 	switch {
@@ -201,7 +194,6 @@ func (l *resolver) role(n *yaml.Node, op *plan.Operation) {
 
 // statement reads one statement of an operation.
 func (l *resolver) statement(n *yaml.Node, p *parameterSet, op *plan.Operation, m *plan.Mix) (c plan.MixCall, ok bool) {
-	mutex := m.Mutex
 	if n.Kind == yaml.ScalarNode {
 		return plan.MixCall{Call: l.call(n, &fields{node: n}, p, nil, false)}, true
 	}
@@ -214,8 +206,8 @@ func (l *resolver) statement(n *yaml.Node, p *parameterSet, op *plan.Operation, 
 		return c, false
 	}
 	c.Call = l.call(f.get("sql"), f, p, nil, false)
-	if c.Mutex = l.flag(f.get("mutex"), "mutex"); c.Mutex && (mutex || op.Mutex) {
-		l.errorf(f.key("mutex"), "the mutex is held around the whole operation: leave it out here or in the %s", map[bool]string{true: "phase", false: "operation"}[mutex])
+	if c.Mutex = l.flag(f.get("mutex"), "mutex"); c.Mutex && (m.Mutex || op.Mutex) {
+		l.errorf(f.key("mutex"), "the mutex is held around the whole operation: leave it out here or in the %s", map[bool]string{true: "phase", false: "operation"}[m.Mutex])
 	}
 	c.Another = l.is("another", f.get("connection"), "connection", "same", "another")
 	switch {
@@ -224,14 +216,13 @@ func (l *resolver) statement(n *yaml.Node, p *parameterSet, op *plan.Operation, 
 	case c.Another && m.OwnConn:
 		l.errorf(f.key("connection"), "connection is another, but the clients of the mix keep one each: leave connection: own out there")
 	}
-	if n := f.get("if empty"); n != nil {
-		l.ifEmpty(n, f, &c, op.Transaction)
-	}
+	l.ifEmpty(f, &c, op.Transaction)
 	return c, true
 }
 
 // ifEmpty reads how an operation ends if a statement returns no rows.
-func (l *resolver) ifEmpty(n *yaml.Node, f *fields, c *plan.MixCall, transaction bool) {
+func (l *resolver) ifEmpty(f *fields, c *plan.MixCall, transaction bool) {
+	n := f.get("if empty")
 	word, ok := l.oneOf(n, "if empty", plan.EmptyCommit, plan.EmptyRollback, plan.EmptyStop)
 	switch {
 	case !ok:
@@ -248,8 +239,11 @@ func (l *resolver) ifEmpty(n *yaml.Node, f *fields, c *plan.MixCall, transaction
 	c.IfEmpty = word
 }
 
-// results reads which errors count as results of an operation.
+// results reads which errors count as results of an operation. A nil node is none.
 func (l *resolver) results(n *yaml.Node) []int {
+	if n == nil {
+		return nil
+	}
 	var codes []int
 	for _, n := range l.list(n) {
 		code, ok := l.resultCode(n)

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/record"
 )
 
-// unit is what the order of a recording's transactions is found by. A statement outside of any
-// is a transaction of its own.
+// unit is a transaction of a recording, with the times that its place in the order depends on.
+// A statement outside of transactions is a unit by itself.
 type unit struct {
 	read  time.Duration // when the first statement began
 	write time.Duration // when the first write had ended; 0: none
@@ -30,11 +30,12 @@ func (u *unit) add(e *record.Event, writes, controls bool) {
 	}
 }
 
-// inOrder returns the place of each transaction in the order in which SQLite ran them: not
-// that of BEGIN, because a deferred transaction has no place before its first statement. The
-// writers follow one another from the end of their first write, since only one at a time has
-// the lock. Readers come after those whose writes they could see. By that end and not by its
-// beginning: a statement may have waited for the lock.
+// inOrder returns the place of each transaction in the order in which SQLite ran them.
+//
+// Writers are ordered by the end of their first write, because only one at a time has the lock.
+// Its beginning would not do, because the statement may have waited for the lock, nor would
+// BEGIN, because a deferred transaction gets its place with its first statement. A reader comes
+// after the writers whose writes it could see.
 func inOrder(units []unit) []int {
 	var writers []int
 	for i := range units {
@@ -45,13 +46,13 @@ func inOrder(units []unit) []int {
 		}
 	}
 	slices.SortStableFunc(writers, func(a, b int) int { return cmp.Compare(units[a].write, units[b].write) })
-	// What one has written is there when the next one has ended, however late COMMIT returned.
+	// A write is visible when the next writer has ended, however late COMMIT returned.
 	next := time.Duration(1<<63 - 1)
 	for _, i := range slices.Backward(writers) {
 		next = min(next, units[i].end)
 		units[i].seen = next
 	}
-	place := make([]int, len(units)) // of each writer among the writers
+	place := make([]int, len(units)) // for a writer, its place among the writers
 	for k, i := range writers {
 		place[i] = k
 	}

@@ -86,8 +86,8 @@ func (p *parameterSet) bind(l *resolver, name string, at *yaml.Node, each *setIn
 	return plan.Parameter{Name: name, Type: c.Type, Generator: &gen}, true
 }
 
-// together reports a parameter that is made from another one that the same statement
-// does not use.
+// together reports each parameter that is generated from another one, if the statement does
+// not use both.
 func (p *parameterSet) together(l *resolver, names []string, at *yaml.Node) {
 	have := map[string]bool{}
 	for _, name := range names {

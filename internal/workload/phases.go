@@ -43,21 +43,12 @@ func (l *resolver) phase(n *yaml.Node) {
 	l.pragmas, l.leftOut = nil, nil
 	l.known(f, "a phase of kind "+kind, keys[kind])
 	p := plan.Phase{Untimed: l.flag(f.get("untimed"), "untimed")}
-	if n := f.get("name"); n == nil {
-		l.errorf(f.node, "the phase has no name: write name: %s", kind)
-	} else if p.Name, ok = l.text(n, "name", "name: "+kind); ok && l.name(n, "a phase") {
-		if slices.ContainsFunc(l.plan.Phases, func(q plan.Phase) bool { return q.Name == p.Name }) {
-			l.errorf(n, "two phases are called %q: write another name", p.Name)
-		}
+	if p.Name, ok = l.name(f, "phase", kind); ok && slices.ContainsFunc(l.plan.Phases, func(q plan.Phase) bool { return q.Name == p.Name }) {
+		l.errorf(f.get("name"), "two phases are called %q: write another name", p.Name)
 	}
-	if n := f.get("context"); n != nil {
-		p.Context, _ = l.oneOf(n, "context", "background", "cancellable")
-	}
-	info := PhaseInfo{Name: p.Name, Kind: kind, Untimed: p.Untimed}
-	if n := f.get("about"); n != nil {
-		info.About, _ = l.text(n, "about", "about: all users once")
-		info.About = strings.TrimSpace(info.About)
-	}
+	p.Context, _ = l.oneOf(f.get("context"), "context", "background", "cancellable")
+	about, _ := l.text(f.get("about"), "about", "about: all users once")
+	info := PhaseInfo{Name: p.Name, Kind: kind, Untimed: p.Untimed, About: strings.TrimSpace(about)}
 	switch kind {
 	case "insert":
 		p.Insert = l.insert(f)
@@ -74,9 +65,7 @@ func (l *resolver) phase(n *yaml.Node) {
 		if ok && strings.TrimSpace(p.Script) == "" {
 			l.errorf(f.get("script"), "script is empty: want SQL, such as VACUUM")
 		}
-		if n := f.get("changes settings"); n != nil {
-			p.Changes = l.changes(n)
-		}
+		p.Changes = l.changes(f.get("changes settings"))
 	}
 	if !p.Untimed {
 		l.steady(f.get(kind))
@@ -88,14 +77,32 @@ func (l *resolver) phase(n *yaml.Node) {
 	l.infos = append(l.infos, info)
 }
 
-// name reads a name. It is shown in tables and it identifies random streams.
-func (l *resolver) name(n *yaml.Node, what string) bool {
-	v := strings.TrimSpace(n.Value)
-	if v == n.Value && v != "" && !strings.ContainsAny(v, "./,\n\t") && len(v) <= 60 {
-		return true
+// name reads the name of a phase or operation. It is shown in tables and it identifies random
+// streams. ok is false if it is missing or bad.
+func (l *resolver) name(f *fields, what, example string) (name string, ok bool) {
+	n := f.get("name")
+	if n == nil {
+		l.errorf(f.node, "the %s has no name: write name: %s", what, example)
 	}
-	l.errorf(n, "bad name %q of %s: want a short one without dots, commas and slashes", n.Value, what)
-	return false
+	if name, ok = l.text(n, "name", "name: "+example); !ok {
+		return "", false
+	}
+	if name != strings.TrimSpace(name) || name == "" || strings.ContainsAny(name, "./,\n\t") || len(name) > 60 {
+		article := map[string]string{"phase": "a", "operation": "an"}[what]
+		l.errorf(n, "bad name %q of %s %s: want a short one without dots, commas and slashes", name, article, what)
+		return name, false
+	}
+	return name, true
+}
+
+// dataSetAt returns the data set that a node names. Errors about an unknown name begin with
+// before. It returns nil if the name is unknown.
+func (l *resolver) dataSetAt(n *yaml.Node, before, name string, also ...string) *setInfo {
+	s := l.sets[name]
+	if s == nil {
+		l.errorf(n, "%s unknown data set %q: %s", before, name, driver.Suggest(name, append(also, others(l.sets, "")...)))
+	}
+	return s
 }
 
 // adHoc reads whether a statement is prepared or ad hoc.
@@ -113,10 +120,9 @@ func (l *resolver) insert(f *fields) *plan.Insert {
 		if !ok {
 			continue
 		}
-		s := l.sets[name]
+		s := l.dataSetAt(n, "insert:", name)
 		switch {
 		case s == nil:
-			l.errorf(n, "insert: unknown data set %q: %s", name, driver.Suggest(name, others(l.sets, "")))
 			continue
 		case nodes[name] != nil:
 			l.errorf(n, "insert: data set %s is there twice: leave one of them out", name)
@@ -133,9 +139,6 @@ func (l *resolver) insert(f *fields) *plan.Insert {
 	}
 	ins.TimedValues = l.is("timed", f.get("values"), "values", "untimed", "timed")
 	n := f.get("transaction")
-	if n == nil {
-		return ins
-	}
 	w, ok := l.text(n, "transaction", "one")
 	if !ok {
 		return ins
@@ -146,8 +149,7 @@ func (l *resolver) insert(f *fields) *plan.Insert {
 	case w == "one":
 	case isEvery:
 		ins.Transaction = "every"
-		expr, _ := strings.CutSuffix(every, " rows")
-		rows, ok := l.number(&yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(expr), Line: n.Line, Column: n.Column}, "transaction: every", 1)
+		rows, ok := l.number(scalarAt(n, strings.TrimSuffix(every, " rows")), "transaction: every", 1)
 		if ok && rows%ins.RowsPerStatement != 0 {
 			l.errorf(n, "transaction: every %d rows, with %d rows per statement: want a multiple", rows, ins.RowsPerStatement)
 		}
@@ -168,9 +170,8 @@ func (l *resolver) insert(f *fields) *plan.Insert {
 // checkPer checks that the sets of a phase nest in the set that determines its
 // transactions, which are one for each row of that set.
 func (l *resolver) checkPer(ins *plan.Insert, n *yaml.Node, nodes map[string]*yaml.Node) {
-	top := l.sets[ins.Per]
+	top := l.dataSetAt(n, "transaction per", ins.Per, "set", "statement")
 	if top == nil {
-		l.errorf(n, "transaction per unknown data set %q: %s", ins.Per, driver.Suggest(ins.Per, append([]string{"set", "statement"}, others(l.sets, "")...)))
 		return
 	}
 	if len(ins.Sets) > 0 && ins.Sets[0] != ins.Per {
@@ -193,13 +194,9 @@ func (l *resolver) query(f *fields, phase string) *plan.Query {
 	q.Repeat = l.numberWithin(f.get("repeat"), "repeat", 1, plan.MaxCount, 1)
 	q.Clients = l.clients(f.get("clients"), true)
 	var each *setInfo
-	if n := f.get("for each"); n != nil {
-		if name, ok := l.text(n, "for each", "for each: users"); ok {
-			if each = l.sets[name]; each == nil {
-				l.errorf(n, "for each unknown data set %q: %s", name, driver.Suggest(name, others(l.sets, "")))
-			} else {
-				q.ForEach = name
-			}
+	if name, ok := l.text(f.get("for each"), "for each", "for each: users"); ok {
+		if each = l.dataSetAt(f.get("for each"), "for each", name); each != nil {
+			q.ForEach = name
 		}
 	}
 	l.queryWithin(q, f)
@@ -227,8 +224,8 @@ func (l *resolver) clients(n *yaml.Node, own bool) int {
 	return int(c)
 }
 
-// held reports if the pool has too few connections for those of the clients that are in one
-// process.
+// held reports a problem if the pool of a process has fewer connections than its share of the
+// clients, each of which keeps one.
 func (l *resolver) held(n *yaml.Node, clients, share int) {
 	pool := l.settings.PoolSize()
 	if share <= pool {
@@ -321,9 +318,8 @@ func (l *resolver) returned(n *yaml.Node, types []driver.ColumnType) (*plan.Retu
 	} else if r.Set, _ = l.text(n, "returns", "users"); r.Set == "" {
 		return nil, nil
 	}
-	s := l.sets[r.Set]
+	s := l.dataSetAt(at, "returns:", r.Set)
 	if s == nil {
-		l.errorf(at, "returns: unknown data set %q: %s", r.Set, driver.Suggest(r.Set, others(l.sets, "")))
 		return nil, nil
 	}
 	var cols []*columnInfo
@@ -396,8 +392,8 @@ func (l *resolver) returns(q *plan.Query, n *yaml.Node, each *setInfo, inferRows
 	}
 }
 
-// class returns the class of a type. Types have different classes if checksums
-// distinguish them.
+// class returns Int for all types whose values have the checksum of an integer, and other
+// types as they are.
 func class(t driver.Type) driver.Type {
 	if t == driver.Bool || t == driver.Time {
 		return driver.Int

@@ -84,8 +84,7 @@ func (l *resolver) undeclared(n *yaml.Node, kind string) {
 		if kind == "schema" || kind == "script" {
 			remedy = fmt.Sprintf("write changes settings: {%s: %s}, or %s", name, value, remedy)
 		}
-		l.warnings = append(l.warnings, Problem{File: l.file, Line: n.Line, Column: n.Column,
-			Message: fmt.Sprintf("%s: PRAGMA %s makes it %s, which a run refuses %s: %s", kind, name, value, instead, remedy)})
+		l.warnf(n, "%s: PRAGMA %s makes it %s, which a run refuses %s: %s", kind, name, value, instead, remedy)
 	}
 }
 

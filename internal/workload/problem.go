@@ -41,14 +41,14 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// reader reads the nodes of one file and notes what is wrong with them.
+// reader reads the nodes of one file and notes mistakes in them.
 type reader struct {
 	file     string
 	problems Problems
-	seen     map[Problem]bool // the problems without their notes
-	more     *Problem         // the first that is not listed because there are too many
-	visited  int              // nodes, counting each time an alias or a case leads to one
-	found    int              // including those seen before
+	seen     map[Problem]bool // the problems listed so far, without their notes
+	more     *Problem         // the first problem that is not listed because there are too many
+	visited  int              // how many nodes have been visited, some of them again by an alias or in another case
+	found    int              // how many problems were noted, repeated ones included
 	note     string           // appended to a new problem
 	outside  bool             // the Outside of problems noted now
 }
@@ -142,10 +142,10 @@ func (r *reader) visit(n *yaml.Node) bool {
 var (
 	yamlLine = regexp.MustCompile(`line (\d+): `)
 
-	// The YAML package counts the lines of these from 0.
+	// The YAML package counts lines from 0 in these messages.
 	yamlGrammar = regexp.MustCompile(`^did not find expected (node content|key|',' or |'-' |<)`)
 
-	// The line of these is often where the block begins.
+	// These messages often name the line where the block begins, not that of the mistake.
 	yamlBlock = regexp.MustCompile(`^did not find expected (key|'-' )`)
 )
 
@@ -214,7 +214,7 @@ func target(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// describe says what kind of node n is, for errors.
+// describe names the kind of a node in errors, or quotes its text.
 func describe(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:
@@ -290,8 +290,11 @@ func (r *reader) list(n *yaml.Node) []*yaml.Node {
 	return items
 }
 
-// text reads a scalar exactly as it is written.
+// text reads a scalar exactly as it is written. A nil node is "".
 func (r *reader) text(n *yaml.Node, what, example string) (string, bool) {
+	if n == nil {
+		return "", false
+	}
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 		r.errorf(n, "%s is %s: want a text, such as %s", what, describe(n), example)
 		return "", false
@@ -299,8 +302,11 @@ func (r *reader) text(n *yaml.Node, what, example string) (string, bool) {
 	return n.Value, true
 }
 
-// oneOf reads one of a few words.
+// oneOf reads one of a few words. A nil node is "".
 func (r *reader) oneOf(n *yaml.Node, what string, words ...string) (string, bool) {
+	if n == nil {
+		return "", false
+	}
 	if n.Kind == yaml.ScalarNode && slices.Contains(words, n.Value) {
 		return n.Value, true
 	}
@@ -308,12 +314,8 @@ func (r *reader) oneOf(n *yaml.Node, what string, words ...string) (string, bool
 	return "", false
 }
 
-// is reads one of a few words and reports whether it is the given one; a nil node is
-// not.
+// is reads one of a few words and reports whether it is the given one. A nil node isn't.
 func (r *reader) is(word string, n *yaml.Node, what string, words ...string) bool {
-	if n == nil {
-		return false
-	}
 	w, _ := r.oneOf(n, what, words...)
 	return w == word
 }

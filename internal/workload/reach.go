@@ -40,7 +40,7 @@ func outside(sql string) (what string, line int) {
 			continue
 		}
 		if token.Kind == sqltext.Illegal && token.Text[0] != 0 {
-			continue // nothing that has it runs, unless a library reads on
+			continue // no statement with this token runs, unless a library skips the token
 		}
 		if statement = append(statement, token); len(statement) == 1 {
 			at = token.At
@@ -99,7 +99,7 @@ func statementOutside(s []sqltext.Token) string {
 }
 
 // FeaturesOf returns the keys of the features of SQLite that a script needs and some
-// libraries lack, each once: those that have the modules of the virtual tables that it creates.
+// libraries lack, each once. They follow from the modules of the virtual tables it creates.
 func FeaturesOf(sql string) []string {
 	var keys []string
 	var last sqltext.Token

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strconv"
@@ -21,13 +20,13 @@ import (
 // MaxRecording is the size in bytes of the largest recording that is replayed.
 const MaxRecording = 256 << 20
 
-// recording is a recording as it was read, and what it is replayed as.
+// recording is a recording as it was read, and the plan that it is resolved to.
 type recording struct {
 	*record.Recording
-	script  bool // a script or a trace
+	script  bool // it is a script or a trace, not a recording of package record
 	sha256  string
-	problem string
-	made    *replayed // nil: not yet
+	problem string    // why it cannot be read, or ""
+	made    *replayed // nil until it is resolved
 }
 
 // recording reads a recording, each file once.
@@ -40,26 +39,9 @@ func (w *Workload) recording(name string) *recording {
 		w.recordings = map[string]*recording{}
 	}
 	w.recordings[name] = r
-	const want = "want a file beside the workload's, or below"
-	clean := path.Clean(name)
-	if w.fsys == nil || !fs.ValidPath(clean) {
-		r.problem = fmt.Sprintf("cannot open the file %q: %s", name, want)
-		return r
-	}
-	// To open a pipe would wait for somebody who writes to it.
-	if fi, err := fs.Stat(w.fsys, clean); err == nil && !fi.Mode().IsRegular() {
-		r.problem = fmt.Sprintf("%q is not a regular file: %s", name, want)
-		return r
-	}
-	f, err := w.fsys.Open(clean)
+	data, err := w.readBeside(name, path.Clean(name), MaxRecording)
 	if err != nil {
-		r.problem = fmt.Sprintf("cannot read the file %q: %s", name, want)
-		return r
-	}
-	defer f.Close()
-	data, err := readBounded(f, MaxRecording)
-	if err != nil {
-		r.problem = fmt.Sprintf("cannot read the file %q: %v", name, reasonOf(err))
+		r.problem = err.Error()
 		return r
 	}
 	sum := sha256.Sum256(data)
@@ -79,8 +61,8 @@ func (w *Workload) recording(name string) *recording {
 	return r
 }
 
-// readScript reads a script, or what the sqlite3 shell's .trace prints: statements, each
-// with the time that it took if .trace has --profile.
+// readScript reads a script, or the output of the sqlite3 shell's .trace. Both are statements.
+// With --profile, .trace also prints how long each statement took.
 func readScript(text string) (*record.Recording, error) {
 	var list []record.Executed
 	rest := text
@@ -108,7 +90,7 @@ func readScript(text string) (*record.Recording, error) {
 		end, _, _ := strings.Cut(rest, "\n")
 		if took, ok := profiled(end); ok {
 			x.Took = took
-			// With --stmt too, the shell prints it when it begins and when it has ended.
+			// With both --stmt and --profile, the shell prints a statement before and after it runs.
 			if last := len(list) - 1; last >= 0 && list[last] == (record.Executed{SQL: x.SQL}) {
 				list = list[:last]
 			}
@@ -123,7 +105,7 @@ var beginnings = []string{
 	"PRAGMA", "REINDEX", "RELEASE", "REPLACE", "ROLLBACK", "SAVEPOINT", "SELECT", "UPDATE", "VACUUM", "VALUES", "WITH",
 }
 
-// profiled reads the comment with which .trace --profile says how long a statement took.
+// profiled reads a comment of .trace --profile, such as "-- 1234 ns", the time of a statement.
 func profiled(comment string) (time.Duration, bool) {
 	ns, ok := strings.CutPrefix(strings.TrimSpace(comment), "-- ")
 	if !ok {

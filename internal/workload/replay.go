@@ -23,16 +23,16 @@ const codeForeignKey = 787
 // maxReplayedBytes limits the values and the SQL that a plan has of a recording.
 const maxReplayedBytes = 512 << 20
 
-// replayed is a recording resolved to a plan.
+// replayed is a recording, resolved to a plan.
 type replayed struct {
 	plan  *plan.Replay // with the times
 	dealt []int        // the transaction of each event, in the order in which SQLite ran them
-	left  []string     // what is left out, and why
+	left  []string     // messages about events that are left out, with the reason
 
-	foreignKeys string   // that the recording shows: on, off or, if it shows nothing, ""
-	references  bool     // a statement of it has a foreign key
-	features    []string // that its statements need
-	reaches     bool     // files other than its own database, if that is allowed
+	foreignKeys string   // the value of foreign_keys that the recording shows: on, off, or "" if it shows none
+	references  bool     // one of its statements declares a foreign key
+	features    []string // keys of the features of SQLite that its statements need
+	reaches     bool     // a statement reaches files other than the database, and the user allows it
 }
 
 // replay reads a replay phase.
@@ -48,10 +48,7 @@ func (l *resolver) replay(f *fields) *plan.Replay {
 		l.errorf(n, "replay: %s", rec.problem)
 		return r
 	}
-	mode := "" // as recorded
-	if n := f.get("statement"); n != nil {
-		mode, _ = l.oneOf(n, "statement", "prepared", "ad hoc")
-	}
+	mode, _ := l.oneOf(f.get("statement"), "statement", "prepared", "ad hoc") // "": as recorded
 	speed := l.speed(f.get("speed"), rec, name)
 	made, err := l.w.resolveRecording(rec)
 	if err != nil {
@@ -62,7 +59,7 @@ func (l *resolver) replay(f *fields) *plan.Replay {
 	l.features = append(l.features, made.features...)
 	l.plan.Files = l.plan.Files || made.reaches
 	for _, why := range made.left {
-		l.warnings = append(l.warnings, Problem{File: l.file, Line: n.Line, Column: n.Column, Message: fmt.Sprintf("replay: %s: %s", name, why)})
+		l.warnf(n, "replay: %s: %s", name, why)
 	}
 	l.pinForeignKeys(n, name, made)
 	*r = *made.plan
@@ -106,17 +103,13 @@ func (l *resolver) pinForeignKeys(n *yaml.Node, name string, made *replayed) {
 	}
 	l.settings["foreign_keys"], l.declared["foreign_keys"] = value, value
 	if made.references || l.w.references() {
-		l.warnings = append(l.warnings, Problem{File: l.file, Line: n.Line, Column: n.Column,
-			Message: fmt.Sprintf("replay: %s: foreign_keys is %s with every driver: %s. If it is not so in your application, write it under settings", name, value, why)})
+		l.warnf(n, "replay: %s: foreign_keys is %s with every driver: %s. If it is not so in your application, write it under settings", name, value, why)
 	}
 }
 
-// speed reads by how much the times between events are divided. It returns 0 if they do
-// not matter.
+// speed reads the factor by which the times between events are divided. It returns 0 if events
+// follow one another without waiting.
 func (l *resolver) speed(n *yaml.Node, rec *recording, name string) float64 {
-	if n == nil {
-		return 0
-	}
 	word, ok := l.text(n, "speed", "speed: max")
 	if !ok || word == "max" {
 		return 0
@@ -185,13 +178,13 @@ type replayer struct {
 	shapes   map[*record.Statement]*shape
 	variants map[string]int // index of the plan's statement
 	units    map[int64]int  // number of the plan's transaction
-	begun    []unit         // of each transaction
-	lanes    map[int64]int  // the plan's connection
-	names    []string       // of the plan's statements
-	bytes    int
+	begun    []unit         // for each transaction of the plan, when it read and wrote
+	lanes    map[int64]int  // the plan's connection, by the recorded one
+	names    []string       // of the operation of each of the plan's statements
+	bytes    int            // size of the SQL and the values
 	left     map[string]int // how many events are left out, by reason
-	features []string       // that statements need which succeeded
-	reaches  bool           // files other than the database
+	features []string       // needed by statements that succeeded when they were recorded
+	reaches  bool           // as in replayed
 
 	foreignKeys string // as in replayed
 	references  bool
@@ -270,8 +263,8 @@ func (r *replayer) dealt() []int {
 	return list
 }
 
-// affected returns how many rows an event is to affect, or -1 if that is not known or means
-// nothing: after other statements libraries tell the number of the change before.
+// affected returns how many rows an event should affect, or -1 if that is unknown. After a
+// statement that changes no rows, libraries return the number of an earlier change.
 func (r *replayer) affected(e *record.Event, st *plan.Replayed) int64 {
 	if e.Do != record.Run || e.Error != nil || st.Reads || !r.shape(e.Statement).changes {
 		return -1
@@ -279,7 +272,7 @@ func (r *replayer) affected(e *record.Event, st *plan.Replayed) int64 {
 	return e.Affected
 }
 
-// leave counts an event that is left out.
+// leave counts an event that is left out, and returns the results of [replayer.statement] for it.
 func (r *replayer) leave(why string) (int, bool, error) {
 	r.left[why]++
 	return 0, false, nil
@@ -408,7 +401,7 @@ func addValue(p *plan.Recorded, a record.Arg, values bool) int {
 	return 8 + len(v)
 }
 
-// addTime notes that the next value is a time, and what its text does not say of it.
+// addTime notes that the next value is a time, its zone, and whether it has a monotonic clock.
 func addTime(p *plan.Recorded, a record.Arg) {
 	n := max(len(p.Bytes), len(p.Lengths))
 	p.Times = append(p.Times, n)
@@ -429,7 +422,7 @@ func addTime(p *plan.Recorded, a record.Arg) {
 	}
 }
 
-// reasons says how many events are left out, and why.
+// reasons has, for each reason, a message saying how many events are left out for it.
 func (r *replayer) reasons() []string {
 	var list []string
 	for _, why := range slices.Sorted(maps.Keys(r.left)) {
@@ -464,8 +457,8 @@ func (r *replayer) name() {
 	}
 }
 
-// lanes gives each recorded connection one of as few connections as were open at once: a
-// pool may close a connection and open another.
+// lanes maps each recorded connection to one of the plan's, of which there are as few as were
+// open at once. A pool may close a connection and open another, which then share a lane.
 func lanes(events []record.Event) map[int64]int {
 	type life struct {
 		connection int64

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// shape is what the executions of one text have in common.
+// shape has the properties of a recorded statement that all its executions share.
 type shape struct {
 	number   int
 	sql      string
@@ -18,11 +18,11 @@ type shape struct {
 	reads    bool
 	changes  bool
 	writes   bool
-	controls bool                   // it begins or ends a transaction, or a part of one
-	why      string                 // it cannot be replayed
-	args     []argument             // where each "?" takes its value from
-	types    []map[driver.Type]bool // that were seen of each "?"
-	features []string               // that it needs; nil as soon as they are noted
+	controls bool                   // it begins or ends a transaction or savepoint
+	why      string                 // why it cannot be replayed, or ""
+	args     []argument             // the recorded parameter for each "?"
+	types    []map[driver.Type]bool // the types that values of each "?" had
+	features []string               // the features that it needs; nil once the replayer has noted them
 }
 
 // argument is a parameter by its number, from 1, or by its name.
@@ -142,7 +142,7 @@ func unnumbered(sql string) (string, []argument) {
 	return out.String(), args
 }
 
-// changesRows reports whether a statement is one that SQLite counts the rows of.
+// changesRows reports whether SQLite counts the rows that a statement changes.
 func changesRows(sql string) bool {
 	switch strings.ToUpper(firstWord(sql)) {
 	case "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH":
@@ -154,7 +154,7 @@ func changesRows(sql string) bool {
 // maxOperationName is the length of the longest name of an operation.
 const maxOperationName = 40
 
-// operationName returns what a statement does and the table that it first names, such as
+// operationName returns a statement's first word and the first table that it names, such as
 // "SELECT users".
 func operationName(sql string) string {
 	name := strings.ToUpper(firstWord(sql))

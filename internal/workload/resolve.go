@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,17 +23,22 @@ type resolver struct {
 	infos    []PhaseInfo
 	sets     map[string]*setInfo
 	pragmas  []pragmaSetting // of the schema or phase being read
-	declared driver.Settings // asked for, with the changes declared so far
+	declared driver.Settings // the requested settings, with the changes declared so far
 	warnings []Problem
-	leftOut  []string // of the phase being read
-	features []string // that the SQL needs
+	leftOut  []string // PhaseInfo.LeftOut of the phase being read
+	features []string // the keys of the features of SQLite that the SQL needs
 }
 
 func (w *Workload) resolver(r *reader, values map[string]int64) *resolver {
 	return &resolver{reader: r, w: w, values: values, plan: &plan.Plan{}, settings: driver.Settings{}, sets: map[string]*setInfo{}}
 }
 
-// resolve reads the file. It adds what is wrong to the reader's problems.
+// warnf adds a warning about a node.
+func (l *resolver) warnf(n *yaml.Node, format string, args ...any) {
+	l.warnings = append(l.warnings, Problem{File: l.file, Line: n.Line, Column: n.Column, Message: fmt.Sprintf(format, args...)})
+}
+
+// resolve reads the file. It adds mistakes to the reader's problems.
 func (l *resolver) resolve() {
 	f := l.w.root
 	if n := f.get("settings"); n != nil {
@@ -105,14 +111,9 @@ func (l *resolver) readSettings(n *yaml.Node, what string) driver.Settings {
 			continue
 		}
 		settings[k.Value] = value
-		if k.Value == "pool_size" && settings.PoolSize() > plan.MaxClients {
-			l.errorf(v, "pool_size is %d: want at most %d", settings.PoolSize(), plan.MaxClients)
-		}
-		if k.Value == "pool_readers" && settings.PoolReaders() > plan.MaxClients {
-			l.errorf(v, "pool_readers is %d: want at most %d", settings.PoolReaders(), plan.MaxClients)
-		}
-		if k.Value == "processes" && settings.Processes() > plan.MaxClients {
-			l.errorf(v, "processes is %d: want at most %d", settings.Processes(), plan.MaxClients)
+		number := map[string]int{"pool_size": settings.PoolSize(), "pool_readers": settings.PoolReaders(), "processes": settings.Processes()}[k.Value]
+		if number > plan.MaxClients {
+			l.errorf(v, "%s is %d: want at most %d", k.Value, number, plan.MaxClients)
 		}
 	}
 	return settings
@@ -141,6 +142,9 @@ func (l *resolver) pool(n *yaml.Node) {
 // changes reads which settings a script changes. Only settings that a PRAGMA sets are
 // allowed.
 func (l *resolver) changes(n *yaml.Node) driver.Settings {
+	if n == nil {
+		return nil
+	}
 	s := l.readSettings(n, "changes settings")
 	if n.Kind != yaml.MappingNode {
 		return nil

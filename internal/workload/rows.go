@@ -16,7 +16,7 @@ type setInfo struct {
 	node    *yaml.Node
 	columns map[string]*columnInfo
 	order   []*columnInfo
-	depth   int  // -1 until known
+	depth   int  // how many data sets it is nested in; -1 until known
 	broken  bool // a problem with the number of rows has been noted
 }
 
@@ -81,28 +81,33 @@ func (l *resolver) dataSet(key, n *yaml.Node) *setInfo {
 			s.node = n
 		}
 	}
-	n = f.get("columns")
+	l.columnsOf(s, f, what, "{id: serial}", "", func(c *columnInfo, name *yaml.Node) {
+		l.columnName(name)
+		l.readColumn(c, name.Value)
+	})
+	return s
+}
+
+// columnsOf calls read for each column of a data set, and adds it to the set's columns.
+// example and more say in errors how columns are written.
+func (l *resolver) columnsOf(s *setInfo, f *fields, what, example, more string, read func(c *columnInfo, name *yaml.Node)) {
+	n := f.get("columns")
 	if n == nil {
-		l.errorf(f.node, "%s has no columns: write columns: {id: serial}", what)
-		return s
+		l.errorf(f.node, "%s has no columns: write columns: %s%s", what, example, more)
+		return
 	}
-	cols, ok := l.mapping(n, "columns of "+what, "{id: serial}")
-	if !ok {
-		return s
-	}
-	if !l.countWithin(n, "columns of "+what, len(cols.keys), maxColumns) {
-		return s
+	cols, ok := l.mapping(n, "columns of "+what, example)
+	if !ok || !l.countWithin(n, "columns of "+what, len(cols.keys), maxColumns) {
+		return
 	}
 	if len(cols.keys) == 0 {
-		l.errorf(n, "%s has no columns: write columns: {id: serial}", what)
+		l.errorf(n, "%s has no columns: write columns: %s", what, example)
 	}
 	for i, k := range cols.keys {
-		l.columnName(k)
 		c := &columnInfo{node: cols.values[i], full: s.Name + "." + k.Value, set: s, siblings: s.columns}
-		l.readColumn(c, k.Value)
+		read(c, k)
 		s.order = append(s.order, c)
 	}
-	return s
 }
 
 // place determines how deeply a data set is nested, and its number of rows.

@@ -42,13 +42,13 @@ type Workload struct {
 	Name       string
 	About      string
 	Database   string          // the file that each trial begins with a copy of, as it is written; "": none
-	Settings   driver.Settings // at the quick scale with the first value of each parameter
+	Settings   driver.Settings // those at the quick scale, with the first value of each parameter
 	Parameters []Values        // in the order of the file, at the full scale
 	Quick      map[string][]int64
 	Factor     []string // the parameters that a numeric scale multiplies
 	Phases     []PhaseInfo
 	Changes    driver.Settings // settings that the schema declares to change
-	Needs      []string        // the keys of the features of SQLite that it needs, each once: declared, or found in its SQL and the schema of its database
+	Needs      []string        // keys of the features of SQLite that it declares, or that its SQL or database needs; each once
 	Warnings   []Problem       // PRAGMAs that a run will probably refuse
 
 	file   string
@@ -66,7 +66,7 @@ type Workload struct {
 	queried  map[string]queried
 
 	recordings map[string]*recording // that replays name, as they were read
-	uncut      bool                  // the file does not say of each replay how many events it has
+	uncut      bool                  // a replay has no key events, so the parameter of that name applies
 }
 
 // Values are the values that a parameter takes. Each makes a case.
@@ -75,8 +75,8 @@ type Values struct {
 	Values []int64 // empty if the parameter has a value only if one is given
 }
 
-// EventsParameter is the parameter of how many events of its recordings a workload replays. If
-// it is not given, all are. A workload has it unless its file says for each replay how many.
+// EventsParameter is the parameter that limits how many events of its recordings a workload
+// replays. By default all are. A workload has it if any of its replays has no key events.
 const EventsParameter = "events"
 
 // PhaseInfo describes a phase to the user.
@@ -180,7 +180,7 @@ func (w *Workload) resolveAll(r *reader) {
 	}
 }
 
-// need adds features to those that the workload needs.
+// need adds features to Needs, each once.
 func (w *Workload) need(keys []string) {
 	for _, key := range keys {
 		if !slices.Contains(w.Needs, key) {
@@ -203,10 +203,8 @@ func (w *Workload) header(r *reader, n *yaml.Node) {
 			r.errorf(n, "bad name %q of a workload: want lower-case letters, digits and -, such as my-reads", v)
 		}
 	}
-	if n := f.get("about"); n != nil {
-		w.About, _ = r.text(n, "about", "about: one row per statement")
-		w.About = strings.TrimSpace(w.About)
-	}
+	about, _ := r.text(f.get("about"), "about", "about: one row per statement")
+	w.About = strings.TrimSpace(about)
 	if n := f.get("database"); n != nil {
 		w.database(r, n)
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// anonymous returns SQL of the schema without values: texts and numbers in it become others
-// of the same length. What it keeps are names, types, the options of virtual tables, paths
-// of JSON, formats and modifiers of dates, and the numbers of expressions that are computed.
+// anonymous returns SQL of the schema without values: texts and numbers in it are replaced by
+// others of the same length. It keeps names, types, options of virtual tables, JSON paths,
+// formats and modifiers of dates, and the numbers of computed expressions.
 func (s *schema) anonymous(o object) string {
 	list := sqltext.All(o.sql)
 	if o.kind == "table" && len(significant(o.sql)) > 1 && significant(o.sql)[1].Is("VIRTUAL") {
@@ -63,7 +63,7 @@ func (s *schema) anonymous(o object) string {
 	return join(list)
 }
 
-// storageClasses are what typeof returns.
+// storageClasses lists the results of typeof.
 var storageClasses = []string{"null", "integer", "real", "text", "blob"}
 
 // calls are the words before the parentheses that a token is in, the outermost first, in
@@ -77,7 +77,7 @@ func (c calls) innermost() string {
 	return c[len(c)-1]
 }
 
-// callers returns the calls of each token.
+// callers returns, for each token, the calls that it is in.
 func callers(list []token) []calls {
 	found := make([]calls, len(list))
 	var open calls
@@ -97,11 +97,11 @@ func callers(list []token) []calls {
 	return found
 }
 
-// jsonPath matches paths of JSON, and what one may begin with.
+// jsonPath matches JSON paths and their beginnings.
 var jsonPath = regexp.MustCompile(`^\$(\.[\pL\pN_-]+|\."[^"]*"|\[([0-9]+|#(-[0-9]+)?)\])*[.\[]?$`)
 
-// isPath reports whether a text is a path or key of JSON, in the place of one: other texts
-// that begin so, such as the hash of a password, are values.
+// isPath reports whether a text is a JSON path or key where SQL expects one. Elsewhere, a text
+// that begins like a path, such as the hash of a password, is a value.
 func isPath(list []token, at int, in calls) bool {
 	text := list[at].Unquoted()
 	switch {
@@ -113,17 +113,17 @@ func isPath(list []token, at int, in calls) bool {
 	return false
 }
 
-// The functions of SQLite that take a time and modifiers of it, and these.
+// SQLite's functions of dates, and the words that they accept as times and modifiers.
 var (
 	dateFunctions = map[string]bool{"date": true, "time": true, "datetime": true, "julianday": true, "unixepoch": true, "strftime": true, "timediff": true}
 	dateWord      = regexp.MustCompile(`(?i)^(now|auto|ceiling|floor|julianday|localtime|subsec(ond)?|unixepoch|utc|start of (day|month|year)|weekday [0-6]|[-+]?[0-9.]+ (second|minute|hour|day|month|year)s?)$`)
 )
 
-// textNames returns which tokens in single quotes are names, which SQLite takes where
-// nothing else can be.
+// textNames returns the indexes of tokens in single quotes that are names. SQLite accepts such
+// names where no text can be.
 func textNames(list []token) map[int]bool {
 	found := map[int]bool{}
-	var open []bool // whether what is in the parentheses is a list of names
+	var open []bool // for each open parenthesis, whether names follow it
 	for i, tok := range list {
 		before, after := preceding(list, i), following(list, i)
 		last, next := token{}, token{}
@@ -169,7 +169,7 @@ func namesFollow(list []token, at int) bool {
 	return before >= 0 && list[before].Is("TABLE", "EXISTS", "ON", "INTO", "REFERENCES")
 }
 
-// known returns the names of the schema and those that an object of it can use, in lower case.
+// known returns, in lower case, the names in the schema and those that an object may also use.
 func (s *schema) known(of object) map[string]bool {
 	known := map[string]bool{"rowid": true, "binary": true, "nocase": true, "rtrim": true}
 	if of.kind == "trigger" {
@@ -191,10 +191,10 @@ func (s *schema) known(of object) map[string]bool {
 	return known
 }
 
-// format matches what strftime and printf take, unless it has words.
+// format matches formats of strftime and printf that contain no words.
 var format = regexp.MustCompile(`^%[-+ 0-9.]*[A-Za-z%](%[-+ 0-9.]*[A-Za-z%]|[^A-Za-z0-9%]|[TZ])*$`)
 
-// replaced returns what stands for a text of the schema, always the same.
+// replaced returns the replacement of a text of the schema, the same for equal texts.
 func (s *schema) replaced(t *table, text string) string {
 	switch {
 	case text == "" || format.MatchString(text):
@@ -221,8 +221,8 @@ func (s *schema) replaced(t *table, text string) string {
 
 func quoteText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// replacedNumber returns what stands for a number of the schema: those of 1000 or more are
-// rounded to a digit, so that about as many rows are on either side of a bound.
+// replacedNumber returns the replacement of a number of the schema. Numbers from 1000 are rounded
+// to one digit, so that about as many rows as in the database are on either side of a bound.
 func (t *table) replacedNumber(text string) string {
 	if t != nil {
 		if name, ok := t.named("i" + text); ok {

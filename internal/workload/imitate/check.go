@@ -9,7 +9,6 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
@@ -34,18 +33,7 @@ func (t *table) checks(list []token) []check {
 		for open < len(list) && list[open].Text != "(" {
 			open++
 		}
-		depth := 0
-		for i = open; i < len(list); i++ {
-			if list[i].Text == "(" {
-				depth++
-			}
-			if list[i].Text == ")" {
-				if depth--; depth == 0 {
-					break
-				}
-			}
-		}
-		if i == len(list) {
+		if i = closing(list, open); i == len(list) {
 			break
 		}
 		found = append(found, check{t, len(found), join(list[begin : i+1]), join(list[open : i+1]), from, i + 1})
@@ -54,7 +42,7 @@ func (t *table) checks(list []token) []check {
 }
 
 // withoutViolated removes the CHECK constraints that generated rows violate from CREATE
-// TABLE, and returns those that stay.
+// TABLE, and returns the others.
 func (b *builder) withoutViolated(t *table, text string) (string, []check) {
 	list := sqltext.All(text)
 	all := t.checks(list)
@@ -103,12 +91,12 @@ func (b *builder) violations(ctx context.Context, db *sql.DB) (found bool, err e
 	return found, nil
 }
 
-// Rows of each data set that constraints are tried with, from several seeds because the
-// trials of a run have others.
+// How many rows of each data set constraints are tried with. They come from several seeds,
+// because each trial of a run has another seed.
 const (
-	tried     = 10_000
-	triedOnce = 2000
-	triedMost = 100 // seeds
+	tried     = 10_000 // rows in all
+	triedOnce = 2000   // rows of one seed
+	triedMost = 100    // seeds
 )
 
 // tryChecks finds the CHECK constraints that some generated rows violate, and writes the workload
@@ -122,12 +110,11 @@ func (w *Workload) tryChecks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	db, err := sql.Open("sqlite", ":memory:")
+	db, err := openMemory()
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	db.SetMaxOpenConns(1)
 	for _, script := range []string{unchecked, resolved.Schema} {
 		if _, err := db.ExecContext(ctx, script); err != nil {
 			return err
@@ -135,11 +122,10 @@ func (w *Workload) tryChecks(ctx context.Context) error {
 	}
 	changed := false
 	for seed := uint64(1); seed <= triedMost; seed++ {
-		gen, err := plan.NewGenerator(seed, resolved)
+		l, err := newLoader(db, resolved, seed, func(string) {})
 		if err != nil {
 			return err
 		}
-		l := &loader{db: db, gen: gen, plan: resolved, tell: func(string) {}}
 		left := false
 		for i := range resolved.DataSets {
 			d := &resolved.DataSets[i]
@@ -174,7 +160,7 @@ func (w *Workload) tryChecks(ctx context.Context) error {
 	return nil
 }
 
-// A connection accepts rows that violate CHECK constraints, or does not.
+// Statements after which a connection ignores CHECK constraints, or enforces them.
 const (
 	unchecked = "PRAGMA ignore_check_constraints = on"
 	enforced  = "PRAGMA ignore_check_constraints = off"

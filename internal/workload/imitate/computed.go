@@ -18,7 +18,7 @@ type part struct {
 
 // condition returns "t.a = :a AND t.b = (:a * 2) AND …" for the key of an index, as in the
 // workload and as in the database, and the parameters. Generated columns and expressions are
-// computed from the parameters by SQLite, as those of the rows are.
+// computed from the parameters by SQLite, in the same way as for rows.
 func (b *builder) condition(t *table, x *index) (where, original string, args []arg, err error) {
 	sql := [2]string{t.sql, t.sql} // of the table: the workload's, and the database's
 	var of [2]string               // of the index
@@ -115,14 +115,14 @@ func (c *computed) of(list []token) (string, error) {
 			c.args = append(c.args, arg{name, column})
 		}
 		list[i].Text = ":" + name
-		if column.affinity == "REAL" && len(list) > 1 { // SQLite converts what is stored
+		if column.affinity == "REAL" && len(list) > 1 { // SQLite converts stored values to REAL
 			list[i].Text = "CAST(:" + name + " AS REAL)"
 		}
 	}
 	return join(list), nil
 }
 
-// expression returns what a generated column is computed from; nil if it is not one.
+// expression returns the expression of a generated column, or nil for other columns.
 func (c *computed) expression(name string) []token {
 	list := sqltext.All(c.sql)
 	depth, begins, here := 0, false, false
@@ -190,6 +190,14 @@ func withoutOrder(list []token) []token {
 
 // inside returns the tokens between the parenthesis at open and the one that closes it.
 func inside(list []token, open int) []token {
+	if end := closing(list, open); end < len(list) {
+		return list[open+1 : end]
+	}
+	return nil
+}
+
+// closing returns the index of the parenthesis that closes the one at open, or len(list).
+func closing(list []token, open int) int {
 	depth := 0
 	for i := open; i < len(list); i++ {
 		switch list[i].Text {
@@ -197,9 +205,9 @@ func inside(list []token, open int) []token {
 			depth++
 		case ")":
 			if depth--; depth == 0 {
-				return list[open+1 : i]
+				return i
 			}
 		}
 	}
-	return nil
+	return len(list)
 }

@@ -1,6 +1,7 @@
 package imitate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -84,7 +85,7 @@ func (b *builder) newSet(name, table, count string) *dataSet {
 	return d
 }
 
-// parentsFirst sorts tables so that rows come after those that they refer to.
+// parentsFirst sorts tables so that each comes after the tables that its foreign keys refer to.
 func parentsFirst(tables []*table) []*table {
 	var list []*table
 	var visit func(t *table)
@@ -164,7 +165,7 @@ func (b *builder) boxes(d *dataSet, t *table, more bool) {
 func (b *builder) additions(tables []*table) []*dataSet {
 	const most = 5
 	largest := slices.Clone(tables)
-	slices.SortStableFunc(largest, func(x, y *table) int { return int(max(-1, min(1, y.rows-x.rows))) })
+	slices.SortStableFunc(largest, func(x, y *table) int { return cmp.Compare(y.rows, x.rows) })
 	var list []*dataSet
 	for _, t := range largest {
 		if t.rows == 0 || len(list) == most {

@@ -2,6 +2,7 @@ package imitate
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -14,15 +15,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// documentStats is what is known of the texts of a column that are JSON objects or arrays.
+// documentStats has statistics of those texts of a column that are JSON objects or arrays.
 type documentStats struct {
 	n, arrays int64
-	blank     int64 // bytes of space, of the objects
+	blank     int64 // bytes of white space in the objects
 	objects   objectStats
 	buffer    bytes.Buffer
 }
 
-// objectStats is what is known of JSON objects: those of a column, or of a member of others.
+// objectStats has statistics of JSON objects, which are texts of a column or members of others.
 type objectStats struct {
 	n       int64
 	members map[string]*member
@@ -30,15 +31,15 @@ type objectStats struct {
 
 // member is a member of objects.
 type member struct {
-	column  *column // of the values that are neither objects nor arrays; false and true are 0 and 1
+	column  *column // has the values that are neither objects nor arrays; false and true are 0 and 1
 	bools   int64
 	arrays  classStats // lengths of arrays, in bytes
-	items   []*member  // the first of arrays
-	bytes   int64      // of an item, in all arrays
+	items   []*member  // the first items of arrays
+	bytes   int64      // for an item, its size in all arrays
 	objects objectStats
 }
 
-// Limits of what is imitated of a document.
+// Limits on the parts of a document that are imitated.
 const (
 	maxMembers = 40 // of an object
 	maxItems   = 4  // of an array; the others are a text
@@ -236,8 +237,8 @@ func (w *documentWriter) member(name string, m *member, all int64) {
 	}
 }
 
-// within begins to write what is in a member that is there n times, until the function that it
-// returns is called.
+// within notes that the values written from now on are in a member that n documents have. The
+// function that it returns ends that.
 func (w *documentWriter) within(m *member, n int64) func() {
 	before := w.present
 	w.present *= float64(n) / float64(m.column.stats.rows)
@@ -265,11 +266,11 @@ func (w *documentWriter) bools(m *member) generated {
 	return generated{kind: "choice", value: "{" + strings.Join(parts, ", ") + "}"}
 }
 
-// scalar appends a member that is a text or a number: of the values of several types, those of
-// the most frequent.
+// scalar appends a member that is a text or a number. If its values have several types, only
+// the most frequent type is imitated.
 func (w *documentWriter) scalar(c *column, add func(verb, suffix string, g generated)) {
 	st := &c.stats
-	class := slices.MaxFunc(st.present(), func(x, y int) int { return int(max(-1, min(1, st.class[x].n-st.class[y].n))) })
+	class := slices.MaxFunc(st.present(), func(x, y int) int { return cmp.Compare(st.class[x].n, st.class[y].n) })
 	if class == reals && st.class[reals].fraction {
 		// Formats have no real numbers: the digits after the point are random.
 		whole := make([]int64, 0, intervals+1)
@@ -289,8 +290,8 @@ func (w *documentWriter) scalar(c *column, add func(verb, suffix string, g gener
 	add("%j", "value", g)
 }
 
-// keysOfJSON returns the names of members that the schema's expressions have, and how many items
-// of arrays, up to the last.
+// keysOfJSON returns the names of members that occur in the schema's expressions, and how many
+// items an array must have for those that occur there.
 func (s *schema) keysOfJSON() (keys map[string]bool, items int) {
 	keys = map[string]bool{}
 	for _, o := range s.objects {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// intervals is how many parts of equal weight a distribution is told in.
+// intervals is how many intervals of equal weight describe a distribution.
 const intervals = 16
 
-// column adds the generator of a column to the data set of table t. With more, the rows are
-// those that are inserted after the imitation has been loaded.
+// column adds the generator of a column to the data set of table t. If more is true, its rows
+// are inserted after the imitation has been loaded.
 func (b *builder) column(d *dataSet, t *table, c *column, more bool) {
 	st := &c.stats
 	present := st.present()
@@ -109,7 +109,7 @@ func (c *column) weight(v any) int64 {
 	return max(1, share(c.stats.few[v], c.stats.rows-c.stats.nulls))
 }
 
-// call notes what a value is called in the workload.
+// call gives a value of the column a name in the workload.
 func (c *column) call(value, name string) {
 	if c.names == nil {
 		c.names = map[string]string{}

@@ -2,7 +2,6 @@ package imitate
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -20,7 +19,7 @@ type Options struct {
 	// exact ranges, and the literals of the schema.
 	KeepValues bool
 
-	// Tell, if not nil, is called now and then with what is being done.
+	// Tell, if not nil, is called now and then with a description of the current step.
 	Tell func(what string)
 }
 
@@ -29,7 +28,7 @@ type Workload struct {
 	YAML    string
 	Tables  []Table
 	Queries []*Query
-	Notes   []string // what is not as in the database
+	Notes   []string // differences from the database, as sentences
 	Bytes   int64    // of the database, without free pages
 	Free    int64    // of its free pages
 
@@ -60,16 +59,16 @@ type builder struct {
 	dictionaries map[string]string
 	vocabularies map[*column]string
 	numbers      map[string]string
-	renamed      map[string]string  // indexes that are called otherwise in the workload
+	renamed      map[string]string  // by name in the database, indexes that have another name in the workload
 	parameters   map[*column]string // of queries, by the column that they are compared with
-	words        map[*column]string // the same for words
+	words        map[*column]string // the parameters that are words of a column's texts
 	inserts      string
 	reads        string
-	checks       []check           // that the workload has
-	scripted     map[string]bool   // the triggers that it has
-	failing      map[string]string // why it lacks others
-	closed       map[string]string // why it has no phase that inserts into tables
-	onlyFull     string            // why it has to be measured at the full scale; "" if not
+	checks       []check           // CHECK constraints of the workload
+	scripted     map[string]bool   // names of the workload's triggers
+	failing      map[string]string // why the workload lacks a trigger, by its name
+	closed       map[string]string // why no phase inserts into a table, by its name
+	onlyFull     string            // why the workload can only be measured at the full scale, or ""
 	notes        []string
 }
 
@@ -108,10 +107,7 @@ func From(ctx context.Context, source *Source, o Options) (*Workload, error) {
 		return nil, err
 	}
 	o.Tell("trying the phases that insert")
-	if err := w.tryQuick(ctx); err != nil {
-		return nil, err
-	}
-	return w, nil
+	return w, w.tryQuick(ctx)
 }
 
 // write writes the workload's file.
@@ -147,13 +143,12 @@ func (w *Workload) write(ctx context.Context) error {
 	if unused != nil {
 		b.note("no phase uses what has no rows in the database: %s", strings.Join(unused, ", "))
 	}
-	empty, err := sql.Open("sqlite", ":memory:")
+	empty, err := openMemory()
 	if err != nil {
 		return err
 	}
 	defer empty.Close()
-	empty.SetMaxOpenConns(1)
-	before, after := b.script(ctx, empty) // which decides what triggers there are
+	before, after := b.script(ctx, empty) // also decides which triggers the workload has
 	more := b.additions(tables)
 	w.Queries = b.queries(tables, func(q *Query) error {
 		_, _, err := q.run(ctx, w.source.copy.DB(), q.original, nil)
@@ -215,7 +210,7 @@ func (b *builder) scaled(rows int64) int64 {
 	return n
 }
 
-// texts decides which tables are filled by inserts, and which columns have words.
+// texts decides into which tables rows are inserted, and which columns are texts of words.
 func (b *builder) texts() {
 	s := b.schema
 	for _, t := range s.tables {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -20,24 +21,22 @@ func (w *Workload) planned(scale string) (*plan.Plan, error) {
 	return parsed.Plan(scale, nil)
 }
 
-// tryQuick loads the workload at the quick scale into memory, and writes it without what
-// fails there.
+// tryQuick loads the workload at the quick scale into memory. It rewrites the workload without
+// the constraints, triggers and phases that fail.
 func (w *Workload) tryQuick(ctx context.Context) error {
 	p, err := w.planned(workload.Quick)
 	if err != nil {
 		return err
 	}
-	db, err := sql.Open("sqlite", ":memory:")
+	db, err := openMemory()
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	db.SetMaxOpenConns(1)
-	gen, err := plan.NewGenerator(1, p)
+	l, err := newLoader(db, p, 1, func(string) {})
 	if err != nil {
 		return err
 	}
-	l := &loader{db: db, gen: gen, plan: p, tell: func(string) {}}
 	if err := l.load(ctx, w.builder.schema); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -49,22 +48,20 @@ func (w *Workload) tryQuick(ctx context.Context) error {
 		return w.write(ctx)
 	}
 	violated, err := w.builder.violations(ctx, db)
+	if err == nil && violated {
+		err = w.write(ctx)
+	}
 	if err != nil {
 		return err
-	}
-	if violated {
-		if err := w.write(ctx); err != nil {
-			return err
-		}
 	}
 	return w.tryInserts(ctx, l, workload.Quick, !violated)
 }
 
-// tryInserts writes the workload without the triggers and insert phases that fail in the
-// database of l, which has the imitation at a scale, and gets no rows. checked says that the
-// workload has all constraints that the database has.
+// tryInserts rewrites the workload without the triggers and insert phases that fail in the
+// database of l, which has the imitation at a scale and is left unchanged. If checked is true,
+// the workload has all constraints that the database has.
 func (w *Workload) tryInserts(ctx context.Context, l *loader, scale string, checked bool) error {
-	// It was loaded without a journal, without which no rows can be taken back.
+	// It was loaded without a journal. Rolling rows back needs one.
 	if _, err := l.db.ExecContext(ctx, "PRAGMA journal_mode = memory"); err != nil {
 		return err
 	}
@@ -75,7 +72,7 @@ func (w *Workload) tryInserts(ctx context.Context, l *loader, scale string, chec
 	if err != nil {
 		return err
 	}
-	if checked { // what triggers write has to satisfy the constraints
+	if checked { // rows that triggers write have to satisfy the constraints
 		if _, err := l.db.ExecContext(ctx, enforced); err != nil {
 			return err
 		}
@@ -85,18 +82,35 @@ func (w *Workload) tryInserts(ctx context.Context, l *loader, scale string, chec
 		if err != nil {
 			return err
 		}
-		gen, err := plan.NewGenerator(1, p)
+		written, err := newLoader(l.db, p, 1, l.tell)
 		if err != nil {
 			return err
 		}
-		table, why, err := (&loader{db: l.db, gen: gen, plan: p, tell: l.tell}).firstFailure(ctx, w.builder)
+		table, why, err := written.firstFailure(ctx, w.builder)
 		if err != nil || why == nil {
 			return err
 		}
-		// All are tried again, because without the rows of this phase others may fail.
+		// All phases are tried again, because others may need the rows of this one.
 		w.builder.closed[table] = fmt.Sprintf("they fail: %v", why)
 		if err := w.write(ctx); err != nil {
 			return err
+		}
+	}
+}
+
+// timedInserts ranges over the data sets of the timed insert phases.
+func (l *loader) timedInserts() iter.Seq2[*plan.Phase, *plan.DataSet] {
+	return func(yield func(*plan.Phase, *plan.DataSet) bool) {
+		for i := range l.plan.Phases {
+			p := &l.plan.Phases[i]
+			if p.Untimed || p.Insert == nil {
+				continue
+			}
+			for _, name := range p.Insert.Sets {
+				if !yield(p, l.plan.DataSet(name)) {
+					return
+				}
+			}
 		}
 	}
 }
@@ -120,17 +134,10 @@ func (l *loader) firstFailure(ctx context.Context, b *builder) (table string, wh
 			}
 		}
 	}
-	for i := range l.plan.Phases {
-		p := &l.plan.Phases[i]
-		if p.Untimed || p.Insert == nil {
-			continue
-		}
+	for p, d := range l.timedInserts() {
 		l.tell("trying the phase " + p.Name)
-		for _, name := range p.Insert.Sets {
-			d := l.plan.DataSet(name)
-			if err := l.rows(ctx, tx, d, 0, d.Total); err != nil {
-				return d.Table, err, ctx.Err()
-			}
+		if err := l.rows(ctx, tx, d, 0, d.Total); err != nil {
+			return d.Table, err, ctx.Err()
 		}
 	}
 	return "", nil, nil

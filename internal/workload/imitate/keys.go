@@ -11,7 +11,7 @@ import (
 // parent.
 func (b *builder) pickable(c *column) bool {
 	f := c.foreign
-	to := f.to[slices.Index(f.columns, c)]
+	to := c.target()
 	if f.parent.rows == 0 || len(to.stats.present()) != 1 {
 		return false
 	}
@@ -20,20 +20,28 @@ func (b *builder) pickable(c *column) bool {
 		if n > 10 || at == c {
 			return false
 		}
-		at = at.foreign.to[slices.Index(at.foreign.columns, at)]
+		at = at.target()
 	}
 	return true
+}
+
+// target returns the column that a column of a foreign key refers to.
+func (c *column) target() *column { return c.foreign.to[slices.Index(c.foreign.columns, c)] }
+
+// of returns "set.column" as YAML.
+func (c *column) of(set string) string {
+	if isPlain(c.name) {
+		return set + "." + c.name
+	}
+	return yamlText(set + "." + c.name)
 }
 
 // reference makes a foreign key.
 func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generated {
 	f := c.foreign
 	st := &c.stats
-	to := f.to[slices.Index(f.columns, c)]
-	g := generated{kind: "pick", value: f.parent.set + "." + yamlName(to.name)}
-	if !isPlain(to.name) {
-		g.value = yamlText(f.parent.set + "." + to.name)
-	}
+	to := c.target()
+	g := generated{kind: "pick", value: to.of(f.parent.set)}
 	at := func(suffix string, n generated) generated {
 		if b.numbers[d.name+" "+suffix] == "" {
 			b.numbers[d.name+" "+suffix] = d.help(f.columns[0], suffix, n, t.columns)
@@ -78,9 +86,9 @@ func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generate
 	return g
 }
 
-// part makes a column of a unique index of several columns. The rows of another data set
-// have combinations of which no two are equal: the first columns stay the same for runs of
-// rows, as long as in the original, and the last one counts.
+// part makes a column of a unique index of several columns. Its values are picked from another
+// data set, in which no two rows are equal: the first columns are constant for runs of rows, as
+// long as in the original, and the last column counts.
 func (b *builder) part(d *dataSet, t *table, c *column, more bool) generated {
 	x := t.composite
 	j, last := slices.Index(t.parts(), c), len(x.columns)-1
@@ -103,7 +111,7 @@ func (b *builder) part(d *dataSet, t *table, c *column, more bool) generated {
 		return generated{kind: "pick", value: fmt.Sprintf("%s.part%d", keys, j), also: []string{"at: " + b.numbers[d.name]}}
 	}
 	next := generated{kind: "serial", value: "0"}
-	if c.foreign != nil && b.pickable(c) { // what comes after the run that has been inserted
+	if c.foreign != nil && b.pickable(c) { // the values after those that have been inserted
 		next = generated{kind: "serial", value: fmt.Sprint(x.run(t.rows)), also: []string{"step: $" + t.set, "every: $" + b.inserts}}
 	}
 	return generated{kind: "pick", value: b.domain(t, j, true), also: []string{"at: " + d.help(c, "next", next, t.columns)}}
@@ -137,18 +145,13 @@ func (b *builder) keys(t *table) string {
 	return d.name
 }
 
-// domain returns the column whose values a column of a unique index takes in turn.
-// With more, they are others.
+// domain returns the column, as set.column, whose values part j of a unique index takes in
+// turn. If more is true, these are values that no loaded row has.
 func (b *builder) domain(t *table, j int, more bool) string {
 	x := t.composite
 	c := t.parts()[j]
 	if c.foreign != nil && b.pickable(c) {
-		to := c.foreign.to[slices.Index(c.foreign.columns, c)]
-		name := c.foreign.parent.set + "." + to.name
-		if !isPlain(to.name) {
-			return yamlText(name)
-		}
-		return name
+		return c.target().of(c.foreign.parent.set)
 	}
 	key := fmt.Sprintf("domain %s %d %v", t.name, j, more)
 	if name := b.dictionaries[key]; name != "" {
@@ -193,14 +196,13 @@ func (b *builder) domain(t *table, j int, more bool) string {
 	return d.name + ".value"
 }
 
-// run returns up to how many rows have the same values in all but the last column.
+// run returns the greatest number of rows that are equal in all columns except the last.
 func (x *index) run(rows int64) int64 {
 	groups := max(1, x.different(len(x.columns)-2))
 	return (rows + groups - 1) / groups
 }
 
-// different returns how many combinations the first columns have, up to and including
-// number j.
+// different returns how many different combinations the columns from 0 to j have.
 func (x *index) different(j int) int64 {
 	n := min(x.groups[j].values(), x.changes[j])
 	if first := &x.columns[0].stats; j == 0 && first.up == first.pairs {
@@ -212,7 +214,7 @@ func (x *index) different(j int) int64 {
 	return max(1, n)
 }
 
-// extendable reports whether rows can be added to a table that its unique indexes allow.
+// extendable reports whether the unique indexes of a table leave room for more rows.
 func (b *builder) extendable(t *table) bool {
 	for _, c := range t.columns {
 		if c.unique && c.foreign != nil && b.pickable(c) {

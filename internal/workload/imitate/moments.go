@@ -70,9 +70,9 @@ func (m moment) month() moment {
 	return m
 }
 
-// momentStats is what is known of texts while all are moments of one form.
+// momentStats has statistics of texts, as long as all of them are moments of one form.
 type momentStats struct {
-	form moment // but for the time, and with the longest fraction
+	form moment // its clock and zone are those of all texts, its fraction the longest; its time has no meaning
 	classStats
 }
 
@@ -99,7 +99,7 @@ func (s *momentStats) unit() int64 {
 	return second
 }
 
-// moments reports whether the texts of a column are moments of one form.
+// isMoments reports whether the texts of a column are moments of one form.
 func (s *columnStats) isMoments() bool { return s.moments.n > 0 && s.moments.n == s.class[texts].n }
 
 // moments makes times in the form of the column's texts.
@@ -173,8 +173,8 @@ func (b *builder) anonymousMoments(s *momentStats, list []int64) []int64 {
 	return list
 }
 
-// anonymousTexts returns others for few moments, in the same order: the first days of their
-// months.
+// anonymousTexts returns a replacement for each of a few moments, in the same order: about the
+// first day of its month.
 func (s *momentStats) anonymousTexts(values []string) map[string]string {
 	names := map[string]string{}
 	last := int64(-1 << 62)

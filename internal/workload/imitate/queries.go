@@ -1,6 +1,7 @@
 package imitate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,8 +30,8 @@ type arg struct {
 // maxQueries is how many reading phases a workload has at most.
 const maxQueries = 60
 
-// queries returns the reads that are typical for the schema. compiles says why SQLite does not
-// compile one.
+// queries returns queries that are typical for the schema. compiles returns an error if SQLite
+// does not compile one.
 func (b *builder) queries(tables []*table, compiles func(*Query) error) []*Query {
 	var list []*Query
 	taken := map[string]bool{}
@@ -83,7 +84,7 @@ func (b *builder) queries(tables []*table, compiles func(*Query) error) []*Query
 			add(q, t.name+" match")
 		}
 	}
-	slices.SortStableFunc(list, func(x, y *Query) int { return int(max(-1, min(1, y.weight-x.weight))) })
+	slices.SortStableFunc(list, func(x, y *Query) int { return cmp.Compare(y.weight, x.weight) })
 	if len(list) > maxQueries {
 		b.note("%d of %d queries are left out, those of the smallest tables", len(list)-maxQueries, len(list))
 		list = list[:maxQueries]
@@ -123,7 +124,7 @@ func (x *index) key() string {
 	return strings.Join(names, ", ")
 }
 
-// read reads rows by the key of an index.
+// read returns a query for rows by the key of an index.
 func (b *builder) read(t *table, x *index) (*Query, error) {
 	expressions, types := t.selected("t")
 	where, original, args, err := b.condition(t, x)
@@ -152,7 +153,7 @@ func (b *builder) read(t *table, x *index) (*Query, error) {
 	return q, nil
 }
 
-// joined reads a row with those that refer to it.
+// joined returns a query for a row of the parent and the rows that refer to it.
 func (b *builder) joined(t *table, f *foreign) *Query {
 	if !t.indexed(f.columns) && t.rows > small {
 		b.note("%s is not read with its %s, because %s", f.parent.name, t.name, t.withoutIndex(f.columns))
@@ -168,7 +169,7 @@ func (b *builder) joined(t *table, f *foreign) *Query {
 	return &Query{table: f.parent, args: args, columns: append(types, more...), SQL: sql + limit, original: sql + limit, weight: t.rows}
 }
 
-// joinedBack reads a row with the one that it refers to.
+// joinedBack returns a query for a row and the row of the parent that it refers to.
 func (b *builder) joinedBack(t *table, f *foreign) *Query {
 	var key []*column
 	if i := slices.IndexFunc(t.columns, func(c *column) bool { return c.rowid }); i >= 0 {
@@ -186,7 +187,7 @@ func (b *builder) joinedBack(t *table, f *foreign) *Query {
 	return &Query{table: t, args: args, columns: append(types, more...), SQL: sql, original: sql, weight: t.rows}
 }
 
-// match searches a full-text index for a word.
+// match returns a query that searches a full-text index for a word.
 func (b *builder) match(t *table) *Query {
 	if !strings.HasPrefix(t.virtual, "fts") || shadows[t.virtual] == nil {
 		return nil
@@ -231,7 +232,7 @@ func (b *builder) parameter(t *table, c *column) string {
 	return b.parameters[c]
 }
 
-// selected returns what a query selects of a table, and the types.
+// selected returns the expressions that a query selects from a table, and their types.
 func (t *table) selected(alias string) (expressions, types []string) {
 	for _, c := range t.columns {
 		name := alias + "." + driver.Quote(c.name)
@@ -241,7 +242,7 @@ func (t *table) selected(alias string) (expressions, types []string) {
 			types = append(types, "text")
 			continue
 		case strings.Contains(c.declared, "DATE") || strings.Contains(c.declared, "TIME") || strings.Contains(c.declared, "BOOL"):
-			name = "+" + name // libraries would convert what is declared so
+			name = "+" + name // hides the declared type, by which libraries would convert values
 		}
 		expressions = append(expressions, name)
 		types = append(types, c.typeOf())
@@ -329,11 +330,7 @@ func (b *builder) probe(queries []*Query) {
 				rows[q.table] = row
 				d.add(generated{name: row, kind: "int", value: fmt.Sprintf("[0, $%s - 1]", q.table.set), hidden: true})
 			}
-			value := q.table.set + "." + a.column.name
-			if !isPlain(a.column.name) {
-				value = yamlText(value)
-			}
-			d.add(generated{name: a.name, kind: "pick", value: value, also: []string{"at: " + row}})
+			d.add(generated{name: a.name, kind: "pick", value: a.column.of(q.table.set), also: []string{"at: " + row}})
 		}
 	}
 	if len(d.columns) > 0 {

@@ -21,17 +21,17 @@ const (
 	classes
 )
 
-// fewest is up to how many distinct values a column keeps each with its share, and longest
-// is the length of the longest text among them.
+// A column with at most fewest distinct values keeps each with its share, unless one of them is
+// a text of more than longest bytes.
 const (
 	fewest  = 30
 	longest = 100
 )
 
-// probes is how many rows of a table are kept to read them again.
+// probes is how many sampled rows of a table are kept as parameters of queries.
 const probes = 200
 
-// columnStats is what is known of a column's values.
+// columnStats has statistics of a column's values.
 type columnStats struct {
 	rows, nulls int64
 	class       [classes]classStats
@@ -44,22 +44,22 @@ type columnStats struct {
 	document    documentStats
 }
 
-// classStats is what is known of the values of one storage class.
+// classStats has statistics of a column's values of one storage class.
 type classStats struct {
 	n         int64
 	low, high int64   // of integers, and of the lengths of texts and blobs
-	sum       float64 // of the same
+	sum       float64 // of integers, and of the lengths of texts and blobs
 	numbers   reservoir[int64]
 	real      reservoir[float64]
-	fraction  bool // of the reals, some are not whole numbers
+	fraction  bool // at least one of the reals is not a whole number
 	distinct  distinct
 }
 
-// wordStats is what is known of the words of texts.
+// wordStats has statistics of the words in a column's texts.
 type wordStats struct {
 	distinct distinct
 	lengths  classStats
-	counts   classStats // words of each text
+	counts   classStats // how many words each text has
 	sample   reservoir[string]
 }
 
@@ -243,7 +243,7 @@ func (t *table) scan(ctx context.Context, db *sql.DB, tell func(rows int64)) err
 		dest[i] = &values[i]
 	}
 	hashes := make([]uint64, len(values))
-	err := all(ctx, db, "SELECT "+strings.Join(names, ", ")+from, nil, func() []any { return dest }, func() error {
+	err := all(ctx, db, "SELECT "+strings.Join(names, ", ")+from, nil, dest, func() error {
 		for i, c := range t.columns {
 			hashes[i] = c.stats.add(values[i])
 		}
@@ -293,9 +293,9 @@ func copyRow(values []any) []any {
 	return row
 }
 
-// filled reports whether the pages of a table WITHOUT ROWID are as full as those of one
-// whose rows were inserted in order. Its rows always come in the order of the key, so
-// nothing else tells how they were inserted.
+// filled reports whether the pages of a table WITHOUT ROWID are as full as after inserting its
+// rows in the order of the key. Reading always returns rows in that order, so only the pages
+// show in which order they were inserted.
 func (t *table) filled(ctx context.Context, db *sql.DB) bool {
 	var pages int64
 	var used, room sql.NullFloat64

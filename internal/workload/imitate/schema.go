@@ -14,25 +14,25 @@ type object struct {
 	kind, name, table, sql string
 }
 
-// table is a table of the database, with what is known of its rows.
+// table is a table of the database, with statistics of its rows.
 type table struct {
 	object
 	virtual   string // the module, in lower case
-	shadow    bool   // of a virtual table
+	shadow    bool   // a virtual table keeps its data in it
 	noRowid   bool
-	rowid     string // the name by which the rowid can be read; "" without one
+	rowid     string // the name by which the rowid can be read, or ""
 	columns   []*column
 	indexes   []*index
 	foreign   []*foreign
 	rows      int64
-	content   *table // FTS: the table whose rows it indexes
-	contents  string // FTS: the option content, if there is one
-	whole     bool   // its rows are not written by anybody else, so they are inserted
+	content   *table // of a full-text index: the table whose rows it indexes
+	contents  string // of a full-text index: its option content, or ""
+	whole     bool   // its rows are inserted; those of other tables are written by SQLite
 	set       string // the name of its data set
 	sample    reservoir[[]any]
-	composite *index         // the unique index of several columns that the rows must satisfy
-	siblings  []*column      // the last columns of other unique indexes whose first columns are the same
-	violated  map[int]string // why the workload lacks CHECK constraints, by their numbers
+	composite *index         // the unique index of several columns that generated rows satisfy
+	siblings  []*column      // the last columns of other unique indexes that otherwise have the same columns
+	violated  map[int]string // why the workload lacks a CHECK constraint, by its number
 	packed    bool           // its pages are full, as after insertion in the order of the key
 }
 
@@ -45,10 +45,10 @@ type column struct {
 	key      int // its place in the primary key, from 1, or 0
 	rowid    bool
 	unique   bool     // no two rows have the same value, by the schema
-	foreign  *foreign // of which it is part
+	foreign  *foreign // the foreign key that it is part of, or nil
 	prose    bool     // its words are indexed
 	stats    columnStats
-	names    map[string]string // what values of a column with few are called in the workload
+	names    map[string]string // if the column has few values, their names in the workload
 }
 
 // index is an index or a key.
@@ -60,11 +60,11 @@ type index struct {
 	columns []*column
 	whole   bool // it has no expressions
 	parts   []part
-	groups  []distinct // of the first column, the first two, …
-	changes []int64    // how often these differ from the row before
-	last    []uint64   // the hashes of the row before
-	sibling bool       // rows that satisfy the table's composite satisfy it, too
-	loose   string     // why the workload has it without UNIQUE; "" if it has it as it is
+	groups  []distinct // the values of the first column, of the first two, …
+	changes []int64    // how often each of groups differs from the row before
+	last    []uint64   // the hashes of groups for the row before
+	sibling bool       // rows that satisfy the table's composite also satisfy this index
+	loose   string     // why the workload has the index without UNIQUE, or ""
 }
 
 // foreign is a foreign key.
@@ -82,7 +82,7 @@ func (t *table) column(name string) *column {
 	return t.columns[i]
 }
 
-// named returns what a value of the table is called in the workload.
+// named returns the name that a value of the table has in the workload.
 func (t *table) named(value string) (string, bool) {
 	for _, c := range t.columns {
 		if name, ok := c.named(value); ok {
@@ -92,7 +92,7 @@ func (t *table) named(value string) (string, bool) {
 	return "", false
 }
 
-// named returns what a value of the column, or of its JSON, is called in the workload.
+// named returns the name that a value of the column, or of its JSON, has in the workload.
 func (c *column) named(value string) (string, bool) {
 	if name, ok := c.names[value]; ok {
 		return name, true
@@ -120,11 +120,11 @@ type schema struct {
 	analyzed bool
 	encoding string
 	pageSize int64
-	vacuum   int64 // auto_vacuum
-	log      bool  // a write-ahead log
-	bytes    int64 // without free pages
-	free     int64
-	literals map[string]string // what stands for texts of the schema
+	vacuum   int64             // auto_vacuum
+	log      bool              // the database is in WAL mode
+	bytes    int64             // size of the database without free pages
+	free     int64             // size of the free pages
+	literals map[string]string // replacements of texts in the schema
 }
 
 func (s *schema) table(name string) *table {
@@ -135,15 +135,15 @@ func (s *schema) table(name string) *table {
 	return s.tables[i]
 }
 
-// all reads the rows of a query.
-func all(ctx context.Context, db *sql.DB, query string, args []any, dest func() []any, row func() error) error {
+// all calls row after each row of a query has been read into dest.
+func all(ctx context.Context, db *sql.DB, query string, args, dest []any, row func() error) error {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		if err := rows.Scan(dest()...); err != nil {
+		if err := rows.Scan(dest...); err != nil {
 			return err
 		}
 		if err := row(); err != nil {
@@ -153,12 +153,12 @@ func all(ctx context.Context, db *sql.DB, query string, args []any, dest func() 
 	return rows.Err()
 }
 
-// readSchema reads what the database's tables are, not their rows.
+// readSchema reads the schema of a database, not its rows.
 func readSchema(ctx context.Context, db *sql.DB) (*schema, error) {
 	s := &schema{literals: map[string]string{}}
 	var o object
 	err := all(ctx, db, `SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema ORDER BY rowid`, nil,
-		func() []any { return []any{&o.kind, &o.name, &o.table, &o.sql} }, func() error {
+		[]any{&o.kind, &o.name, &o.table, &o.sql}, func() error {
 			s.analyzed = s.analyzed || o.name == "sqlite_stat1"
 			if o.sql != "" && !strings.HasPrefix(o.name, "sqlite_") {
 				s.objects = append(s.objects, o)
@@ -203,7 +203,7 @@ func readSchema(ctx context.Context, db *sql.DB) (*schema, error) {
 	return s, nil
 }
 
-// shadows are the tables in which virtual tables keep what they have.
+// shadows lists, by module, the suffixes of the tables in which virtual tables keep their data.
 var shadows = map[string][]string{
 	"fts3": {"content", "segments", "segdir", "docsize", "stat"}, "fts4": {"content", "segments", "segdir", "docsize", "stat"},
 	"fts5": {"content", "data", "idx", "docsize", "config"}, "rtree": {"node", "rowid", "parent"}, "rtree_i32": {"node", "rowid", "parent"},
@@ -237,7 +237,7 @@ func (t *table) read(ctx context.Context, db *sql.DB) error {
 	var notNull bool
 	var key, hidden int
 	err := all(ctx, db, `SELECT name, upper(type), "notnull", pk, hidden FROM pragma_table_xinfo(?)`, []any{t.name},
-		func() []any { return []any{&name, &declared, &notNull, &key, &hidden} }, func() error {
+		[]any{&name, &declared, &notNull, &key, &hidden}, func() error {
 			if key > 0 {
 				keys++
 			}
@@ -311,7 +311,7 @@ func (s *schema) indexes(ctx context.Context, db *sql.DB, t *table) error {
 	var unique, partial bool
 	var name, origin string
 	err := all(ctx, db, `SELECT name, "unique", origin, partial FROM pragma_index_list(?) ORDER BY seq DESC`, []any{t.name},
-		func() []any { return []any{&name, &unique, &origin, &partial} }, func() error {
+		[]any{&name, &unique, &origin, &partial}, func() error {
 			x := &index{name: name, unique: unique, origin: origin, whole: true}
 			if partial {
 				x.partial = "1"
@@ -324,7 +324,7 @@ func (s *schema) indexes(ctx context.Context, db *sql.DB, t *table) error {
 	}
 	for _, x := range t.indexes {
 		var of sql.NullString
-		err := all(ctx, db, `SELECT name FROM pragma_index_info(?) ORDER BY seqno`, []any{x.name}, func() []any { return []any{&of} }, func() error {
+		err := all(ctx, db, `SELECT name FROM pragma_index_info(?) ORDER BY seqno`, []any{x.name}, []any{&of}, func() error {
 			c := t.column(of.String)
 			x.parts = append(x.parts, part{c, of.String, len(x.parts)})
 			if !of.Valid || c == nil { // an expression, the rowid or a generated column
@@ -348,7 +348,7 @@ func (s *schema) indexes(ctx context.Context, db *sql.DB, t *table) error {
 	return nil
 }
 
-// origins are those of indexes, in the order in which generated rows satisfy them.
+// origins lists the origins of indexes. Generated rows satisfy the first ones first.
 var origins = []string{"pk", "u", "c"}
 
 // compose chooses the unique index of several columns that generated rows satisfy.
@@ -383,7 +383,7 @@ func (s *schema) references(ctx context.Context, db *sql.DB, t *table) error {
 	var parent, from string
 	var to sql.NullString
 	err := all(ctx, db, `SELECT id, "table", "from", "to" FROM pragma_foreign_key_list(?) ORDER BY id, seq`, []any{t.name},
-		func() []any { return []any{&id, &parent, &from, &to} }, func() error {
+		[]any{&id, &parent, &from, &to}, func() error {
 			f := byID[id]
 			if f == nil {
 				f = &foreign{parent: s.table(parent)}

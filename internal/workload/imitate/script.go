@@ -42,8 +42,8 @@ func (b *builder) loosen(tables []*table) {
 	}
 }
 
-// script returns the schema, and what comes after the rows, and runs the schema in an empty
-// database. SQL that no longer compiles without the literals of the user is left out.
+// script returns SQL to run before and after the rows are inserted. It runs the schema in db,
+// an empty database. Statements that don't compile without the user's literals are left out.
 func (b *builder) script(ctx context.Context, db *sql.DB) (before, after string) {
 	b.scripted = map[string]bool{}
 	for _, o := range b.schema.objects {
@@ -121,8 +121,8 @@ func (b *builder) index(o object) *index {
 	return t.indexes[i]
 }
 
-// loosened returns SQL of the schema without the UNIQUE that generated rows would violate,
-// and indexes in place of a table's keys.
+// loosened returns SQL of the schema without each UNIQUE that generated rows would violate, and
+// CREATE INDEX for each key that a table loses by that.
 func (b *builder) loosened(o object) (text, indexes string) {
 	text = o.sql
 	switch o.kind {

@@ -123,8 +123,8 @@ func (d *distinct) repeated() bool {
 	return d.values() < d.n/2 || d.repeats()*float64(d.n) > 0.5
 }
 
-// choices returns from how many values those of the rows were chosen: at least as many as
-// occur, and more if equal ones are rarer than they would be among these.
+// choices estimates from how many values those of the rows were chosen: at least as many as
+// occur, and more if fewer rows are equal than there would be with only these.
 func (d *distinct) choices() int64 {
 	n := d.values()
 	if p := d.repeats(); p*float64(n) < 1 {
@@ -154,7 +154,7 @@ func skew(n int64, p float64) float64 {
 func equal(n int64, s float64) float64 {
 	sum, squares := 0.0, 0.0
 	for k := int64(1); k <= n; {
-		// Ranges of values are taken together, because there may be billions.
+		// A range of values is computed at once, because there may be billions of values.
 		to := min(n, max(k, k+k/64))
 		p, count := math.Pow(float64(k+to)/2, -s), float64(to-k+1)
 		sum += count * p

@@ -24,8 +24,8 @@ type Source struct {
 var ErrNoTables = errors.New("it has no tables: name a database that has tables")
 
 // Open copies a database into a directory and opens the copy. Where the system allows it, the
-// copy has no name from then on, so that nobody can read it and nothing is left of it if the
-// process is killed. The directory is the caller's to remove, after Close.
+// copy is unlinked at once, so that no other user can read it and it disappears if the process
+// is killed. The caller removes the directory after Close.
 func Open(ctx context.Context, path, dir string) (*Source, error) {
 	s := &Source{path: path, dir: dir}
 	var err error
@@ -38,7 +38,7 @@ func Open(ctx context.Context, path, dir string) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(s.copy.File()) // Windows keeps what is open
+	_ = os.Remove(s.copy.File()) // fails on Windows, where open files cannot be removed
 	return s, nil
 }
 

@@ -1,6 +1,7 @@
 package imitate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -41,10 +42,7 @@ func (b *builder) fewTexts(c *column) generated {
 		}
 	}
 	slices.SortFunc(values, func(x, y string) int {
-		if d := c.stats.few[y] - c.stats.few[x]; d != 0 {
-			return int(max(-1, min(1, d)))
-		}
-		return strings.Compare(x, y)
+		return cmp.Or(cmp.Compare(c.stats.few[y], c.stats.few[x]), strings.Compare(x, y))
 	})
 	var parts []string
 	used := map[string]bool{"": true}

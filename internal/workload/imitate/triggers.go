@@ -12,51 +12,45 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// triedRows is how many rows of each insert phase triggers are tried with.
+// triedRows is how many rows of an insert phase are inserted to try its triggers.
 const triedRows = 200
 
-// triggers finds triggers that generated rows make fail, such as one that looks for a value
-// of the application, and reports whether there are any. db has the imitation, and gets no
-// rows.
+// triggers finds triggers that fail for generated rows, such as one that looks for a value of
+// the application. It reports whether there are any. The loader's database has the imitation,
+// and is left unchanged.
 func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err error) {
-	for i := range l.plan.Phases {
-		p := &l.plan.Phases[i]
-		if p.Untimed || p.Insert == nil {
+	for _, d := range l.timedInserts() {
+		own := b.triggersOf(d.Table)
+		if len(own) == 0 {
 			continue
 		}
-		for _, name := range p.Insert.Sets {
-			d := l.plan.DataSet(name)
-			own := b.triggersOf(d.Table)
-			if len(own) == 0 {
-				continue
+		l.tell("trying the triggers of " + d.Table)
+		together := l.without(ctx, d, nil)
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		if together == nil || l.without(ctx, d, own) != nil { // it is not the triggers
+			continue
+		}
+		found = true
+		failing := len(b.failing)
+		for i := range own {
+			others := slices.Delete(slices.Clone(own), i, i+1)
+			if err := l.without(ctx, d, others); err != nil {
+				b.fails(own[i], err)
 			}
-			l.tell("trying the triggers of " + d.Table)
-			together := l.without(ctx, d, nil)
-			if ctx.Err() != nil {
-				return false, ctx.Err()
-			}
-			if together == nil || l.without(ctx, d, own) != nil { // it is not the triggers
-				continue
-			}
-			found = true
-			failing := len(b.failing)
-			for i := range own {
-				others := slices.Delete(slices.Clone(own), i, i+1)
-				if err := l.without(ctx, d, others); err != nil {
-					b.fails(own[i], err)
-				}
-			}
-			if len(b.failing) == failing { // only together
-				for _, o := range own {
-					b.fails(o, together)
-				}
+		}
+		if len(b.failing) == failing { // only together
+			for _, o := range own {
+				b.fails(o, together)
 			}
 		}
 	}
 	return found, ctx.Err()
 }
 
-// without inserts rows of a data set into a database that lacks triggers, and takes both back.
+// without drops triggers, inserts rows of a data set, and rolls both back. It returns the error
+// of the rows.
 func (l *loader) without(ctx context.Context, d *plan.DataSet, triggers []object) (err error) {
 	tx, err := l.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -90,8 +84,8 @@ func (b *builder) fails(trigger object, why error) {
 	b.failing[trigger.name] = fmt.Sprintf("generated rows make it fail: %v", why)
 }
 
-// filled returns a trigger that inserts into a table when rows are inserted into another, as
-// one that writes a log does, and that the workload has.
+// filled returns a trigger of the workload that inserts into t when rows are inserted into
+// another table, such as a trigger that writes a log.
 func (b *builder) filled(t *table) (trigger object, found bool) {
 	for _, o := range b.schema.objects {
 		of := b.schema.table(o.table)
@@ -105,7 +99,7 @@ func (b *builder) filled(t *table) (trigger object, found bool) {
 	return object{}, false
 }
 
-// inserts reports whether a trigger is one of INSERT, and returns the tables that it inserts
+// inserts reports whether a trigger runs on INSERT, and returns the tables that it inserts
 // into.
 func inserts(trigger object) (event bool, into []string) {
 	body := false

@@ -32,7 +32,7 @@ func (b *builder) yaml(tables []*table, loaded []string, more []*dataSet, querie
 	if b.schema.vacuum > 0 {
 		settings += ", auto_vacuum: " + [...]string{"none", "full", "incremental"}[b.schema.vacuum]
 	}
-	// SQLite's default; the file does not know what the application sets.
+	// foreign_keys is SQLite's default: a database file does not show what its application sets.
 	fmt.Fprintf(&w, "settings: {%s, foreign_keys: off}\n", settings)
 	b.scales(&w, tables, more, queries)
 	fmt.Fprintf(&w, "schema: |2\n%s", indented(before, "  "))

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// fixed are words of messages of SQLite, of database/sql and of workers.
-const fixed = `
+// usualWords are words in messages of SQLite, of database/sql and of workers.
+const usualWords = `
 not an error SQL logic access permission denied query aborted database is locked table out of memory attempt to write a readonly
 interrupted disk I O image malformed unknown operation or full unable open file locking protocol contains no data schema has changed
 string blob too big constraint failed datatype mismatch bad parameter other API misuse authorization column index range notification
@@ -28,23 +28,23 @@ malformed inverted index VmHWM statement tables nothing clients requests workloa
 `
 
 var (
-	word   = regexp.MustCompile(`[\pL\pN_]+`)
-	quotes = []*regexp.Regexp{regexp.MustCompile(`(?s)'.*'`), regexp.MustCompile(`(?s)".*"`), regexp.MustCompile(`(?s)\[.*\]`)}
-	hidden = regexp.MustCompile(`…( *…)+`)
+	anyWord     = regexp.MustCompile(`[\pL\pN_]+`)
+	quotations  = []*regexp.Regexp{regexp.MustCompile(`(?s)'.*'`), regexp.MustCompile(`(?s)".*"`), regexp.MustCompile(`(?s)\[.*\]`)}
+	hiddenWords = regexp.MustCompile(`…( *…)+`)
 )
 
-// Public returns a message about SQL on the database as others may read it. A message of
-// SQLite or of a library can have values in it, such as "bad JSON path: '…'". So words
-// that are neither in the SQL, nor in the database's schema, nor usual in messages are left
-// out, and so is what is in quotes unless it is in the SQL or the schema as it is.
+// Public returns a message about SQL on the database without private values. Messages of SQLite
+// and of libraries can have values in them, such as "bad JSON path: '…'". Public keeps words
+// only if they are in the SQL, in the database's schema or in usualWords, and keeps quoted
+// text only if it is in the SQL or the schema.
 func (s *Snapshot) Public(message string, sql ...string) string {
 	known := map[string]bool{}
-	for _, text := range append(append([]string{fixed}, sql...), s.Schema...) {
-		for _, w := range word.FindAllString(text, -1) {
+	for _, text := range append(append([]string{usualWords}, sql...), s.Schema...) {
+		for _, w := range anyWord.FindAllString(text, -1) {
 			known[strings.ToLower(w)] = true
 		}
 	}
-	for _, q := range quotes {
+	for _, q := range quotations {
 		message = q.ReplaceAllStringFunc(message, func(text string) string {
 			for _, in := range append(sql, s.Schema...) {
 				if strings.Contains(in, text[1:len(text)-1]) {
@@ -54,14 +54,14 @@ func (s *Snapshot) Public(message string, sql ...string) string {
 			return text[:1] + "…" + text[len(text)-1:]
 		})
 	}
-	message = word.ReplaceAllStringFunc(message, func(w string) string {
-		if known[strings.ToLower(w)] || code.MatchString(w) {
+	message = anyWord.ReplaceAllStringFunc(message, func(w string) string {
+		if known[strings.ToLower(w)] || codeName.MatchString(w) {
 			return w
 		}
 		return "…"
 	})
-	return hidden.ReplaceAllString(message, "…")
+	return hiddenWords.ReplaceAllString(message, "…")
 }
 
-// code matches the name of a result code.
-var code = regexp.MustCompile(`^SQLITE_[A-Z_]+$`)
+// codeName matches the name of a result code.
+var codeName = regexp.MustCompile(`^SQLITE_[A-Z_]+$`)

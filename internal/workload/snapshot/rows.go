@@ -19,20 +19,21 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Bounds of what a query may return: the values are sent to the worker of each trial.
+// Bounds of the result of a query, because its values are sent to the worker of each trial.
 const (
 	maxRows  = 100_000
 	maxBytes = 16 << 20 // of JSON
 )
 
-// maxLength is the most bytes that a value has within a query, which may be somebody else's.
+// maxLength is the most bytes that a value may have while a query runs. The query may come from
+// a stranger, and build values of any length.
 const maxLength = 64 << 20
 
 // rowsTime is the most time that a query takes.
 var rowsTime = time.Minute
 
-// Rows returns the values of a query's rows, a list for each column, as a plan's list has
-// them. Errors name a value by its place: the value may be private.
+// Rows returns the values of a query's rows, in a list for each column, encoded as in
+// plan.Generator.List. Errors name the place of a value but not the value, which may be private.
 func (s *Snapshot) Rows(ctx context.Context, query string, columns []driver.ColumnType) ([][]json.RawMessage, error) {
 	public := func(err error) error {
 		number := "" // of the result code, which the library puts at the end

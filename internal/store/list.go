@@ -1,0 +1,226 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+)
+
+// Entry is a run in a list.
+type Entry struct {
+	ID        int64                 `json:"id"`
+	Version   string                `json:"version"` // the version of sqlite3perf
+	Started   time.Time             `json:"started"`
+	Ended     time.Time             `json:"ended,omitzero"` // zero if unfinished
+	Stopped   string                `json:"stopped"`        // why it ended, or "" if it has not
+	Command   []string              `json:"command"`
+	Scale     string                `json:"scale"`
+	Host      string                `json:"host"`               // name of the machine
+	Reached   string                `json:"reached,omitempty"`  // the name by which it was reached, if it was another machine
+	Asked     *result.Asked         `json:"asked,omitempty"`    // as in [result.Run]
+	Profiled  string                `json:"profiled,omitempty"` // the phase, if the run has profiles instead of trials
+	Question  string                `json:"question,omitempty"` // the question of its answer, such as [result.QuestionTune]
+	Drivers   []string              `json:"drivers"`            // in the order of the cases
+	Workloads []string              `json:"workloads"`          // in the order of the cases
+	Hashes    map[string]string     `json:"hashes,omitempty"`   // SHA-256 of workloads, by name; older runs have none
+	Trials    int                   `json:"trials"`
+	Statuses  map[result.Status]int `json:"statuses"` // how many trials have each status; trials that failed and were measured again don't count
+	Cases     int                   `json:"cases"`
+	Bad       map[result.Status]int `json:"bad"`      // how many cases have a trial that is not OK, by the worst status of each
+	Warnings  int                   `json:"warnings"` // how many distinct codes the warnings about the run, its cases and its trials have
+	Damaged   string                `json:"damaged,omitempty"`
+}
+
+// The queries of List. A store may have half a million trials, so cases and trials are read
+// from indexes alone.
+const (
+	listCases = `SELECT run_id, case_id, listed_driver, listed_workload
+		FROM cases INDEXED BY cases_listed ORDER BY 1, 2`
+	listTrials = `SELECT run_id, case_id, listed_status, count(*) FROM trials GROUP BY 1, 2, 3`
+	listAgain  = `SELECT run_id, case_id, listed_status, count(*) FROM trials INDEXED BY trials_by_case
+		WHERE listed_status <> 'ok' AND CASE WHEN json_valid(json) THEN json_extract(json, '$.repeated') END GROUP BY 1, 2, 3`
+	listWarnings = `SELECT run_id, count(DISTINCT CASE WHEN json_valid(json) THEN json_extract(json, '$.code') END) FROM warnings GROUP BY 1`
+)
+
+// List lists all runs, oldest first. A run whose record makes no sense is listed as
+// damaged.
+func (s *Store) List(ctx context.Context) (list []Entry, err error) {
+	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) (err error) {
+		if list, err = entries(ctx, c, `SELECT run_id, json FROM runs ORDER BY run_id`); err != nil {
+			return err
+		}
+		at := map[int64]*Entry{}
+		for i := range list {
+			at[list[i].ID] = &list[i]
+		}
+		for _, note := range []func(context.Context, *sql.Conn, map[int64]*Entry) error{noteTrials, s.noteAnswers, noteWarnings} {
+			if err := note(ctx, c, at); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+// Latest lists the n newest runs, the newest first, without their drivers, workloads and
+// trials.
+func (s *Store) Latest(ctx context.Context, n int) (list []Entry, err error) {
+	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) (err error) {
+		list, err = entries(ctx, c, `SELECT run_id, json FROM runs ORDER BY run_id DESC LIMIT ?`, n)
+		return err
+	})
+	return list, err
+}
+
+type caseKey struct{ run, id int64 }
+
+// noteTrials adds to the entries the drivers, workloads and statuses of their cases and trials.
+func noteTrials(ctx context.Context, c *sql.Conn, at map[int64]*Entry) error {
+	worst := map[caseKey]result.Status{} // the worst status of the trials of each case
+	err := scan(ctx, c, listCases, func(rows *sql.Rows) error {
+		var run, id any
+		var driver, workload sql.NullString
+		if err := rows.Scan(&run, &id, &driver, &workload); err != nil {
+			return err
+		}
+		if e := at[number(run)]; e != nil {
+			worst[caseKey{number(run), number(id)}] = result.OK
+			e.addCase(driver, workload)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	again := map[trialGroup]int{} // trials that failed and were measured again
+	if err := trialGroups(ctx, c, listAgain, func(g trialGroup, n int) { again[g] = n }); err != nil {
+		return err
+	}
+	err = trialGroups(ctx, c, listTrials, func(g trialGroup, n int) {
+		before, ok := worst[g.caseKey]
+		if !ok {
+			return
+		}
+		e := at[g.run]
+		e.Trials += n
+		if n -= again[g]; n == 0 {
+			return
+		}
+		e.addTrials(g.status, n)
+		if before == result.OK || g.status != result.OK && slices.Index(statuses, g.status) < slices.Index(statuses, before) {
+			worst[g.caseKey] = g.status
+		}
+	})
+	for k, status := range worst {
+		if status != result.OK {
+			at[k.run].Bad[status]++
+		}
+	}
+	return err
+}
+
+// trialGroup identifies the trials of a case that have the same status.
+type trialGroup struct {
+	caseKey
+	status result.Status
+}
+
+// trialGroups calls visit with the number of trials of each case and status.
+func trialGroups(ctx context.Context, c *sql.Conn, query string, visit func(trialGroup, int)) error {
+	return scan(ctx, c, query, func(rows *sql.Rows) error {
+		var run, id any
+		var status sql.NullString
+		var n int
+		if err := rows.Scan(&run, &id, &status, &n); err != nil {
+			return err
+		}
+		visit(trialGroup{caseKey{number(run), number(id)}, result.Status(status.String)}, n)
+		return nil
+	})
+}
+
+// noteWarnings adds to the entries how many kinds of warnings each run has.
+func noteWarnings(ctx context.Context, c *sql.Conn, at map[int64]*Entry) error {
+	return scan(ctx, c, listWarnings, func(rows *sql.Rows) error {
+		var run any
+		var n int
+		err := rows.Scan(&run, &n)
+		if e := at[number(run)]; e != nil {
+			e.Warnings = n
+		}
+		return err
+	})
+}
+
+// number returns an ID, or 0 if a damaged store has something else. No row has the ID 0.
+func number(id any) int64 {
+	n, _ := id.(int64)
+	return n
+}
+
+// entries lists runs by their records alone.
+func entries(ctx context.Context, c *sql.Conn, query string, args ...any) ([]Entry, error) {
+	list := []Entry{}
+	err := scan(ctx, c, query, func(rows *sql.Rows) error {
+		var id int64
+		var record sql.RawBytes
+		if err := rows.Scan(&id, &record); err != nil {
+			return err
+		}
+		list = append(list, entry(id, record))
+		return nil
+	}, args...)
+	return list, err
+}
+
+func entry(id int64, record []byte) Entry {
+	var r result.Run
+	err := decode(record, &r)
+	e := Entry{
+		ID: id, Version: r.Version, Started: r.Started, Ended: r.Ended, Stopped: r.Stopped, Command: r.Command,
+		Scale: r.Scale, Host: r.Machine.Hostname, Asked: r.Asked,
+		Drivers: []string{}, Workloads: []string{}, Statuses: map[result.Status]int{}, Bad: map[result.Status]int{},
+	}
+	if err != nil {
+		e.Damaged = err.Error()
+	}
+	for _, w := range r.Workloads {
+		if e.Hashes == nil {
+			e.Hashes = map[string]string{}
+		}
+		e.Hashes[w.Name] = w.SHA256
+	}
+	if r.Host != nil {
+		e.Reached = r.Host.Name
+	}
+	if r.Profiles != nil {
+		e.Profiled = r.Profiles.Phase
+	}
+	return e
+}
+
+func (e *Entry) addCase(driver, workload sql.NullString) {
+	if !driver.Valid || !workload.Valid {
+		e.Damaged = "a case has no driver or workload"
+		return
+	}
+	e.Cases++
+	if !slices.Contains(e.Drivers, driver.String) {
+		e.Drivers = append(e.Drivers, driver.String)
+	}
+	if !slices.Contains(e.Workloads, workload.String) {
+		e.Workloads = append(e.Workloads, workload.String)
+	}
+}
+
+func (e *Entry) addTrials(status result.Status, n int) {
+	if !slices.Contains(statuses, status) {
+		e.Damaged = fmt.Sprintf("a trial has the status %q", status)
+	}
+	e.Statuses[status] += n
+}

@@ -1,0 +1,146 @@
+package imitate
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// sampled returns parameters of a query from rows of the database.
+func (q *Query) sampled() [][]any {
+	var list [][]any
+	if q.words != nil {
+		for _, word := range q.words.stats.words.sample.sample {
+			list = append(list, []any{`"` + word + `"`})
+		}
+		return list
+	}
+	for _, row := range q.table.sample.sample {
+		args := make([]any, len(q.args))
+		for i, a := range q.args {
+			for j, c := range q.table.columns {
+				if c == a.column {
+					args[i] = row[j]
+				}
+			}
+		}
+		list = append(list, args)
+	}
+	return list
+}
+
+// values returns parameters of a query from the rows of the data set reads.
+func (l *loader) values(reads string, q *Query) ([][]any, error) {
+	var columns []string
+	for _, a := range q.args {
+		columns = append(columns, reads+"."+a.name)
+	}
+	var b driver.Batch
+	if err := l.gen.FillColumns(&b, columns, reads, 0, min(probes, l.plan.DataSet(reads).Total)); err != nil {
+		return nil, err
+	}
+	var list [][]any
+	for r := range int(min(probes, l.plan.DataSet(reads).Total)) {
+		list = append(list, values(&b, r))
+	}
+	return list, nil
+}
+
+// run returns SQLite's plan for a query, and how many rows it returns on average.
+func (q *Query) run(ctx context.Context, db *sql.DB, text string, values [][]any) (string, float64, error) {
+	st, err := db.PrepareContext(ctx, text) //nolint:sqlclosecheck // closed below; it does not see that in a closure
+	if err != nil {
+		return "", 0, err
+	}
+	defer st.Close()
+	rows, done := 0, 0
+	named := make([]any, len(q.args))
+	begin := time.Now()
+	for _, v := range values {
+		for i, a := range q.args {
+			named[i] = sql.Named(a.name, v[i])
+		}
+		err := within(ctx, time.Now(), 0, func(ctx context.Context) error {
+			n, err := count(st.QueryContext(ctx, named...))
+			rows += n
+			return err
+		})
+		if err != nil {
+			return "", 0, err
+		}
+		if done++; time.Since(begin) > patience {
+			break
+		}
+	}
+	for i, a := range q.args {
+		named[i] = sql.Named(a.name, nil)
+		if len(values) > 0 {
+			named[i] = sql.Named(a.name, values[0][i])
+		}
+	}
+	var parts []string
+	var id, parent, unused any
+	var detail string
+	err = all(ctx, db, "EXPLAIN QUERY PLAN "+text, named, []any{&id, &parent, &unused, &detail}, func() error {
+		parts = append(parts, detail)
+		return nil
+	})
+	return strings.Join(parts, "; "), float64(rows) / math.Max(1, float64(done)), err
+}
+
+// timed is how long the executions of a query on one side are timed, about.
+const timed = 500 * time.Millisecond
+
+// time returns the median time of an execution on both databases, which take turns.
+func (q *Query) time(ctx context.Context, dbs [2]*sql.DB, texts [2]string, values [2][][]any) (medians [2]time.Duration, err error) {
+	var statements [2]*sql.Stmt
+	for i, db := range dbs {
+		st, err := db.PrepareContext(ctx, texts[i])
+		if err != nil {
+			return medians, err
+		}
+		defer st.Close()
+		statements[i] = st
+	}
+	var took [2][]time.Duration
+	var all [2]time.Duration
+	named := make([]any, len(q.args))
+	for k := 0; k < min(len(values[0]), len(values[1])) && (k < 3 || all[0] < timed && all[1] < timed); k++ {
+		for turn := range statements {
+			i := (turn + k) % 2 // the first of a turn may take longer
+			for j, a := range q.args {
+				named[j] = sql.Named(a.name, values[i][k][j])
+			}
+			begin := time.Now()
+			if _, err := count(statements[i].QueryContext(ctx, named...)); err != nil {
+				return medians, err
+			}
+			t := time.Since(begin)
+			took[i] = append(took[i], t)
+			all[i] += t
+		}
+	}
+	for i, list := range took {
+		if slices.Sort(list); len(list) > 0 {
+			medians[i] = list[len(list)/2]
+		}
+	}
+	return medians, nil
+}
+
+func count(rows *sql.Rows, err error) (int, error) {
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for rows.Next() {
+		n++
+	}
+	return n, cmp.Or(rows.Err(), rows.Close())
+}

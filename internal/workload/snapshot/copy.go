@@ -1,0 +1,302 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/directory"
+)
+
+// busyError says why a database cannot be copied now. Later it may be possible.
+type busyError string
+
+func (e busyError) Error() string { return string(e) }
+
+// A copy is attempted for about 6 seconds: the pauses between attempts grow by one pause each.
+const (
+	attempts = 13
+	pause    = 80 * time.Millisecond
+)
+
+// magic is at the beginning of every database that is not encrypted.
+const magic = "SQLite format 3\x00"
+
+// Check returns an error if a file cannot be a database. It reads only the first bytes.
+func Check(path string) error {
+	fi, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("there is no such file: name a database")
+	case err != nil:
+		return reason(err)
+	case fi.IsDir():
+		return errors.New("it is a directory: name the file of a database")
+	case !fi.Mode().IsRegular():
+		return errors.New("it is not a regular file: name the file of a database")
+	case fi.Size() == 0:
+		return errors.New("it is empty, 0 bytes long: name a database that has tables")
+	}
+	first, err := head(path, len(magic))
+	if err != nil {
+		return err
+	}
+	if string(first) != magic {
+		return errors.New("it does not begin as a SQLite database does: it is another kind of file, or encrypted")
+	}
+	return nil
+}
+
+// head returns the first n bytes of a file, or fewer if it is shorter.
+func head(path string, n int) ([]byte, error) {
+	f, err := directory.OpenRegular(path) // a pipe with the name of a log would block
+	if err != nil {
+		return nil, reason(err)
+	}
+	defer f.Close()
+	first := make([]byte, n)
+	n, err = io.ReadFull(f, first)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return first[:n], reason(err)
+}
+
+// headOfLog returns the header of the write-ahead log, or nil if nothing is in the log.
+func headOfLog(path string) ([]byte, error) {
+	first, err := head(path+"-wal", 32)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(first) < 32 {
+		return nil, nil
+	}
+	return first, err
+}
+
+// reason returns the error of a file operation without the file's name.
+func reason(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	return err
+}
+
+// copyQuiet copies a database and its write-ahead log while no transaction is being written,
+// and returns the SHA-256 of the copy without the log.
+func copyQuiet(ctx context.Context, path, to string, pause time.Duration) (sum string, err error) {
+	for i := range attempts {
+		if i > 0 {
+			select {
+			case <-ctx.Done():
+				return "", ctx.Err()
+			case <-time.After(time.Duration(i) * pause):
+			}
+		}
+		if sum, err = copyOnce(ctx, path, to); err == nil {
+			return sum, nil
+		}
+		remove(to)
+		if _, later := errors.AsType[busyError](err); !later {
+			return "", err
+		}
+	}
+	return "", fmt.Errorf(`%w: try again later, or name a copy: sqlite3 "%s" "VACUUM INTO 'copy.db'"`, err, strings.ReplaceAll(filepath.Base(path), `"`, `\"`))
+}
+
+// settled is how long ago the last write to a file must be before it is copied. The clocks of
+// file systems are coarse, so a second write in the same tick would go unnoticed.
+const settled = 50 * time.Millisecond
+
+func copyOnce(ctx context.Context, path, to string) (string, error) {
+	before, err := os.Stat(path)
+	if err != nil {
+		return "", reason(err)
+	}
+	if time.Since(before.ModTime()).Abs() < settled {
+		return "", busyError("a program writes to it")
+	}
+	if err := idle(path); err != nil {
+		return "", err
+	}
+	log, err := headOfLog(path)
+	if err != nil {
+		return "", err
+	}
+	if err := fits(path, filepath.Dir(to)); err != nil {
+		return "", err
+	}
+	sum, err := copyFile(ctx, path, to)
+	if err == nil && log != nil {
+		_, err = copyFile(ctx, path+"-wal", to+"-wal")
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", busyError("its files come and go")
+	}
+	if err != nil {
+		return "", err
+	}
+	again, err := headOfLog(path)
+	if err != nil {
+		return "", err
+	}
+	// With a log, the file itself is written only by checkpoints, and transactions are
+	// appended to the log until it begins again with other salts in its header. Frames that
+	// were not copied in full have wrong checksums, so SQLite leaves them out.
+	if after, _ := os.Stat(path); !same(before, after) || !bytes.Equal(log, again) {
+		return "", busyError("a program writes to it faster than it can be copied")
+	}
+	return sum, idle(path)
+}
+
+// idle returns an error if a transaction may be writing to the file itself, or was killed
+// while it wrote.
+func idle(path string) error {
+	journal := filepath.Base(path) + "-journal"
+	// A transaction that has ended may leave a journal that begins with a zero.
+	first, err := head(path+"-journal", 1)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return fmt.Errorf("its journal %s: %w", journal, err)
+	case len(first) == 1 && first[0] != 0:
+		return busyError("a program is in the middle of a transaction, or died in one: there is a " + journal)
+	}
+	if first, err = head(path, 20); err != nil {
+		return err
+	}
+	if len(first) == 20 && first[19] == 2 {
+		return nil // with a log, a lock does not mean that the file is written
+	}
+	if pid := writer(path); pid != 0 {
+		return busyError(fmt.Sprintf("process %d has locked it to write to it", pid))
+	}
+	return nil
+}
+
+// copyFile copies the used part of a file, and returns the SHA-256 of the copy.
+func copyFile(ctx context.Context, from, to string) (string, error) {
+	f, err := directory.OpenRegular(from)
+	if err != nil {
+		return "", reason(err)
+	}
+	defer f.Close()
+	size, err := used(f)
+	if err != nil {
+		return "", err
+	}
+	if clone(f, to) {
+		if err := os.Truncate(to, size); err != nil {
+			return "", reason(err)
+		}
+		return hash(ctx, to)
+	}
+	return write(ctx, io.NewSectionReader(f, 0, size), to, false)
+}
+
+// used returns how many bytes of a database's file are pages, or the size of any other file.
+// SQLite ignores bytes after the pages, which could be a hole of any size. See
+// https://www.sqlite.org/fileformat2.html#in_header_database_size.
+func used(f *os.File) (int64, error) {
+	fi, err := f.Stat()
+	if err != nil {
+		return 0, reason(err)
+	}
+	var head [100]byte
+	if _, err := f.ReadAt(head[:], 0); err != nil || string(head[:len(magic)]) != magic {
+		return fi.Size(), nil //nolint:nilerr // a log, or too short
+	}
+	page, pages := int64(binary.BigEndian.Uint16(head[16:])), int64(binary.BigEndian.Uint32(head[28:]))
+	if page == 1 {
+		page = 65536
+	}
+	if pages == 0 || !bytes.Equal(head[24:28], head[92:96]) { // written by an old SQLite
+		return fi.Size(), nil
+	}
+	return min(fi.Size(), page*pages), nil
+}
+
+// mostHollow is the maximum ratio of a file's size to the space allocated for it on disk. A
+// larger file with a higher ratio is rejected as sparse. Compressing file systems shrink
+// databases by less than this.
+const mostHollow = 20
+
+// fits returns an error if a copy of a database, with its log, would take more room than
+// there is. It also does if the original is sparse, because holes become blocks of the copy.
+func fits(path, dir string) error {
+	total := int64(0)
+	for _, name := range []string{path, path + "-wal"} {
+		f, err := os.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return reason(err)
+		}
+		size, err := used(f)
+		fi, serr := f.Stat()
+		f.Close()
+		if err = errors.Join(err, serr); err != nil {
+			return reason(err)
+		}
+		if on := allocated(fi); on >= 0 && size > 1<<24 && size/mostHollow > on {
+			return fmt.Errorf("%s is sparse: it has %d bytes, and only %d of them are on its disk: name a database that SQLite has written", filepath.Base(name), size, on)
+		}
+		total += size
+	}
+	if free := room(dir); free >= 0 && total > free {
+		return fmt.Errorf("a copy has %d bytes, and its disk has room for %d: make room in %s", total, free, dir)
+	}
+	return nil
+}
+
+// write creates a file with all that it reads, and returns its SHA-256.
+func write(ctx context.Context, from io.Reader, to string, sync bool) (string, error) {
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", err
+	}
+	sum, err := drain(ctx, f, from)
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	return sum, errors.Join(err, f.Close())
+}
+
+// hash returns the SHA-256 of a file.
+func hash(ctx context.Context, path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", reason(err)
+	}
+	defer f.Close()
+	return drain(ctx, io.Discard, f)
+}
+
+// drain copies until the end of from, and returns the SHA-256 of the copied bytes.
+func drain(ctx context.Context, to io.Writer, from io.Reader) (string, error) {
+	h := sha256.New()
+	buffer := make([]byte, 1<<20)
+	for {
+		n, err := from.Read(buffer)
+		h.Write(buffer[:n]) // writing to a hash never fails
+		if _, err := to.Write(buffer[:n]); err != nil {
+			return "", err
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return hex.EncodeToString(h.Sum(nil)), nil
+		case err != nil:
+			return "", reason(err)
+		case ctx.Err() != nil:
+			return "", ctx.Err()
+		}
+	}
+}

@@ -16,8 +16,8 @@ var epoch = time.Now()
 func now() int64 { return int64(time.Since(epoch)) }
 
 // Stopwatch adds up the time and resources used while it runs. It is stopped while
-// values are made, so that only the driver's work counts. Package addedcost uses it to
-// time the code that the engine is compared with.
+// values are made, so that only the driver's work counts. Programs written by hand
+// (package byhand) are timed by it too.
 type Stopwatch struct {
 	wall, user, system, allocs, allocBytes int64
 	counted                                count

@@ -102,6 +102,11 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 	if err := t.req.Check(); err != nil {
 		return "", &failure{protocol.CodePlan, err}
 	}
+	if hand, ok := t.drv.(Hand); ok {
+		if err := hand.Check(t.req); err != nil {
+			return "", &failure{protocol.CodePlan, err}
+		}
+	}
 	if err := withinFiles(t.drv.Info(), t.plan.Files, t.plan.SQL()); err != nil {
 		return "", err
 	}
@@ -237,11 +242,16 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 	s = &protocol.Sample{Phase: p.Name}
 	w := Stopwatch{profile: newProfiler(t.req.Profile, p.Name), counter: t.counter}
 	var before []plan.RowSum
-	switch {
-	case p.Insert != nil:
+	if p.Insert != nil {
 		if before, err = t.stored(ctx, p.Insert.Verify); err != nil {
 			return nil, nil, err
 		}
+	}
+	hand, byHand := t.drv.(Hand)
+	switch {
+	case byHand:
+		err = hand.Perform(t.db, t.req, t.gen, p, s, &w)
+	case p.Insert != nil:
 		err = t.insert(ctx, p.Insert, s, &w)
 	case p.Query != nil:
 		err = t.query(ctx, p, s, &w)
@@ -277,7 +287,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 	case p.Insert != nil:
 		inserted, err = t.inserted(ctx, p.Insert.Verify, before)
 	case slices.Contains(t.req.Brief, p.Name):
-	case p.Query != nil && !p.Untimed:
+	case p.Query != nil && !p.Untimed && !byHand:
 		s.Checksum, err = t.verifyQuery(ctx, p)
 	case p.Mix != nil, p.Replay != nil:
 		err = t.ours(ctx, "quick_check after the phase", t.checkIntegrity)

@@ -21,11 +21,8 @@ import (
 // Test does a little of the work on both sides. It checks that they read the same data
 // and leave the same data in the database.
 func Test(t *testing.T, l Library) {
-	w, err := newWork(size{users: 500, reads: 300, transactions: 200})
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine, hand, err := l.pair(t.Context(), w, t.TempDir(), false, true)
+	w := work(size{users: 500, reads: 300, transactions: 200})
+	engine, hand, err := l.pair(t.Context(), w, t.TempDir(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,10 +51,7 @@ func Benchmark(b *testing.B, l Library) {
 	if l.Slow {
 		n = size{n.users / 10, n.reads / 10, n.transactions / 10}
 	}
-	w, err := newWork(n)
-	if err != nil {
-		b.Fatal(err)
-	}
+	w := work(n)
 	root := b.TempDir()
 	var engine, hand []side
 	for b.Loop() {
@@ -65,7 +59,7 @@ func Benchmark(b *testing.B, l Library) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		e, h, err := l.pair(b.Context(), w, dir, len(hand)%2 == 1, false)
+		e, h, err := l.pair(b.Context(), w, dir, len(hand)%2 == 1, txPhase)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -67,6 +67,21 @@ func runPatiently(clients []*clientState, run func(client int), names []string, 
 	}
 }
 
+// runClients runs n clients at once, the first one on this goroutine, until they have ended. If
+// they have states it returns an [endlessError] when patience ends, and they still run.
+func runClients(n int, run func(client int), states []*clientState, names []string, begin int64, patienceMS int64) error {
+	if states != nil {
+		return runPatiently(states, run, names, begin, time.Duration(patienceMS)*time.Millisecond)
+	}
+	var wg sync.WaitGroup
+	for i := 1; i < n; i++ {
+		wg.Go(func() { run(i) })
+	}
+	run(0)
+	wg.Wait()
+	return nil
+}
+
 // endless says which operations do not end.
 func endless(clients []*clientState, names []string, waiting int, patience time.Duration) error {
 	counts := make([]int, len(names))

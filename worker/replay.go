@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
@@ -69,6 +67,7 @@ func (t *trial) replay(ctx context.Context, p *plan.Phase, s *protocol.Sample, w
 			err = errors.Join(err, c.close())
 		}
 	}()
+	var states []*clientState
 	for _, next := range r.deal() {
 		c := &replayClient{replay: r, next: next, stmts: make([]driver.Stmt, len(r.Statements)), said: map[int]said{}}
 		c.count = func(driver.Row) error { c.read++; return nil }
@@ -76,30 +75,20 @@ func (t *trial) replay(ctx context.Context, p *plan.Phase, s *protocol.Sample, w
 			return err
 		}
 		clients = append(clients, c)
-	}
-
-	var wg sync.WaitGroup
-	forConnections := t.countWaits()
-	w.Start()
-	begin := now()
-	if r.PatienceMS > 0 {
-		var states []*clientState
-		for _, c := range clients {
+		if r.PatienceMS > 0 {
 			c.state = &clientState{}
 			states = append(states, c.state)
 		}
-		all := clients
-		one := func(i int) { all[i].err = all[i].run(ctx, begin) }
-		if err := runPatiently(states, one, r.Operations, begin, time.Duration(r.PatienceMS)*time.Millisecond); err != nil {
-			clients = nil // they still run
-			return err
-		}
-	} else {
-		for _, c := range clients[1:] {
-			wg.Go(func() { c.err = c.run(ctx, begin) })
-		}
-		clients[0].err = clients[0].run(ctx, begin)
-		wg.Wait()
+	}
+
+	all := clients
+	forConnections := t.countWaits()
+	w.Start()
+	begin := now()
+	run := func(i int) { all[i].err = all[i].run(ctx, begin) }
+	if err := runClients(len(all), run, states, r.Operations, begin, r.PatienceMS); err != nil {
+		clients = nil // they still run
+		return err
 	}
 	w.Stop()
 	s.Waits = forConnections()

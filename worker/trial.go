@@ -98,6 +98,20 @@ func (t *trial) removeDatabase() {
 	}
 }
 
+// checkPath refuses a database that exists and should not, or the reverse.
+func (t *trial) checkPath() error {
+	_, err := os.Stat(t.req.Path)
+	switch there := err == nil; {
+	case !there && t.req.Process > 0:
+		return failf(protocol.CodePath, "there is no %s: a further process of a trial opens the database that the first has made", t.req.Path)
+	case there && t.req.Loaded == 0 && t.req.Process == 0:
+		return failf(protocol.CodePath, "%s exists already: a trial makes its own database", t.req.Path)
+	case !there && t.req.Loaded > 0:
+		return failf(protocol.CodePath, "there is no %s: the trial begins with a database that has been loaded", t.req.Path)
+	}
+	return nil
+}
+
 func (t *trial) run(ctx context.Context, out *answers) (phase string, err error) {
 	if err := t.req.Check(); err != nil {
 		return "", &failure{protocol.CodePlan, err}
@@ -110,14 +124,8 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 	if err := withinFiles(t.drv.Info(), t.plan.Files, t.plan.SQL()); err != nil {
 		return "", err
 	}
-	_, err = os.Stat(t.req.Path)
-	switch there := err == nil; {
-	case !there && t.req.Process > 0:
-		return "", failf(protocol.CodePath, "there is no %s: a further process of a trial opens the database that the first has made", t.req.Path)
-	case there && t.req.Loaded == 0 && t.req.Process == 0:
-		return "", failf(protocol.CodePath, "%s exists already: a trial makes its own database", t.req.Path)
-	case !there && t.req.Loaded > 0:
-		return "", failf(protocol.CodePath, "there is no %s: the trial begins with a database that has been loaded", t.req.Path)
+	if err := t.checkPath(); err != nil {
+		return "", err
 	}
 	t.mu.Lock()
 	t.owned = true
@@ -162,6 +170,11 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 			return "", err
 		}
 	}
+	return t.phases(ctx, out)
+}
+
+// phases runs the phases of the request. It returns the name of the phase that has failed.
+func (t *trial) phases(ctx context.Context, out *answers) (phase string, err error) {
 	phases := t.plan.Phases[t.req.Loaded:]
 	if t.req.Load > 0 {
 		phases = phases[:t.req.Load]

@@ -18,15 +18,11 @@ import (
 )
 
 // mayWrite refuses a database that is not new, unless it is a copy.
-func (a answers) mayWrite(ctx context.Context, db driver.DB) error {
+func (a answers) mayWrite(ctx context.Context, r driver.Runner) error {
 	if a.Loaded {
 		return nil
 	}
-	n, err := number(ctx, db, "SELECT count(*) FROM sqlite_master")
-	if err == nil && n > 0 {
-		err = errorf(protocol.CodeForeign, "the database has tables already: answers are compared on a new one")
-	}
-	return err
+	return mustBeNew(ctx, r, "answers are compared on a new one")
 }
 
 func (a answers) run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) (err error) {
@@ -82,11 +78,11 @@ type asking struct {
 	tell  func(protocol.Progress)
 	out   *protocol.Answered
 
-	transactions int // so far
+	transactions int // how many have begun
 }
 
-// ask runs a statement and reports the answer. The error is the end of ctx only, since
-// an error of the library is an answer.
+// ask runs a statement and reports the answer. An error of the library is an answer, so ask
+// returns an error only if ctx ends.
 func (p *asking) ask(ctx context.Context, at protocol.Answer, q driver.Question) (*protocol.Answer, error) {
 	a, err := p.answer(ctx, at, q)
 	if err != nil {
@@ -97,32 +93,32 @@ func (p *asking) ask(ctx context.Context, at protocol.Answer, q driver.Question)
 	return a, nil
 }
 
-// answer is [asking.ask] without the report.
+// answer runs a statement like [asking.ask], but does not report the answer.
 func (p *asking) answer(ctx context.Context, a protocol.Answer, q driver.Question) (*protocol.Answer, error) {
 	a.SQL = strings.TrimSpace(q.SQL)
 	for _, v := range q.Args {
 		a.Arguments = append(a.Arguments, protocol.NewValue(v))
 	}
 	var sums []*columnSum
-	var order anyOrder
+	anyOrder := uint64(0) // the sum of the rows' hashes, which does not depend on their order
 	reply, err := p.asker.Ask(ctx, q, func(row []any) error {
 		if sums == nil {
 			for range row {
-				sums = append(sums, newColumnSum())
+				sums = append(sums, &columnSum{map[string]int64{}, sha256.New()})
 			}
 		}
-		order.begin()
+		hash := sha256.New()
 		var values []protocol.Value
 		for i, v := range row {
 			v = hideMonotonic(v)
 			content := protocol.Content(v)
 			sums[i].add(v, content)
-			order.add(content)
+			writeSized(hash, content)
 			if a.RowCount < int64(p.Rows) {
 				values = append(values, protocol.NewValue(v))
 			}
 		}
-		order.end()
+		anyOrder += binary.LittleEndian.Uint64(hash.Sum(nil))
 		if a.RowCount++; values != nil {
 			a.Rows = append(a.Rows, values)
 		}
@@ -136,7 +132,7 @@ func (p *asking) answer(ctx context.Context, a protocol.Answer, q driver.Questio
 		a.Columns = append(a.Columns, protocol.ColumnSum{Types: s.types, Content: hex.EncodeToString(s.hash.Sum(nil)[:16])})
 	}
 	if a.RowCount > 0 {
-		a.AnyOrder = order.String()
+		a.AnyOrder = fmt.Sprintf("%016x", anyOrder)
 	}
 	var e *driver.Error
 	var cannot *driver.CannotAsk
@@ -154,8 +150,8 @@ func (p *asking) answer(ctx context.Context, a protocol.Answer, q driver.Questio
 // monotonic matches the reading of the monotonic clock in the text of a time.Time.
 var monotonic = regexp.MustCompile(`^('?\d{4,}-\d\d-\d\d \d\d:\d\d:\d\d.* m=[+-])\d+\.\d+('?)$`)
 
-// hideMonotonic replaces the reading of the monotonic clock in a text. It is another one in
-// each process, so nothing that has it could be compared.
+// hideMonotonic replaces the reading of the monotonic clock in a text. The reading differs in
+// each process, so texts that have one could not be compared.
 func hideMonotonic(v any) any {
 	switch s := v.(type) {
 	case string:
@@ -170,13 +166,11 @@ func hideMonotonic(v any) any {
 	return v
 }
 
-// columnSum sums up a column.
+// columnSum counts the Go types of a column's values and hashes the values.
 type columnSum struct {
 	types map[string]int64
 	hash  hash.Hash
 }
-
-func newColumnSum() *columnSum { return &columnSum{map[string]int64{}, sha256.New()} }
 
 func (s *columnSum) add(v any, content string) {
 	typ := "nil"
@@ -191,20 +185,7 @@ func (s *columnSum) add(v any, content string) {
 	writeSized(s.hash, content)
 }
 
-// anyOrder is the sum of the hashes of rows, which does not depend on their order.
-type anyOrder struct {
-	row hash.Hash
-	sum uint64
-}
-
-func (o *anyOrder) begin() { o.row = sha256.New() }
-
-func (o *anyOrder) add(content string) { writeSized(o.row, content) }
-
-func (o *anyOrder) end() { o.sum += binary.LittleEndian.Uint64(o.row.Sum(nil)) }
-
-func (o *anyOrder) String() string { return fmt.Sprintf("%016x", o.sum) }
-
+// writeSized hashes a text after its length, so that two texts differ from their concatenation.
 func writeSized(h hash.Hash, s string) {
 	h.Write(binary.AppendUvarint(nil, uint64(len(s))))
 	h.Write([]byte(s))
@@ -274,7 +255,7 @@ func (p *asking) phase(ctx context.Context, ph *plan.Phase) error {
 // call asks the first of n executions of a call.
 func (p *asking) call(ctx context.Context, at protocol.Answer, c *plan.Call, forEach string, n int64) error {
 	if len(c.Parameters) == 0 {
-		n = 1 // they are all the same
+		n = 1 // all executions are the same
 	}
 	k := int(min(n, int64(p.Executions)))
 	b, err := p.parameters(at.Phase, c, forEach, k)
@@ -304,8 +285,8 @@ func question(c *plan.Call, b *driver.Batch, row int) driver.Question {
 	return driver.Question{SQL: c.SQL, Args: arguments(b, row, row+1), Rows: len(c.Columns) > 0, Columns: c.Columns}
 }
 
-// arguments returns copies of the values of the rows lo ≤ r < hi. In a batch texts share
-// memory that is filled again.
+// arguments returns the values of the rows lo ≤ r < hi. It copies texts, because the next fill
+// of the batch overwrites their memory.
 func arguments(b *driver.Batch, lo, hi int) (args []any) {
 	for r := lo; r < hi; r++ {
 		for i := range b.Columns {
@@ -319,8 +300,8 @@ func arguments(b *driver.Batch, lo, hi int) (args []any) {
 	return args
 }
 
-// operation asks the first executions of an operation of a mix. One that fails is rolled
-// back.
+// operation asks the first executions of an operation of a mix. An execution that fails is
+// rolled back.
 func (p *asking) operation(ctx context.Context, at protocol.Answer, m *plan.Mix, o *plan.Operation) error {
 	k := p.Executions
 	if m.Count > 0 {
@@ -378,7 +359,7 @@ func (p *asking) execution(ctx context.Context, at protocol.Answer, o *plan.Oper
 		if err := tx.Commit(ctx); err == nil {
 			return nil
 		}
-		// What was not committed is missing from later answers, which shows it.
+		// A failed commit shows in later answers, which lack its rows.
 	}
 	return tx.Rollback(ctx)
 }
@@ -411,7 +392,7 @@ func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	// Loading that fails shows in the answers to queries, but says why only here.
+	// If loading fails, later queries show the missing rows. Only this answer says why.
 	var e *driver.Error
 	if errors.As(err, &e) {
 		at.SQL, _ = ds.InsertSQL(1)
@@ -423,7 +404,7 @@ func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert
 	return err
 }
 
-// load inserts the rows of a data set from a number on, in one transaction.
+// load inserts the rows of a data set from row number from on, in one transaction.
 func (p *asking) load(ctx context.Context, ds *plan.DataSet, from int64) (err error) {
 	tx, err := p.conn.Begin(ctx)
 	if err != nil {

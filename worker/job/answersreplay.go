@@ -11,9 +11,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// replay runs all events, one transaction after the other in the order in which these began,
-// and reports the first executions of each statement. What fails within a transaction is
-// rolled back with it, unless it failed when it was recorded.
+// replay runs all transactions one after another, in the order in which they began, and
+// reports the first executions of each statement. If an event fails that did not fail when it
+// was recorded, its transaction is rolled back.
 func (p *asking) replay(ctx context.Context, at protocol.Answer, r *plan.Replay) error {
 	if err := p.learnTimes(ctx, r); err != nil {
 		return err
@@ -25,7 +25,7 @@ func (p *asking) replay(ctx context.Context, at protocol.Answer, r *plan.Replay)
 	if err := p.askTimes(ctx, at, r, batches); err != nil {
 		return err
 	}
-	row := make([]int, r.Events.Len()) // which execution of its statement an event is
+	row := make([]int, r.Events.Len()) // for each event, the number of its statement's execution
 	executions := make([]int, len(r.Statements))
 	for i, s := range r.Events.Statement {
 		row[i] = executions[s]
@@ -65,15 +65,15 @@ func (p *asking) learnTimes(ctx context.Context, r *plan.Replay) error {
 	}
 	p.out.TimesAsText = ask(asTime) != nil
 	if p.out.TimesAsText && ctx.Err() == nil {
-		_ = ask(asText) // the statements of the replay will fail as this one
+		_ = ask(asText) // if this fails, so will the statements of the replay
 	}
 	return ctx.Err()
 }
 
-// askTimes asks how the library stores the first recorded time, and the first that had a reading
-// of the monotonic clock. A recording need not read the times that it writes.
+// askTimes asks how the library stores the first recorded time, and the first one with a reading
+// of the monotonic clock. The recorded statements may never read the times that they write.
 func (p *asking) askTimes(ctx context.Context, at protocol.Answer, r *plan.Replay, batches []*driver.Batch) error {
-	var first [2]any // without such a reading, and with one
+	var first [2]any // the first time without a monotonic reading, and the first with one
 	for n := range r.Statements {
 		s := &r.Statements[n]
 		for j := range s.Parameters {
@@ -94,7 +94,7 @@ func (p *asking) askTimes(ctx context.Context, at protocol.Answer, r *plan.Repla
 			}
 		}
 	}
-	// In quotes, so that no library makes a time.Time of it again.
+	// quote makes a text, which no library converts back to a time.Time.
 	q := driver.Question{SQL: "SELECT quote(?)", Rows: true}
 	at.Operation = "stored times"
 	for _, t := range first {
@@ -110,7 +110,7 @@ func (p *asking) askTimes(ctx context.Context, at protocol.Answer, r *plan.Repla
 	return nil
 }
 
-// bindTimes replaces texts that were times by times, if the library binds these.
+// bindTimes replaces texts that were recorded from times by times, if the library binds times.
 func (p *asking) bindTimes(args []any, s *plan.Replayed, row int) error {
 	if p.out.TimesAsText {
 		return nil
@@ -134,7 +134,7 @@ func (p *asking) bindTimes(args []any, s *plan.Replayed, row int) error {
 // replayed runs the events of one transaction, or one statement outside of any.
 func (p *asking) replayed(ctx context.Context, at protocol.Answer, r *plan.Replay, batches []*driver.Batch, row, unit []int) (err error) {
 	var tx driver.Tx
-	opened := false // a transaction, also by a statement
+	opened := false // a statement may have begun a transaction
 	end := func(commit bool) error {
 		if tx == nil {
 			return nil
@@ -144,7 +144,7 @@ func (p *asking) replayed(ctx context.Context, at protocol.Answer, r *plan.Repla
 		if commit && ended.Commit(ctx) == nil {
 			return nil
 		}
-		// What was not committed is missing from later answers, which shows it.
+		// A failed commit shows in later answers, which lack its rows.
 		_ = ended.Rollback(context.WithoutCancel(ctx))
 		return ctx.Err()
 	}
@@ -163,7 +163,7 @@ func (p *asking) replayed(ctx context.Context, at protocol.Answer, r *plan.Repla
 		s := &r.Statements[n]
 		switch s.Do {
 		case plan.ReplayBegin:
-			if err := end(false); err != nil { // the recording has no end of it
+			if err := end(false); err != nil { // the recording lacks the end of the last transaction
 				return err
 			}
 			if tx, err = p.conn.Begin(ctx); err != nil {

@@ -27,7 +27,7 @@ type mixClient struct {
 	stream  string
 	id      int64 // from 0
 	clients int64
-	borrows bool // the statements are another client's
+	borrows bool // the statements belong to another client, which closes them
 	runner  driver.Runner
 	reader  driver.Runner // for operations that only read
 	conns   []driver.Conn // none if each operation takes one from a pool
@@ -43,12 +43,12 @@ type mixClient struct {
 
 	atMutex, backedOff waits
 
-	state *clientState // nil unless there is a limit to patience
+	state *clientState // nil if the mix has no limit to patience
 
 	elapsed int64 // time in ns from the beginning to the last operation, without making parameters
 	user    int64 // CPU time in ns that making parameters took meanwhile
-	system  int64 // likewise
-	counted count // instructions, likewise
+	system  int64 // CPU time in the kernel for the same
+	counted count // instructions for the same
 	counter *counter
 	rows    int64
 	count   func(driver.Row) error // made once, since a closure per operation would be an allocation
@@ -66,8 +66,8 @@ const maxHistograms = 256
 // mixOp is one of the weighted operations with the parameters of a chunk.
 type mixOp struct {
 	*plan.Operation
-	runner  driver.Runner // prepared its statements
-	mutex   bool          // is held around each attempt
+	runner  driver.Runner // the runner that prepared the statements
+	mutex   bool          // hold the mutex around each attempt
 	query   *mixCall      // set if the operation is only this query, with nothing around it
 	calls   []mixCall
 	row     int // the row of the next execution within the chunk

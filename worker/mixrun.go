@@ -130,9 +130,9 @@ func (c *mixClient) attempt(ctx context.Context, op *mixOp, r int) (early bool, 
 	return early, err
 }
 
-// limited does an operation whose context ends after its timeout. It is canceled if it ends
-// with the context's error, or if a lock fails it after its timeout: some libraries end the
-// wait as if it had been in vain.
+// limited does an operation whose context ends after its timeout. The operation counts as
+// canceled if it ends with the context's error, or with a lock's error after the timeout: some
+// libraries report a canceled wait as a lock that was not granted.
 func (c *mixClient) limited(ctx context.Context, op *mixOp, r int) (early bool, err error) {
 	timeout := time.Duration(op.TimeoutMS) * time.Millisecond
 	began := now()
@@ -148,7 +148,7 @@ func (c *mixClient) limited(ctx context.Context, op *mixOp, r int) (early bool, 
 	return early, err
 }
 
-// canceled reports whether an error says that something was ended before its time.
+// canceled reports whether an error says that a statement was interrupted.
 func canceled(err error) bool {
 	e, ok := errors.AsType[*driver.Error](err)
 	return ok && e.Primary() == driver.CodeInterrupt || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)

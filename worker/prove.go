@@ -29,7 +29,7 @@ func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 	}
 	for _, name := range []string{"write_mutex", "processes"} {
 		if v, set := t.req.Settings[name]; set {
-			observed[name] = v // it is the engine's own
+			observed[name] = v // the engine itself applies these settings
 		}
 	}
 	if shower, ok := t.db.(driver.Shower); ok {
@@ -78,8 +78,7 @@ func (t *trial) proveReaders(ctx context.Context, proof *protocol.Proof) error {
 	return nil
 }
 
-// readPool reads back the settings of a pool of n connections that none has been taken
-// from.
+// readPool reads back the settings of a pool whose n connections are all free.
 func readPool(ctx context.Context, db driver.DB, req *protocol.Request, n int, module string) (*protocol.Proof, error) {
 	conns, err := takeAll(ctx, db, n)
 	if err != nil {
@@ -270,8 +269,8 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 	if seen["cache"], err = t.observeCache(ctx, other); err != nil {
 		return nil, fmt.Errorf("observing cache: %w", err)
 	}
-	// beside runs a statement while a transaction that has only begun is open.
-	beside := func(sql string) (code int, err error) {
+	// during runs a statement while a transaction is open that has done nothing.
+	during := func(sql string) (code int, err error) {
 		tx, err := t.db.Begin(ctx)
 		if err != nil {
 			return 0, fmt.Errorf("begin, to observe txlock: %w", err)
@@ -283,7 +282,7 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 		}
 		return code, err
 	}
-	code, err := beside("BEGIN IMMEDIATE")
+	code, err := during("BEGIN IMMEDIATE")
 	if err != nil {
 		return nil, err
 	}
@@ -298,7 +297,7 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 			seen["txlock"] = "exclusive"
 		}
 	default:
-		code, err = beside("SELECT count(*) FROM sqlite_master")
+		code, err = during("SELECT count(*) FROM sqlite_master")
 		seen["txlock"] = "immediate"
 		if code != 0 {
 			seen["txlock"] = "exclusive"

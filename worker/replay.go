@@ -14,21 +14,21 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// replay is a replay phase. Its lists have one entry for each event, which only the
-// client writes that runs the event.
+// replay is a replay phase. Its lists have one entry for each event. Only the client that runs
+// the event writes the entry.
 type replay struct {
 	*plan.Replay
-	batches []*driver.Batch // of each statement
-	row     []int32         // the event's row of its statement's batch
-	failed  map[int]int     // the events that failed when they were recorded, with their codes; 0: not known
+	batches []*driver.Batch // the parameters of each statement
+	row     []int32         // for each event, the row in its statement's batch
+	failed  map[int]int     // the codes of events that failed when they were recorded; 0 if not known
 
-	took     []int64 // in ns; notRun: the event was skipped
-	rows     []int64 // read
-	affected []int64 // as recorded, until the event has been run
-	code     []int32 // SQLite's result code; 0: none
+	took     []int64 // in ns; notRun if the event was skipped
+	rows     []int64 // how many rows were read
+	affected []int64 // the recorded number of rows, until the event has been run
+	code     []int32 // SQLite's result code; 0 if the event succeeded
 
 	inserted map[int]int64 // the last insert IDs that were recorded, by event
-	otherID  []bool        // the event inserted another one; nil without inserted
+	otherID  []bool        // the event inserted another ID than recorded; nil without inserted
 }
 
 const notRun = -1
@@ -37,20 +37,20 @@ const notRun = -1
 type replayClient struct {
 	*replay
 	conn    driver.Conn
-	stmts   []driver.Stmt // nil: not prepared yet
-	tx      driver.Tx     // nil: none that database/sql's calls began
-	next    func() []int  // the events of the next transaction; nil: there are no more
+	stmts   []driver.Stmt // an entry is nil until the statement is prepared
+	tx      driver.Tx     // the transaction that Begin has begun, or nil
+	next    func() []int  // returns the events of the next transaction, or nil after the last
 	read    int64
 	count   func(driver.Row) error
-	result  driver.Result // of an event of which it is compared; otherwise nil
-	said    map[int]said  // with the first error of each code that is not of a lock
+	result  driver.Result // the result to compare with the recorded one, or nil
+	said    map[int]said  // first non-lock error seen, by code
 	elapsed int64
-	asking  int64        // ns in which libraries were asked for results
-	state   *clientState // nil unless there is a limit to patience
+	asking  int64        // time in ns for asking the library for results
+	state   *clientState // nil if the replay has no limit to patience
 	err     error
 }
 
-// said is what the library said with the error of an event.
+// said is the message of an event's error.
 type said struct {
 	event   int
 	message string
@@ -110,7 +110,7 @@ func (t *trial) replay(ctx context.Context, p *plan.Phase, s *protocol.Sample, w
 	return r.collect(s, first)
 }
 
-// newReplay prepares what does not depend on clients, and makes the parameters.
+// newReplay makes the parameters and all lists of the phase.
 func (t *trial) newReplay(p *plan.Phase) *replay {
 	e := &p.Replay.Events
 	n := e.Len()
@@ -197,7 +197,7 @@ func (c *replayClient) run(ctx context.Context, begin int64) error {
 			c.took[i], c.rows[i] = end-start, c.read
 			start = end
 			if c.result != nil {
-				// Not every application asks, so it is not timed.
+				// Not every application asks, so asking is not timed.
 				err = c.ask(i)
 				start = now()
 				c.asking += start - end

@@ -32,9 +32,9 @@ type Stopwatch struct {
 	counted0                                    count
 }
 
-// count is what a counter has counted. missed is the time, in nanoseconds, that threads
-// ran without being counted, because the processor had too few counters or, on one with
-// two kinds of cores, they were on the other kind.
+// count is the number of events that a counter has counted. missed is how long, in
+// nanoseconds, threads ran uncounted: the processor had too few counters, or the threads ran
+// on its other kind of core.
 type count struct{ n, missed int64 }
 
 func (c *count) add(more count)      { c.n, c.missed = c.n+more.n, c.missed+more.missed }

@@ -26,11 +26,11 @@ type trial struct {
 
 	apart bool // another connection can check the database
 
-	readers driver.DB // the pool of operations that only read; nil: there is one pool
+	readers driver.DB // the pool for operations that only read, or nil
 
-	counter *counter // of instructions; nil: they cannot be counted
+	counter *counter // counts instructions; nil if that is impossible
 
-	orders <-chan string // of the lab; nil if none may come
+	orders <-chan string // orders from the lab; nil if the request allows none
 	out    *answers
 
 	mu    sync.Mutex
@@ -149,7 +149,7 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 		return "", err
 	}
 	if _, leaves := t.drv.(driver.Leaver); leaves {
-		// The lab refuses the trial, too, but perhaps after something was made that stays.
+		// The lab would refuse the trial too late: by then data may be on a server that stays.
 		if bad := driver.Differences(t.req.Settings, proof.Connections, t.drv.Info().Limit); bad != "" {
 			return "", failf(protocol.CodeSetting, "%s", bad)
 		}
@@ -291,7 +291,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 		}
 	}
 	if t.req.Process > 0 {
-		return s, nil, nil // what is left to do is the first process's, when all others have ended
+		return s, nil, nil // the first process does the rest when all others have ended
 	}
 	if err := t.ours(ctx, "the checkpoint after the phase", func(ctx context.Context) error { return t.sizes(ctx, s) }); err != nil {
 		return nil, nil, err
@@ -367,7 +367,7 @@ func fileSize(path string) int64 {
 	return fi.Size()
 }
 
-// removeDatabase removes the files that a trial has made, if nobody else will.
+// removeDatabase removes a database with its journal and WAL.
 func removeDatabase(path string) {
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
 		os.Remove(path + suffix)

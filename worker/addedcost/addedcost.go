@@ -37,6 +37,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/byhand"
@@ -72,6 +73,19 @@ const (
 	txPhase     = "tx"
 	leftPhase   = "left"
 )
+
+var timed = []string{insertPhase, queryPhase, mixPhase, txPhase}
+
+// operations returns how many rows or operations a timed phase has.
+func (n size) operations(phase string) int64 {
+	switch phase {
+	case mixPhase:
+		return n.reads
+	case txPhase:
+		return n.transactions
+	}
+	return n.users
+}
 
 // work is the plan of both sides.
 func work(n size) *plan.Plan {
@@ -148,7 +162,7 @@ func run(ctx context.Context, d driver.Driver, p *plan.Plan, path string, brief 
 
 // agree compares what the two sides read and what they left in the database.
 func agree(engine, hand side) error {
-	for _, phase := range []string{insertPhase, queryPhase, mixPhase, txPhase, leftPhase} {
+	for _, phase := range append(slices.Clone(timed), leftPhase) {
 		e, h := engine[phase], hand[phase]
 		if e == nil || h == nil {
 			return fmt.Errorf("phase %s: no sample", phase)

@@ -250,16 +250,12 @@ const answersWithin = 2 * time.Second
 
 // silent names the members that do not answer, such as stopped ones.
 func (w *writing) silent(ctx context.Context) string {
-	errs := make([]error, len(w.members))
-	var all sync.WaitGroup
-	for i := range w.members {
-		all.Go(func() {
-			limited, cancel := context.WithTimeout(ctx, answersWithin)
-			defer cancel()
-			_, errs[i] = w.ints(limited, i, driver.ReadLevels[0], selectID, 0)
-		})
-	}
-	all.Wait()
+	errs := w.atAll(func(member int) error {
+		limited, cancel := context.WithTimeout(ctx, answersWithin)
+		defer cancel()
+		_, err := w.ints(limited, member, driver.ReadLevels[0], selectID, 0)
+		return err
+	})
 	var list []string
 	for i, m := range w.members {
 		if errs[i] != nil && m.ID != "" {
@@ -276,24 +272,30 @@ func (w *writing) silent(ctx context.Context) string {
 func (w *writing) await(ctx context.Context, id int64) error {
 	limited, cancel := context.WithTimeout(ctx, w.within())
 	defer cancel()
-	errs := make([]error, len(w.members))
-	var wg sync.WaitGroup
-	for i := range w.members {
-		wg.Go(func() {
-			for limited.Err() == nil {
-				list, err := w.ints(limited, i, driver.ReadLevels[0], selectID, id)
-				if errs[i] = err; len(list) > 0 {
-					return
-				}
+	errs := w.atAll(func(member int) (err error) {
+		for limited.Err() == nil {
+			var list []int64
+			if list, err = w.ints(limited, member, driver.ReadLevels[0], selectID, id); len(list) > 0 {
+				return err
 			}
-			errs[i] = errors.Join(limited.Err(), errs[i])
-		})
-	}
-	wg.Wait()
+		}
+		return errors.Join(limited.Err(), err)
+	})
 	if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
 		return errorf(protocol.CodeEndless, "row %d was acknowledged, but is not visible at every member after %v%s: %w", id, w.within(), w.silent(ctx), err)
 	}
 	return ctx.Err()
+}
+
+// atAll runs f for all members at once and returns the error of each.
+func (w *writing) atAll(f func(member int) error) []error {
+	errs := make([]error, len(w.members))
+	var all sync.WaitGroup
+	for i := range w.members {
+		all.Go(func() { errs[i] = f(i) })
+	}
+	all.Wait()
+	return errs
 }
 
 const selectID = "SELECT id FROM " + clusterTable + " WHERE id = ?"

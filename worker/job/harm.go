@@ -251,13 +251,8 @@ func (h *harming) repair(ctx context.Context) error {
 			return err
 		}
 	}
-	errs := make([]error, len(h.members))
-	var all sync.WaitGroup
-	for i := range h.members {
-		all.Go(func() { errs[i] = h.restart(ctx, i) }) // none is ready before most of them are
-	}
-	all.Wait()
-	return errors.Join(errs...)
+	// A member is ready only when most members are, so all start at once.
+	return errors.Join(h.atAll(func(member int) error { return h.restart(ctx, member) })...)
 }
 
 // mostLost is how many lost rows are named at most.

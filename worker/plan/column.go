@@ -295,29 +295,27 @@ const (
 	MaxWords      = 1 << 16       // of one value
 )
 
+var (
+	integers = []driver.Type{driver.Int, driver.Bool, driver.Time}
+	anyType  = []driver.Type{driver.Int, driver.Bool, driver.Time, driver.Real, driver.Text, driver.Blob}
+	texts    = []driver.Type{driver.Text}
+)
+
+// makes has the types of values that each kind of generator can make.
+var makes = map[string][]driver.Type{
+	GenSerial: integers, GenInt: integers, GenZipf: integers, GenShuffle: integers,
+	GenTime: {driver.Time}, GenReal: {driver.Real}, GenBlob: {driver.Blob},
+	GenFormat: texts, GenText: texts, GenRepeat: texts, GenChoice: texts, GenHex: texts, GenSHA256: texts, GenWords: texts,
+	GenConst: {driver.Int, driver.Bool, driver.Time, driver.Text, driver.Real},
+	GenNull:  anyType, GenRef: anyType, GenPick: anyType, GenList: anyType, GenCoalesce: anyType,
+}
+
 // checkType reports whether a generator can make values of a type.
 func checkType(t driver.Type, gen *Generator) error {
-	var ok bool
-	integer := t == driver.Int || t == driver.Bool || t == driver.Time
-	switch gen.Kind {
-	case GenSerial, GenInt, GenZipf, GenShuffle:
-		ok = integer
-	case GenTime:
-		ok = t == driver.Time
-	case GenReal:
-		ok = t == driver.Real
-	case GenFormat, GenText, GenRepeat, GenChoice, GenHex, GenSHA256, GenWords:
-		ok = t == driver.Text
-	case GenBlob:
-		ok = t == driver.Blob
-	case GenConst:
-		ok = integer || t == driver.Text || t == driver.Real
-	case GenNull, GenRef, GenPick, GenList, GenCoalesce:
-		ok = true
-	default:
+	switch types, known := makes[gen.Kind]; {
+	case !known:
 		return fmt.Errorf("no such generator")
-	}
-	if !ok {
+	case !slices.Contains(types, t):
 		return fmt.Errorf("it cannot make %s", t)
 	}
 	return nil

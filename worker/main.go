@@ -85,7 +85,7 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 			_, err := io.Copy(io.Discard, in)
 			t.giveUp(err, cancel, abandon)
 		}()
-		return t.serve(ctx, out)
+		return t.serve(ctx)
 	case protocol.TypeJob:
 		if req.Job == nil || req.Path == "" {
 			return out.refuse("a job needs a path and says what to do")

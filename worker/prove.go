@@ -144,15 +144,15 @@ func readBack(ctx context.Context, conns []driver.Conn, proof protocol.Proof) (*
 // phase. It makes every connection read the schema, so that the first statement of
 // the next phase does not have to. A lock could keep that statement from reading it,
 // and SQLite would then answer from the schema it knew when there was no table.
-func (t *trial) readAgain(ctx context.Context, out *answers, phase string) error {
+func (t *trial) readAgain(ctx context.Context, phase string) error {
 	after := "the schema"
 	if phase != "" {
 		after = "phase " + phase
 	}
-	return t.ours(ctx, "reading the settings after "+after, func(ctx context.Context) error { return t.readPools(ctx, out, phase, after) })
+	return t.ours(ctx, "reading the settings after "+after, func(ctx context.Context) error { return t.readPools(ctx, phase, after) })
 }
 
-func (t *trial) readPools(ctx context.Context, out *answers, phase, after string) error {
+func (t *trial) readPools(ctx context.Context, phase, after string) error {
 	conns, err := t.takePools(ctx)
 	if err != nil {
 		return fmt.Errorf("reading the settings after %s: %w", after, err)
@@ -170,7 +170,7 @@ func (t *trial) readPools(ctx context.Context, out *answers, phase, after string
 	}
 	t.wal = t.hasLog(answer.Connections[0])
 	t.apart = t.apart && answer.Connections[0]["locking_mode"] != "exclusive"
-	return out.send(answer)
+	return t.out.send(answer)
 }
 
 // readSettings asks a connection for every PRAGMA of the vocabulary. Before that it

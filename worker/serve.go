@@ -59,7 +59,7 @@ func (t *trial) obey(ctx context.Context, in *bufio.Reader, abandon func()) erro
 			}
 		}
 	}()
-	return t.serve(ctx, t.out)
+	return t.serve(ctx)
 }
 
 // giveUp ends a trial because its requests have ended, which means that the lab has

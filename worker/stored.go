@@ -39,7 +39,7 @@ func (t *trial) read(ctx context.Context, tables []plan.Stored) ([]plan.RowSum, 
 
 // tellLoaded reports how many rows are in the tables that the first n phases insert into. It
 // reads each table for that, as the check after an insert does.
-func (t *trial) tellLoaded(ctx context.Context, out *answers, n int) error {
+func (t *trial) tellLoaded(ctx context.Context, n int) error {
 	tables := plan.Loaded(t.plan.Phases[:n])
 	sums, err := t.stored(ctx, tables)
 	if err != nil {
@@ -49,7 +49,7 @@ func (t *trial) tellLoaded(ctx context.Context, out *answers, n int) error {
 	for i := range tables {
 		answer.Tables = append(answer.Tables, protocol.Inserted{Table: tables[i].Table, Rows: sums[i].Rows})
 	}
-	return out.send(answer)
+	return t.out.send(answer)
 }
 
 // wakeWAL writes to a loaded database and empties its write-ahead log, as loading does. Before

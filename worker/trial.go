@@ -39,8 +39,8 @@ type trial struct {
 
 // serve runs a trial and sends its answers. The only error it returns is that an
 // answer cannot be written.
-func (t *trial) serve(ctx context.Context, out *answers) error {
-	phase, err := t.run(ctx, out)
+func (t *trial) serve(ctx context.Context) error {
+	phase, err := t.run(ctx)
 	for _, db := range []driver.DB{t.readers, t.db} {
 		if _, waits := errors.AsType[*endlessError](err); waits {
 			break // closing would wait, too
@@ -69,7 +69,7 @@ func (t *trial) serve(ctx context.Context, out *answers) error {
 	if gone := context.Cause(ctx); gone != nil {
 		err = fmt.Errorf("worker: %w", gone)
 	} else {
-		err = out.send(answer)
+		err = t.out.send(answer)
 	}
 	if err != nil && owned {
 		t.removeDatabase()
@@ -112,7 +112,7 @@ func (t *trial) checkPath() error {
 	return nil
 }
 
-func (t *trial) run(ctx context.Context, out *answers) (phase string, err error) {
+func (t *trial) run(ctx context.Context) (phase string, err error) {
 	if err := t.req.Check(); err != nil {
 		return "", &failure{protocol.CodePlan, err}
 	}
@@ -145,7 +145,7 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 	got := proof.Connections[0]
 	t.apart = got["locking_mode"] != "exclusive" && got["mode"] != "memory"
 	t.wal = t.hasLog(proof.Connections[0])
-	if err := out.send(protocol.Response{Type: protocol.TypeReady, Protocol: protocol.Version, Proof: proof}); err != nil {
+	if err := t.out.send(protocol.Response{Type: protocol.TypeReady, Protocol: protocol.Version, Proof: proof}); err != nil {
 		return "", err
 	}
 	if _, leaves := t.drv.(driver.Leaver); leaves {
@@ -159,22 +159,22 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 			return "", fmt.Errorf("schema: %w", err)
 		}
 	}
-	if err := t.readAgain(ctx, out, ""); err != nil {
+	if err := t.readAgain(ctx, ""); err != nil {
 		return "", err
 	}
 	if t.req.Loaded > 0 {
 		if err := t.ours(ctx, "emptying the write-ahead log", t.wakeWAL); err != nil {
 			return "", err
 		}
-		if err := t.tellLoaded(ctx, out, t.req.Loaded); err != nil {
+		if err := t.tellLoaded(ctx, t.req.Loaded); err != nil {
 			return "", err
 		}
 	}
-	return t.phases(ctx, out)
+	return t.phases(ctx)
 }
 
 // phases runs the phases of the request. It returns the name of the phase that has failed.
-func (t *trial) phases(ctx context.Context, out *answers) (phase string, err error) {
+func (t *trial) phases(ctx context.Context) (phase string, err error) {
 	phases := t.plan.Phases[t.req.Loaded:]
 	if t.req.Load > 0 {
 		phases = phases[:t.req.Load]
@@ -184,7 +184,7 @@ func (t *trial) phases(ctx context.Context, out *answers) (phase string, err err
 		if err := t.wait(ctx); err != nil {
 			return p.Name, err
 		}
-		if err := out.send(protocol.Response{Type: protocol.TypePhase, Phase: p.Name}); err != nil {
+		if err := t.out.send(protocol.Response{Type: protocol.TypePhase, Phase: p.Name}); err != nil {
 			return p.Name, err
 		}
 		sample, inserted, err := t.phase(ctx, p)
@@ -192,11 +192,11 @@ func (t *trial) phases(ctx context.Context, out *answers) (phase string, err err
 			return p.Name, err
 		}
 		if inserted != nil {
-			if err := out.send(protocol.Response{Type: protocol.TypeInserted, Phase: p.Name, Tables: inserted}); err != nil {
+			if err := t.out.send(protocol.Response{Type: protocol.TypeInserted, Phase: p.Name, Tables: inserted}); err != nil {
 				return p.Name, err
 			}
 		}
-		if err := t.readAgain(ctx, out, p.Name); err != nil {
+		if err := t.readAgain(ctx, p.Name); err != nil {
 			return p.Name, err
 		}
 		if p.Untimed {
@@ -206,12 +206,12 @@ func (t *trial) phases(ctx context.Context, out *answers) (phase string, err err
 		if p.HTTP != nil {
 			answer.Type = protocol.TypeServed
 		}
-		if err := out.send(answer); err != nil {
+		if err := t.out.send(answer); err != nil {
 			return p.Name, err
 		}
 	}
 	if t.req.Load > 0 {
-		return "", t.tellLoaded(ctx, out, t.req.Load)
+		return "", t.tellLoaded(ctx, t.req.Load)
 	}
 	return "", t.wait(ctx)
 }

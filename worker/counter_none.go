@@ -2,12 +2,12 @@
 
 package worker
 
-// event is an event that the processor or the kernel counts. Here nothing is counted.
+// event is an event that the processor or the kernel counts. This system counts none.
 type event struct{}
 
 var instructions event
 
-// counter counts an event in all threads of this process, and in its children.
+// counter counts nothing on this system.
 type counter struct{}
 
 func newCounter(event) *counter { return nil }

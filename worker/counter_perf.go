@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// An event that the kernel counts; see perf_event_open(2).
+// event is an event that the kernel counts; see perf_event_open(2).
 type event struct {
 	kind   uint32 // PERF_TYPE_…
 	config uint64
@@ -55,7 +55,7 @@ type counter struct {
 	buf   [24]byte // so that reading allocates nothing, which would be counted as the driver's
 }
 
-// newCounter begins to count an event. It returns nil if that cannot be counted here.
+// newCounter begins to count an event. It returns nil if this system cannot count it.
 func newCounter(e event) *counter {
 	for range 10 {
 		before := threads()
@@ -71,8 +71,7 @@ func newCounter(e event) *counter {
 		case len(c.fds) == 0:
 			return nil
 		case len(c.fds) == len(before) && slices.Equal(before, threads()):
-			// No thread was started in the meantime. Later ones are counted with
-			// those that start them.
+			// No thread was started in the meantime. Later threads inherit the counter.
 			return c
 		}
 		c.close()
@@ -112,7 +111,7 @@ func (c *counter) read() (sum count) {
 	return sum
 }
 
-// readCount reads what has been counted with a file descriptor, with a buffer of 24 bytes.
+// readCount reads the count of a file descriptor into b, a buffer of 24 bytes.
 func readCount(fd int, b []byte) count {
 	if n, err := syscall.Read(fd, b); err != nil || n != len(b) {
 		return count{missed: 1}
@@ -121,8 +120,8 @@ func readCount(fd int, b []byte) count {
 	return count{number(0), number(1) - number(2)}
 }
 
-// thread begins to count in the calling thread alone. end returns what was counted since.
-// The caller must not change threads in between.
+// thread begins to count in the calling thread alone. end returns the count since then. The
+// caller must stay on its thread until end.
 func (c *counter) thread() (end func() count) {
 	if c == nil {
 		return func() count { return count{} }

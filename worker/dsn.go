@@ -48,7 +48,7 @@ func openDSNs(ctx context.Context, d driver.Driver, req *protocol.Request, out *
 	return res, nil
 }
 
-// proveLibrary says which library and which SQLite this is.
+// proveLibrary opens a database to find the versions of the library and of its SQLite.
 func proveLibrary(ctx context.Context, d driver.Driver, req *protocol.Request) (proof *protocol.Proof, err error) {
 	db, err := d.Open(ctx, filepath.Join(req.Path, "proof.db"), nil)
 	if err != nil {
@@ -58,9 +58,9 @@ func proveLibrary(ctx context.Context, d driver.Driver, req *protocol.Request) (
 	return readPool(ctx, db, req, req.Settings.PoolSize(), d.Info().Module)
 }
 
-// openAlone opens a database in its own directory. Some names can be opened only if the
-// file exists, such as those with mode=ro. The error is that the directory could not be
-// made.
+// openAlone opens a data source name in its own directory. If that fails it tries again with an
+// existing file, which names with mode=ro need. Its error means that the directory could not be
+// created; errors of the library are in the result.
 func openAlone(ctx context.Context, d driver.DSNOpener, dir string, o protocol.Opening) (*protocol.Opened, error) {
 	if err := enter(dir); err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func databases(dir string) (names []string, err error) {
 	return names, err
 }
 
-// openLimit is how long one opening may take with all that is observed of it. Some
+// openLimit is how long one opening may take, including what is observed afterwards. Some
 // libraries wait for a lock until they are interrupted.
 const openLimit = 30 * time.Second
 
@@ -142,7 +142,7 @@ func open(ctx context.Context, d driver.DSNOpener, o protocol.Opening, r *protoc
 		}
 		r.Second = shorten(both.Error())
 	}
-	defer db.Close() // what cannot be closed has been observed all the same
+	defer db.Close() // the observations count even if this fails
 	var conns []driver.Conn
 	defer func() {
 		for _, c := range conns {
@@ -209,8 +209,8 @@ func readPragma(ctx context.Context, c driver.Conn, name string) (value string, 
 	return value, err == nil && rows == 1
 }
 
-// observe finds out what no PRAGMA reports: mode, cache and txlock. What cannot be
-// observed is left out.
+// observe finds out what no PRAGMA reports: mode, cache and txlock. It leaves out what it
+// cannot observe.
 func observe(ctx context.Context, conns []driver.Conn, o protocol.Opening, r *protocol.Opened) {
 	r.Seen = driver.Settings{}
 	if mode := observeMode(ctx, conns[0], r); mode != "" {
@@ -272,7 +272,7 @@ func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Op
 		return err
 	}
 	if code == driver.CodeLocked && !gaveUp && now()-begin >= patience.Nanoseconds() {
-		// It waited for the lock, or for the other connection of a shared cache.
+		// The library waited for the lock, or for the other connection of a shared cache.
 		if err := second.Script(ctx, "PRAGMA busy_timeout=0"); err != nil {
 			return err
 		}
@@ -293,9 +293,9 @@ func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Op
 	return nil
 }
 
-// tryHeld is tryLock for a lock that release ends. Some libraries wait for the other
-// connection of a shared cache even if the context has ended: gaveUp says that the lock
-// had to be released therefore.
+// tryHeld runs a statement that needs a lock which release ends; see [tryLock]. Some libraries
+// wait for the other connection of a shared cache even after the context has ended. Then
+// tryHeld releases the lock itself, and gaveUp is true.
 func tryHeld(ctx context.Context, c driver.Conn, sql string, release func() error) (code int, gaveUp bool, err error) {
 	tried := make(chan struct{})
 	go func() {
@@ -309,7 +309,7 @@ func tryHeld(ctx context.Context, c driver.Conn, sql string, release func() erro
 	}
 	rerr := release()
 	<-tried
-	_ = c.Script(ctx, "ROLLBACK") // it may have got the lock
+	_ = c.Script(ctx, "ROLLBACK") // the statement may have got the lock after all
 	return driver.CodeLocked, true, rerr
 }
 
@@ -340,11 +340,11 @@ func observeBegin(ctx context.Context, first, second driver.Conn, o protocol.Ope
 		return
 	}
 	if r.Connections[0].Settings["journal_mode"] != "wal" && gaveUp {
-		return // which of the two it was cannot be observed any more
+		return // the lock is released, so immediate and exclusive look the same
 	}
 	r.Seen["txlock"] = "immediate"
 	if r.Connections[0].Settings["journal_mode"] == "wal" {
-		return // where exclusive is immediate
+		return // in WAL mode exclusive is the same as immediate
 	}
 	if code, _, err := tryHeld(ctx, second, "SELECT count(*) FROM sqlite_master", release); err == nil && code != 0 {
 		r.Seen["txlock"] = "exclusive"

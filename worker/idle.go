@@ -33,9 +33,8 @@ func proveIdle(ctx context.Context, db driver.DB, s driver.Settings, conns []dri
 	return nil
 }
 
-// marker is a PRAGMA that belongs to one connection and that nothing else sets. It
-// distinguishes the connections that a pool has kept from those that it has opened
-// again.
+// marker is a PRAGMA that belongs to one connection and that nothing else sets. It tells
+// connections that a pool has kept from new ones.
 const marker = "cell_size_check"
 
 func mark(ctx context.Context, conns []driver.Conn, on bool) error {

@@ -23,7 +23,7 @@ import (
 func serveJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *answers) error {
 	res, err := runJob(ctx, d, req, out)
 	switch {
-	case err != nil && job.Interrupted(ctx, err): // before it began, or after its end
+	case err != nil && job.Interrupted(ctx, err): // before the job began, or after its end
 		return out.send(protocol.Response{Type: protocol.TypeResult, Result: &protocol.JobResult{Interrupted: true}})
 	case err != nil:
 		return out.send(protocol.Response{Type: protocol.TypeFailed, Reason: reasonOf(err, ""), Result: res})
@@ -124,9 +124,9 @@ func peakOf(children bool) int64 {
 	return sum
 }
 
-// closePatiently closes a database. If the job is to stop it does not wait long,
-// because SQLite takes half a minute to close 20,000 connections. The end of the
-// process closes them too, and what is left in a WAL is safe there.
+// closePatiently closes a database. After the end of ctx it waits for at most closeGrace,
+// because SQLite takes half a minute to close 20,000 connections. The end of the process
+// closes them too, and the WAL keeps the data safe.
 func closePatiently(ctx context.Context, db driver.DB) error {
 	closed := make(chan error, 1)
 	go func() { closed <- db.Close() }()
@@ -152,9 +152,9 @@ func refused(err error) bool {
 	return errors.As(err, &e) && e.Code == protocol.CodeUsage
 }
 
-// openPatiently opens a database. Setting the journal mode needs the file unlocked by
-// other processes, but SQLite does not wait for that. openPatiently does, for as long
-// as busy_timeout says.
+// openPatiently opens a database. SQLite sets the journal mode only if no other process has
+// locked the file, and does not wait. openPatiently tries again for as long as busy_timeout
+// says.
 func openPatiently(ctx context.Context, d driver.Driver, path string, s driver.Settings) (driver.DB, error) {
 	ms, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // 0 if not set
 	for begin := now(); ; {
@@ -240,9 +240,9 @@ func header(path string) ([]byte, error) {
 	return h, nil
 }
 
-// withinLimits refuses the settings that no PRAGMA reports and that the driver
-// declares it cannot honor. Before a trial such settings are probed. Here they are
-// not, because others may be using the database.
+// withinLimits refuses settings that no PRAGMA reports if the driver declares that it cannot
+// apply them. A job cannot probe them as a trial does, because others may be using the
+// database.
 func withinLimits(info driver.Info, s driver.Settings) error {
 	for _, name := range []string{"cache", "mode", "txlock"} {
 		value, set := s[name]
@@ -256,8 +256,8 @@ func withinLimits(info driver.Info, s driver.Settings) error {
 	return nil
 }
 
-// withinFiles refuses SQL that may reach other files and that the library cannot make SQLite
-// refuse. It only looks for words, so it refuses a text with them too.
+// withinFiles refuses SQL that may reach other files, if the library cannot make SQLite refuse
+// it. It looks for words only, so it also refuses a string literal that contains one.
 func withinFiles(info driver.Info, allowed bool, all iter.Seq[string]) error {
 	words := driver.DirectoryPragma
 	why, unlimited := info.Limits[driver.LimitFiles]

@@ -12,11 +12,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// buildFlags are the flags of a build that a proof has.
+// buildFlags are the flags of the build that a proof lists.
 var buildFlags = []string{"-tags", "CGO_CFLAGS", "GOAMD64", "GOARM64", "GOEXPERIMENT"}
 
-// linked returns the part of a proof that needs no database: which version of module
-// this executable was built with and how, and what came of these environment variables.
+// linked returns the part of a proof that needs no database: the linked version of module, the
+// flags of the build, and the effect of environment variables.
 func linked(module string, environment []string) protocol.Proof {
 	p := protocol.Proof{Module: module, Environment: inEnvironment(environment)}
 	bi, ok := debug.ReadBuildInfo()
@@ -45,8 +45,8 @@ func linked(module string, environment []string) protocol.Proof {
 	return p
 }
 
-// inEnvironment returns what came of environment variables. Those of Go's runtime are
-// asked of the runtime, because a program may change what they say.
+// inEnvironment returns the effect of environment variables. For variables of Go's runtime it
+// asks the runtime, because a program may override them.
 func inEnvironment(names []string) map[string]string {
 	found := map[string]string{}
 	for _, name := range names {

@@ -30,8 +30,8 @@ func Main(d driver.Driver) {
 		os.Exit(2)
 	}
 	sampleNoAllocations()
-	// A lab that has gone does not read answers. In that case the database must be
-	// removed, which the signal would prevent.
+	// If the lab has gone, writing an answer fails. Without this the signal would end the
+	// process before it has removed the database.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	// A phase may run for a long time on a context that cannot be canceled, if its
 	// workload asks for that. So when the lab has gone the whole process exits.
@@ -85,7 +85,7 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 			_, err := io.Copy(io.Discard, in)
 			t.giveUp(err, cancel, abandon)
 		}()
-		return t.serve(ctx, out)
+		return t.serve(ctx)
 	case protocol.TypeJob:
 		if req.Job == nil || req.Path == "" {
 			return out.refuse("a job needs a path and says what to do")

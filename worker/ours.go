@@ -10,12 +10,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// oursLimit is how long one of the worker's own checks may take, plus a second for each MiB
-// of the database.
+// oursLimit is how long one of the worker's own checks may take, without the second that is
+// added for each MiB of the database.
 var oursLimit = 30 * time.Second
 
-// ours runs a check of the worker's own, when no statement of the workload is under way. A
-// check that does not end must not be taken for a statement that waits.
+// ours runs one of the worker's own checks, while no statement of the workload is under way. Its
+// limit keeps a check that hangs from looking like a statement that waits.
 func (t *trial) ours(ctx context.Context, what string, check func(context.Context) error) error {
 	limit := oursLimit + time.Duration(fileSize(t.req.Path)>>20)*time.Second
 	done := make(chan error, 1)
@@ -34,8 +34,8 @@ func (t *trial) ours(ctx context.Context, what string, check func(context.Contex
 func (t *trial) checkIntegrity(ctx context.Context) (err error) {
 	db := t.db
 	if t.apart {
-		// Not on a connection of the workload: to one that has searched an FTS5 index before
-		// another one wrote to it, quick_check says that the index is corrupt.
+		// A connection that has searched an FTS5 index before another one wrote to it finds
+		// the index corrupt. So the check has its own connection.
 		own := pooled(t.req.Settings, 1)
 		if own["cache"] == "shared" {
 			own["cache"] = "private"

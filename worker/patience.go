@@ -10,10 +10,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// clientState is what others may know of a client while it runs.
+// clientState is what other goroutines may read of a client while it runs.
 type clientState struct {
-	under atomic.Int32 // the operation under way, from 1; 0: none
-	moved atomic.Int64 // when the last operation began or ended; 0: none has begun
+	under atomic.Int32 // the number of the operation under way, from 1; 0 if there is none
+	moved atomic.Int64 // when the last operation began or ended; 0 if none has begun
 }
 
 // begins notes that operation i begins.
@@ -28,8 +28,7 @@ func (s *clientState) ends(at int64) {
 	s.moved.Store(at)
 }
 
-// endlessError says that what is under way may never end. The database cannot be closed
-// then.
+// endlessError says that statements under way may never end, so the database cannot be closed.
 type endlessError struct{ failure }
 
 func (e *endlessError) Unwrap() error { return &e.failure }
@@ -61,10 +60,25 @@ func runPatiently(clients []*clientState, run func(client int), names []string, 
 				waiting++
 			}
 		}
-		if waiting > 0 && now()-last > int64(patience) { // otherwise they make parameters
+		if waiting > 0 && now()-last > int64(patience) { // without operations under way, clients make parameters
 			return endless(clients, names, waiting, patience)
 		}
 	}
+}
+
+// runClients runs n clients at once, the first one on this goroutine, until they have ended. If
+// they have states it returns an [endlessError] when patience ends, and they still run.
+func runClients(n int, run func(client int), states []*clientState, names []string, begin int64, patienceMS int64) error {
+	if states != nil {
+		return runPatiently(states, run, names, begin, time.Duration(patienceMS)*time.Millisecond)
+	}
+	var wg sync.WaitGroup
+	for i := 1; i < n; i++ {
+		wg.Go(func() { run(i) })
+	}
+	run(0)
+	wg.Wait()
+	return nil
 }
 
 // endless says which operations do not end.

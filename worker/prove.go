@@ -18,16 +18,18 @@ func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 	if err != nil {
 		return nil, err
 	}
-	observed, err := t.observeOpening(ctx, proof.Connections[0])
-	if err != nil {
-		return nil, err
+	observed := driver.Settings{}
+	if _, byHand := t.drv.(Hand); !byHand { // its library's errors have no codes here
+		if observed, err = t.observeOpening(ctx, proof.Connections[0]); err != nil {
+			return nil, err
+		}
 	}
 	if err := t.proveReaders(ctx, proof); err != nil {
 		return nil, err
 	}
 	for _, name := range []string{"write_mutex", "processes"} {
 		if v, set := t.req.Settings[name]; set {
-			observed[name] = v // it is the engine's own
+			observed[name] = v // the engine itself applies these settings
 		}
 	}
 	if shower, ok := t.db.(driver.Shower); ok {
@@ -76,8 +78,7 @@ func (t *trial) proveReaders(ctx context.Context, proof *protocol.Proof) error {
 	return nil
 }
 
-// readPool reads back the settings of a pool of n connections that none has been taken
-// from.
+// readPool reads back the settings of a pool whose n connections are all free.
 func readPool(ctx context.Context, db driver.DB, req *protocol.Request, n int, module string) (*protocol.Proof, error) {
 	conns, err := takeAll(ctx, db, n)
 	if err != nil {
@@ -143,15 +144,15 @@ func readBack(ctx context.Context, conns []driver.Conn, proof protocol.Proof) (*
 // phase. It makes every connection read the schema, so that the first statement of
 // the next phase does not have to. A lock could keep that statement from reading it,
 // and SQLite would then answer from the schema it knew when there was no table.
-func (t *trial) readAgain(ctx context.Context, out *answers, phase string) error {
+func (t *trial) readAgain(ctx context.Context, phase string) error {
 	after := "the schema"
 	if phase != "" {
 		after = "phase " + phase
 	}
-	return t.ours(ctx, "reading the settings after "+after, func(ctx context.Context) error { return t.readPools(ctx, out, phase, after) })
+	return t.ours(ctx, "reading the settings after "+after, func(ctx context.Context) error { return t.readPools(ctx, phase, after) })
 }
 
-func (t *trial) readPools(ctx context.Context, out *answers, phase, after string) error {
+func (t *trial) readPools(ctx context.Context, phase, after string) error {
 	conns, err := t.takePools(ctx)
 	if err != nil {
 		return fmt.Errorf("reading the settings after %s: %w", after, err)
@@ -169,7 +170,7 @@ func (t *trial) readPools(ctx context.Context, out *answers, phase, after string
 	}
 	t.wal = t.hasLog(answer.Connections[0])
 	t.apart = t.apart && answer.Connections[0]["locking_mode"] != "exclusive"
-	return out.send(answer)
+	return t.out.send(answer)
 }
 
 // readSettings asks a connection for every PRAGMA of the vocabulary. Before that it
@@ -268,8 +269,8 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 	if seen["cache"], err = t.observeCache(ctx, other); err != nil {
 		return nil, fmt.Errorf("observing cache: %w", err)
 	}
-	// beside runs a statement while a transaction that has only begun is open.
-	beside := func(sql string) (code int, err error) {
+	// during runs a statement while a transaction is open that has done nothing.
+	during := func(sql string) (code int, err error) {
 		tx, err := t.db.Begin(ctx)
 		if err != nil {
 			return 0, fmt.Errorf("begin, to observe txlock: %w", err)
@@ -281,7 +282,7 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 		}
 		return code, err
 	}
-	code, err := beside("BEGIN IMMEDIATE")
+	code, err := during("BEGIN IMMEDIATE")
 	if err != nil {
 		return nil, err
 	}
@@ -296,7 +297,7 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 			seen["txlock"] = "exclusive"
 		}
 	default:
-		code, err = beside("SELECT count(*) FROM sqlite_master")
+		code, err = during("SELECT count(*) FROM sqlite_master")
 		seen["txlock"] = "immediate"
 		if code != 0 {
 			seen["txlock"] = "exclusive"

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
@@ -16,21 +14,21 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// replay is a replay phase. Its lists have one entry for each event, which only the
-// client writes that runs the event.
+// replay is a replay phase. Its lists have one entry for each event. Only the client that runs
+// the event writes the entry.
 type replay struct {
 	*plan.Replay
-	batches []*driver.Batch // of each statement
-	row     []int32         // the event's row of its statement's batch
-	failed  map[int]int     // the events that failed when they were recorded, with their codes; 0: not known
+	batches []*driver.Batch // the parameters of each statement
+	row     []int32         // for each event, the row in its statement's batch
+	failed  map[int]int     // the codes of events that failed when they were recorded; 0 if not known
 
-	took     []int64 // in ns; notRun: the event was skipped
-	rows     []int64 // read
-	affected []int64 // as recorded, until the event has been run
-	code     []int32 // SQLite's result code; 0: none
+	took     []int64 // in ns; notRun if the event was skipped
+	rows     []int64 // how many rows were read
+	affected []int64 // the recorded number of rows, until the event has been run
+	code     []int32 // SQLite's result code; 0 if the event succeeded
 
 	inserted map[int]int64 // the last insert IDs that were recorded, by event
-	otherID  []bool        // the event inserted another one; nil without inserted
+	otherID  []bool        // the event inserted another ID than recorded; nil without inserted
 }
 
 const notRun = -1
@@ -39,20 +37,20 @@ const notRun = -1
 type replayClient struct {
 	*replay
 	conn    driver.Conn
-	stmts   []driver.Stmt // nil: not prepared yet
-	tx      driver.Tx     // nil: none that database/sql's calls began
-	next    func() []int  // the events of the next transaction; nil: there are no more
+	stmts   []driver.Stmt // an entry is nil until the statement is prepared
+	tx      driver.Tx     // the transaction that Begin has begun, or nil
+	next    func() []int  // returns the events of the next transaction, or nil after the last
 	read    int64
 	count   func(driver.Row) error
-	result  driver.Result // of an event of which it is compared; otherwise nil
-	said    map[int]said  // with the first error of each code that is not of a lock
+	result  driver.Result // the result to compare with the recorded one, or nil
+	said    map[int]said  // first non-lock error seen, by code
 	elapsed int64
-	asking  int64        // ns in which libraries were asked for results
-	state   *clientState // nil unless there is a limit to patience
+	asking  int64        // time in ns for asking the library for results
+	state   *clientState // nil if the replay has no limit to patience
 	err     error
 }
 
-// said is what the library said with the error of an event.
+// said is the message of an event's error.
 type said struct {
 	event   int
 	message string
@@ -69,6 +67,7 @@ func (t *trial) replay(ctx context.Context, p *plan.Phase, s *protocol.Sample, w
 			err = errors.Join(err, c.close())
 		}
 	}()
+	var states []*clientState
 	for _, next := range r.deal() {
 		c := &replayClient{replay: r, next: next, stmts: make([]driver.Stmt, len(r.Statements)), said: map[int]said{}}
 		c.count = func(driver.Row) error { c.read++; return nil }
@@ -76,30 +75,20 @@ func (t *trial) replay(ctx context.Context, p *plan.Phase, s *protocol.Sample, w
 			return err
 		}
 		clients = append(clients, c)
-	}
-
-	var wg sync.WaitGroup
-	forConnections := t.countWaits()
-	w.Start()
-	begin := now()
-	if r.PatienceMS > 0 {
-		var states []*clientState
-		for _, c := range clients {
+		if r.PatienceMS > 0 {
 			c.state = &clientState{}
 			states = append(states, c.state)
 		}
-		all := clients
-		one := func(i int) { all[i].err = all[i].run(ctx, begin) }
-		if err := runPatiently(states, one, r.Operations, begin, time.Duration(r.PatienceMS)*time.Millisecond); err != nil {
-			clients = nil // they still run
-			return err
-		}
-	} else {
-		for _, c := range clients[1:] {
-			wg.Go(func() { c.err = c.run(ctx, begin) })
-		}
-		clients[0].err = clients[0].run(ctx, begin)
-		wg.Wait()
+	}
+
+	all := clients
+	forConnections := t.countWaits()
+	w.Start()
+	begin := now()
+	run := func(i int) { all[i].err = all[i].run(ctx, begin) }
+	if err := runClients(len(all), run, states, r.Operations, begin, r.PatienceMS); err != nil {
+		clients = nil // they still run
+		return err
 	}
 	w.Stop()
 	s.Waits = forConnections()
@@ -121,7 +110,7 @@ func (t *trial) replay(ctx context.Context, p *plan.Phase, s *protocol.Sample, w
 	return r.collect(s, first)
 }
 
-// newReplay prepares what does not depend on clients, and makes the parameters.
+// newReplay makes the parameters and all lists of the phase.
 func (t *trial) newReplay(p *plan.Phase) *replay {
 	e := &p.Replay.Events
 	n := e.Len()
@@ -208,7 +197,7 @@ func (c *replayClient) run(ctx context.Context, begin int64) error {
 			c.took[i], c.rows[i] = end-start, c.read
 			start = end
 			if c.result != nil {
-				// Not every application asks, so it is not timed.
+				// Not every application asks, so asking is not timed.
 				err = c.ask(i)
 				start = now()
 				c.asking += start - end

@@ -18,7 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// errGone says that nobody is listening any more.
+// errGone says that the lab no longer reads answers.
 var errGone = errors.New("the lab has gone")
 
 // shutdownGrace is how long pending requests may take when a server stops.
@@ -59,7 +59,7 @@ func (t *trial) obey(ctx context.Context, in *bufio.Reader, abandon func()) erro
 			}
 		}
 	}()
-	return t.serve(ctx, t.out)
+	return t.serve(ctx)
 }
 
 // giveUp ends a trial because its requests have ended, which means that the lab has

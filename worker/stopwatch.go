@@ -16,8 +16,8 @@ var epoch = time.Now()
 func now() int64 { return int64(time.Since(epoch)) }
 
 // Stopwatch adds up the time and resources used while it runs. It is stopped while
-// values are made, so that only the driver's work counts. Package addedcost uses it to
-// time the code that the engine is compared with.
+// values are made, so that only the driver's work counts. Programs written by hand
+// (package byhand) are timed by it too.
 type Stopwatch struct {
 	wall, user, system, allocs, allocBytes int64
 	counted                                count
@@ -32,9 +32,9 @@ type Stopwatch struct {
 	counted0                                    count
 }
 
-// count is what a counter has counted. missed is the time, in nanoseconds, that threads
-// ran without being counted, because the processor had too few counters or, on one with
-// two kinds of cores, they were on the other kind.
+// count is the number of events that a counter has counted. missed is how long, in
+// nanoseconds, threads ran uncounted: the processor had too few counters, or the threads ran
+// on its other kind of core.
 type count struct{ n, missed int64 }
 
 func (c *count) add(more count)      { c.n, c.missed = c.n+more.n, c.missed+more.missed }

@@ -37,9 +37,9 @@ func (t *trial) read(ctx context.Context, tables []plan.Stored) ([]plan.RowSum, 
 	return sums, nil
 }
 
-// tellLoaded tells the lab how many rows the tables have that the first n phases insert
-// into. Each table has then just been read, as after an insert.
-func (t *trial) tellLoaded(ctx context.Context, out *answers, n int) error {
+// tellLoaded reports how many rows are in the tables that the first n phases insert into. It
+// reads each table for that, as the check after an insert does.
+func (t *trial) tellLoaded(ctx context.Context, n int) error {
 	tables := plan.Loaded(t.plan.Phases[:n])
 	sums, err := t.stored(ctx, tables)
 	if err != nil {
@@ -49,12 +49,12 @@ func (t *trial) tellLoaded(ctx context.Context, out *answers, n int) error {
 	for i := range tables {
 		answer.Tables = append(answer.Tables, protocol.Inserted{Table: tables[i].Table, Rows: sums[i].Rows})
 	}
-	return out.send(answer)
+	return t.out.send(answer)
 }
 
-// wakeWAL brings the write-ahead log of a loaded database into the state that loading
-// leaves: written, and emptied. Until there has been a write, the log does not know the
-// database's size, and SQLite asks the system for it in each read transaction.
+// wakeWAL writes to a loaded database and empties its write-ahead log, as loading does. Before
+// the first write the log does not have the database's size, and SQLite asks the system for it
+// in each read transaction.
 func (t *trial) wakeWAL(ctx context.Context) error {
 	if !t.wal {
 		return nil
@@ -63,7 +63,7 @@ func (t *trial) wakeWAL(ctx context.Context) error {
 	st := driver.Statement{SQL: "PRAGMA user_version", Columns: ints(1)}
 	err := query(ctx, t.db, st, func(r driver.Row) error { version = r[0].Int; return nil })
 	if err == nil {
-		err = t.db.Script(ctx, fmt.Sprintf("PRAGMA user_version = %d", version)) // is written even if it is the same
+		err = t.db.Script(ctx, fmt.Sprintf("PRAGMA user_version = %d", version)) // SQLite writes even an equal value
 	}
 	if err == nil {
 		_, err = t.checkpoint(ctx)
@@ -74,7 +74,7 @@ func (t *trial) wakeWAL(ctx context.Context) error {
 	return nil
 }
 
-// inserted returns what tables have now that they did not have before.
+// inserted returns which rows the tables have gained since before.
 func (t *trial) inserted(ctx context.Context, tables []plan.Stored, before []plan.RowSum) ([]protocol.Inserted, error) {
 	after, err := t.stored(ctx, tables)
 	if err != nil {

@@ -26,11 +26,11 @@ type trial struct {
 
 	apart bool // another connection can check the database
 
-	readers driver.DB // the pool of operations that only read; nil: there is one pool
+	readers driver.DB // the pool for operations that only read, or nil
 
-	counter *counter // of instructions; nil: they cannot be counted
+	counter *counter // counts instructions; nil if that is impossible
 
-	orders <-chan string // of the lab; nil if none may come
+	orders <-chan string // orders from the lab; nil if the request allows none
 	out    *answers
 
 	mu    sync.Mutex
@@ -39,8 +39,8 @@ type trial struct {
 
 // serve runs a trial and sends its answers. The only error it returns is that an
 // answer cannot be written.
-func (t *trial) serve(ctx context.Context, out *answers) error {
-	phase, err := t.run(ctx, out)
+func (t *trial) serve(ctx context.Context) error {
+	phase, err := t.run(ctx)
 	for _, db := range []driver.DB{t.readers, t.db} {
 		if _, waits := errors.AsType[*endlessError](err); waits {
 			break // closing would wait, too
@@ -69,7 +69,7 @@ func (t *trial) serve(ctx context.Context, out *answers) error {
 	if gone := context.Cause(ctx); gone != nil {
 		err = fmt.Errorf("worker: %w", gone)
 	} else {
-		err = out.send(answer)
+		err = t.out.send(answer)
 	}
 	if err != nil && owned {
 		t.removeDatabase()
@@ -98,21 +98,34 @@ func (t *trial) removeDatabase() {
 	}
 }
 
-func (t *trial) run(ctx context.Context, out *answers) (phase string, err error) {
+// checkPath refuses a database that exists and should not, or the reverse.
+func (t *trial) checkPath() error {
+	_, err := os.Stat(t.req.Path)
+	switch there := err == nil; {
+	case !there && t.req.Process > 0:
+		return failf(protocol.CodePath, "there is no %s: a further process of a trial opens the database that the first has made", t.req.Path)
+	case there && t.req.Loaded == 0 && t.req.Process == 0:
+		return failf(protocol.CodePath, "%s exists already: a trial makes its own database", t.req.Path)
+	case !there && t.req.Loaded > 0:
+		return failf(protocol.CodePath, "there is no %s: the trial begins with a database that has been loaded", t.req.Path)
+	}
+	return nil
+}
+
+func (t *trial) run(ctx context.Context) (phase string, err error) {
 	if err := t.req.Check(); err != nil {
 		return "", &failure{protocol.CodePlan, err}
+	}
+	if hand, ok := t.drv.(Hand); ok {
+		if err := hand.Check(t.req); err != nil {
+			return "", &failure{protocol.CodePlan, err}
+		}
 	}
 	if err := withinFiles(t.drv.Info(), t.plan.Files, t.plan.SQL()); err != nil {
 		return "", err
 	}
-	_, err = os.Stat(t.req.Path)
-	switch there := err == nil; {
-	case !there && t.req.Process > 0:
-		return "", failf(protocol.CodePath, "there is no %s: a further process of a trial opens the database that the first has made", t.req.Path)
-	case there && t.req.Loaded == 0 && t.req.Process == 0:
-		return "", failf(protocol.CodePath, "%s exists already: a trial makes its own database", t.req.Path)
-	case !there && t.req.Loaded > 0:
-		return "", failf(protocol.CodePath, "there is no %s: the trial begins with a database that has been loaded", t.req.Path)
+	if err := t.checkPath(); err != nil {
+		return "", err
 	}
 	t.mu.Lock()
 	t.owned = true
@@ -132,11 +145,11 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 	got := proof.Connections[0]
 	t.apart = got["locking_mode"] != "exclusive" && got["mode"] != "memory"
 	t.wal = t.hasLog(proof.Connections[0])
-	if err := out.send(protocol.Response{Type: protocol.TypeReady, Protocol: protocol.Version, Proof: proof}); err != nil {
+	if err := t.out.send(protocol.Response{Type: protocol.TypeReady, Protocol: protocol.Version, Proof: proof}); err != nil {
 		return "", err
 	}
 	if _, leaves := t.drv.(driver.Leaver); leaves {
-		// The lab refuses the trial, too, but perhaps after something was made that stays.
+		// The lab would refuse the trial too late: by then data may be on a server that stays.
 		if bad := driver.Differences(t.req.Settings, proof.Connections, t.drv.Info().Limit); bad != "" {
 			return "", failf(protocol.CodeSetting, "%s", bad)
 		}
@@ -146,17 +159,22 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 			return "", fmt.Errorf("schema: %w", err)
 		}
 	}
-	if err := t.readAgain(ctx, out, ""); err != nil {
+	if err := t.readAgain(ctx, ""); err != nil {
 		return "", err
 	}
 	if t.req.Loaded > 0 {
 		if err := t.ours(ctx, "emptying the write-ahead log", t.wakeWAL); err != nil {
 			return "", err
 		}
-		if err := t.tellLoaded(ctx, out, t.req.Loaded); err != nil {
+		if err := t.tellLoaded(ctx, t.req.Loaded); err != nil {
 			return "", err
 		}
 	}
+	return t.phases(ctx)
+}
+
+// phases runs the phases of the request. It returns the name of the phase that has failed.
+func (t *trial) phases(ctx context.Context) (phase string, err error) {
 	phases := t.plan.Phases[t.req.Loaded:]
 	if t.req.Load > 0 {
 		phases = phases[:t.req.Load]
@@ -166,7 +184,7 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 		if err := t.wait(ctx); err != nil {
 			return p.Name, err
 		}
-		if err := out.send(protocol.Response{Type: protocol.TypePhase, Phase: p.Name}); err != nil {
+		if err := t.out.send(protocol.Response{Type: protocol.TypePhase, Phase: p.Name}); err != nil {
 			return p.Name, err
 		}
 		sample, inserted, err := t.phase(ctx, p)
@@ -174,11 +192,11 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 			return p.Name, err
 		}
 		if inserted != nil {
-			if err := out.send(protocol.Response{Type: protocol.TypeInserted, Phase: p.Name, Tables: inserted}); err != nil {
+			if err := t.out.send(protocol.Response{Type: protocol.TypeInserted, Phase: p.Name, Tables: inserted}); err != nil {
 				return p.Name, err
 			}
 		}
-		if err := t.readAgain(ctx, out, p.Name); err != nil {
+		if err := t.readAgain(ctx, p.Name); err != nil {
 			return p.Name, err
 		}
 		if p.Untimed {
@@ -188,12 +206,12 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 		if p.HTTP != nil {
 			answer.Type = protocol.TypeServed
 		}
-		if err := out.send(answer); err != nil {
+		if err := t.out.send(answer); err != nil {
 			return p.Name, err
 		}
 	}
 	if t.req.Load > 0 {
-		return "", t.tellLoaded(ctx, out, t.req.Load)
+		return "", t.tellLoaded(ctx, t.req.Load)
 	}
 	return "", t.wait(ctx)
 }
@@ -237,11 +255,16 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 	s = &protocol.Sample{Phase: p.Name}
 	w := Stopwatch{profile: newProfiler(t.req.Profile, p.Name), counter: t.counter}
 	var before []plan.RowSum
-	switch {
-	case p.Insert != nil:
+	if p.Insert != nil {
 		if before, err = t.stored(ctx, p.Insert.Verify); err != nil {
 			return nil, nil, err
 		}
+	}
+	hand, byHand := t.drv.(Hand)
+	switch {
+	case byHand:
+		err = hand.Perform(t.db, t.req, t.gen, p, s, &w)
+	case p.Insert != nil:
 		err = t.insert(ctx, p.Insert, s, &w)
 	case p.Query != nil:
 		err = t.query(ctx, p, s, &w)
@@ -268,7 +291,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 		}
 	}
 	if t.req.Process > 0 {
-		return s, nil, nil // what is left to do is the first process's, when all others have ended
+		return s, nil, nil // the first process does the rest when all others have ended
 	}
 	if err := t.ours(ctx, "the checkpoint after the phase", func(ctx context.Context) error { return t.sizes(ctx, s) }); err != nil {
 		return nil, nil, err
@@ -277,7 +300,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 	case p.Insert != nil:
 		inserted, err = t.inserted(ctx, p.Insert.Verify, before)
 	case slices.Contains(t.req.Brief, p.Name):
-	case p.Query != nil && !p.Untimed:
+	case p.Query != nil && !p.Untimed && !byHand:
 		s.Checksum, err = t.verifyQuery(ctx, p)
 	case p.Mix != nil, p.Replay != nil:
 		err = t.ours(ctx, "quick_check after the phase", t.checkIntegrity)
@@ -344,7 +367,7 @@ func fileSize(path string) int64 {
 	return fi.Size()
 }
 
-// removeDatabase removes the files that a trial has made, if nobody else will.
+// removeDatabase removes a database with its journal and WAL.
 func removeDatabase(path string) {
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
 		os.Remove(path + suffix)

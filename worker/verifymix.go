@@ -68,8 +68,8 @@ func (t *trial) verifyMix(ctx context.Context, p *plan.Phase) (sum string, err e
 	return h.Sum(), nil
 }
 
-// undoing begins a transaction on a connection. If a transaction cannot read, there is none,
-// and its Rollback brings back the database as it is now.
+// undoing begins a transaction that Rollback undoes. If the library's transactions cannot read,
+// it returns a stand-in whose Rollback restores the present state of the database.
 func (t *trial) undoing(ctx context.Context, conn driver.Conn) (driver.Tx, error) {
 	r, ok := t.db.(driver.Restorer)
 	if _, limited := t.drv.Info().Limit("transactions", "reads"); !ok || !limited {
@@ -105,8 +105,7 @@ func (c *mixClient) checkTypes(ctx context.Context) (err error) {
 	return nil
 }
 
-// tells reports whether an operation has anything to verify: rows, or whether it ends
-// with an error.
+// tells reports whether an operation has an answer to verify: rows, or an error as its result.
 func tells(o plan.Operation) bool {
 	return len(o.Results) > 0 || slices.ContainsFunc(o.Calls, func(c plan.MixCall) bool { return len(c.Columns) > 0 })
 }

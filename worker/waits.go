@@ -21,7 +21,7 @@ func (w *waits) merge(other waits) {
 }
 
 // countWaits begins to count the waits for a connection of the pools. The function that it
-// returns tells those since then; none if the driver does not tell.
+// returns returns the waits since then, or nil if the driver does not count them.
 func (t *trial) countWaits() func() []protocol.Wait {
 	before, total, known := t.waited()
 	return func() []protocol.Wait {
@@ -33,8 +33,8 @@ func (t *trial) countWaits() func() []protocol.Wait {
 	}
 }
 
-// waited returns how many callers have waited for a connection of the pools so far, and how
-// long all of them. known is false if the driver does not tell.
+// waited returns how many callers have waited for a connection of the pools so far, and for how
+// long in total. known is false if the driver does not count waits.
 func (t *trial) waited() (callers int64, total time.Duration, known bool) {
 	for _, db := range []driver.DB{t.db, t.readers} {
 		if db == nil {

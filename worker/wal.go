@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// walWatch counts how often a write-ahead log is begun again from its start, which a
-// writer does when a checkpoint has copied all of it and nobody reads it. Beside a long
-// reader that does not happen, and the log grows.
+// walWatch counts how often a write-ahead log restarts. A writer restarts the log when a
+// checkpoint has copied all of it and no reader uses it. During a long read the log only grows.
 type walWatch struct {
 	path  string
 	first uint32
@@ -17,7 +16,7 @@ type walWatch struct {
 	done  chan struct{}
 }
 
-// walPoll is how often the watch looks for the header until there is one.
+// walPoll is how often the watch looks for the header until it exists.
 const walPoll = 5 * time.Millisecond
 
 // watchWAL watches the log of a database until [walWatch.restarts] is called.

@@ -10,6 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/drivers/bvinc"
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/addedcost"
+	"github.com/sqlite3perf/sqlite3perf/worker/byhand"
 	"github.com/sqlite3perf/sqlite3perf/worker/suite"
 )
 
@@ -27,13 +28,10 @@ type conn struct {
 	read, update *sqlite3.Stmt
 }
 
-func openByHand(path string) (addedcost.Hand, error) {
+func openByHand(path string) (byhand.Database, error) {
 	c, err := sqlite3.Open(path)
 	if err != nil {
 		return nil, err
-	}
-	if err := c.Exec("PRAGMA locking_mode=exclusive; PRAGMA journal_mode=memory; PRAGMA synchronous=off; PRAGMA cache_size=-65536"); err != nil {
-		return nil, errors.Join(err, c.Close())
 	}
 	h := &hand{make(chan *conn, 1)}
 	h.free <- &conn{Conn: c}
@@ -49,49 +47,61 @@ func (h *hand) on(f func(*conn) error) error {
 
 func (h *hand) Close() error {
 	return h.on(func(c *conn) error {
+		if c.read == nil {
+			return c.Close()
+		}
 		return errors.Join(c.read.Close(), c.update.Close(), c.Close())
 	})
 }
 
-func (h *hand) Setting(name string) (value string, err error) {
-	err = h.on(func(c *conn) error {
-		stmt, err := c.Prepare("PRAGMA " + name)
+func (h *hand) Read(sql string, columns int, see func(row []string) error) error {
+	return h.on(func(c *conn) error {
+		stmt, err := c.Prepare(sql)
 		if err != nil {
 			return err
 		}
-		if _, err = stmt.Step(); err == nil {
-			value, _, err = stmt.ColumnText(0)
+		row := make([]string, columns)
+		for {
+			more, err := stmt.Step()
+			if err != nil || !more {
+				return errors.Join(err, stmt.Close())
+			}
+			for i := range row {
+				if row[i], _, err = stmt.ColumnText(i); err != nil {
+					return errors.Join(err, stmt.Close())
+				}
+			}
+			if err := see(row); err != nil {
+				return errors.Join(err, stmt.Close())
+			}
 		}
-		return errors.Join(err, stmt.Close())
 	})
-	return value, err
 }
 
-func (h *hand) Create() error {
-	return h.on(func(c *conn) (err error) {
-		if err := c.Exec(addedcost.Schema); err != nil {
-			return err
-		}
-		if c.read, err = c.Prepare(addedcost.Read); err != nil {
-			return err
-		}
-		c.update, err = c.Prepare(addedcost.Update)
+// prepare prepares the statements that the connection keeps.
+func (c *conn) prepare() (err error) {
+	if c.read != nil {
+		return nil
+	}
+	if c.read, err = c.Prepare(byhand.SelectUser); err != nil {
 		return err
-	})
+	}
+	c.update, err = c.Prepare(byhand.UpdateUser)
+	return err
 }
 
-func (h *hand) Insert(w *worker.Stopwatch, users []addedcost.Stored) error {
+func (h *hand) Insert(w *worker.Stopwatch, blog *byhand.Blog) error {
 	return h.on(func(c *conn) error {
 		w.Start()
 		defer w.Stop()
 		return c.WithTx(func() error {
-			stmt, err := c.Prepare(addedcost.Insert)
+			stmt, err := c.Prepare(byhand.InsertUser)
 			if err != nil {
 				return err
 			}
-			for i := range users {
-				u := &users[i]
-				if err := stmt.Exec(u.ID, u.Created, u.Email, u.Active); err != nil {
+			for i := range blog.Users {
+				u := &blog.Users[i]
+				if err := stmt.Exec(u.ID, u.Created.UnixMilli(), u.Email, u.Active); err != nil {
 					return errors.Join(err, stmt.Close())
 				}
 			}
@@ -100,9 +110,9 @@ func (h *hand) Insert(w *worker.Stopwatch, users []addedcost.Stored) error {
 	})
 }
 
-func (h *hand) Query(w *worker.Stopwatch, see func(addedcost.User)) (n int64, err error) {
+func (h *hand) Users(w *worker.Stopwatch, see func(*byhand.User)) (n int64, err error) {
 	err = h.on(func(c *conn) error {
-		stmt, err := c.Prepare(addedcost.Scan)
+		stmt, err := c.Prepare(byhand.SelectUsers)
 		if err != nil {
 			return err
 		}
@@ -114,8 +124,8 @@ func (h *hand) Query(w *worker.Stopwatch, see func(addedcost.User)) (n int64, er
 	return n, err
 }
 
-func read(stmt *sqlite3.Stmt, see func(addedcost.User)) (n int64, err error) {
-	var u addedcost.User
+func read(stmt *sqlite3.Stmt, see func(*byhand.User)) (n int64, err error) {
+	var u byhand.User
 	for {
 		row, err := stmt.Step()
 		if err != nil {
@@ -142,21 +152,24 @@ func read(stmt *sqlite3.Stmt, see func(addedcost.User)) (n int64, err error) {
 		u.Active = active != 0
 		n++
 		if see != nil {
-			see(u)
+			see(&u)
 		}
 	}
 }
 
 // readKey reads the user with the given key.
-func readKey(stmt *sqlite3.Stmt, id int64, see func(addedcost.User)) (int64, error) {
+func readKey(stmt *sqlite3.Stmt, id int64, see func(*byhand.User)) (int64, error) {
 	if err := stmt.Bind(id); err != nil {
 		return 0, err
 	}
 	return read(stmt, see)
 }
 
-func (h *hand) Mix(w *worker.Stopwatch, ids []int64, see func(addedcost.User)) (n int64, err error) {
+func (h *hand) Mix(w *worker.Stopwatch, ids []int64, see func(*byhand.User)) (n int64, err error) {
 	err = h.on(func(c *conn) error {
+		if err := c.prepare(); err != nil {
+			return err
+		}
 		w.Start()
 		defer w.Stop()
 		for _, id := range ids {
@@ -171,7 +184,10 @@ func (h *hand) Mix(w *worker.Stopwatch, ids []int64, see func(addedcost.User)) (
 	return n, err
 }
 
-func (h *hand) Transactions(w *worker.Stopwatch, ids []int64, see func(addedcost.User)) (n int64, err error) {
+func (h *hand) Transactions(w *worker.Stopwatch, ids []int64, see func(*byhand.User)) (n int64, err error) {
+	if err := h.on((*conn).prepare); err != nil {
+		return 0, err
+	}
 	w.Start()
 	defer w.Stop()
 	for _, id := range ids {

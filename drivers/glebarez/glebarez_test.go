@@ -7,14 +7,13 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/glebarez"
 	"github.com/sqlite3perf/sqlite3perf/worker/addedcost"
+	"github.com/sqlite3perf/sqlite3perf/worker/byhand"
 	"github.com/sqlite3perf/sqlite3perf/worker/suite"
 )
 
-var library = addedcost.Library{Driver: glebarez.New(), Open: addedcost.SQL(context.Background(), openByHand)}
+var library = addedcost.Library{Driver: glebarez.New(), Open: byhand.SQL(context.Background(), openByHand)}
 
 func TestDriver(t *testing.T)      { suite.Test(t, library) }
 func BenchmarkDriver(b *testing.B) { suite.Benchmark(b, library) }
 
-func openByHand(path string) (*sql.DB, error) {
-	return sql.Open("sqlite", "file:"+path+"?_pragma=locking_mode(exclusive)&_pragma=journal_mode(memory)&_pragma=synchronous(off)&_pragma=cache_size(-65536)")
-}
+func openByHand(path string) (*sql.DB, error) { return sql.Open("sqlite", "file:"+path) }

@@ -7,14 +7,13 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/mattn"
 	"github.com/sqlite3perf/sqlite3perf/worker/addedcost"
+	"github.com/sqlite3perf/sqlite3perf/worker/byhand"
 	"github.com/sqlite3perf/sqlite3perf/worker/suite"
 )
 
-var library = addedcost.Library{Driver: mattn.New(), Open: addedcost.SQL(context.Background(), openByHand)}
+var library = addedcost.Library{Driver: mattn.New(), Open: byhand.SQL(context.Background(), openByHand)}
 
 func TestDriver(t *testing.T)      { suite.Test(t, library) }
 func BenchmarkDriver(b *testing.B) { suite.Benchmark(b, library) }
 
-func openByHand(path string) (*sql.DB, error) {
-	return sql.Open("sqlite3", "file:"+path+"?_locking_mode=exclusive&_journal_mode=memory&_synchronous=off&_cache_size=-65536&_txlock=deferred")
-}
+func openByHand(path string) (*sql.DB, error) { return sql.Open("sqlite3", "file:"+path) }

@@ -1,8 +1,8 @@
 package sqinn_test
 
 import (
+	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -12,6 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/drivers/sqinn"
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/addedcost"
+	"github.com/sqlite3perf/sqlite3perf/worker/byhand"
 	"github.com/sqlite3perf/sqlite3perf/worker/suite"
 )
 
@@ -27,25 +28,14 @@ type hand struct{ free chan *lib.Sqinn }
 
 var userTypes = []byte{lib.ValInt64, lib.ValInt64, lib.ValText, lib.ValInt64}
 
-func openByHand(path string) (addedcost.Hand, error) {
+func openByHand(path string) (byhand.Database, error) {
 	child, err := lib.Launch(lib.Options{SqinnPath: os.Getenv("SQINN_PATH")})
 	if err != nil {
 		return nil, err
 	}
 	h := &hand{make(chan *lib.Sqinn, 1)}
 	h.free <- child
-	err = h.on(func(c *lib.Sqinn) error {
-		if err := c.Open(path); err != nil {
-			return err
-		}
-		for _, pragma := range []string{"PRAGMA locking_mode=exclusive", "PRAGMA journal_mode=memory", "PRAGMA synchronous=off", "PRAGMA cache_size=-65536"} {
-			if _, err := c.Query(pragma, nil, nil); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	if err := child.Open(path); err != nil {
 		return nil, errors.Join(err, child.Terminate())
 	}
 	return h, nil
@@ -62,23 +52,16 @@ func (h *hand) Close() error {
 	return h.on(func(c *lib.Sqinn) error { return errors.Join(c.Close(), c.Terminate()) })
 }
 
-func (h *hand) Setting(name string) (value string, err error) {
-	err = h.on(func(c *lib.Sqinn) error {
-		rows, err := c.Query("PRAGMA "+name, nil, []byte{lib.ValText})
-		if err == nil && len(rows) != 1 {
-			err = fmt.Errorf("%d rows", len(rows))
-		}
-		if err == nil {
-			value = rows[0].Values[0].AsString()
-		}
-		return err
-	})
-	return value, err
-}
-
-func (h *hand) Create() error {
+func (h *hand) Read(sql string, columns int, see func(row []string) error) error {
 	return h.on(func(c *lib.Sqinn) error {
-		_, err := c.ExecOne(addedcost.Schema)
+		rows, err := c.Query(sql, nil, bytes.Repeat([]byte{lib.ValText}, columns))
+		row := make([]string, columns)
+		for i := range rows {
+			for j := range row {
+				row[j] = rows[i].Values[j].AsString()
+			}
+			err = errors.Join(err, see(row))
+		}
 		return err
 	})
 }
@@ -96,54 +79,58 @@ func transaction(c *lib.Sqinn, f func() error) error {
 	return err
 }
 
-func (h *hand) Insert(w *worker.Stopwatch, users []addedcost.Stored) error {
+func (h *hand) Insert(w *worker.Stopwatch, blog *byhand.Blog) error {
 	return h.on(func(c *lib.Sqinn) error {
 		w.Start()
 		defer w.Stop()
 		return transaction(c, func() error {
-			values := make([]any, 0, 4*len(users))
-			for i := range users {
-				u := &users[i]
-				values = append(values, u.ID, u.Created, u.Email, u.Active)
+			values := make([]any, 0, 4*len(blog.Users))
+			for i := range blog.Users {
+				u := &blog.Users[i]
+				active := int64(0) // the library binds no bool
+				if u.Active {
+					active = 1
+				}
+				values = append(values, u.ID, u.Created.UnixMilli(), u.Email, active)
 			}
-			_, err := c.Exec(addedcost.Insert, len(users), 4, values)
+			_, err := c.Exec(byhand.InsertUser, len(blog.Users), 4, values)
 			return err
 		})
 	})
 }
 
-func (h *hand) Query(w *worker.Stopwatch, see func(addedcost.User)) (n int64, err error) {
+func (h *hand) Users(w *worker.Stopwatch, see func(*byhand.User)) (n int64, err error) {
 	err = h.on(func(c *lib.Sqinn) error {
 		w.Start()
 		defer w.Stop()
-		n, err = read(c, see, addedcost.Scan)
+		n, err = read(c, see, byhand.SelectUsers)
 		return err
 	})
 	return n, err
 }
 
-func read(c *lib.Sqinn, see func(addedcost.User), sql string, args ...any) (int64, error) {
+func read(c *lib.Sqinn, see func(*byhand.User), sql string, args ...any) (int64, error) {
 	rows, err := c.Query(sql, args, userTypes)
 	if err != nil {
 		return 0, err
 	}
-	var u addedcost.User
+	var u byhand.User
 	for i := range rows {
 		v := rows[i].Values
 		u.ID, u.Created, u.Email, u.Active = v[0].AsInt64(), time.UnixMilli(v[1].AsInt64()), v[2].AsString(), v[3].AsInt64() != 0
 		if see != nil {
-			see(u)
+			see(&u)
 		}
 	}
 	return int64(len(rows)), nil
 }
 
-func (h *hand) Mix(w *worker.Stopwatch, ids []int64, see func(addedcost.User)) (n int64, err error) {
+func (h *hand) Mix(w *worker.Stopwatch, ids []int64, see func(*byhand.User)) (n int64, err error) {
 	err = h.on(func(c *lib.Sqinn) error {
 		w.Start()
 		defer w.Stop()
 		for _, id := range ids {
-			rows, err := read(c, see, addedcost.Read, id)
+			rows, err := read(c, see, byhand.SelectUser, id)
 			if err != nil {
 				return err
 			}
@@ -154,18 +141,18 @@ func (h *hand) Mix(w *worker.Stopwatch, ids []int64, see func(addedcost.User)) (
 	return n, err
 }
 
-func (h *hand) Transactions(w *worker.Stopwatch, ids []int64, see func(addedcost.User)) (n int64, err error) {
+func (h *hand) Transactions(w *worker.Stopwatch, ids []int64, see func(*byhand.User)) (n int64, err error) {
 	w.Start()
 	defer w.Stop()
 	for _, id := range ids {
 		err := h.on(func(c *lib.Sqinn) error {
 			return transaction(c, func() error {
-				rows, err := read(c, see, addedcost.Read, id)
+				rows, err := read(c, see, byhand.SelectUser, id)
 				if err != nil {
 					return err
 				}
 				n += rows
-				_, err = c.Exec(addedcost.Update, 1, 1, []any{id})
+				_, err = c.Exec(byhand.UpdateUser, 1, 1, []any{id})
 				return err
 			})
 		})

@@ -11,6 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/drivers/zombiezen"
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/addedcost"
+	"github.com/sqlite3perf/sqlite3perf/worker/byhand"
 	"github.com/sqlite3perf/sqlite3perf/worker/suite"
 )
 
@@ -23,19 +24,8 @@ func BenchmarkDriver(b *testing.B) { suite.Benchmark(b, library) }
 // typed Bind and Column calls.
 type hand struct{ pool *sqlitex.Pool }
 
-func openByHand(path string) (addedcost.Hand, error) {
-	pool, err := sqlitex.NewPool(path, sqlitex.PoolOptions{
-		Flags:    sqlite.OpenReadWrite | sqlite.OpenCreate,
-		PoolSize: 1,
-		PrepareConn: func(c *sqlite.Conn) error {
-			for _, pragma := range []string{"PRAGMA locking_mode=exclusive", "PRAGMA journal_mode=memory", "PRAGMA synchronous=off", "PRAGMA cache_size=-65536"} {
-				if err := sqlitex.ExecuteTransient(c, pragma, nil); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	})
+func openByHand(path string) (byhand.Database, error) {
+	pool, err := sqlitex.NewPool(path, sqlitex.PoolOptions{Flags: sqlite.OpenReadWrite | sqlite.OpenCreate, PoolSize: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -54,34 +44,33 @@ func (h *hand) on(f func(*sqlite.Conn) error) error {
 	return f(c)
 }
 
-func (h *hand) Setting(name string) (value string, err error) {
-	err = h.on(func(c *sqlite.Conn) error {
-		return sqlitex.ExecuteTransient(c, "PRAGMA "+name, &sqlitex.ExecOptions{
-			ResultFunc: func(s *sqlite.Stmt) error { value = s.ColumnText(0); return nil },
-		})
+func (h *hand) Read(sql string, columns int, see func(row []string) error) error {
+	row := make([]string, columns)
+	return h.on(func(c *sqlite.Conn) error {
+		return sqlitex.ExecuteTransient(c, sql, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+			for i := range row {
+				row[i] = s.ColumnText(i)
+			}
+			return see(row)
+		}})
 	})
-	return value, err
 }
 
-func (h *hand) Create() error {
-	return h.on(func(c *sqlite.Conn) error { return sqlitex.ExecuteTransient(c, addedcost.Schema, nil) })
-}
-
-func (h *hand) Insert(w *worker.Stopwatch, users []addedcost.Stored) error {
+func (h *hand) Insert(w *worker.Stopwatch, blog *byhand.Blog) error {
 	return h.on(func(c *sqlite.Conn) (err error) {
 		w.Start()
 		defer w.Stop()
 		defer sqlitex.Transaction(c)(&err)
-		stmt, err := c.Prepare(addedcost.Insert)
+		stmt, err := c.Prepare(byhand.InsertUser)
 		if err != nil {
 			return err
 		}
-		for i := range users {
-			u := &users[i]
+		for i := range blog.Users {
+			u := &blog.Users[i]
 			stmt.BindInt64(1, u.ID)
-			stmt.BindInt64(2, u.Created)
+			stmt.BindInt64(2, u.Created.UnixMilli())
 			stmt.BindText(3, u.Email)
-			stmt.BindInt64(4, u.Active)
+			stmt.BindBool(4, u.Active)
 			if _, err := stmt.Step(); err != nil {
 				return err
 			}
@@ -93,9 +82,9 @@ func (h *hand) Insert(w *worker.Stopwatch, users []addedcost.Stored) error {
 	})
 }
 
-func (h *hand) Query(w *worker.Stopwatch, see func(addedcost.User)) (n int64, err error) {
+func (h *hand) Users(w *worker.Stopwatch, see func(*byhand.User)) (n int64, err error) {
 	err = h.on(func(c *sqlite.Conn) error {
-		stmt, err := c.Prepare(addedcost.Scan)
+		stmt, err := c.Prepare(byhand.SelectUsers)
 		if err != nil {
 			return err
 		}
@@ -107,8 +96,8 @@ func (h *hand) Query(w *worker.Stopwatch, see func(addedcost.User)) (n int64, er
 	return n, err
 }
 
-func read(stmt *sqlite.Stmt, see func(addedcost.User)) (n int64, err error) {
-	var u addedcost.User
+func read(stmt *sqlite.Stmt, see func(*byhand.User)) (n int64, err error) {
+	var u byhand.User
 	for {
 		row, err := stmt.Step()
 		if err != nil {
@@ -123,14 +112,14 @@ func read(stmt *sqlite.Stmt, see func(addedcost.User)) (n int64, err error) {
 		u.Active = stmt.ColumnBool(3)
 		n++
 		if see != nil {
-			see(u)
+			see(&u)
 		}
 	}
 }
 
-func (h *hand) Mix(w *worker.Stopwatch, ids []int64, see func(addedcost.User)) (n int64, err error) {
+func (h *hand) Mix(w *worker.Stopwatch, ids []int64, see func(*byhand.User)) (n int64, err error) {
 	err = h.on(func(c *sqlite.Conn) error {
-		stmt, err := c.Prepare(addedcost.Read)
+		stmt, err := c.Prepare(byhand.SelectUser)
 		if err != nil {
 			return err
 		}
@@ -149,7 +138,7 @@ func (h *hand) Mix(w *worker.Stopwatch, ids []int64, see func(addedcost.User)) (
 	return n, err
 }
 
-func (h *hand) Transactions(w *worker.Stopwatch, ids []int64, see func(addedcost.User)) (n int64, err error) {
+func (h *hand) Transactions(w *worker.Stopwatch, ids []int64, see func(*byhand.User)) (n int64, err error) {
 	w.Start()
 	defer w.Stop()
 	for _, id := range ids {
@@ -165,9 +154,9 @@ func (h *hand) Transactions(w *worker.Stopwatch, ids []int64, see func(addedcost
 	return n, nil
 }
 
-func flip(c *sqlite.Conn, id int64, see func(addedcost.User)) (n int64, err error) {
+func flip(c *sqlite.Conn, id int64, see func(*byhand.User)) (n int64, err error) {
 	defer sqlitex.Transaction(c)(&err)
-	stmt, err := c.Prepare(addedcost.Read)
+	stmt, err := c.Prepare(byhand.SelectUser)
 	if err != nil {
 		return 0, err
 	}
@@ -175,7 +164,7 @@ func flip(c *sqlite.Conn, id int64, see func(addedcost.User)) (n int64, err erro
 	if n, err = read(stmt, see); err != nil {
 		return n, err
 	}
-	if stmt, err = c.Prepare(addedcost.Update); err != nil {
+	if stmt, err = c.Prepare(byhand.UpdateUser); err != nil {
 		return n, err
 	}
 	stmt.BindInt64(1, id)

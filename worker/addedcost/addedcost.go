@@ -1,6 +1,6 @@
 // Package addedcost measures what the engine and a driver's adapter add to the time
-// of a library. It does the same work once with [worker.Serve] and once with a loop
-// written by hand against the library, and compares the times.
+// of a library. It does the same work once with the driver and once with loops that are
+// written by hand against the library (package byhand), and compares the times.
 //
 // The work consists of four phases on a table of users: an insert of all users with
 // a prepared statement in one transaction; a query that reads all users, decoding
@@ -8,13 +8,12 @@
 // connection that is kept; and a mix of transactions of a read and an update, each on
 // a connection from the pool.
 //
-// Both sides have the same settings and the same values, which are made before the
-// clock starts. Both read every result to its end, and are timed by the same
-// [worker.Stopwatch] over the same extent: the insert from the beginning of the
-// transaction, including the preparation, to the commit; the query from its execution
-// to its end; a mix over all operations. The engine's side of a mix includes reading
-// the clock and recording in the histogram once per operation. The hand-written side
-// does only the work.
+// Both sides are served by the engine, with the same plan and settings. Both read every
+// result to its end, and are timed by the same [worker.Stopwatch] over the same extent:
+// the insert from the beginning of the transaction, including the preparation, to the
+// commit; the query from its execution to its end; a mix over all operations. The
+// engine's side of a mix includes reading the clock and recording in the histogram once
+// per operation. The hand-written side does only the work.
 //
 // Nothing waits for the disk or asks for a file lock (journal in memory, synchronous
 // off, exclusive locking, a page cache that holds the database), because that would
@@ -23,7 +22,7 @@
 // The two sides make a pair, in one process, each on a new database file. The side
 // that goes first alternates. A phase lasts some tens of milliseconds, so that other
 // activity on the machine spoils a few of many pairs instead of a part of each. A
-// driver's module has the hand-written side ([SQL] is the one for libraries for
+// driver's module has the hand-written side ([byhand.SQL] is the one for libraries for
 // database/sql), and package suite runs [Test] and [Benchmark] with it.
 //
 // The benchmark runs as many pairs as -benchtime says. With -record it writes their
@@ -34,65 +33,33 @@
 package addedcost
 
 import (
+	"context"
 	"fmt"
-	"time"
+	"io"
+	"path/filepath"
+	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/byhand"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Settings are the settings with which both sides open their databases.
-var Settings = driver.Settings{
+// Library is one library with both of its sides.
+type Library struct {
+	Driver driver.Driver                              // the engine's
+	Open   func(path string) (byhand.Database, error) // returns a [byhand.KeyDatabase]; nil if nothing is written by hand
+	Slow   bool                                       // a benchmark does a tenth of the work
+}
+
+// settings are the settings of both sides.
+var settings = driver.Settings{
 	"locking_mode": "exclusive", "journal_mode": "memory", "synchronous": "off", "cache_size": "-65536",
 	"txlock": "deferred", "pool_size": "1",
 }
 
-// The statements of both sides.
-const (
-	Schema = "CREATE TABLE users (id INTEGER PRIMARY KEY, created INTEGER NOT NULL, email TEXT NOT NULL, active INTEGER NOT NULL)"
-	Insert = `INSERT INTO "users"("id","created","email","active") VALUES (?,?,?,?)`
-	Scan   = "SELECT id, created, email, active FROM users ORDER BY id"
-	Read   = "SELECT id, created, email, active FROM users WHERE id = ?"
-	Update = "UPDATE users SET active = 1 - active WHERE id = ?"
-)
-
-// Stored is a user as it is inserted, with values as SQLite takes them.
-type Stored struct {
-	ID      int64
-	Created int64 // milliseconds since the Unix epoch
-	Email   string
-	Active  int64 // 0 or 1
-}
-
-// User is a user as it is read, with every column decoded.
-type User struct {
-	ID      int64
-	Created time.Time
-	Email   string
-	Active  bool
-}
-
-// Library is one library with both of its sides.
-type Library struct {
-	Driver driver.Driver                   // the engine's
-	Open   func(path string) (Hand, error) // opens and creates a database with [Settings], by hand
-	Slow   bool                            // a benchmark does a tenth of the work
-}
-
-// Hand is the work as an experienced user of a library writes it. Each method
-// runs the stopwatch over the extent described in the package comment, returns how
-// many rows it read, and passes them to see unless that is nil.
-type Hand interface {
-	Setting(name string) (string, error) // reads a PRAGMA back
-	Create() error                       // runs [Schema]
-	Insert(w *worker.Stopwatch, users []Stored) error
-	Query(w *worker.Stopwatch, see func(User)) (rows int64, err error)
-	Mix(w *worker.Stopwatch, ids []int64, see func(User)) (rows int64, err error)          // [Read] for each
-	Transactions(w *worker.Stopwatch, ids []int64, see func(User)) (rows int64, err error) // [Read] and [Update] for each
-	Close() error
-}
+const schema = "CREATE TABLE users (id INTEGER PRIMARY KEY, created INTEGER NOT NULL, email TEXT NOT NULL, active INTEGER NOT NULL)"
 
 // size is the amount of work of the phases.
 type size struct{ users, reads, transactions int64 }
@@ -107,24 +74,23 @@ const (
 	leftPhase   = "left"
 )
 
-var columns = []driver.ColumnType{{Type: driver.Int}, {Type: driver.Time}, {Type: driver.Text}, {Type: driver.Bool}}
+var timed = []string{insertPhase, queryPhase, mixPhase, txPhase}
 
-// work is the work that both sides do.
-type work struct {
-	seed  uint64
-	plan  *plan.Plan
-	users []Stored
-	mix   []int64 // ids
-	tx    []int64
+// operations returns how many rows or operations a timed phase has.
+func (n size) operations(phase string) int64 {
+	switch phase {
+	case mixPhase:
+		return n.reads
+	case txPhase:
+		return n.transactions
+	}
+	return n.users
 }
 
-func newWork(n size) (*work, error) {
-	id := plan.Parameter{Name: "id", Type: driver.Int, Generator: &plan.Generator{Kind: plan.GenInt, Low: 1, High: n.users}}
-	read := plan.Call{SQL: Read, Parameters: []plan.Parameter{id}, Columns: columns, Rows: 1}
-	update := plan.Call{SQL: Update, Parameters: []plan.Parameter{id}, Rows: -1}
-	scan := plan.Query{Call: plan.Call{SQL: Scan, Columns: columns, Rows: n.users}, Repeat: 1, Clients: 1}
-	w := &work{seed: 1, plan: &plan.Plan{
-		Schema: Schema,
+// work is the plan of both sides.
+func work(n size) *plan.Plan {
+	return &plan.Plan{
+		Schema: schema,
 		DataSets: []plan.DataSet{{Name: "users", Table: "users", Count: n.users, Total: n.users, Columns: []plan.Column{
 			{Name: "id", Type: driver.Int, Generator: plan.Generator{Kind: plan.GenSerial, Low: 1, Step: 1}},
 			{Name: "created", Type: driver.Time, Generator: plan.Generator{Kind: plan.GenTime, Low: 1_700_000_000_000, Step: 60_000}},
@@ -133,51 +99,70 @@ func newWork(n size) (*work, error) {
 		}}},
 		Phases: []plan.Phase{
 			{Name: insertPhase, Insert: &plan.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1}},
-			{Name: queryPhase, Query: &scan},
-			{Name: mixPhase, Mix: &plan.Mix{Clients: 1, OwnConn: true, Count: n.reads, Operations: []plan.Operation{
-				{Name: "read", Weight: 1, Calls: []plan.MixCall{{Call: read}}},
-			}}},
-			{Name: txPhase, Mix: &plan.Mix{Clients: 1, Count: n.transactions, Operations: []plan.Operation{
-				{Name: "flip", Weight: 1, Transaction: true, Calls: []plan.MixCall{{Call: read}, {Call: update}}},
-			}}},
-			{Name: leftPhase, Query: &scan},
+			{Name: queryPhase, Query: byhand.Query(n.users)},
+			{Name: mixPhase, Mix: byhand.Mix(n.reads, n.users)},
+			{Name: txPhase, Mix: byhand.Transactions(n.transactions, n.users)},
+			{Name: leftPhase, Query: byhand.Query(n.users)},
 		},
-	}}
-	return w, w.values(id, n)
-}
-
-// values makes the values for the hand-written side. The engine makes its own.
-func (w *work) values(id plan.Parameter, n size) error {
-	gen, err := plan.NewGenerator(w.seed, w.plan)
-	if err != nil {
-		return err
 	}
-	var b driver.Batch
-	if err := gen.Fill(&b, "users", 0, n.users); err != nil {
-		return err
-	}
-	c := b.Columns
-	for r := range c[0].Ints {
-		w.users = append(w.users, Stored{c[0].Ints[r], c[1].Ints[r], c[2].Text(r), c[3].Ints[r]})
-	}
-	draw := func(operation string, n int64) ([]int64, error) {
-		var b driver.Batch
-		err := gen.FillParameters(&b, operation, []plan.Parameter{id}, "", 0, 1, int(n))
-		return b.Columns[0].Ints, err
-	}
-	if w.mix, err = draw(mixPhase+".read", n.reads); err != nil {
-		return err
-	}
-	w.tx, err = draw(txPhase+".flip", n.transactions)
-	return err
 }
 
 // side holds what one of the two sides measured, by phase.
 type side map[string]*protocol.Sample
 
+// pair does the work with the engine and by hand, on new databases in dir. Phases that are
+// brief are not verified in full.
+func (l Library) pair(ctx context.Context, p *plan.Plan, dir string, handFirst bool, brief ...string) (engine, hand side, err error) {
+	byHand := byhand.Program{Info: l.Driver.Info(), Open: l.Open}
+	sides := []struct {
+		name    string
+		driver  driver.Driver
+		samples *side
+	}{{"engine", l.Driver, &engine}, {"hand", byHand.Driver(), &hand}}
+	if handFirst {
+		sides[0], sides[1] = sides[1], sides[0]
+	}
+	for _, s := range sides {
+		if *s.samples, err = run(ctx, s.driver, p, filepath.Join(dir, s.name+".db"), brief); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return engine, hand, agree(engine, hand)
+}
+
+// run does the work with a worker in this process.
+func run(ctx context.Context, d driver.Driver, p *plan.Plan, path string, brief []string) (side, error) {
+	answers, err := protocol.Exchange(protocol.Request{
+		Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 1, Path: path, Settings: settings, Plan: p, Brief: brief,
+	}, func(in io.Reader, out io.Writer) error { return worker.Serve(ctx, d, in, out) })
+	if err != nil {
+		return nil, err
+	}
+	s := side{}
+	for _, a := range answers {
+		switch {
+		case a.Reason != nil:
+			return nil, fmt.Errorf("phase %s: %s", a.Reason.Phase, a.Reason.Message)
+		case a.Proof != nil:
+			wanted := settings
+			if _, byHand := d.(worker.Hand); byHand { // its txlock is not observed
+				wanted = settings.With(nil)
+				delete(wanted, "txlock")
+			}
+			if bad := driver.Differences(wanted, a.Proof.Connections, d.Info().Limit); bad != "" {
+				return nil, fmt.Errorf("%s", bad)
+			}
+		case a.Sample != nil:
+			a.Sample.Latency = nil // takes memory
+			s[a.Sample.Phase] = a.Sample
+		}
+	}
+	return s, nil
+}
+
 // agree compares what the two sides read and what they left in the database.
 func agree(engine, hand side) error {
-	for _, phase := range []string{insertPhase, queryPhase, mixPhase, txPhase, leftPhase} {
+	for _, phase := range append(slices.Clone(timed), leftPhase) {
 		e, h := engine[phase], hand[phase]
 		if e == nil || h == nil {
 			return fmt.Errorf("phase %s: no sample", phase)

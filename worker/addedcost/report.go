@@ -21,11 +21,8 @@ import (
 // Test does a little of the work on both sides. It checks that they read the same data
 // and leave the same data in the database.
 func Test(t *testing.T, l Library) {
-	w, err := newWork(size{users: 500, reads: 300, transactions: 200})
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine, hand, err := l.pair(t.Context(), w, t.TempDir(), false, true)
+	w := work(size{users: 500, reads: 300, transactions: 200})
+	engine, hand, err := l.pair(t.Context(), w, t.TempDir(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +31,7 @@ func Test(t *testing.T, l Library) {
 			t.Errorf("phase %s: nothing was compared", p)
 		}
 	}
-	for _, p := range []string{insertPhase, queryPhase, mixPhase, txPhase} {
+	for _, p := range timed {
 		if engine[p].WallNS <= 0 || hand[p].WallNS <= 0 {
 			t.Errorf("phase %s: not timed: engine %d ns, hand %d ns", p, engine[p].WallNS, hand[p].WallNS)
 		}
@@ -54,10 +51,7 @@ func Benchmark(b *testing.B, l Library) {
 	if l.Slow {
 		n = size{n.users / 10, n.reads / 10, n.transactions / 10}
 	}
-	w, err := newWork(n)
-	if err != nil {
-		b.Fatal(err)
-	}
+	w := work(n)
 	root := b.TempDir()
 	var engine, hand []side
 	for b.Loop() {
@@ -65,7 +59,7 @@ func Benchmark(b *testing.B, l Library) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		e, h, err := l.pair(b.Context(), w, dir, len(hand)%2 == 1, false)
+		e, h, err := l.pair(b.Context(), w, dir, len(hand)%2 == 1, txPhase)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -102,7 +96,7 @@ func Benchmark(b *testing.B, l Library) {
 	}
 }
 
-var record = flag.Bool("record", false, "of the benchmark of added cost: write the figures to "+driver.AddedCostFile)
+var record = flag.Bool("record", false, "the benchmark of added cost writes its figures to "+driver.AddedCostFile)
 
 // write writes a driver's figures. It keeps the causes that the file has.
 func write(file string, c driver.AddedCost) error {
@@ -139,15 +133,15 @@ func machine() string {
 // allocations returns the allocations of both sides, per row or operation. Noise does
 // not affect them.
 func allocations(phase string, n size, engine, hand side) string {
-	ops := float64(map[string]int64{insertPhase: n.users, queryPhase: n.users, mixPhase: n.reads, txPhase: n.transactions}[phase])
+	ops := float64(n.operations(phase))
 	return fmt.Sprintf("%.2f, by hand %.2f", float64(engine[phase].Allocs)/ops, float64(hand[phase].Allocs)/ops)
 }
 
-func compareAll(n size, engine, hand []side) []driver.AddedPhase {
-	return []driver.AddedPhase{
-		compare(insertPhase, n.users, engine, hand), compare(queryPhase, n.users, engine, hand),
-		compare(mixPhase, n.reads, engine, hand), compare(txPhase, n.transactions, engine, hand),
+func compareAll(n size, engine, hand []side) (list []driver.AddedPhase) {
+	for _, p := range timed {
+		list = append(list, compare(p, n.operations(p), engine, hand))
 	}
+	return list
 }
 
 // compare compares the sides in one phase of all pairs.

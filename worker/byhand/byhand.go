@@ -1,14 +1,14 @@
-// Package byhand makes a worker of a program that uses a library directly, without the
-// engine and without an adapter. It does the work of the workloads simple and complex as
-// an experienced user of the library would write it for these tables alone. Since such a
-// program speaks the worker protocol, the lab measures it beside the driver: in processes
-// of its own, in the same rounds, with the same rows, settings and checks of the answers.
+// Package byhand makes a worker of a program that uses a library directly, without an
+// adapter. The program does the work of the workloads simple and complex as an experienced
+// user of the library would write it for these tables alone. It speaks the worker protocol,
+// so the lab measures it beside the driver: in its own processes, in the same rounds, with
+// the same rows, settings and checks of the answers.
 //
 //	sqlite3perf compare bin/mattn-by-hand mattn --workloads simple,complex --scale quick
 //
 // The program of a driver is in its module, in the directory byhand. It has the loops, and
-// runs the clock around them. This package does what is outside the clock: it makes the
-// rows, reads the settings back, and computes the checksums.
+// runs the stopwatch around them. The engine does what is outside the clock. Package
+// addedcost measures such loops against the engine in one process.
 package byhand
 
 import (
@@ -16,18 +16,15 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// Settings are the settings of both workloads. The program opens its database with them.
-var Settings = driver.Settings{"journal_mode": "delete", "synchronous": "full", "foreign_keys": "on", "busy_timeout": "5000", "pool_size": "1"}
-
-// The statements of both workloads. The order of the values is that of the fields of
+// The statements of a program. The order of the values is that of the fields of
 // [User], [Article] and [Comment].
 const (
-	InsertUser    = "INSERT INTO users(id, created, email, active) VALUES (?, ?, ?, ?)"
-	InsertArticle = "INSERT INTO articles(id, created, userId, text) VALUES (?, ?, ?, ?)"
-	InsertComment = "INSERT INTO comments(id, created, articleId, text) VALUES (?, ?, ?, ?)"
+	InsertUser    = `INSERT INTO "users"("id","created","email","active") VALUES (?,?,?,?)`
+	InsertArticle = `INSERT INTO "articles"("id","created","userId","text") VALUES (?,?,?,?)`
+	InsertComment = `INSERT INTO "comments"("id","created","articleId","text") VALUES (?,?,?,?)`
 
 	SelectUsers = "SELECT id, created, email, active FROM users ORDER BY id"
 	SelectAll   = `SELECT users.id, users.created, users.email, users.active,
@@ -37,6 +34,9 @@ FROM users
 LEFT JOIN articles ON articles.userId = users.id
 LEFT JOIN comments ON comments.articleId = articles.id
 ORDER BY users.created, articles.created, comments.created`
+
+	SelectUser = "SELECT id, created, email, active FROM users WHERE id = ?"
+	UpdateUser = "UPDATE users SET active = 1 - active WHERE id = ?"
 )
 
 // User is a row of the table users. Times are stored as milliseconds since the Unix epoch,
@@ -64,64 +64,86 @@ type Comment struct {
 	Text      string
 }
 
-// Blog has the rows that a program inserts. The workload simple has only users.
+// Blog has the rows that a program inserts. Only the workload complex has articles and
+// comments.
 type Blog struct {
 	Users    []User
 	Articles []Article
 	Comments []Comment
 }
 
-// Program is a program written by hand.
+// Program is a program written by hand. Main functions call [worker.Main] with its Driver.
 type Program struct {
 	Info driver.Info                         // the program's name, and what it measures
-	Open func(path string) (Database, error) // creates a database with [Settings], on one connection
+	Open func(path string) (Database, error) // creates a database, on one connection
 }
 
-// Database is the program's own connection to a new database.
+// Database is the program's own connection to a new database. Its methods run the stopwatch
+// over what is to be timed, return how many rows they have read, and pass each row to see
+// unless that is nil.
 type Database interface {
-	// Exec runs a script.
-	Exec(script string) error
-
-	// Read runs a query and passes each row to see: nil, int64, float64, string or
-	// []byte. It is never timed.
-	Read(sql string, see func(row []any) error) error
+	// Read runs one statement outside the clock, and passes each row to see. Values are
+	// passed as texts, and NULL as "". columns is how many columns the result has.
+	Read(sql string, columns int, see func(row []string) error) error
 
 	// Insert inserts the rows of blog. Each table that has rows gets its own transaction.
-	// The clock runs from the beginning of the first transaction to the end of the last
-	// one.
-	Insert(clock *Clock, blog *Blog) error
+	// The clock runs from the beginning of the first transaction, and includes preparing
+	// the statements, to the end of the last one.
+	Insert(w *worker.Stopwatch, blog *Blog) error
 
-	// Users runs [SelectUsers], and All [SelectAll]. The clock runs from the execution of
-	// the prepared statement until its last row is decoded. They return the number of
-	// rows, and pass each to see unless that is nil.
-	Users(clock *Clock, see func(*User)) (rows int64, err error)
-	All(clock *Clock, see func(*User, *Article, *Comment)) (rows int64, err error)
+	// Users runs [SelectUsers]. The clock runs from the execution of the prepared statement
+	// until its last row is decoded.
+	Users(w *worker.Stopwatch, see func(*User)) (rows int64, err error)
 
 	Close() error
 }
 
-// Clock measures one stretch of time: wall time by itself, and with the engine's stopwatch
-// what else is used in that stretch.
-type Clock struct {
-	begin time.Time
-	wall  time.Duration
-	used  worker.Stopwatch
+// BlogDatabase is a [Database] that inserts articles and comments too.
+type BlogDatabase interface {
+	Database
+
+	// All runs [SelectAll], with the clock as in Users.
+	All(w *worker.Stopwatch, see func(*User, *Article, *Comment)) (rows int64, err error)
 }
 
-// Start collects garbage, as the engine does, and starts the clock.
-func (c *Clock) Start() {
-	c.used.Start()
-	c.begin = time.Now()
+// KeyDatabase is a [Database] that reads users by key.
+type KeyDatabase interface {
+	Database
+
+	// Mix runs [SelectUser] for each ID with one prepared statement on one connection.
+	Mix(w *worker.Stopwatch, ids []int64, see func(*User)) (rows int64, err error)
+
+	// Transactions runs a transaction of [SelectUser] and [UpdateUser] for each ID, each on
+	// a connection from the pool.
+	Transactions(w *worker.Stopwatch, ids []int64, see func(*User)) (rows int64, err error)
 }
 
-// Stop stops the clock.
-func (c *Clock) Stop() {
-	c.wall = time.Since(c.begin)
-	c.used.Stop()
+// userID returns the parameter id, which draws the ID of one of a number of users.
+func userID(users int64) []plan.Parameter {
+	return []plan.Parameter{{Name: "id", Type: driver.Int, Generator: &plan.Generator{Kind: plan.GenInt, Low: 1, High: users}}}
 }
 
-// read writes what was measured to a sample.
-func (c *Clock) read(s *protocol.Sample) {
-	c.used.Read(s)
-	s.WallNS = int64(c.wall)
+var userColumns = []driver.ColumnType{{Type: driver.Int}, {Type: driver.Time}, {Type: driver.Text}, {Type: driver.Bool}}
+
+// Query returns the phase that runs [SelectUsers].
+func Query(users int64) *plan.Query {
+	return &plan.Query{Call: plan.Call{SQL: SelectUsers, Columns: userColumns, Rows: users}, Repeat: 1, Clients: 1}
+}
+
+// Mix returns the phase that [KeyDatabase].Mix does.
+func Mix(count, users int64) *plan.Mix {
+	read := plan.Call{SQL: SelectUser, Parameters: userID(users), Columns: userColumns, Rows: 1}
+	return &plan.Mix{Clients: 1, OwnConn: true, Count: count, Operations: []plan.Operation{
+		{Name: "read", Weight: 1, Calls: []plan.MixCall{{Call: read}}},
+	}}
+}
+
+// Transactions returns the phase that [KeyDatabase].Transactions does.
+func Transactions(count, users int64) *plan.Mix {
+	m := Mix(count, users)
+	update := plan.Call{SQL: UpdateUser, Parameters: userID(users), Rows: -1}
+	o := &m.Operations[0]
+	o.Name, o.Transaction, o.Calls = "flip", true, append(o.Calls, plan.MixCall{Call: update})
+	m.OwnConn = false
+	return m
 }

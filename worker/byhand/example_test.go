@@ -2,22 +2,25 @@ package byhand_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/byhand"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // A program for a library of database/sql needs no loops of its own, only an Open made by
-// SQL. Its main function calls Main, which serves standard input and output.
-func ExampleServe() {
+// SQL. Its main function passes its Driver to worker.Main, which serves standard input and
+// output.
+func ExampleProgram_Driver() {
 	program := byhand.Program{Info: driver.Info{Name: "mattn by hand", Kind: driver.Cgo, Interface: driver.DatabaseSQL}}
 	var out bytes.Buffer
 	request := fmt.Sprintf(`{"type":"describe","protocol":%d,"seed":0}`+"\n", protocol.Version)
-	if err := byhand.Serve(program, strings.NewReader(request), &out, func() {}); err != nil {
+	if err := worker.Serve(context.Background(), program.Driver(), strings.NewReader(request), &out); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -6,47 +6,49 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker"
 )
 
-// SQL returns the Open of a program for a library of database/sql. open opens a database
-// with [Settings].
-func SQL(open func(path string) (*sql.DB, error)) func(path string) (Database, error) {
+// SQL returns the Open of a program for a library of database/sql. open opens a database.
+// Statements are prepared with the context prepared, for libraries that use it.
+func SQL(prepared context.Context, open func(path string) (*sql.DB, error)) func(path string) (Database, error) {
 	return func(path string) (Database, error) {
 		db, err := open(path)
 		if err != nil {
 			return nil, err
 		}
 		db.SetMaxOpenConns(1)
-		return &sqlDatabase{db}, nil
+		return &sqlDatabase{db, prepared}, nil
 	}
 }
 
-type sqlDatabase struct{ db *sql.DB }
+type sqlDatabase struct {
+	db       *sql.DB
+	prepared context.Context
+}
 
 func (d *sqlDatabase) Close() error { return d.db.Close() }
 
-func (d *sqlDatabase) Exec(script string) error {
-	_, err := d.db.Exec(script)
-	return err
-}
-
-func (d *sqlDatabase) Read(query string, see func(row []any) error) error {
+func (d *sqlDatabase) Read(query string, columns int, see func(row []string) error) error {
 	rows, err := d.db.Query(query)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	names, err := rows.Columns()
-	if err != nil {
-		return err
-	}
-	row, dest := make([]any, len(names)), make([]any, len(names))
-	for i := range row {
-		dest[i] = &row[i]
+	raw, dest, row := make([]sql.RawBytes, columns), make([]any, columns), make([]string, columns)
+	for i := range raw {
+		dest[i] = &raw[i]
 	}
 	for rows.Next() {
+		if columns == 0 {
+			continue
+		}
 		if err := rows.Scan(dest...); err != nil {
 			return err
+		}
+		for i := range raw {
+			row[i] = string(raw[i])
 		}
 		if err := see(row); err != nil {
 			return err
@@ -55,9 +57,9 @@ func (d *sqlDatabase) Read(query string, see func(row []any) error) error {
 	return rows.Err()
 }
 
-func (d *sqlDatabase) Insert(clock *Clock, blog *Blog) error {
-	clock.Start()
-	defer clock.Stop()
+func (d *sqlDatabase) Insert(w *worker.Stopwatch, blog *Blog) error {
+	w.Start()
+	defer w.Stop()
 	err := d.insert(InsertUser, len(blog.Users), func(args []any, i int) {
 		u := &blog.Users[i]
 		args[0], args[1], args[2], args[3] = u.ID, u.Created.UnixMilli(), u.Email, u.Active
@@ -88,8 +90,8 @@ func (d *sqlDatabase) insert(query string, n int, fill func(args []any, i int)) 
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // of one that is committed it does nothing
-	stmt, err := tx.Prepare(query)
+	defer func() { _ = tx.Rollback() }() // does nothing after Commit
+	stmt, err := tx.PrepareContext(d.prepared, query)
 	if err != nil {
 		return err
 	}
@@ -116,45 +118,62 @@ func (m *millis) Scan(v any) error {
 	return nil
 }
 
-func (d *sqlDatabase) Users(clock *Clock, see func(*User)) (n int64, err error) {
+// scan returns where a row of users is scanned to.
+func (u *User) scan() []any { return []any{&u.ID, (*millis)(&u.Created), &u.Email, &u.Active} }
+
+func (d *sqlDatabase) Users(w *worker.Stopwatch, see func(*User)) (n int64, err error) {
 	var u User
-	return d.query(clock, SelectUsers, []any{&u.ID, (*millis)(&u.Created), &u.Email, &u.Active}, func() {
+	return d.query(w, SelectUsers, u.scan(), func() {
 		if see != nil {
 			see(&u)
 		}
 	})
 }
 
-func (d *sqlDatabase) All(clock *Clock, see func(*User, *Article, *Comment)) (n int64, err error) {
+func (d *sqlDatabase) All(w *worker.Stopwatch, see func(*User, *Article, *Comment)) (n int64, err error) {
 	var u User
 	var a Article
 	var c Comment
-	return d.query(clock, SelectAll, []any{
-		&u.ID, (*millis)(&u.Created), &u.Email, &u.Active,
+	dest := append(u.scan(),
 		&a.ID, (*millis)(&a.Created), &a.UserID, &a.Text,
-		&c.ID, (*millis)(&c.Created), &c.ArticleID, &c.Text,
-	}, func() {
+		&c.ID, (*millis)(&c.Created), &c.ArticleID, &c.Text)
+	return d.query(w, SelectAll, dest, func() {
 		if see != nil {
 			see(&u, &a, &c)
 		}
 	})
 }
 
-// query scans every row of a prepared statement into dest, and calls row after each.
-func (d *sqlDatabase) query(clock *Clock, query string, dest []any, row func()) (n int64, err error) {
+// query runs a prepared statement with the clock.
+func (d *sqlDatabase) query(w *worker.Stopwatch, query string, dest []any, row func()) (n int64, err error) {
+	err = d.prepare(query, func(stmt *sql.Stmt) error {
+		w.Start()
+		defer w.Stop()
+		n, err = read(stmt, dest, row)
+		return err
+	})
+	return n, err
+}
+
+// prepare runs f with a statement that is prepared on a connection of its own.
+func (d *sqlDatabase) prepare(query string, f func(*sql.Stmt) error) error {
 	conn, err := d.db.Conn(context.Background())
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer conn.Close()
-	stmt, err := conn.PrepareContext(context.Background(), query)
+	stmt, err := conn.PrepareContext(d.prepared, query)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer stmt.Close()
-	clock.Start()
-	defer clock.Stop()
-	rows, err := stmt.Query()
+	return f(stmt)
+}
+
+// read scans every row of the result into dest, and calls row after each. QueryRow would not
+// read the result to its end.
+func read(stmt *sql.Stmt, dest []any, row func(), args ...any) (n int64, err error) {
+	rows, err := stmt.Query(args...)
 	if err != nil {
 		return 0, err
 	}
@@ -167,4 +186,65 @@ func (d *sqlDatabase) query(clock *Clock, query string, dest []any, row func()) 
 		row()
 	}
 	return n, errors.Join(rows.Err(), rows.Close())
+}
+
+func (d *sqlDatabase) Mix(w *worker.Stopwatch, ids []int64, see func(*User)) (n int64, err error) {
+	var u User
+	dest, row := u.scan(), func() {
+		if see != nil {
+			see(&u)
+		}
+	}
+	err = d.prepare(SelectUser, func(stmt *sql.Stmt) error {
+		w.Start()
+		defer w.Stop()
+		for _, id := range ids {
+			rows, err := read(stmt, dest, row, id)
+			if err != nil {
+				return err
+			}
+			n += rows
+		}
+		return nil
+	})
+	return n, err
+}
+
+func (d *sqlDatabase) Transactions(w *worker.Stopwatch, ids []int64, see func(*User)) (n int64, err error) {
+	var u User
+	dest, row := u.scan(), func() {
+		if see != nil {
+			see(&u)
+		}
+	}
+	user, err := d.db.PrepareContext(d.prepared, SelectUser)
+	if err != nil {
+		return 0, err
+	}
+	defer user.Close()
+	update, err := d.db.PrepareContext(d.prepared, UpdateUser)
+	if err != nil {
+		return 0, err
+	}
+	defer update.Close()
+	w.Start()
+	defer w.Stop()
+	for _, id := range ids {
+		tx, err := d.db.Begin()
+		if err != nil {
+			return n, err
+		}
+		rows, err := read(tx.Stmt(user), dest, row, id) //nolint:sqlclosecheck // the transaction closes it
+		if err == nil {
+			_, err = tx.Stmt(update).Exec(id) //nolint:sqlclosecheck // the transaction closes it
+		}
+		if err != nil {
+			return n, errors.Join(err, tx.Rollback())
+		}
+		if err := tx.Commit(); err != nil {
+			return n, err
+		}
+		n += rows
+	}
+	return n, nil
 }

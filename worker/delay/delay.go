@@ -17,11 +17,11 @@ import (
 type Config struct {
 	Listen string        // the address to listen on; "" is a free port of 127.0.0.1
 	Target string        // the address that connections are forwarded to
-	Delay  time.Duration // of each byte, in each direction
+	Delay  time.Duration // how long each byte is delayed, in each direction
 
-	// From names who has dialed a connection, given the address that it was dialed from. It
-	// is asked only while [Proxy.CutFrom] has cut somebody off, and again as long as it
-	// returns "". If it is nil, nobody has a name.
+	// From returns the name of the process that dialed a connection from an address. The
+	// proxy calls it only while [Proxy.CutFrom] is in force, and repeats the call while the
+	// name is "". Without From no dialer has a name.
 	From func(dialer net.Addr) string
 }
 
@@ -37,7 +37,7 @@ type Proxy struct {
 
 	mu      sync.Mutex
 	all     bool            // every connection is cut
-	from    map[string]bool // so are those that these have dialed
+	from    map[string]bool // dialers whose connections are cut
 	changed chan struct{}   // closed when all or from changes
 	held    int64           // bytes that have been read and not delivered
 	passed  int64
@@ -47,14 +47,14 @@ type Proxy struct {
 	running sync.WaitGroup
 }
 
-// Window is how many bytes a proxy keeps for each direction of a connection. A sender who
-// is further ahead waits, as one does whose window of TCP is full.
+// Window is how many bytes a proxy keeps for each direction of a connection. When they are
+// used up the sender waits, as with a full window of TCP.
 const Window = 4 << 20
 
 // chunkSize is how much is read at once.
 const chunkSize = 32 << 10
 
-// clock is what a proxy knows of time. Tests have their own.
+// clock tells the time to a proxy. Tests replace it.
 type clock interface {
 	Now() time.Time
 	Until(t time.Time) (reached <-chan time.Time, stop func())
@@ -97,15 +97,15 @@ func (p *Proxy) Target() string { return p.config.Target }
 // Delay returns how long each byte is delayed in each direction.
 func (p *Proxy) Delay() time.Duration { return p.config.Delay }
 
-// Cut stops all bytes, in both directions: those that are under way, too. Connections stay
-// open and new ones are accepted, because a line that is cut tells nobody. What they send
-// is delivered when the proxy is healed.
+// Cut stops all bytes in both directions, including those under way. Connections stay open and
+// new ones are accepted, because a cut line signals nothing. Heal delivers what was sent
+// meanwhile.
 func (p *Proxy) Cut() { p.change(func() { p.all = true }) }
 
-// CutFrom is Cut for the connections that name has dialed, before or from now on.
+// CutFrom cuts, like Cut, the connections that name has dialed or will dial.
 func (p *Proxy) CutFrom(name string) { p.change(func() { p.from[name] = true }) }
 
-// Heal ends what Cut and CutFrom have begun.
+// Heal ends every Cut and CutFrom.
 func (p *Proxy) Heal() {
 	p.change(func() {
 		p.all = false
@@ -132,7 +132,7 @@ func (p *Proxy) count(n *int64) int64 {
 	return *n
 }
 
-// Close closes the proxy and its connections. What has not been delivered is lost.
+// Close closes the proxy and its connections. Undelivered bytes are lost.
 func (p *Proxy) Close() error {
 	err := error(nil)
 	p.once.Do(func() {
@@ -145,13 +145,13 @@ func (p *Proxy) Close() error {
 
 var errClosed = errors.New("the proxy is closed")
 
-// dialer is who has dialed a connection.
+// dialer is the process that has dialed a connection.
 type dialer struct {
 	from func(net.Addr) string
 	addr net.Addr
 
 	mu   sync.Mutex
-	name string // "" if it is not known yet
+	name string // "" until it is known
 }
 
 func (d *dialer) is() string {

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// chunk is what has been read at once. The last one has no bytes.
+// chunk is the bytes of one read. The last chunk has none.
 type chunk struct {
 	bytes []byte
 	due   time.Time
 }
 
-// cost is the memory that a chunk takes, however few bytes it has.
+// cost is the memory that a chunk takes. A small chunk costs its overhead too.
 func (c chunk) cost() int { return len(c.bytes) + 64 }
 
-// queue has the chunks of one direction that are not delivered yet, up to [Window] bytes.
+// queue has the undelivered chunks of one direction, up to [Window] bytes.
 type queue struct {
 	gone <-chan struct{} // closed when the connection has ended
 
@@ -75,7 +75,7 @@ func (q *queue) take() (chunk, bool) {
 	}
 }
 
-// close ends what waits for room, now and later.
+// close makes put fail, now and later.
 func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true

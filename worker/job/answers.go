@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"hash"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -19,15 +18,11 @@ import (
 )
 
 // mayWrite refuses a database that is not new, unless it is a copy.
-func (a answers) mayWrite(ctx context.Context, db driver.DB) error {
+func (a answers) mayWrite(ctx context.Context, r driver.Runner) error {
 	if a.Loaded {
 		return nil
 	}
-	n, err := number(ctx, db, "SELECT count(*) FROM sqlite_master")
-	if err == nil && n > 0 {
-		err = errorf(protocol.CodeForeign, "the database has tables already: answers are compared on a new one")
-	}
-	return err
+	return mustBeNew(ctx, r, "answers are compared on a new one")
 }
 
 func (a answers) run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) (err error) {
@@ -83,11 +78,11 @@ type asking struct {
 	tell  func(protocol.Progress)
 	out   *protocol.Answered
 
-	transactions int // so far
+	transactions int // how many have begun
 }
 
-// ask runs a statement and reports the answer. The error is the end of ctx only, since
-// an error of the library is an answer.
+// ask runs a statement and reports the answer. An error of the library is an answer, so ask
+// returns an error only if ctx ends.
 func (p *asking) ask(ctx context.Context, at protocol.Answer, q driver.Question) (*protocol.Answer, error) {
 	a, err := p.answer(ctx, at, q)
 	if err != nil {
@@ -98,32 +93,32 @@ func (p *asking) ask(ctx context.Context, at protocol.Answer, q driver.Question)
 	return a, nil
 }
 
-// answer is [asking.ask] without the report.
+// answer runs a statement like [asking.ask], but does not report the answer.
 func (p *asking) answer(ctx context.Context, a protocol.Answer, q driver.Question) (*protocol.Answer, error) {
 	a.SQL = strings.TrimSpace(q.SQL)
 	for _, v := range q.Args {
 		a.Arguments = append(a.Arguments, protocol.NewValue(v))
 	}
 	var sums []*columnSum
-	var order anyOrder
+	anyOrder := uint64(0) // the sum of the rows' hashes, which does not depend on their order
 	reply, err := p.asker.Ask(ctx, q, func(row []any) error {
 		if sums == nil {
 			for range row {
-				sums = append(sums, newColumnSum())
+				sums = append(sums, &columnSum{map[string]int64{}, sha256.New()})
 			}
 		}
-		order.begin()
+		hash := sha256.New()
 		var values []protocol.Value
 		for i, v := range row {
 			v = hideMonotonic(v)
 			content := protocol.Content(v)
 			sums[i].add(v, content)
-			order.add(content)
+			writeSized(hash, content)
 			if a.RowCount < int64(p.Rows) {
 				values = append(values, protocol.NewValue(v))
 			}
 		}
-		order.end()
+		anyOrder += binary.LittleEndian.Uint64(hash.Sum(nil))
 		if a.RowCount++; values != nil {
 			a.Rows = append(a.Rows, values)
 		}
@@ -137,7 +132,7 @@ func (p *asking) answer(ctx context.Context, a protocol.Answer, q driver.Questio
 		a.Columns = append(a.Columns, protocol.ColumnSum{Types: s.types, Content: hex.EncodeToString(s.hash.Sum(nil)[:16])})
 	}
 	if a.RowCount > 0 {
-		a.AnyOrder = order.String()
+		a.AnyOrder = fmt.Sprintf("%016x", anyOrder)
 	}
 	var e *driver.Error
 	var cannot *driver.CannotAsk
@@ -155,8 +150,8 @@ func (p *asking) answer(ctx context.Context, a protocol.Answer, q driver.Questio
 // monotonic matches the reading of the monotonic clock in the text of a time.Time.
 var monotonic = regexp.MustCompile(`^('?\d{4,}-\d\d-\d\d \d\d:\d\d:\d\d.* m=[+-])\d+\.\d+('?)$`)
 
-// hideMonotonic replaces the reading of the monotonic clock in a text. It is another one in
-// each process, so nothing that has it could be compared.
+// hideMonotonic replaces the reading of the monotonic clock in a text. The reading differs in
+// each process, so texts that have one could not be compared.
 func hideMonotonic(v any) any {
 	switch s := v.(type) {
 	case string:
@@ -171,13 +166,11 @@ func hideMonotonic(v any) any {
 	return v
 }
 
-// columnSum sums up a column.
+// columnSum counts the Go types of a column's values and hashes the values.
 type columnSum struct {
 	types map[string]int64
 	hash  hash.Hash
 }
-
-func newColumnSum() *columnSum { return &columnSum{map[string]int64{}, sha256.New()} }
 
 func (s *columnSum) add(v any, content string) {
 	typ := "nil"
@@ -192,17 +185,7 @@ func (s *columnSum) add(v any, content string) {
 	writeSized(s.hash, content)
 }
 
-// anyOrder is the sum of the hashes of rows, which does not depend on their order.
-type anyOrder struct {
-	row hash.Hash
-	sum uint64
-}
-
-func (o *anyOrder) begin()             { o.row = sha256.New() }
-func (o *anyOrder) add(content string) { writeSized(o.row, content) }
-func (o *anyOrder) end()               { o.sum += binary.LittleEndian.Uint64(o.row.Sum(nil)) }
-func (o *anyOrder) String() string     { return fmt.Sprintf("%016x", o.sum) }
-
+// writeSized hashes a text after its length, so that two texts differ from their concatenation.
 func writeSized(h hash.Hash, s string) {
 	h.Write(binary.AppendUvarint(nil, uint64(len(s))))
 	h.Write([]byte(s))
@@ -272,7 +255,7 @@ func (p *asking) phase(ctx context.Context, ph *plan.Phase) error {
 // call asks the first of n executions of a call.
 func (p *asking) call(ctx context.Context, at protocol.Answer, c *plan.Call, forEach string, n int64) error {
 	if len(c.Parameters) == 0 {
-		n = 1 // they are all the same
+		n = 1 // all executions are the same
 	}
 	k := int(min(n, int64(p.Executions)))
 	b, err := p.parameters(at.Phase, c, forEach, k)
@@ -302,8 +285,8 @@ func question(c *plan.Call, b *driver.Batch, row int) driver.Question {
 	return driver.Question{SQL: c.SQL, Args: arguments(b, row, row+1), Rows: len(c.Columns) > 0, Columns: c.Columns}
 }
 
-// arguments returns copies of the values of the rows lo ≤ r < hi. In a batch texts share
-// memory that is filled again.
+// arguments returns the values of the rows lo ≤ r < hi. It copies texts, because the next fill
+// of the batch overwrites their memory.
 func arguments(b *driver.Batch, lo, hi int) (args []any) {
 	for r := lo; r < hi; r++ {
 		for i := range b.Columns {
@@ -317,8 +300,8 @@ func arguments(b *driver.Batch, lo, hi int) (args []any) {
 	return args
 }
 
-// operation asks the first executions of an operation of a mix. One that fails is rolled
-// back.
+// operation asks the first executions of an operation of a mix. An execution that fails is
+// rolled back.
 func (p *asking) operation(ctx context.Context, at protocol.Answer, m *plan.Mix, o *plan.Operation) error {
 	k := p.Executions
 	if m.Count > 0 {
@@ -376,204 +359,9 @@ func (p *asking) execution(ctx context.Context, at protocol.Answer, o *plan.Oper
 		if err := tx.Commit(ctx); err == nil {
 			return nil
 		}
-		// What was not committed is missing from later answers, which shows it.
+		// A failed commit shows in later answers, which lack its rows.
 	}
 	return tx.Rollback(ctx)
-}
-
-// replay runs all events, one transaction after the other in the order in which these began,
-// and reports the first executions of each statement. What fails within a transaction is
-// rolled back with it, unless it failed when it was recorded.
-func (p *asking) replay(ctx context.Context, at protocol.Answer, r *plan.Replay) error {
-	if err := p.learnTimes(ctx, r); err != nil {
-		return err
-	}
-	batches := make([]*driver.Batch, len(r.Statements))
-	for i := range r.Statements {
-		batches[i] = p.gen.ReplayBatch(fmt.Sprintf("%s.%d", at.Phase, i), &r.Statements[i])
-	}
-	if err := p.askTimes(ctx, at, r, batches); err != nil {
-		return err
-	}
-	row := make([]int, r.Events.Len()) // which execution of its statement an event is
-	executions := make([]int, len(r.Statements))
-	for i, s := range r.Events.Statement {
-		row[i] = executions[s]
-		executions[s]++
-	}
-	for _, unit := range r.Events.Units() {
-		if err := p.replayed(ctx, at, r, batches, row, unit); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// learnTimes asks how the library stores a time.Time, if the replay has any.
-func (p *asking) learnTimes(ctx context.Context, r *plan.Replay) error {
-	if !slices.ContainsFunc(r.Statements, func(s plan.Replayed) bool {
-		return slices.ContainsFunc(s.Parameters, func(c plan.Recorded) bool { return len(c.Times) > 0 })
-	}) {
-		return nil
-	}
-	var asTime, asText []any
-	p.out.Times = nil
-	for _, t := range protocol.Times() {
-		asTime, asText = append(asTime, t), append(asText, t.Format(plan.TimeFormat))
-		p.out.Times = append(p.out.Times, t.Format(plan.TimeFormat))
-	}
-	ask := func(args []any) error {
-		// Texts have no declared type, so no library makes a time.Time of them again.
-		q := driver.Question{SQL: "SELECT CAST(? AS TEXT), CAST(? AS TEXT)", Args: args, Rows: true}
-		_, err := p.asker.Ask(ctx, q, func(row []any) error {
-			for i, v := range row[:len(p.out.Times)] {
-				p.out.Times[i] = protocol.NewValue(v).Bytes()
-			}
-			return nil
-		})
-		return err
-	}
-	p.out.TimesAsText = ask(asTime) != nil
-	if p.out.TimesAsText && ctx.Err() == nil {
-		_ = ask(asText) // the statements of the replay will fail as this one
-	}
-	return ctx.Err()
-}
-
-// askTimes asks how the library stores the first recorded time, and the first that had a reading
-// of the monotonic clock. A recording need not read the times that it writes.
-func (p *asking) askTimes(ctx context.Context, at protocol.Answer, r *plan.Replay, batches []*driver.Batch) error {
-	var first [2]any // without such a reading, and with one
-	for n := range r.Statements {
-		s := &r.Statements[n]
-		for j := range s.Parameters {
-			c := &s.Parameters[j]
-			for _, e := range c.Times {
-				k := 0
-				if _, monotonic := slices.BinarySearch(c.Monotonic, e); monotonic {
-					k = 1
-				}
-				if first[k] != nil {
-					continue
-				}
-				args := arguments(batches[n], e, e+1)
-				if err := p.bindTimes(args, s, e); err != nil {
-					return err
-				}
-				first[k] = args[j]
-			}
-		}
-	}
-	// In quotes, so that no library makes a time.Time of it again.
-	q := driver.Question{SQL: "SELECT quote(?)", Rows: true}
-	at.Operation = "stored times"
-	for _, t := range first {
-		if t == nil {
-			continue
-		}
-		q.Args = []any{t}
-		if _, err := p.ask(ctx, at, q); err != nil {
-			return err
-		}
-		at.Number++
-	}
-	return nil
-}
-
-// bindTimes replaces texts that were times by times, if the library binds these.
-func (p *asking) bindTimes(args []any, s *plan.Replayed, row int) error {
-	if p.out.TimesAsText {
-		return nil
-	}
-	for j := range s.Parameters {
-		text, ok := args[j].(string)
-		if !ok { // NULL
-			continue
-		}
-		t, is, err := s.Parameters[j].Time(row, text)
-		if err != nil {
-			return &Error{protocol.CodePlan, err}
-		}
-		if is {
-			args[j] = t
-		}
-	}
-	return nil
-}
-
-// replayed runs the events of one transaction, or one statement outside of any.
-func (p *asking) replayed(ctx context.Context, at protocol.Answer, r *plan.Replay, batches []*driver.Batch, row, unit []int) (err error) {
-	var tx driver.Tx
-	opened := false // a transaction, also by a statement
-	end := func(commit bool) error {
-		if tx == nil {
-			return nil
-		}
-		ended := tx
-		tx = nil
-		if commit && ended.Commit(ctx) == nil {
-			return nil
-		}
-		// What was not committed is missing from later answers, which shows it.
-		_ = ended.Rollback(context.WithoutCancel(ctx))
-		return ctx.Err()
-	}
-	defer func() {
-		err = errors.Join(err, end(false))
-		if opened {
-			_ = p.conn.Script(context.WithoutCancel(ctx), "ROLLBACK") // an error if it has ended
-		}
-	}()
-	if len(unit) > 1 {
-		p.transactions++
-		at.Transaction = p.transactions
-	}
-	for _, i := range unit {
-		n := r.Events.Statement[i]
-		s := &r.Statements[n]
-		switch s.Do {
-		case plan.ReplayBegin:
-			if err := end(false); err != nil { // the recording has no end of it
-				return err
-			}
-			if tx, err = p.conn.Begin(ctx); err != nil {
-				return fmt.Errorf("beginning a transaction: %w", err)
-			}
-			continue
-		case plan.ReplayCommit, plan.ReplayRollback:
-			if err := end(s.Do == plan.ReplayCommit); err != nil {
-				return err
-			}
-			continue
-		}
-		at.Operation, at.Number, at.Execution = r.Operations[s.Operation], n, row[i]
-		if s.Script {
-			if err := p.script(ctx, at, s.SQL); err != nil {
-				return err
-			}
-			continue
-		}
-		q := driver.Question{SQL: s.SQL, Rows: s.Reads}
-		if b := batches[n]; b != nil {
-			q.Args = arguments(b, row[i], row[i]+1)
-			if err := p.bindTimes(q.Args, s, row[i]); err != nil {
-				return err
-			}
-		}
-		answer := p.answer
-		if row[i] < p.Executions {
-			answer = p.ask
-		}
-		opened = opened || len(unit) > 1 && tx == nil
-		a, err := answer(ctx, at, q)
-		if err != nil {
-			return err
-		}
-		if a.Error != nil && !slices.Contains(r.Events.Failed, i) {
-			return nil
-		}
-	}
-	return nil
 }
 
 // insert asks the first statements that insert the rows of a data set, and inserts the
@@ -604,7 +392,7 @@ func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	// Loading that fails shows in the answers to queries, but says why only here.
+	// If loading fails, later queries show the missing rows. Only this answer says why.
 	var e *driver.Error
 	if errors.As(err, &e) {
 		at.SQL, _ = ds.InsertSQL(1)
@@ -616,7 +404,7 @@ func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert
 	return err
 }
 
-// load inserts the rows of a data set from a number on, in one transaction.
+// load inserts the rows of a data set from row number from on, in one transaction.
 func (p *asking) load(ctx context.Context, ds *plan.DataSet, from int64) (err error) {
 	tx, err := p.conn.Begin(ctx)
 	if err != nil {

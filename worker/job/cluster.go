@@ -16,19 +16,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// mayWrite refuses a database that is not new.
-func (c cluster) mayWrite(ctx context.Context, db driver.DB) error {
-	n, err := number(ctx, db, "SELECT count(*) FROM sqlite_master")
-	if err == nil && n > 0 {
-		err = errorf(protocol.CodeForeign, "the database has tables already: a cluster is measured on a new one")
-	}
-	return err
+func (c cluster) mayWrite(ctx context.Context, r driver.Runner) error {
+	return mustBeNew(ctx, r, "a cluster is measured on a new one")
 }
 
-// clusterTable is where rows are written.
 const clusterTable = "sqlite3perf_cluster"
 
-// body is what each row has besides its ID.
+// body is the second column of each row.
 const body = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 // writing is the job in progress.
@@ -84,7 +78,7 @@ func (c cluster) run(ctx context.Context, d *Database, tell func(protocol.Progre
 	return nil
 }
 
-// size returns what the files below a directory use. What disappears meanwhile is left out.
+// size returns the size of the files below a directory. It skips files that disappear.
 func size(dir string) (sum int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() {
@@ -97,7 +91,7 @@ func size(dir string) (sum int64) {
 	return sum
 }
 
-// sizeOfFiles returns what a database uses with its journal, or WAL.
+// sizeOfFiles returns the size of a database with its journal and WAL.
 func sizeOfFiles(path string) (sum int64) {
 	for _, suffix := range []string{"", "-wal", "-journal"} {
 		if i, err := os.Stat(path + suffix); err == nil {
@@ -107,8 +101,8 @@ func sizeOfFiles(path string) (sum int64) {
 	return sum
 }
 
-// load puts the database under a load twice. Looking whether rows are visible takes CPU
-// time, so the second time only is for that.
+// load puts the database under a load twice. Only the second time does it look when rows are
+// visible, because looking takes CPU time.
 func (w *writing) load(ctx context.Context, l protocol.ClusterLoad) (*protocol.LoadResult, int64, error) {
 	acknowledged, err := w.write(ctx, l, nil)
 	if err != nil {
@@ -129,16 +123,17 @@ func (w *writing) load(ctx context.Context, l protocol.ClusterLoad) (*protocol.L
 	return r, (acknowledged.hist.Count() + second.hist.Count()) * int64(l.Batch), nil
 }
 
-// written is what clients have written.
+// written counts what clients have written.
 type written struct {
 	wall, cpu, members int64
 	failed             int64
-	err                error // the first
+	err                error // of the first write that failed
 	hist               *latency.Histogram
 }
 
-// write has clients write for a time. If visible is not nil, the first of them waits after
-// each write until it is visible at every member, and records that time from its beginning.
+// write has clients write for a time. If visible is not nil, the first client waits after each
+// write until every member shows the row, and records in visible how long that took from the
+// beginning of the write.
 func (w *writing) write(ctx context.Context, l protocol.ClusterLoad, visible *latency.Histogram) (*written, error) {
 	sum := &written{hist: latency.New()}
 	var mu sync.Mutex
@@ -169,7 +164,7 @@ func (w *writing) write(ctx context.Context, l protocol.ClusterLoad, visible *la
 	wg.Wait()
 	sum.wall = int64(time.Since(begin))
 	own2, members2 := w.CPU()
-	sum.members = max(members2-members, 0) // one that has ended is no longer counted
+	sum.members = max(members2-members, 0) // processes that have ended are no longer counted
 	sum.cpu = max(own2-own, 0) + sum.members
 	switch {
 	case ctx.Err() != nil:
@@ -242,7 +237,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// within is how long a write may take, and then until it is visible at every member.
+// within is how long a write may take, and again how long until every member shows it.
 func (c cluster) within() time.Duration {
 	if c.Patience == 0 {
 		return time.Minute
@@ -250,21 +245,17 @@ func (c cluster) within() time.Duration {
 	return time.Duration(c.Patience) * time.Millisecond
 }
 
-// answersWithin is how long a member may take to show that it is there.
+// answersWithin is how long a member may take to answer before it counts as stopped.
 const answersWithin = 2 * time.Second
 
-// silent says which members answer nothing, such as those that are stopped.
+// silent names the members that do not answer, such as stopped ones.
 func (w *writing) silent(ctx context.Context) string {
-	errs := make([]error, len(w.members))
-	var all sync.WaitGroup
-	for i := range w.members {
-		all.Go(func() {
-			limited, cancel := context.WithTimeout(ctx, answersWithin)
-			defer cancel()
-			_, errs[i] = w.ints(limited, i, driver.ReadLevels[0], selectID, 0)
-		})
-	}
-	all.Wait()
+	errs := w.atAll(func(member int) error {
+		limited, cancel := context.WithTimeout(ctx, answersWithin)
+		defer cancel()
+		_, err := w.ints(limited, member, driver.ReadLevels[0], selectID, 0)
+		return err
+	})
 	var list []string
 	for i, m := range w.members {
 		if errs[i] != nil && m.ID != "" {
@@ -281,24 +272,30 @@ func (w *writing) silent(ctx context.Context) string {
 func (w *writing) await(ctx context.Context, id int64) error {
 	limited, cancel := context.WithTimeout(ctx, w.within())
 	defer cancel()
-	errs := make([]error, len(w.members))
-	var wg sync.WaitGroup
-	for i := range w.members {
-		wg.Go(func() {
-			for limited.Err() == nil {
-				list, err := w.ints(limited, i, driver.ReadLevels[0], selectID, id)
-				if errs[i] = err; len(list) > 0 {
-					return
-				}
+	errs := w.atAll(func(member int) (err error) {
+		for limited.Err() == nil {
+			var list []int64
+			if list, err = w.ints(limited, member, driver.ReadLevels[0], selectID, id); len(list) > 0 {
+				return err
 			}
-			errs[i] = errors.Join(limited.Err(), errs[i])
-		})
-	}
-	wg.Wait()
+		}
+		return errors.Join(limited.Err(), err)
+	})
 	if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
 		return errorf(protocol.CodeEndless, "row %d was acknowledged, but is not visible at every member after %v%s: %w", id, w.within(), w.silent(ctx), err)
 	}
 	return ctx.Err()
+}
+
+// atAll runs f for all members at once and returns the error of each.
+func (w *writing) atAll(f func(member int) error) []error {
+	errs := make([]error, len(w.members))
+	var all sync.WaitGroup
+	for i := range w.members {
+		all.Go(func() { errs[i] = f(i) })
+	}
+	all.Wait()
+	return errs
 }
 
 const selectID = "SELECT id FROM " + clusterTable + " WHERE id = ?"

@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// group is the readers or the writers.
+// group counts what the readers, or the writers, have done.
 type group struct {
 	shards []*shard
 	total  tally
@@ -205,11 +205,11 @@ func (c concurrent) prepare(ctx context.Context, d *Database) error {
 }
 
 // mayWrite refuses to put rows, or a table, into somebody else's database.
-func (c concurrent) mayWrite(ctx context.Context, db driver.DB) error {
-	if kept, err := c.kept(ctx, db); kept || err != nil {
+func (c concurrent) mayWrite(ctx context.Context, r driver.Runner) error {
+	if kept, err := c.kept(ctx, r); kept || err != nil {
 		return err
 	}
-	return c.table().mayMake(ctx, db)
+	return c.table().mayWrite(ctx, r)
 }
 
 // table returns the job that creates the table.
@@ -219,24 +219,24 @@ func (c concurrent) table() generate {
 
 // kept reports whether the table exists and is to be used unchanged, which mayUse may
 // refuse.
-func (c concurrent) kept(ctx context.Context, db driver.DB) (bool, error) {
+func (c concurrent) kept(ctx context.Context, r driver.Runner) (bool, error) {
 	if c.Clear {
 		return false, nil
 	}
-	o, err := lookUp(ctx, db, c.Table)
+	o, err := lookUp(ctx, r, c.Table)
 	if err != nil || o.kind == "" {
 		return false, err
 	}
-	return true, c.mayUse(ctx, db)
+	return true, c.mayUse(ctx, r)
 }
 
 // mayUse refuses an existing table that lacks a column, or that is somebody else's and
 // would be written to.
-func (c concurrent) mayUse(ctx context.Context, db driver.DB) error {
-	if err := ready(ctx, db, c.Table); err != nil || c.Writers == 0 || c.Force {
+func (c concurrent) mayUse(ctx context.Context, r driver.Runner) error {
+	if err := ready(ctx, r, c.Table); err != nil || c.Writers == 0 || c.Force {
 		return err
 	}
-	id, err := number(ctx, db, "PRAGMA application_id")
+	id, err := number(ctx, r, "PRAGMA application_id")
 	if err == nil && id != ApplicationID {
 		err = refuse(protocol.CodeForeign, "sqlite3perf did not make this database: name another file, have no writers, or have rows written to its table "+c.Table+" by force", "writers", "force")
 	}
@@ -262,7 +262,7 @@ func (cl *clients) client(ctx context.Context, ready *sync.WaitGroup, s *shard, 
 	return f(runner, s)
 }
 
-// read is one reader.
+// read reads until the job stops.
 func (cl *clients) read(r driver.Runner, s *shard) error {
 	ctx := context.Background()
 	stmt, err := r.Prepare(ctx, driver.Statement{
@@ -286,8 +286,8 @@ func (cl *clients) read(r driver.Runner, s *shard) error {
 	return stmt.Close()
 }
 
-// write is one writer. A row whose INSERT failed is not retried, so its ID is left
-// out.
+// write writes until the job stops. It does not retry a row whose INSERT failed, so the table
+// lacks that ID.
 func (cl *clients) write(r driver.Runner, s *shard) error {
 	ctx := context.Background()
 	stmt, err := r.Prepare(ctx, insert(cl.Table, 1, true))
@@ -325,8 +325,7 @@ func (cl *clients) insert(ctx context.Context, r driver.Runner, stmt driver.Stmt
 		err = tx.Commit(ctx)
 	}
 	if err != nil {
-		// Only the first error matters.
-		_ = tx.Rollback(ctx)
+		_ = tx.Rollback(ctx) // only the first error matters
 	}
 	return err
 }

@@ -99,7 +99,7 @@ func (g generate) create(ctx context.Context, c driver.Conn) error {
 
 // remake recreates the table within the current transaction.
 func (g generate) remake(ctx context.Context, c driver.Conn) error {
-	if err := g.mayMake(ctx, c); err != nil {
+	if err := g.mayWrite(ctx, c); err != nil {
 		return err
 	}
 	if err := c.Script(ctx, "DROP TABLE IF EXISTS "+driver.Quote(g.Table)); err != nil {
@@ -121,9 +121,9 @@ func (g generate) remake(ctx context.Context, c driver.Conn) error {
 	return c.Script(ctx, schema(g.Table))
 }
 
-// mayMake refuses to destroy somebody's data, or to put a table into somebody else's
+// mayWrite refuses to destroy somebody's data, or to put a table into somebody else's
 // database.
-func (g generate) mayMake(ctx context.Context, r driver.Runner) error {
+func (g generate) mayWrite(ctx context.Context, r driver.Runner) error {
 	old, err := lookUp(ctx, r, g.Table)
 	if err != nil {
 		return err
@@ -168,8 +168,8 @@ const (
 type chunk struct {
 	made    driver.Batch  // each row is a row of the table
 	inserts driver.Batch  // each row is an INSERT
-	spans   []driver.Span // of all its columns, side by side
-	count   int           // number of INSERTs
+	spans   []driver.Span // the memory of the spans of all columns of inserts
+	count   int           // rows of inserts
 }
 
 // arrange lays out the rows for INSERTs of per rows each. All columns except ID are

@@ -13,13 +13,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// harming is the part of the job that harms a cluster.
+// harming harms a cluster under load and counts the effects.
 type harming struct {
 	*writing
 	nodes driver.ClusterDB
 	tell  func(protocol.Progress)
 
-	last atomic.Int64 // the ID that was acknowledged last
+	last atomic.Int64 // the latest ID that was acknowledged
 
 	mu           sync.Mutex
 	acknowledged []int64
@@ -96,8 +96,8 @@ func (h *harming) count() int64 {
 	return int64(len(h.acknowledged))
 }
 
-// writes is a client that writes. After an error it goes on with the next row at the next
-// member, and does not know whether the write took effect.
+// writes is a client that writes. After an error, which may leave the row written or not, it goes
+// on with the next row at the next member.
 func (h *harming) writes(ctx context.Context, client int) {
 	for at := client % len(h.members); ctx.Err() == nil; {
 		id := h.next.Add(1)
@@ -142,7 +142,7 @@ func later(a, b time.Time) time.Time {
 // readEvery is the pause between two reads of a client. Readers must leave time for writes.
 const readEvery = 5 * time.Millisecond
 
-// readsAt is a client that reads what was acknowledged last, at one member after the other.
+// readsAt is a client that reads the row that was acknowledged last, at each member in turn.
 func (h *harming) readsAt(ctx context.Context, r *protocol.LevelReads) {
 	for at := 0; ctx.Err() == nil; at = (at + 1) % len(h.members) {
 		pause(ctx, readEvery)
@@ -154,7 +154,7 @@ func (h *harming) readsAt(ctx context.Context, r *protocol.LevelReads) {
 		list, err := h.nodes.IntsAt(limited, at, r.Level, selectID, id)
 		cancel()
 		if err != nil && ctx.Err() != nil {
-			return // it was not the cluster that ended it
+			return // the end of the load failed the read
 		}
 		r.Reads++
 		switch {
@@ -187,7 +187,7 @@ func (h *harming) harm(ctx context.Context, kind string) (*protocol.Harm, error)
 	if err := do(leader); err != nil {
 		return nil, err
 	}
-	if len(h.members) == 1 { // there is nobody else
+	if len(h.members) == 1 { // no other member can take over
 		if err := undo(); err != nil {
 			return nil, err
 		}
@@ -221,8 +221,8 @@ func (h *harming) restart(ctx context.Context, member int) error {
 	return h.nodes.Restart(ctx, member)
 }
 
-// caughtUp waits until a member has what was acknowledged last. Rows that were acknowledged
-// but are lost must not make it wait for ever, so any later one will do.
+// caughtUp waits until a member has the row that was acknowledged last, or any later one: the
+// acknowledged row may be lost.
 func (h *harming) caughtUp(ctx context.Context, member int) error {
 	patient, cancel := context.WithTimeout(ctx, h.patience())
 	defer cancel()
@@ -240,8 +240,8 @@ func (h *harming) caughtUp(ctx context.Context, member int) error {
 	return errorf(protocol.CodeEndless, "member %s has not caught up with the others within %v", h.members[member].ID, h.patience())
 }
 
-// repair ends what may still be broken. If members were killed, all are killed in the end
-// and started again, as after a power failure of the machine that has them all.
+// repair kills all members and starts them again, as a power failure of their machine would. It
+// does nothing if the job kills no members.
 func (h *harming) repair(ctx context.Context) error {
 	if h.Harm.Kills == 0 {
 		return nil
@@ -251,19 +251,14 @@ func (h *harming) repair(ctx context.Context) error {
 			return err
 		}
 	}
-	errs := make([]error, len(h.members))
-	var all sync.WaitGroup
-	for i := range h.members {
-		all.Go(func() { errs[i] = h.restart(ctx, i) }) // none is ready before most of them are
-	}
-	all.Wait()
-	return errors.Join(errs...)
+	// A member is ready only when most members are, so all start at once.
+	return errors.Join(h.atAll(func(member int) error { return h.restart(ctx, member) })...)
 }
 
-// mostLost is how many of the rows that were lost are named.
+// mostLost is how many lost rows are named at most.
 const mostLost = 10
 
-// account reads all rows back.
+// account reads all rows back and counts those that were lost.
 func (h *harming) account(ctx context.Context, out *protocol.Harmed) error {
 	strongest := driver.ReadLevels[len(driver.ReadLevels)-1]
 	found, err := h.settled(ctx, strongest)
@@ -295,7 +290,7 @@ func (h *harming) account(ctx context.Context, out *protocol.Harmed) error {
 	return nil
 }
 
-// without returns what is in one set, but not in the other.
+// without returns the elements of set that other lacks.
 func without(set, other map[int64]bool) (list []int64) {
 	for id := range set {
 		if !other[id] {
@@ -305,11 +300,10 @@ func without(set, other map[int64]bool) (list []int64) {
 	return list
 }
 
-// settleTime is how long nothing may be written before what is there is taken for all.
+// settleTime is how long the rows must stay the same before they count as complete.
 const settleTime = 2 * time.Second
 
-// settled reads all rows with a level, when no more are being written: what was queued may
-// still be under way.
+// settled reads all rows with a level. It waits until queued writes are done.
 func (h *harming) settled(ctx context.Context, level string) (map[int64]bool, error) {
 	var before map[int64]bool
 	return h.all(ctx, 0, level, func(rows map[int64]bool) bool {
@@ -321,7 +315,7 @@ func (h *harming) settled(ctx context.Context, level string) (map[int64]bool, er
 	})
 }
 
-// all reads all rows at a member, again and again until enough says so or patience ends.
+// all reads all rows at a member until enough returns true or patience ends.
 func (h *harming) all(ctx context.Context, member int, level string, enough func(map[int64]bool) bool) (rows map[int64]bool, err error) {
 	patient, cancel := context.WithTimeout(ctx, h.patience())
 	defer cancel()

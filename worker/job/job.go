@@ -1,6 +1,5 @@
-// Package job implements what the commands generate, bench, pragma, concurrent and
-// paginate make a worker do on a user's database, and diff and cluster on a new one, using
-// the driver that the worker contains.
+// Package job does the jobs of a worker: those of the commands generate, bench, pragma,
+// concurrent and paginate on a user's database, and those of diff and cluster on a new one.
 package job
 
 import (
@@ -24,9 +23,9 @@ type Database struct {
 	// Open opens the database again, with the same settings changed by over.
 	Open func(ctx context.Context, over driver.Settings) (driver.DB, error)
 
-	// CPU returns the CPU time in nanoseconds that this process has used, and that its
-	// children have. PeakRSS returns the most memory that this process has held, or those
-	// of its children that live. What is not known is 0.
+	// CPU returns the CPU time in nanoseconds of this process and of its children. PeakRSS
+	// returns the peak memory in bytes of this process, or of its living children. Both
+	// return 0 where the system does not say.
 	CPU     func() (own, children int64)
 	PeakRSS func(children bool) int64
 }
@@ -44,7 +43,7 @@ func errorf(code, format string, args ...any) error {
 	return &Error{code, fmt.Errorf(format, args...)}
 }
 
-// refuse is an error that other values of fields prevent.
+// refuse returns an error that the user can avoid with other values of the named fields.
 func refuse(code, problem string, fields ...string) error {
 	e := &protocol.FieldError{Problem: problem}
 	for _, f := range fields {
@@ -92,23 +91,26 @@ func runnerOf(j *protocol.Job) runner {
 // MayWrite refuses a job that would write to a database or table that is not
 // sqlite3perf's or does not have the required form. It writes nothing.
 func MayWrite(ctx context.Context, j *protocol.Job, db driver.DB) error {
-	switch {
-	case j.Generate != nil:
-		return generate{j.Generate}.mayMake(ctx, db)
-	case j.Concurrent != nil:
-		return concurrent{j.Concurrent}.mayWrite(ctx, db)
-	case j.Answers != nil:
-		return answers{j.Answers}.mayWrite(ctx, db)
-	case j.Cluster != nil:
-		return cluster{j.Cluster}.mayWrite(ctx, db)
+	if w, ok := runnerOf(j).(interface {
+		mayWrite(ctx context.Context, r driver.Runner) error
+	}); ok {
+		return w.mayWrite(ctx, db)
 	}
 	return nil
 }
 
-// Run does the job. When ctx ends it stops in an orderly way, leaving the database
-// consistent, and returns what it has done. If the job fails, Concurrent also returns
-// what it has done, with the error. The errors of other jobs say how far they got.
-// Tell is called from one goroutine at a time.
+// mustBeNew refuses a database that has tables.
+func mustBeNew(ctx context.Context, r driver.Runner, reason string) error {
+	n, err := number(ctx, r, "SELECT count(*) FROM sqlite_master")
+	if err == nil && n > 0 {
+		err = errorf(protocol.CodeForeign, "the database has tables already: %s", reason)
+	}
+	return err
+}
+
+// Run does the job. When ctx ends, Run leaves the database consistent and returns a partial
+// result. If a job concurrent fails, Run returns its partial result with the error. The errors
+// of other jobs say how far they got. Only one goroutine at a time calls tell.
 func Run(ctx context.Context, j *protocol.Job, d *Database, tell func(protocol.Progress)) (*protocol.JobResult, error) {
 	if err := j.Check(); err != nil {
 		return nil, &Error{protocol.CodeUsage, err}

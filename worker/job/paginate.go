@@ -15,7 +15,7 @@ import (
 type page struct {
 	protocol.Page
 	offset, keyset driver.Batch
-	ids            []int64 // on the page
+	ids            []int64 // the IDs on the page
 }
 
 func integers(values ...int64) driver.Batch {
@@ -101,8 +101,8 @@ func (p paginate) run(ctx context.Context, d *Database, tell func(protocol.Progr
 // page reads the page at a depth both ways, which also loads it into the cache.
 func (p paginate) page(ctx context.Context, stmts [2]driver.Stmt, depth, rows int64) (*page, error) {
 	g := &page{Page: protocol.Page{Depth: depth}, offset: integers(int64(p.Limit), depth)}
-	// The ID before the page is what an application has kept from the previous
-	// page. So the time of the keyset does not include finding it.
+	// An application knows the ID before the page from the previous page, so finding it is
+	// not timed.
 	before := []int64{-1 << 63}
 	var err error
 	if depth > 0 {

@@ -146,28 +146,21 @@ func (c *checker) phase(at string, p *plan.Phase) {
 		c.bad(at+".context", "is %q: want background or cancellable", p.Context)
 	}
 	kinds := 0
-	if p.Insert != nil {
-		kinds++
-		c.insert(at+".insert", p)
-	}
-	if p.Query != nil {
-		kinds++
-		c.query(at+".query", p)
-	}
-	if p.Mix != nil {
-		kinds++
-		c.mix(at+".mix", p.Mix)
-	}
-	if p.HTTP != nil {
-		kinds++
-		c.http(at+".http", p)
-	}
-	if p.Replay != nil {
-		kinds++
-		c.replay(at+".replay", p.Replay)
-	}
-	if p.Script != "" {
-		kinds++
+	for _, kind := range []struct {
+		set   bool
+		check func()
+	}{
+		{p.Insert != nil, func() { c.insert(at+".insert", p) }},
+		{p.Query != nil, func() { c.query(at+".query", p) }},
+		{p.Mix != nil, func() { c.mix(at+".mix", p.Mix) }},
+		{p.HTTP != nil, func() { c.http(at+".http", p) }},
+		{p.Replay != nil, func() { c.replay(at+".replay", p.Replay) }},
+		{p.Script != "", func() {}},
+	} {
+		if kind.set {
+			kinds++
+			kind.check()
+		}
 	}
 	if kinds != 1 {
 		c.bad(at, "has %d of insert, query, mix, http, replay and script: want exactly one", kinds)
@@ -279,7 +272,8 @@ func (c *checker) query(at string, p *plan.Phase) {
 		}
 	}
 	c.within(at+".repeat", q.Repeat, 1, plan.MaxCount)
-	c.clients(at, q.Clients, true)
+	c.clients(at, q.Clients)
+	c.held(at, q.Clients)
 	times := int64(max(q.Clients, 1))
 	if d := c.sets[q.ForEach]; d != nil {
 		times *= max(d.Total, 1)
@@ -289,16 +283,12 @@ func (c *checker) query(at string, p *plan.Phase) {
 	}
 }
 
-// clients checks the number of clients. held says that each keeps a connection. With
-// too few connections the phase would then wait forever.
-func (c *checker) clients(at string, n int, held bool) {
+func (c *checker) clients(at string, n int) {
 	c.within(at+".clients", int64(n), 1, plan.MaxClients)
-	if held {
-		c.held(at, n)
-	}
 }
 
-// held checks that there is a connection for each of n clients that keep one.
+// held checks that there is a connection for each of n clients that keep one. Otherwise the phase
+// would wait forever.
 func (c *checker) held(at string, n int) {
 	if int64(n) > c.pool {
 		c.bad(at+".clients", "is %d, each with its own connection, but settings.pool_size is %d: want at most as many clients", n, c.pool)
@@ -329,7 +319,7 @@ func (c *checker) call(at string, call *plan.Call, forEach string) {
 }
 
 func (c *checker) mix(at string, m *plan.Mix) {
-	c.clients(at, m.Clients, false)
+	c.clients(at, m.Clients)
 	if n := m.MostShared(c.processes); m.OwnConn {
 		c.held(at, n)
 		if c.readers > 0 && n > c.readers {
@@ -394,7 +384,8 @@ func (c *checker) replay(at string, r *plan.Replay) {
 		c.bad(at, ": %v", err)
 		return
 	}
-	c.clients(at, r.AtOnce(), true)
+	c.clients(at, r.AtOnce())
+	c.held(at, r.AtOnce())
 }
 
 // ifEmpty checks how an operation ends if a statement returns no rows.
@@ -432,7 +423,7 @@ func (c *checker) http(at string, p *plan.Phase) {
 	if p.Untimed {
 		c.bad(at, "is in an untimed phase: want a timed one")
 	}
-	c.clients(at, h.Clients, false)
+	c.clients(at, h.Clients)
 	c.extent(at, h.Count, h.DurationMS, h.Rate)
 	if len(h.Names) != len(h.Columns) {
 		c.bad(at+".names", "has %d names for %d columns: want one for each", len(h.Names), len(h.Columns))

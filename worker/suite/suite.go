@@ -1,7 +1,7 @@
 // Package suite runs every suite that drivers have. A driver's module calls it in one test
 // and one benchmark:
 //
-//	var library = addedcost.Library{Driver: modernc.New(), Open: addedcost.SQL(context.Background(), openByHand)}
+//	var library = addedcost.Library{Driver: modernc.New(), Open: byhand.SQL(context.Background(), openByHand)}
 //
 //	func TestDriver(t *testing.T)      { suite.Test(t, library) }
 //	func BenchmarkDriver(b *testing.B) { suite.Benchmark(b, library) }

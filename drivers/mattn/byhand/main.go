@@ -3,22 +3,22 @@
 package main
 
 import (
+	"context"
 	"database/sql"
 
 	_ "github.com/mattn/go-sqlite3"
 
+	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/byhand"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-func main() { byhand.Main(program) }
+func main() { worker.Main(program.Driver()) }
 
 var program = byhand.Program{
 	Info: driver.Info{
 		Name: "mattn by hand", About: "A program that uses the library directly.",
 		Module: "github.com/mattn/go-sqlite3", Kind: driver.Cgo, Interface: driver.DatabaseSQL,
 	},
-	Open: byhand.SQL(func(path string) (*sql.DB, error) {
-		return sql.Open("sqlite3", "file:"+path+"?_journal_mode=delete&_synchronous=full&_foreign_keys=on&_busy_timeout=5000")
-	}),
+	Open: byhand.SQL(context.Background(), func(path string) (*sql.DB, error) { return sql.Open("sqlite3", "file:"+path) }),
 }

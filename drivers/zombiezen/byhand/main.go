@@ -11,11 +11,12 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/byhand"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-func main() { byhand.Main(program) }
+func main() { worker.Main(program.Driver()) }
 
 var program = byhand.Program{
 	Info: driver.Info{
@@ -33,18 +34,7 @@ type database struct {
 // open takes a connection from a pool, because the library's documentation does. The
 // pool lets a context interrupt it, so each Step first looks whether that has ended.
 func open(path string) (byhand.Database, error) {
-	pool, err := sqlitex.NewPool(path, sqlitex.PoolOptions{
-		Flags:    sqlite.OpenReadWrite | sqlite.OpenCreate,
-		PoolSize: 1,
-		PrepareConn: func(conn *sqlite.Conn) error {
-			for _, pragma := range []string{"PRAGMA busy_timeout = 5000", "PRAGMA journal_mode = delete", "PRAGMA synchronous = full", "PRAGMA foreign_keys = on"} {
-				if err := sqlitex.ExecuteTransient(conn, pragma, nil); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	})
+	pool, err := sqlitex.NewPool(path, sqlitex.PoolOptions{Flags: sqlite.OpenReadWrite | sqlite.OpenCreate, PoolSize: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -60,29 +50,19 @@ func (d *database) Close() error {
 	return d.pool.Close()
 }
 
-func (d *database) Exec(script string) error { return sqlitex.ExecuteScript(d.conn, script, nil) }
-
-func (d *database) Read(sql string, see func(row []any) error) error {
-	var row []any
+func (d *database) Read(sql string, columns int, see func(row []string) error) error {
+	row := make([]string, columns)
 	return sqlitex.ExecuteTransient(d.conn, sql, &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
-		row = row[:0]
-		for i := range stmt.ColumnCount() {
-			switch stmt.ColumnType(i) {
-			case sqlite.TypeNull:
-				row = append(row, nil)
-			case sqlite.TypeInteger:
-				row = append(row, stmt.ColumnInt64(i))
-			default:
-				row = append(row, stmt.ColumnText(i))
-			}
+		for i := range row {
+			row[i] = stmt.ColumnText(i)
 		}
 		return see(row)
 	}})
 }
 
-func (d *database) Insert(clock *byhand.Clock, blog *byhand.Blog) error {
-	clock.Start()
-	defer clock.Stop()
+func (d *database) Insert(w *worker.Stopwatch, blog *byhand.Blog) error {
+	w.Start()
+	defer w.Stop()
 	err := d.insert(byhand.InsertUser, len(blog.Users), func(stmt *sqlite.Stmt, i int) {
 		u := &blog.Users[i]
 		stmt.BindInt64(1, u.ID)
@@ -134,14 +114,14 @@ func (d *database) insert(sql string, n int, bind func(stmt *sqlite.Stmt, i int)
 	return nil
 }
 
-func (d *database) Users(clock *byhand.Clock, see func(*byhand.User)) (n int64, err error) {
+func (d *database) Users(w *worker.Stopwatch, see func(*byhand.User)) (n int64, err error) {
 	stmt, err := d.conn.Prepare(byhand.SelectUsers)
 	if err != nil {
 		return 0, err
 	}
 	var u byhand.User
-	clock.Start()
-	defer clock.Stop()
+	w.Start()
+	defer w.Stop()
 	for {
 		row, err := stmt.Step()
 		if err != nil {
@@ -165,7 +145,7 @@ func user(stmt *sqlite.Stmt, u *byhand.User) {
 	u.Active = stmt.ColumnBool(3)
 }
 
-func (d *database) All(clock *byhand.Clock, see func(*byhand.User, *byhand.Article, *byhand.Comment)) (n int64, err error) {
+func (d *database) All(w *worker.Stopwatch, see func(*byhand.User, *byhand.Article, *byhand.Comment)) (n int64, err error) {
 	stmt, err := d.conn.Prepare(byhand.SelectAll)
 	if err != nil {
 		return 0, err
@@ -173,8 +153,8 @@ func (d *database) All(clock *byhand.Clock, see func(*byhand.User, *byhand.Artic
 	var u byhand.User
 	var a byhand.Article
 	var c byhand.Comment
-	clock.Start()
-	defer clock.Stop()
+	w.Start()
+	defer w.Stop()
 	for {
 		row, err := stmt.Step()
 		if err != nil {

@@ -44,7 +44,7 @@ func Run(t *testing.T, p byhand.Program, d driver.Driver) {
 				in.Verify = append(in.Verify, stored)
 			}
 			engine, left := serve(t, req, func(r io.Reader, w io.Writer) error { return worker.Serve(t.Context(), d, r, w) })
-			hand, leftByHand := serve(t, req, func(r io.Reader, w io.Writer) error { return byhand.Serve(p, r, w, func() {}) })
+			hand, leftByHand := serve(t, req, func(r io.Reader, w io.Writer) error { return worker.Serve(t.Context(), p.Driver(), r, w) })
 			if len(engine) != len(hand) {
 				t.Fatalf("%d answers of the engine, %d of the program", len(engine), len(hand))
 			}

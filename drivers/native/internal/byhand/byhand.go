@@ -27,7 +27,7 @@ import (
 	_ "github.com/mattn/go-sqlite3" // links the amalgamation
 
 	"github.com/sqlite3perf/sqlite3perf/worker"
-	"github.com/sqlite3perf/sqlite3perf/worker/addedcost"
+	"github.com/sqlite3perf/sqlite3perf/worker/byhand"
 )
 
 const (
@@ -46,14 +46,11 @@ type conn struct {
 }
 
 // Open opens a database.
-func Open(path string) (addedcost.Hand, error) {
+func Open(path string) (byhand.Database, error) {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
 	c := &conn{}
 	if err := c.err(C.byhand_open(name, &c.db)); err != nil {
-		return nil, errors.Join(err, c.close())
-	}
-	if err := c.exec("PRAGMA locking_mode=exclusive; PRAGMA journal_mode=memory; PRAGMA synchronous=off; PRAGMA cache_size=-65536"); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	h := &hand{make(chan *conn, 1)}
@@ -99,39 +96,43 @@ func (h *hand) on(f func(*conn) error) error {
 
 func (h *hand) Close() error { return h.on((*conn).close) }
 
-func (h *hand) Setting(name string) (value string, err error) {
-	err = h.on(func(c *conn) error {
-		stmt, err := c.prepare("PRAGMA " + name)
+func (h *hand) Read(sql string, columns int, see func(row []string) error) error {
+	return h.on(func(c *conn) error {
+		stmt, err := c.prepare(sql)
 		if err != nil {
 			return err
 		}
 		defer C.sqlite3_finalize(stmt)
-		if rc := C.sqlite3_step(stmt); rc != C.SQLITE_ROW {
-			return fmt.Errorf("PRAGMA %s: no row (%d)", name, int(rc))
-		}
-		text := C.sqlite3_value_text(C.sqlite3_column_value(stmt, 0))
-		value = C.GoString((*C.char)(unsafe.Pointer(text)))
-		return nil
-	})
-	return value, err
-}
-
-func (h *hand) Create() error {
-	return h.on(func(c *conn) error {
-		if err := c.exec(addedcost.Schema); err != nil {
-			return err
-		}
-		for _, s := range []struct {
-			stmt **C.sqlite3_stmt
-			sql  string
-		}{{&c.begin, "BEGIN"}, {&c.commit, "COMMIT"}, {&c.read, addedcost.Read}, {&c.update, addedcost.Update}} {
-			var err error
-			if *s.stmt, err = c.prepare(s.sql); err != nil {
+		row := make([]string, columns)
+		for {
+			if rc := C.sqlite3_step(stmt); rc != C.SQLITE_ROW {
+				return c.err(rc)
+			}
+			for i := range row {
+				text := C.sqlite3_value_text(C.sqlite3_column_value(stmt, C.int(i)))
+				row[i] = C.GoString((*C.char)(unsafe.Pointer(text)))
+			}
+			if err := see(row); err != nil {
 				return err
 			}
 		}
-		return nil
 	})
+}
+
+// prepareAll prepares the statements that the connection keeps.
+func (c *conn) prepareAll() (err error) {
+	if c.begin != nil {
+		return nil
+	}
+	for _, s := range []struct {
+		stmt **C.sqlite3_stmt
+		sql  string
+	}{{&c.begin, "BEGIN"}, {&c.commit, "COMMIT"}, {&c.read, byhand.SelectUser}, {&c.update, byhand.UpdateUser}} {
+		if *s.stmt, err = c.prepare(s.sql); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // transaction runs f in a transaction.
@@ -147,21 +148,27 @@ func (c *conn) transaction(f func() error) error {
 
 // Insert converts its values to the form that C takes before the clock starts, as
 // the engine does.
-func (h *hand) Insert(w *worker.Stopwatch, users []addedcost.Stored) error {
-	flat := make([]C.byhand_user, len(users))
+func (h *hand) Insert(w *worker.Stopwatch, blog *byhand.Blog) error {
+	flat := make([]C.byhand_user, len(blog.Users))
 	var emails []byte
-	for i, u := range users {
+	for i, u := range blog.Users {
 		flat[i] = C.byhand_user{
-			id: C.int64_t(u.ID), created: C.int64_t(u.Created), active: C.int64_t(u.Active),
+			id: C.int64_t(u.ID), created: C.int64_t(u.Created.UnixMilli()),
 			off: C.uint32_t(len(emails)), len: C.uint32_t(len(u.Email)),
+		}
+		if u.Active {
+			flat[i].active = 1
 		}
 		emails = append(emails, u.Email...)
 	}
 	return h.on(func(c *conn) error {
+		if err := c.prepareAll(); err != nil {
+			return err
+		}
 		w.Start()
 		defer w.Stop()
 		return c.transaction(func() error {
-			stmt, err := c.prepare(addedcost.Insert)
+			stmt, err := c.prepare(byhand.InsertUser)
 			if err != nil {
 				return err
 			}
@@ -171,9 +178,9 @@ func (h *hand) Insert(w *worker.Stopwatch, users []addedcost.Stored) error {
 	})
 }
 
-func (h *hand) Query(w *worker.Stopwatch, see func(addedcost.User)) (n int64, err error) {
+func (h *hand) Users(w *worker.Stopwatch, see func(*byhand.User)) (n int64, err error) {
 	err = h.on(func(c *conn) error {
-		stmt, err := c.prepare(addedcost.Scan)
+		stmt, err := c.prepare(byhand.SelectUsers)
 		if err != nil {
 			return err
 		}
@@ -198,13 +205,13 @@ func (h *hand) Query(w *worker.Stopwatch, see func(addedcost.User)) (n int64, er
 
 // visit makes users of the first n that C has returned. Their emails are parts of
 // one string.
-func (c *conn) visit(n int, see func(addedcost.User)) {
+func (c *conn) visit(n int, see func(*byhand.User)) {
 	if n == 0 {
 		return
 	}
 	last := &c.users[n-1]
 	emails := string(c.emails[:last.off+last.len])
-	var u addedcost.User
+	var u byhand.User
 	for i := range c.users[:n] {
 		r := &c.users[i]
 		u.ID = int64(r.id)
@@ -212,12 +219,12 @@ func (c *conn) visit(n int, see func(addedcost.User)) {
 		u.Email = emails[r.off:][:r.len]
 		u.Active = r.active != 0
 		if see != nil {
-			see(u)
+			see(&u)
 		}
 	}
 }
 
-func (c *conn) readKey(id int64, see func(addedcost.User)) (int64, error) {
+func (c *conn) readKey(id int64, see func(*byhand.User)) (int64, error) {
 	var n C.int
 	rc := C.byhand_read(c.read, C.int64_t(id), &c.users[0], (*C.char)(unsafe.Pointer(&c.emails[0])), &n)
 	if err := c.err(rc); err != nil {
@@ -227,7 +234,7 @@ func (c *conn) readKey(id int64, see func(addedcost.User)) (int64, error) {
 	return int64(n), nil
 }
 
-func (h *hand) Mix(w *worker.Stopwatch, ids []int64, see func(addedcost.User)) (n int64, err error) {
+func (h *hand) Mix(w *worker.Stopwatch, ids []int64, see func(*byhand.User)) (n int64, err error) {
 	err = h.on(func(c *conn) error {
 		w.Start()
 		defer w.Stop()
@@ -243,7 +250,7 @@ func (h *hand) Mix(w *worker.Stopwatch, ids []int64, see func(addedcost.User)) (
 	return n, err
 }
 
-func (h *hand) Transactions(w *worker.Stopwatch, ids []int64, see func(addedcost.User)) (n int64, err error) {
+func (h *hand) Transactions(w *worker.Stopwatch, ids []int64, see func(*byhand.User)) (n int64, err error) {
 	w.Start()
 	defer w.Stop()
 	for _, id := range ids {

@@ -1,0 +1,271 @@
+package byhand
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Driver returns the program as the engine runs it.
+func (p Program) Driver() worker.Hand { return hand{p} }
+
+type hand struct{ program Program }
+
+const onlyItsWork = "a program written by hand does the workloads simple and complex, and nothing else"
+
+func (h hand) Info() driver.Info {
+	info := h.program.Info
+	info.Limits = map[string]string{"job": onlyItsWork}
+	return info
+}
+
+func (h hand) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+	d, err := h.program.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	db := &database{d}
+	for _, pragma := range s.Pragmas() {
+		if err := db.Script(ctx, pragma); err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
+	}
+	return db, nil
+}
+
+// tables are the tables that a program knows, in the order in which it inserts them.
+var tables = []string{"users", "articles", "comments"}
+
+// Check refuses any plan that is neither that of simple or complex, nor that of added cost.
+func (h hand) Check(req *protocol.Request) error {
+	if n := req.Settings.Connections(); n != 1 {
+		return fmt.Errorf("settings: a program written by hand has one connection, and cannot have %d", n)
+	}
+	users := req.Plan.DataSet("users")
+	known := users != nil && req.Load+req.Loaded == 0 && !slices.ContainsFunc(req.Plan.Phases, func(p plan.Phase) bool {
+		return p.Untimed || p.Context == "cancellable" || !knows(&p, users.Total)
+	})
+	if !known {
+		return errors.New(onlyItsWork)
+	}
+	return nil
+}
+
+// knows reports whether a program does a phase as the plan asks for.
+func knows(p *plan.Phase, users int64) bool {
+	switch {
+	case p.Insert != nil:
+		in := *p.Insert
+		in.Verify = nil
+		return reflect.DeepEqual(in, plan.Insert{Sets: tables[:1], Transaction: "one", RowsPerStatement: 1}) ||
+			reflect.DeepEqual(in, plan.Insert{Sets: tables, Transaction: "set", RowsPerStatement: 1})
+	case p.Query != nil:
+		q := p.Query
+		return (sameSQL(q.SQL, SelectUsers) || sameSQL(q.SQL, SelectAll)) && q.ForEach == "" && q.Repeat == 1 && q.Clients == 1 && !q.AdHoc
+	case p.Mix != nil:
+		return reflect.DeepEqual(p.Mix, Mix(p.Mix.Count, users)) || reflect.DeepEqual(p.Mix, Transactions(p.Mix.Count, users))
+	}
+	return false
+}
+
+func sameSQL(a, b string) bool { return slices.Equal(strings.Fields(a), strings.Fields(b)) }
+
+// Perform does a phase with the program's own loops.
+func (h hand) Perform(db driver.DB, req *protocol.Request, gen *plan.Gen, p *plan.Phase, s *protocol.Sample, w *worker.Stopwatch) error {
+	d, brief := db.(*database).Database, slices.Contains(req.Brief, p.Name)
+	switch {
+	case p.Insert != nil:
+		blog, err := rows(gen, req.Plan, p.Insert.Sets)
+		if err != nil {
+			return err
+		}
+		s.Rows = int64(len(blog.Users) + len(blog.Articles) + len(blog.Comments))
+		s.Operations = s.Rows
+		return d.Insert(w, blog)
+	case p.Query != nil:
+		return query(d, p.Query, brief, s, w)
+	}
+	k, ok := d.(KeyDatabase)
+	if !ok {
+		return errors.New(onlyItsWork)
+	}
+	return mix(k, gen, p, brief, s, w)
+}
+
+// query runs the query with the clock and, unless it is brief, once more for the checksum.
+func query(d Database, q *plan.Query, brief bool, s *protocol.Sample, w *worker.Stopwatch) (err error) {
+	run := func(w *worker.Stopwatch, h *plan.Hash) (int64, error) { return d.Users(w, hashUsers(h)) }
+	if sameSQL(q.SQL, SelectAll) {
+		b, ok := d.(BlogDatabase)
+		if !ok {
+			return errors.New(onlyItsWork)
+		}
+		run = func(w *worker.Stopwatch, h *plan.Hash) (int64, error) { return b.All(w, hashAll(h, q.Columns)) }
+	}
+	s.Operations = 1
+	if s.Rows, err = run(w, nil); err != nil || brief {
+		return err
+	}
+	var h plan.Hash
+	if _, err = run(new(worker.Stopwatch), &h); err == nil {
+		s.Checksum = h.Sum()
+	}
+	return err
+}
+
+// hashUsers returns the function that adds users to a checksum, or nil without one.
+func hashUsers(h *plan.Hash) func(*User) {
+	if h == nil {
+		return nil
+	}
+	row := make(driver.Row, len(userColumns))
+	return func(u *User) {
+		row[0].Int, row[1].Time, row[2].Text, row[3].Bool = u.ID, u.Created, u.Email, u.Active
+		h.Row(row, userColumns)
+	}
+}
+
+// hashAll is hashUsers for the rows of [SelectAll].
+func hashAll(h *plan.Hash, columns []driver.ColumnType) func(*User, *Article, *Comment) {
+	if h == nil {
+		return nil
+	}
+	return func(u *User, a *Article, c *Comment) {
+		h.Row(driver.Row{
+			{Int: u.ID}, {Time: u.Created}, {Text: u.Email}, {Bool: u.Active},
+			{Int: a.ID}, {Time: a.Created}, {Int: a.UserID}, {Text: a.Text},
+			{Int: c.ID}, {Time: c.Created}, {Int: c.ArticleID}, {Text: c.Text},
+		}, columns)
+	}
+}
+
+// mixVerified is how many operations the engine runs to verify a mix.
+const mixVerified = 1000
+
+// mix runs a mix of one operation. To verify it, reads are run before the clock starts, as in
+// the engine. Transactions, which cannot be rolled back, are verified while they are timed.
+func mix(d KeyDatabase, gen *plan.Gen, p *plan.Phase, brief bool, s *protocol.Sample, w *worker.Stopwatch) error {
+	o, n := &p.Mix.Operations[0], p.Mix.Count
+	var b driver.Batch
+	if err := gen.FillParameters(&b, p.Name+"."+o.Name, o.Calls[0].Parameters, "", 0, 1, int(n)); err != nil {
+		return err
+	}
+	ids := b.Columns[0].Ints
+	var h plan.Hash
+	run, see := d.Mix, hashUsers(&h)
+	if o.Transaction {
+		run = d.Transactions
+	} else if !brief {
+		if _, err := run(new(worker.Stopwatch), ids[:min(mixVerified, len(ids))], see); err != nil {
+			return err
+		}
+	}
+	if brief || !o.Transaction {
+		see = nil
+	}
+	var err error
+	if s.Rows, err = run(w, ids, see); err != nil {
+		return err
+	}
+	s.Operations = n
+	if !brief {
+		s.Checksum = h.Sum()
+	}
+	return nil
+}
+
+// rows makes the rows of data sets. Texts of a column share memory, so that there is no more
+// for the garbage collector to look at than in the engine.
+func rows(gen *plan.Gen, p *plan.Plan, sets []string) (*Blog, error) {
+	blog := &Blog{}
+	for _, set := range sets {
+		var b driver.Batch
+		total := p.DataSet(set).Total
+		if err := gen.Fill(&b, set, 0, total); err != nil {
+			return nil, err
+		}
+		c := b.Columns
+		for r := range int(total) {
+			id, created := c[0].Ints[r], time.UnixMilli(c[1].Ints[r])
+			switch set {
+			case "users":
+				blog.Users = append(blog.Users, User{id, created, c[2].Text(r), c[3].Ints[r] != 0})
+			case "articles":
+				blog.Articles = append(blog.Articles, Article{id, created, c[2].Ints[r], c[3].Text(r)})
+			case "comments":
+				blog.Comments = append(blog.Comments, Comment{id, created, c[2].Ints[r], c[3].Text(r)})
+			}
+		}
+	}
+	return blog, nil
+}
+
+// database lets the engine run statements without parameters on a program's connection,
+// outside the clock. It is the pool and its only connection.
+type database struct{ Database }
+
+func (d *database) Script(_ context.Context, sql string) error {
+	for sql = driver.TrimScript(sql); sql != ""; sql = driver.TrimScript(sql) {
+		n := driver.StatementLen(sql)
+		if err := d.Read(sql[:n], 0, func([]string) error { return nil }); err != nil {
+			return err
+		}
+		sql = sql[n:]
+	}
+	return nil
+}
+
+func (d *database) Prepare(_ context.Context, st driver.Statement) (driver.Stmt, error) {
+	return &statement{d, st}, nil
+}
+
+func (d *database) Begin(context.Context) (driver.Tx, error) { return nil, errors.New(onlyItsWork) }
+
+func (d *database) Conn(context.Context) (driver.Conn, error) { return taken{d}, nil }
+
+// taken is the connection while the engine has it.
+type taken struct{ *database }
+
+func (taken) Close() error { return nil }
+
+type statement struct {
+	db *database
+	driver.Statement
+}
+
+func (st *statement) Exec(ctx context.Context, _ *driver.Batch, _, _ int) error {
+	return st.db.Script(ctx, st.SQL)
+}
+
+func (st *statement) ExecResult(context.Context, *driver.Batch, int) (driver.Result, error) {
+	return nil, errors.New(onlyItsWork)
+}
+
+func (st *statement) Close() error { return nil }
+
+func (st *statement) Query(_ context.Context, _ *driver.Batch, _ int, visit func(driver.Row) error) error {
+	row := make(driver.Row, len(st.Columns))
+	return st.db.Read(st.SQL, len(row), func(values []string) error {
+		for i, v := range values {
+			row[i] = driver.Cell{Text: v}
+			if typ := st.Columns[i].Type; typ != driver.Text {
+				n, err := strconv.ParseInt(v, 10, 64)
+				if err != nil {
+					return fmt.Errorf("column %d holds %q, want %v", i+1, v, typ)
+				}
+				row[i] = driver.Cell{Int: n, Time: time.UnixMilli(n), Bool: n != 0}
+			}
+		}
+		return visit(row)
+	})
+}

@@ -44,19 +44,16 @@ the other facts decide, if all of them favor the same driver.`,
   sqlite3perf advise last --targets linux/arm64,windows/amd64 --cold-build`,
 		Args: arguments(0, 1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.exact = cmd.Flags().Changed("rounds")
 			if len(args) == 0 {
 				return o.measured(cmd.Context(), env)
 			}
 			return o.stored(cmd.Context(), env, args[0])
 		},
 	}
-	cmd.Flags().SortFlags = false
 	o.addFlags(cmd.Flags())
 	return cmd
 }
 
-// adviseOptions are the flags of advise: those of run, and what else is looked at.
 type adviseOptions struct {
 	runOptions
 	cold    bool
@@ -76,15 +73,12 @@ func (o *adviseOptions) addFlags(f *pflag.FlagSet) {
 	o.output.setFormats("how the advice is printed", advise.Formats.Names(), advise.Formats.Check)
 }
 
-// ofStored are the flags that also apply to a stored run.
-var ofStored = []string{"targets", "cold-build", "diff", "dir", "trial-limit", "source", "worker-cache", "quiet", "store", "format", "output", "no-color", "full"}
-
-// checkTargets finds out whether the platforms are such.
-func (o *adviseOptions) checkTargets(ctx context.Context, b *lab.Builder) error {
+// checkTargets checks that Go can build for the platforms.
+func (o *adviseOptions) checkTargets(ctx context.Context, s workshop) error {
 	if o.targets == nil {
 		return nil
 	}
-	known, err := b.Platforms(ctx)
+	known, err := s.builder.Platforms(ctx)
 	if err != nil {
 		return err
 	}
@@ -104,7 +98,7 @@ func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
 	if err != nil {
 		return err
 	}
-	if err := o.checkTargets(ctx, r.builder); err != nil {
+	if err := o.checkTargets(ctx, r.workshop); err != nil {
 		return err
 	}
 	o.untilSettled(r)
@@ -114,13 +108,14 @@ func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
 	}
 	r.print = func(a *stats.Analysis) error {
 		l := o.looked()
-		if o.diff && a.Run.Stopped != result.StoppedInterrupted {
-			if err := o.compareAnswers(ctx, env, r, q, &l); err != nil {
+		if a.Run.Stopped != result.StoppedInterrupted {
+			err := inOrder(
+				func() error { return o.compareAnswers(ctx, env, r, q, &l) },
+				func() error { return o.addFootprints(ctx, env, r.workshop, q.byName(), &l) },
+			)
+			if err != nil {
 				return err
 			}
-		}
-		if err := o.addFootprints(ctx, env, r.builder, q.byName(), a, &l); err != nil {
-			return err
 		}
 		lasting := l
 		if l.Answers != nil {
@@ -128,8 +123,7 @@ func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
 				lasting.Answers, lasting.NotDiff = nil, "the comparison is not stored: "+why
 			}
 		}
-		kept, err := lasting.Keep()
-		keepAnswer(ctx, env, r.storePath, a.Run.ID, kept, err)
+		keepAnswer(ctx, env, r.storePath, a.Run.ID, lasting)
 		return o.output.printAnswer(env, adviceWriter(a, l, nil), showAgain(a.Run.ID))
 	}
 	return measure(ctx, env, &o.runOptions, r)
@@ -157,7 +151,6 @@ func (q inquiry) byName() map[string]lab.Ref {
 // questions returns the statements of each workload, in the first of its settings. The floor is
 // not asked.
 func (o *adviseOptions) questions(r *request) (q inquiry) {
-	d := &diffOptions{executions: adviceExecutions}
 	for _, c := range r.cases {
 		floor := c.Ref.Known != nil && c.Ref.Known.Name == floorDriver
 		if !floor && !slices.ContainsFunc(q.refs, func(ref lab.Ref) bool { return ref.Name == c.Ref.Name }) {
@@ -166,9 +159,7 @@ func (o *adviseOptions) questions(r *request) (q inquiry) {
 		if slices.ContainsFunc(q.work, func(w questions) bool { return w.name == c.Workload }) {
 			continue
 		}
-		w := d.asked(c.Workload, c.Settings, c.Plan, nil)
-		w.begin, w.job.Loaded = c, c.Begins()
-		q.work = append(q.work, w)
+		q.work = append(q.work, askedOf(c, adviceExecutions))
 	}
 	return q
 }
@@ -181,96 +172,53 @@ func (o *adviseOptions) looked() advise.Looked {
 // compareAnswers asks the candidates that have a worker, and notes their answers or why that
 // could not be done.
 func (o *adviseOptions) compareAnswers(ctx context.Context, env *environment, r *request, q inquiry, l *advise.Looked) error {
-	show := newProgress(env, o.quiet)
-	defer show.finish()
-	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
-	defer release()
 	refs := slices.DeleteFunc(slices.Clone(q.refs), func(ref lab.Ref) bool {
 		return slices.ContainsFunc(r.cases, func(c *lab.Case) bool { return c.Driver == ref.Name && c.Unavailable != nil })
 	})
-	if len(refs) < 2 {
+	if !o.diff || len(refs) < 2 {
 		return nil
 	}
-	d := &diffOptions{runOptions: o.runOptions}
-	answers, err := d.diff(until(ctx, stop), r, refs, q.work, show.say)
-	if interrupted(stop) {
-		return statusError(exitInterrupted)
-	}
-	if err != nil {
-		l.NotDiff = document.Line(err.Error())
+	return env.orderly(ctx, o.quiet, func(ctx context.Context, show *progress) error {
+		answers, err := (&diffOptions{runOptions: o.runOptions}).diff(ctx, r, refs, q.work, show)
+		if l.Answers = answers; err != nil {
+			l.Answers, l.NotDiff = nil, document.Line(err.Error())
+		}
 		return nil
-	}
-	l.Answers = answers
-	return nil
+	})
 }
 
 // stored prints the advice that a stored run gives.
 func (o *adviseOptions) stored(ctx context.Context, env *environment, ref string) error {
-	var unused []string
-	o.flags.Visit(func(f *pflag.Flag) {
-		if typed(f) && !slices.Contains(ofStored, f.Name) {
-			unused = append(unused, "--"+f.Name)
-		}
-	})
-	if unused != nil {
-		return usagef("%s: only for what is measured now, and %s is stored: leave it out", strings.Join(unused, " "), ref)
-	}
-	if err := o.output.check(); err != nil {
-		return err
-	}
 	o.output.store = o.store
-	source, known, err := o.workers.find()
+	r, l := &request{}, o.looked()
+	var a *stats.Analysis
+	var unasked []string
+	err := inOrder(
+		func() error {
+			return o.onlyOfStored(ref+" is stored", "targets", "cold-build", "diff", "dir", "trial-limit", "source", "worker-cache", "quiet")
+		},
+		o.output.check,
+		func() (err error) { r.workshop, err = o.workers.workshop(); return err },
+		func() error { return o.checkTargets(ctx, r.workshop) },
+		func() (err error) { a, err = sampled(ctx, env, o.store, ref); return err },
+		func() (err error) { unasked, err = o.answerAgain(ctx, env, r, ref, a, &l); return err },
+	)
+	if err == nil && a.Run.Stopped != result.StoppedInterrupted {
+		err = o.addFootprints(ctx, env, r.workshop, r.measuredRefs(ctx, a), &l)
+	}
 	if err != nil {
-		return err
-	}
-	builder, err := o.workers.builder(source)
-	if err != nil {
-		return err
-	}
-	if err := o.checkTargets(ctx, builder); err != nil {
-		return err
-	}
-	run, err := measuredRun(ctx, env, o.store, ref)
-	if err != nil {
-		return err
-	}
-	l := o.looked()
-	a := stats.Analyze(run, floorDriver)
-	unasked, err := o.answerAgain(ctx, env, builder, known, ref, a, &l)
-	if err != nil {
-		return err
-	}
-	if err := o.addFootprints(ctx, env, builder, measuredRefs(ctx, a, known), a, &l); err != nil {
 		return err
 	}
 	return o.output.printAnswer(env, adviceWriter(a, l, unasked), fmt.Sprintf("sqlite3perf advise %d", a.Run.ID))
 }
 
-// addFootprints finds out what the candidates cost that is not time, unless the run was
-// interrupted.
-func (o *adviseOptions) addFootprints(ctx context.Context, env *environment, b *lab.Builder, refs map[string]lab.Ref, a *stats.Analysis, l *advise.Looked) (err error) {
-	if a.Run.Stopped != result.StoppedInterrupted {
-		l.Footprints, err = o.footprints(ctx, env, b, refs)
-	}
-	return err
-}
-
 // adviceWriter writes the advice of a run. unasked says what was not asked of the candidates.
 func adviceWriter(a *stats.Analysis, l advise.Looked, unasked []string) answerWriter {
-	told := advise.Of(a, l)
-	told.NotIn = append(unasked, notLookedAt(l)...)
 	return func(w io.Writer, format string, opts document.Options) error {
-		return advise.Formats.Write(w, format, told, opts)
+		advice := advise.Of(a, l)
+		advice.NotIn = append(unasked, notLookedAt(l)...)
+		return advise.Formats.Write(w, format, advice, opts)
 	}
-}
-
-// readAdvice reads the advice of a run.
-func readAdvice(_ *outputOptions, a *stats.Analysis, _ loader) (answerWriter, error) {
-	l, err := advise.Stored(a.Run)
-	if err != nil {
-		return nil, err
-	}
-	return adviceWriter(a, l, nil), nil
 }
 
 // notLookedAt lists the facts that were not looked at, and how to have them.
@@ -290,36 +238,30 @@ func notLookedAt(l advise.Looked) (list []string) {
 	return list
 }
 
-// footprints returns the footprints of the drivers' workers, keyed by the drivers' names in
+// addFootprints finds the footprints of the drivers' workers, keyed by the drivers' names in
 // the run. It skips the floor, which is not a candidate, and workers that are not built
 // here. If a build fails, it prints the reason and leaves the driver out.
-func (o *adviseOptions) footprints(ctx context.Context, env *environment, b *lab.Builder, refs map[string]lab.Ref) (map[string]*result.Footprint, error) {
-	show := newProgress(env, o.quiet)
-	defer show.finish()
-	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
-	defer release()
-	list := map[string]*result.Footprint{}
-	for _, name := range slices.Sorted(maps.Keys(refs)) {
-		ref := refs[name]
-		if ref.Known != nil && ref.Known.Name == floorDriver {
-			continue
+func (o *adviseOptions) addFootprints(ctx context.Context, env *environment, s workshop, refs map[string]lab.Ref, l *advise.Looked) error {
+	l.Footprints = map[string]*result.Footprint{}
+	return env.orderly(ctx, o.quiet, func(ctx context.Context, show *progress) error {
+		for _, name := range slices.Sorted(maps.Keys(refs)) {
+			ref := refs[name]
+			if ref.Known != nil && ref.Known.Name == floorDriver {
+				continue
+			}
+			f, err := s.builder.Footprint(ctx, ref, lab.FootprintOptions{Cold: o.cold, Targets: o.targets}, func(what string) {
+				show.say("building %s %s", ref.Name, what)
+			})
+			unavailable, ok := errors.AsType[*lab.BuildError](err)
+			switch {
+			case ok:
+				show.say("%s: its size and license are left out: %v", ref.Name, unavailable)
+			case err != nil:
+				return err
+			case f != nil:
+				l.Footprints[name] = f
+			}
 		}
-		f, err := b.Footprint(until(ctx, stop), ref, lab.FootprintOptions{Cold: o.cold, Targets: o.targets}, func(what string) {
-			show.say("building %s %s", ref.Name, what)
-		})
-		if interrupted(stop) {
-			return nil, statusError(exitInterrupted)
-		}
-		if unavailable, ok := errors.AsType[*lab.BuildError](err); ok {
-			show.say("%s: its size and license are left out: %v", ref.Name, unavailable)
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if f != nil {
-			list[name] = f
-		}
-	}
-	return list, nil
+		return nil
+	})
 }

@@ -18,22 +18,22 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // answerAgain runs the statements of a stored run's workloads, whose texts the run has, on
 // the versions of its candidates that it measured, and compares the answers. What cannot be
 // asked is returned, with the command that asks it.
-func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known, named string, a *stats.Analysis, l *advise.Looked) (unasked []string, err error) {
+func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, r *request, named string, a *stats.Analysis, l *advise.Looked) (unasked []string, err error) {
 	note := func(format string, args ...any) { unasked = append(unasked, fmt.Sprintf(format, args...)) }
 	if !o.diff {
 		return nil, nil
 	}
 	q := inquiry{}
 	var silent []string // why statements are not run, by workload
-	foreign := foreign(a.Run, named)
-	q.work, silent = askedAgain(a.Run, foreign)
+	q.work, silent = askedAgain(a.Run, foreign(a.Run, named))
 	for _, name := range candidateNames(a.Run) {
-		ref, err := measuredRef(ctx, name, a, known)
+		ref, err := r.measuredRef(ctx, name, a)
 		switch {
 		case errors.Is(err, errRetype):
 			note("how %s answers, which %v", document.Line(name), errRetype)
@@ -49,13 +49,12 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, b *la
 	if len(q.work) == 0 || len(q.refs) < 2 {
 		return unasked, nil
 	}
-	r := &request{builder: b}
 	r.matrix.Seed = a.Run.Seed
 	if r.dir, err = databasesDirectory(o.dir); err != nil {
 		return nil, err
 	}
 	for i, ref := range q.refs {
-		q.refs[i], err = b.Resolve(ctx, ref)
+		q.refs[i], err = r.builder.Resolve(ctx, ref)
 		if gone, ok := errors.AsType[*lab.VersionError](err); ok {
 			note("whether the candidates answer alike, because %s", document.Line(gone.Error()))
 			return unasked, nil
@@ -70,8 +69,8 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, b *la
 // candidateNames lists the drivers of a run, without the floor.
 func candidateNames(run *result.Run) (names []string) {
 	for i := range run.Cases {
-		if name := run.Cases[i].Driver; result.BaseDriver(name) != floorDriver && !slices.Contains(names, name) {
-			names = append(names, name)
+		if name := run.Cases[i].Driver; result.BaseDriver(name) != floorDriver {
+			names = with(names, name)
 		}
 	}
 	return names
@@ -82,38 +81,38 @@ var errRetype = errors.New("is not a released version of a driver of sqlite3perf
 
 // measuredRef returns a released driver in the version that a run measured, which may be
 // another one than the pinned one by now. Others have to be typed by the user.
-func measuredRef(ctx context.Context, name string, a *stats.Analysis, known []lab.Known) (lab.Ref, error) {
-	if !lab.Released(name, known) {
+func (s workshop) measuredRef(ctx context.Context, name string, a *stats.Analysis) (lab.Ref, error) {
+	if !lab.Released(name, s.known) {
 		return lab.Ref{}, fmt.Errorf("%s %w", document.Line(name), errRetype)
 	}
-	ref, err := lab.ParseRef(ctx, name, known)
+	ref, err := lab.ParseRef(ctx, name, s.known)
 	if err != nil {
 		return ref, err
 	}
-	return inMeasuredVersion(ctx, ref, name, a, known)
+	return s.inMeasuredVersion(ctx, ref, name, a)
 }
 
 // inMeasuredVersion returns a driver in the version that a run has proven of it.
-func inMeasuredVersion(ctx context.Context, ref lab.Ref, name string, a *stats.Analysis, known []lab.Known) (lab.Ref, error) {
+func (s workshop) inMeasuredVersion(ctx context.Context, ref lab.Ref, name string, a *stats.Analysis) (lab.Ref, error) {
 	p := a.Proof(name)
 	if ref.Known == nil || ref.Version != "" || ref.Dir != "" || len(ref.Known.Command) > 0 || p == nil || cmp.Or(p.ModuleVersion, ref.Known.Version) == ref.Known.Version {
 		return ref, nil
 	}
 	plain := result.BaseDriver(name)
 	versioned := plain + "@" + p.ModuleVersion
-	if !lab.Released(versioned, known) {
+	if !lab.Released(versioned, s.known) {
 		return ref, fmt.Errorf("%s %w", document.Line(versioned), errRetype)
 	}
-	return lab.ParseRef(ctx, versioned+strings.TrimPrefix(name, plain), known)
+	return lab.ParseRef(ctx, versioned+strings.TrimPrefix(name, plain), s.known)
 }
 
 // measuredRefs returns the drivers of a run in the versions that it measured, by their names
 // in the run. What is no longer there is left out.
-func measuredRefs(ctx context.Context, a *stats.Analysis, known []lab.Known) map[string]lab.Ref {
+func (s workshop) measuredRefs(ctx context.Context, a *stats.Analysis) map[string]lab.Ref {
 	refs := map[string]lab.Ref{}
 	for i := range a.Run.Cases {
 		name := a.Run.Cases[i].Driver
-		if ref, err := measuredRef(ctx, name, a, known); err == nil {
+		if ref, err := s.measuredRef(ctx, name, a); err == nil {
 			refs[name] = ref
 		}
 	}
@@ -123,7 +122,6 @@ func measuredRefs(ctx context.Context, a *stats.Analysis, known []lab.Known) map
 // askedAgain returns the statements of a run's workloads, each with the first of its settings
 // and parameters. silent says of each of the others why it cannot be run again.
 func askedAgain(run *result.Run, foreign bool) (work []questions, silent []string) {
-	d := &diffOptions{executions: adviceExecutions}
 	var seen []string
 	for i := range run.Cases {
 		c := &run.Cases[i]
@@ -131,24 +129,18 @@ func askedAgain(run *result.Run, foreign bool) (work []questions, silent []strin
 			continue
 		}
 		seen = append(seen, c.Workload)
-		p, err := planAgain(run, c, foreign)
+		w, err := workloadAgain(run, c, foreign)
+		var p *plan.Plan
+		if err == nil {
+			p, err = w.Plan(c.Scale, c.Parameters)
+		}
 		if err != nil {
 			silent = append(silent, fmt.Sprintf("%s, because %s", document.Line(c.Workload), document.Line(err.Error())))
 			continue
 		}
-		work = append(work, d.asked(c.Workload, c.Settings, p, nil))
+		work = append(work, questionsOf(c.Workload, c.Settings, protocol.Answers{Plan: p, Executions: adviceExecutions}))
 	}
 	return work, silent
-}
-
-// planAgain makes the plan of a case from the text of its workload, which of a foreign run
-// must be that of a built-in one.
-func planAgain(run *result.Run, c *result.Case, foreign bool) (*plan.Plan, error) {
-	w, err := workloadAgain(run, c, foreign)
-	if err != nil {
-		return nil, err
-	}
-	return w.Plan(c.Scale, c.Parameters)
 }
 
 // errDatabase is that a workload cannot be had from its text alone.
@@ -208,19 +200,21 @@ func diffAgain(run *result.Run) string {
 	}
 	words = append(words, "--workloads", strings.Join(files, ","), "--scale", run.Scale, "--seed", fmt.Sprint(run.Seed))
 	if run.Asked != nil {
-		for _, name := range slices.Sorted(maps.Keys(run.Asked.Settings)) {
-			for _, v := range run.Asked.Settings[name][:min(1, len(run.Asked.Settings[name]))] { // diff takes one
-				words = append(words, "--set", name+"="+v)
-			}
-		}
-		for _, name := range slices.Sorted(maps.Keys(run.Asked.Parameters)) {
-			for _, v := range run.Asked.Parameters[name][:min(1, len(run.Asked.Parameters[name]))] {
-				words = append(words, "--param", fmt.Sprintf("%s=%d", name, v))
-			}
-		}
+		words = append(words, firstValues("--set", run.Asked.Settings)...)
+		words = append(words, firstValues("--param", run.Asked.Parameters)...)
 	}
 	for i, w := range words {
 		words[i] = conditions.ShellWord(w)
 	}
 	return strings.Join(words, " ")
+}
+
+// firstValues returns a flag for each name, with the first of its values: diff takes one.
+func firstValues[V any](flag string, values map[string][]V) (words []string) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if len(values[name]) > 0 {
+			words = append(words, flag, fmt.Sprintf("%s=%v", name, values[name][0]))
+		}
+	}
+	return words
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
@@ -21,19 +20,13 @@ import (
 // stored prepares a run of the baseline's cases. It also says in what baseline and
 // candidate differ, beyond what is judged.
 func (o *gateOptions) stored(ctx context.Context, env *environment) (base *stats.Analysis, r *request, differences []string, err error) {
-	run, err := measuredRun(ctx, env, o.store, o.baseline)
-	if err != nil {
+	if base, err = sampled(ctx, env, o.store, o.baseline); err != nil {
 		return nil, nil, nil, err
 	}
-	base = stats.Analyze(run, floorDriver)
+	run := base.Run
 	var drivers, workloads []string
 	for _, c := range run.Cases {
-		if !slices.Contains(drivers, c.Driver) {
-			drivers = append(drivers, c.Driver)
-		}
-		if !slices.Contains(workloads, c.Workload) {
-			workloads = append(workloads, c.Workload)
-		}
+		drivers, workloads = with(drivers, c.Driver), with(workloads, c.Workload)
 	}
 	if len(drivers) == 0 {
 		return nil, nil, nil, usagef("the baseline %s has no case", o.baseline)
@@ -74,12 +67,12 @@ func (o *gateOptions) stored(ctx context.Context, env *environment) (base *stats
 // checkStored returns an error if the drivers of a baseline are to be measured, and one of
 // them is not a released one: the baseline may be somebody else's.
 func (o *gateOptions) checkStored(drivers []string) error {
-	_, known, err := o.workers.find()
+	shop, err := o.workers.workshop()
 	if err != nil || len(o.drivers) > 0 {
 		return err
 	}
 	for _, name := range drivers {
-		if !lab.Released(name, known) {
+		if !lab.Released(name, shop.known) {
 			return usagef("the baseline %s has the driver %s, which %w: name what is to be run with --drivers", o.baseline, document.Line(name), errRetype)
 		}
 	}
@@ -99,8 +92,8 @@ func (o *gateOptions) baselineCases(r *request, run *result.Run) (differences []
 			if c.Workload != w.Name {
 				continue
 			}
-			if c.WorkloadSHA256 != w.SHA256() && !slices.Contains(differences, w.Name+" has been changed") {
-				differences = append(differences, w.Name+" has been changed")
+			if c.WorkloadSHA256 != w.SHA256() {
+				differences = with(differences, w.Name+" has been changed")
 			}
 			wanted[words(c.Parameters)+"|"+words(c.Settings)] = true
 			for name, v := range c.Parameters {
@@ -141,15 +134,11 @@ func with[T comparable](list []T, v T) []T {
 // surroundings says in what the machine, and the candidate's SQLite, differ from those of
 // the baseline.
 func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.Analysis) ([]string, error) {
-	scratch, err := lab.NewScratch(r.dir, runDirectory)
+	scratch, observer, err := observed(r.dir)
 	if err != nil {
-		return nil, fmt.Errorf("directory for databases: %w: name another with --dir", err)
+		return nil, err
 	}
 	defer scratch.Remove()
-	observer, err := machine.Observe(scratch.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("%w: name another directory with --dir", err)
-	}
 	var differences []string
 	if differ := conditions.MachinesDiffer(base.Run.Machine, observer.Machine); differ != nil {
 		differences = append(differences, "it is of another machine: "+strings.Join(differ, ", "))

@@ -49,7 +49,6 @@ status is 1.`,
 		},
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.BoolVar(&o.pipeline, "pipeline", false, "read and hash on all cores, each with its own connection and ranges of the table")
 	f.BoolVar(&o.python, "python", false, "also read the same file with Python: all rows fetched first, as the original did, and as they arrive")
 	reaching(f, executes, "python")

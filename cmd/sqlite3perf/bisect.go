@@ -44,17 +44,13 @@ Each step is a run in the store: sqlite3perf compare RUN prints it again.`,
   sqlite3perf bisect modernc@v1.33.1..v1.61.1 --workloads ./mine.yaml --until-fixed`,
 		Args: arguments(1, 1, "a range of releases"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.exact = cmd.Flags().Changed("rounds")
 			return bisectReleases(cmd.Context(), env, o, args[0])
 		},
 	}
-	cmd.Flags().SortFlags = false
 	o.addFlags(cmd.Flags())
 	return cmd
 }
 
-// bisectOptions are the flags of bisect: those of run, without the drivers, and what is
-// looked for.
 type bisectOptions struct {
 	runOptions
 	phase      string
@@ -78,11 +74,11 @@ func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, tex
 	if err := o.output.checkFormat(); err != nil {
 		return err
 	}
-	_, known, err := o.workers.find()
+	shop, err := o.workers.workshop()
 	if err != nil {
 		return err
 	}
-	among, err := lab.ParseReleases(ctx, text, known)
+	among, err := lab.ParseReleases(ctx, text, shop.known)
 	if err != nil {
 		return usageError{err}
 	}
@@ -108,13 +104,11 @@ func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, tex
 	}
 	m := &measurement{env: env, o: o, r: r, ref: among.Ref, module: among.Known.Module}
 	s := &bisect.Search{Releases: releases, Margin: r.precision, Phase: o.phase, UntilFixed: o.untilFixed, Measure: m.compare}
-	if !o.quiet {
-		show.say("%d releases, at most %d to build", len(releases), bisect.Steps(len(releases))+1)
-		s.Begin = func(k, n int, first, second string) {
-			show.say("step %d of about %d: %s, compared with %s", k, n, second, first)
-		}
-		s.End = func(step *bisect.Step) { show.say("%s", bisect.StepWords(step)) }
+	show.note("%d releases, at most %d to build", len(releases), bisect.Steps(len(releases))+1)
+	s.Begin = func(k, n int, first, second string) {
+		show.note("step %d of about %d: %s, compared with %s", k, n, second, first)
 	}
+	s.End = func(step *bisect.Step) { show.note("%s", bisect.StepWords(step)) }
 	found, failure := s.Run(ctx)
 	return o.answer(ctx, env, m, among.Known.Name, found, failure)
 }
@@ -310,8 +304,7 @@ func optionValues(options []string) map[string]string {
 
 // names returns the names that are in either map, sorted.
 func names(a, b map[string]string) []string {
-	both := map[string]string{}
-	maps.Copy(both, a)
-	maps.Copy(both, b)
-	return slices.Sorted(maps.Keys(both))
+	list := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(list)
+	return slices.Compact(list)
 }

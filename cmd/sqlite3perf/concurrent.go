@@ -53,7 +53,6 @@ Two of them may run on one file at the same time:
 		},
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.IntVarP(&o.Readers, "reads", "r", 100, "`number` of readers")
 	f.IntVarP(&o.Writers, "writes", "w", 100, "`number` of writers")
 	f.IntVarP(&o.maxConns, "maxConns", "m", 1, "`connections` in the pool that all of them share")

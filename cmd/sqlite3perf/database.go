@@ -40,7 +40,7 @@ func (o *databaseOptions) addFlags(f *pflag.FlagSet) {
 	reaching(f, writes, "db")
 	o.workers.addFlags(f)
 	f.StringVar(&o.format, "format", "table", "table or json")
-	f.BoolVar(&o.quiet, "quiet", false, "no progress")
+	addQuietFlag(f, &o.quiet)
 }
 
 func (o *databaseOptions) addTableFlag(f *pflag.FlagSet) {
@@ -177,15 +177,14 @@ func isDirectory(path string) bool {
 }
 
 func (t *task) checkDriver(ctx context.Context) error {
-	o := t.options
-	source, known, err := o.workers.find()
+	shop, err := t.options.workers.workshop()
 	if err != nil {
 		return err
 	}
-	if t.builder, err = o.workers.builder(source); err != nil {
-		return err
+	refs, err := shop.refs(ctx, t.options.driver)
+	if err == nil {
+		t.builder, t.ref = shop.builder, refs[0]
 	}
-	t.ref, err = findDriver(ctx, t.builder, o.driver, known)
 	return err
 }
 
@@ -197,9 +196,7 @@ func (t *task) prepare(ctx context.Context, w *watcher) (err error) {
 	ctx, stop, release := t.env.interruptible(ctx, w.say, stopping)
 	defer release()
 	t.worker, _, err = t.builder.Worker(until(ctx, stop), t.ref, func() {
-		if !t.options.quiet {
-			w.say("building the worker for %s", t.ref.Name)
-		}
+		w.note("building the worker for %s", t.ref.Name)
 	})
 	switch {
 	case interrupted(stop):

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
@@ -28,18 +28,18 @@ func (p *prober) close() {
 	}
 }
 
-// sqlite asks a worker for its version of SQLite.
-func (p *prober) sqlite(ctx context.Context, ref lab.Ref, path string) (string, error) {
+// processes runs workers in a directory that close removes.
+func (p *prober) processes() (*lab.Processes, error) {
 	if p.scratch == nil {
 		parent, err := databasesDirectory("")
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		if p.scratch, err = lab.NewScratch(parent, runDirectory); err != nil {
-			return "", err
+		if p.scratch, err = newScratch(parent); err != nil {
+			return nil, err
 		}
 	}
-	return (&lab.Processes{Dir: p.scratch.Dir, Limit: time.Minute}).SQLiteVersion(ctx, ref, path)
+	return &lab.Processes{Dir: p.scratch.Dir, Limit: time.Minute}, nil
 }
 
 // library returns what is known of a driver's versions without building anything. sqlite is
@@ -78,7 +78,10 @@ func (p *prober) worker(ctx context.Context, ref lab.Ref, building func()) (defe
 			return l, err
 		}
 	}
-	l.SQLite, err = p.sqlite(ctx, ref, path)
+	processes, err := p.processes()
+	if err == nil {
+		l.SQLite, err = processes.SQLiteVersion(ctx, ref, path)
+	}
 	return l, err
 }
 
@@ -106,66 +109,52 @@ func defectLines(l defects.Library, unknown string) (lines []string) {
 }
 
 // listDefects prints which known defects each driver has, and then all that is said of them.
-func listDefects(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known, named []string) error {
-	refs, err := listed(ctx, b, known, named)
-	if err != nil {
-		return err
-	}
-	p := &prober{builder: b}
-	defer p.close()
-	show := newProgress(env, false)
-	defer show.finish()
-	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
-	defer release()
-	w := &strings.Builder{}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "DRIVER\tVERSION\tSQLITE\tKNOWN DEFECTS")
+func (s workshop) listDefects(ctx context.Context, env *environment, refs []lab.Ref) error {
+	var rows [][]string
 	var all []defects.Defect
-	seen := map[string]bool{}
-	for _, ref := range refs {
-		if ref.Name == floorDriver {
-			continue // nobody ships it
-		}
-		l, err := p.worker(until(ctx, stop), ref, func() { show.say("building the worker for %s", ref.Name) })
-		if err := unlessInterrupted(stop, nil); err != nil {
-			return err
-		}
-		if _, unavailable := errors.AsType[*lab.BuildError](err); err != nil && !unavailable {
-			return err
-		}
-		var ids []string
-		for _, d := range defects.Known(l) {
-			ids = append(ids, d.ID)
-			if !seen[d.ID] {
-				seen[d.ID] = true
-				all = append(all, d)
+	err := env.orderly(ctx, false, func(ctx context.Context, show *progress) error {
+		p := &prober{builder: s.builder}
+		defer p.close()
+		for _, ref := range refs {
+			if ref.Name == floorDriver {
+				continue // nobody ships it
 			}
+			l, err := p.worker(ctx, ref, func() { show.say("building the worker for %s", ref.Name) })
+			if _, unavailable := errors.AsType[*lab.BuildError](err); err != nil && !unavailable {
+				return err
+			}
+			var ids []string
+			for _, d := range defects.Known(l) {
+				ids = append(ids, d.ID)
+				if !slices.ContainsFunc(all, func(other defects.Defect) bool { return other.ID == d.ID }) {
+					all = append(all, d)
+				}
+			}
+			words := cmp.Or(strings.Join(ids, ", "), "none known here")
+			if err != nil {
+				words = strings.Join(append(ids, "of its SQLite not known, since there is no worker"), ", ")
+			}
+			rows = append(rows, []string{ref.Name, cmp.Or(l.Version, "-"), cmp.Or(l.SQLite, "-"), words})
 		}
-		words := cmp.Or(strings.Join(ids, ", "), "none known here")
-		if err != nil {
-			words = strings.Join(append(ids, "of its SQLite not known, since there is no worker"), ", ")
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", document.Line(ref.Name), document.Line(cmp.Or(l.Version, "-")), document.Line(cmp.Or(l.SQLite, "-")), words)
-	}
-	show.finish()
-	if err := table.Flush(); err != nil {
-		return err
+		return nil
+	})
+	if err == nil {
+		err = printTable(env.stdout, "DRIVER|VERSION|SQLITE|KNOWN DEFECTS", rows)
 	}
 	for _, d := range all {
-		describeDefect(w, d)
+		if err == nil {
+			err = describeDefect(env.stdout, d)
+		}
 	}
-	_, err = io.WriteString(env.stdout, w.String())
 	return err
 }
 
 // describeDefect prints all that is said of a defect.
-func describeDefect(w io.Writer, d defects.Defect) {
-	fmt.Fprintf(w, "\n%s (%s): %s\n", d.ID, d.Effect, d.Title)
-	fmt.Fprintf(w, "  versions    %s\n", conditions.DefectVersions(&d))
-	fmt.Fprintf(w, "  needs       %s\n", conditions.DefectNeeds(d.Needs))
-	fmt.Fprintf(w, "  means       %s\n", d.Means)
-	fmt.Fprintf(w, "  what to do  %s\n", d.Do)
+func describeDefect(w io.Writer, d defects.Defect) error {
+	_, err := fmt.Fprintf(w, "\n%s (%s): %s\n  versions    %s\n  needs       %s\n  means       %s\n  what to do  %s\n",
+		d.ID, d.Effect, d.Title, conditions.DefectVersions(&d), conditions.DefectNeeds(d.Needs), d.Means, d.Do)
 	for _, s := range d.Sources {
 		fmt.Fprintf(w, "  source      %s\n", s)
 	}
+	return err
 }

@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"text/tabwriter"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -63,24 +64,23 @@ it was measured against loops written by hand (docs/proofs.md).`,
 			if len(asked) > 1 {
 				return usagef("%s and %s exclude each other: give one of them", asked[0], asked[1])
 			}
-			source, known, err := workers.find()
+			shop, err := workers.workshop()
 			if err != nil {
 				return err
 			}
 			if addedCost {
-				return listAddedCost(env.stdout, known)
+				return listAddedCost(env.stdout, shop.known)
 			}
-			b, err := workers.builder(source)
-			if err != nil {
+			refs, err := shop.listed(cmd.Context(), args)
+			switch {
+			case err != nil:
 				return err
+			case features:
+				return shop.listFeatures(cmd.Context(), env, refs)
+			case inFull:
+				return shop.listDefects(cmd.Context(), env, refs)
 			}
-			if features {
-				return listFeatures(cmd.Context(), env, b, known, args)
-			}
-			if inFull {
-				return listDefects(cmd.Context(), env, b, known, args)
-			}
-			return listDrivers(cmd.Context(), env, b, known, args)
+			return shop.listDrivers(cmd.Context(), env, refs)
 		},
 	}
 	cmd.Flags().BoolVar(&features, "features", false, "try which parts of SQLite each driver has")
@@ -92,99 +92,83 @@ it was measured against loops written by hand (docs/proofs.md).`,
 
 // listed returns the drivers of the source tree, and after them the variants and workers
 // that are named; or, if a driver of the tree is named, only what is named.
-func listed(ctx context.Context, b *lab.Builder, known []lab.Known, named []string) ([]lab.Ref, error) {
-	own, err := findDrivers(ctx, b, named, known)
-	if err != nil {
-		return nil, err
-	}
-	if slices.ContainsFunc(known, func(k lab.Known) bool { return slices.Contains(named, k.Name) }) {
-		return own, nil
+func (s workshop) listed(ctx context.Context, named []string) ([]lab.Ref, error) {
+	own, err := s.refs(ctx, named...)
+	if err != nil || slices.ContainsFunc(s.known, func(k lab.Known) bool { return slices.Contains(named, k.Name) }) {
+		return own, err
 	}
 	var refs []lab.Ref
-	for i := range known {
-		refs = append(refs, lab.Ref{Name: known[i].Name, Known: &known[i]})
+	for i := range s.known {
+		refs = append(refs, lab.Ref{Name: s.known[i].Name, Known: &s.known[i]})
 	}
 	return append(refs, own...), nil
 }
 
-// listDrivers lists the drivers, and the variants and workers that are named, followed by
-// what to know about each.
-func listDrivers(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known, named []string) error {
-	refs, err := listed(ctx, b, known, named)
-	if err != nil {
-		return err
-	}
-	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "DRIVER\tVERSION\tKIND\tINTERFACE\tWORKER")
-	missing := map[string]error{}
-	p := &prober{builder: b}
+// listDrivers lists drivers, followed by what to know about each.
+func (s workshop) listDrivers(ctx context.Context, env *environment, refs []lab.Ref) error {
+	p := &prober{builder: s.builder}
 	defer p.close()
-	var defective [][]string
-	var all []lab.Known
+	var rows [][]string
+	var about strings.Builder
 	for _, ref := range refs {
 		var k lab.Known
 		var version, state string
+		var err error
 		if ref.Known != nil {
 			k = *ref.Known
 			k.Name = ref.Name
-			version, state, err = workerState(ctx, b, ref)
+			version, state, err = s.workerState(ctx, ref)
 		} else {
 			var proof protocol.Proof
 			k.Info, proof, err = lab.DescribeRef(ctx, ref.Path, ref)
-			version, state = cmp.Or(document.Line(proof.ModuleVersion), "-"), ref.Name
+			version, state = cmp.Or(proof.ModuleVersion, "-"), ref.Name
 		}
-		var unavailable *lab.BuildError
-		switch {
-		case errors.As(err, &unavailable) && ref.Known != nil:
-			missing[k.Name] = unavailable
-		case err != nil:
+		missing, unavailable := errors.AsType[*lab.BuildError](err)
+		if err != nil && (!unavailable || ref.Known == nil) {
 			return err
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", document.Line(k.Name), version, document.Line(string(k.Kind)), document.Line(string(k.Interface)), state)
-		all = append(all, k)
+		rows = append(rows, []string{k.Name, version, string(k.Kind), string(k.Interface), state})
 		var lines []string
-		if missing[k.Name] == nil && ref.Name != floorDriver {
-			lines = defectLines(p.library(ctx, ref))
-		}
-		defective = append(defective, lines)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(env.stdout)
-	for i, k := range all {
-		fmt.Fprintf(env.stdout, "%s (%s): %s\n", document.Line(k.Name), document.Line(k.Module), document.Line(k.About))
-		if err := missing[k.Name]; err != nil {
-			fmt.Fprintf(env.stdout, "  unavailable: %v\n", err)
+		if unavailable {
+			lines = append(lines, fmt.Sprintf("unavailable: %v", missing))
 		}
 		for _, what := range slices.Sorted(maps.Keys(k.Limits)) {
-			fmt.Fprintf(env.stdout, "  %s: %s\n", document.Line(what), document.Line(k.Limits[what]))
+			lines = append(lines, document.Line(what)+": "+document.Line(k.Limits[what]))
 		}
-		for _, line := range slices.Concat(defective[i], addedCostLines(k.AddedCost)) {
-			fmt.Fprintf(env.stdout, "  %s\n", line)
+		if !unavailable && ref.Name != floorDriver {
+			lines = append(lines, defectLines(p.library(ctx, ref))...)
 		}
+		lines = append(lines, addedCostLines(k.AddedCost)...)
 		if k.Optional {
-			fmt.Fprintf(env.stdout, "  optional: measured only where it is named, as in --drivers mattn,%s\n", k.Name)
+			lines = append(lines, "optional: measured only where it is named, as in --drivers mattn,"+k.Name)
+		}
+		fmt.Fprintf(&about, "%s (%s): %s\n", document.Line(k.Name), document.Line(k.Module), document.Line(k.About))
+		for _, line := range lines {
+			fmt.Fprintf(&about, "  %s\n", line)
 		}
 	}
-	return nil
+	if err := printTable(env.stdout, "DRIVER|VERSION|KIND|INTERFACE|WORKER", rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(env.stdout, "\n%s", about.String())
+	return err
 }
 
 // workerState returns which version of a driver would be measured, and the state of its
 // worker. The error is a [*lab.BuildError] if there can't be a worker.
-func workerState(ctx context.Context, b *lab.Builder, ref lab.Ref) (version, state string, err error) {
+func (s workshop) workerState(ctx context.Context, ref lab.Ref) (version, state string, err error) {
 	version = cmp.Or(ref.Version, ref.Known.Version, "-")
 	if ref.Dir != "" {
 		version = "-"
 	}
 	if len(ref.Known.Command) > 0 {
-		_, with, err := b.Worker(ctx, ref, nil)
+		_, with, err := s.builder.Worker(ctx, ref, nil)
 		if err != nil {
 			return version, "unavailable", err
 		}
 		return with["module_version"], "found", nil
 	}
-	built, err := b.Built(ctx, ref)
+	built, err := s.builder.Built(ctx, ref)
 	switch {
 	case err != nil:
 		return version, "unavailable", err
@@ -192,4 +176,61 @@ func workerState(ctx context.Context, b *lab.Builder, ref lab.Ref) (version, sta
 		return version, "built", nil
 	}
 	return version, "not built yet", nil
+}
+
+// listFeatures prints a line for each feature. It has a column for each driver whose
+// worker is available.
+func (s workshop) listFeatures(ctx context.Context, env *environment, refs []lab.Ref) error {
+	titles := []string{"FEATURE"}
+	rows := make([][]string, len(driver.Features))
+	for i, f := range driver.Features {
+		rows[i] = []string{f.Name}
+	}
+	err := env.orderly(ctx, false, func(ctx context.Context, show *progress) error {
+		p := &prober{builder: s.builder}
+		defer p.close()
+		for _, ref := range refs {
+			path, _, err := s.builder.Worker(ctx, ref, func() { show.say("building the worker for %s", ref.Name) })
+			if unavailable, ok := errors.AsType[*lab.BuildError](err); ok {
+				show.say("%s is left out: %v", ref.Name, unavailable)
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			processes, err := p.processes()
+			if err != nil {
+				return err
+			}
+			has, err := processes.Features(ctx, ref, path)
+			if err != nil {
+				return err
+			}
+			titles = append(titles, ref.Name)
+			for i := range rows {
+				word := "-"
+				if has[i] {
+					word = "yes"
+				}
+				rows[i] = append(rows[i], word)
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = printTable(env.stdout, strings.Join(titles, "|"), rows)
+	}
+	if err != nil {
+		return err
+	}
+	for i := range s.known {
+		k := &s.known[i]
+		for _, key := range slices.Sorted(maps.Keys(k.Variants)) {
+			fmt.Fprintf(env.stdout, "%s, %s: %[1]s:%[3]s has it\n", k.Name, key, k.Variants[key])
+		}
+		for _, key := range slices.Sorted(maps.Keys(k.Obtain)) {
+			fmt.Fprintf(env.stdout, "%s, %s: %s\n", k.Name, key, k.Obtain[key])
+		}
+	}
+	return nil
 }

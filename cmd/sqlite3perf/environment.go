@@ -263,8 +263,8 @@ func kindOfArgument(cmd *cobra.Command, arg string) string {
 	if isWorkload(arg) {
 		return "workloads"
 	}
-	if _, known, err := (&workerOptions{}).find(); err == nil {
-		if _, err := lab.ParseRef(cmd.Context(), arg, known); err == nil {
+	if shop, err := (&workerOptions{}).workshop(); err == nil {
+		if _, err := lab.ParseRef(cmd.Context(), arg, shop.known); err == nil {
 			return "drivers"
 		}
 	}

@@ -35,7 +35,6 @@ so. Ctrl-C stops it after the current INSERT, and it says how many rows there ar
 		},
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.Int64VarP(&g.Rows, "records", "r", 1000, "`rows` to insert")
 	f.IntVarP(&g.Batch, "batch", "b", 100, "`rows` per INSERT")
 	f.IntVarP(&interval, "interval", "i", 2, "`seconds` between progress lines, 0 for none")

@@ -165,6 +165,7 @@ told apart are called a tie.`,
 	root.SetHelpCommandGroupID(learn)
 	root.SetCompletionCommandGroupID(learn)
 	for _, c := range subcommands(root) {
+		c.Flags().SortFlags = false // the help has them in the order in which they are declared
 		check, run := c.Args, c.RunE
 		c.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)

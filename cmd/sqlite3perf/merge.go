@@ -53,9 +53,8 @@ not found, or named twice: nothing is merged.`,
 		},
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	addStoreFlag(f, &o.store)
-	f.BoolVar(&o.quiet, "quiet", false, "no progress")
+	addQuietFlag(f, &o.quiet)
 	f.StringVar(&o.format, "format", tableFormat, "how it is printed: "+strings.Join(mergeFormats, ", "))
 	return cmd
 }

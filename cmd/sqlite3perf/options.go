@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ import (
 
 // runOptions are the flags of run as typed.
 type runOptions struct {
-	flags      *pflag.FlagSet
+	flags      *pflag.FlagSet // of the command
 	drivers    []string
 	sided      bool // the drivers are the sides of a comparison
 	workloads  []string
@@ -73,6 +74,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 
 // addWorkFlags adds the flags for what is done, and with which settings.
 func (o *runOptions) addWorkFlags(f *pflag.FlagSet) {
+	o.flags = f
 	f.StringSliceVar(&o.workloads, "workloads", nil, "built-in workloads or YAML files (default: "+strings.Join(lab.DefaultWorkloads, ",")+")")
 	addAllowFilesFlag(f, &o.allowFiles)
 	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, `name=value[,value...]`; several values make a matrix (repeatable); sqlite3perf workloads --language lists the settings")
@@ -102,19 +104,37 @@ func (o *runOptions) untilSettled(r *request) {
 // addScheduleFlags adds the flags for how much work is done and how often.
 func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
 	o.flags = f
-	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1 (quick is 0.02 to 0.05 of full in most built-in workloads)")
+	o.addScaleFlag(f)
 	f.IntVar(&o.rounds, "rounds", 0, "exactly this many rounds, at least 6 (default: until all cases are settled, or --time is over)")
-	f.DurationVar(&o.time, "time", 5*time.Minute, "stop before a round that would end later than this; six rounds are run in any case, unless it is known beforehand that they take longer: then nothing is measured")
+	o.addTimeFlag(f, 5*time.Minute, "stop before a round that would end later than this; six rounds are run in any case, unless it is known beforehand that they take longer: then nothing is measured")
+	o.addSeedFlag(f)
+}
+
+func (o *runOptions) addScaleFlag(f *pflag.FlagSet) {
+	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1 (quick is 0.02 to 0.05 of full in most built-in workloads)")
+}
+
+func (o *runOptions) addTimeFlag(f *pflag.FlagSet, value time.Duration, usage string) {
+	f.DurationVar(&o.time, "time", value, usage)
+}
+
+func (o *runOptions) addSeedFlag(f *pflag.FlagSet) {
 	f.StringVar(&o.seed, "seed", "", "`number` that all values and the order of trials are made from (default: random, below 2⁵³, and reported)")
 }
 
+func addDirFlag(f *pflag.FlagSet, value *string) {
+	f.StringVar(value, "dir", "", "`directory` on the file system to measure; databases are created in it and removed, and so are those that killed runs left there (default: in the user's cache directory)")
+	reaching(f, writes, "dir")
+}
+
+func addQuietFlag(f *pflag.FlagSet, value *bool) { f.BoolVar(value, "quiet", false, "no progress") }
+
 // addPlaceFlags adds the flags for where things are and where they are written.
 func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.dir, "dir", "", "`directory` on the file system to measure; databases are created in it and removed, and so are those that killed runs left there (default: in the user's cache directory)")
-	reaching(f, writes, "dir")
+	addDirFlag(f, &o.dir)
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer is ended, and its cell has failed")
 	o.workers.addFlags(f)
-	f.BoolVar(&o.quiet, "quiet", false, "no progress")
+	addQuietFlag(f, &o.quiet)
 	addStoreFlag(f, &o.store)
 	o.output.addFlags(f)
 }
@@ -131,8 +151,7 @@ type request struct {
 	cases     []*lab.Case
 	schedule  lab.Schedule
 	precision float64 // of figures or verdicts, as --precision says
-	known     []lab.Known
-	builder   *lab.Builder
+	workshop
 	leftOut   []result.LeftOut
 	study     *result.Study // nil if the run is not of a study
 	compares  *result.Compares
@@ -177,21 +196,29 @@ func inOrder(steps ...func() error) error {
 	return nil
 }
 
+// positive returns an error if a flag has a time of 0 or below.
+func positive(flag string, d time.Duration, example string) error {
+	if d <= 0 {
+		return usagef("%s %v: want a time above 0, such as %s", flag, d, example)
+	}
+	return nil
+}
+
+func (o *runOptions) checkTrialLimit() error { return positive("--trial-limit", o.trialLimit, "10m") }
+
 func (o *runOptions) checkSchedule(r *request) error {
+	o.exact = o.exact || o.flags.Changed("rounds")
 	if o.exact && o.rounds < lab.MinRounds {
 		return usagef("--rounds %d: at least %d, the fewest that give a 95 %% interval", o.rounds, lab.MinRounds)
 	}
 	if o.rounds > lab.MaxRounds {
 		return usagef("--rounds %d: at most %d", o.rounds, lab.MaxRounds)
 	}
-	if o.time <= 0 {
-		return usagef("--time %v: want a time above 0, such as 5m", o.time)
-	}
-	if o.trialLimit <= 0 {
-		return usagef("--trial-limit %v: want a time above 0, such as 10m", o.trialLimit)
+	err := cmp.Or(positive("--time", o.time, "5m"), o.checkTrialLimit())
+	if err != nil {
+		return err
 	}
 	r.schedule = lab.Schedule{Rounds: o.rounds, Time: o.time}
-	var err error
 	if r.precision, err = share("--precision", o.precision); err != nil {
 		return err
 	}
@@ -225,13 +252,18 @@ func share(flag, value string) (float64, error) {
 	return v, nil
 }
 
-func (o *runOptions) checkDrivers(ctx context.Context, r *request) error {
-	source, known, err := o.workers.find()
-	if err != nil {
-		return err
+// usualDrivers returns the drivers that are asked if none is named.
+func (s workshop) usualDrivers() (names []string) {
+	for _, k := range s.known {
+		if !k.Optional {
+			names = append(names, k.Name)
+		}
 	}
-	r.known = known
-	if r.builder, err = o.workers.builder(source); err != nil {
+	return names
+}
+
+func (o *runOptions) checkDrivers(ctx context.Context, r *request) (err error) {
+	if r.workshop, err = o.workers.workshop(); err != nil {
 		return err
 	}
 	names := o.drivers
@@ -239,30 +271,22 @@ func (o *runOptions) checkDrivers(ctx context.Context, r *request) error {
 		return usagef("--drivers names none: want such as mattn,modernc, or leave it out")
 	}
 	if len(names) == 0 {
-		for _, k := range r.known {
-			if !k.Optional {
-				names = append(names, k.Name)
-			}
-		}
+		names = r.usualDrivers()
 	}
 	if o.flags.Lookup("drivers") != nil { // which splits at every comma
 		if names, err = lab.JoinRefs(names, r.known); err != nil {
 			return usageError{err}
 		}
 	}
-	refs, err := findDrivers(ctx, r.builder, names, r.known)
-	if err != nil {
-		return err
-	}
+	r.matrix.Drivers, err = r.refs(ctx, names...)
 	seen := map[string]bool{}
-	for i, ref := range refs {
+	for i, ref := range r.matrix.Drivers {
 		if seen[ref.Name] {
 			return usagef("driver %s is named twice", names[i])
 		}
 		seen[ref.Name] = true
 	}
-	r.matrix.Drivers = refs
-	return nil
+	return err
 }
 
 func (o *runOptions) checkWorkloads(r *request) error {

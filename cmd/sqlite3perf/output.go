@@ -308,3 +308,14 @@ func replace(file string, data []byte) error {
 	}
 	return os.Rename(temp, file)
 }
+
+// printTable prints a table. titles are those of the columns, between bars; a title that begins
+// with > aligns its column at the right. Without titles there is only the text of the rows.
+func printTable(w io.Writer, titles string, rows [][]string) error {
+	g := document.Grid{Rows: rows}
+	for t := range strings.SplitSeq(titles, "|") {
+		title, right := strings.CutPrefix(t, ">")
+		g.Columns = append(g.Columns, document.Column{Title: title, Right: right})
+	}
+	return document.RenderText(w, document.Document{g}, document.Options{Width: document.Unlimited})
+}

@@ -35,7 +35,6 @@ repetitions and its 95 % interval are shown.`,
 		},
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.Int64SliceVar(&p.Depths, "depths", nil, "`rows` before the page, several (default: by the size of the table)")
 	f.IntVar(&p.Limit, "limit", 5, "`rows` per page")
 	f.IntVar(&p.Repetitions, "repetitions", 10, "`times` that each page is read in each way, at least 6")

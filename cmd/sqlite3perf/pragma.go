@@ -30,7 +30,6 @@ If a pragma does not have the value it was set to, the exit status is 1.`,
 			return pragma(cmd.Context(), env, o, args)
 		},
 	}
-	cmd.Flags().SortFlags = false
 	o.addFlags(cmd.Flags())
 	return cmd
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -24,7 +25,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
@@ -32,7 +32,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// profileOptions are the flags of profile.
 type profileOptions struct {
 	runOptions
 	phase string
@@ -62,13 +61,9 @@ page with all of it.`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return profileDrivers(cmd.Context(), env, o) },
 	}
-	cmd.Flags().SortFlags = false
 	o.addFlags(cmd.Flags())
 	return cmd
 }
-
-// profileTime is how long trials go on unless --time says otherwise.
-const profileTime = time.Minute
 
 // addFlags adds the flags of run that mean something here, and its own.
 func (o *profileOptions) addFlags(f *pflag.FlagSet) {
@@ -76,17 +71,10 @@ func (o *profileOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	f.Lookup("workloads").Usage = "the workload: a built-in one or a YAML file"
 	f.StringVar(&o.phase, "phase", "", "the phase; it may be left out if only one is timed")
-	ofRun := pflag.NewFlagSet("", pflag.ContinueOnError)
-	ofRun.SortFlags = false
-	o.addScheduleFlags(ofRun)
-	o.addPlaceFlags(ofRun)
-	ofRun.VisitAll(func(flag *pflag.Flag) {
-		if !slices.Contains([]string{"rounds", "precision"}, flag.Name) {
-			f.AddFlag(flag)
-		}
-	})
-	o.flags, o.time = f, profileTime
-	f.Lookup("time").DefValue, f.Lookup("time").Usage = profileTime.String(), "begin no further trial after this time, except for the first of each driver"
+	o.addScaleFlag(f)
+	o.addTimeFlag(f, time.Minute, "begin no further trial after this time, except for the first of each driver")
+	o.addSeedFlag(f)
+	o.addPlaceFlags(f)
 	f.Lookup("output").Usage = "`directory` for the files; it is created if only its last part is missing (default: profile-WORKLOAD-PHASE)"
 	f.Lookup("format").Usage = "how the answer is printed: " + strings.Join(profile.Formats.Names(), ", ")
 	f.Lookup("format").DefValue = tableFormat
@@ -117,14 +105,8 @@ func (o *profileOptions) check(ctx context.Context) (*profileRequest, error) {
 }
 
 func (o *profileOptions) checkFlags(r *profileRequest) (err error) {
-	if err := o.output.checkFormat(); err != nil {
+	if err := cmp.Or(o.output.checkFormat(), positive("--time", o.time, "1m"), o.checkTrialLimit()); err != nil {
 		return err
-	}
-	if o.time <= 0 {
-		return usagef("--time %v: want a time above 0, such as 1m", o.time)
-	}
-	if o.trialLimit <= 0 {
-		return usagef("--trial-limit %v: want a time above 0, such as 10m", o.trialLimit)
 	}
 	if len(o.drivers) == 0 {
 		return usagef("--drivers is missing: name one, or two to see the difference, such as --drivers mattn,modernc")
@@ -139,10 +121,8 @@ func (o *profileOptions) checkFlags(r *profileRequest) (err error) {
 
 // checkCase finds the phase. Each driver must have one case.
 func (o *profileOptions) checkCase(r *profileRequest) error {
-	for name, values := range r.matrix.Settings {
-		if len(values) > 1 {
-			return usagef("--set %s has %d values: profile takes one", name, len(values))
-		}
+	if err := r.oneValueEach("profile"); err != nil {
+		return err
 	}
 	for name, values := range r.matrix.Parameters {
 		if len(values) > 1 {
@@ -291,41 +271,33 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 	var measuring atomic.Bool
 	ctx, stop, release := env.interruptible(ctx, show.say, stoppingTrials(measuring.Load))
 	defer release()
-	scratch, err := lab.NewScratch(r.dir, runDirectory)
+	early := until(ctx, stop)
+	at, err := env.site(early, &o.runOptions, &r.request, show)
 	if err != nil {
-		return fmt.Errorf("directory for databases: %w: name another with --dir", err)
+		return err
 	}
-	defer scratch.Remove()
-	observer, err := machine.Observe(scratch.Dir)
-	if err != nil {
-		return fmt.Errorf("%w: name another directory with --dir", err)
-	}
-	st, err := store.Open(until(ctx, stop), r.storePath)
+	defer at.remove()
+	st, err := store.Open(early, r.storePath)
 	if err == nil {
 		defer st.Close()
+		sayNeeded(r.cases, show.note)
+		err = inOrder(
+			func() error { return at.prepare(early, r.cases, show) },
+			func() error { return at.needs(early, r.cases) },
+		)
 	}
 	if err := unlessInterrupted(stop, err); err != nil {
 		return err
 	}
-	if !o.quiet {
-		sayNeeded(r.cases, show.say)
-	}
-	if err := unlessInterrupted(stop, lab.Prepare(until(ctx, stop), r.cases, r.builder, show)); err != nil {
-		return err
-	}
-	perf, noPerf := lab.FindPerf(ctx, scratch.Dir)
-	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint}
-	if err := unlessInterrupted(stop, processes.CheckNeeds(until(ctx, stop), r.cases)); err != nil {
-		return err
-	}
+	perf, noPerf := lab.FindPerf(ctx, at.processes.Dir)
 	p := &lab.Profiler{
-		Phase: r.phase, Time: r.schedule.Time, Perf: perf, Noise: observer, Now: env.now, Stop: stop,
+		Phase: r.phase, Time: r.schedule.Time, Perf: perf, Noise: at.noise, Now: env.now, Stop: stop,
 		Trial: func(ctx context.Context, c *lab.Case, want lab.Profiling) (*result.Trial, error) {
-			return processes.Profile(ctx, c, r.matrix.Seed, want)
+			return at.processes.Profile(ctx, c, r.matrix.Seed, want)
 		},
 		Progress: show.Profiled,
 	}
-	profiled := newRun(&r.request, machineIn(observer.Machine, r.dir), env.now())
+	profiled := newRun(&r.request, at.machine, env.now())
 	measuring.Store(true)
 	done, err := p.Run(ctx, r.cases)
 	show.finish()

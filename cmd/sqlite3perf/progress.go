@@ -43,6 +43,13 @@ func (d *display) say(format string, args ...any) {
 	fmt.Fprintf(d.w, format+"\n", args...)
 }
 
+// note prints a line, unless progress is quiet.
+func (d *display) note(format string, args ...any) {
+	if !d.quiet {
+		d.say(format, args...)
+	}
+}
+
 // finish removes the bar.
 func (d *display) finish() {
 	d.mu.Lock()
@@ -86,20 +93,18 @@ func newProgress(env *environment, quiet bool) *progress {
 }
 
 func (p *progress) Building(i, n int, name string) {
-	if !p.quiet {
-		p.say("building the worker for %s (%d of %d)", name, i, n)
-	}
+	p.note("building the worker for %s (%d of %d)", name, i, n)
 }
 
 func (p *progress) Built(i, n int, name string, err error) {
-	if err == nil || p.quiet {
+	if err == nil {
 		return
 	}
 	why := err.Error()
 	if e, ok := errors.AsType[*lab.BuildError](err); ok {
 		why = e.Reason.Message + conditions.Said(&e.Reason)
 	}
-	p.say("%s is unavailable: %s", name, why)
+	p.note("%s is unavailable: %s", name, why)
 }
 
 // tellRows is the number of rows from which hashing takes long enough to show progress.

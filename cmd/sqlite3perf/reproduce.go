@@ -58,7 +58,6 @@ measured until they are settled, as in run.`,
 			return reproduce(cmd.Context(), env, o, s)
 		},
 	}
-	cmd.Flags().SortFlags = false
 	o.addFlags(cmd.Flags())
 	return cmd
 }

@@ -56,14 +56,12 @@ measured twice.`,
   sqlite3perf run --resume last`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.exact = cmd.Flags().Changed("rounds")
 			if again != "" || cmd.Flags().Changed("resume") {
 				return resume(cmd.Context(), env, o, again)
 			}
 			return run(cmd.Context(), env, o)
 		},
 	}
-	cmd.Flags().SortFlags = false
 	o.addFlags(cmd.Flags())
 	cmd.Flags().StringVar(&again, "resume", "", "continue a stored `run` that was interrupted or lost cells, named by its number or last, with its own plan; no other flag says what is measured")
 	reaching(cmd.Flags(), executes, "resume")
@@ -111,102 +109,88 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 }
 
 // take measures and stores what is requested. With an error it also returns what was
-// measured until then, or nil if nothing was begun.
+// measured until then, or nil if nothing was begun. The first Ctrl-C ends the run after the
+// current trial.
 func take(ctx context.Context, env *environment, o *runOptions, r *request) (*stats.Analysis, error) {
 	show := newProgress(env, o.quiet)
 	show.least = r.least
 	defer show.finish()
 	env.outliveReaders()
-	// Everything created from here on is removed.
 	var measuring atomic.Bool
 	ctx, stop, release := env.interruptible(ctx, show.say, stoppingTrials(measuring.Load))
 	defer release()
-	p, err := env.site(until(ctx, stop), o, r, show)
+	early := until(ctx, stop)
+	p, err := env.site(early, o, r, show)
 	if err != nil {
 		return nil, unlessInterrupted(stop, err)
 	}
 	defer p.remove()
-	st, err := store.Open(until(ctx, stop), r.storePath)
+	st, err := store.Open(early, r.storePath)
 	if err == nil {
 		defer st.Close()
+		err = r.prepare(early, o, p, show)
 	}
 	if err := unlessInterrupted(stop, err); err != nil {
 		return nil, err
 	}
-	return takeAt(ctx, stop, env, o, r, taking{p, st, show, func() { measuring.Store(true) }})
-}
-
-// taking is what a run is taken with.
-type taking struct {
-	site  *site
-	store *store.Store
-	show  *progress
-	began func() // called when the first trial is about to begin
-}
-
-// takeAt takes a run at a site. When stop is closed, the run ends after the current trial.
-func takeAt(ctx context.Context, stop <-chan struct{}, env *environment, o *runOptions, r *request, t taking) (*stats.Analysis, error) {
-	p, show := t.site, t.show
-	if !o.quiet && !r.told {
-		sayWithout(&r.matrix, show.say)
-		sayNeeded(r.cases, show.say)
-	}
-	if r.tried != nil {
-		if err := unlessInterrupted(stop, r.tried(until(ctx, stop), p.processes, show)); err != nil {
-			return nil, err
-		}
-	}
-	err := p.prepare(until(ctx, stop), r.cases, show)
-	if err := unlessInterrupted(stop, err); err != nil {
-		return nil, err
-	}
-	if r.prepared != nil {
-		if err := r.prepared(r.cases); err != nil {
-			return nil, err
-		}
-	}
-	if err := anyWorker(r.cases, o.quiet); err != nil {
-		return nil, err
-	}
-	if err := unlessInterrupted(stop, p.needs(until(ctx, stop), r.cases)); err != nil {
-		return nil, err
-	}
-	if r.ahead != "" {
-		show.say("%s", r.ahead)
-	}
-	if !o.quiet && r.study == nil && !r.told {
-		sayUnset(r.cases, show.say)
-	}
-	if err := r.fits(until(ctx, stop), o, p, show); err != nil {
-		return nil, unlessInterrupted(stop, err)
-	}
-	measured, err := r.begin(until(ctx, stop), env, o, t)
+	measured, err := r.begin(early, env, o, p, st)
 	if err != nil {
 		return nil, unlessInterrupted(stop, err)
 	}
 	l := &lab.Laboratory{
-		Run: measured, Cases: r.cases, Schedule: r.schedule, Recorder: t.store, Progress: show,
-		Executor: p.executor,
-		Noise:    p.noise,
-		Now:      env.now, Stop: stop,
+		Run: measured, Cases: r.cases, Schedule: r.schedule, Recorder: st, Progress: show,
+		Executor: p.executor, Noise: p.noise, Now: env.now, Stop: stop,
 	}
-	t.began()
+	measuring.Store(true)
 	failure := l.Measure(ctx)
-	show.finish()
 	if failure == nil {
 		failure = unlessInterrupted(stop, nil) // even if the current trial was the last
 	}
 	return stats.Analyze(measured, floorDriver), failure
 }
 
-// begin stores the run as it is known before its first trial, or that it goes on.
-func (r *request) begin(ctx context.Context, env *environment, o *runOptions, t taking) (*result.Run, error) {
-	if r.resumed != nil {
-		return r.resumed, r.goOn(ctx, env, o, t)
+// prepare does everything before the first trial that may show that there is nothing to measure.
+func (r *request) prepare(ctx context.Context, o *runOptions, p *site, show *progress) error {
+	if !r.told {
+		sayWithout(&r.matrix, show.note)
+		sayNeeded(r.cases, show.note)
 	}
-	run := newRun(r, t.site.machine, env.now())
+	if r.tried != nil {
+		if err := r.tried(ctx, p.processes, show); err != nil {
+			return err
+		}
+	}
+	if err := p.prepare(ctx, r.cases, show); err != nil {
+		return err
+	}
+	if r.prepared != nil {
+		if err := r.prepared(r.cases); err != nil {
+			return err
+		}
+	}
+	if err := anyWorker(r.cases, o.quiet); err != nil {
+		return err
+	}
+	if err := p.needs(ctx, r.cases); err != nil {
+		return err
+	}
+	if r.ahead != "" {
+		show.say("%s", r.ahead)
+	}
+	if r.study == nil && !r.told {
+		sayUnset(r.cases, show.note)
+	}
+	return r.fits(ctx, o, p, show)
+}
+
+// begin stores the run as it is known before its first trial, or that it goes on.
+func (r *request) begin(ctx context.Context, env *environment, o *runOptions, p *site, st *store.Store) (*result.Run, error) {
+	if r.resumed != nil {
+		return r.resumed, r.goOn(ctx, env, o, p.machine, st)
+	}
+	run := newRun(r, p.machine, env.now())
 	run.TrialLimitNS = int64(o.trialLimit)
-	return run, t.store.Begin(ctx, run)
+	return run, st.Begin(ctx, run)
 }
 
 // anyWorker returns an error if no case has a worker. Then there is nothing to measure,
@@ -227,10 +211,6 @@ func anyWorker(cases []*lab.Case, quiet bool) error {
 	}
 	return incompleteError{errors.New(message)}
 }
-
-// runDirectory begins the name of a run's directory for its databases. A number
-// follows.
-const runDirectory = "sqlite3perf-run-"
 
 // newRun returns the run as it is known before its first trial.
 func newRun(r *request, m result.Machine, now time.Time) *result.Run {

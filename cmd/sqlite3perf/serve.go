@@ -33,7 +33,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// serveOptions are the flags of serve as typed.
 type serveOptions struct {
 	addr      string
 	port      int
@@ -65,13 +64,12 @@ current trial.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), env, o) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.StringVar(&o.addr, "addr", "127.0.0.1", "`address` to listen on: an IP address of this machine, or localhost; everybody who can reach it can read the store")
 	reaching(f, opens, "addr")
 	f.IntVar(&o.port, "port", 8317, "`port` to listen on; 0: any that is free")
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers that can be measured from the browser (default: all, in any version)")
 	f.StringSliceVar(&o.workloads, "workloads", nil, "workloads that can be measured from the browser: built-in ones or YAML files (default: the built-in ones)")
-	f.StringVar(&o.dir, "dir", "", "`directory` in which runs that are started in the browser create and remove databases (default: in the user's cache directory)")
+	addDirFlag(f, &o.dir)
 	o.workers.addFlags(f)
 	addStoreFlag(f, &o.store)
 	return cmd
@@ -183,11 +181,7 @@ func cannotListen(o *serveOptions, err error) error {
 // launcher returns what can be measured from the browser, and how.
 func (o *serveOptions) launcher(ctx context.Context, storePath string) (*explorer.Launcher, error) {
 	l := &explorer.Launcher{}
-	source, known, err := o.workers.find()
-	if err != nil {
-		return nil, err
-	}
-	builder, err := o.workers.builder(source)
+	shop, err := o.workers.workshop()
 	if err != nil {
 		return nil, err
 	}
@@ -198,17 +192,17 @@ func (o *serveOptions) launcher(ctx context.Context, storePath string) (*explore
 		return nil, noDirectory("--store "+o.store, filepath.Dir(o.store))
 	}
 	about := map[string]lab.Known{}
-	for _, k := range known {
+	for _, k := range shop.known {
 		about[k.Name] = k
 		if o.drivers == nil {
 			l.Drivers = append(l.Drivers, driverChoice(k.Name, k, !k.Optional))
 		}
 	}
-	names, err := lab.JoinRefs(o.drivers, known)
+	names, err := lab.JoinRefs(o.drivers, shop.known)
 	if err != nil {
 		return nil, usageError{err}
 	}
-	if _, err := findDrivers(ctx, builder, names, known); err != nil {
+	if _, err := shop.refs(ctx, names...); err != nil {
 		return nil, err
 	}
 	for _, name := range names {

@@ -167,3 +167,13 @@ func interrupted(stop <-chan struct{}) bool {
 		return false
 	}
 }
+
+// orderly does work that the first Ctrl-C ends. Then it returns the exit status of an interruption.
+func (env *environment) orderly(ctx context.Context, quiet bool, work func(context.Context, *progress) error) error {
+	show := newProgress(env, quiet)
+	defer show.finish()
+	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
+	defer release()
+	err := work(until(ctx, stop), show)
+	return unlessInterrupted(stop, err)
+}

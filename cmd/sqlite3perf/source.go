@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 )
 
@@ -21,41 +22,38 @@ func (o *workerOptions) addFlags(f *pflag.FlagSet) {
 	reaching(f, executes, "source", "worker-cache")
 }
 
-// find finds the sources of the workers and the drivers in them. Its errors say what to
-// do.
-func (o *workerOptions) find() (lab.Source, []lab.Known, error) {
-	source, err := lab.FindSource(o.source)
-	var unpack *lab.UnpackError
+// workshop builds workers, and knows the drivers of its source tree.
+type workshop struct {
+	builder *lab.Builder
+	known   []lab.Known
+}
+
+// workshop finds the source tree. Its errors say what to do.
+func (o *workerOptions) workshop() (s workshop, err error) {
+	s.builder = &lab.Builder{Cache: o.cache}
+	s.builder.Source, err = lab.FindSource(o.source)
+	unpack, unpacked := errors.AsType[*lab.UnpackError](err)
 	switch {
-	case errors.As(err, &unpack) && unpack.Changed != "":
-		return source, nil, fmt.Errorf("%w: remove the directory and it is unpacked again, or build from it as it is with --source %s", err, unpack.Dir)
-	case errors.As(err, &unpack):
-		return source, nil, fmt.Errorf("%w: set HOME or XDG_CACHE_HOME so that your cache directory can be written to, or name a clone of sqlite3perf with --source DIR", err)
+	case unpacked && unpack.Changed != "":
+		return s, fmt.Errorf("%w: remove the directory and it is unpacked again, or build from it as it is with --source %s", err, unpack.Dir)
+	case unpacked:
+		return s, fmt.Errorf("%w: set HOME or XDG_CACHE_HOME so that your cache directory can be written to, or name a clone of sqlite3perf with --source DIR", err)
 	case err != nil:
-		return source, nil, usageError{err}
+		return s, usageError{err}
 	}
-	known, err := source.Drivers()
-	return source, known, err
+	if s.known, err = s.builder.Source.Drivers(); err == nil && o.cache == "" {
+		s.builder.Cache, err = lab.DefaultCache()
+	}
+	return s, err
 }
 
-// builder returns the builder of the workers of these sources.
-func (o *workerOptions) builder(source lab.Source) (*lab.Builder, error) {
-	b := &lab.Builder{Source: source, Cache: o.cache}
-	var err error
-	if b.Cache == "" {
-		b.Cache, err = lab.DefaultCache()
-	}
-	return b, err
-}
-
-// findDrivers finds the drivers that these names mean, and the versions of those that say
-// latest.
-func findDrivers(ctx context.Context, b *lab.Builder, names []string, known []lab.Known) ([]lab.Ref, error) {
+// refs finds the drivers with these names, and the versions of those that say latest.
+func (s workshop) refs(ctx context.Context, names ...string) ([]lab.Ref, error) {
 	refs := make([]lab.Ref, len(names))
 	var err, unknown error
 	for i, name := range names {
 		name = strings.TrimSpace(name)
-		switch refs[i], err = lab.ParseRef(ctx, cmp.Or(formerNames[name], name), known); {
+		switch refs[i], err = lab.ParseRef(ctx, cmp.Or(formerNames[name], name), s.known); {
 		case err != nil && unknown != nil:
 			unknown = fmt.Errorf("%w; %w", unknown, err)
 		case err != nil:
@@ -68,7 +66,7 @@ func findDrivers(ctx context.Context, b *lab.Builder, names []string, known []la
 		return nil, usageError{unknown}
 	}
 	for i, ref := range refs { // this may take longer
-		refs[i], err = b.Resolve(ctx, ref)
+		refs[i], err = s.builder.Resolve(ctx, ref)
 		if gone, ok := errors.AsType[*lab.VersionError](err); ok && gone.Missing {
 			return nil, usageError{err}
 		}
@@ -79,11 +77,14 @@ func findDrivers(ctx context.Context, b *lab.Builder, names []string, known []la
 	return refs, nil
 }
 
-// findDriver is findDrivers for one driver.
-func findDriver(ctx context.Context, b *lab.Builder, name string, known []lab.Known) (lab.Ref, error) {
-	refs, err := findDrivers(ctx, b, []string{name}, known)
-	if err != nil {
-		return lab.Ref{}, err
+// worker returns a driver's worker. It builds one if there is none.
+func (s workshop) worker(ctx context.Context, ref lab.Ref, note func(string, ...any)) (string, error) {
+	path, _, err := s.builder.Worker(ctx, ref, func() { note("building the worker for %s", ref.Name) })
+	if e, ok := errors.AsType[*lab.BuildError](err); ok {
+		return "", incompleteError{fmt.Errorf("%s is unavailable: %s%s", ref.Name, e.Reason.Message, conditions.Said(&e.Reason))}
 	}
-	return refs[0], nil
+	if err != nil {
+		return "", fmt.Errorf("driver %s: %w", ref.Name, err)
+	}
+	return path, nil
 }

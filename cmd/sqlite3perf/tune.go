@@ -53,21 +53,16 @@ sqlite3perf show last prints again.`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return tuneSettings(cmd.Context(), env, o) },
 	}
-	cmd.Flags().SortFlags = false
 	o.addFlags(cmd.Flags())
 	return cmd
 }
 
-// tuneOptions are the flags of tune: those of run, and what is searched.
 type tuneOptions struct {
 	runOptions
 	phase      string
 	durability string
 	settings   []string
 }
-
-// defaultTuneTime is how long a search takes unless another time is given.
-const defaultTuneTime = 3 * time.Minute
 
 // durabilities are the values of --durability, and mostLost has the worst that may then be
 // lost.
@@ -83,10 +78,9 @@ func (o *tuneOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.phase, "phase", "", "make only this phase fast (default: the geometric mean of all)")
 	o.addWorkFlags(f)
 	f.Lookup("set").Usage = "`name=value` fixes a setting, name=value,value says which values are tried (repeatable); sqlite3perf workloads --language lists the settings"
-	o.flags = f
-	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1 (quick is 0.02 to 0.05 of full in most built-in workloads)")
-	f.DurationVar(&o.time, "time", defaultTuneTime, "time for the whole search, without building the worker; the best settings are confirmed even if that takes longer")
-	f.StringVar(&o.seed, "seed", "", "`number` that all values and the order of trials are made from (default: random, below 2⁵³, and reported)")
+	o.addScaleFlag(f)
+	o.addTimeFlag(f, 3*time.Minute, "time for the whole search, without building the worker; the best settings are confirmed even if that takes longer")
+	o.addSeedFlag(f)
 	o.addPrecisionFlag(f, "2%", "a setting that gains less than this `share` of the time is not worth setting")
 	o.addPlaceFlags(f)
 	o.output.addFullFlag(f)
@@ -140,10 +134,8 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 		}
 	}
 	s.Margin, r.precision = r.precision, 0
-	t := &candidateRuns{env: env, o: &o.runOptions, r: r, say: show.say}
-	if !o.quiet {
-		s.Needs = func(n tune.Need) { show.say("%s", needWords(n, o.time)) }
-	}
+	t := &candidateRuns{env: env, o: &o.runOptions, r: r, note: show.note}
+	s.Needs = func(n tune.Need) { show.note("%s", needWords(n, o.time)) }
 	s.Measure, s.Space = t.measure, func(at tune.Situation) ([]tune.Setting, []tune.Skipped) {
 		at.Cannot = t.cannot
 		at.OnlyReads = !slices.ContainsFunc(r.cases, func(c *lab.Case) bool { return !workload.OnlyReads(c.Plan) })
@@ -161,8 +153,7 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 	if failure == nil {
 		answer.Spelled = t.spell(ctx, answer.Offered())
 	}
-	kept, err := answer.Keep()
-	keepAnswer(ctx, env, r.storePath, answer.Run(), kept, err)
+	keepAnswer(ctx, env, r.storePath, answer.Run(), answer)
 	return cmp.Or(failure, o.output.printAnswer(env, tuningWriter(&o.output, answer), showAgain(answer.Run())))
 }
 
@@ -173,15 +164,6 @@ func tuningWriter(o *outputOptions, t tune.Tuning) answerWriter {
 		opts.Hints.Rest = append(opts.Hints.Rest, document.Hint{Shows: "last race", Command: inStore(o.store, showAgain(t.Run())+" "+figuresFlag+" --full")})
 		return tune.Formats.Write(w, format, t, opts)
 	}
-}
-
-// readTuning reads what a search found.
-func readTuning(o *outputOptions, a *stats.Analysis, load loader) (answerWriter, error) {
-	t, err := tune.Stored(a, load)
-	if err != nil {
-		return nil, err
-	}
-	return tuningWriter(o, t), nil
 }
 
 // given splits --set into the values that are tried, where there are several, and what is
@@ -254,7 +236,7 @@ type candidateRuns struct {
 	env  *environment
 	o    *runOptions
 	r    *request
-	say  func(format string, args ...any)
+	note func(format string, args ...any)
 	told bool
 }
 
@@ -301,9 +283,7 @@ func (t *candidateRuns) measure(ctx context.Context, p tune.Plan) (*stats.Analys
 	for i, c := range r.cases {
 		c.ID = i + 1
 	}
-	if !t.o.quiet {
-		t.say("%s", raceWords(p))
-	}
+	t.note("%s", raceWords(p))
 	r.schedule = lab.Schedule{Rounds: p.Rounds, Settled: p.Settled}
 	r.search = &result.Search{Race: p.What, Confirms: p.Confirms}
 	r.told, t.told = t.told, true
@@ -335,9 +315,7 @@ func (t *candidateRuns) spell(ctx context.Context, offered []driver.Settings) (l
 	for _, set := range offered {
 		told, err := t.tell(ctx, set)
 		if err != nil {
-			if !t.o.quiet {
-				t.say("how %s is given these settings is not known: %v", t.r.cases[0].Driver, err)
-			}
+			t.note("how %s is given these settings is not known: %v", t.r.cases[0].Driver, err)
 			continue
 		}
 		list = append(list, tune.Spell(t.r.cases[0].Info, set, told))
@@ -358,7 +336,7 @@ func (t *candidateRuns) tell(ctx context.Context, set driver.Settings) (*dsn.Tol
 	if err != nil {
 		return nil, err
 	}
-	scratch, err := lab.NewScratch(t.r.dir, runDirectory)
+	scratch, err := newScratch(t.r.dir)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 
 const (
 	defaultWidth = 120
+	Unlimited    = 1 << 20 // a width in which nothing is broken or left out
 	leastText    = 20 // columns after a label
 	minWidth     = 40 // below this nothing can be made readable
 	Gap          = 2  // between the columns of a grid
@@ -311,7 +312,6 @@ func (r *textRenderer) wrapLast(g Grid, keep []int) Grid {
 	return g.broken(map[int]int{last: room})
 }
 
-// Width returns the width of a column.
 // Width returns how wide a grid is if nothing in it is broken.
 func (g *Grid) Width() int {
 	total := -Gap

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,11 +15,15 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 func adviseCommand(env *environment) *cobra.Command {
@@ -73,7 +79,6 @@ func (o *adviseOptions) addFlags(f *pflag.FlagSet) {
 	o.output.setFormats("how the advice is printed", advise.Formats.Names(), advise.Formats.Check)
 }
 
-// checkTargets checks that Go can build for the platforms.
 func (o *adviseOptions) checkTargets(ctx context.Context, s workshop) error {
 	if o.targets == nil {
 		return nil
@@ -91,7 +96,6 @@ func (o *adviseOptions) checkTargets(ctx context.Context, s workshop) error {
 	return nil
 }
 
-// measured measures the candidates and prints the advice.
 func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
 	o.computing = newProgress(env, o.quiet).Computing
 	r, err := o.check(ctx)
@@ -129,7 +133,6 @@ func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
 	return measure(ctx, env, &o.runOptions, r)
 }
 
-// adviceExecutions is how many executions of each statement are compared.
 const adviceExecutions = 20
 
 // inquiry is who is asked what, so that answers can be compared.
@@ -164,7 +167,6 @@ func (o *adviseOptions) questions(r *request) (q inquiry) {
 	return q
 }
 
-// looked returns what the options ask to look at.
 func (o *adviseOptions) looked() advise.Looked {
 	return advise.Looked{Diff: o.diff, Cold: o.cold, Targets: o.targets != nil}
 }
@@ -187,7 +189,6 @@ func (o *adviseOptions) compareAnswers(ctx context.Context, env *environment, r 
 	})
 }
 
-// stored prints the advice that a stored run gives.
 func (o *adviseOptions) stored(ctx context.Context, env *environment, ref string) error {
 	o.output.store = o.store
 	r, l := &request{}, o.looked()
@@ -264,4 +265,201 @@ func (o *adviseOptions) addFootprints(ctx context.Context, env *environment, s w
 		}
 		return nil
 	})
+}
+
+// answerAgain runs the statements of a stored run's workloads, whose texts the run has, on
+// the versions of its candidates that it measured, and compares the answers. What cannot be
+// asked is returned, with the command that asks it.
+func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, r *request, named string, a *stats.Analysis, l *advise.Looked) (unasked []string, err error) {
+	note := func(format string, args ...any) { unasked = append(unasked, fmt.Sprintf(format, args...)) }
+	if !o.diff {
+		return nil, nil
+	}
+	q := inquiry{}
+	var silent []string // why statements are not run, by workload
+	q.work, silent = askedAgain(a.Run, foreign(a.Run, named))
+	for _, name := range candidateNames(a.Run) {
+		ref, err := r.measuredRef(ctx, name, a)
+		switch {
+		case errors.Is(err, errRetype):
+			note("how %s answers, which %v", document.Line(name), errRetype)
+		case err != nil:
+			note("how %s answers, because %s", document.Line(name), document.Line(err.Error()))
+		default:
+			q.refs = append(q.refs, ref)
+		}
+	}
+	if silent != nil {
+		note("whether the candidates answer alike on %s (%s)", strings.Join(silent, "; "), diffAgain(a.Run))
+	}
+	if len(q.work) == 0 || len(q.refs) < 2 {
+		return unasked, nil
+	}
+	r.matrix.Seed = a.Run.Seed
+	if r.dir, err = databasesDirectory(o.dir); err != nil {
+		return nil, err
+	}
+	for i, ref := range q.refs {
+		q.refs[i], err = r.builder.Resolve(ctx, ref)
+		if gone, ok := errors.AsType[*lab.VersionError](err); ok {
+			note("whether the candidates answer alike, because %s", document.Line(gone.Error()))
+			return unasked, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return unasked, o.compareAnswers(ctx, env, r, q, l)
+}
+
+// candidateNames lists the drivers of a run, without the floor.
+func candidateNames(run *result.Run) (names []string) {
+	for i := range run.Cases {
+		if name := run.Cases[i].Driver; result.BaseDriver(name) != floorDriver {
+			names = with(names, name)
+		}
+	}
+	return names
+}
+
+// errRetype says why a driver of a stored run is not run.
+var errRetype = errors.New("is not a released version of a driver of sqlite3perf, and a stored run may be somebody else's")
+
+// measuredRef returns a released driver in the version that a run measured, which may be
+// another one than the pinned one by now. Others have to be typed by the user.
+func (s workshop) measuredRef(ctx context.Context, name string, a *stats.Analysis) (lab.Ref, error) {
+	if !lab.Released(name, s.known) {
+		return lab.Ref{}, fmt.Errorf("%s %w", document.Line(name), errRetype)
+	}
+	ref, err := lab.ParseRef(ctx, name, s.known)
+	if err != nil {
+		return ref, err
+	}
+	return s.inMeasuredVersion(ctx, ref, name, a)
+}
+
+// inMeasuredVersion returns a driver in the version that a run has proven of it.
+func (s workshop) inMeasuredVersion(ctx context.Context, ref lab.Ref, name string, a *stats.Analysis) (lab.Ref, error) {
+	p := a.Proof(name)
+	if ref.Known == nil || ref.Version != "" || ref.Dir != "" || len(ref.Known.Command) > 0 || p == nil || cmp.Or(p.ModuleVersion, ref.Known.Version) == ref.Known.Version {
+		return ref, nil
+	}
+	plain := result.BaseDriver(name)
+	versioned := plain + "@" + p.ModuleVersion
+	if !lab.Released(versioned, s.known) {
+		return ref, fmt.Errorf("%s %w", document.Line(versioned), errRetype)
+	}
+	return lab.ParseRef(ctx, versioned+strings.TrimPrefix(name, plain), s.known)
+}
+
+// measuredRefs returns the drivers of a run in the versions that it measured, by their names
+// in the run. What is no longer there is left out.
+func (s workshop) measuredRefs(ctx context.Context, a *stats.Analysis) map[string]lab.Ref {
+	refs := map[string]lab.Ref{}
+	for i := range a.Run.Cases {
+		name := a.Run.Cases[i].Driver
+		if ref, err := s.measuredRef(ctx, name, a); err == nil {
+			refs[name] = ref
+		}
+	}
+	return refs
+}
+
+// askedAgain returns the statements of a run's workloads, each with the first of its settings
+// and parameters. silent says of each of the others why it cannot be run again.
+func askedAgain(run *result.Run, foreign bool) (work []questions, silent []string) {
+	var seen []string
+	for i := range run.Cases {
+		c := &run.Cases[i]
+		if slices.Contains(seen, c.Workload) {
+			continue
+		}
+		seen = append(seen, c.Workload)
+		w, err := workloadAgain(run, c, foreign)
+		var p *plan.Plan
+		if err == nil {
+			p, err = w.Plan(c.Scale, c.Parameters)
+		}
+		if err != nil {
+			silent = append(silent, fmt.Sprintf("%s, because %s", document.Line(c.Workload), document.Line(err.Error())))
+			continue
+		}
+		work = append(work, questionsOf(c.Workload, c.Settings, protocol.Answers{Plan: p, Executions: adviceExecutions}))
+	}
+	return work, silent
+}
+
+var errDatabase = errors.New("of which a run keeps nothing")
+
+// workloadAgain makes the workload of a case from the text that its run has, which of a
+// foreign run must be that of a built-in one.
+func workloadAgain(run *result.Run, c *result.Case, foreign bool, options ...workload.Option) (*workload.Workload, error) {
+	i := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == c.Workload && w.SHA256 == c.WorkloadSHA256 })
+	if i < 0 {
+		return nil, errors.New("the run is of a sqlite3perf that did not keep its text")
+	}
+	kept := &run.Workloads[i]
+	if foreign {
+		own, err := workload.Load(kept.Name)
+		if !slices.Contains(workload.Builtins(), kept.Name) || err != nil || own.SHA256() != kept.SHA256 {
+			return nil, errors.New("a report or a merged run may be somebody else's, and only built-in workloads of one are run")
+		}
+	}
+	var files []workload.File
+	for _, f := range kept.Includes {
+		files = append(files, workload.File(f))
+	}
+	w, err := workload.Parse(kept.Name+".yaml", []byte(kept.Text), nil, append(options, workload.Including(files...))...)
+	switch {
+	case err != nil:
+		return nil, err
+	case w.Database != "":
+		return nil, fmt.Errorf("it begins with the database %s, %w", w.Database, errDatabase)
+	case w.SHA256() != kept.SHA256:
+		return nil, errors.New("the run did not keep all of it")
+	}
+	return w, nil
+}
+
+// diffAgain returns the command that compares the answers of a run's candidates, as far as
+// the run knows how its workloads are named.
+func diffAgain(run *result.Run) string {
+	words := append([]string{"sqlite3perf", "diff"}, candidateNames(run)...)
+	var files []string
+	for i, arg := range run.Command {
+		value, ok := strings.CutPrefix(arg, "--workloads=")
+		if !ok && i > 0 && run.Command[i-1] == "--workloads" {
+			value, ok = arg, true
+		}
+		if ok {
+			files = append(files, strings.Split(value, ",")...)
+		}
+	}
+	for i := range run.Cases {
+		if name := run.Cases[i].Workload; files == nil && slices.Contains(workload.Builtins(), name) {
+			files = append(files, name)
+		}
+	}
+	if files == nil || !slices.ContainsFunc(files, func(f string) bool { return filepath.Ext(f) != "" || slices.Contains(workload.Builtins(), f) }) {
+		files = []string{"FILE.yaml"}
+	}
+	words = append(words, "--workloads", strings.Join(files, ","), "--scale", run.Scale, "--seed", fmt.Sprint(run.Seed))
+	if run.Asked != nil {
+		words = append(words, firstValues("--set", run.Asked.Settings)...)
+		words = append(words, firstValues("--param", run.Asked.Parameters)...)
+	}
+	for i, w := range words {
+		words[i] = conditions.ShellWord(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// firstValues returns a flag for each name, with the first of its values: diff takes one.
+func firstValues[V any](flag string, values map[string][]V) (words []string) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if len(values[name]) > 0 {
+			words = append(words, flag, fmt.Sprintf("%s=%v", name, values[name][0]))
+		}
+	}
+	return words
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/tune"
 )
 
-// question is a question whose answers are stored with runs.
 type question struct {
 	check func(format string) error // refuses a format that its answers do not have
 	read  func(*outputOptions, *stats.Analysis, loader) (answerWriter, error)
@@ -30,10 +29,8 @@ type question struct {
 // loader loads another run of the same store, and analyzes it.
 type loader func(run int64) (*stats.Analysis, error)
 
-// answerWriter writes an answer in one of its formats.
 type answerWriter func(w io.Writer, format string, opts document.Options) error
 
-// stored are the questions whose answers are stored.
 var stored = map[string]question{
 	result.QuestionAdvise: {advise.Formats.Check, func(_ *outputOptions, a *stats.Analysis, _ loader) (answerWriter, error) {
 		l, err := advise.Stored(a.Run)
@@ -57,7 +54,6 @@ var stored = map[string]question{
 	}},
 }
 
-// printAnswer prints an answer, and names the command that prints all of it again.
 func (o *outputOptions) printAnswer(env *environment, write answerWriter, again string) error {
 	return o.print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Lines, opts.Hints = o.screen(env), allOfIt
@@ -76,7 +72,6 @@ func showAgain(run int64) string {
 	return fmt.Sprintf("sqlite3perf show %d", run)
 }
 
-// show prints the stored answer of a run as its command did.
 func (q *question) show(ctx context.Context, env *environment, o *outputOptions, a *stats.Analysis) error {
 	write, err := q.read(o, a, analyzed(ctx, o.store))
 	switch {
@@ -88,7 +83,6 @@ func (q *question) show(ctx context.Context, env *environment, o *outputOptions,
 	return o.printAnswer(env, write, showAgain(a.Run.ID))
 }
 
-// figuresFlag makes a command print what was measured for an answer.
 const figuresFlag = "--figures"
 
 func addFiguresFlag(f *pflag.FlagSet, figures *bool) {
@@ -118,7 +112,6 @@ func (o *outputOptions) asksFor(run *result.Run, figures bool) (*question, error
 	return &q, nil
 }
 
-// keeper is an answer that can be stored.
 type keeper interface {
 	Keep() (*result.Answer, error)
 }
@@ -178,7 +171,6 @@ func machineHere(dir string) result.Machine {
 	return machineIn(m, dir)
 }
 
-// analyzed returns a function that loads and analyzes a run of a store.
 func analyzed(ctx context.Context, storeFile string) loader {
 	return func(id int64) (*stats.Analysis, error) {
 		st, err := openStore(ctx, storeFile, store.OpenReadOnly)

@@ -80,7 +80,6 @@ func (o *gateOptions) checkStored(drivers []string) error {
 	return nil
 }
 
-// baselineCases makes the cases of a baseline again.
 func (o *gateOptions) baselineCases(r *request, run *result.Run) (differences []string, err error) {
 	r.matrix.Scale = o.scale
 	for _, w := range r.matrix.Workloads {
@@ -163,7 +162,6 @@ type repeat struct {
 	compares *result.Compares // nil: its figures are compared with the stored ones
 }
 
-// add adds a case.
 func (r *repeat) add(c *lab.Case) {
 	next := *c
 	next.ID = len(r.cases) + 1
@@ -219,7 +217,6 @@ func (o *gateOptions) repeats(ctx context.Context, env *environment, r *request,
 	return nonEmpty(list...), nil
 }
 
-// nonEmpty returns the runs that have cases.
 func nonEmpty(list ...*repeat) []*repeat {
 	return slices.DeleteFunc(list, func(r *repeat) bool { return len(r.cases) == 0 })
 }
@@ -274,7 +271,6 @@ func (o *gateOptions) baselineDriver(ctx context.Context, env *environment, r *r
 	return ref, err
 }
 
-// sameBuild reports whether two drivers are built from the same version in the same way.
 func sameBuild(a, b lab.Ref) bool {
 	return a.Known != nil && a.Known == b.Known && a.Dir == b.Dir && maps.Equal(a.Options, b.Options) &&
 		cmp.Or(a.Version, a.Known.Version) == cmp.Or(b.Version, b.Known.Version)

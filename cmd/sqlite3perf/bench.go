@@ -17,7 +17,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// benchOptions are the flags of bench.
 type benchOptions struct {
 	databaseOptions
 	pipeline bool
@@ -132,7 +131,6 @@ func bench(ctx context.Context, env *environment, o *benchOptions) error {
 	return nil
 }
 
-// benchLine formats progress, with the driver's name if there are several drivers.
 func benchLine(how, driver string, named bool) func(*protocol.Progress) string {
 	prefix := ""
 	if named {

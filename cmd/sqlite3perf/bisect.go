@@ -69,7 +69,6 @@ func (o *bisectOptions) addFlags(f *pflag.FlagSet) {
 	o.output.setFormats("how the answer is printed", bisect.Formats.Names(), bisect.Formats.Check)
 }
 
-// bisectReleases looks for a change in a range of releases and prints what it finds.
 func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, text string) error {
 	if err := o.output.checkFormat(); err != nil {
 		return err
@@ -113,7 +112,6 @@ func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, tex
 	return o.answer(ctx, env, m, among.Known.Name, found, failure)
 }
 
-// answer prints what a search has found, and returns how it ended.
 func (o *bisectOptions) answer(ctx context.Context, env *environment, m *measurement, driver string, found *bisect.Finding, failure error) error {
 	missing, _ := errors.AsType[*bisect.Missing](failure)
 	start, _ := errors.AsType[*bisect.StartError](failure)
@@ -155,7 +153,6 @@ func lastRun(found *bisect.Finding) int64 {
 	return 0
 }
 
-// checkPhase returns an error if no case has the phase that is asked for.
 func checkPhase(phase string, cases []*lab.Case) error {
 	var phases []string
 	for _, c := range cases {
@@ -168,7 +165,6 @@ func checkPhase(phase string, cases []*lab.Case) error {
 	return usagef("--phase %s: no chosen workload has it: %s", phase, driver.Suggest(phase, slices.Compact(phases)))
 }
 
-// measurement compares two releases at a time.
 type measurement struct {
 	env    *environment
 	o      *bisectOptions

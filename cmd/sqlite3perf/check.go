@@ -75,7 +75,6 @@ func check(ctx context.Context, env *environment, o *checkOptions, name string) 
 	})
 }
 
-// report runs the checks that are asked for, and prints which promises the worker keeps.
 func (o *checkOptions) report(ctx context.Context, env *environment, s *conformance.Subject, name string, only *regexp.Regexp) error {
 	fmt.Fprintf(env.stdout, "%s (%s): %s, %s\n", document.Line(s.Info.Name), name, document.Line(string(s.Info.Kind)), document.Line(string(s.Info.Interface)))
 	passed, failed := 0, 0
@@ -110,7 +109,6 @@ func (o *checkOptions) report(ctx context.Context, env *environment, s *conforma
 	return nil
 }
 
-// subject finds or builds the worker.
 func (o *checkOptions) subject(ctx context.Context, name string, show *progress) (*conformance.Subject, error) {
 	shop := workshop{builder: &lab.Builder{}}
 	if !lab.NamesExecutable(name) {

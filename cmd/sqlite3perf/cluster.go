@@ -62,7 +62,6 @@ something could not be measured.`,
 	return cmd
 }
 
-// clusterDriver is the driver of clusters.
 const clusterDriver = "rqlite"
 
 type clusterOptions struct {
@@ -110,7 +109,6 @@ func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
 	o.output.setFormats("how results are printed", cluster.Formats.Names(), cluster.Formats.Check)
 }
 
-// clusterTrial is a trial that is to be done.
 type clusterTrial struct {
 	cluster.ClusterTrial
 	ref lab.Ref
@@ -199,17 +197,14 @@ func (o *clusterOptions) keep(ctx context.Context, env *environment, out *cluste
 	return keepRun(ctx, env, o.store, run, out)
 }
 
-// clustersWriter writes what clusters have done.
 func clustersWriter(c *cluster.Clusters) answerWriter {
 	return func(w io.Writer, format string, opts document.Options) error {
 		return cluster.Formats.Write(w, format, c, opts)
 	}
 }
 
-// harms reports whether leaders are killed or isolated.
 func (o *clusterOptions) harms() bool { return o.kills != 0 || o.cuts != 0 }
 
-// checkHarm checks the flags that are for killing and isolating leaders, and sets their defaults.
 func (o *clusterOptions) checkHarm() error {
 	for name, set := range map[string]func(){
 		"nodes": func() { o.nodes = []int{3} }, "clients": func() { o.clients = []int{4} },
@@ -234,7 +229,6 @@ func (o *clusterOptions) checkHarm() error {
 	return nil
 }
 
-// checkNumbers checks the flags that are numbers and times.
 func (o *clusterOptions) checkNumbers() error {
 	switch {
 	case o.rounds < 1:
@@ -334,10 +328,8 @@ func (o *clusterOptions) trials() ([]clusterTrial, error) {
 	return list, nil
 }
 
-// noDriver is the value of --local that leaves the local driver out.
 const noDriver = "none"
 
-// parseSettings reads settings that a flag gives.
 func parseSettings(flag string, list []string) (driver.Settings, error) {
 	s := driver.Settings{}
 	for _, def := range list {
@@ -354,7 +346,6 @@ func parseSettings(flag string, list []string) (driver.Settings, error) {
 	return s, nil
 }
 
-// measure does the trials one after the other. The result is never nil.
 func (o *clusterOptions) measure(ctx context.Context, shop workshop, dir string, trials []clusterTrial, show *progress) (*cluster.Clusters, error) {
 	out := &cluster.Clusters{}
 	scratch, observer, err := observed(dir) // before anything is built

@@ -54,7 +54,6 @@ named, with p-values corrected for all pairs of its drivers.`,
 	return cmd
 }
 
-// roundsOfVerdicts is the usage of --rounds of commands that judge.
 const roundsOfVerdicts = "exactly this many rounds, at least 6 (default: until every verdict is clear, or --time is over)"
 
 type compareOptions struct{ runOptions }
@@ -97,10 +96,8 @@ func isStored(side string) bool {
 	return side == "last" || strings.Trim(side, "0123456789") == "" && side != "" || isReport(side)
 }
 
-// isReport reports whether a side is a JSON report.
 func isReport(side string) bool { return strings.HasSuffix(side, ".json") }
 
-// compareLive measures two sides in the same rounds.
 func compareLive(ctx context.Context, env *environment, o *compareOptions, args []string) error {
 	o.drivers, o.sided = args, true
 	o.computing = newProgress(env, o.quiet).Computing
@@ -130,7 +127,6 @@ func untilCompared(run *result.Run, round int) ([]int, bool) {
 	return stats.CompareRun(stats.Analyze(run, floorDriver)).Settled(), true
 }
 
-// comparisonPrinter returns a function that prints a run of two sides.
 func (o *runOptions) comparisonPrinter(env *environment) func(*stats.Analysis) error {
 	return func(a *stats.Analysis) error {
 		return o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
@@ -211,7 +207,6 @@ func (o *compareOptions) sides(r *request) (*result.Compares, error) {
 	return nil, usagef("%s have two values each: compare takes one; run measures every combination", document.And(factors))
 }
 
-// compareStored compares runs that have been measured before.
 func compareStored(ctx context.Context, env *environment, o *compareOptions, args []string) error {
 	var pair []string // drivers of a run
 	again := "sqlite3perf compare " + strings.Join(args, " ")
@@ -276,7 +271,6 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	return nil
 }
 
-// comparison compares two drivers of a run, two runs, or the sides of one that compare made.
 func (o *compareOptions) comparison(args []string, names [2]string, pair []string, sides []*stats.Analysis, margin float64) (*stats.Comparison, error) {
 	first, drivers := sides[0], driversOf(sides[0].Run)
 	if pair != nil {
@@ -312,7 +306,6 @@ func (o *runOptions) onlyOfStored(stored string, allowed ...string) error {
 	return nil
 }
 
-// othersTyped returns the flags that were typed and are not among those allowed.
 func (o *runOptions) othersTyped(allowed []string) (names []string) {
 	o.flags.Visit(func(f *pflag.Flag) {
 		if typed(f) && !slices.Contains(allowed, f.Name) {

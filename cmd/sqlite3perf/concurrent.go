@@ -16,7 +16,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// concurrentOptions are the flags of concurrent.
 type concurrentOptions struct {
 	databaseOptions
 	protocol.Concurrent
@@ -139,7 +138,6 @@ func concurrent(ctx context.Context, env *environment, o *concurrentOptions) err
 	return nil
 }
 
-// activityLine describes the activity in a second.
 func activityLine(p *protocol.Progress) string {
 	a := p.Second
 	if a == nil {

@@ -105,7 +105,6 @@ const (
 	creates            // the file is created if necessary
 )
 
-// check converts the options to a task, without creating or changing anything.
 func (o *databaseOptions) check(ctx context.Context, env *environment, j protocol.Job, u use) (*task, error) {
 	t := &task{env: env, options: o}
 	t.request.Job = j
@@ -239,7 +238,6 @@ func (t *task) run(ctx context.Context, w *watcher) (*protocol.JobResult, error)
 	return nil, fmt.Errorf("driver %s: %w", t.ref.Name, err)
 }
 
-// hints say what to do about errors of SQLite, by primary result code.
 var hints = map[int]string{
 	driver.CodeNotADB:   "; name an SQLite database with --db",
 	driver.CodeBusy:     "; another process has it locked: end that, or wait longer with '?_busy_timeout=60s'",

@@ -89,7 +89,6 @@ func (o *diffOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.full, "full", false, "show every statement of each group, uncut, also on a terminal")
 }
 
-// allWorkloads is the value of --workloads for every built-in workload.
 const allWorkloads = "all"
 
 // questions are what all drivers are asked in one database.
@@ -186,7 +185,6 @@ func (o *diffOptions) keep(ctx context.Context, env *environment, r *request, wo
 	return keepRun(ctx, env, o.store, run, d)
 }
 
-// diffWriter writes a comparison of answers.
 func diffWriter(o *outputOptions, d *diff.Diffed) answerWriter {
 	return func(w io.Writer, format string, opts document.Options) error {
 		opts.Color = false
@@ -194,7 +192,6 @@ func diffWriter(o *outputOptions, d *diff.Diffed) answerWriter {
 	}
 }
 
-// checkDiff finds the drivers, and what they are asked. Nothing has been created yet.
 func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) (refs []lab.Ref, work []questions, err error) {
 	for _, arg := range args {
 		if isWorkload(arg) {
@@ -256,7 +253,6 @@ func (o *diffOptions) askedOfWorkloads(r *request) ([]questions, error) {
 	return work, nil
 }
 
-// oneValueEach returns an error if a setting has several values.
 func (r *request) oneValueEach(command string) error {
 	for name, values := range r.matrix.Settings {
 		if len(values) > 1 {
@@ -287,7 +283,6 @@ func ofUsers(work []questions) (names []string) {
 	return names
 }
 
-// askedOfStatements returns what --sql and --values ask for.
 func (o *diffOptions) askedOfStatements(alone bool) (work []questions, err error) {
 	settings := driver.Settings{}
 	if alone {
@@ -331,7 +326,6 @@ func (o *diffOptions) askedOfStatements(alone bool) (work []questions, err error
 	return work, nil
 }
 
-// rowsReported is how many rows of an answer are reported in full.
 const rowsReported = 100
 
 // questionsOf returns a job of questions, with one connection.
@@ -340,14 +334,12 @@ func questionsOf(name string, s driver.Settings, job protocol.Answers) questions
 	return questions{name: name, settings: s.With(driver.Settings{"pool_size": "1"}), job: job}
 }
 
-// askedOf returns the statements of a case's workload.
 func askedOf(c *lab.Case, executions int) questions {
 	q := questionsOf(c.Workload, c.Settings, protocol.Answers{Plan: c.Plan, Executions: executions, Loaded: c.Begins()})
 	q.begin = c
 	return q
 }
 
-// asker asks drivers questions, each time in a new database.
 type asker struct {
 	*request
 	limit       time.Duration // for the answers to one question
@@ -357,7 +349,6 @@ type asker struct {
 	databases   int      // how many were created
 }
 
-// answers asks a driver.
 func (x *asker) answers(ctx context.Context, i int, w *questions) (*lab.Answered, error) {
 	limited, cancel := context.WithTimeout(ctx, x.limit)
 	defer cancel()

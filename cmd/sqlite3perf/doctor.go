@@ -140,7 +140,6 @@ const (
 	noiseScale    = "quick"
 )
 
-// measure adds the noise to a checkup, or why there is none.
 func (a *besideItself) measure(ctx context.Context, c *result.Checkup) error {
 	ref, reason, err := a.driver(until(ctx, a.stop))
 	if c.NoNoise = reason; err != nil || reason != nil {
@@ -256,7 +255,6 @@ func lengths(round time.Duration) []int {
 	return slices.Compact(slices.DeleteFunc(list, func(n int) bool { return n > most }))
 }
 
-// unrecorded stores nothing.
 type unrecorded struct{}
 
 func (unrecorded) AddTrial(context.Context, int64, *result.Trial) error    { return nil }

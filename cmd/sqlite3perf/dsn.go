@@ -100,7 +100,6 @@ func tellDSN(ctx context.Context, env *environment, o *dsnOptions, text string) 
 	return dsn.Formats.Write(env.stdout, o.format, &dsn.DSN{Name: name, Told: told}, opts)
 }
 
-// check finds the drivers.
 func (o *dsnOptions) check(ctx context.Context) (shop workshop, refs []lab.Ref, err error) {
 	if shop, err = o.workers.workshop(); err != nil {
 		return shop, nil, err

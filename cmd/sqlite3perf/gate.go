@@ -272,7 +272,6 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gat
 	return failure
 }
 
-// checkOutputs checks the flags that say where the result is written, and how.
 func (o *gateOptions) checkOutputs() error {
 	for _, entry := range o.also {
 		format, file, ok := strings.Cut(entry, "=")
@@ -339,7 +338,6 @@ func (o *gateOptions) checkGateHosts() (err error) {
 	return nil
 }
 
-// checkGate checks the flags that only gate has.
 func (o *gateOptions) checkGate() (most float64, err error) {
 	if o.baseline == "" {
 		return 0, usagef("--baseline is missing: want a driver such as mattn@v1.14.22, a run, or a JSON report")
@@ -359,7 +357,6 @@ func (o *gateOptions) checkGate() (most float64, err error) {
 	return most, nil
 }
 
-// live prepares a run of baseline and candidate in the same rounds.
 func (o *gateOptions) live(ctx context.Context) (*request, error) {
 	if len(o.drivers) == 0 {
 		name, _, version := strings.Cut(o.baseline, "@")
@@ -383,7 +380,6 @@ func (o *gateOptions) live(ctx context.Context) (*request, error) {
 	return r, nil
 }
 
-// passHint says what to do if a regression is not excluded.
 const passHint = "give it more --time, a quieter machine, a greater --max-regression or fewer workloads; with --strict=false the exit status is 0"
 
 // write writes the result where the options ask. If nothing has begun, that is not standard

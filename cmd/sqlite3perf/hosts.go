@@ -191,7 +191,6 @@ func (r *request) on(name string) *request {
 	return &own
 }
 
-// hosted is the outcome of a host.
 type hosted struct {
 	name     string
 	analysis *stats.Analysis // nil if nothing was begun

@@ -130,7 +130,6 @@ func measureLocks(ctx context.Context, env *environment, o *lockOptions) error {
 	return nil
 }
 
-// inProcesses makes a setting of --processes.
 func (o *lockOptions) inProcesses() error {
 	if len(o.processes) == 0 {
 		return nil
@@ -151,7 +150,6 @@ func (o *lockOptions) inProcesses() error {
 	return nil
 }
 
-// ways returns the cases of every way of sharing the file.
 func (o *lockOptions) ways(r *request) ([]*lab.Case, error) {
 	ways := lab.LockWays{Patience: o.patience}
 	for _, def := range lockGrid {
@@ -178,7 +176,6 @@ func (o *lockOptions) ways(r *request) ([]*lab.Case, error) {
 	return cases, nil
 }
 
-// locksWriter writes what a run says of locks.
 func locksWriter(o *outputOptions, l *locks.Locks) answerWriter {
 	return func(w io.Writer, format string, opts document.Options) error {
 		opts.Hints.More = []string{inStore(o.store, showAgain(l.Analysis.Run.ID)+" "+figuresFlag+" --full")}
@@ -186,7 +183,6 @@ func locksWriter(o *outputOptions, l *locks.Locks) answerWriter {
 	}
 }
 
-// explainStored explains a run that has been measured before.
 func explainStored(ctx context.Context, env *environment, o *lockOptions, name string) error {
 	if err := inOrder(func() error { return o.onlyOfStored(name + " is stored") }, o.output.check); err != nil {
 		return err

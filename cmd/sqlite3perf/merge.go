@@ -20,13 +20,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// mergeOptions are the flags of merge as typed.
 type mergeOptions struct {
 	store, format string
 	quiet         bool
 }
 
-// mergeFormats are the formats of what merge prints.
 var mergeFormats = []string{tableFormat, "json"}
 
 func mergeCommand(env *environment) *cobra.Command {
@@ -59,7 +57,6 @@ not found, or named twice: nothing is merged.`,
 	return cmd
 }
 
-// mergeReport is what a merge has done.
 type mergeReport struct {
 	Command   string         `json:"command"` // merge
 	Store     string         `json:"store"`
@@ -74,7 +71,6 @@ type mergeReport struct {
 	made bool // there is a store
 }
 
-// unreadStore is a store that cannot be read.
 type unreadStore struct {
 	Store  string `json:"store"`
 	Reason string `json:"reason"`
@@ -128,7 +124,6 @@ func merge(ctx context.Context, env *environment, o *mergeOptions, names []strin
 	return nil
 }
 
-// check finds out whether the stores can be what they are to be, before anything is made.
 func (o *mergeOptions) check(names []string) (to string, err error) {
 	if !slices.Contains(mergeFormats, o.format) {
 		return "", usagef("unknown format %q: %s", o.format, driver.Suggest(o.format, mergeFormats))
@@ -258,7 +253,6 @@ func whyUnread(err error) string {
 	return err.Error()
 }
 
-// count counts what became of the runs.
 func (r *mergeReport) count() {
 	for _, m := range r.Runs {
 		r.Trials += m.Trials
@@ -322,7 +316,6 @@ func follows(next, first store.Merged, n int64) bool {
 	return (first.What == store.MergedNew || first.What == store.MergedThere) && next.What == first.What && next.Store == first.Store && next.Run == first.Run+n && next.Is == first.Is+n
 }
 
-// became says what became of n runs, of which one is the first.
 func became(m store.Merged, n int64) string {
 	switch {
 	case m.What == store.MergedNew && n > 1:

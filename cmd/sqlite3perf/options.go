@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,7 +20,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
-	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
@@ -72,7 +69,6 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	o.addPageFlag(f)
 }
 
-// addWorkFlags adds the flags for what is done, and with which settings.
 func (o *runOptions) addWorkFlags(f *pflag.FlagSet) {
 	o.flags = f
 	f.StringSliceVar(&o.workloads, "workloads", nil, "built-in workloads or YAML files (default: "+strings.Join(lab.DefaultWorkloads, ",")+")")
@@ -88,7 +84,6 @@ func (o *runOptions) addPrecisionFlag(f *pflag.FlagSet, value, usage string) {
 	f.StringVar(&o.precision, "precision", value, usage)
 }
 
-// addFigureFlags adds the flags for how well the figures of a run are to be known.
 func (o *runOptions) addFigureFlags(f *pflag.FlagSet) {
 	o.addScheduleFlags(f)
 	o.addPrecisionFlag(f, "5%", "a case is settled, and no longer measured, when the intervals of its ratios are within this `share` of them")
@@ -129,7 +124,6 @@ func addDirFlag(f *pflag.FlagSet, value *string) {
 
 func addQuietFlag(f *pflag.FlagSet, value *bool) { f.BoolVar(value, "quiet", false, "no progress") }
 
-// addPlaceFlags adds the flags for where things are and where they are written.
 func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
 	addDirFlag(f, &o.dir)
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer is ended, and its cell has failed")
@@ -139,7 +133,6 @@ func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
 	o.output.addFlags(f)
 }
 
-// addPageFlag adds the flag for a page of the run.
 func (o *runOptions) addPageFlag(f *pflag.FlagSet) {
 	f.StringVar(&o.page.file, "html", "", "`file` that a page with pictures is written to, beside what is printed")
 	reaching(f, writes, "html")
@@ -172,7 +165,6 @@ type request struct {
 	print    func(*stats.Analysis) error // the results; nil: as a run
 }
 
-// check converts the options to a request, without creating or changing anything.
 func (o *runOptions) check(ctx context.Context) (*request, error) {
 	r := &request{}
 	return r, inOrder(
@@ -454,7 +446,6 @@ func (o *runOptions) checkPlaces(r *request) (err error) {
 	return err
 }
 
-// checkPage finds out whether the page of the run can be written, if one is asked for.
 func (o *runOptions) checkPage(r *request) error {
 	if o.page.file == "" {
 		return nil
@@ -467,39 +458,6 @@ func (o *runOptions) checkPage(r *request) error {
 		return usagef("%s and -o name the same file: name another one", o.page.flag)
 	}
 	return o.page.check()
-}
-
-// databasesDirectory returns where databases are created: in the directory that --dir
-// names, which must exist, or in one in the user's cache. It creates nothing.
-func databasesDirectory(given string) (string, error) {
-	if given == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("no directory for databases, name one with --dir: %w", err)
-		}
-		return filepath.Join(cache, "sqlite3perf", "databases"), nil
-	}
-	// A missing directory is not created. If its name was mistyped, the new one could
-	// be on a different file system than the intended one.
-	switch fi, err := os.Stat(given); {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", noDirectory("--dir, in which databases are created and removed", given)
-	case err == nil && !fi.IsDir():
-		return "", usagef("--dir %s is not a directory: name one, databases are created and removed in it", given)
-	}
-	return filepath.Abs(given)
-}
-
-// noDirectory says what to do about a directory that a flag leads to and that is missing.
-func noDirectory(flag, dir string) error {
-	return usagef("%s: there is no directory %s: create it, or give another directory", flag, dir)
-}
-
-func storePath(given string) (string, error) {
-	if given != "" {
-		return given, nil
-	}
-	return store.DefaultPath()
 }
 
 // words formats settings or parameters for people, sorted by name.

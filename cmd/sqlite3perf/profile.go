@@ -82,7 +82,6 @@ func (o *profileOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.force, "force", false, "also replace files that profile did not write")
 }
 
-// profileRequest is what the flags ask for, after checking.
 type profileRequest struct {
 	request
 	phase string
@@ -90,7 +89,6 @@ type profileRequest struct {
 	files []string
 }
 
-// check converts the options, without creating or changing anything.
 func (o *profileOptions) check(ctx context.Context) (*profileRequest, error) {
 	r := &profileRequest{}
 	return r, inOrder(
@@ -119,7 +117,6 @@ func (o *profileOptions) checkFlags(r *profileRequest) (err error) {
 	return err
 }
 
-// checkCase finds the phase. Each driver must have one case.
 func (o *profileOptions) checkCase(r *profileRequest) error {
 	if err := r.oneValueEach("profile"); err != nil {
 		return err
@@ -203,7 +200,6 @@ func (o *profileOptions) checkFiles(r *profileRequest) error {
 	return nil
 }
 
-// baseName begins the names of the i-th driver's files.
 func (r *profileRequest) baseName(i int) string {
 	name := fileName(r.cases[i].Driver)
 	for _, c := range r.cases[:i] {
@@ -214,7 +210,6 @@ func (r *profileRequest) baseName(i int) string {
 	return name
 }
 
-// fileName replaces what does not belong in the name of a file.
 func fileName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < 0x80 && (r == '.' || r == '-' || r == '_' || r == '@' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') {
@@ -258,7 +253,6 @@ func sumOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// profileDrivers profiles what the options ask for and prints where the time went.
 func profileDrivers(ctx context.Context, env *environment, o *profileOptions) error {
 	o.computing = newProgress(env, o.quiet).Computing
 	r, err := o.check(ctx)
@@ -336,7 +330,6 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 // moreSamples is what gives a profile more samples.
 const moreSamples = "--time 5m or --scale full"
 
-// profilesOf returns what was profiled as a run has it. A case without a trial has nothing.
 func profilesOf(done []*lab.Profiled, phase, noPerf string) *result.Profiles {
 	p := &result.Profiles{Phase: phase, NoPerf: noPerf}
 	for _, d := range done {
@@ -350,7 +343,6 @@ func profilesOf(done []*lab.Profiled, phase, noPerf string) *result.Profiles {
 	return p
 }
 
-// profileEnd says why profiling ended.
 func profileEnd(done []*lab.Profiled, interrupted bool) string {
 	enough := func(d *lab.Profiled) bool {
 		return d.Status != result.OK || stacks.Samples(d.Recording.Stacks()) >= lab.EnoughSamples
@@ -423,7 +415,6 @@ func (r *profileRequest) write(done []*lab.Profiled, answer *profile.Profiled) e
 	return nil
 }
 
-// Profiled shows how many samples a driver has.
 func (p *progress) Profiled(c *lab.Case, samples int64, t *result.Trial) {
 	switch {
 	case p.quiet:

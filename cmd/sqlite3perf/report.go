@@ -81,7 +81,6 @@ directory. It prints the name of the file.`,
 	return cmd
 }
 
-// pageFormat is the format of a page.
 const pageFormat = "html"
 
 // aPage refuses to replace a file that nobody named, unless it is a page of ours.

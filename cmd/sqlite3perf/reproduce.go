@@ -80,7 +80,6 @@ func (o *reproduceOptions) addFlags(f *pflag.FlagSet) {
 	o.addPageFlag(f)
 }
 
-// listStudies prints each study with its question.
 func listStudies(env *environment) error {
 	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "STUDY\tASKS")
@@ -109,7 +108,6 @@ func reproduce(ctx context.Context, env *environment, o *reproduceOptions, s *st
 	return measure(ctx, env, &o.runOptions, r)
 }
 
-// check converts the options to a request, without creating or changing anything.
 func (o *reproduceOptions) check(ctx context.Context, s *study.Study) (*request, error) {
 	r := &request{study: &result.Study{Name: s.Name, AsPublished: o.asPublished}}
 	return r, inOrder(

@@ -26,7 +26,6 @@ import (
 // files, directories and hosts.
 var withResume = []string{"resume", "allow-files", "dir", "trial-limit", "source", "worker-cache", "quiet", "store", "format", "output", "no-color", "full", "html", "ssh", "drivers", "hosts", "workloads"}
 
-// resume continues a stored run with its own plan.
 func resume(ctx context.Context, env *environment, o *runOptions, name string) error {
 	if refused := o.othersTyped(withResume); refused != nil {
 		return usagef("--resume %s: the run says what is measured: leave out %s", name, strings.Join(refused, ", "))
@@ -162,7 +161,6 @@ func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Ru
 		"if you know it, add %s%s", run.ID, strings.Join(missing, " "), hint)
 }
 
-// retypedDrivers finds the drivers that were typed again.
 func (o *runOptions) retypedDrivers(ctx context.Context, r *request, run *result.Run) error {
 	names, err := lab.JoinRefs(o.drivers, r.known)
 	if err != nil {
@@ -182,7 +180,6 @@ func (o *runOptions) retypedDrivers(ctx context.Context, r *request, run *result
 	return nil
 }
 
-// checkResumedPlaces checks where things are, and that the run is not being measured.
 func (o *runOptions) checkResumedPlaces(r *request) error {
 	if err := inOrder(o.checkTrialLimit, func() error { return o.checkPlaces(r) }); err != nil {
 		return err

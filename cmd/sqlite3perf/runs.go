@@ -81,7 +81,6 @@ is.`,
 // machineOf names the machine of a run, as the user did if it is another one.
 func machineOf(e store.Entry) string { return cmp.Or(e.Reached, e.Host) }
 
-// damagedRuns returns an error for the first damaged run of a list.
 func damagedRuns(path string, list []store.Entry) error {
 	for _, e := range list {
 		if e.Damaged != "" {
@@ -130,10 +129,8 @@ func hashed(e store.Entry) []string {
 	return list
 }
 
-// mostNamed is how many drivers or workloads a row names.
 const mostNamed = 4
 
-// asked returns the settings and parameters that a run was asked for, with their values.
 func asked(a *result.Asked) string {
 	if a == nil {
 		return ""

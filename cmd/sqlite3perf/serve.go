@@ -167,7 +167,6 @@ func serve(ctx context.Context, env *environment, o *serveOptions) error {
 	return err
 }
 
-// cannotListen says what to type instead.
 func cannotListen(o *serveOptions, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return usagef("--port %d is in use: name another, or 0 for any that is free", o.port)
@@ -178,7 +177,6 @@ func cannotListen(o *serveOptions, err error) error {
 	return usagef("--addr %s --port %d: cannot listen there: %w", o.addr, o.port, err)
 }
 
-// launcher returns what can be measured from the browser, and how.
 func (o *serveOptions) launcher(ctx context.Context, storePath string) (*explorer.Launcher, error) {
 	l := &explorer.Launcher{}
 	shop, err := o.workers.workshop()

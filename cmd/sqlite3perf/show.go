@@ -117,7 +117,6 @@ func (o *showOptions) show(ctx context.Context, env *environment, args []string)
 	return write(env, &o.outputOptions, a)
 }
 
-// showMachines prints what stored runs on several machines say together.
 func showMachines(ctx context.Context, env *environment, o *outputOptions, refs []string) error {
 	if err := machines.Formats.Check(o.format); err != nil {
 		return usagef("--format %s has one run: want %s for several", o.format, strings.Join(machines.Formats.Names(), ", "))
@@ -149,7 +148,6 @@ func showMachines(ctx context.Context, env *environment, o *outputOptions, refs 
 	return writeMachines(env, o, list)
 }
 
-// writePicture prints the picture of a run that has a name.
 func writePicture(env *environment, o *outputOptions, a *stats.Analysis, name string) error {
 	p, err := report.PictureNamed(a, name, report.Options{Study: study.Evaluate(a, "--scale full")})
 	switch {
@@ -207,7 +205,6 @@ func storedRun(ctx context.Context, env *environment, storeFile, ref string, unf
 	return run, nil
 }
 
-// reportHint says where a JSON report comes from.
 const reportHint = "want a report such as sqlite3perf run --format json -o base.json writes"
 
 // storedOrReport reads a run of the store, or a JSON report.

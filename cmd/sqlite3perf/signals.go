@@ -24,7 +24,6 @@ type signals struct {
 // standard input: the end of that, however it comes, is a Ctrl-C.
 const ownedVariable = "SQLITE3PERF_OWNED"
 
-// watchSignals begins to watch for signals.
 func watchSignals() *signals {
 	s := &signals{interrupts: make(chan os.Signal, 2)}
 	early := make(chan os.Signal, 2)

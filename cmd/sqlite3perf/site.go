@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
@@ -19,7 +20,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// site is where the trials of a run take place.
 type site struct {
 	machine  result.Machine
 	executor lab.Executor
@@ -34,16 +34,12 @@ type site struct {
 	remove    func()         // removes what was made for the run
 }
 
-// featuresHint says what to do if a driver lacks a feature.
 const featuresHint = "sqlite3perf drivers --features shows which driver has what"
 
-// elsewhereHint says what to do if there is no room for databases.
 const elsewhereHint = "or name another directory with --dir"
 
-// runDirectory is the prefix of the names of directories for databases.
 const runDirectory = "sqlite3perf-run-"
 
-// newScratch makes a directory for databases in dir.
 func newScratch(dir string) (*lab.Scratch, error) {
 	scratch, err := lab.NewScratch(dir, runDirectory)
 	if err != nil {
@@ -92,7 +88,6 @@ func (env *environment) site(ctx context.Context, o *runOptions, r *request, sho
 	}, nil
 }
 
-// remoteSite connects to the host of a request.
 func (env *environment) remoteSite(ctx context.Context, o *runOptions, r *request, show *progress) (*site, error) {
 	options, err := o.hosts.options(r)
 	if err != nil {
@@ -147,7 +142,6 @@ func notInUse(ctx context.Context, m *host.Machine, run *result.Run, dir string)
 	return nil
 }
 
-// hostOptions are the flags that name other machines to measure on.
 type hostOptions struct {
 	names []string
 	ssh   string
@@ -160,7 +154,6 @@ func (o *hostOptions) addFlags(f *pflag.FlagSet) {
 	reaching(f, executes, "hosts", "ssh")
 }
 
-// asked reports whether trials run on other machines.
 func (o *hostOptions) asked() bool { return len(o.names) > 0 }
 
 // checkHosts checks the hosts, and that they can do what is requested.
@@ -198,7 +191,6 @@ func (o *runOptions) checkHosts(r *request) error {
 	return nil
 }
 
-// options returns how the hosts are reached.
 func (o *hostOptions) options(r *request) (*host.Options, error) {
 	executable, err := os.Executable()
 	return &host.Options{SSH: strings.Fields(o.ssh), Version: version(), Executable: executable,
@@ -222,4 +214,31 @@ func buildFor(ctx context.Context, source lab.Source, goos, goarch string) (path
 		return "", nil, err
 	}
 	return path, scratch.Remove, nil
+}
+
+// hostAgentCommand is what --hosts starts on other machines. It is not for users.
+func hostAgentCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:     host.AgentCommand,
+		Short:   "Measure here what a sqlite3perf on another machine asks for",
+		Long:    "Host-agent is what run --hosts starts on other machines. It answers requests on standard\ninput until there are no more.",
+		Example: "  sqlite3perf " + host.AgentCommand,
+		Hidden:  true,
+		Args:    arguments(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			env.outliveReaders() // a connection that is cut must not end it before it has removed what it made
+			ctx, cancel := context.WithCancel(cmd.Context())
+			defer cancel()
+			interrupts := env.catch()
+			go func() {
+				select {
+				case <-interrupts:
+					cancel()
+				case <-ctx.Done():
+				}
+			}()
+			agent := &host.Agent{Version: version(), DirectoryPrefix: runDirectory}
+			return agent.Serve(ctx, os.Stdin, env.rawOut)
+		},
+	}
 }

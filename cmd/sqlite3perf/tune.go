@@ -87,7 +87,6 @@ func (o *tuneOptions) addFlags(f *pflag.FlagSet) {
 	o.output.setFormats("how the answer is printed", tune.Formats.Names(), tune.Formats.Check)
 }
 
-// tuneSettings searches for settings and prints what it finds.
 func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 	if err := o.output.checkFormat(); err != nil {
 		return err
@@ -157,7 +156,6 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 	return cmp.Or(failure, o.output.printAnswer(env, tuningWriter(&o.output, answer), showAgain(answer.Run())))
 }
 
-// tuningWriter writes what a search found.
 func tuningWriter(o *outputOptions, t tune.Tuning) answerWriter {
 	t.Flag = "--set"
 	return func(w io.Writer, format string, opts document.Options) error {
@@ -231,7 +229,6 @@ func (o *tuneOptions) fixed(r *request) (list []tune.Skipped) {
 	return list
 }
 
-// candidateRuns measures candidates for a search.
 type candidateRuns struct {
 	env  *environment
 	o    *runOptions
@@ -240,7 +237,6 @@ type candidateRuns struct {
 	told bool
 }
 
-// withSettings returns cases in which some settings are others.
 func withSettings(cases []*lab.Case, set driver.Settings) (list []*lab.Case, err error) {
 	for _, c := range cases {
 		next, err := c.WithSettings(set)
@@ -269,7 +265,6 @@ func (t *candidateRuns) cannot(name, value string) string {
 	return list[0].Beforehand[len(list[0].Beforehand)-1].Message
 }
 
-// measure measures the candidates of a race in one run, as [tune.Search] asks.
 func (t *candidateRuns) measure(ctx context.Context, p tune.Plan) (*stats.Analysis, error) {
 	r := *t.r
 	r.cases = nil
@@ -290,7 +285,6 @@ func (t *candidateRuns) measure(ctx context.Context, p tune.Plan) (*stats.Analys
 	return take(ctx, t.env, t.o, &r)
 }
 
-// needWords says how long a search takes, before anything is tried.
 func needWords(n tune.Need, limit time.Duration) string {
 	words := fmt.Sprintf("a trial takes about %s; to try %s, to put together what gains, and to confirm it takes at least %s",
 		roughly(n.Trial), document.Counted(n.Values, "value"), roughly(n.Time))
@@ -300,7 +294,6 @@ func needWords(n tune.Need, limit time.Duration) string {
 	return words + fmt.Sprintf(": in --time %v not all is tried. Give as much, a smaller --scale, or fewer --settings", limit)
 }
 
-// raceWords announces a race.
 func raceWords(p tune.Plan) string {
 	words := fmt.Sprintf("%s: %s, %s", p.What, document.Counted(len(p.Candidates), "choice"), document.Counted(p.Rounds, "round"))
 	if p.Settled != nil {

@@ -49,7 +49,6 @@ func workloadCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// fromOptions are the flags of workload from.
 type fromOptions struct {
 	file       string
 	rows       string
@@ -103,7 +102,6 @@ texts, and small integers with how frequent they are stay.`,
 	return cmd
 }
 
-// check checks the flags and returns the share of the rows.
 func (o *fromOptions) check(database string) (float64, error) {
 	number, percent := strings.CutSuffix(o.rows, "%")
 	share, err := strconv.ParseFloat(number, 64)
@@ -146,7 +144,6 @@ func (o *fromOptions) check(database string) (float64, error) {
 	return share / 100, nil
 }
 
-// output returns where the workload is written to.
 func (o *fromOptions) output() *outputOptions { return &outputOptions{file: o.file} }
 
 // seal begins the last line of a workload that was written, after which its hash follows.
@@ -270,7 +267,6 @@ func (o *fromOptions) valid(w *imitate.Workload) (*plan.Plan, error) {
 	return resolved, nil
 }
 
-// toldEvery is how often a line says what is being done where there is no terminal.
 const toldEvery = 10 * time.Second
 
 // teller returns a function that shows what is being done: always on a terminal, elsewhere now

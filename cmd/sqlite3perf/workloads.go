@@ -124,7 +124,6 @@ func loadWorkloadIn(dir, name string, allowFiles bool) (*workload.Workload, erro
 	return w, nil
 }
 
-// readWorkload reads a built-in workload or a file, and opens no database.
 func readWorkload(name string, allowFiles bool) (*workload.Workload, error) {
 	if isDatabase(name) {
 		return nil, usagef("%s is a database, not a workload: %s", name, fromDatabase(name))
@@ -299,7 +298,6 @@ func sayNeeded(cases []*lab.Case, say func(format string, args ...any)) {
 	}
 }
 
-// clients returns how many clients a phase has, or 0 if it is of a kind without.
 func clients(p *plan.Phase) int {
 	switch {
 	case p.Query != nil:
@@ -342,7 +340,6 @@ func does(p *plan.Phase) (list []string) {
 	return list
 }
 
-// replays describes a replay.
 func replays(r *plan.Replay) []string {
 	transactions := 1 + slices.Max(r.Events.Transaction)
 	return []string{fmt.Sprintf("%s in %s, of %s on %s: %s",

@@ -5,12 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
 // workerOptions are the flags of every command that needs workers.
@@ -77,7 +81,6 @@ func (s workshop) refs(ctx context.Context, names ...string) ([]lab.Ref, error) 
 	return refs, nil
 }
 
-// worker returns a driver's worker. It builds one if there is none.
 func (s workshop) worker(ctx context.Context, ref lab.Ref, note func(string, ...any)) (string, error) {
 	path, _, err := s.builder.Worker(ctx, ref, func() { note("building the worker for %s", ref.Name) })
 	if e, ok := errors.AsType[*lab.BuildError](err); ok {
@@ -87,4 +90,36 @@ func (s workshop) worker(ctx context.Context, ref lab.Ref, note func(string, ...
 		return "", fmt.Errorf("driver %s: %w", ref.Name, err)
 	}
 	return path, nil
+}
+
+// databasesDirectory returns where databases are created: in the directory that --dir
+// names, which must exist, or in one in the user's cache. It creates nothing.
+func databasesDirectory(given string) (string, error) {
+	if given == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("no directory for databases, name one with --dir: %w", err)
+		}
+		return filepath.Join(cache, "sqlite3perf", "databases"), nil
+	}
+	// A missing directory is not created. If its name was mistyped, the new one could
+	// be on a different file system than the intended one.
+	switch fi, err := os.Stat(given); {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", noDirectory("--dir, in which databases are created and removed", given)
+	case err == nil && !fi.IsDir():
+		return "", usagef("--dir %s is not a directory: name one, databases are created and removed in it", given)
+	}
+	return filepath.Abs(given)
+}
+
+func noDirectory(flag, dir string) error {
+	return usagef("%s: there is no directory %s: create it, or give another directory", flag, dir)
+}
+
+func storePath(given string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	return store.DefaultPath()
 }

@@ -28,7 +28,7 @@ import (
 
 func adviseCommand(env *environment) *cobra.Command {
 	o := &adviseOptions{}
-	cmd := &cobra.Command{
+	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "advise [RUN]",
 		Short: "Say which driver to take for a workload, and what would overturn that",
 		Long: `Advise measures drivers on workloads, as run does, and gathers what else matters for
@@ -55,9 +55,7 @@ the other facts decide, if all of them favor the same driver.`,
 			}
 			return o.stored(cmd.Context(), env, args[0])
 		},
-	}
-	o.addFlags(cmd.Flags())
-	return cmd
+	})
 }
 
 type adviseOptions struct {
@@ -97,8 +95,7 @@ func (o *adviseOptions) checkTargets(ctx context.Context, s workshop) error {
 }
 
 func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
-	o.computing = newProgress(env, o.quiet).Computing
-	r, err := o.check(ctx)
+	r, err := o.check(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -135,14 +132,14 @@ func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
 
 const adviceExecutions = 20
 
-// inquiry is who is asked what, so that answers can be compared.
+// inquiry is a set of statements and the drivers that run them.
 type inquiry struct {
 	refs []lab.Ref
 	work []questions
 }
 
-// byName returns who is asked by the names in the run, where a driver on a workload with needs
-// is the variant that has them.
+// byName returns the drivers by the names that they have in the run. There, a driver on a
+// workload with needs is the variant that meets them.
 func (q inquiry) byName() map[string]lab.Ref {
 	refs := map[string]lab.Ref{}
 	for _, ref := range q.refs {
@@ -213,7 +210,8 @@ func (o *adviseOptions) stored(ctx context.Context, env *environment, ref string
 	return o.output.printAnswer(env, adviceWriter(a, l, unasked), fmt.Sprintf("sqlite3perf advise %d", a.Run.ID))
 }
 
-// adviceWriter writes the advice of a run. unasked says what was not asked of the candidates.
+// adviceWriter returns a function that writes the advice of a run. unasked lists the questions
+// that the candidates were not asked.
 func adviceWriter(a *stats.Analysis, l advise.Looked, unasked []string) answerWriter {
 	return func(w io.Writer, format string, opts document.Options) error {
 		advice := advise.Of(a, l)

@@ -17,8 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// stored prepares a run of the baseline's cases. It also says in what baseline and
-// candidate differ, beyond what is judged.
+// stored prepares a run of the cases of a stored baseline. differences lists how the baseline was
+// measured in another way.
 func (o *gateOptions) stored(ctx context.Context, env *environment) (base *stats.Analysis, r *request, differences []string, err error) {
 	if base, err = sampled(ctx, env, o.store, o.baseline); err != nil {
 		return nil, nil, nil, err
@@ -130,8 +130,7 @@ func with[T comparable](list []T, v T) []T {
 	return append(list, v)
 }
 
-// surroundings says in what the machine, and the candidate's SQLite, differ from those of
-// the baseline.
+// surroundings lists how the machine, and the version of SQLite, differ from those of the baseline.
 func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.Analysis) ([]string, error) {
 	scratch, observer, err := observed(r.dir)
 	if err != nil {
@@ -156,7 +155,7 @@ func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.
 	return differences, nil
 }
 
-// repeat is a run that measures again what is in doubt.
+// repeat is a second measurement of doubtful cells.
 type repeat struct {
 	cases    []*lab.Case
 	compares *result.Compares // nil: its figures are compared with the stored ones
@@ -168,11 +167,10 @@ func (r *repeat) add(c *lab.Case) {
 	r.cases = append(r.cases, &next)
 }
 
-// repeats plans the second measurement of what is in doubt. With a stored baseline its
-// driver is measured beside the candidate then, so that a change of the machine is not
-// taken for one of the candidate: in a run for each pair of drivers. A cell whose sides are
-// the same build is dismissed. What has no such driver is compared with the stored figures
-// again.
+// repeats plans the second measurement of doubtful cells. With a stored baseline, its driver is
+// measured next to the candidate now, because otherwise a change of the machine would look like one
+// of the candidate. Each pair of drivers gets its own run. A cell whose two sides are the same build
+// is dismissed. If the baseline's driver cannot be built, the stored figures are used again.
 func (o *gateOptions) repeats(ctx context.Context, env *environment, r *request, out *gate.Gated) ([]*repeat, error) {
 	doubtful := out.Doubtful()
 	if out.Base == nil {
@@ -221,9 +219,9 @@ func nonEmpty(list ...*repeat) []*repeat {
 	return slices.DeleteFunc(list, func(r *repeat) bool { return len(r.cases) == 0 })
 }
 
-// baselineDriver returns the driver that a stored case was measured with, in that version
-// and with its worker built. The error says why it cannot be had. A driver that the user has
-// not named is only built if it is a released one.
+// baselineDriver returns the driver of a stored case in the version that was measured, and builds
+// its worker. The error says why that is impossible. A driver that the user has not named is built
+// only if it is a released one, because the baseline may be somebody else's.
 func (o *gateOptions) baselineDriver(ctx context.Context, env *environment, r *request, base *stats.Analysis, before *result.Case, now *lab.Case) (lab.Ref, error) {
 	name := before.Driver
 	fail := func(format string, args ...any) (lab.Ref, error) {
@@ -276,7 +274,7 @@ func sameBuild(a, b lab.Ref) bool {
 		cmp.Or(a.Version, a.Known.Version) == cmp.Or(b.Version, b.Known.Version)
 }
 
-// whySame says what may have changed if baseline and candidate are the same version of a
+// whySame returns what may have changed although baseline and candidate are the same version of a
 // driver, and whether they are the same build.
 func whySame(base *result.Run, before, now *result.Case, ref lab.Ref) (why string, same bool) {
 	var other []string

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -162,22 +162,17 @@ func printBenched(out io.Writer, o *databaseOptions, list []benched, stopped boo
 			fmt.Fprintln(out)
 		}
 		r := b.result
-		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		fmt.Fprintf(w, "table %s of %s", o.table, b.where)
+		fmt.Fprintf(out, "table %s of %s", o.table, b.where)
 		if b.how != "" {
-			fmt.Fprintf(w, ", %s", b.how)
+			fmt.Fprintf(out, ", %s", b.how)
 		}
-		fmt.Fprintln(w)
-		fmt.Fprintf(w, "time after query\t%s\n", time.Duration(r.AfterQueryNS))
+		fmt.Fprintln(out)
+		rows := [][]string{{"time after query", time.Duration(r.AfterQueryNS).String()}, {"rows", strconv.FormatInt(r.Rows, 10)}}
 		if r.Rows > 0 {
-			fmt.Fprintf(w, "time to first row\t%s\n", time.Duration(r.FirstRowNS))
+			rows = slices.Insert(rows, 1, []string{"time to first row", time.Duration(r.FirstRowNS).String()})
+			rows = append(rows, []string{"average", fmt.Sprintf("%s per record, %.2f records/s", time.Duration(r.WallNS/r.Rows), perSecond(r.Rows, r.WallNS))})
 		}
-		fmt.Fprintf(w, "rows\t%d\n", r.Rows)
-		if r.Rows > 0 {
-			fmt.Fprintf(w, "average\t%s per record, %.2f records/s\n", time.Duration(r.WallNS/r.Rows), perSecond(r.Rows, r.WallNS))
-		}
-		fmt.Fprintf(w, "overall\t%s\n", time.Duration(r.WallNS))
-		if err := w.Flush(); err != nil {
+		if err := printTable(out, "|", append(rows, []string{"overall", time.Duration(r.WallNS).String()})); err != nil {
 			return err
 		}
 		if r.Mismatches > 0 {

@@ -24,7 +24,7 @@ import (
 
 func bisectCommand(env *environment) *cobra.Command {
 	o := &bisectOptions{}
-	cmd := &cobra.Command{
+	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "bisect DRIVER@FIRST..LAST",
 		Short: "Find the release of a driver that made a workload slower, faster, wrong or failed",
 		Long: `Bisect compares releases of a driver with the first of a range, each time both in the
@@ -43,12 +43,8 @@ Each step is a run in the store: sqlite3perf compare RUN prints it again.`,
   sqlite3perf bisect modernc@v1.33.1..v1.61.1 --workloads ./mine.yaml --phase query
   sqlite3perf bisect modernc@v1.33.1..v1.61.1 --workloads ./mine.yaml --until-fixed`,
 		Args: arguments(1, 1, "a range of releases"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return bisectReleases(cmd.Context(), env, o, args[0])
-		},
-	}
-	o.addFlags(cmd.Flags())
-	return cmd
+		RunE: func(cmd *cobra.Command, args []string) error { return bisectReleases(cmd.Context(), env, o, args[0]) },
+	})
 }
 
 type bisectOptions struct {
@@ -87,8 +83,7 @@ func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, tex
 	}
 	o.drivers, o.sided = []string{pinned.Name}, true // which releases there are is asked last
 	show := newProgress(env, o.quiet)
-	o.computing = show.Computing
-	r, err := o.check(ctx)
+	r, err := o.check(ctx, env)
 	if err != nil {
 		return err
 	}

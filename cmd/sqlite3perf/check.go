@@ -35,9 +35,7 @@ name. See docs/worker-protocol.md.
 Exit status: 0 every promise is kept; 4 some are not; 1 or 2 as usual.`,
 		Example: "  sqlite3perf check ./my-worker\n  sqlite3perf check mattn --only generators",
 		Args:    arguments(1, 1, "the worker"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return check(cmd.Context(), env, o, args[0])
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return check(cmd.Context(), env, o, args[0]) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.only, "only", "", "run only the checks whose name matches this regular `expression`")

@@ -29,7 +29,7 @@ import (
 
 func clusterCommand(env *environment) *cobra.Command {
 	o := &clusterOptions{}
-	cmd := &cobra.Command{
+	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "cluster",
 		Short: "What a cluster costs, and what is lost when its leader fails",
 		Long: `Cluster measures what it costs to keep a database on several nodes. Clients write rows
@@ -54,12 +54,8 @@ something could not be measured.`,
   sqlite3perf cluster --kill 3 --isolate 3
   sqlite3perf cluster --kill 10 --set queued_writes=on`,
 		Args: arguments(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return measureClusters(cmd.Context(), env, o)
-		},
-	}
-	o.addFlags(cmd.Flags())
-	return cmd
+		RunE: func(cmd *cobra.Command, _ []string) error { return measureClusters(cmd.Context(), env, o) },
+	})
 }
 
 const clusterDriver = "rqlite"
@@ -272,7 +268,7 @@ func (o *clusterOptions) checkNumbers() error {
 	return positive("--trial-limit", o.trialLimit, "10m")
 }
 
-// trials returns what is to be measured, after checking all that can be checked before.
+// trials checks the flags and returns the trials that they ask for.
 func (o *clusterOptions) trials() ([]clusterTrial, error) {
 	if err := o.checkNumbers(); err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ import (
 
 func compareCommand(env *environment) *cobra.Command {
 	o := &compareOptions{}
-	cmd := &cobra.Command{
+	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "compare FIRST [SECOND] | RUN FIRST SECOND",
 		Short: "Say whether the second of two sides is slower than the first",
 		Long: `Compare answers one question: does SECOND take longer than FIRST? A side is a driver
@@ -46,12 +46,8 @@ named, with p-values corrected for all pairs of its drivers.`,
   sqlite3perf compare last mattn modernc
   sqlite3perf compare base.json new.json --format markdown`,
 		Args: arguments(1, 3, "a side"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return compareSides(cmd.Context(), env, o, args)
-		},
-	}
-	o.addFlags(cmd.Flags())
-	return cmd
+		RunE: func(cmd *cobra.Command, args []string) error { return compareSides(cmd.Context(), env, o, args) },
+	})
 }
 
 const roundsOfVerdicts = "exactly this many rounds, at least 6 (default: until every verdict is clear, or --time is over)"
@@ -100,8 +96,7 @@ func isReport(side string) bool { return strings.HasSuffix(side, ".json") }
 
 func compareLive(ctx context.Context, env *environment, o *compareOptions, args []string) error {
 	o.drivers, o.sided = args, true
-	o.computing = newProgress(env, o.quiet).Computing
-	r, err := o.check(ctx)
+	r, err := o.check(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -163,7 +158,7 @@ func tooFewRounds(r *request) string {
 	return fmt.Sprintf("%d rounds are too few for a verdict on %d cells: give --rounds %d or more, or leave it out", r.schedule.Rounds, cells, least)
 }
 
-// sides finds out which two values of what are compared.
+// sides finds the two drivers, or the two values of a setting or parameter, that are compared.
 func (o *compareOptions) sides(r *request) (*result.Compares, error) {
 	c := &result.Compares{Margin: r.precision}
 	if len(r.matrix.Drivers) == 2 {
@@ -297,8 +292,8 @@ func (o *compareOptions) comparison(args []string, names [2]string, pair []strin
 	return stats.CompareRun(first), nil
 }
 
-// onlyOfStored returns an error if a flag was typed that means nothing for a stored run. Allowed
-// are those that say where and how the answer is printed, and some more.
+// onlyOfStored returns an error if a flag was typed that means nothing for a stored run. The flags
+// for the output are always allowed.
 func (o *runOptions) onlyOfStored(stored string, allowed ...string) error {
 	if unused := o.othersTyped(append(allowed, "store", "format", "output", "no-color", "full")); unused != nil {
 		return usagef("%s: only for what is measured now, and %s: leave it out", strings.Join(unused, " "), stored)
@@ -315,7 +310,7 @@ func (o *runOptions) othersTyped(allowed []string) (names []string) {
 	return names
 }
 
-// same says what two words for one run have in common.
+// same says why two arguments name the same run.
 func same(args []string) string {
 	if args[0] == args[1] {
 		return "named twice"

@@ -24,7 +24,7 @@ const localConfig = "sqlite3perf.yaml"
 // maxConfig is the most bytes of a configuration file.
 const maxConfig = 1 << 20
 
-// reach is what the value of a flag can affect beyond the figures of a run.
+// reach is an effect of a flag's value other than on the figures of a run.
 type reach string
 
 // The reaches. A flag that reaches beyond a run is not read from the working directory.

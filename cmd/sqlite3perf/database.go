@@ -97,7 +97,7 @@ func flagged(fields []protocol.Field, problem string) string {
 	return problem
 }
 
-// use is what a job does with the file.
+// use is how a job uses the database file.
 type use int
 
 const (
@@ -287,6 +287,21 @@ func (t *task) databaseOutput(command string, r *protocol.JobResult) *databaseOu
 		d.Seed = t.request.Seed
 	}
 	return d
+}
+
+// print prints the result of a job as JSON or, with the function, as text. It then returns the
+// exit status of an interruption, if there was one.
+func (t *task) print(command string, r *protocol.JobResult, text func(io.Writer) error) error {
+	var err error
+	if t.options.format == "json" {
+		err = writeJSON(t.env.stdout, t.databaseOutput(command, r))
+	} else {
+		err = text(t.env.stdout)
+	}
+	if err == nil && r.Interrupted {
+		return statusError(exitInterrupted)
+	}
+	return err
 }
 
 func writeJSON(w io.Writer, v any) error {

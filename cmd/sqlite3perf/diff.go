@@ -28,7 +28,7 @@ import (
 
 func diffCommand(env *environment) *cobra.Command {
 	o := &diffOptions{}
-	cmd := &cobra.Command{
+	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "diff DRIVER DRIVER...",
 		Short: "Say whether another driver would answer differently",
 		Long: `Diff answers one question: would my answers change if I switched? It runs the
@@ -54,12 +54,8 @@ The exit status is 4 if answers differ, or if every statement fails.`,
   sqlite3perf diff mattn@v1.14.22 mattn --workloads complex,analytics
   sqlite3perf diff mattn modernc --sql "SELECT CURRENT_TIMESTAMP, 1.0, x'00'"`,
 		Args: arguments(2, -1, "a driver"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return diffDrivers(cmd.Context(), env, o, args)
-		},
-	}
-	o.addFlags(cmd.Flags())
-	return cmd
+		RunE: func(cmd *cobra.Command, args []string) error { return diffDrivers(cmd.Context(), env, o, args) },
+	})
 }
 
 type diffOptions struct {
@@ -91,7 +87,7 @@ func (o *diffOptions) addFlags(f *pflag.FlagSet) {
 
 const allWorkloads = "all"
 
-// questions are what all drivers are asked in one database.
+// questions are the statements that each driver runs on one database.
 type questions struct {
 	name     string // of the workload; "" for statements
 	settings driver.Settings

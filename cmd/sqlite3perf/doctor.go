@@ -99,7 +99,7 @@ func checkMachine(ctx context.Context, env *environment, o *doctorOptions) error
 	return cmp.Or(err, unlessInterrupted(stop, nil))
 }
 
-// examineTools finds out what workers can be built with, and which drivers that gives.
+// examineTools finds the Go toolchain and the C compiler, and which drivers can be built with them.
 func (s workshop) examineTools(ctx context.Context, c *result.Checkup) error {
 	var unavailable *lab.BuildError
 	var err error
@@ -124,7 +124,7 @@ func (s workshop) examineTools(ctx context.Context, c *result.Checkup) error {
 	return nil
 }
 
-// besideItself measures a driver beside itself.
+// besideItself measures two equal cases of one driver, to see how much they differ.
 type besideItself struct {
 	env *environment
 	workshop

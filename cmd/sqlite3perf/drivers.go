@@ -244,8 +244,8 @@ func (s workshop) listFeatures(ctx context.Context, env *environment, refs []lab
 // for the figures that are above the bound.
 func listAddedCost(out io.Writer, known []lab.Known) error {
 	var lines, causes, not []string
+	var rows [][]string
 	of := map[string][]string{} // by cause, the phases that it explains
-	fmt.Fprintf(out, "%-10s %-7s %9s  %-21s  %-21s  %-25s  %s\n", "DRIVER", "PHASE", "BY HAND", "TIME, RATIO", "CPU, RATIO", "TIME ADDED", "CPU ADDED")
 	for _, k := range known {
 		c := k.AddedCost
 		if c == nil {
@@ -256,14 +256,14 @@ func listAddedCost(out io.Writer, known []lab.Known) error {
 			if lab.AddsTooMuch(p) {
 				mark = " *"
 				cause := c.Causes[p.Phase]
-				if of[cause] == nil {
-					causes = append(causes, cause)
-				}
+				causes = with(causes, cause)
 				of[cause] = append(of[cause], k.Name+" "+p.Phase)
 			}
-			fmt.Fprintf(out, "%-10s %-7s %6.0f ns  %s  %s  %-25s  %s\n",
-				k.Name, p.Phase, p.Hand, ratio(p.WallRatio), ratio(p.CPURatio), nanoseconds(p.WallAdded)+mark, nanoseconds(p.CPUAdded))
+			rows = append(rows, []string{k.Name, p.Phase, fmt.Sprintf("%.0f ns", p.Hand), ratio(p.WallRatio), ratio(p.CPURatio), nanoseconds(p.WallAdded) + mark, nanoseconds(p.CPUAdded)})
 		}
+	}
+	if err := printTable(out, "DRIVER|PHASE|>BY HAND|TIME, RATIO|CPU, RATIO|TIME ADDED|CPU ADDED", rows); err != nil {
+		return err
 	}
 	for _, cause := range causes {
 		lines = append(lines, fmt.Sprintf("* %s: %s", strings.Join(of[cause], ", "), cause))
@@ -295,7 +295,7 @@ func nanoseconds(e estimate.Estimate) string {
 	return fmt.Sprintf("%.0f ns [%.0f, %.0f]", e.Median, e.Low, e.High)
 }
 
-// addedCostLines returns what the list of drivers says about a driver's added cost.
+// addedCostLines describes a driver's added cost for the list of drivers.
 func addedCostLines(c *driver.AddedCost) []string {
 	if c == nil {
 		return nil
@@ -342,8 +342,8 @@ func (p *prober) processes() (*lab.Processes, error) {
 	return &lab.Processes{Dir: p.scratch.Dir, Limit: time.Minute}, nil
 }
 
-// library returns what is known of a driver's versions without building anything. sqlite is
-// why SQLite's version is not known, or "".
+// library returns the versions of a driver's library without building anything. unknown is
+// the reason why SQLite's version is not known, or "".
 func (p *prober) library(ctx context.Context, ref lab.Ref) (l defects.Library, unknown string) {
 	if ref.Known != nil {
 		if built, err := p.builder.Built(ctx, ref); err != nil || !built {
@@ -396,7 +396,7 @@ func pinnedLibrary(ref lab.Ref) (l defects.Library) {
 	return l
 }
 
-// defectLines says in a line each which known defects a driver has, and what is not known.
+// defectLines returns a line for each known defect of a library.
 func defectLines(l defects.Library, unknown string) (lines []string) {
 	for _, d := range defects.Known(l) {
 		lines = append(lines, fmt.Sprintf("known defect %s: %s", d.ID, d.Title))

@@ -60,7 +60,7 @@ rest what fits below it; --full prints all.`,
 	return cmd
 }
 
-// allOfIt says how to see what a terminal has no room for.
+// allOfIt is the hint to print everything, for commands whose answer is not stored.
 var allOfIt = document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: "the same command with --full"}}}
 
 func tellDSN(ctx context.Context, env *environment, o *dsnOptions, text string) error {

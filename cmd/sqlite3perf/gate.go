@@ -24,7 +24,7 @@ import (
 
 func gateCommand(env *environment) *cobra.Command {
 	o := &gateOptions{}
-	cmd := &cobra.Command{
+	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "gate --baseline BASELINE",
 		Short: "Fail if a driver has become slower, or wrong",
 		Long: `Gate measures a driver and fails if it is worse than its baseline. It is made for
@@ -60,9 +60,7 @@ cells failed or had too few rounds, or nothing was measured; 1 sqlite3perf faile
 			}
 			return gateHere(cmd.Context(), env, o)
 		},
-	}
-	o.addFlags(cmd.Flags())
-	return cmd
+	})
 }
 
 type gateOptions struct {
@@ -173,7 +171,7 @@ func gateStatus(out *gate.Gated, failure error) error {
 	return nil
 }
 
-// judged measures the candidate and judges it. The result also says what failed.
+// judged measures the candidate and judges it. The result also contains the error.
 func (o *gateOptions) judged(ctx context.Context, env *environment) (*gate.Gated, error) {
 	out := &gate.Gated{Gate: stats.NewGate(0), Where: "go.mod"}
 	out.Baseline, out.Candidate = o.baseline, strings.Join(o.drivers, ", ")
@@ -186,7 +184,7 @@ func (o *gateOptions) judged(ctx context.Context, env *environment) (*gate.Gated
 	return out, failure
 }
 
-// judge measures the candidate and judges it. With an error, out has what is known.
+// judge measures the candidate and judges it. If it fails, out contains the results until then.
 func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gated) error {
 	most, err := o.checkGate()
 	if err != nil {
@@ -200,7 +198,7 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gat
 		out.Base, r, out.Differences, err = o.stored(ctx, env)
 		out.Candidate = strings.Join(o.drivers, ", ")
 	} else {
-		r, err = o.live(ctx)
+		r, err = o.live(ctx, env)
 		if len(o.drivers) > 0 {
 			out.Candidate = o.drivers[len(o.drivers)-1]
 		}
@@ -221,31 +219,20 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gat
 	if out.Base == nil || len(r.matrix.Drivers) == 1 {
 		r.prepared = allBuilt
 	}
-	compared := func(a *stats.Analysis) (list []*stats.Comparison) {
-		for _, m := range o.chosen {
-			if a.Run.Compares != nil {
-				list = append(list, stats.CompareRunBy(a, m))
-			} else {
-				how := stats.Across{Metric: m, Names: [2]string{o.baseline, out.Candidate}, Margin: most, Looks: !o.exact, Changed: true}
-				list = append(list, how.Compare(out.Base, a))
-			}
-		}
-		return list
-	}
 	r.precision = 0 // the question is about verdicts
 	if !o.exact {
 		r.schedule.Settled = func(run *result.Run, round int) ([]int, bool) {
 			if !stats.Look(round) {
 				return nil, false
 			}
-			return stats.NewGate(most, compared(stats.Analyze(run, floorDriver))...).Settled(), true
+			return stats.NewGate(most, o.comparisons(out, stats.Analyze(run, floorDriver))...).Settled(), true
 		}
 	}
 	a, failure := take(ctx, env, &o.runOptions, r)
 	if failure != nil && (a == nil || len(a.Run.Trials) == 0) {
 		return failure
 	}
-	out.Gate, out.Runs = stats.NewGate(most, compared(a)...), []*stats.Analysis{a}
+	out.Gate, out.Runs = stats.NewGate(most, o.comparisons(out, a)...), []*stats.Analysis{a}
 	out.Strict = o.strict
 	if failure != nil {
 		out.Confirm()
@@ -261,7 +248,7 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gat
 		var second *stats.Analysis
 		second, failure = take(ctx, env, &o.runOptions, r)
 		if second != nil {
-			confirmed = append(confirmed, compared(second)...)
+			confirmed = append(confirmed, o.comparisons(out, second)...)
 			out.Runs = append(out.Runs, second)
 		}
 		if failure != nil {
@@ -312,6 +299,19 @@ func (o *gateOptions) checkOutputs() error {
 	return nil
 }
 
+// comparisons compares baseline and candidate by each metric that is judged.
+func (o *gateOptions) comparisons(out *gate.Gated, a *stats.Analysis) (list []*stats.Comparison) {
+	for _, m := range o.chosen {
+		if a.Run.Compares != nil {
+			list = append(list, stats.CompareRunBy(a, m))
+		} else {
+			how := stats.Across{Metric: m, Names: [2]string{o.baseline, out.Candidate}, Margin: out.Max, Looks: !o.exact, Changed: true}
+			list = append(list, how.Compare(out.Base, a))
+		}
+	}
+	return list
+}
+
 // checkGateHosts checks that a gate can be judged on the hosts that are asked for.
 func (o *gateOptions) checkGateHosts() (err error) {
 	if !o.hosts.asked() {
@@ -357,7 +357,7 @@ func (o *gateOptions) checkGate() (most float64, err error) {
 	return most, nil
 }
 
-func (o *gateOptions) live(ctx context.Context) (*request, error) {
+func (o *gateOptions) live(ctx context.Context, env *environment) (*request, error) {
 	if len(o.drivers) == 0 {
 		name, _, version := strings.Cut(o.baseline, "@")
 		if !version || strings.ContainsAny(o.baseline, `/\`) {
@@ -369,7 +369,7 @@ func (o *gateOptions) live(ctx context.Context) (*request, error) {
 		return nil, usagef("--drivers %s: a baseline that is a driver judges one candidate", strings.Join(o.drivers, ","))
 	}
 	o.drivers, o.sided = []string{o.baseline, o.drivers[0]}, true
-	r, err := o.check(ctx)
+	r, err := o.check(ctx, env)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ type meeting struct {
 	failures []error
 }
 
-// arrival is that of one host. A nil arrival has nobody to wait for.
+// arrival notes when one host of a meeting has arrived. A nil arrival waits for nobody.
 type arrival struct {
 	*meeting
 	host int
@@ -241,7 +241,7 @@ func (h *hosted) why() string {
 	return fmt.Sprintf("%v%s", h.failure, hint(h.failure))
 }
 
-// writeMachines prints what runs on several machines say.
+// writeMachines prints the results of runs on several machines.
 func writeMachines(env *environment, o *outputOptions, list []*hosted) error {
 	var runs []string
 	for _, h := range list {

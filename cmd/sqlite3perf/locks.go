@@ -19,7 +19,7 @@ import (
 
 func locksCommand(env *environment) *cobra.Command {
 	o := &lockOptions{}
-	cmd := &cobra.Command{
+	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "locks [RUN]",
 		Short: "Say why operations fail with \"database is locked\", what ends that, and what it costs",
 		Long: `Locks measures the mixes and replays of a workload on every driver, with several ways of
@@ -51,9 +51,7 @@ explains a run of another command that measured a mix.`,
 			}
 			return measureLocks(cmd.Context(), env, o)
 		},
-	}
-	o.addFlags(cmd.Flags())
-	return cmd
+	})
 }
 
 type lockOptions struct {
@@ -99,8 +97,7 @@ func measureLocks(ctx context.Context, env *environment, o *lockOptions) error {
 	if err := o.inProcesses(); err != nil {
 		return err
 	}
-	o.computing = newProgress(env, o.quiet).Computing
-	r, err := o.check(ctx)
+	r, err := o.check(ctx, env)
 	if err != nil {
 		return err
 	}

@@ -46,9 +46,7 @@ Exit status: 0 everything is in the store; 1 a run or a store was left out; 2 a 
 not found, or named twice: nothing is merged.`,
 		Example: "  sqlite3perf merge pi.db vm1.db\n  sqlite3perf merge results-*.db --store all.db",
 		Args:    arguments(1, -1, "a store to merge"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return merge(cmd.Context(), env, o, args)
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return merge(cmd.Context(), env, o, args) },
 	}
 	f := cmd.Flags()
 	addStoreFlag(f, &o.store)
@@ -150,8 +148,8 @@ func (o *mergeOptions) check(names []string) (to string, err error) {
 	return to, nil
 }
 
-// mergeOne merges a store, through a copy beside the one that it is merged into. unread says
-// why it cannot be read.
+// mergeOne merges a store, through a copy next to the destination. unread is the reason if the
+// store cannot be read.
 func mergeOne(ctx context.Context, d *destination, name string, out *mergeReport, show *progress) (unread, failure error) {
 	if err := readable(name); err != nil {
 		return err, nil
@@ -213,7 +211,7 @@ func (d *destination) merge(ctx context.Context, from *store.Store, told func(do
 // aStore ends a reason why a file is no store.
 const aStore = ": name a store, as sqlite3perf run makes them"
 
-// readable finds what cannot be a store, before anything is copied.
+// readable returns an error if a file cannot be a store. It is called before anything is copied.
 func readable(name string) error {
 	info, err := os.Stat(name)
 	switch {
@@ -237,7 +235,7 @@ func readable(name string) error {
 	return nil
 }
 
-// whyUnread says why nothing of a store could be read, and what to do.
+// whyUnread returns why nothing of a store could be read, and what to do.
 func whyUnread(err error) string {
 	refused, ok := errors.AsType[*store.UnusableError](err)
 	switch {

@@ -138,7 +138,7 @@ func (o *runOptions) addPageFlag(f *pflag.FlagSet) {
 	reaching(f, writes, "html")
 }
 
-// request is what runOptions ask for, after checking. Nothing has been created yet.
+// request is the result of checking runOptions. Nothing has been created yet.
 type request struct {
 	matrix    lab.Matrix
 	cases     []*lab.Case
@@ -165,8 +165,9 @@ type request struct {
 	print    func(*stats.Analysis) error // the results; nil: as a run
 }
 
-func (o *runOptions) check(ctx context.Context) (*request, error) {
+func (o *runOptions) check(ctx context.Context, env *environment) (*request, error) {
 	r := &request{}
+	o.computing = newProgress(env, o.quiet).Computing
 	return r, inOrder(
 		o.output.check,
 		func() error { return o.checkSchedule(r) },
@@ -297,7 +298,7 @@ func (o *runOptions) checkWorkloads(r *request) error {
 	seen := map[string]string{} // the argument that gave each workload
 	for _, name := range names {
 		name = strings.TrimSpace(name)
-		w, err := loadWorkloadIn(r.dir, name, o.allowFiles)
+		w, err := loadWorkload(r.dir, name, o.allowFiles)
 		if err != nil {
 			return err
 		}

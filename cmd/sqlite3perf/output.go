@@ -139,7 +139,7 @@ func (o *outputOptions) target() (file string, whole bool) {
 	return file, err != nil || fi.Mode().IsRegular() || fi.IsDir()
 }
 
-// beside creates a directory for a file that is to replace another one. If the command
+// beside creates a directory next to a file that is to be replaced. If the command
 // is killed, the next command that writes there removes it.
 func beside(file string) (*lab.Scratch, error) {
 	return lab.NewScratch(filepath.Dir(file), ".sqlite3perf-output-")
@@ -302,6 +302,9 @@ func replace(file string, data []byte) error {
 // printTable prints a table. titles are those of the columns, between bars; a title that begins
 // with > aligns its column at the right. Without titles there is only the text of the rows.
 func printTable(w io.Writer, titles string, rows [][]string) error {
+	if len(rows) == 0 && strings.Trim(titles, "|") == "" {
+		return nil
+	}
 	g := document.Grid{Rows: rows}
 	for t := range strings.SplitSeq(titles, "|") {
 		title, right := strings.CutPrefix(t, ">")

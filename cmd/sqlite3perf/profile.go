@@ -40,7 +40,7 @@ type profileOptions struct {
 
 func profileCommand(env *environment) *cobra.Command {
 	o := &profileOptions{}
-	cmd := &cobra.Command{
+	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "profile",
 		Short: "Show where the time of a phase goes",
 		Long: `Profile runs extra trials of one workload under profilers and says where the CPU time
@@ -60,9 +60,7 @@ page with all of it.`,
   sqlite3perf profile --drivers mattn --workloads ./mine.yaml -o mine --format json`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return profileDrivers(cmd.Context(), env, o) },
-	}
-	o.addFlags(cmd.Flags())
-	return cmd
+	})
 }
 
 // addFlags adds the flags of run that mean something here, and its own.
@@ -89,7 +87,8 @@ type profileRequest struct {
 	files []string
 }
 
-func (o *profileOptions) check(ctx context.Context) (*profileRequest, error) {
+func (o *profileOptions) check(ctx context.Context, env *environment) (*profileRequest, error) {
+	o.computing = newProgress(env, o.quiet).Computing
 	r := &profileRequest{}
 	return r, inOrder(
 		func() error { return o.checkFlags(r) },
@@ -254,8 +253,7 @@ func sumOf(data []byte) string {
 }
 
 func profileDrivers(ctx context.Context, env *environment, o *profileOptions) error {
-	o.computing = newProgress(env, o.quiet).Computing
-	r, err := o.check(ctx)
+	r, err := o.check(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -327,7 +325,7 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 	return nil
 }
 
-// moreSamples is what gives a profile more samples.
+// moreSamples are the flags that give a profile more samples.
 const moreSamples = "--time 5m or --scale full"
 
 func profilesOf(done []*lab.Profiled, phase, noPerf string) *result.Profiles {

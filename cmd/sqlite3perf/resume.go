@@ -71,8 +71,8 @@ func resumable(run *result.Run) error {
 	return nil
 }
 
-// startAgain is what to do about a run that cannot be continued. It does not have the run's
-// command: a store may be somebody else's, and what an error says is pasted into a shell.
+// startAgain says how to replace a run that cannot be continued. It does not contain the run's
+// command: a store may be somebody else's, and users paste errors into a shell.
 const startAgain = "start a new run; show has the command of this one"
 
 // resumeRequest plans a stored run again.
@@ -108,10 +108,9 @@ func (o *runOptions) resumeRequest(ctx context.Context, env *environment, run *r
 	)
 }
 
-// findRetyped finds what is not taken from a store, because that may be somebody else's: a
-// store is data, and decides neither what is executed here, nor where is written, nor what is
-// read, nor with whom is connected. So drivers that are not released ones, the directory for
-// databases, the host and files of workloads are typed again. The error says what to type.
+// findRetyped finds the drivers, directory, host and files that must be typed again, because the
+// store may be somebody else's. A store must not decide what is executed, read, written to or
+// connected with. Released drivers are safe. The error says what to type.
 func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Run) (err error) {
 	if r.workshop, err = o.workers.workshop(); err != nil {
 		return err
@@ -246,7 +245,7 @@ func (o *runOptions) workloadFile(r *request, c *result.Case, why error) (*workl
 		return nil, fmt.Errorf("%w: name its file again with --workloads", why)
 	}
 	for _, file := range o.workloads {
-		w, err := loadWorkloadIn(r.dir, file, o.allowFiles)
+		w, err := loadWorkload(r.dir, file, o.allowFiles)
 		if err != nil || w.Name != c.Workload {
 			why = cmp.Or(err, why)
 			continue

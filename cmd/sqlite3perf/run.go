@@ -70,8 +70,7 @@ measured twice.`,
 }
 
 func run(ctx context.Context, env *environment, o *runOptions) error {
-	o.computing = newProgress(env, o.quiet).Computing
-	r, err := o.check(ctx)
+	r, err := o.check(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -192,8 +191,8 @@ func (r *request) begin(ctx context.Context, env *environment, o *runOptions, p 
 	return run, st.Begin(ctx, run)
 }
 
-// anyWorker returns an error if no case has a worker. Then there is nothing to measure,
-// and nothing to store. The reasons have been told as progress, unless there is none.
+// anyWorker returns an error if no case has a worker. Then there is nothing to measure
+// or store. With progress, the reasons have been printed already.
 func anyWorker(cases []*lab.Case, quiet bool) error {
 	var reasons []string
 	for _, c := range cases {

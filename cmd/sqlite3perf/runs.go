@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
@@ -174,14 +173,10 @@ func fitted(rows [][]string, width int) []string {
 // aligned returns the first n columns of a table, a line for each row.
 func aligned(rows [][]string, n int) []string {
 	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		fmt.Fprintln(w, strings.Join(row[:n], "\t"))
+	var first [][]string
+	for _, row := range rows[1:] {
+		first = append(first, slices.Clone(row[:n])) // which rendering changes
 	}
-	w.Flush() // to memory
-	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
-	}
-	return lines
+	_ = printTable(&b, strings.Join(rows[0][:n], "|"), first) // to memory
+	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 }

@@ -103,23 +103,7 @@ func serve(ctx context.Context, env *environment, o *serveOptions) error {
 	if !local {
 		launcher = nil // everybody who can reach it could use the machine
 	}
-	hostname, _ := os.Hostname()
-	users := func(m result.Machine) (n int, known bool) {
-		if m.Hostname != hostname || !filepath.IsAbs(m.Directory) {
-			return 0, false
-		}
-		return lab.Users(m.Directory, runDirectory), true
-	}
-	site := explorer.New(explorer.Options{Store: path, Users: users, Floor: floorDriver, Launcher: launcher, Describe: func(a *stats.Analysis) report.Options {
-		return report.Options{Study: study.Evaluate(a, "--scale full")}
-	}, Answer: func(ctx context.Context, w io.Writer, format string, a *stats.Analysis, opts document.Options) error {
-		q := stored[a.Run.Answer.Question]
-		write, err := q.read(&outputOptions{store: o.store}, a, analyzed(ctx, o.store))
-		if err != nil {
-			return err
-		}
-		return write(w, format, opts)
-	}})
+	site := explorer.New(o.explored(path, launcher))
 	none := site.Open(ctx)
 	if none != nil && !errors.Is(none, store.ErrNoStore) {
 		return none
@@ -165,6 +149,27 @@ func serve(ctx context.Context, env *environment, o *serveOptions) error {
 		}
 	}
 	return err
+}
+
+// explored returns the options of the explorer.
+func (o *serveOptions) explored(path string, launcher *explorer.Launcher) explorer.Options {
+	hostname, _ := os.Hostname()
+	users := func(m result.Machine) (n int, known bool) {
+		if m.Hostname != hostname || !filepath.IsAbs(m.Directory) {
+			return 0, false
+		}
+		return lab.Users(m.Directory, runDirectory), true
+	}
+	return explorer.Options{Store: path, Users: users, Floor: floorDriver, Launcher: launcher, Describe: func(a *stats.Analysis) report.Options {
+		return report.Options{Study: study.Evaluate(a, "--scale full")}
+	}, Answer: func(ctx context.Context, w io.Writer, format string, a *stats.Analysis, opts document.Options) error {
+		q := stored[a.Run.Answer.Question]
+		write, err := q.read(&outputOptions{store: o.store}, a, analyzed(ctx, o.store))
+		if err != nil {
+			return err
+		}
+		return write(w, format, opts)
+	}}
 }
 
 func cannotListen(o *serveOptions, err error) error {
@@ -243,7 +248,7 @@ func (o *serveOptions) launcher(ctx context.Context, storePath string) (*explore
 	return l, nil
 }
 
-// driverChoice returns a driver as the page offers it, with what is known of its library.
+// driverChoice returns a driver as the page offers it.
 func driverChoice(name string, k lab.Known, usual bool) explorer.Choice {
 	c := explorer.Choice{Name: name, About: k.About, Usual: usual}
 	if name == k.Name && k.Version != "" {
@@ -252,8 +257,8 @@ func driverChoice(name string, k lab.Known, usual bool) explorer.Choice {
 	return c
 }
 
-// arguments returns the arguments of run that measure what the page wants. Values are
-// joined to their flags, so that none can be taken for another flag.
+// arguments returns the arguments of run for a choice made in the page. Values are
+// joined to their flags, so none can be mistaken for another flag.
 func (o *serveOptions) arguments(l *explorer.Launcher, w *explorer.Wanted, storePath string) []string {
 	usual := func(chosen []string, all []explorer.Choice) string {
 		if len(chosen) == 0 {

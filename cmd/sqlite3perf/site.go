@@ -216,7 +216,7 @@ func buildFor(ctx context.Context, source lab.Source, goos, goarch string) (path
 	return path, scratch.Remove, nil
 }
 
-// hostAgentCommand is what --hosts starts on other machines. It is not for users.
+// hostAgentCommand is started on other machines by --hosts. It is not for users.
 func hostAgentCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:     host.AgentCommand,

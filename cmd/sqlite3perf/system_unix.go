@@ -18,7 +18,7 @@ func catchPipes() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // if it were ignored, the workers would ignore it too
 }
 
-// raise lets a signal do to this process what it does to one that does not catch it.
+// raise resets a signal to its default and sends it to this process.
 func raise(sig os.Signal) {
 	signal.Reset(sig)
 	_ = syscall.Kill(os.Getpid(), sig.(syscall.Signal))

@@ -27,7 +27,7 @@ import (
 
 func tuneCommand(env *environment) *cobra.Command {
 	o := &tuneOptions{}
-	cmd := &cobra.Command{
+	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "tune",
 		Short: "Search for the settings that are worth setting for a workload",
 		Long: `Tune searches for the settings that make a workload faster on a driver, and says what each
@@ -52,9 +52,7 @@ sqlite3perf show last prints again.`,
   sqlite3perf tune --workloads ./mine.yaml --drivers mattn --phase query --set synchronous=full`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return tuneSettings(cmd.Context(), env, o) },
-	}
-	o.addFlags(cmd.Flags())
-	return cmd
+	})
 }
 
 type tuneOptions struct {
@@ -114,8 +112,7 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 	}
 	o.set = fixed
 	show := newProgress(env, o.quiet)
-	o.computing = show.Computing
-	r, err := o.check(ctx)
+	r, err := o.check(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -164,8 +161,7 @@ func tuningWriter(o *outputOptions, t tune.Tuning) answerWriter {
 	}
 }
 
-// given splits --set into the values that are tried, where there are several, and what is
-// fixed.
+// given splits --set into settings with several values, which are tried, and settings with one.
 func (o *tuneOptions) given() (tried map[string][]string, fixed []string, err error) {
 	tried = map[string][]string{}
 	for _, entry := range o.set {
@@ -198,8 +194,8 @@ func (o *tuneOptions) given() (tried map[string][]string, fixed []string, err er
 	return tried, fixed, nil
 }
 
-// searched returns the settings to search: those that are not fixed, and of these only those
-// that --settings names, if it names any, or that have been given values.
+// searched returns the settings to search: those that have no fixed value and, with --settings,
+// only the named ones and those with several values in --set.
 func (o *tuneOptions) searched(r *request, given map[string][]string) (names []string) {
 	for _, name := range tune.Names {
 		_, fixed := r.matrix.Settings[name]
@@ -302,8 +298,8 @@ func raceWords(p tune.Plan) string {
 	return words
 }
 
-// spell asks the driver's worker how the driver is given settings. It leaves out what the
-// worker does not say, because the settings themselves are known.
+// spell asks the driver's worker how to write settings for the driver. It skips settings for which
+// that fails.
 func (t *candidateRuns) spell(ctx context.Context, offered []driver.Settings) (list []tune.Spelled) {
 	for _, set := range offered {
 		told, err := t.tell(ctx, set)
@@ -316,8 +312,8 @@ func (t *candidateRuns) spell(ctx context.Context, offered []driver.Settings) (l
 	return list
 }
 
-// tell asks what the driver makes of a data source name that asks for settings. It returns nil
-// if the driver is given none.
+// tell asks how the driver reads a data source name with these settings. It returns nil if the
+// driver has no such names.
 func (t *candidateRuns) tell(ctx context.Context, set driver.Settings) (*dsn.Told, error) {
 	text, _ := dsn.Of("app.db", set)
 	name, err := dsn.Parse(text)

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,16 +15,20 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 func adviseCommand(env *environment) *cobra.Command {
 	o := &adviseOptions{}
-	cmd := &cobra.Command{
+	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "advise [RUN]",
 		Short: "Say which driver to take for a workload, and what would overturn that",
 		Long: `Advise measures drivers on workloads, as run does, and gathers what else matters for
@@ -44,19 +50,14 @@ the other facts decide, if all of them favor the same driver.`,
   sqlite3perf advise last --targets linux/arm64,windows/amd64 --cold-build`,
 		Args: arguments(0, 1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.exact = cmd.Flags().Changed("rounds")
 			if len(args) == 0 {
 				return o.measured(cmd.Context(), env)
 			}
 			return o.stored(cmd.Context(), env, args[0])
 		},
-	}
-	cmd.Flags().SortFlags = false
-	o.addFlags(cmd.Flags())
-	return cmd
+	})
 }
 
-// adviseOptions are the flags of advise: those of run, and what else is looked at.
 type adviseOptions struct {
 	runOptions
 	cold    bool
@@ -76,15 +77,11 @@ func (o *adviseOptions) addFlags(f *pflag.FlagSet) {
 	o.output.setFormats("how the advice is printed", advise.Formats.Names(), advise.Formats.Check)
 }
 
-// ofStored are the flags that also apply to a stored run.
-var ofStored = []string{"targets", "cold-build", "diff", "dir", "trial-limit", "source", "worker-cache", "quiet", "store", "format", "output", "no-color", "full"}
-
-// checkTargets finds out whether the platforms are such.
-func (o *adviseOptions) checkTargets(ctx context.Context, b *lab.Builder) error {
+func (o *adviseOptions) checkTargets(ctx context.Context, s workshop) error {
 	if o.targets == nil {
 		return nil
 	}
-	known, err := b.Platforms(ctx)
+	known, err := s.builder.Platforms(ctx)
 	if err != nil {
 		return err
 	}
@@ -97,14 +94,12 @@ func (o *adviseOptions) checkTargets(ctx context.Context, b *lab.Builder) error 
 	return nil
 }
 
-// measured measures the candidates and prints the advice.
 func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
-	o.computing = newProgress(env, o.quiet).Computing
-	r, err := o.check(ctx)
+	r, err := o.check(ctx, env)
 	if err != nil {
 		return err
 	}
-	if err := o.checkTargets(ctx, r.builder); err != nil {
+	if err := o.checkTargets(ctx, r.workshop); err != nil {
 		return err
 	}
 	o.untilSettled(r)
@@ -114,13 +109,14 @@ func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
 	}
 	r.print = func(a *stats.Analysis) error {
 		l := o.looked()
-		if o.diff && a.Run.Stopped != result.StoppedInterrupted {
-			if err := o.compareAnswers(ctx, env, r, q, &l); err != nil {
+		if a.Run.Stopped != result.StoppedInterrupted {
+			err := inOrder(
+				func() error { return o.compareAnswers(ctx, env, r, q, &l) },
+				func() error { return o.addFootprints(ctx, env, r.workshop, q.byName(), &l) },
+			)
+			if err != nil {
 				return err
 			}
-		}
-		if err := o.addFootprints(ctx, env, r.builder, q.byName(), a, &l); err != nil {
-			return err
 		}
 		lasting := l
 		if l.Answers != nil {
@@ -128,24 +124,22 @@ func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
 				lasting.Answers, lasting.NotDiff = nil, "the comparison is not stored: "+why
 			}
 		}
-		kept, err := lasting.Keep()
-		keepAnswer(ctx, env, r.storePath, a.Run.ID, kept, err)
+		keepAnswer(ctx, env, r.storePath, a.Run.ID, lasting)
 		return o.output.printAnswer(env, adviceWriter(a, l, nil), showAgain(a.Run.ID))
 	}
 	return measure(ctx, env, &o.runOptions, r)
 }
 
-// adviceExecutions is how many executions of each statement are compared.
 const adviceExecutions = 20
 
-// inquiry is who is asked what, so that answers can be compared.
+// inquiry is a set of statements and the drivers that run them.
 type inquiry struct {
 	refs []lab.Ref
 	work []questions
 }
 
-// byName returns who is asked by the names in the run, where a driver on a workload with needs
-// is the variant that has them.
+// byName returns the drivers by the names that they have in the run. There, a driver on a
+// workload with needs is the variant that meets them.
 func (q inquiry) byName() map[string]lab.Ref {
 	refs := map[string]lab.Ref{}
 	for _, ref := range q.refs {
@@ -157,7 +151,6 @@ func (q inquiry) byName() map[string]lab.Ref {
 // questions returns the statements of each workload, in the first of its settings. The floor is
 // not asked.
 func (o *adviseOptions) questions(r *request) (q inquiry) {
-	d := &diffOptions{executions: adviceExecutions}
 	for _, c := range r.cases {
 		floor := c.Ref.Known != nil && c.Ref.Known.Name == floorDriver
 		if !floor && !slices.ContainsFunc(q.refs, func(ref lab.Ref) bool { return ref.Name == c.Ref.Name }) {
@@ -166,14 +159,11 @@ func (o *adviseOptions) questions(r *request) (q inquiry) {
 		if slices.ContainsFunc(q.work, func(w questions) bool { return w.name == c.Workload }) {
 			continue
 		}
-		w := d.asked(c.Workload, c.Settings, c.Plan, nil)
-		w.begin, w.job.Loaded = c, c.Begins()
-		q.work = append(q.work, w)
+		q.work = append(q.work, askedOf(c, adviceExecutions))
 	}
 	return q
 }
 
-// looked returns what the options ask to look at.
 func (o *adviseOptions) looked() advise.Looked {
 	return advise.Looked{Diff: o.diff, Cold: o.cold, Targets: o.targets != nil}
 }
@@ -181,96 +171,53 @@ func (o *adviseOptions) looked() advise.Looked {
 // compareAnswers asks the candidates that have a worker, and notes their answers or why that
 // could not be done.
 func (o *adviseOptions) compareAnswers(ctx context.Context, env *environment, r *request, q inquiry, l *advise.Looked) error {
-	show := newProgress(env, o.quiet)
-	defer show.finish()
-	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
-	defer release()
 	refs := slices.DeleteFunc(slices.Clone(q.refs), func(ref lab.Ref) bool {
 		return slices.ContainsFunc(r.cases, func(c *lab.Case) bool { return c.Driver == ref.Name && c.Unavailable != nil })
 	})
-	if len(refs) < 2 {
+	if !o.diff || len(refs) < 2 {
 		return nil
 	}
-	d := &diffOptions{runOptions: o.runOptions}
-	answers, err := d.diff(until(ctx, stop), r, refs, q.work, show.say)
-	if interrupted(stop) {
-		return statusError(exitInterrupted)
-	}
-	if err != nil {
-		l.NotDiff = document.Line(err.Error())
+	return env.orderly(ctx, o.quiet, func(ctx context.Context, show *progress) error {
+		answers, err := (&diffOptions{runOptions: o.runOptions}).diff(ctx, r, refs, q.work, show)
+		if l.Answers = answers; err != nil {
+			l.Answers, l.NotDiff = nil, document.Line(err.Error())
+		}
 		return nil
-	}
-	l.Answers = answers
-	return nil
+	})
 }
 
-// stored prints the advice that a stored run gives.
 func (o *adviseOptions) stored(ctx context.Context, env *environment, ref string) error {
-	var unused []string
-	o.flags.Visit(func(f *pflag.Flag) {
-		if typed(f) && !slices.Contains(ofStored, f.Name) {
-			unused = append(unused, "--"+f.Name)
-		}
-	})
-	if unused != nil {
-		return usagef("%s: only for what is measured now, and %s is stored: leave it out", strings.Join(unused, " "), ref)
-	}
-	if err := o.output.check(); err != nil {
-		return err
-	}
 	o.output.store = o.store
-	source, known, err := o.workers.find()
+	r, l := &request{}, o.looked()
+	var a *stats.Analysis
+	var unasked []string
+	err := inOrder(
+		func() error {
+			return o.onlyOfStored(ref+" is stored", "targets", "cold-build", "diff", "dir", "trial-limit", "source", "worker-cache", "quiet")
+		},
+		o.output.check,
+		func() (err error) { r.workshop, err = o.workers.workshop(); return err },
+		func() error { return o.checkTargets(ctx, r.workshop) },
+		func() (err error) { a, err = sampled(ctx, env, o.store, ref); return err },
+		func() (err error) { unasked, err = o.answerAgain(ctx, env, r, ref, a, &l); return err },
+	)
+	if err == nil && a.Run.Stopped != result.StoppedInterrupted {
+		err = o.addFootprints(ctx, env, r.workshop, r.measuredRefs(ctx, a), &l)
+	}
 	if err != nil {
-		return err
-	}
-	builder, err := o.workers.builder(source)
-	if err != nil {
-		return err
-	}
-	if err := o.checkTargets(ctx, builder); err != nil {
-		return err
-	}
-	run, err := measuredRun(ctx, env, o.store, ref)
-	if err != nil {
-		return err
-	}
-	l := o.looked()
-	a := stats.Analyze(run, floorDriver)
-	unasked, err := o.answerAgain(ctx, env, builder, known, ref, a, &l)
-	if err != nil {
-		return err
-	}
-	if err := o.addFootprints(ctx, env, builder, measuredRefs(ctx, a, known), a, &l); err != nil {
 		return err
 	}
 	return o.output.printAnswer(env, adviceWriter(a, l, unasked), fmt.Sprintf("sqlite3perf advise %d", a.Run.ID))
 }
 
-// addFootprints finds out what the candidates cost that is not time, unless the run was
-// interrupted.
-func (o *adviseOptions) addFootprints(ctx context.Context, env *environment, b *lab.Builder, refs map[string]lab.Ref, a *stats.Analysis, l *advise.Looked) (err error) {
-	if a.Run.Stopped != result.StoppedInterrupted {
-		l.Footprints, err = o.footprints(ctx, env, b, refs)
-	}
-	return err
-}
-
-// adviceWriter writes the advice of a run. unasked says what was not asked of the candidates.
+// adviceWriter returns a function that writes the advice of a run. unasked lists the questions
+// that the candidates were not asked.
 func adviceWriter(a *stats.Analysis, l advise.Looked, unasked []string) answerWriter {
-	told := advise.Of(a, l)
-	told.NotIn = append(unasked, notLookedAt(l)...)
 	return func(w io.Writer, format string, opts document.Options) error {
-		return advise.Formats.Write(w, format, told, opts)
+		advice := advise.Of(a, l)
+		advice.NotIn = append(unasked, notLookedAt(l)...)
+		return advise.Formats.Write(w, format, advice, opts)
 	}
-}
-
-// readAdvice reads the advice of a run.
-func readAdvice(_ *outputOptions, a *stats.Analysis, _ loader) (answerWriter, error) {
-	l, err := advise.Stored(a.Run)
-	if err != nil {
-		return nil, err
-	}
-	return adviceWriter(a, l, nil), nil
 }
 
 // notLookedAt lists the facts that were not looked at, and how to have them.
@@ -290,36 +237,227 @@ func notLookedAt(l advise.Looked) (list []string) {
 	return list
 }
 
-// footprints returns the footprints of the drivers' workers, keyed by the drivers' names in
+// addFootprints finds the footprints of the drivers' workers, keyed by the drivers' names in
 // the run. It skips the floor, which is not a candidate, and workers that are not built
 // here. If a build fails, it prints the reason and leaves the driver out.
-func (o *adviseOptions) footprints(ctx context.Context, env *environment, b *lab.Builder, refs map[string]lab.Ref) (map[string]*result.Footprint, error) {
-	show := newProgress(env, o.quiet)
-	defer show.finish()
-	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
-	defer release()
-	list := map[string]*result.Footprint{}
-	for _, name := range slices.Sorted(maps.Keys(refs)) {
-		ref := refs[name]
-		if ref.Known != nil && ref.Known.Name == floorDriver {
-			continue
+func (o *adviseOptions) addFootprints(ctx context.Context, env *environment, s workshop, refs map[string]lab.Ref, l *advise.Looked) error {
+	l.Footprints = map[string]*result.Footprint{}
+	return env.orderly(ctx, o.quiet, func(ctx context.Context, show *progress) error {
+		for _, name := range slices.Sorted(maps.Keys(refs)) {
+			ref := refs[name]
+			if ref.Known != nil && ref.Known.Name == floorDriver {
+				continue
+			}
+			f, err := s.builder.Footprint(ctx, ref, lab.FootprintOptions{Cold: o.cold, Targets: o.targets}, func(what string) {
+				show.say("building %s %s", ref.Name, what)
+			})
+			unavailable, ok := errors.AsType[*lab.BuildError](err)
+			switch {
+			case ok:
+				show.say("%s: its size and license are left out: %v", ref.Name, unavailable)
+			case err != nil:
+				return err
+			case f != nil:
+				l.Footprints[name] = f
+			}
 		}
-		f, err := b.Footprint(until(ctx, stop), ref, lab.FootprintOptions{Cold: o.cold, Targets: o.targets}, func(what string) {
-			show.say("building %s %s", ref.Name, what)
-		})
-		if interrupted(stop) {
-			return nil, statusError(exitInterrupted)
+		return nil
+	})
+}
+
+// answerAgain runs the statements of a stored run's workloads, whose texts the run has, on
+// the versions of its candidates that it measured, and compares the answers. What cannot be
+// asked is returned, with the command that asks it.
+func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, r *request, named string, a *stats.Analysis, l *advise.Looked) (unasked []string, err error) {
+	note := func(format string, args ...any) { unasked = append(unasked, fmt.Sprintf(format, args...)) }
+	if !o.diff {
+		return nil, nil
+	}
+	q := inquiry{}
+	var silent []string // why statements are not run, by workload
+	q.work, silent = askedAgain(a.Run, foreign(a.Run, named))
+	for _, name := range candidateNames(a.Run) {
+		ref, err := r.measuredRef(ctx, name, a)
+		switch {
+		case errors.Is(err, errRetype):
+			note("how %s answers, which %v", document.Line(name), errRetype)
+		case err != nil:
+			note("how %s answers, because %s", document.Line(name), document.Line(err.Error()))
+		default:
+			q.refs = append(q.refs, ref)
 		}
-		if unavailable, ok := errors.AsType[*lab.BuildError](err); ok {
-			show.say("%s: its size and license are left out: %v", ref.Name, unavailable)
-			continue
+	}
+	if silent != nil {
+		note("whether the candidates answer alike on %s (%s)", strings.Join(silent, "; "), diffAgain(a.Run))
+	}
+	if len(q.work) == 0 || len(q.refs) < 2 {
+		return unasked, nil
+	}
+	r.matrix.Seed = a.Run.Seed
+	if r.dir, err = databasesDirectory(o.dir); err != nil {
+		return nil, err
+	}
+	for i, ref := range q.refs {
+		q.refs[i], err = r.builder.Resolve(ctx, ref)
+		if gone, ok := errors.AsType[*lab.VersionError](err); ok {
+			note("whether the candidates answer alike, because %s", document.Line(gone.Error()))
+			return unasked, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		if f != nil {
-			list[name] = f
+	}
+	return unasked, o.compareAnswers(ctx, env, r, q, l)
+}
+
+// candidateNames lists the drivers of a run, without the floor.
+func candidateNames(run *result.Run) (names []string) {
+	for i := range run.Cases {
+		if name := run.Cases[i].Driver; result.BaseDriver(name) != floorDriver {
+			names = with(names, name)
 		}
 	}
-	return list, nil
+	return names
+}
+
+// errRetype says why a driver of a stored run is not run.
+var errRetype = errors.New("is not a released version of a driver of sqlite3perf, and a stored run may be somebody else's")
+
+// measuredRef returns a released driver in the version that a run measured, which may be
+// another one than the pinned one by now. Others have to be typed by the user.
+func (s workshop) measuredRef(ctx context.Context, name string, a *stats.Analysis) (lab.Ref, error) {
+	if !lab.Released(name, s.known) {
+		return lab.Ref{}, fmt.Errorf("%s %w", document.Line(name), errRetype)
+	}
+	ref, err := lab.ParseRef(ctx, name, s.known)
+	if err != nil {
+		return ref, err
+	}
+	return s.inMeasuredVersion(ctx, ref, name, a)
+}
+
+// inMeasuredVersion returns a driver in the version that a run has proven of it.
+func (s workshop) inMeasuredVersion(ctx context.Context, ref lab.Ref, name string, a *stats.Analysis) (lab.Ref, error) {
+	p := a.Proof(name)
+	if ref.Known == nil || ref.Version != "" || ref.Dir != "" || len(ref.Known.Command) > 0 || p == nil || cmp.Or(p.ModuleVersion, ref.Known.Version) == ref.Known.Version {
+		return ref, nil
+	}
+	plain := result.BaseDriver(name)
+	versioned := plain + "@" + p.ModuleVersion
+	if !lab.Released(versioned, s.known) {
+		return ref, fmt.Errorf("%s %w", document.Line(versioned), errRetype)
+	}
+	return lab.ParseRef(ctx, versioned+strings.TrimPrefix(name, plain), s.known)
+}
+
+// measuredRefs returns the drivers of a run in the versions that it measured, by their names
+// in the run. What is no longer there is left out.
+func (s workshop) measuredRefs(ctx context.Context, a *stats.Analysis) map[string]lab.Ref {
+	refs := map[string]lab.Ref{}
+	for i := range a.Run.Cases {
+		name := a.Run.Cases[i].Driver
+		if ref, err := s.measuredRef(ctx, name, a); err == nil {
+			refs[name] = ref
+		}
+	}
+	return refs
+}
+
+// askedAgain returns the statements of a run's workloads, each with the first of its settings
+// and parameters. silent says of each of the others why it cannot be run again.
+func askedAgain(run *result.Run, foreign bool) (work []questions, silent []string) {
+	var seen []string
+	for i := range run.Cases {
+		c := &run.Cases[i]
+		if slices.Contains(seen, c.Workload) {
+			continue
+		}
+		seen = append(seen, c.Workload)
+		w, err := workloadAgain(run, c, foreign)
+		var p *plan.Plan
+		if err == nil {
+			p, err = w.Plan(c.Scale, c.Parameters)
+		}
+		if err != nil {
+			silent = append(silent, fmt.Sprintf("%s, because %s", document.Line(c.Workload), document.Line(err.Error())))
+			continue
+		}
+		work = append(work, questionsOf(c.Workload, c.Settings, protocol.Answers{Plan: p, Executions: adviceExecutions}))
+	}
+	return work, silent
+}
+
+var errDatabase = errors.New("of which a run keeps nothing")
+
+// workloadAgain makes the workload of a case from the text that its run has, which of a
+// foreign run must be that of a built-in one.
+func workloadAgain(run *result.Run, c *result.Case, foreign bool, options ...workload.Option) (*workload.Workload, error) {
+	i := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == c.Workload && w.SHA256 == c.WorkloadSHA256 })
+	if i < 0 {
+		return nil, errors.New("the run is of a sqlite3perf that did not keep its text")
+	}
+	kept := &run.Workloads[i]
+	if foreign {
+		own, err := workload.Load(kept.Name)
+		if !slices.Contains(workload.Builtins(), kept.Name) || err != nil || own.SHA256() != kept.SHA256 {
+			return nil, errors.New("a report or a merged run may be somebody else's, and only built-in workloads of one are run")
+		}
+	}
+	var files []workload.File
+	for _, f := range kept.Includes {
+		files = append(files, workload.File(f))
+	}
+	w, err := workload.Parse(kept.Name+".yaml", []byte(kept.Text), nil, append(options, workload.Including(files...))...)
+	switch {
+	case err != nil:
+		return nil, err
+	case w.Database != "":
+		return nil, fmt.Errorf("it begins with the database %s, %w", w.Database, errDatabase)
+	case w.SHA256() != kept.SHA256:
+		return nil, errors.New("the run did not keep all of it")
+	}
+	return w, nil
+}
+
+// diffAgain returns the command that compares the answers of a run's candidates, as far as
+// the run knows how its workloads are named.
+func diffAgain(run *result.Run) string {
+	words := append([]string{"sqlite3perf", "diff"}, candidateNames(run)...)
+	var files []string
+	for i, arg := range run.Command {
+		value, ok := strings.CutPrefix(arg, "--workloads=")
+		if !ok && i > 0 && run.Command[i-1] == "--workloads" {
+			value, ok = arg, true
+		}
+		if ok {
+			files = append(files, strings.Split(value, ",")...)
+		}
+	}
+	for i := range run.Cases {
+		if name := run.Cases[i].Workload; files == nil && slices.Contains(workload.Builtins(), name) {
+			files = append(files, name)
+		}
+	}
+	if files == nil || !slices.ContainsFunc(files, func(f string) bool { return filepath.Ext(f) != "" || slices.Contains(workload.Builtins(), f) }) {
+		files = []string{"FILE.yaml"}
+	}
+	words = append(words, "--workloads", strings.Join(files, ","), "--scale", run.Scale, "--seed", fmt.Sprint(run.Seed))
+	if run.Asked != nil {
+		words = append(words, firstValues("--set", run.Asked.Settings)...)
+		words = append(words, firstValues("--param", run.Asked.Parameters)...)
+	}
+	for i, w := range words {
+		words[i] = conditions.ShellWord(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// firstValues returns a flag for each name, with the first of its values: diff takes one.
+func firstValues[V any](flag string, values map[string][]V) (words []string) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if len(values[name]) > 0 {
+			words = append(words, flag, fmt.Sprintf("%s=%v", name, values[name][0]))
+		}
+	}
+	return words
 }

@@ -126,7 +126,7 @@ func TestMeasuredRefs(t *testing.T) {
 		run.Trials = append(run.Trials, result.Trial{Case: i + 1, Round: 1, Status: result.OK, Proof: &protocol.Proof{ModuleVersion: c.measured}})
 	}
 	got := map[string]string{}
-	for name, ref := range measuredRefs(t.Context(), stats.Analyze(run, floorDriver), known) {
+	for name, ref := range (workshop{known: known}).measuredRefs(t.Context(), stats.Analyze(run, floorDriver)) {
 		got[name] = ref.Version
 	}
 	want := map[string]string{"mattn": "v1.14.22", "modernc": "", "mattn@v1.14.30": "v1.14.30"}

@@ -28,7 +28,7 @@ func BenchmarkAlternate(b *testing.B) {
 		b.Fatal(err)
 	}
 	o.drivers, o.sided = []string{filepath.Join(p.dir, "good"), filepath.Join(p.dir, "better")}, true
-	r, err := o.check(b.Context())
+	r, err := o.check(b.Context(), &environment{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/tune"
 )
 
-// question is a question whose answers are stored with runs.
 type question struct {
 	check func(format string) error // refuses a format that its answers do not have
 	read  func(*outputOptions, *stats.Analysis, loader) (answerWriter, error)
@@ -30,19 +29,31 @@ type question struct {
 // loader loads another run of the same store, and analyzes it.
 type loader func(run int64) (*stats.Analysis, error)
 
-// answerWriter writes an answer in one of its formats.
 type answerWriter func(w io.Writer, format string, opts document.Options) error
 
-// stored are the questions whose answers are stored.
 var stored = map[string]question{
-	result.QuestionAdvise:  {advise.Formats.Check, readAdvice},
-	result.QuestionCluster: {cluster.Formats.Check, readClusters},
-	result.QuestionDiff:    {diff.Formats.Check, readDiff},
-	result.QuestionLocks:   {locks.Formats.Check, readLocks},
-	result.QuestionTune:    {tune.Formats.Check, readTuning},
+	result.QuestionAdvise: {advise.Formats.Check, func(_ *outputOptions, a *stats.Analysis, _ loader) (answerWriter, error) {
+		l, err := advise.Stored(a.Run)
+		return adviceWriter(a, l, nil), err
+	}},
+	result.QuestionCluster: {cluster.Formats.Check, func(_ *outputOptions, a *stats.Analysis, _ loader) (answerWriter, error) {
+		c, err := cluster.Stored(a.Run)
+		return clustersWriter(c), err
+	}},
+	result.QuestionDiff: {diff.Formats.Check, func(o *outputOptions, a *stats.Analysis, _ loader) (answerWriter, error) {
+		d, err := diff.Stored(a.Run)
+		return diffWriter(o, d), err
+	}},
+	result.QuestionLocks: {locks.Formats.Check, func(o *outputOptions, a *stats.Analysis, _ loader) (answerWriter, error) {
+		l, err := locks.Stored(a)
+		return locksWriter(o, l), err
+	}},
+	result.QuestionTune: {tune.Formats.Check, func(o *outputOptions, a *stats.Analysis, load loader) (answerWriter, error) {
+		t, err := tune.Stored(a, load)
+		return tuningWriter(o, t), err
+	}},
 }
 
-// printAnswer prints an answer, and names the command that prints all of it again.
 func (o *outputOptions) printAnswer(env *environment, write answerWriter, again string) error {
 	return o.print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Lines, opts.Hints = o.screen(env), allOfIt
@@ -61,7 +72,6 @@ func showAgain(run int64) string {
 	return fmt.Sprintf("sqlite3perf show %d", run)
 }
 
-// show prints the stored answer of a run as its command did.
 func (q *question) show(ctx context.Context, env *environment, o *outputOptions, a *stats.Analysis) error {
 	write, err := q.read(o, a, analyzed(ctx, o.store))
 	switch {
@@ -73,7 +83,6 @@ func (q *question) show(ctx context.Context, env *environment, o *outputOptions,
 	return o.printAnswer(env, write, showAgain(a.Run.ID))
 }
 
-// figuresFlag makes a command print what was measured for an answer.
 const figuresFlag = "--figures"
 
 func addFiguresFlag(f *pflag.FlagSet, figures *bool) {
@@ -103,54 +112,53 @@ func (o *outputOptions) asksFor(run *result.Run, figures bool) (*question, error
 	return &q, nil
 }
 
-// keepAnswer stores the answer of a run. It is printed in any case, so it only says if that
-// fails.
-func keepAnswer(ctx context.Context, env *environment, storePath string, run int64, a *result.Answer, err error) {
-	if err == nil {
-		err = setAnswer(ctx, storePath, run, a)
-	}
-	if err != nil {
-		fmt.Fprintf(env.stderr, "the answer is not stored: %v\n", err)
-	}
+type keeper interface {
+	Keep() (*result.Answer, error)
 }
 
-func setAnswer(ctx context.Context, storePath string, run int64, a *result.Answer) error {
-	st, err := store.Open(ctx, storePath)
-	if err != nil {
-		return err
-	}
-	defer st.Close()
-	return st.SetAnswer(ctx, run, a)
+// keepAnswer stores the answer of a run. If that fails it says so, and the answer is still printed.
+func keepAnswer(ctx context.Context, env *environment, storeFile string, run int64, answer keeper) {
+	_ = env.keep(ctx, storeFile, answer, func(st *store.Store, a *result.Answer) error { return st.SetAnswer(ctx, run, a) })
 }
 
 // keepRun stores a run that has an answer instead of samples, and returns its number. It
 // returns 0, and says why, if it could not be stored.
-func keepRun(ctx context.Context, env *environment, storeFile string, run *result.Run, a *result.Answer, err error) int64 {
-	run.Ended, run.Answer = env.now().UTC(), a
-	if run.Stopped == "" {
-		run.Stopped = result.StoppedRounds
-	}
-	if err == nil {
-		err = addRun(ctx, storeFile, run)
-	}
+func keepRun(ctx context.Context, env *environment, storeFile string, run *result.Run, answer keeper) int64 {
+	run.Ended, run.Stopped = env.now().UTC(), cmp.Or(run.Stopped, result.StoppedRounds)
+	err := env.keep(ctx, storeFile, answer, func(st *store.Store, a *result.Answer) error {
+		run.Answer = a
+		return st.Begin(ctx, run)
+	})
 	if err != nil {
-		fmt.Fprintf(env.stderr, "the answer is not stored: %v\n", err)
 		return 0
 	}
 	return run.ID
 }
 
-func addRun(ctx context.Context, storeFile string, run *result.Run) error {
-	path, err := storePath(storeFile)
-	if err != nil {
-		return err
+// keep opens a store and lets put store an answer there. It says if that fails.
+func (env *environment) keep(ctx context.Context, storeFile string, answer keeper, put func(*store.Store, *result.Answer) error) error {
+	a, err := answer.Keep()
+	var st *store.Store
+	if err == nil {
+		st, err = openStore(ctx, storeFile, store.Open)
 	}
-	st, err := store.Open(ctx, path)
-	if err != nil {
-		return err
+	if err == nil {
+		defer st.Close()
+		err = put(st, a)
 	}
-	defer st.Close()
-	return st.Begin(ctx, run)
+	if err != nil {
+		fmt.Fprintf(env.stderr, "the answer is not stored: %v\n", err)
+	}
+	return err
+}
+
+// openStore opens the store that the user named, or the usual one.
+func openStore(ctx context.Context, file string, open func(context.Context, string) (*store.Store, error)) (*store.Store, error) {
+	path, err := storePath(file)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, path)
 }
 
 // machineHere describes this machine, with databases in a directory, as far as that can be
@@ -163,14 +171,9 @@ func machineHere(dir string) result.Machine {
 	return machineIn(m, dir)
 }
 
-// analyzed returns a function that loads and analyzes a run of a store.
 func analyzed(ctx context.Context, storeFile string) loader {
 	return func(id int64) (*stats.Analysis, error) {
-		path, err := storePath(storeFile)
-		if err != nil {
-			return nil, err
-		}
-		st, err := store.OpenReadOnly(ctx, path)
+		st, err := openStore(ctx, storeFile, store.OpenReadOnly)
 		if err != nil {
 			return nil, err
 		}

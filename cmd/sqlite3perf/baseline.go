@@ -12,28 +12,21 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// stored prepares a run of the baseline's cases. It also says in what baseline and
-// candidate differ, beyond what is judged.
+// stored prepares a run of the cases of a stored baseline. differences lists how the baseline was
+// measured in another way.
 func (o *gateOptions) stored(ctx context.Context, env *environment) (base *stats.Analysis, r *request, differences []string, err error) {
-	run, err := measuredRun(ctx, env, o.store, o.baseline)
-	if err != nil {
+	if base, err = sampled(ctx, env, o.store, o.baseline); err != nil {
 		return nil, nil, nil, err
 	}
-	base = stats.Analyze(run, floorDriver)
+	run := base.Run
 	var drivers, workloads []string
 	for _, c := range run.Cases {
-		if !slices.Contains(drivers, c.Driver) {
-			drivers = append(drivers, c.Driver)
-		}
-		if !slices.Contains(workloads, c.Workload) {
-			workloads = append(workloads, c.Workload)
-		}
+		drivers, workloads = with(drivers, c.Driver), with(workloads, c.Workload)
 	}
 	if len(drivers) == 0 {
 		return nil, nil, nil, usagef("the baseline %s has no case", o.baseline)
@@ -74,12 +67,12 @@ func (o *gateOptions) stored(ctx context.Context, env *environment) (base *stats
 // checkStored returns an error if the drivers of a baseline are to be measured, and one of
 // them is not a released one: the baseline may be somebody else's.
 func (o *gateOptions) checkStored(drivers []string) error {
-	_, known, err := o.workers.find()
+	shop, err := o.workers.workshop()
 	if err != nil || len(o.drivers) > 0 {
 		return err
 	}
 	for _, name := range drivers {
-		if !lab.Released(name, known) {
+		if !lab.Released(name, shop.known) {
 			return usagef("the baseline %s has the driver %s, which %w: name what is to be run with --drivers", o.baseline, document.Line(name), errRetype)
 		}
 	}
@@ -87,7 +80,6 @@ func (o *gateOptions) checkStored(drivers []string) error {
 	return nil
 }
 
-// baselineCases makes the cases of a baseline again.
 func (o *gateOptions) baselineCases(r *request, run *result.Run) (differences []string, err error) {
 	r.matrix.Scale = o.scale
 	for _, w := range r.matrix.Workloads {
@@ -99,8 +91,8 @@ func (o *gateOptions) baselineCases(r *request, run *result.Run) (differences []
 			if c.Workload != w.Name {
 				continue
 			}
-			if c.WorkloadSHA256 != w.SHA256() && !slices.Contains(differences, w.Name+" has been changed") {
-				differences = append(differences, w.Name+" has been changed")
+			if c.WorkloadSHA256 != w.SHA256() {
+				differences = with(differences, w.Name+" has been changed")
 			}
 			wanted[words(c.Parameters)+"|"+words(c.Settings)] = true
 			for name, v := range c.Parameters {
@@ -138,18 +130,13 @@ func with[T comparable](list []T, v T) []T {
 	return append(list, v)
 }
 
-// surroundings says in what the machine, and the candidate's SQLite, differ from those of
-// the baseline.
+// surroundings lists how the machine, and the version of SQLite, differ from those of the baseline.
 func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.Analysis) ([]string, error) {
-	scratch, err := lab.NewScratch(r.dir, runDirectory)
+	scratch, observer, err := observed(r.dir)
 	if err != nil {
-		return nil, fmt.Errorf("directory for databases: %w: name another with --dir", err)
+		return nil, err
 	}
 	defer scratch.Remove()
-	observer, err := machine.Observe(scratch.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("%w: name another directory with --dir", err)
-	}
 	var differences []string
 	if differ := conditions.MachinesDiffer(base.Run.Machine, observer.Machine); differ != nil {
 		differences = append(differences, "it is of another machine: "+strings.Join(differ, ", "))
@@ -168,24 +155,22 @@ func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.
 	return differences, nil
 }
 
-// repeat is a run that measures again what is in doubt.
+// repeat is a second measurement of doubtful cells.
 type repeat struct {
 	cases    []*lab.Case
 	compares *result.Compares // nil: its figures are compared with the stored ones
 }
 
-// add adds a case.
 func (r *repeat) add(c *lab.Case) {
 	next := *c
 	next.ID = len(r.cases) + 1
 	r.cases = append(r.cases, &next)
 }
 
-// repeats plans the second measurement of what is in doubt. With a stored baseline its
-// driver is measured beside the candidate then, so that a change of the machine is not
-// taken for one of the candidate: in a run for each pair of drivers. A cell whose sides are
-// the same build is dismissed. What has no such driver is compared with the stored figures
-// again.
+// repeats plans the second measurement of doubtful cells. With a stored baseline, its driver is
+// measured next to the candidate now, because otherwise a change of the machine would look like one
+// of the candidate. Each pair of drivers gets its own run. A cell whose two sides are the same build
+// is dismissed. If the baseline's driver cannot be built, the stored figures are used again.
 func (o *gateOptions) repeats(ctx context.Context, env *environment, r *request, out *gate.Gated) ([]*repeat, error) {
 	doubtful := out.Doubtful()
 	if out.Base == nil {
@@ -230,14 +215,13 @@ func (o *gateOptions) repeats(ctx context.Context, env *environment, r *request,
 	return nonEmpty(list...), nil
 }
 
-// nonEmpty returns the runs that have cases.
 func nonEmpty(list ...*repeat) []*repeat {
 	return slices.DeleteFunc(list, func(r *repeat) bool { return len(r.cases) == 0 })
 }
 
-// baselineDriver returns the driver that a stored case was measured with, in that version
-// and with its worker built. The error says why it cannot be had. A driver that the user has
-// not named is only built if it is a released one.
+// baselineDriver returns the driver of a stored case in the version that was measured, and builds
+// its worker. The error says why that is impossible. A driver that the user has not named is built
+// only if it is a released one, because the baseline may be somebody else's.
 func (o *gateOptions) baselineDriver(ctx context.Context, env *environment, r *request, base *stats.Analysis, before *result.Case, now *lab.Case) (lab.Ref, error) {
 	name := before.Driver
 	fail := func(format string, args ...any) (lab.Ref, error) {
@@ -285,13 +269,12 @@ func (o *gateOptions) baselineDriver(ctx context.Context, env *environment, r *r
 	return ref, err
 }
 
-// sameBuild reports whether two drivers are built from the same version in the same way.
 func sameBuild(a, b lab.Ref) bool {
 	return a.Known != nil && a.Known == b.Known && a.Dir == b.Dir && maps.Equal(a.Options, b.Options) &&
 		cmp.Or(a.Version, a.Known.Version) == cmp.Or(b.Version, b.Known.Version)
 }
 
-// whySame says what may have changed if baseline and candidate are the same version of a
+// whySame returns what may have changed although baseline and candidate are the same version of a
 // driver, and whether they are the same build.
 func whySame(base *result.Run, before, now *result.Case, ref lab.Ref) (why string, same bool) {
 	var other []string

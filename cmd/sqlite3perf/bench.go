@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +17,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// benchOptions are the flags of bench.
 type benchOptions struct {
 	databaseOptions
 	pipeline bool
@@ -49,7 +48,6 @@ status is 1.`,
 		},
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.BoolVar(&o.pipeline, "pipeline", false, "read and hash on all cores, each with its own connection and ranges of the table")
 	f.BoolVar(&o.python, "python", false, "also read the same file with Python: all rows fetched first, as the original did, and as they arrive")
 	reaching(f, executes, "python")
@@ -133,7 +131,6 @@ func bench(ctx context.Context, env *environment, o *benchOptions) error {
 	return nil
 }
 
-// benchLine formats progress, with the driver's name if there are several drivers.
 func benchLine(how, driver string, named bool) func(*protocol.Progress) string {
 	prefix := ""
 	if named {
@@ -165,22 +162,17 @@ func printBenched(out io.Writer, o *databaseOptions, list []benched, stopped boo
 			fmt.Fprintln(out)
 		}
 		r := b.result
-		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		fmt.Fprintf(w, "table %s of %s", o.table, b.where)
+		fmt.Fprintf(out, "table %s of %s", o.table, b.where)
 		if b.how != "" {
-			fmt.Fprintf(w, ", %s", b.how)
+			fmt.Fprintf(out, ", %s", b.how)
 		}
-		fmt.Fprintln(w)
-		fmt.Fprintf(w, "time after query\t%s\n", time.Duration(r.AfterQueryNS))
+		fmt.Fprintln(out)
+		rows := [][]string{{"time after query", time.Duration(r.AfterQueryNS).String()}, {"rows", strconv.FormatInt(r.Rows, 10)}}
 		if r.Rows > 0 {
-			fmt.Fprintf(w, "time to first row\t%s\n", time.Duration(r.FirstRowNS))
+			rows = slices.Insert(rows, 1, []string{"time to first row", time.Duration(r.FirstRowNS).String()})
+			rows = append(rows, []string{"average", fmt.Sprintf("%s per record, %.2f records/s", time.Duration(r.WallNS/r.Rows), perSecond(r.Rows, r.WallNS))})
 		}
-		fmt.Fprintf(w, "rows\t%d\n", r.Rows)
-		if r.Rows > 0 {
-			fmt.Fprintf(w, "average\t%s per record, %.2f records/s\n", time.Duration(r.WallNS/r.Rows), perSecond(r.Rows, r.WallNS))
-		}
-		fmt.Fprintf(w, "overall\t%s\n", time.Duration(r.WallNS))
-		if err := w.Flush(); err != nil {
+		if err := printTable(out, "|", append(rows, []string{"overall", time.Duration(r.WallNS).String()})); err != nil {
 			return err
 		}
 		if r.Mismatches > 0 {

@@ -24,7 +24,7 @@ import (
 
 func bisectCommand(env *environment) *cobra.Command {
 	o := &bisectOptions{}
-	cmd := &cobra.Command{
+	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "bisect DRIVER@FIRST..LAST",
 		Short: "Find the release of a driver that made a workload slower, faster, wrong or failed",
 		Long: `Bisect compares releases of a driver with the first of a range, each time both in the
@@ -43,18 +43,10 @@ Each step is a run in the store: sqlite3perf compare RUN prints it again.`,
   sqlite3perf bisect modernc@v1.33.1..v1.61.1 --workloads ./mine.yaml --phase query
   sqlite3perf bisect modernc@v1.33.1..v1.61.1 --workloads ./mine.yaml --until-fixed`,
 		Args: arguments(1, 1, "a range of releases"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.exact = cmd.Flags().Changed("rounds")
-			return bisectReleases(cmd.Context(), env, o, args[0])
-		},
-	}
-	cmd.Flags().SortFlags = false
-	o.addFlags(cmd.Flags())
-	return cmd
+		RunE: func(cmd *cobra.Command, args []string) error { return bisectReleases(cmd.Context(), env, o, args[0]) },
+	})
 }
 
-// bisectOptions are the flags of bisect: those of run, without the drivers, and what is
-// looked for.
 type bisectOptions struct {
 	runOptions
 	phase      string
@@ -73,16 +65,15 @@ func (o *bisectOptions) addFlags(f *pflag.FlagSet) {
 	o.output.setFormats("how the answer is printed", bisect.Formats.Names(), bisect.Formats.Check)
 }
 
-// bisectReleases looks for a change in a range of releases and prints what it finds.
 func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, text string) error {
 	if err := o.output.checkFormat(); err != nil {
 		return err
 	}
-	_, known, err := o.workers.find()
+	shop, err := o.workers.workshop()
 	if err != nil {
 		return err
 	}
-	among, err := lab.ParseReleases(ctx, text, known)
+	among, err := lab.ParseReleases(ctx, text, shop.known)
 	if err != nil {
 		return usageError{err}
 	}
@@ -92,8 +83,7 @@ func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, tex
 	}
 	o.drivers, o.sided = []string{pinned.Name}, true // which releases there are is asked last
 	show := newProgress(env, o.quiet)
-	o.computing = show.Computing
-	r, err := o.check(ctx)
+	r, err := o.check(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -108,18 +98,15 @@ func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, tex
 	}
 	m := &measurement{env: env, o: o, r: r, ref: among.Ref, module: among.Known.Module}
 	s := &bisect.Search{Releases: releases, Margin: r.precision, Phase: o.phase, UntilFixed: o.untilFixed, Measure: m.compare}
-	if !o.quiet {
-		show.say("%d releases, at most %d to build", len(releases), bisect.Steps(len(releases))+1)
-		s.Begin = func(k, n int, first, second string) {
-			show.say("step %d of about %d: %s, compared with %s", k, n, second, first)
-		}
-		s.End = func(step *bisect.Step) { show.say("%s", bisect.StepWords(step)) }
+	show.note("%d releases, at most %d to build", len(releases), bisect.Steps(len(releases))+1)
+	s.Begin = func(k, n int, first, second string) {
+		show.note("step %d of about %d: %s, compared with %s", k, n, second, first)
 	}
+	s.End = func(step *bisect.Step) { show.note("%s", bisect.StepWords(step)) }
 	found, failure := s.Run(ctx)
 	return o.answer(ctx, env, m, among.Known.Name, found, failure)
 }
 
-// answer prints what a search has found, and returns how it ended.
 func (o *bisectOptions) answer(ctx context.Context, env *environment, m *measurement, driver string, found *bisect.Finding, failure error) error {
 	missing, _ := errors.AsType[*bisect.Missing](failure)
 	start, _ := errors.AsType[*bisect.StartError](failure)
@@ -161,7 +148,6 @@ func lastRun(found *bisect.Finding) int64 {
 	return 0
 }
 
-// checkPhase returns an error if no case has the phase that is asked for.
 func checkPhase(phase string, cases []*lab.Case) error {
 	var phases []string
 	for _, c := range cases {
@@ -174,7 +160,6 @@ func checkPhase(phase string, cases []*lab.Case) error {
 	return usagef("--phase %s: no chosen workload has it: %s", phase, driver.Suggest(phase, slices.Compact(phases)))
 }
 
-// measurement compares two releases at a time.
 type measurement struct {
 	env    *environment
 	o      *bisectOptions
@@ -310,8 +295,7 @@ func optionValues(options []string) map[string]string {
 
 // names returns the names that are in either map, sorted.
 func names(a, b map[string]string) []string {
-	both := map[string]string{}
-	maps.Copy(both, a)
-	maps.Copy(both, b)
-	return slices.Sorted(maps.Keys(both))
+	list := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(list)
+	return slices.Compact(list)
 }

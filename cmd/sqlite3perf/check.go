@@ -15,7 +15,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/conformance"
 )
 
-// checkOptions are the flags of check as typed.
 type checkOptions struct {
 	workers   workerOptions
 	dir, only string
@@ -36,14 +35,11 @@ name. See docs/worker-protocol.md.
 Exit status: 0 every promise is kept; 4 some are not; 1 or 2 as usual.`,
 		Example: "  sqlite3perf check ./my-worker\n  sqlite3perf check mattn --only generators",
 		Args:    arguments(1, 1, "the worker"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return check(cmd.Context(), env, o, args[0])
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return check(cmd.Context(), env, o, args[0]) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.StringVar(&o.only, "only", "", "run only the checks whose name matches this regular `expression`")
-	f.StringVar(&o.dir, "dir", "", "`directory` where databases are created and removed (default: in the user's cache directory)")
+	addDirFlag(f, &o.dir)
 	o.workers.addFlags(f)
 	f.BoolVar(&o.quiet, "quiet", false, "print only the checks that fail")
 	return cmd
@@ -61,25 +57,26 @@ func check(ctx context.Context, env *environment, o *checkOptions, name string) 
 	if err != nil {
 		return err
 	}
-	show := newProgress(env, o.quiet)
-	defer show.finish()
-	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
-	defer release()
-	ctx = until(ctx, stop)
-	s, err := o.subject(ctx, name, show)
-	if err := unlessInterrupted(stop, err); err != nil {
-		return err
-	}
-	scratch, err := lab.NewScratch(parent, runDirectory)
-	if err != nil {
-		return fmt.Errorf("directory for databases: %w: name another with --dir", err)
-	}
-	defer scratch.Remove()
-	s.Dir = scratch.Dir
-	show.finish()
+	return env.orderly(ctx, o.quiet, func(ctx context.Context, show *progress) error {
+		s, err := o.subject(ctx, name, show)
+		if err != nil {
+			return err
+		}
+		scratch, err := newScratch(parent)
+		if err != nil {
+			return err
+		}
+		defer scratch.Remove()
+		s.Dir = scratch.Dir
+		show.finish()
+		return o.report(ctx, env, s, name, only)
+	})
+}
+
+func (o *checkOptions) report(ctx context.Context, env *environment, s *conformance.Subject, name string, only *regexp.Regexp) error {
 	fmt.Fprintf(env.stdout, "%s (%s): %s, %s\n", document.Line(s.Info.Name), name, document.Line(string(s.Info.Kind)), document.Line(string(s.Info.Interface)))
 	passed, failed := 0, 0
-	err = conformance.Run(ctx, s, only.MatchString, func(check string, err error) {
+	err := conformance.Run(ctx, s, only.MatchString, func(check string, err error) {
 		switch {
 		case err != nil:
 			failed++
@@ -92,8 +89,8 @@ func check(ctx context.Context, env *environment, o *checkOptions, name string) 
 		}
 	})
 	switch {
-	case interrupted(stop):
-		return statusError(exitInterrupted)
+	case ctx.Err() != nil:
+		return ctx.Err()
 	case errors.Is(err, conformance.ErrUnusable):
 		fmt.Fprintf(env.stdout, "FAIL  %v\n", err)
 		return statusError(exitIncomplete)
@@ -110,25 +107,20 @@ func check(ctx context.Context, env *environment, o *checkOptions, name string) 
 	return nil
 }
 
-// subject finds or builds the worker.
 func (o *checkOptions) subject(ctx context.Context, name string, show *progress) (*conformance.Subject, error) {
-	var source lab.Source
-	var known []lab.Known
+	shop := workshop{builder: &lab.Builder{}}
 	if !lab.NamesExecutable(name) {
 		var err error
-		if source, known, err = o.workers.find(); err != nil {
+		if shop, err = o.workers.workshop(); err != nil {
 			return nil, err
 		}
 	}
-	b, err := o.workers.builder(source)
+	refs, err := shop.refs(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	ref, err := findDriver(ctx, b, name, known)
-	if err != nil {
-		return nil, err
-	}
-	path, _, err := b.Worker(ctx, ref, func() { show.say("building %s", name) })
+	ref := refs[0]
+	path, _, err := shop.builder.Worker(ctx, ref, func() { show.say("building %s", name) })
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -23,16 +22,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
-	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 func clusterCommand(env *environment) *cobra.Command {
 	o := &clusterOptions{}
-	cmd := &cobra.Command{
+	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "cluster",
 		Short: "What a cluster costs, and what is lost when its leader fails",
 		Long: `Cluster measures what it costs to keep a database on several nodes. Clients write rows
@@ -57,21 +54,12 @@ something could not be measured.`,
   sqlite3perf cluster --kill 3 --isolate 3
   sqlite3perf cluster --kill 10 --set queued_writes=on`,
 		Args: arguments(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.flags = cmd.Flags()
-			return measureClusters(cmd.Context(), env, o)
-		},
-	}
-	f := cmd.Flags()
-	f.SortFlags = false
-	o.addFlags(f)
-	return cmd
+		RunE: func(cmd *cobra.Command, _ []string) error { return measureClusters(cmd.Context(), env, o) },
+	})
 }
 
-// clusterDriver is the driver of clusters.
 const clusterDriver = "rqlite"
 
-// clusterOptions are the flags of cluster.
 type clusterOptions struct {
 	driver, local    string
 	nodes            []int
@@ -92,6 +80,7 @@ type clusterOptions struct {
 }
 
 func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
+	o.flags = f
 	f.StringVar(&o.driver, "cluster", clusterDriver, "driver of the clusters")
 	f.StringVar(&o.local, "local", "mattn", "local driver that is measured beside them, or none")
 	reaching(f, executes, "cluster", "local")
@@ -108,15 +97,14 @@ func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer, beyond the time that was asked for, is ended and has failed")
 	f.StringArrayVar(&o.set, "set", nil, "a `setting=value` of the clusters, such as queued_writes=on (repeatable)")
 	f.StringArrayVar(&o.localSet, "local-set", []string{"journal_mode=wal", "synchronous=full", "busy_timeout=10s"}, "a `setting=value` of the local driver (repeatable)")
-	f.StringVar(&o.dir, "dir", "", "`directory` in which databases are created and removed (default: in the user's cache directory)")
+	addDirFlag(f, &o.dir)
 	o.workers.addFlags(f)
-	f.BoolVar(&o.quiet, "quiet", false, "no progress")
+	addQuietFlag(f, &o.quiet)
 	addStoreFlag(f, &o.store)
 	o.output.addFlags(f)
 	o.output.setFormats("how results are printed", cluster.Formats.Names(), cluster.Formats.Check)
 }
 
-// clusterTrial is a trial that is to be done.
 type clusterTrial struct {
 	cluster.ClusterTrial
 	ref lab.Ref
@@ -135,25 +123,22 @@ func measureClusters(ctx context.Context, env *environment, o *clusterOptions) e
 	if err != nil {
 		return err
 	}
-	source, known, err := o.workers.find()
+	shop, err := o.workers.workshop()
 	if err != nil {
 		return err
 	}
-	for _, k := range known {
+	for _, k := range shop.known {
 		if k.Kind == driver.Cluster && k.Needs != nil && k.Needs.Unless != "" && os.Getenv(k.Needs.Unless) != "" {
 			return usagef("cluster starts its own nodes: unset %s", k.Needs.Unless)
 		}
 	}
-	b, err := o.workers.builder(source)
-	if err != nil {
-		return err
-	}
 	for i := range trials {
 		t := &trials[i]
-		if t.ref, err = findDriver(ctx, b, t.Driver, known); err != nil {
+		refs, err := shop.refs(ctx, t.Driver)
+		if err != nil {
 			return err
 		}
-		if t.ref.Known == nil {
+		if t.ref = refs[0]; t.ref.Known == nil {
 			continue
 		}
 		switch several := t.ref.Known.Kind == driver.Cluster; {
@@ -168,17 +153,16 @@ func measureClusters(ctx context.Context, env *environment, o *clusterOptions) e
 			return incompleteError{err}
 		}
 	}
-	show := newProgress(env, o.quiet)
-	defer show.finish()
-	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
-	defer release()
 	started := env.now()
-	out, err := o.measure(until(ctx, stop), b, dir, trials, show.say)
-	stopped := interrupted(stop)
+	var out *cluster.Clusters
+	err = env.orderly(ctx, o.quiet, func(ctx context.Context, show *progress) (err error) {
+		out, err = o.measure(ctx, shop, dir, trials, show)
+		return err
+	})
+	_, stopped := errors.AsType[statusError](err)
 	if err != nil && !stopped {
 		return err
 	}
-	show.finish()
 	if len(out.Trials) > 0 {
 		o.output.store = o.store
 		id := o.keep(ctx, env, out, started, stopped)
@@ -206,92 +190,91 @@ func (o *clusterOptions) keep(ctx context.Context, env *environment, out *cluste
 		t := &out.Trials[i]
 		run.Cases = append(run.Cases, result.Case{ID: i + 1, Workload: result.QuestionCluster, Driver: t.Driver, Settings: t.Settings})
 	}
-	kept, err := out.Keep()
-	return keepRun(ctx, env, o.store, run, kept, err)
+	return keepRun(ctx, env, o.store, run, out)
 }
 
-// clustersWriter writes what clusters have done.
 func clustersWriter(c *cluster.Clusters) answerWriter {
 	return func(w io.Writer, format string, opts document.Options) error {
 		return cluster.Formats.Write(w, format, c, opts)
 	}
 }
 
-// readClusters reads what clusters have done.
-func readClusters(_ *outputOptions, a *stats.Analysis, _ loader) (answerWriter, error) {
-	c, err := cluster.Stored(a.Run)
-	if err != nil {
-		return nil, err
+func (o *clusterOptions) harms() bool { return o.kills != 0 || o.cuts != 0 }
+
+func (o *clusterOptions) checkHarm() error {
+	for name, set := range map[string]func(){
+		"nodes": func() { o.nodes = []int{3} }, "clients": func() { o.clients = []int{4} },
+		"duration": func() { o.duration = 500 * time.Millisecond }, "local": func() { o.local = noDriver }, "rounds": func() { o.rounds = 1 },
+	} {
+		if !typed(o.flags.Lookup(name)) {
+			set()
+		}
 	}
-	return clustersWriter(c), nil
+	switch {
+	case o.output.format == "svg":
+		return usagef("there is no picture of what --kill and --isolate do: want another format, such as html")
+	case o.rounds > 1:
+		return usagef("--rounds %d: with --kill or --isolate there is one round: give these a larger number instead", o.rounds)
+	case typed(o.flags.Lookup("batch")):
+		return usagef("--batch: with --kill or --isolate clients write single rows: leave it out")
+	case o.local != noDriver:
+		return usagef("--local %s: a local driver has no leader that could be killed or isolated: leave it out", o.local)
+	case len(o.clients) != 1:
+		return usagef("--clients: want one number with --kill or --isolate, such as 4")
+	}
+	return nil
 }
 
-// trials returns what is to be measured, after checking all that can be checked before.
-func (o *clusterOptions) trials() ([]clusterTrial, error) {
-	harm := o.kills != 0 || o.cuts != 0
+func (o *clusterOptions) checkNumbers() error {
 	switch {
 	case o.rounds < 1:
-		return nil, usagef("--rounds %d: want at least 1", o.rounds)
+		return usagef("--rounds %d: want at least 1", o.rounds)
 	case o.kills < 0:
-		return nil, usagef("--kill %d: want 0 or more", o.kills)
+		return usagef("--kill %d: want 0 or more", o.kills)
 	case o.cuts < 0:
-		return nil, usagef("--isolate %d: want 0 or more", o.cuts)
+		return usagef("--isolate %d: want 0 or more", o.cuts)
 	case o.limit < time.Millisecond:
-		return nil, usagef("--timeout %v: want a time above 0, such as 1s", o.limit)
-	case o.patience <= 0:
-		return nil, usagef("--patience %v: want a time above 0, such as 1m", o.patience)
+		return usagef("--timeout %v: want a time above 0, such as 1s", o.limit)
 	case o.duration < time.Millisecond:
-		return nil, usagef("--duration %v: want a time above 0, such as 2s", o.duration)
+		return usagef("--duration %v: want a time above 0, such as 2s", o.duration)
 	}
-	if harm {
-		for name, set := range map[string]func(){
-			"nodes": func() { o.nodes = []int{3} }, "clients": func() { o.clients = []int{4} },
-			"duration": func() { o.duration = 500 * time.Millisecond }, "local": func() { o.local = noDriver }, "rounds": func() { o.rounds = 1 },
-		} {
-			if !typed(o.flags.Lookup(name)) {
-				set()
-			}
-		}
-		if o.output.format == "svg" {
-			return nil, usagef("there is no picture of what --kill and --isolate do: want another format, such as html")
-		}
-		if o.rounds > 1 {
-			return nil, usagef("--rounds %d: with --kill or --isolate there is one round: give these a larger number instead", o.rounds)
-		}
-		if typed(o.flags.Lookup("batch")) {
-			return nil, usagef("--batch: with --kill or --isolate clients write single rows: leave it out")
-		}
-		if o.local != noDriver {
-			return nil, usagef("--local %s: a local driver has no leader that could be killed or isolated: leave it out", o.local)
-		}
-		if len(o.clients) != 1 {
-			return nil, usagef("--clients: want one number with --kill or --isolate, such as 4")
-		}
+	err := positive("--patience", o.patience, "1m")
+	if err == nil && o.harms() {
+		err = o.checkHarm()
+	}
+	if err != nil {
+		return err
 	}
 	for _, list := range []struct {
 		flag   string
 		values []int
 	}{{"nodes", o.nodes}, {"clients", o.clients}, {"batch", o.batches}} {
 		if len(list.values) == 0 {
-			return nil, usagef("--%s is empty: want at least one number", list.flag)
+			return usagef("--%s is empty: want at least one number", list.flag)
 		}
-		for _, n := range list.values {
-			if n < 1 {
-				return nil, usagef("--%s %d: want at least 1", list.flag, n)
-			}
+		if n := slices.Min(list.values); n < 1 {
+			return usagef("--%s %d: want at least 1", list.flag, n)
 		}
 	}
 	if o.cuts > 0 && slices.Min(o.nodes) < 3 {
-		return nil, usagef("--isolate needs 3 nodes or more: otherwise there is no majority left that could go on")
+		return usagef("--isolate needs 3 nodes or more: otherwise there is no majority left that could go on")
 	}
 	if len(o.delays) == 0 {
-		return nil, usagef("--delay is empty: want at least one, such as 0")
+		return usagef("--delay is empty: want at least one, such as 0")
 	}
-	if o.trialLimit <= 0 {
-		return nil, usagef("--trial-limit %v: want a time above 0, such as 10m", o.trialLimit)
+	if d := slices.Min(o.delays); d < 0 {
+		return usagef("--delay %v: want 0 or more", d)
+	}
+	return positive("--trial-limit", o.trialLimit, "10m")
+}
+
+// trials checks the flags and returns the trials that they ask for.
+func (o *clusterOptions) trials() ([]clusterTrial, error) {
+	if err := o.checkNumbers(); err != nil {
+		return nil, err
 	}
 	job := protocol.Cluster{DurationMS: o.duration.Milliseconds(), Patience: max(o.patience.Milliseconds(), 1)}
-	if harm {
+	if o.harms() {
 		job.Harm = &protocol.ClusterHarm{Clients: o.clients[0], Kills: o.kills, Cuts: o.cuts, LoadMS: o.duration.Milliseconds(),
 			LimitMS: o.limit.Milliseconds(), Patience: o.patience.Milliseconds(), Levels: driver.ReadLevels}
 	} else {
@@ -319,9 +302,6 @@ func (o *clusterOptions) trials() ([]clusterTrial, error) {
 	}
 	for _, nodes := range o.nodes {
 		for i, delay := range o.delays {
-			if delay < 0 {
-				return nil, usagef("--delay %v: want 0 or more", delay)
-			}
 			if nodes == 1 && i > 0 {
 				break // nothing is between nodes
 			}
@@ -344,10 +324,8 @@ func (o *clusterOptions) trials() ([]clusterTrial, error) {
 	return list, nil
 }
 
-// noDriver is the value of --local that leaves the local driver out.
 const noDriver = "none"
 
-// parseSettings reads settings that a flag gives.
 func parseSettings(flag string, list []string) (driver.Settings, error) {
 	s := driver.Settings{}
 	for _, def := range list {
@@ -364,33 +342,22 @@ func parseSettings(flag string, list []string) (driver.Settings, error) {
 	return s, nil
 }
 
-// measure does the trials one after the other. The result is never nil.
-func (o *clusterOptions) measure(ctx context.Context, b *lab.Builder, dir string, trials []clusterTrial, say func(string, ...any)) (*cluster.Clusters, error) {
+func (o *clusterOptions) measure(ctx context.Context, shop workshop, dir string, trials []clusterTrial, show *progress) (*cluster.Clusters, error) {
 	out := &cluster.Clusters{}
-	scratch, err := lab.NewScratch(dir, runDirectory)
+	scratch, observer, err := observed(dir) // before anything is built
 	if err != nil {
-		return out, fmt.Errorf("directory for databases: %w: name another with --dir", err)
+		return out, err
 	}
 	defer scratch.Remove()
-	observer, err := machine.Observe(scratch.Dir) // before anything is built
-	if err != nil {
-		return out, fmt.Errorf("%w: name another directory with --dir", err)
-	}
 	executables := map[string]string{}
 	for i := range trials {
 		t := &trials[i]
 		if executables[t.Driver] != "" {
 			continue
 		}
-		path, _, err := b.Worker(ctx, t.ref, func() { say("building the worker for %s", t.Driver) })
-		var unavailable *lab.BuildError
-		switch {
-		case errors.As(err, &unavailable):
-			return out, incompleteError{fmt.Errorf("%s is unavailable: %s%s", t.Driver, unavailable.Reason.Message, conditions.Said(&unavailable.Reason))}
-		case err != nil:
-			return out, fmt.Errorf("driver %s: %w", t.Driver, err)
+		if executables[t.Driver], err = shop.worker(ctx, t.ref, show.note); err != nil {
+			return out, err
 		}
-		executables[t.Driver] = path
 	}
 	out.Machine = machineIn(observer.Machine, dir)
 	results := make([][]*protocol.Clustered, len(trials))
@@ -403,10 +370,8 @@ func (o *clusterOptions) measure(ctx context.Context, b *lab.Builder, dir string
 		}
 		i := order[n%len(trials)]
 		t := &trials[i]
-		if !o.quiet {
-			say("%d/%d %s", n+1, o.rounds*len(trials), t.Name())
-		}
-		res, err := o.one(ctx, executables[t.Driver], filepath.Join(scratch.Dir, strconv.Itoa(n+1)), t, say)
+		show.note("%d/%d %s", n+1, o.rounds*len(trials), t.Name())
+		res, err := o.one(ctx, executables[t.Driver], filepath.Join(scratch.Dir, strconv.Itoa(n+1)), t, show)
 		if err != nil {
 			failed = err
 			break
@@ -457,7 +422,7 @@ func (o *clusterOptions) asked() time.Duration {
 
 // one does a trial in a directory of its own. Why there is no result is noted in the trial;
 // an error is the end of ctx, or of the lab.
-func (o *clusterOptions) one(ctx context.Context, executable, dir string, t *clusterTrial, say func(string, ...any)) (*protocol.Clustered, error) {
+func (o *clusterOptions) one(ctx context.Context, executable, dir string, t *clusterTrial, show *progress) (*protocol.Clustered, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -470,9 +435,9 @@ func (o *clusterOptions) one(ctx context.Context, executable, dir string, t *clu
 			t.Version = strings.TrimSpace(p.Module + " " + cmp.Or(p.ModuleVersion, p.Runtime))
 		},
 		Progress: func(p *protocol.Progress) {
-			if h := p.Harm; h != nil && !o.quiet {
+			if h := p.Harm; h != nil {
 				harms++
-				say("%d/%d %s: node %s, no write was acknowledged for %v", harms, o.kills+o.cuts, document.Line(h.Kind), document.Line(h.Member), time.Duration(h.SilentNS).Round(time.Millisecond))
+				show.note("%d/%d %s: node %s, no write was acknowledged for %v", harms, o.kills+o.cuts, document.Line(h.Kind), document.Line(h.Member), time.Duration(h.SilentNS).Round(time.Millisecond))
 			}
 		},
 	}, nil)

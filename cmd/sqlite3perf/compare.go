@@ -22,7 +22,7 @@ import (
 
 func compareCommand(env *environment) *cobra.Command {
 	o := &compareOptions{}
-	cmd := &cobra.Command{
+	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "compare FIRST [SECOND] | RUN FIRST SECOND",
 		Short: "Say whether the second of two sides is slower than the first",
 		Long: `Compare answers one question: does SECOND take longer than FIRST? A side is a driver
@@ -46,24 +46,19 @@ named, with p-values corrected for all pairs of its drivers.`,
   sqlite3perf compare last mattn modernc
   sqlite3perf compare base.json new.json --format markdown`,
 		Args: arguments(1, 3, "a side"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.exact = cmd.Flags().Changed("rounds")
-			return compareSides(cmd.Context(), env, o, args)
-		},
-	}
-	cmd.Flags().SortFlags = false
-	o.addFlags(cmd.Flags())
-	return cmd
+		RunE: func(cmd *cobra.Command, args []string) error { return compareSides(cmd.Context(), env, o, args) },
+	})
 }
 
-// compareOptions are the flags of compare: those of run, without the drivers.
+const roundsOfVerdicts = "exactly this many rounds, at least 6 (default: until every verdict is clear, or --time is over)"
+
 type compareOptions struct{ runOptions }
 
 func (o *compareOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	o.addScheduleFlags(f)
 	o.addPrecisionFlag(f, "2%", "`share` of the time by which the sides may differ and still be the same; less takes longer to tell")
-	f.Lookup("rounds").Usage = "exactly this many rounds, at least 6 (default: until every verdict is clear, or --time is over)"
+	f.Lookup("rounds").Usage = roundsOfVerdicts
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)
 	o.output.setFormats("how the comparison is printed", compare.Formats.Names(), compare.Formats.Check)
@@ -77,12 +72,7 @@ func compareSides(ctx context.Context, env *environment, o *compareOptions, args
 		}
 		return err
 	}
-	stored := 0
-	for _, a := range args {
-		if isStored(a) {
-			stored++
-		}
-	}
+	stored := len(slices.DeleteFunc(slices.Clone(args), func(a string) bool { return !isStored(a) }))
 	switch {
 	case len(args) == 3 && (stored != 1 || !isStored(args[0])):
 		return usagef("compare %s: three names are a run and two of its drivers, as in compare last mattn modernc; otherwise name two sides", strings.Join(args, " "))
@@ -102,14 +92,11 @@ func isStored(side string) bool {
 	return side == "last" || strings.Trim(side, "0123456789") == "" && side != "" || isReport(side)
 }
 
-// isReport reports whether a side is a JSON report.
 func isReport(side string) bool { return strings.HasSuffix(side, ".json") }
 
-// compareLive measures two sides in the same rounds.
 func compareLive(ctx context.Context, env *environment, o *compareOptions, args []string) error {
 	o.drivers, o.sided = args, true
-	o.computing = newProgress(env, o.quiet).Computing
-	r, err := o.check(ctx)
+	r, err := o.check(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -123,7 +110,7 @@ func compareLive(ctx context.Context, env *environment, o *compareOptions, args 
 		r.compares.Looks = true
 		r.schedule.Settled = untilCompared
 	}
-	r.print = o.printComparison(env)
+	r.print = o.comparisonPrinter(env)
 	return measure(ctx, env, &o.runOptions, r)
 }
 
@@ -135,8 +122,7 @@ func untilCompared(run *result.Run, round int) ([]int, bool) {
 	return stats.CompareRun(stats.Analyze(run, floorDriver)).Settled(), true
 }
 
-// printComparison returns what prints a run of two sides.
-func (o *runOptions) printComparison(env *environment) func(*stats.Analysis) error {
+func (o *runOptions) comparisonPrinter(env *environment) func(*stats.Analysis) error {
 	return func(a *stats.Analysis) error {
 		return o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
 			opts.Hints.Scale, opts.Hints.More = scaleHint, []string{inStore(o.store, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))}
@@ -172,7 +158,7 @@ func tooFewRounds(r *request) string {
 	return fmt.Sprintf("%d rounds are too few for a verdict on %d cells: give --rounds %d or more, or leave it out", r.schedule.Rounds, cells, least)
 }
 
-// sides finds out which two values of what are compared.
+// sides finds the two drivers, or the two values of a setting or parameter, that are compared.
 func (o *compareOptions) sides(r *request) (*result.Compares, error) {
 	c := &result.Compares{Margin: r.precision}
 	if len(r.matrix.Drivers) == 2 {
@@ -187,18 +173,18 @@ func (o *compareOptions) sides(r *request) (*result.Compares, error) {
 		if len(values) > 1 {
 			factors = append(factors, "--set "+name)
 			*c = result.Compares{Factor: result.FactorSetting, Name: name, First: values[0], Second: values[1], Margin: c.Margin}
-			if len(values) > 2 {
-				return nil, usagef("--set %s has %d values: compare takes two; run measures and ranks them all", name, len(values))
-			}
+		}
+		if len(values) > 2 {
+			return nil, usagef("--set %s has %d values: compare takes two; run measures and ranks them all", name, len(values))
 		}
 	}
 	for name, values := range r.matrix.Parameters {
 		if len(values) > 1 {
 			factors = append(factors, "--param "+name)
 			*c = result.Compares{Factor: result.FactorParameter, Name: name, First: fmt.Sprint(values[0]), Second: fmt.Sprint(values[1]), Margin: c.Margin}
-			if len(values) > 2 {
-				return nil, usagef("--param %s has %d values: compare takes two; run measures and ranks them all", name, len(values))
-			}
+		}
+		if len(values) > 2 {
+			return nil, usagef("--param %s has %d values: compare takes two; run measures and ranks them all", name, len(values))
 		}
 	}
 	driver := r.matrix.Drivers[0].Name
@@ -216,7 +202,6 @@ func (o *compareOptions) sides(r *request) (*result.Compares, error) {
 	return nil, usagef("%s have two values each: compare takes one; run measures every combination", document.And(factors))
 }
 
-// compareStored compares runs that have been measured before.
 func compareStored(ctx context.Context, env *environment, o *compareOptions, args []string) error {
 	var pair []string // drivers of a run
 	again := "sqlite3perf compare " + strings.Join(args, " ")
@@ -227,35 +212,28 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	if len(args) == 2 {
 		words = document.And(args) + " are stored"
 	}
-	var unused []string
-	o.flags.Visit(func(f *pflag.Flag) {
-		if typed(f) && !slices.Contains([]string{"precision", "store", "format", "output", "no-color"}, f.Name) {
-			unused = append(unused, "--"+f.Name)
-		}
-	})
-	if len(unused) > 0 {
-		return usagef("%s: only for what is measured now, and %s: leave it out", strings.Join(unused, " "), words)
-	}
-	margin, err := share("--precision", o.precision)
+	margin := 0.0
+	err := inOrder(
+		func() error { return o.onlyOfStored(words, "precision") },
+		func() (err error) { margin, err = share("--precision", o.precision); return err },
+		o.output.check,
+	)
 	if err != nil {
-		return err
-	}
-	if err := o.output.check(); err != nil {
 		return err
 	}
 	var sides []*stats.Analysis
 	var names [2]string
 	var more []string
 	for i, a := range args {
-		run, err := measuredRun(ctx, env, o.store, a)
+		side, err := sampled(ctx, env, o.store, a)
 		if err != nil {
 			return err
 		}
 		if names[i] = filepath.Base(a); !isReport(a) {
-			names[i] = fmt.Sprintf("run %d", run.ID)
-			more = append(more, inStore(o.store, fmt.Sprintf("sqlite3perf show %d", run.ID)))
+			names[i] = fmt.Sprintf("run %d", side.Run.ID)
+			more = append(more, inStore(o.store, fmt.Sprintf("sqlite3perf show %d", side.Run.ID)))
 		}
-		sides = append(sides, stats.Analyze(run, floorDriver))
+		sides = append(sides, side)
 	}
 	if len(args) == 2 && (args[0] == args[1] || sides[0].Run.ID == sides[1].Run.ID && !slices.ContainsFunc(args, isReport)) {
 		drivers := driversOf(sides[0].Run)
@@ -268,32 +246,9 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 		names = [2]string(args)
 	}
 	first, second := sides[0], sides[len(sides)-1]
-	var c *stats.Comparison
-	switch {
-	case pair != nil:
-		drivers := driversOf(first.Run)
-		for _, name := range pair {
-			if !slices.Contains(drivers, name) {
-				return usagef("%s has no driver %q: it has %s", names[0], name, strings.Join(drivers, ", "))
-			}
-		}
-		if pair[0] == pair[1] {
-			return usagef("both sides are %s: name two drivers of %s, which has %s", pair[0], names[0], strings.Join(drivers, ", "))
-		}
-		c = stats.CompareDrivers(first, pair[0], pair[1], margin)
-	case len(sides) == 2:
-		c = stats.CompareRuns(names, first, second, margin)
-	default:
-		if first.Run.Compares == nil {
-			if drivers := driversOf(first.Run); len(drivers) > 1 {
-				return usagef("%s was not made by compare: name a second one, or two of its drivers, as in compare %[1]s %[2]s %[3]s", args[0], drivers[0], drivers[1])
-			}
-			return usagef("%s was not made by compare: name a second one", args[0])
-		}
-		if typed(o.flags.Lookup("precision")) {
-			first.Run.Compares.Margin = margin
-		}
-		c = stats.CompareRun(first)
+	c, err := o.comparison(args, names, pair, sides, margin)
+	if err != nil {
+		return err
 	}
 	if pair != nil && len(first.Run.Cases) > 2 {
 		more = append(more, "sqlite3perf compare "+strings.Join(pair, " ")+" measures only these two, until it is clear")
@@ -311,7 +266,51 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	return nil
 }
 
-// same says what two words for one run have in common.
+func (o *compareOptions) comparison(args []string, names [2]string, pair []string, sides []*stats.Analysis, margin float64) (*stats.Comparison, error) {
+	first, drivers := sides[0], driversOf(sides[0].Run)
+	if pair != nil {
+		for _, name := range pair {
+			if !slices.Contains(drivers, name) {
+				return nil, usagef("%s has no driver %q: it has %s", names[0], name, strings.Join(drivers, ", "))
+			}
+		}
+		if pair[0] == pair[1] {
+			return nil, usagef("both sides are %s: name two drivers of %s, which has %s", pair[0], names[0], strings.Join(drivers, ", "))
+		}
+		return stats.CompareDrivers(first, pair[0], pair[1], margin), nil
+	}
+	switch {
+	case len(sides) == 2:
+		return stats.CompareRuns(names, first, sides[1], margin), nil
+	case first.Run.Compares == nil && len(drivers) > 1:
+		return nil, usagef("%s was not made by compare: name a second one, or two of its drivers, as in compare %[1]s %[2]s %[3]s", args[0], drivers[0], drivers[1])
+	case first.Run.Compares == nil:
+		return nil, usagef("%s was not made by compare: name a second one", args[0])
+	case typed(o.flags.Lookup("precision")):
+		first.Run.Compares.Margin = margin
+	}
+	return stats.CompareRun(first), nil
+}
+
+// onlyOfStored returns an error if a flag was typed that means nothing for a stored run. The flags
+// for the output are always allowed.
+func (o *runOptions) onlyOfStored(stored string, allowed ...string) error {
+	if unused := o.othersTyped(append(allowed, "store", "format", "output", "no-color", "full")); unused != nil {
+		return usagef("%s: only for what is measured now, and %s: leave it out", strings.Join(unused, " "), stored)
+	}
+	return nil
+}
+
+func (o *runOptions) othersTyped(allowed []string) (names []string) {
+	o.flags.Visit(func(f *pflag.Flag) {
+		if typed(f) && !slices.Contains(allowed, f.Name) {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	return names
+}
+
+// same says why two arguments name the same run.
 func same(args []string) string {
 	if args[0] == args[1] {
 		return "named twice"
@@ -322,9 +321,7 @@ func same(args []string) string {
 // driversOf lists the drivers of a run, in the order in which they were asked for.
 func driversOf(run *result.Run) (names []string) {
 	for _, c := range run.Cases {
-		if !slices.Contains(names, c.Driver) {
-			names = append(names, c.Driver)
-		}
+		names = with(names, c.Driver)
 	}
 	return names
 }

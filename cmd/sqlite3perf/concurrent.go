@@ -3,10 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"strconv"
-	"text/tabwriter"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +16,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// concurrentOptions are the flags of concurrent.
 type concurrentOptions struct {
 	databaseOptions
 	protocol.Concurrent
@@ -53,7 +52,6 @@ Two of them may run on one file at the same time:
 		},
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.IntVarP(&o.Readers, "reads", "r", 100, "`number` of readers")
 	f.IntVarP(&o.Writers, "writes", "w", 100, "`number` of writers")
 	f.IntVarP(&o.maxConns, "maxConns", "m", 1, "`connections` in the pool that all of them share")
@@ -125,22 +123,18 @@ func concurrent(ctx context.Context, env *environment, o *concurrentOptions) err
 	if failed != nil && (res == nil || res.Concurrent == nil || res.Concurrent.Readers.Operations+res.Concurrent.Writers.Operations == 0) {
 		return failed
 	}
-	if o.format == "json" {
-		err = writeJSON(env.stdout, t.databaseOutput("concurrent", res))
-	} else if res.Concurrent != nil {
-		err = t.printConcurred(&o.Concurrent, res.Concurrent)
-	}
-	switch {
-	case err != nil || failed != nil:
-		return cmp.Or(failed, err)
-	case res.Interrupted:
+	err = t.print("concurrent", res, func(out io.Writer) error {
+		if res.Concurrent == nil {
+			return nil
+		}
+		return t.printConcurred(out, &o.Concurrent, res.Concurrent)
+	})
+	if failed == nil && res.Interrupted {
 		fmt.Fprintln(env.stderr, "interrupted")
-		return statusError(exitInterrupted)
 	}
-	return nil
+	return cmp.Or(failed, err)
 }
 
-// activityLine describes the activity in a second.
 func activityLine(p *protocol.Progress) string {
 	a := p.Second
 	if a == nil {
@@ -176,31 +170,28 @@ func short(ns int64) string {
 	return d.String()
 }
 
-func (t *task) printConcurred(c *protocol.Concurrent, r *protocol.Concurred) error {
-	out := t.env.stdout
-	fmt.Fprintf(out, "table %s of %s, for %s, closed loop\n", c.Table, t.where(), time.Duration(r.WallNS).Round(time.Millisecond))
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "\tclients\toperations\tper second\tmean\tp50\tp90\tp99\tp99.9\tmax\tok\t")
-	groups := []struct {
+func (t *task) printConcurred(out io.Writer, c *protocol.Concurrent, r *protocol.Concurred) error {
+	var rows [][]string
+	var after strings.Builder
+	for _, g := range []struct {
 		name    string
 		clients int
 		*protocol.Group
-	}{{"readers", c.Readers, &r.Readers}, {"writers", c.Writers, &r.Writers}}
-	for _, g := range groups {
+	}{{"readers", c.Readers, &r.Readers}, {"writers", c.Writers, &r.Writers}} {
 		l := &g.Latency
-		fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", g.name, g.clients, g.Operations, perSecond(g.Operations, r.WallNS),
-			short(l.MeanNS), short(l.P50NS), short(l.P90NS), short(l.P99NS), short(l.P999NS), short(l.MaxNS), document.PercentOK(g.Failed, g.Operations))
-	}
-	err := w.Flush()
-	for _, g := range groups {
+		rows = append(rows, []string{g.name, strconv.Itoa(g.clients), strconv.FormatInt(g.Operations, 10), fmt.Sprintf("%.1f", perSecond(g.Operations, r.WallNS)),
+			short(l.MeanNS), short(l.P50NS), short(l.P90NS), short(l.P99NS), short(l.P999NS), short(l.MaxNS), document.PercentOK(g.Failed, g.Operations)})
 		for _, e := range g.Errors {
-			_, perr := fmt.Fprintf(out, "%s: %d %s (%d), after %s of waiting in all\n", g.name, e.Count, e.Name, e.Code, short(e.WaitNS))
-			err = errors.Join(err, perr)
+			fmt.Fprintf(&after, "%s: %d %s (%d), after %s of waiting in all\n", g.name, e.Count, e.Name, e.Code, short(e.WaitNS))
 		}
 	}
 	if c.Writers > 0 {
-		_, perr := fmt.Fprintf(out, "IDs from %d to %d were tried\n", c.From, r.LastID)
-		err = errors.Join(err, perr)
+		fmt.Fprintf(&after, "IDs from %d to %d were tried\n", c.From, r.LastID)
+	}
+	fmt.Fprintf(out, "table %s of %s, for %s, closed loop\n", c.Table, t.where(), time.Duration(r.WallNS).Round(time.Millisecond))
+	err := printTable(out, "|>clients|>operations|>per second|>mean|>p50|>p90|>p99|>p99.9|>max|>ok", rows)
+	if err == nil {
+		_, err = io.WriteString(out, after.String())
 	}
 	return err
 }

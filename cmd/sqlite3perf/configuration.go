@@ -24,7 +24,7 @@ const localConfig = "sqlite3perf.yaml"
 // maxConfig is the most bytes of a configuration file.
 const maxConfig = 1 << 20
 
-// reach is what the value of a flag can affect beyond the figures of a run.
+// reach is an effect of a flag's value other than on the figures of a run.
 type reach string
 
 // The reaches. A flag that reaches beyond a run is not read from the working directory.
@@ -51,7 +51,6 @@ func reaching(f *pflag.FlagSet, r reach, names ...string) {
 	}
 }
 
-// reachOf returns the reach of the flags of a name.
 func reachOf(root *cobra.Command, name string) (r reach) {
 	for _, c := range subcommands(root) {
 		if f := c.Flags().Lookup(name); f != nil && f.Annotations[reachKey] != nil {
@@ -94,7 +93,6 @@ func configure(cmd *cobra.Command) error {
 	return nil
 }
 
-// variable returns the environment variable of a flag.
 func variable(flag string) string {
 	return "SQLITE3PERF_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
@@ -130,7 +128,6 @@ func setAnnotation(f *pflag.Flag, key string) {
 	f.Annotations[key] = nil
 }
 
-// setDefault sets a flag from the environment or the first file that has it.
 func setDefault(cmd *cobra.Command, f *pflag.Flag, files []*configFile) error {
 	if v := os.Getenv(variable(f.Name)); v != "" {
 		setAnnotation(f, isDefault)
@@ -159,7 +156,6 @@ func setDefault(cmd *cobra.Command, f *pflag.Flag, files []*configFile) error {
 	return nil
 }
 
-// configPaths returns where configuration files may be.
 func configPaths() []string {
 	paths := []string{localConfig}
 	if dir, err := os.UserConfigDir(); err == nil {
@@ -168,7 +164,6 @@ func configPaths() []string {
 	return paths
 }
 
-// configFile is a configuration file that was read and checked.
 type configFile struct {
 	path    string
 	entries map[string]configEntry // by flag
@@ -211,7 +206,6 @@ func readConfig(cmd *cobra.Command, path string) (*configFile, error) {
 	return f, nil
 }
 
-// entry reads one key and its value.
 func (f *configFile) entry(cmd *cobra.Command, key, value *yaml.Node) error {
 	names := flagNames(cmd.Root())
 	i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, key.Value) })
@@ -254,7 +248,6 @@ func (f *configFile) entry(cmd *cobra.Command, key, value *yaml.Node) error {
 	return nil
 }
 
-// flagNames lists the flags of all commands.
 func flagNames(root *cobra.Command) []string {
 	var names []string
 	for _, c := range subcommands(root) {

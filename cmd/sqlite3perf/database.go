@@ -40,7 +40,7 @@ func (o *databaseOptions) addFlags(f *pflag.FlagSet) {
 	reaching(f, writes, "db")
 	o.workers.addFlags(f)
 	f.StringVar(&o.format, "format", "table", "table or json")
-	f.BoolVar(&o.quiet, "quiet", false, "no progress")
+	addQuietFlag(f, &o.quiet)
 }
 
 func (o *databaseOptions) addTableFlag(f *pflag.FlagSet) {
@@ -97,7 +97,7 @@ func flagged(fields []protocol.Field, problem string) string {
 	return problem
 }
 
-// use is what a job does with the file.
+// use is how a job uses the database file.
 type use int
 
 const (
@@ -105,7 +105,6 @@ const (
 	creates            // the file is created if necessary
 )
 
-// check converts the options to a task, without creating or changing anything.
 func (o *databaseOptions) check(ctx context.Context, env *environment, j protocol.Job, u use) (*task, error) {
 	t := &task{env: env, options: o}
 	t.request.Job = j
@@ -177,15 +176,14 @@ func isDirectory(path string) bool {
 }
 
 func (t *task) checkDriver(ctx context.Context) error {
-	o := t.options
-	source, known, err := o.workers.find()
+	shop, err := t.options.workers.workshop()
 	if err != nil {
 		return err
 	}
-	if t.builder, err = o.workers.builder(source); err != nil {
-		return err
+	refs, err := shop.refs(ctx, t.options.driver)
+	if err == nil {
+		t.builder, t.ref = shop.builder, refs[0]
 	}
-	t.ref, err = findDriver(ctx, t.builder, o.driver, known)
 	return err
 }
 
@@ -197,9 +195,7 @@ func (t *task) prepare(ctx context.Context, w *watcher) (err error) {
 	ctx, stop, release := t.env.interruptible(ctx, w.say, stopping)
 	defer release()
 	t.worker, _, err = t.builder.Worker(until(ctx, stop), t.ref, func() {
-		if !t.options.quiet {
-			w.say("building the worker for %s", t.ref.Name)
-		}
+		w.note("building the worker for %s", t.ref.Name)
 	})
 	switch {
 	case interrupted(stop):
@@ -242,7 +238,6 @@ func (t *task) run(ctx context.Context, w *watcher) (*protocol.JobResult, error)
 	return nil, fmt.Errorf("driver %s: %w", t.ref.Name, err)
 }
 
-// hints say what to do about errors of SQLite, by primary result code.
 var hints = map[int]string{
 	driver.CodeNotADB:   "; name an SQLite database with --db",
 	driver.CodeBusy:     "; another process has it locked: end that, or wait longer with '?_busy_timeout=60s'",
@@ -292,6 +287,21 @@ func (t *task) databaseOutput(command string, r *protocol.JobResult) *databaseOu
 		d.Seed = t.request.Seed
 	}
 	return d
+}
+
+// print prints the result of a job as JSON or, with the function, as text. It then returns the
+// exit status of an interruption, if there was one.
+func (t *task) print(command string, r *protocol.JobResult, text func(io.Writer) error) error {
+	var err error
+	if t.options.format == "json" {
+		err = writeJSON(t.env.stdout, t.databaseOutput(command, r))
+	} else {
+		err = text(t.env.stdout)
+	}
+	if err == nil && r.Interrupted {
+		return statusError(exitInterrupted)
+	}
+	return err
 }
 
 func writeJSON(w io.Writer, v any) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,7 +20,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
-	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
@@ -28,7 +28,7 @@ import (
 
 func diffCommand(env *environment) *cobra.Command {
 	o := &diffOptions{}
-	cmd := &cobra.Command{
+	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "diff DRIVER DRIVER...",
 		Short: "Say whether another driver would answer differently",
 		Long: `Diff answers one question: would my answers change if I switched? It runs the
@@ -54,17 +54,10 @@ The exit status is 4 if answers differ, or if every statement fails.`,
   sqlite3perf diff mattn@v1.14.22 mattn --workloads complex,analytics
   sqlite3perf diff mattn modernc --sql "SELECT CURRENT_TIMESTAMP, 1.0, x'00'"`,
 		Args: arguments(2, -1, "a driver"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.flags = cmd.Flags()
-			return diffDrivers(cmd.Context(), env, o, args)
-		},
-	}
-	cmd.Flags().SortFlags = false
-	o.addFlags(cmd.Flags())
-	return cmd
+		RunE: func(cmd *cobra.Command, args []string) error { return diffDrivers(cmd.Context(), env, o, args) },
+	})
 }
 
-// diffOptions are the flags of diff. Those that it shares with run mean the same.
 type diffOptions struct {
 	runOptions
 	sql        []string
@@ -81,21 +74,20 @@ func (o *diffOptions) addFlags(f *pflag.FlagSet) {
 	reaching(f, reachesOut, "sql") // nothing limits it to its own database
 	f.BoolVar(&o.values, "values", false, "also run the built-in list of values (default without --workloads and --sql)")
 	f.IntVar(&o.executions, "executions", 20, "compare at most this many executions of each statement")
-	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1 (quick is 0.02 to 0.05 of full in most built-in workloads)")
+	o.addScaleFlag(f)
 	f.StringVar(&o.seed, "seed", "1", "`number` that all values are made from")
-	f.StringVar(&o.dir, "dir", "", "`directory` in which databases are created and removed (default: in the user's cache directory)")
+	addDirFlag(f, &o.dir)
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "end a driver that takes longer for the statements of a workload")
 	o.workers.addFlags(f)
-	f.BoolVar(&o.quiet, "quiet", false, "no progress")
+	addQuietFlag(f, &o.quiet)
 	addStoreFlag(f, &o.store)
 	f.StringVar(&o.format, "format", tableFormat, "how the answer is printed: "+strings.Join(diff.Formats.Names(), ", "))
 	f.BoolVar(&o.full, "full", false, "show every statement of each group, uncut, also on a terminal")
 }
 
-// allWorkloads is the value of --workloads for every built-in workload.
 const allWorkloads = "all"
 
-// questions are what all drivers are asked in one database.
+// questions are the statements that each driver runs on one database.
 type questions struct {
 	name     string // of the workload; "" for statements
 	settings driver.Settings
@@ -110,8 +102,8 @@ func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []s
 	if o.executions < 1 {
 		return usagef("--executions %d: want at least 1", o.executions)
 	}
-	if o.trialLimit <= 0 {
-		return usagef("--trial-limit %v: want a time above 0, such as 10m", o.trialLimit)
+	if err := o.checkTrialLimit(); err != nil {
+		return err
 	}
 	o.sided = true
 	r := &request{}
@@ -119,19 +111,15 @@ func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []s
 	if err != nil {
 		return err
 	}
-	show := newProgress(env, o.quiet)
-	defer show.finish()
 	started := env.now()
-	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
-	defer release()
-	d, err := o.diff(until(ctx, stop), r, refs, work, show.say)
-	if interrupted(stop) {
-		return statusError(exitInterrupted)
-	}
+	var d *diff.Diffed
+	err = env.orderly(ctx, o.quiet, func(ctx context.Context, show *progress) (err error) {
+		d, err = o.diff(ctx, r, refs, work, show)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	show.finish()
 	if list := ofUsers(work); list != nil && d.Differ() {
 		fmt.Fprintf(env.stderr, "the output has arguments and rows of %s's data: read it before you pass it on\n", strings.Join(list, ", "))
 	}
@@ -190,11 +178,9 @@ func (o *diffOptions) keep(ctx context.Context, env *environment, r *request, wo
 			run.Cases = append(run.Cases, c)
 		}
 	}
-	kept, err := d.Keep()
-	return keepRun(ctx, env, o.store, run, kept, err)
+	return keepRun(ctx, env, o.store, run, d)
 }
 
-// diffWriter writes a comparison of answers.
 func diffWriter(o *outputOptions, d *diff.Diffed) answerWriter {
 	return func(w io.Writer, format string, opts document.Options) error {
 		opts.Color = false
@@ -202,37 +188,18 @@ func diffWriter(o *outputOptions, d *diff.Diffed) answerWriter {
 	}
 }
 
-// readDiff reads a comparison of answers.
-func readDiff(o *outputOptions, a *stats.Analysis, _ loader) (answerWriter, error) {
-	d, err := diff.Stored(a.Run)
-	if err != nil {
-		return nil, err
-	}
-	return diffWriter(o, d), nil
-}
-
-// checkDiff finds the drivers, and what they are asked. Nothing has been created yet.
-func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) ([]lab.Ref, []questions, error) {
-	var err error
+func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) (refs []lab.Ref, work []questions, err error) {
 	for _, arg := range args {
 		if isWorkload(arg) {
 			return nil, nil, usagef("%s is a workload, and diff takes drivers: name it with --workloads %s", arg, strings.Join(append(slices.Clone(o.workloads), arg), ","))
 		}
 	}
-	if r.matrix.Seed, err = seed(o.seed); err != nil {
-		return nil, nil, err
-	}
-	if r.dir, err = databasesDirectory(o.dir); err != nil {
-		return nil, nil, err
-	}
-	source, known, err := o.workers.find()
-	if err != nil {
-		return nil, nil, err
-	}
-	if r.builder, err = o.workers.builder(source); err != nil {
-		return nil, nil, err
-	}
-	refs, err := findDrivers(ctx, r.builder, args, known)
+	err = inOrder(
+		func() (err error) { r.matrix.Seed, err = seed(o.seed); return err },
+		func() (err error) { r.dir, err = databasesDirectory(o.dir); return err },
+		func() (err error) { r.workshop, err = o.workers.workshop(); return err },
+		func() (err error) { refs, err = r.refs(ctx, args...); return err },
+	)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -241,7 +208,6 @@ func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) 
 			r.matrix.Drivers = append(r.matrix.Drivers, ref)
 		}
 	}
-	var work []questions
 	if len(o.workloads) > 0 || o.flags.Changed("workloads") {
 		if slices.Contains(o.workloads, allWorkloads) {
 			if len(o.workloads) > 1 {
@@ -269,22 +235,27 @@ func (o *diffOptions) askedOfWorkloads(r *request) ([]questions, error) {
 	if err := inOrder(func() error { return o.checkWorkloads(r) }, func() error { return o.checkMatrix(r) }); err != nil {
 		return nil, err
 	}
-	for name, values := range r.matrix.Settings {
-		if len(values) > 1 {
-			return nil, usagef("--set %s has %d values: diff takes one", name, len(values))
-		}
+	if err := r.oneValueEach("diff"); err != nil {
+		return nil, err
 	}
 	var work []questions
 	seen := map[string]bool{}
 	for _, c := range r.cases {
 		if !seen[c.Workload] {
 			seen[c.Workload] = true
-			q := o.asked(c.Workload, c.Settings, c.Plan, nil)
-			q.begin, q.job.Loaded = c, c.Begins()
-			work = append(work, q)
+			work = append(work, askedOf(c, o.executions))
 		}
 	}
 	return work, nil
+}
+
+func (r *request) oneValueEach(command string) error {
+	for name, values := range r.matrix.Settings {
+		if len(values) > 1 {
+			return usagef("--set %s has %d values: %s takes one", name, len(values), command)
+		}
+	}
+	return nil
 }
 
 // ofUsers names the workloads whose answers have data of a user: of a database, or of a
@@ -308,7 +279,6 @@ func ofUsers(work []questions) (names []string) {
 	return names
 }
 
-// askedOfStatements returns what --sql and --values ask for.
 func (o *diffOptions) askedOfStatements(alone bool) (work []questions, err error) {
 	settings := driver.Settings{}
 	if alone {
@@ -316,9 +286,7 @@ func (o *diffOptions) askedOfStatements(alone bool) (work []questions, err error
 		if err != nil {
 			return nil, usageError{err}
 		}
-		for name, value := range given {
-			settings[name] = value
-		}
+		maps.Copy(settings, given)
 		err = eachList("--set", o.set, func(name, value string) error {
 			v, err := driver.ParseSetting(name, value)
 			if _, twice := settings[name]; err == nil && twice {
@@ -346,73 +314,85 @@ func (o *diffOptions) askedOfStatements(alone bool) (work []questions, err error
 		if list == nil {
 			return nil, usagef("--sql has no statement: want such as --sql 'SELECT 1.0'")
 		}
-		work = append(work, o.asked("", settings, nil, list))
+		work = append(work, questionsOf("", settings, protocol.Answers{Statements: list, Executions: o.executions, Files: o.allowFiles}))
 	}
 	if o.values || alone && len(o.sql) == 0 {
-		work = append(work, o.asked("values", settings, nil, diff.Probes()))
+		work = append(work, questionsOf("values", settings, protocol.Answers{Statements: diff.Probes(), Executions: o.executions, Files: o.allowFiles}))
 	}
 	return work, nil
 }
 
-// rowsReported is how many rows of an answer are reported in full.
 const rowsReported = 100
 
-func (o *diffOptions) asked(name string, s driver.Settings, p *plan.Plan, list []protocol.Ask) questions {
-	return questions{name: name, settings: s.With(driver.Settings{"pool_size": "1"}), job: protocol.Answers{Plan: p, Statements: list, Executions: o.executions, Rows: rowsReported, Files: p == nil && o.allowFiles}}
+// questionsOf returns a job of questions, with one connection.
+func questionsOf(name string, s driver.Settings, job protocol.Answers) questions {
+	job.Rows = rowsReported
+	return questions{name: name, settings: s.With(driver.Settings{"pool_size": "1"}), job: job}
+}
+
+func askedOf(c *lab.Case, executions int) questions {
+	q := questionsOf(c.Workload, c.Settings, protocol.Answers{Plan: c.Plan, Executions: executions, Loaded: c.Begins()})
+	q.begin = c
+	return q
+}
+
+type asker struct {
+	*request
+	limit       time.Duration // for the answers to one question
+	dir         string
+	refs        []lab.Ref
+	executables []string // by driver
+	databases   int      // how many were created
+}
+
+func (x *asker) answers(ctx context.Context, i int, w *questions) (*lab.Answered, error) {
+	limited, cancel := context.WithTimeout(ctx, x.limit)
+	defer cancel()
+	x.databases++
+	path := filepath.Join(x.dir, fmt.Sprintf("%d.db", x.databases))
+	if w.begin != nil {
+		if err := w.begin.CopyTo(limited, path); err != nil {
+			return nil, err
+		}
+	}
+	settings, ref := w.settings, x.refs[i]
+	if ref.Known != nil && w.begin != nil {
+		settings = lab.Asked(ref.Known.Info, settings, w.begin.Given)
+	}
+	a, err := lab.Answers(limited, x.executables[i], lab.JobRequest{
+		Job: protocol.Job{Answers: &w.job}, Path: path, Settings: settings, Seed: x.matrix.Seed, Ref: ref,
+	}, nil)
+	failed, isJob := errors.AsType[*lab.JobError](err)
+	switch {
+	case err == nil:
+		return a, nil
+	case ctx.Err() == nil && limited.Err() != nil:
+		err = fmt.Errorf("it took longer than --trial-limit %v", x.limit)
+	case isJob:
+		err = incompleteError{fmt.Errorf("%s%s [%s]", document.Line(flagged(failed.Reason.Fields, failed.Reason.Message)), conditions.Said(&failed.Reason), failed.Reason.Code)}
+	}
+	if w.name == "" {
+		return nil, fmt.Errorf("%s: %w", ref.Name, err)
+	}
+	return nil, fmt.Errorf("%s, %s: %w", ref.Name, w.name, err)
 }
 
 // diff asks each driver, and compares the answers with those of the first.
-func (o *diffOptions) diff(ctx context.Context, r *request, refs []lab.Ref, work []questions, say func(string, ...any)) (*diff.Diffed, error) {
-	executables := make([]string, len(refs))
-	for i, ref := range refs {
-		var err error
-		executables[i], _, err = r.builder.Worker(ctx, ref, func() {
-			if !o.quiet {
-				say("building the worker for %s", ref.Name)
-			}
-		})
-		var unavailable *lab.BuildError
-		switch {
-		case errors.As(err, &unavailable):
-			return nil, incompleteError{fmt.Errorf("%s is unavailable: %s%s", ref.Name, unavailable.Reason.Message, conditions.Said(&unavailable.Reason))}
-		case err != nil:
-			return nil, fmt.Errorf("driver %s: %w", ref.Name, err)
+func (o *diffOptions) diff(ctx context.Context, r *request, refs []lab.Ref, work []questions, show *progress) (*diff.Diffed, error) {
+	x := &asker{request: r, limit: o.trialLimit, refs: refs}
+	for _, ref := range refs {
+		path, err := r.worker(ctx, ref, show.note)
+		if err != nil {
+			return nil, err
 		}
+		x.executables = append(x.executables, path)
 	}
-	scratch, err := lab.NewScratch(r.dir, runDirectory)
+	scratch, err := newScratch(r.dir)
 	if err != nil {
 		return nil, err
 	}
 	defer scratch.Remove()
-	n := 0
-	answers := func(i int, w *questions) (*lab.Answered, error) {
-		n++
-		limited, cancel := context.WithTimeout(ctx, o.trialLimit)
-		defer cancel()
-		path := filepath.Join(scratch.Dir, fmt.Sprintf("%d.db", n))
-		if w.begin != nil {
-			if err := w.begin.CopyTo(limited, path); err != nil {
-				return nil, err
-			}
-		}
-		settings := w.settings
-		if ref := refs[i]; ref.Known != nil && w.begin != nil {
-			settings = lab.Asked(ref.Known.Info, settings, w.begin.Given)
-		}
-		a, err := lab.Answers(limited, executables[i], lab.JobRequest{
-			Job: protocol.Job{Answers: &w.job}, Path: path, Settings: settings, Seed: r.matrix.Seed, Ref: refs[i],
-		}, nil)
-		var told *lab.JobError
-		switch {
-		case err == nil:
-			return a, nil
-		case ctx.Err() == nil && limited.Err() != nil:
-			err = fmt.Errorf("it took longer than --trial-limit %v", o.trialLimit)
-		case errors.As(err, &told):
-			err = incompleteError{fmt.Errorf("%s%s [%s]", document.Line(flagged(told.Reason.Fields, told.Reason.Message)), conditions.Said(&told.Reason), told.Reason.Code)}
-		}
-		return nil, fmt.Errorf("%s: %w", strings.Join(slices.DeleteFunc([]string{refs[i].Name, w.name}, func(s string) bool { return s == "" }), ", "), err)
-	}
+	x.dir = scratch.Dir
 	d := &diff.Diffed{Seed: r.matrix.Seed, Most: o.executions}
 	var sides []*diff.Side
 	for i, ref := range refs {
@@ -426,21 +406,19 @@ func (o *diffOptions) diff(ctx context.Context, r *request, refs []lab.Ref, work
 			_, s.PrimaryOnly = ref.Known.Limit("codes", "extended")
 		}
 		for k := range work {
-			if name := work[k].name; name != "" && !o.quiet {
-				say("%s: %s", s.Name, name)
+			if name := work[k].name; name != "" {
+				show.note("%s: %s", s.Name, name)
 			}
-			a, err := answers(i, &work[k])
+			a, err := x.answers(ctx, i, &work[k])
 			if err != nil {
 				return nil, err
 			}
 			s.Work = append(s.Work, diff.Work{Name: work[k].name, Proof: a.Proof, Answers: a.Answers, Skipped: a.Skipped, Times: a.Times})
-			if a.TimesAsText && !slices.Contains(d.TimesAsText, s.Name) {
-				d.TimesAsText = append(d.TimesAsText, s.Name)
+			if a.TimesAsText {
+				d.TimesAsText = with(d.TimesAsText, s.Name)
 			}
 			for _, name := range a.Skipped {
-				if name = work[k].name + ": " + name; !slices.Contains(d.Skipped, name) {
-					d.Skipped = append(d.Skipped, name)
-				}
+				d.Skipped = with(d.Skipped, work[k].name+": "+name)
 			}
 		}
 		sides = append(sides, s)
@@ -457,7 +435,7 @@ func (o *diffOptions) diff(ctx context.Context, r *request, refs []lab.Ref, work
 	}
 	// Answers that differ may do so each time.
 	for k := range work {
-		a, err := answers(0, &work[k])
+		a, err := x.answers(ctx, 0, &work[k])
 		if err != nil {
 			return nil, err
 		}

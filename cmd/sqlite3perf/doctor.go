@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,10 +17,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// doctorOptions are the flags of doctor.
 type doctorOptions struct {
 	dir     string
 	noNoise bool
@@ -46,11 +47,10 @@ does to figures, and what to do. A fact that cannot be had is called unknown.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return checkMachine(cmd.Context(), env, o) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
-	f.StringVar(&o.dir, "dir", "", "`directory` on the file system to judge, where databases would be created (default: in the user's cache directory)")
+	addDirFlag(f, &o.dir)
 	f.BoolVar(&o.noNoise, "no-noise", false, "do not measure; all else is known at once")
 	o.workers.addFlags(f)
-	f.BoolVar(&o.quiet, "quiet", false, "no progress")
+	addQuietFlag(f, &o.quiet)
 	o.output.addFlags(f)
 	o.output.setFormats("how the answer is printed", doctor.Formats.Names(), doctor.Formats.Check)
 	return cmd
@@ -60,11 +60,7 @@ func checkMachine(ctx context.Context, env *environment, o *doctorOptions) error
 	if err := o.output.check(); err != nil {
 		return err
 	}
-	source, known, err := o.workers.find()
-	if err != nil {
-		return err
-	}
-	builder, err := o.workers.builder(source)
+	shop, err := o.workers.workshop()
 	if err != nil {
 		return err
 	}
@@ -76,9 +72,9 @@ func checkMachine(ctx context.Context, env *environment, o *doctorOptions) error
 	defer show.finish()
 	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
 	defer release()
-	scratch, err := lab.NewScratch(dir, runDirectory)
+	scratch, err := newScratch(dir)
 	if err != nil {
-		return fmt.Errorf("directory for databases: %w: name another with --dir", err)
+		return err
 	}
 	defer scratch.Remove()
 	c, err := machine.Examine(scratch.Dir)
@@ -86,16 +82,13 @@ func checkMachine(ctx context.Context, env *environment, o *doctorOptions) error
 		return fmt.Errorf("%w: name another directory with --dir", err)
 	}
 	c.Version, c.Taken, c.Machine.Directory = version(), env.now().UTC(), dir
-	err = examineTools(until(ctx, stop), builder, known, c)
+	err = shop.examineTools(until(ctx, stop), c)
 	if err == nil && !o.noNoise {
-		a := &besideItself{env: env, builder: builder, known: known, dir: scratch.Dir, show: show, stop: stop}
+		a := &besideItself{env: env, workshop: shop, dir: scratch.Dir, show: show, stop: stop}
 		err = a.measure(ctx, c)
 	}
-	if err != nil && interrupted(stop) {
-		return statusError(exitInterrupted)
-	}
 	if err != nil {
-		return err
+		return unlessInterrupted(stop, err)
 	}
 	show.finish()
 	machine.Judge(c)
@@ -103,24 +96,21 @@ func checkMachine(ctx context.Context, env *environment, o *doctorOptions) error
 		opts.Hints.Directory = "--dir"
 		return doctor.Formats.Write(w, format, c, opts)
 	}, "sqlite3perf doctor")
-	if err == nil && interrupted(stop) {
-		return statusError(exitInterrupted)
-	}
-	return err
+	return cmp.Or(err, unlessInterrupted(stop, nil))
 }
 
-// examineTools finds out what workers can be built with, and which drivers that gives.
-func examineTools(ctx context.Context, b *lab.Builder, known []lab.Known, c *result.Checkup) error {
+// examineTools finds the Go toolchain and the C compiler, and which drivers can be built with them.
+func (s workshop) examineTools(ctx context.Context, c *result.Checkup) error {
 	var unavailable *lab.BuildError
 	var err error
-	if c.Tools.Go, c.Tools.CC, err = b.Tools(ctx); err != nil && !errors.As(err, &unavailable) {
+	if c.Tools.Go, c.Tools.CC, err = s.builder.Tools(ctx); err != nil && !errors.As(err, &unavailable) {
 		return err
 	}
 	c.Drivers = []result.DriverState{}
-	for i := range known {
-		k := &known[i]
+	for i := range s.known {
+		k := &s.known[i]
 		d := result.DriverState{Name: k.Name, Optional: k.Optional}
-		version, _, err := workerState(ctx, b, lab.Ref{Name: k.Name, Known: k})
+		version, _, err := s.workerState(ctx, lab.Ref{Name: k.Name, Known: k})
 		switch {
 		case errors.As(err, &unavailable):
 			d.Reason = &unavailable.Reason
@@ -134,14 +124,13 @@ func examineTools(ctx context.Context, b *lab.Builder, known []lab.Known, c *res
 	return nil
 }
 
-// besideItself measures a driver beside itself.
+// besideItself measures two equal cases of one driver, to see how much they differ.
 type besideItself struct {
-	env     *environment
-	builder *lab.Builder
-	known   []lab.Known
-	dir     string
-	show    *progress
-	stop    <-chan struct{}
+	env *environment
+	workshop
+	dir  string
+	show *progress
+	stop <-chan struct{}
 }
 
 const (
@@ -151,18 +140,16 @@ const (
 	noiseScale    = "quick"
 )
 
-// measure adds the noise to a checkup, or why there is none.
 func (a *besideItself) measure(ctx context.Context, c *result.Checkup) error {
 	ref, reason, err := a.driver(until(ctx, a.stop))
 	if c.NoNoise = reason; err != nil || reason != nil {
 		return err
 	}
-	w, err := loadWorkload(noiseWorkload, false)
+	w, err := readWorkload(noiseWorkload, false)
 	if err != nil {
 		return err
 	}
-	matrix := lab.Matrix{Drivers: []lab.Ref{ref}, Scale: noiseScale, Seed: 1}
-	matrix.Workloads = append(matrix.Workloads, w)
+	matrix := lab.Matrix{Drivers: []lab.Ref{ref}, Workloads: []*workload.Workload{w}, Scale: noiseScale, Seed: 1}
 	cases, err := matrix.Cases()
 	if err != nil {
 		return err
@@ -181,9 +168,7 @@ func (a *besideItself) measure(ctx context.Context, c *result.Checkup) error {
 	for _, x := range cases {
 		run.Cases = append(run.Cases, x.Case)
 	}
-	if !a.show.quiet {
-		a.show.say("measuring %s beside itself for %v", ref.Name, noiseTime)
-	}
+	a.show.note("measuring %s beside itself for %v", ref.Name, noiseTime)
 	l := &lab.Laboratory{
 		Run: run, Cases: cases, Schedule: lab.Schedule{Time: noiseTime}, Recorder: unrecorded{}, Progress: a.show,
 		Executor: &lab.Processes{Dir: a.dir, Limit: time.Minute, CPUTime: a.env.cpuTime}, Noise: observer, Now: a.env.now, Stop: a.stop,
@@ -270,7 +255,6 @@ func lengths(round time.Duration) []int {
 	return slices.Compact(slices.DeleteFunc(list, func(n int) bool { return n > most }))
 }
 
-// unrecorded stores nothing.
 type unrecorded struct{}
 
 func (unrecorded) AddTrial(context.Context, int64, *result.Trial) error    { return nil }

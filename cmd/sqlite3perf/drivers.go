@@ -5,14 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
-	"text/tabwriter"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/defects"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -63,24 +69,23 @@ it was measured against loops written by hand (docs/proofs.md).`,
 			if len(asked) > 1 {
 				return usagef("%s and %s exclude each other: give one of them", asked[0], asked[1])
 			}
-			source, known, err := workers.find()
+			shop, err := workers.workshop()
 			if err != nil {
 				return err
 			}
 			if addedCost {
-				return listAddedCost(env.stdout, known)
+				return listAddedCost(env.stdout, shop.known)
 			}
-			b, err := workers.builder(source)
-			if err != nil {
+			refs, err := shop.listed(cmd.Context(), args)
+			switch {
+			case err != nil:
 				return err
+			case features:
+				return shop.listFeatures(cmd.Context(), env, refs)
+			case inFull:
+				return shop.listDefects(cmd.Context(), env, refs)
 			}
-			if features {
-				return listFeatures(cmd.Context(), env, b, known, args)
-			}
-			if inFull {
-				return listDefects(cmd.Context(), env, b, known, args)
-			}
-			return listDrivers(cmd.Context(), env, b, known, args)
+			return shop.listDrivers(cmd.Context(), env, refs)
 		},
 	}
 	cmd.Flags().BoolVar(&features, "features", false, "try which parts of SQLite each driver has")
@@ -92,99 +97,83 @@ it was measured against loops written by hand (docs/proofs.md).`,
 
 // listed returns the drivers of the source tree, and after them the variants and workers
 // that are named; or, if a driver of the tree is named, only what is named.
-func listed(ctx context.Context, b *lab.Builder, known []lab.Known, named []string) ([]lab.Ref, error) {
-	own, err := findDrivers(ctx, b, named, known)
-	if err != nil {
-		return nil, err
-	}
-	if slices.ContainsFunc(known, func(k lab.Known) bool { return slices.Contains(named, k.Name) }) {
-		return own, nil
+func (s workshop) listed(ctx context.Context, named []string) ([]lab.Ref, error) {
+	own, err := s.refs(ctx, named...)
+	if err != nil || slices.ContainsFunc(s.known, func(k lab.Known) bool { return slices.Contains(named, k.Name) }) {
+		return own, err
 	}
 	var refs []lab.Ref
-	for i := range known {
-		refs = append(refs, lab.Ref{Name: known[i].Name, Known: &known[i]})
+	for i := range s.known {
+		refs = append(refs, lab.Ref{Name: s.known[i].Name, Known: &s.known[i]})
 	}
 	return append(refs, own...), nil
 }
 
-// listDrivers lists the drivers, and the variants and workers that are named, followed by
-// what to know about each.
-func listDrivers(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known, named []string) error {
-	refs, err := listed(ctx, b, known, named)
-	if err != nil {
-		return err
-	}
-	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "DRIVER\tVERSION\tKIND\tINTERFACE\tWORKER")
-	missing := map[string]error{}
-	p := &prober{builder: b}
+// listDrivers lists drivers, followed by what to know about each.
+func (s workshop) listDrivers(ctx context.Context, env *environment, refs []lab.Ref) error {
+	p := &prober{builder: s.builder}
 	defer p.close()
-	var defective [][]string
-	var all []lab.Known
+	var rows [][]string
+	var about strings.Builder
 	for _, ref := range refs {
 		var k lab.Known
 		var version, state string
+		var err error
 		if ref.Known != nil {
 			k = *ref.Known
 			k.Name = ref.Name
-			version, state, err = workerState(ctx, b, ref)
+			version, state, err = s.workerState(ctx, ref)
 		} else {
 			var proof protocol.Proof
 			k.Info, proof, err = lab.DescribeRef(ctx, ref.Path, ref)
-			version, state = cmp.Or(document.Line(proof.ModuleVersion), "-"), ref.Name
+			version, state = cmp.Or(proof.ModuleVersion, "-"), ref.Name
 		}
-		var unavailable *lab.BuildError
-		switch {
-		case errors.As(err, &unavailable) && ref.Known != nil:
-			missing[k.Name] = unavailable
-		case err != nil:
+		missing, unavailable := errors.AsType[*lab.BuildError](err)
+		if err != nil && (!unavailable || ref.Known == nil) {
 			return err
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", document.Line(k.Name), version, document.Line(string(k.Kind)), document.Line(string(k.Interface)), state)
-		all = append(all, k)
+		rows = append(rows, []string{k.Name, version, string(k.Kind), string(k.Interface), state})
 		var lines []string
-		if missing[k.Name] == nil && ref.Name != floorDriver {
-			lines = defectLines(p.library(ctx, ref))
-		}
-		defective = append(defective, lines)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(env.stdout)
-	for i, k := range all {
-		fmt.Fprintf(env.stdout, "%s (%s): %s\n", document.Line(k.Name), document.Line(k.Module), document.Line(k.About))
-		if err := missing[k.Name]; err != nil {
-			fmt.Fprintf(env.stdout, "  unavailable: %v\n", err)
+		if unavailable {
+			lines = append(lines, fmt.Sprintf("unavailable: %v", missing))
 		}
 		for _, what := range slices.Sorted(maps.Keys(k.Limits)) {
-			fmt.Fprintf(env.stdout, "  %s: %s\n", document.Line(what), document.Line(k.Limits[what]))
+			lines = append(lines, document.Line(what)+": "+document.Line(k.Limits[what]))
 		}
-		for _, line := range slices.Concat(defective[i], addedCostLines(k.AddedCost)) {
-			fmt.Fprintf(env.stdout, "  %s\n", line)
+		if !unavailable && ref.Name != floorDriver {
+			lines = append(lines, defectLines(p.library(ctx, ref))...)
 		}
+		lines = append(lines, addedCostLines(k.AddedCost)...)
 		if k.Optional {
-			fmt.Fprintf(env.stdout, "  optional: measured only where it is named, as in --drivers mattn,%s\n", k.Name)
+			lines = append(lines, "optional: measured only where it is named, as in --drivers mattn,"+k.Name)
+		}
+		fmt.Fprintf(&about, "%s (%s): %s\n", document.Line(k.Name), document.Line(k.Module), document.Line(k.About))
+		for _, line := range lines {
+			fmt.Fprintf(&about, "  %s\n", line)
 		}
 	}
-	return nil
+	if err := printTable(env.stdout, "DRIVER|VERSION|KIND|INTERFACE|WORKER", rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(env.stdout, "\n%s", about.String())
+	return err
 }
 
 // workerState returns which version of a driver would be measured, and the state of its
 // worker. The error is a [*lab.BuildError] if there can't be a worker.
-func workerState(ctx context.Context, b *lab.Builder, ref lab.Ref) (version, state string, err error) {
+func (s workshop) workerState(ctx context.Context, ref lab.Ref) (version, state string, err error) {
 	version = cmp.Or(ref.Version, ref.Known.Version, "-")
 	if ref.Dir != "" {
 		version = "-"
 	}
 	if len(ref.Known.Command) > 0 {
-		_, with, err := b.Worker(ctx, ref, nil)
+		_, with, err := s.builder.Worker(ctx, ref, nil)
 		if err != nil {
 			return version, "unavailable", err
 		}
 		return with["module_version"], "found", nil
 	}
-	built, err := b.Built(ctx, ref)
+	built, err := s.builder.Built(ctx, ref)
 	switch {
 	case err != nil:
 		return version, "unavailable", err
@@ -192,4 +181,277 @@ func workerState(ctx context.Context, b *lab.Builder, ref lab.Ref) (version, sta
 		return version, "built", nil
 	}
 	return version, "not built yet", nil
+}
+
+// listFeatures prints a line for each feature. It has a column for each driver whose
+// worker is available.
+func (s workshop) listFeatures(ctx context.Context, env *environment, refs []lab.Ref) error {
+	titles := []string{"FEATURE"}
+	rows := make([][]string, len(driver.Features))
+	for i, f := range driver.Features {
+		rows[i] = []string{f.Name}
+	}
+	err := env.orderly(ctx, false, func(ctx context.Context, show *progress) error {
+		p := &prober{builder: s.builder}
+		defer p.close()
+		for _, ref := range refs {
+			path, _, err := s.builder.Worker(ctx, ref, func() { show.say("building the worker for %s", ref.Name) })
+			if unavailable, ok := errors.AsType[*lab.BuildError](err); ok {
+				show.say("%s is left out: %v", ref.Name, unavailable)
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			processes, err := p.processes()
+			if err != nil {
+				return err
+			}
+			has, err := processes.Features(ctx, ref, path)
+			if err != nil {
+				return err
+			}
+			titles = append(titles, ref.Name)
+			for i := range rows {
+				word := "-"
+				if has[i] {
+					word = "yes"
+				}
+				rows[i] = append(rows[i], word)
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = printTable(env.stdout, strings.Join(titles, "|"), rows)
+	}
+	if err != nil {
+		return err
+	}
+	for i := range s.known {
+		k := &s.known[i]
+		for _, key := range slices.Sorted(maps.Keys(k.Variants)) {
+			fmt.Fprintf(env.stdout, "%s, %s: %[1]s:%[3]s has it\n", k.Name, key, k.Variants[key])
+		}
+		for _, key := range slices.Sorted(maps.Keys(k.Obtain)) {
+			fmt.Fprintf(env.stdout, "%s, %s: %s\n", k.Name, key, k.Obtain[key])
+		}
+	}
+	return nil
+}
+
+// listAddedCost prints the figures of every driver that has been measured, with causes
+// for the figures that are above the bound.
+func listAddedCost(out io.Writer, known []lab.Known) error {
+	var lines, causes, not []string
+	var rows [][]string
+	of := map[string][]string{} // by cause, the phases that it explains
+	for _, k := range known {
+		c := k.AddedCost
+		if c == nil {
+			continue
+		}
+		for _, p := range c.Phases {
+			mark := ""
+			if lab.AddsTooMuch(p) {
+				mark = " *"
+				cause := c.Causes[p.Phase]
+				causes = with(causes, cause)
+				of[cause] = append(of[cause], k.Name+" "+p.Phase)
+			}
+			rows = append(rows, []string{k.Name, p.Phase, fmt.Sprintf("%.0f ns", p.Hand), ratio(p.WallRatio), ratio(p.CPURatio), nanoseconds(p.WallAdded) + mark, nanoseconds(p.CPUAdded)})
+		}
+	}
+	if err := printTable(out, "DRIVER|PHASE|>BY HAND|TIME, RATIO|CPU, RATIO|TIME ADDED|CPU ADDED", rows); err != nil {
+		return err
+	}
+	for _, cause := range causes {
+		lines = append(lines, fmt.Sprintf("* %s: %s", strings.Join(of[cause], ", "), cause))
+	}
+	for _, k := range known {
+		c := k.AddedCost
+		switch {
+		case c != nil:
+			how := fmt.Sprintf("measured %s, %s, %s", c.Measured, c.Machine, c.Runtime)
+			if !slices.Contains(lines, how) {
+				lines = append(lines, how)
+			}
+		case len(k.Command) == 0:
+			not = append(not, k.Name)
+		}
+	}
+	if not != nil {
+		lines = append(lines, "not measured: "+strings.Join(not, ", "))
+	}
+	_, err := fmt.Fprintln(out, strings.Join(lines, "\n"))
+	return err
+}
+
+func ratio(e estimate.Estimate) string {
+	return fmt.Sprintf("%.3f [%.3f, %.3f]", e.Median, e.Low, e.High)
+}
+
+func nanoseconds(e estimate.Estimate) string {
+	return fmt.Sprintf("%.0f ns [%.0f, %.0f]", e.Median, e.Low, e.High)
+}
+
+// addedCostLines describes a driver's added cost for the list of drivers.
+func addedCostLines(c *driver.AddedCost) []string {
+	if c == nil {
+		return nil
+	}
+	var words []string
+	for _, p := range c.Phases {
+		share := fmt.Sprintf("%+.1f %%", 100*(p.WallRatio.Median-1))
+		if p.WallAdded.Low <= 0 && p.WallAdded.High >= 0 {
+			share = "not told from 0"
+		}
+		words = append(words, fmt.Sprintf("%s %s (%s)", p.Phase, nanoseconds(p.WallAdded), share))
+	}
+	lines := []string{"sqlite3perf adds, per row or operation: " + strings.Join(words, ", ")}
+	for _, phase := range slices.Sorted(maps.Keys(c.Causes)) {
+		if i := slices.IndexFunc(c.Phases, func(p driver.AddedPhase) bool { return p.Phase == phase }); i >= 0 && lab.AddsTooMuch(c.Phases[i]) {
+			lines = append(lines, "  "+phase+": "+c.Causes[phase])
+		}
+	}
+	return lines
+}
+
+type prober struct {
+	builder *lab.Builder
+	scratch *lab.Scratch // nil until the first worker is asked
+}
+
+func (p *prober) close() {
+	if p.scratch != nil {
+		p.scratch.Remove()
+	}
+}
+
+// processes runs workers in a directory that close removes.
+func (p *prober) processes() (*lab.Processes, error) {
+	if p.scratch == nil {
+		parent, err := databasesDirectory("")
+		if err != nil {
+			return nil, err
+		}
+		if p.scratch, err = newScratch(parent); err != nil {
+			return nil, err
+		}
+	}
+	return &lab.Processes{Dir: p.scratch.Dir, Limit: time.Minute}, nil
+}
+
+// library returns the versions of a driver's library without building anything. unknown is
+// the reason why SQLite's version is not known, or "".
+func (p *prober) library(ctx context.Context, ref lab.Ref) (l defects.Library, unknown string) {
+	if ref.Known != nil {
+		if built, err := p.builder.Built(ctx, ref); err != nil || !built {
+			return pinnedLibrary(ref), "its worker is not built yet"
+		}
+	}
+	l, err := p.worker(ctx, ref, nil)
+	if err != nil {
+		return l, document.Line(err.Error())
+	}
+	return l, ""
+}
+
+func (p *prober) worker(ctx context.Context, ref lab.Ref, building func()) (defects.Library, error) {
+	l := pinnedLibrary(ref)
+	path, with, err := p.builder.Worker(ctx, ref, building)
+	if err != nil {
+		return l, err
+	}
+	if v := with["module_version"]; l.Version == "" && ref.Dir == "" {
+		l.Version = v
+	}
+	if ref.Known == nil {
+		info, proof, err := lab.DescribeRef(ctx, path, ref)
+		if err != nil {
+			return l, err
+		}
+		l.Module, l.Version = cmp.Or(proof.Module, info.Module), proof.ModuleVersion
+	} else if len(ref.Known.Command) == 0 {
+		if l.Linked, err = p.builder.Linked(ctx, ref); err != nil {
+			return l, err
+		}
+	}
+	processes, err := p.processes()
+	if err == nil {
+		l.SQLite, err = processes.SQLiteVersion(ctx, ref, path)
+	}
+	return l, err
+}
+
+// pinnedLibrary returns a driver's library in the version that would be measured.
+func pinnedLibrary(ref lab.Ref) (l defects.Library) {
+	if ref.Known == nil {
+		return l
+	}
+	l.Module = ref.Known.Module
+	if ref.Dir == "" {
+		l.Version = cmp.Or(ref.Version, ref.Known.Version)
+	}
+	return l
+}
+
+// defectLines returns a line for each known defect of a library.
+func defectLines(l defects.Library, unknown string) (lines []string) {
+	for _, d := range defects.Known(l) {
+		lines = append(lines, fmt.Sprintf("known defect %s: %s", d.ID, d.Title))
+	}
+	if unknown != "" {
+		lines = append(lines, "known defects of its SQLite: not known, because "+unknown)
+	}
+	return lines
+}
+
+func (s workshop) listDefects(ctx context.Context, env *environment, refs []lab.Ref) error {
+	var rows [][]string
+	var all []defects.Defect
+	err := env.orderly(ctx, false, func(ctx context.Context, show *progress) error {
+		p := &prober{builder: s.builder}
+		defer p.close()
+		for _, ref := range refs {
+			if ref.Name == floorDriver {
+				continue // nobody ships it
+			}
+			l, err := p.worker(ctx, ref, func() { show.say("building the worker for %s", ref.Name) })
+			if _, unavailable := errors.AsType[*lab.BuildError](err); err != nil && !unavailable {
+				return err
+			}
+			var ids []string
+			for _, d := range defects.Known(l) {
+				ids = append(ids, d.ID)
+				if !slices.ContainsFunc(all, func(other defects.Defect) bool { return other.ID == d.ID }) {
+					all = append(all, d)
+				}
+			}
+			words := cmp.Or(strings.Join(ids, ", "), "none known here")
+			if err != nil {
+				words = strings.Join(append(ids, "of its SQLite not known, since there is no worker"), ", ")
+			}
+			rows = append(rows, []string{ref.Name, cmp.Or(l.Version, "-"), cmp.Or(l.SQLite, "-"), words})
+		}
+		return nil
+	})
+	if err == nil {
+		err = printTable(env.stdout, "DRIVER|VERSION|SQLITE|KNOWN DEFECTS", rows)
+	}
+	for _, d := range all {
+		if err == nil {
+			err = describeDefect(env.stdout, d)
+		}
+	}
+	return err
+}
+
+func describeDefect(w io.Writer, d defects.Defect) error {
+	_, err := fmt.Fprintf(w, "\n%s (%s): %s\n  versions    %s\n  needs       %s\n  means       %s\n  what to do  %s\n",
+		d.ID, d.Effect, d.Title, conditions.DefectVersions(&d), conditions.DefectNeeds(d.Needs), d.Means, d.Do)
+	for _, s := range d.Sources {
+		fmt.Fprintf(w, "  source      %s\n", s)
+	}
+	return err
 }

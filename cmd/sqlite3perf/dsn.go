@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
@@ -18,10 +19,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// dsnOptions are the flags of dsn.
 type dsnOptions struct {
 	drivers []string
-	named   bool // some drivers were named
+	named   *pflag.Flag // --drivers
 	format  string
 	quiet   bool
 	full    bool // all of it, also on a terminal
@@ -48,22 +48,19 @@ rest what fits below it; --full prints all.`,
 		Example: `  sqlite3perf dsn 'file:x.db?_journal=WAL&_sync=1&_pragma=busy_timeout(5000)'
   sqlite3perf dsn 'x.db?_fk=1' --drivers mattn,modernc --format json`,
 		Args: arguments(1, 1, "the data source name, in quotes"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.named = cmd.Flags().Changed("drivers")
-			return tellDSN(cmd.Context(), env, o, args[0])
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return tellDSN(cmd.Context(), env, o, args[0]) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to ask: mattn, mattn@v1.14.22, mattn=../go-sqlite3, ./my-worker (default: all that are not optional)")
+	o.named = f.Lookup("drivers")
 	o.workers.addFlags(f)
 	f.StringVar(&o.format, "format", "table", "table or json")
 	f.BoolVar(&o.full, "full", false, "all of it, also on a terminal, where otherwise what fits is printed")
-	f.BoolVar(&o.quiet, "quiet", false, "no progress")
+	addQuietFlag(f, &o.quiet)
 	return cmd
 }
 
-// allOfIt says how to see what a terminal has no room for.
+// allOfIt is the hint to print everything, for commands whose answer is not stored.
 var allOfIt = document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: "the same command with --full"}}}
 
 func tellDSN(ctx context.Context, env *environment, o *dsnOptions, text string) error {
@@ -74,24 +71,27 @@ func tellDSN(ctx context.Context, env *environment, o *dsnOptions, text string) 
 	if err != nil {
 		return usageError{err}
 	}
-	b, refs, err := o.check(ctx)
+	shop, refs, err := o.check(ctx)
 	if err != nil {
 		return err
 	}
-	show := newProgress(env, o.quiet)
-	defer show.finish()
-	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
-	defer release()
-	told, leftOut, err := o.askAll(until(ctx, stop), b, refs, name, show)
-	if err := unlessInterrupted(stop, err); err != nil {
+	var told []*dsn.Told
+	err = env.orderly(ctx, o.quiet, func(ctx context.Context, show *progress) (err error) {
+		var leftOut []string
+		if told, leftOut, err = o.askAll(ctx, shop, refs, name, show); err != nil {
+			return err
+		}
+		show.finish()
+		if len(told) == 0 {
+			return fmt.Errorf("no driver is left: %s", strings.Join(leftOut, "; "))
+		}
+		for _, why := range leftOut {
+			show.say("%s", why)
+		}
+		return nil
+	})
+	if err != nil {
 		return err
-	}
-	show.finish()
-	if len(told) == 0 {
-		return fmt.Errorf("no driver is left: %s", strings.Join(leftOut, "; "))
-	}
-	for _, why := range leftOut {
-		show.say("%s", why)
 	}
 	opts := document.Options{Width: env.stdoutWidth, Hints: allOfIt}
 	if env.stdoutWidth > 0 && !o.full {
@@ -100,48 +100,42 @@ func tellDSN(ctx context.Context, env *environment, o *dsnOptions, text string) 
 	return dsn.Formats.Write(env.stdout, o.format, &dsn.DSN{Name: name, Told: told}, opts)
 }
 
-// check finds the drivers.
-func (o *dsnOptions) check(ctx context.Context) (*lab.Builder, []lab.Ref, error) {
-	source, known, err := o.workers.find()
-	if err != nil {
-		return nil, nil, err
-	}
-	b, err := o.workers.builder(source)
-	if err != nil {
-		return nil, nil, err
+func (o *dsnOptions) check(ctx context.Context) (shop workshop, refs []lab.Ref, err error) {
+	if shop, err = o.workers.workshop(); err != nil {
+		return shop, nil, err
 	}
 	names := o.drivers
-	if len(names) == 0 && o.named {
-		return nil, nil, usagef("--drivers names none: want such as mattn,modernc, or leave it out")
+	if len(names) == 0 && o.named.Changed {
+		return shop, nil, usagef("--drivers names none: want such as mattn,modernc, or leave it out")
 	}
 	if len(names) == 0 {
-		for _, k := range known {
+		for _, k := range shop.known {
 			if !k.Optional && k.Opening != nil {
 				names = append(names, k.Name)
 			}
 		}
 	}
-	if names, err = lab.JoinRefs(names, known); err != nil {
-		return nil, nil, usageError{err}
+	if names, err = lab.JoinRefs(names, shop.known); err != nil {
+		return shop, nil, usageError{err}
 	}
-	refs, err := findDrivers(ctx, b, names, known)
-	return b, refs, err
+	refs, err = shop.refs(ctx, names...)
+	return shop, refs, err
 }
 
 // askAll asks every driver whose worker can be built. leftOut says why the others are not
 // asked.
-func (o *dsnOptions) askAll(ctx context.Context, b *lab.Builder, refs []lab.Ref, name *dsn.Name, show *progress) (list []*dsn.Told, leftOut []string, err error) {
+func (o *dsnOptions) askAll(ctx context.Context, shop workshop, refs []lab.Ref, name *dsn.Name, show *progress) (list []*dsn.Told, leftOut []string, err error) {
 	parent, err := databasesDirectory("")
 	if err != nil {
 		return nil, nil, err
 	}
-	scratch, err := lab.NewScratch(parent, runDirectory)
+	scratch, err := newScratch(parent)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer scratch.Remove()
 	for i, ref := range refs {
-		path, _, err := b.Worker(ctx, ref, func() { show.Building(i+1, len(refs), ref.Name) })
+		path, _, err := shop.builder.Worker(ctx, ref, func() { show.Building(i+1, len(refs), ref.Name) })
 		if unavailable, ok := errors.AsType[*lab.BuildError](err); ok {
 			leftOut = append(leftOut, fmt.Sprintf("%s is left out: %v", ref.Name, unavailable))
 			continue

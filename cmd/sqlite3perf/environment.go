@@ -163,7 +163,6 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usagef("%w: %s --help lists the flags%s", err, cmd.CommandPath(), hint)
 }
 
-// driversAsArguments is an example of a command whose arguments are drivers.
 func driversAsArguments(cmd *cobra.Command) string {
 	example := ""
 	for line := range strings.Lines(cmd.Example) {
@@ -175,7 +174,6 @@ func driversAsArguments(cmd *cobra.Command) string {
 	return example
 }
 
-// flagValues describes the values of flags of a type.
 var flagValues = map[string]string{
 	"duration":      "a duration such as 30s or 5m",
 	"durationSlice": "durations such as 0,1ms,10ms",
@@ -208,7 +206,6 @@ func arguments(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
-// databaseHere says where a database is named that is an argument by mistake.
 func databaseHere(cmd *cobra.Command, file string) error {
 	if cmd.Flags().Lookup("db") != nil {
 		return usagef("%s is a database: name it with --db, as in: %s --db %s", file, cmd.CommandPath(), file)
@@ -216,7 +213,6 @@ func databaseHere(cmd *cobra.Command, file string) error {
 	return usagef("%s is a database: %s", file, fromDatabase(file))
 }
 
-// fromDatabase says how a database becomes a workload.
 func fromDatabase(file string) string {
 	return fmt.Sprintf("sqlite3perf workload from %s -o mine.yaml writes a workload that imitates it; one with database: %s begins with a copy of it", file, pathOf(file))
 }
@@ -263,8 +259,8 @@ func kindOfArgument(cmd *cobra.Command, arg string) string {
 	if isWorkload(arg) {
 		return "workloads"
 	}
-	if _, known, err := (&workerOptions{}).find(); err == nil {
-		if _, err := lab.ParseRef(cmd.Context(), arg, known); err == nil {
+	if shop, err := (&workerOptions{}).workshop(); err == nil {
+		if _, err := lab.ParseRef(cmd.Context(), arg, shop.known); err == nil {
 			return "drivers"
 		}
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/gate"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/host"
+	"github.com/sqlite3perf/sqlite3perf/internal/machines"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -23,7 +24,7 @@ import (
 
 func gateCommand(env *environment) *cobra.Command {
 	o := &gateOptions{}
-	cmd := &cobra.Command{
+	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "gate --baseline BASELINE",
 		Short: "Fail if a driver has become slower, or wrong",
 		Long: `Gate measures a driver and fails if it is worse than its baseline. It is made for
@@ -51,16 +52,17 @@ cells failed or had too few rounds, or nothing was measured; 1 sqlite3perf faile
   sqlite3perf gate --baseline modernc --drivers ./my-worker --format markdown`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.exact = cmd.Flags().Changed("rounds")
-			return judge(cmd.Context(), env, o)
+			if err := inOrder(o.checkGateHosts, o.checkOutputs); err != nil {
+				return err
+			}
+			if len(o.hosts.names) > 1 {
+				return gateOnHosts(cmd.Context(), env, o)
+			}
+			return gateHere(cmd.Context(), env, o)
 		},
-	}
-	cmd.Flags().SortFlags = false
-	o.addFlags(cmd.Flags())
-	return cmd
+	})
 }
 
-// gateOptions are the flags of gate.
 type gateOptions struct {
 	compareOptions
 	baseline string
@@ -69,7 +71,7 @@ type gateOptions struct {
 	differ   bool
 	strict   bool
 	also     []string
-	judged   []stats.Metric
+	chosen   []stats.Metric
 	outputs  []outputOptions // everywhere that the result is written
 }
 
@@ -78,47 +80,35 @@ func (o *gateOptions) addFlags(f *pflag.FlagSet) {
 	reaching(f, executes, "baseline")
 	f.StringSliceVar(&o.drivers, "drivers", nil, "the candidate (default: the baseline's driver in its pinned version, or the drivers of a stored baseline)")
 	f.StringVar(&o.most, "max-regression", "5%", "`share` by which the candidate may be worse")
-	f.StringSliceVar(&o.metrics, "metrics", []string{string(stats.Time)}, "what is judged: "+strings.Join(metricNames(), ", "))
+	f.StringSliceVar(&o.metrics, "metrics", []string{string(stats.Time)}, "what is judged: "+strings.Join(metricNames, ", "))
 	f.BoolVar(&o.differ, "allow-differences", false, "judge even by a baseline of another machine, SQLite or workload, with a warning")
 	f.BoolVar(&o.strict, "strict", true, "do not pass (status 4) if a regression is possible: not excluded, or seen once and not confirmed")
 	f.StringArrayVar(&o.also, "also", nil, "also write the result to a file, `format=file` such as junit=gate.xml (repeatable)")
 	reaching(f, writes, "also")
 	o.addWorkFlags(f)
 	o.addScheduleFlags(f)
-	f.Lookup("rounds").Usage = "exactly this many rounds, at least 6 (default: until every verdict is clear, or --time is over)"
+	f.Lookup("rounds").Usage = roundsOfVerdicts
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)
 	o.output.setFormats("how the result is printed", gate.Formats.Names(), gate.Formats.Check)
 }
 
-// metricNames returns the names of what can be judged.
-func metricNames() (names []string) {
+// metricNames are the metrics that can be judged.
+var metricNames = func() (names []string) {
 	for _, m := range stats.Metrics {
 		names = append(names, string(m))
 	}
 	return names
-}
+}()
 
-// gate judges the candidate and writes the result where the options ask. A gate that could
-// not judge also writes why to the files, so that no older result is taken for its own.
-func judge(ctx context.Context, env *environment, o *gateOptions) error {
-	if err := o.checkGateHosts(); err != nil {
-		return err
-	}
-	if err := o.checkOutputs(); err != nil {
-		return err
-	}
-	if len(o.hosts.names) > 1 {
-		return gateOnHosts(ctx, env, o)
-	}
-	out := gate.Gated{Gate: stats.NewGate(0), Where: "go.mod"}
-	out.Baseline, out.Candidate = o.baseline, strings.Join(o.drivers, ", ")
-	failure := o.judge(ctx, env, &out)
-	blame(&out, failure)
+// gateHere judges the candidate on one machine and writes the result where the options ask. A gate
+// that could not judge also writes why to the files, which would otherwise have an older result.
+func gateHere(ctx context.Context, env *environment, o *gateOptions) error {
+	out, failure := o.judged(ctx, env)
 	_, interrupted := errors.AsType[statusError](failure)
 	_, nothing := errors.AsType[incompleteError](failure)
 	begun := failure == nil || nothing || len(out.Runs) > 0
-	switch err := o.write(env, out, begun); {
+	switch err := o.write(env, *out, begun); {
 	case err != nil && interrupted:
 		fmt.Fprintf(env.stderr, "sqlite3perf: %v\n", err)
 	case err != nil && failure != nil:
@@ -126,16 +116,46 @@ func judge(ctx context.Context, env *environment, o *gateOptions) error {
 	case err != nil:
 		return err
 	}
-	return gateStatus(&out, failure)
+	return gateStatus(out, failure)
 }
 
-// blame says in the result what went wrong.
-func blame(out *gate.Gated, failure error) {
-	_, interrupted := errors.AsType[statusError](failure)
-	out.Interrupted = interrupted || failure != nil && len(out.Runs) > 0
-	if failure != nil && !interrupted {
-		out.Why = fmt.Sprintf("%v%s", failure, hint(failure))
+// gateOnHosts judges the candidate on several hosts side by side.
+func gateOnHosts(ctx context.Context, env *environment, o *gateOptions) error {
+	seed, err := seed(o.seed)
+	if err != nil {
+		return err
 	}
+	list := make([]machines.GatedOn, len(o.hosts.names))
+	failures := make([]error, len(list))
+	unreached := o.hosts.onHosts(env, func(i int, own *environment, hosts hostOptions) {
+		options := *o // judging changes them
+		options.drivers, options.hosts, options.seed = slices.Clone(o.drivers), hosts, fmt.Sprint(seed)
+		var out *gate.Gated
+		out, failures[i] = options.judged(ctx, own)
+		list[i] = machines.GatedOn{Name: hosts.names[0], Gated: *out, Options: document.Options{Hints: options.hints(*out)}}
+	})
+	statuses := make([]error, len(list))
+	for i := range list {
+		if usage, ok := errors.AsType[usageError](failures[i]); ok { // the same for all
+			return usage
+		}
+		statuses[i] = gateStatus(&list[i].Gated, failures[i])
+	}
+	if unreached != nil && o.output.file == "" {
+		return incompleteError{unreached}
+	}
+	err = o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
+		return machines.GateFormats.Write(w, format, list, opts)
+	}, "sqlite3perf gate")
+	switch {
+	case err != nil && unreached != nil:
+		return fmt.Errorf("%w; and %w", unreached, err)
+	case err != nil:
+		return err
+	case unreached != nil:
+		return incompleteError{unreached}
+	}
+	return worstStatus(statuses)
 }
 
 // gateStatus returns the failure or, without one, the exit status of a result.
@@ -151,7 +171,20 @@ func gateStatus(out *gate.Gated, failure error) error {
 	return nil
 }
 
-// judge measures the candidate and judges it. With an error, out has what is known.
+// judged measures the candidate and judges it. The result also contains the error.
+func (o *gateOptions) judged(ctx context.Context, env *environment) (*gate.Gated, error) {
+	out := &gate.Gated{Gate: stats.NewGate(0), Where: "go.mod"}
+	out.Baseline, out.Candidate = o.baseline, strings.Join(o.drivers, ", ")
+	failure := o.judge(ctx, env, out)
+	_, interrupted := errors.AsType[statusError](failure)
+	out.Interrupted = interrupted || failure != nil && len(out.Runs) > 0
+	if failure != nil && !interrupted {
+		out.Why = fmt.Sprintf("%v%s", failure, hint(failure))
+	}
+	return out, failure
+}
+
+// judge measures the candidate and judges it. If it fails, out contains the results until then.
 func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gated) error {
 	most, err := o.checkGate()
 	if err != nil {
@@ -165,7 +198,7 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gat
 		out.Base, r, out.Differences, err = o.stored(ctx, env)
 		out.Candidate = strings.Join(o.drivers, ", ")
 	} else {
-		r, err = o.live(ctx)
+		r, err = o.live(ctx, env)
 		if len(o.drivers) > 0 {
 			out.Candidate = o.drivers[len(o.drivers)-1]
 		}
@@ -174,7 +207,11 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gat
 		return err
 	}
 	if out.Base != nil {
-		out.Candidate = candidates(r.cases)
+		var names []string
+		for _, c := range r.cases {
+			names = with(names, c.Driver)
+		}
+		out.Candidate = strings.Join(names, ", ")
 	}
 	if len(out.Differences) > 0 && !o.differ {
 		return usagef("the baseline %s cannot judge this: %s: measure a new baseline, or a driver as the baseline, or give --allow-differences", o.baseline, strings.Join(out.Differences, "; "))
@@ -182,31 +219,20 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gat
 	if out.Base == nil || len(r.matrix.Drivers) == 1 {
 		r.prepared = allBuilt
 	}
-	compared := func(a *stats.Analysis) (list []*stats.Comparison) {
-		for _, m := range o.judged {
-			if a.Run.Compares != nil {
-				list = append(list, stats.CompareRunBy(a, m))
-			} else {
-				how := stats.Across{Metric: m, Names: [2]string{o.baseline, out.Candidate}, Margin: most, Looks: !o.exact, Changed: true}
-				list = append(list, how.Compare(out.Base, a))
-			}
-		}
-		return list
-	}
 	r.precision = 0 // the question is about verdicts
 	if !o.exact {
 		r.schedule.Settled = func(run *result.Run, round int) ([]int, bool) {
 			if !stats.Look(round) {
 				return nil, false
 			}
-			return stats.NewGate(most, compared(stats.Analyze(run, floorDriver))...).Settled(), true
+			return stats.NewGate(most, o.comparisons(out, stats.Analyze(run, floorDriver))...).Settled(), true
 		}
 	}
 	a, failure := take(ctx, env, &o.runOptions, r)
 	if failure != nil && (a == nil || len(a.Run.Trials) == 0) {
 		return failure
 	}
-	out.Gate, out.Runs = stats.NewGate(most, compared(a)...), []*stats.Analysis{a}
+	out.Gate, out.Runs = stats.NewGate(most, o.comparisons(out, a)...), []*stats.Analysis{a}
 	out.Strict = o.strict
 	if failure != nil {
 		out.Confirm()
@@ -222,7 +248,7 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gat
 		var second *stats.Analysis
 		second, failure = take(ctx, env, &o.runOptions, r)
 		if second != nil {
-			confirmed = append(confirmed, compared(second)...)
+			confirmed = append(confirmed, o.comparisons(out, second)...)
 			out.Runs = append(out.Runs, second)
 		}
 		if failure != nil {
@@ -233,16 +259,6 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gat
 	return failure
 }
 
-// candidates names the drivers of cases.
-func candidates(cases []*lab.Case) string {
-	var names []string
-	for _, c := range cases {
-		names = with(names, c.Driver)
-	}
-	return strings.Join(names, ", ")
-}
-
-// checkOutputs checks the flags that say where the result is written, and how.
 func (o *gateOptions) checkOutputs() error {
 	for _, entry := range o.also {
 		format, file, ok := strings.Cut(entry, "=")
@@ -283,7 +299,45 @@ func (o *gateOptions) checkOutputs() error {
 	return nil
 }
 
-// checkGate checks the flags that only gate has.
+// comparisons compares baseline and candidate by each metric that is judged.
+func (o *gateOptions) comparisons(out *gate.Gated, a *stats.Analysis) (list []*stats.Comparison) {
+	for _, m := range o.chosen {
+		if a.Run.Compares != nil {
+			list = append(list, stats.CompareRunBy(a, m))
+		} else {
+			how := stats.Across{Metric: m, Names: [2]string{o.baseline, out.Candidate}, Margin: out.Max, Looks: !o.exact, Changed: true}
+			list = append(list, how.Compare(out.Base, a))
+		}
+	}
+	return list
+}
+
+// checkGateHosts checks that a gate can be judged on the hosts that are asked for.
+func (o *gateOptions) checkGateHosts() (err error) {
+	if !o.hosts.asked() {
+		return nil
+	}
+	if isStored(o.baseline) {
+		return usagef("--baseline %s is stored, and other machines are measured only beside a baseline there: name a driver such as mattn@v1.14.22, or leave out --hosts", o.baseline)
+	}
+	if o.hosts.names, err = host.Parse(o.hosts.names); err != nil {
+		return usagef("--hosts: %w", err)
+	}
+	if len(o.hosts.names) == 1 {
+		return nil
+	}
+	if len(o.also) > 0 {
+		return usagef("--also %s is the result of one machine, and several hosts have several: judge one host at a time", o.also[0])
+	}
+	if err := o.output.checkFormat(); err != nil {
+		return err
+	}
+	if err := machines.Formats.Check(o.output.format); err != nil {
+		return usagef("--format %s is the result of one machine, and several hosts have several: want %s, or one host at a time", o.output.format, strings.Join(machines.Formats.Names(), ", "))
+	}
+	return nil
+}
+
 func (o *gateOptions) checkGate() (most float64, err error) {
 	if o.baseline == "" {
 		return 0, usagef("--baseline is missing: want a driver such as mattn@v1.14.22, a run, or a JSON report")
@@ -292,19 +346,18 @@ func (o *gateOptions) checkGate() (most float64, err error) {
 		return 0, err
 	}
 	for _, name := range o.metrics {
-		if !slices.Contains(metricNames(), name) {
-			return 0, usagef("--metrics %s: unknown metric: %s", name, driver.Suggest(name, metricNames()))
+		if !slices.Contains(metricNames, name) {
+			return 0, usagef("--metrics %s: unknown metric: %s", name, driver.Suggest(name, metricNames))
 		}
-		o.judged = append(o.judged, stats.Metric(name))
+		o.chosen = append(o.chosen, stats.Metric(name))
 	}
-	if len(o.judged) == 0 {
+	if len(o.chosen) == 0 {
 		return 0, usagef("--metrics names none: want such as time,allocs")
 	}
 	return most, nil
 }
 
-// live prepares a run of baseline and candidate in the same rounds.
-func (o *gateOptions) live(ctx context.Context) (*request, error) {
+func (o *gateOptions) live(ctx context.Context, env *environment) (*request, error) {
 	if len(o.drivers) == 0 {
 		name, _, version := strings.Cut(o.baseline, "@")
 		if !version || strings.ContainsAny(o.baseline, `/\`) {
@@ -316,7 +369,7 @@ func (o *gateOptions) live(ctx context.Context) (*request, error) {
 		return nil, usagef("--drivers %s: a baseline that is a driver judges one candidate", strings.Join(o.drivers, ","))
 	}
 	o.drivers, o.sided = []string{o.baseline, o.drivers[0]}, true
-	r, err := o.check(ctx)
+	r, err := o.check(ctx, env)
 	if err != nil {
 		return nil, err
 	}
@@ -327,15 +380,14 @@ func (o *gateOptions) live(ctx context.Context) (*request, error) {
 	return r, nil
 }
 
-// passHint says what to do if a regression is not excluded.
 const passHint = "give it more --time, a quieter machine, a greater --max-regression or fewer workloads; with --strict=false the exit status is 0"
 
 // write writes the result where the options ask. If nothing has begun, that is not standard
 // output: the error is there to be read.
 func (o *gateOptions) write(env *environment, g gate.Gated, begun bool) error {
-	annotated, more, again := false, o.more(g), "sqlite3perf gate"
-	if len(more) > 0 {
-		again = more[0]
+	annotated, hints, again := false, o.hints(g), "sqlite3perf gate"
+	if len(hints.More) > 0 {
+		again = hints.More[0]
 	}
 	for i := range o.outputs {
 		to := &o.outputs[i]
@@ -344,7 +396,7 @@ func (o *gateOptions) write(env *environment, g gate.Gated, begun bool) error {
 		}
 		annotated = annotated || to.file == "" && to.format == "github"
 		err := to.print(env, func(w io.Writer, format string, opts document.Options) error {
-			opts.Hints.Scale, opts.Hints.More, opts.Hints.Pass = scaleHint, more, passHint
+			opts.Hints = hints
 			return gate.Formats.Write(w, format, g, opts)
 		}, again)
 		if err != nil {
@@ -357,9 +409,10 @@ func (o *gateOptions) write(env *environment, g gate.Gated, begun bool) error {
 	return nil
 }
 
-// more returns the commands that show more of what was measured.
-func (o *gateOptions) more(g gate.Gated) (list []string) {
-	base := ""
+// hints returns the commands that show more of what was measured, and what to do if the candidate
+// does not pass.
+func (o *gateOptions) hints(g gate.Gated) document.Hints {
+	base, h := "", document.Hints{Scale: scaleHint, Pass: passHint}
 	if g.Base != nil {
 		base = fmt.Sprint(g.Base.Run.ID)
 		if strings.HasSuffix(o.baseline, ".json") {
@@ -373,8 +426,8 @@ func (o *gateOptions) more(g gate.Gated) (list []string) {
 			sides = ""
 		}
 		for _, command := range []string{"compare " + sides, "show "} {
-			list = append(list, inStore(o.store, fmt.Sprintf("sqlite3perf %s%d", command, a.Run.ID)))
+			h.More = append(h.More, inStore(o.store, fmt.Sprintf("sqlite3perf %s%d", command, a.Run.ID)))
 		}
 	}
-	return list
+	return h
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,6 @@ so. Ctrl-C stops it after the current INSERT, and it says how many rows there ar
 		},
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.Int64VarP(&g.Rows, "records", "r", 1000, "`rows` to insert")
 	f.IntVarP(&g.Batch, "batch", "b", 100, "`rows` per INSERT")
 	f.IntVarP(&interval, "interval", "i", 2, "`seconds` between progress lines, 0 for none")
@@ -68,32 +68,22 @@ func generate(ctx context.Context, env *environment, o *databaseOptions, g *prot
 	if err != nil {
 		return err
 	}
-	if o.format == "json" {
-		err = writeJSON(env.stdout, t.databaseOutput("generate", res))
-	} else {
-		err = t.printGenerated(g, res)
-	}
-	if err == nil && res.Interrupted {
-		return statusError(exitInterrupted)
-	}
-	return err
-}
-
-func (t *task) printGenerated(g *protocol.Generate, r *protocol.JobResult) error {
-	if r.Generate == nil {
-		_, err := fmt.Fprintf(t.env.stdout, "interrupted before the table %s was recreated\n", g.Table)
+	return t.print("generate", res, func(out io.Writer) error {
+		done := res.Generate
+		if done == nil {
+			_, err := fmt.Fprintf(out, "interrupted before the table %s was recreated\n", g.Table)
+			return err
+		}
+		fmt.Fprintf(out, "table %s of %s, seed %d\n", g.Table, t.where(), t.request.Seed)
+		_, err := fmt.Fprintln(out, written(done.Rows, g.Rows, time.Duration(done.WallNS)))
+		if done.VacuumNS > 0 {
+			_, err = fmt.Fprintf(out, "VACUUM took %s\n", time.Duration(done.VacuumNS))
+		}
+		if res.Interrupted {
+			_, err = fmt.Fprintf(out, "interrupted: %d rows of %d are in the table\n", done.Rows, g.Rows)
+		}
 		return err
-	}
-	done := r.Generate
-	fmt.Fprintf(t.env.stdout, "table %s of %s, seed %d\n", g.Table, t.where(), t.request.Seed)
-	_, err := fmt.Fprintln(t.env.stdout, written(done.Rows, g.Rows, time.Duration(done.WallNS)))
-	if done.VacuumNS > 0 {
-		_, err = fmt.Fprintf(t.env.stdout, "VACUUM took %s\n", time.Duration(done.VacuumNS))
-	}
-	if r.Interrupted {
-		_, err = fmt.Fprintf(t.env.stdout, "interrupted: %d rows of %d are in the table\n", done.Rows, g.Rows)
-	}
-	return err
+	})
 }
 
 // written returns a progress line in the original program's wording.

@@ -7,156 +7,107 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
-
-	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab/host"
 	"github.com/sqlite3perf/sqlite3perf/internal/machines"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
-	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
-// addFlags adds the flags for measuring on other machines.
-func (o *hostOptions) addFlags(f *pflag.FlagSet) {
-	f.StringSliceVar(&o.names, "hosts", nil, "other machines to measure on, named as for ssh: pi,user@nvme; the same plan and seed on each, side by side (--dir is then a directory there)")
-	f.StringVar(&o.ssh, "ssh", "ssh", "the SSH `client` that reaches hosts, with its options, such as 'ssh -F file'")
-	reaching(f, executes, "hosts", "ssh")
+// onHosts calls do for every host at the same time. Each call gets its own environment and the
+// options of its host. onHosts returns why hosts could not be reached. Nothing is measured then.
+func (o *hostOptions) onHosts(env *environment, do func(i int, own *environment, hosts hostOptions)) error {
+	m := &meeting{names: o.names, boots: make([]string, len(o.names)), left: len(o.names), all: make(chan struct{})}
+	var each sync.WaitGroup
+	for i, own := range env.forHosts(o.names) {
+		each.Go(func() {
+			here := &arrival{meeting: m, host: i}
+			do(i, own, hostOptions{names: o.names[i : i+1], ssh: o.ssh, other: here})
+			here.note(nil, "") // if it failed before it connected
+		})
+	}
+	each.Wait()
+	return errors.Join(m.failures...)
 }
 
-// asked reports whether trials run on other machines.
-func (o *hostOptions) asked() bool { return len(o.names) > 0 }
+// meeting is where hosts wait for each other, so that nothing is measured if one cannot be reached.
+type meeting struct {
+	names    []string
+	mu       sync.Mutex
+	boots    []string      // by host, an identifier of the machine; "" if unknown
+	left     int           // how many hosts have not arrived
+	all      chan struct{} // closed when all have arrived
+	failures []error
+}
 
-// checkHosts checks the hosts, and that they can do what is requested.
-func (o *runOptions) checkHosts(r *request) error {
-	if f := o.flags.Lookup("hosts"); f == nil || !o.hosts.asked() {
-		if f != nil && f.Changed {
-			return usagef("--hosts names none: want names as for ssh, such as pi,user@nvme, or leave it out")
+// arrival notes when one host of a meeting has arrived. A nil arrival waits for nobody.
+type arrival struct {
+	*meeting
+	host int
+	once sync.Once
+}
+
+// note notes that the host has arrived, or why it cannot be reached. Further calls do nothing.
+func (a *arrival) note(failure error, boot string) {
+	a.once.Do(func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.boots[a.host] = boot
+		if failure != nil {
+			a.failures = append(a.failures, failure)
 		}
-		return nil
-	}
-	var err error
-	if o.hosts.names, err = host.Parse(o.hosts.names); err != nil {
-		return usagef("--hosts: %w", err)
-	}
-	client := strings.Fields(o.hosts.ssh)
-	if len(client) == 0 {
-		return usagef("--ssh names no client: want such as ssh, or leave it out")
-	}
-	if _, err := exec.LookPath(client[0]); err != nil {
-		return usagef("--hosts: there is no %s here: install the OpenSSH client (Debian: apt-get install openssh-client), or name yours with --ssh", client[0])
-	}
-	if err := host.Check(r.cases); err != nil {
-		return usagef("--hosts: %w", err)
-	}
-	if len(o.hosts.names) == 1 {
-		r.host = &result.Host{Name: o.hosts.names[0]}
-		return nil
-	}
-	if err := machines.Formats.Check(o.output.format); err != nil {
-		return usagef("--format %s has one run, and several hosts have several: want %s here, or show RUN --format %[1]s", o.output.format, strings.Join(machines.Formats.Names(), ", "))
-	}
-	if o.page.file != "" {
-		return usagef("%s is the page of one run, and several hosts have several: report RUN writes that of each", o.page.flag)
-	}
-	return nil
-}
-
-// hosted is what became of a host.
-type hosted struct {
-	name     string
-	analysis *stats.Analysis // nil if nothing was begun
-	failure  error
-}
-
-// takeOnHosts measures what is requested on several hosts side by side, and stores it as one
-// run for each. If one of them cannot be reached, it measures on none.
-func takeOnHosts(ctx context.Context, env *environment, o *runOptions, r *request) ([]*hosted, error) {
-	show := newProgress(env, o.quiet)
-	show.finish() // several runs have no common bar
-	environments := env.forHosts(o.hosts.names)
-	env.outliveReaders()
-	var measuring atomic.Bool
-	ctx, stop, release := env.interruptible(ctx, show.say, stoppingTrials(measuring.Load))
-	defer release()
-	st, err := store.Open(until(ctx, stop), r.storePath)
-	if err == nil {
-		defer st.Close()
-	}
-	if err := unlessInterrupted(stop, err); err != nil {
-		return nil, err
-	}
-	list := make([]*hosted, len(o.hosts.names))
-	requests := make([]*request, len(list))
-	shows := make([]*progress, len(list))
-	sites := make([]*site, len(list))
-	each := func(do func(i int)) {
-		var all sync.WaitGroup
-		for i := range list {
-			all.Go(func() { do(i) })
-		}
-		all.Wait()
-	}
-	for i, name := range o.hosts.names {
-		list[i] = &hosted{name: name}
-		requests[i] = r.on(name)
-		shows[i] = newProgress(environments[i], o.quiet)
-		shows[i].least = r.least
-	}
-	each(func(i int) {
-		if sites[i], list[i].failure = env.site(until(ctx, stop), o, requests[i], shows[i]); list[i].failure != nil {
-			sites[i] = nil
+		if a.left--; a.left == 0 {
+			close(a.all)
 		}
 	})
-	defer each(func(i int) {
-		if sites[i] != nil {
-			sites[i].remove()
-		}
-	})
-	var failures []error
-	for _, h := range list {
-		failures = append(failures, h.failure)
-	}
-	if err := errors.Join(failures...); err != nil {
-		return nil, unlessInterrupted(stop, incompleteError{err})
-	}
-	shareMachines(o.hosts.names, sites, show.say)
-	each(func(i int) {
-		list[i].analysis, list[i].failure = takeAt(ctx, stop, environments[i], o, requests[i], taking{sites[i], st, shows[i], func() { measuring.Store(true) }})
-	})
-	return list, nil
 }
 
-// shareMachines warns of hosts that are one machine, now and in their runs.
-func shareMachines(names []string, sites []*site, say func(string, ...any)) {
-	same := map[string][]int{}
-	for i, s := range sites {
-		if s.boot != "" {
-			same[s.boot] = append(same[s.boot], i)
+// wait notes the arrival and waits for the others. It returns the failure of this host or, if
+// another one has failed, an error that says so.
+func (a *arrival) wait(ctx context.Context, failure error, boot string) error {
+	if a == nil {
+		return failure
+	}
+	if ctx.Err() != nil {
+		a.note(nil, "") // after Ctrl-C a failure says nothing about the host
+		return ctx.Err()
+	}
+	a.note(failure, boot)
+	select {
+	case <-a.all:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if failure == nil && len(a.failures) > 0 {
+		return incompleteError{errors.New("nothing was measured, because another machine did not answer")}
+	}
+	return failure
+}
+
+// noise adds a warning to the noise of a host if it has several names, which are measured at the
+// same time.
+func (a *arrival) noise(n lab.Noise, say func(string, ...any)) lab.Noise {
+	if a == nil || a.boots[a.host] == "" {
+		return n
+	}
+	var same []string
+	for i, boot := range a.boots {
+		if boot == a.boots[a.host] {
+			same = append(same, a.names[i])
 		}
 	}
-	for i, s := range sites {
-		on := same[s.boot]
-		if len(on) < 2 {
-			continue
-		}
-		var of []string
-		for _, k := range on {
-			of = append(of, names[k])
-		}
-		message := document.And(of) + " are one machine: they were measured at the same time and took time from each other"
-		s.noise = doubleNoise{s.noise, result.Warning{Code: result.WarningShared, Message: message}}
-		if i == on[0] {
-			say("warning: %s are one machine: they are measured at the same time and take time from each other; name it once", document.And(of))
-		}
+	if len(same) < 2 {
+		return n
 	}
+	if same[0] == a.names[a.host] {
+		say("warning: %s are one machine: they are measured at the same time and take time from each other; name it once", document.And(same))
+	}
+	message := document.And(same) + " are one machine: they were measured at the same time and took time from each other"
+	return doubleNoise{n, result.Warning{Code: result.WarningShared, Message: message}}
 }
 
 // doubleNoise is the noise of a machine that is measured under another name at the same time.
@@ -170,7 +121,7 @@ func (s doubleNoise) BeforeRun() []result.Warning {
 }
 
 // forHosts returns an environment for the work on each host. Its lines begin with the host's
-// name, it has no terminal, and it hears of every Ctrl-C.
+// name, it has no terminal, and it gets every Ctrl-C.
 func (env *environment) forHosts(names []string) []*environment {
 	signals := make([]chan os.Signal, len(names))
 	for i := range signals {
@@ -204,12 +155,12 @@ func (env *environment) forHosts(names []string) []*environment {
 	return list
 }
 
-// prefixed writes whole lines, each with a prefix.
+// prefixed writes each line with a prefix when the line has ended.
 type prefixed struct {
 	w       io.Writer
-	writing *sync.Mutex // of all that write to w
+	writing *sync.Mutex // shared by all writers to w
 	prefix  string
-	part    []byte // of a line that has not ended
+	part    []byte // the beginning of a line that has not ended
 }
 
 func (p *prefixed) Write(b []byte) (int, error) {
@@ -228,8 +179,7 @@ func (p *prefixed) Write(b []byte) (int, error) {
 	}
 }
 
-// on returns the request for a host. It shares nothing with those for others that a run
-// changes.
+// on returns the request for a host. It shares nothing that a run changes.
 func (r *request) on(name string) *request {
 	own := *r
 	own.host = &result.Host{Name: name}
@@ -241,25 +191,46 @@ func (r *request) on(name string) *request {
 	return &own
 }
 
-// measureOnHosts measures what is requested on several hosts, and prints the results.
+type hosted struct {
+	name     string
+	analysis *stats.Analysis // nil if nothing was begun
+	failure  error
+}
+
+// measureOnHosts measures what is requested on several hosts side by side, stores a run for each,
+// and prints the results.
 func measureOnHosts(ctx context.Context, env *environment, o *runOptions, r *request) error {
-	list, err := takeOnHosts(ctx, env, o, r)
-	if err != nil {
-		return err
+	list := make([]*hosted, len(o.hosts.names))
+	unreached := o.hosts.onHosts(env, func(i int, own *environment, hosts hostOptions) {
+		options := *o
+		options.hosts = hosts
+		h := &hosted{name: hosts.names[0]}
+		h.analysis, h.failure = take(ctx, own, &options, r.on(h.name))
+		list[i] = h
+	})
+	if unreached != nil {
+		return incompleteError{unreached}
 	}
-	failure := worstOf(list)
+	var failures []error
+	for _, h := range list {
+		if h.failure == nil {
+			failures = append(failures, outcome(h.analysis))
+		} else {
+			failures = append(failures, h.failure)
+		}
+	}
 	if slices.ContainsFunc(list, func(h *hosted) bool { return h.analysis != nil && len(h.analysis.Run.Trials) > 0 }) {
 		if err := writeMachines(env, &o.output, list); err != nil {
 			return err
 		}
-		return failure
+		return worstStatus(failures)
 	}
 	for _, h := range list {
 		if why := h.why(); why != "" {
 			fmt.Fprintf(env.stderr, "sqlite3perf: %s: %s\n", h.name, why)
 		}
 	}
-	return failure
+	return worstStatus(failures)
 }
 
 // why says why nothing was measured on a host, or not all; "" if there is nothing to say.
@@ -270,7 +241,7 @@ func (h *hosted) why() string {
 	return fmt.Sprintf("%v%s", h.failure, hint(h.failure))
 }
 
-// writeMachines prints what runs on several machines say.
+// writeMachines prints the results of runs on several machines.
 func writeMachines(env *environment, o *outputOptions, list []*hosted) error {
 	var runs []string
 	for _, h := range list {
@@ -292,40 +263,24 @@ func writeMachines(env *environment, o *outputOptions, list []*hosted) error {
 	}, o.again("sqlite3perf show "+strings.Join(runs, " ")))
 }
 
-// worstOf returns the exit status of what became of hosts.
-func worstOf(list []*hosted) error {
-	var failures []error
-	for _, h := range list {
-		if h.failure == nil {
-			failures = append(failures, outcome(h.analysis))
-		} else {
-			failures = append(failures, h.failure)
-		}
-	}
-	return worstStatus(failures)
-}
-
 // worstStatus returns the worst exit status of several failures, whose messages have been
 // printed, or nil if there is none.
 func worstStatus(failures []error) error {
-	found := map[int]bool{}
+	order := []int{exitOK, exitIncomplete, exitRegression, exitFailed, exitInterrupted}
+	worst := 0
 	for _, err := range failures {
-		status, ok := errors.AsType[statusError](err)
-		_, incomplete := errors.AsType[incompleteError](err)
-		switch {
-		case err == nil:
-		case ok:
-			found[int(status)] = true
-		case incomplete:
-			found[exitIncomplete] = true
-		default:
-			found[exitFailed] = true
+		status := exitFailed
+		if s, ok := errors.AsType[statusError](err); ok {
+			status = int(s)
+		} else if _, ok := errors.AsType[incompleteError](err); ok {
+			status = exitIncomplete
+		} else if err == nil {
+			status = exitOK
 		}
+		worst = max(worst, slices.Index(order, status))
 	}
-	for _, status := range []int{exitInterrupted, exitFailed, exitRegression, exitIncomplete} {
-		if found[status] {
-			return statusError(status)
-		}
+	if worst == 0 {
+		return nil
 	}
-	return nil
+	return statusError(order[worst])
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,12 +15,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/locks"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
-	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
 func locksCommand(env *environment) *cobra.Command {
 	o := &lockOptions{}
-	cmd := &cobra.Command{
+	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "locks [RUN]",
 		Short: "Say why operations fail with \"database is locked\", what ends that, and what it costs",
 		Long: `Locks measures the mixes and replays of a workload on every driver, with several ways of
@@ -48,19 +46,14 @@ explains a run of another command that measured a mix.`,
   sqlite3perf locks last`,
 		Args: arguments(0, 1, "a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.exact = cmd.Flags().Changed("rounds")
 			if len(args) == 1 {
 				return explainStored(cmd.Context(), env, o, args[0])
 			}
 			return measureLocks(cmd.Context(), env, o)
 		},
-	}
-	cmd.Flags().SortFlags = false
-	o.addFlags(cmd.Flags())
-	return cmd
+	})
 }
 
-// lockOptions are the flags of locks.
 type lockOptions struct {
 	runOptions
 	patience  time.Duration
@@ -95,8 +88,8 @@ func measureLocks(ctx context.Context, env *environment, o *lockOptions) error {
 	if err := o.output.checkFormat(); err != nil {
 		return err
 	}
-	if o.patience <= 0 {
-		return usagef("--patience %v: want a time above 0, such as 5s", o.patience)
+	if err := positive("--patience", o.patience, "5s"); err != nil {
+		return err
 	}
 	if len(o.workloads) == 0 && !o.flags.Changed("workloads") {
 		o.workloads = lockWorkloads
@@ -104,8 +97,7 @@ func measureLocks(ctx context.Context, env *environment, o *lockOptions) error {
 	if err := o.inProcesses(); err != nil {
 		return err
 	}
-	o.computing = newProgress(env, o.quiet).Computing
-	r, err := o.check(ctx)
+	r, err := o.check(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -121,8 +113,7 @@ func measureLocks(ctx context.Context, env *environment, o *lockOptions) error {
 		return failure
 	}
 	l := locks.ExplainLocks(a)
-	kept, err := l.Keep()
-	keepAnswer(ctx, env, r.storePath, a.Run.ID, kept, err)
+	keepAnswer(ctx, env, r.storePath, a.Run.ID, l)
 	err = o.output.printAnswer(env, locksWriter(&o.output, l), showAgain(a.Run.ID))
 	if err = cmp.Or(failure, err); err != nil {
 		return err
@@ -136,7 +127,6 @@ func measureLocks(ctx context.Context, env *environment, o *lockOptions) error {
 	return nil
 }
 
-// inProcesses makes a setting of --processes.
 func (o *lockOptions) inProcesses() error {
 	if len(o.processes) == 0 {
 		return nil
@@ -157,7 +147,6 @@ func (o *lockOptions) inProcesses() error {
 	return nil
 }
 
-// ways returns the cases of every way of sharing the file.
 func (o *lockOptions) ways(r *request) ([]*lab.Case, error) {
 	ways := lab.LockWays{Patience: o.patience}
 	for _, def := range lockGrid {
@@ -184,7 +173,6 @@ func (o *lockOptions) ways(r *request) ([]*lab.Case, error) {
 	return cases, nil
 }
 
-// locksWriter writes what a run says of locks.
 func locksWriter(o *outputOptions, l *locks.Locks) answerWriter {
 	return func(w io.Writer, format string, opts document.Options) error {
 		opts.Hints.More = []string{inStore(o.store, showAgain(l.Analysis.Run.ID)+" "+figuresFlag+" --full")}
@@ -192,33 +180,14 @@ func locksWriter(o *outputOptions, l *locks.Locks) answerWriter {
 	}
 }
 
-// readLocks reads what a run says of locks.
-func readLocks(o *outputOptions, a *stats.Analysis, _ loader) (answerWriter, error) {
-	l, err := locks.Stored(a)
-	if err != nil {
-		return nil, err
-	}
-	return locksWriter(o, l), nil
-}
-
-// explainStored explains a run that has been measured before.
 func explainStored(ctx context.Context, env *environment, o *lockOptions, name string) error {
-	var unused []string
-	o.flags.Visit(func(f *pflag.Flag) {
-		if typed(f) && !slices.Contains([]string{"store", "format", "output", "no-color", "full"}, f.Name) {
-			unused = append(unused, "--"+f.Name)
-		}
-	})
-	if len(unused) > 0 {
-		return usagef("%s: only for what is measured now, and %s is stored: leave it out", strings.Join(unused, " "), name)
-	}
-	if err := o.output.check(); err != nil {
+	if err := inOrder(func() error { return o.onlyOfStored(name + " is stored") }, o.output.check); err != nil {
 		return err
 	}
-	run, err := measuredRun(ctx, env, o.store, name)
+	a, err := sampled(ctx, env, o.store, name)
 	if err != nil {
 		return err
 	}
 	o.output.store = o.store
-	return o.output.printAnswer(env, locksWriter(&o.output, locks.ExplainLocks(stats.Analyze(run, floorDriver))), "sqlite3perf locks "+name)
+	return o.output.printAnswer(env, locksWriter(&o.output, locks.ExplainLocks(a)), "sqlite3perf locks "+name)
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
@@ -29,7 +30,7 @@ const (
 	exitInterrupted = 130
 )
 
-// usageError is a mistake in what the user typed.
+// usageError is an error in the command line.
 type usageError struct{ err error }
 
 func (e usageError) Error() string { return e.err.Error() }
@@ -165,6 +166,7 @@ told apart are called a tie.`,
 	root.SetHelpCommandGroupID(learn)
 	root.SetCompletionCommandGroupID(learn)
 	for _, c := range subcommands(root) {
+		c.Flags().SortFlags = false // the help has them in the order in which they are declared
 		check, run := c.Args, c.RunE
 		c.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)
@@ -189,6 +191,12 @@ told apart are called a tie.`,
 		return nil
 	}
 	return root
+}
+
+// withFlags returns the command with its flags.
+func withFlags(add func(*pflag.FlagSet), c *cobra.Command) *cobra.Command {
+	add(c.Flags())
+	return c
 }
 
 // subcommands returns the commands below one, at any depth.

@@ -20,13 +20,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// mergeOptions are the flags of merge as typed.
 type mergeOptions struct {
 	store, format string
 	quiet         bool
 }
 
-// mergeFormats are the formats of what merge prints.
 var mergeFormats = []string{tableFormat, "json"}
 
 func mergeCommand(env *environment) *cobra.Command {
@@ -48,19 +46,15 @@ Exit status: 0 everything is in the store; 1 a run or a store was left out; 2 a 
 not found, or named twice: nothing is merged.`,
 		Example: "  sqlite3perf merge pi.db vm1.db\n  sqlite3perf merge results-*.db --store all.db",
 		Args:    arguments(1, -1, "a store to merge"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return merge(cmd.Context(), env, o, args)
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return merge(cmd.Context(), env, o, args) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	addStoreFlag(f, &o.store)
-	f.BoolVar(&o.quiet, "quiet", false, "no progress")
+	addQuietFlag(f, &o.quiet)
 	f.StringVar(&o.format, "format", tableFormat, "how it is printed: "+strings.Join(mergeFormats, ", "))
 	return cmd
 }
 
-// mergeReport is what a merge has done.
 type mergeReport struct {
 	Command   string         `json:"command"` // merge
 	Store     string         `json:"store"`
@@ -75,7 +69,6 @@ type mergeReport struct {
 	made bool // there is a store
 }
 
-// unreadStore is a store that cannot be read.
 type unreadStore struct {
 	Store  string `json:"store"`
 	Reason string `json:"reason"`
@@ -129,7 +122,6 @@ func merge(ctx context.Context, env *environment, o *mergeOptions, names []strin
 	return nil
 }
 
-// check finds out whether the stores can be what they are to be, before anything is made.
 func (o *mergeOptions) check(names []string) (to string, err error) {
 	if !slices.Contains(mergeFormats, o.format) {
 		return "", usagef("unknown format %q: %s", o.format, driver.Suggest(o.format, mergeFormats))
@@ -156,8 +148,8 @@ func (o *mergeOptions) check(names []string) (to string, err error) {
 	return to, nil
 }
 
-// mergeOne merges a store, through a copy beside the one that it is merged into. unread says
-// why it cannot be read.
+// mergeOne merges a store, through a copy next to the destination. unread is the reason if the
+// store cannot be read.
 func mergeOne(ctx context.Context, d *destination, name string, out *mergeReport, show *progress) (unread, failure error) {
 	if err := readable(name); err != nil {
 		return err, nil
@@ -219,7 +211,7 @@ func (d *destination) merge(ctx context.Context, from *store.Store, told func(do
 // aStore ends a reason why a file is no store.
 const aStore = ": name a store, as sqlite3perf run makes them"
 
-// readable finds what cannot be a store, before anything is copied.
+// readable returns an error if a file cannot be a store. It is called before anything is copied.
 func readable(name string) error {
 	info, err := os.Stat(name)
 	switch {
@@ -243,7 +235,7 @@ func readable(name string) error {
 	return nil
 }
 
-// whyUnread says why nothing of a store could be read, and what to do.
+// whyUnread returns why nothing of a store could be read, and what to do.
 func whyUnread(err error) string {
 	refused, ok := errors.AsType[*store.UnusableError](err)
 	switch {
@@ -259,7 +251,6 @@ func whyUnread(err error) string {
 	return err.Error()
 }
 
-// count counts what became of the runs.
 func (r *mergeReport) count() {
 	for _, m := range r.Runs {
 		r.Trials += m.Trials
@@ -323,7 +314,6 @@ func follows(next, first store.Merged, n int64) bool {
 	return (first.What == store.MergedNew || first.What == store.MergedThere) && next.What == first.What && next.Store == first.Store && next.Run == first.Run+n && next.Is == first.Is+n
 }
 
-// became says what became of n runs, of which one is the first.
 func became(m store.Merged, n int64) string {
 	switch {
 	case m.What == store.MergedNew && n > 1:

@@ -1,14 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,7 +20,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
-	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
@@ -29,7 +27,7 @@ import (
 
 // runOptions are the flags of run as typed.
 type runOptions struct {
-	flags      *pflag.FlagSet
+	flags      *pflag.FlagSet // of the command
 	drivers    []string
 	sided      bool // the drivers are the sides of a comparison
 	workloads  []string
@@ -71,8 +69,8 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	o.addPageFlag(f)
 }
 
-// addWorkFlags adds the flags for what is done, and with which settings.
 func (o *runOptions) addWorkFlags(f *pflag.FlagSet) {
+	o.flags = f
 	f.StringSliceVar(&o.workloads, "workloads", nil, "built-in workloads or YAML files (default: "+strings.Join(lab.DefaultWorkloads, ",")+")")
 	addAllowFilesFlag(f, &o.allowFiles)
 	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, `name=value[,value...]`; several values make a matrix (repeatable); sqlite3perf workloads --language lists the settings")
@@ -86,7 +84,6 @@ func (o *runOptions) addPrecisionFlag(f *pflag.FlagSet, value, usage string) {
 	f.StringVar(&o.precision, "precision", value, usage)
 }
 
-// addFigureFlags adds the flags for how well the figures of a run are to be known.
 func (o *runOptions) addFigureFlags(f *pflag.FlagSet) {
 	o.addScheduleFlags(f)
 	o.addPrecisionFlag(f, "5%", "a case is settled, and no longer measured, when the intervals of its ratios are within this `share` of them")
@@ -102,37 +99,52 @@ func (o *runOptions) untilSettled(r *request) {
 // addScheduleFlags adds the flags for how much work is done and how often.
 func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
 	o.flags = f
-	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1 (quick is 0.02 to 0.05 of full in most built-in workloads)")
+	o.addScaleFlag(f)
 	f.IntVar(&o.rounds, "rounds", 0, "exactly this many rounds, at least 6 (default: until all cases are settled, or --time is over)")
-	f.DurationVar(&o.time, "time", 5*time.Minute, "stop before a round that would end later than this; six rounds are run in any case, unless it is known beforehand that they take longer: then nothing is measured")
+	o.addTimeFlag(f, 5*time.Minute, "stop before a round that would end later than this; six rounds are run in any case, unless it is known beforehand that they take longer: then nothing is measured")
+	o.addSeedFlag(f)
+}
+
+func (o *runOptions) addScaleFlag(f *pflag.FlagSet) {
+	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1 (quick is 0.02 to 0.05 of full in most built-in workloads)")
+}
+
+func (o *runOptions) addTimeFlag(f *pflag.FlagSet, value time.Duration, usage string) {
+	f.DurationVar(&o.time, "time", value, usage)
+}
+
+func (o *runOptions) addSeedFlag(f *pflag.FlagSet) {
 	f.StringVar(&o.seed, "seed", "", "`number` that all values and the order of trials are made from (default: random, below 2⁵³, and reported)")
 }
 
-// addPlaceFlags adds the flags for where things are and where they are written.
-func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.dir, "dir", "", "`directory` on the file system to measure; databases are created in it and removed, and so are those that killed runs left there (default: in the user's cache directory)")
+func addDirFlag(f *pflag.FlagSet, value *string) {
+	f.StringVar(value, "dir", "", "`directory` on the file system to measure; databases are created in it and removed, and so are those that killed runs left there (default: in the user's cache directory)")
 	reaching(f, writes, "dir")
+}
+
+func addQuietFlag(f *pflag.FlagSet, value *bool) { f.BoolVar(value, "quiet", false, "no progress") }
+
+func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
+	addDirFlag(f, &o.dir)
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer is ended, and its cell has failed")
 	o.workers.addFlags(f)
-	f.BoolVar(&o.quiet, "quiet", false, "no progress")
+	addQuietFlag(f, &o.quiet)
 	addStoreFlag(f, &o.store)
 	o.output.addFlags(f)
 }
 
-// addPageFlag adds the flag for a page of the run.
 func (o *runOptions) addPageFlag(f *pflag.FlagSet) {
 	f.StringVar(&o.page.file, "html", "", "`file` that a page with pictures is written to, beside what is printed")
 	reaching(f, writes, "html")
 }
 
-// request is what runOptions ask for, after checking. Nothing has been created yet.
+// request is the result of checking runOptions. Nothing has been created yet.
 type request struct {
 	matrix    lab.Matrix
 	cases     []*lab.Case
 	schedule  lab.Schedule
 	precision float64 // of figures or verdicts, as --precision says
-	known     []lab.Known
-	builder   *lab.Builder
+	workshop
 	leftOut   []result.LeftOut
 	study     *result.Study // nil if the run is not of a study
 	compares  *result.Compares
@@ -153,9 +165,9 @@ type request struct {
 	print    func(*stats.Analysis) error // the results; nil: as a run
 }
 
-// check converts the options to a request, without creating or changing anything.
-func (o *runOptions) check(ctx context.Context) (*request, error) {
+func (o *runOptions) check(ctx context.Context, env *environment) (*request, error) {
 	r := &request{}
+	o.computing = newProgress(env, o.quiet).Computing
 	return r, inOrder(
 		o.output.check,
 		func() error { return o.checkSchedule(r) },
@@ -177,21 +189,29 @@ func inOrder(steps ...func() error) error {
 	return nil
 }
 
+// positive returns an error if a flag has a time of 0 or below.
+func positive(flag string, d time.Duration, example string) error {
+	if d <= 0 {
+		return usagef("%s %v: want a time above 0, such as %s", flag, d, example)
+	}
+	return nil
+}
+
+func (o *runOptions) checkTrialLimit() error { return positive("--trial-limit", o.trialLimit, "10m") }
+
 func (o *runOptions) checkSchedule(r *request) error {
+	o.exact = o.exact || o.flags.Changed("rounds")
 	if o.exact && o.rounds < lab.MinRounds {
 		return usagef("--rounds %d: at least %d, the fewest that give a 95 %% interval", o.rounds, lab.MinRounds)
 	}
 	if o.rounds > lab.MaxRounds {
 		return usagef("--rounds %d: at most %d", o.rounds, lab.MaxRounds)
 	}
-	if o.time <= 0 {
-		return usagef("--time %v: want a time above 0, such as 5m", o.time)
-	}
-	if o.trialLimit <= 0 {
-		return usagef("--trial-limit %v: want a time above 0, such as 10m", o.trialLimit)
+	err := cmp.Or(positive("--time", o.time, "5m"), o.checkTrialLimit())
+	if err != nil {
+		return err
 	}
 	r.schedule = lab.Schedule{Rounds: o.rounds, Time: o.time}
-	var err error
 	if r.precision, err = share("--precision", o.precision); err != nil {
 		return err
 	}
@@ -225,13 +245,18 @@ func share(flag, value string) (float64, error) {
 	return v, nil
 }
 
-func (o *runOptions) checkDrivers(ctx context.Context, r *request) error {
-	source, known, err := o.workers.find()
-	if err != nil {
-		return err
+// usualDrivers returns the drivers that are asked if none is named.
+func (s workshop) usualDrivers() (names []string) {
+	for _, k := range s.known {
+		if !k.Optional {
+			names = append(names, k.Name)
+		}
 	}
-	r.known = known
-	if r.builder, err = o.workers.builder(source); err != nil {
+	return names
+}
+
+func (o *runOptions) checkDrivers(ctx context.Context, r *request) (err error) {
+	if r.workshop, err = o.workers.workshop(); err != nil {
 		return err
 	}
 	names := o.drivers
@@ -239,30 +264,22 @@ func (o *runOptions) checkDrivers(ctx context.Context, r *request) error {
 		return usagef("--drivers names none: want such as mattn,modernc, or leave it out")
 	}
 	if len(names) == 0 {
-		for _, k := range r.known {
-			if !k.Optional {
-				names = append(names, k.Name)
-			}
-		}
+		names = r.usualDrivers()
 	}
 	if o.flags.Lookup("drivers") != nil { // which splits at every comma
 		if names, err = lab.JoinRefs(names, r.known); err != nil {
 			return usageError{err}
 		}
 	}
-	refs, err := findDrivers(ctx, r.builder, names, r.known)
-	if err != nil {
-		return err
-	}
+	r.matrix.Drivers, err = r.refs(ctx, names...)
 	seen := map[string]bool{}
-	for i, ref := range refs {
+	for i, ref := range r.matrix.Drivers {
 		if seen[ref.Name] {
 			return usagef("driver %s is named twice", names[i])
 		}
 		seen[ref.Name] = true
 	}
-	r.matrix.Drivers = refs
-	return nil
+	return err
 }
 
 func (o *runOptions) checkWorkloads(r *request) error {
@@ -281,7 +298,7 @@ func (o *runOptions) checkWorkloads(r *request) error {
 	seen := map[string]string{} // the argument that gave each workload
 	for _, name := range names {
 		name = strings.TrimSpace(name)
-		w, err := loadWorkloadIn(r.dir, name, o.allowFiles)
+		w, err := loadWorkload(r.dir, name, o.allowFiles)
 		if err != nil {
 			return err
 		}
@@ -430,7 +447,6 @@ func (o *runOptions) checkPlaces(r *request) (err error) {
 	return err
 }
 
-// checkPage finds out whether the page of the run can be written, if one is asked for.
 func (o *runOptions) checkPage(r *request) error {
 	if o.page.file == "" {
 		return nil
@@ -443,39 +459,6 @@ func (o *runOptions) checkPage(r *request) error {
 		return usagef("%s and -o name the same file: name another one", o.page.flag)
 	}
 	return o.page.check()
-}
-
-// databasesDirectory returns where databases are created: in the directory that --dir
-// names, which must exist, or in one in the user's cache. It creates nothing.
-func databasesDirectory(given string) (string, error) {
-	if given == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("no directory for databases, name one with --dir: %w", err)
-		}
-		return filepath.Join(cache, "sqlite3perf", "databases"), nil
-	}
-	// A missing directory is not created. If its name was mistyped, the new one could
-	// be on a different file system than the intended one.
-	switch fi, err := os.Stat(given); {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", noDirectory("--dir, in which databases are created and removed", given)
-	case err == nil && !fi.IsDir():
-		return "", usagef("--dir %s is not a directory: name one, databases are created and removed in it", given)
-	}
-	return filepath.Abs(given)
-}
-
-// noDirectory says what to do about a directory that a flag leads to and that is missing.
-func noDirectory(flag, dir string) error {
-	return usagef("%s: there is no directory %s: create it, or give another directory", flag, dir)
-}
-
-func storePath(given string) (string, error) {
-	if given != "" {
-		return given, nil
-	}
-	return store.DefaultPath()
 }
 
 // words formats settings or parameters for people, sorted by name.

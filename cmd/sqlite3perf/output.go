@@ -52,7 +52,6 @@ func (o *outputOptions) setFormats(what string, formats []string, known func(str
 	o.asked.Usage = fmt.Sprintf("%s: %s (default: as the extension of -o says, otherwise %s)", what, strings.Join(formats, ", "), tableFormat)
 }
 
-// addFullFlag adds the flag of commands that print only what is read first on a terminal.
 func (o *outputOptions) addFullFlag(f *pflag.FlagSet) {
 	f.BoolVar(&o.full, "full", false, "every table, also on a terminal, where otherwise only the answer is printed")
 }
@@ -120,7 +119,6 @@ func (o *outputOptions) checkFormat() error {
 	return usagef("%s: the extension %s is of no format here: want one of %s, or name the format with --format", o.named(), extension, strings.Join(possible, ", "))
 }
 
-// formatOf returns the format that a file's extension is of, or "".
 func formatOf(file string) string {
 	for _, e := range document.Extensions {
 		if strings.EqualFold(e.Extension, filepath.Ext(file)) {
@@ -141,13 +139,12 @@ func (o *outputOptions) target() (file string, whole bool) {
 	return file, err != nil || fi.Mode().IsRegular() || fi.IsDir()
 }
 
-// beside creates a directory for a file that is to replace another one. If the command
+// beside creates a directory next to a file that is to be replaced. If the command
 // is killed, the next command that writes there removes it.
 func beside(file string) (*lab.Scratch, error) {
 	return lab.NewScratch(filepath.Dir(file), ".sqlite3perf-output-")
 }
 
-// reason returns the error of a file operation without the file's name.
 func reason(err error) error {
 	if pe, ok := err.(*os.PathError); ok { //nolint:errorlint // as package os returns it
 		return pe.Err
@@ -155,7 +152,6 @@ func reason(err error) error {
 	return err
 }
 
-// notADatabase refuses to write results over somebody's data.
 func notADatabase(file string) error {
 	fi, err := os.Stat(file)
 	if err != nil {
@@ -170,7 +166,6 @@ func notADatabase(file string) error {
 	return nil
 }
 
-// isDatabase reports whether a file is an SQLite database that is not encrypted.
 func isDatabase(file string) bool {
 	if fi, err := os.Stat(file); err != nil || !fi.Mode().IsRegular() {
 		return false
@@ -185,7 +180,6 @@ func isDatabase(file string) bool {
 	return string(head[:n]) == "SQLite format 3"
 }
 
-// sameFile reports whether two names refer to the same file, which need not exist yet.
 func sameFile(a, b string) bool {
 	fa, aerr := os.Stat(a)
 	fb, berr := os.Stat(b)
@@ -197,7 +191,6 @@ func sameFile(a, b string) bool {
 	return aerr == nil && berr == nil && a == b
 }
 
-// write prints an analyzed run as the options ask.
 func write(env *environment, o *outputOptions, a *stats.Analysis) error {
 	return o.print(env, func(w io.Writer, format string, opts document.Options) error {
 		return report.Write(w, format, a, o.ofRun(env, a, opts))
@@ -241,7 +234,6 @@ func screenLines(height int) int {
 	return max(1, min(most, height-prompt))
 }
 
-// scaleHint is the flag that makes workloads larger.
 const scaleHint = "--scale"
 
 // print prints what a function writes to where the options ask. again is the command
@@ -264,7 +256,6 @@ func (o *outputOptions) print(env *environment, write func(io.Writer, string, do
 	return nil
 }
 
-// put writes the file.
 func (o *outputOptions) put(data []byte) error {
 	file, whole := o.target()
 	if !whole {
@@ -273,7 +264,6 @@ func (o *outputOptions) put(data []byte) error {
 	return replace(file, data)
 }
 
-// again completes the command that prints something again.
 func (o *outputOptions) again(command string) string {
 	if o.format != tableFormat {
 		command += " --format " + o.format
@@ -307,4 +297,18 @@ func replace(file string, data []byte) error {
 		}
 	}
 	return os.Rename(temp, file)
+}
+
+// printTable prints a table. titles are those of the columns, between bars; a title that begins
+// with > aligns its column at the right. Without titles there is only the text of the rows.
+func printTable(w io.Writer, titles string, rows [][]string) error {
+	if len(rows) == 0 && strings.Trim(titles, "|") == "" {
+		return nil
+	}
+	g := document.Grid{Rows: rows}
+	for t := range strings.SplitSeq(titles, "|") {
+		title, right := strings.CutPrefix(t, ">")
+		g.Columns = append(g.Columns, document.Column{Title: title, Right: right})
+	}
+	return document.RenderText(w, document.Document{g}, document.Options{Width: document.Unlimited})
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"strings"
-	"text/tabwriter"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -30,12 +29,9 @@ repetitions and its 95 % interval are shown.`,
 		Example: `  sqlite3perf paginate --db a.db
   sqlite3perf paginate --db a.db --depths 0,1000,100000 --limit 20 --repetitions 30`,
 		Args: arguments(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return paginate(cmd.Context(), env, o, p)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return paginate(cmd.Context(), env, o, p) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.Int64SliceVar(&p.Depths, "depths", nil, "`rows` before the page, several (default: by the size of the table)")
 	f.IntVar(&p.Limit, "limit", 5, "`rows` per page")
 	f.IntVar(&p.Repetitions, "repetitions", 10, "`times` that each page is read in each way, at least 6")
@@ -63,16 +59,16 @@ func paginate(ctx context.Context, env *environment, o *databaseOptions, p *prot
 	if err != nil {
 		return err
 	}
-	switch {
-	case o.format == "json":
-		err = writeJSON(env.stdout, t.databaseOutput("paginate", res))
-	case res.Paginate != nil && len(res.Paginate.Depths) > 0 && len(res.Paginate.Depths[0].OffsetNS) > 0:
-		fmt.Fprintf(env.stdout, "table %s of %s: %d rows, pages of %d in the order of ID\n", p.Table, t.where(), res.Paginate.Rows, p.Limit)
-		err = printPaginated(env.stdout, res.Paginate.Depths)
-	}
-	if err == nil && res.Interrupted {
+	err = t.print("paginate", res, func(out io.Writer) error {
+		r := res.Paginate
+		if r == nil || len(r.Depths) == 0 || len(r.Depths[0].OffsetNS) == 0 {
+			return nil
+		}
+		fmt.Fprintf(out, "table %s of %s: %d rows, pages of %d in the order of ID\n", p.Table, t.where(), r.Rows, p.Limit)
+		return printPaginated(out, r.Depths)
+	})
+	if res.Interrupted {
 		fmt.Fprintln(env.stderr, "interrupted")
-		return statusError(exitInterrupted)
 	}
 	return err
 }
@@ -98,19 +94,19 @@ func summed(pages []protocol.Page) (list []depth) {
 
 func printPaginated(out io.Writer, pages []protocol.Page) error {
 	list := summed(pages)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "depth\tOFFSET\t[95 % interval]\tkeyset\t[95 % interval]\tOFFSET ÷ keyset\t[95 % interval]\t")
+	var rows [][]string
 	for _, d := range list {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%.1f\t%s\t\n", d.rows,
-			seconds(d.offset.Median), interval(d.offset, seconds), seconds(d.keyset.Median), interval(d.keyset, seconds),
-			d.ratio.Median, interval(d.ratio, func(x float64) string { return fmt.Sprintf("%.1f", x) }))
+		rows = append(rows, []string{fmt.Sprint(d.rows), seconds(d.offset.Median), interval(d.offset, seconds), seconds(d.keyset.Median), interval(d.keyset, seconds),
+			tenths(d.ratio.Median), interval(d.ratio, tenths)})
 	}
-	if err := w.Flush(); err != nil {
+	if err := printTable(out, ">depth|>OFFSET|>[95 % interval]|>keyset|>[95 % interval]|>OFFSET ÷ keyset|>[95 % interval]", rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "n = %d each, interleaved in one process; closed loop\n\n", list[0].offset.N)
 	return printCurve(out, list)
 }
+
+func tenths(ratio float64) string { return fmt.Sprintf("%.1f", ratio) }
 
 func seconds(s float64) string { return short(int64(math.Round(s * 1e9))) }
 

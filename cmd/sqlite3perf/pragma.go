@@ -3,8 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +15,7 @@ import (
 
 func pragmaCommand(env *environment) *cobra.Command {
 	o := &databaseOptions{}
-	cmd := &cobra.Command{
+	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "pragma NAME[=VALUE]...",
 		Short: "Read pragmas, or set them and show the effect",
 		Long: `Pragma reads each named pragma, or sets it and reads it back. A pragma that was set
@@ -26,13 +27,8 @@ If a pragma does not have the value it was set to, the exit status is 1.`,
 		Example: `  sqlite3perf pragma journal_mode synchronous --db a.db
   sqlite3perf pragma journal_mode=wal --db a.db --driver modernc`,
 		Args: arguments(1, -1, "the pragma"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return pragma(cmd.Context(), env, o, args)
-		},
-	}
-	cmd.Flags().SortFlags = false
-	o.addFlags(cmd.Flags())
-	return cmd
+		RunE: func(cmd *cobra.Command, args []string) error { return pragma(cmd.Context(), env, o, args) },
+	})
 }
 
 func pragma(ctx context.Context, env *environment, o *databaseOptions, args []string) error {
@@ -55,36 +51,23 @@ func pragma(ctx context.Context, env *environment, o *databaseOptions, args []st
 	if err != nil {
 		return err
 	}
-	if o.format == "json" {
-		err = writeJSON(env.stdout, t.databaseOutput("pragma", res))
-	} else {
-		err = t.printPragmas(res.Pragma)
-	}
-	switch {
-	case err != nil:
-		return err
-	case res.Interrupted:
-		return statusError(exitInterrupted)
-	}
-	for _, r := range res.Pragma {
-		if r.Set != nil && !r.Took {
-			return statusError(exitFailed)
+	err = t.print("pragma", res, func(out io.Writer) error {
+		var rows [][]string
+		for _, r := range res.Pragma {
+			row := []string{document.Line(r.Name), answer(r.Before), ""}
+			if r.Set != nil {
+				row[1] += " → " + answer(r.Got)
+				row[2] = verdict(&r)
+			}
+			rows = append(rows, row)
 		}
+		fmt.Fprintln(out, t.where())
+		return printTable(out, "||", rows)
+	})
+	if err == nil && slices.ContainsFunc(res.Pragma, func(r protocol.PragmaRead) bool { return r.Set != nil && !r.Took }) {
+		return statusError(exitFailed)
 	}
-	return nil
-}
-
-func (t *task) printPragmas(list []protocol.PragmaRead) error {
-	fmt.Fprintln(t.env.stdout, t.where())
-	w := tabwriter.NewWriter(t.env.stdout, 0, 0, 2, ' ', 0)
-	for _, r := range list {
-		if r.Set == nil {
-			fmt.Fprintf(w, "%s\t%s\n", document.Line(r.Name), answer(r.Before))
-			continue
-		}
-		fmt.Fprintf(w, "%s\t%s → %s\t%s\n", document.Line(r.Name), answer(r.Before), answer(r.Got), verdict(&r))
-	}
-	return w.Flush()
+	return err
 }
 
 func answer(rows []string) string {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -24,7 +25,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
@@ -32,7 +32,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// profileOptions are the flags of profile.
 type profileOptions struct {
 	runOptions
 	phase string
@@ -41,7 +40,7 @@ type profileOptions struct {
 
 func profileCommand(env *environment) *cobra.Command {
 	o := &profileOptions{}
-	cmd := &cobra.Command{
+	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "profile",
 		Short: "Show where the time of a phase goes",
 		Long: `Profile runs extra trials of one workload under profilers and says where the CPU time
@@ -61,14 +60,8 @@ page with all of it.`,
   sqlite3perf profile --drivers mattn --workloads ./mine.yaml -o mine --format json`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return profileDrivers(cmd.Context(), env, o) },
-	}
-	cmd.Flags().SortFlags = false
-	o.addFlags(cmd.Flags())
-	return cmd
+	})
 }
-
-// profileTime is how long trials go on unless --time says otherwise.
-const profileTime = time.Minute
 
 // addFlags adds the flags of run that mean something here, and its own.
 func (o *profileOptions) addFlags(f *pflag.FlagSet) {
@@ -76,17 +69,10 @@ func (o *profileOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	f.Lookup("workloads").Usage = "the workload: a built-in one or a YAML file"
 	f.StringVar(&o.phase, "phase", "", "the phase; it may be left out if only one is timed")
-	ofRun := pflag.NewFlagSet("", pflag.ContinueOnError)
-	ofRun.SortFlags = false
-	o.addScheduleFlags(ofRun)
-	o.addPlaceFlags(ofRun)
-	ofRun.VisitAll(func(flag *pflag.Flag) {
-		if !slices.Contains([]string{"rounds", "precision"}, flag.Name) {
-			f.AddFlag(flag)
-		}
-	})
-	o.flags, o.time = f, profileTime
-	f.Lookup("time").DefValue, f.Lookup("time").Usage = profileTime.String(), "begin no further trial after this time, except for the first of each driver"
+	o.addScaleFlag(f)
+	o.addTimeFlag(f, time.Minute, "begin no further trial after this time, except for the first of each driver")
+	o.addSeedFlag(f)
+	o.addPlaceFlags(f)
 	f.Lookup("output").Usage = "`directory` for the files; it is created if only its last part is missing (default: profile-WORKLOAD-PHASE)"
 	f.Lookup("format").Usage = "how the answer is printed: " + strings.Join(profile.Formats.Names(), ", ")
 	f.Lookup("format").DefValue = tableFormat
@@ -94,7 +80,6 @@ func (o *profileOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.force, "force", false, "also replace files that profile did not write")
 }
 
-// profileRequest is what the flags ask for, after checking.
 type profileRequest struct {
 	request
 	phase string
@@ -102,8 +87,8 @@ type profileRequest struct {
 	files []string
 }
 
-// check converts the options, without creating or changing anything.
-func (o *profileOptions) check(ctx context.Context) (*profileRequest, error) {
+func (o *profileOptions) check(ctx context.Context, env *environment) (*profileRequest, error) {
+	o.computing = newProgress(env, o.quiet).Computing
 	r := &profileRequest{}
 	return r, inOrder(
 		func() error { return o.checkFlags(r) },
@@ -117,14 +102,8 @@ func (o *profileOptions) check(ctx context.Context) (*profileRequest, error) {
 }
 
 func (o *profileOptions) checkFlags(r *profileRequest) (err error) {
-	if err := o.output.checkFormat(); err != nil {
+	if err := cmp.Or(o.output.checkFormat(), positive("--time", o.time, "1m"), o.checkTrialLimit()); err != nil {
 		return err
-	}
-	if o.time <= 0 {
-		return usagef("--time %v: want a time above 0, such as 1m", o.time)
-	}
-	if o.trialLimit <= 0 {
-		return usagef("--trial-limit %v: want a time above 0, such as 10m", o.trialLimit)
 	}
 	if len(o.drivers) == 0 {
 		return usagef("--drivers is missing: name one, or two to see the difference, such as --drivers mattn,modernc")
@@ -137,12 +116,9 @@ func (o *profileOptions) checkFlags(r *profileRequest) (err error) {
 	return err
 }
 
-// checkCase finds the phase. Each driver must have one case.
 func (o *profileOptions) checkCase(r *profileRequest) error {
-	for name, values := range r.matrix.Settings {
-		if len(values) > 1 {
-			return usagef("--set %s has %d values: profile takes one", name, len(values))
-		}
+	if err := r.oneValueEach("profile"); err != nil {
+		return err
 	}
 	for name, values := range r.matrix.Parameters {
 		if len(values) > 1 {
@@ -223,7 +199,6 @@ func (o *profileOptions) checkFiles(r *profileRequest) error {
 	return nil
 }
 
-// baseName begins the names of the i-th driver's files.
 func (r *profileRequest) baseName(i int) string {
 	name := fileName(r.cases[i].Driver)
 	for _, c := range r.cases[:i] {
@@ -234,7 +209,6 @@ func (r *profileRequest) baseName(i int) string {
 	return name
 }
 
-// fileName replaces what does not belong in the name of a file.
 func fileName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < 0x80 && (r == '.' || r == '-' || r == '_' || r == '@' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') {
@@ -278,10 +252,8 @@ func sumOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// profileDrivers profiles what the options ask for and prints where the time went.
 func profileDrivers(ctx context.Context, env *environment, o *profileOptions) error {
-	o.computing = newProgress(env, o.quiet).Computing
-	r, err := o.check(ctx)
+	r, err := o.check(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -291,41 +263,33 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 	var measuring atomic.Bool
 	ctx, stop, release := env.interruptible(ctx, show.say, stoppingTrials(measuring.Load))
 	defer release()
-	scratch, err := lab.NewScratch(r.dir, runDirectory)
+	early := until(ctx, stop)
+	at, err := env.site(early, &o.runOptions, &r.request, show)
 	if err != nil {
-		return fmt.Errorf("directory for databases: %w: name another with --dir", err)
+		return err
 	}
-	defer scratch.Remove()
-	observer, err := machine.Observe(scratch.Dir)
-	if err != nil {
-		return fmt.Errorf("%w: name another directory with --dir", err)
-	}
-	st, err := store.Open(until(ctx, stop), r.storePath)
+	defer at.remove()
+	st, err := store.Open(early, r.storePath)
 	if err == nil {
 		defer st.Close()
+		sayNeeded(r.cases, show.note)
+		err = inOrder(
+			func() error { return at.prepare(early, r.cases, show) },
+			func() error { return at.needs(early, r.cases) },
+		)
 	}
 	if err := unlessInterrupted(stop, err); err != nil {
 		return err
 	}
-	if !o.quiet {
-		sayNeeded(r.cases, show.say)
-	}
-	if err := unlessInterrupted(stop, lab.Prepare(until(ctx, stop), r.cases, r.builder, show)); err != nil {
-		return err
-	}
-	perf, noPerf := lab.FindPerf(ctx, scratch.Dir)
-	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint}
-	if err := unlessInterrupted(stop, processes.CheckNeeds(until(ctx, stop), r.cases)); err != nil {
-		return err
-	}
+	perf, noPerf := lab.FindPerf(ctx, at.processes.Dir)
 	p := &lab.Profiler{
-		Phase: r.phase, Time: r.schedule.Time, Perf: perf, Noise: observer, Now: env.now, Stop: stop,
+		Phase: r.phase, Time: r.schedule.Time, Perf: perf, Noise: at.noise, Now: env.now, Stop: stop,
 		Trial: func(ctx context.Context, c *lab.Case, want lab.Profiling) (*result.Trial, error) {
-			return processes.Profile(ctx, c, r.matrix.Seed, want)
+			return at.processes.Profile(ctx, c, r.matrix.Seed, want)
 		},
 		Progress: show.Profiled,
 	}
-	profiled := newRun(&r.request, machineIn(observer.Machine, r.dir), env.now())
+	profiled := newRun(&r.request, at.machine, env.now())
 	measuring.Store(true)
 	done, err := p.Run(ctx, r.cases)
 	show.finish()
@@ -361,10 +325,9 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 	return nil
 }
 
-// moreSamples is what gives a profile more samples.
+// moreSamples are the flags that give a profile more samples.
 const moreSamples = "--time 5m or --scale full"
 
-// profilesOf returns what was profiled as a run has it. A case without a trial has nothing.
 func profilesOf(done []*lab.Profiled, phase, noPerf string) *result.Profiles {
 	p := &result.Profiles{Phase: phase, NoPerf: noPerf}
 	for _, d := range done {
@@ -378,7 +341,6 @@ func profilesOf(done []*lab.Profiled, phase, noPerf string) *result.Profiles {
 	return p
 }
 
-// profileEnd says why profiling ended.
 func profileEnd(done []*lab.Profiled, interrupted bool) string {
 	enough := func(d *lab.Profiled) bool {
 		return d.Status != result.OK || stacks.Samples(d.Recording.Stacks()) >= lab.EnoughSamples
@@ -451,7 +413,6 @@ func (r *profileRequest) write(done []*lab.Profiled, answer *profile.Profiled) e
 	return nil
 }
 
-// Profiled shows how many samples a driver has.
 func (p *progress) Profiled(c *lab.Case, samples int64, t *result.Trial) {
 	switch {
 	case p.quiet:

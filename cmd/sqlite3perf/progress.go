@@ -14,6 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // display prints lines to standard error, and a bar below them if it has one.
@@ -43,7 +44,13 @@ func (d *display) say(format string, args ...any) {
 	fmt.Fprintf(d.w, format+"\n", args...)
 }
 
-// finish removes the bar.
+// note prints a line, unless progress is quiet.
+func (d *display) note(format string, args ...any) {
+	if !d.quiet {
+		d.say(format, args...)
+	}
+}
+
 func (d *display) finish() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,20 +93,18 @@ func newProgress(env *environment, quiet bool) *progress {
 }
 
 func (p *progress) Building(i, n int, name string) {
-	if !p.quiet {
-		p.say("building the worker for %s (%d of %d)", name, i, n)
-	}
+	p.note("building the worker for %s (%d of %d)", name, i, n)
 }
 
 func (p *progress) Built(i, n int, name string, err error) {
-	if err == nil || p.quiet {
+	if err == nil {
 		return
 	}
 	why := err.Error()
 	if e, ok := errors.AsType[*lab.BuildError](err); ok {
 		why = e.Reason.Message + conditions.Said(&e.Reason)
 	}
-	p.say("%s is unavailable: %s", name, why)
+	p.note("%s is unavailable: %s", name, why)
 }
 
 // tellRows is the number of rows from which hashing takes long enough to show progress.
@@ -137,7 +142,6 @@ func (p *progress) Merging(name string, done, of int) {
 	p.draw(text, share)
 }
 
-// draw shows a text and how much is done on the bar.
 func (p *progress) draw(text string, share float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -232,7 +236,6 @@ func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *
 	p.draw(fmt.Sprintf("round %d%s, trial %d of %d%s", round, of, done, total, remaining), share)
 }
 
-// roughly formats a duration as a person would say it.
 func roughly(d time.Duration) string {
 	if d < time.Second {
 		return max(d.Round(time.Millisecond), time.Millisecond).String()
@@ -241,4 +244,56 @@ func roughly(d time.Duration) string {
 		return d.Round(100 * time.Millisecond).String()
 	}
 	return d.Round(time.Second).String()
+}
+
+// watcher shows the progress of a job on standard error: a bar if the end is known and
+// the stream is a terminal, plain lines otherwise.
+type watcher struct {
+	display
+	of   int64                           // expected rows; 0 if not known
+	line func(*protocol.Progress) string // returns "" if there is nothing to say
+}
+
+func newWatcher(env *environment, o *databaseOptions, of int64, line func(*protocol.Progress) string) *watcher {
+	w := &watcher{display: display{w: env.stderr, quiet: o.quiet}, of: of, line: line}
+	if env.stderrWidth > 0 && !o.quiet && of > 0 {
+		w.bar = newBar(env, of,
+			progressbar.OptionSetWidth(30),
+			progressbar.OptionShowCount(),
+			progressbar.OptionShowIts(),
+			progressbar.OptionSetItsString("rows"),
+		)
+	}
+	return w
+}
+
+// every returns the interval in ms at which a job should report: lines for plain lines,
+// and a shorter one for a bar.
+func (w *watcher) every(lines int64) int64 {
+	switch {
+	case w.quiet:
+		return 0
+	case w.bar != nil:
+		return 200
+	}
+	return lines
+}
+
+func (w *watcher) progress(p *protocol.Progress) {
+	if w.quiet {
+		return
+	}
+	if w.bar != nil && p.Rows == 0 && p.Stage == "insert" {
+		_ = w.bar.RenderBlank() // starts its clock
+		return
+	}
+	if w.bar != nil && p.Rows > 0 {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		_ = w.bar.Set64(min(p.Rows, w.of)) // the only error is a value above the maximum
+		return
+	}
+	if s := w.line(p); s != "" {
+		w.say("%s", s)
+	}
 }

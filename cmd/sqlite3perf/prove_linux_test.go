@@ -241,7 +241,7 @@ func TestProveBisect(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.drivers, o.sided = []string{filepath.Join(p.dir, "good")}, true
-	r, err := o.check(t.Context())
+	r, err := o.check(t.Context(), &environment{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,10 +81,9 @@ directory. It prints the name of the file.`,
 	return cmd
 }
 
-// pageFormat is the format of a page.
 const pageFormat = "html"
 
-// aPage refuses to replace a file that nobody named, unless it is a page of ours.
+// aPage returns an error if the default file exists and is not a page of sqlite3perf.
 func aPage(file string) error {
 	f, err := directory.OpenRegular(file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,7 +17,7 @@ import (
 
 func reproduceCommand(env *environment) *cobra.Command {
 	o := &reproduceOptions{}
-	cmd := &cobra.Command{
+	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "reproduce [STUDY]",
 		Short: "Measure a published study again, and judge its claims",
 		Long: `Reproduce measures a published benchmark of SQLite from Go here. It prints the study's
@@ -57,10 +56,7 @@ measured until they are settled, as in run.`,
 			}
 			return reproduce(cmd.Context(), env, o, s)
 		},
-	}
-	cmd.Flags().SortFlags = false
-	o.addFlags(cmd.Flags())
-	return cmd
+	})
 }
 
 // reproduceOptions are the flags of reproduce: the flags of run that do not say what is
@@ -81,14 +77,12 @@ func (o *reproduceOptions) addFlags(f *pflag.FlagSet) {
 	o.addPageFlag(f)
 }
 
-// listStudies prints each study with its question.
 func listStudies(env *environment) error {
-	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "STUDY\tASKS")
+	var rows [][]string
 	for _, s := range study.All() {
-		fmt.Fprintf(w, "%s\t%s\n", s.Name, s.Asks)
+		rows = append(rows, []string{s.Name, s.Asks})
 	}
-	return w.Flush()
+	return printTable(env.stdout, "STUDY|ASKS", rows)
 }
 
 func reproduce(ctx context.Context, env *environment, o *reproduceOptions, s *study.Study) error {
@@ -110,7 +104,6 @@ func reproduce(ctx context.Context, env *environment, o *reproduceOptions, s *st
 	return measure(ctx, env, &o.runOptions, r)
 }
 
-// check converts the options to a request, without creating or changing anything.
 func (o *reproduceOptions) check(ctx context.Context, s *study.Study) (*request, error) {
 	r := &request{study: &result.Study{Name: s.Name, AsPublished: o.asPublished}}
 	return r, inOrder(

@@ -11,13 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -27,15 +26,8 @@ import (
 // files, directories and hosts.
 var withResume = []string{"resume", "allow-files", "dir", "trial-limit", "source", "worker-cache", "quiet", "store", "format", "output", "no-color", "full", "html", "ssh", "drivers", "hosts", "workloads"}
 
-// resume continues a stored run with its own plan.
 func resume(ctx context.Context, env *environment, o *runOptions, name string) error {
-	var refused []string
-	o.flags.Visit(func(f *pflag.Flag) {
-		if typed(f) && !slices.Contains(withResume, f.Name) {
-			refused = append(refused, "--"+f.Name)
-		}
-	})
-	if refused != nil {
+	if refused := o.othersTyped(withResume); refused != nil {
 		return usagef("--resume %s: the run says what is measured: leave out %s", name, strings.Join(refused, ", "))
 	}
 	run, err := storedRun(ctx, env, o.store, name, true)
@@ -55,23 +47,22 @@ func resume(ctx context.Context, env *environment, o *runOptions, name string) e
 
 // resumable says why a run cannot be continued, whatever the machine is.
 func resumable(run *result.Run) error {
-	const again = startAgain
 	switch {
 	case run.Merged != "":
 		return fmt.Errorf("was merged from %s: resume it there, with --store, and merge again", document.Line(run.Merged))
 	case run.Unsampled() != "":
-		return fmt.Errorf("has %s instead of samples: %s", run.Unsampled(), again)
+		return fmt.Errorf("has %s instead of samples: %s", run.Unsampled(), startAgain)
 	case run.Study != nil:
-		return fmt.Errorf("is of a published study, whose claims decide what is measured: %s", again)
+		return fmt.Errorf("is of a published study, whose claims decide what is measured: %s", startAgain)
 	case run.Search != nil:
-		return fmt.Errorf("is part of a search for settings, which decides what is measured next: %s", again)
+		return fmt.Errorf("is part of a search for settings, which decides what is measured next: %s", startAgain)
 	case run.Schedule == nil || len(run.Workloads) == 0:
-		return fmt.Errorf("is of a sqlite3perf that did not store its plan: %s", again)
+		return fmt.Errorf("is of a sqlite3perf that did not store its plan: %s", startAgain)
 	case run.Version != version():
-		return fmt.Errorf("was begun by sqlite3perf %s, and this is %s: resume it with that version, or %s", document.Line(run.Version), version(), again)
+		return fmt.Errorf("was begun by sqlite3perf %s, and this is %s: resume it with that version, or %s", document.Line(run.Version), version(), startAgain)
 	}
 	if slices.ContainsFunc(run.Warnings, func(w result.Warning) bool { return w.Code == result.WarningStore }) {
-		return fmt.Errorf("lacks rows that somebody has deleted: %s", again)
+		return fmt.Errorf("lacks rows that somebody has deleted: %s", startAgain)
 	}
 	complete := []string{result.StoppedRounds, result.StoppedSettled, result.StoppedTime}
 	if slices.Contains(complete, run.Stopped) && len(run.Resumable()) == 0 {
@@ -80,8 +71,8 @@ func resumable(run *result.Run) error {
 	return nil
 }
 
-// startAgain is what to do about a run that cannot be continued. It does not have the run's
-// command: a store may be somebody else's, and what an error says is pasted into a shell.
+// startAgain says how to replace a run that cannot be continued. It does not contain the run's
+// command: a store may be somebody else's, and users paste errors into a shell.
 const startAgain = "start a new run; show has the command of this one"
 
 // resumeRequest plans a stored run again.
@@ -96,7 +87,7 @@ func (o *runOptions) resumeRequest(ctx context.Context, env *environment, run *r
 		r.schedule.Settled = stats.UntilSettled(floorDriver, run.Precision)
 	}
 	if run.Compares != nil {
-		r.print = o.printComparison(env)
+		r.print = o.comparisonPrinter(env)
 	}
 	if run.TrialLimitNS > 0 && !typed(o.flags.Lookup("trial-limit")) {
 		o.trialLimit = time.Duration(run.TrialLimitNS)
@@ -117,17 +108,11 @@ func (o *runOptions) resumeRequest(ctx context.Context, env *environment, run *r
 	)
 }
 
-// findRetyped finds what is not taken from a store, because that may be somebody else's: a
-// store is data, and decides neither what is executed here, nor where is written, nor what is
-// read, nor with whom is connected. So drivers that are not released ones, the directory for
-// databases, the host and files of workloads are typed again. The error says what to type.
-func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Run) error {
-	source, known, err := o.workers.find()
-	if err != nil {
-		return err
-	}
-	r.known = known
-	if r.builder, err = o.workers.builder(source); err != nil {
+// findRetyped finds the drivers, directory, host and files that must be typed again, because the
+// store may be somebody else's. A store must not decide what is executed, read, written to or
+// connected with. Released drivers are safe. The error says what to type.
+func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Run) (err error) {
+	if r.workshop, err = o.workers.workshop(); err != nil {
 		return err
 	}
 	for flag, list := range map[string]*[]string{"drivers": &o.drivers, "hosts": &o.hosts.names, "workloads": &o.workloads} {
@@ -147,8 +132,8 @@ func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Ru
 	var drivers []string
 	for i := range run.Cases {
 		name := run.Cases[i].Driver
-		if _, ok := r.retyped[name]; !ok && !lab.Released(name, known) && !slices.Contains(drivers, name) {
-			drivers = append(drivers, name)
+		if _, ok := r.retyped[name]; !ok && !lab.Released(name, r.known) {
+			drivers = with(drivers, name)
 		}
 	}
 	add("drivers", drivers...)
@@ -175,13 +160,12 @@ func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Ru
 		"if you know it, add %s%s", run.ID, strings.Join(missing, " "), hint)
 }
 
-// retypedDrivers finds the drivers that were typed again.
 func (o *runOptions) retypedDrivers(ctx context.Context, r *request, run *result.Run) error {
 	names, err := lab.JoinRefs(o.drivers, r.known)
 	if err != nil {
 		return usageError{err}
 	}
-	refs, err := findDrivers(ctx, r.builder, names, r.known)
+	refs, err := r.refs(ctx, names...)
 	if err != nil {
 		return err
 	}
@@ -195,12 +179,8 @@ func (o *runOptions) retypedDrivers(ctx context.Context, r *request, run *result
 	return nil
 }
 
-// checkResumedPlaces checks where things are, and that the run is not being measured.
 func (o *runOptions) checkResumedPlaces(r *request) error {
-	if o.trialLimit <= 0 {
-		return usagef("--trial-limit %v: want a time above 0, such as 10m", o.trialLimit)
-	}
-	if err := o.checkPlaces(r); err != nil {
+	if err := inOrder(o.checkTrialLimit, func() error { return o.checkPlaces(r) }); err != nil {
 		return err
 	}
 	if run := r.resumed; run.Host == nil && run.Stopped == "" && lab.InUse(r.dir, runDirectory) {
@@ -217,9 +197,9 @@ func (o *runOptions) resumeDrivers(ctx context.Context, r *request, run *result.
 		ref, ok := r.retyped[name]
 		var err error
 		if ok {
-			ref, err = inMeasuredVersion(ctx, ref, name, a, r.known)
+			ref, err = r.inMeasuredVersion(ctx, ref, name, a)
 		} else {
-			ref, err = measuredRef(ctx, name, a, r.known)
+			ref, err = r.measuredRef(ctx, name, a)
 		}
 		if err == nil {
 			ref, err = r.builder.Resolve(ctx, ref)
@@ -265,7 +245,7 @@ func (o *runOptions) workloadFile(r *request, c *result.Case, why error) (*workl
 		return nil, fmt.Errorf("%w: name its file again with --workloads", why)
 	}
 	for _, file := range o.workloads {
-		w, err := loadWorkloadIn(r.dir, file, o.allowFiles)
+		w, err := loadWorkload(r.dir, file, o.allowFiles)
 		if err != nil || w.Name != c.Workload {
 			why = cmp.Or(err, why)
 			continue
@@ -319,12 +299,12 @@ func samePlan(a, b *result.Case) bool {
 }
 
 // goOn notes in the store that the run goes on, unless its machine or workers are others.
-func (r *request) goOn(ctx context.Context, env *environment, o *runOptions, t taking) error {
+func (r *request) goOn(ctx context.Context, env *environment, o *runOptions, m result.Machine, st *store.Store) error {
 	run := r.resumed
-	if dir := run.Machine.Directory; run.Host != nil && o.dir == "" && dir != t.site.machine.Directory {
+	if dir := run.Machine.Directory; run.Host != nil && o.dir == "" && dir != m.Directory {
 		return usagef("run %d was begun in another directory there: add --dir %s", run.ID, document.Line(conditions.ShellWord(dir)))
 	}
-	if differ := conditions.MachinesDiffer(run.Machine, t.site.machine); differ != nil {
+	if differ := conditions.MachinesDiffer(run.Machine, m); differ != nil {
 		return usagef("run %d was begun on another machine: %s: resume it there, or start a new run here; show has the command of this one", run.ID, document.Line(strings.Join(differ, "; ")))
 	}
 	for i, c := range r.cases {
@@ -337,9 +317,8 @@ func (r *request) goOn(ctx context.Context, env *environment, o *runOptions, t t
 		}
 	}
 	// Whoever resumes it once more must find both as they are now.
-	run.Machine.Directory, run.TrialLimitNS = t.site.machine.Directory, int64(o.trialLimit)
-	again := lab.Resume(run, r.cases, env.now())
-	return t.store.Resume(ctx, run, again)
+	run.Machine.Directory, run.TrialLimitNS = m.Directory, int64(o.trialLimit)
+	return st.Resume(ctx, run, lab.Resume(run, r.cases, env.now()))
 }
 
 // sameWorker returns an error if a case that was measured before has another worker now, or

@@ -18,6 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
+	"github.com/sqlite3perf/sqlite3perf/internal/tune"
 )
 
 func runCommand(env *environment) *cobra.Command {
@@ -56,24 +57,20 @@ measured twice.`,
   sqlite3perf run --resume last`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.exact = cmd.Flags().Changed("rounds")
 			if again != "" || cmd.Flags().Changed("resume") {
 				return resume(cmd.Context(), env, o, again)
 			}
 			return run(cmd.Context(), env, o)
 		},
 	}
-	cmd.Flags().SortFlags = false
 	o.addFlags(cmd.Flags())
 	cmd.Flags().StringVar(&again, "resume", "", "continue a stored `run` that was interrupted or lost cells, named by its number or last, with its own plan; no other flag says what is measured")
 	reaching(cmd.Flags(), executes, "resume")
 	return cmd
 }
 
-// run measures what the options ask for and prints the results.
 func run(ctx context.Context, env *environment, o *runOptions) error {
-	o.computing = newProgress(env, o.quiet).Computing
-	r, err := o.check(ctx)
+	r, err := o.check(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -81,7 +78,6 @@ func run(ctx context.Context, env *environment, o *runOptions) error {
 	return measure(ctx, env, o, r)
 }
 
-// measure measures what is requested and prints the results.
 func measure(ctx context.Context, env *environment, o *runOptions, r *request) error {
 	if len(o.hosts.names) > 1 {
 		return measureOnHosts(ctx, env, o, r)
@@ -111,106 +107,92 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 }
 
 // take measures and stores what is requested. With an error it also returns what was
-// measured until then, or nil if nothing was begun.
+// measured until then, or nil if nothing was begun. The first Ctrl-C ends the run after the
+// current trial.
 func take(ctx context.Context, env *environment, o *runOptions, r *request) (*stats.Analysis, error) {
 	show := newProgress(env, o.quiet)
 	show.least = r.least
 	defer show.finish()
 	env.outliveReaders()
-	// Everything created from here on is removed.
 	var measuring atomic.Bool
 	ctx, stop, release := env.interruptible(ctx, show.say, stoppingTrials(measuring.Load))
 	defer release()
-	p, err := env.site(until(ctx, stop), o, r, show)
+	early := until(ctx, stop)
+	p, err := env.site(early, o, r, show)
 	if err != nil {
 		return nil, unlessInterrupted(stop, err)
 	}
 	defer p.remove()
-	st, err := store.Open(until(ctx, stop), r.storePath)
+	st, err := store.Open(early, r.storePath)
 	if err == nil {
 		defer st.Close()
+		err = r.prepare(early, o, p, show)
 	}
 	if err := unlessInterrupted(stop, err); err != nil {
 		return nil, err
 	}
-	return takeAt(ctx, stop, env, o, r, taking{p, st, show, func() { measuring.Store(true) }})
-}
-
-// taking is what a run is taken with.
-type taking struct {
-	site  *site
-	store *store.Store
-	show  *progress
-	began func() // called when the first trial is about to begin
-}
-
-// takeAt takes a run at a site. When stop is closed, the run ends after the current trial.
-func takeAt(ctx context.Context, stop <-chan struct{}, env *environment, o *runOptions, r *request, t taking) (*stats.Analysis, error) {
-	p, show := t.site, t.show
-	if !o.quiet && !r.told {
-		sayWithout(&r.matrix, show.say)
-		sayNeeded(r.cases, show.say)
-	}
-	if r.tried != nil {
-		if err := unlessInterrupted(stop, r.tried(until(ctx, stop), p.processes, show)); err != nil {
-			return nil, err
-		}
-	}
-	err := p.prepare(until(ctx, stop), r.cases, show)
-	if err := unlessInterrupted(stop, err); err != nil {
-		return nil, err
-	}
-	if r.prepared != nil {
-		if err := r.prepared(r.cases); err != nil {
-			return nil, err
-		}
-	}
-	if err := anyWorker(r.cases, o.quiet); err != nil {
-		return nil, err
-	}
-	if err := unlessInterrupted(stop, p.needs(until(ctx, stop), r.cases)); err != nil {
-		return nil, err
-	}
-	if r.ahead != "" {
-		show.say("%s", r.ahead)
-	}
-	if !o.quiet && r.study == nil && !r.told {
-		sayUnset(r.cases, show.say)
-	}
-	if err := r.fits(until(ctx, stop), o, p, show); err != nil {
-		return nil, unlessInterrupted(stop, err)
-	}
-	measured, err := r.begin(until(ctx, stop), env, o, t)
+	measured, err := r.begin(early, env, o, p, st)
 	if err != nil {
 		return nil, unlessInterrupted(stop, err)
 	}
 	l := &lab.Laboratory{
-		Run: measured, Cases: r.cases, Schedule: r.schedule, Recorder: t.store, Progress: show,
-		Executor: p.executor,
-		Noise:    p.noise,
-		Now:      env.now, Stop: stop,
+		Run: measured, Cases: r.cases, Schedule: r.schedule, Recorder: st, Progress: show,
+		Executor: p.executor, Noise: p.noise, Now: env.now, Stop: stop,
 	}
-	t.began()
+	measuring.Store(true)
 	failure := l.Measure(ctx)
-	show.finish()
 	if failure == nil {
 		failure = unlessInterrupted(stop, nil) // even if the current trial was the last
 	}
 	return stats.Analyze(measured, floorDriver), failure
 }
 
-// begin stores the run as it is known before its first trial, or that it goes on.
-func (r *request) begin(ctx context.Context, env *environment, o *runOptions, t taking) (*result.Run, error) {
-	if r.resumed != nil {
-		return r.resumed, r.goOn(ctx, env, o, t)
+// prepare does everything before the first trial that may show that there is nothing to measure.
+func (r *request) prepare(ctx context.Context, o *runOptions, p *site, show *progress) error {
+	if !r.told {
+		sayWithout(&r.matrix, show.note)
+		sayNeeded(r.cases, show.note)
 	}
-	run := newRun(r, t.site.machine, env.now())
-	run.TrialLimitNS = int64(o.trialLimit)
-	return run, t.store.Begin(ctx, run)
+	if r.tried != nil {
+		if err := r.tried(ctx, p.processes, show); err != nil {
+			return err
+		}
+	}
+	if err := p.prepare(ctx, r.cases, show); err != nil {
+		return err
+	}
+	if r.prepared != nil {
+		if err := r.prepared(r.cases); err != nil {
+			return err
+		}
+	}
+	if err := anyWorker(r.cases, o.quiet); err != nil {
+		return err
+	}
+	if err := p.needs(ctx, r.cases); err != nil {
+		return err
+	}
+	if r.ahead != "" {
+		show.say("%s", r.ahead)
+	}
+	if r.study == nil && !r.told {
+		sayUnset(r.cases, show.note)
+	}
+	return r.fits(ctx, o, p, show)
 }
 
-// anyWorker returns an error if no case has a worker. Then there is nothing to measure,
-// and nothing to store. The reasons have been told as progress, unless there is none.
+// begin stores the run as it is known before its first trial, or that it goes on.
+func (r *request) begin(ctx context.Context, env *environment, o *runOptions, p *site, st *store.Store) (*result.Run, error) {
+	if r.resumed != nil {
+		return r.resumed, r.goOn(ctx, env, o, p.machine, st)
+	}
+	run := newRun(r, p.machine, env.now())
+	run.TrialLimitNS = int64(o.trialLimit)
+	return run, st.Begin(ctx, run)
+}
+
+// anyWorker returns an error if no case has a worker. Then there is nothing to measure
+// or store. With progress, the reasons have been printed already.
 func anyWorker(cases []*lab.Case, quiet bool) error {
 	var reasons []string
 	for _, c := range cases {
@@ -228,11 +210,6 @@ func anyWorker(cases []*lab.Case, quiet bool) error {
 	return incompleteError{errors.New(message)}
 }
 
-// runDirectory begins the name of a run's directory for its databases. A number
-// follows.
-const runDirectory = "sqlite3perf-run-"
-
-// newRun returns the run as it is known before its first trial.
 func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 	run := &result.Run{
 		Version: version(), Started: now.UTC(), Command: os.Args[1:],
@@ -261,4 +238,95 @@ func outcome(a *stats.Analysis) error {
 		return statusError(exitIncomplete)
 	}
 	return nil
+}
+
+const (
+	// triedEvents is of how many events of a recording a trial is made to estimate how long all
+	// of them take. Replays with fewer than longReplay are not worth it.
+	triedEvents = 500
+	longReplay  = 4 * triedEvents
+
+	// tryingShare is how much of the time of a run is spent on it: a twentieth.
+	tryingShare = 20
+)
+
+// fits returns an error if the least number of rounds does not fit into a --time that was
+// typed, or the least search into any, as far as that is known before the first trial: phases
+// say how long they last, and of a long recording a trial of its beginning is made.
+func (r *request) fits(ctx context.Context, o *runOptions, p *site, show *progress) error {
+	if r.resumed != nil || r.study != nil || r.told || r.fitted {
+		return nil
+	}
+	r.fitted = true
+	round, about, err := r.estimate(ctx, p, show)
+	if err != nil || round == 0 {
+		return err
+	}
+	rounds := r.schedule.Rounds
+	if rounds == 0 {
+		rounds = lab.MinRounds
+	}
+	what, takes := fmt.Sprintf("%s of %s", document.Counted(rounds, "round"), document.Counted(len(r.cases), "case")), "they take"
+	least, limit := time.Duration(rounds)*round, r.schedule.Time
+	kept := r.schedule.Rounds > 0 || !typed(o.flags.Lookup("time"))
+	remedy := "give as much, fewer drivers or settings, or --rounds"
+	if r.search != nil {
+		what, takes = "a search that tries one value", "it takes"
+		least, limit, kept = tune.Least(round), o.time, false
+		remedy = "give as much, or fewer workloads"
+	}
+	if about != "" && !o.quiet {
+		show.say("%s; %s: %s about %s", about, what, takes, roughly(least))
+	}
+	if kept || least <= limit {
+		return nil
+	}
+	if about != "" {
+		remedy += "; or replay only the first events: --events 500"
+	}
+	return usagef("--time %v is not enough for %s: %s about %s: %s", limit, what, takes, roughly(least), remedy)
+}
+
+// estimate returns how long a round takes, as far as it is known before the first trial, and
+// what is known of a trial of the longest recording; "" if there is none.
+func (r *request) estimate(ctx context.Context, p *site, show *progress) (round time.Duration, about string, err error) {
+	began, longest := time.Now(), time.Duration(0)
+	known := map[string][]time.Duration{} // by workload: how long trials of its drivers take
+	took := map[string]time.Duration{}    // by workload and driver
+	var pending []string                  // the workloads of cases that were not tried
+	for _, c := range r.cases {
+		cut, whole := c.Beginning(triedEvents)
+		if c.Unavailable != nil || whole < longReplay || p.processes == nil {
+			round += c.Lasts()
+			continue
+		}
+		key := c.Workload + "\x00" + c.Ref.Name
+		if _, tried := took[key]; !tried {
+			if len(known[c.Workload]) > 0 && time.Since(began) > r.schedule.Time/tryingShare {
+				pending = append(pending, c.Workload)
+				continue
+			}
+			if len(known) == 0 {
+				show.say("estimating how long a trial takes, from %d of the %s events of %s", triedEvents, document.Thousands(int64(whole)), c.Workload)
+			}
+			t, err := p.processes.Trial(ctx, cut, r.matrix.Seed)
+			if err != nil {
+				return 0, "", err
+			}
+			took[key] = max(lab.TakesWhole(t, cut, c), c.Lasts())
+			known[c.Workload] = append(known[c.Workload], took[key])
+		}
+		round += took[key]
+		if took[key] > longest {
+			longest, about = took[key], "a trial of "+c.Workload+" on "+c.Driver+" takes about "+roughly(took[key])
+		}
+	}
+	for _, w := range pending {
+		sum := time.Duration(0)
+		for _, d := range known[w] {
+			sum += d
+		}
+		round += sum / time.Duration(len(known[w]))
+	}
+	return round, about, nil
 }

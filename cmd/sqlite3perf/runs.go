@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
@@ -81,7 +80,6 @@ is.`,
 // machineOf names the machine of a run, as the user did if it is another one.
 func machineOf(e store.Entry) string { return cmp.Or(e.Reached, e.Host) }
 
-// damagedRuns returns an error for the first damaged run of a list.
 func damagedRuns(path string, list []store.Entry) error {
 	for _, e := range list {
 		if e.Damaged != "" {
@@ -130,10 +128,8 @@ func hashed(e store.Entry) []string {
 	return list
 }
 
-// mostNamed is how many drivers or workloads a row names.
 const mostNamed = 4
 
-// asked returns the settings and parameters that a run was asked for, with their values.
 func asked(a *result.Asked) string {
 	if a == nil {
 		return ""
@@ -177,14 +173,10 @@ func fitted(rows [][]string, width int) []string {
 // aligned returns the first n columns of a table, a line for each row.
 func aligned(rows [][]string, n int) []string {
 	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		fmt.Fprintln(w, strings.Join(row[:n], "\t"))
+	var first [][]string
+	for _, row := range rows[1:] {
+		first = append(first, slices.Clone(row[:n])) // which rendering changes
 	}
-	w.Flush() // to memory
-	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
-	}
-	return lines
+	_ = printTable(&b, strings.Join(rows[0][:n], "|"), first) // to memory
+	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 }

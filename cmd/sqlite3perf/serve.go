@@ -33,7 +33,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// serveOptions are the flags of serve as typed.
 type serveOptions struct {
 	addr      string
 	port      int
@@ -65,13 +64,12 @@ current trial.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), env, o) },
 	}
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.StringVar(&o.addr, "addr", "127.0.0.1", "`address` to listen on: an IP address of this machine, or localhost; everybody who can reach it can read the store")
 	reaching(f, opens, "addr")
 	f.IntVar(&o.port, "port", 8317, "`port` to listen on; 0: any that is free")
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers that can be measured from the browser (default: all, in any version)")
 	f.StringSliceVar(&o.workloads, "workloads", nil, "workloads that can be measured from the browser: built-in ones or YAML files (default: the built-in ones)")
-	f.StringVar(&o.dir, "dir", "", "`directory` in which runs that are started in the browser create and remove databases (default: in the user's cache directory)")
+	addDirFlag(f, &o.dir)
 	o.workers.addFlags(f)
 	addStoreFlag(f, &o.store)
 	return cmd
@@ -105,23 +103,7 @@ func serve(ctx context.Context, env *environment, o *serveOptions) error {
 	if !local {
 		launcher = nil // everybody who can reach it could use the machine
 	}
-	hostname, _ := os.Hostname()
-	users := func(m result.Machine) (n int, known bool) {
-		if m.Hostname != hostname || !filepath.IsAbs(m.Directory) {
-			return 0, false
-		}
-		return lab.Users(m.Directory, runDirectory), true
-	}
-	site := explorer.New(explorer.Options{Store: path, Users: users, Floor: floorDriver, Launcher: launcher, Describe: func(a *stats.Analysis) report.Options {
-		return report.Options{Study: study.Evaluate(a, "--scale full")}
-	}, Answer: func(ctx context.Context, w io.Writer, format string, a *stats.Analysis, opts document.Options) error {
-		q := stored[a.Run.Answer.Question]
-		write, err := q.read(&outputOptions{store: o.store}, a, analyzed(ctx, o.store))
-		if err != nil {
-			return err
-		}
-		return write(w, format, opts)
-	}})
+	site := explorer.New(o.explored(path, launcher))
 	none := site.Open(ctx)
 	if none != nil && !errors.Is(none, store.ErrNoStore) {
 		return none
@@ -169,7 +151,27 @@ func serve(ctx context.Context, env *environment, o *serveOptions) error {
 	return err
 }
 
-// cannotListen says what to type instead.
+// explored returns the options of the explorer.
+func (o *serveOptions) explored(path string, launcher *explorer.Launcher) explorer.Options {
+	hostname, _ := os.Hostname()
+	users := func(m result.Machine) (n int, known bool) {
+		if m.Hostname != hostname || !filepath.IsAbs(m.Directory) {
+			return 0, false
+		}
+		return lab.Users(m.Directory, runDirectory), true
+	}
+	return explorer.Options{Store: path, Users: users, Floor: floorDriver, Launcher: launcher, Describe: func(a *stats.Analysis) report.Options {
+		return report.Options{Study: study.Evaluate(a, "--scale full")}
+	}, Answer: func(ctx context.Context, w io.Writer, format string, a *stats.Analysis, opts document.Options) error {
+		q := stored[a.Run.Answer.Question]
+		write, err := q.read(&outputOptions{store: o.store}, a, analyzed(ctx, o.store))
+		if err != nil {
+			return err
+		}
+		return write(w, format, opts)
+	}}
+}
+
 func cannotListen(o *serveOptions, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return usagef("--port %d is in use: name another, or 0 for any that is free", o.port)
@@ -180,14 +182,9 @@ func cannotListen(o *serveOptions, err error) error {
 	return usagef("--addr %s --port %d: cannot listen there: %w", o.addr, o.port, err)
 }
 
-// launcher returns what can be measured from the browser, and how.
 func (o *serveOptions) launcher(ctx context.Context, storePath string) (*explorer.Launcher, error) {
 	l := &explorer.Launcher{}
-	source, known, err := o.workers.find()
-	if err != nil {
-		return nil, err
-	}
-	builder, err := o.workers.builder(source)
+	shop, err := o.workers.workshop()
 	if err != nil {
 		return nil, err
 	}
@@ -198,17 +195,17 @@ func (o *serveOptions) launcher(ctx context.Context, storePath string) (*explore
 		return nil, noDirectory("--store "+o.store, filepath.Dir(o.store))
 	}
 	about := map[string]lab.Known{}
-	for _, k := range known {
+	for _, k := range shop.known {
 		about[k.Name] = k
 		if o.drivers == nil {
 			l.Drivers = append(l.Drivers, driverChoice(k.Name, k, !k.Optional))
 		}
 	}
-	names, err := lab.JoinRefs(o.drivers, known)
+	names, err := lab.JoinRefs(o.drivers, shop.known)
 	if err != nil {
 		return nil, usageError{err}
 	}
-	if _, err := findDrivers(ctx, builder, names, known); err != nil {
+	if _, err := shop.refs(ctx, names...); err != nil {
 		return nil, err
 	}
 	for _, name := range names {
@@ -251,7 +248,7 @@ func (o *serveOptions) launcher(ctx context.Context, storePath string) (*explore
 	return l, nil
 }
 
-// driverChoice returns a driver as the page offers it, with what is known of its library.
+// driverChoice returns a driver as the page offers it.
 func driverChoice(name string, k lab.Known, usual bool) explorer.Choice {
 	c := explorer.Choice{Name: name, About: k.About, Usual: usual}
 	if name == k.Name && k.Version != "" {
@@ -260,8 +257,8 @@ func driverChoice(name string, k lab.Known, usual bool) explorer.Choice {
 	return c
 }
 
-// arguments returns the arguments of run that measure what the page wants. Values are
-// joined to their flags, so that none can be taken for another flag.
+// arguments returns the arguments of run for a choice made in the page. Values are
+// joined to their flags, so none can be mistaken for another flag.
 func (o *serveOptions) arguments(l *explorer.Launcher, w *explorer.Wanted, storePath string) []string {
 	usual := func(chosen []string, all []explorer.Choice) string {
 		if len(chosen) == 0 {

@@ -24,10 +24,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
+type showOptions struct {
+	outputOptions
+	text    string // the name of the workload to print
+	picture string
+	figures bool
+}
+
 func showCommand(env *environment) *cobra.Command {
-	var storeFile, text, picture string
-	var figures bool
-	o := &outputOptions{}
+	o := &showOptions{}
 	cmd := &cobra.Command{
 		Use:   "show RUN [RUN...]",
 		Short: "Print the results of a stored run, or of one on each of several machines",
@@ -44,64 +49,15 @@ Several runs are those of the same work on several machines: show prints what is
 on all of them and what turns around.`,
 		Example: "  sqlite3perf show last\n  sqlite3perf show last --full\n  sqlite3perf show 3 --workload simple > simple.yaml\n  sqlite3perf show 3 -o run3.csv\n  sqlite3perf show 4 5 6\n  sqlite3perf show 3 --chart summary -o summary.png",
 		Args:    arguments(1, -1, "the run"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if text != "" && (o.file != "" || cmd.Flags().Changed("format")) {
-				return usagef("--workload prints a text to standard output: leave out --output and --format")
-			}
-			if picture != "" && o.file == "" && !typed(o.asked) {
-				o.format = "svg"
-			}
-			if err := o.check(); err != nil {
-				return err
-			}
-			isPicture := slices.Contains(report.PictureFormats(), o.format)
-			switch {
-			case picture != "" && !isPicture:
-				return usagef("--chart %s: a picture cannot be written as %s: want --format %s", picture, o.format, document.Or(report.PictureFormats()))
-			case o.format == "png" && o.file == "" && env.stdoutWidth > 0:
-				return usagef("--format png: a terminal does not show it: name a file with -o")
-			}
-			o.store = storeFile
-			if len(args) > 1 {
-				if text != "" || picture != "" {
-					return usagef("--workload and --chart are of one run: name one of %s", strings.Join(args, ", "))
-				}
-				return showMachines(cmd.Context(), env, o, args)
-			}
-			run, err := storedRun(cmd.Context(), env, storeFile, args[0], false)
-			if err != nil {
-				return err
-			}
-			if text != "" {
-				return writeWorkload(env, run, text)
-			}
-			a := stats.Analyze(run, floorDriver)
-			if picture == "" {
-				q, err := o.asksFor(run, figures)
-				if err != nil {
-					return err
-				}
-				if q != nil {
-					return q.show(cmd.Context(), env, o, a)
-				}
-			}
-			if isPicture {
-				return writePicture(env, o, a, picture)
-			}
-			if run.Profiles != nil {
-				if err := profile.Formats.Check(o.format); err != nil {
-					return usagef("run %d has profiles instead of samples: %w", run.ID, err)
-				}
-			}
-			return write(env, o, a)
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.show(cmd.Context(), env, args) },
 	}
-	cmd.Flags().StringVar(&text, "workload", "", "print the text of the workload of that `name`, as the run has read it")
-	o.addFullFlag(cmd.Flags())
-	addFiguresFlag(cmd.Flags(), &figures)
-	addStoreFlag(cmd.Flags(), &storeFile)
-	cmd.Flags().StringVar(&picture, "chart", "", "one picture of the run's page, by its `name`")
-	o.addFlags(cmd.Flags())
+	f := cmd.Flags()
+	f.StringVar(&o.text, "workload", "", "print the text of the workload of that `name`, as the run has read it")
+	o.addFullFlag(f)
+	addFiguresFlag(f, &o.figures)
+	addStoreFlag(f, &o.store)
+	f.StringVar(&o.picture, "chart", "", "one picture of the run's page, by its `name`")
+	o.addFlags(f)
 	formats := slices.Concat(report.Formats(), report.PictureFormats())
 	o.setFormats("how results are printed", formats, func(format string) error {
 		if !slices.Contains(formats, format) {
@@ -112,7 +68,55 @@ on all of them and what turns around.`,
 	return cmd
 }
 
-// showMachines prints what stored runs on several machines say together.
+func (o *showOptions) show(ctx context.Context, env *environment, args []string) error {
+	if o.text != "" && (o.file != "" || o.asked.Changed) {
+		return usagef("--workload prints a text to standard output: leave out --output and --format")
+	}
+	if o.picture != "" && o.file == "" && !typed(o.asked) {
+		o.format = "svg"
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	isPicture := slices.Contains(report.PictureFormats(), o.format)
+	switch {
+	case o.picture != "" && !isPicture:
+		return usagef("--chart %s: a picture cannot be written as %s: want --format %s", o.picture, o.format, document.Or(report.PictureFormats()))
+	case o.format == "png" && o.file == "" && env.stdoutWidth > 0:
+		return usagef("--format png: a terminal does not show it: name a file with -o")
+	case len(args) > 1 && (o.text != "" || o.picture != ""):
+		return usagef("--workload and --chart are of one run: name one of %s", strings.Join(args, ", "))
+	case len(args) > 1:
+		return showMachines(ctx, env, &o.outputOptions, args)
+	}
+	run, err := storedRun(ctx, env, o.store, args[0], false)
+	if err != nil {
+		return err
+	}
+	if o.text != "" {
+		return writeWorkload(env, run, o.text)
+	}
+	a := stats.Analyze(run, floorDriver)
+	if o.picture == "" {
+		q, err := o.asksFor(run, o.figures)
+		if err != nil {
+			return err
+		}
+		if q != nil {
+			return q.show(ctx, env, &o.outputOptions, a)
+		}
+	}
+	if isPicture {
+		return writePicture(env, &o.outputOptions, a, o.picture)
+	}
+	if run.Profiles != nil {
+		if err := profile.Formats.Check(o.format); err != nil {
+			return usagef("run %d has profiles instead of samples: %w", run.ID, err)
+		}
+	}
+	return write(env, &o.outputOptions, a)
+}
+
 func showMachines(ctx context.Context, env *environment, o *outputOptions, refs []string) error {
 	if err := machines.Formats.Check(o.format); err != nil {
 		return usagef("--format %s has one run: want %s for several", o.format, strings.Join(machines.Formats.Names(), ", "))
@@ -120,15 +124,16 @@ func showMachines(ctx context.Context, env *environment, o *outputOptions, refs 
 	var list []*hosted
 	ids, named := map[int64]bool{}, map[string]int{}
 	for _, ref := range refs {
-		run, err := measuredRun(ctx, env, o.store, ref)
+		a, err := sampled(ctx, env, o.store, ref)
 		if err != nil {
 			return err
 		}
+		run := a.Run
 		if ids[run.ID] {
 			return usagef("run %d is named twice", run.ID)
 		}
 		ids[run.ID] = true
-		h := &hosted{name: cmp.Or(run.Machine.Hostname, "unknown"), analysis: stats.Analyze(run, floorDriver)}
+		h := &hosted{name: cmp.Or(run.Machine.Hostname, "unknown"), analysis: a}
 		if run.Host != nil {
 			h.name = run.Host.Name
 		}
@@ -143,7 +148,6 @@ func showMachines(ctx context.Context, env *environment, o *outputOptions, refs 
 	return writeMachines(env, o, list)
 }
 
-// writePicture prints the picture of a run that has a name.
 func writePicture(env *environment, o *outputOptions, a *stats.Analysis, name string) error {
 	p, err := report.PictureNamed(a, name, report.Options{Study: study.Evaluate(a, "--scale full")})
 	switch {
@@ -201,7 +205,6 @@ func storedRun(ctx context.Context, env *environment, storeFile, ref string, unf
 	return run, nil
 }
 
-// reportHint says where a JSON report comes from.
 const reportHint = "want a report such as sqlite3perf run --format json -o base.json writes"
 
 // storedOrReport reads a run of the store, or a JSON report.
@@ -230,13 +233,16 @@ func foreign(run *result.Run, named string) bool {
 	return run.Merged != "" || strings.HasSuffix(named, ".json")
 }
 
-// measuredRun reads a run whose samples are needed, of the store or of a JSON report.
-func measuredRun(ctx context.Context, env *environment, storeFile, side string) (*result.Run, error) {
+// sampled analyzes a run whose samples are needed, of the store or of a JSON report.
+func sampled(ctx context.Context, env *environment, storeFile, side string) (*stats.Analysis, error) {
 	run, err := storedOrReport(ctx, env, storeFile, side)
-	if err == nil && run.Unsampled() != "" {
+	if err != nil {
+		return nil, err
+	}
+	if run.Unsampled() != "" {
 		return nil, usagef("run %d has %s instead of samples, so it cannot be compared: name another run; runs lists them", run.ID, run.Unsampled())
 	}
-	return run, err
+	return stats.Analyze(run, floorDriver), nil
 }
 
 // writeWorkload prints a workload as a run has read it, byte for byte. If it names SQL

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 )
 
-// signals are what the process does about signals that would end it.
+// signals handles the signals that would otherwise end the process.
 type signals struct {
 	// interrupts receives each Ctrl-C once somebody waits for it. Until then Ctrl-C ends
 	// the process, which removes its temporary files first.
@@ -24,7 +24,6 @@ type signals struct {
 // standard input: the end of that, however it comes, is a Ctrl-C.
 const ownedVariable = "SQLITE3PERF_OWNED"
 
-// watchSignals begins to watch for signals.
 func watchSignals() *signals {
 	s := &signals{interrupts: make(chan os.Signal, 2)}
 	early := make(chan os.Signal, 2)
@@ -94,17 +93,17 @@ func (o outlet) Write(p []byte) (int, error) {
 // ending the process.
 func (env *environment) outliveReaders() { env.outlives.Store(true) }
 
-// unread reports whether an error is only that nobody reads what a command prints, after
-// Ctrl-C has ended it.
+// unread reports whether an error only means that the reader of the output has gone away after
+// Ctrl-C.
 func (env *environment) unread(err error) bool {
 	return env.interrupted.Load() && errors.Is(err, syscall.EPIPE)
 }
 
-// stopping says what the first Ctrl-C does if there is nothing to wait for.
+// stopping returns the message after the first Ctrl-C if there is nothing to wait for.
 func stopping() string { return "stopping" }
 
-// stoppingTrials says what the first Ctrl-C does: nothing waits for the end of a trial
-// until trials are measured.
+// stoppingTrials returns the message after the first Ctrl-C of a run. While trials are measured,
+// the current trial is finished first.
 func stoppingTrials(measuring func() bool) func() string {
 	return func() string {
 		if measuring() {
@@ -114,8 +113,8 @@ func stoppingTrials(measuring func() bool) func() string {
 	}
 }
 
-// interruptible catches Ctrl-C. The first one closes stop, and what says what will
-// happen. The second one ends the context. release stops catching.
+// interruptible catches Ctrl-C. The first one closes stop, and prints the message that what
+// returns. The second one ends the context. release stops catching.
 func (env *environment) interruptible(ctx context.Context, say func(format string, args ...any), what func() string) (_ context.Context, stop <-chan struct{}, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stopped := make(chan struct{})
@@ -166,4 +165,15 @@ func interrupted(stop <-chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+// orderly does work that the first Ctrl-C cancels. It then returns the exit status of an
+// interruption.
+func (env *environment) orderly(ctx context.Context, quiet bool, work func(context.Context, *progress) error) error {
+	show := newProgress(env, quiet)
+	defer show.finish()
+	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
+	defer release()
+	err := work(until(ctx, stop), show)
+	return unlessInterrupted(stop, err)
 }

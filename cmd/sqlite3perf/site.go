@@ -5,17 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/host"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
+	"github.com/sqlite3perf/sqlite3perf/internal/machines"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// site is where the trials of a run take place.
 type site struct {
 	machine  result.Machine
 	executor lab.Executor
@@ -26,30 +30,53 @@ type site struct {
 	prepare func(ctx context.Context, cases []*lab.Case, progress lab.Building) error
 	needs   func(ctx context.Context, cases []*lab.Case) error
 
-	boot      string         // of another machine: what [host.Machine.Boot] says
 	processes *lab.Processes // nil on another machine
 	remove    func()         // removes what was made for the run
 }
 
-// featuresHint says what to do if a driver lacks a feature.
 const featuresHint = "sqlite3perf drivers --features shows which driver has what"
 
-// elsewhereHint says what to do if there is no room for databases.
 const elsewhereHint = "or name another directory with --dir"
+
+const runDirectory = "sqlite3perf-run-"
+
+func newScratch(dir string) (*lab.Scratch, error) {
+	scratch, err := lab.NewScratch(dir, runDirectory)
+	if err != nil {
+		return nil, fmt.Errorf("directory for databases: %w: name another with --dir", err)
+	}
+	return scratch, nil
+}
+
+// machineIn describes a machine on which databases are made in dir. The run's own directory in
+// it no longer exists when this is read.
+func machineIn(m result.Machine, dir string) result.Machine {
+	m.Directory = dir
+	return m
+}
+
+// observed makes a directory for databases in dir, and observes the machine from there.
+func observed(dir string) (*lab.Scratch, *machine.Observer, error) {
+	scratch, err := newScratch(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	observer, err := machine.Observe(scratch.Dir)
+	if err != nil {
+		scratch.Remove()
+		return nil, nil, fmt.Errorf("%w: name another directory with --dir", err)
+	}
+	return scratch, observer, nil
+}
 
 // site makes a site for what is requested: on this machine, unless it is for a host.
 func (env *environment) site(ctx context.Context, o *runOptions, r *request, show *progress) (*site, error) {
 	if r.host != nil {
 		return env.remoteSite(ctx, o, r, show)
 	}
-	scratch, err := lab.NewScratch(r.dir, runDirectory)
+	scratch, observer, err := observed(r.dir)
 	if err != nil {
-		return nil, fmt.Errorf("directory for databases: %w: name another with --dir", err)
-	}
-	observer, err := machine.Observe(scratch.Dir)
-	if err != nil {
-		scratch.Remove()
-		return nil, fmt.Errorf("%w: name another directory with --dir", err)
+		return nil, err
 	}
 	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint, CPUTime: env.cpuTime}
 	return &site{
@@ -61,25 +88,15 @@ func (env *environment) site(ctx context.Context, o *runOptions, r *request, sho
 	}, nil
 }
 
-// machineIn describes a machine on which databases are made in a directory. The run's own
-// directory in it no longer exists when this is read.
-func machineIn(m result.Machine, dir string) result.Machine {
-	m.Directory = dir
-	return m
-}
-
-// remoteSite connects to the host of a request.
 func (env *environment) remoteSite(ctx context.Context, o *runOptions, r *request, show *progress) (*site, error) {
 	options, err := o.hosts.options(r)
 	if err != nil {
 		return nil, err
 	}
-	if !o.quiet {
-		options.Say = show.say
-	}
+	options.Say = show.note
 	m, err := host.Connect(ctx, r.host.Name, options)
 	if err != nil {
-		return nil, o.hosts.other.wait(ctx, incompleteError{err})
+		return nil, o.hosts.other.wait(ctx, incompleteError{err}, "")
 	}
 	var about result.Machine
 	if r.resumed != nil {
@@ -90,12 +107,12 @@ func (env *environment) remoteSite(ctx context.Context, o *runOptions, r *reques
 			err = incompleteError{err}
 		}
 	}
-	if err := o.hosts.other.wait(ctx, err); err != nil {
+	if err := o.hosts.other.wait(ctx, err, m.Boot()); err != nil {
 		m.Close()
 		return nil, err
 	}
 	return &site{
-		machine: about, executor: m, noise: m, remove: m.Close, boot: m.Boot(),
+		machine: about, executor: m, noise: o.hosts.other.noise(m, show.say), remove: m.Close,
 		prepare: func(ctx context.Context, cases []*lab.Case, progress lab.Building) error {
 			return ofHost(m.Prepare(ctx, cases, r.builder, progress))
 		},
@@ -103,8 +120,7 @@ func (env *environment) remoteSite(ctx context.Context, o *runOptions, r *reques
 	}, nil
 }
 
-// ofHost gives an error of another machine the exit status that it has before and after:
-// nothing could be measured.
+// ofHost gives an error of another machine the exit status of a run that measured nothing.
 func ofHost(err error) error {
 	if _, ok := errors.AsType[*host.Error](err); ok {
 		return incompleteError{err}
@@ -126,28 +142,66 @@ func notInUse(ctx context.Context, m *host.Machine, run *result.Run, dir string)
 	return nil
 }
 
-// hostOptions are the flags that say on which machines is measured.
 type hostOptions struct {
 	names []string
 	ssh   string
-	other *answering // hosts that have to answer before anything is measured; nil: none
+	other *arrival // nil if only one host is measured
 }
 
-// options returns how the hosts are reached.
+func (o *hostOptions) addFlags(f *pflag.FlagSet) {
+	f.StringSliceVar(&o.names, "hosts", nil, "other machines to measure on, named as for ssh: pi,user@nvme; the same plan and seed on each, side by side (--dir is then a directory there)")
+	f.StringVar(&o.ssh, "ssh", "ssh", "the SSH `client` that reaches hosts, with its options, such as 'ssh -F file'")
+	reaching(f, executes, "hosts", "ssh")
+}
+
+func (o *hostOptions) asked() bool { return len(o.names) > 0 }
+
+// checkHosts checks the hosts, and that they can do what is requested.
+func (o *runOptions) checkHosts(r *request) error {
+	if f := o.flags.Lookup("hosts"); f == nil || !o.hosts.asked() {
+		if f != nil && f.Changed {
+			return usagef("--hosts names none: want names as for ssh, such as pi,user@nvme, or leave it out")
+		}
+		return nil
+	}
+	var err error
+	if o.hosts.names, err = host.Parse(o.hosts.names); err != nil {
+		return usagef("--hosts: %w", err)
+	}
+	client := strings.Fields(o.hosts.ssh)
+	if len(client) == 0 {
+		return usagef("--ssh names no client: want such as ssh, or leave it out")
+	}
+	if _, err := exec.LookPath(client[0]); err != nil {
+		return usagef("--hosts: there is no %s here: install the OpenSSH client (Debian: apt-get install openssh-client), or name yours with --ssh", client[0])
+	}
+	if err := host.Check(r.cases); err != nil {
+		return usagef("--hosts: %w", err)
+	}
+	if len(o.hosts.names) == 1 {
+		r.host = &result.Host{Name: o.hosts.names[0]}
+		return nil
+	}
+	if err := machines.Formats.Check(o.output.format); err != nil {
+		return usagef("--format %s has one run, and several hosts have several: want %s here, or show RUN --format %[1]s", o.output.format, strings.Join(machines.Formats.Names(), ", "))
+	}
+	if o.page.file != "" {
+		return usagef("%s is the page of one run, and several hosts have several: report RUN writes that of each", o.page.flag)
+	}
+	return nil
+}
+
 func (o *hostOptions) options(r *request) (*host.Options, error) {
 	executable, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
 	return &host.Options{SSH: strings.Fields(o.ssh), Version: version(), Executable: executable,
 		Build: func(ctx context.Context, goos, goarch string) (string, func(), error) {
 			return buildFor(ctx, r.builder.Source, goos, goarch)
-		}}, nil
+		}}, err
 }
 
 // buildFor builds this command for another platform, if its sources are in a clone.
 func buildFor(ctx context.Context, source lab.Source, goos, goarch string) (path string, remove func(), err error) {
-	if fi, err := os.Stat(filepath.Join(source.Root, "cmd", "sqlite3perf")); err != nil || !fi.IsDir() {
+	if !isDirectory(filepath.Join(source.Root, "cmd", "sqlite3perf")) {
 		return "", nil, nil
 	}
 	scratch, err := lab.NewTemporary()
@@ -160,4 +214,31 @@ func buildFor(ctx context.Context, source lab.Source, goos, goarch string) (path
 		return "", nil, err
 	}
 	return path, scratch.Remove, nil
+}
+
+// hostAgentCommand is started on other machines by --hosts. It is not for users.
+func hostAgentCommand(env *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:     host.AgentCommand,
+		Short:   "Measure here what a sqlite3perf on another machine asks for",
+		Long:    "Host-agent is what run --hosts starts on other machines. It answers requests on standard\ninput until there are no more.",
+		Example: "  sqlite3perf " + host.AgentCommand,
+		Hidden:  true,
+		Args:    arguments(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			env.outliveReaders() // a connection that is cut must not end it before it has removed what it made
+			ctx, cancel := context.WithCancel(cmd.Context())
+			defer cancel()
+			interrupts := env.catch()
+			go func() {
+				select {
+				case <-interrupts:
+					cancel()
+				case <-ctx.Done():
+				}
+			}()
+			agent := &host.Agent{Version: version(), DirectoryPrefix: runDirectory}
+			return agent.Serve(ctx, os.Stdin, env.rawOut)
+		},
+	}
 }

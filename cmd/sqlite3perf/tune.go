@@ -27,7 +27,7 @@ import (
 
 func tuneCommand(env *environment) *cobra.Command {
 	o := &tuneOptions{}
-	cmd := &cobra.Command{
+	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "tune",
 		Short: "Search for the settings that are worth setting for a workload",
 		Long: `Tune searches for the settings that make a workload faster on a driver, and says what each
@@ -52,22 +52,15 @@ sqlite3perf show last prints again.`,
   sqlite3perf tune --workloads ./mine.yaml --drivers mattn --phase query --set synchronous=full`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return tuneSettings(cmd.Context(), env, o) },
-	}
-	cmd.Flags().SortFlags = false
-	o.addFlags(cmd.Flags())
-	return cmd
+	})
 }
 
-// tuneOptions are the flags of tune: those of run, and what is searched.
 type tuneOptions struct {
 	runOptions
 	phase      string
 	durability string
 	settings   []string
 }
-
-// defaultTuneTime is how long a search takes unless another time is given.
-const defaultTuneTime = 3 * time.Minute
 
 // durabilities are the values of --durability, and mostLost has the worst that may then be
 // lost.
@@ -83,17 +76,15 @@ func (o *tuneOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.phase, "phase", "", "make only this phase fast (default: the geometric mean of all)")
 	o.addWorkFlags(f)
 	f.Lookup("set").Usage = "`name=value` fixes a setting, name=value,value says which values are tried (repeatable); sqlite3perf workloads --language lists the settings"
-	o.flags = f
-	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1 (quick is 0.02 to 0.05 of full in most built-in workloads)")
-	f.DurationVar(&o.time, "time", defaultTuneTime, "time for the whole search, without building the worker; the best settings are confirmed even if that takes longer")
-	f.StringVar(&o.seed, "seed", "", "`number` that all values and the order of trials are made from (default: random, below 2⁵³, and reported)")
+	o.addScaleFlag(f)
+	o.addTimeFlag(f, 3*time.Minute, "time for the whole search, without building the worker; the best settings are confirmed even if that takes longer")
+	o.addSeedFlag(f)
 	o.addPrecisionFlag(f, "2%", "a setting that gains less than this `share` of the time is not worth setting")
 	o.addPlaceFlags(f)
 	o.output.addFullFlag(f)
 	o.output.setFormats("how the answer is printed", tune.Formats.Names(), tune.Formats.Check)
 }
 
-// tuneSettings searches for settings and prints what it finds.
 func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 	if err := o.output.checkFormat(); err != nil {
 		return err
@@ -121,8 +112,7 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 	}
 	o.set = fixed
 	show := newProgress(env, o.quiet)
-	o.computing = show.Computing
-	r, err := o.check(ctx)
+	r, err := o.check(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -140,10 +130,8 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 		}
 	}
 	s.Margin, r.precision = r.precision, 0
-	t := &candidateRuns{env: env, o: &o.runOptions, r: r, say: show.say}
-	if !o.quiet {
-		s.Needs = func(n tune.Need) { show.say("%s", needWords(n, o.time)) }
-	}
+	t := &candidateRuns{env: env, o: &o.runOptions, r: r, note: show.note}
+	s.Needs = func(n tune.Need) { show.note("%s", needWords(n, o.time)) }
 	s.Measure, s.Space = t.measure, func(at tune.Situation) ([]tune.Setting, []tune.Skipped) {
 		at.Cannot = t.cannot
 		at.OnlyReads = !slices.ContainsFunc(r.cases, func(c *lab.Case) bool { return !workload.OnlyReads(c.Plan) })
@@ -161,12 +149,10 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 	if failure == nil {
 		answer.Spelled = t.spell(ctx, answer.Offered())
 	}
-	kept, err := answer.Keep()
-	keepAnswer(ctx, env, r.storePath, answer.Run(), kept, err)
+	keepAnswer(ctx, env, r.storePath, answer.Run(), answer)
 	return cmp.Or(failure, o.output.printAnswer(env, tuningWriter(&o.output, answer), showAgain(answer.Run())))
 }
 
-// tuningWriter writes what a search found.
 func tuningWriter(o *outputOptions, t tune.Tuning) answerWriter {
 	t.Flag = "--set"
 	return func(w io.Writer, format string, opts document.Options) error {
@@ -175,17 +161,7 @@ func tuningWriter(o *outputOptions, t tune.Tuning) answerWriter {
 	}
 }
 
-// readTuning reads what a search found.
-func readTuning(o *outputOptions, a *stats.Analysis, load loader) (answerWriter, error) {
-	t, err := tune.Stored(a, load)
-	if err != nil {
-		return nil, err
-	}
-	return tuningWriter(o, t), nil
-}
-
-// given splits --set into the values that are tried, where there are several, and what is
-// fixed.
+// given splits --set into settings with several values, which are tried, and settings with one.
 func (o *tuneOptions) given() (tried map[string][]string, fixed []string, err error) {
 	tried = map[string][]string{}
 	for _, entry := range o.set {
@@ -218,8 +194,8 @@ func (o *tuneOptions) given() (tried map[string][]string, fixed []string, err er
 	return tried, fixed, nil
 }
 
-// searched returns the settings to search: those that are not fixed, and of these only those
-// that --settings names, if it names any, or that have been given values.
+// searched returns the settings to search: those that have no fixed value and, with --settings,
+// only the named ones and those with several values in --set.
 func (o *tuneOptions) searched(r *request, given map[string][]string) (names []string) {
 	for _, name := range tune.Names {
 		_, fixed := r.matrix.Settings[name]
@@ -249,16 +225,14 @@ func (o *tuneOptions) fixed(r *request) (list []tune.Skipped) {
 	return list
 }
 
-// candidateRuns measures candidates for a search.
 type candidateRuns struct {
 	env  *environment
 	o    *runOptions
 	r    *request
-	say  func(format string, args ...any)
+	note func(format string, args ...any)
 	told bool
 }
 
-// withSettings returns cases in which some settings are others.
 func withSettings(cases []*lab.Case, set driver.Settings) (list []*lab.Case, err error) {
 	for _, c := range cases {
 		next, err := c.WithSettings(set)
@@ -287,7 +261,6 @@ func (t *candidateRuns) cannot(name, value string) string {
 	return list[0].Beforehand[len(list[0].Beforehand)-1].Message
 }
 
-// measure measures the candidates of a race in one run, as [tune.Search] asks.
 func (t *candidateRuns) measure(ctx context.Context, p tune.Plan) (*stats.Analysis, error) {
 	r := *t.r
 	r.cases = nil
@@ -301,16 +274,13 @@ func (t *candidateRuns) measure(ctx context.Context, p tune.Plan) (*stats.Analys
 	for i, c := range r.cases {
 		c.ID = i + 1
 	}
-	if !t.o.quiet {
-		t.say("%s", raceWords(p))
-	}
+	t.note("%s", raceWords(p))
 	r.schedule = lab.Schedule{Rounds: p.Rounds, Settled: p.Settled}
 	r.search = &result.Search{Race: p.What, Confirms: p.Confirms}
 	r.told, t.told = t.told, true
 	return take(ctx, t.env, t.o, &r)
 }
 
-// needWords says how long a search takes, before anything is tried.
 func needWords(n tune.Need, limit time.Duration) string {
 	words := fmt.Sprintf("a trial takes about %s; to try %s, to put together what gains, and to confirm it takes at least %s",
 		roughly(n.Trial), document.Counted(n.Values, "value"), roughly(n.Time))
@@ -320,7 +290,6 @@ func needWords(n tune.Need, limit time.Duration) string {
 	return words + fmt.Sprintf(": in --time %v not all is tried. Give as much, a smaller --scale, or fewer --settings", limit)
 }
 
-// raceWords announces a race.
 func raceWords(p tune.Plan) string {
 	words := fmt.Sprintf("%s: %s, %s", p.What, document.Counted(len(p.Candidates), "choice"), document.Counted(p.Rounds, "round"))
 	if p.Settled != nil {
@@ -329,15 +298,13 @@ func raceWords(p tune.Plan) string {
 	return words
 }
 
-// spell asks the driver's worker how the driver is given settings. It leaves out what the
-// worker does not say, because the settings themselves are known.
+// spell asks the driver's worker how to write settings for the driver. It skips settings for which
+// that fails.
 func (t *candidateRuns) spell(ctx context.Context, offered []driver.Settings) (list []tune.Spelled) {
 	for _, set := range offered {
 		told, err := t.tell(ctx, set)
 		if err != nil {
-			if !t.o.quiet {
-				t.say("how %s is given these settings is not known: %v", t.r.cases[0].Driver, err)
-			}
+			t.note("how %s is given these settings is not known: %v", t.r.cases[0].Driver, err)
 			continue
 		}
 		list = append(list, tune.Spell(t.r.cases[0].Info, set, told))
@@ -345,8 +312,8 @@ func (t *candidateRuns) spell(ctx context.Context, offered []driver.Settings) (l
 	return list
 }
 
-// tell asks what the driver makes of a data source name that asks for settings. It returns nil
-// if the driver is given none.
+// tell asks how the driver reads a data source name with these settings. It returns nil if the
+// driver has no such names.
 func (t *candidateRuns) tell(ctx context.Context, set driver.Settings) (*dsn.Told, error) {
 	text, _ := dsn.Of("app.db", set)
 	name, err := dsn.Parse(text)
@@ -358,7 +325,7 @@ func (t *candidateRuns) tell(ctx context.Context, set driver.Settings) (*dsn.Tol
 	if err != nil {
 		return nil, err
 	}
-	scratch, err := lab.NewScratch(t.r.dir, runDirectory)
+	scratch, err := newScratch(t.r.dir)
 	if err != nil {
 		return nil, err
 	}

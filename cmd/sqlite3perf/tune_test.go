@@ -13,11 +13,7 @@ import (
 func TestSpellSettings(t *testing.T) {
 	t.Parallel()
 	var o workerOptions
-	source, known, err := o.find()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := o.builder(source)
+	shop, err := o.workshop()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,11 +23,11 @@ func TestSpellSettings(t *testing.T) {
 		"mattn":   `sql.Open("sqlite3", dsn) with file:app.db?_txlock=immediate&_journal_mode=wal; on each new connection (ConnectHook of a sqlite3.SQLiteDriver that is registered under another name) PRAGMA mmap_size=1048576`,
 		"native":  "PRAGMA journal_mode=wal on each new connection; PRAGMA mmap_size=1048576 on each new connection; begin transactions that write with BEGIN IMMEDIATE",
 	} {
-		ref, err := findDriver(t.Context(), b, name, known)
+		refs, err := shop.refs(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &candidateRuns{o: &runOptions{quiet: true}, r: &request{builder: b, dir: t.TempDir(), cases: []*lab.Case{{Ref: ref}}}}
+		c := &candidateRuns{o: &runOptions{quiet: true}, r: &request{workshop: shop, dir: t.TempDir(), cases: []*lab.Case{{Ref: refs[0]}}}}
 		list := c.spell(t.Context(), []driver.Settings{set})
 		if len(list) != 1 {
 			t.Errorf("%s: %d spellings", name, len(list))

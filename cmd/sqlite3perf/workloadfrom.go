@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -49,7 +48,6 @@ func workloadCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// fromOptions are the flags of workload from.
 type fromOptions struct {
 	file       string
 	rows       string
@@ -103,7 +101,6 @@ texts, and small integers with how frequent they are stay.`,
 	return cmd
 }
 
-// check checks the flags and returns the share of the rows.
 func (o *fromOptions) check(database string) (float64, error) {
 	number, percent := strings.CutSuffix(o.rows, "%")
 	share, err := strconv.ParseFloat(number, 64)
@@ -146,13 +143,12 @@ func (o *fromOptions) check(database string) (float64, error) {
 	return share / 100, nil
 }
 
-// output returns where the workload is written to.
 func (o *fromOptions) output() *outputOptions { return &outputOptions{file: o.file} }
 
 // seal begins the last line of a workload that was written, after which its hash follows.
 const seal = "# As workload from wrote it, which replaces this file only if it is unchanged: SHA-256 "
 
-// sealed returns a workload with a last line by which it can be told whether it has been changed.
+// sealed appends a line with the hash of the text, by which [replaceable] recognizes changes.
 func sealed(text string) string { return text + seal + sumOf([]byte(text)) + "\n" }
 
 // replaceable reports whether a file is missing, or as workload from has written it.
@@ -229,8 +225,8 @@ func (o *fromOptions) run(ctx context.Context, env *environment, database string
 	return o.text(out, database, w, c, source)
 }
 
-// compare compares the imitation with the database, and keeps it if that is asked for: whole or
-// not at all.
+// compare compares the imitation with the database. With --keep it also keeps the imitation, but
+// only if that is complete.
 func (o *fromOptions) compare(ctx context.Context, w *imitate.Workload, resolved *plan.Plan, tell func(string)) (*imitate.Comparison, error) {
 	if o.keep == "" {
 		return w.Compare(ctx, resolved, "", tell)
@@ -270,11 +266,10 @@ func (o *fromOptions) valid(w *imitate.Workload) (*plan.Plan, error) {
 	return resolved, nil
 }
 
-// toldEvery is how often a line says what is being done where there is no terminal.
 const toldEvery = 10 * time.Second
 
-// teller returns a function that shows what is being done: always on a terminal, elsewhere now
-// and then if it takes long.
+// teller returns a function that shows the current step: always on a terminal, and elsewhere now
+// and then if the work takes long.
 func (o *fromOptions) teller(env *environment) func(string) {
 	if o.quiet {
 		return func(string) {}
@@ -296,7 +291,7 @@ func (o *fromOptions) teller(env *environment) func(string) {
 	}
 }
 
-// untouched says what is known of the database's files.
+// untouched describes whether the database's files were changed meanwhile.
 func untouched(database string, source *imitate.Source) string {
 	written := source.Written()
 	if len(written) == 0 {
@@ -340,20 +335,19 @@ func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, 
 	}
 	if c != nil && len(c.Queries) > 0 {
 		fmt.Fprintln(out)
-		t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		fmt.Fprintf(t, "query\trows\timitation\ttime\timitation\tplan\n")
+		var rows [][]string
 		for i := range c.Queries {
 			q := &c.Queries[i]
 			plan := abridged(q.Plan[0], 60)
 			if !q.SamePlan() {
 				plan = "differs: " + plan
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", document.Line(q.Query.Phase), mean(q.Rows[0]), mean(q.Rows[1]), document.Duration(q.Time[0]), document.Duration(q.Time[1]), plan)
+			rows = append(rows, []string{q.Query.Phase, mean(q.Rows[0]), mean(q.Rows[1]), document.Duration(q.Time[0]), document.Duration(q.Time[1]), plan})
 			if !q.SamePlan() {
-				fmt.Fprintf(t, "\t\t\t\t\timitation: %s\n", abridged(q.Plan[1], 60))
+				rows = append(rows, []string{"", "", "", "", "", "imitation: " + abridged(q.Plan[1], 60)})
 			}
 		}
-		if err := t.Flush(); err != nil {
+		if err := printTable(out, "query|rows|imitation|time|imitation|plan", rows); err != nil {
 			return err
 		}
 	}
@@ -379,7 +373,7 @@ func sizeWords(s imitate.Size) string {
 	return fmt.Sprintf("%s has %s instead of %s", s.Name, document.Megabytes(s.Bytes[1]), document.Megabytes(s.Bytes[0]))
 }
 
-// notNear says in what the imitation is not near.
+// notNear lists the differences between imitation and database that are too large.
 func notNear(w *imitate.Workload, c *imitate.Comparison) (list []string) {
 	if off := float64(c.Bytes)/w.Wanted() - 1; math.Abs(off) > imitate.NearSize {
 		what := fmt.Sprintf("the size, by %+.1f %%", 100*off)

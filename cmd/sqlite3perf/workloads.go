@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -60,7 +59,7 @@ or from a database: workload from app.db -o mine.yaml`,
 				_, err = io.WriteString(env.asItIs(), text)
 				return err
 			}
-			w, err := loadWorkload(args[0], allowFiles)
+			w, err := loadWorkload("", args[0], allowFiles)
 			if err != nil {
 				return err
 			}
@@ -90,14 +89,8 @@ func addAllowFilesFlag(f *pflag.FlagSet, value *bool) {
 }
 
 // loadWorkload reads a built-in workload or a file, and takes a copy of the database that
-// it begins with, if any, in the usual directory.
-func loadWorkload(name string, allowFiles bool) (*workload.Workload, error) {
-	return loadWorkloadIn("", name, allowFiles)
-}
-
-// loadWorkloadIn is loadWorkload with the directory in which databases are created; ""
-// is the usual one.
-func loadWorkloadIn(dir, name string, allowFiles bool) (*workload.Workload, error) {
+// it begins with, if any, in the directory for databases; "" is the usual one.
+func loadWorkload(dir, name string, allowFiles bool) (*workload.Workload, error) {
 	w, err := readWorkload(name, allowFiles)
 	if err != nil || w.Database == "" {
 		return w, err
@@ -124,7 +117,6 @@ func loadWorkloadIn(dir, name string, allowFiles bool) (*workload.Workload, erro
 	return w, nil
 }
 
-// readWorkload reads a built-in workload or a file, and opens no database.
 func readWorkload(name string, allowFiles bool) (*workload.Workload, error) {
 	if isDatabase(name) {
 		return nil, usagef("%s is a database, not a workload: %s", name, fromDatabase(name))
@@ -145,16 +137,16 @@ func readWorkload(name string, allowFiles bool) (*workload.Workload, error) {
 }
 
 func listWorkloads(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	for _, name := range workload.Builtins() {
 		l, err := workload.Load(name)
 		if err != nil {
 			return err
 		}
 		first, _, _ := strings.Cut(strings.Join(strings.Fields(l.About), " "), ". ")
-		fmt.Fprintf(w, "%s\t%s.\n", name, strings.TrimSuffix(first, "."))
+		rows = append(rows, []string{name, strings.TrimSuffix(first, ".") + "."})
 	}
-	return w.Flush()
+	return printTable(out, "|", rows)
 }
 
 // schemaFile matches the line of a workload that names a file with its schema.
@@ -222,7 +214,7 @@ func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 		}
 		fmt.Fprintf(out, "rows:       %s %s\n", d.Name, line)
 	}
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	var phases, statements [][]string
 	for i, p := range w.Phases {
 		timed := "timed"
 		if p.Untimed {
@@ -234,23 +226,15 @@ func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 		if c := clients(&quick.Phases[i]); c > 1 {
 			timed += fmt.Sprintf(", %d clients", c)
 		}
-		if p.About != "" {
-			timed += "\t" + document.Line(p.About)
-		}
-		fmt.Fprintf(t, "phase:\t%s\t%s, %s\n", p.Name, p.Kind, timed)
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	for i := range quick.Phases {
+		phases = append(phases, []string{"phase:", p.Name, string(p.Kind) + ", " + timed, document.Line(p.About)})
 		for _, what := range does(&quick.Phases[i]) {
-			fmt.Fprintf(t, "does:\t%s\t%s\n", quick.Phases[i].Name, abridged(what, 120))
+			statements = append(statements, []string{"does:", quick.Phases[i].Name, abridged(what, 120)})
 		}
 	}
-	return t.Flush()
+	return cmp.Or(printTable(out, "|||", phases), printTable(out, "||", statements))
 }
 
-// ownDefaults says what it means that settings are not set.
+// ownDefaults warns of settings that are not set.
 func ownDefaults(unset driver.Settings) string {
 	return strings.Join(slices.Sorted(maps.Keys(unset)), ", ") + ": each driver has its own default, which can decide the ranking"
 }
@@ -299,7 +283,6 @@ func sayNeeded(cases []*lab.Case, say func(format string, args ...any)) {
 	}
 }
 
-// clients returns how many clients a phase has, or 0 if it is of a kind without.
 func clients(p *plan.Phase) int {
 	switch {
 	case p.Query != nil:
@@ -342,7 +325,6 @@ func does(p *plan.Phase) (list []string) {
 	return list
 }
 
-// replays describes a replay.
 func replays(r *plan.Replay) []string {
 	transactions := 1 + slices.Max(r.Events.Transaction)
 	return []string{fmt.Sprintf("%s in %s, of %s on %s: %s",

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -10,7 +11,6 @@ import (
 	"time"
 )
 
-// interruptSignals end a run in an orderly way.
 var interruptSignals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 
 // catchPipes makes writes to a reader that has gone away return an error: see [outlet].
@@ -18,7 +18,7 @@ func catchPipes() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // if it were ignored, the workers would ignore it too
 }
 
-// raise lets a signal do to this process what it does to one that does not catch it.
+// raise resets a signal to its default and sends it to this process.
 func raise(sig os.Signal) {
 	signal.Reset(sig)
 	_ = syscall.Kill(os.Getpid(), sig.(syscall.Signal))
@@ -27,3 +27,15 @@ func raise(sig os.Signal) {
 
 // ownGroup keeps Ctrl-C at the terminal from a process that is to be started.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// enoughAddresses returns an error if the address space is limited to less than Go's
+// runtime, SQLite and their threads need, because the runtime would end the process somewhere
+// in the middle.
+func enoughAddresses() error {
+	const least = 2 << 30
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &limit); err == nil && limit.Cur < least {
+		return fmt.Errorf("the address space is limited to %d MiB, and sqlite3perf needs %d: ulimit -v unlimited", limit.Cur>>20, least>>20)
+	}
+	return nil
+}

@@ -6,7 +6,6 @@ import (
 	"syscall"
 )
 
-// interruptSignals end a run in an orderly way.
 var interruptSignals = []os.Signal{os.Interrupt}
 
 // catchPipes does nothing, because on Windows a write to a reader that has gone away
@@ -20,3 +19,6 @@ func raise(os.Signal) { os.Exit(exitInterrupted) }
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
+
+// enoughAddresses does nothing, because Windows has no such limit.
+func enoughAddresses() error { return nil }

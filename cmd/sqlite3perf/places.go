@@ -1,0 +1,125 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/store"
+)
+
+// workerOptions are the flags of every command that needs workers.
+type workerOptions struct{ source, cache string }
+
+func (o *workerOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.source, "source", "", "`directory` of a source tree of sqlite3perf to build workers from (default: the sources that it was built from)")
+	f.StringVar(&o.cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
+	reaching(f, executes, "source", "worker-cache")
+}
+
+// workshop builds workers, and knows the drivers of its source tree.
+type workshop struct {
+	builder *lab.Builder
+	known   []lab.Known
+}
+
+// workshop finds the source tree. Its errors say what to do.
+func (o *workerOptions) workshop() (s workshop, err error) {
+	s.builder = &lab.Builder{Cache: o.cache}
+	s.builder.Source, err = lab.FindSource(o.source)
+	unpack, unpacked := errors.AsType[*lab.UnpackError](err)
+	switch {
+	case unpacked && unpack.Changed != "":
+		return s, fmt.Errorf("%w: remove the directory and it is unpacked again, or build from it as it is with --source %s", err, unpack.Dir)
+	case unpacked:
+		return s, fmt.Errorf("%w: set HOME or XDG_CACHE_HOME so that your cache directory can be written to, or name a clone of sqlite3perf with --source DIR", err)
+	case err != nil:
+		return s, usageError{err}
+	}
+	if s.known, err = s.builder.Source.Drivers(); err == nil && o.cache == "" {
+		s.builder.Cache, err = lab.DefaultCache()
+	}
+	return s, err
+}
+
+// refs finds the drivers with these names, and the versions of those that say latest.
+func (s workshop) refs(ctx context.Context, names ...string) ([]lab.Ref, error) {
+	refs := make([]lab.Ref, len(names))
+	var err, unknown error
+	for i, name := range names {
+		name = strings.TrimSpace(name)
+		switch refs[i], err = lab.ParseRef(ctx, cmp.Or(formerNames[name], name), s.known); {
+		case err != nil && unknown != nil:
+			unknown = fmt.Errorf("%w; %w", unknown, err)
+		case err != nil:
+			unknown = err
+		case unknown == nil:
+			unknown = refs[i].CheckServers()
+		}
+	}
+	if unknown != nil {
+		return nil, usageError{unknown}
+	}
+	for i, ref := range refs { // this may take longer
+		refs[i], err = s.builder.Resolve(ctx, ref)
+		if gone, ok := errors.AsType[*lab.VersionError](err); ok && gone.Missing {
+			return nil, usageError{err}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return refs, nil
+}
+
+func (s workshop) worker(ctx context.Context, ref lab.Ref, note func(string, ...any)) (string, error) {
+	path, _, err := s.builder.Worker(ctx, ref, func() { note("building the worker for %s", ref.Name) })
+	if e, ok := errors.AsType[*lab.BuildError](err); ok {
+		return "", incompleteError{fmt.Errorf("%s is unavailable: %s%s", ref.Name, e.Reason.Message, conditions.Said(&e.Reason))}
+	}
+	if err != nil {
+		return "", fmt.Errorf("driver %s: %w", ref.Name, err)
+	}
+	return path, nil
+}
+
+// databasesDirectory returns where databases are created: in the directory that --dir
+// names, which must exist, or in one in the user's cache. It creates nothing.
+func databasesDirectory(given string) (string, error) {
+	if given == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("no directory for databases, name one with --dir: %w", err)
+		}
+		return filepath.Join(cache, "sqlite3perf", "databases"), nil
+	}
+	// A missing directory is not created. If its name was mistyped, the new one could
+	// be on a different file system than the intended one.
+	switch fi, err := os.Stat(given); {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", noDirectory("--dir, in which databases are created and removed", given)
+	case err == nil && !fi.IsDir():
+		return "", usagef("--dir %s is not a directory: name one, databases are created and removed in it", given)
+	}
+	return filepath.Abs(given)
+}
+
+func noDirectory(flag, dir string) error {
+	return usagef("%s: there is no directory %s: create it, or give another directory", flag, dir)
+}
+
+func storePath(given string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	return store.DefaultPath()
+}

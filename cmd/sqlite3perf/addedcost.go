@@ -8,13 +8,14 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
 
 // listAddedCost prints the figures of every driver that has been measured, with causes
 // for the figures that are above the bound.
-func listAddedCost(out io.Writer, known []lab.Known) error {
+func listAddedCost(out io.Writer, known []build.Known) error {
 	var lines, causes, not []string
 	of := map[string][]string{} // by cause, the phases that it explains
 	fmt.Fprintf(out, "%-10s %-7s %9s  %-21s  %-21s  %-25s  %s\n", "DRIVER", "PHASE", "BY HAND", "TIME, RATIO", "CPU, RATIO", "TIME ADDED", "CPU ADDED")

@@ -15,6 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -80,7 +81,7 @@ func (o *adviseOptions) addFlags(f *pflag.FlagSet) {
 var ofStored = []string{"targets", "cold-build", "diff", "dir", "trial-limit", "source", "worker-cache", "quiet", "store", "format", "output", "no-color", "full"}
 
 // checkTargets finds out whether the platforms are such.
-func (o *adviseOptions) checkTargets(ctx context.Context, b *lab.Builder) error {
+func (o *adviseOptions) checkTargets(ctx context.Context, b *build.Builder) error {
 	if o.targets == nil {
 		return nil
 	}
@@ -140,14 +141,14 @@ const adviceExecutions = 20
 
 // inquiry is who is asked what, so that answers can be compared.
 type inquiry struct {
-	refs []lab.Ref
+	refs []build.Ref
 	work []questions
 }
 
 // byName returns who is asked by the names in the run, where a driver on a workload with needs
 // is the variant that has them.
-func (q inquiry) byName() map[string]lab.Ref {
-	refs := map[string]lab.Ref{}
+func (q inquiry) byName() map[string]build.Ref {
+	refs := map[string]build.Ref{}
 	for _, ref := range q.refs {
 		refs[ref.Name] = ref
 	}
@@ -160,7 +161,7 @@ func (o *adviseOptions) questions(r *request) (q inquiry) {
 	d := &diffOptions{executions: adviceExecutions}
 	for _, c := range r.cases {
 		floor := c.Ref.Known != nil && c.Ref.Known.Name == floorDriver
-		if !floor && !slices.ContainsFunc(q.refs, func(ref lab.Ref) bool { return ref.Name == c.Ref.Name }) {
+		if !floor && !slices.ContainsFunc(q.refs, func(ref build.Ref) bool { return ref.Name == c.Ref.Name }) {
 			q.refs = append(q.refs, c.Ref)
 		}
 		if slices.ContainsFunc(q.work, func(w questions) bool { return w.name == c.Workload }) {
@@ -185,7 +186,7 @@ func (o *adviseOptions) compareAnswers(ctx context.Context, env *environment, r 
 	defer show.finish()
 	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
 	defer release()
-	refs := slices.DeleteFunc(slices.Clone(q.refs), func(ref lab.Ref) bool {
+	refs := slices.DeleteFunc(slices.Clone(q.refs), func(ref build.Ref) bool {
 		return slices.ContainsFunc(r.cases, func(c *lab.Case) bool { return c.Driver == ref.Name && c.Unavailable != nil })
 	})
 	if len(refs) < 2 {
@@ -248,7 +249,7 @@ func (o *adviseOptions) stored(ctx context.Context, env *environment, ref string
 
 // addFootprints finds out what the candidates cost that is not time, unless the run was
 // interrupted.
-func (o *adviseOptions) addFootprints(ctx context.Context, env *environment, b *lab.Builder, refs map[string]lab.Ref, a *stats.Analysis, l *advise.Looked) (err error) {
+func (o *adviseOptions) addFootprints(ctx context.Context, env *environment, b *build.Builder, refs map[string]build.Ref, a *stats.Analysis, l *advise.Looked) (err error) {
 	if a.Run.Stopped != result.StoppedInterrupted {
 		l.Footprints, err = o.footprints(ctx, env, b, refs)
 	}
@@ -293,7 +294,7 @@ func notLookedAt(l advise.Looked) (list []string) {
 // footprints returns the footprints of the drivers' workers, keyed by the drivers' names in
 // the run. It skips the floor, which is not a candidate, and workers that are not built
 // here. If a build fails, it prints the reason and leaves the driver out.
-func (o *adviseOptions) footprints(ctx context.Context, env *environment, b *lab.Builder, refs map[string]lab.Ref) (map[string]*result.Footprint, error) {
+func (o *adviseOptions) footprints(ctx context.Context, env *environment, b *build.Builder, refs map[string]build.Ref) (map[string]*result.Footprint, error) {
 	show := newProgress(env, o.quiet)
 	defer show.finish()
 	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
@@ -304,13 +305,13 @@ func (o *adviseOptions) footprints(ctx context.Context, env *environment, b *lab
 		if ref.Known != nil && ref.Known.Name == floorDriver {
 			continue
 		}
-		f, err := b.Footprint(until(ctx, stop), ref, lab.FootprintOptions{Cold: o.cold, Targets: o.targets}, func(what string) {
+		f, err := b.Footprint(until(ctx, stop), ref, build.FootprintOptions{Cold: o.cold, Targets: o.targets}, func(what string) {
 			show.say("building %s %s", ref.Name, what)
 		})
 		if interrupted(stop) {
 			return nil, statusError(exitInterrupted)
 		}
-		if unavailable, ok := errors.AsType[*lab.BuildError](err); ok {
+		if unavailable, ok := errors.AsType[*build.BuildError](err); ok {
 			show.say("%s: its size and license are left out: %v", ref.Name, unavailable)
 			continue
 		}

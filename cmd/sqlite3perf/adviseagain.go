@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
@@ -23,7 +23,7 @@ import (
 // answerAgain runs the statements of a stored run's workloads, whose texts the run has, on
 // the versions of its candidates that it measured, and compares the answers. What cannot be
 // asked is returned, with the command that asks it.
-func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known, named string, a *stats.Analysis, l *advise.Looked) (unasked []string, err error) {
+func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, b *build.Builder, known []build.Known, named string, a *stats.Analysis, l *advise.Looked) (unasked []string, err error) {
 	note := func(format string, args ...any) { unasked = append(unasked, fmt.Sprintf(format, args...)) }
 	if !o.diff {
 		return nil, nil
@@ -56,7 +56,7 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, b *la
 	}
 	for i, ref := range q.refs {
 		q.refs[i], err = b.Resolve(ctx, ref)
-		if gone, ok := errors.AsType[*lab.VersionError](err); ok {
+		if gone, ok := errors.AsType[*build.VersionError](err); ok {
 			note("whether the candidates answer alike, because %s", document.Line(gone.Error()))
 			return unasked, nil
 		}
@@ -82,11 +82,11 @@ var errRetype = errors.New("is not a released version of a driver of sqlite3perf
 
 // measuredRef returns a released driver in the version that a run measured, which may be
 // another one than the pinned one by now. Others have to be typed by the user.
-func measuredRef(ctx context.Context, name string, a *stats.Analysis, known []lab.Known) (lab.Ref, error) {
-	if !lab.Released(name, known) {
-		return lab.Ref{}, fmt.Errorf("%s %w", document.Line(name), errRetype)
+func measuredRef(ctx context.Context, name string, a *stats.Analysis, known []build.Known) (build.Ref, error) {
+	if !build.Released(name, known) {
+		return build.Ref{}, fmt.Errorf("%s %w", document.Line(name), errRetype)
 	}
-	ref, err := lab.ParseRef(ctx, name, known)
+	ref, err := build.ParseRef(ctx, name, known)
 	if err != nil {
 		return ref, err
 	}
@@ -94,23 +94,23 @@ func measuredRef(ctx context.Context, name string, a *stats.Analysis, known []la
 }
 
 // inMeasuredVersion returns a driver in the version that a run has proven of it.
-func inMeasuredVersion(ctx context.Context, ref lab.Ref, name string, a *stats.Analysis, known []lab.Known) (lab.Ref, error) {
+func inMeasuredVersion(ctx context.Context, ref build.Ref, name string, a *stats.Analysis, known []build.Known) (build.Ref, error) {
 	p := a.Proof(name)
 	if ref.Known == nil || ref.Version != "" || ref.Dir != "" || len(ref.Known.Command) > 0 || p == nil || cmp.Or(p.ModuleVersion, ref.Known.Version) == ref.Known.Version {
 		return ref, nil
 	}
 	plain := result.BaseDriver(name)
 	versioned := plain + "@" + p.ModuleVersion
-	if !lab.Released(versioned, known) {
+	if !build.Released(versioned, known) {
 		return ref, fmt.Errorf("%s %w", document.Line(versioned), errRetype)
 	}
-	return lab.ParseRef(ctx, versioned+strings.TrimPrefix(name, plain), known)
+	return build.ParseRef(ctx, versioned+strings.TrimPrefix(name, plain), known)
 }
 
 // measuredRefs returns the drivers of a run in the versions that it measured, by their names
 // in the run. What is no longer there is left out.
-func measuredRefs(ctx context.Context, a *stats.Analysis, known []lab.Known) map[string]lab.Ref {
-	refs := map[string]lab.Ref{}
+func measuredRefs(ctx context.Context, a *stats.Analysis, known []build.Known) map[string]build.Ref {
+	refs := map[string]build.Ref{}
 	for i := range a.Run.Cases {
 		name := a.Run.Cases[i].Driver
 		if ref, err := measuredRef(ctx, name, a, known); err == nil {

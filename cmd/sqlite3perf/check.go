@@ -11,8 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/conformance"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 )
 
 // checkOptions are the flags of check as typed.
@@ -70,7 +71,7 @@ func check(ctx context.Context, env *environment, o *checkOptions, name string) 
 	if err := unlessInterrupted(stop, err); err != nil {
 		return err
 	}
-	scratch, err := lab.NewScratch(parent, runDirectory)
+	scratch, err := process.NewScratch(parent, runDirectory)
 	if err != nil {
 		return fmt.Errorf("directory for databases: %w: name another with --dir", err)
 	}
@@ -112,9 +113,9 @@ func check(ctx context.Context, env *environment, o *checkOptions, name string) 
 
 // subject finds or builds the worker.
 func (o *checkOptions) subject(ctx context.Context, name string, show *progress) (*conformance.Subject, error) {
-	var source lab.Source
-	var known []lab.Known
-	if !lab.NamesExecutable(name) {
+	var source build.Source
+	var known []build.Known
+	if !build.NamesExecutable(name) {
 		var err error
 		if source, known, err = o.workers.find(); err != nil {
 			return nil, err
@@ -132,7 +133,7 @@ func (o *checkOptions) subject(ctx context.Context, name string, show *progress)
 	if err != nil {
 		return nil, err
 	}
-	info, _, err := lab.DescribeRef(ctx, path, ref)
+	info, _, err := build.DescribeRef(ctx, path, ref)
 	if err != nil {
 		return nil, err
 	}

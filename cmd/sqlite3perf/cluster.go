@@ -23,7 +23,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -119,7 +121,7 @@ func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
 // clusterTrial is a trial that is to be done.
 type clusterTrial struct {
 	cluster.ClusterTrial
-	ref lab.Ref
+	ref build.Ref
 	job protocol.Cluster
 }
 
@@ -315,7 +317,7 @@ func (o *clusterOptions) trials() ([]clusterTrial, error) {
 	}
 	var list []clusterTrial
 	if o.local != noDriver {
-		list = append(list, clusterTrial{cluster.ClusterTrial{Driver: o.local, Settings: pool.With(local)}, lab.Ref{}, job})
+		list = append(list, clusterTrial{cluster.ClusterTrial{Driver: o.local, Settings: pool.With(local)}, build.Ref{}, job})
 	}
 	for _, nodes := range o.nodes {
 		for i, delay := range o.delays {
@@ -325,7 +327,7 @@ func (o *clusterOptions) trials() ([]clusterTrial, error) {
 			if nodes == 1 && i > 0 {
 				break // nothing is between nodes
 			}
-			t := clusterTrial{cluster.ClusterTrial{Driver: o.driver, Nodes: nodes, Delay: delay}, lab.Ref{}, job}
+			t := clusterTrial{cluster.ClusterTrial{Driver: o.driver, Nodes: nodes, Delay: delay}, build.Ref{}, job}
 			if nodes == 1 {
 				t.Delay = 0
 			}
@@ -365,9 +367,9 @@ func parseSettings(flag string, list []string) (driver.Settings, error) {
 }
 
 // measure does the trials one after the other. The result is never nil.
-func (o *clusterOptions) measure(ctx context.Context, b *lab.Builder, dir string, trials []clusterTrial, say func(string, ...any)) (*cluster.Clusters, error) {
+func (o *clusterOptions) measure(ctx context.Context, b *build.Builder, dir string, trials []clusterTrial, say func(string, ...any)) (*cluster.Clusters, error) {
 	out := &cluster.Clusters{}
-	scratch, err := lab.NewScratch(dir, runDirectory)
+	scratch, err := process.NewScratch(dir, runDirectory)
 	if err != nil {
 		return out, fmt.Errorf("directory for databases: %w: name another with --dir", err)
 	}
@@ -383,7 +385,7 @@ func (o *clusterOptions) measure(ctx context.Context, b *lab.Builder, dir string
 			continue
 		}
 		path, _, err := b.Worker(ctx, t.ref, func() { say("building the worker for %s", t.Driver) })
-		var unavailable *lab.BuildError
+		var unavailable *build.BuildError
 		switch {
 		case errors.As(err, &unavailable):
 			return out, incompleteError{fmt.Errorf("%s is unavailable: %s%s", t.Driver, unavailable.Reason.Message, conditions.Said(&unavailable.Reason))}

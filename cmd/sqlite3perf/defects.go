@@ -14,12 +14,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/defects"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 )
 
 // prober asks workers for the versions that defects follow from.
 type prober struct {
-	builder *lab.Builder
-	scratch *lab.Scratch // nil until the first worker is asked
+	builder *build.Builder
+	scratch *process.Scratch // nil until the first worker is asked
 }
 
 func (p *prober) close() {
@@ -29,13 +31,13 @@ func (p *prober) close() {
 }
 
 // sqlite asks a worker for its version of SQLite.
-func (p *prober) sqlite(ctx context.Context, ref lab.Ref, path string) (string, error) {
+func (p *prober) sqlite(ctx context.Context, ref build.Ref, path string) (string, error) {
 	if p.scratch == nil {
 		parent, err := databasesDirectory("")
 		if err != nil {
 			return "", err
 		}
-		if p.scratch, err = lab.NewScratch(parent, runDirectory); err != nil {
+		if p.scratch, err = process.NewScratch(parent, runDirectory); err != nil {
 			return "", err
 		}
 	}
@@ -44,7 +46,7 @@ func (p *prober) sqlite(ctx context.Context, ref lab.Ref, path string) (string, 
 
 // library returns what is known of a driver's versions without building anything. sqlite is
 // why SQLite's version is not known, or "".
-func (p *prober) library(ctx context.Context, ref lab.Ref) (l defects.Library, unknown string) {
+func (p *prober) library(ctx context.Context, ref build.Ref) (l defects.Library, unknown string) {
 	if ref.Known != nil {
 		if built, err := p.builder.Built(ctx, ref); err != nil || !built {
 			return pinnedLibrary(ref), "its worker is not built yet"
@@ -58,7 +60,7 @@ func (p *prober) library(ctx context.Context, ref lab.Ref) (l defects.Library, u
 }
 
 // worker returns the versions that a driver's worker has, and builds it if necessary.
-func (p *prober) worker(ctx context.Context, ref lab.Ref, building func()) (defects.Library, error) {
+func (p *prober) worker(ctx context.Context, ref build.Ref, building func()) (defects.Library, error) {
 	l := pinnedLibrary(ref)
 	path, with, err := p.builder.Worker(ctx, ref, building)
 	if err != nil {
@@ -68,7 +70,7 @@ func (p *prober) worker(ctx context.Context, ref lab.Ref, building func()) (defe
 		l.Version = v
 	}
 	if ref.Known == nil {
-		info, proof, err := lab.DescribeRef(ctx, path, ref)
+		info, proof, err := build.DescribeRef(ctx, path, ref)
 		if err != nil {
 			return l, err
 		}
@@ -83,7 +85,7 @@ func (p *prober) worker(ctx context.Context, ref lab.Ref, building func()) (defe
 }
 
 // pinnedLibrary returns a driver's library in the version that would be measured.
-func pinnedLibrary(ref lab.Ref) (l defects.Library) {
+func pinnedLibrary(ref build.Ref) (l defects.Library) {
 	if ref.Known == nil {
 		return l
 	}
@@ -106,7 +108,7 @@ func defectLines(l defects.Library, unknown string) (lines []string) {
 }
 
 // listDefects prints which known defects each driver has, and then all that is said of them.
-func listDefects(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known, named []string) error {
+func listDefects(ctx context.Context, env *environment, b *build.Builder, known []build.Known, named []string) error {
 	refs, err := listed(ctx, b, known, named)
 	if err != nil {
 		return err
@@ -130,7 +132,7 @@ func listDefects(ctx context.Context, env *environment, b *lab.Builder, known []
 		if err := unlessInterrupted(stop, nil); err != nil {
 			return err
 		}
-		if _, unavailable := errors.AsType[*lab.BuildError](err); err != nil && !unavailable {
+		if _, unavailable := errors.AsType[*build.BuildError](err); err != nil && !unavailable {
 			return err
 		}
 		var ids []string

@@ -18,6 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
@@ -212,7 +214,7 @@ func readDiff(o *outputOptions, a *stats.Analysis, _ loader) (answerWriter, erro
 }
 
 // checkDiff finds the drivers, and what they are asked. Nothing has been created yet.
-func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) ([]lab.Ref, []questions, error) {
+func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) ([]build.Ref, []questions, error) {
 	var err error
 	for _, arg := range args {
 		if isWorkload(arg) {
@@ -237,7 +239,7 @@ func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) 
 		return nil, nil, err
 	}
 	for _, ref := range refs { // a matrix has each driver once
-		if !slices.ContainsFunc(r.matrix.Drivers, func(other lab.Ref) bool { return other.Name == ref.Name }) {
+		if !slices.ContainsFunc(r.matrix.Drivers, func(other build.Ref) bool { return other.Name == ref.Name }) {
 			r.matrix.Drivers = append(r.matrix.Drivers, ref)
 		}
 	}
@@ -362,7 +364,7 @@ func (o *diffOptions) asked(name string, s driver.Settings, p *plan.Plan, list [
 }
 
 // diff asks each driver, and compares the answers with those of the first.
-func (o *diffOptions) diff(ctx context.Context, r *request, refs []lab.Ref, work []questions, say func(string, ...any)) (*diff.Diffed, error) {
+func (o *diffOptions) diff(ctx context.Context, r *request, refs []build.Ref, work []questions, say func(string, ...any)) (*diff.Diffed, error) {
 	executables := make([]string, len(refs))
 	for i, ref := range refs {
 		var err error
@@ -371,7 +373,7 @@ func (o *diffOptions) diff(ctx context.Context, r *request, refs []lab.Ref, work
 				say("building the worker for %s", ref.Name)
 			}
 		})
-		var unavailable *lab.BuildError
+		var unavailable *build.BuildError
 		switch {
 		case errors.As(err, &unavailable):
 			return nil, incompleteError{fmt.Errorf("%s is unavailable: %s%s", ref.Name, unavailable.Reason.Message, conditions.Said(&unavailable.Reason))}
@@ -379,7 +381,7 @@ func (o *diffOptions) diff(ctx context.Context, r *request, refs []lab.Ref, work
 			return nil, fmt.Errorf("driver %s: %w", ref.Name, err)
 		}
 	}
-	scratch, err := lab.NewScratch(r.dir, runDirectory)
+	scratch, err := process.NewScratch(r.dir, runDirectory)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/doctor"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -76,7 +78,7 @@ func checkMachine(ctx context.Context, env *environment, o *doctorOptions) error
 	defer show.finish()
 	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
 	defer release()
-	scratch, err := lab.NewScratch(dir, runDirectory)
+	scratch, err := process.NewScratch(dir, runDirectory)
 	if err != nil {
 		return fmt.Errorf("directory for databases: %w: name another with --dir", err)
 	}
@@ -110,8 +112,8 @@ func checkMachine(ctx context.Context, env *environment, o *doctorOptions) error
 }
 
 // examineTools finds out what workers can be built with, and which drivers that gives.
-func examineTools(ctx context.Context, b *lab.Builder, known []lab.Known, c *result.Checkup) error {
-	var unavailable *lab.BuildError
+func examineTools(ctx context.Context, b *build.Builder, known []build.Known, c *result.Checkup) error {
+	var unavailable *build.BuildError
 	var err error
 	if c.Tools.Go, c.Tools.CC, err = b.Tools(ctx); err != nil && !errors.As(err, &unavailable) {
 		return err
@@ -120,7 +122,7 @@ func examineTools(ctx context.Context, b *lab.Builder, known []lab.Known, c *res
 	for i := range known {
 		k := &known[i]
 		d := result.DriverState{Name: k.Name, Optional: k.Optional}
-		version, _, err := workerState(ctx, b, lab.Ref{Name: k.Name, Known: k})
+		version, _, err := workerState(ctx, b, build.Ref{Name: k.Name, Known: k})
 		switch {
 		case errors.As(err, &unavailable):
 			d.Reason = &unavailable.Reason
@@ -137,8 +139,8 @@ func examineTools(ctx context.Context, b *lab.Builder, known []lab.Known, c *res
 // besideItself measures a driver beside itself.
 type besideItself struct {
 	env     *environment
-	builder *lab.Builder
-	known   []lab.Known
+	builder *build.Builder
+	known   []build.Known
 	dir     string
 	show    *progress
 	stop    <-chan struct{}
@@ -161,7 +163,7 @@ func (a *besideItself) measure(ctx context.Context, c *result.Checkup) error {
 	if err != nil {
 		return err
 	}
-	matrix := lab.Matrix{Drivers: []lab.Ref{ref}, Scale: noiseScale, Seed: 1}
+	matrix := lab.Matrix{Drivers: []build.Ref{ref}, Scale: noiseScale, Seed: 1}
 	matrix.Workloads = append(matrix.Workloads, w)
 	cases, err := matrix.Cases()
 	if err != nil {
@@ -203,8 +205,8 @@ func (a *besideItself) measure(ctx context.Context, c *result.Checkup) error {
 
 // driver returns the driver that is measured, with its worker built: noiseDriver, or the
 // first that can be built. Otherwise it returns the reason why there is none.
-func (a *besideItself) driver(ctx context.Context) (lab.Ref, *protocol.Reason, error) {
-	var order []*lab.Known
+func (a *besideItself) driver(ctx context.Context) (build.Ref, *protocol.Reason, error) {
+	var order []*build.Known
 	for i := range a.known {
 		switch k := &a.known[i]; {
 		case k.Name == noiseDriver:
@@ -215,9 +217,9 @@ func (a *besideItself) driver(ctx context.Context) (lab.Ref, *protocol.Reason, e
 	}
 	var first *protocol.Reason
 	for _, k := range order {
-		ref := lab.Ref{Name: k.Name, Known: k}
+		ref := build.Ref{Name: k.Name, Known: k}
 		_, _, err := a.builder.Worker(ctx, ref, func() { a.show.Building(1, 1, k.Name) })
-		var unavailable *lab.BuildError
+		var unavailable *build.BuildError
 		switch {
 		case err == nil:
 			return ref, nil, nil
@@ -230,7 +232,7 @@ func (a *besideItself) driver(ctx context.Context) (lab.Ref, *protocol.Reason, e
 	if first == nil {
 		first = &protocol.Reason{Code: protocol.CodeBuild, Message: "the source tree has no driver"}
 	}
-	return lab.Ref{}, first, nil
+	return build.Ref{}, first, nil
 }
 
 // noiseOf says how much the samples of two equal cases differ, or why that cannot be said.

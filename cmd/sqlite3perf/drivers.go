@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -92,24 +92,24 @@ it was measured against loops written by hand (docs/proofs.md).`,
 
 // listed returns the drivers of the source tree, and after them the variants and workers
 // that are named; or, if a driver of the tree is named, only what is named.
-func listed(ctx context.Context, b *lab.Builder, known []lab.Known, named []string) ([]lab.Ref, error) {
+func listed(ctx context.Context, b *build.Builder, known []build.Known, named []string) ([]build.Ref, error) {
 	own, err := findDrivers(ctx, b, named, known)
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(known, func(k lab.Known) bool { return slices.Contains(named, k.Name) }) {
+	if slices.ContainsFunc(known, func(k build.Known) bool { return slices.Contains(named, k.Name) }) {
 		return own, nil
 	}
-	var refs []lab.Ref
+	var refs []build.Ref
 	for i := range known {
-		refs = append(refs, lab.Ref{Name: known[i].Name, Known: &known[i]})
+		refs = append(refs, build.Ref{Name: known[i].Name, Known: &known[i]})
 	}
 	return append(refs, own...), nil
 }
 
 // listDrivers lists the drivers, and the variants and workers that are named, followed by
 // what to know about each.
-func listDrivers(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known, named []string) error {
+func listDrivers(ctx context.Context, env *environment, b *build.Builder, known []build.Known, named []string) error {
 	refs, err := listed(ctx, b, known, named)
 	if err != nil {
 		return err
@@ -120,9 +120,9 @@ func listDrivers(ctx context.Context, env *environment, b *lab.Builder, known []
 	p := &prober{builder: b}
 	defer p.close()
 	var defective [][]string
-	var all []lab.Known
+	var all []build.Known
 	for _, ref := range refs {
-		var k lab.Known
+		var k build.Known
 		var version, state string
 		if ref.Known != nil {
 			k = *ref.Known
@@ -130,10 +130,10 @@ func listDrivers(ctx context.Context, env *environment, b *lab.Builder, known []
 			version, state, err = workerState(ctx, b, ref)
 		} else {
 			var proof protocol.Proof
-			k.Info, proof, err = lab.DescribeRef(ctx, ref.Path, ref)
+			k.Info, proof, err = build.DescribeRef(ctx, ref.Path, ref)
 			version, state = cmp.Or(document.Line(proof.ModuleVersion), "-"), ref.Name
 		}
-		var unavailable *lab.BuildError
+		var unavailable *build.BuildError
 		switch {
 		case errors.As(err, &unavailable) && ref.Known != nil:
 			missing[k.Name] = unavailable
@@ -171,8 +171,8 @@ func listDrivers(ctx context.Context, env *environment, b *lab.Builder, known []
 }
 
 // workerState returns which version of a driver would be measured, and the state of its
-// worker. The error is a [*lab.BuildError] if there can't be a worker.
-func workerState(ctx context.Context, b *lab.Builder, ref lab.Ref) (version, state string, err error) {
+// worker. The error is a [*build.BuildError] if there can't be a worker.
+func workerState(ctx context.Context, b *build.Builder, ref build.Ref) (version, state string, err error) {
 	version = cmp.Or(ref.Version, ref.Known.Version, "-")
 	if ref.Dir != "" {
 		version = "-"

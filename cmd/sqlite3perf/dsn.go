@@ -15,6 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/dsn"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -101,7 +103,7 @@ func tellDSN(ctx context.Context, env *environment, o *dsnOptions, text string) 
 }
 
 // check finds the drivers.
-func (o *dsnOptions) check(ctx context.Context) (*lab.Builder, []lab.Ref, error) {
+func (o *dsnOptions) check(ctx context.Context) (*build.Builder, []build.Ref, error) {
 	source, known, err := o.workers.find()
 	if err != nil {
 		return nil, nil, err
@@ -121,7 +123,7 @@ func (o *dsnOptions) check(ctx context.Context) (*lab.Builder, []lab.Ref, error)
 			}
 		}
 	}
-	if names, err = lab.JoinRefs(names, known); err != nil {
+	if names, err = build.JoinRefs(names, known); err != nil {
 		return nil, nil, usageError{err}
 	}
 	refs, err := findDrivers(ctx, b, names, known)
@@ -130,19 +132,19 @@ func (o *dsnOptions) check(ctx context.Context) (*lab.Builder, []lab.Ref, error)
 
 // askAll asks every driver whose worker can be built. leftOut says why the others are not
 // asked.
-func (o *dsnOptions) askAll(ctx context.Context, b *lab.Builder, refs []lab.Ref, name *dsn.Name, show *progress) (list []*dsn.Told, leftOut []string, err error) {
+func (o *dsnOptions) askAll(ctx context.Context, b *build.Builder, refs []build.Ref, name *dsn.Name, show *progress) (list []*dsn.Told, leftOut []string, err error) {
 	parent, err := databasesDirectory("")
 	if err != nil {
 		return nil, nil, err
 	}
-	scratch, err := lab.NewScratch(parent, runDirectory)
+	scratch, err := process.NewScratch(parent, runDirectory)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer scratch.Remove()
 	for i, ref := range refs {
 		path, _, err := b.Worker(ctx, ref, func() { show.Building(i+1, len(refs), ref.Name) })
-		if unavailable, ok := errors.AsType[*lab.BuildError](err); ok {
+		if unavailable, ok := errors.AsType[*build.BuildError](err); ok {
 			leftOut = append(leftOut, fmt.Sprintf("%s is left out: %v", ref.Name, unavailable))
 			continue
 		}

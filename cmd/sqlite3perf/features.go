@@ -12,12 +12,14 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 // listFeatures prints a line for each feature. It has a column for each driver whose
 // worker is available, and for each that is named.
-func listFeatures(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known, named []string) error {
+func listFeatures(ctx context.Context, env *environment, b *build.Builder, known []build.Known, named []string) error {
 	refs, err := listed(ctx, b, known, named)
 	if err != nil {
 		return err
@@ -48,12 +50,12 @@ func listFeatures(ctx context.Context, env *environment, b *lab.Builder, known [
 
 // tryFeatures asks every driver whose worker is available. names are the drivers' names,
 // and has holds their answers to [driver.Features].
-func tryFeatures(ctx context.Context, b *lab.Builder, refs []lab.Ref, say func(string, ...any)) (names []string, has [][]bool, err error) {
+func tryFeatures(ctx context.Context, b *build.Builder, refs []build.Ref, say func(string, ...any)) (names []string, has [][]bool, err error) {
 	parent, err := databasesDirectory("")
 	if err != nil {
 		return nil, nil, err
 	}
-	scratch, err := lab.NewScratch(parent, runDirectory)
+	scratch, err := process.NewScratch(parent, runDirectory)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -61,7 +63,7 @@ func tryFeatures(ctx context.Context, b *lab.Builder, refs []lab.Ref, say func(s
 	p := &lab.Processes{Dir: scratch.Dir, Limit: time.Minute}
 	for _, ref := range refs {
 		path, _, err := b.Worker(ctx, ref, func() { say("building the worker for %s", ref.Name) })
-		var unavailable *lab.BuildError
+		var unavailable *build.BuildError
 		if errors.As(err, &unavailable) {
 			say("%s is left out: %v", ref.Name, unavailable)
 			continue

@@ -25,6 +25,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
@@ -291,7 +292,7 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 	var measuring atomic.Bool
 	ctx, stop, release := env.interruptible(ctx, show.say, stoppingTrials(measuring.Load))
 	defer release()
-	scratch, err := lab.NewScratch(r.dir, runDirectory)
+	scratch, err := process.NewScratch(r.dir, runDirectory)
 	if err != nil {
 		return fmt.Errorf("directory for databases: %w: name another with --dir", err)
 	}

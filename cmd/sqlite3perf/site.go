@@ -10,8 +10,10 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/host"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
@@ -42,7 +44,7 @@ func (env *environment) site(ctx context.Context, o *runOptions, r *request, sho
 	if r.host != nil {
 		return env.remoteSite(ctx, o, r, show)
 	}
-	scratch, err := lab.NewScratch(r.dir, runDirectory)
+	scratch, err := process.NewScratch(r.dir, runDirectory)
 	if err != nil {
 		return nil, fmt.Errorf("directory for databases: %w: name another with --dir", err)
 	}
@@ -146,15 +148,15 @@ func (o *hostOptions) options(r *request) (*host.Options, error) {
 }
 
 // buildFor builds this command for another platform, if its sources are in a clone.
-func buildFor(ctx context.Context, source lab.Source, goos, goarch string) (path string, remove func(), err error) {
+func buildFor(ctx context.Context, source build.Source, goos, goarch string) (path string, remove func(), err error) {
 	if fi, err := os.Stat(filepath.Join(source.Root, "cmd", "sqlite3perf")); err != nil || !fi.IsDir() {
 		return "", nil, nil
 	}
-	scratch, err := lab.NewTemporary()
+	scratch, err := process.NewTemporary()
 	if err != nil {
 		return "", nil, err
 	}
-	b := &lab.Builder{Source: source, Target: goos + "/" + goarch}
+	b := &build.Builder{Source: source, Target: goos + "/" + goarch}
 	if path, err = b.Command(ctx, scratch.Dir); err != nil {
 		scratch.Remove()
 		return "", nil, err

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
 // workerOptions are the flags of every command that needs workers.
@@ -23,9 +23,9 @@ func (o *workerOptions) addFlags(f *pflag.FlagSet) {
 
 // find finds the sources of the workers and the drivers in them. Its errors say what to
 // do.
-func (o *workerOptions) find() (lab.Source, []lab.Known, error) {
-	source, err := lab.FindSource(o.source)
-	var unpack *lab.UnpackError
+func (o *workerOptions) find() (build.Source, []build.Known, error) {
+	source, err := build.FindSource(o.source)
+	var unpack *build.UnpackError
 	switch {
 	case errors.As(err, &unpack) && unpack.Changed != "":
 		return source, nil, fmt.Errorf("%w: remove the directory and it is unpacked again, or build from it as it is with --source %s", err, unpack.Dir)
@@ -39,23 +39,23 @@ func (o *workerOptions) find() (lab.Source, []lab.Known, error) {
 }
 
 // builder returns the builder of the workers of these sources.
-func (o *workerOptions) builder(source lab.Source) (*lab.Builder, error) {
-	b := &lab.Builder{Source: source, Cache: o.cache}
+func (o *workerOptions) builder(source build.Source) (*build.Builder, error) {
+	b := &build.Builder{Source: source, Cache: o.cache}
 	var err error
 	if b.Cache == "" {
-		b.Cache, err = lab.DefaultCache()
+		b.Cache, err = build.DefaultCache()
 	}
 	return b, err
 }
 
 // findDrivers finds the drivers that these names mean, and the versions of those that say
 // latest.
-func findDrivers(ctx context.Context, b *lab.Builder, names []string, known []lab.Known) ([]lab.Ref, error) {
-	refs := make([]lab.Ref, len(names))
+func findDrivers(ctx context.Context, b *build.Builder, names []string, known []build.Known) ([]build.Ref, error) {
+	refs := make([]build.Ref, len(names))
 	var err, unknown error
 	for i, name := range names {
 		name = strings.TrimSpace(name)
-		switch refs[i], err = lab.ParseRef(ctx, cmp.Or(formerNames[name], name), known); {
+		switch refs[i], err = build.ParseRef(ctx, cmp.Or(formerNames[name], name), known); {
 		case err != nil && unknown != nil:
 			unknown = fmt.Errorf("%w; %w", unknown, err)
 		case err != nil:
@@ -69,7 +69,7 @@ func findDrivers(ctx context.Context, b *lab.Builder, names []string, known []la
 	}
 	for i, ref := range refs { // this may take longer
 		refs[i], err = b.Resolve(ctx, ref)
-		if gone, ok := errors.AsType[*lab.VersionError](err); ok && gone.Missing {
+		if gone, ok := errors.AsType[*build.VersionError](err); ok && gone.Missing {
 			return nil, usageError{err}
 		}
 		if err != nil {
@@ -80,10 +80,10 @@ func findDrivers(ctx context.Context, b *lab.Builder, names []string, known []la
 }
 
 // findDriver is findDrivers for one driver.
-func findDriver(ctx context.Context, b *lab.Builder, name string, known []lab.Known) (lab.Ref, error) {
+func findDriver(ctx context.Context, b *build.Builder, name string, known []build.Known) (build.Ref, error) {
 	refs, err := findDrivers(ctx, b, []string{name}, known)
 	if err != nil {
-		return lab.Ref{}, err
+		return build.Ref{}, err
 	}
 	return refs[0], nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/dsn"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/tune"
@@ -358,7 +359,7 @@ func (t *candidateRuns) tell(ctx context.Context, set driver.Settings) (*dsn.Tol
 	if err != nil {
 		return nil, err
 	}
-	scratch, err := lab.NewScratch(t.r.dir, runDirectory)
+	scratch, err := process.NewScratch(t.r.dir, runDirectory)
 	if err != nil {
 		return nil, err
 	}

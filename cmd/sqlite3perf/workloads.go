@@ -18,6 +18,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/snapshot"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -107,7 +108,7 @@ func loadWorkloadIn(dir, name string, allowFiles bool) (*workload.Workload, erro
 			return nil, err
 		}
 	}
-	scratch, err := lab.NewScratch(dir, runDirectory)
+	scratch, err := process.NewScratch(dir, runDirectory)
 	if err != nil {
 		return nil, fmt.Errorf("directory for the copy of %s: %w", w.Database, err)
 	}

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -25,7 +27,7 @@ import (
 // Case is a case of a run, with everything that is needed to run its trials.
 type Case struct {
 	result.Case
-	Ref         Ref
+	Ref         build.Ref
 	Source      *workload.Workload // of the plan
 	Plan        *plan.Plan
 	Expect      map[string]Expectation // by phase
@@ -54,7 +56,7 @@ type Expectation struct {
 // Matrix is what a user wants to measure: every workload at every combination of its
 // parameters, with every combination of settings, on every driver.
 type Matrix struct {
-	Drivers    []Ref
+	Drivers    []build.Ref
 	Workloads  []*workload.Workload
 	Scale      string
 	Parameters map[string][]int64
@@ -185,7 +187,7 @@ func (c *Case) setDriver() {
 }
 
 // With returns a copy of the case for another driver. It has to be prepared.
-func (c *Case) With(ref Ref) *Case {
+func (c *Case) With(ref build.Ref) *Case {
 	next := *c
 	next.Ref, next.Needed, next.Unavailable = ref, nil, nil
 	next.Info, next.Added = driver.Info{}, nil
@@ -230,7 +232,7 @@ func (m *Matrix) needs(w *workload.Workload) []string {
 
 // chosen is a driver as it is measured on a workload.
 type chosen struct {
-	ref    Ref
+	ref    build.Ref
 	needed []string // the features for which it was made a variant
 }
 
@@ -252,12 +254,12 @@ func (m *Matrix) drivers(w *workload.Workload) []chosen {
 
 // has returns those of some settings that a driver has. If no driver has settings of
 // clusters, all are taken to have them: then a run has the cells that the user asked for.
-func (m *Matrix) has(ref Ref, set driver.Settings) driver.Settings {
-	cluster := func(r Ref) bool { return r.kind() == driver.Cluster }
-	if ref.kind() == "" || !slices.ContainsFunc(m.Drivers, cluster) {
+func (m *Matrix) has(ref build.Ref, set driver.Settings) driver.Settings {
+	cluster := func(r build.Ref) bool { return r.Kind() == driver.Cluster }
+	if ref.Kind() == "" || !slices.ContainsFunc(m.Drivers, cluster) {
 		return set
 	}
-	return result.OwnSettings(ref.kind(), set)
+	return result.OwnSettings(ref.Kind(), set)
 }
 
 // several reports whether there are several values of a setting that is not among those
@@ -272,7 +274,7 @@ func (m *Matrix) several(set, has driver.Settings) bool {
 }
 
 // Side returns the driver as it is measured as a side of a comparison.
-func (m *Matrix) Side(ref Ref) Ref {
+func (m *Matrix) Side(ref build.Ref) build.Ref {
 	ref, _ = ref.For(m.needs(nil))
 	return ref
 }

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -194,7 +196,7 @@ func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64
 	e.from = p.read()
 	s.run(ctx, dir, protocol.Request{
 		Type: requestType(c.Plan), Protocol: protocol.Version, Seed: seed, Path: path, Settings: c.asked(), Plan: asking(c.Plan, c.Expect, s.hashed),
-		Loaded: from.phases, TypesKnown: earlier > 0, Brief: s.brief, Alternate: turn != nil, Environment: c.Ref.environment(), Profile: asked,
+		Loaded: from.phases, TypesKnown: earlier > 0, Brief: s.brief, Alternate: turn != nil, Environment: c.Ref.Variables(), Profile: asked,
 	})
 	e.to = p.read()
 	if s.worker != nil && s.worker.ProcessState != nil {
@@ -251,9 +253,9 @@ type session struct {
 	next  int    // index of the plan's next phase
 	done  bool
 
-	turn  *turn         // nil: the trial runs alone
-	alarm *alarm        // rings when the trial has run for as long as it may
-	idle  time.Duration // how long it waited for its turn
+	turn  *turn          // nil: the trial runs alone
+	alarm *process.Alarm // rings when the trial has run for as long as it may
+	idle  time.Duration  // how long it waited for its turn
 
 	stopped time.Duration  // how long this process was stopped
 	waited  *time.Duration // for a CPU, the worker's threads; nil if it is not known
@@ -284,7 +286,7 @@ type session struct {
 	seed     uint64
 	ceilings map[int]ceiling
 	ctx      context.Context // of the load
-	worker   *child
+	worker   *process.Child
 	traffic  *traffic // the current one
 }
 
@@ -306,12 +308,12 @@ func (s *session) broken(format string, args ...any) error {
 func (s *session) run(ctx context.Context, dir string, req protocol.Request) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s.alarm = newAlarm(s.limit, func() { cancel(errTimeout) })
-	defer func() { s.stopped += s.alarm.stop() }()
+	s.alarm = process.NewAlarm(s.limit, func() { cancel(errTimeout) })
+	defer func() { s.stopped += s.alarm.Stop() }()
 
 	// SQLite's temporary files must be on the file system that is measured.
 	executable, args := s.profiling.command(s.want.Worker, s.want.Info.Kind, s.want.Ref.Args())
-	w, err := startChild(ctx, executable, args, dir, s.part.mark(dir), s.want.Ref.elsewhere(), append(s.want.Ref.Env(), "SQLITE_TMPDIR="+dir, "TMPDIR="+dir)...)
+	w, err := process.Start(ctx, executable, args, dir, s.part.mark(dir), s.want.Ref.Elsewhere(), append(s.want.Ref.Env(), "SQLITE_TMPDIR="+dir, "TMPDIR="+dir)...)
 	if err != nil {
 		s.fail(result.Unavailable, protocol.CodeStart, "the worker does not start: %v", err)
 		return
@@ -319,41 +321,41 @@ func (s *session) run(ctx context.Context, dir string, req protocol.Request) {
 	s.ctx, s.worker, s.cancel = ctx, w, cancel
 	s.request, s.dir = req, dir
 	s.started = time.Now()
-	w.send(req)
-	if err := s.listen(answers(w.stdout)); err != nil {
+	w.Send(req)
+	if err := s.listen(w.Lines()); err != nil {
 		cancel(err)
 	}
 	if s.done {
-		s.alarm.reset(exitGrace)
+		s.alarm.Reset(process.ExitGrace)
 	}
 	s.others.dismiss(ctx)
-	err = w.end()
+	err = w.End()
 	s.ended(err, w, context.Cause(ctx))
 	s.others.end(s)
 	if t := s.traffic; t != nil && t.outcome != nil && s.trial.Reason != nil {
 		s.trial.Reason.Message += ": " + troubles(t.outcome)
 	}
 	if r := s.trial.Reason; r != nil {
-		r.Detail = detail(r.Detail, w.stderr.String())
+		r.Detail = process.Detail(r.Detail, w.Errors())
 	}
 }
 
 // ended judges how the process ended.
-func (s *session) ended(err error, w *child, cause error) {
+func (s *session) ended(err error, w *process.Child, cause error) {
 	switch {
 	case errors.Is(cause, errTimeout) && s.done:
-		s.fail(result.Failed, protocol.CodeTimeout, "the worker did not exit within %v after its last answer", exitGrace)
+		s.fail(result.Failed, protocol.CodeTimeout, "the worker did not exit within %v after its last answer", process.ExitGrace)
 	case errors.Is(cause, errTimeout):
 		s.fail(result.Failed, protocol.CodeTimeout, "no end within the trial's limit of %v", s.limit)
-	case exitedWell(err) && s.done, errors.Is(cause, errEnough):
-	case exitedWell(err):
+	case process.ExitedWell(err) && s.done, errors.Is(cause, errEnough):
+	case process.ExitedWell(err):
 		s.fail(result.Failed, protocol.CodeProtocol, "the worker exited before it was done")
 	default:
 		code := protocol.CodeCrash
-		if killed(w.ProcessState) {
+		if process.Killed(w.ProcessState) {
 			code = protocol.CodeKilled
 		}
-		s.fail(result.Failed, code, "%s", w.death(err))
+		s.fail(result.Failed, code, "%s", w.Death(err))
 	}
 }
 
@@ -373,7 +375,7 @@ func (s *session) listen(lines *bufio.Scanner) error {
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return s.broken("an answer of the worker is longer than %d MiB", maxLine>>20)
+		return s.broken("an answer of the worker is longer than %d MiB", process.MaxLine>>20)
 	}
 	if err := lines.Err(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return s.broken("reading the worker's answers: %v", err)
@@ -387,7 +389,7 @@ func (s *session) seeWaiting() {
 	if s.worker == nil {
 		return // in tests of what is heard
 	}
-	if d := waitedFor(s.worker.Process.Pid); d != nil && (s.waited == nil || *d > *s.waited) {
+	if d := process.WaitedFor(s.worker.Process.Pid); d != nil && (s.waited == nil || *d > *s.waited) {
 		s.waited = d
 	}
 }
@@ -471,7 +473,7 @@ func (s *session) ready(a *protocol.Response) error {
 		return s.broken("the worker proves the settings of %d connections, with a pool of %d", got, want)
 	}
 	s.trial.Proof = a.Proof
-	if bad := s.want.Ref.unproven(a.Proof); bad != "" {
+	if bad := s.want.Ref.Unproven(a.Proof); bad != "" {
 		s.fail(result.Refused, protocol.CodeVariant, "%s", bad)
 		return errEnough
 	}
@@ -517,12 +519,12 @@ func (s *session) alternate() error {
 		return s.broken("the worker answered %q: it was not asked to alternate", protocol.TypeWaiting)
 	}
 	s.trial.Alternated = true
-	s.alarm.pause()
+	s.alarm.Pause()
 	waited, err := s.turn.yield(s.ctx)
-	s.alarm.resume()
+	s.alarm.Resume()
 	s.idle += waited
 	if err == nil {
-		s.worker.send(protocol.Request{Type: protocol.TypeProceed, Protocol: protocol.Version})
+		s.worker.Send(protocol.Request{Type: protocol.TypeProceed, Protocol: protocol.Version})
 	}
 	return err
 }
@@ -606,78 +608,4 @@ func (s *session) judge(doubts []result.Warning, faults []Fault) error {
 	}
 	s.trial.Reason.Detail = strings.Join(more, "\n")
 	return errEnough
-}
-
-// describeLimit is how long an executable may take to describe itself.
-const describeLimit = 30 * time.Second
-
-// Describe asks an executable that speaks the worker protocol to describe itself. If it
-// does not answer as it should, the error is a [*BuildError].
-func Describe(ctx context.Context, executable string, args ...string) (driver.Info, protocol.Proof, error) {
-	a, stderr, err := describe(ctx, executable, args)
-	switch {
-	case ctx.Err() != nil:
-		return driver.Info{}, protocol.Proof{}, ctx.Err()
-	case err != nil:
-	case a.Type == protocol.TypeFailed && a.Reason != nil:
-		err = errors.New(a.Reason.Message)
-	case a.Type == protocol.TypeInfo && a.Info == nil:
-		err = errors.New("its answer lacks the info")
-	case a.Type != protocol.TypeInfo:
-		err = fmt.Errorf("it answers %q instead of %q", a.Type, protocol.TypeInfo)
-	case a.Protocol != protocol.Version:
-		err = fmt.Errorf("it speaks protocol %d, this sqlite3perf %d: rebuild one of them", a.Protocol, protocol.Version)
-	}
-	if err != nil {
-		return driver.Info{}, protocol.Proof{}, &BuildError{Reason: protocol.Reason{
-			Code: protocol.CodeStart, Message: fmt.Sprintf("%s does not answer as a worker: %v", strings.Join(append([]string{executable}, args...), " "), err), Detail: stderr,
-		}}
-	}
-	proof := protocol.Proof{}
-	if a.Proof != nil {
-		proof = *a.Proof
-	}
-	return *a.Info, proof, nil
-}
-
-// DescribeRef is [Describe] for a driver that a user named. If there is a driver.json in
-// the directory of its executable, DescribeRef returns the driver.json's info.
-func DescribeRef(ctx context.Context, executable string, ref Ref) (driver.Info, protocol.Proof, error) {
-	info, proof, err := Describe(ctx, executable, ref.Args()...)
-	if err == nil && ref.Beside != nil {
-		info = *ref.Beside
-	}
-	return info, proof, err
-}
-
-// describe returns the worker's first answer, and what it wrote to standard error.
-func describe(ctx context.Context, executable string, args []string) (a protocol.Response, stderr string, err error) {
-	line, err := json.Marshal(protocol.Request{Type: protocol.TypeDescribe, Protocol: protocol.Version})
-	if err != nil {
-		return a, "", err
-	}
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	limit := newAlarm(describeLimit, func() { end(fmt.Errorf("no answer within %v", describeLimit)) })
-	defer limit.stop()
-	answered := false
-	var misunderstood error
-	c := Conversation{Executable: executable, Args: args, Hear: func(line []byte) bool {
-		if !answered {
-			answered = true
-			if err := json.Unmarshal(line, &a); err != nil {
-				misunderstood = fmt.Errorf("it printed no protocol line: %.80q", line)
-			}
-			end(nil) // it has said everything that is wanted
-		}
-		return false
-	}}
-	err = c.Run(ctx, line)
-	switch {
-	case answered:
-		err = misunderstood
-	case err == nil:
-		err = errors.New("it exits without an answer")
-	}
-	return a, c.Stderr, err
 }

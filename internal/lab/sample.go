@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/load"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -122,7 +124,7 @@ func CheckTrial(c *Case, t *result.Trial, took time.Duration, again bool) {
 	for _, f := range k.faults[1:] {
 		more = append(more, f.Message)
 	}
-	t.Reason.Detail = detail(strings.Join(more, "\n"), "")
+	t.Reason.Detail = process.Detail(strings.Join(more, "\n"), "")
 }
 
 // mostWarnings is how many warnings a trial may have.
@@ -142,7 +144,7 @@ func (k *check) told(c *Case, t *result.Trial) {
 			k.protocol("reason", "is missing: want one, as the trial is %s", t.Status)
 			break
 		}
-		t.Reason.Message, t.Reason.Detail = cutOff(t.Reason.Message), detail(t.Reason.Detail, "")
+		t.Reason.Message, t.Reason.Detail = cutOff(t.Reason.Message), process.Detail(t.Reason.Detail, "")
 	default:
 		k.protocol("status", "is %.80q: want ok, refused, wrong, failed or unavailable", t.Status)
 	}
@@ -184,10 +186,10 @@ func CheckWarnings(list []result.Warning, of int) []result.Warning {
 
 // cutOff cuts off what is too long for a message.
 func cutOff(s string) string {
-	if len(s) <= detailEnd {
+	if len(s) <= process.DetailEnd {
 		return s
 	}
-	return strings.ToValidUTF8(s[:detailEnd], "?") + " …"
+	return strings.ToValidUTF8(s[:process.DetailEnd], "?") + " …"
 }
 
 // proven compares a proof with what was asked for.
@@ -199,7 +201,7 @@ func (k *check) proven(c *Case, p *protocol.Proof) {
 	if bad := driver.Differences(c.asked(), p.Connections, nil); bad != "" {
 		k.faults = append(k.faults, Fault{protocol.CodeSetting, "proof", bad})
 	}
-	if bad := c.Ref.unproven(p); bad != "" {
+	if bad := c.Ref.Unproven(p); bad != "" {
 		k.faults = append(k.faults, Fault{protocol.CodeVariant, "proof", bad})
 	}
 }

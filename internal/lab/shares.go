@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
@@ -366,7 +368,7 @@ func (c *cpuOf) add(s *session) {
 	state := s.worker.ProcessState
 	c.user += state.UserTime()
 	c.system += state.SystemTime()
-	if n := involuntarySwitches(state); n != nil {
+	if n := process.InvoluntarySwitches(state); n != nil {
 		c.switches += *n
 	}
 	if s.waited != nil {

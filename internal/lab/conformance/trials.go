@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -136,7 +137,7 @@ func (s *Subject) caseOf(text string, over driver.Settings) (*lab.Case, error) {
 	for name, value := range over {
 		settings[name] = []string{value}
 	}
-	m := lab.Matrix{Drivers: []lab.Ref{s.Ref}, Workloads: []*workload.Workload{w}, Scale: workload.Full, Seed: Seed, Settings: settings}
+	m := lab.Matrix{Drivers: []build.Ref{s.Ref}, Workloads: []*workload.Workload{w}, Scale: workload.Full, Seed: Seed, Settings: settings}
 	cases, err := m.Cases()
 	if err != nil {
 		return nil, err

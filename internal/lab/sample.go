@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
-
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/load"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -16,60 +14,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
-
-// Fault is one way in which a worker's answer is not what the plan allows.
-// Its message names the phase and the key, and says what was wanted.
-type Fault struct {
-	Code    string // of the trial's reason, such as [protocol.CodeRows]
-	Key     string // in the sample's JSON, such as "latency[0].count"
-	Message string
-}
-
-// Seen is what the lab itself saw of a phase. A field that is zero is not known.
-type Seen struct {
-	// Possible is the longest time that the worker's clock can have run: the time
-	// from the request to this answer, less the time that earlier phases claim.
-	Possible time.Duration
-
-	Between time.Duration // from the answer phase to the answer sample
-	Cores   int           // that the worker may use
-}
-
-const (
-	// most is the greatest count or size that is believed. Statistics are computed
-	// in doubles, which hold every integer up to it.
-	most = 1 << 53
-
-	// On one core every SQLite needs more than this to step to a row, and to insert
-	// a row or execute a statement: about thirty instructions, and about two hundred.
-	fastestRow  = 10 * time.Nanosecond
-	fastestExec = 50 * time.Nanosecond
-
-	// Clocks are read one after the other, so two of them may differ by this much
-	// plus this share.
-	clockSlack = 100 * time.Microsecond
-	clockShare = 0.01
-
-	// The lab doubts a time that exceeds what it saw by more than this much plus
-	// this share.
-	doubtAfter = 100 * time.Millisecond
-	doubtShare = 0.05
-
-	// unlikely is how many standard deviations the number of executions of an
-	// operation may differ from what its weight predicts.
-	unlikely = 8
-)
-
-// Metric returns the metric that a phase is judged by; see [result.Sample].
-func Metric(p *plan.Phase) string {
-	switch {
-	case p.Mix != nil && p.Mix.Rate > 0, p.HTTP != nil && p.HTTP.Rate > 0, p.Replay != nil && p.Replay.Speed > 0:
-		return result.MetricLatency
-	case p.Mix != nil, p.HTTP != nil, p.Replay != nil:
-		return result.MetricTimePerOp
-	}
-	return result.MetricTime
-}
 
 // CheckSample compares what a worker says of a phase with the plan, with itself, and
 // with what the lab saw. It returns the sample with what the lab computes, doubts that
@@ -91,186 +35,6 @@ func CheckSample(p *plan.Phase, want Expectation, saw Seen, said *protocol.Sampl
 	m := c.sample()
 	m.SeenNS = int64(saw.Between)
 	return m, c.doubts, c.faults
-}
-
-// CheckTrial compares a trial that another machine tells of with what was asked of it, as
-// what a worker says is compared there: no machine is believed more than a worker. What
-// cannot be is the trial's reason. took is how long the trial took as seen from here, and
-// again says that the case has had a trial that was OK.
-func CheckTrial(c *Case, t *result.Trial, took time.Duration, again bool) {
-	k := &check{of: "what the machine says of the trial"}
-	t.Round, t.Order, t.Repeated = 0, 0, false // the lab says them
-	k.told(c, t)
-	good := t.Samples[:0]
-	for i := range t.Samples {
-		if len(k.faults) > 0 {
-			break
-		}
-		good = append(good, t.Samples[i])
-		k.faults = append(k.faults, checkTold(c, &good[i], i, took, again)...)
-		if len(k.faults) > 0 {
-			good = good[:i]
-		}
-	}
-	t.Samples = good
-	if want := c.planned().Phases; len(k.faults) == 0 && t.Status == result.OK && len(good) != len(want) {
-		k.protocol("samples", "has %d entries: want %d, of %s", len(good), len(want), strings.Join(want, ", "))
-	}
-	if len(k.faults) == 0 {
-		return
-	}
-	t.Status, t.Reason = statusOf(k.faults[0].Code), &protocol.Reason{Code: k.faults[0].Code, Message: k.faults[0].Message}
-	var more []string
-	for _, f := range k.faults[1:] {
-		more = append(more, f.Message)
-	}
-	t.Reason.Detail = process.Detail(strings.Join(more, "\n"), "")
-}
-
-// mostWarnings is how many warnings a trial may have.
-const mostWarnings = 100
-
-// told checks what another machine says of a trial, apart from its samples, and cuts off
-// texts that are too long.
-func (k *check) told(c *Case, t *result.Trial) {
-	switch t.Status {
-	case result.OK:
-		if t.Reason != nil {
-			k.protocol("reason", "is set: want none of a trial that is ok")
-		}
-		k.proven(c, t.Proof)
-	case result.Refused, result.Wrong, result.Failed, result.Unavailable:
-		if t.Reason == nil {
-			k.protocol("reason", "is missing: want one, as the trial is %s", t.Status)
-			break
-		}
-		t.Reason.Message, t.Reason.Detail = cutOff(t.Reason.Message), process.Detail(t.Reason.Detail, "")
-	default:
-		k.protocol("status", "is %.80q: want ok, refused, wrong, failed or unavailable", t.Status)
-	}
-	k.natural("took_ns", t.TookNS)
-	if t.Loaded != "" && !isChecksum(t.Loaded) {
-		k.protocol("loaded", "is %.80q: want 64 lower-case hexadecimal digits", t.Loaded)
-	}
-	if cpu := t.CPU; cpu != nil {
-		k.natural("cpu.user_ns", cpu.UserNS)
-		k.natural("cpu.system_ns", cpu.SystemNS)
-		for key, v := range map[string]*int64{"involuntary_switches": cpu.Switches, "waited_ns": cpu.WaitedNS, "stolen_ns": cpu.StolenNS, "others_ns": cpu.OthersNS} {
-			if v != nil {
-				k.natural("cpu."+key, *v)
-			}
-		}
-	}
-	t.Warnings = CheckWarnings(t.Warnings, c.ID)
-}
-
-// CheckWarnings returns the warnings of another machine, of a case or of the whole run, cut
-// off where they are longer than anybody reads. A share that cannot be is left out.
-func CheckWarnings(list []result.Warning, of int) []result.Warning {
-	list = list[:min(len(list), mostWarnings)]
-	for i := range list {
-		w := &list[i]
-		w.Message, w.Round = cutOff(w.Message), 0
-		if w.Case != 0 {
-			w.Case = of
-		}
-		if math.Abs(w.Deviation) > most {
-			w.Deviation = 0
-		}
-		if w.Share < 0 || w.Share > 1 {
-			w.Share = 0
-		}
-	}
-	return list
-}
-
-// cutOff cuts off what is too long for a message.
-func cutOff(s string) string {
-	if len(s) <= process.DetailEnd {
-		return s
-	}
-	return strings.ToValidUTF8(s[:process.DetailEnd], "?") + " …"
-}
-
-// proven compares a proof with what was asked for.
-func (k *check) proven(c *Case, p *protocol.Proof) {
-	if p == nil || len(p.Connections) < c.Settings.Connections() {
-		k.protocol("proof", "is missing, or lacks connections: want the settings of %d", c.Settings.Connections())
-		return
-	}
-	if bad := driver.Differences(c.asked(), p.Connections, nil); bad != "" {
-		k.faults = append(k.faults, Fault{protocol.CodeSetting, "proof", bad})
-	}
-	if bad := c.Ref.Unproven(p); bad != "" {
-		k.faults = append(k.faults, Fault{protocol.CodeVariant, "proof", bad})
-	}
-}
-
-// checkTold compares the i-th sample that another machine tells of with the plan, and puts
-// in its place what the lab makes of it.
-func checkTold(c *Case, s *result.Sample, i int, took time.Duration, again bool) []Fault {
-	phases := c.planned().Phases
-	if i >= len(phases) || s.Phase != phases[i] {
-		return []Fault{{protocol.CodeProtocol, "samples", fmt.Sprintf("samples[%d] is of phase %.80q: want those of %s, in this order", i, s.Phase, strings.Join(phases, ", "))}}
-	}
-	at := slices.IndexFunc(c.Plan.Phases, func(p plan.Phase) bool { return p.Name == s.Phase })
-	if at < 0 {
-		return []Fault{{protocol.CodeProtocol, "samples", fmt.Sprintf("samples[%d] is of phase %.80q, which is not in the plan", i, s.Phase)}}
-	}
-	p := &c.Plan.Phases[at]
-	said := &protocol.Sample{
-		Phase: s.Phase, WallNS: s.WallNS, UserNS: s.UserNS, SystemNS: s.SystemNS, Operations: s.Operations, Failed: s.Failed, Rows: s.Rows,
-		Costs:    s.Costs,
-		Checksum: s.Checksum, Errors: s.Errors, Results: s.Results, Retries: s.Retries,
-		Clients: s.Clients, WALRestarts: s.WALRestarts, Waits: s.Waits, Skipped: s.Skipped, Different: s.Different, Unlocked: s.Unlocked,
-	}
-	for _, l := range s.Latency {
-		said.Latency = append(said.Latency, protocol.Latency{Operation: l.Operation, Count: l.Count, Failed: l.Failed, EndedEarly: l.EndedEarly, Histogram: l.Histogram})
-	}
-	k := &sampleCheck{check: check{of: "phase " + p.Name}, phase: p, said: said}
-	k.natural("seen_ns", s.SeenNS)
-	if s.ApartNS != nil {
-		k.natural("apart_ns", *s.ApartNS)
-	}
-	if p.HTTP != nil {
-		k.served(s, took)
-		return k.faults
-	}
-	want, ok := c.Expect[p.Name]
-	if !ok {
-		want = Expectation{Operations: -1, Rows: -1}
-	}
-	want.Unhashed = p.Query != nil && again
-	m, _, faults := CheckSample(p, want, Seen{Possible: took}, said)
-	m.SeenNS, m.ApartNS = s.SeenNS, s.ApartNS
-	*s = *m
-	return append(k.faults, faults...)
-}
-
-// served checks the sample of a server under a load that another machine has seen.
-func (c *sampleCheck) served(s *result.Sample, took time.Duration) {
-	c.naturals()
-	c.wall(Seen{Possible: took})
-	c.errorList("errors", c.said.Errors)
-	c.part("failed", s.Failed, s.Operations, "all operations")
-	if s.Checksum != "" && !isChecksum(s.Checksum) {
-		c.protocol("checksum", "is %.80q: want 64 lower-case hexadecimal digits", s.Checksum)
-	}
-	if len(s.Latency) != 1 {
-		c.protocol("latency", "has %d entries: want one", len(s.Latency))
-		return
-	}
-	h, err := latency.Decode(s.Latency[0].Histogram)
-	if err != nil {
-		c.protocol("latency[0].histogram", "cannot be read: %v", err)
-		return
-	}
-	s.Latency[0] = h.Summary(s.Phase)
-	s.Latency[0].Failed = s.Failed
-	if l := s.Load; l != nil && (l.LateP99NS < 0 || l.Ceiling < 0 || l.Ceiling > most || l.Clients < 0 || l.Rate < 0) {
-		c.protocol("load", "has a number that cannot be")
-	}
-	s.Metric, s.Replayed = Metric(c.phase), false
 }
 
 // CheckServed compares what a server says of a phase with what the load generator
@@ -302,34 +66,6 @@ func CheckServed(p *plan.Phase, said *protocol.Sample, o *load.Outcome, cores in
 	}
 	c.cpu(cores, o.Wall)
 	return c.sample(), c.doubts, c.faults
-}
-
-// check collects the faults of one answer.
-type check struct {
-	of     string // what the messages begin with
-	faults []Fault
-}
-
-func (c *check) fault(code, key, format string, args ...any) {
-	c.faults = append(c.faults, Fault{code, key, fmt.Sprintf("%s: %s %s", c.of, key, fmt.Sprintf(format, args...))})
-}
-
-func (c *check) protocol(key, format string, args ...any) {
-	c.fault(protocol.CodeProtocol, key, format, args...)
-}
-
-// natural finds a number that cannot be a count or a measured value.
-func (c *check) natural(key string, v int64) {
-	if v < 0 || v > most {
-		c.protocol(key, "is %d: want a number from 0 to 2^53", v)
-	}
-}
-
-// part finds a number of things that is more than there are.
-func (c *check) part(key string, v, all int64, words string) {
-	if v < 0 || v > max(all, 0) {
-		c.protocol(key, "is %d: want at most %d, %s", v, all, words)
-	}
 }
 
 type sampleCheck struct {
@@ -374,11 +110,6 @@ func (c *sampleCheck) wall(saw Seen) {
 	case saw.Between > 0 && wall > within(saw.Between, doubtAfter, doubtShare):
 		c.doubt(result.WarningClock, "the worker's clock ran for %v, but the lab saw only %v between phase and sample: the lab was held up, or the time is wrong", wall, saw.Between)
 	}
-}
-
-// within returns d with some slack.
-func within(d, slack time.Duration, share float64) time.Duration {
-	return d + slack + time.Duration(share*float64(d))
 }
 
 // operations compares the numbers of operations and failures with the plan.
@@ -537,154 +268,6 @@ func (c *sampleCheck) errorList(key string, list []protocol.ErrorCount) (sum int
 	return sum
 }
 
-// latencies compares the latencies with the plan and with each other, and sums them
-// up.
-func (c *sampleCheck) latencies() {
-	var names []string
-	switch {
-	case c.phase.Mix != nil:
-		for _, o := range c.phase.Mix.Operations {
-			names = append(names, o.Name)
-		}
-	case c.phase.Replay != nil:
-		names = c.phase.Replay.Operations
-	case c.phase.Query != nil && c.want.Operations > int64(max(c.phase.Query.Clients, 1)):
-		names = []string{"query"}
-	}
-	if len(c.said.Latency) != len(names) {
-		want := fmt.Sprint(len(names))
-		if names != nil {
-			want += ", of " + strings.Join(names, ", ")
-		}
-		c.protocol("latency", "has %d entries: want %s", len(c.said.Latency), want)
-		return
-	}
-	if names == nil {
-		return
-	}
-	var count, failed int64
-	for i := range c.said.Latency {
-		c.latency(i, names[i])
-		count += c.said.Latency[i].Count
-		failed += c.said.Latency[i].Failed
-	}
-	if count != c.said.Operations {
-		c.protocol("latency", "counts %d in all: want %d, as operations says", count, c.said.Operations)
-	}
-	if failed != c.said.Failed {
-		c.protocol("latency", "has %d failed in all: want %d, as failed says", failed, c.said.Failed)
-	}
-}
-
-// latency checks the i-th latency and computes what its histogram says.
-func (c *sampleCheck) latency(i int, name string) {
-	l, at := &c.said.Latency[i], fmt.Sprintf("latency[%d]", i)
-	if l.Operation != name {
-		c.protocol(at+".operation", "is %q: want %q, in the order of the plan", l.Operation, name)
-	}
-	c.natural(at+".count", l.Count)
-	c.part(at+".failed", l.Failed, l.Count, "its count")
-	c.part(at+".ended_early", l.EndedEarly, l.Count-l.Failed, "those that did not fail")
-	if m := c.phase.Mix; m != nil && l.EndedEarly > 0 &&
-		!slices.ContainsFunc(m.Operations[i].Calls, func(call plan.MixCall) bool { return call.IfEmpty != "" }) {
-		c.protocol(at+".ended_early", "is %d: want 0, as no statement of %s has if_empty", l.EndedEarly, name)
-	}
-	c.share(i, at)
-	h, err := latency.Decode(l.Histogram)
-	if err != nil {
-		c.protocol(at+".histogram", "cannot be read: %v: want an HdrHistogram in its V2 compressed encoding", err)
-		return
-	}
-	s := h.Summary(name)
-	if s.Count != l.Count {
-		c.protocol(at+".histogram", "holds %d latencies: want %d, as count says", s.Count, l.Count)
-	}
-	least, greatest := h.Least()
-	c.least += least
-	if wall := time.Duration(c.said.WallNS); time.Duration(greatest) > within(wall, clockSlack, clockShare) {
-		c.protocol(at+".histogram", "has a latency of %v: want at most the wall time, %v", time.Duration(greatest), wall)
-	}
-	s.Failed, s.EndedEarly, s.Histogram = l.Failed, l.EndedEarly, l.Histogram
-	c.made = append(c.made, s)
-}
-
-// share compares the number of executions of the i-th operation of a mix with what the
-// seed chooses or, if it depends on time, with the operation's weight.
-func (c *sampleCheck) share(i int, at string) {
-	m, l := c.phase.Mix, &c.said.Latency[i]
-	if m == nil {
-		return
-	}
-	if c.want.Executions != nil {
-		if l.Count != c.want.Executions[i] {
-			c.protocol(at+".count", "is %d: want %d, as the seed chooses", l.Count, c.want.Executions[i])
-		}
-		return
-	}
-	weights := int64(0)
-	for _, o := range m.Operations {
-		weights += o.Weight
-	}
-	n, p := float64(c.said.Operations), float64(m.Operations[i].Weight)/float64(weights)
-	if off := math.Abs(float64(l.Count) - n*p); off > unlikely*math.Sqrt(n*p*(1-p))+float64(m.Clients) {
-		c.protocol(at+".count", "is %d of %d operations: want about %.0f, by its weight of %d in %d",
-			l.Count, c.said.Operations, n*p, m.Operations[i].Weight, weights)
-	}
-}
-
-// clients compares how many operations each client did with how many there were in all.
-func (c *sampleCheck) clients() {
-	list := c.said.Clients
-	if list == nil {
-		return
-	}
-	m := c.phase.Mix
-	if m == nil || m.DurationMS == 0 || len(list) != m.Clients {
-		c.protocol("clients", "has %d entries: want one for each client of a mix with a duration", len(list))
-		return
-	}
-	sum := int64(0)
-	for i, n := range list {
-		c.part(fmt.Sprintf("clients[%d]", i), n, c.said.Operations, "all operations")
-		sum += n
-	}
-	if done := c.said.Operations - c.said.Failed; sum != done {
-		c.protocol("clients", "counts %d in all: want %d, the operations that did not fail", sum, done)
-	}
-}
-
-// waits compares how long clients have waited with the time that they had.
-func (c *sampleCheck) waits() {
-	clients := 0
-	switch {
-	case c.phase.Mix != nil:
-		clients = c.phase.Mix.Clients
-	case c.phase.Replay != nil:
-		clients = c.phase.Replay.AtOnce()
-	case len(c.said.Waits) > 0:
-		c.protocol("waits", "has %d entries: want none, only the clients of a mix or a replay have them", len(c.said.Waits))
-		return
-	}
-	for i, w := range c.said.Waits {
-		at := fmt.Sprintf("waits[%d]", i)
-		if !slices.Contains(protocol.WaitsFor(), w.For) {
-			c.protocol(at+".for", "is %q: want one of %s", w.For, strings.Join(protocol.WaitsFor(), ", "))
-		}
-		if slices.ContainsFunc(c.said.Waits[:i], func(x protocol.Wait) bool { return x.For == w.For }) {
-			c.protocol(at+".for", "is %q, as in an earlier entry", w.For)
-		}
-		c.natural(at+".count", w.Count)
-		c.natural(at+".wait_ns", w.WaitNS)
-		all := time.Duration(clients) * within(time.Duration(c.said.WallNS), clockSlack, clockShare)
-		if got := time.Duration(w.WaitNS); got > all {
-			c.protocol(at+".wait_ns", "is %d, %v: want at most %v, the wall time of all clients", w.WaitNS, got, all)
-		}
-		if w.Count == 0 && w.WaitNS != 0 {
-			c.protocol(at+".wait_ns", "is %d of no wait: want 0", w.WaitNS)
-		}
-	}
-}
-
 // rows compares the number of rows with the generators and the plan.
 func (c *sampleCheck) rows() {
 	got, want := c.said.Rows, c.want.Rows
@@ -739,15 +322,6 @@ func (c *sampleCheck) checksum() {
 		c.fault(protocol.CodeChecksum, "checksum", "is %s: expected %s: the values returned are not the expected ones", short(got), short(c.want.Checksum))
 	}
 }
-
-func isChecksum(s string) bool {
-	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
-}
-
-// short returns enough of a checksum to tell it from another. The comparison uses
-// whole checksums. The chance that two different ones look the same when cut off is
-// 1 in 2^48.
-func short(checksum string) string { return checksum[:12] + "…" }
 
 // time finds a wall time that is too short for what was done.
 func (c *sampleCheck) time() {
@@ -813,13 +387,4 @@ func (c *sampleCheck) sample() *result.Sample {
 		Clients: m.Clients, WALRestarts: m.WALRestarts, Waits: m.Waits,
 		Replayed: c.phase.Replay != nil, Skipped: m.Skipped, Different: m.Different, Unlocked: named(m.Unlocked),
 	}
-}
-
-// named returns the errors with SQLite's names for their codes.
-func named(list []protocol.ErrorCount) []protocol.ErrorCount {
-	list = slices.Clone(list)
-	for i := range list {
-		list[i].Name = driver.CodeName(list[i].Code)
-	}
-	return list
 }

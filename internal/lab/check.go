@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -66,6 +67,15 @@ func Metric(p *plan.Phase) string {
 	return result.MetricTime
 }
 
+// messages returns the messages of faults, one per line.
+func messages(faults []Fault) string {
+	var list []string
+	for _, f := range faults {
+		list = append(list, f.Message)
+	}
+	return strings.Join(list, "\n")
+}
+
 // check collects the faults of one answer.
 type check struct {
 	of     string // what the messages begin with
@@ -115,4 +125,14 @@ func named(list []protocol.ErrorCount) []protocol.ErrorCount {
 		list[i].Name = driver.CodeName(list[i].Code)
 	}
 	return list
+}
+
+// histogram decodes a histogram of latencies. It returns nil if that cannot be read.
+func (c *check) histogram(key, text string) *latency.Histogram {
+	h, err := latency.Decode(text)
+	if err != nil {
+		c.protocol(key, "cannot be read: %v: want an HdrHistogram in its V2 compressed encoding", err)
+		return nil
+	}
+	return h
 }

@@ -18,6 +18,14 @@ type Expectation struct {
 	Unhashed   bool    // no checksum was asked for in this trial
 }
 
+// expected returns what a phase of the case must do and return, as far as it is known.
+func (c *Case) expected(phase string) Expectation {
+	if e, ok := c.Expect[phase]; ok {
+		return e
+	}
+	return Expectation{Operations: -1, Rows: -1}
+}
+
 // expect computes what the cases must do and return. This may take long, so everything
 // else has been checked before.
 func (m *Matrix) expect(todo []point) error {

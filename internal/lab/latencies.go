@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -65,9 +64,8 @@ func (c *sampleCheck) latency(i int, name string) {
 		c.protocol(at+".ended_early", "is %d: want 0, as no statement of %s has if_empty", l.EndedEarly, name)
 	}
 	c.share(i, at)
-	h, err := latency.Decode(l.Histogram)
-	if err != nil {
-		c.protocol(at+".histogram", "cannot be read: %v: want an HdrHistogram in its V2 compressed encoding", err)
+	h := c.histogram(at+".histogram", l.Histogram)
+	if h == nil {
 		return
 	}
 	s := h.Summary(name)

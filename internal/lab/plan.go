@@ -340,7 +340,7 @@ func poolSize(s driver.Settings, p *plan.Plan) error {
 	if err := severalProcesses(s, p); err != nil {
 		return err
 	}
-	atOnce, kept := 1, 1
+	atOnce, kept, keptInMix := 1, 1, 0 // connections
 	for i := range p.Phases {
 		if q := p.Phases[i].Query; q != nil {
 			atOnce, kept = max(atOnce, q.Clients), max(kept, q.Clients)
@@ -349,7 +349,7 @@ func poolSize(s driver.Settings, p *plan.Plan) error {
 			share := m.MostShared(s.Processes())
 			atOnce = max(atOnce, share)
 			if m.OwnConn {
-				kept = max(kept, share)
+				kept, keptInMix = max(kept, share), max(keptInMix, share)
 			}
 		}
 		if h := p.Phases[i].HTTP; h != nil {
@@ -371,8 +371,8 @@ func poolSize(s driver.Settings, p *plan.Plan) error {
 			return fmt.Errorf("setting pool_readers=%d: each pool would have its own database in memory: leave it out", n)
 		case s["locking_mode"] == "exclusive":
 			return fmt.Errorf("setting pool_readers=%d: with locking_mode=exclusive one pool locks out the other: leave one of them out", n)
-		case n < keptInMix(p, s.Processes()):
-			return fmt.Errorf("setting pool_readers=%d: %d clients of a mix keep a connection of each pool: want at least %[2]d, or leave it out", n, keptInMix(p, s.Processes()))
+		case n < keptInMix:
+			return fmt.Errorf("setting pool_readers=%d: %d clients of a mix keep a connection of each pool: want at least %[2]d, or leave it out", n, keptInMix)
 		}
 	}
 	if s["write_mutex"] == "on" {
@@ -381,18 +381,6 @@ func poolSize(s driver.Settings, p *plan.Plan) error {
 		}
 	}
 	return nil
-}
-
-// keptInMix returns how many clients of a mix keep their connections, in each of a number
-// of processes.
-func keptInMix(p *plan.Plan, processes int) int {
-	most := 0
-	for i := range p.Phases {
-		if m := p.Phases[i].Mix; m != nil && m.OwnConn {
-			most = max(most, m.MostShared(processes))
-		}
-	}
-	return most
 }
 
 // lockedItself returns the name of a phase that holds a mutex around a statement.

@@ -194,7 +194,9 @@ func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64
 	e.to = p.read()
 	if s.worker != nil && s.worker.ProcessState != nil {
 		t.CPU = used(s.worker.ProcessState, s.waited)
-		s.spent.addTo(t.CPU)
+		for _, other := range s.spent {
+			addCPU(t.CPU, other)
+		}
 	}
 	s.header(path)
 	c.hideValues(t)

@@ -355,10 +355,7 @@ func (s *session) sample(said *protocol.Sample) error {
 	}
 	now := time.Now()
 	saw := Seen{Possible: now.Sub(s.started) - s.idle - s.claimed, Between: now.Sub(s.began), Cores: runtime.NumCPU()}
-	want, ok := s.want.Expect[p.Name]
-	if !ok {
-		want = Expectation{Operations: -1, Rows: -1}
-	}
+	want := s.want.expected(p.Name)
 	want.Unhashed = s.unhashed(p)
 	m, doubts, faults := CheckSample(p, want, saw, said)
 	m.ApartNS = apart
@@ -378,10 +375,6 @@ func (s *session) judge(doubts []result.Warning, faults []Fault) error {
 		return nil
 	}
 	s.fail(statusOf(faults[0].Code), faults[0].Code, "%s", faults[0].Message)
-	var more []string
-	for _, f := range faults[1:] {
-		more = append(more, f.Message)
-	}
-	s.trial.Reason.Detail = strings.Join(more, "\n")
+	s.trial.Reason.Detail = messages(faults[1:])
 	return errEnough
 }

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
-
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
@@ -22,9 +20,9 @@ type shares struct {
 	request protocol.Request
 	dir     string // directory in which the worker was started
 	cancel  context.CancelCauseFunc
-	others  *others // the further processes of the current mix
-	spent   cpuOf   // by further processes
-	part    *part   // set if this is one of them
+	others  *others       // the further processes of the current mix
+	spent   []*result.CPU // by further processes that have ended
+	part    *part         // set if this is one of them
 }
 
 // others are the further processes of a mix. The first is the trial's own worker, which
@@ -115,7 +113,7 @@ func (s *session) shared(a *protocol.Response) error {
 		if p.session.trial.Status != result.OK || s.ctx.Err() != nil {
 			return errEnough
 		}
-		s.spent.add(p.session)
+		s.spent = append(s.spent, used(p.session.worker.ProcessState, p.session.waited))
 	}
 	o.ended = true
 	s.order(protocol.TypeStop)
@@ -356,39 +354,15 @@ func mergeWaits(sum, more []protocol.Wait) (both []protocol.Wait) {
 	return both
 }
 
-// cpuOf is the CPU time of processes that have ended.
-type cpuOf struct {
-	user, system time.Duration
-	switches     int64
-	waited       *time.Duration
-}
-
-// add adds the process of a session.
-func (c *cpuOf) add(s *session) {
-	state := s.worker.ProcessState
-	c.user += state.UserTime()
-	c.system += state.SystemTime()
-	if n := process.InvoluntarySwitches(state); n != nil {
-		c.switches += *n
-	}
-	if s.waited != nil {
-		sum := *s.waited
-		if c.waited != nil {
-			sum += *c.waited
+// addCPU adds what another process of the trial has used. A figure that is not known of the
+// trial's first process stays unknown.
+func addCPU(sum, more *result.CPU) {
+	sum.UserNS += more.UserNS
+	sum.SystemNS += more.SystemNS
+	for _, n := range []struct{ sum, more *int64 }{{sum.Switches, more.Switches}, {sum.WaitedNS, more.WaitedNS}} {
+		if n.sum != nil && n.more != nil {
+			*n.sum += *n.more
 		}
-		c.waited = &sum
-	}
-}
-
-// addTo adds it to what the first process of a trial has used.
-func (c *cpuOf) addTo(t *result.CPU) {
-	t.UserNS += int64(c.user)
-	t.SystemNS += int64(c.system)
-	if t.Switches != nil {
-		*t.Switches += c.switches
-	}
-	if t.WaitedNS != nil && c.waited != nil {
-		*t.WaitedNS += int64(*c.waited)
 	}
 }
 

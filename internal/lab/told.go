@@ -42,12 +42,9 @@ func CheckTrial(c *Case, t *result.Trial, took time.Duration, again bool) {
 	if len(k.faults) == 0 {
 		return
 	}
-	t.Status, t.Reason = statusOf(k.faults[0].Code), &protocol.Reason{Code: k.faults[0].Code, Message: k.faults[0].Message}
-	var more []string
-	for _, f := range k.faults[1:] {
-		more = append(more, f.Message)
-	}
-	t.Reason.Detail = process.Detail(strings.Join(more, "\n"), "")
+	first := k.faults[0]
+	t.Status = statusOf(first.Code)
+	t.Reason = &protocol.Reason{Code: first.Code, Message: first.Message, Detail: process.Detail(messages(k.faults[1:]), "")}
 }
 
 // mostWarnings is how many warnings a trial may have.
@@ -159,10 +156,7 @@ func checkTold(c *Case, s *result.Sample, i int, took time.Duration, again bool)
 		k.served(s, took)
 		return k.faults
 	}
-	want, ok := c.Expect[p.Name]
-	if !ok {
-		want = Expectation{Operations: -1, Rows: -1}
-	}
+	want := c.expected(p.Name)
 	want.Unhashed = p.Query != nil && again
 	m, _, faults := CheckSample(p, want, Seen{Possible: took}, said)
 	m.SeenNS, m.ApartNS = s.SeenNS, s.ApartNS

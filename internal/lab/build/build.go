@@ -57,6 +57,11 @@ func (e *BuildError) Error() string {
 	return e.Reason.Message
 }
 
+// unbuildable returns a [*BuildError] with a code and a message.
+func unbuildable(code, format string, args ...any) *BuildError {
+	return &BuildError{Reason: protocol.Reason{Code: code, Message: fmt.Sprintf(format, args...)}}
+}
+
 // maxModule is the most bytes of go.mod, driver.json and the like.
 const maxModule = 16 << 20
 
@@ -149,7 +154,7 @@ func (b *Builder) path(ctx context.Context, ref Ref) (string, *toolchain, error)
 		return "", nil, err
 	}
 	if b.Target != "" && ref.Known.Kind == driver.Cgo {
-		return "", nil, &BuildError{Reason: protocol.Reason{Code: protocol.CodeNoGo, Message: fmt.Sprintf("%s needs a C compiler, so it is built on the machine that it runs on, and there is no go in PATH there: install Go and gcc there", ref.Name)}}
+		return "", nil, unbuildable(protocol.CodeNoGo, "%s needs a C compiler, so it is built on the machine that it runs on, and there is no go in PATH there: install Go and gcc there", ref.Name)
 	}
 	if err := env.serves(ref); err != nil {
 		return "", nil, err
@@ -247,35 +252,21 @@ func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path strin
 	defer scratch.Remove()
 	temp := scratch.Dir
 	out := filepath.Join(temp, filepath.Base(path))
-	var flags []string
-	if ref.Version != "" || ref.Dir != "" {
-		mod, err := versionMod(ref, temp)
-		if err != nil {
-			return "", err
-		}
-		flags = append(flags, "-mod=mod", "-modfile="+mod)
-	}
-	if tags := ref.tags(env.GOFLAGS); tags != "" {
-		flags = append(flags, "-tags="+tags)
-	}
-	if err := b.checkTags(ctx, ref, env, flags); err != nil {
+	flags, err := modFlags(ref, temp)
+	if err != nil {
 		return "", err
 	}
-	cmd := b.command(ctx, slices.Concat([]string{"build", "-o", out}, flags, []string{"./worker"})...)
-	cmd.Dir = ref.Known.Dir
-	cmd.Env = append(cmd.Env, env.environment(ref)...)
-	temporaryIn(cmd, temp)
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = io.Discard, &output
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return "", ctx.Err()
-		}
-		why := FirstComplaint(output.String(), err) + ref.variantHint()
-		if strings.Contains(output.String(), syscall.ENOSPC.Error()) { // the go command names neither of these directories
+	if err := b.checkTags(ctx, ref, env, slices.Concat(flags, tagFlags(ref, env))); err != nil {
+		return "", err
+	}
+	if said, err := b.compile(ctx, ref, env, temp, out, flags, nil); ctx.Err() != nil {
+		return "", ctx.Err()
+	} else if err != nil {
+		why := FirstComplaint(said, err) + ref.variantHint()
+		if strings.Contains(said, syscall.ENOSPC.Error()) { // the go command names neither of these directories
 			why = fmt.Sprintf("the disk of %s or of Go's build cache is full: make room there", b.Cache)
 		}
-		return "", &BuildError{Reason: protocol.Reason{Code: protocol.CodeBuild, Message: "cannot be built: " + why, Detail: output.String()}}
+		return "", cannotBuild(why, said)
 	}
 	built, err := SHA256Of(out)
 	if err != nil {
@@ -295,6 +286,43 @@ func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path strin
 		return "", err
 	}
 	return path, errors.Join(os.Rename(out, path), os.Rename(out+sumSuffix, path+sumSuffix))
+}
+
+// cannotBuild says why a worker cannot be built, with all that the go command said.
+func cannotBuild(why, said string) *BuildError {
+	e := unbuildable(protocol.CodeBuild, "cannot be built: %s", why)
+	e.Reason.Detail = said
+	return e
+}
+
+// compile builds a driver's worker, with further flags and environment variables, and returns
+// what the go command said. Temporary files are in dir.
+func (b *Builder) compile(ctx context.Context, ref Ref, env *toolchain, dir, out string, flags, variables []string) (said string, err error) {
+	cmd := b.command(ctx, slices.Concat([]string{"build", "-o", out}, flags, tagFlags(ref, env), []string{"./worker"})...)
+	cmd.Dir = ref.Known.Dir
+	cmd.Env = slices.Concat(cmd.Env, env.environment(ref), variables)
+	temporaryIn(cmd, dir)
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = io.Discard, &output
+	err = cmd.Run()
+	return output.String(), err
+}
+
+// modFlags returns the flags that build another version than the pinned one, or a directory.
+// It writes the go.mod for that into dir.
+func modFlags(ref Ref, dir string) ([]string, error) {
+	if ref.Version == "" && ref.Dir == "" {
+		return nil, nil
+	}
+	mod, err := versionMod(ref, dir)
+	return []string{"-mod=mod", "-modfile=" + mod}, err
+}
+
+func tagFlags(ref Ref, env *toolchain) []string {
+	if tags := ref.tags(env.GOFLAGS); tags != "" {
+		return []string{"-tags=" + tags}
+	}
+	return nil
 }
 
 // versionMod writes a go.mod that requires only the worker module and the wanted version

@@ -46,7 +46,7 @@ func FindSource(given string) (Source, error) {
 	if root := builtFrom(); filepath.IsAbs(root) && isRoot(root) { // -trimpath makes it relative
 		return Source{root}, nil
 	}
-	return unpacked()
+	return Unpacked()
 }
 
 // builtFrom returns the root of the tree that this executable was built from, as it was

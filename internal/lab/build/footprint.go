@@ -1,12 +1,10 @@
 package build
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,7 +17,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // FootprintOptions say what else is looked at than what takes a few seconds.
@@ -69,12 +66,8 @@ func (b *Builder) Footprint(ctx context.Context, ref Ref, o FootprintOptions, bu
 	if data, err := os.ReadFile(worker + footprintSuffix); err == nil && json.Unmarshal(data, f) != nil {
 		f = &result.Footprint{}
 	}
-	if ref.Version != "" || ref.Dir != "" {
-		mod, err := versionMod(ref, s.dir)
-		if err != nil {
-			return nil, err
-		}
-		s.flags = []string{"-mod=mod", "-modfile=" + mod}
+	if s.flags, err = modFlags(ref, s.dir); err != nil {
+		return nil, err
 	}
 	if err := s.describe(ctx, f); err != nil {
 		return nil, err
@@ -129,22 +122,13 @@ type stripped struct {
 func (s *stripped) build(ctx context.Context, environment ...string) (ns, size int64, err error) {
 	out := filepath.Join(s.dir, "worker")
 	defer os.Remove(out)
-	flags := append([]string{"build", "-ldflags=-s -w", "-o", out}, s.flags...)
-	if tags := s.ref.tags(s.env.GOFLAGS); tags != "" {
-		flags = append(flags, "-tags="+tags)
-	}
-	cmd := s.builder.command(ctx, append(flags, "./worker")...)
-	cmd.Dir = s.ref.Known.Dir
-	cmd.Env = slices.Concat(cmd.Env, s.env.environment(s.ref), environment)
-	temporaryIn(cmd, s.dir)
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = io.Discard, &output
 	begin := time.Now()
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return 0, 0, ctx.Err()
-		}
-		return 0, 0, &BuildError{Reason: protocol.Reason{Code: protocol.CodeBuild, Message: fmt.Sprintf("cannot be built: %s", FirstComplaint(output.String(), err)), Detail: output.String()}}
+	said, err := s.builder.compile(ctx, s.ref, s.env, s.dir, out, slices.Concat([]string{"-ldflags=-s -w"}, s.flags), environment)
+	switch {
+	case ctx.Err() != nil:
+		return 0, 0, ctx.Err()
+	case err != nil:
+		return 0, 0, cannotBuild(FirstComplaint(said, err), said)
 	}
 	ns = time.Since(begin).Nanoseconds()
 	fi, err := os.Stat(out)

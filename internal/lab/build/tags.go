@@ -2,7 +2,6 @@ package build
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -57,7 +56,7 @@ func (b *Builder) checkTags(ctx context.Context, ref Ref, env *toolchain, flags 
 			if hint == "" {
 				hint = "leave it out"
 			}
-			return &BuildError{Reason: protocol.Reason{Code: protocol.CodeBuild, Message: fmt.Sprintf("cannot be built: no file of %s or of what it depends on has the build tag %s: %s", ref.Known.Module, tag, hint)}}
+			return unbuildable(protocol.CodeBuild, "cannot be built: no file of %s or of what it depends on has the build tag %s: %s", ref.Known.Module, tag, hint)
 		}
 	}
 	return nil

@@ -38,7 +38,7 @@ func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
 		return b.env, nil
 	}
 	if _, err := exec.LookPath("go"); err != nil {
-		return nil, &BuildError{Reason: protocol.Reason{Code: protocol.CodeNoGo, Message: "workers are built with the Go toolchain, and there is no go in PATH: install Go from https://go.dev/dl"}}
+		return nil, unbuildable(protocol.CodeNoGo, "workers are built with the Go toolchain, and there is no go in PATH: install Go from https://go.dev/dl")
 	}
 	cmd := b.command(ctx, "env", "-json")
 	var said bytes.Buffer
@@ -113,20 +113,17 @@ func output(cmd *exec.Cmd) ([]byte, error) {
 func (env *toolchain) serves(ref Ref) error {
 	for _, key := range []string{"GOAMD64", "GOARM64"} {
 		if _, ok := ref.Options[key]; ok && key != "GO"+strings.ToUpper(env.GOARCH) {
-			return &BuildError{Reason: protocol.Reason{Code: protocol.CodeBuild, Message: fmt.Sprintf("cannot be built: workers are built for %s here: leave out %s", env.GOARCH, key)}}
+			return unbuildable(protocol.CodeBuild, "cannot be built: workers are built for %s here: leave out %s", env.GOARCH, key)
 		}
 	}
 	if ref.Known.Kind != driver.Cgo {
 		return nil
 	}
-	noCC := func(format string, args ...any) error {
-		return &BuildError{Reason: protocol.Reason{Code: protocol.CodeNoCC, Message: fmt.Sprintf(format, args...)}}
-	}
 	switch {
 	case env.CGO_ENABLED != "1" && os.Getenv("CGO_ENABLED") == "0":
-		return noCC("%s needs cgo, and CGO_ENABLED=0 turns it off: unset it", ref.Name)
+		return unbuildable(protocol.CodeNoCC, "%s needs cgo, and CGO_ENABLED=0 turns it off: unset it", ref.Name)
 	case env.CGO_ENABLED != "1" || env.ccPath == "":
-		return noCC("%s needs a C compiler, and there is no %q in PATH: install gcc or clang (Debian: apt-get install gcc libc6-dev), or name yours with CC", ref.Name, env.CC)
+		return unbuildable(protocol.CodeNoCC, "%s needs a C compiler, and there is no %q in PATH: install gcc or clang (Debian: apt-get install gcc libc6-dev), or name yours with CC", ref.Name, env.CC)
 	}
 	return nil
 }

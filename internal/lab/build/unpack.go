@@ -31,15 +31,12 @@ func (e *UnpackError) Error() string {
 
 func (e *UnpackError) Unwrap() error { return e.Err }
 
-// Unpacked returns the sources inside this executable, wherever it was built. The error is an
-// [*UnpackError].
-func Unpacked() (Source, error) { return unpacked() }
-
-// unpacked returns the sources inside this executable, in the user's cache directory.
+// Unpacked returns the sources inside this executable, in the user's cache directory.
 // The name of their directory has their hash, so each version of sqlite3perf has its
-// own. If the sources are not there yet, unpacked unpacks them, and removes those of other
-// versions that have not been used for long. It then checks every file.
-func unpacked() (Source, error) {
+// own. If the sources are not there yet, Unpacked unpacks them, and removes those of other
+// versions that have not been used for long. It then checks every file. The error is an
+// [*UnpackError].
+func Unpacked() (Source, error) {
 	parent, err := sourcesCache()
 	if err != nil {
 		return Source{}, &UnpackError{Err: err}

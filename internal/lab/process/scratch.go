@@ -183,8 +183,7 @@ func IsAt(f *os.File, path string) bool {
 func Sweep(parent, prefix string) (made []string) {
 	entries, _ := os.ReadDir(parent)
 	for _, e := range entries {
-		number, ours := strings.CutPrefix(strings.TrimSuffix(e.Name(), lockSuffix), prefix)
-		if !ours || number == "" || strings.Trim(number, "0123456789") != "" || !strings.HasSuffix(e.Name(), lockSuffix) || !e.Type().IsRegular() {
+		if !marksScratch(e, prefix) {
 			continue
 		}
 		for _, d := range sweepOne(filepath.Join(parent, e.Name())) {
@@ -218,10 +217,16 @@ func Users(parent, prefix string) (n int) {
 	return n
 }
 
+// marksScratch reports whether the name of a file is that of the lock file of a [Scratch].
+func marksScratch(e os.DirEntry, prefix string) bool {
+	name, isLock := strings.CutSuffix(e.Name(), lockSuffix)
+	number, ours := strings.CutPrefix(name, prefix)
+	return isLock && ours && number != "" && strings.Trim(number, "0123456789") == "" && e.Type().IsRegular()
+}
+
 // isUsed reports whether an entry of a directory is the locked file of a [Scratch].
 func isUsed(parent, prefix string, e os.DirEntry) bool {
-	number, ours := strings.CutPrefix(strings.TrimSuffix(e.Name(), lockSuffix), prefix)
-	if !ours || number == "" || strings.Trim(number, "0123456789") != "" || !strings.HasSuffix(e.Name(), lockSuffix) || !e.Type().IsRegular() {
+	if !marksScratch(e, prefix) {
 		return false
 	}
 	f, err := os.OpenFile(filepath.Join(parent, e.Name()), os.O_RDWR, 0)

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Fault is one way in which a worker's answer is not what the plan allows.
+// Fault is one way in which a worker's answer differs from what the plan allows.
 // Its message names the phase and the key, and says what was wanted.
 type Fault struct {
 	Code    string // of the trial's reason, such as [protocol.CodeRows]
@@ -28,7 +28,7 @@ type Seen struct {
 	Possible time.Duration
 
 	Between time.Duration // from the answer phase to the answer sample
-	Cores   int           // that the worker may use
+	Cores   int           // CPU cores that the worker may use
 }
 
 const (

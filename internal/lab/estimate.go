@@ -12,10 +12,10 @@ import (
 
 // Plan is how much a run is going to measure.
 type Plan struct {
-	Cases    int // that can be measured
-	Phases   int // of all of these cases
+	Cases    int // cases that can be measured
+	Phases   int // timed phases of all these cases
 	Schedule Schedule
-	Trials   int           // the least number; an estimate if Takes is above 0
+	Trials   int           // at least this many; an estimate if Takes is above 0
 	Takes    time.Duration // an estimate, unless all cases are settled before; 0: not known yet
 	Least    time.Duration // that phases of fixed duration take in these trials, unless Takes is known
 }

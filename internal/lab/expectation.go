@@ -6,12 +6,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// Expectation is what a phase must do and return, as far as the plan and the
-// generators know it. The drivers must agree on what they don't know; package stats
-// judges that.
+// Expectation is what a phase must do and return, as far as it follows from the plan and the
+// generators. On everything else the drivers must agree; package stats judges that.
 type Expectation struct {
 	Operations int64   // -1: as many as there is time for
-	Executions []int64 // of each operation of a mix; nil: not known
+	Executions []int64 // how often each operation of a mix is executed; nil: not known
 	Rows       int64   // written or read in the whole phase; -1: not known
 	Checksum   string  // "": not known
 	Tables     []Table // the tables that a phase, timed or not, inserts into

@@ -20,7 +20,7 @@ import (
 // directory.
 type Processes struct {
 	Dir   string        // on the file system that is measured; files that trials begin with stay in it
-	Limit time.Duration // of one trial
+	Limit time.Duration // how long one trial may take
 	Hint  string        // what to do if a driver lacks a feature, for the reason; "": nothing
 
 	Elsewhere string // what else to do if the disk of Dir is full than to make room; "": nothing

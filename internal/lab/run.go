@@ -97,16 +97,16 @@ type Laboratory struct {
 	// Stop, when closed, ends the run after the current trial.
 	Stop <-chan struct{}
 
-	// Those of a run that is resumed.
-	there  map[measured]bool // what was measured before
+	// Only set if the run is resumed:
+	there  map[measured]bool // trials that the run had before it was resumed
 	rounds []int             // the rounds before which the noise was observed
 
 	began    time.Time
 	ended    time.Time               // when the last trial ended
-	between  time.Duration           // what was between the last two rounds
-	trials   int                     // so far
-	repeated int                     // of these
-	told     Plan                    // what was last said of how much it is going to measure
+	between  time.Duration           // pause between the last two rounds
+	trials   int                     // trials measured so far
+	repeated int                     // trials measured again because others took CPU time from them
+	told     Plan                    // plan that Progress was last given
 	took     map[int][]time.Duration // by case ID: how long its trials took in each of the last rounds
 	failed   map[int]bool            // by case ID: it is not run again
 	settled  []int                   // the IDs of the cases that need no further trials

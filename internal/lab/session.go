@@ -25,7 +25,7 @@ type session struct {
 	hint  string
 	trial *result.Trial
 	want  *Case
-	phase string // the current one
+	phase string // name of the current phase
 	next  int    // index of the plan's next phase
 	done  bool
 

@@ -31,9 +31,9 @@ type others struct {
 	phase  string
 	parts  []*part
 	begin  chan struct{}        // closed when all may begin
-	failed atomic.Pointer[part] // the first that failed
+	failed atomic.Pointer[part] // the first process that failed
 	over   atomic.Bool          // the first process has ended by itself, so that no other is to blame
-	ended  bool                 // all have, and well
+	ended  bool                 // all processes have ended, and without errors
 }
 
 // part is one of the others: a session of its own, in which the worker does its share of
@@ -43,7 +43,7 @@ type part struct {
 	others     *others
 	session    *session
 
-	prepared, shared chan struct{} // closed when the worker has said so
+	prepared, shared chan struct{} // closed when the worker answers prepared or shared
 	stop             chan struct{} // closed when it may end
 	ended            chan struct{} // closed when its process has ended
 	said             *protocol.Sample

@@ -16,10 +16,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CheckTrial compares a trial that another machine tells of with what was asked of it, as
-// what a worker says is compared there: no machine is believed more than a worker. What
-// cannot be is the trial's reason. took is how long the trial took as seen from here, and
-// again says that the case has had a trial that was OK.
+// CheckTrial compares a trial that another machine reports with what was asked of it, because
+// a machine is trusted no more than a worker. The first impossible value becomes the trial's
+// reason. took is how long the trial took as seen from here. again says that an earlier trial
+// of the case was OK.
 func CheckTrial(c *Case, t *result.Trial, took time.Duration, again bool) {
 	k := &check{of: "what the machine says of the trial"}
 	t.Round, t.Order, t.Repeated = 0, 0, false // the lab says them
@@ -50,8 +50,8 @@ func CheckTrial(c *Case, t *result.Trial, took time.Duration, again bool) {
 // mostWarnings is how many warnings a trial may have.
 const mostWarnings = 100
 
-// told checks what another machine says of a trial, apart from its samples, and cuts off
-// texts that are too long.
+// told checks a trial of another machine, except its samples, and shortens texts that are too
+// long.
 func (k *check) told(c *Case, t *result.Trial) {
 	switch t.Status {
 	case result.OK:
@@ -84,8 +84,8 @@ func (k *check) told(c *Case, t *result.Trial) {
 	t.Warnings = CheckWarnings(t.Warnings, c.ID)
 }
 
-// CheckWarnings returns the warnings of another machine, of a case or of the whole run, cut
-// off where they are longer than anybody reads. A share that cannot be is left out.
+// CheckWarnings returns the warnings that another machine reports of a case or of the run. It
+// shortens long messages and leaves out impossible shares.
 func CheckWarnings(list []result.Warning, of int) []result.Warning {
 	list = list[:min(len(list), mostWarnings)]
 	for i := range list {
@@ -104,7 +104,7 @@ func CheckWarnings(list []result.Warning, of int) []result.Warning {
 	return list
 }
 
-// cutOff cuts off what is too long for a message.
+// cutOff shortens a message that is too long.
 func cutOff(s string) string {
 	if len(s) <= process.DetailEnd {
 		return s
@@ -112,7 +112,7 @@ func cutOff(s string) string {
 	return strings.ToValidUTF8(s[:process.DetailEnd], "?") + " …"
 }
 
-// proven compares a proof with what was asked for.
+// proven compares the settings and the variant in a proof with those that were asked for.
 func (k *check) proven(c *Case, p *protocol.Proof) {
 	if p == nil || len(p.Connections) < c.Settings.Connections() {
 		k.protocol("proof", "is missing, or lacks connections: want the settings of %d", c.Settings.Connections())
@@ -126,8 +126,8 @@ func (k *check) proven(c *Case, p *protocol.Proof) {
 	}
 }
 
-// checkTold compares the i-th sample that another machine tells of with the plan, and puts
-// in its place what the lab makes of it.
+// checkTold compares the i-th sample that another machine reports with the plan, and replaces
+// it by the lab's own sample of the same data.
 func checkTold(c *Case, s *result.Sample, i int, took time.Duration, again bool) []Fault {
 	phases := c.planned().Phases
 	if i >= len(phases) || s.Phase != phases[i] {

@@ -70,7 +70,7 @@ func isRoot(dir string) bool {
 // Known is a driver of the source tree.
 type Known struct {
 	Manifest
-	Dir       string            // of its module
+	Dir       string            // directory of the driver's module
 	Version   string            // pinned in its go.mod; "" if the driver is not built
 	AddedCost *driver.AddedCost // nil: not measured
 }
@@ -149,7 +149,7 @@ type Ref struct {
 	Name    string // as the user wrote it, with options in canonical form
 	Known   *Known // nil for an executable
 	Version string // "" for the pinned one
-	Path    string // of an executable
+	Path    string // path of an executable; "" for a driver of the source tree
 
 	// Dir is a checkout of the library that is built instead of a version. It is
 	// absolute, or "".

@@ -113,7 +113,7 @@ type stripped struct {
 	builder *Builder
 	ref     Ref
 	env     *toolchain
-	dir     string // of what is built
+	dir     string // directory for the executable and temporary files
 	flags   []string
 }
 

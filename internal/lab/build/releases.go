@@ -38,7 +38,7 @@ func (b *Builder) Releases(ctx context.Context, k *Known, first, last string) ([
 	}
 	all := strings.Fields(out)
 	if len(all) > 0 {
-		all = all[1:] // after the module
+		all = all[1:] // skip the module path; versions follow
 	}
 	semver.Sort(all)
 	if released := slices.DeleteFunc(slices.Clone(all), func(v string) bool { return semver.Prerelease(v) != "" }); last == latest && len(released) > 0 {

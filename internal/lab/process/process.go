@@ -137,7 +137,7 @@ func Detail(given, stderr string) string {
 // first lines say most, of a log the last.
 type ends struct {
 	mu    sync.Mutex
-	max   int // of each
+	max   int // limit in bytes for first and for last
 	first []byte
 	last  []byte
 	cut   bool

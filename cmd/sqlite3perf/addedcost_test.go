@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
@@ -28,7 +28,7 @@ func TestAddedCostLines(t *testing.T) {
 // TestAddedCostTable checks that the table in docs/proofs.md is the command's
 // output.
 func TestAddedCostTable(t *testing.T) {
-	source, err := lab.FindSource("")
+	source, err := build.FindSource("")
 	if err != nil {
 		t.Fatal(err)
 	}

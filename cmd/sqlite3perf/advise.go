@@ -18,6 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
@@ -134,14 +135,14 @@ const adviceExecutions = 20
 
 // inquiry is a set of statements and the drivers that run them.
 type inquiry struct {
-	refs []lab.Ref
+	refs []build.Ref
 	work []questions
 }
 
 // byName returns the drivers by the names that they have in the run. There, a driver on a
 // workload with needs is the variant that meets them.
-func (q inquiry) byName() map[string]lab.Ref {
-	refs := map[string]lab.Ref{}
+func (q inquiry) byName() map[string]build.Ref {
+	refs := map[string]build.Ref{}
 	for _, ref := range q.refs {
 		refs[ref.Name] = ref
 	}
@@ -153,7 +154,7 @@ func (q inquiry) byName() map[string]lab.Ref {
 func (o *adviseOptions) questions(r *request) (q inquiry) {
 	for _, c := range r.cases {
 		floor := c.Ref.Known != nil && c.Ref.Known.Name == floorDriver
-		if !floor && !slices.ContainsFunc(q.refs, func(ref lab.Ref) bool { return ref.Name == c.Ref.Name }) {
+		if !floor && !slices.ContainsFunc(q.refs, func(ref build.Ref) bool { return ref.Name == c.Ref.Name }) {
 			q.refs = append(q.refs, c.Ref)
 		}
 		if slices.ContainsFunc(q.work, func(w questions) bool { return w.name == c.Workload }) {
@@ -171,7 +172,7 @@ func (o *adviseOptions) looked() advise.Looked {
 // compareAnswers asks the candidates that have a worker, and notes their answers or why that
 // could not be done.
 func (o *adviseOptions) compareAnswers(ctx context.Context, env *environment, r *request, q inquiry, l *advise.Looked) error {
-	refs := slices.DeleteFunc(slices.Clone(q.refs), func(ref lab.Ref) bool {
+	refs := slices.DeleteFunc(slices.Clone(q.refs), func(ref build.Ref) bool {
 		return slices.ContainsFunc(r.cases, func(c *lab.Case) bool { return c.Driver == ref.Name && c.Unavailable != nil })
 	})
 	if !o.diff || len(refs) < 2 {
@@ -240,7 +241,7 @@ func notLookedAt(l advise.Looked) (list []string) {
 // addFootprints finds the footprints of the drivers' workers, keyed by the drivers' names in
 // the run. It skips the floor, which is not a candidate, and workers that are not built
 // here. If a build fails, it prints the reason and leaves the driver out.
-func (o *adviseOptions) addFootprints(ctx context.Context, env *environment, s workshop, refs map[string]lab.Ref, l *advise.Looked) error {
+func (o *adviseOptions) addFootprints(ctx context.Context, env *environment, s workshop, refs map[string]build.Ref, l *advise.Looked) error {
 	l.Footprints = map[string]*result.Footprint{}
 	return env.orderly(ctx, o.quiet, func(ctx context.Context, show *progress) error {
 		for _, name := range slices.Sorted(maps.Keys(refs)) {
@@ -248,10 +249,10 @@ func (o *adviseOptions) addFootprints(ctx context.Context, env *environment, s w
 			if ref.Known != nil && ref.Known.Name == floorDriver {
 				continue
 			}
-			f, err := s.builder.Footprint(ctx, ref, lab.FootprintOptions{Cold: o.cold, Targets: o.targets}, func(what string) {
+			f, err := s.builder.Footprint(ctx, ref, build.FootprintOptions{Cold: o.cold, Targets: o.targets}, func(what string) {
 				show.say("building %s %s", ref.Name, what)
 			})
-			unavailable, ok := errors.AsType[*lab.BuildError](err)
+			unavailable, ok := errors.AsType[*build.BuildError](err)
 			switch {
 			case ok:
 				show.say("%s: its size and license are left out: %v", ref.Name, unavailable)
@@ -299,7 +300,7 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, r *re
 	}
 	for i, ref := range q.refs {
 		q.refs[i], err = r.builder.Resolve(ctx, ref)
-		if gone, ok := errors.AsType[*lab.VersionError](err); ok {
+		if gone, ok := errors.AsType[*build.VersionError](err); ok {
 			note("whether the candidates answer alike, because %s", document.Line(gone.Error()))
 			return unasked, nil
 		}
@@ -325,11 +326,11 @@ var errRetype = errors.New("is not a released version of a driver of sqlite3perf
 
 // measuredRef returns a released driver in the version that a run measured, which may be
 // another one than the pinned one by now. Others have to be typed by the user.
-func (s workshop) measuredRef(ctx context.Context, name string, a *stats.Analysis) (lab.Ref, error) {
-	if !lab.Released(name, s.known) {
-		return lab.Ref{}, fmt.Errorf("%s %w", document.Line(name), errRetype)
+func (s workshop) measuredRef(ctx context.Context, name string, a *stats.Analysis) (build.Ref, error) {
+	if !build.Released(name, s.known) {
+		return build.Ref{}, fmt.Errorf("%s %w", document.Line(name), errRetype)
 	}
-	ref, err := lab.ParseRef(ctx, name, s.known)
+	ref, err := build.ParseRef(ctx, name, s.known)
 	if err != nil {
 		return ref, err
 	}
@@ -337,23 +338,23 @@ func (s workshop) measuredRef(ctx context.Context, name string, a *stats.Analysi
 }
 
 // inMeasuredVersion returns a driver in the version that a run has proven of it.
-func (s workshop) inMeasuredVersion(ctx context.Context, ref lab.Ref, name string, a *stats.Analysis) (lab.Ref, error) {
+func (s workshop) inMeasuredVersion(ctx context.Context, ref build.Ref, name string, a *stats.Analysis) (build.Ref, error) {
 	p := a.Proof(name)
 	if ref.Known == nil || ref.Version != "" || ref.Dir != "" || len(ref.Known.Command) > 0 || p == nil || cmp.Or(p.ModuleVersion, ref.Known.Version) == ref.Known.Version {
 		return ref, nil
 	}
 	plain := result.BaseDriver(name)
 	versioned := plain + "@" + p.ModuleVersion
-	if !lab.Released(versioned, s.known) {
+	if !build.Released(versioned, s.known) {
 		return ref, fmt.Errorf("%s %w", document.Line(versioned), errRetype)
 	}
-	return lab.ParseRef(ctx, versioned+strings.TrimPrefix(name, plain), s.known)
+	return build.ParseRef(ctx, versioned+strings.TrimPrefix(name, plain), s.known)
 }
 
 // measuredRefs returns the drivers of a run in the versions that it measured, by their names
 // in the run. What is no longer there is left out.
-func (s workshop) measuredRefs(ctx context.Context, a *stats.Analysis) map[string]lab.Ref {
-	refs := map[string]lab.Ref{}
+func (s workshop) measuredRefs(ctx context.Context, a *stats.Analysis) map[string]build.Ref {
+	refs := map[string]build.Ref{}
 	for i := range a.Run.Cases {
 		name := a.Run.Cases[i].Driver
 		if ref, err := s.measuredRef(ctx, name, a); err == nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
@@ -109,7 +109,7 @@ func TestAskedAgain(t *testing.T) {
 // TestMeasuredRefs expects what is built for advice to be what the run measured, by the name
 // that the run has for it.
 func TestMeasuredRefs(t *testing.T) {
-	source, err := lab.FindSource("")
+	source, err := build.FindSource("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestMeasuredRefs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pinned := known[slices.IndexFunc(known, func(k lab.Known) bool { return k.Name == "modernc" })].Version
+	pinned := known[slices.IndexFunc(known, func(k build.Known) bool { return k.Name == "modernc" })].Version
 	run := &result.Run{}
 	for i, c := range []struct{ driver, measured string }{
 		{"mattn", "v1.14.22"}, {"modernc", pinned}, {"mattn:GOGC=400", "v1.14.22"}, {"mattn@v1.14.30", "v1.14.30"}, {"gone", "v1.0.0"},

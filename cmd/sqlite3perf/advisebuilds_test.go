@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
@@ -91,11 +91,11 @@ func TestSoakAdviseBuilds(t *testing.T) {
 // copyWorkers puts the workers of drivers, from the user's cache, into a cache.
 func copyWorkers(t *testing.T, cache string, drivers ...string) {
 	t.Helper()
-	usual, err := lab.DefaultCache()
+	usual, err := build.DefaultCache()
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := lab.FindSource("")
+	source, err := build.FindSource("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,11 +107,11 @@ func copyWorkers(t *testing.T, cache string, drivers ...string) {
 		t.Fatal(err)
 	}
 	for _, name := range drivers {
-		ref, err := lab.ParseRef(t.Context(), name, known)
+		ref, err := build.ParseRef(t.Context(), name, known)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := &lab.Builder{Source: source, Cache: usual}
+		b := &build.Builder{Source: source, Cache: usual}
 		path, _, err := b.Worker(t.Context(), ref, nil)
 		if err != nil {
 			t.Fatal(err)

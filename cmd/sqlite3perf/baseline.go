@@ -12,6 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
@@ -72,7 +73,7 @@ func (o *gateOptions) checkStored(drivers []string) error {
 		return err
 	}
 	for _, name := range drivers {
-		if !lab.Released(name, shop.known) {
+		if !build.Released(name, shop.known) {
 			return usagef("the baseline %s has the driver %s, which %w: name what is to be run with --drivers", o.baseline, document.Line(name), errRetype)
 		}
 	}
@@ -222,21 +223,21 @@ func nonEmpty(list ...*repeat) []*repeat {
 // baselineDriver returns the driver of a stored case in the version that was measured, and builds
 // its worker. The error says why that is impossible. A driver that the user has not named is built
 // only if it is a released one, because the baseline may be somebody else's.
-func (o *gateOptions) baselineDriver(ctx context.Context, env *environment, r *request, base *stats.Analysis, before *result.Case, now *lab.Case) (lab.Ref, error) {
+func (o *gateOptions) baselineDriver(ctx context.Context, env *environment, r *request, base *stats.Analysis, before *result.Case, now *lab.Case) (build.Ref, error) {
 	name := before.Driver
-	fail := func(format string, args ...any) (lab.Ref, error) {
-		return lab.Ref{}, fmt.Errorf("%s %w", document.Line(name), fmt.Errorf(format, args...))
+	fail := func(format string, args ...any) (build.Ref, error) {
+		return build.Ref{}, fmt.Errorf("%s %w", document.Line(name), fmt.Errorf(format, args...))
 	}
 	switch {
-	case lab.NamesExecutable(name):
+	case build.NamesExecutable(name):
 		return fail("is a program, which may have changed")
-	case name != now.Driver && !lab.Released(name, r.known):
+	case name != now.Driver && !build.Released(name, r.known):
 		return fail("%w", errRetype)
 	}
-	ref, err := lab.ParseRef(ctx, name, r.known)
+	ref, err := build.ParseRef(ctx, name, r.known)
 	switch {
 	case err != nil:
-		return lab.Ref{}, err
+		return build.Ref{}, err
 	case ref.Dir != "":
 		return fail("is a checkout, which may have changed")
 	case len(ref.Known.Command) > 0:
@@ -248,18 +249,18 @@ func (o *gateOptions) baselineDriver(ctx context.Context, env *environment, r *r
 		switch {
 		case proof == nil:
 			return fail("has proven no version")
-		case !lab.Released(plain+"@"+proof.ModuleVersion, r.known):
+		case !build.Released(plain+"@"+proof.ModuleVersion, r.known):
 			return fail("has proven the version %s, which %w", document.Line(proof.ModuleVersion), errRetype)
 		}
-		if ref, err = lab.ParseRef(ctx, plain+"@"+proof.ModuleVersion+strings.TrimPrefix(name, plain), r.known); err != nil {
-			return lab.Ref{}, err
+		if ref, err = build.ParseRef(ctx, plain+"@"+proof.ModuleVersion+strings.TrimPrefix(name, plain), r.known); err != nil {
+			return build.Ref{}, err
 		}
 	}
 	if sameBuild(ref, now.Ref) {
 		return ref, nil
 	}
 	if ref, err = r.builder.Resolve(ctx, ref); err != nil {
-		return lab.Ref{}, err
+		return build.Ref{}, err
 	}
 	_, _, err = r.builder.Worker(ctx, ref, func() {
 		if !o.quiet {
@@ -269,14 +270,14 @@ func (o *gateOptions) baselineDriver(ctx context.Context, env *environment, r *r
 	return ref, err
 }
 
-func sameBuild(a, b lab.Ref) bool {
+func sameBuild(a, b build.Ref) bool {
 	return a.Known != nil && a.Known == b.Known && a.Dir == b.Dir && maps.Equal(a.Options, b.Options) &&
 		cmp.Or(a.Version, a.Known.Version) == cmp.Or(b.Version, b.Known.Version)
 }
 
 // whySame returns what may have changed although baseline and candidate are the same version of a
 // driver, and whether they are the same build.
-func whySame(base *result.Run, before, now *result.Case, ref lab.Ref) (why string, same bool) {
+func whySame(base *result.Run, before, now *result.Case, ref build.Ref) (why string, same bool) {
 	var other []string
 	for name, v := range now.Build {
 		if before.Build[name] != v {

@@ -16,6 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/bisect"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -73,7 +74,7 @@ func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, tex
 	if err != nil {
 		return err
 	}
-	among, err := lab.ParseReleases(ctx, text, shop.known)
+	among, err := build.ParseReleases(ctx, text, shop.known)
 	if err != nil {
 		return usageError{err}
 	}
@@ -91,7 +92,7 @@ func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, tex
 		return err
 	}
 	releases, err := r.builder.Releases(ctx, among.Known, among.First, among.Last)
-	if none, ok := errors.AsType[*lab.NoReleaseError](err); ok {
+	if none, ok := errors.AsType[*build.NoReleaseError](err); ok {
 		return usagef("%s: %w: listed beside it: %s", text, err, strings.Join(none.Nearest, ", "))
 	} else if err != nil {
 		return fmt.Errorf("%w: connect, or compare two that have been built: sqlite3perf compare %s@%s %[2]s@%[4]s", err, among.Known.Name, among.First, among.Last)
@@ -164,7 +165,7 @@ type measurement struct {
 	env    *environment
 	o      *bisectOptions
 	r      *request
-	ref    func(ctx context.Context, release string) (lab.Ref, error)
+	ref    func(ctx context.Context, release string) (build.Ref, error)
 	module string // the driver's library
 	told   bool
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/conformance"
 )
 
@@ -108,8 +108,8 @@ func (o *checkOptions) report(ctx context.Context, env *environment, s *conforma
 }
 
 func (o *checkOptions) subject(ctx context.Context, name string, show *progress) (*conformance.Subject, error) {
-	shop := workshop{builder: &lab.Builder{}}
-	if !lab.NamesExecutable(name) {
+	shop := workshop{builder: &build.Builder{}}
+	if !build.NamesExecutable(name) {
 		var err error
 		if shop, err = o.workers.workshop(); err != nil {
 			return nil, err
@@ -124,7 +124,7 @@ func (o *checkOptions) subject(ctx context.Context, name string, show *progress)
 	if err != nil {
 		return nil, err
 	}
-	info, _, err := lab.DescribeRef(ctx, path, ref)
+	info, _, err := build.DescribeRef(ctx, path, ref)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -107,7 +108,7 @@ func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
 
 type clusterTrial struct {
 	cluster.ClusterTrial
-	ref lab.Ref
+	ref build.Ref
 	job protocol.Cluster
 }
 
@@ -298,14 +299,14 @@ func (o *clusterOptions) trials() ([]clusterTrial, error) {
 	}
 	var list []clusterTrial
 	if o.local != noDriver {
-		list = append(list, clusterTrial{cluster.ClusterTrial{Driver: o.local, Settings: pool.With(local)}, lab.Ref{}, job})
+		list = append(list, clusterTrial{cluster.ClusterTrial{Driver: o.local, Settings: pool.With(local)}, build.Ref{}, job})
 	}
 	for _, nodes := range o.nodes {
 		for i, delay := range o.delays {
 			if nodes == 1 && i > 0 {
 				break // nothing is between nodes
 			}
-			t := clusterTrial{cluster.ClusterTrial{Driver: o.driver, Nodes: nodes, Delay: delay}, lab.Ref{}, job}
+			t := clusterTrial{cluster.ClusterTrial{Driver: o.driver, Nodes: nodes, Delay: delay}, build.Ref{}, job}
 			if nodes == 1 {
 				t.Delay = 0
 			}

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
 // clusterPlace is a place with rqlited, which is built unless Go's build cache has it.
@@ -27,7 +27,7 @@ func clusterPlace(t *testing.T) *place {
 	if testing.Short() {
 		t.Skip("builds rqlited and workers")
 	}
-	source, err := lab.FindSource("")
+	source, err := build.FindSource("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func clusterPlace(t *testing.T) *place {
 	if err != nil {
 		t.Fatalf("building rqlited, which needs a C compiler: %v", err)
 	}
-	cache, err := lab.DefaultCache()
+	cache, err := build.DefaultCache()
 	if err != nil {
 		t.Fatal(err)
 	}

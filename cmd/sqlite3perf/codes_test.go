@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
 // TestCodes checks that codes, metrics and reasons to stop are named by their constants.
@@ -28,7 +28,7 @@ func TestCodes(t *testing.T) {
 // eachFile parses every Go file of the source tree outside tests.
 func eachFile(t *testing.T, visit func(name string, set *token.FileSet, file *ast.File)) {
 	t.Helper()
-	source, err := lab.FindSource("")
+	source, err := build.FindSource("")
 	if err != nil {
 		t.Fatal(err)
 	}

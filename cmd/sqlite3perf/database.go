@@ -17,6 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -61,8 +62,8 @@ var formerNames = map[string]string{"sqlite3": "mattn", "sqlite": "modernc"}
 type task struct {
 	env     *environment
 	options *databaseOptions
-	builder *lab.Builder
-	ref     lab.Ref
+	builder *build.Builder
+	ref     build.Ref
 	worker  string // the executable, after it has been built or found
 	request lab.JobRequest
 

@@ -19,6 +19,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -188,7 +189,7 @@ func diffWriter(o *outputOptions, d *diff.Diffed) answerWriter {
 	}
 }
 
-func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) (refs []lab.Ref, work []questions, err error) {
+func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) (refs []build.Ref, work []questions, err error) {
 	for _, arg := range args {
 		if isWorkload(arg) {
 			return nil, nil, usagef("%s is a workload, and diff takes drivers: name it with --workloads %s", arg, strings.Join(append(slices.Clone(o.workloads), arg), ","))
@@ -204,7 +205,7 @@ func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) 
 		return nil, nil, err
 	}
 	for _, ref := range refs { // a matrix has each driver once
-		if !slices.ContainsFunc(r.matrix.Drivers, func(other lab.Ref) bool { return other.Name == ref.Name }) {
+		if !slices.ContainsFunc(r.matrix.Drivers, func(other build.Ref) bool { return other.Name == ref.Name }) {
 			r.matrix.Drivers = append(r.matrix.Drivers, ref)
 		}
 	}
@@ -340,7 +341,7 @@ type asker struct {
 	*request
 	limit       time.Duration // for the answers to one question
 	dir         string
-	refs        []lab.Ref
+	refs        []build.Ref
 	executables []string // by driver
 	databases   int      // how many were created
 }
@@ -378,7 +379,7 @@ func (x *asker) answers(ctx context.Context, i int, w *questions) (*lab.Answered
 }
 
 // diff asks each driver, and compares the answers with those of the first.
-func (o *diffOptions) diff(ctx context.Context, r *request, refs []lab.Ref, work []questions, show *progress) (*diff.Diffed, error) {
+func (o *diffOptions) diff(ctx context.Context, r *request, refs []build.Ref, work []questions, show *progress) (*diff.Diffed, error) {
 	x := &asker{request: r, limit: o.trialLimit, refs: refs}
 	for _, ref := range refs {
 		path, err := r.worker(ctx, ref, show.note)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
 // TestDocumentedCommands runs every command of the README and of docs/ that is in a
@@ -23,7 +23,7 @@ func TestDocumentedCommands(t *testing.T) {
 		t.Skip("builds all workers")
 	}
 	t.Parallel()
-	source, err := lab.FindSource("")
+	source, err := build.FindSource("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestDocumentedCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache, err := lab.DefaultCache()
+	cache, err := build.DefaultCache()
 	if err != nil {
 		t.Fatal(err)
 	}

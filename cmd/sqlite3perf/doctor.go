@@ -14,6 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/doctor"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -101,7 +102,7 @@ func checkMachine(ctx context.Context, env *environment, o *doctorOptions) error
 
 // examineTools finds the Go toolchain and the C compiler, and which drivers can be built with them.
 func (s workshop) examineTools(ctx context.Context, c *result.Checkup) error {
-	var unavailable *lab.BuildError
+	var unavailable *build.BuildError
 	var err error
 	if c.Tools.Go, c.Tools.CC, err = s.builder.Tools(ctx); err != nil && !errors.As(err, &unavailable) {
 		return err
@@ -110,7 +111,7 @@ func (s workshop) examineTools(ctx context.Context, c *result.Checkup) error {
 	for i := range s.known {
 		k := &s.known[i]
 		d := result.DriverState{Name: k.Name, Optional: k.Optional}
-		version, _, err := s.workerState(ctx, lab.Ref{Name: k.Name, Known: k})
+		version, _, err := s.workerState(ctx, build.Ref{Name: k.Name, Known: k})
 		switch {
 		case errors.As(err, &unavailable):
 			d.Reason = &unavailable.Reason
@@ -149,7 +150,7 @@ func (a *besideItself) measure(ctx context.Context, c *result.Checkup) error {
 	if err != nil {
 		return err
 	}
-	matrix := lab.Matrix{Drivers: []lab.Ref{ref}, Workloads: []*workload.Workload{w}, Scale: noiseScale, Seed: 1}
+	matrix := lab.Matrix{Drivers: []build.Ref{ref}, Workloads: []*workload.Workload{w}, Scale: noiseScale, Seed: 1}
 	cases, err := matrix.Cases()
 	if err != nil {
 		return err
@@ -188,8 +189,8 @@ func (a *besideItself) measure(ctx context.Context, c *result.Checkup) error {
 
 // driver returns the driver that is measured, with its worker built: noiseDriver, or the
 // first that can be built. Otherwise it returns the reason why there is none.
-func (a *besideItself) driver(ctx context.Context) (lab.Ref, *protocol.Reason, error) {
-	var order []*lab.Known
+func (a *besideItself) driver(ctx context.Context) (build.Ref, *protocol.Reason, error) {
+	var order []*build.Known
 	for i := range a.known {
 		switch k := &a.known[i]; {
 		case k.Name == noiseDriver:
@@ -200,9 +201,9 @@ func (a *besideItself) driver(ctx context.Context) (lab.Ref, *protocol.Reason, e
 	}
 	var first *protocol.Reason
 	for _, k := range order {
-		ref := lab.Ref{Name: k.Name, Known: k}
+		ref := build.Ref{Name: k.Name, Known: k}
 		_, _, err := a.builder.Worker(ctx, ref, func() { a.show.Building(1, 1, k.Name) })
-		var unavailable *lab.BuildError
+		var unavailable *build.BuildError
 		switch {
 		case err == nil:
 			return ref, nil, nil
@@ -215,7 +216,7 @@ func (a *besideItself) driver(ctx context.Context) (lab.Ref, *protocol.Reason, e
 	if first == nil {
 		first = &protocol.Reason{Code: protocol.CodeBuild, Message: "the source tree has no driver"}
 	}
-	return lab.Ref{}, first, nil
+	return build.Ref{}, first, nil
 }
 
 // noiseOf says how much the samples of two equal cases differ, or why that cannot be said.

@@ -17,6 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/defects"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -97,26 +99,26 @@ it was measured against loops written by hand (docs/proofs.md).`,
 
 // listed returns the drivers of the source tree, and after them the variants and workers
 // that are named; or, if a driver of the tree is named, only what is named.
-func (s workshop) listed(ctx context.Context, named []string) ([]lab.Ref, error) {
+func (s workshop) listed(ctx context.Context, named []string) ([]build.Ref, error) {
 	own, err := s.refs(ctx, named...)
-	if err != nil || slices.ContainsFunc(s.known, func(k lab.Known) bool { return slices.Contains(named, k.Name) }) {
+	if err != nil || slices.ContainsFunc(s.known, func(k build.Known) bool { return slices.Contains(named, k.Name) }) {
 		return own, err
 	}
-	var refs []lab.Ref
+	var refs []build.Ref
 	for i := range s.known {
-		refs = append(refs, lab.Ref{Name: s.known[i].Name, Known: &s.known[i]})
+		refs = append(refs, build.Ref{Name: s.known[i].Name, Known: &s.known[i]})
 	}
 	return append(refs, own...), nil
 }
 
 // listDrivers lists drivers, followed by what to know about each.
-func (s workshop) listDrivers(ctx context.Context, env *environment, refs []lab.Ref) error {
+func (s workshop) listDrivers(ctx context.Context, env *environment, refs []build.Ref) error {
 	p := &prober{builder: s.builder}
 	defer p.close()
 	var rows [][]string
 	var about strings.Builder
 	for _, ref := range refs {
-		var k lab.Known
+		var k build.Known
 		var version, state string
 		var err error
 		if ref.Known != nil {
@@ -125,10 +127,10 @@ func (s workshop) listDrivers(ctx context.Context, env *environment, refs []lab.
 			version, state, err = s.workerState(ctx, ref)
 		} else {
 			var proof protocol.Proof
-			k.Info, proof, err = lab.DescribeRef(ctx, ref.Path, ref)
+			k.Info, proof, err = build.DescribeRef(ctx, ref.Path, ref)
 			version, state = cmp.Or(proof.ModuleVersion, "-"), ref.Name
 		}
-		missing, unavailable := errors.AsType[*lab.BuildError](err)
+		missing, unavailable := errors.AsType[*build.BuildError](err)
 		if err != nil && (!unavailable || ref.Known == nil) {
 			return err
 		}
@@ -160,8 +162,8 @@ func (s workshop) listDrivers(ctx context.Context, env *environment, refs []lab.
 }
 
 // workerState returns which version of a driver would be measured, and the state of its
-// worker. The error is a [*lab.BuildError] if there can't be a worker.
-func (s workshop) workerState(ctx context.Context, ref lab.Ref) (version, state string, err error) {
+// worker. The error is a [*build.BuildError] if there can't be a worker.
+func (s workshop) workerState(ctx context.Context, ref build.Ref) (version, state string, err error) {
 	version = cmp.Or(ref.Version, ref.Known.Version, "-")
 	if ref.Dir != "" {
 		version = "-"
@@ -185,7 +187,7 @@ func (s workshop) workerState(ctx context.Context, ref lab.Ref) (version, state 
 
 // listFeatures prints a line for each feature. It has a column for each driver whose
 // worker is available.
-func (s workshop) listFeatures(ctx context.Context, env *environment, refs []lab.Ref) error {
+func (s workshop) listFeatures(ctx context.Context, env *environment, refs []build.Ref) error {
 	titles := []string{"FEATURE"}
 	rows := make([][]string, len(driver.Features))
 	for i, f := range driver.Features {
@@ -196,7 +198,7 @@ func (s workshop) listFeatures(ctx context.Context, env *environment, refs []lab
 		defer p.close()
 		for _, ref := range refs {
 			path, _, err := s.builder.Worker(ctx, ref, func() { show.say("building the worker for %s", ref.Name) })
-			if unavailable, ok := errors.AsType[*lab.BuildError](err); ok {
+			if unavailable, ok := errors.AsType[*build.BuildError](err); ok {
 				show.say("%s is left out: %v", ref.Name, unavailable)
 				continue
 			}
@@ -242,7 +244,7 @@ func (s workshop) listFeatures(ctx context.Context, env *environment, refs []lab
 
 // listAddedCost prints the figures of every driver that has been measured, with causes
 // for the figures that are above the bound.
-func listAddedCost(out io.Writer, known []lab.Known) error {
+func listAddedCost(out io.Writer, known []build.Known) error {
 	var lines, causes, not []string
 	var rows [][]string
 	of := map[string][]string{} // by cause, the phases that it explains
@@ -318,8 +320,8 @@ func addedCostLines(c *driver.AddedCost) []string {
 }
 
 type prober struct {
-	builder *lab.Builder
-	scratch *lab.Scratch // nil until the first worker is asked
+	builder *build.Builder
+	scratch *process.Scratch // nil until the first worker is asked
 }
 
 func (p *prober) close() {
@@ -344,7 +346,7 @@ func (p *prober) processes() (*lab.Processes, error) {
 
 // library returns the versions of a driver's library without building anything. unknown is
 // the reason why SQLite's version is not known, or "".
-func (p *prober) library(ctx context.Context, ref lab.Ref) (l defects.Library, unknown string) {
+func (p *prober) library(ctx context.Context, ref build.Ref) (l defects.Library, unknown string) {
 	if ref.Known != nil {
 		if built, err := p.builder.Built(ctx, ref); err != nil || !built {
 			return pinnedLibrary(ref), "its worker is not built yet"
@@ -357,7 +359,7 @@ func (p *prober) library(ctx context.Context, ref lab.Ref) (l defects.Library, u
 	return l, ""
 }
 
-func (p *prober) worker(ctx context.Context, ref lab.Ref, building func()) (defects.Library, error) {
+func (p *prober) worker(ctx context.Context, ref build.Ref, building func()) (defects.Library, error) {
 	l := pinnedLibrary(ref)
 	path, with, err := p.builder.Worker(ctx, ref, building)
 	if err != nil {
@@ -367,7 +369,7 @@ func (p *prober) worker(ctx context.Context, ref lab.Ref, building func()) (defe
 		l.Version = v
 	}
 	if ref.Known == nil {
-		info, proof, err := lab.DescribeRef(ctx, path, ref)
+		info, proof, err := build.DescribeRef(ctx, path, ref)
 		if err != nil {
 			return l, err
 		}
@@ -385,7 +387,7 @@ func (p *prober) worker(ctx context.Context, ref lab.Ref, building func()) (defe
 }
 
 // pinnedLibrary returns a driver's library in the version that would be measured.
-func pinnedLibrary(ref lab.Ref) (l defects.Library) {
+func pinnedLibrary(ref build.Ref) (l defects.Library) {
 	if ref.Known == nil {
 		return l
 	}
@@ -407,7 +409,7 @@ func defectLines(l defects.Library, unknown string) (lines []string) {
 	return lines
 }
 
-func (s workshop) listDefects(ctx context.Context, env *environment, refs []lab.Ref) error {
+func (s workshop) listDefects(ctx context.Context, env *environment, refs []build.Ref) error {
 	var rows [][]string
 	var all []defects.Defect
 	err := env.orderly(ctx, false, func(ctx context.Context, show *progress) error {
@@ -418,7 +420,7 @@ func (s workshop) listDefects(ctx context.Context, env *environment, refs []lab.
 				continue // nobody ships it
 			}
 			l, err := p.worker(ctx, ref, func() { show.say("building the worker for %s", ref.Name) })
-			if _, unavailable := errors.AsType[*lab.BuildError](err); err != nil && !unavailable {
+			if _, unavailable := errors.AsType[*build.BuildError](err); err != nil && !unavailable {
 				return err
 			}
 			var ids []string

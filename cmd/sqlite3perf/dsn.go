@@ -16,6 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/dsn"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -100,7 +101,7 @@ func tellDSN(ctx context.Context, env *environment, o *dsnOptions, text string) 
 	return dsn.Formats.Write(env.stdout, o.format, &dsn.DSN{Name: name, Told: told}, opts)
 }
 
-func (o *dsnOptions) check(ctx context.Context) (shop workshop, refs []lab.Ref, err error) {
+func (o *dsnOptions) check(ctx context.Context) (shop workshop, refs []build.Ref, err error) {
 	if shop, err = o.workers.workshop(); err != nil {
 		return shop, nil, err
 	}
@@ -115,7 +116,7 @@ func (o *dsnOptions) check(ctx context.Context) (shop workshop, refs []lab.Ref, 
 			}
 		}
 	}
-	if names, err = lab.JoinRefs(names, shop.known); err != nil {
+	if names, err = build.JoinRefs(names, shop.known); err != nil {
 		return shop, nil, usageError{err}
 	}
 	refs, err = shop.refs(ctx, names...)
@@ -124,7 +125,7 @@ func (o *dsnOptions) check(ctx context.Context) (shop workshop, refs []lab.Ref, 
 
 // askAll asks every driver whose worker can be built. leftOut says why the others are not
 // asked.
-func (o *dsnOptions) askAll(ctx context.Context, shop workshop, refs []lab.Ref, name *dsn.Name, show *progress) (list []*dsn.Told, leftOut []string, err error) {
+func (o *dsnOptions) askAll(ctx context.Context, shop workshop, refs []build.Ref, name *dsn.Name, show *progress) (list []*dsn.Told, leftOut []string, err error) {
 	parent, err := databasesDirectory("")
 	if err != nil {
 		return nil, nil, err
@@ -136,7 +137,7 @@ func (o *dsnOptions) askAll(ctx context.Context, shop workshop, refs []lab.Ref, 
 	defer scratch.Remove()
 	for i, ref := range refs {
 		path, _, err := shop.builder.Worker(ctx, ref, func() { show.Building(i+1, len(refs), ref.Name) })
-		if unavailable, ok := errors.AsType[*lab.BuildError](err); ok {
+		if unavailable, ok := errors.AsType[*build.BuildError](err); ok {
 			leftOut = append(leftOut, fmt.Sprintf("%s is left out: %v", ref.Name, unavailable))
 			continue
 		}

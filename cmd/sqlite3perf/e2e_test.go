@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
@@ -32,7 +32,7 @@ func TestAllDrivers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache, err := lab.DefaultCache() // the user's, so that nothing is built twice
+	cache, err := build.DefaultCache() // the user's, so that nothing is built twice
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestAllDrivers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := lab.FindSource("")
+	source, err := build.FindSource("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestAllDrivers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known = slices.DeleteFunc(known, func(k lab.Known) bool { return k.Optional })
+	known = slices.DeleteFunc(known, func(k build.Known) bool { return k.Optional })
 	var want, got []string
 	for _, phase := range []string{"insert", "query", "mix"} {
 		for _, k := range known {

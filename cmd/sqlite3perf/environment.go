@@ -19,7 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -260,7 +260,7 @@ func kindOfArgument(cmd *cobra.Command, arg string) string {
 		return "workloads"
 	}
 	if shop, err := (&workerOptions{}).workshop(); err == nil {
-		if _, err := lab.ParseRef(cmd.Context(), arg, shop.known); err == nil {
+		if _, err := build.ParseRef(cmd.Context(), arg, shop.known); err == nil {
 			return "drivers"
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -120,7 +120,7 @@ func TestHints(t *testing.T) {
 		"":                                      errors.New("any"),
 		": name another file with --store FILE": errors.Join(errors.New("any"), &store.UnusableError{}),
 		", or name another file with --store FILE":     &store.UnusableError{Remedy: true},
-		": name another directory with --worker-cache": &lab.CacheError{},
+		": name another directory with --worker-cache": &build.CacheError{},
 	} {
 		if got := hint(err); got != want {
 			t.Errorf("%T: %q, want %q", err, got, want)

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/host"
 	"github.com/sqlite3perf/sqlite3perf/internal/machines"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -63,7 +63,7 @@ func newNetwork(t testing.TB, p *place, hosts ...string) *network {
 	known := n.read("server.pub")
 	n.write("known", fmt.Sprintf("[127.0.0.1]:%d %s", n.port, known))
 	n.write("known-other", fmt.Sprintf("[127.0.0.1]:%d %s", n.port, n.read("stranger.pub")))
-	workers, err := lab.DefaultCache() // the user's, so that nothing is built twice
+	workers, err := build.DefaultCache() // the user's, so that nothing is built twice
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -58,7 +59,7 @@ func command() int {
 
 func execute(ctx context.Context, env *environment, args []string) int {
 	env = env.printing()
-	lab.SweepTemporary()
+	process.SweepTemporary()
 	root := rootCommand(env)
 	root.SetArgs(args)
 	root.SetIn(strings.NewReader(""))
@@ -102,7 +103,7 @@ func execute(ctx context.Context, env *environment, args []string) int {
 // hint ends an error with the flag that names another place.
 func hint(err error) string {
 	var file *store.UnusableError
-	var cache *lab.CacheError
+	var cache *build.CacheError
 	switch {
 	case errors.As(err, &file) && file.Remedy:
 		return ", or name another file with --store FILE"

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
@@ -149,10 +150,10 @@ type request struct {
 	study     *result.Study // nil if the run is not of a study
 	compares  *result.Compares
 	search    *result.Search
-	resumed   *result.Run        // nil if a new run is measured
-	retyped   map[string]lab.Ref // of the drivers of resumed, those that were typed again, by name
-	ahead     string             // what there is to know before it begins; "" for nothing
-	least     time.Duration      // that the run takes, if it is known beforehand
+	resumed   *result.Run          // nil if a new run is measured
+	retyped   map[string]build.Ref // of the drivers of resumed, those that were typed again, by name
+	ahead     string               // what there is to know before it begins; "" for nothing
+	least     time.Duration        // that the run takes, if it is known beforehand
 	dir       string
 	host      *result.Host // nil: this machine
 	storePath string
@@ -267,7 +268,7 @@ func (o *runOptions) checkDrivers(ctx context.Context, r *request) (err error) {
 		names = r.usualDrivers()
 	}
 	if o.flags.Lookup("drivers") != nil { // which splits at every comma
-		if names, err = lab.JoinRefs(names, r.known); err != nil {
+		if names, err = build.JoinRefs(names, r.known); err != nil {
 			return usageError{err}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/study"
@@ -141,8 +141,8 @@ func (o *outputOptions) target() (file string, whole bool) {
 
 // beside creates a directory next to a file that is to be replaced. If the command
 // is killed, the next command that writes there removes it.
-func beside(file string) (*lab.Scratch, error) {
-	return lab.NewScratch(filepath.Dir(file), ".sqlite3perf-output-")
+func beside(file string) (*process.Scratch, error) {
+	return process.NewScratch(filepath.Dir(file), ".sqlite3perf-output-")
 }
 
 func reason(err error) error {

@@ -19,7 +19,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/browser"
 	"github.com/sqlite3perf/sqlite3perf/internal/chart"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
 // looks are the ways in which every page must be readable.
@@ -224,7 +224,7 @@ phases:
 func TestSoakBisectionPage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
-	cache, err := lab.DefaultCache() // the user's, so that nothing is built twice
+	cache, err := build.DefaultCache() // the user's, so that nothing is built twice
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -469,7 +469,7 @@ func TestSoakExplorerPages(t *testing.T) {
 func TestSoakMeasurePage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
-	cache, err := lab.DefaultCache() // the user's, so that nothing is built twice
+	cache, err := build.DefaultCache() // the user's, so that nothing is built twice
 	if err != nil {
 		t.Fatal(err)
 	}

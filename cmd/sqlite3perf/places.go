@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
@@ -28,15 +28,15 @@ func (o *workerOptions) addFlags(f *pflag.FlagSet) {
 
 // workshop builds workers, and knows the drivers of its source tree.
 type workshop struct {
-	builder *lab.Builder
-	known   []lab.Known
+	builder *build.Builder
+	known   []build.Known
 }
 
 // workshop finds the source tree. Its errors say what to do.
 func (o *workerOptions) workshop() (s workshop, err error) {
-	s.builder = &lab.Builder{Cache: o.cache}
-	s.builder.Source, err = lab.FindSource(o.source)
-	unpack, unpacked := errors.AsType[*lab.UnpackError](err)
+	s.builder = &build.Builder{Cache: o.cache}
+	s.builder.Source, err = build.FindSource(o.source)
+	unpack, unpacked := errors.AsType[*build.UnpackError](err)
 	switch {
 	case unpacked && unpack.Changed != "":
 		return s, fmt.Errorf("%w: remove the directory and it is unpacked again, or build from it as it is with --source %s", err, unpack.Dir)
@@ -46,18 +46,18 @@ func (o *workerOptions) workshop() (s workshop, err error) {
 		return s, usageError{err}
 	}
 	if s.known, err = s.builder.Source.Drivers(); err == nil && o.cache == "" {
-		s.builder.Cache, err = lab.DefaultCache()
+		s.builder.Cache, err = build.DefaultCache()
 	}
 	return s, err
 }
 
 // refs finds the drivers with these names, and the versions of those that say latest.
-func (s workshop) refs(ctx context.Context, names ...string) ([]lab.Ref, error) {
-	refs := make([]lab.Ref, len(names))
+func (s workshop) refs(ctx context.Context, names ...string) ([]build.Ref, error) {
+	refs := make([]build.Ref, len(names))
 	var err, unknown error
 	for i, name := range names {
 		name = strings.TrimSpace(name)
-		switch refs[i], err = lab.ParseRef(ctx, cmp.Or(formerNames[name], name), s.known); {
+		switch refs[i], err = build.ParseRef(ctx, cmp.Or(formerNames[name], name), s.known); {
 		case err != nil && unknown != nil:
 			unknown = fmt.Errorf("%w; %w", unknown, err)
 		case err != nil:
@@ -71,7 +71,7 @@ func (s workshop) refs(ctx context.Context, names ...string) ([]lab.Ref, error) 
 	}
 	for i, ref := range refs { // this may take longer
 		refs[i], err = s.builder.Resolve(ctx, ref)
-		if gone, ok := errors.AsType[*lab.VersionError](err); ok && gone.Missing {
+		if gone, ok := errors.AsType[*build.VersionError](err); ok && gone.Missing {
 			return nil, usageError{err}
 		}
 		if err != nil {
@@ -81,9 +81,9 @@ func (s workshop) refs(ctx context.Context, names ...string) ([]lab.Ref, error) 
 	return refs, nil
 }
 
-func (s workshop) worker(ctx context.Context, ref lab.Ref, note func(string, ...any)) (string, error) {
+func (s workshop) worker(ctx context.Context, ref build.Ref, note func(string, ...any)) (string, error) {
 	path, _, err := s.builder.Worker(ctx, ref, func() { note("building the worker for %s", ref.Name) })
-	if e, ok := errors.AsType[*lab.BuildError](err); ok {
+	if e, ok := errors.AsType[*build.BuildError](err); ok {
 		return "", incompleteError{fmt.Errorf("%s is unavailable: %s%s", ref.Name, e.Reason.Message, conditions.Said(&e.Reason))}
 	}
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	pprof "github.com/google/pprof/profile"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
 )
@@ -28,7 +28,7 @@ func TestProfile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a worker")
 	}
-	cache, err := lab.DefaultCache() // the user's, so that nothing is built twice
+	cache, err := build.DefaultCache() // the user's, so that nothing is built twice
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -101,7 +102,7 @@ func (p *progress) Built(i, n int, name string, err error) {
 		return
 	}
 	why := err.Error()
-	if e, ok := errors.AsType[*lab.BuildError](err); ok {
+	if e, ok := errors.AsType[*build.BuildError](err); ok {
 		why = e.Reason.Message + conditions.Said(&e.Reason)
 	}
 	p.note("%s is unavailable: %s", name, why)

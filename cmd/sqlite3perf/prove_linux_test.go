@@ -20,7 +20,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/bisect"
 	"github.com/sqlite3perf/sqlite3perf/internal/compare"
 	"github.com/sqlite3perf/sqlite3perf/internal/gate"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker"
@@ -253,7 +253,7 @@ func TestProveBisect(t *testing.T) {
 		from := 1 + i*5%28
 		needed := map[string]bool{}
 		m := &measurement{env: env.printing(), o: o, r: r, told: true}
-		m.ref = func(ctx context.Context, release string) (lab.Ref, error) {
+		m.ref = func(ctx context.Context, release string) (build.Ref, error) {
 			needed[release] = true
 			name := "better"
 			switch at := slices.Index(releases, release); {
@@ -262,7 +262,7 @@ func TestProveBisect(t *testing.T) {
 			case at >= from:
 				name = "slower10"
 			}
-			return lab.ParseRef(ctx, filepath.Join(p.dir, name), r.known)
+			return build.ParseRef(ctx, filepath.Join(p.dir, name), r.known)
 		}
 		s := bisect.Search{Releases: releases, Margin: r.precision, Phase: o.phase, Measure: m.compare}
 		s.End = func(step *bisect.Step) { t.Log(bisect.StepWords(step)) }
@@ -287,7 +287,7 @@ func TestProveFidelity(t *testing.T) {
 		t.Skip("builds workers")
 	}
 	parallelUnlessProving(t)
-	source, err := lab.FindSource("")
+	source, err := build.FindSource("")
 	if err != nil {
 		t.Fatal(err)
 	}

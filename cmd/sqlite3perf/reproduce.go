@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/study"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
@@ -134,8 +135,8 @@ func (o *reproduceOptions) checkStudyDrivers(ctx context.Context, s *study.Study
 		if !slices.Contains(s.Extra, k.Name) {
 			continue
 		}
-		ref := lab.Ref{Name: k.Name, Known: k}
-		var unavailable *lab.BuildError
+		ref := build.Ref{Name: k.Name, Known: k}
+		var unavailable *build.BuildError
 		switch _, err := r.builder.Built(ctx, ref); {
 		case errors.As(err, &unavailable):
 			r.leftOut = append(r.leftOut, result.LeftOut{Driver: k.Name, Code: unavailable.Reason.Code, Message: unavailable.Reason.Message})

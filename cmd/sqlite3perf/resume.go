@@ -14,6 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
@@ -132,7 +134,7 @@ func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Ru
 	var drivers []string
 	for i := range run.Cases {
 		name := run.Cases[i].Driver
-		if _, ok := r.retyped[name]; !ok && !lab.Released(name, r.known) {
+		if _, ok := r.retyped[name]; !ok && !build.Released(name, r.known) {
 			drivers = with(drivers, name)
 		}
 	}
@@ -161,7 +163,7 @@ func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Ru
 }
 
 func (o *runOptions) retypedDrivers(ctx context.Context, r *request, run *result.Run) error {
-	names, err := lab.JoinRefs(o.drivers, r.known)
+	names, err := build.JoinRefs(o.drivers, r.known)
 	if err != nil {
 		return usageError{err}
 	}
@@ -169,9 +171,9 @@ func (o *runOptions) retypedDrivers(ctx context.Context, r *request, run *result
 	if err != nil {
 		return err
 	}
-	r.retyped = map[string]lab.Ref{}
+	r.retyped = map[string]build.Ref{}
 	for i, ref := range refs {
-		if !lab.Released(ref.Name, r.known) && !slices.Contains(driversOf(run), ref.Name) {
+		if !build.Released(ref.Name, r.known) && !slices.Contains(driversOf(run), ref.Name) {
 			return usagef("--drivers %s: run %d has no such driver: it has %s", names[i], run.ID, document.Line(strings.Join(driversOf(run), ", ")))
 		}
 		r.retyped[ref.Name] = ref
@@ -183,7 +185,7 @@ func (o *runOptions) checkResumedPlaces(r *request) error {
 	if err := inOrder(o.checkTrialLimit, func() error { return o.checkPlaces(r) }); err != nil {
 		return err
 	}
-	if run := r.resumed; run.Host == nil && run.Stopped == "" && lab.InUse(r.dir, runDirectory) {
+	if run := r.resumed; run.Host == nil && run.Stopped == "" && process.InUse(r.dir, runDirectory) {
 		return usagef("run %d has not ended, and something is being measured in %s: wait until that has ended", run.ID, document.Line(r.dir))
 	}
 	return nil

@@ -27,7 +27,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -162,7 +162,7 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("BIN", filepath.Dir(bin))
-	cache, err := lab.DefaultCache() // the user's, so that nothing is built twice
+	cache, err := build.DefaultCache() // the user's, so that nothing is built twice
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/explorer"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -158,7 +160,7 @@ func (o *serveOptions) explored(path string, launcher *explorer.Launcher) explor
 		if m.Hostname != hostname || !filepath.IsAbs(m.Directory) {
 			return 0, false
 		}
-		return lab.Users(m.Directory, runDirectory), true
+		return process.Users(m.Directory, runDirectory), true
 	}
 	return explorer.Options{Store: path, Users: users, Floor: floorDriver, Launcher: launcher, Describe: func(a *stats.Analysis) report.Options {
 		return report.Options{Study: study.Evaluate(a, "--scale full")}
@@ -194,14 +196,14 @@ func (o *serveOptions) launcher(ctx context.Context, storePath string) (*explore
 	if directory.Missing(filepath.Dir(o.store)) != nil {
 		return nil, noDirectory("--store "+o.store, filepath.Dir(o.store))
 	}
-	about := map[string]lab.Known{}
+	about := map[string]build.Known{}
 	for _, k := range shop.known {
 		about[k.Name] = k
 		if o.drivers == nil {
 			l.Drivers = append(l.Drivers, driverChoice(k.Name, k, !k.Optional))
 		}
 	}
-	names, err := lab.JoinRefs(o.drivers, shop.known)
+	names, err := build.JoinRefs(o.drivers, shop.known)
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -249,7 +251,7 @@ func (o *serveOptions) launcher(ctx context.Context, storePath string) (*explore
 }
 
 // driverChoice returns a driver as the page offers it.
-func driverChoice(name string, k lab.Known, usual bool) explorer.Choice {
+func driverChoice(name string, k build.Known, usual bool) explorer.Choice {
 	c := explorer.Choice{Name: name, About: k.About, Usual: usual}
 	if name == k.Name && k.Version != "" {
 		c.Versions, c.Known = true, []string{k.Version}

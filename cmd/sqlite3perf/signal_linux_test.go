@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
@@ -320,7 +320,7 @@ func TestInterruptedGate(t *testing.T) {
 // The facts are known when doctor is interrupted, and are printed.
 func TestInterruptedDoctor(t *testing.T) {
 	t.Parallel()
-	cache, err := lab.DefaultCache() // the user's, so that nothing is built twice
+	cache, err := build.DefaultCache() // the user's, so that nothing is built twice
 	if err != nil {
 		t.Fatal(err)
 	}

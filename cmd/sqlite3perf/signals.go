@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 )
 
 // signals handles the signals that would otherwise end the process.
@@ -67,7 +67,7 @@ func (s *signals) catch() <-chan os.Signal {
 
 // endBy ends the process as a signal does, without leaving temporary files.
 func endBy(sig os.Signal) {
-	lab.RemoveScratches()
+	process.RemoveScratches()
 	raise(sig)
 	os.Exit(exitFailed)
 }
@@ -82,7 +82,7 @@ type outlet struct {
 func (o outlet) Write(p []byte) (int, error) {
 	n, err := o.file.Write(p)
 	if errors.Is(err, syscall.EPIPE) && !o.outlives.Load() {
-		lab.RemoveScratches()
+		process.RemoveScratches()
 		signal.Reset(syscall.SIGPIPE)
 		return o.file.Write(p[n:]) // which now ends the process
 	}

@@ -14,8 +14,10 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/host"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/machines"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
@@ -40,8 +42,8 @@ const elsewhereHint = "or name another directory with --dir"
 
 const runDirectory = "sqlite3perf-run-"
 
-func newScratch(dir string) (*lab.Scratch, error) {
-	scratch, err := lab.NewScratch(dir, runDirectory)
+func newScratch(dir string) (*process.Scratch, error) {
+	scratch, err := process.NewScratch(dir, runDirectory)
 	if err != nil {
 		return nil, fmt.Errorf("directory for databases: %w: name another with --dir", err)
 	}
@@ -56,7 +58,7 @@ func machineIn(m result.Machine, dir string) result.Machine {
 }
 
 // observed makes a directory for databases in dir, and observes the machine from there.
-func observed(dir string) (*lab.Scratch, *machine.Observer, error) {
+func observed(dir string) (*process.Scratch, *machine.Observer, error) {
 	scratch, err := newScratch(dir)
 	if err != nil {
 		return nil, nil, err
@@ -200,15 +202,15 @@ func (o *hostOptions) options(r *request) (*host.Options, error) {
 }
 
 // buildFor builds this command for another platform, if its sources are in a clone.
-func buildFor(ctx context.Context, source lab.Source, goos, goarch string) (path string, remove func(), err error) {
+func buildFor(ctx context.Context, source build.Source, goos, goarch string) (path string, remove func(), err error) {
 	if !isDirectory(filepath.Join(source.Root, "cmd", "sqlite3perf")) {
 		return "", nil, nil
 	}
-	scratch, err := lab.NewTemporary()
+	scratch, err := process.NewTemporary()
 	if err != nil {
 		return "", nil, err
 	}
-	b := &lab.Builder{Source: source, Target: goos + "/" + goarch}
+	b := &build.Builder{Source: source, Target: goos + "/" + goarch}
 	if path, err = b.Command(ctx, scratch.Dir); err != nil {
 		scratch.Remove()
 		return "", nil, err

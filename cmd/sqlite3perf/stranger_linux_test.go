@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
@@ -73,7 +73,7 @@ func strangersStore(t *testing.T, name string, r *result.Run) {
 func TestStrangersStore(t *testing.T) {
 	here := t.TempDir()
 	t.Chdir(here)
-	cache, err := lab.DefaultCache() // so that nothing is built twice
+	cache, err := build.DefaultCache() // so that nothing is built twice
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/locks"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -43,7 +43,7 @@ func TestSoakLocksTimeWaited(t *testing.T) {
 	if err := os.WriteFile(file, []byte(queue), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cache, err := lab.DefaultCache() // the user's, so that nothing is built twice
+	cache, err := build.DefaultCache() // the user's, so that nothing is built twice
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing/fstest"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
@@ -27,7 +28,7 @@ func TestSoakWalkthrough(t *testing.T) {
 	if _, err := exec.LookPath("gcc"); err != nil {
 		t.Skip("mattn needs a C compiler: install gcc")
 	}
-	source, err := lab.FindSource("")
+	source, err := build.FindSource("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func TestSoakWalkthrough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache, err := lab.DefaultCache()
+	cache, err := build.DefaultCache()
 	if err != nil {
 		t.Fatal(err)
 	}

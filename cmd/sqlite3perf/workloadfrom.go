@@ -21,6 +21,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/imitate"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/snapshot"
@@ -174,7 +175,7 @@ func (o *fromOptions) run(ctx context.Context, env *environment, database string
 			err = statusError(exitInterrupted)
 		}
 	}()
-	scratch, err := lab.NewTemporary()
+	scratch, err := process.NewTemporary()
 	if err != nil {
 		return err
 	}

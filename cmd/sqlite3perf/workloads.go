@@ -17,6 +17,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/snapshot"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -100,7 +101,7 @@ func loadWorkload(dir, name string, allowFiles bool) (*workload.Workload, error)
 			return nil, err
 		}
 	}
-	scratch, err := lab.NewScratch(dir, runDirectory)
+	scratch, err := process.NewScratch(dir, runDirectory)
 	if err != nil {
 		return nil, fmt.Errorf("directory for the copy of %s: %w", w.Database, err)
 	}

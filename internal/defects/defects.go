@@ -17,7 +17,8 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// OfSQLite is what a defect of SQLite itself is of. Others are of a module.
+// OfSQLite is the value of Defect.Of for a defect of SQLite itself. Other defects have the path
+// of a Go module.
 const OfSQLite = "sqlite"
 
 // Effect is the worst that a defect does.
@@ -30,7 +31,7 @@ const (
 	WrongAnswer Effect = "wrong answers"
 	Security    Effect = "security"
 	Crash       Effect = "crash"
-	Withdrawn   Effect = "withdrawn" // its authors say nothing more exact
+	Withdrawn   Effect = "withdrawn" // the authors withdrew the version without saying why
 	Leak        Effect = "leak"
 	StrayErrors Effect = "stray errors"
 	Slow        Effect = "slow"
@@ -38,7 +39,7 @@ const (
 
 var effects = []Effect{Corruption, LostWrites, WrongAnswer, Security, Crash, Withdrawn, Leak, StrayErrors, Slow}
 
-// Falsifies reports whether the effect is on data: they are lost, damaged or wrong.
+// Falsifies reports whether data can be lost, damaged or wrong.
 func (e Effect) Falsifies() bool { return e == Corruption || e == LostWrites || e == WrongAnswer }
 
 // Defect is a defect that some versions have.
@@ -57,27 +58,27 @@ type Defect struct {
 
 // Range is a range of versions.
 type Range struct {
-	From  string `json:"from,omitempty"`  // the first that is affected; "": it is not known which was the first
-	Fixed string `json:"fixed,omitempty"` // the first that no longer is; "": none yet
+	From  string `json:"from,omitempty"`  // first affected version; "" if that is not known
+	Fixed string `json:"fixed,omitempty"` // first version without the defect; "" if there is none yet
 }
 
-// Patch says which versions of a module have repaired a defect of SQLite by themselves,
-// without another version of SQLite.
+// Patch says from which version on a module has its own fix for a defect of SQLite, while it
+// still links an affected SQLite.
 type Patch struct {
 	Module string `json:"module"`
 	From   string `json:"from"`
 }
 
-// Needs is what has to come together for a defect to do harm. A field that is zero asks for
-// nothing.
+// Needs lists the conditions under which a defect does harm; all of them must be met. A zero
+// field is no condition.
 type Needs struct {
 	OS           []string `json:"os,omitempty"` // one of these, as GOOS
 	Arch         []string `json:"arch,omitempty"`
 	WAL          bool     `json:"wal,omitempty"`         // journal_mode=wal
-	Rollback     bool     `json:"rollback,omitempty"`    // another journal_mode
-	Connections  bool     `json:"connections,omitempty"` // more than one, of any process
+	Rollback     bool     `json:"rollback,omitempty"`    // any journal_mode except wal
+	Connections  bool     `json:"connections,omitempty"` // more than one connection, in one or several processes
 	Cancellation bool     `json:"cancellation,omitempty"`
-	Other        string   `json:"other,omitempty"` // in words, which nobody can check but the reader
+	Other        string   `json:"other,omitempty"` // a condition in words, which only the reader can check
 }
 
 //go:embed defects.json
@@ -96,15 +97,15 @@ var read = sync.OnceValue(func() []Defect {
 // All lists all defects, in the order of the data.
 func All() []Defect { return slices.Clone(read()) }
 
-// Library is a library in a version, as it is linked. What is not known is "".
+// Library is a version of a library as it is linked into a program. Unknown fields are "".
 type Library struct {
 	Module  string
 	Version string
-	SQLite  string            // its version, such as 3.51.2
-	Linked  map[string]string // versions of the other modules that are linked with it
+	SQLite  string            // version of SQLite, such as 3.51.2
+	Linked  map[string]string // versions of the other linked modules, by module path
 }
 
-// Known lists the defects that a library has, the worst first.
+// Known lists the defects of a library, worst first.
 func Known(l Library) []Defect {
 	var list []Defect
 	for _, d := range read() {
@@ -143,8 +144,8 @@ func (p Patch) by(l Library) bool {
 	return Range{From: p.From}.has(version)
 }
 
-// has reports whether a version is in the range. One that is not known, or is no version, is
-// not.
+// has reports whether a version is in the range. An unknown or malformed version is not in any
+// range.
 func (r Range) has(version string) bool {
 	if _, ok := compare(version, version); !ok {
 		return false
@@ -163,7 +164,7 @@ func (r Range) has(version string) bool {
 }
 
 // compare compares two versions of a Go module, such as v1.2.3, or of SQLite, such as 3.51.2.
-// ok is false if they are not two of the same kind.
+// ok is false unless both are of the same kind.
 func compare(a, b string) (order int, ok bool) {
 	if strings.HasPrefix(a, "v") {
 		return semver.Compare(a, b), semver.IsValid(a) && semver.IsValid(b)
@@ -196,7 +197,7 @@ type Use struct {
 	Cancels     Answer // are contexts canceled, or do they have deadlines?
 }
 
-// Answer is yes or no, or that it is not known.
+// Answer is yes, no, or not known.
 type Answer int
 
 // The answers.
@@ -207,7 +208,7 @@ const (
 )
 
 // Unmet lists which needs of a defect a use is known not to meet: "os", "arch", "wal",
-// "rollback", "connections" or "cancellation". A defect with any of them does no harm there.
+// "rollback", "connections" or "cancellation". A defect with an unmet need does no harm.
 func (n Needs) Unmet(u Use) (list []string) {
 	note := func(need string, unmet bool) {
 		if unmet {

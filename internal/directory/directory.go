@@ -1,5 +1,5 @@
-// Package directory finds out what is at a path that somebody names: which directories are
-// missing, and whether a file can be read to its end.
+// Package directory examines paths that users give: it lists the directories that are missing,
+// and reads only regular files.
 package directory
 
 import (
@@ -22,7 +22,7 @@ func Missing(dir string) (missing []string) {
 	}
 }
 
-// errNotRegular is the reason of [OpenRegular].
+// errNotRegular is why [OpenRegular] refuses a file.
 var errNotRegular = errors.New("is not a regular file")
 
 // OpenRegular opens a file for reading, unless it is a directory, a device or a pipe: to open
@@ -38,8 +38,8 @@ func OpenRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// ReadRegular reads a file as [OpenRegular] opens it. It fails if the file has more bytes
-// than most.
+// ReadRegular opens a file with [OpenRegular] and reads all of it. It fails if the file has more
+// than most bytes.
 func ReadRegular(path string, most int64) ([]byte, error) {
 	f, err := OpenRegular(path)
 	if err != nil {

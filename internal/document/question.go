@@ -78,15 +78,6 @@ func Figures[T any](title string, drop int, of func(T) string) ColumnOf[T] {
 	return ColumnOf[T]{Column: Column{Title: title, Right: true, Drop: drop}, Cell: of}
 }
 
-// Map returns the word of each element of a list.
-func Map[T any](list []T, word func(T) string) []string {
-	words := make([]string, len(list))
-	for i, x := range list {
-		words[i] = word(x)
-	}
-	return words
-}
-
 // Join joins the words of the elements of a list.
 func Join[T any](list []T, separator string, word func(T) string) string {
 	return strings.Join(Map(list, word), separator)

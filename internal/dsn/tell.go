@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // Tell finds out, with a driver's worker, what its library makes of a data source name.
 // All databases are made in dir, which must be empty. If the driver cannot be given a data
 // source name, the error is a [*lab.JobError] with the code unsupported.
-func Tell(ctx context.Context, executable string, ref lab.Ref, n *Name, dir string) (*Told, error) {
+func Tell(ctx context.Context, executable string, ref build.Ref, n *Name, dir string) (*Told, error) {
 	first, second := filepath.Join(dir, "1"), filepath.Join(dir, "2")
 	q := Ask(n, first)
 	got, proof, err := openDSNs(ctx, executable, ref, q.Openings, first)
@@ -45,7 +46,7 @@ func Tell(ctx context.Context, executable string, ref lab.Ref, n *Name, dir stri
 const openingsLimit = 5 * time.Minute
 
 // openDSNs has a worker open databases in dir, which it creates.
-func openDSNs(ctx context.Context, executable string, ref lab.Ref, list []protocol.Opening, dir string) ([]protocol.Opened, *protocol.Proof, error) {
+func openDSNs(ctx context.Context, executable string, ref build.Ref, list []protocol.Opening, dir string) ([]protocol.Opened, *protocol.Proof, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, nil, err
 	}

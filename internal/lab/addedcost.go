@@ -1,13 +1,6 @@
 package lab
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
-	"path/filepath"
-
-	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
@@ -20,27 +13,6 @@ const (
 	mostAddedRatio = 1.03
 	mostAddedNS    = 100
 )
-
-// addedCost reads the added cost that was measured for the driver in dir. It returns
-// nil if nothing was measured.
-func addedCost(dir string) (*driver.AddedCost, error) {
-	file := filepath.Join(dir, driver.AddedCostFile)
-	data, err := directory.ReadRegular(file, maxModule)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	c := &driver.AddedCost{}
-	if err := json.Unmarshal(data, c); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	if len(c.Phases) == 0 {
-		return nil, nil // it only has causes
-	}
-	return c, nil
-}
 
 // AddsTooMuch reports whether, by the medians, more than 3 % and more than 100 ns per
 // row or operation are added in a phase.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
@@ -70,7 +70,7 @@ func TestSoakAddingADriver(t *testing.T) {
 	}
 	run("vet", ".")
 	run("build", "-o", executable, ".")
-	info, proof, err := lab.Describe(t.Context(), executable)
+	info, proof, err := build.Describe(t.Context(), executable)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,14 +1,17 @@
 package lab
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
@@ -26,9 +29,16 @@ func hear(said []byte) (*session, *Case) {
 	c.Phases = []string{"insert", "query"}
 	c.Settings = driver.Settings{"journal_mode": "wal", "pool_size": "2"}
 	s := &session{trial: &result.Trial{Status: result.OK}, want: c, started: time.Now()}
-	cause := s.listen(answers(bytes.NewReader(said)))
+	cause := s.listen(linesOf(bytes.NewReader(said)))
 	s.ended(nil, nil, cause)
 	return s, c
+}
+
+// linesOf returns a scanner over what a worker has written.
+func linesOf(r io.Reader) *bufio.Scanner {
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, process.MaxLine)
+	return s
 }
 
 const (
@@ -156,7 +166,7 @@ func TestLoadedAnswers(t *testing.T) {
 		if test.loads {
 			c.Phases, c.Plan.Phases, s.next = nil, c.Plan.Phases[:1], 0
 		}
-		s.ended(nil, nil, s.listen(answers(strings.NewReader(test.said))))
+		s.ended(nil, nil, s.listen(linesOf(strings.NewReader(test.said))))
 		if got := s.trial; test.want == "" && got.Status != result.OK || test.want != "" && (got.Reason == nil || !strings.Contains(got.Reason.Message, test.want)) {
 			t.Errorf("loads %v: %s %+v, want %q", test.loads, got.Status, got.Reason, test.want)
 		}

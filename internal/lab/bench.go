@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -36,8 +38,8 @@ func (s *session) bench(ctx context.Context, c *Case, path string) {
 	s.want, s.phase = c, BenchPhases[len(BenchPhases)-1]
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
-	limit := newAlarm(s.limit, cancel)
-	defer func() { s.stopped += limit.stop() }()
+	limit := process.NewAlarm(s.limit, cancel)
+	defer func() { s.stopped += limit.Stop() }()
 	r, err := RunJob(limited, c.Worker, JobRequest{
 		Job: protocol.Job{Bench: c.bench}, Path: path, Settings: c.asked(), Seed: s.seed, Ref: c.Ref,
 	}, nil)
@@ -45,7 +47,7 @@ func (s *session) bench(ctx context.Context, c *Case, path string) {
 	switch {
 	case errors.As(err, &told):
 		s.fail(statusOf(told.Reason.Code), told.Reason.Code, "%s", told.Reason.Message)
-		s.trial.Reason.Detail, s.trial.Reason.SQLite = detail(told.Reason.Detail, ""), told.Reason.SQLite
+		s.trial.Reason.Detail, s.trial.Reason.SQLite = process.Detail(told.Reason.Detail, ""), told.Reason.SQLite
 	case err != nil && ctx.Err() == nil && limited.Err() != nil:
 		s.fail(result.Failed, protocol.CodeTimeout, "no end within the trial's limit of %v", s.limit)
 	case err != nil:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/snapshot"
@@ -108,12 +109,12 @@ func TestUserDatabaseDecides(t *testing.T) {
 // of the workload's database needs.
 func TestDatabaseNeeds(t *testing.T) {
 	w := onDatabase(t, "phases: [{name: read, query: SELECT count(*) FROM notes, columns: int}]\n", "CREATE VIRTUAL TABLE notes USING fts5(body)")
-	known := lab.Known{Manifest: lab.Manifest{Info: driver.Info{Name: "c", Kind: driver.Cgo, Module: "example.com/c"}, Variants: map[string]string{"fts5": "tags=z_fts5"}}, Version: "v1.0.0"}
-	ref, err := lab.ParseRef(t.Context(), "c", []lab.Known{known})
+	known := build.Known{Manifest: build.Manifest{Info: driver.Info{Name: "c", Kind: driver.Cgo, Module: "example.com/c"}, Variants: map[string]string{"fts5": "tags=z_fts5"}}, Version: "v1.0.0"}
+	ref, err := build.ParseRef(t.Context(), "c", []build.Known{known})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases, err := (&lab.Matrix{Drivers: []lab.Ref{ref}, Workloads: []*workload.Workload{w}, Scale: workload.Full}).Cases()
+	cases, err := (&lab.Matrix{Drivers: []build.Ref{ref}, Workloads: []*workload.Workload{w}, Scale: workload.Full}).Cases()
 	if err != nil {
 		t.Fatal(err)
 	}

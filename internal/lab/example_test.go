@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
@@ -40,7 +41,7 @@ func ExampleLaboratory() {
 		fmt.Println(err)
 		return
 	}
-	m := lab.Matrix{Workloads: []*workload.Workload{w}, Scale: "0.001", Seed: 42, Drivers: []lab.Ref{{Name: "mattn"}, {Name: "modernc"}}}
+	m := lab.Matrix{Workloads: []*workload.Workload{w}, Scale: "0.001", Seed: 42, Drivers: []build.Ref{{Name: "mattn"}, {Name: "modernc"}}}
 	cases, err := m.Cases()
 	if err != nil {
 		fmt.Println(err)

@@ -1,8 +1,6 @@
 package lab
 
 import (
-	"context"
-	"testing"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -14,17 +12,6 @@ var Brief = brief
 
 // Loading returns how many of the first phases of a case are done once for all trials.
 var Loading = loading
-
-// VersionMod writes the go.mod of another version, as a build does.
-var VersionMod = versionMod
-
-// ShortLimits makes what is asked before anything is built answer within a time, until the
-// test ends.
-func ShortLimits(t *testing.T, limit time.Duration) {
-	status, version := statusLimit, versionLimit
-	statusLimit, versionLimit = limit, limit
-	t.Cleanup(func() { statusLimit, versionLimit = status, version })
-}
 
 // SetCeiling sets the ceiling for a number of clients, so that it is not measured.
 func (p *Processes) SetCeiling(clients int, perSecond float64) {
@@ -46,33 +33,8 @@ var Late = late
 // BenchTimes returns the times of the samples of a job bench.
 var BenchTimes = benchTimes
 
-// SetBuiltFrom pretends, for one test, that the executable was built from another tree.
-func SetBuiltFrom(t *testing.T, dir string) {
-	was := builtFrom
-	builtFrom = func() string { return dir }
-	t.Cleanup(func() { builtFrom = was })
-}
-
-// Marker returns the text of the file that marks a directory.
-func Marker(dir string) string { return marker(dir, nil) }
-
-// Abandon gives up a directory as a killed process does.
-func Abandon(s *Scratch) { s.lock.Close() }
-
-// Tags returns the build tags for a driver's version.
-func Tags(r Ref) string { return r.tags("") }
-
-// Unproven says what of a variant a proof does not show.
-func Unproven(r Ref, p *protocol.Proof) string { return r.unproven(p) }
-
 // Added estimates how much time is added in the phases of a plan.
 var Added = added
-
-// WorkerPath returns where the executable for a driver is, or would be.
-func (b *Builder) WorkerPath(ctx context.Context, ref Ref) (string, error) {
-	path, _, err := b.path(ctx, ref)
-	return path, err
-}
 
 // Robbed is the rule by which a trial is robbed.
 var Robbed = robbed
@@ -88,19 +50,6 @@ func ApartIn(wall time.Duration, all ...*protocol.Sample) (*int64, []result.Warn
 
 // MergeShares adds up what several processes say of one mix.
 var MergeShares = mergeShares
-
-// StartChild starts a worker's process.
-var StartChild = startChild
-
-// LetGo ends the use of unpacked sources by this process, as its end does.
-func LetGo() {
-	held.Lock()
-	defer held.Unlock()
-	for dir, f := range held.files {
-		f.Close()
-		delete(held.files, dir)
-	}
-}
 
 // SetStuckLimit changes how long a check of SQL may take, until restore is called.
 func SetStuckLimit(d time.Duration) (restore func()) {

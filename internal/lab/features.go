@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -17,7 +17,7 @@ import (
 // Features asks a worker for each of [driver.Features]. Each question is a trial with
 // a schema that needs the feature, and nothing else. The answers are in the order of
 // the list.
-func (p *Processes) Features(ctx context.Context, ref Ref, executable string) ([]bool, error) {
+func (p *Processes) Features(ctx context.Context, ref build.Ref, executable string) ([]bool, error) {
 	has := make([]bool, len(driver.Features))
 	for i, f := range driver.Features {
 		t, err := p.probe(ctx, ref, executable, f.Probe)
@@ -40,7 +40,7 @@ func (p *Processes) Features(ctx context.Context, ref Ref, executable string) ([
 }
 
 // SQLiteVersion asks a worker for its version of SQLite.
-func (p *Processes) SQLiteVersion(ctx context.Context, ref Ref, executable string) (string, error) {
+func (p *Processes) SQLiteVersion(ctx context.Context, ref build.Ref, executable string) (string, error) {
 	t, err := p.probe(ctx, ref, executable, "")
 	switch {
 	case err != nil:
@@ -52,7 +52,7 @@ func (p *Processes) SQLiteVersion(ctx context.Context, ref Ref, executable strin
 }
 
 // probe runs a trial of a schema and nothing else.
-func (p *Processes) probe(ctx context.Context, ref Ref, executable string, schema string) (*result.Trial, error) {
+func (p *Processes) probe(ctx context.Context, ref build.Ref, executable string, schema string) (*result.Trial, error) {
 	c := &Case{Ref: ref, Plan: &plan.Plan{Schema: schema}}
 	c.Driver, c.Worker, c.Settings = ref.Name, executable, driver.Settings{"pool_size": "1", "journal_mode": "memory", "synchronous": "off"}
 	return p.Trial(ctx, c, 1)
@@ -60,63 +60,16 @@ func (p *Processes) probe(ctx context.Context, ref Ref, executable string, schem
 
 // lacking makes a reason say which missing feature made a trial fail, and how the
 // driver's user can get it. If that is not known, it adds hint instead.
-func lacking(r *protocol.Reason, ref Ref, hint string) {
+func lacking(r *protocol.Reason, ref build.Ref, hint string) {
 	key, name := driver.Lacking(r.Message)
 	if key == "" {
 		return
 	}
 	r.Code, r.Feature = protocol.CodeFeature, key
 	r.Message += ": the driver's SQLite lacks " + name
-	if how := cmp.Or(ref.obtain(key), hint); how != "" {
+	if how := cmp.Or(ref.Obtain(key), hint); how != "" {
 		r.Message += ": " + how
 	}
-}
-
-// obtain says how to get a feature that a driver lacks. It returns "" if that is not
-// known.
-func (r Ref) obtain(key string) string {
-	if r.Known == nil {
-		return ""
-	}
-	if with := r.having([]string{key}); with.Name != r.Name {
-		return fmt.Sprintf("measure %s instead", with.Name)
-	}
-	return r.Known.Obtain[key]
-}
-
-// For returns the driver as it is measured on a workload with these needs, and which of
-// the needs make it a variant. A driver that the user named with options is left as it is.
-func (r Ref) For(needs []string) (Ref, []string) {
-	if r.Known == nil || len(r.Options) > 0 {
-		return r, nil
-	}
-	var by []string
-	for _, key := range needs {
-		if r.Known.Variants[key] != "" {
-			by = append(by, key)
-		}
-	}
-	return r.having(by), by
-}
-
-// having returns the variant of the driver that also has these features, as far as its
-// driver.json knows one.
-func (r Ref) having(features []string) Ref {
-	base := strings.TrimSuffix(r.Name, r.optionText())
-	all := maps.Clone(r.Options)
-	for _, key := range features {
-		more, _ := parseOptions(r.Known.Variants[key], r.Known) // checked when the driver.json was read
-		for name, value := range more {
-			if all == nil {
-				all = map[string]string{}
-			}
-			o, _ := lookupOption(name)
-			all[name], _ = o.canonical(all[name] + " " + value)
-		}
-	}
-	r.Options = all
-	r.Name = base + r.optionText()
-	return r
 }
 
 // CheckNeeds asks the workers of the cases whether they have what the workloads need. A
@@ -144,7 +97,7 @@ func (p *Processes) CheckNeeds(ctx context.Context, cases []*Case) error {
 			}
 			if lacks[q] {
 				c.Unavailable = &protocol.Reason{Code: protocol.CodeFeature, Feature: key, Message: fmt.Sprintf(
-					"the driver's SQLite lacks %s, which the workload needs: %s", f.Name, cmp.Or(c.Ref.obtain(key), p.Hint))}
+					"the driver's SQLite lacks %s, which the workload needs: %s", f.Name, cmp.Or(c.Ref.Obtain(key), p.Hint))}
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
@@ -19,11 +20,11 @@ func TestFeatures(t *testing.T) {
 		t.Skip("builds real workers")
 	}
 	t.Parallel()
-	cache, err := lab.DefaultCache()
+	cache, err := build.DefaultCache()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &lab.Builder{Source: source(t), Cache: cache}
+	b := &build.Builder{Source: source(t), Cache: cache}
 	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute, Hint: "take another"}
 	for name, want := range map[string]map[string]bool{
 		"ncruces": {"fts5": true, "rtree": true, "geopoly": true, "json": true, "fts4": false, "icu": false, "sessions": false, "returning": true},
@@ -64,20 +65,6 @@ func TestFeatures(t *testing.T) {
 				!strings.Contains(r.Message, "no such module: fts4") || !strings.Contains(r.Message, "lacks FTS4") || !strings.Contains(r.Message, tc.want) {
 				t.Errorf("%s: %s, %+v", name, got.Status, r)
 			}
-		}
-	}
-}
-
-// TestTags checks that an older version is built with the tags of the changes that came
-// after it.
-func TestTags(t *testing.T) {
-	ref := lab.Ref{Name: "x", Known: &lab.Known{Version: "v0.35.6", Manifest: lab.Manifest{Before: []string{"v0.35.0", "v1.2.3"}}}}
-	for version, want := range map[string]string{
-		"": "before_v1_2_3", "v0.34.4": "before_v0_35_0,before_v1_2_3", "v0.35.0": "before_v1_2_3", "v1.2.3": "",
-	} {
-		ref.Version = version
-		if got := lab.Tags(ref); got != want {
-			t.Errorf("%q: tags %q, want %q", version, got, want)
 		}
 	}
 }

@@ -232,7 +232,7 @@ func (s *session) begun() error {
 }
 
 func (s *session) order(typ string) {
-	s.worker.send(protocol.Request{Type: typ, Protocol: protocol.Version})
+	s.worker.Send(protocol.Request{Type: typ, Protocol: protocol.Version})
 }
 
 // served makes the sample of a phase from the measurements of the server and of the

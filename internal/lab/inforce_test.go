@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -160,7 +161,7 @@ phases:
   - {name: after, query: SELECT id FROM t, columns: int}
 `
 	cases := func(settings map[string][]string) ([]*lab.Case, error) {
-		m := lab.Matrix{Drivers: []lab.Ref{{Name: "x", Path: "x"}}, Workloads: []*workload.Workload{parse(t, yaml)}, Scale: "full", Settings: settings}
+		m := lab.Matrix{Drivers: []build.Ref{{Name: "x", Path: "x"}}, Workloads: []*workload.Workload{parse(t, yaml)}, Scale: "full", Settings: settings}
 		return m.Cases()
 	}
 	list, err := cases(map[string][]string{"synchronous": {"full"}})
@@ -193,7 +194,7 @@ phases:
   - {name: read, query: SELECT id FROM t, columns: int}
 `
 	for transaction, idle := range map[string]bool{"per statement": true, "one": false} {
-		m := lab.Matrix{Drivers: []lab.Ref{{Name: "x", Path: "x"}}, Workloads: []*workload.Workload{parse(t, fmt.Sprintf(yaml, transaction))}, Scale: "full",
+		m := lab.Matrix{Drivers: []build.Ref{{Name: "x", Path: "x"}}, Workloads: []*workload.Workload{parse(t, fmt.Sprintf(yaml, transaction))}, Scale: "full",
 			Settings: map[string][]string{"txlock": {"immediate"}}}
 		list, err := m.Cases()
 		if err != nil {

@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -21,8 +24,8 @@ type JobRequest struct {
 	Path     string
 	Settings driver.Settings
 	Seed     uint64
-	Ref      Ref    // the driver that the worker is of
-	Mark     string // what the worker's processes are marked with; "": a mark of their own
+	Ref      build.Ref // the driver that the worker is of
+	Mark     string    // what the worker's processes are marked with; "": a mark of their own
 
 	// Limit is how long the job may take, without the time in which this process is stopped.
 	// 0: as long as it takes.
@@ -51,48 +54,48 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	cancel := func() { cancelCause(nil) }
 	defer cancel()
 	if r.Limit > 0 {
-		limit := newAlarm(r.Limit, func() { cancelCause(errTimeout) })
-		defer limit.stop()
+		limit := process.NewAlarm(r.Limit, func() { cancelCause(errTimeout) })
+		defer limit.Stop()
 	}
-	w, err := startChild(ctx, executable, r.Ref.Args(), "", cmp.Or(r.Mark, newMark()), r.Ref.elsewhere(), r.Ref.Env()...)
+	w, err := process.Start(ctx, executable, r.Ref.Args(), "", cmp.Or(r.Mark, process.NewMark()), r.Ref.Elsewhere(), r.Ref.Env()...)
 	if err != nil {
 		return nil, fmt.Errorf("the worker does not start: %w", err)
 	}
 	begin := time.Now()
-	w.send(protocol.Request{
-		Type: protocol.TypeJob, Protocol: protocol.Version, Seed: r.Seed, Path: path, Settings: r.Settings, Job: &r.Job, Environment: r.Ref.environment(),
+	w.Send(protocol.Request{
+		Type: protocol.TypeJob, Protocol: protocol.Version, Seed: r.Seed, Path: path, Settings: r.Settings, Job: &r.Job, Environment: r.Ref.Variables(),
 	})
 	ended := make(chan struct{})
 	go func() {
 		select {
 		case <-stop:
-			w.stdin.Close()
+			w.Input.Close()
 		case <-ended:
 		}
 	}()
-	res, err := hearJob(answers(w.stdout), &r, begin)
+	res, err := hearJob(w.Lines(), &r, begin)
 	close(ended)
 	if told, ok := errors.AsType[*JobError](err); ok && (told.Reason.Code == protocol.CodeProtocol || told.Reason.Code == protocol.CodeVariant) {
 		cancel() // it need not go on
 	}
-	exit := newAlarm(exitGrace, cancel)
-	werr := w.end()
-	exit.stop()
+	exit := process.NewAlarm(process.ExitGrace, cancel)
+	werr := w.End()
+	exit.Stop()
 	switch {
 	case err == nil && res != nil:
 		return res, nil
 	case given.Err() != nil:
 		return nil, given.Err() // what a worker says while it is being killed does not count
 	case errors.Is(context.Cause(ctx), errTimeout):
-		return nil, &JobError{protocol.Reason{Code: protocol.CodeTimeout, Message: fmt.Sprintf("no end within the trial's limit of %v", r.Limit), Detail: w.stderr.String()}}
+		return nil, &JobError{protocol.Reason{Code: protocol.CodeTimeout, Message: fmt.Sprintf("no end within the trial's limit of %v", r.Limit), Detail: w.Errors()}}
 	case err != nil:
 		return res, err
 	}
 	message := "the worker exited before it had answered"
 	if werr != nil {
-		message = w.death(werr)
+		message = w.Death(werr)
 	}
-	return nil, &JobError{protocol.Reason{Code: protocol.CodeCrash, Message: message, Detail: w.stderr.String()}}
+	return nil, &JobError{protocol.Reason{Code: protocol.CodeCrash, Message: message, Detail: w.Errors()}}
 }
 
 // hearJob reads a worker's answers to a request that was sent at the time begin, until
@@ -114,7 +117,7 @@ func hearJob(lines *bufio.Scanner, r *JobRequest, begin time.Time) (*protocol.Jo
 			if bad := driver.Differences(r.Settings, a.Proof.Connections, nil); bad != "" {
 				return nil, unusable("%s: the worker did not notice it", bad)
 			}
-			if bad := r.Ref.unproven(a.Proof); bad != "" {
+			if bad := r.Ref.Unproven(a.Proof); bad != "" {
 				return nil, &JobError{protocol.Reason{Code: protocol.CodeVariant, Message: bad}}
 			}
 			if r.Ready != nil {

@@ -131,9 +131,8 @@ func (c *jobCheck) group(key string, g *protocol.Group, members int) {
 		c.protocol(key+".errors", "counts %d in all: want %d, as failed says", sum, g.Failed)
 	}
 	g.Errors = named(g.Errors)
-	h, err := latency.Decode(g.Latency.Histogram)
-	if err != nil {
-		c.protocol(key+".latency.histogram", "cannot be read: %v: want an HdrHistogram in its V2 compressed encoding", err)
+	h := c.histogram(key+".latency.histogram", g.Latency.Histogram)
+	if h == nil {
 		return
 	}
 	s := h.Summary(g.Latency.Operation)
@@ -220,9 +219,8 @@ func (c *jobCheck) clustered(j *protocol.Cluster, r *protocol.Clustered) {
 
 // latency computes what a distribution says. It cannot be empty.
 func (c *jobCheck) latency(key string, given *latency.Summary) {
-	h, err := latency.Decode(given.Histogram)
-	if err != nil {
-		c.protocol(key+".histogram", "cannot be read: %v: want an HdrHistogram in its V2 compressed encoding", err)
+	h := c.histogram(key+".histogram", given.Histogram)
+	if h == nil {
 		return
 	}
 	s := h.Summary(given.Operation)

@@ -237,7 +237,7 @@ func (p *Processes) load(ctx context.Context, c *Case, seed uint64, l *loaded) (
 	path := filepath.Join(dir, "test.db")
 	s.run(ctx, dir, protocol.Request{
 		Type: requestType(c.Plan), Protocol: protocol.Version, Seed: seed, Path: path, Settings: c.asked(), Plan: asking(c.Plan, c.Expect, true),
-		Load: l.phases, Environment: c.Ref.environment(),
+		Load: l.phases, Environment: c.Ref.Variables(),
 	})
 	s.header(path)
 	nameColumn(t.Reason, c)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
@@ -34,7 +35,7 @@ phases:
 // lockCases returns the cases of a text, each as a line of its settings.
 func lockCases(t *testing.T, text string, ways lab.LockWays, given map[string][]string) []string {
 	t.Helper()
-	m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, text)}, Scale: "quick", Settings: given}
+	m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, text)}, Scale: "quick", Settings: given}
 	cases, err := m.LockCases(ways)
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +161,7 @@ func TestLockCasesOfReplay(t *testing.T) {
 			"1 clients: busy_timeout=5000 foreign_keys=off journal_mode=wal pool_size=1",
 		}, "replace BEGIN in the recording by BEGIN IMMEDIATE"},
 	} {
-		m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}}, Workloads: []*workload.Workload{replayed(t, c.begin, c.more)}, Scale: "quick"}
+		m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{replayed(t, c.begin, c.more)}, Scale: "quick"}
 		cases, err := m.LockCases(vary)
 		if err != nil {
 			t.Fatal(err)
@@ -181,7 +182,7 @@ func TestLockCasesOfReplay(t *testing.T) {
 
 // One client waits for nobody.
 func TestLockCasesOfOneClient(t *testing.T) {
-	m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}}, Workloads: []*workload.Workload{replayed(t, `"do":"begin"`, ", clients: 1")}, Scale: "quick"}
+	m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{replayed(t, `"do":"begin"`, ", clients: 1")}, Scale: "quick"}
 	_, err := m.LockCases(lab.LockWays{})
 	if one, ok := errors.AsType[*lab.OneClientError](err); !ok || one.Phase != "replay" {
 		t.Errorf("error %v", err)
@@ -222,7 +223,7 @@ func TestLockCasesProcesses(t *testing.T) {
 // A parameter of the workload may say in how many processes it is done.
 func TestLockCasesProcessesVary(t *testing.T) {
 	text := strings.Replace(contendedWith("processes: $n", "pool"), "schema:", "scales: {quick: {n: [1, 2]}, full: {n: 1}}\nschema:", 1)
-	m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, text)}, Scale: "quick"}
+	m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, text)}, Scale: "quick"}
 	cases, err := m.LockCases(varyLock)
 	if err != nil {
 		t.Fatal(err)
@@ -255,7 +256,7 @@ func TestLockCasesCache(t *testing.T) {
 		{"cache: shared, mode: memory, journal_mode: memory", nil, "shared"},
 	} {
 		text := strings.Replace(reads, "journal_mode: wal, SETTINGS", c.settings, 1)
-		m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, text)}, Scale: "quick", Settings: c.given}
+		m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, text)}, Scale: "quick", Settings: c.given}
 		cases, err := m.LockCases(varyLock)
 		if err != nil {
 			t.Fatal(err)
@@ -285,7 +286,7 @@ func TestLockCasesOfToday(t *testing.T) {
 		if strings.Contains(own, "cache_size") {
 			given["cache_size"] = []string{"-2000"}
 		}
-		m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}, {Name: "b"}}, Workloads: []*workload.Workload{parse(t, contendedWith(own, "pool"))}, Scale: "quick", Settings: given}
+		m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}, {Name: "b"}}, Workloads: []*workload.Workload{parse(t, contendedWith(own, "pool"))}, Scale: "quick", Settings: given}
 		cases, err := m.LockCases(varyLock)
 		if err != nil {
 			t.Fatal(err)
@@ -308,7 +309,7 @@ func TestLockCasesOfToday(t *testing.T) {
 
 // Each case is patient for as long as its busy timeout and some more.
 func TestLockPatience(t *testing.T) {
-	m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, contendedWith("txlock: deferred", "pool"))}, Scale: "quick", Settings: map[string][]string{"busy_timeout": {"0", "700"}}}
+	m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, contendedWith("txlock: deferred", "pool"))}, Scale: "quick", Settings: map[string][]string{"busy_timeout": {"0", "700"}}}
 	cases, err := m.LockCases(lab.LockWays{Patience: time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -330,7 +331,7 @@ func TestLockPatience(t *testing.T) {
 }
 
 func TestLockCasesWithoutMix(t *testing.T) {
-	m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, "name: none\nphases: [{name: s, script: SELECT 1}]")}, Scale: "quick"}
+	m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, "name: none\nphases: [{name: s, script: SELECT 1}]")}, Scale: "quick"}
 	_, err := m.LockCases(lab.LockWays{})
 	if none, ok := errors.AsType[*lab.NoMixError](err); !ok || none.Workload != "none" {
 		t.Errorf("error %v", err)
@@ -350,7 +351,7 @@ func TestSharedConnectionsRefused(t *testing.T) {
 		"write_mutex=on: phase mix already has a mutex of its own, which would": {strings.Replace(own, "{name: write, sql: UPDATE t SET v = 2 WHERE id = 1}",
 			"{name: write, statements: [{sql: UPDATE t SET v = 2 WHERE id = 1, mutex: true}]}", 1), map[string][]string{"write_mutex": {"on"}}},
 	} {
-		m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, c.text)}, Scale: "quick", Settings: c.over}
+		m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, c.text)}, Scale: "quick", Settings: c.over}
 		if _, err := m.Cases(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
@@ -359,7 +360,7 @@ func TestSharedConnectionsRefused(t *testing.T) {
 
 // Settings of mixes change nothing where there is none.
 func TestSharedConnectionsIdle(t *testing.T) {
-	m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, "name: none\nphases: [{name: s, script: SELECT 1}]")}, Scale: "quick",
+	m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, "name: none\nphases: [{name: s, script: SELECT 1}]")}, Scale: "quick",
 		Settings: map[string][]string{"pool_readers": {"2"}, "write_mutex": {"on"}}}
 	cases, err := m.Cases()
 	if err != nil {
@@ -373,7 +374,7 @@ func TestSharedConnectionsIdle(t *testing.T) {
 // TestBeginning expects how long a trial takes to be estimated from one of the first events of
 // its replay.
 func TestBeginning(t *testing.T) {
-	m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}}, Workloads: []*workload.Workload{replayed(t, `"do":"begin"`, "")}, Scale: "quick"}
+	m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{replayed(t, `"do":"begin"`, "")}, Scale: "quick"}
 	cases, err := m.Cases()
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -27,10 +28,10 @@ func needing(t *testing.T, name, needs string) *workload.Workload {
 
 // TestNeeds checks as which variant a driver is measured on workloads that need features.
 func TestNeeds(t *testing.T) {
-	known := []lab.Known{
-		{Manifest: lab.Manifest{Info: driver.Info{Name: "c", Kind: driver.Cgo, Module: "example.com/c"}, Variants: map[string]string{
+	known := []build.Known{
+		{Manifest: build.Manifest{Info: driver.Info{Name: "c", Kind: driver.Cgo, Module: "example.com/c"}, Variants: map[string]string{
 			"fts5": "tags=z_fts5", "math": "tags=a_math,cflags=-DX"}}, Version: "v1.0.0"},
-		{Manifest: lab.Manifest{Info: driver.Info{Name: "plain", Module: "example.com/plain"}}},
+		{Manifest: build.Manifest{Info: driver.Info{Name: "plain", Module: "example.com/plain"}}},
 	}
 	fts, both, none := needing(t, "fts", "fts5, rtree"), needing(t, "both", "math, fts5"), needing(t, "none", "")
 	for _, tc := range []struct {
@@ -48,7 +49,7 @@ func TestNeeds(t *testing.T) {
 	} {
 		m := &lab.Matrix{Workloads: tc.workloads, Scale: workload.Full, Sides: tc.sides}
 		for _, name := range strings.Fields(tc.drivers) {
-			ref, err := lab.ParseRef(t.Context(), name, known)
+			ref, err := build.ParseRef(t.Context(), name, known)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,16 +75,16 @@ func TestCheckNeeds(t *testing.T) {
 		t.Skip("builds a real worker")
 	}
 	t.Parallel()
-	cache, err := lab.DefaultCache()
+	cache, err := build.DefaultCache()
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &lab.Matrix{Drivers: []lab.Ref{find(t, "modernc")}, Workloads: []*workload.Workload{needing(t, "has", "fts5, rtree"), needing(t, "lacks", "fts5, icu")}, Scale: workload.Full}
+	m := &lab.Matrix{Drivers: []build.Ref{find(t, "modernc")}, Workloads: []*workload.Workload{needing(t, "has", "fts5, rtree"), needing(t, "lacks", "fts5, icu")}, Scale: workload.Full}
 	cases, err := m.Cases()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := lab.Prepare(t.Context(), cases, &lab.Builder{Source: source(t), Cache: cache}, &builds{}); err != nil {
+	if err := lab.Prepare(t.Context(), cases, &build.Builder{Source: source(t), Cache: cache}, &builds{}); err != nil {
 		t.Fatal(err)
 	}
 	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute, Hint: "take another"}
@@ -105,11 +106,11 @@ func TestSoakVariantsHaveFeatures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds real workers")
 	}
-	cache, err := lab.DefaultCache()
+	cache, err := build.DefaultCache()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &lab.Builder{Source: source(t), Cache: cache}
+	b := &build.Builder{Source: source(t), Cache: cache}
 	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute}
 	known, err := b.Source.Drivers()
 	if err != nil {
@@ -124,7 +125,7 @@ func TestSoakVariantsHaveFeatures(t *testing.T) {
 		if len(by) != len(k.Variants) {
 			t.Errorf("%s: a variant for %v, want one for %v", k.Name, by, slices.Collect(maps.Keys(k.Variants)))
 		}
-		for _, ref := range []lab.Ref{plain, variant} {
+		for _, ref := range []build.Ref{plain, variant} {
 			has := answers(t.Context(), t, b, p, ref)
 			for key := range k.Variants {
 				if want := ref.Name == variant.Name; has[key] != want {
@@ -135,7 +136,7 @@ func TestSoakVariantsHaveFeatures(t *testing.T) {
 	}
 }
 
-func answers(ctx context.Context, t *testing.T, b *lab.Builder, p *lab.Processes, ref lab.Ref) map[string]bool {
+func answers(ctx context.Context, t *testing.T, b *build.Builder, p *lab.Processes, ref build.Ref) map[string]bool {
 	t.Helper()
 	path, _, err := b.Worker(ctx, ref, nil)
 	if err != nil {

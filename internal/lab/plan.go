@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -25,7 +27,7 @@ import (
 // Case is a case of a run, with everything that is needed to run its trials.
 type Case struct {
 	result.Case
-	Ref         Ref
+	Ref         build.Ref
 	Source      *workload.Workload // of the plan
 	Plan        *plan.Plan
 	Expect      map[string]Expectation // by phase
@@ -39,22 +41,10 @@ type Case struct {
 	bench *protocol.Bench // done after the plan; nil: none
 }
 
-// Expectation is what a phase must do and return, as far as the plan and the
-// generators know it. The drivers must agree on what they don't know; package stats
-// judges that.
-type Expectation struct {
-	Operations int64   // -1: as many as there is time for
-	Executions []int64 // of each operation of a mix; nil: not known
-	Rows       int64   // written or read in the whole phase; -1: not known
-	Checksum   string  // "": not known
-	Tables     []Table // the tables that a phase, timed or not, inserts into
-	Unhashed   bool    // no checksum was asked for in this trial
-}
-
 // Matrix is what a user wants to measure: every workload at every combination of its
 // parameters, with every combination of settings, on every driver.
 type Matrix struct {
-	Drivers    []Ref
+	Drivers    []build.Ref
 	Workloads  []*workload.Workload
 	Scale      string
 	Parameters map[string][]int64
@@ -130,26 +120,11 @@ func (m *Matrix) Cases() ([]*Case, error) {
 						continue // it differs only in what the driver does not have
 					}
 					planned[key] = true
-					c := &Case{Ref: ref, Source: w, Plan: begun(w, resolved), Beforehand: slices.Concat(back.doubts(resolved), leftOut(w), idle(set, resolved))}
-					c.ID = len(cases) + 1
-					c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, at.Parameters
-					c.WorkloadSHA256 = hash
-					c.Needed = d.needed
-					c.Settings, c.Given = at.Settings.With(set), set
-					c.setDriver()
-					c.Beforehand = append(c.Beforehand, c.leftOut(m.several(set, has))...)
-					for _, p := range resolved.Phases {
-						if !p.Untimed {
-							c.Phases = append(c.Phases, p.Name)
-						}
-					}
-					if err := poolSize(c.Settings, resolved); err != nil {
+					c, err := m.caseOf(w, d, set, has, at, back, resolved)
+					if err != nil {
 						return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 					}
-					c.InForce = inForce(c.Settings, resolved)
-					if err := everInForce(c, set); err != nil {
-						return nil, fmt.Errorf("workload %s: %w", w.Name, err)
-					}
+					c.ID, c.WorkloadSHA256 = len(cases)+1, hash
 					cases = append(cases, c)
 				}
 			}
@@ -162,6 +137,27 @@ func (m *Matrix) Cases() ([]*Case, error) {
 		}
 	}
 	return cases, m.expect(todo)
+}
+
+// caseOf returns the case of a driver and settings for a workload at some values of its
+// parameters. has are those of the settings that the driver has.
+func (m *Matrix) caseOf(w *workload.Workload, d chosen, set, has driver.Settings, at workload.Case, back *readable, resolved *plan.Plan) (*Case, error) {
+	c := &Case{Ref: d.ref, Source: w, Plan: begun(w, resolved), Beforehand: slices.Concat(back.doubts(resolved), leftOut(w), idle(set, resolved))}
+	c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, at.Parameters
+	c.Needed = d.needed
+	c.Settings, c.Given = at.Settings.With(set), set
+	c.setDriver()
+	c.Beforehand = append(c.Beforehand, c.leftOut(m.several(set, has))...)
+	for _, p := range resolved.Phases {
+		if !p.Untimed {
+			c.Phases = append(c.Phases, p.Name)
+		}
+	}
+	if err := poolSize(c.Settings, resolved); err != nil {
+		return nil, err
+	}
+	c.InForce = inForce(c.Settings, resolved)
+	return c, everInForce(c, set)
 }
 
 // leftOut returns a warning for each reason why events of a recording are not replayed.
@@ -185,7 +181,7 @@ func (c *Case) setDriver() {
 }
 
 // With returns a copy of the case for another driver. It has to be prepared.
-func (c *Case) With(ref Ref) *Case {
+func (c *Case) With(ref build.Ref) *Case {
 	next := *c
 	next.Ref, next.Needed, next.Unavailable = ref, nil, nil
 	next.Info, next.Added = driver.Info{}, nil
@@ -230,7 +226,7 @@ func (m *Matrix) needs(w *workload.Workload) []string {
 
 // chosen is a driver as it is measured on a workload.
 type chosen struct {
-	ref    Ref
+	ref    build.Ref
 	needed []string // the features for which it was made a variant
 }
 
@@ -252,12 +248,12 @@ func (m *Matrix) drivers(w *workload.Workload) []chosen {
 
 // has returns those of some settings that a driver has. If no driver has settings of
 // clusters, all are taken to have them: then a run has the cells that the user asked for.
-func (m *Matrix) has(ref Ref, set driver.Settings) driver.Settings {
-	cluster := func(r Ref) bool { return r.kind() == driver.Cluster }
-	if ref.kind() == "" || !slices.ContainsFunc(m.Drivers, cluster) {
+func (m *Matrix) has(ref build.Ref, set driver.Settings) driver.Settings {
+	cluster := func(r build.Ref) bool { return r.Kind() == driver.Cluster }
+	if ref.Kind() == "" || !slices.ContainsFunc(m.Drivers, cluster) {
 		return set
 	}
-	return result.OwnSettings(ref.kind(), set)
+	return result.OwnSettings(ref.Kind(), set)
 }
 
 // several reports whether there are several values of a setting that is not among those
@@ -272,30 +268,9 @@ func (m *Matrix) several(set, has driver.Settings) bool {
 }
 
 // Side returns the driver as it is measured as a side of a comparison.
-func (m *Matrix) Side(ref Ref) Ref {
+func (m *Matrix) Side(ref build.Ref) build.Ref {
 	ref, _ = ref.For(m.needs(nil))
 	return ref
-}
-
-// expect computes what the cases must do and return. This may take long, so everything
-// else has been checked before.
-func (m *Matrix) expect(todo []point) error {
-	sums := &hasher{seed: m.Seed, made: map[string]*plan.RowSum{}}
-	for _, at := range todo {
-		sums.tell = func(done, total int64) {
-			if m.Computing != nil {
-				m.Computing(at.workload, done, total)
-			}
-		}
-		expect, err := expectations(at.plan, m.Seed, at.back, sums)
-		if err != nil {
-			return fmt.Errorf("workload %s: %w", at.workload, err)
-		}
-		for _, c := range at.cases {
-			c.Expect = expect
-		}
-	}
-	return nil
 }
 
 // Texts returns the workloads of the cases, each once, in the order of the cases.
@@ -365,7 +340,7 @@ func poolSize(s driver.Settings, p *plan.Plan) error {
 	if err := severalProcesses(s, p); err != nil {
 		return err
 	}
-	atOnce, kept := 1, 1
+	atOnce, kept, keptInMix := 1, 1, 0 // connections
 	for i := range p.Phases {
 		if q := p.Phases[i].Query; q != nil {
 			atOnce, kept = max(atOnce, q.Clients), max(kept, q.Clients)
@@ -374,7 +349,7 @@ func poolSize(s driver.Settings, p *plan.Plan) error {
 			share := m.MostShared(s.Processes())
 			atOnce = max(atOnce, share)
 			if m.OwnConn {
-				kept = max(kept, share)
+				kept, keptInMix = max(kept, share), max(keptInMix, share)
 			}
 		}
 		if h := p.Phases[i].HTTP; h != nil {
@@ -396,8 +371,8 @@ func poolSize(s driver.Settings, p *plan.Plan) error {
 			return fmt.Errorf("setting pool_readers=%d: each pool would have its own database in memory: leave it out", n)
 		case s["locking_mode"] == "exclusive":
 			return fmt.Errorf("setting pool_readers=%d: with locking_mode=exclusive one pool locks out the other: leave one of them out", n)
-		case n < keptInMix(p, s.Processes()):
-			return fmt.Errorf("setting pool_readers=%d: %d clients of a mix keep a connection of each pool: want at least %[2]d, or leave it out", n, keptInMix(p, s.Processes()))
+		case n < keptInMix:
+			return fmt.Errorf("setting pool_readers=%d: %d clients of a mix keep a connection of each pool: want at least %[2]d, or leave it out", n, keptInMix)
 		}
 	}
 	if s["write_mutex"] == "on" {
@@ -406,18 +381,6 @@ func poolSize(s driver.Settings, p *plan.Plan) error {
 		}
 	}
 	return nil
-}
-
-// keptInMix returns how many clients of a mix keep their connections, in each of a number
-// of processes.
-func keptInMix(p *plan.Plan, processes int) int {
-	most := 0
-	for i := range p.Phases {
-		if m := p.Phases[i].Mix; m != nil && m.OwnConn {
-			most = max(most, m.MostShared(processes))
-		}
-	}
-	return most
 }
 
 // lockedItself returns the name of a phase that holds a mutex around a statement.
@@ -445,90 +408,4 @@ func combinations(settings map[string][]string) []driver.Settings {
 		list = next
 	}
 	return list
-}
-
-// maxChosen is how many choices of a mix the lab repeats at most in order to count
-// them.
-const maxChosen = 10_000_000
-
-// expectations computes what the phases must do and return, from the plan and its
-// generators.
-func expectations(p *plan.Plan, seed uint64, back *readable, sums *hasher) (map[string]Expectation, error) {
-	gen, err := plan.NewGenerator(seed, p)
-	if err != nil {
-		return nil, err
-	}
-	expect := map[string]Expectation{}
-	if err := sums.begin(p, gen); err != nil {
-		return nil, err
-	}
-	for i := range p.Phases {
-		ph := &p.Phases[i]
-		if ph.Untimed && ph.Insert == nil || ph.HTTP != nil {
-			continue
-		}
-		e := Expectation{Operations: -1, Rows: -1}
-		switch {
-		case ph.Insert != nil:
-			e.Rows = 0
-			for _, name := range ph.Insert.Sets {
-				e.Rows += p.DataSet(name).Total
-			}
-			e.Operations = e.Rows
-			if e.Tables, err = sums.tables(back.tables[ph.Name], ph); err != nil {
-				return nil, fmt.Errorf("phase %s: %w", ph.Name, err)
-			}
-		case ph.Query != nil:
-			if e, err = expectedOfQuery(gen, p, ph.Query, sums.tell); err != nil {
-				return nil, fmt.Errorf("phase %s: %w", ph.Name, err)
-			}
-		case ph.Mix != nil:
-			if n := ph.Mix.Count; n > 0 {
-				e.Operations = n
-				e.Executions = executions(gen, ph)
-			}
-		case ph.Replay != nil:
-			e.Operations = int64(ph.Replay.Events.Len())
-		default:
-			e.Operations, e.Rows = 1, 0
-		}
-		expect[ph.Name] = e
-	}
-	return expect, nil
-}
-
-func expectedOfQuery(gen *plan.Gen, p *plan.Plan, q *plan.Query, tell func(done, total int64)) (Expectation, error) {
-	times := q.Repeat * int64(max(q.Clients, 1))
-	e := Expectation{Operations: times, Rows: -1}
-	if q.ForEach != "" {
-		e.Operations *= p.DataSet(q.ForEach).Total
-	}
-	if q.Rows >= 0 {
-		e.Rows = q.Rows * e.Operations
-	}
-	if q.Returns != nil {
-		sum, rows, err := gen.Expected(q.Returns, tell)
-		if err != nil {
-			return e, err
-		}
-		e.Checksum, e.Rows = sum, rows*times
-	}
-	return e, nil
-}
-
-// executions counts how often the seed chooses each operation of a mix with a count.
-// It returns nil if there are too many choices to repeat them.
-func executions(gen *plan.Gen, p *plan.Phase) []int64 {
-	if p.Mix.Count > maxChosen {
-		return nil
-	}
-	counts := make([]int64, len(p.Mix.Operations))
-	var order []uint8
-	for first := int64(0); first < p.Mix.Count; first += int64(len(order)) {
-		order = gen.Order(order[:0], p.Name, p.Mix.Operations, first, 1, int(min(p.Mix.Count-first, 1<<16)))
-		for _, i := range order {
-			counts[i]++
-		}
-	}
-	return counts
 }

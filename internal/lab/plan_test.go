@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -59,7 +60,7 @@ func names(cases []*lab.Case) []string {
 // run, beginning with 0.
 func TestComputing(t *testing.T) {
 	w := parse(t, tiny)
-	m := lab.Matrix{Drivers: []lab.Ref{{Name: "./b", Path: "/b"}}, Workloads: []*workload.Workload{w}, Scale: "full", Seed: 1}
+	m := lab.Matrix{Drivers: []build.Ref{{Name: "./b", Path: "/b"}}, Workloads: []*workload.Workload{w}, Scale: "full", Seed: 1}
 	begun, last := 0, int64(-1)
 	m.Computing = func(name string, done, total int64) {
 		if done == 0 {
@@ -80,9 +81,9 @@ func TestComputing(t *testing.T) {
 }
 
 func TestMatrix(t *testing.T) {
-	known := &lab.Known{Manifest: lab.Manifest{Info: driver.Info{Name: "a", Kind: driver.Cgo}}}
+	known := &build.Known{Manifest: build.Manifest{Info: driver.Info{Name: "a", Kind: driver.Cgo}}}
 	m := lab.Matrix{
-		Drivers:    []lab.Ref{{Name: "a", Known: known}, {Name: "./b", Path: "/b"}},
+		Drivers:    []build.Ref{{Name: "a", Known: known}, {Name: "./b", Path: "/b"}},
 		Workloads:  []*workload.Workload{parse(t, tiny), crowdWith(t, "pool")},
 		Scale:      "quick",
 		Parameters: map[string][]int64{"clients": {1, 4}},
@@ -128,7 +129,7 @@ func TestMatrix(t *testing.T) {
 }
 
 func TestExpectations(t *testing.T) {
-	m := lab.Matrix{Drivers: []lab.Ref{{Name: "./b", Path: "/b"}}, Workloads: []*workload.Workload{crowdWith(t, "pool")},
+	m := lab.Matrix{Drivers: []build.Ref{{Name: "./b", Path: "/b"}}, Workloads: []*workload.Workload{crowdWith(t, "pool")},
 		Scale: "full", Parameters: map[string][]int64{"clients": {1}}}
 	sums := map[string]bool{}
 	for seed := range uint64(2) {
@@ -181,7 +182,7 @@ func TestExpectations(t *testing.T) {
 
 func TestPoolSize(t *testing.T) {
 	pool := func(connection string, given ...string) (string, error) {
-		m := lab.Matrix{Drivers: []lab.Ref{{Name: "./b", Path: "/b"}}, Workloads: []*workload.Workload{crowdWith(t, connection)},
+		m := lab.Matrix{Drivers: []build.Ref{{Name: "./b", Path: "/b"}}, Workloads: []*workload.Workload{crowdWith(t, connection)},
 			Scale: "full", Parameters: map[string][]int64{"clients": {4}}}
 		if len(given) > 0 {
 			m.Settings = map[string][]string{"pool_size": given}
@@ -227,7 +228,7 @@ func TestMatrixMistakes(t *testing.T) {
 		{lab.Matrix{Workloads: both, Scale: "quik"}, `unknown scale "quik": did you mean "quick"?`},
 		{lab.Matrix{Workloads: both, Scale: "0"}, `bad scale "0"`},
 	} {
-		c.m.Drivers = []lab.Ref{{Name: "./b", Path: "/b"}}
+		c.m.Drivers = []build.Ref{{Name: "./b", Path: "/b"}}
 		cases, err := c.m.Cases()
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %d cases, %v; want %s", len(cases), err, c.want)

@@ -3,6 +3,8 @@ package lab
 import (
 	"context"
 	"errors"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
 // Building is told about the progress of building workers: of n workers, the i-th is
@@ -15,7 +17,7 @@ type Building interface {
 // Prepare finds or builds the worker of every case. If a driver does not have a
 // worker, its cases become unavailable. Prepare returns an error only for a fault that
 // no driver is to blame for.
-func Prepare(ctx context.Context, cases []*Case, b *Builder, progress Building) error {
+func Prepare(ctx context.Context, cases []*Case, b *build.Builder, progress Building) error {
 	var names []string
 	byName := map[string][]*Case{}
 	for _, c := range cases {
@@ -33,13 +35,13 @@ func Prepare(ctx context.Context, cases []*Case, b *Builder, progress Building) 
 		})
 		info := byName[name][0].Info
 		if err == nil && ref.Path != "" {
-			info, _, err = DescribeRef(ctx, path, ref)
+			info, _, err = build.DescribeRef(ctx, path, ref)
 		}
 		var modules map[string]string
 		if err == nil {
-			modules, _ = linked(path) // a worker in another language has none
+			modules, _ = build.Modules(path) // a worker in another language has none
 		}
-		var unavailable *BuildError
+		var unavailable *build.BuildError
 		if err != nil && !errors.As(err, &unavailable) {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
@@ -20,7 +21,7 @@ import (
 func trial(t *testing.T, fault string, limit time.Duration) (*result.Trial, *lab.Case) {
 	t.Helper()
 	c := tinyCase(t, faulty(t, fault))
-	info, _, err := lab.Describe(t.Context(), faulty(t, "none"))
+	info, _, err := build.Describe(t.Context(), faulty(t, "none"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +262,7 @@ func TestNoDirectory(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []string{"none", "stays"} {
-		info, proof, err := lab.Describe(t.Context(), faulty(t, fault))
+		info, proof, err := build.Describe(t.Context(), faulty(t, fault))
 		if err != nil || info.Name != "pretender" || proof.ModuleVersion != "v1.2.3" {
 			t.Errorf("%s: %+v, %+v, %v", fault, info, proof, err)
 		}
@@ -279,8 +280,8 @@ func TestDescribe(t *testing.T) {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
 			path := faulty(t, fault)
-			_, _, err := lab.Describe(t.Context(), path)
-			var unavailable *lab.BuildError
+			_, _, err := build.Describe(t.Context(), path)
+			var unavailable *build.BuildError
 			if !errors.As(err, &unavailable) {
 				t.Fatalf("got %v", err)
 			}
@@ -296,7 +297,7 @@ func TestDescribe(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := lab.Describe(ctx, faulty(t, "none")); !errors.Is(err, context.Canceled) {
+	if _, _, err := build.Describe(ctx, faulty(t, "none")); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

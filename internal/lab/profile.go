@@ -14,6 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -38,13 +41,13 @@ func FindPerf(ctx context.Context, dir string) (path, why string) {
 		return "", fmt.Sprintf("perf has no place to record: %v", err)
 	}
 	defer os.RemoveAll(probe)
-	ctx, cancel := context.WithTimeout(ctx, describeLimit)
+	ctx, cancel := context.WithTimeout(ctx, build.DescribeLimit)
 	defer cancel()
 	// Any other program would do: this one certainly exists.
 	cmd := exec.CommandContext(ctx, path, append(perfRecord(true), path, "version")...)
 	cmd.Dir = probe
-	isolate(cmd)
-	mark(cmd, probe)
+	process.Isolate(cmd)
+	process.Mark(cmd, probe)
 	out, err := cmd.CombinedOutput()
 	data, _ := os.ReadFile("/proc/sys/kernel/perf_event_paranoid")
 	level, unknown := strconv.Atoi(strings.TrimSpace(string(data)))
@@ -52,7 +55,7 @@ func FindPerf(ctx context.Context, dir string) (path, why string) {
 	case err != nil && unknown == nil && level > 2:
 		return "", fmt.Sprintf("perf may not record here, because kernel.perf_event_paranoid is %d: set it to 1 with sysctl, or run as root", level)
 	case err != nil:
-		return "", "perf cannot record here: " + firstComplaint(string(out), err)
+		return "", "perf cannot record here: " + build.FirstComplaint(string(out), err)
 	case unknown == nil && level > 1 && os.Geteuid() != 0:
 		return path, fmt.Sprintf("time in the kernel is not seen, because kernel.perf_event_paranoid is %d: set it to 1 with sysctl, or run as root", level)
 	}
@@ -126,8 +129,8 @@ func (w *Profiling) keep(ctx context.Context, dir string, t *result.Trial) error
 	if w.Perf != "" {
 		cmd := exec.CommandContext(ctx, w.Perf, "script", "-iperf.data", "--no-inline", "-F", stacks.PerfFields)
 		cmd.Dir = dir
-		isolate(cmd)
-		mark(cmd, dir)
+		process.Isolate(cmd)
+		process.Mark(cmd, dir)
 		var complaint bytes.Buffer
 		cmd.Stderr = &complaint
 		out, err := cmd.StdoutPipe()
@@ -140,7 +143,7 @@ func (w *Profiling) keep(ctx context.Context, dir string, t *result.Trial) error
 		stacks, misread := stacks.ReadPerf(out, clock)
 		_, _ = io.Copy(io.Discard, out)
 		if err := cmd.Wait(); err != nil {
-			return fmt.Errorf("perf script: %s", firstComplaint(complaint.String(), err))
+			return fmt.Errorf("perf script: %s", build.FirstComplaint(complaint.String(), err))
 		}
 		if misread != nil {
 			return misread

@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker"
@@ -65,11 +66,11 @@ func runTrial(t *testing.T, c *lab.Case, seed uint64) *result.Trial {
 // casesOf expands workloads for one executable.
 func casesOf(t *testing.T, executable string, seed uint64, settings map[string][]string, parameters map[string][]int64, workloads ...*workload.Workload) []*lab.Case {
 	t.Helper()
-	ref, err := lab.ParseRef(t.Context(), executable, nil)
+	ref, err := build.ParseRef(t.Context(), executable, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := lab.Matrix{Drivers: []lab.Ref{ref}, Workloads: workloads, Scale: workload.Quick, Seed: seed, Settings: settings, Parameters: parameters}
+	m := lab.Matrix{Drivers: []build.Ref{ref}, Workloads: workloads, Scale: workload.Quick, Seed: seed, Settings: settings, Parameters: parameters}
 	list, err := m.Cases()
 	if err != nil {
 		t.Fatal(err)
@@ -514,6 +515,44 @@ func TestPythonWorkerLabGone(t *testing.T) {
 	for _, suffix := range []string{"", "-journal", "-wal"} {
 		if _, err := os.Stat(path + suffix); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is left behind: %v", path+suffix, err)
+		}
+	}
+}
+
+// TestPythonDrivers checks that Python's drivers are what they say they are, and that
+// both measure in the same way.
+func TestPythonDrivers(t *testing.T) {
+	pythonWorker(t)
+	w, err := workload.Load("real")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &build.Builder{Source: source(t), Cache: t.TempDir()}
+	for _, name := range []string{"python", "python-fetchall"} {
+		ref := find(t, name)
+		m := lab.Matrix{
+			Drivers: []build.Ref{ref}, Workloads: []*workload.Workload{w}, Scale: workload.Quick, Seed: 5,
+			Parameters: map[string][]int64{"users": {3}, "articles": {2}, "comments": {2}},
+		}
+		cases, err := m.Cases()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told builds
+		if err := lab.Prepare(t.Context(), cases, b, &told); err != nil || told.lines != nil {
+			t.Fatalf("%v, told %v", err, told.lines)
+		}
+		info, proof, err := build.Describe(t.Context(), cases[0].Worker, ref.Args()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(ref.Known.Info, info); diff != "" {
+			t.Errorf("its driver.json says -, it says +\n%s", diff)
+		}
+		got := runTrial(t, cases[0], 5)
+		checkSamples(t, cases[0], got)
+		if proof.ModuleVersion == "" || got.Proof.ModuleVersion != proof.ModuleVersion || cases[0].Build["module_version"] != proof.ModuleVersion {
+			t.Errorf("versions: %q described, %q proven, built with %v", proof.ModuleVersion, got.Proof.ModuleVersion, cases[0].Build)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// measured is a case in a round.
+// measured identifies a trial by its case and round.
 type measured struct{ id, round int }
 
 // Resume prepares a run, which has trials already, for going on: it notes when that is, and

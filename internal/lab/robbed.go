@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
@@ -40,12 +42,12 @@ func (p *Processes) read() reading {
 		read = machine.ReadCPUTime
 	}
 	t, known := read()
-	return reading{time.Now(), t, known, ownUserTime()}
+	return reading{time.Now(), t, known, process.OwnUserTime()}
 }
 
 // used returns what a trial's process has used. waited is nil if it is not known.
 func used(state *os.ProcessState, waited *time.Duration) *result.CPU {
-	c := &result.CPU{UserNS: int64(state.UserTime()), SystemNS: int64(state.SystemTime()), Switches: involuntarySwitches(state)}
+	c := &result.CPU{UserNS: int64(state.UserTime()), SystemNS: int64(state.SystemTime()), Switches: process.InvoluntarySwitches(state)}
 	if waited != nil {
 		c.WaitedNS = (*int64)(waited)
 	}

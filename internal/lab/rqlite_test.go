@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
@@ -103,13 +104,13 @@ func TestRqlite(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a worker and rqlited")
 	}
-	b := &lab.Builder{Source: source(t), Cache: t.TempDir()}
+	b := &build.Builder{Source: source(t), Cache: t.TempDir()}
 	t.Setenv("RQLITED_PATH", "")
 	t.Setenv("RQLITE_ADDRESSES", "")
 	path := os.Getenv("PATH")
 	t.Setenv("PATH", goOnly(t))
 	_, _, err := b.Worker(t.Context(), find(t, "rqlite"), func() { t.Error("it is built, though it could not run") })
-	var unavailable *lab.BuildError
+	var unavailable *build.BuildError
 	if !errors.As(err, &unavailable) || unavailable.Reason.Code != "no-executable" ||
 		!strings.Contains(err.Error(), "rqlite cannot be measured: it needs rqlited, which is not in PATH: type make rqlited in a clone") {
 		t.Errorf("without the executable: %v", err)

@@ -3,14 +3,11 @@ package lab
 import (
 	"cmp"
 	"context"
-	"maps"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
-	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -63,16 +60,6 @@ type Noise interface {
 	Steal() *float64 // as in [result.Run], after AfterRun
 }
 
-// Plan is how much a run is going to measure.
-type Plan struct {
-	Cases    int // that can be measured
-	Phases   int // of all of these cases
-	Schedule Schedule
-	Trials   int           // the least number; an estimate if Takes is above 0
-	Takes    time.Duration // an estimate, unless all cases are settled before; 0: not known yet
-	Least    time.Duration // that phases of fixed duration take in these trials, unless Takes is known
-}
-
 // Progress is notified of the plan of a run and of each trial that has ended.
 type Progress interface {
 	// Planned is called before the first trial, and again when it is known how long trials
@@ -110,16 +97,16 @@ type Laboratory struct {
 	// Stop, when closed, ends the run after the current trial.
 	Stop <-chan struct{}
 
-	// Those of a run that is resumed.
-	there  map[measured]bool // what was measured before
+	// Only set if the run is resumed:
+	there  map[measured]bool // trials that the run had before it was resumed
 	rounds []int             // the rounds before which the noise was observed
 
 	began    time.Time
 	ended    time.Time               // when the last trial ended
-	between  time.Duration           // what was between the last two rounds
-	trials   int                     // so far
-	repeated int                     // of these
-	told     Plan                    // what was last said of how much it is going to measure
+	between  time.Duration           // pause between the last two rounds
+	trials   int                     // trials measured so far
+	repeated int                     // trials measured again because others took CPU time from them
+	told     Plan                    // plan that Progress was last given
 	took     map[int][]time.Duration // by case ID: how long its trials took in each of the last rounds
 	failed   map[int]bool            // by case ID: it is not run again
 	settled  []int                   // the IDs of the cases that need no further trials
@@ -310,31 +297,6 @@ func (l *Laboratory) trialsOf(ctx context.Context, round int, groups [][]*Case) 
 	return "", total - planned, nil
 }
 
-// differs reports whether a plan is not within a tenth of what was said before.
-func (p Plan) differs(told Plan) bool {
-	off := func(now, before float64) bool { return math.Abs(now-before) > 0.1*before }
-	return off(float64(p.Trials), float64(told.Trials)) || off(p.Takes.Seconds(), told.Takes.Seconds())
-}
-
-// recentRounds is how many of the last rounds say how long the next ones take. Few
-// follow a machine whose speed changes, many even out what differs by chance.
-const recentRounds = 6
-
-// spend counts how long a trial of a case took. again says that it is not its first in
-// the round. The first round is forgotten, because its trials load and verify more.
-func (l *Laboratory) spend(c *Case, round int, again bool, d time.Duration) {
-	rounds := l.took[c.ID]
-	switch {
-	case again:
-		rounds[len(rounds)-1] += d
-	case round == 2:
-		rounds = []time.Duration{d}
-	default:
-		rounds = append(rounds, d)
-	}
-	l.took[c.ID] = rounds[max(0, len(rounds)-recentRounds):]
-}
-
 // shuffled returns the order of a round: the workloads in random order, and the cases of
 // each in random order. Cases that are compared thus run within seconds of each other,
 // and what slows the machine for some seconds slows them alike.
@@ -382,116 +344,6 @@ func (l *Laboratory) interrupted() bool {
 	}
 }
 
-// left estimates the time until the run ends from the time that trials took so far.
-func (l *Laboratory) left(round, done, total int) time.Duration {
-	if round == 1 && done < total {
-		return 0
-	}
-	perRound := l.perRound()
-	left := perRound * time.Duration(total-done) / time.Duration(total) // of this round
-	return left + time.Duration(l.more(round, l.Now().Add(left)))*perRound
-}
-
-// more returns how many rounds begin after one that ends at a time, unless all cases are
-// settled before.
-func (l *Laboratory) more(round int, ends time.Time) int {
-	if l.Schedule.Rounds > 0 {
-		return l.Schedule.Rounds - round
-	}
-	more := max(MinRounds-round, 0)
-	if perRound := l.perRound(); perRound > 0 {
-		more = max(more, int((l.Schedule.Time-ends.Sub(l.began))/perRound))
-	}
-	return more
-}
-
-// plan says after a round how much the run is going to measure.
-func (l *Laboratory) plan(round int) Plan {
-	active := l.active()
-	p := Plan{Cases: len(active), Schedule: l.Schedule, Trials: l.trials}
-	more := max(l.Schedule.Rounds, MinRounds)
-	if round > 0 {
-		more = l.more(round, l.Now())
-		p.Trials += more * l.repeated / round
-		p.Takes = l.Now().Sub(l.began) + time.Duration(more)*l.perRound()
-	}
-	for _, c := range active {
-		p.Phases += len(c.Phases)
-		if l.there[measured{c.ID, round + 1}] {
-			p.Trials--
-		}
-		trials := more
-		if c.Once {
-			trials = 1
-		}
-		p.Trials += trials
-		if p.Takes == 0 {
-			p.Least += time.Duration(trials) * c.Lasts()
-		}
-	}
-	return p
-}
-
-// Lasts returns how long the phases of the case take that have a duration of their own.
-func (c *Case) Lasts() (sum time.Duration) {
-	if c.Plan == nil {
-		return 0
-	}
-	for _, p := range c.Plan.Phases {
-		switch {
-		case p.Mix != nil:
-			sum += time.Duration(p.Mix.DurationMS) * time.Millisecond
-		case p.HTTP != nil:
-			sum += time.Duration(p.HTTP.DurationMS) * time.Millisecond
-		case p.Replay != nil && p.Replay.Speed > 0:
-			sum += time.Duration(float64(p.Replay.Events.AtNS[p.Replay.Events.Len()-1]) / p.Replay.Speed)
-		}
-	}
-	return sum
-}
-
-// Beginning returns a copy of the case that replays only the first events of each recording, and
-// how many events the case has.
-func (c *Case) Beginning(events int) (cut *Case, whole int) {
-	next := *c
-	if c.Plan == nil {
-		return &next, 0
-	}
-	p := *c.Plan
-	p.Phases, next.Expect = slices.Clone(p.Phases), maps.Clone(c.Expect)
-	for i := range p.Phases {
-		if r := p.Phases[i].Replay; r != nil && r.Speed == 0 {
-			whole += r.Events.Len()
-			first := workload.FirstEvents(r, events)
-			p.Phases[i].Replay = first
-			expect := next.Expect[p.Phases[i].Name]
-			expect.Operations = int64(first.Events.Len())
-			next.Expect[p.Phases[i].Name] = expect
-		}
-	}
-	next.Plan = &p
-	return &next, whole
-}
-
-// TakesWhole estimates how long a trial of a case takes, from one of its beginning: each replay
-// takes longer by as many times as it has more events. It is 0 if the trial did not end well.
-func TakesWhole(t *result.Trial, cut, whole *Case) time.Duration {
-	takes := time.Duration(t.TookNS)
-	if t.Status != result.OK {
-		return 0
-	}
-	for i := range cut.Plan.Phases {
-		r := cut.Plan.Phases[i].Replay
-		k := slices.IndexFunc(t.Samples, func(s result.Sample) bool { return s.Phase == cut.Plan.Phases[i].Name })
-		if r == nil || k < 0 {
-			continue
-		}
-		more := float64(whole.Plan.Phases[i].Replay.Events.Len()) / float64(r.Events.Len())
-		takes += time.Duration(float64(t.Samples[k].WallNS) * (more - 1))
-	}
-	return takes
-}
-
 // verdict decides after a complete round whether the run ends. It returns why, or "".
 func (l *Laboratory) verdict(round int) string {
 	if l.Schedule.Settled != nil {
@@ -513,23 +365,4 @@ func (l *Laboratory) verdict(round int) string {
 		return result.StoppedTime
 	}
 	return ""
-}
-
-// perRound returns how long a round of the active cases takes.
-func (l *Laboratory) perRound() time.Duration {
-	sum := l.between
-	for _, c := range l.active() {
-		if rounds := l.took[c.ID]; rounds != nil {
-			sum += mean(rounds)
-		}
-	}
-	return sum
-}
-
-func mean(list []time.Duration) time.Duration {
-	sum := time.Duration(0)
-	for _, d := range list {
-		sum += d
-	}
-	return sum / time.Duration(len(list))
 }

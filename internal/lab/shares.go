@@ -20,9 +20,9 @@ type shares struct {
 	request protocol.Request
 	dir     string // directory in which the worker was started
 	cancel  context.CancelCauseFunc
-	others  *others // the further processes of the current mix
-	spent   cpuOf   // by further processes
-	part    *part   // set if this is one of them
+	others  *others       // the further processes of the current mix
+	spent   []*result.CPU // by further processes that have ended
+	part    *part         // set if this is one of them
 }
 
 // others are the further processes of a mix. The first is the trial's own worker, which
@@ -31,9 +31,9 @@ type others struct {
 	phase  string
 	parts  []*part
 	begin  chan struct{}        // closed when all may begin
-	failed atomic.Pointer[part] // the first that failed
+	failed atomic.Pointer[part] // the first process that failed
 	over   atomic.Bool          // the first process has ended by itself, so that no other is to blame
-	ended  bool                 // all have, and well
+	ended  bool                 // all processes have ended, and without errors
 }
 
 // part is one of the others: a session of its own, in which the worker does its share of
@@ -43,7 +43,7 @@ type part struct {
 	others     *others
 	session    *session
 
-	prepared, shared chan struct{} // closed when the worker has said so
+	prepared, shared chan struct{} // closed when the worker answers prepared or shared
 	stop             chan struct{} // closed when it may end
 	ended            chan struct{} // closed when its process has ended
 	said             *protocol.Sample
@@ -113,7 +113,7 @@ func (s *session) shared(a *protocol.Response) error {
 		if p.session.trial.Status != result.OK || s.ctx.Err() != nil {
 			return errEnough
 		}
-		s.spent.add(p.session)
+		s.spent = append(s.spent, used(p.session.worker.ProcessState, p.session.waited))
 	}
 	o.ended = true
 	s.order(protocol.TypeStop)
@@ -354,39 +354,15 @@ func mergeWaits(sum, more []protocol.Wait) (both []protocol.Wait) {
 	return both
 }
 
-// cpuOf is the CPU time of processes that have ended.
-type cpuOf struct {
-	user, system time.Duration
-	switches     int64
-	waited       *time.Duration
-}
-
-// add adds the process of a session.
-func (c *cpuOf) add(s *session) {
-	state := s.worker.ProcessState
-	c.user += state.UserTime()
-	c.system += state.SystemTime()
-	if n := involuntarySwitches(state); n != nil {
-		c.switches += *n
-	}
-	if s.waited != nil {
-		sum := *s.waited
-		if c.waited != nil {
-			sum += *c.waited
+// addCPU adds what another process of the trial has used. A figure that is not known of the
+// trial's first process stays unknown.
+func addCPU(sum, more *result.CPU) {
+	sum.UserNS += more.UserNS
+	sum.SystemNS += more.SystemNS
+	for _, n := range []struct{ sum, more *int64 }{{sum.Switches, more.Switches}, {sum.WaitedNS, more.WaitedNS}} {
+		if n.sum != nil && n.more != nil {
+			*n.sum += *n.more
 		}
-		c.waited = &sum
-	}
-}
-
-// addTo adds it to what the first process of a trial has used.
-func (c *cpuOf) addTo(t *result.CPU) {
-	t.UserNS += int64(c.user)
-	t.SystemNS += int64(c.system)
-	if t.Switches != nil {
-		*t.Switches += c.switches
-	}
-	if t.WaitedNS != nil && c.waited != nil {
-		*t.WaitedNS += int64(*c.waited)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
@@ -222,12 +223,12 @@ func TestProcessesRefused(t *testing.T) {
 		if strings.Contains(want, "pool_size") {
 			text = strings.Replace(text, "processes: 2", "processes: 2, pool_size: 2", 1)
 		}
-		m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, text)}, Scale: "quick", Settings: c.over}
+		m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, text)}, Scale: "quick", Settings: c.over}
 		if _, err := m.Cases(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}}, Workloads: []*workload.Workload{replayed(t, `"do":"begin"`, "")}, Scale: "quick", Settings: map[string][]string{"processes": {"2"}}}
+	m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{replayed(t, `"do":"begin"`, "")}, Scale: "quick", Settings: map[string][]string{"processes": {"2"}}}
 	if _, err := m.Cases(); err == nil || !strings.Contains(err.Error(), "processes=2: phase replay is a replay, which is done in one process: leave it out") {
 		t.Errorf("a replay: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
@@ -20,11 +21,11 @@ func TestSqinn(t *testing.T) {
 		t.Skip("builds a worker and the counterpart of sqinn")
 	}
 	ref := find(t, "sqinn")
-	b := &lab.Builder{Source: source(t), Cache: t.TempDir()}
+	b := &build.Builder{Source: source(t), Cache: t.TempDir()}
 	t.Setenv("SQINN_PATH", "")
 	t.Setenv("PATH", goOnly(t))
 	_, _, err := b.Worker(t.Context(), ref, func() { t.Error("it is built, though it could not run") })
-	var unavailable *lab.BuildError
+	var unavailable *build.BuildError
 	if !errors.As(err, &unavailable) || unavailable.Reason.Code != "no-executable" ||
 		!strings.Contains(err.Error(), "sqinn cannot be measured: it needs sqinn, which is not in PATH: get sqinn 1.x from https://github.com/") {
 		t.Errorf("without the executable: %v", err)
@@ -32,10 +33,10 @@ func TestSqinn(t *testing.T) {
 	empty(t, b.Cache)
 
 	sqinn := filepath.Join(t.TempDir(), "sqinn.exe")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", sqinn, "./internal/sqinn")
-	build.Dir = ref.Known.Dir
-	build.Env = append(os.Environ(), "GOWORK=off")
-	if out, err := build.CombinedOutput(); err != nil {
+	compile := exec.CommandContext(t.Context(), "go", "build", "-o", sqinn, "./internal/sqinn")
+	compile.Dir = ref.Known.Dir
+	compile.Env = append(os.Environ(), "GOWORK=off")
+	if out, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Setenv("SQINN_PATH", sqinn)
@@ -44,7 +45,7 @@ func TestSqinn(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := lab.Matrix{
-		Drivers: []lab.Ref{ref}, Workloads: []*workload.Workload{w}, Scale: workload.Quick, Seed: 5,
+		Drivers: []build.Ref{ref}, Workloads: []*workload.Workload{w}, Scale: workload.Quick, Seed: 5,
 		Parameters: map[string][]int64{"users": {3}, "articles": {2}, "comments": {2}},
 	}
 	cases, err := m.Cases()

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
@@ -81,16 +82,16 @@ func parse(t *testing.T, yaml string) *workload.Workload {
 // tinyCase returns tiny's case for an executable.
 func tinyCase(t *testing.T, executable string) *lab.Case {
 	t.Helper()
-	c := tinyCaseOf(t, lab.Ref{Name: executable, Path: executable})
+	c := tinyCaseOf(t, build.Ref{Name: executable, Path: executable})
 	c.Worker = executable
 	return c
 }
 
 // tinyCaseOf returns tiny's case for a driver.
-func tinyCaseOf(t *testing.T, ref lab.Ref) *lab.Case {
+func tinyCaseOf(t *testing.T, ref build.Ref) *lab.Case {
 	t.Helper()
 	m := lab.Matrix{
-		Drivers:   []lab.Ref{ref},
+		Drivers:   []build.Ref{ref},
 		Workloads: []*workload.Workload{parse(t, tiny)}, Scale: "full", Seed: 7,
 	}
 	cases, err := m.Cases()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -47,7 +47,7 @@ func fixed(c *result.Case, phase string, round int) int64 {
 }
 
 // golden returns a run with figures of every kind that the study's tables have.
-func golden(t *testing.T, name string, asPublished bool, drivers []lab.Ref) *result.Run {
+func golden(t *testing.T, name string, asPublished bool, drivers []build.Ref) *result.Run {
 	run := made(t, name, "quick", asPublished, drivers, 6, fixed)
 	run.Version, run.Seed, run.Precision = "v0.1.0", 42, 0.02
 	run.Started = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)

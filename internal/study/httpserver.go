@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -46,7 +46,7 @@ var httpServer = &Study{
 	legs: []leg{
 		{workload: "http-server", form: correctedOnly, quick: httpQuick, fewer: httpFewer, on: serves},
 		{workload: "steady.yaml", form: correctedOnly, on: serves, fewer: map[string][]int64{"pool": {}}},
-		{workload: "http-server", form: publishedOnly, quick: httpQuick, fewer: httpFewer, on: func(r lab.Ref) bool { return serves(r) && !databaseSQL(r) }},
+		{workload: "http-server", form: publishedOnly, quick: httpQuick, fewer: httpFewer, on: func(r build.Ref) bool { return serves(r) && !databaseSQL(r) }},
 		{workload: "http-server", form: publishedOnly, quick: httpQuick, fewer: httpFewer, on: databaseSQL, settings: map[string]string{"pool_idle": "2"}},
 	},
 	tables: func(c *cells) []report.StudyTable {

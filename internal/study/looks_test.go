@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/study"
 )
@@ -20,7 +20,7 @@ const forever = math.MaxInt64
 // looking measures a study, with made-up figures, as the lab does if the time is spent on
 // the claims. It ends after these rounds or when every case is settled. Each trial takes a
 // second.
-func looking(t *testing.T, name string, drivers []lab.Ref, rounds int, limit time.Duration, took wall) *result.Run {
+func looking(t *testing.T, name string, drivers []build.Ref, rounds int, limit time.Duration, took wall) *result.Run {
 	t.Helper()
 	s, err := study.Find(name)
 	if err != nil {
@@ -162,7 +162,7 @@ func TestQuickLeavesOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		points := func(drivers []lab.Ref) map[string]int {
+		points := func(drivers []build.Ref) map[string]int {
 			cases, err := s.Cases("quick", false, drivers, 1)
 			if err != nil {
 				t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/study"
@@ -131,7 +132,7 @@ const (
 )
 
 // quick returns the cases of a study's quick form.
-func quick(t *testing.T, s *study.Study, drivers []lab.Ref) []*lab.Case {
+func quick(t *testing.T, s *study.Study, drivers []build.Ref) []*lab.Case {
 	t.Helper()
 	cases, err := s.Cases("quick", false, drivers, 1)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
@@ -157,7 +158,7 @@ func insertLeg(workload string, quick, full int64, batches ...int64) leg {
 // insertManyParameters restricts a leg to drivers whose SQLite accepts more than 999
 // parameters. SQLite does since 3.32.0, unless it was compiled with a lower limit.
 func insertManyParameters(l leg) leg {
-	l.on = func(r lab.Ref) bool { return library(r) && !sameDriver("bvinc", r.Name) }
+	l.on = func(r build.Ref) bool { return library(r) && !sameDriver("bvinc", r.Name) }
 	return l
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -57,7 +58,7 @@ type leg struct {
 	workload  string // a file of the study's directory, or the name of a built-in workload
 	published string // the workload for --as-published; "" if it is the same
 	form      form
-	on        func(lab.Ref) bool // selects the drivers; nil means all
+	on        func(build.Ref) bool // selects the drivers; nil means all
 
 	parameters map[string][]int64 // at every scale
 	quick      map[string][]int64 // at the scale quick
@@ -120,7 +121,7 @@ func (s *Study) load(l *leg, asPublished bool) (*workload.Workload, error) {
 
 // Cases returns what the study measures at a scale on these drivers, in its corrected
 // form or as it was published. At the scale quick the cases are planned to end in time.
-func (s *Study) Cases(scale string, asPublished bool, drivers []lab.Ref, seed uint64) ([]*lab.Case, error) {
+func (s *Study) Cases(scale string, asPublished bool, drivers []build.Ref, seed uint64) ([]*lab.Case, error) {
 	p := plan{study: s, scale: scale, asPublished: asPublished, drivers: drivers, seed: seed}
 	if scale == workload.Quick && s.timed {
 		return p.inTime()
@@ -137,7 +138,7 @@ type plan struct {
 	study       *Study
 	scale       string
 	asPublished bool
-	drivers     []lab.Ref
+	drivers     []build.Ref
 	seed        uint64
 	fewer       bool  // use the legs' fewer values
 	time        int64 // length of phases of fixed duration in ms; 0 for the workload's own
@@ -190,10 +191,10 @@ func (p *plan) ofLeg(l *leg, w *workload.Workload) ([]*lab.Case, error) {
 	if !p.fewer || l.fewer == nil {
 		return p.matrix(l, w, drivers, parameters)
 	}
-	known := func(r lab.Ref) bool {
+	known := func(r build.Ref) bool {
 		return slices.ContainsFunc(p.study.had, func(d string) bool { return sameDriver(d, r.Name) })
 	}
-	cases, err := p.matrix(l, w, slices.DeleteFunc(slices.Clone(drivers), func(r lab.Ref) bool { return !known(r) }), parameters)
+	cases, err := p.matrix(l, w, slices.DeleteFunc(slices.Clone(drivers), func(r build.Ref) bool { return !known(r) }), parameters)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +208,7 @@ func (p *plan) ofLeg(l *leg, w *workload.Workload) ([]*lab.Case, error) {
 	return append(cases, others...), err
 }
 
-func (p *plan) matrix(l *leg, w *workload.Workload, drivers []lab.Ref, parameters map[string][]int64) ([]*lab.Case, error) {
+func (p *plan) matrix(l *leg, w *workload.Workload, drivers []build.Ref, parameters map[string][]int64) ([]*lab.Case, error) {
 	if len(drivers) == 0 {
 		return nil, nil
 	}
@@ -234,23 +235,23 @@ func scaled(w *workload.Workload, name string, values []int64, scale string) []i
 	return list
 }
 
-func (l *leg) drivers(refs []lab.Ref) []lab.Ref {
+func (l *leg) drivers(refs []build.Ref) []build.Ref {
 	if l.on == nil {
 		return refs
 	}
-	return slices.DeleteFunc(slices.Clone(refs), func(r lab.Ref) bool { return !l.on(r) })
+	return slices.DeleteFunc(slices.Clone(refs), func(r build.Ref) bool { return !l.on(r) })
 }
 
-func databaseSQL(r lab.Ref) bool {
+func databaseSQL(r build.Ref) bool {
 	return r.Known != nil && r.Known.Interface == driver.DatabaseSQL
 }
 
-func had(driver string) func(lab.Ref) bool {
-	return func(r lab.Ref) bool { return sameDriver(driver, r.Name) }
+func had(driver string) func(build.Ref) bool {
+	return func(r build.Ref) bool { return sameDriver(driver, r.Name) }
 }
 
 // serves reports whether the worker of a driver has an HTTP server.
-func serves(r lab.Ref) bool {
+func serves(r build.Ref) bool {
 	if r.Known == nil {
 		return true // a worker without one says so itself
 	}
@@ -260,7 +261,7 @@ func serves(r lab.Ref) bool {
 
 // python reports whether a driver is the Python interpreter, which takes part only in
 // some legs.
-func python(r lab.Ref) bool { return strings.HasPrefix(r.Name, "python") }
+func python(r build.Ref) bool { return strings.HasPrefix(r.Name, "python") }
 
 // library reports whether a driver is not python.
-func library(r lab.Ref) bool { return !python(r) }
+func library(r build.Ref) bool { return !python(r) }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -21,14 +22,14 @@ import (
 )
 
 // refs returns drivers as the lab knows them.
-func refs(names ...string) []lab.Ref {
-	var list []lab.Ref
+func refs(names ...string) []build.Ref {
+	var list []build.Ref
 	for _, n := range names {
 		i := driver.Info{Name: n, Kind: driver.Cgo, Interface: driver.DatabaseSQL}
 		if slices.Contains([]string{"bvinc", "crawshaw", "eatonphil", "zombiezen", "native", "sqinn"}, n) {
 			i.Interface = driver.Direct
 		}
-		list = append(list, lab.Ref{Name: n, Known: &lab.Known{Manifest: lab.Manifest{Info: i}}})
+		list = append(list, build.Ref{Name: n, Known: &build.Known{Manifest: build.Manifest{Info: i}}})
 	}
 	return list
 }
@@ -39,7 +40,7 @@ var everyone = refs("bvinc", "crawshaw", "eatonphil", "glebarez", "mattn", "mode
 type wall func(c *result.Case, phase string, round int) int64
 
 // made returns a run of a study with made-up figures.
-func made(t *testing.T, name, scale string, asPublished bool, drivers []lab.Ref, rounds int, took wall) *result.Run {
+func made(t *testing.T, name, scale string, asPublished bool, drivers []build.Ref, rounds int, took wall) *result.Run {
 	t.Helper()
 	s, err := study.Find(name)
 	if err != nil {
@@ -309,7 +310,7 @@ func TestClaimsOfCgoOrNot(t *testing.T) {
 func TestClaimsOtherwise(t *testing.T) {
 	equal := func(*result.Case, string, int) int64 { return 1e6 }
 	for _, test := range []struct {
-		drivers []lab.Ref
+		drivers []build.Ref
 		rounds  int
 		want    report.Verdict
 		why     string

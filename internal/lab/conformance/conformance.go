@@ -15,13 +15,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 // Subject is the worker that is checked.
 type Subject struct {
-	Ref    lab.Ref
+	Ref    build.Ref
 	Worker string      // its executable
 	Info   driver.Info // with the limits that it declares
 	Dir    string      // where databases are created: in one directory for each check, removed after it

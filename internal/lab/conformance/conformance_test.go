@@ -18,7 +18,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/conformance"
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -78,11 +78,11 @@ func as(t *testing.T, lie string) *conformance.Subject {
 
 func subject(t *testing.T, path string) *conformance.Subject {
 	t.Helper()
-	info, _, err := lab.Describe(t.Context(), path)
+	info, _, err := build.Describe(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &conformance.Subject{Ref: lab.Ref{Name: path, Path: path}, Worker: path, Info: info, Dir: t.TempDir()}
+	return &conformance.Subject{Ref: build.Ref{Name: path, Path: path}, Worker: path, Info: info, Dir: t.TempDir()}
 }
 
 // failures runs the checks and returns those that fail.

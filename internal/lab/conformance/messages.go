@@ -15,7 +15,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
@@ -66,7 +67,7 @@ func (s *Subject) ask(ctx context.Context, line []byte, hangUp func(*protocol.Re
 	defer cancel()
 	h := &heard{}
 	var bad error
-	c := lab.Conversation{Executable: s.Worker, Args: s.Ref.Args(), Env: s.Ref.Env(), Dir: s.Dir, Hear: func(line []byte) bool {
+	c := process.Conversation{Executable: s.Worker, Args: s.Ref.Args(), Env: s.Ref.Env(), Dir: s.Dir, Hear: func(line []byte) bool {
 		var a protocol.Response
 		if err := json.Unmarshal(line, &a); err != nil && bad == nil {
 			bad = fmt.Errorf("an answer is not understood: %w: %.80q: write one JSON object on each line of standard output, and nothing else", err, line)
@@ -108,7 +109,7 @@ func (s *Subject) askTrial(ctx context.Context, text string, hangUp func(*protoc
 }
 
 func describes(ctx context.Context, s *Subject) error {
-	info, _, err := lab.Describe(ctx, s.Worker, s.Ref.Args()...)
+	info, _, err := build.Describe(ctx, s.Worker, s.Ref.Args()...)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -33,9 +35,9 @@ type Agent struct {
 	replies *json.Encoder
 	over    <-chan struct{} // closed when the other side has gone
 
-	builder  *lab.Builder
-	known    []lab.Known
-	scratch  *lab.Scratch
+	builder  *build.Builder
+	known    []build.Known
+	scratch  *process.Scratch
 	observer *machine.Observer
 	trials   *lab.Processes
 	cases    map[int]*lab.Case
@@ -127,7 +129,7 @@ func (a *Agent) hello() (hello, error) {
 	if err != nil {
 		return hello{}, err
 	}
-	sum, err := lab.SHA256Of(path)
+	sum, err := build.SHA256Of(path)
 	return hello{protocolVersion, a.Version, sum, platform(), machine.Boot()}, err
 }
 
@@ -167,7 +169,7 @@ func (a *Agent) do(ctx context.Context, r request) (any, error) {
 	case methodInUse:
 		return with(r, func(given string) (any, error) {
 			dir, err := databases(given)
-			return err == nil && lab.InUse(dir, a.DirectoryPrefix), nil // opening says what is wrong with it
+			return err == nil && process.InUse(dir, a.DirectoryPrefix), nil // opening says what is wrong with it
 		})
 	case methodPrepare:
 		return with(r, func(list []wireCase) (any, error) { return a.prepare(ctx, r.ID, list) })
@@ -195,15 +197,15 @@ func with[T any](r request, do func(T) (any, error)) (any, error) {
 }
 
 func (a *Agent) open(o opening) (any, error) {
-	source, err := lab.Unpacked() // a clone at the same path here may be of another version
+	source, err := build.Unpacked() // a clone at the same path here may be of another version
 	if err != nil {
 		return nil, err
 	}
 	if a.known, err = source.Drivers(); err != nil {
 		return nil, err
 	}
-	a.builder = &lab.Builder{Source: source}
-	if a.builder.Cache, err = lab.DefaultCache(); err != nil {
+	a.builder = &build.Builder{Source: source}
+	if a.builder.Cache, err = build.DefaultCache(); err != nil {
 		return nil, err
 	}
 	a.elsewhere = o.Elsewhere
@@ -211,7 +213,7 @@ func (a *Agent) open(o opening) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.scratch, err = lab.NewScratch(dir, a.DirectoryPrefix); err != nil {
+	if a.scratch, err = process.NewScratch(dir, a.DirectoryPrefix); err != nil {
 		return nil, &placeError{fmt.Errorf("directory for databases: %w: make room there", err)}
 	}
 	if a.observer, err = machine.Observe(a.scratch.Dir); err != nil {
@@ -252,7 +254,7 @@ func (a *Agent) prepare(ctx context.Context, id int, list []wireCase) ([]prepara
 	a.cases = map[int]*lab.Case{}
 	var cases []*lab.Case
 	for _, w := range list {
-		ref, err := lab.ParseRef(ctx, w.Driver, a.known)
+		ref, err := build.ParseRef(ctx, w.Driver, a.known)
 		if err != nil {
 			return nil, err
 		}
@@ -283,7 +285,7 @@ func (t *teller) Building(i, n int, name string) { t.event(building{I: i, N: n, 
 
 func (t *teller) Built(i, n int, name string, err error) {
 	b := building{I: i, N: n, Driver: name, Done: true}
-	if e, ok := errors.AsType[*lab.BuildError](err); ok {
+	if e, ok := errors.AsType[*build.BuildError](err); ok {
 		b.Reason = &e.Reason
 	} else if err != nil {
 		b.Reason = &protocol.Reason{Code: protocol.CodeBuild, Message: err.Error()}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
 // talk starts an agent and returns what asks it, and reads its answer.
@@ -114,7 +114,7 @@ func TestReceive(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sum, err := lab.SHA256Of(file)
+	sum, err := build.SHA256Of(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestReceive(t *testing.T) {
 	if r := send(methodSend, sending{SHA256: sum, Data: []byte(text[100:]), Last: true}); json.Unmarshal(r.Result, &there) != nil || there.Path == "" {
 		t.Fatalf("whole: %+v", r)
 	}
-	if got, err := lab.SHA256Of(there.Path); err != nil || got != sum {
+	if got, err := build.SHA256Of(there.Path); err != nil || got != sum {
 		t.Errorf("%s has the sum %s: %v", there.Path, got, err)
 	}
 	if r := send(methodSend, sending{SHA256: sum}); !strings.Contains(string(r.Result), there.Path) {

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
 // Machine is another machine with an agent that runs. Its methods other than Close may not
@@ -20,7 +20,7 @@ import (
 type Machine struct {
 	name    string
 	options *Options
-	process *process
+	process *sshCommand
 	hello   hello
 
 	write   sync.Mutex
@@ -176,7 +176,7 @@ func (c *connecting) installed(ctx context.Context) (*Machine, error) {
 // with starts an executable for a platform, and copies it before if it is not there. It
 // returns no machine if the other machine has another platform, or cannot run it.
 func (c *connecting) with(ctx context.Context, executable, meant string) (*Machine, error) {
-	hash, err := lab.SHA256Of(executable)
+	hash, err := build.SHA256Of(executable)
 	if err != nil {
 		return nil, err
 	}

@@ -8,12 +8,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 )
 
 // incoming is a worker that is being received.
 type incoming struct {
-	scratch *lab.Scratch
+	scratch *process.Scratch
 	file    *os.File
 	sum     string // of the whole, as it was announced
 }
@@ -33,10 +34,10 @@ func (a *Agent) receive(s sending) (sent, error) {
 	if a.incoming == nil || a.incoming.sum != s.SHA256 {
 		a.incoming.discard()
 		a.incoming = nil
-		if sum, err := lab.SHA256Of(path); err == nil && sum == s.SHA256 {
+		if sum, err := build.SHA256Of(path); err == nil && sum == s.SHA256 {
 			return sent{path}, nil
 		}
-		scratch, err := lab.NewScratch(a.builder.Cache, "receiving-")
+		scratch, err := process.NewScratch(a.builder.Cache, "receiving-")
 		if err != nil {
 			return sent{}, err
 		}
@@ -59,7 +60,7 @@ func (a *Agent) receive(s sending) (sent, error) {
 	if err := in.file.Close(); err != nil {
 		return sent{}, err
 	}
-	if sum, err := lab.SHA256Of(in.file.Name()); err != nil || sum != s.SHA256 {
+	if sum, err := build.SHA256Of(in.file.Name()); err != nil || sum != s.SHA256 {
 		return sent{}, errors.Join(err, errors.New("a worker arrived damaged"))
 	}
 	// With its sum beside it, it is removed from the cache as those that are built there are.

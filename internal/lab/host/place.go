@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -60,7 +61,7 @@ func (m *Machine) InUse(ctx context.Context, dir string) (bool, error) {
 
 // Prepare finds or builds the workers of the cases, there or, if there is no Go and the
 // driver needs no C compiler, with a builder here.
-func (m *Machine) Prepare(ctx context.Context, cases []*lab.Case, here *lab.Builder, progress lab.Building) error {
+func (m *Machine) Prepare(ctx context.Context, cases []*lab.Case, here *build.Builder, progress lab.Building) error {
 	var list []wireCase
 	byID := map[int]*lab.Case{}
 	for _, c := range cases {
@@ -81,7 +82,7 @@ func (m *Machine) Prepare(ctx context.Context, cases []*lab.Case, here *lab.Buil
 			progress.Building(b.I, b.N, b.Driver)
 		case b.Reason != nil && b.Reason.Code == protocol.CodeNoGo: // it may be built here
 		case b.Reason != nil:
-			progress.Built(b.I, b.N, b.Driver, &lab.BuildError{Reason: *b.Reason})
+			progress.Built(b.I, b.N, b.Driver, &build.BuildError{Reason: *b.Reason})
 		default:
 			progress.Built(b.I, b.N, b.Driver, nil)
 		}
@@ -130,7 +131,7 @@ func (m *Machine) apply(list []preparation, to map[int]*lab.Case) error {
 }
 
 // supply builds the workers here that cannot be built there for lack of Go, and sends them.
-func (m *Machine) supply(ctx context.Context, cases []*lab.Case, here *lab.Builder, progress lab.Building) error {
+func (m *Machine) supply(ctx context.Context, cases []*lab.Case, here *build.Builder, progress lab.Building) error {
 	var list []*lab.Case
 	for _, c := range cases {
 		if c.Unavailable != nil && c.Unavailable.Code == protocol.CodeNoGo {
@@ -173,7 +174,7 @@ func (m *Machine) sendWorker(ctx context.Context, path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	hash, err := lab.SHA256Of(path)
+	hash, err := build.SHA256Of(path)
 	if err != nil {
 		return "", err
 	}

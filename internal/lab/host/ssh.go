@@ -44,8 +44,8 @@ func copyScript(hash string, size int64) string {
 	return place(hash) + fmt.Sprintf(`t="$d/new.$$"; umask 077; mkdir -p "$d" && cat > "$t" && [ $(wc -c < "$t") -eq %d ] && chmod 700 "$t" && mv -f "$t" "$f" || { rm -f "$t"; exit 1; }`, size)
 }
 
-// process is a command on another machine, as the local SSH client runs it.
-type process struct {
+// sshCommand is a command on another machine, as the local SSH client runs it.
+type sshCommand struct {
 	*exec.Cmd
 	stdin  io.WriteCloser
 	stdout io.Reader
@@ -56,7 +56,7 @@ type process struct {
 }
 
 // start runs a script on another machine. more are further options of the client.
-func (o *Options) start(ctx context.Context, host, script string, more ...string) (*process, error) {
+func (o *Options) start(ctx context.Context, host, script string, more ...string) (*sshCommand, error) {
 	client := o.SSH
 	if len(client) == 0 {
 		client = []string{"ssh"}
@@ -67,7 +67,7 @@ func (o *Options) start(ctx context.Context, host, script string, more ...string
 	}
 	args := append(append(append([]string{}, client[1:]...), sshOptions...), more...)
 	args = append(args, "--", host, "exec sh -c '"+script+"'")
-	p := &process{Cmd: exec.CommandContext(ctx, path, args...), host: host, client: client}
+	p := &sshCommand{Cmd: exec.CommandContext(ctx, path, args...), host: host, client: client}
 	isolate(p.Cmd)
 	p.WaitDelay = time.Second
 	p.Stderr = &p.stderr
@@ -84,13 +84,13 @@ func (o *Options) start(ctx context.Context, host, script string, more ...string
 }
 
 // kill ends the client, with what it has started.
-func (p *process) kill() { _ = p.Cancel() } // it may have ended
+func (p *sshCommand) kill() { _ = p.Cancel() } // it may have ended
 
 // sshFailed is the exit status of the client itself.
 const sshFailed = 255
 
 // fault says why a process ended that should not have, given what Wait returned.
-func (p *process) fault(err error) *Error {
+func (p *sshCommand) fault(err error) *Error {
 	said := p.stderr.String()
 	last := lastLine(said)
 	_, ended := errors.AsType[*exec.ExitError](err)

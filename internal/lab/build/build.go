@@ -1,0 +1,370 @@
+// Package build knows the drivers, and how users name them and their variants, and builds
+// their workers.
+package build
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/directory"
+	"github.com/sqlite3perf/sqlite3perf/internal/sources"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Builder builds workers with the Go toolchain, into a cache that is keyed by
+// their sources, version, flags and toolchain.
+type Builder struct {
+	Source Source
+	Cache  string // directory; created when it is needed
+
+	// Target is the platform of the machine that the workers run on, as GOOS/GOARCH, if that
+	// is another machine. Only workers that need no C compiler are built for it.
+	Target string
+
+	env   *toolchain
+	swept bool
+}
+
+// BuildError says why a driver does not have a worker.
+type BuildError struct {
+	Reason protocol.Reason
+	Driver string // if the reason's message does not name it
+}
+
+func (e *BuildError) Error() string {
+	if e.Driver != "" {
+		return e.Driver + " cannot be measured: " + e.Reason.Message
+	}
+	return e.Reason.Message
+}
+
+// unbuildable returns a [*BuildError] with a code and a message.
+func unbuildable(code, format string, args ...any) *BuildError {
+	return &BuildError{Reason: protocol.Reason{Code: code, Message: fmt.Sprintf(format, args...)}}
+}
+
+// maxModule is the most bytes of go.mod, driver.json and the like.
+const maxModule = 16 << 20
+
+// DefaultCache returns the directory for workers if the user does not name one.
+func DefaultCache() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no cache directory for workers: %w", err)
+	}
+	return filepath.Join(dir, "sqlite3perf", "workers"), nil
+}
+
+// Command builds the command line of a clone for the builder's target, and writes it to a file
+// in dir, which must be that of a [process.Scratch].
+func (b *Builder) Command(ctx context.Context, dir string) (path string, err error) {
+	path = filepath.Join(dir, "sqlite3perf")
+	cmd := b.command(ctx, "build", "-trimpath", "-o", path, "./cmd/sqlite3perf")
+	cmd.Dir = b.Source.Root
+	cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
+	temporaryIn(cmd, dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("building sqlite3perf for %s: %s", b.Target, FirstComplaint(string(out), err))
+	}
+	return path, nil
+}
+
+// Worker returns the executable for a driver, and what it was built with. If the cache
+// does not have the executable, Worker calls building, which may be nil, and builds it.
+// If the worker cannot be built, or cannot run, the error is a [*BuildError]. The
+// executable must be started with ref.Args().
+func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path string, with map[string]string, err error) {
+	if ref.Path != "" {
+		return ref.Path, nil, nil
+	}
+	if b.Target == "" {
+		if err := ref.Known.ready(ctx); err != nil {
+			return "", nil, err
+		}
+	}
+	if len(ref.Known.Command) > 0 {
+		return foundWorker(ctx, ref)
+	}
+	path, env, err := b.path(ctx, ref)
+	if err != nil {
+		return "", nil, err
+	}
+	with = env.with(ref)
+	if !b.swept {
+		process.Sweep(filepath.Dir(path), buildDirectory)
+		b.swept = true
+	}
+	if ref.Dir != "" {
+		maps.Copy(with, checkedOut(ctx, ref.Dir))
+	} else if use(path); whole(path) {
+		return path, with, nil
+	}
+	if building != nil {
+		building()
+	}
+	if err := os.MkdirAll(b.Cache, 0o755); err != nil {
+		return "", nil, &CacheError{err}
+	}
+	if path, err = b.build(ctx, ref, env, path); err == nil {
+		prune(filepath.Dir(path), time.Now().Add(-unusedTime))
+	}
+	return path, with, err
+}
+
+// Built reports whether the driver's worker exists, without building it. That of a
+// directory is built each time, since anything in it may have changed. The error is a
+// [*BuildError] if it cannot be built, or could not run.
+func (b *Builder) Built(ctx context.Context, ref Ref) (bool, error) {
+	if err := ref.Known.ready(ctx); err != nil {
+		return false, err
+	}
+	if len(ref.Known.Command) > 0 {
+		_, _, err := foundWorker(ctx, ref)
+		return err == nil, err
+	}
+	path, _, err := b.path(ctx, ref)
+	return err == nil && whole(path), err
+}
+
+// path returns where the executable for a driver is, or would be, and what it is built
+// with.
+func (b *Builder) path(ctx context.Context, ref Ref) (string, *toolchain, error) {
+	env, err := b.toolchain(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	if b.Target != "" && ref.Known.Kind == driver.Cgo {
+		return "", nil, unbuildable(protocol.CodeNoGo, "%s needs a C compiler, so it is built on the machine that it runs on, and there is no go in PATH there: install Go and gcc there", ref.Name)
+	}
+	if err := env.serves(ref); err != nil {
+		return "", nil, err
+	}
+	env = env.variant(ref)
+	key, err := b.key(ref, env)
+	if err != nil {
+		return "", nil, err
+	}
+	cache, err := filepath.Abs(b.Cache) // builds and workers run in other directories
+	if err != nil {
+		return "", nil, err
+	}
+	if err := checkOthers(cache); err != nil {
+		return "", nil, &CacheError{err}
+	}
+	version := ref.version()
+	if ref.Dir != "" {
+		version = "directory"
+	}
+	path := filepath.Join(cache, fmt.Sprintf("%s-%s-%.16s", ref.Known.Name, version, key))
+	if runtime.GOOS == "windows" {
+		path += ".exe"
+	}
+	return path, env, nil
+}
+
+// sumSuffix is the suffix of the name of the file that has a worker's SHA-256, in hex.
+const sumSuffix = ".sha256"
+
+const sumLength = 2 * sha256.Size
+
+// whole reports whether an executable exists and is the one that was built. A full disk,
+// an interrupted copy or a virus scanner may have left something else.
+func whole(path string) bool {
+	want, err := os.ReadFile(path + sumSuffix)
+	if err != nil {
+		return false
+	}
+	fi, err := os.Lstat(path)
+	if err != nil || !fi.Mode().IsRegular() || runtime.GOOS != "windows" && fi.Mode().Perm()&0o100 == 0 {
+		return false
+	}
+	got, err := SHA256Of(path)
+	return err == nil && got == string(want)
+}
+
+// SHA256Of returns the SHA-256 of a file, in hex.
+func SHA256Of(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// key returns a hash of everything that affects the executable.
+func (b *Builder) key(ref Ref, env *toolchain) (string, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%+v\n%s\n%s\n%s\n", *env, ref.Version, ref.Options["tags"], ref.Dir)
+	files, err := sources.Files(b.Source.Root, filepath.Join(b.Source.Root, "worker"), ref.Known.Dir)
+	if err != nil {
+		return "", fmt.Errorf("reading the sources of the worker for %s: %w", ref.Name, err)
+	}
+	for _, f := range files {
+		fmt.Fprintf(h, "%s %d\n", f.Name, len(f.Data))
+		h.Write(f.Data)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// CacheError says why the cache for workers cannot be created or used.
+type CacheError struct{ err error }
+
+func (e *CacheError) Error() string { return fmt.Sprintf("the cache for workers: %v", e.err) }
+
+func (e *CacheError) Unwrap() error { return e.err }
+
+// buildDirectory is the prefix of the name of the directory that a worker is built in.
+const buildDirectory = "building-"
+
+// build builds the executable, and returns its path. Until it is complete it has another
+// name. What is built from a directory has a sum of its bytes in its name, so that it
+// stays what it is for the runs that use it when the directory changes.
+func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path string) (string, error) {
+	scratch, err := process.NewScratch(filepath.Dir(path), buildDirectory)
+	if err != nil {
+		return "", &CacheError{err}
+	}
+	defer scratch.Remove()
+	temp := scratch.Dir
+	out := filepath.Join(temp, filepath.Base(path))
+	flags, err := modFlags(ref, temp)
+	if err != nil {
+		return "", err
+	}
+	if err := b.checkTags(ctx, ref, env, slices.Concat(flags, tagFlags(ref, env))); err != nil {
+		return "", err
+	}
+	if said, err := b.compile(ctx, ref, env, temp, out, flags, nil); ctx.Err() != nil {
+		return "", ctx.Err()
+	} else if err != nil {
+		why := FirstComplaint(said, err) + ref.variantHint()
+		if strings.Contains(said, syscall.ENOSPC.Error()) { // the go command names neither of these directories
+			why = fmt.Sprintf("the disk of %s or of Go's build cache is full: make room there", b.Cache)
+		}
+		return "", cannotBuild(why, said)
+	}
+	built, err := SHA256Of(out)
+	if err != nil {
+		return "", err
+	}
+	if ref.Dir != "" {
+		ext := filepath.Ext(out)
+		if runtime.GOOS != "windows" {
+			ext = ""
+		}
+		path = fmt.Sprintf("%s-%.16s%s", strings.TrimSuffix(path, ext), built, ext)
+		if use(path); whole(path) {
+			return path, nil
+		}
+	}
+	if err := os.WriteFile(out+sumSuffix, []byte(built), 0o644); err != nil {
+		return "", err
+	}
+	return path, errors.Join(os.Rename(out, path), os.Rename(out+sumSuffix, path+sumSuffix))
+}
+
+// cannotBuild says why a worker cannot be built, with all that the go command said.
+func cannotBuild(why, said string) *BuildError {
+	e := unbuildable(protocol.CodeBuild, "cannot be built: %s", why)
+	e.Reason.Detail = said
+	return e
+}
+
+// compile builds a driver's worker, with further flags and environment variables, and returns
+// what the go command said. Temporary files are in dir.
+func (b *Builder) compile(ctx context.Context, ref Ref, env *toolchain, dir, out string, flags, variables []string) (said string, err error) {
+	cmd := b.command(ctx, slices.Concat([]string{"build", "-o", out}, flags, tagFlags(ref, env), []string{"./worker"})...)
+	cmd.Dir = ref.Known.Dir
+	cmd.Env = slices.Concat(cmd.Env, env.environment(ref), variables)
+	temporaryIn(cmd, dir)
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = io.Discard, &output
+	err = cmd.Run()
+	return output.String(), err
+}
+
+// modFlags returns the flags that build another version than the pinned one, or a directory.
+// It writes the go.mod for that into dir.
+func modFlags(ref Ref, dir string) ([]string, error) {
+	if ref.Version == "" && ref.Dir == "" {
+		return nil, nil
+	}
+	mod, err := versionMod(ref, dir)
+	return []string{"-mod=mod", "-modfile=" + mod}, err
+}
+
+func tagFlags(ref Ref, env *toolchain) []string {
+	if tags := ref.tags(env.GOFLAGS); tags != "" {
+		return []string{"-tags=" + tags}
+	}
+	return nil
+}
+
+// versionMod writes a go.mod that requires only the worker module and the wanted version
+// of the library, or has the wanted directory in its place. So the library's own
+// dependencies are exactly those that its go.mod names.
+func versionMod(ref Ref, dir string) (string, error) {
+	file := filepath.Join(ref.Known.Dir, "go.mod")
+	data, err := directory.ReadRegular(file, maxModule)
+	if err != nil {
+		return "", err
+	}
+	f, err := modfile.Parse(file, data, nil)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range slices.Clone(f.Require) {
+		if strings.HasPrefix(r.Mod.Path, modulePath) {
+			continue
+		}
+		if err := f.DropRequire(r.Mod.Path); err != nil {
+			return "", err
+		}
+	}
+	if err := f.AddRequire(ref.Known.Module, ref.version()); err != nil {
+		return "", err
+	}
+	if ref.Dir != "" {
+		if err := f.AddReplace(ref.Known.Module, "", ref.Dir, ""); err != nil {
+			return "", err
+		}
+	}
+	f.Cleanup()
+	if data, err = f.Format(); err != nil {
+		return "", err
+	}
+	mod := filepath.Join(dir, "go.mod")
+	if err := os.WriteFile(mod, data, 0o644); err != nil {
+		return "", err
+	}
+	sum, err := directory.ReadRegular(filepath.Join(ref.Known.Dir, "go.sum"), maxModule)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	return mod, os.WriteFile(filepath.Join(dir, "go.sum"), sum, 0o644)
+}

@@ -1,0 +1,88 @@
+package build
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// DescribeLimit is how long an executable may take to describe itself.
+const DescribeLimit = 30 * time.Second
+
+// Describe asks an executable that speaks the worker protocol to describe itself. If it
+// does not answer as it should, the error is a [*BuildError].
+func Describe(ctx context.Context, executable string, args ...string) (driver.Info, protocol.Proof, error) {
+	a, stderr, err := describe(ctx, executable, args)
+	switch {
+	case ctx.Err() != nil:
+		return driver.Info{}, protocol.Proof{}, ctx.Err()
+	case err != nil:
+	case a.Type == protocol.TypeFailed && a.Reason != nil:
+		err = errors.New(a.Reason.Message)
+	case a.Type == protocol.TypeInfo && a.Info == nil:
+		err = errors.New("its answer lacks the info")
+	case a.Type != protocol.TypeInfo:
+		err = fmt.Errorf("it answers %q instead of %q", a.Type, protocol.TypeInfo)
+	case a.Protocol != protocol.Version:
+		err = fmt.Errorf("it speaks protocol %d, this sqlite3perf %d: rebuild one of them", a.Protocol, protocol.Version)
+	}
+	if err != nil {
+		return driver.Info{}, protocol.Proof{}, &BuildError{Reason: protocol.Reason{
+			Code: protocol.CodeStart, Message: fmt.Sprintf("%s does not answer as a worker: %v", strings.Join(append([]string{executable}, args...), " "), err), Detail: stderr,
+		}}
+	}
+	proof := protocol.Proof{}
+	if a.Proof != nil {
+		proof = *a.Proof
+	}
+	return *a.Info, proof, nil
+}
+
+// DescribeRef is [Describe] for a driver that a user named. If there is a driver.json in
+// the directory of its executable, DescribeRef returns the driver.json's info.
+func DescribeRef(ctx context.Context, executable string, ref Ref) (driver.Info, protocol.Proof, error) {
+	info, proof, err := Describe(ctx, executable, ref.Args()...)
+	if err == nil && ref.Beside != nil {
+		info = *ref.Beside
+	}
+	return info, proof, err
+}
+
+// describe returns the worker's first answer, and what it wrote to standard error.
+func describe(ctx context.Context, executable string, args []string) (a protocol.Response, stderr string, err error) {
+	line, err := json.Marshal(protocol.Request{Type: protocol.TypeDescribe, Protocol: protocol.Version})
+	if err != nil {
+		return a, "", err
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	limit := process.NewAlarm(DescribeLimit, func() { end(fmt.Errorf("no answer within %v", DescribeLimit)) })
+	defer limit.Stop()
+	answered := false
+	var misunderstood error
+	c := process.Conversation{Executable: executable, Args: args, Hear: func(line []byte) bool {
+		if !answered {
+			answered = true
+			if err := json.Unmarshal(line, &a); err != nil {
+				misunderstood = fmt.Errorf("it printed no protocol line: %.80q", line)
+			}
+			end(nil) // it has said everything that is wanted
+		}
+		return false
+	}}
+	err = c.Run(ctx, line)
+	switch {
+	case answered:
+		err = misunderstood
+	case err == nil:
+		err = errors.New("it exits without an answer")
+	}
+	return a, c.Stderr, err
+}

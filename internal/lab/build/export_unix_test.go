@@ -1,0 +1,5 @@
+//go:build unix
+
+package build
+
+var OthersWrite = othersWrite

@@ -1,0 +1,54 @@
+package build
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+)
+
+// Obtain says how to get a feature that a driver lacks. It returns "" if that is not
+// known.
+func (r Ref) Obtain(key string) string {
+	if r.Known == nil {
+		return ""
+	}
+	if with := r.having([]string{key}); with.Name != r.Name {
+		return fmt.Sprintf("measure %s instead", with.Name)
+	}
+	return r.Known.Obtain[key]
+}
+
+// For returns the driver as it is measured on a workload with these needs, and which of
+// the needs make it a variant. A driver that the user named with options is left as it is.
+func (r Ref) For(needs []string) (Ref, []string) {
+	if r.Known == nil || len(r.Options) > 0 {
+		return r, nil
+	}
+	var by []string
+	for _, key := range needs {
+		if r.Known.Variants[key] != "" {
+			by = append(by, key)
+		}
+	}
+	return r.having(by), by
+}
+
+// having returns the variant of the driver that also has these features, as far as its
+// driver.json knows one.
+func (r Ref) having(features []string) Ref {
+	base := strings.TrimSuffix(r.Name, r.optionText())
+	all := maps.Clone(r.Options)
+	for _, key := range features {
+		more, _ := parseOptions(r.Known.Variants[key], r.Known) // checked when the driver.json was read
+		for name, value := range more {
+			if all == nil {
+				all = map[string]string{}
+			}
+			o, _ := lookupOption(name)
+			all[name], _ = o.canonical(all[name] + " " + value)
+		}
+	}
+	r.Options = all
+	r.Name = base + r.optionText()
+	return r
+}

@@ -1,0 +1,238 @@
+package build
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/directory"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// FootprintOptions say what else is looked at than what takes a few seconds.
+type FootprintOptions struct {
+	Cold    bool     // how long a build takes with an empty build cache
+	Targets []string // GOOS/GOARCH that are built for without a C compiler
+}
+
+// Platforms lists the platforms that the go command can build for, as GOOS/GOARCH.
+func (b *Builder) Platforms(ctx context.Context) ([]string, error) {
+	out, said, err := b.lookup(ctx, filepath.Join(b.Source.Root, "worker"), "tool", "dist", "list")
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("go tool dist list: %s", FirstComplaint(said, err))
+	}
+	return strings.Fields(string(out)), nil
+}
+
+// footprintSuffix is the suffix of the name of the file that has a worker's footprint.
+const footprintSuffix = ".footprint.json"
+
+// Footprint returns the size of a driver's worker, how long its builds take, for which
+// platforms it can be built without a C compiler, and its library's license and date. Each
+// build is made once for a worker, and remembered beside it in the cache. building is called
+// before each. Of a worker that is not built here it returns nil.
+func (b *Builder) Footprint(ctx context.Context, ref Ref, o FootprintOptions, building func(what string)) (*result.Footprint, error) {
+	if ref.Path != "" || len(ref.Known.Command) > 0 {
+		return nil, nil
+	}
+	worker, _, err := b.Worker(ctx, ref, func() { building("its worker") })
+	if err != nil {
+		return nil, err
+	}
+	_, env, err := b.path(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	scratch, err := process.NewScratch(filepath.Dir(worker), buildDirectory)
+	if err != nil {
+		return nil, &CacheError{err}
+	}
+	defer scratch.Remove()
+	s := &stripped{builder: b, ref: ref, env: env, dir: scratch.Dir}
+	f := &result.Footprint{}
+	if data, err := os.ReadFile(worker + footprintSuffix); err == nil && json.Unmarshal(data, f) != nil {
+		f = &result.Footprint{}
+	}
+	if s.flags, err = modFlags(ref, s.dir); err != nil {
+		return nil, err
+	}
+	if err := s.describe(ctx, f); err != nil {
+		return nil, err
+	}
+	if f.SizeBytes == 0 {
+		building("without symbols")
+		if _, f.SizeBytes, err = s.build(ctx); err == nil {
+			f.WarmNS, _, err = s.build(ctx) // the first one may have had to compile something
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if o.Cold && f.ColdNS == 0 {
+		building("with an empty build cache, which takes minutes")
+		if f.ColdNS, _, err = s.build(ctx, "GOCACHE="+filepath.Join(s.dir, "cache")); err != nil {
+			return nil, err
+		}
+	}
+	all := f.Targets
+	f.Targets = nil
+	for _, target := range o.Targets {
+		i := slices.IndexFunc(all, func(t result.TargetBuild) bool { return t.Target == target })
+		if i < 0 {
+			built, err := s.target(ctx, target, building)
+			if err != nil {
+				return nil, err
+			}
+			i, all = len(all), append(all, built)
+		}
+		f.Targets = append(f.Targets, all[i])
+	}
+	kept := *f
+	kept.Targets = all
+	if data, err := json.Marshal(kept); err == nil {
+		_ = os.WriteFile(worker+footprintSuffix, data, 0o644) // otherwise it is found out again
+	}
+	return f, nil
+}
+
+// stripped builds a driver's worker without symbols.
+type stripped struct {
+	builder *Builder
+	ref     Ref
+	env     *toolchain
+	dir     string // directory for the executable and temporary files
+	flags   []string
+}
+
+// build builds the worker with further environment variables, and returns how long that took
+// and its size.
+func (s *stripped) build(ctx context.Context, environment ...string) (ns, size int64, err error) {
+	out := filepath.Join(s.dir, "worker")
+	defer os.Remove(out)
+	begin := time.Now()
+	said, err := s.builder.compile(ctx, s.ref, s.env, s.dir, out, slices.Concat([]string{"-ldflags=-s -w"}, s.flags), environment)
+	switch {
+	case ctx.Err() != nil:
+		return 0, 0, ctx.Err()
+	case err != nil:
+		return 0, 0, cannotBuild(FirstComplaint(said, err), said)
+	}
+	ns = time.Since(begin).Nanoseconds()
+	fi, err := os.Stat(out)
+	if err != nil {
+		return 0, 0, err
+	}
+	return ns, fi.Size(), nil
+}
+
+// target builds for a platform without a C compiler. What needs one is not tried: some
+// libraries then build, and fail when they are used.
+func (s *stripped) target(ctx context.Context, target string, building func(string)) (result.TargetBuild, error) {
+	t := result.TargetBuild{Target: target}
+	if s.ref.Known.Kind == driver.Cgo {
+		t.Message = "needs a C compiler for " + target
+		return t, nil
+	}
+	goos, goarch, _ := strings.Cut(target, "/")
+	building("for " + target)
+	_, _, err := s.build(ctx, "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch)
+	var failed *BuildError
+	switch {
+	case errors.As(err, &failed):
+		t.Message = failed.Reason.Message
+	case err != nil:
+		return t, err
+	default:
+		t.OK = true
+	}
+	return t, nil
+}
+
+// describe finds out version, date and license of the library.
+func (s *stripped) describe(ctx context.Context, f *result.Footprint) error {
+	args := append([]string{"list", "-m", "-json"}, s.flags...)
+	out, said, err := s.builder.lookup(ctx, s.ref.Known.Dir, append(args, s.ref.Known.Module)...)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%s: %s", s.ref.Known.Module, FirstComplaint(said, err))
+	}
+	var m struct {
+		Version string
+		Time    time.Time
+		Dir     string
+		Replace *struct{ Dir string }
+	}
+	if err := json.Unmarshal(out, &m); err != nil {
+		return fmt.Errorf("%s: %w", s.ref.Known.Module, err)
+	}
+	f.Module = s.ref.Known.Module
+	if m.Replace != nil {
+		m.Dir, m.Version, m.Time = m.Replace.Dir, "", time.Time{}
+	}
+	f.Version, f.Released = m.Version, m.Time
+	f.License = LicenseIn(m.Dir)
+	return nil
+}
+
+// UnknownLicense is the license of a library that has none of those that are known here.
+const UnknownLicense = "unknown"
+
+var licenseFile = regexp.MustCompile(`(?i)^(un)?(license|licence|copying)(\.(txt|md))?$`)
+
+// LicenseIn returns the license in a library's directory, as SPDX names it.
+func LicenseIn(dir string) string {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if !licenseFile.MatchString(e.Name()) {
+			continue
+		}
+		if data, err := directory.ReadRegular(filepath.Join(dir, e.Name()), maxModule); err == nil {
+			if name := licenseOf(string(data)); name != UnknownLicense {
+				return name
+			}
+		}
+	}
+	return UnknownLicense
+}
+
+// licenseOf returns the license that a text is. It knows the usual ones, by sentences that
+// only they have.
+func licenseOf(text string) string {
+	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
+	has := func(s string) bool { return strings.Contains(text, s) }
+	switch {
+	case has("apache license") && has("version 2.0"):
+		return "Apache-2.0"
+	case has("mozilla public license") && has("2.0"):
+		return "MPL-2.0"
+	case has("gnu lesser general public license"), has("gnu affero general public license"), has("gnu general public license"):
+		return UnknownLicense // which version, and whether any later one, is more than a word
+	case has("redistribution and use in source and binary forms"):
+		if has("neither the name") || has("may be used to endorse or promote products") {
+			return "BSD-3-Clause"
+		}
+		return "BSD-2-Clause"
+	case has("permission is hereby granted, free of charge"):
+		return "MIT"
+	case has("permission to use, copy, modify,") && has("distribute this software for any purpose"):
+		return "ISC"
+	case has("this is free and unencumbered software"):
+		return "Unlicense"
+	}
+	return UnknownLicense
+}

@@ -1,0 +1,405 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/directory"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Manifest is a driver.json. It says what the driver is, and what only the lab needs
+// to know about it.
+type Manifest struct {
+	driver.Info
+
+	// Optional drivers are measured only if they are named.
+	Optional bool `json:"optional"`
+
+	// Command runs the worker of a driver that is not built with Go: an
+	// executable in PATH and its arguments. A path that begins with ./ or ../ is
+	// relative to the directory of the driver.json.
+	Command []string `json:"command"`
+
+	Needs *Need `json:"needs"` // nil: nothing
+
+	// Variants has the options of the variant of the driver that has a feature that
+	// its SQLite lacks otherwise, such as "tags=sqlite_fts5", by the feature's key
+	// (driver.Features). They can be built wherever the driver can.
+	Variants map[string]string `json:"variants"`
+
+	// Obtain says how else to get a feature that the driver's SQLite lacks, by the
+	// feature's key.
+	Obtain map[string]string `json:"obtain"`
+
+	// Opening says how the library's users open a database, for those who read it.
+	Opening *Opening `json:"opening"`
+
+	// Before lists versions of the library for which the adapter had to change. A
+	// worker with a version before v1.2.3, for example, is built with the tag
+	// before_v1_2_3.
+	Before []string `json:"before"`
+}
+
+// Opening is how a library's users open a database.
+type Opening struct {
+	Call           string `json:"call"`            // with dsn as the data source name
+	EachConnection string `json:"each_connection"` // where statements are run on each new connection
+}
+
+// Need is a program that a driver uses but that does not come with it.
+type Need struct {
+	Executable string `json:"executable"` // its name in PATH
+	Env        string `json:"env"`        // environment variable that may have its absolute path instead
+	Unless     string `json:"unless"`     // environment variable with which it is not needed
+	Hint       string `json:"hint"`       // how to get it
+
+	// Version is the argument with which the program says its version, and Answers an
+	// expression that matches it. If Version is "", it is not asked.
+	Version string `json:"version"`
+	Answers string `json:"answers"`
+
+	// Status is the path of a page that a server answers which Unless names, as a list of
+	// addresses with a comma between them. If it is "", nobody is asked.
+	Status string `json:"status"`
+
+	// Has is a key of the JSON object that the page at Status is. If it is "", the page may
+	// be anything.
+	Has string `json:"has"`
+
+	// Ready is another page, with the status 503 if the server runs and cannot be used yet,
+	// as a node of a cluster that has no leader. If it is "", nobody is asked.
+	Ready string `json:"ready"`
+}
+
+// Limits for what is asked before anything is built. They are long, because a machine may be
+// busy: what has not answered by then does not do so in a trial either.
+var (
+	statusLimit  = 15 * time.Second // for a server
+	versionLimit = 30 * time.Second // for a program
+)
+
+// maxStatus is how much is read of a page.
+const maxStatus = 1 << 20
+
+// addresses returns the addresses of the servers that the user names, or what is wrong with
+// them.
+func (n *Need) addresses() (list []*url.URL, bad string) {
+	for address := range strings.SplitSeq(os.Getenv(n.Unless), ",") {
+		if address = strings.TrimSpace(address); address == "" {
+			continue
+		}
+		if !strings.Contains(address, "://") {
+			address = "http://" + address
+		}
+		u, err := url.Parse(address)
+		// http//user@host and the like would be a page of a host with the name http.
+		if err != nil || slices.Contains([]string{"", "http", "https"}, u.Hostname()) || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, fmt.Sprintf("%s has what is no address: want such as http://user:password@10.0.0.1:4001,10.0.0.2:4001", n.Unless)
+		}
+		list = append(list, u)
+	}
+	if list == nil {
+		return nil, fmt.Sprintf("%s has no address: want such as http://user:password@10.0.0.1:4001", n.Unless)
+	}
+	return list, ""
+}
+
+// CheckServers returns an error if what names the servers of a driver cannot name any. It
+// asks no server.
+func (r Ref) CheckServers() error {
+	if r.Known == nil || !r.Known.Needs.given() || r.Known.Needs.Status == "" {
+		return nil
+	}
+	if _, bad := r.Known.Needs.addresses(); bad != "" {
+		return fmt.Errorf("driver %s: %s", r.Name, bad)
+	}
+	return nil
+}
+
+// unreached says why the servers that the user names cannot be used, or "". One that does
+// not run may be among them, but none that refuses the password: that is never right.
+func (n *Need) unreached(ctx context.Context) string {
+	list, why := n.addresses()
+	if why != "" {
+		return why
+	}
+	bad, refuses := make([]string, len(list)), make([]bool, len(list))
+	var asked sync.WaitGroup
+	for i, u := range list {
+		asked.Go(func() { bad[i], refuses[i] = n.unusable(ctx, u) })
+	}
+	asked.Wait()
+	var refused []string
+	for i, why := range bad {
+		if refuses[i] {
+			refused = append(refused, why)
+		}
+	}
+	if slices.Contains(bad, "") {
+		bad = refused
+	}
+	return strings.Join(bad, "; ")
+}
+
+// unusable says why a server cannot be used, or "", and whether it refuses the password. Its
+// own errors may pass: they are left to the trials.
+func (n *Need) unusable(ctx context.Context, u *url.URL) (why string, refuses bool) {
+	client := &http.Client{Timeout: statusLimit, Transport: &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // it decides not what else is asked
+	ask := func(page string) (status int, body []byte, err error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(u.String(), "/")+page, nil)
+		if err != nil {
+			return 0, nil, err
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return 0, nil, err
+		}
+		defer resp.Body.Close()
+		body, err = io.ReadAll(io.LimitReader(resp.Body, maxStatus))
+		return resp.StatusCode, body, err
+	}
+	status, body, err := ask(n.Status)
+	var failed net.Error
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Sprintf("nothing listens at %s: start %s there, or correct %s", u.Host, n.Executable, n.Unless), false
+	case errors.As(err, &failed) && failed.Timeout():
+		return fmt.Sprintf("%s has not answered within %v: see whether %s runs there, or correct %s", u.Host, statusLimit, n.Executable, n.Unless), false
+	case err != nil:
+		if of, ok := errors.AsType[*url.Error](err); ok {
+			err = of.Err // without the address, which may have a password
+		}
+		return fmt.Sprintf("%s cannot be asked (%s): start %s there, or correct %s", u.Host, strings.Join(strings.Fields(err.Error()), " "), n.Executable, n.Unless), false
+	case status == http.StatusUnauthorized:
+		return fmt.Sprintf("%s refuses the user and the password (401): correct them in %s", u.Host, n.Unless), true
+	case status >= http.StatusInternalServerError:
+		return "", false
+	case status != http.StatusOK || !n.hasKey(body):
+		return fmt.Sprintf("at %s another program answers than %s: correct %s", u.Host, n.Executable, n.Unless), false
+	case n.Ready != "":
+		if status, _, err := ask(n.Ready); err == nil && status == http.StatusServiceUnavailable { // whether the user may see that page is another matter
+			return fmt.Sprintf("%s is not ready, as without a leader: more than half of the nodes must run: start the others", u.Host), false
+		}
+	}
+	return "", false
+}
+
+// hasKey reports whether a page has the key by which a server is recognized.
+func (n *Need) hasKey(page []byte) bool {
+	var object map[string]json.RawMessage
+	return n.Has == "" || json.Unmarshal(page, &object) == nil && object[n.Has] != nil
+}
+
+// otherProgram says what a program answers that is not the one that is needed, or "".
+func (n *Need) otherProgram(ctx context.Context, path string) string {
+	if n.Version == "" {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, versionLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, n.Version)
+	process.Isolate(cmd)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if cmd.Process != nil {
+		process.EndGroup(cmd.Process.Pid)
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	first = strings.Join(strings.Fields(strings.ToValidUTF8(first, "?")), " ")
+	switch {
+	case regexp.MustCompile(n.Answers).MatchString(first):
+		return ""
+	case ctx.Err() != nil:
+		return fmt.Sprintf("does not answer within %v", versionLimit)
+	case first != "":
+		return fmt.Sprintf("answers %.80q", first)
+	case err != nil:
+		return fmt.Sprintf("fails (%v)", err)
+	}
+	return "says nothing"
+}
+
+// readManifest reads the driver.json in a directory.
+func readManifest(dir string) (Manifest, error) {
+	file := filepath.Join(dir, "driver.json")
+	data, err := directory.ReadRegular(file, maxModule)
+	if err != nil {
+		return Manifest{}, err
+	}
+	m, err := parseManifest(data, dir)
+	if err != nil {
+		return m, fmt.Errorf("%s: %w", file, err)
+	}
+	return m, nil
+}
+
+func parseManifest(data []byte, dir string) (m Manifest, err error) {
+	if _, err := driver.ParseInfo(data); err != nil {
+		return m, err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&m); err != nil {
+		return m, fmt.Errorf("driver.json: %w", err)
+	}
+	if m.Needs != nil && (m.Needs.Executable == "" || m.Needs.Hint == "") {
+		return m, fmt.Errorf("driver.json: needs: executable and hint are required")
+	}
+	if n := m.Needs; n != nil {
+		if _, err := regexp.Compile(n.Answers); err != nil || (n.Version == "") != (n.Answers == "") {
+			return m, fmt.Errorf("driver.json: needs: want version with an expression that matches its answer (answers), or neither")
+		}
+	}
+	if m.Opening != nil && (m.Opening.Call == "" || m.Opening.EachConnection == "") {
+		return m, fmt.Errorf("driver.json: opening: call and each_connection are required")
+	}
+	for key := range m.Obtain {
+		if !slices.Contains(driver.FeatureKeys(), key) {
+			return m, fmt.Errorf("driver.json: obtain: unknown feature %q", key)
+		}
+	}
+	for key, options := range m.Variants {
+		if !slices.Contains(driver.FeatureKeys(), key) {
+			return m, fmt.Errorf("driver.json: variants: unknown feature %q", key)
+		}
+		if err := buildOptions(options, &Known{Manifest: m}); err != nil {
+			return m, fmt.Errorf("driver.json: variants: %s: %w", key, err)
+		}
+	}
+	for _, v := range m.Before {
+		if !versionSyntax.MatchString(v) {
+			return m, fmt.Errorf("driver.json: before: bad version %q: want one such as v1.2.3", v)
+		}
+	}
+	for i, arg := range m.Command {
+		if strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../") {
+			m.Command[i] = filepath.Join(dir, filepath.FromSlash(arg))
+		}
+	}
+	return m, nil
+}
+
+// besideExecutable reads the driver.json in an executable's directory. It returns nil
+// if there is none, or if it is another executable's.
+func besideExecutable(path string) (*driver.Info, error) {
+	m, err := readManifest(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(m.Command) > 0 && !slices.Contains(m.Command, path) {
+		return nil, nil
+	}
+	return &m.Info, nil
+}
+
+// Elsewhere reports whether a driver's databases are not its worker's alone, so that they
+// stay when the worker is killed.
+func (r Ref) Elsewhere() bool {
+	return r.Known != nil && r.Known.Needs.given()
+}
+
+// given reports whether what the program would do is done by something that the user names.
+func (n *Need) given() bool {
+	return n != nil && n.Unless != "" && os.Getenv(n.Unless) != ""
+}
+
+// lack says why the program that a driver needs cannot be used. It returns "" if
+// nothing is missing.
+func (n *Need) lack(ctx context.Context) string {
+	if n == nil {
+		return ""
+	}
+	if n.given() {
+		if n.Status != "" {
+			return n.unreached(ctx)
+		}
+		return ""
+	}
+	path, named := "", n.Executable+" in PATH"
+	if n.Env != "" {
+		path = os.Getenv(n.Env)
+	}
+	if path == "" {
+		var err error
+		if path, err = exec.LookPath(n.Executable); err != nil {
+			return fmt.Sprintf("it needs %s, which is not in PATH: %s", n.Executable, n.Hint)
+		}
+	} else {
+		named = n.Env + "=" + path
+		if !filepath.IsAbs(path) {
+			return fmt.Sprintf("%s is not an absolute path: a worker runs in its own directory", named)
+		}
+		if fi, err := os.Stat(path); err == nil && fi.IsDir() {
+			return fmt.Sprintf("%s is a directory: want the path of %s itself, or %s", named, n.Executable, n.Hint)
+		}
+		if _, err := exec.LookPath(path); err != nil {
+			return fmt.Sprintf("%s is not an executable: %s", named, n.Hint)
+		}
+	}
+	if why := n.otherProgram(ctx, path); why != "" {
+		return fmt.Sprintf("%s is not the %s that it needs: with %s it %s: %s", named, n.Executable, n.Version, why, n.Hint)
+	}
+	return ""
+}
+
+// ready returns a [*BuildError] that says why a driver's worker could not run here, or
+// nil if it could.
+func (k *Known) ready(ctx context.Context) error {
+	if why := k.Needs.lack(ctx); why != "" {
+		return &BuildError{Reason: protocol.Reason{Code: protocol.CodeNoExecutable, Message: why}, Driver: k.Name}
+	}
+	return nil
+}
+
+// Ready returns a [*BuildError] if a driver's worker could not run here, whether it is built
+// or not, because it lacks a program or a server.
+func (r Ref) Ready(ctx context.Context) error {
+	if r.Known == nil {
+		return nil
+	}
+	return r.Known.ready(ctx)
+}
+
+// foundWorker finds the worker of a driver that is not built, and asks it to describe
+// itself.
+func foundWorker(ctx context.Context, ref Ref) (path string, with map[string]string, err error) {
+	k := ref.Known
+	if path, err = exec.LookPath(k.Command[0]); err != nil {
+		return "", nil, &BuildError{Reason: protocol.Reason{Code: protocol.CodeNoExecutable, Message: err.Error()}, Driver: k.Name}
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return "", nil, err
+	}
+	_, proof, err := Describe(ctx, path, ref.Args()...)
+	if err != nil {
+		return "", nil, err
+	}
+	return path, map[string]string{
+		"command": strings.Join(append([]string{path}, ref.Args()...), " "), "module_version": proof.ModuleVersion,
+	}, nil
+}

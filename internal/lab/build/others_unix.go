@@ -1,0 +1,34 @@
+//go:build unix
+
+package build
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// checkOthers returns an error if other users of the machine can put files into a directory
+// of which executables or their sources are taken. One that does not exist is created later.
+func checkOthers(dir string) error {
+	fi, err := os.Stat(dir)
+	if err != nil {
+		return nil //nolint:nilerr // whoever uses it says what is wrong
+	}
+	owner := -1
+	if s, ok := fi.Sys().(*syscall.Stat_t); ok {
+		owner = int(s.Uid)
+	}
+	return othersWrite(dir, fi.Mode(), owner, os.Geteuid())
+}
+
+// othersWrite decides that for a directory of an owner, for a user. Root may use anybody's.
+func othersWrite(dir string, mode os.FileMode, owner, user int) error {
+	switch {
+	case mode.Perm()&0o002 != 0:
+		return fmt.Errorf("every user of this machine can put files into %s, which would be run (chmod o-w %[1]s)", dir)
+	case user != 0 && owner != user && owner > 0:
+		return fmt.Errorf("%s belongs to another user (%d), whose files would be run", dir, owner)
+	}
+	return nil
+}

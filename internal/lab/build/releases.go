@@ -1,0 +1,177 @@
+package build
+
+import (
+	"cmp"
+	"context"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+
+	"golang.org/x/mod/semver"
+)
+
+// NoReleaseError says that a version does not exist, and Nearest which ones are listed
+// beside it.
+type NoReleaseError struct {
+	Module, Version string
+	Nearest         []string // at most two
+	said            string
+}
+
+func (e *NoReleaseError) Error() string {
+	return fmt.Sprintf("%s has no version %s that can be had (%.200s)", e.Module, e.Version, e.said)
+}
+
+// Releases lists the versions of a driver's library from first to last, oldest first,
+// without versions that were retracted and pre-releases other than these two. Both must
+// exist, or the error is a [*NoReleaseError]. The last may be "latest".
+func (b *Builder) Releases(ctx context.Context, k *Known, first, last string) ([]string, error) {
+	out, err := b.list(ctx, "-versions", k.Module)
+	if err != nil {
+		return nil, fmt.Errorf("the releases of %s cannot be listed: %w", k.Module, err)
+	}
+	all := strings.Fields(out)
+	if len(all) > 0 {
+		all = all[1:] // skip the module path; versions follow
+	}
+	semver.Sort(all)
+	if released := slices.DeleteFunc(slices.Clone(all), func(v string) bool { return semver.Prerelease(v) != "" }); last == latest && len(released) > 0 {
+		last = released[len(released)-1]
+	}
+	if first == last {
+		return nil, fmt.Errorf("%s is the newest release of %s: begin with an older one", first, k.Module)
+	}
+	for _, v := range []string{first, last} {
+		if slices.Contains(all, v) {
+			continue
+		}
+		if _, err := b.list(ctx, k.Module+"@"+v); ctx.Err() != nil {
+			return nil, ctx.Err()
+		} else if err != nil {
+			return nil, &NoReleaseError{k.Module, v, neighbors(all, v), cmp.Or(refusal(err.Error()), err.Error())}
+		}
+	}
+	list := []string{first}
+	for _, v := range all {
+		if semver.Compare(v, first) > 0 && semver.Compare(v, last) < 0 && semver.Prerelease(v) == "" {
+			list = append(list, v)
+		}
+	}
+	return append(list, last), nil
+}
+
+// neighbors returns the versions before and after one that is not among them.
+func neighbors(all []string, version string) []string {
+	i, _ := slices.BinarySearchFunc(all, version, semver.Compare)
+	return all[max(i-1, 0):min(i+1, len(all))]
+}
+
+// list runs go list -m in a module that requires nothing, so that only what is asked for
+// needs to be had.
+func (b *Builder) list(ctx context.Context, args ...string) (string, error) {
+	if _, err := b.toolchain(ctx); err != nil {
+		return "", err
+	}
+	scratch, err := process.NewTemporary()
+	if err != nil {
+		return "", err
+	}
+	defer scratch.Remove()
+	if err := os.WriteFile(filepath.Join(scratch.Dir, "go.mod"), []byte("module list\n"), 0o644); err != nil {
+		return "", err
+	}
+	out, said, err := b.lookup(ctx, scratch.Dir, append([]string{"list", "-m"}, args...)...)
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil:
+		return "", errors.New(FirstComplaint(strings.ReplaceAll(said, "\n\t", " "), err))
+	}
+	return string(out), nil
+}
+
+// Linked returns the version of each module that is linked into a driver's worker, apart
+// from sqlite3perf's own. It builds the worker if necessary.
+func (b *Builder) Linked(ctx context.Context, ref Ref) (map[string]string, error) {
+	path, _, err := b.Worker(ctx, ref, nil)
+	if err != nil {
+		return nil, err
+	}
+	return Modules(path)
+}
+
+// Modules returns the version of each module that is linked into an executable, apart from
+// sqlite3perf's own.
+func Modules(path string) (map[string]string, error) {
+	info, err := buildinfo.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	versions := map[string]string{}
+	for _, m := range info.Deps {
+		if !strings.HasPrefix(m.Path, modulePath) {
+			versions[m.Path] = m.Version
+		}
+	}
+	return versions, nil
+}
+
+// ReleaseRange is a range of releases as a user names it: "mattn@v1.14.20..v1.14.52", or
+// with options "mattn@v1.14.20..latest:tags=sqlite_fts5".
+type ReleaseRange struct {
+	Known       *Known
+	First, Last string
+	options     string
+	known       []Known
+}
+
+// ParseReleases finds the releases that a user's range means.
+func ParseReleases(ctx context.Context, text string, known []Known) (ReleaseRange, error) {
+	name, which, opts := splitRef(text)
+	if NamesExecutable(name) {
+		return ReleaseRange{}, fmt.Errorf("%s is an executable, which has no releases: name a driver of sqlite3perf (sqlite3perf drivers lists them)", text)
+	}
+	first, last, dots := strings.Cut(strings.TrimPrefix(which, "@"), "..")
+	i := slices.IndexFunc(known, func(k Known) bool { return k.Name == name })
+	if i < 0 {
+		_, err := ParseRef(ctx, name, known)
+		return ReleaseRange{}, err
+	}
+	k := &known[i]
+	r := ReleaseRange{k, first, last, opts, known}
+	example := fmt.Sprintf("want two releases, such as %s@v1.0.0..%s", name, cmp.Or(k.Version, latest))
+	switch {
+	case len(k.Command) > 0:
+		return r, fmt.Errorf("%s: %s is not built from releases of a Go module", text, name)
+	case !strings.HasPrefix(which, "@") || !dots || first == "" || last == "" || first == latest:
+		return r, fmt.Errorf("%s is not a range: %s", text, example)
+	}
+	for _, v := range []string{first, last} {
+		if _, err := r.Ref(ctx, v); err != nil {
+			return r, err
+		}
+	}
+	switch order := semver.Compare(first, last); {
+	case last == latest:
+	case order == 0:
+		return r, fmt.Errorf("%s has one release: %s", text, example)
+	case order > 0:
+		return r, fmt.Errorf("%s: the older release comes first: want %s@%s..%s%s", text, name, last, first, opts)
+	}
+	return r, nil
+}
+
+// Ref returns the driver of a release; "" is the pinned one.
+func (r ReleaseRange) Ref(ctx context.Context, version string) (Ref, error) {
+	name := r.Known.Name
+	if version != "" {
+		name += "@" + version
+	}
+	return ParseRef(ctx, name+r.options, r.known)
+}

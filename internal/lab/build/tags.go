@@ -1,0 +1,69 @@
+package build
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// checkTags returns a [*BuildError] if a variant has a build tag that its library and
+// what it depends on do not know, since such a tag changes nothing. flags are those of
+// the build that say which files are used.
+func (b *Builder) checkTags(ctx context.Context, ref Ref, env *toolchain, flags []string) error {
+	tags := ref.words("tags")
+	if len(tags) == 0 {
+		return nil
+	}
+	args := append([]string{"list", "-deps", "-f", "{{if not .Standard}}{{.Dir}}{{end}}"}, flags...)
+	cmd := b.command(ctx, append(args, "./worker")...)
+	cmd.Dir = ref.Known.Dir
+	cmd.Env = append(cmd.Env, env.environment(ref)...)
+	out, err := output(cmd)
+	if err != nil {
+		return ctx.Err() // building it says what is wrong
+	}
+	known := map[string]bool{}
+	for dir := range strings.FieldsFuncSeq(string(out), func(r rune) bool { return r == '\n' || r == '\r' }) {
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			if filepath.Ext(f.Name()) != ".go" || !f.Type().IsRegular() {
+				continue
+			}
+			text, err := os.ReadFile(filepath.Join(dir, f.Name()))
+			if err != nil {
+				return err
+			}
+			for _, line := range tagLine.FindAllString(string(text), -1) {
+				for _, word := range tagWord.FindAllString(line, -1) {
+					known[word] = true
+				}
+			}
+		}
+	}
+	for _, tag := range tags {
+		if !known[tag] {
+			hint := driver.DidYouMean(tag, slices.Sorted(maps.Keys(known)))
+			if hint == "" {
+				hint = "leave it out"
+			}
+			return unbuildable(protocol.CodeBuild, "cannot be built: no file of %s or of what it depends on has the build tag %s: %s", ref.Known.Module, tag, hint)
+		}
+	}
+	return nil
+}
+
+// Build tags are in constraints, and before the flags that cgo files give the C compiler.
+var (
+	tagLine = regexp.MustCompile(`(?m)^(//go:build|//\s*\+build|.*#cgo)\s.*$`)
+	tagWord = regexp.MustCompile(`[\w.]+`)
+)

@@ -1,0 +1,196 @@
+package build
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// toolchain has everything about the Go toolchain that affects the result of a build.
+type toolchain struct {
+	GOVERSION, GOOS, GOARCH, GOFLAGS, GOEXPERIMENT, GOFIPS140    string
+	GO386, GOAMD64, GOARM, GOARM64, GOMIPS64, GOPPC64, GORISCV64 string // all empty except that of GOARCH
+	CGO_ENABLED                                                  string
+	compiler
+}
+
+// compiler is the part of the toolchain that matters only to drivers that need C.
+type compiler struct {
+	CC, CGO_CFLAGS, CGO_CPPFLAGS, CGO_LDFLAGS string
+
+	ccPath, ccVersion string
+}
+
+func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
+	if b.env != nil {
+		return b.env, nil
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		return nil, unbuildable(protocol.CodeNoGo, "workers are built with the Go toolchain, and there is no go in PATH: install Go from https://go.dev/dl")
+	}
+	cmd := b.command(ctx, "env", "-json")
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := output(cmd)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("go env: %s", FirstComplaint(said.String(), err))
+	}
+	env := &toolchain{}
+	if err := json.Unmarshal(out, env); err != nil {
+		return nil, fmt.Errorf("go env: %w", err)
+	}
+	if cc := strings.Fields(env.CC); len(cc) > 0 {
+		if env.ccPath, err = exec.LookPath(cc[0]); err == nil {
+			out, _ := exec.CommandContext(ctx, env.ccPath, "--version").Output()
+			env.ccVersion, _, _ = strings.Cut(string(out), "\n")
+		}
+	}
+	b.env = env
+	return env, nil
+}
+
+// Tools returns the versions of the Go toolchain and of the C compiler that workers are
+// built with. cc is "" if there is no C compiler. The error is a [*BuildError] if there is
+// no Go toolchain.
+func (b *Builder) Tools(ctx context.Context) (goVersion, cc string, err error) {
+	env, err := b.toolchain(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	return env.GOVERSION, cmp.Or(env.ccVersion, env.ccPath), nil
+}
+
+// command returns a go command that runs in the module of the workers' engine. It runs
+// outside of any workspace, because a workspace could change a driver's dependencies.
+func (b *Builder) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = filepath.Join(b.Source.Root, "worker") // not in its parents: a go.mod there is somebody else's
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	if goos, goarch, ok := strings.Cut(b.Target, "/"); ok {
+		cmd.Env = append(cmd.Env, "GOOS="+goos, "GOARCH="+goarch)
+	}
+	process.Isolate(cmd)
+	return cmd
+}
+
+// temporaryIn makes a command keep its temporary files in a directory that is swept if this
+// process is killed. The variables other than GOTMPDIR are for the C compiler.
+func temporaryIn(cmd *exec.Cmd, dir string) {
+	for _, name := range []string{"GOTMPDIR", "TMPDIR", "TMP", "TEMP"} {
+		cmd.Env = append(cmd.Env, name+"="+dir)
+	}
+	process.Mark(cmd, dir)
+}
+
+// output returns what a go command prints. Even one that only looks something up makes a
+// directory go-build, and leaves it if it is killed.
+func output(cmd *exec.Cmd) ([]byte, error) {
+	scratch, err := process.NewTemporary()
+	if err != nil {
+		return nil, err
+	}
+	defer scratch.Remove()
+	temporaryIn(cmd, scratch.Dir)
+	return cmd.Output()
+}
+
+// serves returns an error that says why the toolchain cannot build a driver, or nil.
+func (env *toolchain) serves(ref Ref) error {
+	for _, key := range []string{"GOAMD64", "GOARM64"} {
+		if _, ok := ref.Options[key]; ok && key != "GO"+strings.ToUpper(env.GOARCH) {
+			return unbuildable(protocol.CodeBuild, "cannot be built: workers are built for %s here: leave out %s", env.GOARCH, key)
+		}
+	}
+	if ref.Known.Kind != driver.Cgo {
+		return nil
+	}
+	switch {
+	case env.CGO_ENABLED != "1" && os.Getenv("CGO_ENABLED") == "0":
+		return unbuildable(protocol.CodeNoCC, "%s needs cgo, and CGO_ENABLED=0 turns it off: unset it", ref.Name)
+	case env.CGO_ENABLED != "1" || env.ccPath == "":
+		return unbuildable(protocol.CodeNoCC, "%s needs a C compiler, and there is no %q in PATH: install gcc or clang (Debian: apt-get install gcc libc6-dev), or name yours with CC", ref.Name, env.CC)
+	}
+	return nil
+}
+
+// variant returns the toolchain as a driver needs it. For drivers without C it has no
+// compiler, because another compiler does not make another worker.
+func (env *toolchain) variant(ref Ref) *toolchain {
+	own := *env
+	own.GOAMD64 = cmp.Or(ref.Options["GOAMD64"], own.GOAMD64)
+	own.GOARM64 = cmp.Or(ref.Options["GOARM64"], own.GOARM64)
+	if list := ref.words("GOEXPERIMENT"); list != nil {
+		own.GOEXPERIMENT = strings.TrimPrefix(own.GOEXPERIMENT+","+strings.Join(list, ","), ",")
+	}
+	if flags := ref.Options["cflags"]; flags != "" {
+		own.CGO_CFLAGS = strings.TrimSpace(own.CGO_CFLAGS + " " + flags)
+	}
+	if ref.Known.Kind != driver.Cgo {
+		own.CGO_ENABLED, own.compiler = "0", compiler{}
+	}
+	return &own
+}
+
+// with returns what readers of results are told about a worker's build.
+func (env *toolchain) with(ref Ref) map[string]string {
+	m := map[string]string{
+		"go": env.GOVERSION, "module_version": ref.version(), "GOFLAGS": env.GOFLAGS, "GOEXPERIMENT": env.GOEXPERIMENT,
+		"GOAMD64": env.GOAMD64, "GOARM64": env.GOARM64, "tags": ref.tags(env.GOFLAGS), "directory": ref.Dir,
+		"cc": env.ccVersion, "CGO_CFLAGS": env.CGO_CFLAGS, "CGO_CPPFLAGS": env.CGO_CPPFLAGS,
+	}
+	if ref.Dir != "" {
+		m["module_version"] = ""
+	}
+	maps.DeleteFunc(m, func(_, v string) bool { return v == "" })
+	return m
+}
+
+// environment returns the environment variables in which the go command must differ from
+// the lab for a driver.
+func (env *toolchain) environment(ref Ref) []string {
+	var list []string
+	for _, v := range []struct{ option, name, value string }{
+		{"GOAMD64", "GOAMD64", env.GOAMD64}, {"GOARM64", "GOARM64", env.GOARM64},
+		{"GOEXPERIMENT", "GOEXPERIMENT", env.GOEXPERIMENT}, {"cflags", "CGO_CFLAGS", env.CGO_CFLAGS},
+	} {
+		if _, ok := ref.Options[v.option]; ok {
+			list = append(list, v.name+"="+v.value)
+		}
+	}
+	if ref.Known.Kind != driver.Cgo {
+		list = append(list, "CGO_ENABLED=0")
+	}
+	return list
+}
+
+// FirstComplaint returns the line of the go command's output that says most: the C
+// compiler's first error, or else the first line.
+func FirstComplaint(output string, err error) string {
+	for line := range strings.Lines(output) {
+		if strings.Contains(line, " error: ") {
+			return strings.TrimSpace(line)
+		}
+	}
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "go: downloading") && !strings.HasPrefix(line, "go: finding") {
+			return line
+		}
+	}
+	return err.Error()
+}

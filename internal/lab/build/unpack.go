@@ -1,0 +1,121 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/sources"
+)
+
+// UnpackError says why the sources inside this executable cannot be used.
+type UnpackError struct {
+	Dir     string // where they are, or would be; "" if there is no directory for them
+	Changed string // file in Dir that has been changed since it was unpacked; "" if Err says why
+	Err     error
+}
+
+func (e *UnpackError) Error() string {
+	if e.Changed != "" {
+		return fmt.Sprintf("the unpacked sources of the workers in %s have been changed: %s", e.Dir, e.Changed)
+	}
+	return fmt.Sprintf("unpacking the sources of the workers: %v", e.Err)
+}
+
+func (e *UnpackError) Unwrap() error { return e.Err }
+
+// Unpacked returns the sources inside this executable, in the user's cache directory.
+// The name of their directory has their hash, so each version of sqlite3perf has its
+// own. If the sources are not there yet, Unpacked unpacks them, and removes those of other
+// versions that have not been used for long. It then checks every file. The error is an
+// [*UnpackError].
+func Unpacked() (Source, error) {
+	parent, err := sourcesCache()
+	if err != nil {
+		return Source{}, &UnpackError{Err: err}
+	}
+	dir := filepath.Join(parent, hashName([]byte(sources.Archive)))
+	if _, err := os.Lstat(dir); err == nil {
+		hold(dir) // before what follows finds it, so that nobody removes it afterwards
+	}
+	want := txtar.Parse([]byte(sources.Archive)).Files
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		if err := unpack(want, dir); err != nil {
+			return Source{}, &UnpackError{Dir: dir, Err: err}
+		}
+		hold(dir)
+		pruneSources(parent, time.Now().Add(-unusedSources))
+	}
+	err = errors.Join(checkOthers(parent), checkOthers(dir))
+	var got []txtar.File
+	if err == nil {
+		got, err = filesOf(dir)
+	}
+	if err != nil {
+		return Source{}, &UnpackError{Dir: dir, Err: err}
+	}
+	if name := difference(want, got); name != "" {
+		return Source{}, &UnpackError{Dir: dir, Changed: name}
+	}
+	return Source{dir}, nil
+}
+
+// sourcesCache returns the directory in which sources are unpacked.
+func sourcesCache() (string, error) {
+	cache, err := os.UserCacheDir()
+	return filepath.Join(cache, "sqlite3perf", "sources"), err
+}
+
+// scratchPrefix begins the names of directories in which sources are unpacked or removed.
+const scratchPrefix = "unpacking-"
+
+// unpack writes files to a new directory, which appears whole or not at all.
+func unpack(files []txtar.File, dir string) error {
+	scratch, err := process.NewScratch(filepath.Dir(dir), scratchPrefix)
+	if err != nil {
+		return err
+	}
+	defer scratch.Remove()
+	tree := filepath.Join(scratch.Dir, "tree")
+	for _, f := range files {
+		path := filepath.Join(tree, filepath.FromSlash(f.Name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, f.Data, 0o444); err != nil { // an editor warns before it changes one
+			return err
+		}
+	}
+	err = os.Rename(tree, dir)
+	if _, there := os.Lstat(dir); there == nil {
+		return nil // if we did not make it, another process did
+	}
+	return err
+}
+
+// difference returns the name of a file that is not the same in both lists, or "".
+func difference(want, got []txtar.File) string {
+	missing := map[string]string{}
+	for _, f := range want {
+		missing[f.Name] = string(f.Data)
+	}
+	for _, f := range got {
+		if data, wanted := missing[f.Name]; !wanted || data != string(f.Data) {
+			return f.Name
+		}
+		delete(missing, f.Name)
+	}
+	for _, f := range want {
+		if _, is := missing[f.Name]; is {
+			return f.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,133 @@
+package lab
+
+import (
+	"fmt"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+// Expectation is what a phase must do and return, as far as it follows from the plan and the
+// generators. On everything else the drivers must agree; package stats judges that.
+type Expectation struct {
+	Operations int64   // -1: as many as there is time for
+	Executions []int64 // how often each operation of a mix is executed; nil: not known
+	Rows       int64   // written or read in the whole phase; -1: not known
+	Checksum   string  // "": not known
+	Tables     []Table // the tables that a phase, timed or not, inserts into
+	Unhashed   bool    // no checksum was asked for in this trial
+}
+
+// expected returns what a phase of the case must do and return, as far as it is known.
+func (c *Case) expected(phase string) Expectation {
+	if e, ok := c.Expect[phase]; ok {
+		return e
+	}
+	return Expectation{Operations: -1, Rows: -1}
+}
+
+// expect computes what the cases must do and return. This may take long, so everything
+// else has been checked before.
+func (m *Matrix) expect(todo []point) error {
+	sums := &hasher{seed: m.Seed, made: map[string]*plan.RowSum{}}
+	for _, at := range todo {
+		sums.tell = func(done, total int64) {
+			if m.Computing != nil {
+				m.Computing(at.workload, done, total)
+			}
+		}
+		expect, err := expectations(at.plan, m.Seed, at.back, sums)
+		if err != nil {
+			return fmt.Errorf("workload %s: %w", at.workload, err)
+		}
+		for _, c := range at.cases {
+			c.Expect = expect
+		}
+	}
+	return nil
+}
+
+// maxChosen is how many choices of a mix the lab repeats at most in order to count
+// them.
+const maxChosen = 10_000_000
+
+// expectations computes what the phases must do and return, from the plan and its
+// generators.
+func expectations(p *plan.Plan, seed uint64, back *readable, sums *hasher) (map[string]Expectation, error) {
+	gen, err := plan.NewGenerator(seed, p)
+	if err != nil {
+		return nil, err
+	}
+	expect := map[string]Expectation{}
+	if err := sums.begin(p, gen); err != nil {
+		return nil, err
+	}
+	for i := range p.Phases {
+		ph := &p.Phases[i]
+		if ph.Untimed && ph.Insert == nil || ph.HTTP != nil {
+			continue
+		}
+		e := Expectation{Operations: -1, Rows: -1}
+		switch {
+		case ph.Insert != nil:
+			e.Rows = 0
+			for _, name := range ph.Insert.Sets {
+				e.Rows += p.DataSet(name).Total
+			}
+			e.Operations = e.Rows
+			if e.Tables, err = sums.tables(back.tables[ph.Name], ph); err != nil {
+				return nil, fmt.Errorf("phase %s: %w", ph.Name, err)
+			}
+		case ph.Query != nil:
+			if e, err = expectedOfQuery(gen, p, ph.Query, sums.tell); err != nil {
+				return nil, fmt.Errorf("phase %s: %w", ph.Name, err)
+			}
+		case ph.Mix != nil:
+			if n := ph.Mix.Count; n > 0 {
+				e.Operations = n
+				e.Executions = executions(gen, ph)
+			}
+		case ph.Replay != nil:
+			e.Operations = int64(ph.Replay.Events.Len())
+		default:
+			e.Operations, e.Rows = 1, 0
+		}
+		expect[ph.Name] = e
+	}
+	return expect, nil
+}
+
+func expectedOfQuery(gen *plan.Gen, p *plan.Plan, q *plan.Query, tell func(done, total int64)) (Expectation, error) {
+	times := q.Repeat * int64(max(q.Clients, 1))
+	e := Expectation{Operations: times, Rows: -1}
+	if q.ForEach != "" {
+		e.Operations *= p.DataSet(q.ForEach).Total
+	}
+	if q.Rows >= 0 {
+		e.Rows = q.Rows * e.Operations
+	}
+	if q.Returns != nil {
+		sum, rows, err := gen.Expected(q.Returns, tell)
+		if err != nil {
+			return e, err
+		}
+		e.Checksum, e.Rows = sum, rows*times
+	}
+	return e, nil
+}
+
+// executions counts how often the seed chooses each operation of a mix with a count.
+// It returns nil if there are too many choices to repeat them.
+func executions(gen *plan.Gen, p *plan.Phase) []int64 {
+	if p.Mix.Count > maxChosen {
+		return nil
+	}
+	counts := make([]int64, len(p.Mix.Operations))
+	var order []uint8
+	for first := int64(0); first < p.Mix.Count; first += int64(len(order)) {
+		order = gen.Order(order[:0], p.Name, p.Mix.Operations, first, 1, int(min(p.Mix.Count-first, 1<<16)))
+		for _, i := range order {
+			counts[i]++
+		}
+	}
+	return counts
+}

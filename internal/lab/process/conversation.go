@@ -1,0 +1,56 @@
+package process
+
+import (
+	"bufio"
+	"context"
+	"errors"
+)
+
+// Conversation talks to one worker process line by line, without judging its
+// answers. [Describe] and package conformance use it.
+type Conversation struct {
+	Executable string
+	Args       []string
+	Env        []string // NAME=value, besides the lab's own environment
+	Dir        string   // the worker's working directory; "": the lab's own
+
+	// Hear is called with each line that the worker writes. When it returns
+	// false, the worker's standard input is closed, as it would be if the lab
+	// exited. Hear is still called with later lines.
+	Hear func(line []byte) bool
+
+	// Stderr is the beginning and the end of what the worker wrote to standard
+	// error. Run fills it in.
+	Stderr string
+}
+
+// Run starts the worker, sends it the line and returns when it has exited. The
+// error is a [*exec.ExitError] if the exit status is not 0, and the cause of
+// ctx's end if that stopped the worker.
+func (c *Conversation) Run(ctx context.Context, line []byte) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w, err := Start(ctx, c.Executable, c.Args, c.Dir, NewMark(), false, c.Env...)
+	if err != nil {
+		return err
+	}
+	_, _ = w.Input.Write(append(line, '\n'))
+	lines := w.Lines()
+	for lines.Scan() {
+		if !c.Hear(lines.Bytes()) {
+			w.Input.Close()
+		}
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		cancel(err)
+	}
+	err = w.End()
+	c.Stderr = w.Errors()
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case ExitedWell(err):
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,166 @@
+// Package process runs other programs so that nothing outlives this one: no process, and no
+// temporary directory, whichever way either ends.
+package process
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// ExitGrace is how long a worker may take to exit after its last answer.
+const ExitGrace = 10 * time.Second
+
+// leaveGrace is how long a worker may take to remove what it has made elsewhere.
+const leaveGrace = 15 * time.Second
+
+// MaxLine is the longest answer that is accepted from a worker.
+const MaxLine = 16 << 20
+
+// Child is a worker's process. Nothing that it starts outlives it.
+type Child struct {
+	*exec.Cmd
+	Input  io.WriteCloser
+	output io.Reader
+	errors ends
+	mark   string
+	before map[int]bool // the processes that were there when it started
+}
+
+// Start starts a worker in dir, or in the lab's own directory if dir is "". The
+// process is marked with id, and env is added to its environment. It is killed when
+// ctx ends, or, if it leaves something elsewhere, soon after its input has ended.
+func Start(ctx context.Context, executable string, args []string, dir, id string, leaves bool, env ...string) (*Child, error) {
+	c := &Child{Cmd: exec.CommandContext(ctx, executable, args...), mark: id, errors: ends{max: 8 * DetailEnd}, before: existing()}
+	c.Dir = dir
+	c.Env = append(os.Environ(), env...)
+	Isolate(c.Cmd)
+	Mark(c.Cmd, id)
+	c.WaitDelay = time.Second
+	c.Stderr = &c.errors
+	var err error
+	if c.Input, err = c.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if c.output, err = c.StdoutPipe(); err != nil {
+		return nil, err
+	}
+	if leaves {
+		c.Cancel = c.Input.Close // it then leaves, and exits
+		c.WaitDelay = leaveGrace
+	}
+	return c, c.Start()
+}
+
+// Send sends a request. If the worker exits without reading it, the missing answer
+// shows it.
+func (c *Child) Send(r protocol.Request) { _ = json.NewEncoder(c.Input).Encode(r) }
+
+// Lines returns a scanner over the lines that the worker writes.
+func (c *Child) Lines() *bufio.Scanner {
+	s := bufio.NewScanner(c.output)
+	s.Buffer(make([]byte, 64<<10), MaxLine)
+	return s
+}
+
+// End closes the worker's input, waits for it to exit and kills the processes that
+// it left running. It does not wait for the end of the worker's output, because a
+// child of the worker may hold the other end open.
+func (c *Child) End() error {
+	go func() { _, _ = io.Copy(io.Discard, c.output) }()
+	c.Input.Close()
+	err := c.Wait()
+	EndGroup(c.Process.Pid)
+	endMarked(c.mark, c.before)
+	return err
+}
+
+// Errors returns the beginning and the end of what the worker wrote to standard error.
+func (c *Child) Errors() string { return c.errors.String() }
+
+// Death describes how a worker died, given the error of [exec.Cmd.Wait].
+func (c *Child) Death(err error) string {
+	if Killed(c.ProcessState) {
+		return "the worker was killed (SIGKILL), as the kernel does when memory runs out"
+	}
+	return fmt.Sprintf("the worker crashed: %v", err)
+}
+
+// MarkVariable is the environment variable that identifies the processes that a
+// process has started, even if they have moved to another group.
+const MarkVariable = "SQLITE3PERF_MARK"
+
+// Mark adds a mark to a command that has not been started yet.
+func Mark(cmd *exec.Cmd, id string) {
+	cmd.Env = append(cmd.Environ(), MarkVariable+"="+id)
+}
+
+// NewMark returns a mark for a process that does not have a [Scratch] directory.
+func NewMark() string { return fmt.Sprintf("%d-%016x", os.Getpid(), rand.Uint64()) }
+
+// ExitedWell reports whether [exec.Cmd.Wait] saw exit status 0. A child that still
+// holds the worker's standard error is killed; it does not make the worker's answers
+// wrong.
+func ExitedWell(err error) bool { return err == nil || errors.Is(err, exec.ErrWaitDelay) }
+
+// DetailEnd is how many bytes are kept of each end of a reason's detail.
+const DetailEnd = 2 << 10
+
+// register is a line of the registers that end the dump of a crash. They say nothing without
+// a debugger, and would take the place of the stack.
+var register = regexp.MustCompile(`(?m)^[a-z][a-z0-9]{1,7} +0x[0-9a-f]+\n?`)
+
+// Detail returns what a worker gave as the detail of its reason, followed by what it wrote
+// to standard error, without registers. It leaves out what is in the middle if that is long.
+func Detail(given, stderr string) string {
+	e := ends{max: DetailEnd}
+	for _, s := range []string{given, register.ReplaceAllString(stderr, "")} {
+		fmt.Fprintln(&e, strings.TrimSpace(s))
+	}
+	return e.String()
+}
+
+// ends keeps the first and the last bytes that are written to it. Of a crash the
+// first lines say most, of a log the last.
+type ends struct {
+	mu    sync.Mutex
+	max   int // limit in bytes for first and for last
+	first []byte
+	last  []byte
+	cut   bool
+}
+
+func (e *ends) Write(p []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := min(len(p), e.max-len(e.first))
+	e.first = append(e.first, p[:n]...)
+	e.last = append(e.last, p[n:]...)
+	if over := len(e.last) - e.max; over > 0 {
+		e.last, e.cut = slices.Delete(e.last, 0, over), true
+	}
+	return len(p), nil
+}
+
+func (e *ends) String() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	between := ""
+	if e.cut {
+		between = "\n…\n"
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(string(e.first)+between+string(e.last), "?"))
+}

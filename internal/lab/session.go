@@ -1,0 +1,380 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// session is one worker process and what it has said so far.
+type session struct {
+	limit time.Duration
+	hint  string
+	trial *result.Trial
+	want  *Case
+	phase string // name of the current phase
+	next  int    // index of the plan's next phase
+	done  bool
+
+	turn  *turn          // nil: the trial runs alone
+	alarm *process.Alarm // rings when the trial has run for as long as it may
+	idle  time.Duration  // how long it waited for its turn
+
+	stopped time.Duration  // how long this process was stopped
+	waited  *time.Duration // for a CPU, the worker's threads; nil if it is not known
+
+	inForce driver.Settings // what the first connection last read back
+	begins  string          // the SQLite that wrote the database before the trial; "": none, or not known
+
+	started time.Time     // when the request was sent
+	began   time.Time     // when the current phase began
+	claimed time.Duration // sum of the times by the worker's clocks so far
+
+	profiling *Profiling // nil: a trial that is measured
+
+	hashed     bool     // the plan asks for checksums of what is inserted
+	brief      []string // the phases that are not verified in full
+	unanswered string   // the insert whose rows have not been read back
+
+	loads  bool    // the worker only loads the database
+	untold bool    // the worker has yet to say what the loaded database has
+	tables []Table // of the loaded database; -1 rows: not known
+
+	unread  string          // what ran last, if the settings have not been read back since then
+	changed driver.Settings // what has been changed so far, as the workload declares
+
+	shares // for mixes in several processes
+
+	// For a server:
+	seed     uint64
+	ceilings map[int]ceiling
+	ctx      context.Context // of the load
+	worker   *process.Child
+	traffic  *traffic // the current one
+}
+
+func (s *session) fail(status result.Status, code, format string, args ...any) {
+	if s.trial.Reason != nil {
+		return // the first reason is the cause of the others
+	}
+	s.trial.Status = status
+	s.trial.Reason = &protocol.Reason{Code: code, Phase: s.phase, Message: fmt.Sprintf(format, args...)}
+}
+
+// broken fails the trial because a message breaks the protocol. The error it returns
+// means that the worker need not go on.
+func (s *session) broken(format string, args ...any) error {
+	s.fail(result.Failed, protocol.CodeProtocol, format, args...)
+	return errEnough
+}
+
+func (s *session) run(ctx context.Context, dir string, req protocol.Request) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s.alarm = process.NewAlarm(s.limit, func() { cancel(errTimeout) })
+	defer func() { s.stopped += s.alarm.Stop() }()
+
+	// SQLite's temporary files must be on the file system that is measured.
+	executable, args := s.profiling.command(s.want.Worker, s.want.Info.Kind, s.want.Ref.Args())
+	w, err := process.Start(ctx, executable, args, dir, s.part.mark(dir), s.want.Ref.Elsewhere(), append(s.want.Ref.Env(), "SQLITE_TMPDIR="+dir, "TMPDIR="+dir)...)
+	if err != nil {
+		s.fail(result.Unavailable, protocol.CodeStart, "the worker does not start: %v", err)
+		return
+	}
+	s.ctx, s.worker, s.cancel = ctx, w, cancel
+	s.request, s.dir = req, dir
+	s.started = time.Now()
+	w.Send(req)
+	if err := s.listen(w.Lines()); err != nil {
+		cancel(err)
+	}
+	if s.done {
+		s.alarm.Reset(process.ExitGrace)
+	}
+	s.others.dismiss(ctx)
+	err = w.End()
+	s.ended(err, w, context.Cause(ctx))
+	s.others.end(s)
+	if t := s.traffic; t != nil && t.outcome != nil && s.trial.Reason != nil {
+		s.trial.Reason.Message += ": " + troubles(t.outcome)
+	}
+	if r := s.trial.Reason; r != nil {
+		r.Detail = process.Detail(r.Detail, w.Errors())
+	}
+}
+
+// ended judges how the process ended.
+func (s *session) ended(err error, w *process.Child, cause error) {
+	switch {
+	case errors.Is(cause, errTimeout) && s.done:
+		s.fail(result.Failed, protocol.CodeTimeout, "the worker did not exit within %v after its last answer", process.ExitGrace)
+	case errors.Is(cause, errTimeout):
+		s.fail(result.Failed, protocol.CodeTimeout, "no end within the trial's limit of %v", s.limit)
+	case process.ExitedWell(err) && s.done, errors.Is(cause, errEnough):
+	case process.ExitedWell(err):
+		s.fail(result.Failed, protocol.CodeProtocol, "the worker exited before it was done")
+	default:
+		code := protocol.CodeCrash
+		if process.Killed(w.ProcessState) {
+			code = protocol.CodeKilled
+		}
+		s.fail(result.Failed, code, "%s", w.Death(err))
+	}
+}
+
+// listen reads answers up to the last one. An error means that the worker need
+// not go on.
+func (s *session) listen(lines *bufio.Scanner) error {
+	for lines.Scan() {
+		var a protocol.Response
+		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
+			return s.broken("the worker's answer is not understood: %v: %.80q", err, lines.Text())
+		}
+		if a.Type == protocol.TypeSample || a.Type == protocol.TypeServed || a.Type == protocol.TypeDone {
+			s.seeWaiting() // nobody can when it has ended
+		}
+		if err := s.answer(&a); err != nil || s.done {
+			return err
+		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return s.broken("an answer of the worker is longer than %d MiB", process.MaxLine>>20)
+	}
+	if err := lines.Err(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return s.broken("reading the worker's answers: %v", err)
+	}
+	return nil
+}
+
+// seeWaiting records how long the worker's threads have waited for a CPU so far. A worker
+// that is just ending has fewer threads left than before.
+func (s *session) seeWaiting() {
+	if s.worker == nil {
+		return // in tests of what is heard
+	}
+	if d := process.WaitedFor(s.worker.Process.Pid); d != nil && (s.waited == nil || *d > *s.waited) {
+		s.waited = d
+	}
+}
+
+func (s *session) answer(a *protocol.Response) error {
+	if s.trial.Proof == nil && a.Type != protocol.TypeReady && a.Type != protocol.TypeFailed {
+		return s.broken("the worker answered %q before %q", a.Type, protocol.TypeReady)
+	}
+	if s.trial.Proof != nil && a.Type == protocol.TypeReady {
+		return s.broken("the worker answered %q twice", a.Type)
+	}
+	if err := s.readBack(a.Type); err != nil {
+		return err
+	}
+	switch a.Type {
+	case protocol.TypeReady:
+		return s.ready(a)
+	case protocol.TypeInserted:
+		return s.inserted(a)
+	case protocol.TypeLoaded:
+		return s.loaded(a)
+	case protocol.TypeSettings:
+		return s.settings(a)
+	case protocol.TypeWaiting:
+		return s.alternate()
+	case protocol.TypePhase:
+		return s.begin(a.Phase)
+	case protocol.TypeSample:
+		return s.sample(a.Sample)
+	case protocol.TypeListening:
+		return s.listening(a)
+	case protocol.TypeBegun:
+		return s.begun()
+	case protocol.TypeServed:
+		return s.served(a.Sample)
+	case protocol.TypePrepared:
+		return s.prepared(a)
+	case protocol.TypeShared:
+		return s.shared(a)
+	case protocol.TypeDone:
+		s.done = true
+		if got, want := len(s.trial.Samples), len(s.want.Phases); got != want {
+			s.phase = ""
+			s.fail(result.Failed, protocol.CodeProtocol, "the worker measured %d phases of %d", got, want)
+		}
+	case protocol.TypeFailed:
+		s.done = true
+		if a.Reason == nil || a.Reason.Code == "" {
+			a.Reason = &protocol.Reason{Code: protocol.CodeProtocol, Message: "the worker failed without a reason"}
+		}
+		s.fail(statusOf(a.Reason.Code), a.Reason.Code, "%.1000s", strings.Join(strings.Fields(a.Reason.Message), " "))
+		a.Reason.Message, a.Reason.Feature, a.Reason.Fields = s.trial.Reason.Message, "", nil
+		s.trial.Reason = a.Reason
+		lacking(s.trial.Reason, s.want.Ref, s.hint)
+	default:
+		return s.broken("the worker answered with the unknown type %q", a.Type)
+	}
+	return nil
+}
+
+// statusOf returns the status of a trial that ends with a worker's reason.
+func statusOf(code string) result.Status {
+	switch code {
+	case protocol.CodeRows, protocol.CodeChecksum, protocol.CodeIntegrity, protocol.CodeAnswer:
+		return result.Wrong
+	case protocol.CodeSetting:
+		return result.Refused
+	}
+	return result.Failed
+}
+
+// ready compares the proof with what was asked for.
+func (s *session) ready(a *protocol.Response) error {
+	if a.Protocol != protocol.Version {
+		return s.broken("the worker speaks protocol %d, sqlite3perf %d: rebuild one of them", a.Protocol, protocol.Version)
+	}
+	if a.Proof == nil || len(a.Proof.Connections) == 0 {
+		return s.broken("the worker is ready without a proof of settings")
+	}
+	if got, want := len(a.Proof.Connections), s.want.Settings.Connections(); got < want {
+		return s.broken("the worker proves the settings of %d connections, with a pool of %d", got, want)
+	}
+	s.trial.Proof = a.Proof
+	if bad := s.want.Ref.Unproven(a.Proof); bad != "" {
+		s.fail(result.Refused, protocol.CodeVariant, "%s", bad)
+		return errEnough
+	}
+	s.inForce = a.Proof.Connections[0]
+	s.unread = afterSchema
+	limit := func(setting, value string) (string, bool) {
+		if why, ok := s.want.Info.Limit(setting, value); ok {
+			return why, true
+		}
+		return "a database in memory has no other: set journal_mode=memory", setting == "journal_mode" && s.want.Settings["mode"] == "memory"
+	}
+	if bad := driver.Differences(s.want.asked(), a.Proof.Connections, limit); bad != "" {
+		s.fail(result.Refused, protocol.CodeSetting, "%s", bad)
+		return errEnough
+	}
+	return nil
+}
+
+// begin records that a phase has begun. It must be the plan's next one.
+func (s *session) begin(name string) error {
+	phases := s.want.Plan.Phases
+	switch {
+	case s.next >= len(phases):
+		return s.broken("the worker began phase %.80q after the last one", name)
+	case name != phases[s.next].Name:
+		return s.broken("the worker began phase %.80q: want %q, the next one", name, phases[s.next].Name)
+	case s.next > 0 && !phases[s.next-1].Untimed && s.lastSample() != phases[s.next-1].Name:
+		return s.broken("the worker began phase %.80q before it sent the sample of %q", name, phases[s.next-1].Name)
+	}
+	s.next++
+	s.phase, s.began = name, time.Now()
+	s.unread = "phase " + name
+	if len(s.want.Expect[name].Tables) > 0 && s.current().Insert != nil {
+		s.unanswered = name
+	}
+	return nil
+}
+
+// alternate lets the other trials run until the turn comes back, and has the worker
+// proceed.
+func (s *session) alternate() error {
+	if s.turn == nil {
+		return s.broken("the worker answered %q: it was not asked to alternate", protocol.TypeWaiting)
+	}
+	s.trial.Alternated = true
+	s.alarm.Pause()
+	waited, err := s.turn.yield(s.ctx)
+	s.alarm.Resume()
+	s.idle += waited
+	if err == nil {
+		s.worker.Send(protocol.Request{Type: protocol.TypeProceed, Protocol: protocol.Version})
+	}
+	return err
+}
+
+// current returns the phase that has begun last. One must have begun.
+func (s *session) current() *plan.Phase { return &s.want.Plan.Phases[s.next-1] }
+
+// lastSample returns the phase of the last sample, or "".
+func (s *session) lastSample() string {
+	if n := len(s.trial.Samples); n > 0 {
+		return s.trial.Samples[n-1].Phase
+	}
+	return ""
+}
+
+// inserted checks what the worker read back after an insert.
+func (s *session) inserted(a *protocol.Response) error {
+	if s.unanswered == "" || a.Phase != s.unanswered {
+		return s.broken("the worker answered %q of phase %.80q: it was not asked for, or has been answered", a.Type, a.Phase)
+	}
+	s.unanswered = ""
+	return s.judge(nil, CheckInserted(s.current(), s.want.Expect[a.Phase].Tables, s.hashed, a.Tables))
+}
+
+// due returns the phase of which the next sample must be. It must be the current phase.
+func (s *session) due(said *protocol.Sample) (*plan.Phase, error) {
+	n := len(s.trial.Samples)
+	if said == nil || n >= len(s.want.Phases) || said.Phase != s.want.Phases[n] {
+		return nil, s.broken("a sample of another phase than the next one, of %s", strings.Join(s.want.Phases, ", "))
+	}
+	if s.next == 0 || s.current().Name != said.Phase {
+		return nil, s.broken("the worker sent the sample of phase %s before it had begun it", said.Phase)
+	}
+	return s.current(), nil
+}
+
+// sample checks what the worker says of a phase.
+func (s *session) sample(said *protocol.Sample) error {
+	p, err := s.due(said)
+	if err != nil {
+		return err
+	}
+	if p.HTTP != nil {
+		return s.broken("the worker answered an http phase with %q: want %q", protocol.TypeSample, protocol.TypeServed)
+	}
+	if s.part != nil {
+		return s.partial(said)
+	}
+	said, apart, err := s.gathered(p, said)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	saw := Seen{Possible: now.Sub(s.started) - s.idle - s.claimed, Between: now.Sub(s.began), Cores: runtime.NumCPU()}
+	want := s.want.expected(p.Name)
+	want.Unhashed = s.unhashed(p)
+	m, doubts, faults := CheckSample(p, want, saw, said)
+	m.ApartNS = apart
+	doubts = append(doubts, notTogether(m, s.want.Settings.Processes())...)
+	if err := s.judge(doubts, faults); err != nil {
+		return err
+	}
+	s.claimed += time.Duration(m.WallNS + m.CheckpointNS)
+	s.trial.Samples = append(s.trial.Samples, *m)
+	return nil
+}
+
+// judge ends the trial if there is a fault, and keeps the doubts.
+func (s *session) judge(doubts []result.Warning, faults []Fault) error {
+	s.trial.Warnings = append(s.trial.Warnings, doubts...)
+	if len(faults) == 0 {
+		return nil
+	}
+	s.fail(statusOf(faults[0].Code), faults[0].Code, "%s", faults[0].Message)
+	s.trial.Reason.Detail = messages(faults[1:])
+	return errEnough
+}

@@ -16,9 +16,9 @@ import (
 const (
 	defaultWidth = 120
 	Unlimited    = 1 << 20 // a width in which nothing is broken or left out
-	leastText    = 20 // columns after a label
-	minWidth     = 40 // below this nothing can be made readable
-	Gap          = 2  // between the columns of a grid
+	leastText    = 20      // columns after a label
+	minWidth     = 40      // below this nothing can be made readable
+	Gap          = 2       // between the columns of a grid
 )
 
 // The few colors: for what is read first, what is read last, and what alarms.

@@ -16,9 +16,9 @@ import (
 const (
 	defaultWidth = 120
 	Unlimited    = 1 << 20 // a width in which nothing is broken or left out
-	leastText    = 20 // columns after a label
-	minWidth     = 40 // below this nothing can be made readable
-	gap          = 2  // columns between those of a grid
+	leastText    = 20      // columns after a label
+	minWidth     = 40      // below this nothing can be made readable
+	gap          = 2       // columns between those of a grid
 )
 
 var (

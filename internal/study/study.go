@@ -249,7 +249,6 @@ func had(driver string) func(lab.Ref) bool {
 	return func(r lab.Ref) bool { return sameDriver(driver, r.Name) }
 }
 
-// serves reports whether the worker of a driver has an HTTP server.
 func serves(r lab.Ref) bool {
 	if r.Known == nil {
 		return true // a worker without one says so itself
@@ -262,5 +261,4 @@ func serves(r lab.Ref) bool {
 // some legs.
 func python(r lab.Ref) bool { return strings.HasPrefix(r.Name, "python") }
 
-// library reports whether a driver is not python.
 func library(r lab.Ref) bool { return !python(r) }

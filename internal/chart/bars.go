@@ -249,7 +249,6 @@ func (l *columns) row(bar float64) (high, middle float64) {
 // tieRoom is the least room in which it is worth saying what a row is tied with.
 const tieRoom = 40
 
-// phone is the width below which names are above bars.
 const phone = 520
 
 func (c *canvas) columns(rows []rowWords) columns {
@@ -284,7 +283,6 @@ func (c *canvas) columns(rows []rowWords) columns {
 	return l
 }
 
-// lookWidth is the room for a look before a name.
 const lookWidth = 15
 
 // row writes the words of a row whose bar is around y, in the order of the tip, which is the

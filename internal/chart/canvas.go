@@ -137,7 +137,6 @@ func (c *canvas) mark(tip []string, link string, draw func()) {
 // padding is the space around a picture.
 const padding = 10
 
-// head draws the title, and returns where it ends.
 func (c *canvas) head() float64 {
 	y := float64(padding)
 	for _, s := range wrap(c.title, large, true, c.width-2*padding, 3) {

@@ -100,10 +100,8 @@ func (l Look) or(place int) Look {
 	return l
 }
 
-// role returns the color.
 func (l Look) role() role { return line + role((l.Color-1)%lineses) }
 
-// stroke returns how the line of a series is drawn.
 func (l Look) stroke() stroke {
 	dash := dashes[(l.Mark-1)%len(dashes)]
 	return stroke{paint: solid(l.role()), width: 2, dash: dash, round: dash == nil}
@@ -111,7 +109,6 @@ func (l Look) stroke() stroke {
 
 func areaColor(i int) role { return area + role(i%areas) }
 
-// rgb returns the color of a hexadecimal notation such as #0072b2.
 func rgb(hex string) color.NRGBA {
 	c := color.NRGBA{A: 255}
 	_, _ = fmt.Sscanf(hex, "#%02x%02x%02x", &c.R, &c.G, &c.B) // the colors above are valid

@@ -123,7 +123,7 @@ func (f *Flame) draw() *canvas {
 	return c.foot(y, "A flame graph: a box for each function, as wide as what it and the functions above it weigh, in all "+f.format(p.total))
 }
 
-// weighs reports whether a stack can be drawn. Nothing weighs less than nothing.
+// weighs reports whether a weight can be drawn: it is finite and not negative.
 func weighs(v float64) bool { return usable(v, false) && v >= 0 }
 
 func (f *Flame) format(v float64) string { return Axis{Format: f.Format}.format(v) }

@@ -191,7 +191,6 @@ func (c *canvas) cell(h *Heat, row, column int, strongest, x, y, wide, high floa
 	})
 }
 
-// hatch fills a box with slanted lines.
 func (c *canvas) hatch(b rectShape) {
 	var lines [][]point
 	for d := 6.0; d < b.w+b.h; d += 7 {

@@ -272,7 +272,6 @@ func (c *canvas) series(area plot, xs, ys Axis, s Series, l Look) {
 	}
 }
 
-// peak marks a point with a ring and writes its tip beside it.
 func (c *canvas) peak(area plot, xs, ys Axis, s Series, color role) {
 	if !area.x.inside(s.Peak.X) || !area.y.inside(s.Peak.Y) {
 		c.left++

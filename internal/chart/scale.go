@@ -95,7 +95,6 @@ func (s scale) at(v float64) float64 {
 
 func (s scale) inside(v float64) bool { return usable(v, s.log) && v >= s.min && v <= s.max }
 
-// pad widens the range by a part of it at both ends.
 func (s *scale) pad(part float64) {
 	if s.log {
 		f := math.Pow(s.max/s.min, part)
@@ -265,7 +264,6 @@ func (c *canvas) drawAcross(ticks []tick, s scale, top, bottom float64, label st
 	return bottom
 }
 
-// withLog adds to the label of an axis that it is logarithmic.
 func withLog(label string) string {
 	if label == "" {
 		return "logarithmic scale"

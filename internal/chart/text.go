@@ -147,7 +147,6 @@ func (c *canvas) name(x, y float64, r role, name string, most float64) {
 	}
 }
 
-// longest is how many letters of a text are kept.
 const longest = 400
 
 // clean returns a text without characters that do not show or that change the direction
@@ -178,7 +177,6 @@ func clean(s string) string {
 	return b.String()
 }
 
-// plain formats a number without a unit.
 func plain(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 
 func count(n int, one, many string) string {

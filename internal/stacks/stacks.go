@@ -145,7 +145,6 @@ var profilers = []string{"runtime/pprof.", "runtime.sigprof", "runtime.profileal
 
 func ofProfiler(function string) bool { return hasAnyPrefix(function, profilers...) }
 
-// withoutProfiler leaves out what Go's profiler itself has done.
 func withoutProfiler(p *pprof.Profile) {
 	if p == nil {
 		return

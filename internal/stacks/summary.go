@@ -179,7 +179,7 @@ func (s *Summary) PerTrialNS() float64 { return float64(s.CPUNS) / float64(max(s
 
 // Layers returns the stacks below their groups: the group's name, and then the innermost
 // functions that belong to it, the outermost first, with the names that SQLite's functions
-// have in C. So the stacks of two drivers can be laid over each other.
+// have in C. So stacks of two drivers can be compared.
 func Layers(list []Stack, g Grouper) []Stack {
 	var out []Stack
 	for _, s := range list {

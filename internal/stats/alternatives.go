@@ -160,16 +160,14 @@ func costRatios(a, b *Cell) []Point {
 // it. Otherwise a setting that puts checkpoints off would seem to save them. A latency is
 // what it is.
 func costs(c *Cell, perOp bool) []Point {
-	list := make([]Point, len(c.Samples))
-	for i, s := range c.Samples {
-		list[i] = Point{s.Round, s.Value()}
+	return c.points(func(s *result.Sample) float64 {
 		if s.Metric == result.MetricLatency {
-			continue
+			return s.Value()
 		}
-		list[i].Value = float64(s.WallNS+s.CheckpointNS) / 1e9
+		cost := float64(s.WallNS+s.CheckpointNS) / 1e9
 		if perOp || s.Metric == result.MetricTimePerOp {
-			list[i].Value /= float64(max(s.Operations, 1))
+			cost /= float64(max(s.Operations, 1))
 		}
-	}
-	return list
+		return cost
+	})
 }

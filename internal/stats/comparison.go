@@ -2,14 +2,10 @@ package stats
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
 	"time"
-
-	mstats "github.com/aclements/go-moremath/stats"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
@@ -21,10 +17,10 @@ type Verdict string
 const (
 	Bad       Verdict = "bad"          // a side has no figures; Compared.Why says which, and why
 	Differing Verdict = "differing"    // the answers of the sides differ
-	FailsMore Verdict = "more failed"  // of the second side's operations than of the first's
-	FailsLess Verdict = "fewer failed" // of the second side's operations
+	FailsMore Verdict = "more failed"  // a larger share of the second side's operations failed
+	FailsLess Verdict = "fewer failed" // a smaller share of the second side's operations failed
 	Slower    Verdict = "slower"
-	Unclear   Verdict = "unclear" // more rounds would tell
+	Unclear   Verdict = "unclear" // not enough rounds yet
 	Faster    Verdict = "faster"
 	Same      Verdict = "same" // the intervals of the ratio, of the ratio of means and of the failures are within the margin
 )
@@ -32,8 +28,8 @@ const (
 var verdictOrder = []Verdict{Bad, Differing, FailsMore, FailsLess, Slower, Unclear, Faster, Same}
 
 // Doubt is the greatest probability that a comparison of two equal sides calls any cell
-// slower or faster, or says that more operations of one failed. It is less than [Alpha], because a comparison is a question that is
-// acted upon.
+// slower or faster, or says that more operations of one side failed. It is less than [Alpha],
+// because users act on comparisons.
 const Doubt = 0.01
 
 // Metric is a figure of a phase by which two sides are compared: [Time], or the name of one of
@@ -65,7 +61,7 @@ func (m Metric) Cost() *result.Metric {
 	return &result.Metrics[i]
 }
 
-// of returns a sample's value of a metric other than [Time]. It is 0 if it is not known.
+// of returns a sample's value of a metric other than [Time], or 0 if it is unknown.
 func (m Metric) of(s *result.Sample) float64 {
 	v, _ := m.Cost().Value(s)
 	return v
@@ -127,8 +123,8 @@ type Compared struct {
 
 	interleaved bool // both sides were measured in the same rounds
 
-	looks float64 // the factor by which looking repeatedly has multiplied P
-	least float64 // P cannot be less, with so few rounds
+	looks float64 // P was multiplied by this factor, because the run was judged repeatedly
+	least float64 // the smallest possible P with this number of rounds
 	tests int     // comparisons that P is corrected for, of all pairs
 }
 
@@ -294,141 +290,6 @@ func soleDriver(a *Analysis) string {
 	return name
 }
 
-type keyed struct {
-	key  string // begins with the workload's hash
-	name TableName
-	cell *Cell
-}
-
-// cells returns the cells with the given value of the factor. Without a value it returns
-// all. The key has everything in which two cells that are compared must agree.
-func (a *Analysis) cells(value string, by *result.Compares) []keyed {
-	var list []keyed
-	follows := poolFollows(a.Run.Cases)
-	for _, g := range a.Groups {
-		for _, t := range g.Tables {
-			for _, c := range t.Cells {
-				if value != "" && by.Value(c.Case) != value {
-					continue
-				}
-				settings, parameters, driver := maps.Clone(c.Case.Settings), maps.Clone(c.Case.Parameters), c.Case.Driver
-				name := TableName{Workload: g.Workload, Phase: t.Phase}
-				var varied []string
-				for _, v := range g.Varied {
-					if by == nil || v.Name != by.Name {
-						varied = append(varied, v.String())
-					}
-				}
-				switch {
-				case by == nil:
-					varied = append(varied, driver)
-				case by.Factor == result.FactorDriver:
-					driver = ""
-				case by.Factor == result.FactorSetting:
-					delete(settings, by.Name)
-				case by.Factor == result.FactorParameter:
-					if delete(parameters, by.Name); follows {
-						delete(settings, poolSize)
-						varied = slices.DeleteFunc(varied, func(s string) bool { return strings.HasPrefix(s, poolSize+"=") })
-					}
-				}
-				name.Variant = strings.Join(varied, " ")
-				key := fmt.Sprintf("%s %q %q %v %q %q %q", c.Case.WorkloadSHA256, c.Case.Workload, c.Case.Scale, parameters, settings, driver, t.Phase)
-				list = append(list, keyed{key, name, c})
-			}
-		}
-	}
-	return list
-}
-
-// poolSize is the setting that a workload's clients decide, unless it is asked for.
-const poolSize = "pool_size"
-
-// poolFollows reports whether the size of the pool depends only on what else the cases
-// have, such as a parameter for the number of clients. Otherwise it is a factor of its
-// own, because several were asked for.
-func poolFollows(cases []result.Case) bool {
-	sizes := map[string]string{}
-	for i := range cases {
-		c := cases[i]
-		size := c.Settings[poolSize]
-		c.Settings = maps.Clone(c.Settings)
-		delete(c.Settings, poolSize)
-		key := fmt.Sprintf("%q %s", c.Driver, groupKey(&c))
-		if other, ok := sizes[key]; ok && other != size {
-			return false
-		}
-		sizes[key] = size
-	}
-	return true
-}
-
-// pair finds the cells that both sides have. comparable says whether their answers must
-// be the same.
-func (c *Comparison) pair(first, second []keyed, comparable bool) {
-	other := map[string]keyed{}
-	for _, k := range second {
-		other[k.key] = k
-	}
-	for _, k := range first {
-		o, ok := other[k.key]
-		if !ok {
-			c.Alone = append(c.Alone, k.name.String())
-			continue
-		}
-		delete(other, k.key)
-		x := &Compared{TableName: k.name, First: k.cell, Second: o.cell, Metric: c.Metric, P: 1, Adjusted: 1}
-		x.checkSides(c, comparable && k.cell.Case.WorkloadSHA256 == o.cell.Case.WorkloadSHA256)
-		if x.Verdict != "" || x.known() {
-			c.Cells = append(c.Cells, x)
-		}
-	}
-	for _, k := range second {
-		if _, left := other[k.key]; left {
-			c.Alone = append(c.Alone, k.name.String())
-		}
-	}
-}
-
-// checkSides looks for reasons not to compare times.
-func (x *Compared) checkSides(c *Comparison, comparable bool) {
-	for _, side := range []*Cell{x.First, x.Second} {
-		if side.Status != result.OK {
-			x.Verdict = Bad
-			return
-		}
-	}
-	if a, b := x.First.checksum(x.Phase), x.Second.checksum(x.Phase); comparable && a != "" && b != "" && a != b {
-		among := []string{a, b}
-		x.Verdict, x.Why = Differing, fmt.Sprintf("the answers differ: checksums %s and %s", short(a, among), short(b, among))
-	}
-}
-
-func mostFrequent(cells ...*Cell) string {
-	counts := map[string]int64{}
-	name := ""
-	for _, c := range cells {
-		for _, s := range c.Samples {
-			for _, e := range s.Errors {
-				if counts[e.Name] += e.Count; counts[e.Name] > counts[name] || name == "" {
-					name = e.Name
-				}
-			}
-		}
-	}
-	if name == "" {
-		return ""
-	}
-	return ", mostly with " + name
-}
-
-func (c *Cell) checksum(phase string) string {
-	if own, _ := c.checksums(phase); len(own) == 1 {
-		return own[0]
-	}
-	return ""
-}
-
 // looked returns the factor by which looks up to some rounds multiply the p-values of a run.
 func looked(by *result.Compares) func(rounds int) float64 {
 	if by != nil && by.Looks {
@@ -480,13 +341,7 @@ func (x *Compared) known() bool {
 // objects.
 func (x *Compared) Points() (first, second []Point) {
 	if x.Metric != Time {
-		for _, s := range x.First.Samples {
-			first = append(first, Point{s.Round, x.Metric.of(s.Sample)})
-		}
-		for _, s := range x.Second.Samples {
-			second = append(second, Point{s.Round, x.Metric.of(s.Sample)})
-		}
-		return first, second
+		return x.First.points(x.Metric.of), x.Second.points(x.Metric.of)
 	}
 	first, second = x.First.Points(), x.Second.Points()
 	a, b := x.First.Samples[0], x.Second.Samples[0]
@@ -536,7 +391,7 @@ func (x *Compared) means(confidence float64) Summary {
 	return pairedMeans(second, first, confidence)
 }
 
-// holm corrects p-values for their number (Holm 1979) and for the number of pairs of which
+// holm corrects p-values for their number (Holm 1979, Scandinavian Journal of Statistics 6(2)) and for the number of pairs of which
 // each has as many (Bonferroni), so that the probability of any false verdict among all of
 // them is at most [Doubt].
 func holm(family []*float64, pairs int) {
@@ -552,137 +407,6 @@ func holm(family []*float64, pairs int) {
 // Tests returns how many comparisons the p-value is corrected for: cells and, of those in which
 // operations failed, also their shares.
 func (x *Compared) Tests() int { return x.tests }
-
-// TailRounds is the least number of rounds that can say that two sides take the same time.
-// A side that is slow in one trial of ten is so in none of them with a probability below
-// [Doubt]. With fewer rounds it is more likely, and then nothing in the samples shows it.
-const TailRounds = 44
-
-// decide sets the verdict of a cell.
-func (x *Compared) decide(c *Comparison) {
-	within := math.Log1p(c.Margin)
-	inside := func(i *Interval) bool {
-		return i != nil && math.Log(i.High) <= within && math.Log(i.Low) >= -within
-	}
-	x.Typical, x.FailAlike = inside(x.Ratio.Interval), x.Failing.within(c.Margin)
-	m := x.Means.Interval
-	same := x.Typical && inside(m) && x.Ratio.N >= TailRounds
-	switch f, told := x.Failing, x.Adjusted < Doubt; {
-	case f.told():
-		x.Verdict, x.Why = FailsMore, fmt.Sprintf("more operations of %s failed", c.Second)
-		if f.test.sign < 0 {
-			x.Verdict, x.Why = FailsLess, fmt.Sprintf("fewer operations of %s failed", c.Second)
-		}
-		x.Why += ": " + f.words(c) + mostFrequent(x.First, x.Second)
-	case !x.FailAlike && (f.open() || same):
-		x.Verdict, x.Why = Unclear, "it cannot be told yet whether the operations that failed differ: "+f.words(c)
-		x.Rounds = x.moreForFailures(c.Margin)
-		x.Time = time.Duration(x.Rounds) * (x.First.perTrial() + x.Second.perTrial())
-	case same:
-		x.Verdict = Same
-	case told && x.Ratio.Median > 1 && (!x.Typical || m != nil && math.Log(m.Low) > within):
-		x.Verdict = Slower
-	case told && x.Ratio.Median < 1 && (!x.Typical || m != nil && math.Log(m.High) < -within):
-		x.Verdict = Faster
-	default:
-		x.Verdict = Unclear
-		x.Rounds = x.more(within)
-		x.Time = time.Duration(x.Rounds) * (x.First.perTrial() + x.Second.perTrial())
-	}
-}
-
-func (o *Outcome) perTrial() time.Duration {
-	var sum int64
-	for _, t := range o.Trials {
-		sum += t.TookNS
-	}
-	return time.Duration(sum / int64(max(len(o.Trials), 1)))
-}
-
-// MaxRounds is the most rounds that are estimated. More are called this many.
-const MaxRounds = 10_000
-
-// RoundsUntil estimates how many rounds it takes in all until an interval is narrower than
-// after n rounds, by this factor. Intervals narrow with the square root of the rounds.
-func RoundsUntil(n int, factor float64) int {
-	total := math.Ceil(float64(n) * factor * factor)
-	if !(total < MaxRounds) {
-		return MaxRounds
-	}
-	return int(total)
-}
-
-// more estimates how many more rounds a cell takes until its interval is within the
-// margin, or leaves out 1 even after the correction for the number of cells. It assumes
-// that the ratio stays where it is and that the interval narrows with the square root of
-// the rounds. If only the mean is open, the same goes for its interval and the margin.
-func (x *Compared) more(within float64) int {
-	n := x.Ratio.N
-	if x.Typical {
-		m := x.Means.Interval
-		if m == nil {
-			return x.nextLook(max(TailRounds, n+1)) - n
-		}
-		half := (math.Log(m.High) - math.Log(m.Low)) / 2
-		return x.moreUntil(n, TailRounds, half/math.Abs(within-math.Abs(math.Log(x.Means.Median))))
-	}
-	least := LeastRounds(x.tests, x.looks > 1)
-	i := x.Ratio.Interval
-	if i == nil || !(i.Low > 0) || math.IsInf(i.High, 0) {
-		return max(least-n, 1)
-	}
-	level := Doubt / x.looks
-	return x.moreUntil(n, least, narrower(x.Ratio, within, level, level/float64(x.tests)))
-}
-
-// moreUntil estimates how many more rounds than n it takes until an interval is narrower by a
-// factor, after at least a number of rounds. [MaxRounds] means that many or more.
-func (x *Compared) moreUntil(n, least int, factor float64) int {
-	total := RoundsUntil(n, factor)
-	if total == MaxRounds {
-		return MaxRounds
-	}
-	return x.nextLook(max(total, least, n+1)) - n
-}
-
-// nextLook returns after how many rounds, at least n, the cell is judged.
-func (x *Compared) nextLook(n int) int {
-	for x.looks > 1 && !Look(n) {
-		n++
-	}
-	return n
-}
-
-// narrower returns the factor by which the interval of a ratio must narrow until it is
-// within the logarithm of a margin, or leaves out 1 even at a corrected level. level is the
-// interval's own: 0.05 for one of 95 %.
-func narrower(s Summary, within, level, corrected float64) float64 {
-	at, half := math.Abs(math.Log(s.Median)), (math.Log(s.Interval.High)-math.Log(s.Interval.Low))/2
-	factor := half * normalQuantile(corrected) / normalQuantile(level) / at
-	if at < within {
-		factor = min(factor, half/(within-at))
-	}
-	return factor
-}
-
-// normalQuantile returns the distance from its mean beyond which a standard normal
-// variable is with the given probability, to both sides together.
-func normalQuantile(p float64) float64 { return -mstats.InvCDF(mstats.StdNormal)(p / 2) }
-
-// LeastRounds returns the smallest number of rounds with which the sides of a cell can be
-// told apart, if cells is the number of cells that are compared. looks says that the run is
-// judged while it is under way.
-func LeastRounds(cells int, looks bool) int {
-	for n := MinSamples; ; n++ {
-		factor := float64(cells)
-		if looks {
-			factor *= spent(n)
-		}
-		if 2*math.Ldexp(1, -n)*factor < Doubt {
-			return n
-		}
-	}
-}
 
 // mean returns the geometric mean of the cells' ratios over the rounds that all of them
 // have. It returns nil if there is none. looks is that of judge: if the run was judged

@@ -93,7 +93,6 @@ func (d *Dependence) P() float64 {
 // table for each combination of values is easier to read.
 const maxFactorialRows = 24
 
-// factorials finds the workloads of which a run varied settings or parameters.
 func (a *Analysis) factorials() (list []*Factorial) {
 	byWorkload := map[string][]*Group{}
 	for _, g := range a.Groups {

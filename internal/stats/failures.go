@@ -50,11 +50,7 @@ func (c *Cell) shareFailed() float64 {
 }
 
 func (c *Cell) shares() []Point {
-	list := make([]Point, len(c.Samples))
-	for i, s := range c.Samples {
-		list[i] = Point{s.Round, float64(FailedOf(s.Sample)) / float64(max(s.Operations, 1))}
-	}
-	return list
+	return c.points(func(s *result.Sample) float64 { return float64(FailedOf(s)) / float64(max(s.Operations, 1)) })
 }
 
 func anyFailed(shares ...[]Point) bool {
@@ -79,7 +75,8 @@ const flipSteps = 4096
 
 // exceeds returns the p-value that the mean of differences is above a value by chance: the
 // probability that it would be as great if the sign of each difference from that value were
-// drawn at random (Fisher's randomization test within pairs). It is exact for differences
+// drawn at random (Fisher's randomization test within pairs: The Design of Experiments,
+// 1935, section 21). It is exact for differences
 // that are symmetric about the value, and less than its level says if they are symmetric about
 // a smaller one. Rounding can only make it greater.
 //

@@ -80,7 +80,8 @@ func closedTesting(k int, pairs []Pair, order []int, adjusted []float64) {
 }
 
 // Adjust corrects comparisons that are not pairs of a table, such as those of a
-// study's claims, by the step-up procedure of Benjamini and Hochberg. Of those
+// study's claims, by the step-up procedure of Benjamini and Hochberg (1995, Journal of the
+// Royal Statistical Society B 57(1)). Of those
 // that are told apart, at most 5 % are expected to be equal.
 func Adjust(family []*Test) {
 	order := slices.Clone(family)

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
@@ -222,7 +221,7 @@ func (c *Gated) judge(most float64, tests int) {
 		c.State, c.Why = GatePassed, x.Why
 	case x.Verdict == FailsLess: // the times are of other work, but they may be a regression
 		c.State, c.Why = GatePossible, fmt.Sprintf("%s; but it takes %.3g times the %s", x.Why, x.Ratio.Median, x.Metric)
-		c.untilJudged(most, float64(tests))
+		c.estimate(x.moreUntilJudged(most, float64(tests)))
 		if c.beyond(most) {
 			c.Rounds = MaxRounds
 		}
@@ -247,15 +246,12 @@ func (c *Gated) judge(most float64, tests int) {
 			c.Why = fmt.Sprintf("that more operations fail is not excluded: %.3g %% and %.3g %%, a difference of up to %.3g percentage points",
 				100*x.Failing.Second, 100*x.Failing.First, 100*x.Failing.Difference().High)
 		}
-		x.untilJudged(most, float64(tests))
+		x.estimate(x.moreUntilJudged(most, float64(tests)))
 	}
 }
 
-func (x *Compared) untilJudged(most, tests float64) {
-	x.Rounds = x.moreUntilJudged(most, tests)
-	x.Time = time.Duration(x.Rounds) * (x.First.perTrial() + x.Second.perTrial())
-}
-
+// moreUntilJudged estimates how many more rounds it takes until an interval is on one side of
+// what is allowed, on the assumptions of [Compared.more].
 func (x *Compared) moreUntilJudged(most, tests float64) int {
 	i, allowed := x.Ratio.Interval, math.Log1p(most)
 	if i == nil || !(i.Low > 0) || math.IsInf(i.High, 0) {

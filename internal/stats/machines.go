@@ -2,8 +2,8 @@ package stats
 
 import "slices"
 
-// Machines are runs of the same work, of which each was measured on another machine, side
-// by side. Each run is judged by itself; what they say is then put together.
+// Machines compares runs of the same work on several machines. Each run is judged by itself
+// before the verdicts are compared.
 type Machines struct {
 	Runs []*Analysis
 

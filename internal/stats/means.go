@@ -7,7 +7,8 @@ import (
 )
 
 // pairedMeans returns the ratio of the means of two sets of times over the rounds that both
-// have, and its interval (Student's t, by the delta method). Noise that both sides of a round
+// have, and its interval (Student's t, by the delta method: Casella, Berger, Statistical
+// Inference, section 5.5.4). Noise that both sides of a round
 // share cancels out of it.
 func pairedMeans(a, b []Point, confidence float64) Summary {
 	var x, y []float64
@@ -27,7 +28,8 @@ func pairedMeans(a, b []Point, confidence float64) Summary {
 	return meansWithin(means, n, mstats.StdDev(d)/math.Sqrt(float64(n)), float64(n-1), confidence)
 }
 
-// unpairedMeans is pairedMeans of sets that were not measured in the same rounds (Welch).
+// unpairedMeans is pairedMeans for sets that were not measured in the same rounds. The degrees
+// of freedom are those of Welch (1947, Biometrika 34).
 func unpairedMeans(a, b []float64, confidence float64) Summary {
 	n := min(len(a), len(b))
 	if n < 2 {

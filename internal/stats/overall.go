@@ -93,32 +93,27 @@ func overall(groups []*Group, floor string, confidence float64) Overall {
 	}
 	var tables []int
 	for t, name := range names {
-		var missing, failing, open, short []string
+		drivers := map[string][]string{} // on account of which the table does not count, by code
+		leave := func(code string, e *entry) { drivers[code] = append(drivers[code], e.first.Driver) }
 		for _, e := range in {
 			switch c := e.cells[t]; {
 			case c == nil:
-				missing = append(missing, e.first.Driver)
+				leave(NoFigures, e)
 			case c.FailsMore:
-				failing = append(failing, e.first.Driver)
+				leave(MoreFailed, e)
 			case c.FailsOpen:
-				open = append(open, e.first.Driver)
+				leave(FailuresOpen, e)
 			case c.TooShort():
-				short = append(short, e.first.Driver)
+				leave(ShortPhase, e)
 			}
 		}
-		switch {
-		case missing != nil:
-			o.LeftOut = append(o.LeftOut, LeftOut{Table: &name, Code: NoFigures, Drivers: missing})
-		case failing != nil:
-			o.LeftOut = append(o.LeftOut, LeftOut{Table: &name, Code: MoreFailed, Drivers: failing})
-		case open != nil:
-			o.LeftOut = append(o.LeftOut, LeftOut{Table: &name, Code: FailuresOpen, Drivers: open})
-		case short != nil:
-			o.LeftOut = append(o.LeftOut, LeftOut{Table: &name, Code: ShortPhase, Drivers: short})
-		default:
-			tables = append(tables, t)
-			o.Tables = append(o.Tables, name)
+		codes := []string{NoFigures, MoreFailed, FailuresOpen, ShortPhase} // the first one counts
+		if i := slices.IndexFunc(codes, func(code string) bool { return drivers[code] != nil }); i >= 0 {
+			o.LeftOut = append(o.LeftOut, LeftOut{Table: &name, Code: codes[i], Drivers: drivers[codes[i]]})
+			continue
 		}
+		tables = append(tables, t)
+		o.Tables = append(o.Tables, name)
 	}
 	if len(tables) == 0 {
 		return o

@@ -114,7 +114,9 @@ var nulls = struct {
 
 // signedRankNull returns the distribution function of the signed-rank statistic of
 // n differences that are symmetric about 0. Each rank is added or not, with equal
-// probability.
+// probability (Wilcoxon 1945, Biometrics Bulletin 1(6)). The normal approximation has the
+// mean n(n+1)/4 and the variance n(n+1)(2n+1)/24, with a correction for continuity
+// (Hollander, Wolfe, Chicken, section 3.1).
 func signedRankNull(n int) func(t int) float64 {
 	if n > exactSignedRank {
 		mean := float64(n) * float64(n+1) / 4

@@ -51,19 +51,35 @@ func FitScaling(points []Throughput) (s Scaling, ok bool) {
 	}
 	all := func(n float64) float64 { return n } // σ = 1: first and serial count alike
 	least := math.Inf(1)
-	try := func(terms []func(float64) float64, sigma func(c []float64) float64, kappa func(c []float64) float64) {
-		c, solved := leastSquares(points, terms)
+	for _, fits := range []struct {
+		terms        []func(n float64) float64
+		serial       float64 // σ, if no term has it
+		sigma, kappa int     // the terms that have σ and κ; 0 if none has
+	}{
+		{terms: []func(float64) float64{first}},
+		{terms: []func(float64) float64{all}, serial: 1},
+		{terms: []func(float64) float64{first, serial}, sigma: 1},
+		{terms: []func(float64) float64{first, pairs}, kappa: 1},
+		{terms: []func(float64) float64{all, pairs}, serial: 1, kappa: 1},
+		{terms: []func(float64) float64{first, serial, pairs}, sigma: 1, kappa: 2},
+	} {
+		c, solved := leastSquares(points, fits.terms)
 		if !solved || c[0] <= 0 {
-			return
+			continue
 		}
-		fit := Scaling{Lambda: 1 / c[0], Sigma: sigma(c), Kappa: kappa(c)}
+		fit := Scaling{Lambda: 1 / c[0], Sigma: fits.serial}
+		if fits.sigma > 0 {
+			fit.Sigma = c[fits.sigma] / c[0]
+		}
+		if fits.kappa > 0 {
+			fit.Kappa = c[fits.kappa] / c[0]
+		}
 		if fit.Sigma < 0 || fit.Sigma > 1 || fit.Kappa < 0 {
-			return
+			continue
 		}
 		sum := 0.0
 		for _, p := range points {
-			// The error of n/X(n) instead of X(n), which is what is made least.
-			e := 1 - p.PerSecond/fit.At(p.Clients)
+			e := 1 - p.PerSecond/fit.At(p.Clients) // the relative error of n/X(n), which is linear
 			sum += e * e
 			fit.Worst = max(fit.Worst, math.Abs(fit.At(p.Clients)/p.PerSecond-1))
 		}
@@ -71,15 +87,6 @@ func FitScaling(points []Throughput) (s Scaling, ok bool) {
 			least, s, ok = sum, fit, true
 		}
 	}
-	none := func([]float64) float64 { return 0 }
-	one := func([]float64) float64 { return 1 }
-	share := func(i int) func([]float64) float64 { return func(c []float64) float64 { return c[i] / c[0] } }
-	try([]func(float64) float64{first}, none, none)
-	try([]func(float64) float64{all}, one, none)
-	try([]func(float64) float64{first, serial}, share(1), none)
-	try([]func(float64) float64{first, pairs}, none, share(1))
-	try([]func(float64) float64{all, pairs}, one, share(1))
-	try([]func(float64) float64{first, serial, pairs}, share(1), share(2))
 	return s, ok
 }
 

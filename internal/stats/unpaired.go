@@ -62,7 +62,8 @@ const exactMannWhitney = 50
 // mannWhitneyNull returns the distribution function of the Mann-Whitney statistic of n
 // and m samples of the same distribution without ties. The number of arrangements that
 // give the statistic u is the coefficient of q^u in the product of (1-q^(m+i))/(1-q^i)
-// for i from 1 to n (Mann, Whitney 1947).
+// for i from 1 to n (Mann, Whitney 1947, Annals of Mathematical Statistics 18(1)). The normal
+// approximation has the mean nm/2 and the variance nm(n+m+1)/12.
 func mannWhitneyNull(n, m int) func(u int) float64 {
 	if max(n, m) > exactMannWhitney {
 		nm := float64(n) * float64(m)

@@ -212,7 +212,6 @@ func (c *cells) driversOf(workload string, first ...string) []string {
 	return list
 }
 
-// sameDriver reports whether driver is the driver called name, or a variant of it.
 func sameDriver(name, driver string) bool { return driver == name || result.BaseDriver(driver) == name }
 
 // values returns the values of a parameter among the cases of a workload, ascending,

@@ -44,6 +44,14 @@ type quotient struct {
 	under *key
 }
 
+// each returns a comparison for each of some values.
+func each[T any](values []T, of func(T) comparison) (list []comparison) {
+	for _, v := range values {
+		list = append(list, of(v))
+	}
+	return list
+}
+
 func figureOf(k key) operand { return operand{{over: k}} }
 
 func per(over, under key) operand { return operand{{over, &under}} }

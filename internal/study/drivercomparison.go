@@ -34,12 +34,10 @@ var driverComparison = &Study{
 	tables: comparisonTables,
 	claims: []claim{
 		{text: "2023: sqinn is the slowest in large", over: func(*cells) []comparison {
-			var list []comparison
-			for _, d := range []string{"crawshaw", "modernc", "mattn"} {
-				list = append(list, comparison{what: "large: sqinn / " + d, m: milliseconds,
-					x: comparisonOverall("sqinn", comparisonLarge...), y: comparisonOverall(d, comparisonLarge...), atLeast: 1})
-			}
-			return list
+			return each([]string{"crawshaw", "modernc", "mattn"}, func(d string) comparison {
+				return comparison{what: "large: sqinn / " + d, m: milliseconds,
+					x: comparisonOverall("sqinn", comparisonLarge...), y: comparisonOverall(d, comparisonLarge...), atLeast: 1}
+			})
 		}},
 		{text: "2023: sqinn and crawshaw are the fastest elsewhere", over: func(*cells) []comparison {
 			var list []comparison
@@ -65,12 +63,10 @@ var driverComparison = &Study{
 		}},
 		{text: "2026: there is no clear winner (no driver is told apart from all others as the fastest in more than half of the phases)", over: comparisonNoWinner},
 		{text: "2026: SQLite without cgo is practical (glebarez, modernc, ncruces and zombiezen take at most twice the time of mattn, over all phases)", over: func(*cells) []comparison {
-			var list []comparison
-			for _, d := range []string{"glebarez", "modernc", "ncruces", "zombiezen"} {
-				list = append(list, comparison{what: "all phases: " + d + " / mattn", m: milliseconds,
-					x: comparisonOverall(d, comparisonPhases...), y: comparisonOverall("mattn", comparisonPhases...), atMost: 2})
-			}
-			return list
+			return each([]string{"glebarez", "modernc", "ncruces", "zombiezen"}, func(d string) comparison {
+				return comparison{what: "all phases: " + d + " / mattn", m: milliseconds,
+					x: comparisonOverall(d, comparisonPhases...), y: comparisonOverall("mattn", comparisonPhases...), atMost: 2}
+			})
 		}},
 	},
 }
@@ -256,7 +252,6 @@ func majority(ties []need, most int) need {
 	return out
 }
 
-// comparisonTitles are the titles of the tables, which say what their columns are.
 var comparisonTitles = map[string]string{
 	"simple":     "simple: users inserted, and queried",
 	"real":       "real: users with articles and comments, inserted and queried",

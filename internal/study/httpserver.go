@@ -177,11 +177,11 @@ var (
 )
 
 func (c *cells) latencyFigures(k key) []report.StudyFigure {
-	return []report.StudyFigure{c.figure(k, p50, justMedian), c.figure(k, p99, justMedian), c.figure(k, p999, justMedian), c.figure(k, p9999, justMedian)}
+	return c.figures(k, justMedian, p50, p99, p999, p9999)
 }
 
 func (c *cells) serverFigures(k key) []report.StudyFigure {
-	return []report.StudyFigure{c.figure(k, lockErrors, total), c.figure(k, cpu, justMedian), c.figure(k, rss, justMedian)}
+	return append(c.figures(k, total, lockErrors), c.figures(k, justMedian, cpu, rss)...)
 }
 
 func (c *cells) steadyTable() report.StudyTable {

@@ -41,17 +41,14 @@ func publishedFigures(study string) figures {
 }
 
 func (f figures) where(pairs ...string) figures {
-	var list figures
-	for _, row := range f {
-		ok := true
-		for i := 0; i < len(pairs); i += 2 {
-			ok = ok && row[pairs[i]] == pairs[i+1]
+	return slices.DeleteFunc(slices.Clone(f), func(row map[string]string) bool {
+		for pair := range slices.Chunk(pairs, 2) {
+			if row[pair[0]] != pair[1] {
+				return true
+			}
 		}
-		if ok {
-			list = append(list, row)
-		}
-	}
-	return list
+		return false
+	})
 }
 
 func (f figures) values(column string) []string {

@@ -47,8 +47,8 @@ func median(m measure, p []stats.Point) report.StudyFigure {
 	return report.StudyFigure{Value: &s.Median, Interval: s.Interval, N: s.N}
 }
 
-// justMedian returns the median without its interval. It is for a figure that explains
-// another one, where the interval would add nothing.
+// justMedian returns the median without its interval, for a figure that only explains
+// another figure.
 func justMedian(m measure, p []stats.Point) report.StudyFigure {
 	f := median(m, p)
 	f.Interval = nil
@@ -116,6 +116,13 @@ func (c *cells) lockNote(t *report.StudyTable, keys []key) {
 	if len(list) > 0 {
 		t.Notes = append(t.Notes, "locked: "+strings.Join(list, "; "))
 	}
+}
+
+func (c *cells) figures(k key, f statistic, measures ...measure) (list []report.StudyFigure) {
+	for _, m := range measures {
+		list = append(list, c.figure(k, m, f))
+	}
+	return list
 }
 
 func (c *cells) figure(k key, m measure, f statistic) report.StudyFigure {

@@ -39,12 +39,10 @@ var writers = &Study{
 		}},
 		{text: "a mutex keeps the rate flat to 256 writers", over: func(*cells) []comparison {
 			low, high := about(1)
-			var list []comparison
-			for _, w := range []string{"parallel-mutex", "concurrent-mutex"} {
-				list = append(list, comparison{what: w + ", normal: time per write, 256 writers / 1", m: nsPerOp,
-					x: figureOf(writersKey(w, "normal", 256)), y: figureOf(writersKey(w, "normal", 1)), atLeast: low, atMost: high})
-			}
-			return list
+			return each([]string{"parallel-mutex", "concurrent-mutex"}, func(w string) comparison {
+				return comparison{what: w + ", normal: time per write, 256 writers / 1", m: nsPerOp,
+					x: figureOf(writersKey(w, "normal", 256)), y: figureOf(writersKey(w, "normal", 1)), atLeast: low, atMost: high}
+			})
 		}},
 		{text: "a mutex ends the errors", over: func(c *cells) []comparison {
 			var list []comparison
@@ -57,12 +55,10 @@ var writers = &Study{
 			return list
 		}},
 		{text: "a read before each write costs little (at most 1.5 times the write under the mutex alone)", over: func(*cells) []comparison {
-			var list []comparison
-			for _, n := range []int64{1, 32, 256} {
-				list = append(list, comparison{what: fmt.Sprintf("%d writers: read and write / write", n), m: nsPerOp,
-					x: figureOf(writersKey("read-write", "normal", n)), y: figureOf(writersKey("concurrent-mutex", "normal", n)), atMost: 1.5})
-			}
-			return list
+			return each([]int64{1, 32, 256}, func(n int64) comparison {
+				return comparison{what: fmt.Sprintf("%d writers: read and write / write", n), m: nsPerOp,
+					x: figureOf(writersKey("read-write", "normal", n)), y: figureOf(writersKey("concurrent-mutex", "normal", n)), atMost: 1.5}
+			})
 		}},
 	},
 }
@@ -149,12 +145,10 @@ func writersCollapse(c *cells, workload string) []comparison {
 }
 
 func writersBySync(sizes []int64, atLeast, atMost float64) []comparison {
-	var list []comparison
-	for _, n := range sizes {
-		list = append(list, comparison{what: fmt.Sprintf("%d bytes: full / normal", n), m: nsPerOp,
-			x: figureOf(writersSized("full", n)), y: figureOf(writersSized("normal", n)), atLeast: atLeast, atMost: atMost})
-	}
-	return list
+	return each(sizes, func(n int64) comparison {
+		return comparison{what: fmt.Sprintf("%d bytes: full / normal", n), m: nsPerOp,
+			x: figureOf(writersSized("full", n)), y: figureOf(writersSized("normal", n)), atLeast: atLeast, atMost: atMost}
+	})
 }
 
 var writersBenchmarks = []struct{ name, workload string }{
@@ -167,19 +161,19 @@ var writersBenchmarks = []struct{ name, workload string }{
 }
 
 func writersColumns(published bool) []report.StudyColumn {
-	var list []report.StudyColumn
-	if published {
-		list = []report.StudyColumn{
-			{Title: "published n", Published: true},
-			{Title: "published", Unit: "ns/op", Published: true},
-		}
+	list := []report.StudyColumn{
+		{Title: "published n", Published: true},
+		{Title: "published", Unit: "ns/op", Published: true},
+		{Title: "here", Unit: "ns/op", Statistic: "median"},
+		{Title: "here", Unit: "op/s", Statistic: "median alone"},
+		{Title: "p99", Unit: "ms", Statistic: "median alone"},
+		{Title: "locked", Statistic: "total"},
+		{Title: "waited", Unit: "s", Statistic: "total"},
 	}
-	return append(list,
-		report.StudyColumn{Title: "here", Unit: "ns/op", Statistic: "median"},
-		report.StudyColumn{Title: "here", Unit: "op/s", Statistic: "median alone"},
-		report.StudyColumn{Title: "p99", Unit: "ms", Statistic: "median alone"},
-		report.StudyColumn{Title: "locked", Statistic: "total"},
-		report.StudyColumn{Title: "waited", Unit: "s", Statistic: "total"})
+	if !published {
+		return list[2:]
+	}
+	return list
 }
 
 func (c *cells) writersFigures(k key) []report.StudyFigure {

@@ -32,7 +32,6 @@ var equalFailures = []failures{
 	{"15 % ± a half", 0.15, 0.5, 0},
 }
 
-// trialOperations is how many operations a simulated trial has.
 const trialOperations = 2000
 
 func (f failures) draw(r *rand.Rand) int64 {
@@ -164,7 +163,6 @@ func drivers(r *rand.Rand, tables, rounds int, of ...failures) *stats.Analysis {
 	return measured(r, run, rounds, nil, func(c int) (failures, float64) { return of[c%len(of)], 0.1 })
 }
 
-// choosesByFailures reports whether it is decided between drivers by what failed.
 func choosesByFailures(a *stats.Analysis) bool {
 	x := advise.Decide(advise.FactsOf(a, nil))
 	return slices.ContainsFunc(x.Rejected, func(r advise.Rejection) bool { return r.Cause == advise.CauseErrors })

@@ -44,8 +44,11 @@ func gateOf(shape string, cells int, ratio float64, most, runs int) decided {
 		measure := func(of []int) *stats.Comparison {
 			return stats.CompareRun(stats.Preview(untilSettled(shape, of, ratio, most, r), ""))
 		}
-		g := stats.NewGate(allowed, measure(seq(cells)))
-		var again []int
+		var every, again []int
+		for i := range cells {
+			every = append(every, i)
+		}
+		g := stats.NewGate(allowed, measure(every))
 		for _, c := range g.Doubtful() {
 			var cell int
 			if _, err := fmt.Sscanf(c.Workload, "w%d", &cell); err != nil {
@@ -65,13 +68,6 @@ func gateOf(shape string, cells int, ratio float64, most, runs int) decided {
 		return true
 	})
 	return decided{float64(failed.Load()) / float64(runs), float64(passed.Load()) / float64(runs)}
-}
-
-func seq(n int) (list []int) {
-	for i := range n {
-		list = append(list, i)
-	}
-	return list
 }
 
 func untilSettled(shape string, cells []int, ratio float64, most int, r *rand.Rand) *result.Run {

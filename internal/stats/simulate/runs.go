@@ -31,7 +31,6 @@ func settling(runs int) string {
 
 const floor = "d0"
 
-// medians are the medians of the shapes that are used here.
 var medians = map[string]float64{
 	"normal":    1,
 	"outliers":  math.Exp(0.03 * 0.0659), // of 95 % normal times, and 5 % above all of them
@@ -87,7 +86,7 @@ func settle(shape string, drivers int, precision float64, runs int) settled {
 				medianHeld.Add(1)
 			}
 		}
-		if slices.ContainsFunc(a.Groups[0].Tables[0].Pairs, func(p stats.Pair) bool { return p.Significant() }) {
+		if toldApart(a.Groups[0].Tables[0].Pairs) {
 			apart.Add(1)
 		}
 		return true
@@ -140,15 +139,20 @@ func run(of func(table int) world, n int, r *rand.Rand) *result.Run {
 	for table := range 15 {
 		w := of(table)
 		w.rounds = n
-		for d, points := range w.table(r) {
-			c := result.Case{ID: len(out.Cases) + 1, Workload: fmt.Sprint("w", table), Driver: fmt.Sprint("d", d), Phases: []string{"p"}}
-			out.Cases = append(out.Cases, c)
-			for _, p := range points {
-				addTrial(out, c.ID, p)
-			}
-		}
+		addTable(out, fmt.Sprint("w", table), w.table(r))
 	}
 	return out
+}
+
+// addTable adds the cases of a workload, one for each driver's samples, and their trials.
+func addTable(run *result.Run, workload string, sets [][]stats.Point) {
+	for d, points := range sets {
+		c := result.Case{ID: len(run.Cases) + 1, Workload: workload, Driver: fmt.Sprint("d", d), Phases: []string{"p"}}
+		run.Cases = append(run.Cases, c)
+		for _, p := range points {
+			addTrial(run, c.ID, p)
+		}
+	}
 }
 
 // wrong counts the tables of a run that tell any drivers apart, and those among them
@@ -156,15 +160,11 @@ func run(of func(table int) world, n int, r *rand.Rand) *result.Run {
 func wrong(of func(table int) world, a *stats.Analysis) (telling, wrong int) {
 	for i, g := range a.Groups {
 		t, w := g.Tables[0], of(i)
-		told := func(p stats.Pair) bool { return p.Significant() }
-		isFalse := func(p stats.Pair) bool {
-			driver := func(cell int) int { return (t.Cells[cell].Case.ID - 1) % w.drivers }
-			return p.Significant() && w.time(driver(p.First)) == w.time(driver(p.Second))
-		}
-		if slices.ContainsFunc(t.Pairs, told) {
+		time := func(cell int) float64 { return w.time((t.Cells[cell].Case.ID - 1) % w.drivers) }
+		if toldApart(t.Pairs) {
 			telling++
 		}
-		if slices.ContainsFunc(t.Pairs, isFalse) {
+		if slices.ContainsFunc(t.Pairs, func(p stats.Pair) bool { return p.Significant() && time(p.First) == time(p.Second) }) {
 			wrong++
 		}
 	}

@@ -1,0 +1,159 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	mstats "github.com/aclements/go-moremath/stats"
+)
+
+// TailRounds is the least number of rounds that can say that two sides take the same time.
+// A side that is slow in one trial of ten is so in none of them with a probability below
+// [Doubt]. With fewer rounds it is more likely, and then nothing in the samples shows it.
+const TailRounds = 44
+
+func (x *Compared) decide(c *Comparison) {
+	within := math.Log1p(c.Margin)
+	inside := func(i *Interval) bool {
+		return i != nil && math.Log(i.High) <= within && math.Log(i.Low) >= -within
+	}
+	x.Typical, x.FailAlike = inside(x.Ratio.Interval), x.Failing.within(c.Margin)
+	m := x.Means.Interval
+	same := x.Typical && inside(m) && x.Ratio.N >= TailRounds
+	switch f, told := x.Failing, x.Adjusted < Doubt; {
+	case f.told():
+		x.Verdict, x.Why = FailsMore, fmt.Sprintf("more operations of %s failed", c.Second)
+		if f.test.sign < 0 {
+			x.Verdict, x.Why = FailsLess, fmt.Sprintf("fewer operations of %s failed", c.Second)
+		}
+		x.Why += ": " + f.words(c) + mostFrequent(x.First, x.Second)
+	case !x.FailAlike && (f.open() || same):
+		x.Verdict, x.Why = Unclear, "it cannot be told yet whether the operations that failed differ: "+f.words(c)
+		x.estimate(x.moreForFailures(c.Margin))
+	case same:
+		x.Verdict = Same
+	case told && x.Ratio.Median > 1 && (!x.Typical || m != nil && math.Log(m.Low) > within):
+		x.Verdict = Slower
+	case told && x.Ratio.Median < 1 && (!x.Typical || m != nil && math.Log(m.High) < -within):
+		x.Verdict = Faster
+	default:
+		x.Verdict = Unclear
+		x.estimate(x.more(within))
+	}
+}
+
+func (x *Compared) estimate(rounds int) {
+	x.Rounds, x.Time = rounds, time.Duration(rounds)*(x.First.perTrial()+x.Second.perTrial())
+}
+
+func (o *Outcome) perTrial() time.Duration {
+	var sum int64
+	for _, t := range o.Trials {
+		sum += t.TookNS
+	}
+	return time.Duration(sum / int64(max(len(o.Trials), 1)))
+}
+
+// MaxRounds is the most rounds that are estimated. More are called this many.
+const MaxRounds = 10_000
+
+// RoundsUntil estimates how many rounds it takes in all until an interval is narrower than
+// after n rounds, by this factor. Intervals narrow with the square root of the rounds.
+func RoundsUntil(n int, factor float64) int {
+	total := math.Ceil(float64(n) * factor * factor)
+	if !(total < MaxRounds) {
+		return MaxRounds
+	}
+	return int(total)
+}
+
+// more estimates how many more rounds a cell takes until its interval is within the
+// margin, or leaves out 1 even after the correction for the number of cells. It assumes
+// that the ratio stays where it is and that the interval narrows with the square root of
+// the rounds. If only the mean is open, the same goes for its interval and the margin.
+func (x *Compared) more(within float64) int {
+	n := x.Ratio.N
+	if x.Typical {
+		m := x.Means.Interval
+		if m == nil {
+			return x.nextLook(max(TailRounds, n+1)) - n
+		}
+		half := (math.Log(m.High) - math.Log(m.Low)) / 2
+		return x.moreUntil(n, TailRounds, half/math.Abs(within-math.Abs(math.Log(x.Means.Median))))
+	}
+	least := LeastRounds(x.tests, x.looks > 1)
+	i := x.Ratio.Interval
+	if i == nil || !(i.Low > 0) || math.IsInf(i.High, 0) {
+		return max(least-n, 1)
+	}
+	level := Doubt / x.looks
+	return x.moreUntil(n, least, narrower(x.Ratio, within, level, level/float64(x.tests)))
+}
+
+// moreUntil estimates how many more rounds than n it takes until an interval is narrower by a
+// factor, after at least a number of rounds. [MaxRounds] means that many or more.
+func (x *Compared) moreUntil(n, least int, factor float64) int {
+	total := RoundsUntil(n, factor)
+	if total == MaxRounds {
+		return MaxRounds
+	}
+	return x.nextLook(max(total, least, n+1)) - n
+}
+
+// nextLook returns after how many rounds, at least n, the cell is judged.
+func (x *Compared) nextLook(n int) int {
+	for x.looks > 1 && !Look(n) {
+		n++
+	}
+	return n
+}
+
+// narrower returns the factor by which the interval of a ratio must narrow until it is
+// within the logarithm of a margin, or leaves out 1 even at a corrected level. level is the
+// interval's own: 0.05 for one of 95 %.
+func narrower(s Summary, within, level, corrected float64) float64 {
+	at, half := math.Abs(math.Log(s.Median)), (math.Log(s.Interval.High)-math.Log(s.Interval.Low))/2
+	factor := half * normalQuantile(corrected) / normalQuantile(level) / at
+	if at < within {
+		factor = min(factor, half/(within-at))
+	}
+	return factor
+}
+
+// normalQuantile returns the distance from its mean beyond which a standard normal
+// variable is with the given probability, to both sides together.
+func normalQuantile(p float64) float64 { return -mstats.InvCDF(mstats.StdNormal)(p / 2) }
+
+// LeastRounds returns the smallest number of rounds with which the sides of a cell can be
+// told apart, if cells is the number of cells that are compared. looks says that the run is
+// judged while it is under way.
+func LeastRounds(cells int, looks bool) int {
+	for n := MinSamples; ; n++ {
+		factor := float64(cells)
+		if looks {
+			factor *= spent(n)
+		}
+		if 2*math.Ldexp(1, -n)*factor < Doubt {
+			return n
+		}
+	}
+}
+
+func mostFrequent(cells ...*Cell) string {
+	counts := map[string]int64{}
+	name := ""
+	for _, c := range cells {
+		for _, s := range c.Samples {
+			for _, e := range s.Errors {
+				if counts[e.Name] += e.Count; counts[e.Name] > counts[name] || name == "" {
+					name = e.Name
+				}
+			}
+		}
+	}
+	if name == "" {
+		return ""
+	}
+	return ", mostly with " + name
+}

@@ -1,0 +1,126 @@
+package stats
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+)
+
+type keyed struct {
+	key  string // begins with the workload's hash
+	name TableName
+	cell *Cell
+}
+
+// cells returns the cells with the given value of the factor. Without a value it returns
+// all. The key has everything in which two cells that are compared must agree.
+func (a *Analysis) cells(value string, by *result.Compares) []keyed {
+	var list []keyed
+	follows := poolFollows(a.Run.Cases)
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			for _, c := range t.Cells {
+				if value != "" && by.Value(c.Case) != value {
+					continue
+				}
+				settings, parameters, driver := maps.Clone(c.Case.Settings), maps.Clone(c.Case.Parameters), c.Case.Driver
+				name := TableName{Workload: g.Workload, Phase: t.Phase}
+				var varied []string
+				for _, v := range g.Varied {
+					if by == nil || v.Name != by.Name {
+						varied = append(varied, v.String())
+					}
+				}
+				switch {
+				case by == nil:
+					varied = append(varied, driver)
+				case by.Factor == result.FactorDriver:
+					driver = ""
+				case by.Factor == result.FactorSetting:
+					delete(settings, by.Name)
+				case by.Factor == result.FactorParameter:
+					if delete(parameters, by.Name); follows {
+						delete(settings, poolSize)
+						varied = slices.DeleteFunc(varied, func(s string) bool { return strings.HasPrefix(s, poolSize+"=") })
+					}
+				}
+				name.Variant = strings.Join(varied, " ")
+				key := fmt.Sprintf("%s %q %q %v %q %q %q", c.Case.WorkloadSHA256, c.Case.Workload, c.Case.Scale, parameters, settings, driver, t.Phase)
+				list = append(list, keyed{key, name, c})
+			}
+		}
+	}
+	return list
+}
+
+// poolSize is the setting that a workload's clients decide, unless it is asked for.
+const poolSize = "pool_size"
+
+// poolFollows reports whether the size of the pool depends only on what else the cases
+// have, such as a parameter for the number of clients. Otherwise it is a factor of its
+// own, because several were asked for.
+func poolFollows(cases []result.Case) bool {
+	sizes := map[string]string{}
+	for i := range cases {
+		c := cases[i]
+		size := c.Settings[poolSize]
+		c.Settings = maps.Clone(c.Settings)
+		delete(c.Settings, poolSize)
+		key := fmt.Sprintf("%q %s", c.Driver, groupKey(&c))
+		if other, ok := sizes[key]; ok && other != size {
+			return false
+		}
+		sizes[key] = size
+	}
+	return true
+}
+
+// pair finds the cells that both sides have. comparable says whether their answers must
+// be the same.
+func (c *Comparison) pair(first, second []keyed, comparable bool) {
+	other := map[string]keyed{}
+	for _, k := range second {
+		other[k.key] = k
+	}
+	for _, k := range first {
+		o, ok := other[k.key]
+		if !ok {
+			c.Alone = append(c.Alone, k.name.String())
+			continue
+		}
+		delete(other, k.key)
+		x := &Compared{TableName: k.name, First: k.cell, Second: o.cell, Metric: c.Metric, P: 1, Adjusted: 1}
+		x.checkSides(c, comparable && k.cell.Case.WorkloadSHA256 == o.cell.Case.WorkloadSHA256)
+		if x.Verdict != "" || x.known() {
+			c.Cells = append(c.Cells, x)
+		}
+	}
+	for _, k := range second {
+		if _, left := other[k.key]; left {
+			c.Alone = append(c.Alone, k.name.String())
+		}
+	}
+}
+
+func (x *Compared) checkSides(c *Comparison, comparable bool) {
+	for _, side := range []*Cell{x.First, x.Second} {
+		if side.Status != result.OK {
+			x.Verdict = Bad
+			return
+		}
+	}
+	if a, b := x.First.checksum(x.Phase), x.Second.checksum(x.Phase); comparable && a != "" && b != "" && a != b {
+		among := []string{a, b}
+		x.Verdict, x.Why = Differing, fmt.Sprintf("the answers differ: checksums %s and %s", short(a, among), short(b, among))
+	}
+}
+
+func (c *Cell) checksum(phase string) string {
+	if own, _ := c.checksums(phase); len(own) == 1 {
+		return own[0]
+	}
+	return ""
+}

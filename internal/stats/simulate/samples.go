@@ -1,0 +1,175 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/locks"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// equalTables makes a run of equal drivers. Rounds vary by 10 %, trials by 3 %.
+func equalTables(r *rand.Rand, tables, drivers, rounds int) *result.Run {
+	run := &result.Run{}
+	for t := range tables {
+		addTable(run, fmt.Sprint("w", t), world{shape: "normal", drivers: drivers, rounds: rounds}.table(r))
+	}
+	return run
+}
+
+func toldApart(pairs []stats.Pair) bool {
+	return slices.ContainsFunc(pairs, func(p stats.Pair) bool { return p.Significant() })
+}
+
+func differs(c *stats.Comparison) bool { return c.Count(stats.Slower)+c.Count(stats.Faster) > 0 }
+
+// equalFactors makes a run of one driver with three settings of two values.
+func equalFactors(r *rand.Rand) *stats.Factorial {
+	run := &result.Run{}
+	addTable(run, "w", world{shape: "normal", drivers: 8, rounds: 16}.table(r))
+	for i := range run.Cases {
+		run.Cases[i].Driver, run.Cases[i].Settings = "d", map[string]string{}
+		for bit, name := range []string{"cache_size", "mmap_size", "temp_store"} {
+			run.Cases[i].Settings[name] = fmt.Sprint(1 + i>>bit&1)
+		}
+	}
+	return stats.Analyze(run, "").Factorials[0]
+}
+
+func says(a *advise.Advice, what advise.Advantage) bool {
+	return slices.ContainsFunc(a.Because, func(r advise.Reason) bool { return r.Advantage == what }) ||
+		slices.ContainsFunc(a.Overturn, func(o advise.Overturn) bool { return o.Advantage == what })
+}
+
+// varying reports whether advise names an advantage of one of ten equal drivers whose tails and
+// memory vary. If the 45 pairs were not corrected together, it would name a tail for half of them.
+func varying(r *rand.Rand, what advise.Advantage) bool {
+	a := drivers(r, 1, 12, slices.Repeat([]failures{{varies: 0.7}}, 10)...)
+	return says(advise.Decide(advise.FactsOf(a, nil)), what)
+}
+
+func choicesDiffer(r *rand.Rand) bool {
+	run := &result.Run{}
+	for i := range 16 {
+		run.Cases = append(run.Cases, result.Case{ID: i + 1, Workload: fmt.Sprint("w", i/8), Driver: "d", Phases: []string{"mix"}, Settings: map[string]string{
+			"journal_mode": []string{"delete", "wal"}[i%2], "txlock": []string{"deferred", "immediate"}[i/2%2], "busy_timeout": []string{"1000", "5000"}[i/4%2], "pool_size": "4"}})
+	}
+	a := measured(r, run, 12, nil, func(int) (failures, float64) { return failures{varies: 0.7}, 0.1 })
+	for i := range a.Run.Trials {
+		l := &a.Run.Trials[i].Samples[0].Latency[0]
+		l.P999NS, l.MeanNS = l.P99NS, l.P99NS
+	}
+	return slices.ContainsFunc(locks.ExplainLocks(a).Mixes, func(m *locks.LockedMix) bool {
+		return len(m.Equal) < m.Choices()-1 || len(m.EquallyCalm) < m.Choices()-1
+	})
+}
+
+func phaseSlower(r *rand.Rand) bool {
+	run := &result.Run{}
+	phases := []string{"a", "b", "c", "d"}
+	for c := range 2 {
+		run.Cases = append(run.Cases, result.Case{ID: c + 1, Workload: "w", Driver: "d", Phases: phases})
+		for n := range 20 {
+			t := result.Trial{Case: c + 1, Round: n + 1, Order: 2*n + c, Status: result.OK}
+			for _, p := range phases {
+				t.Samples = append(t.Samples, result.Sample{Phase: p, Metric: result.MetricTime, WallNS: int64(1e9 * math.Exp(0.03*r.NormFloat64())), Operations: 1})
+			}
+			run.Trials = append(run.Trials, t)
+		}
+	}
+	return slices.ContainsFunc(stats.AlternativesOf(run, 2, "").Phases(1, 0, stats.Confidence), func(p stats.PhaseRatio) bool {
+		return p.Ratio.Interval != nil && p.Ratio.Interval.Low > 1
+	})
+}
+
+func cpuTimesDiffer(r *rand.Rand, trials int, mean, spread float64) bool {
+	a, _ := sampled(r, trials, 1, mean, spread)
+	b, _ := sampled(r, trials, 1, mean, spread)
+	_, i := stats.SampledRatio(a, b)
+	return !holds(&i, 1)
+}
+
+// gains searches two settings, of which one divides the time. It returns how much larger the
+// printed gain is, as a logarithm, whether it is called worth it, and whether the interval of
+// the gain holds it, which it does too if none is printed. Trials vary by 10 %.
+func gains(r *rand.Rand, truth float64) (tooLarge float64, worth, within bool) {
+	f := searched(r, func(with bool) (failures, float64) {
+		seconds := 0.1 * math.Exp(0.1*r.NormFloat64())
+		if with {
+			seconds /= truth
+		}
+		return failures{}, seconds
+	})
+	at := f.Choice(0)
+	if at == 0 {
+		return 0, false, true
+	}
+	gain := f.Steps[at].Gain
+	return -math.Log(gain.Median) - math.Log(truth), true, holds(gain.Interval, 1/truth)
+}
+
+// gainsTooLarge returns how many gains are printed as too large, of those that are called worth
+// it in some searches.
+func gainsTooLarge(searches int, truth float64) (large, worth int64) {
+	var larger, told atomic.Int64
+	shareOf(searches, 300, func(r *rand.Rand) bool {
+		over, ok, _ := gains(r, truth)
+		if ok {
+			told.Add(1)
+		}
+		if over > 0 {
+			larger.Add(1)
+		}
+		return ok
+	})
+	return larger.Load(), told.Load()
+}
+
+// sampled makes what a profiler sees of trials, each of mean samples on average, divided into
+// equal parts, whose counts it returns.
+func sampled(r *rand.Rand, trials, parts int, mean, spread float64) (s stats.Sampled, counts []int64) {
+	counts = make([]int64, parts)
+	for range trials {
+		value := mean * math.Exp(spread*r.NormFloat64())
+		sum := int64(0)
+		for i := range counts {
+			each := value / float64(parts)
+			n := int64(max(0, math.Round(each+math.Sqrt(each)*r.NormFloat64()))) // close to Poisson
+			counts[i] += n
+			sum += n
+		}
+		s.Values, s.Samples = append(s.Values, float64(sum)), s.Samples+sum
+	}
+	return s, counts
+}
+
+func partsDiffer(r *rand.Rand, spread float64) bool {
+	const parts = 10
+	a, inA := sampled(r, 20, parts, 50, spread)
+	b, inB := sampled(r, 20, parts, 50, spread)
+	for i := range parts {
+		if d, half := stats.PartsDiffer(a, inA[i], b, inB[i], parts); math.Abs(d) > half {
+			return true
+		}
+	}
+	return false
+}
+
+func tellsSmallest(r *rand.Rand) bool {
+	const rounds = 14
+	sides := func(n int, slower float64) (a, b []stats.Point) {
+		for i := range n {
+			a = append(a, stats.Point{Round: i, Value: math.Exp(0.02*r.NormFloat64()) * (1 + slower)})
+			b = append(b, stats.Point{Round: i, Value: math.Exp(0.02 * r.NormFloat64())})
+		}
+		return a, b
+	}
+	n, _ := stats.NewNoise(sides(200, 0))
+	t := stats.Compare(sides(rounds, n.SmallestDifference(rounds)))
+	return t.Significant() && t.Sign() > 0
+}

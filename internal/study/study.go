@@ -250,12 +250,7 @@ func had(driver string) func(build.Ref) bool {
 	return func(r build.Ref) bool { return sameDriver(driver, r.Name) }
 }
 
-<<<<<<< HEAD
-// serves reports whether the worker of a driver has an HTTP server.
 func serves(r build.Ref) bool {
-=======
-func serves(r lab.Ref) bool {
->>>>>>> r4
 	if r.Known == nil {
 		return true // a worker without one says so itself
 	}
@@ -267,9 +262,4 @@ func serves(r lab.Ref) bool {
 // some legs.
 func python(r build.Ref) bool { return strings.HasPrefix(r.Name, "python") }
 
-<<<<<<< HEAD
-// library reports whether a driver is not python.
 func library(r build.Ref) bool { return !python(r) }
-=======
-func library(r lab.Ref) bool { return !python(r) }
->>>>>>> r4

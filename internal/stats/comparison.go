@@ -343,17 +343,12 @@ func (x *Compared) Points() (first, second []Point) {
 	if x.Metric != Time {
 		return x.First.points(x.Metric.of), x.Second.points(x.Metric.of)
 	}
-	first, second = x.First.Points(), x.Second.Points()
 	a, b := x.First.Samples[0], x.Second.Samples[0]
+	value := (*result.Sample).Value
 	if x.PerOp = a.Metric == result.MetricTime && a.Operations != b.Operations; x.PerOp {
-		for i, s := range x.First.Samples {
-			first[i].Value /= float64(max(s.Operations, 1))
-		}
-		for i, s := range x.Second.Samples {
-			second[i].Value /= float64(max(s.Operations, 1))
-		}
+		value = valuePerOp
 	}
-	return first, second
+	return x.First.points(value), x.Second.points(value)
 }
 
 // Medians returns the medians of the values of [Compared.Points].

@@ -146,6 +146,24 @@ func TestCompareValues(t *testing.T) {
 	}
 }
 
+// Drivers of one table that do different numbers of operations are compared by the time per
+// operation.
+func TestCompareDriversPerOperation(t *testing.T) {
+	run := &result.Run{}
+	for i, d := range []string{"a", "b", "c"} {
+		run.Cases = append(run.Cases, result.Case{ID: i + 1, Workload: "w", Driver: d, Phases: []string{"p"}})
+		for round := 1; round <= 20; round++ {
+			n := int64(10 * (i + 1))
+			run.Trials = append(run.Trials, result.Trial{Case: i + 1, Round: round, Status: result.OK,
+				Samples: []result.Sample{{Phase: "p", Metric: result.MetricTime, WallNS: n * int64(1e6+round), Operations: n}}})
+		}
+	}
+	x := stats.CompareDrivers(stats.Analyze(run, ""), "a", "c", 0.02).Cells[0]
+	if first, _ := x.Medians(); !x.PerOp || math.Abs(x.Ratio.Median-1) > 1e-9 || math.Abs(first-1e-3) > 1e-6 {
+		t.Errorf("per operation %v, ratio %v, first %v s", x.PerOp, x.Ratio.Median, first)
+	}
+}
+
 func TestCompareRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))
 	measured := func(factor float64) *result.Run {

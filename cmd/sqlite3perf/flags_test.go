@@ -132,7 +132,7 @@ func TestHints(t *testing.T) {
 func TestWordedOnce(t *testing.T) {
 	places := map[string]string{
 		"did you mean":          "worker/driver/settings.go",
-		"there is no directory": "cmd/sqlite3perf/options.go",
+		"there is no directory": "cmd/sqlite3perf/places.go",
 	}
 	eachFile(t, func(name string, set *token.FileSet, file *ast.File) {
 		ast.Inspect(file, func(n ast.Node) bool {

@@ -20,7 +20,7 @@ func TestSpellSettings(t *testing.T) {
 	set := driver.Settings{"journal_mode": "wal", "mmap_size": "1048576", "txlock": "immediate"}
 	for name, want := range map[string]string{
 		"modernc": `sql.Open("sqlite", dsn) with file:app.db?_txlock=immediate&_pragma=`,
-		"mattn":   `sql.Open("sqlite3", dsn) with file:app.db?_txlock=immediate&_journal_mode=wal; on each new connection (ConnectHook of a sqlite3.SQLiteDriver that is registered under another name) PRAGMA mmap_size=1048576`,
+		"mattn":   `sql.Open("sqlite3", dsn) with file:app.db?_txlock=immediate&_journal_mode=wal; and in code (ConnectHook of a sqlite3.SQLiteDriver that is registered under another name): PRAGMA mmap_size=1048576`,
 		"native":  "PRAGMA journal_mode=wal on each new connection; PRAGMA mmap_size=1048576 on each new connection; begin transactions that write with BEGIN IMMEDIATE",
 	} {
 		refs, err := shop.refs(t.Context(), name)

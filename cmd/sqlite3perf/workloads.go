@@ -227,7 +227,7 @@ func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 		if c := clients(&quick.Phases[i]); c > 1 {
 			timed += fmt.Sprintf(", %d clients", c)
 		}
-		phases = append(phases, []string{"phase:", p.Name, string(p.Kind) + ", " + timed, document.Line(p.About)})
+		phases = append(phases, []string{"phase:", p.Name, p.Kind + ", " + timed, document.Line(p.About)})
 		for _, what := range does(&quick.Phases[i]) {
 			statements = append(statements, []string{"does:", quick.Phases[i].Name, abridged(what, 120)})
 		}

@@ -174,9 +174,7 @@ func (g *Grid) table(columns []int, f func(string) string) table.Writer {
 		header = append(header, f(g.Columns[k].Title))
 	}
 	t.SetColumnConfigs(configs)
-	if slices.ContainsFunc(g.Columns, func(c Column) bool { return c.Title != "" }) {
-		t.AppendHeader(header)
-	}
+	t.AppendHeader(header)
 	for _, row := range g.Rows {
 		var cells table.Row
 		for _, k := range columns {

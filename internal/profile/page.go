@@ -43,7 +43,7 @@ func ProfilePage(p *Profiled) document.Document {
 		if j >= 0 && len(p.Flames[j].Stacks) > 0 {
 			graph := flameOf("", p.Flames[j])
 			graph.Groups = colored(groups)
-			flame := flamePicture("flame-"+document.Slug(x.Name), fmt.Sprintf("CPU time per trial of %s in %s of %s, %s", x.Name, p.Phase, p.Workload, document.Counted(x.Summary.Samples, "sample")),
+			flame := flamePicture("flame-"+document.Slug(x.Name), fmt.Sprintf("CPU time per trial of %s in %s of %s, %s", x.Name, p.Phase, p.Workload, document.Counted(x.Samples, "sample")),
 				"A box is a function, as wide as its time with that of what it calls, which is above it."+p.narrow(), graph)
 			parts = slices.Insert(parts, 1, document.Block(flame))
 		}
@@ -62,7 +62,7 @@ func (p *Profiled) narrow() string {
 func groupsOf(p *Profiled) (names []string) {
 	for _, g := range stacks.Groups {
 		if slices.ContainsFunc(p.Drivers, func(d ProfiledDriver) bool {
-			return d.Summary != nil && slices.ContainsFunc(d.Summary.Groups, func(x stacks.Part) bool { return x.Group == g })
+			return d.Summary != nil && slices.ContainsFunc(d.Groups, func(x stacks.Part) bool { return x.Group == g })
 		}) {
 			names = append(names, string(g))
 		}
@@ -91,10 +91,10 @@ func groupsPicture(p *Profiled, parts []string) (_ document.PictureBlock, ok boo
 		if x.Status != result.OK {
 			row.Reason = fmt.Sprintf("%s: %s", x.Status, x.Reason.Message)
 		} else {
-			for _, g := range x.Summary.Groups {
+			for _, g := range x.Groups {
 				row.Values[slices.Index(parts, string(g.Group))] += g.PerTrial
 			}
-			row.Tip = document.Counted(x.Summary.Samples, "sample")
+			row.Tip = document.Counted(x.Samples, "sample")
 		}
 		rows = append(rows, row)
 	}

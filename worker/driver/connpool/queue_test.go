@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
 )
 
@@ -23,7 +22,7 @@ func waited(t *testing.T, p interface{ Waited() (int64, time.Duration) }, caller
 func TestFixedWaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := open(t, 2)
-		db := connpool.New(p, 2, "BEGIN").(driver.WaitCounter)
+		db := connpool.New(p, 2, "BEGIN")
 		a, b := take(t, p), take(t, p)
 		p.Put(b)
 		b = take(t, p)

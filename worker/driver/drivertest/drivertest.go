@@ -132,10 +132,10 @@ func infoChecks() []Check {
 	return []Check{{Name: "info", Test: alone(func(t test) {
 		i := t.driver.Info()
 		if i.Name == "" || i.Module == "" || i.Kind == "" || i.Interface == "" {
-			failf("name, module, kind and interface must be given: %+v", i)
+			fatalf("name, module, kind and interface must be given: %+v", i)
 		}
 		if !strings.HasSuffix(i.About, ".") {
-			failf("about must be a sentence: %q", i.About)
+			fatalf("about must be a sentence: %q", i.About)
 		}
 	})}}
 }

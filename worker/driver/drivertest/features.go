@@ -39,10 +39,10 @@ func feature(x *db, f driver.Feature) {
 	}
 	has, ok := f.Has(message)
 	if !ok {
-		failf("the probe fails with an error that is not about %s: %s", f.Name, message)
+		fatalf("the probe fails with an error that is not about %s: %s", f.Name, message)
 	}
 	if promised && !has {
-		failf("version and compile options promise %s, the probe says no: %s", f.Name, message)
+		fatalf("version and compile options promise %s, the probe says no: %s", f.Name, message)
 	}
 }
 

@@ -67,7 +67,7 @@ func filesRefused(t test) {
 		})
 		for _, path := range []string{other, copied} {
 			if _, err := os.Stat(path); err == nil {
-				failf("SQL has made %s: on each connection, SQLITE_LIMIT_ATTACHED must be 0 unless the context allows files", filepath.Base(path))
+				fatalf("SQL has made %s: on each connection, SQLITE_LIMIT_ATTACHED must be 0 unless the context allows files", filepath.Base(path))
 			}
 		}
 	})
@@ -83,15 +83,15 @@ var insideModules = []string{
 // noOtherWay fails if a library has another function, or a module, that reaches files.
 func noOtherWay(x *db) {
 	if err := x.Script(x.ctx, "SELECT load_extension('/nonexistent/x')"); err == nil || !strings.Contains(err.Error(), "not authorized") && !strings.Contains(err.Error(), "no such function") {
-		failf("load_extension() is enabled: %v", err)
+		fatalf("load_extension() is enabled: %v", err)
 	}
 	for _, f := range []string{"readfile", "writefile", "edit", "fsdir", "lsdir"} {
 		if err := x.Script(x.ctx, "SELECT "+f+"('/nonexistent/x')"); err == nil || !strings.Contains(err.Error(), f) {
-			failf("there is a function %s(): %v", f, err)
+			fatalf("there is a function %s(): %v", f, err)
 		}
 	}
 	if err := x.Script(x.ctx, "SELECT fts3_tokenizer('simple', x'0000000000000000')"); err == nil {
-		failf("fts3_tokenizer() with two arguments is enabled")
+		fatalf("fts3_tokenizer() with two arguments is enabled")
 	}
 	var list [][]any // none if SQLite is too old to list its modules
 	_ = try(func() {
@@ -99,7 +99,7 @@ func noOtherWay(x *db) {
 	})
 	for _, row := range list {
 		if name := row[0].(string); !slices.Contains(insideModules, strings.ToLower(name)) {
-			failf("there is a module %s of virtual tables: if it stays within the database, list it in drivertest", name)
+			fatalf("there is a module %s of virtual tables: if it stays within the database, list it in drivertest", name)
 		}
 	}
 }
@@ -176,7 +176,7 @@ func randomScripts(t test) {
 					}
 					runAndAsk(c, script)
 					if list, err := os.ReadDir(outside); err != nil || len(list) > 0 {
-						failf("the script %q made a file: %v", script, err)
+						fatalf("the script %q made a file: %v", script, err)
 					}
 				}
 				_ = c.Script(c.ctx, "ROLLBACK")

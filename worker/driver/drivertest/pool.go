@@ -52,7 +52,7 @@ func closesIdle(t test) {
 				kept := int64(0)
 				x.onAll(n, func(c runner) { kept += c.number("SELECT count(*) FROM sqlite_temp_master WHERE name = 'mark'") })
 				if kept != int64(min(idle, n)) {
-					failf("%d of %d connections stayed open", kept, n)
+					fatalf("%d of %d connections stayed open", kept, n)
 				}
 			})
 		})
@@ -79,18 +79,18 @@ func waits(x *db) {
 func countsWaits(x *db) {
 	c, ok := x.pool.(driver.WaitCounter)
 	if !ok {
-		failf("the pool is not a driver.WaitCounter: it does not count callers that wait")
+		fatalf("the pool is not a driver.WaitCounter: it does not count callers that wait")
 	}
 	before, total := c.Waited()
 	x.conn(func(runner) {
 		x.want("SELECT count(*) FROM t", 0)
 		if n, d := c.Waited(); n != before || d != total {
-			failf("%d callers waited %v, although a connection was free", n-before, d-total)
+			fatalf("%d callers waited %v, although a connection was free", n-before, d-total)
 		}
 		x.conn(func(runner) { notAtOnce(x) })
 	})
 	if n, d := c.Waited(); n != before+1 || d <= total {
-		failf("%d callers waited %v in all, want 1 and the time until it gave up", n-before, d-total)
+		fatalf("%d callers waited %v in all, want 1 and the time until it gave up", n-before, d-total)
 	}
 }
 
@@ -103,7 +103,7 @@ func notAtOnce(x *db) {
 		must(errors.Join(errors.New("the pool gave out more connections than pool_size"), c.Close()))
 	}
 	if short.Err() == nil {
-		failf("all connections taken: got %w, want to wait until the context ends", err)
+		fatalf("all connections taken: got %w, want to wait until the context ends", err)
 	}
 }
 
@@ -117,7 +117,7 @@ func closesFiles(t test) {
 	must(err)
 	for _, f := range left {
 		if f.Name() != "test.db" {
-			failf("%s is left after Close", f.Name())
+			fatalf("%s is left after Close", f.Name())
 		}
 	}
 	const fds = "/proc/self/fd"
@@ -128,7 +128,7 @@ func closesFiles(t test) {
 	must(err)
 	for _, fd := range list {
 		if target, err := os.Readlink(filepath.Join(fds, fd.Name())); err == nil && strings.HasPrefix(target, t.dir) {
-			failf("%s is open after Close", target)
+			fatalf("%s is open after Close", target)
 		}
 	}
 }

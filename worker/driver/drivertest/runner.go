@@ -19,7 +19,7 @@ func must(err error) {
 	}
 }
 
-func failf(format string, args ...any) { must(fmt.Errorf(format, args...)) }
+func fatalf(format string, args ...any) { must(fmt.Errorf(format, args...)) }
 
 // try calls f and returns the failure that ended it, or nil.
 func try(f func()) (err error) {
@@ -42,7 +42,7 @@ func finally(f func(), last func() error) { must(errors.Join(try(f), last())) }
 // within calls f. If f fails, the failure begins with where.
 func within(where string, f func()) {
 	if err := try(f); err != nil {
-		failf("%s: %w", where, err)
+		fatalf("%s: %w", where, err)
 	}
 }
 
@@ -91,7 +91,7 @@ func (t test) path() string { return filepath.Join(t.dir, "test.db") }
 func (t test) open(over driver.Settings, script string, f func(x *db)) {
 	opened, err := t.driver.Open(t.ctx, t.path(), noWait.With(over))
 	if err != nil {
-		failf("open with %v: %w", over, err)
+		fatalf("open with %v: %w", over, err)
 	}
 	x := &db{runner{opened, t.ctx, false}, opened, t}
 	finally(func() {
@@ -123,7 +123,7 @@ func (x *db) conn(f func(c runner)) { x.connFor(x.runner, f) }
 func (x *db) connFor(r runner, f func(c runner)) {
 	c, err := x.pool.Conn(r.ctx)
 	if err != nil {
-		failf("take a connection: %w", err)
+		fatalf("take a connection: %w", err)
 	}
 	finally(func() { f(runner{c, r.ctx, r.adHoc}) }, c.Close)
 }
@@ -204,7 +204,7 @@ func (r runner) wantRows(st driver.Statement, b *driver.Batch, row int, list [][
 func (r runner) number(sql string) int64 {
 	list := r.rows(sql, driver.ColumnType{Type: driver.Int})
 	if len(list) != 1 {
-		failf("%d rows, want 1", len(list))
+		fatalf("%d rows, want 1", len(list))
 	}
 	return list[0][0].(int64)
 }
@@ -212,7 +212,7 @@ func (r runner) number(sql string) int64 {
 func (r runner) want(sql string, n int64) {
 	within(sql, func() {
 		if got := r.number(sql); got != n {
-			failf("got %d, want %d", got, n)
+			fatalf("got %d, want %d", got, n)
 		}
 	})
 }
@@ -269,7 +269,7 @@ func (s stmt) result(b *driver.Batch, row int) driver.Result {
 	result, err := s.ExecResult(s.ctx, b, row)
 	must(err)
 	if result == nil {
-		failf("the execution has no driver.Result")
+		fatalf("the execution has no driver.Result")
 	}
 	return result
 }
@@ -281,7 +281,7 @@ func ignore(driver.Row) error { return nil }
 func wantPrimary(what string, code int, f func()) {
 	err := try(f)
 	if e, ok := errors.AsType[*driver.Error](err); !ok || e.Primary() != code {
-		failf("%s: got %v, want an error with primary code %d", what, err, code)
+		fatalf("%s: got %v, want an error with primary code %d", what, err, code)
 	}
 }
 
@@ -289,6 +289,6 @@ func wantPrimary(what string, code int, f func()) {
 func wantCode(what string, code int, f func()) {
 	err := try(f)
 	if e, ok := errors.AsType[*driver.Error](err); !ok || e.Code != code {
-		failf("%s: got %v, want an error with code %d", what, err, code)
+		fatalf("%s: got %v, want an error with code %d", what, err, code)
 	}
 }

@@ -44,6 +44,6 @@ func longScript(t test) {
 	}
 	short, long := run(n), run(times*n)
 	if long > 2*times*short+1<<20 {
-		failf("a script %d times as long: %d bytes allocated instead of %d, %.1f times as many", times, long, short, float64(long)/float64(short))
+		fatalf("a script %d times as long: %d bytes allocated instead of %d, %.1f times as many", times, long, short, float64(long)/float64(short))
 	}
 }

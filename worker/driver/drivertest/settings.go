@@ -57,7 +57,7 @@ func appliedUnlessLimited(s driver.Settings) testFunc {
 func checkpoints(x *db) {
 	list := x.rows("PRAGMA wal_checkpoint(TRUNCATE)", columns(driver.Int, driver.Int, driver.Int)...)
 	if len(list) != 1 || list[0][0] != int64(0) {
-		failf("the checkpoint returned %v, want a first column of 0", list)
+		fatalf("the checkpoint returned %v, want a first column of 0", list)
 	}
 }
 
@@ -109,10 +109,10 @@ func readBack(c runner, s driver.Settings) driver.Settings {
 // exclusiveWAL expects no -shm file, because locking_mode is set before journal_mode.
 func exclusiveWAL(x *db) {
 	if _, err := os.Stat(x.test.path() + "-wal"); err != nil {
-		failf("no WAL: %w", err)
+		fatalf("no WAL: %w", err)
 	}
 	if _, err := os.Stat(x.test.path() + "-shm"); err == nil {
-		failf("the WAL index is in a file: locking_mode was set after journal_mode")
+		fatalf("the WAL index is in a file: locking_mode was set after journal_mode")
 	}
 }
 
@@ -125,7 +125,7 @@ func mapsFile(x *db) {
 	}
 	must(err)
 	if !strings.Contains(string(maps), x.test.path()) {
-		failf("mmap_size is set, but the file is not mapped")
+		fatalf("mmap_size is set, but the file is not mapped")
 	}
 }
 
@@ -168,7 +168,7 @@ func readOnly(t test) {
 func inMemory(x *db) {
 	x.want("SELECT count(*) FROM t", 1)
 	if _, err := os.Stat(x.test.path()); err == nil {
-		failf("there is a file")
+		fatalf("there is a file")
 	}
 }
 
@@ -204,6 +204,6 @@ func strangeNames(t test) {
 	left, err := os.ReadDir(t.dir)
 	must(err)
 	if len(left) > 0 {
-		failf("a file of another name was made: %q", left[0].Name())
+		fatalf("a file of another name was made: %q", left[0].Name())
 	}
 }

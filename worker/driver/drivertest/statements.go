@@ -155,7 +155,7 @@ func lastInsertID(r runner) {
 			got, err := s.result(b, row).LastInsertId()
 			must(err)
 			if got != id {
-				failf("row %d of the batch: the last insert ID is %d, want %d", row, got, id)
+				fatalf("row %d of the batch: the last insert ID is %d, want %d", row, got, id)
 			}
 		}
 	})
@@ -165,7 +165,7 @@ func wantAffected(s stmt, b *driver.Batch, row int, rows int64) {
 	got, err := s.result(b, row).RowsAffected()
 	must(err)
 	if got != rows {
-		failf("row %d of the batch: %d rows affected, want %d", row, got, rows)
+		fatalf("row %d of the batch: %d rows affected, want %d", row, got, rows)
 	}
 }
 
@@ -189,7 +189,7 @@ func undeclaredColumns(r runner) {
 		st := driver.Statement{SQL: "SELECT id, n FROM t", Columns: columns(slices.Repeat([]driver.Type{driver.Int}, n)...)}
 		var got [][]any
 		if err := try(func() { got = r.query(st, nil, 0) }); err == nil {
-			failf("two columns where %d are declared: got %v, want an error", n, got)
+			fatalf("two columns where %d are declared: got %v, want an error", n, got)
 		}
 	}
 	r.want("SELECT count(*) FROM t", 1)
@@ -216,7 +216,7 @@ func readToEnd(x *db) {
 				return nil
 			}))
 			if i != n {
-				failf("%d rows, want %d", i, n)
+				fatalf("%d rows, want %d", i, n)
 			}
 		})
 	})
@@ -233,14 +233,14 @@ func visitError(r runner) {
 			return nil
 		})
 		if got != stop { //nolint:errorlint // the contract requires exactly that error
-			failf("query returned %v, want the error that visit returned", got)
+			fatalf("query returned %v, want the error that visit returned", got)
 		}
 		if visits != 3 {
-			failf("%d visits, want none after the error at 3", visits)
+			fatalf("%d visits, want none after the error at 3", visits)
 		}
 		within("the statement again", func() {
 			if n := len(s.query(nil, 0)); n != 1000 {
-				failf("%d rows", n)
+				fatalf("%d rows", n)
 			}
 		})
 		// A statement that still runs would keep its lock and prevent this.

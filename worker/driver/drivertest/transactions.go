@@ -104,7 +104,7 @@ func failedCommit(x *db) {
 func closeAfterFailedCommit(reader *db) {
 	x, err := reader.test.driver.Open(reader.ctx, reader.test.path(), noWait.With(rollbackMode))
 	if err != nil {
-		failf("open with %v: %w", rollbackMode, err)
+		fatalf("open with %v: %w", rollbackMode, err)
 	}
 	finally(func() { failToCommit(runner{x, reader.ctx, false}, reader) }, x.Close)
 }

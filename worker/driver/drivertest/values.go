@@ -151,7 +151,7 @@ func readAny(r runner, texts bool) {
 			}))
 		})
 		if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", list) || !slices.Equal(seen, types) {
-			failf("read %q of the types %v, want %q of %v", got, seen, list, types)
+			fatalf("read %q of the types %v, want %q of %v", got, seen, list, types)
 		}
 	}
 }
@@ -162,7 +162,7 @@ func localTimes(x *db) {
 	for _, nullable := range []bool{false, true} {
 		for _, row := range x.rows("SELECT 1700000000456", driver.ColumnType{Type: driver.Time, Nullable: nullable}) {
 			if got, want := row[0].(time.Time).Location(), time.UnixMilli(0).Location(); got != want {
-				failf("a time in the zone %v, want %v", got, want)
+				fatalf("a time in the zone %v, want %v", got, want)
 			}
 		}
 	}
@@ -208,7 +208,7 @@ func readOther(x *db, sql, class string, column driver.ColumnType) {
 			want = &driver.TypeError{Row: 2, Column: 2, Declared: column, Got: class}
 		}
 		if found := check.Check(x.ctx, nil, b, 0); fmt.Sprint(found) != fmt.Sprint(want) {
-			failf("the check of types found %v, want %v", found, want)
+			fatalf("the check of types found %v, want %v", found, want)
 		}
 		if want == nil {
 			x.query(st, b, 0)
@@ -218,10 +218,10 @@ func readOther(x *db, sql, class string, column driver.ColumnType) {
 			err := s.Query(x.ctx, b, 0, ignore)
 			e, ok := errors.AsType[*driver.TypeError](err)
 			if err != nil && !ok {
-				failf("the query returned %w, want the value converted, or a *driver.TypeError", err)
+				fatalf("the query returned %w, want the value converted, or a *driver.TypeError", err)
 			}
 			if e != nil && e.Column != 2 {
-				failf("the query says %w, want column 2", err)
+				fatalf("the query says %w, want column 2", err)
 			}
 		})
 	}, check.Close)

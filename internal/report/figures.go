@@ -303,8 +303,10 @@ func (g *cellGrid) addCosts() {
 		case m.Column == "":
 		case m.PerOperation && !m.Binary:
 			g.perOperation(m.Column, drop, value)
-		default:
+		case m.Binary:
 			g.scale(m.Column, benchunit.Binary, m.Unit, drop, value)
+		default:
+			g.scale(m.Column, benchunit.Decimal, m.Unit, drop, value)
 		}
 	}
 }

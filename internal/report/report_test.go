@@ -75,7 +75,7 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s differs (go test ./report -update rewrites it):\n%s", path, d)
+		t.Errorf("%s differs (go test ./internal/report -update rewrites it):\n%s", path, d)
 	}
 }
 

@@ -25,10 +25,10 @@ func TestSoakInstalled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Package lab is compiled without the path of its directory, as with go build
+	// Package build is compiled without the path of its directory, as with go build
 	// -trimpath, which would compile every dependency again.
 	bin := filepath.Join(dir, "bin", "sqlite3perf")
-	build := exec.Command("go", "build", "-o", bin, "-gcflags=github.com/sqlite3perf/sqlite3perf/internal/lab=-trimpath="+root, ".")
+	build := exec.Command("go", "build", "-o", bin, "-gcflags=github.com/sqlite3perf/sqlite3perf/internal/lab/build=-trimpath="+root, ".")
 	build.Env = append(os.Environ(), "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

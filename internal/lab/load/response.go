@@ -28,7 +28,7 @@ type response struct {
 	buf  []byte // buf[from:to] has been read but not yet returned
 	from int
 	to   int
-	body []byte // of a chunked response, reused
+	body []byte // body of a chunked response; the memory is reused
 	keep bool   // the connection can be used again after this response
 }
 

@@ -89,8 +89,8 @@ type Need struct {
 	// will do.
 	Has string `json:"has"`
 
-	// Ready is another page, with the status 503 if the server runs and cannot be used yet,
-	// as a node of a cluster that has no leader. If it is "", nobody is asked.
+	// Ready is the path of a page with HTTP status 503 while a running server cannot be used
+	// yet, such as a cluster node without a leader. If Ready is "", this is not checked.
 	Ready string `json:"ready"`
 }
 

@@ -215,7 +215,8 @@ phases:
   - {name: sum, query: SELECT sum(n) FROM t, columns: [int], expect: {rows: 1}}
 `
 
-// during is the workload mixed, for a fixed duration, so that more of it is verified.
+// during is the workload mixed with a fixed duration instead of a count, so more of its
+// results can be verified.
 var during = strings.NewReplacer("name: mixed", "name: during", "count: 500", "duration: 100ms").Replace(mixed)
 
 const rated = `
@@ -264,8 +265,8 @@ phases:
     count: 400
 `
 
-// locked only writes, at a fixed rate, for long enough to lock its database from
-// outside.
+// locked is a workload that only writes, at a fixed rate, for long enough to lock its
+// database from outside.
 const locked = `
 name: locked
 settings: {busy_timeout: 0, journal_mode: delete, txlock: deferred}

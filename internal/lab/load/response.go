@@ -21,8 +21,8 @@ var errMalformed = errors.New("malformed response")
 // response.
 func malformed(why string) error { return fmt.Errorf("%w: %s", errMalformed, why) }
 
-// response reads the responses to GET requests from a connection, one after the
-// other. See RFC 9112, sections 4 to 7.
+// response reads the responses to GET requests from a connection, one after another. See RFC
+// 9112, sections 4 to 7.
 type response struct {
 	r    io.Reader
 	buf  []byte // buf[from:to] has been read but not yet returned

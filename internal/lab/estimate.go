@@ -137,8 +137,9 @@ func (c *Case) Beginning(events int) (cut *Case, whole int) {
 	return &next, whole
 }
 
-// TakesWhole estimates how long a trial of a case takes, from one of its beginning: each replay
-// takes longer by as many times as it has more events. It is 0 if the trial did not end well.
+// TakesWhole estimates how long a trial of the case whole takes. t is a trial of cut, its
+// beginning. The time of each replay is scaled by the number of events. The result is 0 if t
+// is not OK.
 func TakesWhole(t *result.Trial, cut, whole *Case) time.Duration {
 	takes := time.Duration(t.TookNS)
 	if t.Status != result.OK {

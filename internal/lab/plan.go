@@ -335,7 +335,8 @@ func parameterHint(name string, workloads []*workload.Workload) string {
 }
 
 // poolSize sets pool_size to the largest number of clients in the plan, unless it is set
-// already. It returns an error if clients that each keep a connection would wait forever.
+// already. It returns an error if the settings do not suit the plan: for example, clients
+// that each keep a connection could wait for one forever.
 func poolSize(s driver.Settings, p *plan.Plan) error {
 	if err := severalProcesses(s, p); err != nil {
 		return err

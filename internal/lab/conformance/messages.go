@@ -61,9 +61,9 @@ func (h *heard) failed(code, why string) error {
 	return nil
 }
 
-// ask sends a line to the worker and collects all answers. After the first answer for which
-// hangUp returns false, it closes the worker's input. A nil hangUp closes the input after
-// the final answer.
+// ask sends a line to the worker and collects all answers. When hangUp returns true for an
+// answer, ask closes the worker's input. If hangUp is nil, it does so after the final
+// answer.
 func (s *Subject) ask(ctx context.Context, line []byte, hangUp func(*protocol.Response) bool) (*heard, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, trialLimit, fmt.Errorf("no end within %v", trialLimit))
 	defer cancel()

@@ -28,7 +28,7 @@ type Processes struct {
 	// [machine.ReadCPUTime].
 	CPUTime func() (machine.CPUTime, bool)
 
-	ceilings map[int]ceiling // by number of clients
+	ceilings map[int]ceiling // rates that the load generator reaches, by number of clients
 	good     map[*Case]int   // number of trials that were OK; the first of them was verified in full
 	begins   map[*Case]*loaded
 }

@@ -23,9 +23,9 @@ const checkLimit = time.Second
 
 // Limits of the SQLite that checks the SQL. SQL that exceeds them is left to the drivers.
 const (
-	checkLength  = 1 << 20  // bytes of a text, blob or row
+	checkLength  = 1 << 20  // limit in bytes for a text, blob or row
 	checkPattern = 20       // bytes of a LIKE pattern, whose time grows exponentially with its length
-	checkMemory  = 64 << 20 // bytes of the database
+	checkMemory  = 64 << 20 // limit in bytes for the database
 )
 
 // stuckLimit is the time limit for a whole check. It exists because SQLite can be

@@ -50,7 +50,7 @@ const (
 // Seed is the seed of the generated values in every check.
 const Seed = 42
 
-// Checks lists all checks.
+// Checks returns all checks.
 func Checks() []Check {
 	return slices.Concat(messageChecks(), generatorChecks(), settingChecks(), trialChecks(), failureChecks(), jobChecks())
 }

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	_ "modernc.org/sqlite" // the driver sqlite
+	_ "modernc.org/sqlite" // registers the database/sql driver "sqlite"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"

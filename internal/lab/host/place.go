@@ -81,7 +81,7 @@ func (m *Machine) Prepare(ctx context.Context, cases []*lab.Case, here *build.Bu
 			m.refuse("it tells of a build that was not asked for")
 		case !b.Done:
 			progress.Building(b.I, b.N, b.Driver)
-		case b.Reason != nil && b.Reason.Code == protocol.CodeNoGo: // it may be built here
+		case b.Reason != nil && b.Reason.Code == protocol.CodeNoGo: // Go is missing there, so this side may build the worker
 		case b.Reason != nil:
 			progress.Built(b.I, b.N, b.Driver, &build.BuildError{Reason: *b.Reason})
 		default:

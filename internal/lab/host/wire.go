@@ -19,8 +19,8 @@ type hello struct {
 	Agent    int    `json:"sqlite3perf_agent"` // protocolVersion of the agent
 	Version  string `json:"version"`           // version of sqlite3perf
 	SHA256   string `json:"sha256"`            // SHA-256 of the agent's executable
-	Platform string `json:"platform"`          // GOOS/GOARCH
-	Boot     string `json:"boot,omitempty"`    // what package machine's Boot returns
+	Platform string `json:"platform"`          // GOOS/GOARCH of the agent's executable
+	Boot     string `json:"boot,omitempty"`    // what package machine's Boot returns on the agent's machine
 }
 
 // request asks the agent to do something. The agent answers requests in the order received.
@@ -110,6 +110,6 @@ const (
 )
 
 type trials struct {
-	Cases []int  `json:"cases"` // IDs
+	Cases []int  `json:"cases"` // IDs of the cases
 	Seed  uint64 `json:"seed"`
 }

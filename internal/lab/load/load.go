@@ -25,7 +25,7 @@ type Request struct {
 
 // Load describes the requests to send to one server.
 type Load struct {
-	Address  string    // host:port
+	Address  string    // host:port of the server
 	Requests []Request // sent in this order, over and over
 
 	Connections int // number of connections, each with at most one request at a time

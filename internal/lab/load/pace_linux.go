@@ -15,7 +15,7 @@ type pacer struct{ done <-chan struct{} }
 // goroutine gets the changed slack. Waits end early when done is closed.
 func newPacer(done <-chan struct{}) pacer {
 	runtime.LockOSThread()
-	const setTimerSlack = 29 // PR_SET_TIMERSLACK: by default 50 µs
+	const setTimerSlack = 29 // PR_SET_TIMERSLACK; the default slack is 50 µs
 	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, setTimerSlack, 1, 0)
 	return pacer{done}
 }

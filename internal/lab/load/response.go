@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The longest head and the longest body of a response that are accepted.
+// Limits in bytes for the head and for the body of a response.
 const (
 	maxHead = 64 << 10
 	maxBody = 64 << 20
@@ -203,7 +203,7 @@ type head struct {
 func parseHead(b []byte) (head, error) {
 	h := head{length: -1}
 	line, fields, more := bytes.Cut(b, crlf)
-	// HTTP/1.1 200 OK
+	// The line is, for example: HTTP/1.1 200 OK
 	if len(line) < 12 || string(line[:7]) != "HTTP/1." || line[7] != '0' && line[7] != '1' || line[8] != ' ' || len(line) > 12 && line[12] != ' ' || broken(line) {
 		return h, malformed("bad status line")
 	}

@@ -13,7 +13,7 @@ func Boot() string {
 		return strings.TrimSpace(string(id))
 	}
 	name, err := os.Hostname()
-	since, failed := exec.Command("sysctl", "kern.boottime").Output() // macOS and the BSDs
+	since, failed := exec.Command("sysctl", "kern.boottime").Output() // macOS and the BSDs have this value
 	if words := strings.Fields(string(since)); err == nil && failed == nil && len(words) > 0 {
 		return name + " " + strings.Join(words, " ")
 	}

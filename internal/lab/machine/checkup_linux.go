@@ -224,7 +224,7 @@ func readCPUTime(root fs.FS) (t CPUTime, ok bool) {
 	if len(f) < 9 || f[0] != "cpu" {
 		return t, false
 	}
-	for i, text := range f[1:9] { // user nice system idle iowait irq softirq steal
+	for i, text := range f[1:9] { // fields: user nice system idle iowait irq softirq steal
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return t, false
@@ -233,7 +233,7 @@ func readCPUTime(root fs.FS) (t CPUTime, ok bool) {
 		switch i {
 		case 0, 1:
 			t.User += spent
-		case 3, 4: // idle
+		case 3, 4: // idle and iowait
 			continue
 		case 7:
 			t.Stolen = spent

@@ -13,7 +13,7 @@ import (
 const (
 	maxLoadPerCore = 0.5
 	maxFsyncRatio  = 1.5
-	minFsync       = 10 * time.Microsecond // no device is as fast
+	minFsync       = 10 * time.Microsecond // no device syncs as fast
 	maxSteal       = 0.01                  // share of the CPUs' working time
 )
 

@@ -31,7 +31,8 @@ type Scratch struct {
 // lockSuffix is appended to a directory's name to get the name of its lock file.
 const lockSuffix = ".lock"
 
-// temporaryPrefix begins the names of directories among the system's temporary files.
+// temporaryPrefix begins the names of our directories in the system's directory for
+// temporary files.
 const temporaryPrefix = "sqlite3perf-tmp-"
 
 // NewTemporary makes a directory in the system's directory for temporary files, for data

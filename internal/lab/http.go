@@ -288,7 +288,7 @@ func (s *session) served(said *protocol.Sample) error {
 				time.Duration(m.Load.LateP99NS).Round(time.Microsecond), time.Duration(m.Latency[0].P99NS).Round(time.Microsecond))
 		}
 	}
-	if c := s.ceilings[h.Clients]; c.perSecond > 0 && o.Rate() > c.perSecond { // measure the ceiling again: it was measured while the machine was busy
+	if c := s.ceilings[h.Clients]; c.perSecond > 0 && o.Rate() > c.perSecond { // measure the ceiling again: the machine must have been busy
 		c.until = time.Time{}
 		s.ceilings[h.Clients] = c
 	}

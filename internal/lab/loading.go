@@ -175,8 +175,8 @@ func loadedTables(c *Case, n int) []Table {
 	return list
 }
 
-// changesRows reports whether a script contains statements other than CREATE and those
-// around transactions.
+// changesRows reports whether a script contains statements other than CREATE, BEGIN, COMMIT
+// and END.
 func changesRows(script string) bool {
 	for rest := driver.TrimScript(script); rest != ""; rest = driver.TrimScript(rest) {
 		statement := rest[:driver.StatementLen(rest)]

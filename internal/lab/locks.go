@@ -77,7 +77,7 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 			var grid []*Case
 			for _, way := range c.in(in.processes).ways(w.Settings, ways) {
 				if m.sharesCache(w) {
-					way["cache"] = []string{"shared", "private"} // private shows whether it avoids the errors of a shared cache
+					way["cache"] = []string{"shared", "private"} // the private cache shows whether the shared one causes the errors
 				}
 				if _, given := m.Settings["processes"]; given {
 					way["processes"] = []string{strconv.Itoa(in.processes)}
@@ -149,7 +149,7 @@ func (m *Matrix) sharesCache(w *workload.Workload) bool {
 // lockCases returns the cases for one way of sharing the file. The matrix has one workload.
 func (m *Matrix) lockCases(way map[string][]string, c contended, ways LockWays) ([]*Case, error) {
 	serial := c.alone != "" && !ways.Shared && slices.Equal(way["pool_size"], []string{"1"})
-	if serial { // until replayAlone makes it one client, each client keeps a connection
+	if serial { // in the plan, each client keeps a connection until replayAlone leaves only one client
 		way["pool_size"] = []string{strconv.Itoa(c.clients)}
 	}
 	one := *m

@@ -117,7 +117,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 					has := m.has(ref, set)
 					key := fmt.Sprint(ref.Name, " ", has)
 					if planned[key] {
-						continue // it differs only in settings that do not apply to this driver
+						continue // such a case differs only in settings that do not apply to this driver
 					}
 					planned[key] = true
 					c, err := m.caseOf(w, d, set, has, at, back, resolved)
@@ -190,8 +190,8 @@ func (c *Case) With(ref build.Ref) *Case {
 }
 
 // WithSettings returns a copy of the case with some settings changed. The copy has no worker
-// yet. It fails if the workload cannot run with the settings, or changes them before any
-// phase is timed.
+// yet. It fails if the workload cannot run with these settings, or if the workload changes
+// them before any phase is timed.
 func (c *Case) WithSettings(set driver.Settings) (*Case, error) {
 	next := *c
 	next.Settings, next.Given = c.Settings.With(set), c.Given.With(set)

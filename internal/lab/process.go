@@ -152,7 +152,7 @@ func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, wa
 	return list, stopped, nil
 }
 
-// ending is a trial that has ended, and what was read around it.
+// ending is a trial that has ended, with readings taken before and after it.
 type ending struct {
 	trial    *result.Trial
 	stopped  time.Duration // how long this process was stopped during the trial

@@ -18,8 +18,9 @@ import (
 // explains the limits.
 const robbedTime = 30 * time.Millisecond
 
-// mostRepeated is the share of a run's trials that may be run again because they were
-// robbed. If a machine robs most trials, running them again does not help.
+// mostRepeated is the share of a run's trials that may be run again because others took CPU
+// time from them. If that happens to most trials of a machine, running them again does not
+// help.
 const mostRepeated = 0.1
 
 // robbed reports whether others took too much CPU time from a trial whose duration is took.
@@ -57,7 +58,7 @@ func used(state *os.ProcessState, waited *time.Duration) *result.CPU {
 }
 
 // account computes how much CPU time others took from trials that ran together, and which of
-// these trials were robbed. Each trial gets an equal share of the loss.
+// these trials were robbed of too much. Each trial gets an equal share of the loss.
 func (p *Processes) account(list []ending) {
 	var first, last reading
 	var user, count int64
@@ -90,9 +91,9 @@ func (p *Processes) account(list []ending) {
 	}
 }
 
-// repeats reports whether to run trials again, because some of them were robbed. Each case
-// is run again at most once in a round, and no more than mostRepeated of the run's trials
-// are. before are the earlier trials of the run.
+// repeats reports whether to run trials again, because some of them were robbed of CPU time.
+// Each case is run again at most once in a round, and no more than mostRepeated of the run's
+// trials are. before are the earlier trials of the run.
 func repeats(before []result.Trial, trials []*result.Trial) bool {
 	if !slices.ContainsFunc(trials, func(t *result.Trial) bool { return t.Robbed }) {
 		return false
@@ -110,7 +111,8 @@ func repeats(before []result.Trial, trials []*result.Trial) bool {
 	return float64(repeated) <= mostRepeated*float64(len(before))
 }
 
-// robbery returns a warning if robbed trials count in the results.
+// robbery returns a warning if trials count in the results although others took CPU time
+// from them.
 func robbery(trials []result.Trial) []result.Warning {
 	count := 0
 	for i := range trials {

@@ -208,8 +208,8 @@ func (l *Laboratory) active() []*Case {
 	})
 }
 
-// round runs every active case once, and robbed cases once more. It returns why the run
-// ends, or "" if it continues.
+// round runs every active case once. Cases from which others took CPU time run once more. It
+// returns why the run ends, or "" if it continues.
 func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err error) {
 	active := l.active()
 	if len(active) == 0 {
@@ -240,8 +240,9 @@ func (l *Laboratory) due(cases []*Case, round int) [][]*Case {
 	return beside(order, l.Run.Compares)
 }
 
-// trialsOf runs groups of cases in a round, and robbed groups once more. It returns how many
-// trials it added for these, and why the run ends, or "" if it continues.
+// trialsOf runs groups of cases in a round. Groups from which others took CPU time run once
+// more. It returns how many trials were added for these, and why the run ends, or "" if it
+// continues.
 func (l *Laboratory) trialsOf(ctx context.Context, round int, groups [][]*Case) (stopped string, repeated int, err error) {
 	l.Noise.BeforeRound(round)
 	l.rounds = append(l.rounds, round)

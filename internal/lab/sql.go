@@ -136,7 +136,7 @@ type sqlCheck struct {
 	ctx  context.Context
 	db   *sql.Conn
 	plan *plan.Plan
-	at   place // position of what was last compiled
+	at   place // position of the statement compiled last
 }
 
 // begin creates the schema of a user's database. It returns false if that fails, because

@@ -91,8 +91,7 @@ func TestInserted(t *testing.T) {
 	}
 }
 
-// TestWrongInserts checks that a driver that stores wrong rows is found, in the first trial
-// and in later ones.
+// TestWrongInserts checks that a driver that stores wrong rows fails its first trial.
 func TestWrongInserts(t *testing.T) {
 	t.Parallel()
 	const yaml = `

@@ -71,7 +71,7 @@ type Opening struct {
 type Need struct {
 	Executable string `json:"executable"` // name of the program in PATH
 	Env        string `json:"env"`        // environment variable that can hold the program's absolute path instead
-	Unless     string `json:"unless"`     // environment variable that replaces the program if it is set, for example with servers
+	Unless     string `json:"unless"`     // environment variable; if it is set, the program is not needed
 	Hint       string `json:"hint"`       // how to get the program
 
 	// Version is the argument that makes the program print its version. Answers is a regular

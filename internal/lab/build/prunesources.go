@@ -20,9 +20,9 @@ import (
 // than a second.
 const unusedSources = 30 * 24 * time.Hour
 
-// useSuffix is appended to the path of unpacked sources to get their lock file. Each process
-// that uses the sources holds a shared lock on it. The file's modification time is the time
-// of the last use.
+// useSuffix is appended to the path of unpacked sources to get the path of a lock file. Each
+// process that uses the sources holds a shared lock on that file. The file's modification
+// time is the time of the last use.
 const useSuffix = ".use"
 
 // held maps the directories of sources that this process uses to their locked files. The

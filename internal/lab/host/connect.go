@@ -47,7 +47,7 @@ const (
 	maxBanner = 64 << 10 // bytes before the agent's first line
 	maxLine   = 16 << 20
 	maxEvents = 10_000 // for one request
-	maxError  = 2_000  // bytes of an error message
+	maxError  = 2_000  // limit in bytes for an error message
 )
 
 // patience holds this side's timeouts.

@@ -18,8 +18,8 @@ import (
 // their ports may be in use.
 var sshOptions = []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4", "-o", "ClearAllForwardings=yes"}
 
-// toolPath adds the directories where Go is often installed to PATH. Shells that are not
-// interactive often lack them.
+// toolPath adds the directories where Go is often installed to PATH. In shells that are not
+// interactive, PATH often lacks these directories.
 const toolPath = `PATH="$PATH:/usr/local/go/bin:$HOME/go/bin:$HOME/.local/bin:/usr/lib/go/bin:/opt/homebrew/bin:/snap/bin"; export PATH; `
 
 // place returns a script that sets f to the path of the executable with this hash. Scripts

@@ -129,8 +129,8 @@ func middle(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// BenchmarkRate sends for four seconds at half of the rate that a closed loop
-// reaches. It reports by how much the rate was missed, at worst, and the latency.
+// BenchmarkRate sends requests for four seconds at half of the rate that a closed loop
+// reaches. It reports the greatest deviation from that rate, and the latency.
 func BenchmarkRate(b *testing.B) {
 	addr := nothing(b)
 	var errs, p50, p99, late []float64

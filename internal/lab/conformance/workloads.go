@@ -215,8 +215,7 @@ phases:
   - {name: sum, query: SELECT sum(n) FROM t, columns: [int], expect: {rows: 1}}
 `
 
-// during is the workload mixed with a fixed duration instead of a count, so more of its
-// results can be verified.
+// during is the workload mixed, but its mix lasts for a fixed duration instead of a count.
 var during = strings.NewReplacer("name: mixed", "name: during", "count: 500", "duration: 100ms").Replace(mixed)
 
 const rated = `

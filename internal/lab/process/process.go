@@ -24,8 +24,8 @@ import (
 // ExitGrace is how long a worker may take to exit after its last answer.
 const ExitGrace = 10 * time.Second
 
-// leaveGrace is how long a worker may take to clean up, such as tables on a server, after
-// its input is closed.
+// leaveGrace is how long a worker may take, after its input is closed, to remove data that
+// it created elsewhere, for example on a server.
 const leaveGrace = 15 * time.Second
 
 // MaxLine is the limit in bytes for one answer of a worker.

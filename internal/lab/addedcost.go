@@ -7,29 +7,30 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// The most that the engine and an adapter may add to a library's time. They add too
-// much if they exceed both limits.
+// Limits for the time that the engine and an adapter add to a library's. It is too much if
+// it exceeds both limits.
 const (
 	mostAddedRatio = 1.03
 	mostAddedNS    = 100
 )
 
-// AddsTooMuch reports whether, by the medians, more than 3 % and more than 100 ns per
-// row or operation are added in a phase.
+// AddsTooMuch reports whether the medians for a phase show more than 3 % and more than 100
+// ns added per row or operation.
 func AddsTooMuch(p driver.AddedPhase) bool {
 	return p.WallRatio.Median > mostAddedRatio && p.WallAdded.Median > mostAddedNS
 }
 
-// passes is how many calls of the adapter the measured transaction makes: BEGIN, two
-// statements, COMMIT.
+// passes is the number of adapter calls in the measured transaction: BEGIN, two statements
+// and COMMIT.
 const passes = 4
 
-// measuredColumns is how many columns the measured rows have.
+// measuredColumns is the number of columns of the rows with which the added cost was
+// measured.
 const measuredColumns = 4
 
-// added estimates from a driver's added cost how much time is added in each timed
-// phase of a plan. The cost of a row is proportional to its columns, that of an
-// operation of a mix to its statements.
+// added estimates, from a driver's added cost, how much time is added in each timed phase of
+// a plan. It assumes that the cost of a row grows with its columns, and the cost of a mix's
+// operation with its statements.
 func added(c *driver.AddedCost, p *plan.Plan) []result.AddedTime {
 	if c == nil {
 		return nil
@@ -57,7 +58,7 @@ func added(c *driver.AddedCost, p *plan.Plan) []result.AddedTime {
 			t.Row = times(of("query"), float64(len(ph.Query.Columns))/measuredColumns)
 		case ph.Mix != nil && ph.Mix.Rate == 0:
 			t.Operation, t.Row = mixed(ph.Mix, of)
-		default: // nothing is known about http phases, scripts and fixed rates
+		default: // the added cost of http phases, scripts and fixed rates is not known
 			continue
 		}
 		list = append(list, t)
@@ -65,7 +66,7 @@ func added(c *driver.AddedCost, p *plan.Plan) []result.AddedTime {
 	return list
 }
 
-// insertedColumns is how many columns a row of an insert has, on average.
+// insertedColumns returns the mean number of columns of the rows of an insert.
 func insertedColumns(p *plan.Plan, in *plan.Insert) float64 {
 	var columns, rows float64
 	for _, name := range in.Sets {
@@ -76,8 +77,9 @@ func insertedColumns(p *plan.Plan, in *plan.Insert) float64 {
 	return columns / max(rows, 1)
 }
 
-// mixed returns the time added to an operation of a mix, averaged over its operations
-// by their weights, and the time that a row of the widest result adds.
+// mixed returns the time added to an operation of a mix, as an average weighted by the
+// operations' weights, and the time added to a row with as many columns as the widest
+// result.
 func mixed(m *plan.Mix, of func(string) estimate.Estimate) (operation, row estimate.Estimate) {
 	var weights float64
 	widest := 0

@@ -10,9 +10,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// TestAddedCosts checks that each measured driver has a figure for every phase, and a
-// cause for every figure above the limit. The table in docs/proofs.md names the
-// drivers that were not measured.
+// TestAddedCosts checks that each measured driver has a figure for every phase, and a cause
+// for every figure above the limits. Drivers that were not measured are listed in the table
+// in docs/proofs.md.
 func TestAddedCosts(t *testing.T) {
 	for _, k := range known(t) {
 		if k.AddedCost == nil {
@@ -56,8 +56,8 @@ func TestAdded(t *testing.T) {
 		phase          string
 		operation, row float64
 	}{
-		{"insert", 0, 80}, // twice as many columns
-		{"query", 100, 4}, // half as many
+		{"insert", 0, 80}, // twice as many columns as the measured rows
+		{"query", 100, 4}, // half as many columns
 		{"mix", 0.75*100 + 0.25*400, 8},
 	} {
 		g := got[i]

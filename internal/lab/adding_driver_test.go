@@ -12,9 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// TestSoakAddingADriver builds a worker from the files of the example in
-// docs/adding-a-driver.md. It must conform to the contract, and measure. Its module is
-// outside the source tree, as somebody else's would be.
+// TestSoakAddingADriver builds a worker from the files in docs/adding-a-driver.md. The
+// worker must conform to the contract and run. Its module is outside the source tree, as
+// another author's would be.
 func TestSoakAddingADriver(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/adding-a-driver.md")
@@ -35,8 +35,8 @@ func TestSoakAddingADriver(t *testing.T) {
 	for _, f := range files {
 		write(string(f[1]), f[2])
 	}
-	// The go.mod of the repository's own adapter, for the same version of the
-	// library, has what go mod tidy would find.
+	// This go.mod requires the same version of the library, so it has the lines that go mod
+	// tidy would add.
 	mod, err := os.ReadFile("../../drivers/modernc/go.mod")
 	if err != nil {
 		t.Fatal(err)

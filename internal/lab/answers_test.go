@@ -17,7 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// hear makes a session listen to what a worker might have said before it exited.
+// hear lets a session read the bytes that a worker wrote before it exited.
 func hear(said []byte) (*session, *Case) {
 	c := &Case{
 		Plan: &plan.Plan{Phases: []plan.Phase{{Name: "insert", Insert: &plan.Insert{}}, {Name: "query", Query: &plan.Query{Clients: 1}}}},
@@ -34,7 +34,7 @@ func hear(said []byte) (*session, *Case) {
 	return s, c
 }
 
-// linesOf returns a scanner over what a worker has written.
+// linesOf returns a scanner over a worker's output.
 func linesOf(r io.Reader) *bufio.Scanner {
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, process.MaxLine)
@@ -56,7 +56,7 @@ const (
 
 func TestAnswers(t *testing.T) {
 	for _, test := range []struct {
-		said, want string // of the message; "": OK
+		said, want string // want is part of the message; "": the trial is OK
 	}{
 		{saidReady + saidSchema + saidInsert + saidQuery + saidDone, ""},
 		{saidReady + saidFailed, "SQLITE_IOERR: one two"},
@@ -83,7 +83,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// FuzzAnswers lets a worker say anything. A trial that is OK must then have everything
+// FuzzAnswers lets a worker answer anything. A trial that is OK must then have everything
 // that the lab asked for, and any other trial must have a reason.
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte(saidReady + saidSchema + saidInsert + saidQuery + saidDone))
@@ -121,8 +121,8 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-// TestLoadedAnswers lets a worker that loads a database, and one that begins with it, say
-// what it must not.
+// TestLoadedAnswers checks that forbidden answers are refused, from a worker that loads a
+// database and from one that begins with it.
 func TestLoadedAnswers(t *testing.T) {
 	const (
 		load      = `{"type":"phase","phase":"load"}` + "\n"
@@ -137,7 +137,7 @@ func TestLoadedAnswers(t *testing.T) {
 	)
 	for _, test := range []struct {
 		loads      bool
-		said, want string // of the message; "": OK
+		said, want string // want is part of the message; "": the trial is OK
 	}{
 		{true, wholeLoad + isLoaded + saidDone, ""},
 		{true, wholeLoad + saidDone, `answered "done" without having answered "loaded"`},
@@ -173,7 +173,8 @@ func TestLoadedAnswers(t *testing.T) {
 	}
 }
 
-// TestWhole checks that a loaded database without some of its content is not kept.
+// TestWhole checks that a loaded database is refused if some of its content is in other
+// files.
 func TestWhole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	whole := func(want string) {

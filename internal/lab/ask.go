@@ -6,18 +6,18 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Answered is what a driver answers to the statements of a job.
+// Answered holds a driver's answers to the statements of a job.
 type Answered struct {
 	Proof   *protocol.Proof
 	Answers []protocol.Answer
-	Skipped []string // phases of kinds that the worker cannot ask
+	Skipped []string // names of phases whose kind the worker does not support for this job
 
-	Times       []string // how the library stores [protocol.Times], if the plan replays times
-	TimesAsText bool     // it binds no time.Time: recorded ones were bound as texts
+	Times       []string // how the library stores each of [protocol.Times], if the plan replays times
+	TimesAsText bool     // the library cannot bind a time.Time, so recorded times were bound as text
 }
 
-// Answers has a worker run the statements of the job r.Job.Answers on a new database, and
-// collects the answers.
+// Answers makes a worker run the statements of the job r.Job.Answers on a new database. It
+// returns the answers.
 func Answers(ctx context.Context, executable string, r JobRequest, stop <-chan struct{}) (*Answered, error) {
 	a := &Answered{}
 	r.Ready = func(p *protocol.Proof) { a.Proof = p }

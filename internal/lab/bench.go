@@ -11,19 +11,19 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// BenchPhases are the phases that the job bench adds to a case: from the start of the
-// job until the library has taken the query; from then until the first row is there;
-// and the whole time, until the last row is verified.
+// BenchPhases are the phases that the job bench adds to a case. They last from the start of
+// the job until the library has accepted the query, from then until the first row has
+// arrived, and from the start until the last row is verified.
 var BenchPhases = []string{"after-query", "first-row", "verify"}
 
-// AddBench makes each trial of the case verify a table of the database when its plan
-// is done. The job bench does that, in its own process.
+// AddBench makes each trial of the case run the job bench after its plan. In a separate
+// process, this job verifies a table of the database.
 func (c *Case) AddBench(table string) {
 	c.bench = &protocol.Bench{Table: table}
 	c.Phases = append(c.Phases, BenchPhases...)
 }
 
-// planned returns the case without its job.
+// planned returns the case without the job bench.
 func (c *Case) planned() *Case {
 	if c.bench == nil {
 		return c
@@ -33,7 +33,7 @@ func (c *Case) planned() *Case {
 	return &p
 }
 
-// bench does the job of a case on the database that its plan left.
+// bench runs the case's job bench on the database left by the plan.
 func (s *session) bench(ctx context.Context, c *Case, path string) {
 	s.want, s.phase = c, BenchPhases[len(BenchPhases)-1]
 	limited, cancel := context.WithCancel(ctx)
@@ -57,7 +57,7 @@ func (s *session) bench(ctx context.Context, c *Case, path string) {
 	}
 }
 
-// benched makes samples of the job's result.
+// benched turns the result of the job bench into samples.
 func (s *session) benched(b *protocol.Benched) {
 	switch want := s.want.Plan.DataSet(s.want.bench.Table).Total; {
 	case b == nil:
@@ -79,7 +79,7 @@ func (s *session) benched(b *protocol.Benched) {
 	}
 }
 
-// benchTimes returns the times of [BenchPhases]. The job measures each of its times
+// benchTimes returns the times of [BenchPhases] in ns. The job measures each of its times
 // from the start of the query.
 func benchTimes(b *protocol.Benched) []int64 {
 	return []int64{b.AfterQueryNS, b.FirstRowNS - b.AfterQueryNS, b.WallNS}

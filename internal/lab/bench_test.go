@@ -23,8 +23,8 @@ phases:
   - {name: load, insert: bench}
 `
 
-// TestAddBench checks that another process verifies a table that a trial made, and that
-// its times are phases of the case.
+// TestAddBench checks that another process verifies a table that a trial created, and that
+// the times of this are phases of the case.
 func TestAddBench(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -80,8 +80,8 @@ func TestAddBench(t *testing.T) {
 	}
 }
 
-// TestBenchTimes checks that the time to the first row begins when the library has
-// taken the query.
+// TestBenchTimes checks that the time to the first row counts from when the library has
+// accepted the query.
 func TestBenchTimes(t *testing.T) {
 	got := lab.BenchTimes(&protocol.Benched{AfterQueryNS: 5, FirstRowNS: 7, WallNS: 100})
 	if d := cmp.Diff([]int64{5, 2, 100}, got); d != "" {

@@ -8,13 +8,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// verifiedEvery is in how many trials of a case, after its first, each phase is once
-// verified in full.
+// verifiedEvery is a number of consecutive trials of a case. Each phase is verified in full
+// in one trial out of that many, and in the case's first trial.
 const verifiedEvery = 8
 
-// brief returns the phases that trial number n of a case, from 0, need not verify in
-// full. Its first trial verifies all of them. The seed chooses the later trials, one in
-// each verifiedEvery, for each phase by itself and for all drivers alike.
+// brief returns the names of the phases that trial n of a case, counted from 0, does not
+// verify in full. Trial 0 verifies all of them. Of the later trials, the seed chooses one in
+// verifiedEvery to verify a phase; the choice differs between phases, but not between
+// drivers.
 func brief(workload string, p *plan.Plan, seed uint64, n int) []string {
 	if n == 0 {
 		return nil
@@ -24,7 +25,7 @@ func brief(workload string, p *plan.Plan, seed uint64, n int) []string {
 	for i := range p.Phases {
 		ph := &p.Phases[i]
 		if ph.Mix == nil && ph.Replay == nil && (ph.Query == nil || ph.Untimed) {
-			continue // there is nothing to leave out
+			continue // such a phase has no verification to leave out
 		}
 		h := fnv.New64a()
 		h.Write([]byte(workload + "\n" + ph.Name))
@@ -36,8 +37,9 @@ func brief(workload string, p *plan.Plan, seed uint64, n int) []string {
 	return list
 }
 
-// unhashed reports whether a phase was asked for no checksum. A mix always has one,
-// because it is made before the clock starts and brings the database into memory.
+// unhashed reports whether the worker was asked for no checksum of the phase. A mix always
+// has a checksum, because computing it before the clock starts brings the database into
+// memory.
 func (s *session) unhashed(p *plan.Phase) bool {
 	return p.Query != nil && slices.Contains(s.brief, p.Name)
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// verifiedTwice has a phase of each kind whose verification later trials may leave out.
+// verifiedTwice is a workload with a phase of each kind whose verification later trials may
+// leave out.
 const verifiedTwice = `
 name: verified
 schema: CREATE TABLE t(id INTEGER PRIMARY KEY, n INTEGER NOT NULL)
@@ -23,8 +24,8 @@ phases:
   - {name: mix, count: 10, mix: [{name: read, sql: SELECT n FROM t WHERE id = :id, parameters: {id: {pick: t.id}}, columns: int}]}
 `
 
-// TestBrief checks that the first trial verifies everything, and each group of eight
-// later ones each phase once, in a trial that the seed chooses.
+// TestBrief checks that the first trial verifies all phases, and that each later group of
+// eight trials verifies each phase once, in a trial that the seed chooses.
 func TestBrief(t *testing.T) {
 	t.Parallel()
 	p := casesOf(t, faulty(t, "none"), 7, nil, nil, parse(t, verifiedTwice))[0].Plan
@@ -32,8 +33,8 @@ func TestBrief(t *testing.T) {
 		t.Errorf("the first trial does not verify %v", got)
 	}
 	const seeds = 400
-	turns := map[string]int{}   // how often a phase is verified in a trial's place of its group
-	together, differing := 0, 0 // how often two phases, two groups have the same turn
+	turns := map[string]int{}   // how often a phase is verified in the trial at each place of a group
+	together, differing := 0, 0 // how often two phases are verified in the same trial, and how often two groups verify at different places
 	turn := func(seed uint64, group int, phase string) (at int) {
 		at = -1
 		for i := range 8 {
@@ -76,8 +77,8 @@ func TestBrief(t *testing.T) {
 	}
 }
 
-// TestErrsLater measures a driver whose answers are wrong from its second trial on. It
-// is found when the turn of the phase comes.
+// TestErrsLater runs a driver whose answers are wrong from its second trial on. The trial
+// that verifies the phase must find that.
 func TestErrsLater(t *testing.T) {
 	t.Parallel()
 	c := tinyCase(t, faulty(t, "errs-later"))
@@ -101,7 +102,7 @@ func TestErrsLater(t *testing.T) {
 	t.Error("not found in nine trials")
 }
 
-// TestForgetsChecksum measures a driver that sends no checksum where one is due.
+// TestForgetsChecksum runs a driver that sends no checksum for a phase that must have one.
 func TestForgetsChecksum(t *testing.T) {
 	t.Parallel()
 	got, _ := trial(t, "no-checksum", time.Minute)
@@ -110,7 +111,7 @@ func TestForgetsChecksum(t *testing.T) {
 	}
 }
 
-// TestLaterTrials checks which checksums the later trials of real workers have.
+// TestLaterTrials checks which phases have checksums in later trials of real workers.
 func TestLaterTrials(t *testing.T) {
 	t.Parallel()
 	for name, executable := range realWorkers(t) {
@@ -118,7 +119,7 @@ func TestLaterTrials(t *testing.T) {
 			t.Parallel()
 			c := casesOf(t, executable, 7, nil, nil, parse(t, verifiedTwice))[0]
 			p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute}
-			made := map[string]string{} // checksums by phase
+			made := map[string]string{} // checksums by name of the phase
 			for n := range 4 {
 				got, err := p.Trial(t.Context(), c, 7)
 				if err != nil || got.Status != result.OK {

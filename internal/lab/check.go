@@ -13,50 +13,52 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Fault is one way in which a worker's answer differs from what the plan allows.
-// Its message names the phase and the key, and says what was wanted.
+// Fault is a difference between a worker's answer and what the plan allows. Its message
+// names the phase and the key, and says what was wanted.
 type Fault struct {
-	Code    string // of the trial's reason, such as [protocol.CodeRows]
-	Key     string // in the sample's JSON, such as "latency[0].count"
+	Code    string // code for the trial's reason, such as [protocol.CodeRows]
+	Key     string // key in the sample's JSON, such as "latency[0].count"
 	Message string
 }
 
-// Seen is what the lab itself saw of a phase. A field that is zero is not known.
+// Seen holds what the lab itself observed of a phase. A field that is zero is not known.
 type Seen struct {
-	// Possible is the longest time that the worker's clock can have run: the time
-	// from the request to this answer, less the time that earlier phases claim.
+	// Possible is the longest time that the phase can have taken by the worker's clock: the
+	// time from the request to this answer, less the times that the worker reported for
+	// earlier phases.
 	Possible time.Duration
 
-	Between time.Duration // from the answer phase to the answer sample
-	Cores   int           // CPU cores that the worker may use
+	Between time.Duration // time from the answer phase to the answer sample
+	Cores   int           // number of CPU cores that the worker may use
 }
 
 const (
-	// most is the greatest count or size that is believed. Statistics are computed
-	// in doubles, which hold every integer up to it.
+	// most is the greatest count or size that the lab accepts. Statistics use float64, which
+	// represents every integer up to most.
 	most = 1 << 53
 
-	// On one core every SQLite needs more than this to step to a row, and to insert
-	// a row or execute a statement: about thirty instructions, and about two hundred.
+	// Every SQLite needs more than these times on one core: fastestRow to step to a row
+	// (about thirty instructions), fastestExec to insert a row or execute a statement (about
+	// two hundred).
 	fastestRow  = 10 * time.Nanosecond
 	fastestExec = 50 * time.Nanosecond
 
-	// Clocks are read one after the other, so two of them may differ by this much
-	// plus this share.
+	// Two clocks are read one after another, so their times may differ by clockSlack plus
+	// the share clockShare.
 	clockSlack = 100 * time.Microsecond
 	clockShare = 0.01
 
-	// The lab doubts a time that exceeds what it saw by more than this much plus
-	// this share.
+	// The lab doubts a time that exceeds the observed time by more than doubtAfter plus the
+	// share doubtShare.
 	doubtAfter = 100 * time.Millisecond
 	doubtShare = 0.05
 
-	// unlikely is how many standard deviations the number of executions of an
-	// operation may differ from what its weight predicts.
+	// unlikely is how many standard deviations an operation's number of executions may
+	// differ from the number that its weight predicts.
 	unlikely = 8
 )
 
-// Metric returns the metric that a phase is judged by; see [result.Sample].
+// Metric returns the metric by which a phase is judged; see [result.Sample].
 func Metric(p *plan.Phase) string {
 	switch {
 	case p.Mix != nil && p.Mix.Rate > 0, p.HTTP != nil && p.HTTP.Rate > 0, p.Replay != nil && p.Replay.Speed > 0:
@@ -67,7 +69,7 @@ func Metric(p *plan.Phase) string {
 	return result.MetricTime
 }
 
-// messages returns the messages of faults, one per line.
+// messages returns the messages of the faults, one per line.
 func messages(faults []Fault) string {
 	var list []string
 	for _, f := range faults {
@@ -76,9 +78,9 @@ func messages(faults []Fault) string {
 	return strings.Join(list, "\n")
 }
 
-// check collects the faults of one answer.
+// check collects the faults of one answer of a worker.
 type check struct {
-	of     string // what the messages begin with
+	of     string // beginning of each message, such as the name of the phase
 	faults []Fault
 }
 
@@ -90,21 +92,22 @@ func (c *check) protocol(key, format string, args ...any) {
 	c.fault(protocol.CodeProtocol, key, format, args...)
 }
 
-// natural finds a number that cannot be a count or a measured value.
+// natural adds a fault if v cannot be a count or a measured value.
 func (c *check) natural(key string, v int64) {
 	if v < 0 || v > most {
 		c.protocol(key, "is %d: want a number from 0 to 2^53", v)
 	}
 }
 
-// part finds a number of things that is more than there are.
+// part adds a fault unless v, the size of a part, is between 0 and all. words say what all
+// counts.
 func (c *check) part(key string, v, all int64, words string) {
 	if v < 0 || v > max(all, 0) {
 		c.protocol(key, "is %d: want at most %d, %s", v, all, words)
 	}
 }
 
-// within returns d with some slack.
+// within returns d plus some slack: a fixed time, and a share of d.
 func within(d, slack time.Duration, share float64) time.Duration {
 	return d + slack + time.Duration(share*float64(d))
 }
@@ -113,12 +116,12 @@ func isChecksum(s string) bool {
 	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// short returns enough of a checksum to tell it from another. The comparison uses
-// whole checksums. The chance that two different ones look the same when cut off is
-// 1 in 2^48.
+// short returns the beginning of a checksum, enough to distinguish it from others in a
+// message. Comparisons use whole checksums. Two different ones look the same with a
+// probability of 1 in 2^48.
 func short(checksum string) string { return checksum[:12] + "…" }
 
-// named returns the errors with SQLite's names for their codes.
+// named returns the errors with the names that SQLite has for their codes.
 func named(list []protocol.ErrorCount) []protocol.ErrorCount {
 	list = slices.Clone(list)
 	for i := range list {
@@ -127,7 +130,8 @@ func named(list []protocol.ErrorCount) []protocol.ErrorCount {
 	return list
 }
 
-// histogram decodes a histogram of latencies. It returns nil if that cannot be read.
+// histogram decodes a histogram of latencies. If that fails, it adds a fault and returns
+// nil.
 func (c *check) histogram(key, text string) *latency.Histogram {
 	h, err := latency.Decode(text)
 	if err != nil {

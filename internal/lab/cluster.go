@@ -7,9 +7,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// SumClustered returns what several trials of the same loads have done together: times and
-// writes are added, latencies are in one distribution. What the database takes is that of
-// the last trial, and memory the most. The results have been checked, and are not changed.
+// SumClustered combines the results of several trials with the same loads. It adds up times
+// and failures, and merges latencies. Sizes come from the last trial, and PeakRSSBytes is
+// the largest. The trials must have been checked; they are not changed.
 func SumClustered(trials []*protocol.Clustered) (*protocol.Clustered, error) {
 	last := trials[len(trials)-1]
 	sum := *last

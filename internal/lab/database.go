@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// snapshot returns the copy of a user's database that the trials of a case begin with
-// copies of; nil if they begin with an empty one.
+// snapshot returns the copy of a user's database with which the case's trials begin, or nil
+// if they begin with an empty database.
 func (c *Case) snapshot() *snapshot.Snapshot {
 	if c.Source == nil {
 		return nil
@@ -21,11 +21,11 @@ func (c *Case) snapshot() *snapshot.Snapshot {
 	return c.Source.Snapshot()
 }
 
-// Begins reports whether the trials of a case begin with copies of a user's database.
+// Begins reports whether the case's trials begin with copies of a user's database.
 func (c *Case) Begins() bool { return c.snapshot() != nil }
 
-// CopyTo makes the file that a process of the case begins with, if it begins with a copy
-// of a user's database.
+// CopyTo copies the user's database with which the case's trials begin to path. It does
+// nothing if they begin with an empty database.
 func (c *Case) CopyTo(ctx context.Context, path string) error {
 	if s := c.snapshot(); s != nil {
 		return s.Copy(ctx, path, false, false)
@@ -33,13 +33,13 @@ func (c *Case) CopyTo(ctx context.Context, path string) error {
 	return nil
 }
 
-// counting are the codes of reasons in whose messages only what the lab and the worker have
-// counted can be, and what they do not support.
+// counting lists the codes of reasons whose messages cannot contain values of the database:
+// only counts by the lab and the worker, and what they do not support.
 var counting = []string{protocol.CodeRows, protocol.CodeSetting, protocol.CodePlan, protocol.CodeTimeout, protocol.CodeProtocol, protocol.CodePath, protocol.CodeUnsupported,
 	protocol.CodeEndless, protocol.CodeCheck, protocol.CodeCheckpoint, protocol.CodeKilled, protocol.CodeCrash}
 
-// hideValues takes out of a trial's messages what may be values of a user's database: the
-// terminal and the store have them.
+// hideValues removes text that may contain values of the user's database from a trial's
+// messages, because the terminal and the store show them.
 func (c *Case) hideValues(t *result.Trial) {
 	s := c.snapshot()
 	if s == nil {
@@ -69,7 +69,8 @@ func (c *Case) hideValues(t *result.Trial) {
 	}
 }
 
-// begins returns the statements that make what the user's database of a case has.
+// begins returns the SQL statements that create the schema of the case's user database, or
+// nil without such a database.
 func (c *Case) begins() []string {
 	if s := c.snapshot(); s != nil {
 		return s.Schema
@@ -77,9 +78,10 @@ func (c *Case) begins() []string {
 	return nil
 }
 
-// begun returns the plan of a workload as its workers get it. If it begins with a user's
-// database, a first phase stands for what that has, and each trial is told that this phase
-// is done. The schema is then SQL that comes after it.
+// begun returns the workload's plan as its workers get it. If the workload begins with a
+// user's database, the plan gets a first phase that stands for creating that database. Each
+// trial is told that this phase is already done. The workload's schema becomes a script
+// phase after it.
 func begun(w *workload.Workload, p *plan.Plan) *plan.Plan {
 	if w.Snapshot() == nil {
 		return p

@@ -16,7 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// onDatabase returns a workload on a database that a test has made.
+// onDatabase returns a workload that begins with a database created by the statements.
 func onDatabase(t *testing.T, yaml string, statements ...string) *workload.Workload {
 	t.Helper()
 	dir := t.TempDir()
@@ -63,8 +63,8 @@ phases:
   - {name: sum, query: SELECT sum(id) FROM t, columns: int}
 `
 
-// TestUserDatabase checks that real workers begin each trial with the same copy, whatever
-// the trials before did to theirs, in a database with or without a WAL.
+// TestUserDatabase checks that real workers begin each trial with the same copy of a user's
+// database, with or without a WAL, although earlier trials changed their copies.
 func TestUserDatabase(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"delete", "wal"} {
@@ -90,7 +90,8 @@ func TestUserDatabase(t *testing.T) {
 	}
 }
 
-// TestUserDatabaseDecides checks that settings that a file has are not asked for.
+// TestUserDatabaseDecides checks that workers are not asked for settings that the database
+// file determines.
 func TestUserDatabaseDecides(t *testing.T) {
 	t.Parallel()
 	w := onDatabase(t, written, "CREATE TABLE t(id INTEGER PRIMARY KEY)", "INSERT INTO t VALUES (1)")
@@ -105,8 +106,8 @@ func TestUserDatabaseDecides(t *testing.T) {
 	}
 }
 
-// TestDatabaseNeeds checks that a driver is measured as the variant that has what the schema
-// of the workload's database needs.
+// TestDatabaseNeeds checks that a driver is measured as a variant with the features that the
+// schema of the workload's database needs.
 func TestDatabaseNeeds(t *testing.T) {
 	w := onDatabase(t, "phases: [{name: read, query: SELECT count(*) FROM notes, columns: int}]\n", "CREATE VIRTUAL TABLE notes USING fts5(body)")
 	known := build.Known{Manifest: build.Manifest{Info: driver.Info{Name: "c", Kind: driver.Cgo, Module: "example.com/c"}, Variants: map[string]string{"fts5": "tags=z_fts5"}}, Version: "v1.0.0"}

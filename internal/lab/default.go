@@ -1,7 +1,7 @@
 package lab
 
-// DefaultWorkloads are measured unless others are named. Six rounds of them with ten
-// drivers, at the quick scale on two cores, fit into the default time.
+// DefaultWorkloads are run unless the user names others. Six rounds of them with ten drivers
+// fit into the default time, at the quick scale on two cores.
 var DefaultWorkloads = []string{
 	"simple", "real", "many", "concurrent", "point-read", "read-write", "group-by", "analytics",
 }

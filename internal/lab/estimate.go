@@ -10,28 +10,29 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// Plan is how much a run is going to measure.
+// Plan predicts the size of a run.
 type Plan struct {
-	Cases    int // cases that can be measured
-	Phases   int // timed phases of all these cases
+	Cases    int // number of cases that can be measured
+	Phases   int // number of timed phases in all these cases
 	Schedule Schedule
-	Trials   int           // at least this many; an estimate if Takes is above 0
-	Takes    time.Duration // an estimate, unless all cases are settled before; 0: not known yet
-	Least    time.Duration // that phases of fixed duration take in these trials, unless Takes is known
+	Trials   int           // minimum number of trials; an estimate if Takes is above 0
+	Takes    time.Duration // estimated time of the run, unless all cases are settled earlier; 0: not known yet
+	Least    time.Duration // time that phases of fixed duration take in these trials; only set while Takes is 0
 }
 
-// differs reports whether a plan is not within a tenth of what was said before.
+// differs reports whether p differs from told, an earlier plan, by more than a tenth.
 func (p Plan) differs(told Plan) bool {
 	off := func(now, before float64) bool { return math.Abs(now-before) > 0.1*before }
 	return off(float64(p.Trials), float64(told.Trials)) || off(p.Takes.Seconds(), told.Takes.Seconds())
 }
 
-// recentRounds is how many of the last rounds say how long the next ones take. Few
-// follow a machine whose speed changes, many even out what differs by chance.
+// recentRounds is how many of the last rounds are used to predict the time of the next.
+// Fewer follow a machine whose speed changes faster; more average out chance.
 const recentRounds = 6
 
-// spend counts how long a trial of a case took. again says that it is not its first in
-// the round. The first round is forgotten, because its trials load and verify more.
+// spend records how long a trial of a case took. again says that the case had a trial in
+// this round already. Times of the first round are discarded after it, because its trials
+// load and verify more.
 func (l *Laboratory) spend(c *Case, round int, again bool, d time.Duration) {
 	rounds := l.took[c.ID]
 	switch {
@@ -45,18 +46,18 @@ func (l *Laboratory) spend(c *Case, round int, again bool, d time.Duration) {
 	l.took[c.ID] = rounds[max(0, len(rounds)-recentRounds):]
 }
 
-// left estimates the time until the run ends from the time that trials took so far.
+// left estimates the remaining time of the run from the times of past trials.
 func (l *Laboratory) left(round, done, total int) time.Duration {
 	if round == 1 && done < total {
 		return 0
 	}
 	perRound := l.perRound()
-	left := perRound * time.Duration(total-done) / time.Duration(total) // of this round
+	left := perRound * time.Duration(total-done) / time.Duration(total) // time left in this round
 	return left + time.Duration(l.more(round, l.Now().Add(left)))*perRound
 }
 
-// more returns how many rounds begin after one that ends at a time, unless all cases are
-// settled before.
+// more returns how many rounds follow this one if it ends at the time ends, unless all cases
+// are settled earlier.
 func (l *Laboratory) more(round int, ends time.Time) int {
 	if l.Schedule.Rounds > 0 {
 		return l.Schedule.Rounds - round
@@ -68,7 +69,7 @@ func (l *Laboratory) more(round int, ends time.Time) int {
 	return more
 }
 
-// plan says after a round how much the run is going to measure.
+// plan predicts the size of the run when the given round is complete.
 func (l *Laboratory) plan(round int) Plan {
 	active := l.active()
 	p := Plan{Cases: len(active), Schedule: l.Schedule, Trials: l.trials}
@@ -95,7 +96,7 @@ func (l *Laboratory) plan(round int) Plan {
 	return p
 }
 
-// Lasts returns how long the phases of the case take that have a duration of their own.
+// Lasts returns the total time of the case's phases that have a fixed duration.
 func (c *Case) Lasts() (sum time.Duration) {
 	if c.Plan == nil {
 		return 0
@@ -113,8 +114,8 @@ func (c *Case) Lasts() (sum time.Duration) {
 	return sum
 }
 
-// Beginning returns a copy of the case that replays only the first events of each recording, and
-// how many events the case has.
+// Beginning returns a copy of the case that replays only the first events of each recording,
+// and the number of events that these recordings have in full.
 func (c *Case) Beginning(events int) (cut *Case, whole int) {
 	next := *c
 	if c.Plan == nil {
@@ -136,8 +137,9 @@ func (c *Case) Beginning(events int) (cut *Case, whole int) {
 	return &next, whole
 }
 
-// TakesWhole estimates how long a trial of a case takes, from one of its beginning: each replay
-// takes longer by as many times as it has more events. It is 0 if the trial did not end well.
+// TakesWhole estimates how long a trial of the case whole takes. t is a trial of cut, its
+// beginning. The time of each replay is scaled by the number of events. The result is 0 if t
+// is not OK.
 func TakesWhole(t *result.Trial, cut, whole *Case) time.Duration {
 	takes := time.Duration(t.TookNS)
 	if t.Status != result.OK {
@@ -155,7 +157,7 @@ func TakesWhole(t *result.Trial, cut, whole *Case) time.Duration {
 	return takes
 }
 
-// perRound returns how long a round of the active cases takes.
+// perRound estimates how long a round of the active cases takes.
 func (l *Laboratory) perRound() time.Duration {
 	sum := l.between
 	for _, c := range l.active() {

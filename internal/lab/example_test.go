@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// instant invents trials.
+// instant is an executor that invents its trials.
 type instant struct{}
 
 func (instant) Trial(_ context.Context, c *lab.Case, _ uint64) (*result.Trial, error) {

@@ -6,18 +6,19 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// Expectation is what a phase must do and return, as far as it follows from the plan and the
-// generators. On everything else the drivers must agree; package stats judges that.
+// Expectation is what a phase must do and return, as far as the lab can compute it from the
+// plan and the generators. Everything else must be equal for all drivers, which package
+// stats checks.
 type Expectation struct {
-	Operations int64   // -1: as many as there is time for
-	Executions []int64 // how often each operation of a mix is executed; nil: not known
-	Rows       int64   // written or read in the whole phase; -1: not known
-	Checksum   string  // "": not known
-	Tables     []Table // the tables that a phase, timed or not, inserts into
-	Unhashed   bool    // no checksum was asked for in this trial
+	Operations int64   // number of operations; -1: not known
+	Executions []int64 // number of executions of each operation of a mix; nil: not known
+	Rows       int64   // rows written or read in the whole phase; -1: not known
+	Checksum   string  // checksum of the rows that the phase returns; "": not known
+	Tables     []Table // tables into which the phase inserts
+	Unhashed   bool    // the worker was asked for no checksum in this trial
 }
 
-// expected returns what a phase of the case must do and return, as far as it is known.
+// expected returns what a phase of the case must do and return. Unknown figures are -1.
 func (c *Case) expected(phase string) Expectation {
 	if e, ok := c.Expect[phase]; ok {
 		return e
@@ -25,8 +26,8 @@ func (c *Case) expected(phase string) Expectation {
 	return Expectation{Operations: -1, Rows: -1}
 }
 
-// expect computes what the cases must do and return. This may take long, so everything
-// else has been checked before.
+// expect computes what the cases must do and return. It runs after all other checks, because
+// it may take long.
 func (m *Matrix) expect(todo []point) error {
 	sums := &hasher{seed: m.Seed, made: map[string]*plan.RowSum{}}
 	for _, at := range todo {
@@ -46,12 +47,11 @@ func (m *Matrix) expect(todo []point) error {
 	return nil
 }
 
-// maxChosen is how many choices of a mix the lab repeats at most in order to count
-// them.
+// maxChosen is the most choices of operations in a mix that the lab repeats in order to
+// count them.
 const maxChosen = 10_000_000
 
-// expectations computes what the phases must do and return, from the plan and its
-// generators.
+// expectations returns the expectations of the plan's phases, by the name of the phase.
 func expectations(p *plan.Plan, seed uint64, back *readable, sums *hasher) (map[string]Expectation, error) {
 	gen, err := plan.NewGenerator(seed, p)
 	if err != nil {
@@ -115,8 +115,8 @@ func expectedOfQuery(gen *plan.Gen, p *plan.Plan, q *plan.Query, tell func(done,
 	return e, nil
 }
 
-// executions counts how often the seed chooses each operation of a mix with a count.
-// It returns nil if there are too many choices to repeat them.
+// executions counts how often the seed chooses each operation of a mix that has a count. It
+// returns nil if the count exceeds maxChosen.
 func executions(gen *plan.Gen, p *plan.Phase) []int64 {
 	if p.Mix.Count > maxChosen {
 		return nil

@@ -7,13 +7,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Brief returns the phases that a trial of a case does not verify in full.
+// Brief returns the names of the phases that a trial of a case does not verify in full.
 var Brief = brief
 
-// Loading returns how many of the first phases of a case are done once for all trials.
+// Loading returns how many of a case's first phases run once for all trials.
 var Loading = loading
 
-// SetCeiling sets the ceiling for a number of clients, so that it is not measured.
+// SetCeiling sets the ceiling for a number of clients, so that trials do not measure it.
 func (p *Processes) SetCeiling(clients int, perSecond float64) {
 	c := ceiling{perSecond: perSecond, until: time.Now().Add(time.Hour)}
 	p.ceilings = map[int]ceiling{clients: c, 1: c}
@@ -27,31 +27,32 @@ func (p *Processes) CeilingsEnd() {
 	}
 }
 
-// Late reports whether a latency is mainly the load generator's own.
+// Late reports whether a latency is mainly the load generator's own lateness.
 var Late = late
 
-// BenchTimes returns the times of the samples of a job bench.
+// BenchTimes returns the times of the phases of the job bench.
 var BenchTimes = benchTimes
 
 // Added estimates how much time is added in the phases of a plan.
 var Added = added
 
-// Robbed is the rule by which a trial is robbed.
+// Robbed reports whether others took too much CPU time from a trial.
 var Robbed = robbed
 
-// CheckShare finds what is wrong with the sample of one process of a mix.
+// CheckShare checks the sample of one process of a mix.
 var CheckShare = checkShare
 
-// ApartIn returns how far apart processes began, and what is doubtful about that.
+// ApartIn returns the time between the first and the last process to begin, and the warnings
+// about it.
 func ApartIn(wall time.Duration, all ...*protocol.Sample) (*int64, []result.Warning) {
 	apart := apartIn(all)
 	return apart, notTogether(&result.Sample{Phase: "mix", WallNS: int64(wall), ApartNS: apart}, len(all))
 }
 
-// MergeShares adds up what several processes say of one mix.
+// MergeShares combines the samples of several processes of one mix.
 var MergeShares = mergeShares
 
-// SetStuckLimit changes how long a check of SQL may take, until restore is called.
+// SetStuckLimit sets the time limit for a check of SQL. restore resets it.
 func SetStuckLimit(d time.Duration) (restore func()) {
 	before := stuckLimit
 	stuckLimit = d

@@ -14,9 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Features asks a worker for each of [driver.Features]. Each question is a trial with
-// a schema that needs the feature, and nothing else. The answers are in the order of
-// the list.
+// Features asks a worker which of [driver.Features] it has. Each question is a trial whose
+// schema needs the feature. The answers are in the order of driver.Features.
 func (p *Processes) Features(ctx context.Context, ref build.Ref, executable string) ([]bool, error) {
 	has := make([]bool, len(driver.Features))
 	for i, f := range driver.Features {
@@ -39,7 +38,7 @@ func (p *Processes) Features(ctx context.Context, ref build.Ref, executable stri
 	return has, nil
 }
 
-// SQLiteVersion asks a worker for its version of SQLite.
+// SQLiteVersion asks a worker for the version of its SQLite.
 func (p *Processes) SQLiteVersion(ctx context.Context, ref build.Ref, executable string) (string, error) {
 	t, err := p.probe(ctx, ref, executable, "")
 	switch {
@@ -51,15 +50,15 @@ func (p *Processes) SQLiteVersion(ctx context.Context, ref build.Ref, executable
 	return t.Proof.SQLiteVersion, nil
 }
 
-// probe runs a trial of a schema and nothing else.
+// probe runs a trial that only creates the schema.
 func (p *Processes) probe(ctx context.Context, ref build.Ref, executable string, schema string) (*result.Trial, error) {
 	c := &Case{Ref: ref, Plan: &plan.Plan{Schema: schema}}
 	c.Driver, c.Worker, c.Settings = ref.Name, executable, driver.Settings{"pool_size": "1", "journal_mode": "memory", "synchronous": "off"}
 	return p.Trial(ctx, c, 1)
 }
 
-// lacking makes a reason say which missing feature made a trial fail, and how the
-// driver's user can get it. If that is not known, it adds hint instead.
+// lacking checks whether a missing feature made a trial fail. If so, it adds to the reason
+// which feature, and how the driver's user can get it. If that is not known, it adds hint.
 func lacking(r *protocol.Reason, ref build.Ref, hint string) {
 	key, name := driver.Lacking(r.Message)
 	if key == "" {
@@ -72,9 +71,9 @@ func lacking(r *protocol.Reason, ref build.Ref, hint string) {
 	}
 }
 
-// CheckNeeds asks the workers of the cases whether they have what the workloads need. A
-// case whose worker lacks something becomes unavailable, with a reason that says what to
-// measure instead. Each question is a short trial that does not count.
+// CheckNeeds asks the workers of the cases for the features that their workloads need. If a
+// worker lacks one, the case becomes unavailable, with a reason that tells the user what to
+// measure instead. Each question is a short trial that is not recorded.
 func (p *Processes) CheckNeeds(ctx context.Context, cases []*Case) error {
 	type question struct{ driver, key string }
 	lacks := map[question]bool{}
@@ -92,7 +91,7 @@ func (p *Processes) CheckNeeds(ctx context.Context, cases []*Case) error {
 				}
 				if t.Status != result.OK {
 					has, ok := f.Has(t.Reason.Message)
-					lacks[q] = ok && !has // otherwise the first trial says what is wrong
+					lacks[q] = ok && !has // other errors are left to the case's first trial, which reports them
 				}
 			}
 			if lacks[q] {

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// TestFeatures asks two real libraries, neither of which needs C. One has FTS4. Both have
-// FTS5, which a user of ncruces has to import.
+// TestFeatures asks two real libraries without C for their features. One has FTS4. Both have
+// FTS5, which users of ncruces must import.
 func TestFeatures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds real workers")
@@ -46,7 +46,8 @@ func TestFeatures(t *testing.T) {
 			}
 		}
 
-		// A workload that needs a missing feature fails with a reason that says so.
+		// A trial whose schema needs a missing feature fails with a reason that names the
+		// feature.
 		c := &lab.Case{Ref: ref, Plan: &plan.Plan{Schema: "CREATE VIRTUAL TABLE t USING fts4(x)"}}
 		c.Driver, c.Worker = name, path
 		c.Settings = driver.Settings{"pool_size": "1", "journal_mode": "memory", "synchronous": "off"}

@@ -14,9 +14,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// header compares what the worker last read back with the header of the database that
-// it left. The header has three of the settings and the version of SQLite
-// (https://www.sqlite.org/fileformat2.html, section 1.3).
+// header compares the settings that the worker last read back with the header of the
+// database file that the worker left. The header contains three settings and the version of
+// SQLite (https://www.sqlite.org/fileformat2.html, section 1.3).
 func (s *session) header(path string) {
 	if s.trial.Status != result.OK || s.inForce == nil {
 		return
@@ -40,9 +40,9 @@ func (s *session) header(path string) {
 	}
 }
 
-// headerOf reads settings, and the version of the SQLite that wrote last, from a
-// database's header. Nothing is known of a database that has not been written, or that
-// is in memory.
+// headerOf reads settings, and the version of the SQLite that last wrote, from the header of
+// the database file at path. It returns none if the file is missing or empty, as with a
+// database in memory.
 func headerOf(path string) (got driver.Settings, version string, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -22,30 +22,29 @@ import (
 )
 
 const (
-	// maxRequests is how many different requests a load has at most. A longer load
-	// starts again with the first one.
+	// maxRequests is the largest number of different requests in a load. A longer load
+	// repeats them.
 	maxRequests = 100_000
 
-	// maxVerified is how many requests at most are sent, one after the other, to
-	// verify their answers before the clock starts.
+	// maxVerified is the largest number of requests that are sent before the clock starts,
+	// one after another, to verify the answers.
 	maxVerified = 1000
 
-	// nearCeiling is the share of the ceiling above which a figure says as much
-	// about the load generator as about the server.
+	// nearCeiling is a share of the ceiling. A rate above it is limited by the load
+	// generator as much as by the server.
 	nearCeiling = 0.8
 
-	// missedRate is the share of a fixed rate below which the server did not keep
-	// up.
+	// missedRate is a share of the fixed rate. With a rate below it, the server was too
+	// slow.
 	missedRate = 0.99
 
-	// lateShare is the share of a latency above which mainly the load generator's
-	// own lateness was measured.
+	// lateShare is a share of a latency. If the load generator's own lateness is more, the
+	// latency mainly shows that lateness.
 	lateShare = 0.5
 
-	// The ceiling is the best of ceilingPhases loads, each of which takes
-	// ceilingLasts: whatever else the machine does can only lower it. After
-	// ceilingHolds it is measured again, because servers are compared with the
-	// ceiling of the machine as it is at that time.
+	// The ceiling is the best rate of ceilingPhases loads, each of which takes ceilingLasts,
+	// because other work on the machine can only lower the rate. It is measured again after
+	// ceilingHolds, because the speed of the machine may change.
 	ceilingPhases = 3
 	ceilingLasts  = 300 * time.Millisecond
 	ceilingHolds  = 20 * time.Second
@@ -53,16 +52,16 @@ const (
 
 // ceiling is the rate that the load generator reaches with a server that does nothing.
 type ceiling struct {
-	perSecond float64   // the best of recent
-	recent    []float64 // the last few measurements, oldest first
-	until     time.Time // it is measured again after this
+	perSecond float64   // requests per second: the best of recent
+	recent    []float64 // rates of the last measurements, oldest first
+	until     time.Time // after this time the ceiling is measured again
 }
 
-// ceilingRecent is how many of the last measurements count. A single one may have been
-// made in a busy moment.
+// ceilingRecent is how many of the last measurements are used. There are several because the
+// machine may have been busy during one of them.
 const ceilingRecent = 4
 
-// requestType returns the type of the request that runs a plan.
+// requestType returns the type of the request that makes a worker run the plan.
 func requestType(p *plan.Plan) string {
 	if slices.ContainsFunc(p.Phases, func(p plan.Phase) bool { return p.HTTP != nil }) {
 		return protocol.TypeServe
@@ -70,7 +69,7 @@ func requestType(p *plan.Plan) string {
 	return protocol.TypeTrial
 }
 
-// traffic is the load on the server of one http phase, and its outcome.
+// traffic is the load on the server in one http phase, and its outcome.
 type traffic struct {
 	def      *plan.HTTP
 	load     load.Load
@@ -78,8 +77,8 @@ type traffic struct {
 	outcome  *load.Outcome
 }
 
-// requests makes the load of a phase: its requests, and those of their answers that the
-// generators know.
+// requests generates the requests of a phase's load. It adds the expected answers where the
+// generators know them.
 func requests(resolved *plan.Plan, phase string, h *plan.HTTP, seed uint64) ([]load.Request, error) {
 	n := int64(maxRequests)
 	if h.Count > 0 {
@@ -104,7 +103,7 @@ func requests(resolved *plan.Plan, phase string, h *plan.HTTP, seed uint64) ([]l
 	if !ok {
 		return list, nil
 	}
-	// These draws are the same, but of other columns.
+	// The same draws are repeated for the columns that the answers contain.
 	columns := make([]driver.Batch, len(h.Returns.Columns))
 	for i, name := range h.Returns.Columns {
 		p := picked
@@ -139,7 +138,7 @@ func columnType(p *plan.Plan, name string) driver.Type {
 	return 0
 }
 
-// cell returns a generated value as a driver would have decoded it.
+// cell returns the generated value in row r as a driver would have decoded it.
 func cell(c *driver.Column, r int, as driver.Type) driver.Cell {
 	if c.Null(r) {
 		return driver.Cell{Null: true}
@@ -155,7 +154,8 @@ func cell(c *driver.Column, r int, as driver.Type) driver.Cell {
 	return driver.Cell{Int: c.Ints[r]}
 }
 
-// listening verifies a server's answers and tells the worker to begin.
+// listening verifies the server's first answers and then orders the worker to begin the
+// phase.
 func (s *session) listening(a *protocol.Response) error {
 	if s.next == 0 || s.current().HTTP == nil || a.Phase != s.phase || a.Address == "" {
 		return s.broken("the worker listens at %q for %q, which is not the http phase under way", a.Address, a.Phase)
@@ -172,7 +172,7 @@ func (s *session) listening(a *protocol.Response) error {
 	}}
 	status, code, err := t.verify(s.ctx)
 	if s.ctx.Err() != nil {
-		return errEnough // the cause of the context's end says why
+		return errEnough // the cause of the context says why it ended
 	}
 	if err != nil {
 		s.fail(status, code, "before the load: %v", err)
@@ -183,9 +183,9 @@ func (s *session) listening(a *protocol.Response) error {
 	return nil
 }
 
-// verify sends the first requests one after the other and hashes the answers. Answers
-// that the generators do not know must be the same again under load. If it returns an
-// error, it also returns the trial's status and code.
+// verify sends the first requests one after another and hashes the answers. Under load, the
+// server must give the same answers again. If verify returns an error, it also returns the
+// status and the code for the trial.
 func (t *traffic) verify(ctx context.Context) (status result.Status, code string, err error) {
 	sum := sha256.New()
 	l := t.load
@@ -203,7 +203,7 @@ func (t *traffic) verify(ctx context.Context) (status result.Status, code string
 	}
 	if o.OK < int64(n) {
 		err = errors.New(troubles(o))
-		missing := o.Statuses[http.StatusNotFound] > 0 // no row
+		missing := o.Statuses[http.StatusNotFound] > 0 // 404: the server found no row
 		if missing || slices.ContainsFunc(o.Errors, func(e load.Errors) bool { return e.Kind == load.Body }) {
 			return result.Wrong, protocol.CodeAnswer, err
 		}
@@ -213,7 +213,7 @@ func (t *traffic) verify(ctx context.Context) (status result.Status, code string
 	return "", "", nil
 }
 
-// begun puts the load on the server.
+// begun puts the load on the server, and then orders the worker to stop.
 func (s *session) begun() error {
 	if s.traffic == nil || s.traffic.outcome != nil {
 		return s.broken("the worker answered %q to no order to begin", protocol.TypeBegun)
@@ -235,7 +235,7 @@ func (s *session) order(typ string) {
 	s.worker.Send(protocol.Request{Type: typ, Protocol: protocol.Version})
 }
 
-// served makes the sample of a phase from the measurements of the server and of the
+// served makes the sample of an http phase from the measurements of the server and of the
 // load generator.
 func (s *session) served(said *protocol.Sample) error {
 	t := s.traffic
@@ -249,7 +249,7 @@ func (s *session) served(said *protocol.Sample) error {
 	s.traffic = nil
 	m, doubts, faults := CheckServed(p, said, t.outcome, runtime.NumCPU())
 	o, h := t.outcome, t.def
-	// The server counted the errors that a lock explains, with their codes.
+	// said has the errors caused by locks, which the server counted by code.
 	var locked int64
 	for _, e := range m.Errors {
 		locked += e.Count
@@ -288,7 +288,7 @@ func (s *session) served(said *protocol.Sample) error {
 				time.Duration(m.Load.LateP99NS).Round(time.Microsecond), time.Duration(m.Latency[0].P99NS).Round(time.Microsecond))
 		}
 	}
-	if c := s.ceilings[h.Clients]; c.perSecond > 0 && o.Rate() > c.perSecond { // so the ceiling was measured in a bad moment
+	if c := s.ceilings[h.Clients]; c.perSecond > 0 && o.Rate() > c.perSecond { // measure the ceiling again: the machine must have been busy
 		c.until = time.Time{}
 		s.ceilings[h.Clients] = c
 	}
@@ -300,8 +300,8 @@ func (s *session) served(said *protocol.Sample) error {
 	return nil
 }
 
-// late reports whether, at a fixed rate, much of the latency is the load generator's
-// own lateness.
+// late reports whether much of a latency at a fixed rate is the load generator's own
+// lateness.
 func late(m *result.Sample) bool {
 	return float64(m.Load.LateP99NS) > lateShare*float64(m.Latency[0].P99NS)
 }
@@ -310,7 +310,7 @@ func (s *session) warn(code, phase, format string, args ...any) {
 	s.trial.Warnings = append(s.trial.Warnings, result.Warning{Code: code, Phase: phase, Message: fmt.Sprintf(format, args...)})
 }
 
-// troubles says in one line what went wrong with a load.
+// troubles summarizes in one line what went wrong in a load.
 func troubles(o *load.Outcome) string {
 	words := []string{fmt.Sprintf("%d of %d requests were answered as expected", o.OK, o.Sent+o.Unsent)}
 	for _, e := range o.Errors {
@@ -322,9 +322,9 @@ func troubles(o *load.Outcome) string {
 	return strings.Join(words, "; ")
 }
 
-// ceiling measures, for each number of clients, how many requests per second the load
-// generator reaches with a server that does nothing. The server runs in the executable
-// of the case.
+// ceiling measures, for each number of clients in the case, how many requests per second the
+// load generator reaches with a server that does nothing. The case's worker runs that
+// server.
 func (p *Processes) ceiling(ctx context.Context, c *Case, seed uint64) error {
 	for i := range c.Plan.Phases {
 		h := c.Plan.Phases[i].HTTP
@@ -344,7 +344,7 @@ func (p *Processes) ceiling(ctx context.Context, c *Case, seed uint64) error {
 			return err
 		}
 		if t.Status != result.OK {
-			return nil // the trial itself will fail, with the reason
+			return nil // the case's trial will fail with the same reason
 		}
 		if p.ceilings == nil {
 			p.ceilings = map[int]ceiling{}

@@ -25,7 +25,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// storesSQLite returns a driver that uses the store's SQLite.
+// storesSQLite returns a driver for the SQLite that the store uses.
 func storesSQLite() driver.Driver {
 	return sqldriver.New(sqldriver.Library{
 		Info: driver.Info{Name: "engine", Kind: driver.Transpiled, Interface: driver.DatabaseSQL},
@@ -47,8 +47,8 @@ func storesSQLite() driver.Driver {
 	})
 }
 
-// server runs a real worker whose driver has a fault in query number 400, or 10, and
-// in all later ones.
+// server runs a real worker whose driver has a fault from query number 400 on, or from
+// number 10 if the fault ends in "-at-once".
 func server(fault string) {
 	d := &faultyDriver{Driver: storesSQLite(), from: 400}
 	fault, atOnce := strings.CutSuffix(fault, "-at-once")
@@ -85,7 +85,7 @@ type faultyDriver struct {
 	from    int64
 	fault   func(driver.Row) error
 	queries atomic.Int64
-	insert  string // what goes wrong with the first row of every INSERT
+	insert  string // fault of the first row of every INSERT
 }
 
 func (d *faultyDriver) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
@@ -124,7 +124,7 @@ func (x faultyTx) Stmt(ctx context.Context, st driver.Stmt) (driver.Stmt, error)
 	return faultyInsert{s, own.d}, err
 }
 
-// faultyInsert loses a row, inserts it twice, or inserts another one instead.
+// faultyInsert loses a row, inserts it twice, or inserts another row instead.
 type faultyInsert struct {
 	driver.Stmt
 	d *faultyDriver
@@ -177,9 +177,8 @@ func (x faultyStmt) Query(ctx context.Context, b *driver.Batch, r int, visit fun
 	})
 }
 
-// httpCase returns a case of the built-in http-server, or of another workload, with a
-// worker that has a fault. 300 requests are verified, and then four clients send them
-// again.
+// httpCase returns a case of the built-in workload http-server, or of yaml, for a worker
+// with a fault. 300 requests are verified before four clients send them again.
 func httpCase(t *testing.T, fault, yaml string, settings map[string][]string) *lab.Case {
 	t.Helper()
 	w, err := workload.Load("http-server")
@@ -208,7 +207,7 @@ func httpTrial(t *testing.T, c *lab.Case, limit time.Duration, ceiling float64) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Status != result.OK || got.Loaded == "" { // the next trial would begin with it
+	if got.Status != result.OK || got.Loaded == "" { // otherwise the next trial begins with the loaded database in dir
 		empty(t, dir)
 	}
 	return got
@@ -259,7 +258,7 @@ func TestCeiling(t *testing.T) {
 	}
 }
 
-// TestCeilingAgain checks that an outdated ceiling is measured again.
+// TestCeilingAgain checks that an expired ceiling is measured again.
 func TestCeilingAgain(t *testing.T) {
 	t.Parallel()
 	c := httpCase(t, "none", "", nil)
@@ -327,7 +326,7 @@ func TestHTTPRate(t *testing.T) {
 	if s := got.Samples[1]; s.Metric != "time/op" || s.Operations == 0 || s.Load.Clients != 1 || s.Load.Ceiling <= 0 {
 		t.Errorf("%+v, load %+v", s, s.Load)
 	}
-	// No server answers a million requests a second here.
+	// No server answers ten million requests per second here.
 	got = httpTrial(t, httpCase(t, "none", strings.Replace(fixedRate, "RATE", "10_000_000", 1), nil), time.Minute, 1e9)
 	if got.Status != result.OK || len(got.Warnings) == 0 || got.Warnings[0].Code != "rate" || !strings.Contains(got.Warnings[0].Message, "instead of 10000000") {
 		t.Errorf("%s: %+v, warnings %+v", got.Status, got.Reason, got.Warnings)
@@ -344,7 +343,7 @@ func TestHTTPFaults(t *testing.T) {
 		fault, yaml string
 		status      result.Status
 		code        string
-		parts       []string // of message and detail
+		parts       []string // parts of the reason's message and detail
 	}{
 		{"wrong-at-once", "", result.Wrong, "answer", []string{"before the load", "of 300 requests were answered as expected", "GET /?id=", "expected"}},
 		{"wrong", "", result.Wrong, "answer", []string{"of 300 answers are not the expected ones", "GET /?id="}},
@@ -374,8 +373,8 @@ func TestHTTPFaults(t *testing.T) {
 	}
 }
 
-// TestHTTPLocked checks that requests that fail because of a lock are counted by
-// SQLite's code, and are not faults.
+// TestHTTPLocked checks that requests that fail because of a lock are counted by SQLite's
+// code, and do not fail the trial.
 func TestHTTPLocked(t *testing.T) {
 	t.Parallel()
 	got := httpTrial(t, httpCase(t, "locked", "", nil), time.Minute, 1e9)
@@ -406,7 +405,8 @@ func TestHTTPHangs(t *testing.T) {
 	}
 }
 
-// TestHTTPOldWorker checks what is said of a worker that only knows trials.
+// TestHTTPOldWorker checks the message about a worker that does not know requests of type
+// serve.
 func TestHTTPOldWorker(t *testing.T) {
 	t.Parallel()
 	c := httpCase(t, "none", "", nil)

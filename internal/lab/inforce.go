@@ -13,11 +13,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// afterSchema is what messages call the SQL that runs before the first phase.
+// afterSchema is how messages name the SQL that runs before the first phase.
 const afterSchema = "the schema"
 
-// readBack checks that the worker has read the settings back since the schema or the
-// last phase, if it must do so before an answer of this type.
+// readBack fails the trial if the worker sends an answer of type typ before it has read back
+// the settings, or the inserted tables, that it must read back first.
 func (s *session) readBack(typ string) error {
 	if s.unanswered != "" && slices.Contains([]string{protocol.TypePhase, protocol.TypeSettings, protocol.TypeSample, protocol.TypeDone}, typ) {
 		return s.broken("the worker answered %q without having answered %q for phase %s: want what it has read back of the tables of verify", typ, protocol.TypeInserted, s.unanswered)
@@ -31,8 +31,8 @@ func (s *session) readBack(typ string) error {
 	return s.broken("the worker answered %q without having read the settings back after %s", typ, s.unread)
 }
 
-// settings compares what every connection answered after the schema, or after a phase,
-// with what must be in force.
+// settings checks the values that every connection reported after the schema, or after a
+// phase, against the values that must be in force.
 func (s *session) settings(a *protocol.Response) error {
 	after := afterSchema
 	if a.Phase != "" {
@@ -74,8 +74,8 @@ func (s *session) settings(a *protocol.Response) error {
 	return errEnough
 }
 
-// declared records what the schema or the current phase changes according to the workload. It
-// reports whether such changes can be declared there.
+// declared records the changes of settings that the workload declares for the schema (phase
+// "") or the current phase. It reports whether a workload can declare changes there.
 func (s *session) declared(phase string) bool {
 	switch {
 	case phase == "":
@@ -88,8 +88,8 @@ func (s *session) declared(phase string) bool {
 	return false
 }
 
-// inForce returns the settings of each timed phase in which they differ from those asked
-// for, because the workload changes them.
+// inForce returns the settings that are in force in each timed phase whose settings the
+// workload has changed.
 func inForce(asked driver.Settings, p *plan.Plan) map[string]driver.Settings {
 	var list map[string]driver.Settings
 	now := asked.With(p.Changes)
@@ -106,8 +106,8 @@ func inForce(asked driver.Settings, p *plan.Plan) map[string]driver.Settings {
 	return list
 }
 
-// everInForce returns an error if the workload changes a setting that the user has given
-// before anything is timed.
+// everInForce returns an error if the workload changes a setting that the user gave before
+// any phase is timed.
 func everInForce(c *Case, given driver.Settings) error {
 	for _, d := range driver.Vocabulary {
 		want, ok := given[d.Name]
@@ -119,13 +119,13 @@ func everInForce(c *Case, given driver.Settings) error {
 	return nil
 }
 
-// asked returns the settings that the case's worker is asked for.
+// asked returns the settings that the case's worker is asked to use.
 func (c *Case) asked() driver.Settings { return Asked(c.Info, c.Settings, c.Given) }
 
-// Asked returns which settings a driver is asked for: all of them, except that a driver that
-// is no cluster has no settings of clusters, and that a cluster has its own way of keeping
-// data. What a workload says of that, and the driver declares as a limit, is left out. What
-// the user has given is not: then the driver refuses it.
+// Asked returns the settings that a driver is asked to use. A driver that is not a cluster
+// gets no settings of clusters. A cluster does not get a workload's settings that it
+// declares as limits, because it stores data in its own way. But settings that the user gave
+// are kept, so that the cluster refuses them.
 func Asked(i driver.Info, all, given driver.Settings) driver.Settings {
 	s := result.OwnSettings(i.Kind, all)
 	if i.Kind != driver.Cluster {
@@ -145,8 +145,8 @@ func limited(i driver.Info, setting, value string) bool {
 	return is
 }
 
-// leftOut returns a warning of the settings that the case's worker is not asked for. once
-// says that it stands for all cases that differ only in these.
+// leftOut returns a warning that lists the settings that the case's worker is not asked to
+// use. once says that the case stands for all cases that differ only in these settings.
 func (c *Case) leftOut(once bool) []result.Warning {
 	asked := c.asked()
 	var list []string
@@ -171,7 +171,7 @@ func (c *Case) leftOut(once bool) []result.Warning {
 	return []result.Warning{{Code: result.WarningUnasked, Message: fmt.Sprintf("%s is measured %s %s: it is no cluster", c.Driver, how, strings.Join(list, ", "))}}
 }
 
-// idle returns warnings of settings that the user has given and that change nothing in any
+// idle returns a warning for each setting that the user gave and that has no effect in any
 // phase.
 func idle(given driver.Settings, p *plan.Plan) []result.Warning {
 	list := idleLock(given, p)
@@ -185,7 +185,7 @@ func idle(given driver.Settings, p *plan.Plan) []result.Warning {
 	return list
 }
 
-// idleLock returns a warning if the user has given txlock and no phase begins a
+// idleLock returns a warning if the user gave txlock but no timed phase begins a
 // transaction.
 func idleLock(given driver.Settings, p *plan.Plan) []result.Warning {
 	lock, ok := given["txlock"]
@@ -199,21 +199,21 @@ func idleLock(given driver.Settings, p *plan.Plan) []result.Warning {
 	return []result.Warning{{Code: result.WarningIdle, Message: "txlock=" + lock + " changes nothing here: no timed phase begins a transaction"}}
 }
 
-// change is a PRAGMA whose value is not the one that must be in force any more.
+// change is a PRAGMA whose value differs from the one that must be in force.
 type change struct {
 	driver.Mismatch
-	from string // where Wanted comes from
-	kept bool   // Got is the value that it had when the database was opened
+	from string // origin of Wanted: one of the constants below
+	kept bool   // Got is the value that the setting had when the database was opened
 }
 
-// Where a wanted value comes from.
+// Origins of a wanted value.
 const (
 	fromUser     = "user"     // the user asked for it
 	fromWorkload = "workload" // the workload declares the change
-	fromLibrary  = "library"  // nobody asked for any: it is the value when the database was opened
+	fromLibrary  = "library"  // value when the database was opened, because nobody set it
 )
 
-// nothing stands for the value of a setting that has none.
+// nothing is shown in messages for a setting without a value.
 const nothing = "nothing"
 
 func (c change) String() string {
@@ -226,9 +226,9 @@ func (c change) String() string {
 	return c.Mismatch.String()
 }
 
-// changes returns what is in force on one connection but should not be: a value that
-// differs from the one asked for or, if none was, from what every connection had at
-// first.
+// changes returns the settings of one connection that have an unexpected value. A setting
+// must have the value that the workload declares, or else the user's or workload's value, or
+// else the value that it had when the database was opened.
 func (s *session) changes(got driver.Settings) []change {
 	var list []change
 	asked := s.want.asked()
@@ -258,7 +258,7 @@ func (s *session) changes(got driver.Settings) []change {
 	return list
 }
 
-// which says which of n connections differ.
+// which says which of n connections have unexpected settings; bad has their numbers.
 func which(bad []int, n int) string {
 	switch {
 	case len(bad) == n && n > 1:
@@ -271,9 +271,9 @@ func which(bad []int, n int) string {
 	return fmt.Sprintf("%d connections of %d, first on connection %d", len(bad), n, bad[0])
 }
 
-// remedy says what to type about settings that have changed, on all connections or on some,
-// in the place that was named before: the schema or a phase of a workload. declares says that
-// changes can be declared there.
+// remedy tells the user what to do about changed settings in the schema or phase that the
+// message already named. all says that the settings changed on all connections. declares
+// says that changes can be declared there.
 func remedy(list []change, all, declares bool) string {
 	var pragmas, values []string
 	for _, c := range list {

@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// realWorkers returns workers with a real SQLite: the engine, and one that does not
-// share any code with it.
+// realWorkers returns workers with a real SQLite: the Go engine, and one that shares no code
+// with it.
 func realWorkers(t *testing.T) map[string]string {
 	t.Helper()
 	return map[string]string{"engine": faulty(t, "server-none"), "python": pythonWorker(t)}
@@ -32,8 +32,8 @@ func trialOf(t *testing.T, c *lab.Case) *result.Trial {
 	return got
 }
 
-// TestSettingsInForce runs workloads with a PRAGMA in the schema or in a phase. It
-// changes the settings that the figures are measured with.
+// TestSettingsInForce runs workloads whose schema or phases have a PRAGMA that changes
+// settings during the measurement.
 func TestSettingsInForce(t *testing.T) {
 	t.Parallel()
 	const head = `
@@ -98,8 +98,8 @@ rows: {t: {count: 5, columns: {id: serial}}}
 	}
 }
 
-// deviates reports whether what was read back shows the setting with which the reason of a
-// refused trial begins, on some connection.
+// deviates reports whether some connection in the settings read back has another value for
+// the setting that the reason begins with.
 func deviates(r *result.ReadBack, after, reason string) bool {
 	if r == nil || r.After != after {
 		return false
@@ -109,9 +109,9 @@ func deviates(r *result.ReadBack, after, reason string) bool {
 	return ok && slices.ContainsFunc(r.Connections, func(got driver.Settings) bool { return got[name] != want })
 }
 
-// TestSchemaIsReadBeforeTheClock opens a connection before a table exists. The
-// connection first uses the table while another one writes, and must find it. With a
-// rollback journal and without a busy timeout it could not read the schema at that time.
+// TestSchemaIsReadBeforeTheClock opens a connection before a table exists. The connection
+// first uses the table while another connection writes, and must find it. Without a busy
+// timeout, with a rollback journal, it could not read the schema at that time.
 func TestSchemaIsReadBeforeTheClock(t *testing.T) {
 	t.Parallel()
 	const yaml = `
@@ -136,7 +136,7 @@ phases:
 	for name, executable := range realWorkers(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// Under the race detector this takes longer than other trials.
+			// With the race detector, this takes longer than other trials.
 			p := &lab.Processes{Dir: t.TempDir(), Limit: 5 * time.Minute}
 			got, err := p.Trial(t.Context(), casesOf(t, executable, 7, nil, nil, parse(t, yaml))[0], 7)
 			if err != nil || got.Status != result.OK {
@@ -146,8 +146,8 @@ phases:
 	}
 }
 
-// TestInForce checks that the settings of a phase include what the workload has changed
-// by the end of that phase.
+// TestInForce checks that the settings in force in a phase include the workload's changes in
+// that phase and before.
 func TestInForce(t *testing.T) {
 	const yaml = `
 name: changing
@@ -181,7 +181,7 @@ phases:
 	}
 }
 
-// TestIdle checks that a txlock that was asked for is doubted if no phase that is timed
+// TestIdle checks that there is a warning if the user gives txlock, but no timed phase
 // begins a transaction.
 func TestIdle(t *testing.T) {
 	const yaml = `

@@ -18,21 +18,21 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// JobRequest is a job that a worker does on the user's database, or on a new one.
+// JobRequest is a job for a worker on the user's database, or on a new one.
 type JobRequest struct {
 	Job      protocol.Job
 	Path     string
 	Settings driver.Settings
 	Seed     uint64
-	Ref      build.Ref // the driver that the worker is of
-	Mark     string    // what the worker's processes are marked with; "": a mark of their own
+	Ref      build.Ref // driver to which the worker belongs
+	Mark     string    // mark for the worker's processes; "": a new one
 
-	// Limit is how long the job may take, without the time in which this process is stopped.
-	// 0: as long as it takes.
+	// Limit is how long the job may take; 0: no limit. Time in which this process is stopped
+	// does not count.
 	Limit time.Duration
 
-	Ready    func(*protocol.Proof)      // called when the database is open and the settings hold; may be nil
-	Progress func(p *protocol.Progress) // may be nil
+	Ready    func(*protocol.Proof)      // called when the database is open and the settings are verified; may be nil
+	Progress func(p *protocol.Progress) // called for each report of progress; may be nil
 }
 
 // JobError says why a worker did not do a job.
@@ -40,10 +40,10 @@ type JobError struct{ Reason protocol.Reason }
 
 func (e *JobError) Error() string { return e.Reason.Message }
 
-// RunJob starts a worker and has it do a job. When stop is closed, the worker is asked
-// to stop, and the result is what it has done until then. When ctx ends, the worker is
-// killed. If the worker gives a reason for not doing the job, the error is a
-// [*JobError]; the result may then say what the worker had done before.
+// RunJob starts a worker and makes it do a job. When stop is closed, the worker is asked to
+// stop, and the result covers what it did until then. When ctx ends, the worker is killed.
+// If the worker gives a reason for not doing the job, the error is a [*JobError], and the
+// result may describe what it did before.
 func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan struct{}) (*protocol.JobResult, error) {
 	path, err := filepath.Abs(r.Path)
 	if err != nil {
@@ -76,7 +76,7 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	res, err := hearJob(w.Lines(), &r, begin)
 	close(ended)
 	if told, ok := errors.AsType[*JobError](err); ok && (told.Reason.Code == protocol.CodeProtocol || told.Reason.Code == protocol.CodeVariant) {
-		cancel() // it need not go on
+		cancel() // the worker's further answers are not needed
 	}
 	exit := process.NewAlarm(process.ExitGrace, cancel)
 	werr := w.End()
@@ -85,7 +85,7 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	case err == nil && res != nil:
 		return res, nil
 	case given.Err() != nil:
-		return nil, given.Err() // what a worker says while it is being killed does not count
+		return nil, given.Err() // ignore what a worker says while it is being killed
 	case errors.Is(context.Cause(ctx), errTimeout):
 		return nil, &JobError{protocol.Reason{Code: protocol.CodeTimeout, Message: fmt.Sprintf("no end within the trial's limit of %v", r.Limit), Detail: w.Errors()}}
 	case err != nil:
@@ -98,9 +98,9 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	return nil, &JobError{protocol.Reason{Code: protocol.CodeCrash, Message: message, Detail: w.Errors()}}
 }
 
-// hearJob reads a worker's answers to a request that was sent at the time begin, until
-// the last one. It does not return an error if there are none at all, because the
-// worker's exit says more.
+// hearJob reads a worker's answers, up to the last one, to a request sent at the time begin.
+// If there is no answer, it returns nil without an error, because the worker's exit status
+// says more.
 func hearJob(lines *bufio.Scanner, r *JobRequest, begin time.Time) (*protocol.JobResult, error) {
 	unusable := func(format string, args ...any) error {
 		return &JobError{protocol.Reason{Code: protocol.CodeProtocol, Message: fmt.Sprintf(format, args...)}}
@@ -150,7 +150,7 @@ func hearJob(lines *bufio.Scanner, r *JobRequest, begin time.Time) (*protocol.Jo
 	return nil, nil
 }
 
-// answered reports whether a result has what the job asked for.
+// answered reports whether a result contains the answer to the job.
 func answered(j *protocol.Job, r *protocol.JobResult) bool {
 	switch {
 	case j.Generate != nil:

@@ -18,7 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// pretendJob answers the job bench correctly, except for a fault.
+// pretendJob does the job bench correctly, except for a fault.
 func pretendJob(fault string, req *protocol.Request) {
 	enc := json.NewEncoder(os.Stdout)
 	say := func(r protocol.Response) {
@@ -60,7 +60,7 @@ func pretendJob(fault string, req *protocol.Request) {
 	case "other":
 		done = &protocol.JobResult{Generate: &protocol.Generated{}}
 	case "waits", "stays":
-		_, _ = io.Copy(io.Discard, os.Stdin) // until it is asked to stop
+		_, _ = io.Copy(io.Discard, os.Stdin) // waits until the lab asks it to stop
 		done.Interrupted = true
 		if fault == "stays" {
 			time.Sleep(time.Hour)
@@ -81,7 +81,7 @@ func benchRequest(t *testing.T) lab.JobRequest {
 
 func TestJob(t *testing.T) {
 	t.Parallel()
-	for _, fault := range []string{"none", "crash-at-end"} { // a complete answer counts
+	for _, fault := range []string{"none", "crash-at-end"} { // a complete answer counts even if the worker then crashes
 		r := benchRequest(t)
 		var proof *protocol.Proof
 		var rows int64
@@ -97,13 +97,13 @@ func TestJob(t *testing.T) {
 	}
 }
 
-// TestJobFaults checks that a worker that fails at its job causes an error at once, and
+// TestJobFaults checks that a worker that fails at its job leads to an error at once, and
 // that the error says what went wrong.
 func TestJobFaults(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		fault, code string
-		parts       []string // of message and detail
+		parts       []string // parts of the reason's message and detail
 	}{
 		{"killed", "crash", []string{"SIGKILL", "memory"}},
 		{"panic", "crash", []string{"about to fall", "panic: a fault of the driver", "goroutine 1"}},
@@ -141,7 +141,7 @@ func TestJobFaults(t *testing.T) {
 	}
 }
 
-// TestJobStopped checks that closing stop asks the worker for what it has done until
+// TestJobStopped checks that after stop is closed, the worker reports what it did until
 // then.
 func TestJobStopped(t *testing.T) {
 	t.Parallel()
@@ -153,7 +153,7 @@ func TestJobStopped(t *testing.T) {
 	}
 }
 
-// TestJobCanceled checks that a worker that does not listen is killed when the context
+// TestJobCanceled checks that a worker that ignores its input is killed when the context
 // ends.
 func TestJobCanceled(t *testing.T) {
 	t.Parallel()

@@ -8,9 +8,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CheckJob compares the result of a job that was not interrupted with what was asked
-// for, with itself, and with the time that the lab saw pass. It fills in what the lab
-// computes.
+// CheckJob checks the result of a job that was not interrupted: against the job, for
+// contradictions, and against took, the time that the lab measured. It adds the values that
+// the lab computes to the result.
 func CheckJob(j *protocol.Job, r *protocol.JobResult, took time.Duration) []Fault {
 	c := &jobCheck{check{of: "result"}, took}
 	switch {
@@ -37,7 +37,7 @@ type jobCheck struct {
 	took time.Duration
 }
 
-// span compares a time with that of the whole job.
+// span adds a fault unless a time is between least and the time of the whole job.
 func (c *jobCheck) span(key string, ns int64, least time.Duration) {
 	switch d := time.Duration(ns); {
 	case d < least:
@@ -47,8 +47,8 @@ func (c *jobCheck) span(key string, ns int64, least time.Duration) {
 	}
 }
 
-// atLeast is the least time that the rows can take if each takes at least the given
-// time. It is above 0.
+// atLeast returns the least time that the rows can take if each takes at least the given
+// time. The result is above 0.
 func atLeast(rows int64, each time.Duration) time.Duration {
 	return time.Duration(float64(min(max(rows, 1), most)) * float64(each))
 }
@@ -114,7 +114,7 @@ func (c *jobCheck) concurred(j *protocol.Concurrent, r *protocol.Concurred) {
 	c.group("concurrent.writers", &r.Writers, j.Writers)
 }
 
-// group checks what readers or writers did, and computes their latencies.
+// group checks the results of a job's readers or writers, and computes their latencies.
 func (c *jobCheck) group(key string, g *protocol.Group, members int) {
 	c.natural(key+".operations", g.Operations)
 	c.natural(key+".rows", g.Rows)
@@ -217,7 +217,7 @@ func (c *jobCheck) clustered(j *protocol.Cluster, r *protocol.Clustered) {
 	}
 }
 
-// latency computes what a distribution says. It cannot be empty.
+// latency replaces a summary by what its histogram says. The histogram must not be empty.
 func (c *jobCheck) latency(key string, given *latency.Summary) {
 	h := c.histogram(key+".histogram", given.Histogram)
 	if h == nil {

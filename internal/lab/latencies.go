@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// latencies compares the latencies with the plan and with each other, and sums them
-// up.
+// latencies checks the sample's latencies against the plan and against each other, and
+// summarizes them.
 func (c *sampleCheck) latencies() {
 	var names []string
 	switch {
@@ -50,7 +50,7 @@ func (c *sampleCheck) latencies() {
 	}
 }
 
-// latency checks the i-th latency and computes what its histogram says.
+// latency checks the i-th entry of the latencies, and summarizes its histogram.
 func (c *sampleCheck) latency(i int, name string) {
 	l, at := &c.said.Latency[i], fmt.Sprintf("latency[%d]", i)
 	if l.Operation != name {
@@ -81,8 +81,8 @@ func (c *sampleCheck) latency(i int, name string) {
 	c.made = append(c.made, s)
 }
 
-// share compares the number of executions of the i-th operation of a mix with what the
-// seed chooses or, if it depends on time, with the operation's weight.
+// share checks the number of executions of a mix's i-th operation: against the number that
+// the seed determines or, if that depends on time, against the operation's weight.
 func (c *sampleCheck) share(i int, at string) {
 	m, l := c.phase.Mix, &c.said.Latency[i]
 	if m == nil {
@@ -105,7 +105,7 @@ func (c *sampleCheck) share(i int, at string) {
 	}
 }
 
-// clients compares how many operations each client did with how many there were in all.
+// clients checks the number of operations of each client against the total.
 func (c *sampleCheck) clients() {
 	list := c.said.Clients
 	if list == nil {
@@ -126,7 +126,7 @@ func (c *sampleCheck) clients() {
 	}
 }
 
-// waits compares how long clients have waited with the time that they had.
+// waits checks the reported waiting times of clients against the wall time.
 func (c *sampleCheck) waits() {
 	clients := 0
 	switch {

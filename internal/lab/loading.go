@@ -21,30 +21,31 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// maxLoaded is how many bytes of generated values are loaded once for all trials of a
-// case. More are loaded in each trial, because each case keeps its file until the run
-// ends.
+// maxLoaded is a limit for the bytes of generated values in a database that is loaded once
+// for all trials of a case. Larger databases are loaded in each trial, because the loaded
+// file of a case takes space until the run ends.
 const maxLoaded = 128 << 20
 
-// loaded is the database that the trials of a case begin with. A process of the case's
-// own worker has made it, or it is a user's.
+// loaded is the database with which the trials of a case begin. It was made by the case's
+// worker in an earlier process, or it is a user's.
 type loaded struct {
-	phases int    // the plan's first phases, which are done; 0: each trial loads its own
-	path   string // of the one file, unless it is a user's
+	phases int    // number of the plan's first phases that are already done; 0: each trial fills its own database
+	path   string // path of the database file; "" for a user's database
 	user   *snapshot.Snapshot
-	sum    string // its SHA-256
+	sum    string // SHA-256 of the database file
 	sync   bool   // a copy must be on the disk before a trial begins
 	tables []Table
 }
 
 var (
-	// filling matches the statements that leave something in the file.
+	// filling matches statements whose effects are in the database file.
 	filling = regexp.MustCompile(`(?is)^(create|insert|replace|update|delete|with\b.*\b(insert|replace|update|delete)|drop|alter|analyze|reindex|vacuum|begin|commit|end)\b`)
 
-	// passing matches those that also leave something elsewhere, which a copy lacks.
+	// passing matches statements that also have an effect elsewhere, which a copy of the
+	// file lacks.
 	passing = regexp.MustCompile(`(?is)^create\s+temp|^vacuum\b.*\binto\b|\btemp\s*\.|\bsqlite_temp_`)
 
-	// remembering matches what depends on what a connection did before.
+	// remembering matches statements that depend on what the connection did before.
 	remembering = regexp.MustCompile(`(?is)\b(total_changes|changes|last_insert_rowid)\s*\(|\bpragma\s+(\w+\s*\.\s*)?(optimize|data_version)\b`)
 
 	// creating matches statements of a script that change no rows.
@@ -53,8 +54,8 @@ var (
 	readsOnly = regexp.MustCompile(`(?i)^\s*(select|values|explain)\b`)
 )
 
-// fills reports whether all that a script does is in the file afterwards. It ends outside
-// a transaction.
+// fills reports whether all effects of a script are in the database file afterwards. Open
+// transactions must have ended.
 func fills(script string) bool {
 	open := 0
 	for rest := driver.TrimScript(script); rest != ""; rest = driver.TrimScript(rest) {
@@ -73,16 +74,16 @@ func fills(script string) bool {
 	return open == 0
 }
 
-// loading returns how many of the first phases of a case only fill its database, so that
-// they need to be done only once. It depends on the plan and the settings and not on the
-// driver, so that all drivers are measured alike.
+// loading returns how many of a case's first phases only fill its database, and so need to
+// run only once. It depends on the plan and the settings but not on the driver, so that all
+// drivers are measured alike.
 func loading(c *Case) int {
 	if c.snapshot() != nil {
 		return 1
 	}
 	p := c.Plan
-	if c.Settings["mode"] == "memory" || // there is no file
-		c.Settings["journal_mode"] == "persist" || // the journal stays, and later transactions use its space
+	if c.Settings["mode"] == "memory" || // there is no file to copy
+		c.Settings["journal_mode"] == "persist" || // the journal stays, and later transactions reuse its space
 		!fills(p.Schema) || len(p.Changes) > 0 {
 		return 0
 	}
@@ -105,11 +106,11 @@ func loading(c *Case) int {
 	return n
 }
 
-// loadedBytes returns how much memory the values take that the first n phases insert.
+// loadedBytes returns how much memory the values inserted by the first n phases take.
 func loadedBytes(p *plan.Plan, n int) int64 {
 	gen, err := plan.NewGenerator(0, p)
 	if err != nil {
-		return 0 // the worker refuses the plan
+		return 0 // the worker will refuse the plan
 	}
 	bytes := int64(0)
 	for i := range p.Phases[:n] {
@@ -122,7 +123,7 @@ func loadedBytes(p *plan.Plan, n int) int64 {
 	return bytes
 }
 
-// statements returns the SQL of a phase, except that of an insert.
+// statements returns the SQL statements of a phase, except those of an insert.
 func statements(p *plan.Phase) []string {
 	list := []string{p.Script}
 	switch {
@@ -149,8 +150,8 @@ func writes(p *plan.Phase) bool {
 	return p.Insert != nil || slices.ContainsFunc(statements(p), func(sql string) bool { return sql != "" && !readsOnly.MatchString(sql) })
 }
 
-// loadedTables returns the tables that the first n phases insert into, with the number of
-// rows that they must have then. That is -1 if SQL may have changed it.
+// loadedTables returns the tables into which the first n phases insert, with the number of
+// rows afterwards. The number is -1 if other SQL may have changed it.
 func loadedTables(c *Case, n int) []Table {
 	known := !changesRows(c.Plan.Schema)
 	var list []Table
@@ -174,7 +175,8 @@ func loadedTables(c *Case, n int) []Table {
 	return list
 }
 
-// changesRows reports whether a script does more than create.
+// changesRows reports whether a script contains statements other than CREATE, BEGIN, COMMIT
+// and END.
 func changesRows(script string) bool {
 	for rest := driver.TrimScript(script); rest != ""; rest = driver.TrimScript(rest) {
 		statement := rest[:driver.StatementLen(rest)]
@@ -186,9 +188,9 @@ func changesRows(script string) bool {
 	return false
 }
 
-// loaded returns the database that the trials of a case begin with. Before the first trial
-// a process makes it. If that does not end well, loaded returns how it ended, which is
-// then the case's trial.
+// loaded returns the database with which the case's trials begin. On the first call, it runs
+// a process that makes the database. If that process fails, loaded returns its trial, which
+// then counts as the case's trial.
 func (p *Processes) loaded(ctx context.Context, c *Case, seed uint64) (*loaded, *result.Trial, error) {
 	if l := p.begins[c]; l != nil {
 		return l, nil, nil
@@ -208,7 +210,7 @@ func (p *Processes) loaded(ctx context.Context, c *Case, seed uint64) (*loaded, 
 	return l, nil, nil
 }
 
-// forget removes the database that the trials of a case begin with.
+// forget removes the database with which the case's trials begin.
 func (p *Processes) forget(c *Case) {
 	if l := p.begins[c]; l != nil && l.path != "" {
 		os.RemoveAll(filepath.Dir(l.path))
@@ -216,8 +218,8 @@ func (p *Processes) forget(c *Case) {
 	delete(p.begins, c)
 }
 
-// load has the worker of a case load its database. If it does not end well, load returns
-// how it ended.
+// load makes the case's worker fill the database l. It returns nil, or a trial that says how
+// this failed.
 func (p *Processes) load(ctx context.Context, c *Case, seed uint64, l *loaded) (_ *result.Trial, err error) {
 	dir, err := p.directory("load-")
 	if err != nil {
@@ -250,13 +252,13 @@ func (p *Processes) load(ctx context.Context, c *Case, seed uint64, l *loaded) (
 	return nil, nil
 }
 
-// written reports whether a phase may write to the database that a trial begins with.
+// written reports whether some phase of the trials may write to the database.
 func (l *loaded) written(c *Case) bool {
 	return slices.ContainsFunc(c.Plan.Phases[l.phases:], func(ph plan.Phase) bool { return writes(&ph) })
 }
 
-// whole returns the SHA-256 of the database that a worker has loaded. It fails the trial
-// if that file is not the whole database.
+// whole returns the SHA-256 of the database file that the worker has loaded. It fails the
+// trial if part of the database is in other files.
 func (s *session) whole(path string) string {
 	if s.trial.Status != result.OK {
 		return ""
@@ -274,7 +276,7 @@ func (s *session) whole(path string) string {
 	return sum
 }
 
-// copyFile copies a file and returns the SHA-256 of what it has copied.
+// copyFile copies the file at path to a writer, and returns the SHA-256 of the copied bytes.
 func copyFile(to io.Writer, path string) (sum string, err error) {
 	from, err := os.Open(path)
 	if err != nil {
@@ -282,20 +284,22 @@ func copyFile(to io.Writer, path string) (sum string, err error) {
 	}
 	defer from.Close()
 	h := sha256.New()
-	// Without the struct the file would choose a smaller buffer.
+	// The struct hides methods of the file with which it would choose a smaller buffer.
 	if _, err := io.CopyBuffer(io.MultiWriter(to, h), struct{ io.Reader }{from}, make([]byte, 1<<20)); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// copy makes the database that one trial begins with.
+// copy copies the database to path, for one trial. It does nothing if the trial fills its
+// own database.
 func (l *loaded) copy(ctx context.Context, path string) error {
 	if l.phases == 0 {
 		return nil
 	}
 	if l.user != nil {
-		// The first write to a shared block would take longer than any other.
+		// If the trial writes, the copy must not share blocks with the original: the first
+		// write to a shared block takes longer.
 		return l.user.Copy(ctx, path, !l.sync, l.sync)
 	}
 	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -304,7 +308,7 @@ func (l *loaded) copy(ctx context.Context, path string) error {
 	}
 	sum, err := copyFile(to, l.path)
 	if err == nil && l.sync {
-		err = to.Sync() // or the trial's first fsync would write all of it
+		err = to.Sync() // otherwise the trial's first fsync would have to write the whole file
 	}
 	if err = cmp.Or(err, to.Close()); err != nil {
 		return err
@@ -315,7 +319,7 @@ func (l *loaded) copy(ctx context.Context, path string) error {
 	return nil
 }
 
-// loaded checks how many rows the worker has counted in the loaded database.
+// loaded checks the numbers of rows that the worker counted in the loaded database.
 func (s *session) loaded(a *protocol.Response) error {
 	switch {
 	case !s.untold:

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// loadedOf returns a workload that begins with phases that are not timed.
+// loadedOf returns a workload that begins with untimed phases.
 func loadedOf(schema string, phases ...string) string {
 	return `
 name: loaded
@@ -30,13 +30,13 @@ const (
 	readTable    = "{name: read, query: SELECT id FROM t ORDER BY id, columns: int, expect: {returns: {t: [id]}}}"
 )
 
-// untimed returns a script phase that is not timed.
+// untimed returns a script phase that is untimed.
 func untimed(name, sql string) string {
 	return "{name: " + name + ", untimed: true, script: \"" + sql + "\"}"
 }
 
-// TestLoading checks which phases are done once for all trials: those that only fill the
-// file. All others mean something to the process that runs them.
+// TestLoading checks which phases run once for all trials: those that only fill the database
+// file. The others also affect the process that runs them.
 func TestLoading(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -84,7 +84,7 @@ func TestLoading(t *testing.T) {
 	}
 }
 
-// loadDirectories returns the directories that databases were loaded in.
+// loadDirectories returns the directories in which databases were loaded.
 func loadDirectories(t *testing.T, dir string) []string {
 	t.Helper()
 	list, err := filepath.Glob(filepath.Join(dir, "load-*"))
@@ -95,7 +95,7 @@ func loadDirectories(t *testing.T, dir string) []string {
 }
 
 // TestLoaded checks that real workers load a database once, that each trial begins with a
-// copy of it, and that a trial that writes does not change what the next one begins with.
+// copy, and that a trial that writes does not change the copy of the next.
 func TestLoaded(t *testing.T) {
 	t.Parallel()
 	yaml := loadedOf(loadedSchema+"; CREATE TABLE u(id INTEGER PRIMARY KEY)", untimed("before", "INSERT INTO t VALUES (5000, 5)"), fillTable, untimed("tidy", "CREATE INDEX ns ON t(n); ANALYZE"),
@@ -136,7 +136,7 @@ func TestLoaded(t *testing.T) {
 	}
 }
 
-// TestLoadedServer checks that a server, too, begins with a loaded database.
+// TestLoadedServer checks that trials with an http phase also begin with a loaded database.
 func TestLoadedServer(t *testing.T) {
 	t.Parallel()
 	c := casesOf(t, faulty(t, "server-none"), 7, nil, nil, parse(t, loadedOf(loadedSchema, fillTable,
@@ -150,7 +150,7 @@ func TestLoadedServer(t *testing.T) {
 	}
 }
 
-// TestLoadedChanges checks that a loaded database that somebody has changed is noticed.
+// TestLoadedChanges checks that a change of the loaded database file is noticed.
 func TestLoadedChanges(t *testing.T) {
 	t.Parallel()
 	c := casesOf(t, faulty(t, "server-none"), 7, nil, nil, parse(t, loadedOf(loadedSchema, fillTable, readTable)))[0]
@@ -172,11 +172,11 @@ func TestLoadedChanges(t *testing.T) {
 	if err != nil || got.Status != result.Failed || got.Reason.Code != "database" || !strings.Contains(got.Reason.Message, "has changed: its SHA-256 is ") {
 		t.Errorf("%+v, %v", got, err)
 	}
-	empty(t, dir) // a case that has failed needs its database no more
+	empty(t, dir) // after a failure, the case does not need its database
 }
 
-// TestLoadingFails checks that a database that cannot be loaded is the failure of the case,
-// and that nothing is left of it.
+// TestLoadingFails checks that a case fails if its database cannot be loaded, and that no
+// files are left.
 func TestLoadingFails(t *testing.T) {
 	t.Parallel()
 	c := casesOf(t, faulty(t, "server-none"), 7, nil, nil, parse(t, loadedOf(loadedSchema, fillTable, untimed("break", "INSERT INTO t VALUES (1, 1)"), readTable)))[0]

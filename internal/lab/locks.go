@@ -13,39 +13,39 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// LockWays says in which ways the mixes and replays of workloads share their files.
+// LockWays says which ways of sharing a database file are tried for mixes and replays.
 type LockWays struct {
-	Vary   []Varied // settings of a mix or replay that writes
-	Shared bool     // the matrix says how connections are shared, so that is not varied
+	Vary   []Varied // settings to vary in a mix or replay that writes
+	Shared bool     // the matrix determines how connections are shared, so this is not varied
 
-	// Patience is how long beyond busy_timeout no client of a mix or replay may have begun or
-	// ended an operation, unless the workload says it.
+	// Patience plus busy_timeout is the time after which a mix or replay fails if no client
+	// has begun or ended an operation. A workload's own patience takes precedence.
 	Patience time.Duration
 }
 
-// Varied is a setting with the values that are tried.
+// Varied is a setting and the values to try.
 type Varied struct {
 	Name   string
 	Values []string
 }
 
-// NoMixError says that a workload has neither a mix nor a replay, so that nothing in it
-// waits for a lock.
+// NoMixError says that a workload has neither a mix nor a replay, so nothing in it waits for
+// locks.
 type NoMixError struct{ Workload string }
 
 func (e *NoMixError) Error() string {
 	return "workload " + e.Workload + " has neither a mix nor a replay"
 }
 
-// OneClientError says that a workload replays a recording with one client, so that nothing
-// in it waits for a lock.
+// OneClientError says that a workload replays a recording with one client, so nothing in it
+// waits for locks.
 type OneClientError struct{ Workload, Phase string }
 
 func (e *OneClientError) Error() string {
 	return fmt.Sprintf("workload %s: phase %s replays with one client", e.Workload, e.Phase)
 }
 
-// LockCases returns the cases of every way of sharing the file, workload by workload.
+// LockCases returns a case for each way of sharing the database file, workload by workload.
 func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 	var all []*Case
 	for _, w := range m.Workloads {
@@ -77,7 +77,7 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 			var grid []*Case
 			for _, way := range c.in(in.processes).ways(w.Settings, ways) {
 				if m.sharesCache(w) {
-					way["cache"] = []string{"shared", "private"} // whether a private one ends the errors of a shared one
+					way["cache"] = []string{"shared", "private"} // the private cache shows whether the shared one causes the errors
 				}
 				if _, given := m.Settings["processes"]; given {
 					way["processes"] = []string{strconv.Itoa(in.processes)}
@@ -100,9 +100,9 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 	return all, nil
 }
 
-// withToday returns the cases of a matrix with one workload with those of the workload's own
-// settings: they are marked if they are among them, and are the first if they are not. Of a
-// setting for which several values are given, the workload's own is taken.
+// withToday adds the cases with the workload's own settings to grid, and sets their Today. A
+// case that grid already has is only marked; others are put first. For a setting to which
+// the user gave several values, the workload's own value is used. m has one workload.
 func (m *Matrix) withToday(grid []*Case, in inProcesses, c contended, ways LockWays) ([]*Case, error) {
 	one := *m
 	one.Settings = map[string][]string{}
@@ -133,22 +133,23 @@ func (m *Matrix) withToday(grid []*Case, in inProcesses, c contended, ways LockW
 	return append(added, grid...), nil
 }
 
-// spelledOut returns settings with what is the same as saying nothing.
+// spelledOut returns the settings with explicit defaults for those that are not set.
 func spelledOut(s driver.Settings) driver.Settings {
 	return driver.Settings{"txlock": "deferred", "pool_readers": "0", "write_mutex": "off"}.With(s)
 }
 
-// sharesCache reports whether connections of a workload share one cache although they need not.
+// sharesCache reports whether a workload's connections share a cache although they could
+// each have their own.
 func (m *Matrix) sharesCache(w *workload.Workload) bool {
 	_, given := m.Settings["cache"]
 	memory := w.Settings["mode"] == "memory" || slices.Contains(m.Settings["mode"], "memory")
 	return !given && !memory && w.Settings["cache"] == "shared"
 }
 
-// lockCases returns the cases of one way of sharing the file of a matrix with one workload.
+// lockCases returns the cases for one way of sharing the file. The matrix has one workload.
 func (m *Matrix) lockCases(way map[string][]string, c contended, ways LockWays) ([]*Case, error) {
 	serial := c.alone != "" && !ways.Shared && slices.Equal(way["pool_size"], []string{"1"})
-	if serial { // its clients keep a connection each, until there is one client
+	if serial { // in the plan, each client keeps a connection until replayAlone leaves only one client
 		way["pool_size"] = []string{strconv.Itoa(c.clients)}
 	}
 	one := *m
@@ -180,13 +181,15 @@ func (m *Matrix) lockCases(way map[string][]string, c contended, ways LockWays) 
 	return cases, nil
 }
 
-// inProcesses is a workload at some values of its parameters, done in as many processes.
+// inProcesses is a number of processes, and the values of a workload's parameters for which
+// it is used.
 type inProcesses struct {
 	processes  int
 	parameters map[string][]int64
 }
 
-// inProcesses returns in how many processes the mixes of a workload are to be done.
+// inProcesses returns the numbers of processes for the mixes of a workload, each with the
+// parameter values that need it.
 func (m *Matrix) inProcesses(w *workload.Workload, parameters map[string][]int64) (list []inProcesses, err error) {
 	if values, given := m.Settings["processes"]; given {
 		for _, v := range values {
@@ -211,19 +214,20 @@ func (m *Matrix) inProcesses(w *workload.Workload, parameters map[string][]int64
 	return list, nil
 }
 
-// contended is what the mixes and replays of a plan do that matters to how they share
-// connections.
+// contended describes what the mixes and replays of a plan do, as far as it matters for
+// sharing connections.
 type contended struct {
-	clients               int // in the process that has most
+	clients               int // largest number of clients in one process
 	processes             int
 	writes, reads, nested bool
-	own, mutex            bool // clients keep their connections; a mutex is held already
-	begins                bool // by the library's own call, which txlock is for
+	own, mutex            bool // own: each client keeps its connection; mutex: the workload itself holds a mutex
+	begins                bool // transactions begin with the library's own call, to which txlock applies
 
-	alone string // the phase of a replay, if there is no mix
+	alone string // name of a replay's phase if there is no mix; otherwise ""
 }
 
-// contention returns what the mixes and replays of a plan do. ok is false if it has none.
+// contention describes what the mixes and replays of a plan do. ok is false if the plan has
+// none.
 func contention(p *plan.Plan) (c contended, ok bool) {
 	mixed := false
 	for i := range p.Phases {
@@ -256,17 +260,15 @@ func contention(p *plan.Plan) (c contended, ok bool) {
 	return c, ok
 }
 
-// in returns the same for clients that several processes share. Between these, no mutex
-// holds.
+// in returns c for clients that are distributed over several processes.
 func (c contended) in(processes int) contended {
 	c.clients = (c.clients + processes - 1) / processes
 	c.processes = processes
 	return c
 }
 
-// ways returns the settings of each way of sharing connections. With one connection in one
-// process nobody waits for another one's lock, so that is not tried with each way of
-// waiting.
+// ways returns the settings for each way of sharing connections. With one connection in one
+// process no client waits for a lock, so txlock and busy_timeout are then not varied.
 func (c contended) ways(own driver.Settings, ways LockWays) []map[string][]string {
 	way := func(settings driver.Settings, all bool) map[string][]string {
 		m := map[string][]string{}
@@ -319,8 +321,8 @@ func (c contended) ways(own driver.Settings, ways LockWays) []map[string][]strin
 	return list
 }
 
-// replayAlone makes the replays of a case one client's, which runs transaction by transaction
-// on one connection.
+// replayAlone makes each replay of the case use one client, which runs one transaction after
+// another on one connection.
 func (c *Case) replayAlone() {
 	p := *c.Plan
 	p.Phases = slices.Clone(p.Phases)
@@ -335,7 +337,8 @@ func (c *Case) replayAlone() {
 	c.InForce = inForce(c.Settings, c.Plan)
 }
 
-// notTried says of each replay which ways of sharing a file are not tried, and why.
+// notTried returns, for each replay, a warning that says which ways of sharing a file are
+// not tried, and why.
 func notTried(p *plan.Plan) (list []result.Warning) {
 	for i := range p.Phases {
 		r := p.Phases[i].Replay
@@ -354,9 +357,10 @@ func notTried(p *plan.Plan) (list []result.Warning) {
 	return list
 }
 
-// patient returns a plan whose mixes and replays fail if they wait without an end.
+// patient returns a copy of the plan whose mixes and replays fail if no operation begins or
+// ends for patience plus busy_timeout.
 func patient(p *plan.Plan, s driver.Settings, patience time.Duration) *plan.Plan {
-	timeout, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // 0 if nobody set it
+	timeout, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // 0 if busy_timeout is not set
 	next := *p
 	next.Phases = slices.Clone(p.Phases)
 	for i := range next.Phases {

@@ -32,7 +32,7 @@ phases:
     duration: 1s
 `
 
-// lockCases returns the cases of a text, each as a line of its settings.
+// lockCases returns the cases of the workload in text, each as a line with its settings.
 func lockCases(t *testing.T, text string, ways lab.LockWays, given map[string][]string) []string {
 	t.Helper()
 	m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, text)}, Scale: "quick", Settings: given}
@@ -116,7 +116,7 @@ const contendedRecording = `{"format":"sqlite3perf-recording","version":1,"began
 {"at":30,"took":9,"conn":1,"tx":1,"do":"commit"}
 `
 
-// replayed is a workload that replays two connections.
+// replayed returns a workload that replays a recording of two connections.
 func replayed(t *testing.T, begin, more string) *workload.Workload {
 	t.Helper()
 	text := "name: contended\nsettings: {journal_mode: wal}\nschema: CREATE TABLE t (v)\nphases:\n  - {name: replay, replay: app.jsonl" + more + "}\n"
@@ -128,8 +128,8 @@ func replayed(t *testing.T, begin, more string) *workload.Workload {
 	return w
 }
 
-// TestLockCasesOfReplay expects a replay with its own clients, and with one on one
-// connection; and what is not tried to be said.
+// TestLockCasesOfReplay checks that a replay is tried with its own clients, and with one
+// client on one connection, and that a warning lists the ways not tried.
 func TestLockCasesOfReplay(t *testing.T) {
 	vary := lab.LockWays{Vary: append([]lab.Varied{{Name: "busy_timeout", Values: []string{"0", "5s"}}}, varyLock.Vary...)}
 	bySQL := `"sql":1`
@@ -180,7 +180,8 @@ func TestLockCasesOfReplay(t *testing.T) {
 	}
 }
 
-// One client waits for nobody.
+// TestLockCasesOfOneClient checks that a replay with one client is refused, because nothing
+// in it waits for locks.
 func TestLockCasesOfOneClient(t *testing.T) {
 	m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{replayed(t, `"do":"begin"`, ", clients: 1")}, Scale: "quick"}
 	_, err := m.LockCases(lab.LockWays{})
@@ -189,8 +190,8 @@ func TestLockCasesOfOneClient(t *testing.T) {
 	}
 }
 
-// TestLockCasesProcesses expects no mutex between processes, and a pool of one with every way
-// of waiting.
+// TestLockCasesProcesses checks that several processes get no mutex, and that a pool of one
+// connection is tried with all values of txlock and busy_timeout.
 func TestLockCasesProcesses(t *testing.T) {
 	const two = "busy_timeout=0 journal_mode=wal "
 	want := []string{
@@ -220,7 +221,8 @@ func TestLockCasesProcesses(t *testing.T) {
 	}
 }
 
-// A parameter of the workload may say in how many processes it is done.
+// TestLockCasesProcessesVary checks a workload in which a parameter determines the number of
+// processes.
 func TestLockCasesProcessesVary(t *testing.T) {
 	text := strings.Replace(contendedWith("processes: $n", "pool"), "schema:", "scales: {quick: {n: [1, 2]}, full: {n: 1}}\nschema:", 1)
 	m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, text)}, Scale: "quick"}
@@ -240,8 +242,9 @@ func TestLockCasesProcessesVary(t *testing.T) {
 	}
 }
 
-// TestLockCasesCache expects a private cache to be measured beside a shared one, unless the
-// user says which, or each connection would then have its own database in memory.
+// TestLockCasesCache checks that a private cache is tried in addition to a shared one,
+// unless the user sets the cache, or the database is in memory, where each connection would
+// get its own.
 func TestLockCasesCache(t *testing.T) {
 	reads := strings.Replace(contendedWith("SETTINGS", "pool"), "      - {name: write, sql: UPDATE t SET v = 2 WHERE id = 1}\n", "", 1)
 	for _, c := range []struct {
@@ -271,8 +274,8 @@ func TestLockCasesCache(t *testing.T) {
 	}
 }
 
-// TestLockCasesOfToday expects the workload's own settings once for each driver: marked among
-// those that are tried, or before them.
+// TestLockCasesOfToday checks that the workload's own settings appear once for each driver:
+// marked if they are among the tried settings, otherwise as the first case.
 func TestLockCasesOfToday(t *testing.T) {
 	for own, want := range map[string]string{
 		"busy_timeout: 0":                                "1: busy_timeout=0 journal_mode=wal pool_size=3 txlock=deferred",
@@ -307,7 +310,8 @@ func TestLockCasesOfToday(t *testing.T) {
 	}
 }
 
-// Each case is patient for as long as its busy timeout and some more.
+// TestLockPatience checks that each case's patience is its busy timeout plus the given
+// patience.
 func TestLockPatience(t *testing.T) {
 	m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, contendedWith("txlock: deferred", "pool"))}, Scale: "quick", Settings: map[string][]string{"busy_timeout": {"0", "700"}}}
 	cases, err := m.LockCases(lab.LockWays{Patience: time.Second})
@@ -315,7 +319,7 @@ func TestLockPatience(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []int64
-	for _, c := range cases[1:3] { // after that of today
+	for _, c := range cases[1:3] { // after the case with the workload's own settings
 		got = append(got, c.Plan.Phases[0].Mix.PatienceMS)
 	}
 	m.Workloads = []*workload.Workload{replayed(t, `"do":"begin"`, "")}
@@ -338,7 +342,8 @@ func TestLockCasesWithoutMix(t *testing.T) {
 	}
 }
 
-// TestSharedConnectionsRefused expects combinations that cannot work to be named.
+// TestSharedConnectionsRefused checks the errors for combinations of settings that cannot
+// work.
 func TestSharedConnectionsRefused(t *testing.T) {
 	own := strings.Replace(contendedWith("busy_timeout: 0", "pool"), "clients: 3", "clients: 3\n    mutex: false", 1)
 	for want, c := range map[string]struct {
@@ -358,7 +363,8 @@ func TestSharedConnectionsRefused(t *testing.T) {
 	}
 }
 
-// Settings of mixes change nothing where there is none.
+// TestSharedConnectionsIdle checks the warnings about settings of mixes if no phase is a
+// mix.
 func TestSharedConnectionsIdle(t *testing.T) {
 	m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, "name: none\nphases: [{name: s, script: SELECT 1}]")}, Scale: "quick",
 		Settings: map[string][]string{"pool_readers": {"2"}, "write_mutex": {"on"}}}
@@ -371,8 +377,8 @@ func TestSharedConnectionsIdle(t *testing.T) {
 	}
 }
 
-// TestBeginning expects how long a trial takes to be estimated from one of the first events of
-// its replay.
+// TestBeginning checks the estimate of a trial's time from a trial with only the first
+// events of its replay.
 func TestBeginning(t *testing.T) {
 	m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{replayed(t, `"do":"begin"`, "")}, Scale: "quick"}
 	cases, err := m.Cases()
@@ -380,7 +386,7 @@ func TestBeginning(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := cases[0]
-	cut, whole := c.Beginning(1) // the reader comes before the transaction that wrote
+	cut, whole := c.Beginning(1) // the reader's event comes before the transaction that writes
 	if got := cut.Plan.Phases[0].Replay.Events.Len(); whole != 4 || got != 1 || cut.Expect["replay"].Operations != 1 || c.Expect["replay"].Operations != 4 {
 		t.Errorf("%d of %d events, %+v of %+v", got, whole, cut.Expect, c.Expect)
 	}

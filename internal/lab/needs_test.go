@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// needing returns a workload that needs features.
+// needing returns a workload that needs these features.
 func needing(t *testing.T, name, needs string) *workload.Workload {
 	t.Helper()
 	w, err := workload.Parse(name+".yaml", []byte("name: "+name+"\nneeds: ["+needs+"]\nschema: CREATE TABLE t (a)\n"+
@@ -26,7 +26,7 @@ func needing(t *testing.T, name, needs string) *workload.Workload {
 	return w
 }
 
-// TestNeeds checks as which variant a driver is measured on workloads that need features.
+// TestNeeds checks which variant of a driver measures workloads that need features.
 func TestNeeds(t *testing.T) {
 	known := []build.Known{
 		{Manifest: build.Manifest{Info: driver.Info{Name: "c", Kind: driver.Cgo, Module: "example.com/c"}, Variants: map[string]string{
@@ -38,7 +38,7 @@ func TestNeeds(t *testing.T) {
 		drivers   string
 		workloads []*workload.Workload
 		sides     bool
-		want      string // workload, driver and what it was made a variant for
+		want      string // workload, driver, and the features for which it became a variant
 	}{
 		{"c plain", []*workload.Workload{fts, none}, false, "fts c:tags=z_fts5 [fts5]; fts plain []; none c []; none plain []"},
 		{"c@v1.2.0", []*workload.Workload{both}, false, "both c@v1.2.0:tags=a_math+z_fts5,cflags=-DX [math fts5]"},
@@ -69,7 +69,7 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// TestCheckNeeds checks that a case is not measured if its worker lacks something.
+// TestCheckNeeds checks that a case becomes unavailable if its worker lacks a feature.
 func TestCheckNeeds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a real worker")
@@ -100,8 +100,8 @@ func TestCheckNeeds(t *testing.T) {
 	}
 }
 
-// TestSoakVariantsHaveFeatures builds the variant of each driver that has all features for
-// which its driver.json knows a variant, and asks it and the plain driver for them.
+// TestSoakVariantsHaveFeatures builds, for each driver, the variant with all features in its
+// driver.json. It checks the features of that variant and of the plain driver.
 func TestSoakVariantsHaveFeatures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds real workers")

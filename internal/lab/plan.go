@@ -1,8 +1,8 @@
-// Package lab makes a run out of many trials. It plans the cases, builds their
-// workers, and runs the cases round by round in shuffled order, each trial in a process
-// and with a database of its own, and only one of them at work at a time. It stops when
-// the intervals are tight enough or the time is spent. Package lab does not time anything
-// itself and computes no statistics.
+// Package lab makes a run out of many trials. It plans the cases, builds their workers, and
+// runs the cases round by round in shuffled order. Each trial has its own process and its
+// own database, and only one trial works at a time. The run stops when the intervals are
+// tight enough or the time is up. Package lab itself times nothing and computes no
+// statistics.
 package lab
 
 import (
@@ -28,40 +28,40 @@ import (
 type Case struct {
 	result.Case
 	Ref         build.Ref
-	Source      *workload.Workload // of the plan
+	Source      *workload.Workload // workload from which Plan was made
 	Plan        *plan.Plan
-	Expect      map[string]Expectation // by phase
-	Unavailable *protocol.Reason       // why there is no worker, or which feature it lacks
-	Beforehand  []result.Warning       // what is doubtful before the first trial
+	Expect      map[string]Expectation // what each phase must do and return, by name of the phase
+	Unavailable *protocol.Reason       // why the worker is missing or cannot run the case; nil: it can
+	Beforehand  []result.Warning       // warnings that are known before the first trial
 	Once        bool                   // one trial is enough, whatever the schedule says
 
-	// Given are those of the settings that the user has asked for, not the workload.
+	// Given holds the settings that the user asked for, not the workload.
 	Given driver.Settings
 
-	bench *protocol.Bench // done after the plan; nil: none
+	bench *protocol.Bench // job to run after the plan; nil: none
 }
 
-// Matrix is what a user wants to measure: every workload at every combination of its
-// parameters, with every combination of settings, on every driver.
+// Matrix is what a user wants to measure: every workload with every combination of its
+// parameters and of settings, on every driver.
 type Matrix struct {
 	Drivers    []build.Ref
 	Workloads  []*workload.Workload
 	Scale      string
 	Parameters map[string][]int64
-	Settings   map[string][]string // in canonical form
+	Settings   map[string][]string // values to try by name of the setting, in canonical form
 	Seed       uint64
 
-	// Sides means that the drivers are the sides of a comparison. Then each is one
-	// variant on all workloads, which has what any of them needs.
+	// Sides means that the drivers are the sides of a comparison. Each driver is then one
+	// variant for all workloads, with the features that any of them needs.
 	Sides bool
 
-	// Computing, if not nil, is called while the rows that a workload must return
-	// or leave in the database are hashed. It is first called with done = 0.
+	// Computing, if not nil, is called while the lab hashes the rows that a workload must
+	// return or leave in the database. The first call has done = 0.
 	Computing func(workload string, done, total int64)
 }
 
-// point is a workload at one combination of its parameters, before it is known what it
-// must return.
+// point is a workload at one combination of its parameters, before its expected results are
+// computed.
 type point struct {
 	workload string
 	plan     *plan.Plan
@@ -69,8 +69,8 @@ type point struct {
 	cases    []*Case
 }
 
-// Cases expands the matrix. The driver varies fastest, so that cases that will be
-// compared follow one another.
+// Cases expands the matrix. The driver varies fastest, so cases to compare follow one
+// another.
 func (m *Matrix) Cases() ([]*Case, error) {
 	var cases []*Case
 	var todo []point
@@ -84,7 +84,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 			}
 		}
 		points, err := w.Cases(m.Scale, own)
-		if problems, ok := errors.AsType[workload.Problems](err); ok && len(own) > 0 { // without these parameters the file has no problems
+		if problems, ok := errors.AsType[workload.Problems](err); ok && len(own) > 0 { // with the default parameters the file has no problems
 			return nil, fmt.Errorf("workload %s with the parameters given: %w", w.Name, problems[:1])
 		}
 		if err != nil {
@@ -107,7 +107,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 				return nil, fmt.Errorf("workload %s at scale %s with %s: %s: want more", w.Name, m.Scale, assignments(at.Parameters), why)
 			}
 			first := len(cases)
-			planned := map[string]bool{} // drivers with the settings that they have
+			planned := map[string]bool{} // names of drivers, each with the settings that apply to it
 			for _, set := range combinations(m.Settings) {
 				if _, err := w.Decided(at.Settings.With(set)); err != nil {
 					return nil, fmt.Errorf("workload %s: setting %w", w.Name, err)
@@ -117,7 +117,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 					has := m.has(ref, set)
 					key := fmt.Sprint(ref.Name, " ", has)
 					if planned[key] {
-						continue // it differs only in what the driver does not have
+						continue // such a case differs only in settings that do not apply to this driver
 					}
 					planned[key] = true
 					c, err := m.caseOf(w, d, set, has, at, back, resolved)
@@ -139,8 +139,8 @@ func (m *Matrix) Cases() ([]*Case, error) {
 	return cases, m.expect(todo)
 }
 
-// caseOf returns the case of a driver and settings for a workload at some values of its
-// parameters. has are those of the settings that the driver has.
+// caseOf returns the case for a driver, settings, and a workload at some values of its
+// parameters. has are the settings in set that apply to the driver.
 func (m *Matrix) caseOf(w *workload.Workload, d chosen, set, has driver.Settings, at workload.Case, back *readable, resolved *plan.Plan) (*Case, error) {
 	c := &Case{Ref: d.ref, Source: w, Plan: begun(w, resolved), Beforehand: slices.Concat(back.doubts(resolved), leftOut(w), idle(set, resolved))}
 	c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, at.Parameters
@@ -171,7 +171,7 @@ func leftOut(w *workload.Workload) []result.Warning {
 	return list
 }
 
-// setDriver describes the case's driver.
+// setDriver sets the fields of the case that describe its driver.
 func (c *Case) setDriver() {
 	c.Driver, c.Options = c.Ref.Name, c.Ref.Options
 	if c.Ref.Known != nil {
@@ -180,7 +180,7 @@ func (c *Case) setDriver() {
 	}
 }
 
-// With returns a copy of the case for another driver. It has to be prepared.
+// With returns a copy of the case for another driver. The copy has no worker yet.
 func (c *Case) With(ref build.Ref) *Case {
 	next := *c
 	next.Ref, next.Needed, next.Unavailable = ref, nil, nil
@@ -189,9 +189,9 @@ func (c *Case) With(ref build.Ref) *Case {
 	return &next
 }
 
-// WithSettings returns a copy of the case in which some settings are others. It has to be
-// prepared. There is an error if the workload cannot be run with them, or would never be
-// timed with them.
+// WithSettings returns a copy of the case with some settings changed. The copy has no worker
+// yet. It fails if the workload cannot run with these settings, or if the workload changes
+// them before any phase is timed.
 func (c *Case) WithSettings(set driver.Settings) (*Case, error) {
 	next := *c
 	next.Settings, next.Given = c.Settings.With(set), c.Given.With(set)
@@ -211,7 +211,7 @@ func (c *Case) WithSettings(set driver.Settings) (*Case, error) {
 	return &next, nil
 }
 
-// needs returns the features that the drivers must have on a workload.
+// needs returns the features that drivers must have for the workload.
 func (m *Matrix) needs(w *workload.Workload) []string {
 	if !m.Sides {
 		return w.Needs
@@ -224,13 +224,13 @@ func (m *Matrix) needs(w *workload.Workload) []string {
 	return slices.Compact(all)
 }
 
-// chosen is a driver as it is measured on a workload.
+// chosen is a driver, or its variant, for a workload.
 type chosen struct {
 	ref    build.Ref
-	needed []string // the features for which it was made a variant
+	needed []string // features for which the variant was chosen
 }
 
-// drivers returns what is measured on a workload, each variant once.
+// drivers returns the drivers and variants that measure a workload, each once.
 func (m *Matrix) drivers(w *workload.Workload) []chosen {
 	var list []chosen
 	for _, ref := range m.Drivers {
@@ -246,8 +246,8 @@ func (m *Matrix) drivers(w *workload.Workload) []chosen {
 	return list
 }
 
-// has returns those of some settings that a driver has. If no driver has settings of
-// clusters, all are taken to have them: then a run has the cells that the user asked for.
+// has returns the settings in set that apply to the driver. If no driver is a cluster, it
+// returns all of them, so that the run has the cells that the user asked for.
 func (m *Matrix) has(ref build.Ref, set driver.Settings) driver.Settings {
 	cluster := func(r build.Ref) bool { return r.Kind() == driver.Cluster }
 	if ref.Kind() == "" || !slices.ContainsFunc(m.Drivers, cluster) {
@@ -256,8 +256,8 @@ func (m *Matrix) has(ref build.Ref, set driver.Settings) driver.Settings {
 	return result.OwnSettings(ref.Kind(), set)
 }
 
-// several reports whether there are several values of a setting that is not among those
-// that a driver has.
+// several reports whether the matrix has several values for a setting in set that is not in
+// has.
 func (m *Matrix) several(set, has driver.Settings) bool {
 	for name := range set {
 		if _, ok := has[name]; !ok && len(m.Settings[name]) > 1 {
@@ -267,7 +267,7 @@ func (m *Matrix) several(set, has driver.Settings) bool {
 	return false
 }
 
-// Side returns the driver as it is measured as a side of a comparison.
+// Side returns the driver, or its variant, that is measured as a side of a comparison.
 func (m *Matrix) Side(ref build.Ref) build.Ref {
 	ref, _ = ref.For(m.needs(nil))
 	return ref
@@ -289,8 +289,8 @@ func Texts(cases []*Case) []result.Workload {
 	return list
 }
 
-// nothingToTime says why a plan would measure nothing. It returns "" if it would
-// measure something.
+// nothingToTime says why a plan would measure nothing. It returns "" if it would measure
+// something.
 func nothingToTime(p *plan.Plan) string {
 	if len(p.DataSets) > 0 && !slices.ContainsFunc(p.DataSets, func(d plan.DataSet) bool { return d.Total > 0 }) {
 		return "no table has a row"
@@ -310,7 +310,7 @@ func nothingToTime(p *plan.Plan) string {
 	return ""
 }
 
-// assignments returns parameters as name=value, separated by spaces.
+// assignments formats parameters as name=value, separated by spaces.
 func assignments(parameters map[string]int64) string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(parameters)) {
@@ -334,13 +334,14 @@ func parameterHint(name string, workloads []*workload.Workload) string {
 	return cmp.Or(driver.DidYouMean(name, names), strings.Join(words, "; "), "they have none")
 }
 
-// poolSize makes the pool large enough for every client of the plan, unless pool_size
-// is set. A client that keeps a connection would wait forever if none were left.
+// poolSize sets pool_size to the largest number of clients in the plan, unless it is set
+// already. It returns an error if the settings do not suit the plan: for example, clients
+// that each keep a connection could wait for one forever.
 func poolSize(s driver.Settings, p *plan.Plan) error {
 	if err := severalProcesses(s, p); err != nil {
 		return err
 	}
-	atOnce, kept, keptInMix := 1, 1, 0 // connections
+	atOnce, kept, keptInMix := 1, 1, 0 // numbers of connections
 	for i := range p.Phases {
 		if q := p.Phases[i].Query; q != nil {
 			atOnce, kept = max(atOnce, q.Clients), max(kept, q.Clients)
@@ -383,7 +384,8 @@ func poolSize(s driver.Settings, p *plan.Plan) error {
 	return nil
 }
 
-// lockedItself returns the name of a phase that holds a mutex around a statement.
+// lockedItself returns the name of a phase whose mix holds a mutex around a statement that
+// writes, or "".
 func lockedItself(p *plan.Plan) string {
 	for i := range p.Phases {
 		if m := p.Phases[i].Mix; m != nil && slices.ContainsFunc(m.Operations, func(o plan.Operation) bool {
@@ -395,7 +397,7 @@ func lockedItself(p *plan.Plan) string {
 	return ""
 }
 
-// combinations returns every choice of one value per setting.
+// combinations returns every combination of one value per setting.
 func combinations(settings map[string][]string) []driver.Settings {
 	list := []driver.Settings{{}}
 	for _, name := range slices.Sorted(maps.Keys(settings)) {

@@ -37,13 +37,13 @@ phases:
 
 func crowdWith(t *testing.T, connection string) *workload.Workload {
 	text := strings.Replace(crowd, "CONNECTION", connection, 1)
-	if connection == "own" { // the language requires it
+	if connection == "own" { // the workload language requires a pool_size for connection: own
 		text = strings.Replace(text, "journal_mode: wal", "journal_mode: wal, pool_size: $clients", 1)
 	}
 	return parse(t, text)
 }
 
-// names returns each case as a line.
+// names returns a line for each case.
 func names(cases []*lab.Case) []string {
 	var list []string
 	for _, c := range cases {
@@ -57,7 +57,7 @@ func names(cases []*lab.Case) []string {
 }
 
 // TestComputing checks that progress is reported for all rows that are hashed before the
-// run, beginning with 0.
+// run, starting with 0.
 func TestComputing(t *testing.T) {
 	w := parse(t, tiny)
 	m := lab.Matrix{Drivers: []build.Ref{{Name: "./b", Path: "/b"}}, Workloads: []*workload.Workload{w}, Scale: "full", Seed: 1}
@@ -139,7 +139,7 @@ func TestExpectations(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := maps.Clone(cases[0].Expect)
-		delete(got, "load") // see TestInserted
+		delete(got, "load") // TestInserted checks load
 		all := got["all"]
 		if len(all.Checksum) != 64 {
 			t.Errorf("checksum %q of what is generated", all.Checksum)
@@ -200,7 +200,7 @@ func TestPoolSize(t *testing.T) {
 	}{
 		{"pool", nil, "4"},
 		{"own", nil, "4"},
-		{"pool", []string{"2"}, "2"}, // clients that wait for each other are what is measured
+		{"pool", []string{"2"}, "2"}, // allowed, because clients that wait for each other's connection are what is measured
 		{"own", []string{"9"}, "9"},
 	} {
 		if got, err := pool(c.connection, c.given...); got != c.want || err != nil {

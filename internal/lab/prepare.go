@@ -7,16 +7,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// Building is told about the progress of building workers: of n workers, the i-th is
-// built, counted from 1.
+// Building is told about the progress of building workers. i is the number of the worker,
+// from 1 to n.
 type Building interface {
 	Building(i, n int, driver string)
 	Built(i, n int, driver string, err error)
 }
 
-// Prepare finds or builds the worker of every case. If a driver does not have a
-// worker, its cases become unavailable. Prepare returns an error only for a fault that
-// no driver is to blame for.
+// Prepare finds or builds the worker of every case. If a driver's worker cannot be built,
+// its cases become unavailable. Other errors are returned.
 func Prepare(ctx context.Context, cases []*Case, b *build.Builder, progress Building) error {
 	var names []string
 	byName := map[string][]*Case{}
@@ -39,7 +38,7 @@ func Prepare(ctx context.Context, cases []*Case, b *build.Builder, progress Buil
 		}
 		var modules map[string]string
 		if err == nil {
-			modules, _ = build.Modules(path) // a worker in another language has none
+			modules, _ = build.Modules(path) // no error: a worker in another language has no modules
 		}
 		var unavailable *build.BuildError
 		if err != nil && !errors.As(err, &unavailable) {

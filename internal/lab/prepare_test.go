@@ -12,7 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// builds records what Prepare reports.
+// builds records the progress that Prepare reports.
 type builds struct{ lines []string }
 
 func (b *builds) Building(i, n int, name string) { b.lines = append(b.lines, "building "+name) }

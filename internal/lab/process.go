@@ -16,21 +16,20 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Processes runs trials as real processes. Each trial has a fresh process and a fresh
-// directory.
+// Processes runs each trial in a new process and a new directory.
 type Processes struct {
-	Dir   string        // on the file system that is measured; files that trials begin with stay in it
-	Limit time.Duration // how long one trial may take
-	Hint  string        // what to do if a driver lacks a feature, for the reason; "": nothing
+	Dir   string        // directory on the measured file system; it also keeps the loaded databases
+	Limit time.Duration // time limit for one trial
+	Hint  string        // advice for reasons if a driver lacks a feature; "": none
 
-	Elsewhere string // what else to do if the disk of Dir is full than to make room; "": nothing
+	Elsewhere string // advice, besides making room, if the disk of Dir is full; "": none
 
-	// CPUTime returns the CPU time of the machine, and whether it is known. If nil, it is
+	// CPUTime returns the CPU time of the machine, and whether it is known. nil means
 	// [machine.ReadCPUTime].
 	CPUTime func() (machine.CPUTime, bool)
 
-	ceilings map[int]ceiling // by number of clients
-	good     map[*Case]int   // how many trials were OK; the first was verified in full
+	ceilings map[int]ceiling // rates that the load generator reaches, by number of clients
+	good     map[*Case]int   // number of trials that were OK; the first of them was verified in full
 	begins   map[*Case]*loaded
 }
 
@@ -39,9 +38,9 @@ var (
 	errEnough  = errors.New("nothing more to be learnt from this trial")
 )
 
-// Trials runs one trial of each case, whose phases alternate, and says how they ended, in
-// the order of the cases. It returns an error only if the lab itself cannot work, or if the
-// context is canceled.
+// Trials runs one trial of each case, and returns them in the order of the cases. Phases of
+// several trials alternate. It returns an error only if the lab itself cannot work, or if
+// ctx is canceled.
 func (p *Processes) Trials(ctx context.Context, cases []*Case, seed uint64) ([]*result.Trial, error) {
 	for _, c := range cases {
 		if err := p.ceiling(ctx, c, seed); err != nil {
@@ -51,11 +50,11 @@ func (p *Processes) Trials(ctx context.Context, cases []*Case, seed uint64) ([]*
 	return p.undisturbed(ctx, cases, seed)
 }
 
-// mostDiscarded is how many trials in a row are discarded at most. A machine so
-// overloaded that it looks stopped must not keep a run from going on.
+// mostDiscarded is how many trials in a row are discarded at most, because an overloaded
+// machine that looks stopped must not block a run.
 const mostDiscarded = 5
 
-// Trial runs one trial of a case by itself, as [Processes.Trials] does.
+// Trial runs one trial of one case, as [Processes.Trials] does.
 func (p *Processes) Trial(ctx context.Context, c *Case, seed uint64) (*result.Trial, error) {
 	list, err := p.Trials(ctx, []*Case{c}, seed)
 	if err != nil {
@@ -64,10 +63,10 @@ func (p *Processes) Trial(ctx context.Context, c *Case, seed uint64) (*result.Tr
 	return list[0], nil
 }
 
-// undisturbed runs one trial of each case. It runs them again if this process was stopped
-// in the meantime.
+// undisturbed runs one trial of each case. It discards the trials and runs them again if
+// this process was stopped meanwhile, at most mostDiscarded times.
 func (p *Processes) undisturbed(ctx context.Context, cases []*Case, seed uint64) ([]*result.Trial, error) {
-	var discarded []time.Duration // how long this process was stopped each time
+	var discarded []time.Duration // how long this process was stopped in each discarded attempt
 	for {
 		list, stopped, err := p.together(ctx, cases, seed, nil)
 		if err != nil {
@@ -89,9 +88,9 @@ func (p *Processes) undisturbed(ctx context.Context, cases []*Case, seed uint64)
 	}
 }
 
-// together runs one trial of each case, with profiles if they are wanted, and returns how
-// long this process was stopped in the meantime. If there are several cases, one trial at
-// a time runs: see [turns].
+// together runs one trial of each case, with profiles if want is not nil. It returns how
+// long this process was stopped meanwhile. Of several trials, only one works at a time: see
+// [turns].
 func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, want *Profiling) (list []*result.Trial, stopped time.Duration, err error) {
 	begins := make([]*loaded, len(cases))
 	list = make([]*result.Trial, len(cases))
@@ -107,7 +106,7 @@ func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, wa
 	var trials sync.WaitGroup
 	for i, c := range cases {
 		t := &turn{all, i}
-		if list[i] != nil { // nothing to begin with
+		if list[i] != nil { // loading the database failed
 			t.leave()
 			continue
 		}
@@ -142,7 +141,7 @@ func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, wa
 			list[i], stopped = ended[i].trial, max(stopped, ended[i].stopped)
 		}
 		if list[i].Status != result.OK {
-			p.forget(c) // such a case has no further trial
+			p.forget(c) // the case gets no further trials
 			continue
 		}
 		if p.good == nil {
@@ -153,15 +152,15 @@ func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, wa
 	return list, stopped, nil
 }
 
-// ending is how a trial ended.
+// ending is a trial that has ended, with readings taken before and after it.
 type ending struct {
 	trial    *result.Trial
-	stopped  time.Duration // how long this process was stopped in the meantime
-	from, to reading       // before the worker started, and after it had exited
+	stopped  time.Duration // how long this process was stopped during the trial
+	from, to reading       // from: before the worker started; to: after it had exited
 }
 
-// once runs one trial, with profiles if they are wanted, that begins with what was loaded.
-// If it is one of several, it has its turn.
+// once runs one trial that begins with the database from. It records profiles if want is not
+// nil. turn is nil if the trial runs alone.
 func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64, want *Profiling, turn *turn) (e ending, _ error) {
 	dir, err := p.directory("trial-")
 	if err != nil {
@@ -214,7 +213,7 @@ func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64
 	return e, ctx.Err()
 }
 
-// directory makes a directory in which a worker is started.
+// directory creates a directory in which a worker is started.
 func (p *Processes) directory(prefix string) (string, error) {
 	dir, err := filepath.Abs(p.Dir)
 	if err == nil {
@@ -226,9 +225,10 @@ func (p *Processes) directory(prefix string) (string, error) {
 	return dir, nil
 }
 
-// makeRoom adds to the reason of a full disk what to do about it.
+// makeRoom adds advice to a reason that says that the disk is full.
 func (p *Processes) makeRoom(r *protocol.Reason) {
-	// SQLite has another code if there is no room for the index of a write-ahead log.
+	// SQLite reports SQLITE_IOERR_SHMSIZE if there is no room for the index of a write-ahead
+	// log.
 	if r == nil || r.Code != protocol.CodeDiskFull && !strings.Contains(r.Message, "SQLITE_IOERR_SHMSIZE") {
 		return
 	}

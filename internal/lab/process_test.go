@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// trial runs one trial of tiny with a worker that has the given fault, and checks that
-// nothing is left of it.
+// trial runs one trial of tiny with a worker that has the given fault. It checks that no
+// files or processes are left.
 func trial(t *testing.T, fault string, limit time.Duration) (*result.Trial, *lab.Case) {
 	t.Helper()
 	c := tinyCase(t, faulty(t, fault))
@@ -63,7 +63,7 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// TestFaults checks that each fault fails its trial, with a reason that says what it is.
+// TestFaults checks that each fault fails its trial, with a reason that describes the fault.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -71,7 +71,7 @@ func TestFaults(t *testing.T) {
 		status result.Status
 		code   string
 		phase  string
-		parts  []string // of message and detail
+		parts  []string // parts of the reason's message and detail
 	}{
 		{"killed", result.Failed, "killed", "query", []string{"SIGKILL", "memory"}},
 		{"panic", result.Failed, "crash", "query", []string{"about to fall", "panic: a fault of the driver", "goroutine 1"}},
@@ -156,8 +156,8 @@ func TestTimeLimit(t *testing.T) {
 	}
 }
 
-// TestStays checks a worker that answers everything but does not exit. It would disturb
-// the next one.
+// TestStays checks that a worker that answers everything but does not exit fails its trial,
+// because it would disturb the next one.
 func TestStays(t *testing.T) {
 	t.Parallel()
 	got, _ := trial(t, "stays", time.Hour)
@@ -186,8 +186,8 @@ func TestChildLeftBehind(t *testing.T) {
 	gone(t, pid)
 }
 
-// gone waits until a killed process has disappeared. The process that reaps an orphan
-// may take its time.
+// gone waits until a killed process has disappeared. The process that reaps it may take some
+// time.
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	for range 6000 {
@@ -200,7 +200,7 @@ func gone(t *testing.T, pid int) {
 	t.Errorf("process %d still runs", pid)
 }
 
-// zombie reports whether a process has ended and is only waiting to be reaped.
+// zombie reports whether a process has ended but has not been reaped.
 func zombie(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -210,8 +210,8 @@ func zombie(pid int) bool {
 	return strings.HasPrefix(rest, "Z")
 }
 
-// TestCancelledTrial cancels a trial, as the user's second Ctrl-C does: no result, no
-// process and no database is left.
+// TestCancelledTrial cancels a trial, as the user's second Ctrl-C does. No result, process
+// or database may be left.
 func TestCancelledTrial(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -225,8 +225,8 @@ func TestCancelledTrial(t *testing.T) {
 	empty(t, dir)
 }
 
-// TestRelativeDirectory checks that a worker is started in the directory of its trial,
-// and that it is told the name of that directory.
+// TestRelativeDirectory checks that a worker starts in its trial's directory, and can open
+// the database there, although Dir is relative.
 func TestRelativeDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	c := tinyCase(t, faulty(t, "none"))

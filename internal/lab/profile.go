@@ -24,13 +24,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// NeedsPerf reports whether a part of a driver's time is spent where Go's profiler cannot
-// see it.
+// NeedsPerf reports whether drivers of this kind spend time where Go's profiler cannot see
+// it.
 func NeedsPerf(kind driver.Kind) bool { return kind != driver.Transpiled && kind != driver.Wasm }
 
-// FindPerf returns the executable of Linux's perf. If perf is not there, or may not
-// record, path is "". If it cannot be had, or does not see everything, why says so and what
-// to do. FindPerf records in dir for a moment.
+// FindPerf returns the path of Linux's perf. path is "" if perf is missing or must not
+// record here. If so, or if perf does not see everything, why explains that and what to do.
+// FindPerf makes a test recording in dir.
 func FindPerf(ctx context.Context, dir string) (path, why string) {
 	path, err := exec.LookPath("perf")
 	if err != nil {
@@ -43,7 +43,7 @@ func FindPerf(ctx context.Context, dir string) (path, why string) {
 	defer os.RemoveAll(probe)
 	ctx, cancel := context.WithTimeout(ctx, build.DescribeLimit)
 	defer cancel()
-	// Any other program would do: this one certainly exists.
+	// The recorded program is perf itself, because that certainly exists.
 	cmd := exec.CommandContext(ctx, path, append(perfRecord(true), path, "version")...)
 	cmd.Dir = probe
 	process.Isolate(cmd)
@@ -62,11 +62,11 @@ func FindPerf(ctx context.Context, dir string) (path, why string) {
 	return path, ""
 }
 
-// perfRecord returns the arguments of perf that record a command, which follows, into a
-// file in the working directory. c says that the command may run C. perf samples CPU time,
-// for which a virtual machine needs no counters. C is compiled without frame pointers, so
-// its stacks are found with unwind tables; Go has frame pointers. The clock is the one that
-// a worker reads.
+// perfRecord returns arguments for perf that record a command, which must follow, to
+// perf.data in the working directory. c says that the command may run C code. perf samples
+// CPU time, which works without hardware counters in virtual machines. C is compiled without
+// frame pointers, so stacks of C need unwind tables; Go has frame pointers. The clock is the
+// one that a worker reads.
 func perfRecord(c bool) []string {
 	callGraph := "fp"
 	if c {
@@ -75,18 +75,18 @@ func perfRecord(c bool) []string {
 	return []string{"record", "-q", "-N", "-operf.data", "-e", "cpu-clock", "-F", fmt.Sprint(stacks.PerfFrequency), "-k", "CLOCK_MONOTONIC", "--call-graph", callGraph, "--"}
 }
 
-// Profiling says what a trial with profiles records.
+// Profiling says what a profiled trial records.
 type Profiling struct {
 	Phase string
-	Perf  string // perf's executable; "" to do without
+	Perf  string // path of perf; "": do not use perf
 	Into  *stacks.Recording
 }
 
 // errNoProfile says that a worker does not write profiles.
 var errNoProfile = errors.New("its worker does not write profiles, as docs/worker-protocol.md says under Profiles")
 
-// Profile runs one trial of a case and adds where the time of a phase went. What the
-// trial measured is no sample: the profilers cost time.
+// Profile runs one trial of a case, and adds to want.Into where the time of a phase went.
+// The trial's measurements do not count, because the profilers take time.
 func (p *Processes) Profile(ctx context.Context, c *Case, seed uint64, want Profiling) (*result.Trial, error) {
 	if err := p.ceiling(ctx, c, seed); err != nil {
 		return nil, err
@@ -98,8 +98,8 @@ func (p *Processes) Profile(ctx context.Context, c *Case, seed uint64, want Prof
 	return list[0], nil
 }
 
-// request returns what the worker is asked for. It creates the directory for it below
-// the trial's.
+// request returns the request for a profile. It creates the directory for the profile below
+// dir, the trial's directory.
 func (w *Profiling) request(dir string) (*protocol.Profile, error) {
 	if w == nil {
 		return nil, nil
@@ -108,7 +108,7 @@ func (w *Profiling) request(dir string) (*protocol.Profile, error) {
 	return &protocol.Profile{Phase: w.Phase, Directory: dir}, os.Mkdir(dir, 0o700)
 }
 
-// command returns how a worker is started: by perf, if that records it.
+// command returns the command that starts the worker, under perf if that records the trial.
 func (w *Profiling) command(worker string, kind driver.Kind, args []string) (string, []string) {
 	if w == nil || w.Perf == "" {
 		return worker, args
@@ -116,9 +116,9 @@ func (w *Profiling) command(worker string, kind driver.Kind, args []string) (str
 	return w.Perf, append(append(perfRecord(NeedsPerf(kind)), worker), args...)
 }
 
-// keep reads what a trial that went well has recorded.
+// keep adds the recordings of a trial that was OK to w.Into.
 func (w *Profiling) keep(ctx context.Context, dir string, t *result.Trial) error {
-	into := *w.Into // a trial is added as a whole or not at all
+	into := *w.Into // a copy, so that a trial is added completely or not at all
 	clock, written, err := into.Add(filepath.Join(dir, "profile"))
 	if err != nil {
 		return fmt.Errorf("reading the worker's profiles: %w", err)
@@ -161,39 +161,39 @@ func (w *Profiling) keep(ctx context.Context, dir string, t *result.Trial) error
 	return nil
 }
 
-// Profiler profiles a phase of cases in extra trials, one of each case in turn.
+// Profiler profiles a phase of several cases in extra trials. The cases take turns.
 type Profiler struct {
 	Phase string
-	Time  time.Duration // no trial begins after it, except for the first of each case
+	Time  time.Duration // no trial begins after this time, except the first of each case
 	Trial func(context.Context, *Case, Profiling) (*result.Trial, error)
-	Perf  string // perf's executable; "" to do without
+	Perf  string // path of perf; "": do not use perf
 	Noise Noise
 	Now   func() time.Time
 	Stop  <-chan struct{}
 
-	// Progress is told after each trial how many samples a case has.
+	// Progress is called after each trial with the number of the case's samples so far.
 	Progress func(c *Case, samples int64, t *result.Trial)
 
-	// What Run has found: how many rounds were begun, and what casts doubt on them.
+	// Set by Run: the number of rounds begun, and warnings about them.
 	Rounds   int
 	Warnings []result.Warning
 }
 
-// EnoughSamples is how many samples of a case end its trials. The 95 % interval of a
-// share is then within 5 points on either side.
+// EnoughSamples is the number of samples after which a case has no further trials. The 95 %
+// interval of a share is then within 5 percentage points on either side.
 const EnoughSamples = 500
 
-// Profiled is what became of a case.
+// Profiled is the profile of a case.
 type Profiled struct {
 	Case      *Case
 	Recording stacks.Recording
-	Perf      bool             // perf recorded it
-	Status    result.Status    // OK, or why there is no profile
-	Reason    *protocol.Reason // if it is not OK
+	Perf      bool             // perf recorded the trials
+	Status    result.Status    // OK, or the status of the case without a profile
+	Reason    *protocol.Reason // why there is no profile; nil if Status is OK
 }
 
-// Run runs trials until every case has enough samples or the time is over. It returns an
-// error only if the lab failed; why a case failed is in its Reason.
+// Run runs trials until every case has enough samples or the time is up. It returns an error
+// only if the lab failed. If a case failed, its Reason says why.
 func (p *Profiler) Run(ctx context.Context, cases []*Case) ([]*Profiled, error) {
 	p.Warnings = slices.Concat(p.Noise.BeforeRun(), beforehand(cases), p.partly(cases))
 	list, err := p.run(ctx, cases)
@@ -201,8 +201,8 @@ func (p *Profiler) Run(ctx context.Context, cases []*Case) ([]*Profiled, error) 
 	return list, err
 }
 
-// partly says of which cases only the first of several processes is profiled: only the
-// trial's own worker is started by perf, or asked for profiles.
+// partly returns a warning for each case whose mix runs in several processes, because only
+// the first process, the trial's own worker, is profiled.
 func (p *Profiler) partly(cases []*Case) (list []result.Warning) {
 	for _, c := range cases {
 		n := c.Settings.Processes()
@@ -256,7 +256,7 @@ func (p *Profiler) run(ctx context.Context, cases []*Case) ([]*Profiled, error) 
 	return list, nil
 }
 
-// trial runs one trial of a case.
+// trial runs one profiled trial of a case.
 func (p *Profiler) trial(ctx context.Context, d *Profiled) error {
 	t, err := p.Trial(ctx, d.Case, Profiling{Phase: p.Phase, Perf: p.Perf, Into: &d.Recording})
 	if errors.Is(err, errNoProfile) {

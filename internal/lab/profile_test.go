@@ -18,13 +18,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// profileBench runs a Profiler whose trials take a second and give samples.
+// profileBench provides a Profiler with trials that take one second of its clock.
 type profileBench struct {
 	now     time.Time
-	samples map[string]int64 // a trial's, by driver
+	samples map[string]int64 // number of samples per trial, by driver
 	ran     []string
 	failing string
-	noise   []string // what was observed
+	noise   []string // observations of the machine, in order
 }
 
 func (b *profileBench) BeforeRun() []result.Warning {
@@ -98,8 +98,8 @@ func TestProfilerStops(t *testing.T) {
 	}
 }
 
-// What casts doubt on a profile is observed as in a run: before, between the rounds, and
-// after.
+// TestProfilerObserves checks that noise is observed as in a run: before, between the
+// rounds, and after.
 func TestProfilerObserves(t *testing.T) {
 	b := &profileBench{samples: map[string]int64{"a": 250, "b": 500}}
 	p := b.profiler(time.Hour, nil)
@@ -119,8 +119,8 @@ func TestProfilerObserves(t *testing.T) {
 	}
 }
 
-// TestProfilerPartly expects it to be said that of several processes only the first is
-// profiled, where they share the phase.
+// TestProfilerPartly checks that there is a warning if several processes share the profiled
+// phase, because only the first is profiled.
 func TestProfilerPartly(t *testing.T) {
 	b := &profileBench{samples: map[string]int64{"a": 500, "b": 500, "c": 500}}
 	p := b.profiler(time.Hour, nil)
@@ -145,7 +145,7 @@ func TestProfilerPartly(t *testing.T) {
 	}
 }
 
-// One driver's failure costs the other nothing.
+// TestProfilerFailures checks that the failure of one driver does not affect another.
 func TestProfilerFailures(t *testing.T) {
 	b := &profileBench{samples: map[string]int64{"b": 300}, failing: "a"}
 	cases := profileCases("a", "b", "c")

@@ -31,9 +31,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// The tests below run a worker in Python that was written from
-// docs/worker-protocol.md and docs/generated-values.md. It does not share any code with
-// the engine. If it makes the same values and checksums, the documents say enough.
+// The tests below run a worker in Python that was written from docs/worker-protocol.md and
+// docs/generated-values.md and shares no code with the engine. If it makes the same values
+// and checksums as the engine, the documents are complete.
 
 func pythonWorker(t *testing.T) string {
 	t.Helper()
@@ -48,7 +48,7 @@ func pythonWorker(t *testing.T) string {
 	return path
 }
 
-// runTrial runs one trial of a case for which the lab knows what must come back.
+// runTrial runs one trial of a case whose results the lab knows.
 func runTrial(t *testing.T, c *lab.Case, seed uint64) *result.Trial {
 	t.Helper()
 	// With the race detector, SQLite in Go takes a hundred times as long.
@@ -63,7 +63,7 @@ func runTrial(t *testing.T, c *lab.Case, seed uint64) *result.Trial {
 	return got
 }
 
-// casesOf expands workloads for one executable.
+// casesOf returns the cases of workloads for one executable.
 func casesOf(t *testing.T, executable string, seed uint64, settings map[string][]string, parameters map[string][]int64, workloads ...*workload.Workload) []*lab.Case {
 	t.Helper()
 	ref, err := build.ParseRef(t.Context(), executable, nil)
@@ -104,7 +104,8 @@ func TestSoakPythonWorkerBuiltins(t *testing.T) {
 	}
 }
 
-// checkSamples checks what the lab does not check in a trial that is OK.
+// checkSamples checks properties of samples that the lab does not check in a trial that is
+// OK.
 func checkSamples(t *testing.T, c *lab.Case, got *result.Trial) {
 	t.Helper()
 	for _, s := range got.Samples {
@@ -135,8 +136,8 @@ func checkSamples(t *testing.T, c *lab.Case, got *result.Trial) {
 	}
 }
 
-// kinds has every kind of generator, every type, and NULLs. Queries read the values
-// back, which must be those of the engine's generators.
+// kinds is a workload with every kind of generator, every type, and NULLs. Its queries read
+// back the values, which must be those of the engine's generators.
 const kinds = `
 name: kinds
 settings: {pool_size: 2, busy_timeout: 5s, page_size: 8192, txlock: immediate, secure_delete: fast}
@@ -248,7 +249,8 @@ func TestSoakPythonWorkerKinds(t *testing.T) {
 	}
 }
 
-// engine runs the same trial with the engine in Go and the store's SQLite.
+// engine runs the case's trial with the Go engine and the store's SQLite, and returns the
+// samples.
 func engine(t *testing.T, c *lab.Case, seed uint64) []*protocol.Sample {
 	t.Helper()
 	samples, failed := engineTrial(t, c, seed)
@@ -258,7 +260,7 @@ func engine(t *testing.T, c *lab.Case, seed uint64) []*protocol.Sample {
 	return samples
 }
 
-// engineReason returns why the engine's trial fails.
+// engineReason returns the reason why the engine's trial fails.
 func engineReason(t *testing.T, c *lab.Case) *protocol.Reason {
 	t.Helper()
 	_, failed := engineTrial(t, c, 1)
@@ -295,7 +297,7 @@ func engineTrial(t *testing.T, c *lab.Case, seed uint64) (samples []*protocol.Sa
 	return samples, nil
 }
 
-// bookings has operations that end in each of the possible ways.
+// bookings is a workload with operations that end in each of the possible ways.
 const bookings = `name: bookings
 about: Bookings.
 settings: {pool_size: 2, foreign_keys: on}
@@ -354,7 +356,7 @@ func bookingsOr(t *testing.T, name string) *workload.Workload {
 	return w
 }
 
-// counts returns how many operations ended with each code.
+// counts returns the number of operations that ended with each code.
 func counts(list []protocol.ErrorCount) map[int]int64 {
 	m := map[int]int64{}
 	for _, e := range list {
@@ -363,8 +365,8 @@ func counts(list []protocol.ErrorCount) map[int]int64 {
 	return m
 }
 
-// TestPythonWorkerAgrees checks that the workers agree on answers that no generator
-// knows. So they do the same work in the same order.
+// TestPythonWorkerAgrees checks that both workers give the same answers where no generator
+// knows the result. They thus do the same work in the same order.
 func TestPythonWorkerAgrees(t *testing.T) {
 	t.Parallel()
 	python := pythonWorker(t)
@@ -411,8 +413,8 @@ func TestPythonWorkerAgrees(t *testing.T) {
 	}
 }
 
-// TestPythonWorkerRefusals checks that the worker refuses a request of another protocol
-// and a line that is not a request.
+// TestPythonWorkerRefusals checks that the Python worker refuses requests of another
+// protocol, and lines that are not requests.
 func TestPythonWorkerRefusals(t *testing.T) {
 	python := pythonWorker(t)
 	for _, line := range []string{"hello", "{}", `{"type":"trial","protocol":1}`, `{"type":"dance","protocol":2}`, "[]"} {
@@ -425,7 +427,7 @@ func TestPythonWorkerRefusals(t *testing.T) {
 	}
 }
 
-// TestPythonWorkerMessages checks all of the worker's answers against the protocol's
+// TestPythonWorkerMessages checks all answers of the Python worker against the protocol's
 // schema.
 func TestPythonWorkerMessages(t *testing.T) {
 	python := pythonWorker(t)
@@ -519,8 +521,8 @@ func TestPythonWorkerLabGone(t *testing.T) {
 	}
 }
 
-// TestPythonDrivers checks that Python's drivers are what they say they are, and that
-// both measure in the same way.
+// TestPythonDrivers checks that the info of the Python drivers is true, and that both
+// drivers measure in the same way.
 func TestPythonDrivers(t *testing.T) {
 	pythonWorker(t)
 	w, err := workload.Load("real")

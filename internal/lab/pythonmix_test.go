@@ -17,8 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// mixes has a mix for each way to end, to begin operations, and to use connections. Its
-// operation move first reads, then writes.
+// mixes is a workload with a mix for each way to end, to begin operations and to use
+// connections. The operation move first reads, then writes.
 const mixes = `
 name: mixes
 settings: {journal_mode: wal, synchronous: "off", busy_timeout: BUSY, txlock: TXLOCK, pool_size: POOL}
@@ -64,8 +64,8 @@ func mixSample(t *testing.T, words ...string) (*lab.Case, *result.Sample) {
 	return c, s
 }
 
-// TestPythonMixCount checks that as many operations run as are asked for, whether they
-// succeed or not. Each that fails is counted by its extended code.
+// TestPythonMixCount checks that the requested number of operations runs, whether they
+// succeed or not, and that failed operations are counted by extended code.
 func TestPythonMixCount(t *testing.T) {
 	for _, c := range []struct{ lock, connection, pool string }{
 		{"immediate", "own", "4"},
@@ -76,8 +76,8 @@ func TestPythonMixCount(t *testing.T) {
 			t.Errorf("%v: %d operations, %d rows, %+v, %s", c, s.Operations, s.Rows, s.Errors, s.Metric)
 		}
 	}
-	// A deferred transaction that has read is refused at once if another one is
-	// writing, or has written in the meantime, however long it would wait.
+	// A deferred transaction that has read fails at once if another transaction is writing,
+	// or has written meanwhile, however long its busy timeout is.
 	_, s := mixSample(t, "BUSY", "60s", "TXLOCK", "deferred", "POOL", "4", "CONNECTION", "own", "END", "count: 4001")
 	failed := int64(0)
 	for _, e := range s.Errors {
@@ -91,9 +91,9 @@ func TestPythonMixCount(t *testing.T) {
 	}
 }
 
-// TestPythonMixUndeclared checks that an error that no operation declares ends the trial,
-// and that the reason says how to declare it. An error that rolls back more than its
-// statement cannot be a result. The worker in Go says the same.
+// TestPythonMixUndeclared checks that an undeclared error ends the trial, and that the
+// reason says how to declare it. An error that rolls back more than its statement cannot be
+// declared as a result. The Go worker must give the same reasons.
 func TestPythonMixUndeclared(t *testing.T) {
 	text := `name: taken
 about: A name is taken.
@@ -130,8 +130,8 @@ phases:
 	}
 }
 
-// TestMixRolledBack checks that, if SQLite has rolled a transaction back, the reason has
-// only the cause. It does not also say that there is no transaction to roll back.
+// TestMixRolledBack checks the reason after SQLite has rolled back a transaction: it has
+// only the cause, and not also that there is no transaction to roll back.
 func TestMixRolledBack(t *testing.T) {
 	const text = `name: taken
 about: A name is taken.
@@ -147,9 +147,9 @@ phases:
 	}
 }
 
-// TestSoakPythonMixDuration checks that operations go on until the time is over, even if they
-// are more than the parameters that were made before the clock started. At a fixed rate
-// they go on until the last one is due.
+// TestSoakPythonMixDuration checks that operations continue until the duration is over, even
+// if they need more parameters than were made before the clock started. At a fixed rate,
+// they continue until the last one is due.
 func TestSoakPythonMixDuration(t *testing.T) {
 	_, s := mixSample(t, "BUSY", "5s", "TXLOCK", "immediate", "POOL", "4", "CONNECTION", "own", "END", "duration: 1s")
 	if s.Operations < 1 || s.Metric != "time/op" {
@@ -161,13 +161,13 @@ func TestSoakPythonMixDuration(t *testing.T) {
 	}
 }
 
-// long is a query that SQLite works on for tens of milliseconds.
+// long is a query that takes SQLite tens of milliseconds.
 const long = "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c WHERE x < 200000) SELECT sum(x) FROM c"
 
-// TestPythonMixWaits expects the worker to count who waits: for the pool only if clients
-// share connections, and for the mutex and for another attempt only if the mix has these.
+// TestPythonMixWaits checks which waits the worker counts: for the pool only if clients
+// share connections, for the mutex and for further attempts only if the mix has these.
 func TestPythonMixWaits(t *testing.T) {
-	// While one client is in a long query, all others arrive.
+	// While one client runs a long query, all others arrive.
 	const text = `
 name: waits
 settings: {journal_mode: delete, synchronous: "off", busy_timeout: 0, txlock: immediate, pool_size: POOL}
@@ -184,7 +184,7 @@ phases:
 	write := "transaction: true, statements: [INSERT INTO t VALUES (1), {sql: " + long + ", columns: [int]}]"
 	for name, c := range map[string]struct {
 		words []string
-		want  map[string]bool // what is told, and whether somebody has waited for it
+		want  map[string]bool // kinds of waits that are reported, and whether some client waited
 	}{
 		"own connections": {[]string{"STATEMENTS", read, "POOL", "3", "CONNECTION", "own", "MORE", ""}, map[string]bool{"connection": false}},
 		"pool":            {[]string{"STATEMENTS", read, "POOL", "1", "CONNECTION", "pool", "MORE", ""}, map[string]bool{"connection": true}},
@@ -210,9 +210,9 @@ phases:
 	}
 }
 
-// TestSoakPythonMixTimeout expects an operation to end at its timeout, in a statement that runs
-// and while it waits for the pool. What it has written is rolled back, and neither the other
-// operations nor the next one on its connection notice.
+// TestSoakPythonMixTimeout checks that an operation ends at its timeout, in a running
+// statement and while waiting for the pool. Its writes must be rolled back, without effect
+// on other operations or on the next one on the connection.
 func TestSoakPythonMixTimeout(t *testing.T) {
 	t.Parallel()
 	text := `
@@ -255,7 +255,7 @@ phases:
 	}
 }
 
-// refusal returns the reason with which Python's worker ends a trial.
+// refusal returns the reason with which the Python worker ends a trial.
 func refusal(t *testing.T, req protocol.Request) *protocol.Reason {
 	t.Helper()
 	cmd := exec.Command(pythonWorker(t))
@@ -290,8 +290,8 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestSoakPythonWorkerCannot checks that the worker says what it cannot do, and that it does
-// not touch an existing file.
+// TestSoakPythonWorkerCannot checks that the Python worker reports what it cannot do, and
+// that it does not touch an existing file.
 func TestSoakPythonWorkerCannot(t *testing.T) {
 	there := filepath.Join(t.TempDir(), "there.db")
 	if err := os.WriteFile(there, []byte("precious"), 0o600); err != nil {
@@ -346,8 +346,8 @@ func TestSoakPythonWorkerCannot(t *testing.T) {
 	}
 }
 
-// TestPythonInterpreter checks that the worker says what its interpreter lacks, and that
-// it refuses arguments that it does not know.
+// TestPythonInterpreter checks that the Python worker reports what its interpreter lacks,
+// and that it refuses unknown arguments.
 func TestPythonInterpreter(t *testing.T) {
 	script := pythonWorker(t)
 	for name, c := range map[string]struct{ before, want string }{

@@ -13,8 +13,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// pythonScripts runs scripts on the connections of the worker, as scripts and as statements
-// with parameters. It ends with the first that makes a file in the directory outside.
+// pythonScripts is a Python program that runs scripts on the worker's connections, as
+// scripts and as statements with parameters. It stops at the first that creates a file in
+// the directory outside.
 const pythonScripts = `
 import importlib.util, json, os, sys
 spec = importlib.util.spec_from_file_location("worker", sys.argv[1])
@@ -40,8 +41,8 @@ if number > 100 and ran < number // 20:
     sys.exit(f"only {ran} scripts ran")
 `
 
-// TestPythonScripts gives the worker in Python the random scripts that every driver gets. None
-// may make a file. TEST_SCRIPTS=5000000 tries more.
+// TestPythonScripts runs the random scripts that every driver gets with the Python worker.
+// No script may create a file. TEST_SCRIPTS=5000000 tries more.
 func TestPythonScripts(t *testing.T) {
 	script := pythonWorker(t)
 	outside := t.TempDir()
@@ -57,7 +58,7 @@ func TestPythonScripts(t *testing.T) {
 		random := rand.New(rand.NewPCG(3, uint64(n)))
 		for range n {
 			sql := drivertest.RandomScript(random, filepath.Join(outside, "x"))
-			if driver.DirectoryPragma(sql) != "" { // no workload has it
+			if driver.DirectoryPragma(sql) != "" { // no workload can contain such a PRAGMA
 				continue
 			}
 			parameters := 0
@@ -67,7 +68,7 @@ func TestPythonScripts(t *testing.T) {
 				}
 			}
 			if err := encoder.Encode([]any{sql, parameters}); err != nil {
-				break // the worker has said why
+				break // the worker has printed why
 			}
 		}
 		_ = w.Flush()

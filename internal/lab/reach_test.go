@@ -22,8 +22,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// reached returns what SQLite's authorizer sees a script do outside its database. The
-// authorizer denies all of it.
+// reached returns the actions of a script outside its database, as SQLite's authorizer sees
+// them. The authorizer denies them all.
 func reached(t *testing.T, script string) (what []string) {
 	pool, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
@@ -50,7 +50,7 @@ func reached(t *testing.T, script string) (what []string) {
 				action == sqlite3.SQLITE_FUNCTION && word(functions, arg2):
 				what = append(what, arg1+" "+arg2)
 				return sqlite.AuthorizerDeny
-			case action == sqlite3.SQLITE_RECURSIVE: // this may never end
+			case action == sqlite3.SQLITE_RECURSIVE: // a recursive query may never end
 				return sqlite.AuthorizerDeny
 			}
 			return sqlite.AuthorizerOK
@@ -59,12 +59,12 @@ func reached(t *testing.T, script string) (what []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _ = conn.ExecContext(ctx, script, make([]any, 40)...) // NULL for each parameter that there may be
+	_, _ = conn.ExecContext(ctx, script, make([]any, 40)...) // NULL for each parameter that the script can have
 	return what
 }
 
-// FuzzReach compares the loader, which reads the tokens of SQL, with SQLite. The loader
-// must have refused everything that SQLite is asked to do outside of the database.
+// FuzzReach compares the loader, which only reads the tokens of SQL, with SQLite. The loader
+// must refuse every script with which SQLite would act outside the database.
 func FuzzReach(f *testing.F) {
 	for _, s := range []string{
 		"SELECT $a('); ATTACH 'x' AS y; --')", "SELECT 1;\v \vATTACH 'x' AS y", "\uFEFFATTACH 'x' AS y",
@@ -81,8 +81,8 @@ func FuzzReach(f *testing.F) {
 	})
 }
 
-// holdAgainstSQLite reports whether, according to SQLite, the script reaches out of its
-// database.
+// holdAgainstSQLite reports whether the script acts outside its database according to
+// SQLite. It fails the test if the loader accepts such a script.
 func holdAgainstSQLite(t *testing.T, script string) bool {
 	what := reached(t, script)
 	_, err := workload.Parse("x.yaml", []byte("name: x\nphases: [{name: p, script: x.sql}]\n"), fstest.MapFS{"x.sql": {Data: []byte(script)}})
@@ -94,7 +94,7 @@ func holdAgainstSQLite(t *testing.T, script string) bool {
 	return len(what) > 0
 }
 
-// TestReach does the same as FuzzReach, with random scripts. TEST_SCRIPTS=5000000 tries more.
+// TestReach does what FuzzReach does, with random scripts. TEST_SCRIPTS=5000000 tries more.
 func TestReach(t *testing.T) {
 	n := drivertest.RandomScripts(3000)
 	random := rand.New(rand.NewPCG(1, uint64(n)))
@@ -110,8 +110,9 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// TestTokens compares the tokens of SQL with SQLite's own, which it names where it cannot
-// parse them: those of the table of package sqltext, and those of random scripts.
+// TestTokens compares the tokens that package sqltext finds with SQLite's, which SQLite's
+// syntax errors name. The SQL comes from the table of package sqltext, and from random
+// scripts.
 func TestTokens(t *testing.T) {
 	pool, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
@@ -143,7 +144,7 @@ func TestTokens(t *testing.T) {
 		}
 		for token := range sqltext.Tokens(script) {
 			if token.Kind == sqltext.Word || token.Text == ";" {
-				continue // a statement may begin with it
+				continue // a statement may begin with this token
 			}
 			// A statement cannot begin with any other token.
 			stmt, err := conn.PrepareContext(t.Context(), script[token.At:])
@@ -153,7 +154,7 @@ func TestTokens(t *testing.T) {
 			}
 			compared++
 			near := fmt.Sprintf("near \"%s\": syntax error", token.Text)
-			if token.Kind == sqltext.Illegal && !strings.Contains(err.Error(), "syntax error") { // a number with _ is read to be refused
+			if token.Kind == sqltext.Illegal && !strings.Contains(err.Error(), "syntax error") { // SQLite reads a number with _ only to refuse it
 				near = fmt.Sprintf("unrecognized token: \"%s\"", token.Text)
 			}
 			if !strings.Contains(err.Error(), near) {

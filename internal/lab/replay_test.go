@@ -18,14 +18,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// recordedFile has the trials of a default run: what each took, and its times. To record
-// another one on this machine, with as many rounds as it shall have:
+// recordedFile has the trials of a default run: how long each took, and its samples' times.
+// To record a new one on this machine, with any number of rounds:
 //
 //	sqlite3perf run --rounds 12 --format json -o run.json
 //	go test ./lab -run TestReplay -record "$PWD/run.json" -v
 //
-// If the machine is not quiet, -noise 0.1 replays a tenth of what made times differ. Without
-// -record it tries that once.
+// On a machine that is not quiet, -noise 0.1 replays a tenth of the deviations of times.
+// Without -record, the test tries that once.
 const recordedFile = "testdata/recorded.json"
 
 var (
@@ -33,14 +33,14 @@ var (
 	noise      = flag.Float64("noise", 0, "the `share` of the noise that is replayed (default: the recording's, all of a new one)")
 )
 
-// recording is a run to be replayed. It has only rounds in which every case was measured.
+// recording is a run to be replayed. It only has rounds in which every case was measured.
 type recording struct {
 	About string         `json:"about"`
-	Noise float64        `json:"noise"` // the share of each deviation from the median, as a logarithm, that is replayed
+	Noise float64        `json:"noise"` // share of each deviation from the median, as a logarithm, that is replayed
 	Cases []recordedCase `json:"cases"`
 }
 
-// recordedCase has a value for each round.
+// recordedCase has one value for each round.
 type recordedCase struct {
 	Driver   string          `json:"driver"`
 	Workload string          `json:"workload"`
@@ -53,13 +53,13 @@ type recordedPhase struct {
 	Seconds []float64 `json:"seconds"` // or seconds per operation
 }
 
-// quieter returns a value with a share of its noise.
+// quieter returns a value with only a share of its deviation from the median.
 func (p recordedPhase) quieter(at int, noise float64) float64 {
 	middle := stats.Summarize(p.Seconds).Median
 	return middle * math.Pow(p.Seconds[at]/middle, noise)
 }
 
-// record makes a recording of a run.
+// record makes a recording from a run.
 func record(run *result.Run) (*recording, error) {
 	rec := &recording{Noise: cmp.Or(*noise, 1), About: fmt.Sprintf("%s, %d cores, %s; sqlite3perf %s, %s", run.Machine.CPU, run.Machine.Cores, run.Machine.Virtual, run.Version, run.Started.Format(time.DateOnly))}
 	at := map[[2]int]*result.Trial{} // by case and round
@@ -114,9 +114,9 @@ func record(run *result.Run) (*recording, error) {
 	return rec, nil
 }
 
-// replay measures the recorded cases in virtual time, as a default run does. Each round
-// after the first, whose trials take longer, is a recorded one that is drawn at random with
-// all of its trials. So whatever made a round slow still makes it slow for all.
+// replay measures the recorded cases in virtual time, as a default run does. The first round
+// takes longer, and stays first. Each later round is a recorded one, drawn at random with
+// all its trials, so a slow round is slow for all cases.
 func (rec *recording) replay(t *testing.T, seed uint64) (*result.Run, *bench) {
 	b := newBench(t)
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -154,8 +154,8 @@ func (rec *recording) replay(t *testing.T, seed uint64) (*result.Run, *bench) {
 	return run, b
 }
 
-// TestReplay replays the noise of a recorded default run, and checks that nine tenths of
-// the ratios are settled in five minutes, and that the plan came true.
+// TestReplay replays the noise of a recorded default run. It checks that nine tenths of the
+// ratios are settled in five minutes, and that the predicted plan was right.
 func TestReplay(t *testing.T) {
 	if *recordFrom != "" {
 		data, err := os.ReadFile(*recordFrom)

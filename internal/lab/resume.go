@@ -13,8 +13,8 @@ import (
 // measured identifies a trial by its case and round.
 type measured struct{ id, round int }
 
-// Resume prepares a run, which has trials already, for going on: it notes when that is, and
-// that trials which failed no longer count if their cases have workers. It returns the
+// Resume prepares a run that already has trials for being continued. It records the time of
+// that. Failed trials of cases that have workers now no longer count; Resume returns the
 // Order of these trials.
 func Resume(run *result.Run, cases []*Case, now time.Time) (again []int) {
 	last := run.Started
@@ -37,8 +37,8 @@ func Resume(run *result.Run, cases []*Case, now time.Time) (again []int) {
 	return again
 }
 
-// restore finds out how far a run is that is resumed, and returns how many of its rounds are
-// complete. Its time goes on where it ended.
+// restore sets the laboratory's state from the trials of a resumed run, and returns how many
+// of its rounds are complete. The run's time continues without the pauses.
 func (l *Laboratory) restore() int {
 	l.began = l.Run.Started
 	for _, r := range l.Run.Resumed {
@@ -68,7 +68,7 @@ func (l *Laboratory) restore() int {
 	l.settled = l.settledAfter(last - 1)
 	for _, c := range l.active() {
 		if l.lostFrom(c) == 0 && !l.there[measured{c.ID, last}] {
-			last-- // the last round is not complete
+			last-- // the last round is incomplete
 			break
 		}
 	}
@@ -79,7 +79,8 @@ func (l *Laboratory) restore() int {
 	return last
 }
 
-// settledAfter returns the cases that needed no further trials when a round was complete.
+// settledAfter returns the IDs of the cases that needed no further trials when the given
+// round was complete.
 func (l *Laboratory) settledAfter(round int) []int {
 	if l.Schedule.Settled == nil {
 		return nil
@@ -95,8 +96,8 @@ func (l *Laboratory) settledAfter(round int) []int {
 	return nil
 }
 
-// lostFrom returns the first round of which a case lost its trial, because that failed, or
-// 0 if it lost none.
+// lostFrom returns the first round in which a case lost its trial because the trial failed,
+// or 0 if it lost none.
 func (l *Laboratory) lostFrom(c *Case) (first int) {
 	for i := range l.Run.Trials {
 		if t := &l.Run.Trials[i]; t.Case == c.ID && t.Repeated && t.Status != result.OK && (first == 0 || t.Round < first) {
@@ -106,8 +107,8 @@ func (l *Laboratory) lostFrom(c *Case) (first int) {
 	return first
 }
 
-// catchUp measures what cases lost of the rounds that are complete. It returns why the run
-// ends, or "" if it goes on.
+// catchUp runs the trials that cases lost in the complete rounds. It returns why the run
+// ends, or "" if it continues.
 func (l *Laboratory) catchUp(ctx context.Context, done int) (stopped string, err error) {
 	for round := 1; round <= done; round++ {
 		lost := slices.DeleteFunc(slices.Clone(l.Cases), func(c *Case) bool {
@@ -127,8 +128,8 @@ func (l *Laboratory) catchUp(ctx context.Context, done int) (stopped string, err
 	return l.verdict(done), nil
 }
 
-// newDoubts returns a warning that the run was resumed, and what is doubtful now and was
-// not before.
+// newDoubts returns a warning that the run was resumed, and those warnings in list that the
+// run does not have yet.
 func (l *Laboratory) newDoubts(list []result.Warning) []result.Warning {
 	r := l.Run.Resumed[len(l.Run.Resumed)-1]
 	message := fmt.Sprintf("the run was resumed after a pause of %s, when %d rounds were complete: what happened to the machine in between is not known",
@@ -137,7 +138,8 @@ func (l *Laboratory) newDoubts(list []result.Warning) []result.Warning {
 	return append(list, result.Warning{Code: result.WarningResumed, Message: message})
 }
 
-// afterRun returns what was doubtful of the rounds, by their numbers.
+// afterRun returns the warnings of Noise about the run. It replaces numbers of observations
+// by the numbers of the rounds, which differ if the run was resumed.
 func (l *Laboratory) afterRun() []result.Warning {
 	list := l.Noise.AfterRun()
 	for i, w := range list {
@@ -148,8 +150,8 @@ func (l *Laboratory) afterRun() []result.Warning {
 	return list
 }
 
-// sameWorkers returns an error if the workers of a run that is resumed are not those that
-// it began with.
+// sameWorkers returns an error if a resumed run's workers differ from those with which it
+// began.
 func (l *Laboratory) sameWorkers(cases []*Case, trials []*result.Trial) error {
 	if l.Run.Resumed == nil {
 		return nil

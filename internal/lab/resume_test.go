@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// again continues a run on a new bench, whose clock begins after a pause.
+// again resumes a run on a new bench, after a pause of the bench's clock.
 func again(t *testing.T, run *result.Run, s lab.Schedule, pause time.Duration, change ...func(*bench)) (*bench, *result.Run) {
 	t.Helper()
 	b := newBench(t)
@@ -22,7 +22,7 @@ func again(t *testing.T, run *result.Run, s lab.Schedule, pause time.Duration, c
 	for _, f := range change {
 		f(b)
 	}
-	run.Cases = nil // measure fills them in
+	run.Cases = nil // measure fills in the cases
 	r, err := b.measure(3, s, func(l *lab.Laboratory) {
 		l.Run = run
 		lab.Resume(run, l.Cases, b.now)
@@ -33,7 +33,7 @@ func again(t *testing.T, run *result.Run, s lab.Schedule, pause time.Duration, c
 	return b, r
 }
 
-// rounds lists the rounds of each case's trials that count, in their order.
+// rounds returns, for each case, the rounds of its trials that count, in order.
 func rounds(r *result.Run) map[int][]int {
 	list := map[int][]int{}
 	for _, t := range r.Trials {
@@ -44,7 +44,7 @@ func rounds(r *result.Run) map[int][]int {
 	return list
 }
 
-// upTo returns a run as it is stored when it is killed after a number of trials.
+// upTo returns a run as it is stored if it is killed after this number of trials.
 func upTo(r *result.Run, trials int) *result.Run {
 	k := *r
 	k.Trials = slices.Clone(r.Trials[:trials])
@@ -52,8 +52,8 @@ func upTo(r *result.Run, trials int) *result.Run {
 	return &k
 }
 
-// TestResume kills a run after each of its trials. It goes on in the same order, and measures
-// nothing twice.
+// TestResume kills a run after each of its trials. The resumed run must continue in the same
+// order, and repeat no trial.
 func TestResume(t *testing.T) {
 	s := lab.Schedule{Rounds: 7}
 	begun := newBench(t)
@@ -81,7 +81,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// stamped gives trials the times that a worker's have.
+// stamped gives trials the start times and durations that a worker's trials have.
 func stamped(b *bench) func(*lab.Laboratory) {
 	return func(l *lab.Laboratory) {
 		l.Run.Started = b.began
@@ -96,8 +96,8 @@ func stamped(b *bench) func(*lab.Laboratory) {
 	}
 }
 
-// TestResumeFailed checks that what failed, or had no worker, is measured in the rounds that
-// it lost; what was wrong is not.
+// TestResumeFailed checks that cases whose trials failed, or that had no worker, are
+// measured in the rounds that they lost. Cases with wrong results are not.
 func TestResumeFailed(t *testing.T) {
 	s := lab.Schedule{Rounds: 7}
 	begun := newBench(t)
@@ -143,7 +143,7 @@ func TestResumeTime(t *testing.T) {
 	}
 }
 
-// TestResumeSettled checks that a case that was settled is still settled.
+// TestResumeSettled checks that a settled case is still settled after the run is resumed.
 func TestResumeSettled(t *testing.T) {
 	s := lab.Schedule{Time: time.Hour, Settled: func(r *result.Run, round int) ([]int, bool) {
 		switch {
@@ -169,8 +169,8 @@ func TestResumeSettled(t *testing.T) {
 	}
 }
 
-// TestResumeOtherWorker checks that nothing is recorded of a worker that is not what the run
-// began with.
+// TestResumeOtherWorker checks that no trial is recorded if the worker differs from the one
+// with which the run began.
 func TestResumeOtherWorker(t *testing.T) {
 	proof := func(version string) func(int, int) *result.Trial {
 		return func(int, int) *result.Trial {

@@ -12,28 +12,30 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// robbedTime is the least CPU time of which a trial can be robbed. The system counts what
-// others use in hundredths of a second, so less could be an error of rounding.
-// docs/methodology.md says how the limits were chosen.
+// robbedTime is the least CPU time whose loss makes a trial count as robbed, which means
+// that other processes or machines took too much of it. The system counts their time in
+// hundredths of a second, so a smaller loss could be a rounding error. docs/methodology.md
+// explains the limits.
 const robbedTime = 30 * time.Millisecond
 
-// mostRepeated is the share of a run's trials that may be measured again because they were
-// robbed. On a machine that always robs trials, measuring them again helps nobody.
+// mostRepeated is the share of a run's trials that may be run again because others took CPU
+// time from them. If that happens to most trials of a machine, running them again does not
+// help.
 const mostRepeated = 0.1
 
-// robbed reports whether others took too much CPU time from a trial that took so long. It
-// must not depend on the driver, nor on what the trial has measured in its phases.
+// robbed reports whether others took too much CPU time from a trial whose duration is took.
+// It must not depend on the driver, nor on the trial's measurements.
 func robbed(c *result.CPU, took time.Duration) bool {
 	lost := time.Duration(c.LostNS())
 	return lost > robbedTime && float64(lost) > result.RobbedShare*float64(took)
 }
 
-// reading is what the machine and this process have used until some time.
+// reading is the CPU time that the machine and this process had used at some time.
 type reading struct {
 	at      time.Time
 	machine machine.CPUTime
 	known   bool
-	own     time.Duration // user time of this process
+	own     time.Duration // user CPU time of this process
 }
 
 func (p *Processes) read() reading {
@@ -45,7 +47,8 @@ func (p *Processes) read() reading {
 	return reading{time.Now(), t, known, process.OwnUserTime()}
 }
 
-// used returns what a trial's process has used. waited is nil if it is not known.
+// used returns the CPU time that a trial's process used. waited is how long it waited for a
+// CPU; nil: not known.
 func used(state *os.ProcessState, waited *time.Duration) *result.CPU {
 	c := &result.CPU{UserNS: int64(state.UserTime()), SystemNS: int64(state.SystemTime()), Switches: process.InvoluntarySwitches(state)}
 	if waited != nil {
@@ -54,8 +57,8 @@ func used(state *os.ProcessState, waited *time.Duration) *result.CPU {
 	return c
 }
 
-// account finds out what others took from trials that alternated, each of which gets an
-// equal share of it, and which trials were robbed.
+// account computes how much CPU time others took from trials that ran together, and which of
+// these trials were robbed of too much. Each trial gets an equal share of the loss.
 func (p *Processes) account(list []ending) {
 	var first, last reading
 	var user, count int64
@@ -88,9 +91,9 @@ func (p *Processes) account(list []ending) {
 	}
 }
 
-// repeats reports whether trials, of which some were robbed, are to be measured again: each
-// case at most once in a round, and at most a share of the run's trials. before are the
-// earlier trials of the run.
+// repeats reports whether to run trials again, because some of them were robbed of CPU time.
+// Each case is run again at most once in a round, and no more than mostRepeated of the run's
+// trials are. before are the earlier trials of the run.
 func repeats(before []result.Trial, trials []*result.Trial) bool {
 	if !slices.ContainsFunc(trials, func(t *result.Trial) bool { return t.Robbed }) {
 		return false
@@ -108,7 +111,8 @@ func repeats(before []result.Trial, trials []*result.Trial) bool {
 	return float64(repeated) <= mostRepeated*float64(len(before))
 }
 
-// robbery returns a warning if trials count although they were robbed.
+// robbery returns a warning if trials count in the results although others took CPU time
+// from them.
 func robbery(trials []result.Trial) []result.Warning {
 	count := 0
 	for i := range trials {

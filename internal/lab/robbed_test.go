@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// TestRobbed checks the rule by which a trial is robbed.
+// TestRobbed checks the limits above which a trial is robbed.
 func TestRobbed(t *testing.T) {
 	ns := func(d time.Duration) *int64 { return (*int64)(&d) }
 	for _, c := range []struct {
@@ -38,8 +38,8 @@ func TestRobbed(t *testing.T) {
 	}
 }
 
-// TestCPUOfTrial checks what is recorded of a trial's CPU time, on a machine from which
-// others steal, and on one that tells nothing.
+// TestCPUOfTrial checks the recorded CPU times of a trial, on a machine where others take
+// CPU time, and on a machine that reports none.
 func TestCPUOfTrial(t *testing.T) {
 	t.Parallel()
 	readings := 0
@@ -81,8 +81,8 @@ func robbedTrial(b *bench, id, round int) *result.Trial {
 	}}
 }
 
-// TestRobbedOnceMore checks that a robbed trial is measured once more at the end of its
-// round, and recorded.
+// TestRobbedOnceMore checks that a robbed trial is recorded, and runs once more at the end
+// of its round.
 func TestRobbedOnceMore(t *testing.T) {
 	b := newBench(t)
 	b.outcome = func(id, round int) *result.Trial {
@@ -122,8 +122,8 @@ func TestRobbedOnceMore(t *testing.T) {
 	}
 }
 
-// TestAlwaysRobbed checks that a run ends on a machine that robs every trial, and repeats
-// no more than a tenth of its trials.
+// TestAlwaysRobbed checks that a run ends although every trial is robbed, and repeats at
+// most a tenth of its trials.
 func TestAlwaysRobbed(t *testing.T) {
 	b := newBench(t)
 	b.outcome = func(id, round int) *result.Trial { return robbedTrial(b, id, round) }
@@ -145,8 +145,7 @@ func TestAlwaysRobbed(t *testing.T) {
 	}
 }
 
-// TestRobbedSamplesDoNotCount checks that a run does not end because of the times of
-// trials that were measured again.
+// TestRobbedSamplesDoNotCount checks that times of repeated trials do not settle a run.
 func TestRobbedSamplesDoNotCount(t *testing.T) {
 	b := newBench(t)
 	b.wall = func(int, int) time.Duration { return time.Millisecond }

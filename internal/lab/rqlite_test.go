@@ -46,8 +46,8 @@ func unasked(c *lab.Case) string {
 	return ""
 }
 
-// A cluster keeps data in its own way, and other drivers know nothing of clusters: they are
-// measured without what a workload, or the user, says of that, and a warning says so.
+// TestUnasked checks that a cluster is not asked for settings that it decides itself, that
+// other drivers are not asked for settings of clusters, and that a warning says so.
 func TestUnasked(t *testing.T) {
 	for _, c := range []struct {
 		driver   string
@@ -65,8 +65,8 @@ func TestUnasked(t *testing.T) {
 	}
 }
 
-// A local driver beside a cluster is measured once, whatever the cluster's settings are. If
-// there is no cluster, each value that was asked for is a case.
+// TestMeasuredOnce checks that beside a cluster, a local driver is measured once for all
+// settings of clusters. Without a cluster, each requested value is a case.
 func TestMeasuredOnce(t *testing.T) {
 	crossed := map[string][]string{"nodes": {"1", "3"}, "read_consistency": {"none"}, "foreign_keys": {"on", "off"}}
 	for _, c := range []struct{ drivers, want string }{
@@ -99,7 +99,7 @@ func TestMeasuredOnce(t *testing.T) {
 	}
 }
 
-// TestRqlite measures a cluster of the rqlited that its module pins.
+// TestRqlite measures a cluster of rqlited, in the version that the driver's module pins.
 func TestRqlite(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a worker and rqlited")

@@ -11,22 +11,21 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// MinRounds is the smallest number of rounds: fewer samples than that do not have a
-// 95 % interval for their median.
+// MinRounds is the smallest number of rounds: with fewer samples, a median has no 95 %
+// interval.
 const MinRounds = 6
 
-// MaxRounds is the largest number of rounds that a run may ask for. It is more than any
-// machine does in a month, and few enough to be counted and kept.
+// MaxRounds is the largest number of rounds that a user may ask for. It is more than any
+// machine does in a month, and few enough to count and store.
 const MaxRounds = 1_000_000
 
-// Executor runs one trial of each of some cases, in their order. If there are several, they
-// are the sides of a comparison, and the phases of their trials alternate where that is
-// possible.
+// Executor runs one trial of each of the cases, in their order. Several cases are the sides
+// of a comparison; the phases of their trials alternate if possible.
 type Executor interface {
 	Trials(ctx context.Context, cases []*Case, seed uint64) ([]*result.Trial, error)
 }
 
-// OneByOne is an [Executor] that runs trials by a function, one after another.
+// OneByOne is an [Executor] that runs trials with a function, one after another.
 type OneByOne func(ctx context.Context, c *Case, seed uint64) (*result.Trial, error)
 
 // Trials runs one trial of each case.
@@ -41,14 +40,14 @@ func (run OneByOne) Trials(ctx context.Context, cases []*Case, seed uint64) (lis
 	return list, nil
 }
 
-// Recorder stores the results of a run as they come. When AddTrial returns, the
-// trial is safe. The end of a context only ends the wait for other processes: results
-// that come after an interruption are still recorded.
+// Recorder stores the results of a run as they arrive. When AddTrial returns, the trial is
+// stored safely. The end of ctx only ends the wait for other processes, so results after an
+// interruption are still stored.
 type Recorder interface {
 	AddTrial(ctx context.Context, runID int64, t *result.Trial) error
 	AddWarning(ctx context.Context, runID int64, w result.Warning) error
 
-	// Finish records what is known of the run only when it has ended.
+	// Finish stores what is only known when the run has ended.
 	Finish(ctx context.Context, run *result.Run) error
 }
 
@@ -57,35 +56,36 @@ type Noise interface {
 	BeforeRun() []result.Warning
 	BeforeRound(round int)
 	AfterRun() []result.Warning
-	Steal() *float64 // as in [result.Run], after AfterRun
+	Steal() *float64 // share of CPU time, as in [result.Run]; called after AfterRun
 }
 
-// Progress is notified of the plan of a run and of each trial that has ended.
+// Progress is notified of the plan of a run, and of each trial that has ended.
 type Progress interface {
-	// Planned is called before the first trial, and again when it is known how long trials
-	// take: after the second round at the earliest, because the first one takes longer, and
-	// after a twentieth of the run, because few trials say little. From then on it is called
-	// whenever the plan is no longer within a tenth of what was last said.
+	// Planned is called before the first trial, and again when the time of trials is known:
+	// not before the second round, because the first takes longer, and not before a
+	// twentieth of the run, because few trials say little. After that, it is called whenever
+	// the plan differs by more than a tenth from the one last reported.
 	Planned(p Plan)
 
-	// Trial is called after each trial. Left is an estimate; it is 0 until the first round
-	// has shown how long trials take.
+	// Trial is called after each trial. left is the estimated remaining time; it is 0 until
+	// the first round has shown how long trials take.
 	Trial(round, rounds, done, total int, left time.Duration, c *Case, t *result.Trial)
 }
 
 // Schedule says how long a run lasts.
 type Schedule struct {
-	Rounds int           // exactly this many; 0: at least MinRounds, until settled or out of time
-	Time   time.Duration // after the first six rounds, a round that would not end within it is not started
+	Rounds int           // number of rounds; 0: at least MinRounds, until settled or out of time
+	Time   time.Duration // after MinRounds rounds, a round that would end later than this is not started
 
-	// Settled, if not nil, is asked after each round for the IDs of the cases that need no
-	// further trials. If it has not judged the run, those that it returned last still hold.
+	// Settled, if not nil, is called after each round. It returns the IDs of the cases that
+	// need no further trials. If judged is false, the IDs that it returned last remain
+	// valid.
 	Settled func(run *result.Run, round int) (ids []int, judged bool)
 }
 
 // Laboratory runs the cases of one run.
 type Laboratory struct {
-	Run      *result.Run // has what is known beforehand, including the ID
+	Run      *result.Run // contains what is known before the run, including the ID
 	Cases    []*Case
 	Schedule Schedule
 	Executor Executor
@@ -94,27 +94,27 @@ type Laboratory struct {
 	Progress Progress
 	Now      func() time.Time
 
-	// Stop, when closed, ends the run after the current trial.
+	// Stop ends the run after the current trial when it is closed.
 	Stop <-chan struct{}
 
 	// Only set if the run is resumed:
 	there  map[measured]bool // trials that the run had before it was resumed
-	rounds []int             // the rounds before which the noise was observed
+	rounds []int             // rounds before which the noise was observed
 
 	began    time.Time
 	ended    time.Time               // when the last trial ended
 	between  time.Duration           // pause between the last two rounds
-	trials   int                     // trials measured so far
-	repeated int                     // trials measured again because others took CPU time from them
-	told     Plan                    // plan that Progress was last given
-	took     map[int][]time.Duration // by case ID: how long its trials took in each of the last rounds
-	failed   map[int]bool            // by case ID: it is not run again
-	settled  []int                   // the IDs of the cases that need no further trials
+	trials   int                     // number of trials so far
+	repeated int                     // number of trials that were run again because others took CPU time from them
+	told     Plan                    // plan that was last passed to Progress
+	took     map[int][]time.Duration // by ID of the case: time that its trials took in each of the last rounds
+	failed   map[int]bool            // by ID of the case: a trial failed, so the case is not run again
+	settled  []int                   // IDs of the cases that need no further trials
 }
 
-// Measure runs rounds until the schedule is met. It fills in l.Run. It returns an
-// error only if the lab itself could not go on; what was measured until then is in
-// l.Run and recorded.
+// Measure runs rounds until the schedule is fulfilled, and completes l.Run. It returns an
+// error only if the lab itself could not continue. The results until then are in l.Run and
+// recorded.
 func (l *Laboratory) Measure(ctx context.Context) error {
 	l.began = l.Now()
 	l.took, l.failed, l.settled = map[int][]time.Duration{}, map[int]bool{}, nil
@@ -139,7 +139,7 @@ func (l *Laboratory) Measure(ctx context.Context) error {
 	for round := done + 1; err == nil && stopped == ""; round++ {
 		stopped, err = l.round(ctx, round)
 	}
-	if err != nil { // if a lock is the cause, one wait was enough
+	if err != nil { // do not wait again: the first wait for a lock was enough
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		cancel()
@@ -149,7 +149,7 @@ func (l *Laboratory) Measure(ctx context.Context) error {
 	return cmp.Or(err, l.Recorder.Finish(ctx, l.Run))
 }
 
-// beforehand returns what is doubtful before the first trial, case by case.
+// beforehand returns the warnings known before the first trial, case by case.
 func beforehand(cases []*Case) []result.Warning {
 	var list []result.Warning
 	for _, c := range cases {
@@ -171,8 +171,8 @@ func (l *Laboratory) warn(ctx context.Context, list []result.Warning) error {
 	return nil
 }
 
-// recordUnavailable records a trial that did not take place for each case that does
-// not have a worker, or whose worker lacks what the workload needs.
+// recordUnavailable records a trial with a reason for each case that has no worker, or whose
+// worker lacks something that the workload needs.
 func (l *Laboratory) recordUnavailable(ctx context.Context) error {
 	for _, c := range l.Cases {
 		if c.Unavailable == nil || l.failed[c.ID] {
@@ -181,7 +181,7 @@ func (l *Laboratory) recordUnavailable(ctx context.Context) error {
 		l.failed[c.ID] = true
 		t := &result.Trial{Case: c.ID, Started: l.Now().UTC(), Status: result.Unavailable, Reason: c.Unavailable}
 		if c.Unavailable.Code == protocol.CodeFeature {
-			t.Status = result.Failed // as a trial would
+			t.Status = result.Failed // a trial would fail, too
 		}
 		if err := l.record(ctx, t); err != nil {
 			return err
@@ -193,14 +193,14 @@ func (l *Laboratory) recordUnavailable(ctx context.Context) error {
 // record stores a trial that has ended.
 func (l *Laboratory) record(ctx context.Context, t *result.Trial) error {
 	t.Order = 1
-	if n := len(l.Run.Trials); n > 0 { // of a run that is resumed somebody may have deleted trials
+	if n := len(l.Run.Trials); n > 0 { // not the number of trials: a user may have deleted trials of a resumed run
 		t.Order = l.Run.Trials[n-1].Order + 1
 	}
 	l.Run.Trials = append(l.Run.Trials, *t)
 	return l.Recorder.AddTrial(ctx, l.Run.ID, t)
 }
 
-// active returns the cases that are still being measured.
+// active returns the cases that need further trials.
 func (l *Laboratory) active() []*Case {
 	return slices.DeleteFunc(slices.Clone(l.Cases), func(c *Case) bool {
 		_, ran := l.took[c.ID]
@@ -208,8 +208,8 @@ func (l *Laboratory) active() []*Case {
 	})
 }
 
-// round runs every active case once, and those that were robbed once more. It returns why
-// the run ends, or "" if it goes on.
+// round runs every active case once. Cases from which others took CPU time run once more. It
+// returns why the run ends, or "" if it continues.
 func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err error) {
 	active := l.active()
 	if len(active) == 0 {
@@ -233,15 +233,16 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 	return stopped, nil
 }
 
-// due returns what is to be measured in a round, in its order: the sides of a comparison
-// together. What a run that is resumed has already is left out.
+// due returns groups of cases to run in a round, in order. The sides of a comparison are one
+// group. Trials that a resumed run already has are left out.
 func (l *Laboratory) due(cases []*Case, round int) [][]*Case {
 	order := slices.DeleteFunc(shuffled(cases, l.Run.Seed, round), func(c *Case) bool { return l.there[measured{c.ID, round}] })
 	return beside(order, l.Run.Compares)
 }
 
-// trialsOf runs groups of cases in a round, and those that were robbed once more. It returns
-// how many these were, and why the run ends, or "" if it goes on.
+// trialsOf runs groups of cases in a round. Groups from which others took CPU time run once
+// more. It returns how many trials were added for these, and why the run ends, or "" if it
+// continues.
 func (l *Laboratory) trialsOf(ctx context.Context, round int, groups [][]*Case) (stopped string, repeated int, err error) {
 	l.Noise.BeforeRound(round)
 	l.rounds = append(l.rounds, round)
@@ -297,14 +298,14 @@ func (l *Laboratory) trialsOf(ctx context.Context, round int, groups [][]*Case) 
 	return "", total - planned, nil
 }
 
-// shuffled returns the order of a round: the workloads in random order, and the cases of
-// each in random order. Cases that are compared thus run within seconds of each other,
-// and what slows the machine for some seconds slows them alike.
+// shuffled returns the order of a round: the workloads in random order, and each workload's
+// cases in random order. Cases to compare thus run within seconds of each other, so a
+// machine that is slow for some seconds slows them alike.
 func shuffled(cases []*Case, seed uint64, round int) []*Case {
-	// Each round has its own generator, so the order does not depend on how many trials
-	// the earlier rounds had.
+	// Each round has its own random generator, so its order does not depend on the number of
+	// earlier trials.
 	perm := rand.New(rand.NewPCG(seed, uint64(round))).Perm(len(cases))
-	turn := map[string]int{} // of a workload
+	turn := map[string]int{} // place in the order, by name of the workload
 	for _, at := range perm {
 		if name := cases[at].Workload; turn[name] == 0 {
 			turn[name] = len(turn) + 1
@@ -318,8 +319,8 @@ func shuffled(cases []*Case, seed uint64, round int) []*Case {
 	return order
 }
 
-// beside puts the sides of a comparison beside each other: the cases of an order which
-// differ in nothing else are one group. Without a comparison each case is a group.
+// beside groups the sides of a comparison: cases that differ in nothing else form a group.
+// Without a comparison, each case is its own group.
 func beside(order []*Case, by *result.Compares) (groups [][]*Case) {
 	for _, c := range order {
 		i := -1
@@ -344,7 +345,7 @@ func (l *Laboratory) interrupted() bool {
 	}
 }
 
-// verdict decides after a complete round whether the run ends. It returns why, or "".
+// verdict decides after a complete round whether the run ends. It returns the reason, or "".
 func (l *Laboratory) verdict(round int) string {
 	if l.Schedule.Settled != nil {
 		if ids, judged := l.Schedule.Settled(l.Run, round); judged {

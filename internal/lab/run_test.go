@@ -19,22 +19,22 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// bench is a laboratory in which a trial takes as long as it is told. Only trials move
-// its clock. It records what happens.
+// bench is a laboratory whose trials take a given time of its own clock. Only trials advance
+// that clock. It records what happens.
 type bench struct {
 	t     *testing.T
 	began time.Time
 	now   time.Time
 	log   []string
 
-	took    func(id, round int) time.Duration // of a trial
-	wall    func(id, round int) time.Duration // of its one sample
-	outcome func(id, round int) *result.Trial // nil: OK
-	during  func(order int)                   // while a trial is under way
+	took    func(id, round int) time.Duration // duration of a trial
+	wall    func(id, round int) time.Duration // wall time of a trial's only sample
+	outcome func(id, round int) *result.Trial // result of a trial; nil: OK
+	during  func(order int)                   // called during each trial
 	record  func(t *result.Trial) error
 
-	runs     map[int]int // trials by case
-	orders   [][]int     // case IDs by round, as they were run
+	runs     map[int]int // number of trials by ID of the case
+	orders   [][]int     // IDs of the cases, by round, in the order in which they ran
 	recorded []result.Trial
 	warnings []result.Warning
 	finished []string
@@ -129,7 +129,7 @@ func (b *bench) Finish(_ context.Context, run *result.Run) error {
 	return nil
 }
 
-// progress is a separate type because bench already has a method Trial.
+// progress is a separate type because bench already has another method Trial.
 type progress struct{ *bench }
 
 func (p progress) Planned(plan lab.Plan) { p.plans = append(p.plans, plan) }
@@ -141,7 +141,7 @@ func (p progress) Trial(round, rounds, done, total int, left time.Duration, c *l
 	p.lefts = append(p.lefts, estimate{p.now, left, round, rounds, done, total})
 }
 
-// measure runs a laboratory with the given number of cases.
+// measure runs a laboratory with this number of cases.
 func (b *bench) measure(cases int, s lab.Schedule, change ...func(*lab.Laboratory)) (*result.Run, error) {
 	b.t.Helper()
 	if s.Time == 0 {
@@ -170,7 +170,7 @@ func (b *bench) measure(cases int, s lab.Schedule, change ...func(*lab.Laborator
 	return l.Run, err
 }
 
-// ended compares a run, and what the recorder has of it, with what is expected.
+// ended checks how a run ended, and that the recorder has the same.
 func (b *bench) ended(r *result.Run, stopped string, rounds int) {
 	b.t.Helper()
 	if r.Stopped != stopped || r.Rounds != rounds {
@@ -239,7 +239,7 @@ func TestOrder(t *testing.T) {
 	if cmp.Equal(one, other) {
 		t.Errorf("two seeds, one order: %v", one)
 	}
-	// There are 720 orders, so six of them are hardly ever all the same.
+	// There are 720 orders, so six equal ones are very unlikely.
 	different := map[string]bool{}
 	for _, o := range one {
 		different[fmt.Sprint(o)] = true
@@ -250,7 +250,7 @@ func TestOrder(t *testing.T) {
 }
 
 // TestNeighbors checks that the cases of a workload run next to each other, and that the
-// order of the workloads differs from round to round.
+// order of workloads differs between rounds.
 func TestNeighbors(t *testing.T) {
 	b := newBench(t)
 	workload := func(id int) string { return []string{"a", "b", "c"}[id%3] }
@@ -278,8 +278,8 @@ func TestNeighbors(t *testing.T) {
 	}
 }
 
-// TestOrderOfARoundIsItsOwn checks that the order of the remaining cases in a round does
-// not depend on the round in which a case dropped out.
+// TestOrderOfARoundIsItsOwn checks that the order of the remaining cases in a round does not
+// depend on when a case dropped out.
 func TestOrderOfARoundIsItsOwn(t *testing.T) {
 	order := func(lost int) []int {
 		b := newBench(t)
@@ -299,12 +299,12 @@ func TestOrderOfARoundIsItsOwn(t *testing.T) {
 	}
 }
 
-// TestStopsWhenSettled runs the rule of package stats. Case 1 is the fastest, and so the
-// base of the ratios.
+// TestStopsWhenSettled uses the rule of package stats. Case 1 is the fastest, so ratios are
+// relative to it.
 func TestStopsWhenSettled(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		noisy int // rounds in which the time of case 2 differs
+		noisy int // number of rounds in which the time of case 2 differs
 		runs  map[int]int
 	}{
 		{"at once", 0, map[int]int{1: 6, 2: 6, 3: 6}},
@@ -330,8 +330,8 @@ func TestStopsWhenSettled(t *testing.T) {
 	}
 }
 
-// TestRoundsAreExact checks that exactly the rounds that were asked for are run, however
-// tight the intervals are and however long it takes.
+// TestRoundsAreExact checks that exactly the requested number of rounds runs, however tight
+// the intervals are and however long it takes.
 func TestRoundsAreExact(t *testing.T) {
 	b := newBench(t)
 	b.wall = func(int, int) time.Duration { return time.Millisecond }
@@ -354,7 +354,7 @@ func TestStopsForTime(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)
-			r, err := b.measure(3, lab.Schedule{Time: c.time}) // 3 s per round
+			r, err := b.measure(3, lab.Schedule{Time: c.time}) // a round takes 3 s
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -363,8 +363,8 @@ func TestStopsForTime(t *testing.T) {
 	}
 }
 
-// TestLossesAreNotRunAgain checks that a lost case keeps its reason, and that the others
-// are measured to the end.
+// TestLossesAreNotRunAgain checks that a failed case keeps its reason and gets no further
+// trials, and that the other cases are measured to the end.
 func TestLossesAreNotRunAgain(t *testing.T) {
 	for _, status := range []result.Status{result.Refused, result.Wrong, result.Failed, result.Unavailable} {
 		t.Run(string(status), func(t *testing.T) {
@@ -387,8 +387,8 @@ func TestLossesAreNotRunAgain(t *testing.T) {
 	}
 }
 
-// TestSettledWithoutTheLost checks that a lost cell does not keep a run from ending when
-// the others are settled. The case that is left is compared with none.
+// TestSettledWithoutTheLost checks that a failed case does not keep a run from ending when
+// the others are settled. The remaining case has no other to be compared with.
 func TestSettledWithoutTheLost(t *testing.T) {
 	b := newBench(t)
 	b.wall = func(id, round int) time.Duration {
@@ -434,7 +434,7 @@ func TestUnavailable(t *testing.T) {
 		t.Errorf("trials by case: -want +got:\n%s", d)
 	}
 
-	// A worker that lacks a feature is there, but the case has failed.
+	// If a worker lacks a feature, the case's status is failed, not unavailable.
 	b = newBench(t)
 	why = &protocol.Reason{Code: protocol.CodeFeature, Feature: "fts5", Message: "no FTS5"}
 	if r, err = b.measure(2, lab.Schedule{Rounds: 6}, without(2)); err != nil {
@@ -501,8 +501,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestInterruptedAtTheEnd interrupts the very last trial, when nothing is left to
-// interrupt.
+// TestInterruptedAtTheEnd interrupts the very last trial, when no further trial would
+// follow.
 func TestInterruptedAtTheEnd(t *testing.T) {
 	b := newBench(t)
 	b.during = func(order int) {
@@ -534,8 +534,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestCancelledAfterTheTrial cancels when the process has just ended. Its result is
-// kept.
+// TestCancelledAfterTheTrial cancels the run just after a process has ended. The trial's
+// result must be kept.
 func TestCancelledAfterTheTrial(t *testing.T) {
 	b := newBench(t)
 	b.record = func(tr *result.Trial) error {
@@ -585,20 +585,20 @@ type failing struct{ err error }
 
 func (f failing) Trial(context.Context, *lab.Case, uint64) (*result.Trial, error) { return nil, f.err }
 
-// TestTimeLeft checks the estimates of the time left, which the clock shows exactly.
+// TestTimeLeft checks the estimates of the remaining time against the bench's clock.
 func TestTimeLeft(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		s    lab.Schedule
-		off  time.Duration // at most
+		off  time.Duration // greatest error of the estimate
 	}{
 		{"rounds", lab.Schedule{Rounds: 10}, 2 * time.Second},
-		{"time", lab.Schedule{Time: time.Minute}, 6 * time.Second}, // a round
+		{"time", lab.Schedule{Time: time.Minute}, 6 * time.Second}, // one round
 		{"time is short", lab.Schedule{Time: time.Second}, 2 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)
-			b.took = func(id, _ int) time.Duration { return time.Duration(id) * time.Second } // 6 s per round
+			b.took = func(id, _ int) time.Duration { return time.Duration(id) * time.Second } // a round takes 6 s
 			if _, err := b.measure(3, c.s); err != nil {
 				t.Fatal(err)
 			}
@@ -620,8 +620,8 @@ func TestTimeLeft(t *testing.T) {
 	}
 }
 
-// TestPlan checks that what is said at the start comes true, though every trial takes
-// another time and the first ones take longer.
+// TestPlan checks that the plan announced at the start comes true, although trials take
+// different times, and the first ones longer.
 func TestPlan(t *testing.T) {
 	half := func(run *result.Run, round int) ([]int, bool) { return []int{1, 3, 5, 7}, round == 8 }
 	for _, c := range []struct {
@@ -670,14 +670,13 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestPlanFollows checks that a plan that no longer holds, because the machine became slower
-// or faster half way, is replaced by one that comes true, and that nothing is said of
-// small changes.
+// TestPlanFollows checks that the plan is announced again if the machine becomes slower or
+// faster half way, that the new plan comes true, and that small changes are not announced.
 func TestPlanFollows(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		s      lab.Schedule
-		change float64 // of the times, from the tenth round on
+		change float64 // factor for the times from the tenth round on
 	}{
 		{"rounds, slower", lab.Schedule{Rounds: 24}, 2},
 		{"rounds, faster", lab.Schedule{Rounds: 24}, 0.5},
@@ -719,7 +718,8 @@ func TestPlanFollows(t *testing.T) {
 	}
 }
 
-// TestTimeLeftAfterALoss checks that less time is left after a case is lost.
+// TestTimeLeftAfterALoss checks that the estimate of the remaining time shrinks when a case
+// fails.
 func TestTimeLeftAfterALoss(t *testing.T) {
 	b := newBench(t)
 	b.outcome = func(id, round int) *result.Trial {
@@ -742,8 +742,8 @@ func TestTimeLeftAfterALoss(t *testing.T) {
 	}
 }
 
-// Cases that are settled are not measured further, unless they are open again, and the run
-// ends when all are.
+// TestSettled checks that settled cases get no trials until they are open again, and that
+// the run ends when all cases are settled.
 func TestSettled(t *testing.T) {
 	b := newBench(t)
 	s := lab.Schedule{Settled: func(run *result.Run, round int) ([]int, bool) {

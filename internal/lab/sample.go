@@ -15,9 +15,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CheckSample compares what a worker says of a phase with the plan, with itself, and
-// with what the lab saw. It returns the sample with what the lab computes, doubts that
-// do not prove anything, and every fault in the order of the checks.
+// CheckSample checks a worker's sample of a phase: against the plan, for contradictions, and
+// against what the lab saw. It returns the sample with the values that the lab computes,
+// warnings about what is doubtful but not proven wrong, and all faults.
 func CheckSample(p *plan.Phase, want Expectation, saw Seen, said *protocol.Sample) (*result.Sample, []result.Warning, []Fault) {
 	c := &sampleCheck{check: check{of: "phase " + p.Name}, phase: p, want: want, said: said}
 	c.naturals()
@@ -37,8 +37,8 @@ func CheckSample(p *plan.Phase, want Expectation, saw Seen, said *protocol.Sampl
 	return m, c.doubts, c.faults
 }
 
-// CheckServed compares what a server says of a phase with what the load generator
-// saw. The sample has only the server's own figures.
+// CheckServed checks a server's sample of a phase against the outcome of the load generator.
+// The sample that it returns has only the server's own figures.
 func CheckServed(p *plan.Phase, said *protocol.Sample, o *load.Outcome, cores int) (*result.Sample, []result.Warning, []Fault) {
 	c := &sampleCheck{check: check{of: "phase " + p.Name}, phase: p, said: said}
 	c.naturals()
@@ -53,7 +53,7 @@ func CheckServed(p *plan.Phase, said *protocol.Sample, o *load.Outcome, cores in
 	for _, n := range o.Statuses {
 		answers += n
 	}
-	if answers == o.Sent { // no answer was lost on the way
+	if answers == o.Sent { // every request was answered
 		if said.Operations != answers {
 			c.protocol("operations", "is %d: want %d, the requests that were answered", said.Operations, answers)
 		}
@@ -74,7 +74,7 @@ type sampleCheck struct {
 	want   Expectation
 	said   *protocol.Sample
 	made   []latency.Summary
-	least  float64 // sum of all latencies in ns, at least
+	least  float64 // lower bound for the sum of all latencies, in ns
 	doubts []result.Warning
 }
 
@@ -99,7 +99,7 @@ func (c *sampleCheck) naturals() {
 	}
 }
 
-// wall compares the wall time with what the lab saw.
+// wall checks the wall time against what the lab saw.
 func (c *sampleCheck) wall(saw Seen) {
 	wall := time.Duration(c.said.WallNS)
 	switch {
@@ -112,7 +112,7 @@ func (c *sampleCheck) wall(saw Seen) {
 	}
 }
 
-// operations compares the numbers of operations and failures with the plan.
+// operations checks the numbers of operations and failures against the plan.
 func (c *sampleCheck) operations() {
 	m, got := c.phase.Mix, c.said.Operations
 	switch {
@@ -138,7 +138,7 @@ func (c *sampleCheck) operations() {
 	}
 }
 
-// replayed doubts a replay that did not do what was recorded.
+// replayed adds a doubt if a replay did not do what was recorded.
 func (c *sampleCheck) replayed() {
 	m, r := c.said, c.phase.Replay
 	if r == nil {
@@ -171,7 +171,7 @@ func (c *sampleCheck) replayed() {
 	}
 }
 
-// toReplay says what may make a replay do what was recorded.
+// toReplay advises how to make a replay do what was recorded.
 func toReplay(r *plan.Replay) string {
 	made := slices.ContainsFunc(r.Statements, func(s plan.Replayed) bool {
 		return slices.ContainsFunc(s.Parameters, func(p plan.Recorded) bool { return p.Lengths != nil })
@@ -185,7 +185,7 @@ func toReplay(r *plan.Replay) string {
 	return "begin with the database as it was when the recording began"
 }
 
-// counted says what determines the number of operations.
+// counted says, for messages, what determines the number of operations.
 func (c *sampleCheck) counted() string {
 	switch {
 	case c.phase.Insert != nil:
@@ -200,7 +200,7 @@ func (c *sampleCheck) counted() string {
 	return "the script"
 }
 
-// errors compares the errors with failed, and the retries with the mix.
+// errors checks the counts of errors against failed, and the retries against the mix.
 func (c *sampleCheck) errors() {
 	c.errorCounts()
 	m, most := c.phase.Mix, int64(0)
@@ -242,8 +242,7 @@ func (c *sampleCheck) errorCounts() {
 	}
 }
 
-// errorList checks a list of errors and adds up their counts. The lab, not the
-// worker, gives them their names.
+// errorList checks a list of errors and returns the sum of their counts.
 func (c *sampleCheck) errorList(key string, list []protocol.ErrorCount) (sum int64) {
 	seen := map[int]bool{}
 	for i, e := range list {
@@ -268,7 +267,7 @@ func (c *sampleCheck) errorList(key string, list []protocol.ErrorCount) (sum int
 	return sum
 }
 
-// rows compares the number of rows with the generators and the plan.
+// rows checks the number of rows against the generators and the plan.
 func (c *sampleCheck) rows() {
 	got, want := c.said.Rows, c.want.Rows
 	if m := c.phase.Mix; m != nil {
@@ -279,9 +278,9 @@ func (c *sampleCheck) rows() {
 	}
 }
 
-// mixRows returns how many rows the executions of a mix must have read. It returns -1
-// if a statement does not say how many it reads, or if some operations did not run to
-// their end.
+// mixRows returns how many rows the operations of a mix must have read. It returns -1 if a
+// statement does not declare its number of rows, or if some operations did not run
+// completely.
 func (c *sampleCheck) mixRows(m *plan.Mix) int64 {
 	if c.said.Failed > 0 || c.said.Retries > 0 || len(c.said.Results) > 0 || len(c.said.Latency) != len(m.Operations) {
 		return -1
@@ -306,8 +305,8 @@ func (c *sampleCheck) mixRows(m *plan.Mix) int64 {
 	return sum
 }
 
-// checksum compares the checksum with the generators' if they know the answer. If they
-// don't, package stats compares the drivers.
+// checksum checks the sample's checksum against the generators' if that is known. Otherwise
+// package stats compares the drivers with each other.
 func (c *sampleCheck) checksum() {
 	got, wanted := c.said.Checksum, c.phase.Query != nil || c.phase.Mix != nil
 	switch {
@@ -323,11 +322,11 @@ func (c *sampleCheck) checksum() {
 	}
 }
 
-// time finds a wall time that is too short for what was done.
+// time adds a fault if the wall time is too short for the work done.
 func (c *sampleCheck) time() {
 	wall := within(time.Duration(c.said.WallNS), clockSlack, clockShare)
 	clients, least, due := int64(1), time.Duration(0), ""
-	closed := true // a client's latencies follow one another
+	closed := true // each client begins an operation when its last one has ended
 	switch m, q := c.phase.Mix, c.phase.Query; {
 	case c.phase.Replay != nil:
 		r := c.phase.Replay
@@ -357,7 +356,7 @@ func (c *sampleCheck) time() {
 		return
 	}
 	work := float64(max(c.said.Operations, 0)) * float64(fastestExec)
-	if c.phase.Insert == nil { // the operations of an insert are its rows
+	if c.phase.Insert == nil { // an insert counts its rows as operations
 		work += float64(max(c.said.Rows, 0)) * float64(fastestRow)
 	}
 	if need := time.Duration(work / float64(clients)); time.Duration(c.said.WallNS) < need {
@@ -365,7 +364,7 @@ func (c *sampleCheck) time() {
 	}
 }
 
-// cpu doubts CPU time that is more than the cores can have provided.
+// cpu adds a doubt if the CPU time is more than the cores can have provided.
 func (c *sampleCheck) cpu(cores int, wall time.Duration) {
 	if cores <= 0 || wall <= 0 {
 		return
@@ -376,7 +375,7 @@ func (c *sampleCheck) cpu(cores int, wall time.Duration) {
 	}
 }
 
-// sample returns what the worker says together with what the lab computes.
+// sample returns the worker's sample with the values that the lab computed.
 func (c *sampleCheck) sample() *result.Sample {
 	m := c.said
 	return &result.Sample{

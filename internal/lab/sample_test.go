@@ -30,7 +30,7 @@ func histogram(n int, each time.Duration) string {
 
 var someChecksum = strings.Repeat("0123456789abcdef", 4)
 
-// samplesOfAll returns what an honest worker says for each kind of phase.
+// samplesOfAll returns an honest worker's sample for each kind of phase.
 func samplesOfAll() map[string]struct {
 	phase plan.Phase
 	want  lab.Expectation
@@ -112,14 +112,14 @@ func TestHonestSamples(t *testing.T) {
 	}
 }
 
-// TestLies checks that every lie about one key is a fault that names the phase, the key
-// and what was wanted.
+// TestLies checks that each lie about one key is a fault whose message names the phase, the
+// key and what was wanted.
 func TestLies(t *testing.T) {
 	for _, c := range []struct {
 		kind string
 		lie  func(*protocol.Sample)
 		code string
-		want string // begins the message, after the phase
+		want string // beginning of the message after the phase
 	}{
 		{"insert", func(m *protocol.Sample) { m.Rows = 7 }, "rows", "rows is 7: expected 500"},
 		{"insert", func(m *protocol.Sample) { m.Operations = 501 }, "protocol", "operations is 501: want 500, the rows of its data sets"},
@@ -220,7 +220,7 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// encoded returns a histogram with one count, in any geometry.
+// encoded returns an encoded histogram with one count, in any geometry.
 func encoded(low, high, count int64) string {
 	var body, packed, out bytes.Buffer
 	zigzag := uint64(count<<1 ^ count>>63)
@@ -236,7 +236,7 @@ func encoded(low, high, count int64) string {
 	return base64.StdEncoding.EncodeToString(out.Bytes())
 }
 
-// TestDoubts checks that the lab warns of what it cannot prove to be wrong.
+// TestDoubts checks the warnings about figures that are doubtful but not proven wrong.
 func TestDoubts(t *testing.T) {
 	k := samplesOfAll()["insert"]
 	k.said.WallNS, k.said.UserNS, k.said.SystemNS = 1e9, 3e9, 2e9

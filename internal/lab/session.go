@@ -19,7 +19,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// session is one worker process and what it has said so far.
+// session is the lab's side of a conversation with one worker process.
 type session struct {
 	limit time.Duration
 	hint  string
@@ -29,53 +29,53 @@ type session struct {
 	next  int    // index of the plan's next phase
 	done  bool
 
-	turn  *turn          // nil: the trial runs alone
-	alarm *process.Alarm // rings when the trial has run for as long as it may
-	idle  time.Duration  // how long it waited for its turn
+	turn  *turn          // turn of the trial; nil: the trial runs alone
+	alarm *process.Alarm // rings when the trial's time is up
+	idle  time.Duration  // how long the trial waited for its turn
 
 	stopped time.Duration  // how long this process was stopped
-	waited  *time.Duration // for a CPU, the worker's threads; nil if it is not known
+	waited  *time.Duration // how long the worker's threads waited for a CPU; nil: not known
 
-	inForce driver.Settings // what the first connection last read back
-	begins  string          // the SQLite that wrote the database before the trial; "": none, or not known
+	inForce driver.Settings // settings that the first connection last read back
+	begins  string          // version of the SQLite that wrote the database before the trial; "": none, or not known
 
 	started time.Time     // when the request was sent
 	began   time.Time     // when the current phase began
-	claimed time.Duration // sum of the times by the worker's clocks so far
+	claimed time.Duration // sum of the times that the worker has reported so far
 
-	profiling *Profiling // nil: a trial that is measured
+	profiling *Profiling // nil: the trial is not profiled
 
-	hashed     bool     // the plan asks for checksums of what is inserted
-	brief      []string // the phases that are not verified in full
-	unanswered string   // the insert whose rows have not been read back
+	hashed     bool     // the plan asks for checksums of inserted rows
+	brief      []string // names of phases that are not verified in full
+	unanswered string   // name of the insert whose tables the worker has not read back yet; "": none
 
-	loads  bool    // the worker only loads the database
-	untold bool    // the worker has yet to say what the loaded database has
-	tables []Table // of the loaded database; -1 rows: not known
+	loads  bool    // the worker only fills the database
+	untold bool    // the worker has not yet reported the tables of the loaded database
+	tables []Table // tables of the loaded database; Rows is -1 if not known
 
-	unread  string          // what ran last, if the settings have not been read back since then
-	changed driver.Settings // what has been changed so far, as the workload declares
+	unread  string          // what ran since the settings were last read back: the schema or a phase; "": nothing
+	changed driver.Settings // settings that declared changes have set so far
 
-	shares // for mixes in several processes
+	shares // state of mixes in several processes
 
-	// For a server:
+	// For an http phase:
 	seed     uint64
 	ceilings map[int]ceiling
-	ctx      context.Context // of the load
+	ctx      context.Context // context of the load
 	worker   *process.Child
-	traffic  *traffic // the current one
+	traffic  *traffic // load of the current phase; nil: none
 }
 
 func (s *session) fail(status result.Status, code, format string, args ...any) {
 	if s.trial.Reason != nil {
-		return // the first reason is the cause of the others
+		return // the first reason is the cause of later ones
 	}
 	s.trial.Status = status
 	s.trial.Reason = &protocol.Reason{Code: code, Phase: s.phase, Message: fmt.Sprintf(format, args...)}
 }
 
-// broken fails the trial because a message breaks the protocol. The error it returns
-// means that the worker need not go on.
+// broken fails the trial because the worker's message breaks the protocol. The error that it
+// returns ends the conversation.
 func (s *session) broken(format string, args ...any) error {
 	s.fail(result.Failed, protocol.CodeProtocol, format, args...)
 	return errEnough
@@ -87,7 +87,7 @@ func (s *session) run(ctx context.Context, dir string, req protocol.Request) {
 	s.alarm = process.NewAlarm(s.limit, func() { cancel(errTimeout) })
 	defer func() { s.stopped += s.alarm.Stop() }()
 
-	// SQLite's temporary files must be on the file system that is measured.
+	// SQLite must create its temporary files on the measured file system.
 	executable, args := s.profiling.command(s.want.Worker, s.want.Info.Kind, s.want.Ref.Args())
 	w, err := process.Start(ctx, executable, args, dir, s.part.mark(dir), s.want.Ref.Elsewhere(), append(s.want.Ref.Env(), "SQLITE_TMPDIR="+dir, "TMPDIR="+dir)...)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *session) run(ctx context.Context, dir string, req protocol.Request) {
 	}
 }
 
-// ended judges how the process ended.
+// ended fails the trial if the worker's process did not end as it should.
 func (s *session) ended(err error, w *process.Child, cause error) {
 	switch {
 	case errors.Is(cause, errTimeout) && s.done:
@@ -135,8 +135,8 @@ func (s *session) ended(err error, w *process.Child, cause error) {
 	}
 }
 
-// listen reads answers up to the last one. An error means that the worker need
-// not go on.
+// listen reads answers up to the last one. An error means that the worker is not needed any
+// longer.
 func (s *session) listen(lines *bufio.Scanner) error {
 	for lines.Scan() {
 		var a protocol.Response
@@ -144,7 +144,7 @@ func (s *session) listen(lines *bufio.Scanner) error {
 			return s.broken("the worker's answer is not understood: %v: %.80q", err, lines.Text())
 		}
 		if a.Type == protocol.TypeSample || a.Type == protocol.TypeServed || a.Type == protocol.TypeDone {
-			s.seeWaiting() // nobody can when it has ended
+			s.seeWaiting() // once the worker has ended, its waiting time cannot be read
 		}
 		if err := s.answer(&a); err != nil || s.done {
 			return err
@@ -159,11 +159,11 @@ func (s *session) listen(lines *bufio.Scanner) error {
 	return nil
 }
 
-// seeWaiting records how long the worker's threads have waited for a CPU so far. A worker
-// that is just ending has fewer threads left than before.
+// seeWaiting records how long the worker's threads have waited for a CPU so far. It keeps
+// the largest figure, because a worker that is exiting has fewer threads left.
 func (s *session) seeWaiting() {
 	if s.worker == nil {
-		return // in tests of what is heard
+		return // only in tests, which have no process
 	}
 	if d := process.WaitedFor(s.worker.Process.Pid); d != nil && (s.waited == nil || *d > *s.waited) {
 		s.waited = d
@@ -226,7 +226,7 @@ func (s *session) answer(a *protocol.Response) error {
 	return nil
 }
 
-// statusOf returns the status of a trial that ends with a worker's reason.
+// statusOf returns the status of a trial that ends with a reason of this code.
 func statusOf(code string) result.Status {
 	switch code {
 	case protocol.CodeRows, protocol.CodeChecksum, protocol.CodeIntegrity, protocol.CodeAnswer:
@@ -237,7 +237,7 @@ func statusOf(code string) result.Status {
 	return result.Failed
 }
 
-// ready compares the proof with what was asked for.
+// ready checks the worker's proof against the settings and the variant that were asked for.
 func (s *session) ready(a *protocol.Response) error {
 	if a.Protocol != protocol.Version {
 		return s.broken("the worker speaks protocol %d, sqlite3perf %d: rebuild one of them", a.Protocol, protocol.Version)
@@ -268,7 +268,7 @@ func (s *session) ready(a *protocol.Response) error {
 	return nil
 }
 
-// begin records that a phase has begun. It must be the plan's next one.
+// begin records that a phase has begun. The phase must be the plan's next one.
 func (s *session) begin(name string) error {
 	phases := s.want.Plan.Phases
 	switch {
@@ -288,8 +288,8 @@ func (s *session) begin(name string) error {
 	return nil
 }
 
-// alternate lets the other trials run until the turn comes back, and has the worker
-// proceed.
+// alternate lets the other trials run until this trial has its turn again. Then it tells the
+// worker to proceed.
 func (s *session) alternate() error {
 	if s.turn == nil {
 		return s.broken("the worker answered %q: it was not asked to alternate", protocol.TypeWaiting)
@@ -305,10 +305,10 @@ func (s *session) alternate() error {
 	return err
 }
 
-// current returns the phase that has begun last. One must have begun.
+// current returns the phase that began last. Some phase must have begun.
 func (s *session) current() *plan.Phase { return &s.want.Plan.Phases[s.next-1] }
 
-// lastSample returns the phase of the last sample, or "".
+// lastSample returns the name of the last sample's phase, or "" if there is no sample.
 func (s *session) lastSample() string {
 	if n := len(s.trial.Samples); n > 0 {
 		return s.trial.Samples[n-1].Phase
@@ -316,7 +316,7 @@ func (s *session) lastSample() string {
 	return ""
 }
 
-// inserted checks what the worker read back after an insert.
+// inserted checks the tables that the worker read back after an insert.
 func (s *session) inserted(a *protocol.Response) error {
 	if s.unanswered == "" || a.Phase != s.unanswered {
 		return s.broken("the worker answered %q of phase %.80q: it was not asked for, or has been answered", a.Type, a.Phase)
@@ -325,7 +325,8 @@ func (s *session) inserted(a *protocol.Response) error {
 	return s.judge(nil, CheckInserted(s.current(), s.want.Expect[a.Phase].Tables, s.hashed, a.Tables))
 }
 
-// due returns the phase of which the next sample must be. It must be the current phase.
+// due returns the phase of the worker's sample said. That must be the next timed phase, and
+// the current one.
 func (s *session) due(said *protocol.Sample) (*plan.Phase, error) {
 	n := len(s.trial.Samples)
 	if said == nil || n >= len(s.want.Phases) || said.Phase != s.want.Phases[n] {
@@ -337,7 +338,7 @@ func (s *session) due(said *protocol.Sample) (*plan.Phase, error) {
 	return s.current(), nil
 }
 
-// sample checks what the worker says of a phase.
+// sample checks the worker's sample of a phase, and adds it to the trial.
 func (s *session) sample(said *protocol.Sample) error {
 	p, err := s.due(said)
 	if err != nil {
@@ -368,7 +369,8 @@ func (s *session) sample(said *protocol.Sample) error {
 	return nil
 }
 
-// judge ends the trial if there is a fault, and keeps the doubts.
+// judge keeps the doubts as warnings. If there are faults, it fails the trial with the
+// first.
 func (s *session) judge(doubts []result.Warning, faults []Fault) error {
 	s.trial.Warnings = append(s.trial.Warnings, doubts...)
 	if len(faults) == 0 {

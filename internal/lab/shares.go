@@ -15,47 +15,48 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// shares is what a session has for mixes that several processes share.
+// shares is the part of a session that concerns mixes in several processes.
 type shares struct {
 	request protocol.Request
 	dir     string // directory in which the worker was started
 	cancel  context.CancelCauseFunc
-	others  *others       // the further processes of the current mix
-	spent   []*result.CPU // by further processes that have ended
-	part    *part         // set if this is one of them
+	others  *others       // further processes of the current mix; nil: none
+	spent   []*result.CPU // CPU time of further processes that have ended
+	part    *part         // set if this session is that of a further process
 }
 
-// others are the further processes of a mix. The first is the trial's own worker, which
-// has made the database and looks after it when the others have ended.
+// others are the further processes of a mix. The first process is the trial's own worker. It
+// has created the database, and continues alone when the others have ended.
 type others struct {
 	phase  string
 	parts  []*part
-	begin  chan struct{}        // closed when all may begin
-	failed atomic.Pointer[part] // the first process that failed
-	over   atomic.Bool          // the first process has ended by itself, so that no other is to blame
-	ended  bool                 // all processes have ended, and without errors
+	begin  chan struct{}        // closed when all processes may begin the mix
+	failed atomic.Pointer[part] // the first of these processes that failed
+	over   atomic.Bool          // the first process ended by itself, so failures of the others do not count
+	ended  bool                 // all further processes have ended without errors
 }
 
-// part is one of the others: a session of its own, in which the worker does its share of
-// the mix and nothing else.
+// part is one of the further processes, with its own session. Its worker does a share of the
+// mix and nothing else.
 type part struct {
-	number, of int // from 1; the first process is 0
+	number, of int // number of the process, counted from 1 because the first process is 0, and how many processes there are
 	others     *others
 	session    *session
 
-	prepared, shared chan struct{} // closed when the worker answers prepared or shared
-	stop             chan struct{} // closed when it may end
-	ended            chan struct{} // closed when its process has ended
+	prepared, shared chan struct{} // closed when the worker answers prepared, or shared
+	stop             chan struct{} // closed when the worker may end
+	ended            chan struct{} // closed when the process has ended
 	said             *protocol.Sample
 }
 
 func (p *part) String() string { return processName(p.number, p.of) }
 
-// processName names a process of a trial, counted from 0.
+// processName names a process of a trial in messages. number is counted from 0.
 func processName(number, of int) string { return fmt.Sprintf("process %d of %d", number+1, of) }
 
-// mark returns the mark of a worker's process. That of a further process is below the
-// first's, so that what ends the first ends it too, and not the other way round.
+// mark returns the mark of a worker's process. The mark of a further process begins with
+// that of the first, so killing everything that the first marked also kills the further
+// process, but not vice versa.
 func (p *part) mark(dir string) string {
 	if p == nil {
 		return dir
@@ -63,8 +64,8 @@ func (p *part) mark(dir string) string {
 	return fmt.Sprintf("%s/process-%d", dir, p.number+1)
 }
 
-// prepared is the answer that a mix in several processes can begin. From the first process
-// it starts the others. From the last it lets all begin.
+// prepared handles a worker's answer that it can begin a mix in several processes. If the
+// first process sends it, prepared starts the others, and then lets all begin.
 func (s *session) prepared(a *protocol.Response) error {
 	n := s.want.Settings.Processes()
 	if n < 2 || !s.mixes(a) || s.part == nil && s.others != nil && s.others.phase == a.Phase {
@@ -76,7 +77,7 @@ func (s *session) prepared(a *protocol.Response) error {
 	o := &others{phase: a.Phase, begin: make(chan struct{})}
 	s.others = o
 	for i := 1; i < n; i++ {
-		// One after the other, because each takes locks while it proves its settings.
+		// One after another, because each takes locks while it proves its settings.
 		p := s.newPart(o, i, n)
 		o.parts = append(o.parts, p)
 		go p.run(s)
@@ -89,8 +90,8 @@ func (s *session) prepared(a *protocol.Response) error {
 	return nil
 }
 
-// shared is the answer that a process has done its share of the mix. When all have, the
-// others end, one after the other, and then the first goes on alone.
+// shared handles a worker's answer that it has done its share of the mix. When all processes
+// have sent it, the further ones end one after another, and the first continues alone.
 func (s *session) shared(a *protocol.Response) error {
 	o := s.others
 	if s.part != nil {
@@ -109,7 +110,7 @@ func (s *session) shared(a *protocol.Response) error {
 	}
 	for _, p := range o.parts {
 		close(p.stop)
-		<-p.ended // with the trial's context at the latest
+		<-p.ended // at the latest when the trial's context ends
 		if p.session.trial.Status != result.OK || s.ctx.Err() != nil {
 			return errEnough
 		}
@@ -120,13 +121,13 @@ func (s *session) shared(a *protocol.Response) error {
 	return nil
 }
 
-// mixes reports whether an answer is about the mix under way.
+// mixes reports whether an answer is about the current mix.
 func (s *session) mixes(a *protocol.Response) bool {
 	return s.next > 0 && s.current().Mix != nil && s.current().Name == a.Phase
 }
 
-// until waits for what a further process says or does. An error means that the trial has
-// failed.
+// until waits for an event of a further process. missing says, for messages, what did not
+// happen. An error means that the trial has failed.
 func (s *session) until(p *part, event <-chan struct{}, missing string) error {
 	select {
 	case <-event:
@@ -140,8 +141,8 @@ func (s *session) until(p *part, event <-chan struct{}, missing string) error {
 	return errEnough
 }
 
-// await tells the first process's session what the worker has said, and passes on the
-// order that follows.
+// await closes said to report the worker's answer to the first process's session. It then
+// waits for then, and sends the worker the order.
 func (p *part) await(said, then chan struct{}, order string) error {
 	select {
 	case <-said:
@@ -158,7 +159,7 @@ func (p *part) await(said, then chan struct{}, order string) error {
 	}
 }
 
-// newPart returns a further process for the mix under way.
+// newPart returns a further process for the current mix.
 func (s *session) newPart(o *others, number, of int) *part {
 	c := *s.want
 	c.Plan = &plan.Plan{Files: c.Plan.Files, DataSets: c.Plan.DataSets, Phases: []plan.Phase{*s.current()}}
@@ -171,7 +172,7 @@ func (s *session) newPart(o *others, number, of int) *part {
 	return p
 }
 
-// run runs the process. If it fails, so does the trial.
+// run runs the process. If the process fails first, it also ends the trial.
 func (p *part) run(first *session) {
 	defer close(p.ended)
 	req := first.request
@@ -183,16 +184,16 @@ func (p *part) run(first *session) {
 	}
 }
 
-// dismiss is called when the first process has nothing more to say. If nobody has ended it,
-// it has ended by itself, and what becomes of the others follows from that.
+// dismiss is called when the first process has sent its last answer. If the trial was not
+// canceled, failures of the further processes no longer count.
 func (o *others) dismiss(ctx context.Context) {
 	if o != nil && ctx.Err() == nil {
 		o.over.Store(true)
 	}
 }
 
-// end ends the processes that are left. If one of them failed first, the trial gets its
-// reason.
+// end ends the remaining further processes. If one of them was the first to fail, the trial
+// gets its reason.
 func (o *others) end(s *session) {
 	if o == nil {
 		return
@@ -211,15 +212,16 @@ func (o *others) end(s *session) {
 	s.trial.Reason.Phase = o.phase
 }
 
-// partial keeps the sample of a share of the mix.
+// partial keeps a further process's sample of its share of the mix.
 func (s *session) partial(said *protocol.Sample) error {
 	s.part.said = said
-	s.trial.Samples = append(s.trial.Samples, result.Sample{Phase: said.Phase}) // what it is worth is seen with the others
+	s.trial.Samples = append(s.trial.Samples, result.Sample{Phase: said.Phase}) // only the phase: gathered takes the figures from said
 	return nil
 }
 
-// gathered returns the sample of a phase. That of a mix in several processes is what all
-// of them say together; apart is then how far apart they began, if they tell.
+// gathered returns the sample of a phase. For a mix in several processes, it combines the
+// samples of all processes. apart is then the time in ns between the first and the last of
+// them to begin, if the samples tell.
 func (s *session) gathered(p *plan.Phase, said *protocol.Sample) (sum *protocol.Sample, apart *int64, err error) {
 	n := s.want.Settings.Processes()
 	if p.Mix == nil || n < 2 {
@@ -245,8 +247,8 @@ func (s *session) gathered(p *plan.Phase, said *protocol.Sample) (sum *protocol.
 	return sum, apartIn(all), nil
 }
 
-// apartIn returns how far apart in ns the processes began whose samples these are. It is nil
-// if one does not tell.
+// apartIn returns the time in ns between the first and the last process to begin, from their
+// samples. It returns nil if a sample does not tell when its process began.
 func apartIn(all []*protocol.Sample) *int64 {
 	first, last := all[0].BeganUS, all[0].BeganUS
 	for _, m := range all {
@@ -259,8 +261,8 @@ func apartIn(all []*protocol.Sample) *int64 {
 	return &ns
 }
 
-// notTogether doubts a mix whose processes began so far apart that a part of its time was
-// not that of all clients.
+// notTogether returns a warning if the processes of a mix began so far apart that for a part
+// of its time not all clients ran.
 func notTogether(m *result.Sample, processes int) []result.Warning {
 	if m.ApartNS == nil || float64(*m.ApartNS) <= result.ApartShare*float64(m.WallNS) {
 		return nil
@@ -271,8 +273,8 @@ func notTogether(m *result.Sample, processes int) []result.Warning {
 		processes, apart, 100*apart.Seconds()/wall.Seconds(), wall.Round(10*time.Microsecond))}}
 }
 
-// checkShare finds what is wrong with the sample of one process of a mix by itself. What
-// all of them have done together is checked later.
+// checkShare checks the sample of one process of a mix by itself. The combined sample is
+// checked later.
 func checkShare(p *plan.Phase, number, of int, said *protocol.Sample) []Fault {
 	first, end := p.Mix.Share(number, of)
 	mix, phase := *p.Mix, *p
@@ -293,8 +295,9 @@ func checkShare(p *plan.Phase, number, of int, said *protocol.Sample) []Fault {
 	return c.faults
 }
 
-// mergeShares adds up what several processes say of one mix. Sizes of files, the
-// checkpoint and the checksum are those of the first, which alone is left at the end.
+// mergeShares combines the samples of several processes of one mix. Sizes of files, the
+// checkpoint and the checksum are those of the first process, which alone is left at the
+// end.
 func mergeShares(all []*protocol.Sample) (*protocol.Sample, error) {
 	sum := *all[0]
 	failed, results := protocol.ErrorCounts{}, protocol.ErrorCounts{}
@@ -342,7 +345,7 @@ func mergeShares(all []*protocol.Sample) (*protocol.Sample, error) {
 	return &sum, nil
 }
 
-// mergeWaits adds waits to others. What one of the processes does not tell is left out.
+// mergeWaits adds up two lists of waits. It leaves out kinds of waits that are not in both.
 func mergeWaits(sum, more []protocol.Wait) (both []protocol.Wait) {
 	for _, w := range sum {
 		if i := slices.IndexFunc(more, func(m protocol.Wait) bool { return m.For == w.For }); i >= 0 {
@@ -354,8 +357,8 @@ func mergeWaits(sum, more []protocol.Wait) (both []protocol.Wait) {
 	return both
 }
 
-// addCPU adds what another process of the trial has used. A figure that is not known of the
-// trial's first process stays unknown.
+// addCPU adds the CPU time of another process of the trial to sum. A figure that is unknown
+// in sum stays unknown.
 func addCPU(sum, more *result.CPU) {
 	sum.UserNS += more.UserNS
 	sum.SystemNS += more.SystemNS
@@ -366,8 +369,8 @@ func addCPU(sum, more *result.CPU) {
 	}
 }
 
-// severalProcesses returns an error if mixes of a plan cannot be done in as many processes
-// as the settings say.
+// severalProcesses returns an error if the settings ask for several processes, but the plan
+// cannot run in several.
 func severalProcesses(s driver.Settings, p *plan.Plan) error {
 	n := s.Processes()
 	if n == 1 {

@@ -20,8 +20,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// upgrades has a mix whose transactions read and then write. Each that commits leaves one
-// row with a key of its own, so two clients with the same number would end the trial.
+// upgrades is a workload whose transactions read and then write. Each that commits inserts a
+// row with a unique key, so two clients with the same number would end the trial.
 const upgrades = `
 name: upgrades
 settings: {journal_mode: wal, synchronous: "off", busy_timeout: 5s, txlock: deferred, processes: PROCESSES}
@@ -59,8 +59,8 @@ func sharedCase(t *testing.T, executable string, words ...string) *lab.Case {
 	return casesOf(t, executable, 7, nil, nil, parse(t, strings.NewReplacer(words...).Replace(upgrades)))[0]
 }
 
-// TestProcesses does a mix in two processes with one client each. What fails, fails because
-// of the other process, and what both say they have done is in the database.
+// TestProcesses runs a mix in two processes with one client each. Operations fail only
+// because of the other process, and the database must contain what both processes report.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	got := runTrial(t, sharedCase(t, faulty(t, "server-none"), "PROCESSES", "2", "CLIENTS", "2", "END", "count: 1_000"), 7)
@@ -87,7 +87,7 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// TestProcessesLast does a mix that lasts, with more clients than processes.
+// TestProcessesLast runs a mix with a duration, with more clients than processes.
 func TestProcessesLast(t *testing.T) {
 	t.Parallel()
 	got := runTrial(t, sharedCase(t, faulty(t, "server-none"), "PROCESSES", "3", "CLIENTS", "4", "END", "duration: 200ms", "connection: own", "connection: pool"), 7)
@@ -99,7 +99,7 @@ func TestProcessesLast(t *testing.T) {
 	if len(mix.Clients) != 4 || done != mix.Operations-mix.Failed || left.Rows != done {
 		t.Errorf("clients %v of %d operations, of which %d failed; %d rows", mix.Clients, mix.Operations, mix.Failed, left.Rows)
 	}
-	// Of clients that write, one may never get the lock.
+	// Clients that only read, because a client that writes may never get the lock.
 	text := strings.NewReplacer("processes: 2", "processes: 3", "clients: 2", "clients: 4", "count: 3_000", "duration: 1s").Replace(reading)
 	got = runTrial(t, casesOf(t, faulty(t, "server-none"), 7, nil, nil, parse(t, text))[0], 7)
 	if clients := got.Samples[0].Clients; len(clients) != 4 || slices.Contains(clients, 0) {
@@ -107,7 +107,7 @@ func TestProcessesLast(t *testing.T) {
 	}
 }
 
-// reading has statements that a worker's fault can be in.
+// reading is a workload with statements in which a faulty worker can fail.
 const reading = `
 name: reading
 settings: {journal_mode: wal, busy_timeout: 5s, processes: 2}
@@ -122,8 +122,8 @@ phases:
     count: 3_000
 `
 
-// TestProcessesFail breaks the second process. The trial fails with its reason, at once,
-// and leaves nothing.
+// TestProcessesFail makes the second process fail. The trial must fail at once with its
+// reason, and leave no files.
 func TestProcessesFail(t *testing.T) {
 	t.Parallel()
 	for fault, want := range map[string]struct {
@@ -141,7 +141,7 @@ func TestProcessesFail(t *testing.T) {
 			dir := t.TempDir()
 			limit := time.Minute
 			if fault == "second-hangs" {
-				limit = 15 * time.Second // in which the second must have begun
+				limit = 15 * time.Second // within this time the second process must have begun
 			}
 			c := casesOf(t, faulty(t, "server-"+fault), 7, nil, nil, parse(t, reading))[0]
 			got, err := (&lab.Processes{Dir: dir, Limit: limit}).Trial(t.Context(), c, 7)
@@ -171,8 +171,9 @@ func TestProcessesFail(t *testing.T) {
 	}
 }
 
-// inProcess returns the fault that a worker has if only one process of a trial is to have
-// it: "second-dies" becomes "dies" in the second. It notes the process's number.
+// inProcess returns the fault of this worker if only one process of a trial is to have it:
+// for "second-dies", it returns "dies" in the second process. It also records the number of
+// the process.
 func inProcess(d *faultyDriver, fault string) string {
 	_, second := strings.CutSuffix(os.Getenv("SQLITE3PERF_MARK"), "/process-2")
 	for which, here := range map[string]bool{"first-": !second, "second-": second} {
@@ -195,7 +196,8 @@ func inProcess(d *faultyDriver, fault string) string {
 	return fault
 }
 
-// A worker that does not know of several processes is refused by its proof.
+// TestProcessesUnknown checks that a worker without support for several processes is refused
+// because of its proof.
 func TestProcessesUnknown(t *testing.T) {
 	t.Parallel()
 	got := trialOf(t, sharedCase(t, pythonWorker(t), "PROCESSES", "2", "CLIENTS", "2", "END", "count: 100"))
@@ -235,7 +237,7 @@ func TestProcessesRefused(t *testing.T) {
 }
 
 // halfOf returns the sample of a process with one of two clients: operations that took 1 ms
-// each, of which some failed.
+// each, some of which failed.
 func halfOf(operations, failed int64) *protocol.Sample {
 	h := latency.New()
 	for range operations {
@@ -281,15 +283,16 @@ func TestMergeShares(t *testing.T) {
 	}
 }
 
-// TestApart expects a warning if the first and the last of several processes began further
-// apart than a hundredth of the mix's time, and nothing to be said if one does not tell.
+// TestApart checks that there is a warning if the first and the last process began further
+// apart than a hundredth of the mix's time, and none if a process does not report when it
+// began.
 func TestApart(t *testing.T) {
 	t.Parallel()
 	at := func(us int64) *protocol.Sample { return &protocol.Sample{BeganUS: us} }
 	const epoch = 1_700_000_000_000_000
 	for _, c := range []struct {
 		all  []*protocol.Sample
-		want int64 // ns; -1: not known
+		want int64 // in ns; -1: not known
 		warn string
 	}{
 		{[]*protocol.Sample{at(epoch), at(epoch), at(epoch)}, 0, ""},
@@ -308,7 +311,8 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// TestSharesChecked expects a lie of one process to be found, although the sum may look well.
+// TestSharesChecked checks that a lie of one process is found even if the combined sample
+// looks right.
 func TestSharesChecked(t *testing.T) {
 	t.Parallel()
 	p := &plan.Phase{Name: "mix", Mix: &plan.Mix{Clients: 2, DurationMS: 10, Operations: []plan.Operation{{Name: "a", Weight: 1}}}}

@@ -37,7 +37,7 @@ func find(t *testing.T, name string) build.Ref {
 	return ref
 }
 
-// goOnly returns a PATH that has only a go command.
+// goOnly returns a PATH in which go is the only command.
 func goOnly(t *testing.T) string {
 	t.Helper()
 	gocmd, err := exec.LookPath("go")
@@ -54,7 +54,8 @@ func goOnly(t *testing.T) string {
 	return dir
 }
 
-// write writes files and makes their directories. The paths have slashes.
+// write writes files below dir, and creates their directories. The keys are paths with
+// slashes.
 func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
@@ -68,7 +69,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// clone makes a source tree with one driver, toy, which compiles quickly.
+// clone creates a source tree with one driver, toy, which compiles quickly.
 func clone(t *testing.T) (build.Source, build.Ref) {
 	t.Helper()
 	root := t.TempDir()

@@ -18,38 +18,37 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// checkLimit is how long each script may run. Scripts may fill tables.
+// checkLimit is the time limit for each script. A script may fill tables.
 const checkLimit = time.Second
 
-// Limits of the SQLite that checks. What exceeds them is left to the drivers.
+// Limits of the SQLite that checks the SQL. SQL that exceeds them is left to the drivers.
 const (
-	checkLength  = 1 << 20  // bytes of a text, blob or row
-	checkPattern = 20       // bytes of a LIKE pattern, which takes a time to the power of its length
-	checkMemory  = 64 << 20 // bytes of the database
+	checkLength  = 1 << 20  // limit in bytes for a text, blob or row
+	checkPattern = 20       // bytes of a LIKE pattern, whose time grows exponentially with its length
+	checkMemory  = 64 << 20 // limit in bytes for the database
 )
 
-// stuckLimit is how long all of a check may take. SQLite notices an interrupt between two
-// steps of a statement, but not within a function.
+// stuckLimit is the time limit for a whole check. It exists because SQLite can be
+// interrupted between two steps of a statement, but not within a function.
 var stuckLimit = 30 * time.Second
 
-// CheckSQL makes SQLite compile every statement of a plan, on an empty database in
-// memory with the plan's schema. So a mistake in a user's SQL is found before any
-// worker is started. CheckSQL leaves to the drivers what another SQLite may know but
-// this one does not (a function, a module, a collation), other databases, statements
-// that fail because there are no rows, and scripts that take longer or need more memory than
-// the limits here.
+// CheckSQL makes SQLite compile every statement of a plan, on an empty database in memory
+// with the plan's schema. It thus finds mistakes in a user's SQL before any worker starts.
+// It leaves to the drivers what may succeed with another SQLite (a missing function, module
+// or collation), SQL on other databases, statements that fail because there are no rows, and
+// scripts that exceed the limits above.
 //
-// The error says where in the workload's file the SQL is.
+// The error gives the position of the SQL in the workload's file.
 func CheckSQL(w *workload.Workload, p *plan.Plan) error { return checkSQL(w, p, nil) }
 
-// maxSQLError is the length of the longest error about SQL, in bytes.
+// maxSQLError is the limit in bytes for an error about SQL.
 const maxSQLError = 600
 
-// visitor is called for each phase whose SQL has been compiled. The database is as it is
-// when the phase begins or, if the phase is a script, after the script has run.
+// visitor is called for each phase after its SQL was compiled. The database has the schema
+// as the phase begins or, if the phase is a script, after the script.
 type visitor func(context.Context, *sql.Conn, *plan.Phase) error
 
-// checkSQL is CheckSQL with a visitor, which may be nil.
+// checkSQL does what CheckSQL does, with a visitor, which may be nil.
 func checkSQL(w *workload.Workload, p *plan.Plan, visit visitor) error {
 	type result struct {
 		phase string
@@ -78,9 +77,9 @@ func checkSQL(w *workload.Workload, p *plan.Plan, visit visitor) error {
 	return fmt.Errorf("%s: %s", w.Place(phase, at.operation, at.statement, at.line), words)
 }
 
-// compileAll compiles a plan's SQL on a database that begins with what some statements make.
-// If there is an error, phase is the name of the phase with the error, or "" for the schema,
-// and at is where in its SQL the error is.
+// compileAll compiles a plan's SQL on a database on which it first runs the statements
+// begin. If there is an error, phase names the phase with the error, or is "" for the
+// schema, and at is the position of the error in the SQL.
 func compileAll(begin []string, p *plan.Plan, visit visitor) (phase string, at place, err error) {
 	ctx := context.Background()
 	pool, err := sql.Open("sqlite", ":memory:")
@@ -88,12 +87,12 @@ func compileAll(begin []string, p *plan.Plan, visit visitor) (phase string, at p
 		return "", at, err
 	}
 	defer pool.Close()
-	db, err := pool.Conn(ctx) // each connection has its own database
+	db, err := pool.Conn(ctx) // only one, because each connection has its own database
 	if err != nil {
 		return "", at, err
 	}
 	defer db.Close()
-	// The check does not write any files: there is no ATTACH and no VACUUM INTO.
+	// The limits keep the check from writing files: ATTACH and VACUUM INTO fail.
 	for id, most := range map[int]int{
 		sqlite3.SQLITE_LIMIT_ATTACHED: 0, sqlite3.SQLITE_LIMIT_LENGTH: checkLength, sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: checkPattern,
 	} {
@@ -116,7 +115,7 @@ func compileAll(begin []string, p *plan.Plan, visit visitor) (phase string, at p
 		ph := &p.Phases[i]
 		err := c.phase(ph)
 		if ph.Script != "" && foreign(err) {
-			return "", at, nil // later phases may need what it makes
+			return "", at, nil // later phases may need what the script creates
 		}
 		if err == nil && visit != nil {
 			err = visit(ctx, db, ph)
@@ -128,8 +127,8 @@ func compileAll(begin []string, p *plan.Plan, visit visitor) (phase string, at p
 	return "", at, nil
 }
 
-// place is where a mistake is: the indexes of a statement in a mix, and the line of the
-// SQL, as [workload.Workload.Place] takes them.
+// place is the position of a mistake: the indexes of an operation and a statement in a mix,
+// and the line of the SQL, as [workload.Workload.Place] takes them.
 type place struct{ operation, statement, line int }
 
 // sqlCheck compiles a plan's statements on a database in memory.
@@ -137,18 +136,18 @@ type sqlCheck struct {
 	ctx  context.Context
 	db   *sql.Conn
 	plan *plan.Plan
-	at   place // what was last compiled
+	at   place // position of the statement compiled last
 }
 
-// begin makes what a user's database has. It reports whether all of it could be made, for
-// otherwise nothing can be checked: this SQLite may lack a module, function or collation
-// of the user's application.
+// begin creates the schema of a user's database. It returns false if that fails, because
+// then nothing can be checked: this SQLite may lack a module, function or collation of the
+// user's application.
 func (c *sqlCheck) begin(schema []string) bool {
 	ctx, cancel := context.WithTimeout(c.ctx, checkLimit)
 	defer cancel()
 	for _, statement := range schema {
 		_, err := c.db.ExecContext(ctx, statement)
-		if err != nil && !strings.Contains(err.Error(), "already exists") { // a virtual table has made it
+		if err != nil && !strings.Contains(err.Error(), "already exists") { // a virtual table has created it
 			return false
 		}
 	}
@@ -173,8 +172,8 @@ func (c *sqlCheck) run(script string) error {
 	return nil
 }
 
-// limitMemory limits how large the database becomes. The previous statement may have changed
-// the limit, or the size of a page.
+// limitMemory limits the size of the database. It is called before each statement, because
+// the one before may have changed the limit or the page size.
 func (c *sqlCheck) limitMemory(ctx context.Context) error {
 	for _, schema := range []string{"main", "temp"} {
 		var size int
@@ -188,9 +187,9 @@ func (c *sqlCheck) limitMemory(ctx context.Context) error {
 	return nil
 }
 
-// errorLine returns the line of a statement, counted from 0, on which SQLite cannot
-// parse it, or 0 if that is not known. The driver does not say where an error is, so
-// errorLine looks for the fewest lines that have the same error.
+// errorLine returns the line of a statement, counted from 0, with a syntax error, or 0 if
+// the line is not known. The driver does not report the line, so errorLine looks for the
+// fewest lines that have the same error.
 func (c *sqlCheck) errorLine(statement string, parameters int, err error) int {
 	if !strings.Contains(err.Error(), "syntax error") {
 		return 0
@@ -203,7 +202,8 @@ func (c *sqlCheck) errorLine(statement string, parameters int, err error) int {
 	return line % len(lines)
 }
 
-// compile returns how many columns the statement's rows have, or -1 if it is not known.
+// compile compiles a statement. It returns the number of columns of its rows, or -1 if that
+// is not known.
 func (c *sqlCheck) compile(statement string, parameters int) (columns int, err error) {
 	columns, err = explain(c.ctx, c.db, statement, parameters)
 	if foreign(err) {
@@ -243,7 +243,7 @@ func (c *sqlCheck) phase(ph *plan.Phase) error {
 		return c.call(&ph.Query.Call)
 	case ph.HTTP != nil:
 		return c.call(&ph.HTTP.Call)
-	case ph.Replay != nil: // its statements may be wrong, and have been when they were recorded
+	case ph.Replay != nil: // a recorded statement may be wrong, as it was when it was recorded
 		return nil
 	case ph.Mix != nil:
 		for i := range ph.Mix.Operations {
@@ -260,9 +260,9 @@ func (c *sqlCheck) phase(ph *plan.Phase) error {
 	return c.run(ph.Script)
 }
 
-// explain compiles a statement and returns how many columns its rows have. The program
-// of SQLite's virtual machine shows that (https://www.sqlite.org/opcode.html). It returns
-// 0 if the statement does not return rows, and -1 for a PRAGMA whose program does not
+// explain compiles a statement and returns the number of columns of its rows. It takes the
+// number from the program of SQLite's virtual machine (https://www.sqlite.org/opcode.html).
+// It returns 0 if the statement returns no rows, and -1 for a PRAGMA whose program does not
 // show the columns.
 func explain(ctx context.Context, db *sql.Conn, statement string, parameters int) (columns int, err error) {
 	rows, err := db.QueryContext(ctx, "EXPLAIN "+statement, make([]any, parameters)...)
@@ -289,8 +289,8 @@ func explain(ctx context.Context, db *sql.Conn, statement string, parameters int
 
 var unknown = regexp.MustCompile(`no such (function|module|collation sequence|vfs)|too many attached databases|pattern too complex|unsupported`)
 
-// foreign reports whether an error may occur only with this SQLite, or only in this
-// check. If SQLite does not understand a statement, the error is SQLITE_ERROR.
+// foreign reports whether an error may be due to the SQLite or the limits of this check, so
+// that a driver may succeed. Errors in the statement itself have the code SQLITE_ERROR.
 func foreign(err error) bool {
 	var e *sqlite.Error
 	return err != nil && (!errors.As(err, &e) || e.Code() != sqlite3.SQLITE_ERROR || unknown.MatchString(err.Error()))

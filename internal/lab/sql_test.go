@@ -50,10 +50,10 @@ func TestCheckSQL(t *testing.T) {
 		"columns":   {"SELECT id, name", "SELECT id, name, 3", "phase read: its rows have 3 columns, and columns lists 2"},
 		"no rows":   {"SELECT id, name FROM people INDEXED BY by_name WHERE id > 2", "DELETE FROM people", "phase read: it returns no rows, and columns lists 2: write it as a script"},
 		"pragma":    {"SELECT id, name FROM people INDEXED BY by_name WHERE id > 2", "PRAGMA optimize", ""},
-		"rows":      {"CREATE INDEX by_name ON people(name)", "CREATE INDEX by_name ON people(name); INSERT INTO people(name) SELECT max(name) FROM people", ""}, // there are none yet
+		"rows":      {"CREATE INDEX by_name ON people(name)", "CREATE INDEX by_name ON people(name); INSERT INTO people(name) SELECT max(name) FROM people", ""}, // there are no rows yet
 		"long":      {"CREATE INDEX by_name ON people(name)", "CREATE INDEX by_name ON people(name); WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c) SELECT max(n) FROM c", ""},
 		"long name": {"SELECT id, name", "SELECT id, " + strings.Repeat("x", 200_000), "phase read: .*no such column: x{400,600}…"},
-		"function":  {"SELECT id, name", "SELECT id, ours(name)", ""}, // which a driver may have
+		"function":  {"SELECT id, name", "SELECT id, ours(name)", ""}, // a driver may have this function
 		"module":    {"CREATE TABLE people (", "CREATE VIRTUAL TABLE people USING ours(", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,8 +70,8 @@ func TestCheckSQL(t *testing.T) {
 	}
 }
 
-// TestCheckSQLOfParentheses checks that an error in SQL that SQLite cannot parse says
-// where it is, however long the SQL is.
+// TestCheckSQLOfParentheses checks that an error in SQL that SQLite cannot parse gives the
+// position, however long the SQL is.
 func TestCheckSQLOfParentheses(t *testing.T) {
 	const n = 100_000
 	text := strings.Replace(peopleFile, "WHERE id > 2", "WHERE id > "+strings.Repeat("(", n)+"2"+strings.Repeat(")", n), 1)
@@ -86,8 +86,8 @@ func TestCheckSQLOfParentheses(t *testing.T) {
 	check(t, lab.CheckSQL(w, plan), "^people.yaml:17:12: phase read: SQL logic error: ")
 }
 
-// TestCheckSQLLines checks that an error in SQL of several lines is reported at its line,
-// or else where its statement begins.
+// TestCheckSQLLines checks that an error in SQL with several lines is reported at its line
+// or, if that is not known, at the first line of its statement.
 func TestCheckSQLLines(t *testing.T) {
 	const file = `name: lines
 schema: |
@@ -144,7 +144,7 @@ phases:
 	}
 }
 
-// TestCheckSQLOfMix checks that an error in a mix is reported at its own SQL.
+// TestCheckSQLOfMix checks that an error in a mix is reported at the position of its SQL.
 func TestCheckSQLOfMix(t *testing.T) {
 	const mix = `name: mine
 schema: CREATE TABLE t (id INTEGER)
@@ -225,7 +225,7 @@ func TestCheckSQLOfBuiltins(t *testing.T) {
 	}
 }
 
-// check compares an error with a regular expression. If that is "", there must be none.
+// check compares an error with a regular expression; "": there must be no error.
 func check(t *testing.T, err error, want string) {
 	t.Helper()
 	switch {
@@ -236,12 +236,13 @@ func check(t *testing.T, err error, want string) {
 	}
 }
 
-// The SQL function stuck does not return.
+// init registers an SQL function stuck that never returns.
 func init() {
 	sqlite.MustRegisterScalarFunction("stuck", 0, func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) { select {} })
 }
 
-// What needs much memory, or a long time within a function, is left to the drivers.
+// TestCheckSQLIsBounded checks that SQL that needs much memory, or a long time in a
+// function, is left to the drivers.
 func TestCheckSQLIsBounded(t *testing.T) {
 	checked := func(schema string) error {
 		w, err := workload.Parse("mine.yaml", fmt.Appendf(nil, "name: mine\nschema: |\n  %s;\n  not SQL\nphases: [{name: p, script: ANALYZE}]\n", schema), nil)

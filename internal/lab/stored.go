@@ -25,15 +25,15 @@ import (
 type Table struct {
 	plan.Stored
 	Rows     int64
-	Checksum string // [plan.RowSum] of Columns; "" if there are none
+	Checksum string // [plan.RowSum] of Columns; "" if Columns is empty
 }
 
-// maxHashed is how many bytes of generated values the lab hashes for one table. If a
-// table has more, its rows are only counted.
+// maxHashed is the limit in bytes of generated values that the lab hashes for one table. In
+// a larger table, rows are only counted.
 const maxHashed = 1 << 30
 
-// CheckInserted compares what a worker read back after an insert with what the
-// generators made. It checks checksums only if they were asked for.
+// CheckInserted checks the tables that a worker read back after an insert against what the
+// generators produce. hashed says that checksums were asked for.
 func CheckInserted(p *plan.Phase, want []Table, hashed bool, said []protocol.Inserted) []Fault {
 	c := &check{of: "phase " + p.Name}
 	if len(said) != len(want) {
@@ -64,8 +64,8 @@ func CheckInserted(p *plan.Phase, want []Table, hashed bool, said []protocol.Ins
 	return c.faults
 }
 
-// asking returns the plan with what is to be read back after each insert: all that is
-// known about the rows, or only how many there are.
+// asking returns a copy of the plan that asks the worker to read back tables after each
+// insert: their checksums if hashed is set, otherwise only the numbers of rows.
 func asking(p *plan.Plan, expect map[string]Expectation, hashed bool) *plan.Plan {
 	asked := *p
 	asked.Phases = slices.Clone(p.Phases)
@@ -87,12 +87,11 @@ func asking(p *plan.Plan, expect map[string]Expectation, hashed bool) *plan.Plan
 	return &asked
 }
 
-// readable says what can be read back as it was inserted. For each phase it has the
-// tables with their columns, and the reasons why nothing can be said about other
-// tables.
+// readable says which inserted tables and columns can be read back unchanged, and why others
+// cannot.
 type readable struct {
-	tables  map[string][]plan.Stored // by phase
-	doubted map[string]string        // reasons, by "phase\ntable"
+	tables  map[string][]plan.Stored // by name of the phase
+	doubted map[string]string        // why a table cannot be verified, by "phase\ntable"
 }
 
 var (
@@ -100,8 +99,8 @@ var (
 	ignoring  = regexp.MustCompile(`(?i)\braise\s*\(\s*ignore\s*\)`)
 )
 
-// look finds out which columns of an insert's tables can be read back. The database has
-// the schema as it is when the phase begins.
+// look finds out which columns of an insert's tables can be read back unchanged. The
+// database has the schema with which the phase begins.
 func (r *readable) look(ctx context.Context, db *sql.Conn, resolved *plan.Plan, p *plan.Phase) error {
 	if p.Insert == nil {
 		return nil
@@ -131,8 +130,8 @@ func (r *readable) look(ctx context.Context, db *sql.Conn, resolved *plan.Plan, 
 	return nil
 }
 
-// doubts returns a warning for each phase with inserted rows that cannot be verified.
-// The warning says why.
+// doubts returns a warning for each phase with inserted rows that cannot be verified. The
+// warning says why.
 func (r *readable) doubts(resolved *plan.Plan) []result.Warning {
 	var list []result.Warning
 	for i := range resolved.Phases {
@@ -158,7 +157,7 @@ func (r *readable) doubts(resolved *plan.Plan) []result.Warning {
 	return list
 }
 
-// tablesOf returns the tables that a phase inserts into.
+// tablesOf returns the names of the tables into which a phase inserts.
 func tablesOf(resolved *plan.Plan, in *plan.Insert) []string {
 	var list []string
 	for _, name := range in.Sets {
@@ -181,8 +180,8 @@ func setsInto(resolved *plan.Plan, in *plan.Insert, table string) []*plan.DataSe
 	return list
 }
 
-// opaque says why not even the number of a table's rows is known after an insert. It
-// returns "" if the number is known.
+// opaque says why even the number of rows in a table cannot be predicted after an insert. It
+// returns "" if it can.
 func opaque(ctx context.Context, db *sql.Conn, table string) (string, error) {
 	var typ, text string
 	err := db.QueryRowContext(ctx, `SELECT type, coalesce(sql, '') FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')`, table).Scan(&typ, &text)
@@ -217,8 +216,7 @@ func opaque(ctx context.Context, db *sql.Conn, table string) (string, error) {
 	return "", rows.Err()
 }
 
-// common returns the columns that all of the data sets insert into the table with the
-// same type.
+// common returns the columns that all data sets for the table insert, with the same type.
 func common(resolved *plan.Plan, in *plan.Insert, table string) []plan.Column {
 	all := setsInto(resolved, in, table)
 	list := slices.DeleteFunc(all[0].Inserted(), func(c plan.Column) bool { return c.Generator.Kind == plan.GenCoalesce })
@@ -236,10 +234,10 @@ func mayBeNull(c *plan.Column) bool {
 	return c.Generator.Kind == plan.GenNull || c.Generator.NullPermille > 0 || len(c.Generator.Of) > 0
 }
 
-// affinity is what a column does to values; see https://www.sqlite.org/datatype3.html.
+// affinity says how a column converts values; see https://www.sqlite.org/datatype3.html.
 type affinity struct {
-	integer, text, blob, real bool // NUMERIC if all are false
-	rowid                     bool // NULL becomes a number
+	integer, text, blob, real bool // if all are false, the affinity is NUMERIC
+	rowid                     bool // the column is the rowid, so NULL becomes a number
 }
 
 func columnsOf(ctx context.Context, db *sql.Conn, table string) (map[string]affinity, error) {
@@ -277,8 +275,8 @@ func columnsOf(ctx context.Context, db *sql.Conn, table string) (map[string]affi
 	return columns, rows.Err()
 }
 
-// keeps reports whether a value is read back as it was inserted. If SQLite converts
-// it, the library decides what comes back.
+// keeps reports whether the column's values are read back unchanged. If SQLite converts
+// them, the result depends on the library.
 func (a affinity) keeps(c *plan.Column) bool {
 	if a.rowid && mayBeNull(c) {
 		return false
@@ -287,15 +285,16 @@ func (a affinity) keeps(c *plan.Column) bool {
 	case driver.Text:
 		return a.text || a.blob
 	case driver.Real:
-		negative := c.Generator.RealLow == 0 && math.Signbit(c.Generator.RealLow) // is stored as 0
+		negative := c.Generator.RealLow == 0 && math.Signbit(c.Generator.RealLow) // -0 is stored as 0
 		return (a.real || a.blob) && !negative
 	case driver.Blob:
 		return true
 	}
-	return !a.text && !a.real // int, bool, time
+	return !a.text && !a.real // int, bool and time
 }
 
-// tables computes the rows and the checksum that the generators make for each table.
+// tables returns the number of rows and the checksum that the generators produce for each
+// table.
 func (h *hasher) tables(stored []plan.Stored, p *plan.Phase) ([]Table, error) {
 	var list []Table
 	for _, s := range stored {
@@ -325,17 +324,17 @@ func (h *hasher) tables(stored []plan.Stored, p *plan.Phase) ([]Table, error) {
 	return list, nil
 }
 
-// chunkBytes is about how many bytes a batch of [plan.Gen.RowsFitting] rows takes.
+// chunkBytes is the approximate size in bytes of a batch of [plan.Gen.RowsFitting] rows.
 const chunkBytes = 32 << 20
 
-// hasher adds up the hashes of generated rows. It keeps the sums, because other plans
-// may have the same data sets.
+// hasher adds up the hashes of generated rows. It caches the sums, because several plans may
+// have the same data sets.
 type hasher struct {
 	tell func(done, total int64)
 	plan *plan.Plan
 	gen  *plan.Gen
 	seed uint64
-	sets []byte // hash of plan.DataSets, part of the key
+	sets []byte // hash of plan.DataSets, which is part of the cache's key
 	made map[string]*plan.RowSum
 }
 
@@ -349,7 +348,7 @@ func (h *hasher) begin(p *plan.Plan, gen *plan.Gen) error {
 	return nil
 }
 
-// set returns the sum of the rows of a data set.
+// set returns the sum of the hashes of a data set's rows.
 func (h *hasher) set(d *plan.DataSet, columns []string) (*plan.RowSum, error) {
 	key, err := json.Marshal([]any{h.seed, h.sets, d.Name, columns})
 	if err != nil {
@@ -370,7 +369,8 @@ func (h *hasher) set(d *plan.DataSet, columns []string) (*plan.RowSum, error) {
 	return total, nil
 }
 
-// parallel adds up pieces of the rows on all cores. The order does not matter.
+// parallel adds up hashes of a data set's rows on all cores. The order of rows does not
+// matter.
 func (h *hasher) parallel(d *plan.DataSet, names []string) (*plan.RowSum, error) {
 	step := max(h.gen.RowsFitting(d.Name, names...)/8, 1)
 	pieces := make(chan int64)

@@ -14,7 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// manyTables has everything that makes it hard to say which rows an insert left.
+// manyTables is a workload with everything that makes it hard to predict the rows after an
+// insert.
 const manyTables = `
 name: many-tables
 schema: |
@@ -82,7 +83,7 @@ func TestInserted(t *testing.T) {
 			t.Errorf("what is not (-want +got):\n%s", d)
 		}
 		p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute}
-		for range 2 { // the second trial only counts
+		for range 2 { // the second trial only counts rows
 			if got, err := p.Trial(t.Context(), c, 7); err != nil || got.Status != result.OK {
 				t.Errorf("%s: %v, %+v", name, err, got.Reason)
 			}
@@ -90,8 +91,7 @@ func TestInserted(t *testing.T) {
 	}
 }
 
-// TestWrongInserts checks that a driver that stores other rows than it is given is wrong,
-// from the first trial on.
+// TestWrongInserts checks that a driver that stores wrong rows fails its first trial.
 func TestWrongInserts(t *testing.T) {
 	t.Parallel()
 	const yaml = `
@@ -134,7 +134,7 @@ func TestCheckInserted(t *testing.T) {
 	for _, c := range []struct {
 		hashed bool
 		said   []protocol.Inserted
-		want   string // of the only fault
+		want   string // message of the only fault; "": none
 	}{
 		{true, []protocol.Inserted{told("a", 5, someChecksum), told("b", 6, "")}, ""},
 		{false, []protocol.Inserted{told("a", 5, ""), told("b", 6, "")}, ""},

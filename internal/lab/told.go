@@ -16,13 +16,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CheckTrial compares a trial that another machine reports with what was asked of it, because
-// a machine is trusted no more than a worker. The first impossible value becomes the trial's
-// reason. took is how long the trial took as seen from here. again says that an earlier trial
-// of the case was OK.
+// CheckTrial checks a trial that another machine reports, because a machine is trusted no
+// more than a worker. The first impossible value becomes the trial's reason. took is the
+// duration of the trial that this machine measured. again says that an earlier trial of the
+// case was OK.
 func CheckTrial(c *Case, t *result.Trial, took time.Duration, again bool) {
 	k := &check{of: "what the machine says of the trial"}
-	t.Round, t.Order, t.Repeated = 0, 0, false // the lab says them
+	t.Round, t.Order, t.Repeated = 0, 0, false // the lab sets these fields
 	k.told(c, t)
 	good := t.Samples[:0]
 	for i := range t.Samples {
@@ -47,10 +47,10 @@ func CheckTrial(c *Case, t *result.Trial, took time.Duration, again bool) {
 	t.Reason = &protocol.Reason{Code: first.Code, Message: first.Message, Detail: process.Detail(messages(k.faults[1:]), "")}
 }
 
-// mostWarnings is how many warnings a trial may have.
+// mostWarnings is the largest number of warnings that a trial may have.
 const mostWarnings = 100
 
-// told checks a trial of another machine, except its samples, and shortens texts that are too
+// told checks a trial of another machine, except its samples. It shortens texts that are too
 // long.
 func (k *check) told(c *Case, t *result.Trial) {
 	switch t.Status {
@@ -84,8 +84,8 @@ func (k *check) told(c *Case, t *result.Trial) {
 	t.Warnings = CheckWarnings(t.Warnings, c.ID)
 }
 
-// CheckWarnings returns the warnings that another machine reports of a case or of the run. It
-// shortens long messages and leaves out impossible shares.
+// CheckWarnings returns another machine's warnings about the case with the ID of, or about
+// the run. It shortens long messages and clears impossible values.
 func CheckWarnings(list []result.Warning, of int) []result.Warning {
 	list = list[:min(len(list), mostWarnings)]
 	for i := range list {
@@ -112,7 +112,7 @@ func cutOff(s string) string {
 	return strings.ToValidUTF8(s[:process.DetailEnd], "?") + " …"
 }
 
-// proven compares the settings and the variant in a proof with those that were asked for.
+// proven checks the settings and the variant in a proof against those asked for.
 func (k *check) proven(c *Case, p *protocol.Proof) {
 	if p == nil || len(p.Connections) < c.Settings.Connections() {
 		k.protocol("proof", "is missing, or lacks connections: want the settings of %d", c.Settings.Connections())
@@ -126,8 +126,8 @@ func (k *check) proven(c *Case, p *protocol.Proof) {
 	}
 }
 
-// checkTold compares the i-th sample that another machine reports with the plan, and replaces
-// it by the lab's own sample of the same data.
+// checkTold checks the i-th sample that another machine reports against the plan. It
+// replaces the sample by one that the lab makes from the same data.
 func checkTold(c *Case, s *result.Sample, i int, took time.Duration, again bool) []Fault {
 	phases := c.planned().Phases
 	if i >= len(phases) || s.Phase != phases[i] {
@@ -164,7 +164,7 @@ func checkTold(c *Case, s *result.Sample, i int, took time.Duration, again bool)
 	return append(k.faults, faults...)
 }
 
-// served checks the sample of a server under a load that another machine has seen.
+// served checks the sample of a server whose load ran on another machine.
 func (c *sampleCheck) served(s *result.Sample, took time.Duration) {
 	c.naturals()
 	c.wall(Seen{Possible: took})

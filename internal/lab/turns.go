@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// turns lets the trials of the sides of a comparison alternate: one of them runs, and
-// passes the turn on before each of its phases. What slows the machine for a moment then
-// slows the same phase of both.
+// turns lets the trials of a comparison's sides alternate. One of them runs at a time, and
+// passes the turn on before each phase. If the machine is slow for a moment, it thus slows
+// the same phase of both.
 type turns struct {
 	mu   sync.Mutex
-	wake []chan struct{} // by number
+	wake []chan struct{} // by number of the trial
 	gone []bool
-	at   int // whose turn it is
+	at   int // number of the trial that has the turn
 }
 
-// newTurns returns turns for n trials. The first one has the turn.
+// newTurns returns turns for n trials. The first trial has the turn.
 func newTurns(n int) *turns {
 	t := &turns{gone: make([]bool, n)}
 	for range n {
@@ -26,8 +26,8 @@ func newTurns(n int) *turns {
 	return t
 }
 
-// pass gives the turn to the next trial that has not ended, which may be the same one. t.mu
-// is held.
+// pass gives the turn to the next trial that has not ended, which may be the same trial. The
+// caller holds t.mu.
 func (t *turns) pass() {
 	for i := range t.wake {
 		if next := (t.at + 1 + i) % len(t.wake); !t.gone[next] {
@@ -38,13 +38,13 @@ func (t *turns) pass() {
 	}
 }
 
-// turn is one trial's part in turns. A nil turn is that of a trial that runs alone.
+// turn is one trial's part in turns. It is nil for a trial that runs alone.
 type turn struct {
 	*turns
 	number int
 }
 
-// wait waits until it is the trial's turn.
+// wait waits until the trial has the turn.
 func (t *turn) wait(ctx context.Context) error {
 	select {
 	case <-t.wake[t.number]:
@@ -54,7 +54,8 @@ func (t *turn) wait(ctx context.Context) error {
 	}
 }
 
-// yield passes the turn on, waits until it comes back, and returns how long that took.
+// yield passes the turn on, and waits until the trial has it again. It returns how long it
+// waited.
 func (t *turn) yield(ctx context.Context) (time.Duration, error) {
 	begin := time.Now()
 	t.mu.Lock()
@@ -64,7 +65,7 @@ func (t *turn) yield(ctx context.Context) (time.Duration, error) {
 	return time.Since(begin), err
 }
 
-// leave says that the trial has ended.
+// leave records that the trial has ended.
 func (t *turn) leave() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

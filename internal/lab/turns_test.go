@@ -18,11 +18,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestAlternate runs the trials of two workers together and compares what they note. A
-// worker that cannot alternate, or that ends early, must not hold up the other one.
+// TestAlternate runs trials of two workers together and checks what the workers note. A
+// worker that cannot alternate, or that ends early, must not delay the other.
 func TestAlternate(t *testing.T) {
 	t.Parallel()
-	const first = "talkative" // a worker without fault that has a name of its own
+	const first = "talkative" // a worker without a fault, under a name of its own
 	for second, want := range map[string]struct {
 		notes  string
 		status result.Status
@@ -41,7 +41,7 @@ func TestAlternate(t *testing.T) {
 			}
 			limit := time.Minute
 			if second == "sleeps" {
-				limit = 10 * time.Second // in which the first must end
+				limit = 10 * time.Second // within this time the first worker must have ended
 			}
 			p := &lab.Processes{Dir: dir, Limit: limit}
 			got, err := p.Trials(t.Context(), []*lab.Case{tinyCase(t, faulty(t, first)), tinyCase(t, faulty(t, second))}, 7)
@@ -68,8 +68,8 @@ func TestAlternate(t *testing.T) {
 	}
 }
 
-// TestSoakWaitingIsNotRunning has two of three trials use up the time that a trial may take.
-// The third one, which has waited for them, must not be blamed.
+// TestSoakWaitingIsNotRunning lets two of three trials use up their time limits. The third
+// trial, which waited for them, must not time out.
 func TestSoakWaitingIsNotRunning(t *testing.T) {
 	t.Parallel()
 	p := &lab.Processes{Dir: t.TempDir(), Limit: 8 * time.Second}
@@ -82,7 +82,7 @@ func TestSoakWaitingIsNotRunning(t *testing.T) {
 	}
 }
 
-// TestAlternatingInterrupted interrupts trials of which one runs and the others wait.
+// TestAlternatingInterrupted interrupts trials while one runs and the others wait.
 func TestAlternatingInterrupted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -99,8 +99,8 @@ func TestAlternatingInterrupted(t *testing.T) {
 	empty(t, dir)
 }
 
-// together is an executor that counts what it is given together. The first trial of a case
-// in a round is robbed.
+// together is an executor that records which cases are run together. The first trial in a
+// round of the case robbed is robbed.
 type together struct {
 	*bench
 	robbed int // ID of the case
@@ -116,8 +116,8 @@ func (e *together) Trials(ctx context.Context, cases []*lab.Case, seed uint64) (
 	return lab.OneByOne(e.Trial).Trials(ctx, cases, seed)
 }
 
-// TestSidesAreTogether checks that the sides of a comparison are measured together, nothing
-// else is, and if one of them is robbed, both are measured again.
+// TestSidesAreTogether checks that only the sides of a comparison run together, and that
+// both run again if one is robbed.
 func TestSidesAreTogether(t *testing.T) {
 	t.Parallel()
 	for _, by := range []*result.Compares{

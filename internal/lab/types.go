@@ -12,9 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// nameColumn adds the column's name to a reason with the code type. A worker only knows
-// the column's number; the lab asks its own SQLite for the name. If SQLite cannot tell,
-// the number is left as it is.
+// nameColumn adds the name of the column to a reason with the code type. A worker only knows
+// the column's number; the lab asks its own SQLite for the name. If that fails, nameColumn
+// changes nothing.
 func nameColumn(r *protocol.Reason, c *Case) {
 	if r == nil || r.Code != protocol.CodeType || r.Column == 0 {
 		return
@@ -34,9 +34,8 @@ func nameColumn(r *protocol.Reason, c *Case) {
 	}
 }
 
-// declaring returns the statements of a phase that a reason about a column can mean.
-// In a mix these are the statements of the operation, or of all operations if it is not
-// known.
+// declaring returns the statements of a phase to which a reason about a column may refer. In
+// a mix these are the statements of the operation, or of all operations if operation is "".
 func declaring(p *plan.Phase, operation string) (list []*plan.Call) {
 	switch {
 	case p.Query != nil:
@@ -55,12 +54,12 @@ func declaring(p *plan.Phase, operation string) (list []*plan.Call) {
 	return list
 }
 
-// maxColumnName is the length of the longest name that is used, in bytes. The name of
-// an expression is its whole text.
+// maxColumnName is the limit in bytes for a column's name in a message. It exists because
+// the name of an expression is its whole text.
 const maxColumnName = 60
 
-// columnName returns the name that a column, counted from 1, has in the results of the
-// statements. It returns "" if they don't all use the same name.
+// columnName returns the name of a column, counted from 1, in the results of the statements.
+// It returns "" if they don't all use the same name.
 func columnName(ctx context.Context, db *sql.Conn, list []*plan.Call, number int) string {
 	common := ""
 	for _, c := range list {
@@ -79,8 +78,8 @@ func columnName(ctx context.Context, db *sql.Conn, list []*plan.Call, number int
 	return common
 }
 
-// columnNames returns the names of a query's columns. It returns none if the query
-// cannot be a subquery.
+// columnNames returns the names of a query's columns. It returns nil if the query cannot be
+// a subquery.
 func columnNames(ctx context.Context, db *sql.Conn, c *plan.Call) []string {
 	rows, err := db.QueryContext(ctx, "SELECT * FROM (\n"+c.SQL+"\n) LIMIT 0", make([]any, len(c.Parameters))...)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestTypesOfResults checks that a value of another class than declared is the same error
-// with every worker, although some libraries would convert it.
+// TestTypesOfResults checks that a value of an undeclared class is the same error with every
+// worker, although some libraries would convert it.
 func TestTypesOfResults(t *testing.T) {
 	t.Parallel()
 	const head = `
@@ -41,7 +41,7 @@ phases:
 	} {
 		for name, executable := range realWorkers(t) {
 			if name == "python" && test.name == "requests" {
-				continue // it does not serve HTTP
+				continue // the worker does not serve HTTP
 			}
 			t.Run(test.name+"/"+name, func(t *testing.T) {
 				t.Parallel()
@@ -64,8 +64,7 @@ phases:
 	}
 }
 
-// TestTypesAreCheckedOnce checks that the types are not checked again after a trial that
-// was OK.
+// TestTypesAreCheckedOnce checks that types are not checked again after a trial that was OK.
 func TestTypesAreCheckedOnce(t *testing.T) {
 	t.Parallel()
 	c := tinyCase(t, faulty(t, "types-known"))

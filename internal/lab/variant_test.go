@@ -17,7 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestLyingVariant runs a worker that is not the variant that was asked for.
+// TestLyingVariant runs a worker that is not the variant that the user asked for.
 func TestLyingVariant(t *testing.T) {
 	for fault, want := range map[string]result.Status{"none": result.Refused, "variant": result.OK} {
 		c := tinyCase(t, faulty(t, fault))
@@ -43,7 +43,7 @@ func TestLyingVariant(t *testing.T) {
 	}
 }
 
-// TestCheckout measures a real library from a copy of its directory.
+// TestCheckout measures a real library built from a copy of its directory.
 func TestCheckout(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a real worker")
@@ -77,7 +77,7 @@ func TestCheckout(t *testing.T) {
 	}
 }
 
-// TestVariantCases checks that a case says what makes its driver a variant.
+// TestVariantCases checks that a case lists the options that make its driver a variant.
 func TestVariantCases(t *testing.T) {
 	ref := find(t, "mattn:GOGC=400")
 	c := tinyCaseOf(t, ref)

@@ -23,8 +23,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestMain makes the test binary a worker if it is started with the name
-// "worker.FAULT". That worker answers correctly, except for the fault.
+// TestMain makes the test binary a worker if it is started with the name "worker.FAULT".
+// That worker answers correctly, except for the fault.
 func TestMain(m *testing.M) {
 	if fault, ok := strings.CutPrefix(filepath.Base(os.Args[0]), "worker."); ok {
 		if fault, ok := strings.CutPrefix(fault, "server-"); ok {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		pretend(fault)
 		os.Exit(0)
 	}
-	// The tests mostly wait for processes.
+	// More tests than cores can run in parallel, because they mostly wait for processes.
 	flag.Parse()
 	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
 		if err := parallel.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))); err != nil {
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// faulty returns an executable with a fault. The fault "none" is allowed.
+// faulty returns the path of a worker with this fault; "none" is a correct worker.
 func faulty(t *testing.T, fault string) string {
 	t.Helper()
 	exe, err := os.Executable()
@@ -57,7 +57,7 @@ func faulty(t *testing.T, fault string) string {
 	return path
 }
 
-// tiny has a phase of each kind that the lab compares with an expectation.
+// tiny is a workload with a phase of each kind that the lab compares with an expectation.
 const tiny = `
 name: tiny
 settings: {journal_mode: wal, synchronous: normal, cache_size: -2000}
@@ -79,7 +79,7 @@ func parse(t *testing.T, yaml string) *workload.Workload {
 	return w
 }
 
-// tinyCase returns tiny's case for an executable.
+// tinyCase returns the case of tiny for an executable.
 func tinyCase(t *testing.T, executable string) *lab.Case {
 	t.Helper()
 	c := tinyCaseOf(t, build.Ref{Name: executable, Path: executable})
@@ -87,7 +87,7 @@ func tinyCase(t *testing.T, executable string) *lab.Case {
 	return c
 }
 
-// tinyCaseOf returns tiny's case for a driver.
+// tinyCaseOf returns the case of tiny for a driver.
 func tinyCaseOf(t *testing.T, ref build.Ref) *lab.Case {
 	t.Helper()
 	m := lab.Matrix{
@@ -249,13 +249,13 @@ func pretend(fault string) {
 		say(protocol.Response{Type: protocol.TypeFailed})
 		return
 	case "child":
-		// It outlives its parent, in its group and with its output.
+		// The child outlives its parent, in the same group and with the same output.
 		cmd := exec.Command("sleep", "3600")
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		if err := cmd.Start(); err != nil {
 			os.Exit(9)
 		}
-		_ = os.WriteFile(os.Args[0]+".child", fmt.Append(nil, cmd.Process.Pid), 0o644) // the test notices if it is missing
+		_ = os.WriteFile(os.Args[0]+".child", fmt.Append(nil, cmd.Process.Pid), 0o644) // the test notices if the file is missing
 	}
 	say(protocol.Response{Type: protocol.TypeDone})
 	switch fault {
@@ -270,8 +270,8 @@ func pretend(fault string) {
 	}
 }
 
-// notes is the file beside the directories of trials in which workers note what they do, if
-// it is there.
+// notes is the name of a file next to the trials' directories. If it exists, workers append
+// what they do.
 const notes = "notes"
 
 func note(path, what string) {
@@ -285,7 +285,7 @@ func note(path, what string) {
 	}
 }
 
-// readAgain returns what two connections answer after the schema or a phase.
+// readAgain returns the settings that two connections report after the schema or a phase.
 func readAgain(fault, phase string, s driver.Settings) []driver.Settings {
 	other := s.With(nil)
 	switch {
@@ -303,7 +303,7 @@ func readAgain(fault, phase string, s driver.Settings) []driver.Settings {
 	return []driver.Settings{s, other}
 }
 
-// insertedBy returns what a worker reads back from tiny's only table.
+// insertedBy returns what a worker reads back from the only table of tiny.
 func insertedBy(fault string, gen *plan.Gen, in *plan.Insert) []protocol.Inserted {
 	var list []protocol.Inserted
 	for _, s := range in.Verify {
@@ -330,7 +330,7 @@ func insertedBy(fault string, gen *plan.Gen, in *plan.Insert) []protocol.Inserte
 	return list
 }
 
-// misbehave does what a bad worker may do in the middle of a phase.
+// misbehave does what a faulty worker does in the middle of a phase.
 func misbehave(fault string, s *protocol.Sample) {
 	switch fault {
 	case "killed":

@@ -1,5 +1,5 @@
-// Package build knows the drivers, and how users name them and their variants, and builds
-// their workers.
+// Package build knows the drivers, parses the names that users give them and their variants,
+// and builds their workers.
 package build
 
 import (
@@ -30,24 +30,24 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Builder builds workers with the Go toolchain, into a cache that is keyed by
-// their sources, version, flags and toolchain.
+// Builder builds workers with the Go toolchain. It caches them by their sources, version,
+// flags and toolchain.
 type Builder struct {
 	Source Source
-	Cache  string // directory; created when it is needed
+	Cache  string // directory for built workers; created when it is needed
 
-	// Target is the platform of the machine that the workers run on, as GOOS/GOARCH, if that
-	// is another machine. Only workers that need no C compiler are built for it.
+	// Target is the platform of the workers, as GOOS/GOARCH, if they run on another machine.
+	// Only workers that need no C compiler can be built for it. "" means this machine.
 	Target string
 
 	env   *toolchain
 	swept bool
 }
 
-// BuildError says why a driver does not have a worker.
+// BuildError says why the worker of a driver cannot be built or started.
 type BuildError struct {
 	Reason protocol.Reason
-	Driver string // if the reason's message does not name it
+	Driver string // driver's name, if Reason.Message does not contain it; otherwise ""
 }
 
 func (e *BuildError) Error() string {
@@ -62,10 +62,10 @@ func unbuildable(code, format string, args ...any) *BuildError {
 	return &BuildError{Reason: protocol.Reason{Code: code, Message: fmt.Sprintf(format, args...)}}
 }
 
-// maxModule is the most bytes of go.mod, driver.json and the like.
+// maxModule is the limit in bytes for reading files such as go.mod and driver.json.
 const maxModule = 16 << 20
 
-// DefaultCache returns the directory for workers if the user does not name one.
+// DefaultCache returns the directory that caches workers unless the user names another.
 func DefaultCache() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -74,8 +74,8 @@ func DefaultCache() (string, error) {
 	return filepath.Join(dir, "sqlite3perf", "workers"), nil
 }
 
-// Command builds the command line of a clone for the builder's target, and writes it to a file
-// in dir, which must be that of a [process.Scratch].
+// Command builds the sqlite3perf command for the builder's target into dir, which must be
+// the directory of a [process.Scratch]. The builder's source tree must be a clone.
 func (b *Builder) Command(ctx context.Context, dir string) (path string, err error) {
 	path = filepath.Join(dir, "sqlite3perf")
 	cmd := b.command(ctx, "build", "-trimpath", "-o", path, "./cmd/sqlite3perf")
@@ -89,10 +89,10 @@ func (b *Builder) Command(ctx context.Context, dir string) (path string, err err
 	return path, nil
 }
 
-// Worker returns the executable for a driver, and what it was built with. If the cache
-// does not have the executable, Worker calls building, which may be nil, and builds it.
-// If the worker cannot be built, or cannot run, the error is a [*BuildError]. The
-// executable must be started with ref.Args().
+// Worker returns the executable for a driver, and a description of its build. If the cache
+// lacks the executable, Worker builds it, and first calls building unless that is nil. If
+// the worker cannot be built or run, the error is a [*BuildError]. The executable must be
+// started with ref.Args().
 func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path string, with map[string]string, err error) {
 	if ref.Path != "" {
 		return ref.Path, nil, nil
@@ -131,9 +131,9 @@ func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path st
 	return path, with, err
 }
 
-// Built reports whether the driver's worker exists, without building it. That of a
-// directory is built each time, since anything in it may have changed. The error is a
-// [*BuildError] if it cannot be built, or could not run.
+// Built reports whether the driver's worker is in the cache. It builds nothing. For a driver
+// from a directory it returns false, because any file there may have changed. The error is a
+// [*BuildError] if the worker cannot be built or run.
 func (b *Builder) Built(ctx context.Context, ref Ref) (bool, error) {
 	if err := ref.Known.ready(ctx); err != nil {
 		return false, err
@@ -146,8 +146,8 @@ func (b *Builder) Built(ctx context.Context, ref Ref) (bool, error) {
 	return err == nil && whole(path), err
 }
 
-// path returns where the executable for a driver is, or would be, and what it is built
-// with.
+// path returns the path of the driver's executable in the cache, whether or not it exists,
+// and the toolchain for building it.
 func (b *Builder) path(ctx context.Context, ref Ref) (string, *toolchain, error) {
 	env, err := b.toolchain(ctx)
 	if err != nil {
@@ -164,7 +164,7 @@ func (b *Builder) path(ctx context.Context, ref Ref) (string, *toolchain, error)
 	if err != nil {
 		return "", nil, err
 	}
-	cache, err := filepath.Abs(b.Cache) // builds and workers run in other directories
+	cache, err := filepath.Abs(b.Cache) // absolute, because builds and workers run in other directories
 	if err != nil {
 		return "", nil, err
 	}
@@ -182,13 +182,14 @@ func (b *Builder) path(ctx context.Context, ref Ref) (string, *toolchain, error)
 	return path, env, nil
 }
 
-// sumSuffix is the suffix of the name of the file that has a worker's SHA-256, in hex.
+// sumSuffix is appended to a worker's path to get the path of the file with the worker's
+// SHA-256, in hex.
 const sumSuffix = ".sha256"
 
 const sumLength = 2 * sha256.Size
 
-// whole reports whether an executable exists and is the one that was built. A full disk,
-// an interrupted copy or a virus scanner may have left something else.
+// whole reports whether an executable exists and still has its recorded SHA-256. A full
+// disk, an interrupted copy or a virus scanner may have damaged it.
 func whole(path string) bool {
 	want, err := os.ReadFile(path + sumSuffix)
 	if err != nil {
@@ -216,7 +217,7 @@ func SHA256Of(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// key returns a hash of everything that affects the executable.
+// key returns a hash of everything that affects the worker's executable.
 func (b *Builder) key(ref Ref, env *toolchain) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%+v\n%s\n%s\n%s\n", *env, ref.Version, ref.Options["tags"], ref.Dir)
@@ -231,19 +232,20 @@ func (b *Builder) key(ref Ref, env *toolchain) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// CacheError says why the cache for workers cannot be created or used.
+// CacheError says why the cache of workers cannot be created or used.
 type CacheError struct{ err error }
 
 func (e *CacheError) Error() string { return fmt.Sprintf("the cache for workers: %v", e.err) }
 
 func (e *CacheError) Unwrap() error { return e.err }
 
-// buildDirectory is the prefix of the name of the directory that a worker is built in.
+// buildDirectory begins the names of the directories in which workers are built.
 const buildDirectory = "building-"
 
-// build builds the executable, and returns its path. Until it is complete it has another
-// name. What is built from a directory has a sum of its bytes in its name, so that it
-// stays what it is for the runs that use it when the directory changes.
+// build builds the executable, and returns its path. It renames the executable to that path
+// only when it is complete. For a driver from a directory, the path contains the
+// executable's hash, so a later build of changed files does not replace an executable in
+// use.
 func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path string) (string, error) {
 	scratch, err := process.NewScratch(filepath.Dir(path), buildDirectory)
 	if err != nil {
@@ -288,15 +290,16 @@ func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path strin
 	return path, errors.Join(os.Rename(out, path), os.Rename(out+sumSuffix, path+sumSuffix))
 }
 
-// cannotBuild says why a worker cannot be built, with all that the go command said.
+// cannotBuild returns a [*BuildError] with the cause why, and the go command's whole output
+// said.
 func cannotBuild(why, said string) *BuildError {
 	e := unbuildable(protocol.CodeBuild, "cannot be built: %s", why)
 	e.Reason.Detail = said
 	return e
 }
 
-// compile builds a driver's worker, with further flags and environment variables, and returns
-// what the go command said. Temporary files are in dir.
+// compile builds a driver's worker at path out, with further flags and environment
+// variables. It returns the go command's standard error. Temporary files are in dir.
 func (b *Builder) compile(ctx context.Context, ref Ref, env *toolchain, dir, out string, flags, variables []string) (said string, err error) {
 	cmd := b.command(ctx, slices.Concat([]string{"build", "-o", out}, flags, tagFlags(ref, env), []string{"./worker"})...)
 	cmd.Dir = ref.Known.Dir
@@ -308,8 +311,9 @@ func (b *Builder) compile(ctx context.Context, ref Ref, env *toolchain, dir, out
 	return output.String(), err
 }
 
-// modFlags returns the flags that build another version than the pinned one, or a directory.
-// It writes the go.mod for that into dir.
+// modFlags returns the flags for building a version other than the pinned one, or a
+// directory. It writes the go.mod that they name into dir. For the pinned version it returns
+// nil.
 func modFlags(ref Ref, dir string) ([]string, error) {
 	if ref.Version == "" && ref.Dir == "" {
 		return nil, nil
@@ -325,9 +329,9 @@ func tagFlags(ref Ref, env *toolchain) []string {
 	return nil
 }
 
-// versionMod writes a go.mod that requires only the worker module and the wanted version
-// of the library, or has the wanted directory in its place. So the library's own
-// dependencies are exactly those that its go.mod names.
+// versionMod writes a go.mod that requires only the worker module and the wanted version of
+// the library, or replaces the library by the wanted directory. So the library gets exactly
+// the dependencies that its own go.mod requires.
 func versionMod(ref Ref, dir string) (string, error) {
 	file := filepath.Join(ref.Known.Dir, "go.mod")
 	data, err := directory.ReadRegular(file, maxModule)

@@ -19,7 +19,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// clone makes a source tree with one driver, toy, which compiles quickly.
+// clone creates a source tree with one driver, toy, which compiles quickly.
 func clone(t *testing.T) (build.Source, build.Ref) {
 	t.Helper()
 	root := t.TempDir()
@@ -72,7 +72,7 @@ func main() { fmt.Fprintln(os.Stderr, worker.Name); os.Exit(4) }
 	return s, ref
 }
 
-// made asks for a worker and reports whether it had to be built.
+// made requests a worker from a new Builder, and reports whether the worker had to be built.
 func made(t *testing.T, s build.Source, cache string, ref build.Ref) (path string, built bool) {
 	t.Helper()
 	b := &build.Builder{Source: s, Cache: cache}
@@ -155,8 +155,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// TestSpoiledCache checks that a worker is built again if the file in its place is not
-// the one that was built.
+// TestSpoiledCache checks that a worker is rebuilt if its file in the cache was changed.
 func TestSpoiledCache(t *testing.T) {
 	s, ref := clone(t)
 	cache := t.TempDir()
@@ -176,7 +175,7 @@ func TestSpoiledCache(t *testing.T) {
 		"without a sum":  func() error { return os.Remove(path + ".sha256") },
 	} {
 		if name == "not executable" && runtime.GOOS == "windows" {
-			continue // Windows does not have such a mode
+			continue // Windows does not have such file modes
 		}
 		if err := spoil(); err != nil {
 			t.Fatal(err)
@@ -209,8 +208,8 @@ func TestRelativeCache(t *testing.T) {
 	}
 }
 
-// TestBuiltWithoutC checks that a driver that does not need C is built without it, even
-// though package net could use it, and that the worker is the same with any compiler.
+// TestBuiltWithoutC checks that a driver without C is built without a C compiler, even if
+// package net could use one, and that the worker is the same with any compiler.
 func TestBuiltWithoutC(t *testing.T) {
 	s, ref := clone(t)
 	write(t, s.Root, map[string]string{"worker/a.go": "package worker\n\nimport _ \"net\"\n\nconst Name = \"one\"\n"})
@@ -257,7 +256,7 @@ func TestCancelledBuild(t *testing.T) {
 	cache := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	b := &build.Builder{Source: s, Cache: cache}
-	_, _, err := b.Worker(ctx, ref, cancel) // it is called after the cache has been searched
+	_, _, err := b.Worker(ctx, ref, cancel) // building is called, and cancels ctx, after the cache has been searched
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
@@ -273,7 +272,7 @@ func TestExecutableNeedsNoBuild(t *testing.T) {
 	}
 }
 
-// goOnly returns a PATH that has only a go command.
+// goOnly returns a PATH in which go is the only command.
 func goOnly(t *testing.T) string {
 	t.Helper()
 	gocmd, err := exec.LookPath("go")
@@ -293,7 +292,7 @@ func goOnly(t *testing.T) string {
 func TestNoToolchain(t *testing.T) {
 	for _, c := range []struct {
 		name, variable, value string
-		cgo, pure             string // codes
+		cgo, pure             string // expected codes of a cgo driver and of a pure Go driver; "": it can be built
 		parts                 []string
 	}{
 		{"CC is not there", "CC", "/nonexistent/cc -m64", "no-cc", "", []string{"mattn needs a C compiler", `no "/nonexistent/cc`, "apt-get install gcc", "CC"}},
@@ -303,7 +302,7 @@ func TestNoToolchain(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.variable != "CC" {
-				t.Setenv("CC", "") // as if nobody had set it
+				t.Setenv("CC", "") // restores the variable after the test
 			}
 			t.Setenv(c.variable, c.value)
 			cache := t.TempDir()
@@ -336,8 +335,8 @@ func TestNoToolchain(t *testing.T) {
 	}
 }
 
-// TestVersionMod checks that another version is built only with what its own go.mod
-// requires.
+// TestVersionMod checks that another version of a library is built only with the
+// requirements in its own go.mod.
 func TestVersionMod(t *testing.T) {
 	for name, c := range map[string]struct{ mod, sum, want string }{
 		"requirements go": {
@@ -410,8 +409,8 @@ require (
 	}
 }
 
-// TestAnotherVersion builds a real library, in pure Go, in a version that is not the
-// pinned one. This takes seconds if Go's build cache has it.
+// TestAnotherVersion builds a real pure Go library in a version other than the pinned one.
+// If the packages are in Go's build cache, it takes seconds.
 func TestAnotherVersion(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a real worker")
@@ -448,8 +447,8 @@ func TestAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestNoSuchVersion asks for a version that does not exist. The reason is the go
-// command's.
+// TestNoSuchVersion requests a version that does not exist. The reason must contain the go
+// command's message.
 func TestNoSuchVersion(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 	b := &build.Builder{Source: source(t), Cache: t.TempDir()}

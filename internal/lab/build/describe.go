@@ -13,11 +13,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// DescribeLimit is how long an executable may take to describe itself.
+// DescribeLimit is how long an executable may take to answer Describe.
 const DescribeLimit = 30 * time.Second
 
-// Describe asks an executable that speaks the worker protocol to describe itself. If it
-// does not answer as it should, the error is a [*BuildError].
+// Describe asks a worker executable to describe itself. If the answer is missing or invalid,
+// the error is a [*BuildError].
 func Describe(ctx context.Context, executable string, args ...string) (driver.Info, protocol.Proof, error) {
 	a, stderr, err := describe(ctx, executable, args)
 	switch {
@@ -45,8 +45,8 @@ func Describe(ctx context.Context, executable string, args ...string) (driver.In
 	return *a.Info, proof, nil
 }
 
-// DescribeRef is [Describe] for a driver that a user named. If there is a driver.json in
-// the directory of its executable, DescribeRef returns the driver.json's info.
+// DescribeRef is [Describe] for a driver that a user named. If a driver.json is in the
+// executable's directory, DescribeRef returns that file's info instead.
 func DescribeRef(ctx context.Context, executable string, ref Ref) (driver.Info, protocol.Proof, error) {
 	info, proof, err := Describe(ctx, executable, ref.Args()...)
 	if err == nil && ref.Beside != nil {
@@ -55,7 +55,7 @@ func DescribeRef(ctx context.Context, executable string, ref Ref) (driver.Info, 
 	return info, proof, err
 }
 
-// describe returns the worker's first answer, and what it wrote to standard error.
+// describe returns the worker's first answer and its standard error.
 func describe(ctx context.Context, executable string, args []string) (a protocol.Response, stderr string, err error) {
 	line, err := json.Marshal(protocol.Request{Type: protocol.TypeDescribe, Protocol: protocol.Version})
 	if err != nil {
@@ -73,7 +73,7 @@ func describe(ctx context.Context, executable string, args []string) (a protocol
 			if err := json.Unmarshal(line, &a); err != nil {
 				misunderstood = fmt.Errorf("it printed no protocol line: %.80q", line)
 			}
-			end(nil) // it has said everything that is wanted
+			end(nil) // the first answer is enough
 		}
 		return false
 	}}

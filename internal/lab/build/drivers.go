@@ -22,16 +22,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// modulePath is the path of the module by which the source tree is recognized.
+// modulePath is the module path of sqlite3perf. isRoot recognizes the source tree by it.
 const modulePath = "github.com/sqlite3perf/sqlite3perf"
 
-// Source is the source tree of sqlite3perf, which workers are built from.
+// Source is the source tree of sqlite3perf, from which workers are built.
 type Source struct{ Root string }
 
-// FindSource finds the source tree: the given directory, or else the one that this
-// executable was built from, or else the sources inside the executable. It does not use
-// a tree that the working directory happens to be in, because that tree's code would be
-// run. The error is an [*UnpackError] if the sources inside cannot be used.
+// FindSource finds the source tree: the given directory, or else the tree that this
+// executable was built from, or else the sources inside this executable. It ignores a tree
+// around the working directory, because it would run that tree's code. The error is an
+// [*UnpackError] if the sources inside cannot be used.
 func FindSource(given string) (Source, error) {
 	if given != "" {
 		if !isRoot(given) {
@@ -43,21 +43,21 @@ func FindSource(given string) (Source, error) {
 		}
 		return Source{abs}, err
 	}
-	if root := builtFrom(); filepath.IsAbs(root) && isRoot(root) { // -trimpath makes it relative
+	if root := builtFrom(); filepath.IsAbs(root) && isRoot(root) { // -trimpath makes the path relative
 		return Source{root}, nil
 	}
 	return Unpacked()
 }
 
-// builtFrom returns the root of the tree that this executable was built from, as it was
-// at the time of the build.
+// builtFrom returns the path that the source tree of this executable had at the time of the
+// build.
 var builtFrom = func() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "..", "..", "..")
 }
 
-// isRoot reports whether a directory is a source tree. The module cache has only the
-// root module, without the modules of the workers.
+// isRoot reports whether a directory is a complete source tree. The module cache is not one:
+// it has only the root module, without the workers' modules.
 func isRoot(dir string) bool {
 	data, err := directory.ReadRegular(filepath.Join(dir, "worker", "go.mod"), maxModule)
 	if err != nil || modfile.ModulePath(data) != modulePath+"/worker" {
@@ -67,12 +67,12 @@ func isRoot(dir string) bool {
 	return err == nil && fi.IsDir()
 }
 
-// Known is a driver of the source tree.
+// Known is a driver in the source tree.
 type Known struct {
 	Manifest
 	Dir       string            // directory of the driver's module
-	Version   string            // pinned in its go.mod; "" if the driver is not built
-	AddedCost *driver.AddedCost // nil: not measured
+	Version   string            // version that its go.mod requires; "" if the driver is not built
+	AddedCost *driver.AddedCost // time that the engine and the adapter add; nil: not measured
 }
 
 // Drivers returns the drivers of the source tree, sorted by name.
@@ -103,8 +103,8 @@ func (s Source) Drivers() ([]Known, error) {
 	return list, nil
 }
 
-// addedCost reads the added cost that was measured for the driver in dir. It returns
-// nil if nothing was measured.
+// addedCost reads the measured added cost of the driver in dir. It returns nil if there are
+// no measurements.
 func addedCost(dir string) (*driver.AddedCost, error) {
 	file := filepath.Join(dir, driver.AddedCostFile)
 	data, err := directory.ReadRegular(file, maxModule)
@@ -119,12 +119,12 @@ func addedCost(dir string) (*driver.AddedCost, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if len(c.Phases) == 0 {
-		return nil, nil // it only has causes
+		return nil, nil // the file has only causes, no measurements
 	}
 	return c, nil
 }
 
-// pinned returns the version of a module that a go.mod requires.
+// pinned returns the version of module that the go.mod file requires.
 func pinned(file, module string) (string, error) {
 	data, err := directory.ReadRegular(file, maxModule)
 	if err != nil {
@@ -143,28 +143,28 @@ func pinned(file, module string) (string, error) {
 }
 
 // Ref is a driver as a user names it: "mattn", "mattn@v1.14.22",
-// "mattn:tags=sqlite_fts5,GOGC=400", "mattn=../go-sqlite3", or the path of an executable
-// that speaks the worker protocol.
+// "mattn:tags=sqlite_fts5,GOGC=400", "mattn=../go-sqlite3", or the path of a worker
+// executable.
 type Ref struct {
-	Name    string // as the user wrote it, with options in canonical form
+	Name    string // name as the user wrote it, with options in canonical form
 	Known   *Known // nil for an executable
-	Version string // "" for the pinned one
+	Version string // version of the library; "": the pinned one
 	Path    string // path of an executable; "" for a driver of the source tree
 
-	// Dir is a checkout of the library that is built instead of a version. It is
-	// absolute, or "".
+	// Dir is the absolute path of a checkout of the library, built instead of a released
+	// version; "": none.
 	Dir string
 
-	// Options are what else makes it a variant, by key: tags, cflags, GOAMD64, GOARM64,
+	// Options are the variant's options by key: tags, cflags, GOAMD64, GOARM64,
 	// GOEXPERIMENT, GOGC, GOMEMLIMIT, GOMAXPROCS and env.NAME.
 	Options map[string]string
 
-	// Beside has what the driver.json in an executable's directory says. It is nil
-	// if there is none.
+	// Beside is the info in the driver.json in an executable's directory, or nil if there is
+	// no such file.
 	Beside *driver.Info
 }
 
-// Kind returns what kind of driver it is, or "" if that is not known before it is started.
+// Kind returns the driver's kind, or "" for an executable without a driver.json.
 func (r Ref) Kind() driver.Kind {
 	switch {
 	case r.Known != nil:
@@ -175,11 +175,12 @@ func (r Ref) Kind() driver.Kind {
 	return ""
 }
 
-// version returns the version of the library that the driver is built with.
+// version returns the wanted version of the driver's library, or the pinned one.
 func (r Ref) version() string { return cmp.Or(r.Version, r.Known.Version) }
 
-// tags returns the build tags for the driver: those of its version and of its variant,
-// and with them those of GOFLAGS, which the others would replace.
+// tags returns the build tags that the driver's version and variant need. It adds the tags
+// in GOFLAGS, which the flag -tags would otherwise override. It returns "" if the driver
+// needs none.
 func (r Ref) tags(goflags string) string {
 	tags := r.words("tags")
 	for _, v := range r.Known.Before {
@@ -198,8 +199,8 @@ func (r Ref) tags(goflags string) string {
 	return strings.Join(tags, ",")
 }
 
-// Args returns the arguments that a worker is started with. Only a driver that is not
-// built has any.
+// Args returns the arguments for starting the driver's worker. Only drivers that are not
+// built have any.
 func (r Ref) Args() []string {
 	if r.Known == nil || len(r.Known.Command) == 0 {
 		return nil
@@ -209,10 +210,10 @@ func (r Ref) Args() []string {
 
 var versionSyntax = regexp.MustCompile(`^v\d+\.\d+\.\d+([-+.][0-9A-Za-z.+-]*)?$`)
 
-// latest is the version that stands for the newest release.
+// latest is the version that means the newest release.
 const latest = "latest"
 
-// ParseRef finds the driver that a user's name means. It doesn't ask whether the version
+// ParseRef parses a driver's name as a user wrote it. It does not check that the version
 // exists; [Builder.Resolve] does.
 func ParseRef(ctx context.Context, name string, known []Known) (Ref, error) {
 	if NamesExecutable(name) {
@@ -262,7 +263,8 @@ func ParseRef(ctx context.Context, name string, known []Known) (Ref, error) {
 	return r, nil
 }
 
-// otherMajor explains a version whose major version the path of a module excludes. See
+// otherMajor explains, for an error message, that version has a major version that the
+// module path excludes. Otherwise it returns "". See
 // https://go.dev/ref/mod#major-version-suffixes.
 func otherMajor(path, version string) string {
 	_, major, _ := module.SplitPathVersion(path)
@@ -272,7 +274,7 @@ func otherMajor(path, version string) string {
 	return fmt.Sprintf(" (a module of major version %s would have another path)", strings.TrimPrefix(semver.Major(version), "v"))
 }
 
-// parseExecutable finds the executable that a path means.
+// parseExecutable returns the Ref for the path of an executable.
 func parseExecutable(name string, known []Known) (Ref, error) {
 	path, err := filepath.Abs(name)
 	if err != nil {

@@ -52,7 +52,7 @@ func TestDrivers(t *testing.T) {
 		for what := range k.Limits {
 			name, value, pair := strings.Cut(what, "=")
 			if what == "mmap_size=mapped" {
-				continue // not a value, but the conformance suite's name of a check
+				continue // name is not a setting's, but part of the name of a conformance check
 			}
 			if d, setting := driver.LookupSetting(name); setting && pair {
 				if v, err := d.Canonical(value); err != nil || v != value {
@@ -141,13 +141,13 @@ func TestFindSource(t *testing.T) {
 	if _, err := build.FindSource(filepath.Join(root, "internal")); err == nil || !strings.Contains(err.Error(), "is not the source tree") {
 		t.Errorf("a directory within: %v", err)
 	}
-	// From another directory it finds the tree that the test was built from.
+	// From another directory, FindSource finds the tree from which the test was built.
 	t.Chdir(t.TempDir())
 	if got := source(t).Root; got != root {
 		t.Errorf("from elsewhere: %s, want %s", got, root)
 	}
-	// A tree that contains the working directory may be somebody else's. Its code is
-	// not run unless it is named.
+	// A tree around the working directory may belong to somebody else. Its code must not run
+	// unless the user names the tree.
 	clone, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,8 @@ func TestFindSource(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(home, "cache"))
-	// Built with -trimpath; removed since then; in the module cache.
+	// Three cases: built with -trimpath; the tree was removed; the tree is in the module
+	// cache.
 	for _, built := range []string{"..", filepath.Join(clone, "gone"), filepath.Join(clone, "cached")} {
 		build.SetBuiltFrom(t, built)
 		if got := source(t).Root; !strings.HasPrefix(got, home) {
@@ -205,7 +206,8 @@ func TestBrokenDriver(t *testing.T) {
 	}
 }
 
-// write writes files and makes their directories. The paths have slashes.
+// write writes files below dir, and creates their directories. The keys are paths with
+// slashes.
 func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {

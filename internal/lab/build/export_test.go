@@ -6,34 +6,35 @@ import (
 	"time"
 )
 
-// VersionMod writes the go.mod of another version, as a build does.
+// VersionMod writes the go.mod for building another version.
 var VersionMod = versionMod
 
-// ShortLimits makes what is asked before anything is built answer within a time, until the
-// test ends.
+// ShortLimits sets the time limits for asking servers and programs until the test ends.
 func ShortLimits(t *testing.T, limit time.Duration) {
 	status, version := statusLimit, versionLimit
 	statusLimit, versionLimit = limit, limit
 	t.Cleanup(func() { statusLimit, versionLimit = status, version })
 }
 
-// SetBuiltFrom pretends, for one test, that the executable was built from another tree.
+// SetBuiltFrom pretends, until the test ends, that the executable was built from the tree
+// dir.
 func SetBuiltFrom(t *testing.T, dir string) {
 	was := builtFrom
 	builtFrom = func() string { return dir }
 	t.Cleanup(func() { builtFrom = was })
 }
 
-// Tags returns the build tags for a driver's version.
+// Tags returns the build tags of a driver with an empty GOFLAGS.
 func Tags(r Ref) string { return r.tags("") }
 
-// WorkerPath returns where the executable for a driver is, or would be.
+// WorkerPath returns the path of the driver's executable in the cache, whether or not it
+// exists.
 func (b *Builder) WorkerPath(ctx context.Context, ref Ref) (string, error) {
 	path, _, err := b.path(ctx, ref)
 	return path, err
 }
 
-// LetGo ends the use of unpacked sources by this process, as its end does.
+// LetGo ends this process's use of unpacked sources, as its exit would.
 func LetGo() {
 	held.Lock()
 	defer held.Unlock()

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Obtain says how to get a feature that a driver lacks. It returns "" if that is not
-// known.
+// Obtain tells the user how to get a feature that the driver lacks. It returns "" if that is
+// not known.
 func (r Ref) Obtain(key string) string {
 	if r.Known == nil {
 		return ""
@@ -18,8 +18,9 @@ func (r Ref) Obtain(key string) string {
 	return r.Known.Obtain[key]
 }
 
-// For returns the driver as it is measured on a workload with these needs, and which of
-// the needs make it a variant. A driver that the user named with options is left as it is.
+// For returns the driver, or its variant, that measures a workload with these needs. It also
+// returns the needs that require the variant. A driver that the user named with options
+// stays unchanged.
 func (r Ref) For(needs []string) (Ref, []string) {
 	if r.Known == nil || len(r.Options) > 0 {
 		return r, nil
@@ -33,13 +34,13 @@ func (r Ref) For(needs []string) (Ref, []string) {
 	return r.having(by), by
 }
 
-// having returns the variant of the driver that also has these features, as far as its
-// driver.json knows one.
+// having returns the driver's variant that adds these features. It ignores features for
+// which driver.json has no variant.
 func (r Ref) having(features []string) Ref {
 	base := strings.TrimSuffix(r.Name, r.optionText())
 	all := maps.Clone(r.Options)
 	for _, key := range features {
-		more, _ := parseOptions(r.Known.Variants[key], r.Known) // checked when the driver.json was read
+		more, _ := parseOptions(r.Known.Variants[key], r.Known) // cannot fail: checked when driver.json was read
 		for name, value := range more {
 			if all == nil {
 				all = map[string]string{}

@@ -19,10 +19,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// FootprintOptions say what else is looked at than what takes a few seconds.
+// FootprintOptions select the slow parts of a footprint.
 type FootprintOptions struct {
-	Cold    bool     // how long a build takes with an empty build cache
-	Targets []string // GOOS/GOARCH that are built for without a C compiler
+	Cold    bool     // also time a build with an empty build cache
+	Targets []string // also build for these platforms (GOOS/GOARCH), without a C compiler
 }
 
 // Platforms lists the platforms that the go command can build for, as GOOS/GOARCH.
@@ -37,13 +37,13 @@ func (b *Builder) Platforms(ctx context.Context) ([]string, error) {
 	return strings.Fields(string(out)), nil
 }
 
-// footprintSuffix is the suffix of the name of the file that has a worker's footprint.
+// footprintSuffix is appended to a worker's path to get the path of its footprint file.
 const footprintSuffix = ".footprint.json"
 
-// Footprint returns the size of a driver's worker, how long its builds take, for which
-// platforms it can be built without a C compiler, and its library's license and date. Each
-// build is made once for a worker, and remembered beside it in the cache. building is called
-// before each. Of a worker that is not built here it returns nil.
+// Footprint returns the size of a driver's worker, its build times, the platforms for which
+// it can be built without a C compiler, and the library's license and date. It calls
+// building before each build. Results are cached next to the worker, so each build is made
+// only once. For a driver that is not built, it returns nil.
 func (b *Builder) Footprint(ctx context.Context, ref Ref, o FootprintOptions, building func(what string)) (*result.Footprint, error) {
 	if ref.Path != "" || len(ref.Known.Command) > 0 {
 		return nil, nil
@@ -75,7 +75,7 @@ func (b *Builder) Footprint(ctx context.Context, ref Ref, o FootprintOptions, bu
 	if f.SizeBytes == 0 {
 		building("without symbols")
 		if _, f.SizeBytes, err = s.build(ctx); err == nil {
-			f.WarmNS, _, err = s.build(ctx) // the first one may have had to compile something
+			f.WarmNS, _, err = s.build(ctx) // a second build, because the first may have compiled dependencies
 		}
 		if err != nil {
 			return nil, err
@@ -103,7 +103,7 @@ func (b *Builder) Footprint(ctx context.Context, ref Ref, o FootprintOptions, bu
 	kept := *f
 	kept.Targets = all
 	if data, err := json.Marshal(kept); err == nil {
-		_ = os.WriteFile(worker+footprintSuffix, data, 0o644) // otherwise it is found out again
+		_ = os.WriteFile(worker+footprintSuffix, data, 0o644) // if writing fails, the next call builds again
 	}
 	return f, nil
 }
@@ -117,8 +117,8 @@ type stripped struct {
 	flags   []string
 }
 
-// build builds the worker with further environment variables, and returns how long that took
-// and its size.
+// build builds the worker with further environment variables. It returns the time that took,
+// in ns, and the executable's size in bytes.
 func (s *stripped) build(ctx context.Context, environment ...string) (ns, size int64, err error) {
 	out := filepath.Join(s.dir, "worker")
 	defer os.Remove(out)
@@ -138,8 +138,8 @@ func (s *stripped) build(ctx context.Context, environment ...string) (ns, size i
 	return ns, fi.Size(), nil
 }
 
-// target builds for a platform without a C compiler. What needs one is not tried: some
-// libraries then build, and fail when they are used.
+// target builds for a platform without a C compiler. It reports a cgo driver as failed
+// without trying, because some cgo libraries build without a C compiler, but fail when used.
 func (s *stripped) target(ctx context.Context, target string, building func(string)) (result.TargetBuild, error) {
 	t := result.TargetBuild{Target: target}
 	if s.ref.Known.Kind == driver.Cgo {
@@ -161,7 +161,7 @@ func (s *stripped) target(ctx context.Context, target string, building func(stri
 	return t, nil
 }
 
-// describe finds out version, date and license of the library.
+// describe sets the library's module, version, date and license in f.
 func (s *stripped) describe(ctx context.Context, f *result.Footprint) error {
 	args := append([]string{"list", "-m", "-json"}, s.flags...)
 	out, said, err := s.builder.lookup(ctx, s.ref.Known.Dir, append(args, s.ref.Known.Module)...)
@@ -189,12 +189,13 @@ func (s *stripped) describe(ctx context.Context, f *result.Footprint) error {
 	return nil
 }
 
-// UnknownLicense is the license of a library that has none of those that are known here.
+// UnknownLicense means that LicenseIn does not recognize the library's license.
 const UnknownLicense = "unknown"
 
 var licenseFile = regexp.MustCompile(`(?i)^(un)?(license|licence|copying)(\.(txt|md))?$`)
 
-// LicenseIn returns the license in a library's directory, as SPDX names it.
+// LicenseIn returns the SPDX name of the license in a library's directory, or
+// UnknownLicense.
 func LicenseIn(dir string) string {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -210,8 +211,8 @@ func LicenseIn(dir string) string {
 	return UnknownLicense
 }
 
-// licenseOf returns the license that a text is. It knows the usual ones, by sentences that
-// only they have.
+// licenseOf recognizes the usual licenses, by sentences that only they contain. It returns
+// the SPDX name, or UnknownLicense.
 func licenseOf(text string) string {
 	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
 	has := func(s string) bool { return strings.Contains(text, s) }
@@ -221,7 +222,7 @@ func licenseOf(text string) string {
 	case has("mozilla public license") && has("2.0"):
 		return "MPL-2.0"
 	case has("gnu lesser general public license"), has("gnu affero general public license"), has("gnu general public license"):
-		return UnknownLicense // which version, and whether any later one, is more than a word
+		return UnknownLicense // SPDX needs the version, and whether later ones are allowed, which one sentence does not tell
 	case has("redistribution and use in source and binary forms"):
 		if has("neither the name") || has("may be used to endorse or promote products") {
 			return "BSD-3-Clause"

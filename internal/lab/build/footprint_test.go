@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// TestFootprint looks at a real driver: its license and date, its size, and a platform that
-// it is built for without C. What was built once is not built again.
+// TestFootprint checks the footprint of a real driver: license, date, size, and a platform
+// without a C compiler. A second call must not build again.
 func TestFootprint(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -87,9 +87,9 @@ func TestFootprint(t *testing.T) {
 	}
 }
 
-// TestSoakFootprintBuilds really builds a driver with an empty build cache, for a platform that it
-// builds for, and for one that it does not, each once. The driver imports next to nothing, so
-// a cold build takes seconds.
+// TestSoakFootprintBuilds builds a driver with an empty build cache, for a platform that it
+// supports and for one that it does not. Each build must run only once. The driver imports
+// few packages, so a cold build takes seconds.
 func TestSoakFootprintBuilds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds with an empty build cache")

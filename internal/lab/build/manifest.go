@@ -28,82 +28,84 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Manifest is a driver.json. It says what the driver is, and what only the lab needs
-// to know about it.
+// Manifest is a driver.json. It describes the driver, and has further fields that only the
+// lab uses.
 type Manifest struct {
 	driver.Info
 
-	// Optional drivers are measured only if they are named.
+	// Optional drivers are measured only if the user names them.
 	Optional bool `json:"optional"`
 
-	// Command runs the worker of a driver that is not built with Go: an
-	// executable in PATH and its arguments. A path that begins with ./ or ../ is
-	// relative to the directory of the driver.json.
+	// Command starts the worker of a driver that is not built with Go: an executable in
+	// PATH, and its arguments. A path that begins with ./ or ../ is relative to the
+	// directory of driver.json.
 	Command []string `json:"command"`
 
-	Needs *Need `json:"needs"` // nil: nothing
+	Needs *Need `json:"needs"` // program that the driver needs; nil: none
 
-	// Variants has the options of the variant of the driver that has a feature that
-	// its SQLite lacks otherwise, such as "tags=sqlite_fts5", by the feature's key
-	// (driver.Features). They can be built wherever the driver can.
+	// Variants maps the key of a feature (driver.Features) to the options of the variant
+	// that has the feature, such as "tags=sqlite_fts5". Every machine that can build the
+	// driver can build these variants.
 	Variants map[string]string `json:"variants"`
 
-	// Obtain says how else to get a feature that the driver's SQLite lacks, by the
-	// feature's key.
+	// Obtain maps the key of a feature that the driver's SQLite lacks to advice on how else
+	// to get the feature.
 	Obtain map[string]string `json:"obtain"`
 
-	// Opening says how the library's users open a database, for those who read it.
+	// Opening shows readers how the library's users open a database.
 	Opening *Opening `json:"opening"`
 
-	// Before lists versions of the library for which the adapter had to change. A
-	// worker with a version before v1.2.3, for example, is built with the tag
+	// Before lists versions of the library for which the adapter had to change. For a
+	// library older than v1.2.3, for example, the worker is built with the tag
 	// before_v1_2_3.
 	Before []string `json:"before"`
 }
 
-// Opening is how a library's users open a database.
+// Opening describes how a library's users open a database.
 type Opening struct {
-	Call           string `json:"call"`            // with dsn as the data source name
-	EachConnection string `json:"each_connection"` // where statements are run on each new connection
+	Call           string `json:"call"`            // Go call that opens a database, with dsn as the data source name
+	EachConnection string `json:"each_connection"` // how to run statements on each new connection
 }
 
-// Need is a program that a driver uses but that does not come with it.
+// Need is a program that a driver uses but does not include.
 type Need struct {
-	Executable string `json:"executable"` // its name in PATH
-	Env        string `json:"env"`        // environment variable that may have its absolute path instead
-	Unless     string `json:"unless"`     // environment variable with which it is not needed
-	Hint       string `json:"hint"`       // how to get it
+	Executable string `json:"executable"` // name of the program in PATH
+	Env        string `json:"env"`        // environment variable that can hold the program's absolute path instead
+	Unless     string `json:"unless"`     // environment variable; if it is set, the program is not needed
+	Hint       string `json:"hint"`       // how to get the program
 
-	// Version is the argument with which the program says its version, and Answers an
-	// expression that matches it. If Version is "", it is not asked.
+	// Version is the argument that makes the program print its version. Answers is a regular
+	// expression that the first line of the output must match. If Version is "", the program
+	// is not checked.
 	Version string `json:"version"`
 	Answers string `json:"answers"`
 
-	// Status is the path of a page that a server answers which Unless names, as a list of
-	// addresses with a comma between them. If it is "", nobody is asked.
+	// Status is the path of a page that the servers listed in the variable Unless must
+	// serve. That variable lists addresses separated by commas. If Status is "", servers are
+	// not checked.
 	Status string `json:"status"`
 
-	// Has is a key of the JSON object that the page at Status is. If it is "", the page may
-	// be anything.
+	// Has is a key that the JSON object served at Status must have. If Has is "", any page
+	// will do.
 	Has string `json:"has"`
 
-	// Ready is another page, with the status 503 if the server runs and cannot be used yet,
-	// as a node of a cluster that has no leader. If it is "", nobody is asked.
+	// Ready is the path of a page with HTTP status 503 while a running server cannot be used
+	// yet, such as a cluster node without a leader. If Ready is "", this is not checked.
 	Ready string `json:"ready"`
 }
 
-// Limits for what is asked before anything is built. They are long, because a machine may be
-// busy: what has not answered by then does not do so in a trial either.
+// Limits for checks made before anything is built. They are long because a machine may be
+// busy. A server or program that exceeds them would not answer in a trial either.
 var (
-	statusLimit  = 15 * time.Second // for a server
-	versionLimit = 30 * time.Second // for a program
+	statusLimit  = 15 * time.Second // for an answer of a server
+	versionLimit = 30 * time.Second // for a program to print its version
 )
 
-// maxStatus is how much is read of a page.
+// maxStatus is the limit in bytes for reading a page.
 const maxStatus = 1 << 20
 
-// addresses returns the addresses of the servers that the user names, or what is wrong with
-// them.
+// addresses returns the servers listed in the environment variable n.Unless. If the list is
+// invalid, bad says why.
 func (n *Need) addresses() (list []*url.URL, bad string) {
 	for address := range strings.SplitSeq(os.Getenv(n.Unless), ",") {
 		if address = strings.TrimSpace(address); address == "" {
@@ -113,7 +115,7 @@ func (n *Need) addresses() (list []*url.URL, bad string) {
 			address = "http://" + address
 		}
 		u, err := url.Parse(address)
-		// http//user@host and the like would be a page of a host with the name http.
+		// A typo such as http//user@host would otherwise be parsed as a host named http.
 		if err != nil || slices.Contains([]string{"", "http", "https"}, u.Hostname()) || u.Scheme != "http" && u.Scheme != "https" {
 			return nil, fmt.Sprintf("%s has what is no address: want such as http://user:password@10.0.0.1:4001,10.0.0.2:4001", n.Unless)
 		}
@@ -125,8 +127,8 @@ func (n *Need) addresses() (list []*url.URL, bad string) {
 	return list, ""
 }
 
-// CheckServers returns an error if what names the servers of a driver cannot name any. It
-// asks no server.
+// CheckServers returns an error if the list of the driver's servers is invalid. It contacts
+// no server.
 func (r Ref) CheckServers() error {
 	if r.Known == nil || !r.Known.Needs.given() || r.Known.Needs.Status == "" {
 		return nil
@@ -137,8 +139,8 @@ func (r Ref) CheckServers() error {
 	return nil
 }
 
-// unreached says why the servers that the user names cannot be used, or "". One that does
-// not run may be among them, but none that refuses the password: that is never right.
+// unreached says why the listed servers cannot be used, or returns "". One usable server is
+// enough, but no server may refuse the password, because that is always a mistake.
 func (n *Need) unreached(ctx context.Context) string {
 	list, why := n.addresses()
 	if why != "" {
@@ -162,11 +164,12 @@ func (n *Need) unreached(ctx context.Context) string {
 	return strings.Join(bad, "; ")
 }
 
-// unusable says why a server cannot be used, or "", and whether it refuses the password. Its
-// own errors may pass: they are left to the trials.
+// unusable says why a server cannot be used, or returns "". refuses reports that the server
+// refuses the password. Internal errors (5xx) of the server do not count, because they may
+// be temporary.
 func (n *Need) unusable(ctx context.Context, u *url.URL) (why string, refuses bool) {
 	client := &http.Client{Timeout: statusLimit, Transport: &http.Transport{DisableKeepAlives: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // it decides not what else is asked
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // a redirect must not send the request to another address
 	ask := func(page string) (status int, body []byte, err error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(u.String(), "/")+page, nil)
 		if err != nil {
@@ -189,7 +192,7 @@ func (n *Need) unusable(ctx context.Context, u *url.URL) (why string, refuses bo
 		return fmt.Sprintf("%s has not answered within %v: see whether %s runs there, or correct %s", u.Host, statusLimit, n.Executable, n.Unless), false
 	case err != nil:
 		if of, ok := errors.AsType[*url.Error](err); ok {
-			err = of.Err // without the address, which may have a password
+			err = of.Err // without the address, which may contain a password
 		}
 		return fmt.Sprintf("%s cannot be asked (%s): start %s there, or correct %s", u.Host, strings.Join(strings.Fields(err.Error()), " "), n.Executable, n.Unless), false
 	case status == http.StatusUnauthorized:
@@ -199,20 +202,21 @@ func (n *Need) unusable(ctx context.Context, u *url.URL) (why string, refuses bo
 	case status != http.StatusOK || !n.hasKey(body):
 		return fmt.Sprintf("at %s another program answers than %s: correct %s", u.Host, n.Executable, n.Unless), false
 	case n.Ready != "":
-		if status, _, err := ask(n.Ready); err == nil && status == http.StatusServiceUnavailable { // whether the user may see that page is another matter
+		if status, _, err := ask(n.Ready); err == nil && status == http.StatusServiceUnavailable { // other statuses are ignored, because the user may lack permission for that page
 			return fmt.Sprintf("%s is not ready, as without a leader: more than half of the nodes must run: start the others", u.Host), false
 		}
 	}
 	return "", false
 }
 
-// hasKey reports whether a page has the key by which a server is recognized.
+// hasKey reports whether a page is a JSON object with the key n.Has.
 func (n *Need) hasKey(page []byte) bool {
 	var object map[string]json.RawMessage
 	return n.Has == "" || json.Unmarshal(page, &object) == nil && object[n.Has] != nil
 }
 
-// otherProgram says what a program answers that is not the one that is needed, or "".
+// otherProgram says how the program at path fails to print the expected version, or returns
+// "".
 func (n *Need) otherProgram(ctx context.Context, path string) string {
 	if n.Version == "" {
 		return ""
@@ -301,8 +305,8 @@ func parseManifest(data []byte, dir string) (m Manifest, err error) {
 	return m, nil
 }
 
-// besideExecutable reads the driver.json in an executable's directory. It returns nil
-// if there is none, or if it is another executable's.
+// besideExecutable reads the driver.json in an executable's directory. It returns nil if
+// there is no such file, or if its command names another executable.
 func besideExecutable(path string) (*driver.Info, error) {
 	m, err := readManifest(filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -317,18 +321,18 @@ func besideExecutable(path string) (*driver.Info, error) {
 	return &m.Info, nil
 }
 
-// Elsewhere reports whether a driver's databases are not its worker's alone, so that they
-// stay when the worker is killed.
+// Elsewhere reports whether the driver's databases are on servers that the user named. Such
+// databases remain if the worker is killed.
 func (r Ref) Elsewhere() bool {
 	return r.Known != nil && r.Known.Needs.given()
 }
 
-// given reports whether what the program would do is done by something that the user names.
+// given reports whether the user has set the variable n.Unless, which replaces the program.
 func (n *Need) given() bool {
 	return n != nil && n.Unless != "" && os.Getenv(n.Unless) != ""
 }
 
-// lack says why the program that a driver needs cannot be used. It returns "" if
+// lack says why a program or server that the driver needs cannot be used. It returns "" if
 // nothing is missing.
 func (n *Need) lack(ctx context.Context) string {
 	if n == nil {
@@ -367,8 +371,8 @@ func (n *Need) lack(ctx context.Context) string {
 	return ""
 }
 
-// ready returns a [*BuildError] that says why a driver's worker could not run here, or
-// nil if it could.
+// ready returns a [*BuildError] if the driver's worker could not run here because a program
+// or server is missing.
 func (k *Known) ready(ctx context.Context) error {
 	if why := k.Needs.lack(ctx); why != "" {
 		return &BuildError{Reason: protocol.Reason{Code: protocol.CodeNoExecutable, Message: why}, Driver: k.Name}
@@ -376,8 +380,8 @@ func (k *Known) ready(ctx context.Context) error {
 	return nil
 }
 
-// Ready returns a [*BuildError] if a driver's worker could not run here, whether it is built
-// or not, because it lacks a program or a server.
+// Ready returns a [*BuildError] if the driver's worker could not run here because a program
+// or server is missing. The worker need not be built.
 func (r Ref) Ready(ctx context.Context) error {
 	if r.Known == nil {
 		return nil
@@ -385,8 +389,8 @@ func (r Ref) Ready(ctx context.Context) error {
 	return r.Known.ready(ctx)
 }
 
-// foundWorker finds the worker of a driver that is not built, and asks it to describe
-// itself.
+// foundWorker finds the worker of a driver that is not built. It checks that the worker can
+// describe itself.
 func foundWorker(ctx context.Context, ref Ref) (path string, with map[string]string, err error) {
 	k := ref.Known
 	if path, err = exec.LookPath(k.Command[0]); err != nil {

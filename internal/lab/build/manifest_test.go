@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// scripted makes a source tree with one driver, toy. Its worker is a script for the
-// interpreter sh, which must be in PATH to be found.
+// scripted creates a source tree with one driver, toy. Its worker is a script for sh, which
+// must be in PATH.
 func scripted(t *testing.T, needs, script string) (build.Source, build.Ref) {
 	t.Helper()
 	root := t.TempDir()
@@ -75,8 +75,8 @@ func TestScriptedDriver(t *testing.T) {
 	}
 }
 
-// TestDriverLacks checks that the message about something that a driver lacks says what
-// to do about it, and that nothing is built.
+// TestDriverLacks checks that the message about a program that a driver lacks says what to
+// do, and that nothing is built.
 func TestDriverLacks(t *testing.T) {
 	here := t.TempDir()
 	programs := map[string]string{
@@ -95,7 +95,7 @@ func TestDriverLacks(t *testing.T) {
 	for name, c := range map[string]struct {
 		needs, env, path string
 		script           string
-		want             string // "" if nothing is missing
+		want             string // the expected message; "": nothing is missing
 	}{
 		"not in PATH":      {needs: tool, want: "toy cannot be measured: it needs tool, which is not in PATH: get it from example.com"},
 		"in PATH":          {needs: tool, path: here},
@@ -146,8 +146,8 @@ func TestDriverLacks(t *testing.T) {
 	}
 }
 
-// A server that the user names is asked before anything is built or stored. The password is
-// in no message.
+// TestServerUnreached checks that servers that the user names are checked before anything is
+// built, and that no message contains the password.
 func TestServerUnreached(t *testing.T) {
 	guard := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch user, password, _ := r.BasicAuth(); {
@@ -181,7 +181,7 @@ func TestServerUnreached(t *testing.T) {
 		"127.0.0.1:1,":                    "nothing listens at 127.0.0.1:1: start tool there, or correct TOY_SERVERS",
 		other:                             "at " + other + " another program answers than tool: correct TOY_SERVERS",
 		"http://" + other + "/json/":      "at " + other + " another program answers than tool: correct TOY_SERVERS",
-		"http://" + other + "/ill":        "", // it may pass
+		"http://" + other + "/ill":        "", // no message: an internal error may be temporary
 		greets:                            greets + " cannot be asked (",
 		" , ":                             "TOY_SERVERS has no address: want such as",
 		"ftp://secret2@x":                 "TOY_SERVERS has what is no address: want such as",
@@ -204,8 +204,8 @@ func TestServerUnreached(t *testing.T) {
 	}
 }
 
-// listening listens on loopback until the test ends, and calls serve with each connection. It
-// returns the address.
+// listening accepts connections on loopback until the test ends, and passes each to serve.
+// It returns the address.
 func listening(t *testing.T, serve func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -225,7 +225,8 @@ func listening(t *testing.T, serve func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-// What takes connections or is started and says nothing is not waited for forever.
+// TestNeedIsSilent checks that a server or program that never answers is given up after the
+// time limit.
 func TestNeedIsSilent(t *testing.T) {
 	build.ShortLimits(t, 100*time.Millisecond)
 	silent := listening(t, func(net.Conn) {})
@@ -247,7 +248,7 @@ func TestNeedIsSilent(t *testing.T) {
 	}
 }
 
-// Addresses that are none are found without asking anybody.
+// TestCheckServers checks that invalid addresses are found without contacting a server.
 func TestCheckServers(t *testing.T) {
 	for addresses, want := range map[string]string{
 		"":                   "",

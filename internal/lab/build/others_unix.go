@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// checkOthers returns an error if other users of the machine can put files into a directory
-// of which executables or their sources are taken. One that does not exist is created later.
+// checkOthers returns an error if other users of this machine can write to dir, which holds
+// executables or their sources. A missing dir is fine, because it is created later.
 func checkOthers(dir string) error {
 	fi, err := os.Stat(dir)
 	if err != nil {
@@ -22,7 +22,8 @@ func checkOthers(dir string) error {
 	return othersWrite(dir, fi.Mode(), owner, os.Geteuid())
 }
 
-// othersWrite decides that for a directory of an owner, for a user. Root may use anybody's.
+// othersWrite does the check of checkOthers for a directory's mode and owner. Root may use
+// directories of all users.
 func othersWrite(dir string, mode os.FileMode, owner, user int) error {
 	switch {
 	case mode.Perm()&0o002 != 0:

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// TestCacheOfOthers expects that no worker is taken from a directory that others can write to,
-// where a file with the right name would be run.
+// TestCacheOfOthers checks that no worker is taken from a directory that other users can
+// write to, because they could put an executable there.
 func TestCacheOfOthers(t *testing.T) {
 	source, err := build.FindSource("")
 	if err != nil {

@@ -1,4 +1,4 @@
 package build
 
-// checkOthers returns nil: directories of users are theirs.
+// checkOthers returns nil, because users' directories on Windows are private.
 func checkOthers(string) error { return nil }

@@ -11,15 +11,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 )
 
-// unusedTime is how long a worker that nobody uses stays in the cache.
+// unusedTime is how long an unused worker stays in the cache.
 const unusedTime = 90 * 24 * time.Hour
 
-// useLock is the name of the file in the cache that is locked while workers are marked as
-// used, and while unused ones are removed. So nobody is handed a worker that is then removed.
+// useLock is the name of a lock file in the cache. It is locked while workers are marked as
+// used and while unused ones are removed, so a worker that was just marked is not removed.
 const useLock = "use.lock"
 
-// lockUse locks the cache. It returns nil if it cannot, as in a cache that only somebody
-// else may write to.
+// lockUse locks the cache. It returns nil if that fails, as in a cache that this user cannot
+// write to.
 func lockUse(cache string) *os.File {
 	f, err := os.OpenFile(filepath.Join(cache, useLock), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -32,7 +32,8 @@ func lockUse(cache string) *os.File {
 	return f
 }
 
-// use marks a worker in the cache, if it is there, as used now.
+// use marks the worker at path as used now. It does nothing if the worker is not in the
+// cache.
 func use(path string) {
 	if _, err := os.Lstat(path + sumSuffix); err != nil {
 		return
@@ -40,13 +41,13 @@ func use(path string) {
 	if lock := lockUse(filepath.Dir(path)); lock != nil {
 		defer lock.Close()
 		now := time.Now()
-		_ = os.Chtimes(path+sumSuffix, now, now) // who may not do that may not remove it either
+		_ = os.Chtimes(path+sumSuffix, now, now) // a user who cannot do this cannot remove the worker either
 	}
 }
 
-// prune removes the workers in the cache that have not been used since a moment. It removes
-// nothing but executables that have their sum beside them, and these sums. What cannot be
-// removed stays.
+// prune removes workers that have not been used since the given time. It only removes
+// executables that have a .sha256 file, together with that file and the footprint. It
+// ignores errors.
 func prune(cache string, since time.Time) {
 	lock := lockUse(cache)
 	if lock == nil {

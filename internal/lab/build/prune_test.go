@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Workers that have not been used for long are removed, and nothing else is.
+// TestPrune checks that workers unused for a long time are removed, and nothing else.
 func TestPrune(t *testing.T) {
 	cache := t.TempDir()
 	now := time.Now()
@@ -54,7 +54,8 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// While workers are removed nobody marks one as used, which would come too late.
+// TestUseWaitsForPrune checks that use waits while prune removes workers, so that it does
+// not mark a worker that is then removed.
 func TestUseWaitsForPrune(t *testing.T) {
 	cache := t.TempDir()
 	path := filepath.Join(cache, "worker")

@@ -16,23 +16,24 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/sources"
 )
 
-// unusedSources is how long unpacked sources stay that nobody uses. They are unpacked again
-// within a second.
+// unusedSources is how long unused unpacked sources stay. Unpacking them again takes less
+// than a second.
 const unusedSources = 30 * 24 * time.Hour
 
-// useSuffix ends the name of the file beside unpacked sources that every process which uses them
-// has locked. Its time is that of the last use.
+// useSuffix is appended to the path of unpacked sources to get the path of a lock file. Each
+// process that uses the sources holds a shared lock on that file. The file's modification
+// time is the time of the last use.
 const useSuffix = ".use"
 
-// held has the locked files of the sources that this process uses, by directory. The system
-// unlocks them when the process ends.
+// held maps the directories of sources that this process uses to their locked files. The
+// system unlocks them when the process ends.
 var held = struct {
 	sync.Mutex
 	files map[string]*os.File
 }{files: map[string]*os.File{}}
 
-// hold marks unpacked sources as used now, and by this process until it ends. It does nothing if
-// they cannot be marked, as in a cache that only somebody else may write to.
+// hold marks unpacked sources as used now, and as in use until this process ends. It does
+// nothing if that fails, as in a cache that this user cannot write to.
 func hold(dir string) {
 	held.Lock()
 	defer held.Unlock()
@@ -48,10 +49,10 @@ func hold(dir string) {
 		held.files[dir] = f
 	}
 	now := time.Now()
-	_ = os.Chtimes(path, now, now) // who may not do that may not remove the sources either
+	_ = os.Chtimes(path, now, now) // a user who cannot do this cannot remove the sources either
 }
 
-// share opens and locks a file, together with others that share it. It returns nil if it cannot.
+// share opens a file and takes a shared lock on it. It returns nil if that fails.
 func share(path string) *os.File {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
@@ -68,11 +69,12 @@ func share(path string) *os.File {
 		if process.IsAt(f, path) {
 			return f
 		}
-		f.Close() // somebody has pruned in between
+		f.Close() // another process has pruned the file in the meantime
 	}
 }
 
-// pruneSources removes the sources in a directory that have not been used since a moment.
+// pruneSources removes unpacked sources in parent that have not been used since the given
+// time.
 func pruneSources(parent string, since time.Time) {
 	entries, _ := os.ReadDir(parent)
 	for _, e := range entries {
@@ -82,8 +84,8 @@ func pruneSources(parent string, since time.Time) {
 	}
 }
 
-// pruneSource removes unpacked sources unless a process uses them, or somebody has changed them
-// or put something beside them. Sources that nobody has marked count as used now.
+// pruneSource removes unpacked sources, unless a process uses them or a file there was
+// changed or added. It marks unmarked sources as used now, so it keeps them.
 func pruneSource(dir string, since time.Time) {
 	f, err := os.OpenFile(dir+useSuffix, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -100,15 +102,14 @@ func pruneSource(dir string, since time.Time) {
 		return
 	}
 	defer scratch.Remove()
-	if err := os.Rename(dir, filepath.Join(scratch.Dir, "tree")); err != nil { // it disappears whole or not at all
+	if err := os.Rename(dir, filepath.Join(scratch.Dir, "tree")); err != nil { // renamed first, so that the sources disappear all at once
 		f.Close()
 		return
 	}
 	process.Unmark(f)
 }
 
-// asUnpacked reports whether a directory has the sources that its name is the hash of, and
-// nothing else.
+// asUnpacked reports whether dir contains exactly the sources whose hash is its name.
 func asUnpacked(dir string) bool {
 	files, err := filesOf(dir)
 	if err != nil || hashName(txtar.Format(&txtar.Archive{Files: files})) != filepath.Base(dir) {
@@ -124,16 +125,16 @@ func asUnpacked(dir string) bool {
 	return err == nil && n == len(files)
 }
 
-// hashLength is the length of the name of a directory of unpacked sources.
+// hashLength is the length of the names of directories of unpacked sources.
 const hashLength = 16
 
-// hashName returns the name of the directory that an archive is unpacked to.
+// hashName returns the name of the directory to which an archive is unpacked.
 func hashName(archive []byte) string {
 	hash := sha256.Sum256(archive)
 	return fmt.Sprintf("%x", hash[:hashLength/2])
 }
 
-// filesOf reads unpacked sources.
+// filesOf reads the files of unpacked sources.
 func filesOf(dir string) ([]txtar.File, error) {
 	var dirs []string
 	for _, d := range sources.Dirs {

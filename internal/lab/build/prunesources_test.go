@@ -14,7 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// otherVersion unpacks sources of another version as that version would, last used at some time.
+// otherVersion unpacks sources as another version of sqlite3perf would, and sets when they
+// were last used.
 func otherVersion(t *testing.T, cache, what string, used time.Time) (dir string) {
 	t.Helper()
 	a := &txtar.Archive{Files: []txtar.File{
@@ -41,8 +42,8 @@ func otherVersion(t *testing.T, cache, what string, used time.Time) (dir string)
 	return dir
 }
 
-// TestSourcesPruned checks that unpacking removes the sources of versions that nobody has used for
-// long, and no others: not those that a process uses, and nothing that somebody has written.
+// TestSourcesPruned checks that unpacking removes the sources of versions unused for a long
+// time, but neither sources in use by a process nor files that somebody has written.
 func TestSourcesPruned(t *testing.T) {
 	cache := installed(t)
 	long := time.Now().Add(-31 * 24 * time.Hour)
@@ -79,7 +80,7 @@ func TestSourcesPruned(t *testing.T) {
 	if s, err := build.FindSource(stay["in use"]); err != nil || s.Root != stay["in use"] {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	if err := os.Chtimes(stay["in use"]+".use", long, long); err != nil { // the command has run for as long
+	if err := os.Chtimes(stay["in use"]+".use", long, long); err != nil { // the process that uses them started that long ago
 		t.Fatal(err)
 	}
 
@@ -101,7 +102,8 @@ func TestSourcesPruned(t *testing.T) {
 		t.Errorf("left behind: %q, %v", left, err)
 	}
 
-	// When the command that used them has ended, they go with the next version.
+	// When the process that used the sources has ended, unpacking the next version removes
+	// them.
 	build.LetGo()
 	if err := os.RemoveAll(root); err != nil {
 		t.Fatal(err)
@@ -114,8 +116,8 @@ func TestSourcesPruned(t *testing.T) {
 	}
 }
 
-// TestSourcesMarked checks that each use of unpacked sources marks them as used, so that those in
-// use every day are never old.
+// TestSourcesMarked checks that each use of unpacked sources updates the time of their last
+// use, so that sources in daily use are not removed.
 func TestSourcesMarked(t *testing.T) {
 	installed(t)
 	root := source(t).Root

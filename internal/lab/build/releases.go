@@ -16,11 +16,11 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// NoReleaseError says that a version does not exist, and Nearest which ones are listed
-// beside it.
+// NoReleaseError says that a version of a module is not available. Nearest lists available
+// versions next to it.
 type NoReleaseError struct {
 	Module, Version string
-	Nearest         []string // at most two
+	Nearest         []string // one version before and one after, as far as they exist
 	said            string
 }
 
@@ -28,9 +28,9 @@ func (e *NoReleaseError) Error() string {
 	return fmt.Sprintf("%s has no version %s that can be had (%.200s)", e.Module, e.Version, e.said)
 }
 
-// Releases lists the versions of a driver's library from first to last, oldest first,
-// without versions that were retracted and pre-releases other than these two. Both must
-// exist, or the error is a [*NoReleaseError]. The last may be "latest".
+// Releases lists the versions of a driver's library from first to last, oldest first. It
+// leaves out retracted versions, and pre-releases other than first and last. The error is a
+// [*NoReleaseError] if first or last is not available. last may be "latest".
 func (b *Builder) Releases(ctx context.Context, k *Known, first, last string) ([]string, error) {
 	out, err := b.list(ctx, "-versions", k.Module)
 	if err != nil {
@@ -66,14 +66,15 @@ func (b *Builder) Releases(ctx context.Context, k *Known, first, last string) ([
 	return append(list, last), nil
 }
 
-// neighbors returns the versions before and after one that is not among them.
+// neighbors returns the versions in all just before and just after version, which is not in
+// all.
 func neighbors(all []string, version string) []string {
 	i, _ := slices.BinarySearchFunc(all, version, semver.Compare)
 	return all[max(i-1, 0):min(i+1, len(all))]
 }
 
-// list runs go list -m in a module that requires nothing, so that only what is asked for
-// needs to be had.
+// list runs go list -m in an empty module, so that the go command only fetches the modules
+// in args.
 func (b *Builder) list(ctx context.Context, args ...string) (string, error) {
 	if _, err := b.toolchain(ctx); err != nil {
 		return "", err
@@ -96,8 +97,8 @@ func (b *Builder) list(ctx context.Context, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// Linked returns the version of each module that is linked into a driver's worker, apart
-// from sqlite3perf's own. It builds the worker if necessary.
+// Linked returns the version of each module linked into a driver's worker, except
+// sqlite3perf's own modules. It builds the worker if necessary.
 func (b *Builder) Linked(ctx context.Context, ref Ref) (map[string]string, error) {
 	path, _, err := b.Worker(ctx, ref, nil)
 	if err != nil {
@@ -106,8 +107,8 @@ func (b *Builder) Linked(ctx context.Context, ref Ref) (map[string]string, error
 	return Modules(path)
 }
 
-// Modules returns the version of each module that is linked into an executable, apart from
-// sqlite3perf's own.
+// Modules returns the version of each module linked into an executable, except sqlite3perf's
+// own modules.
 func Modules(path string) (map[string]string, error) {
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {
@@ -122,7 +123,7 @@ func Modules(path string) (map[string]string, error) {
 	return versions, nil
 }
 
-// ReleaseRange is a range of releases as a user names it: "mattn@v1.14.20..v1.14.52", or
+// ReleaseRange is a range of releases as a user writes it: "mattn@v1.14.20..v1.14.52", or
 // with options "mattn@v1.14.20..latest:tags=sqlite_fts5".
 type ReleaseRange struct {
 	Known       *Known
@@ -131,7 +132,7 @@ type ReleaseRange struct {
 	known       []Known
 }
 
-// ParseReleases finds the releases that a user's range means.
+// ParseReleases parses a range of releases as a user wrote it.
 func ParseReleases(ctx context.Context, text string, known []Known) (ReleaseRange, error) {
 	name, which, opts := splitRef(text)
 	if NamesExecutable(name) {
@@ -167,7 +168,7 @@ func ParseReleases(ctx context.Context, text string, known []Known) (ReleaseRang
 	return r, nil
 }
 
-// Ref returns the driver of a release; "" is the pinned one.
+// Ref returns the driver with this release of its library; "" means the pinned one.
 func (r ReleaseRange) Ref(ctx context.Context, version string) (Ref, error) {
 	name := r.Known.Name
 	if version != "" {

@@ -45,7 +45,7 @@ func TestParseReleases(t *testing.T) {
 	}
 }
 
-// TestReleases lists versions of a proxy that has no others: a directory.
+// TestReleases lists versions from a module proxy that is a directory.
 func TestReleases(t *testing.T) {
 	proxy := t.TempDir()
 	dir := filepath.Join(proxy, "github.com", "mattn", "go-sqlite3", "@v")

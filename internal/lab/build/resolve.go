@@ -14,21 +14,21 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 )
 
-// VersionError says that a version of a driver's library cannot be had.
+// VersionError says that a version of a driver's library is not available.
 type VersionError struct {
-	Missing bool // there is no such version; otherwise it cannot be asked for
+	Missing bool // true: the version does not exist; false: it could not be looked up
 	message string
 }
 
 func (e *VersionError) Error() string { return e.message }
 
-// lookupLimit is how long the go command may ask for a version.
+// lookupLimit is how long the go command may take to look up a version.
 const lookupLimit = 30 * time.Second
 
-// Resolve finds out which version @latest is now, and whether a version exists. The
-// driver that it returns has the version in its name. If the version cannot be had, the
-// error is a [*VersionError]. A version whose worker has been built is not asked for
-// again, so that no network is needed.
+// Resolve finds out which version @latest is now, or whether the wanted version exists. The
+// Ref that it returns has the version in its name. If the version is not available, the
+// error is a [*VersionError]. If the version's worker is already built, Resolve does not
+// look it up, so it needs no network.
 func (b *Builder) Resolve(ctx context.Context, ref Ref) (Ref, error) {
 	if ref.Version == "" {
 		return ref, nil
@@ -37,7 +37,7 @@ func (b *Builder) Resolve(ctx context.Context, ref Ref) (Ref, error) {
 		if ref.Version == latest {
 			return ref, err
 		}
-		return ref, nil // building it says why it cannot be had
+		return ref, nil // building the worker reports the error
 	}
 	if ref.Version != latest {
 		if built, err := b.Built(ctx, ref); built || err != nil {
@@ -65,8 +65,8 @@ func (b *Builder) Resolve(ctx context.Context, ref Ref) (Ref, error) {
 	return ref, nil
 }
 
-// lookup runs a go command that may need a network, in a directory. said is what it says
-// on standard error, or that it took longer than [lookupLimit].
+// lookup runs a go command that may need a network in dir. said is the command's standard
+// error, or a message that it took longer than [lookupLimit].
 func (b *Builder) lookup(ctx context.Context, dir string, args ...string) (out []byte, said string, err error) {
 	limited, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()
@@ -84,8 +84,8 @@ func (b *Builder) lookup(ctx context.Context, dir string, args ...string) (out [
 	return out, complaint.String(), err
 }
 
-// refusal returns the status with which a proxy or a repository refused a version, in what
-// the go command said; "" if it did not.
+// refusal returns the HTTP status with which a proxy or a repository refused a version,
+// according to said, the go command's output. It returns "" if there was no refusal.
 func refusal(said string) string {
 	for _, status := range []string{"401 Unauthorized", "403 Forbidden", "451 Unavailable For Legal Reasons"} {
 		if strings.Contains(said, status) {
@@ -95,14 +95,16 @@ func refusal(said string) string {
 	return ""
 }
 
-// versionError makes an error of what the go command says about a version.
+// versionError returns a [*VersionError] for said, the go command's output about r's
+// version.
 func (r Ref) versionError(said string) error {
 	words := strings.Join(strings.Fields(said), " ")
 	if _, reason, ok := strings.Cut(words, r.Known.Module+"@"+r.Version+": "); ok {
 		words = reason
 	}
 	e := &VersionError{}
-	// What the proxy or the repository answers; all else keeps the go command from asking.
+	// These are answers of the proxy or the repository. With other errors the go command
+	// could not ask them.
 	for _, sign := range []string{"server response: ", "unknown revision", "invalid version", "404 Not Found", "410 Gone", "no matching versions"} {
 		e.Missing = e.Missing || strings.Contains(words, sign)
 	}
@@ -123,9 +125,9 @@ func (r Ref) versionError(said string) error {
 	return e
 }
 
-// checkedOut returns what Git knows about a directory, as Go's build information names
-// it: vcs.revision, and vcs.modified if files differ from that revision. It knows nothing
-// about a directory that is not under version control.
+// checkedOut returns Git's information about dir, with the keys of Go's build information:
+// vcs.revision, and vcs.modified if files differ from that revision. It returns nil if Git
+// does not track dir.
 func checkedOut(ctx context.Context, dir string) map[string]string {
 	git := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
@@ -134,7 +136,7 @@ func checkedOut(ctx context.Context, dir string) map[string]string {
 		out, err := cmd.Output()
 		return strings.TrimSpace(string(out)), err
 	}
-	// A repository around it may ignore it.
+	// A repository around dir may ignore dir.
 	_, tracked := git("ls-files", "--error-unmatch", "go.mod")
 	revision, err := git("rev-parse", "HEAD")
 	status, serr := git("status", "--porcelain", "--", ".")
@@ -148,8 +150,8 @@ func checkedOut(ctx context.Context, dir string) map[string]string {
 	return info
 }
 
-// variantHint ends the message about a driver that cannot be built. It names what makes
-// it a variant.
+// variantHint returns the end of the message that a driver cannot be built. It names the
+// options or the directory that may be the cause.
 func (r Ref) variantHint() string {
 	var made []string
 	for _, key := range r.optionKeys() {

@@ -13,9 +13,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// checkTags returns a [*BuildError] if a variant has a build tag that its library and
-// what it depends on do not know, since such a tag changes nothing. flags are those of
-// the build that say which files are used.
+// checkTags returns a [*BuildError] if a variant has a build tag that neither its library
+// nor the library's dependencies use, because such a tag changes nothing. flags are the
+// build's flags that select files.
 func (b *Builder) checkTags(ctx context.Context, ref Ref, env *toolchain, flags []string) error {
 	tags := ref.words("tags")
 	if len(tags) == 0 {
@@ -27,7 +27,7 @@ func (b *Builder) checkTags(ctx context.Context, ref Ref, env *toolchain, flags 
 	cmd.Env = append(cmd.Env, env.environment(ref)...)
 	out, err := output(cmd)
 	if err != nil {
-		return ctx.Err() // building it says what is wrong
+		return ctx.Err() // building the worker reports the error
 	}
 	known := map[string]bool{}
 	for dir := range strings.FieldsFuncSeq(string(out), func(r rune) bool { return r == '\n' || r == '\r' }) {
@@ -62,7 +62,8 @@ func (b *Builder) checkTags(ctx context.Context, ref Ref, env *toolchain, flags 
 	return nil
 }
 
-// Build tags are in constraints, and before the flags that cgo files give the C compiler.
+// tagLine matches lines with build tags: constraints, and cgo's flags for the C compiler,
+// which may have constraints before them.
 var (
 	tagLine = regexp.MustCompile(`(?m)^(//go:build|//\s*\+build|.*#cgo)\s.*$`)
 	tagWord = regexp.MustCompile(`[\w.]+`)

@@ -18,15 +18,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// toolchain has everything about the Go toolchain that affects the result of a build.
+// toolchain holds everything about the Go toolchain that affects the executables it builds.
 type toolchain struct {
 	GOVERSION, GOOS, GOARCH, GOFLAGS, GOEXPERIMENT, GOFIPS140    string
-	GO386, GOAMD64, GOARM, GOARM64, GOMIPS64, GOPPC64, GORISCV64 string // all empty except that of GOARCH
+	GO386, GOAMD64, GOARM, GOARM64, GOMIPS64, GOPPC64, GORISCV64 string // only the one for GOARCH is not empty
 	CGO_ENABLED                                                  string
 	compiler
 }
 
-// compiler is the part of the toolchain that matters only to drivers that need C.
+// compiler holds the C compiler's properties. They matter only to drivers with C code.
 type compiler struct {
 	CC, CGO_CFLAGS, CGO_CPPFLAGS, CGO_LDFLAGS string
 
@@ -64,9 +64,9 @@ func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
 	return env, nil
 }
 
-// Tools returns the versions of the Go toolchain and of the C compiler that workers are
-// built with. cc is "" if there is no C compiler. The error is a [*BuildError] if there is
-// no Go toolchain.
+// Tools returns the versions of the Go toolchain and of the C compiler that build workers.
+// cc is "" if there is no C compiler. The error is a [*BuildError] if there is no Go
+// toolchain.
 func (b *Builder) Tools(ctx context.Context) (goVersion, cc string, err error) {
 	env, err := b.toolchain(ctx)
 	if err != nil {
@@ -75,11 +75,11 @@ func (b *Builder) Tools(ctx context.Context) (goVersion, cc string, err error) {
 	return env.GOVERSION, cmp.Or(env.ccVersion, env.ccPath), nil
 }
 
-// command returns a go command that runs in the module of the workers' engine. It runs
-// outside of any workspace, because a workspace could change a driver's dependencies.
+// command returns a go command that runs in the module worker. It disables workspaces,
+// because a workspace could change a driver's dependencies.
 func (b *Builder) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = filepath.Join(b.Source.Root, "worker") // not in its parents: a go.mod there is somebody else's
+	cmd.Dir = filepath.Join(b.Source.Root, "worker") // not in a parent directory: a go.mod there may be foreign
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	if goos, goarch, ok := strings.Cut(b.Target, "/"); ok {
 		cmd.Env = append(cmd.Env, "GOOS="+goos, "GOARCH="+goarch)
@@ -88,8 +88,8 @@ func (b *Builder) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// temporaryIn makes a command keep its temporary files in a directory that is swept if this
-// process is killed. The variables other than GOTMPDIR are for the C compiler.
+// temporaryIn makes a command keep its temporary files in dir, which is removed later even
+// if this process is killed. The C compiler uses the variables other than GOTMPDIR.
 func temporaryIn(cmd *exec.Cmd, dir string) {
 	for _, name := range []string{"GOTMPDIR", "TMPDIR", "TMP", "TEMP"} {
 		cmd.Env = append(cmd.Env, name+"="+dir)
@@ -97,8 +97,8 @@ func temporaryIn(cmd *exec.Cmd, dir string) {
 	process.Mark(cmd, dir)
 }
 
-// output returns what a go command prints. Even one that only looks something up makes a
-// directory go-build, and leaves it if it is killed.
+// output runs a go command and returns its standard output. It gives the command a temporary
+// directory, because a killed go command leaves its directory go-build behind.
 func output(cmd *exec.Cmd) ([]byte, error) {
 	scratch, err := process.NewTemporary()
 	if err != nil {
@@ -109,7 +109,7 @@ func output(cmd *exec.Cmd) ([]byte, error) {
 	return cmd.Output()
 }
 
-// serves returns an error that says why the toolchain cannot build a driver, or nil.
+// serves returns an error if the toolchain cannot build the driver, or nil.
 func (env *toolchain) serves(ref Ref) error {
 	for _, key := range []string{"GOAMD64", "GOARM64"} {
 		if _, ok := ref.Options[key]; ok && key != "GO"+strings.ToUpper(env.GOARCH) {
@@ -128,8 +128,8 @@ func (env *toolchain) serves(ref Ref) error {
 	return nil
 }
 
-// variant returns the toolchain as a driver needs it. For drivers without C it has no
-// compiler, because another compiler does not make another worker.
+// variant returns the toolchain with the driver's options applied. For drivers without C it
+// leaves out the compiler, because the compiler does not affect their workers.
 func (env *toolchain) variant(ref Ref) *toolchain {
 	own := *env
 	own.GOAMD64 = cmp.Or(ref.Options["GOAMD64"], own.GOAMD64)
@@ -146,7 +146,7 @@ func (env *toolchain) variant(ref Ref) *toolchain {
 	return &own
 }
 
-// with returns what readers of results are told about a worker's build.
+// with returns the description of a worker's build that results contain.
 func (env *toolchain) with(ref Ref) map[string]string {
 	m := map[string]string{
 		"go": env.GOVERSION, "module_version": ref.version(), "GOFLAGS": env.GOFLAGS, "GOEXPERIMENT": env.GOEXPERIMENT,
@@ -160,8 +160,8 @@ func (env *toolchain) with(ref Ref) map[string]string {
 	return m
 }
 
-// environment returns the environment variables in which the go command must differ from
-// the lab for a driver.
+// environment returns the environment variables that the go command needs for the driver, in
+// addition to the lab's own.
 func (env *toolchain) environment(ref Ref) []string {
 	var list []string
 	for _, v := range []struct{ option, name, value string }{
@@ -178,8 +178,8 @@ func (env *toolchain) environment(ref Ref) []string {
 	return list
 }
 
-// FirstComplaint returns the line of the go command's output that says most: the C
-// compiler's first error, or else the first line.
+// FirstComplaint returns the most useful line of the go command's output: the C compiler's
+// first error, or else the first message. If there is none, it returns err's text.
 func FirstComplaint(output string, err error) string {
 	for line := range strings.Lines(output) {
 		if strings.Contains(line, " error: ") {

@@ -17,8 +17,8 @@ import (
 
 // UnpackError says why the sources inside this executable cannot be used.
 type UnpackError struct {
-	Dir     string // where they are, or would be; "" if there is no directory for them
-	Changed string // file in Dir that has been changed since it was unpacked; "" if Err says why
+	Dir     string // directory of the sources; "" if there is no cache directory
+	Changed string // file in Dir that was changed after unpacking; "" if Err is the cause
 	Err     error
 }
 
@@ -31,11 +31,10 @@ func (e *UnpackError) Error() string {
 
 func (e *UnpackError) Unwrap() error { return e.Err }
 
-// Unpacked returns the sources inside this executable, in the user's cache directory.
-// The name of their directory has their hash, so each version of sqlite3perf has its
-// own. If the sources are not there yet, Unpacked unpacks them, and removes those of other
-// versions that have not been used for long. It then checks every file. The error is an
-// [*UnpackError].
+// Unpacked returns the sources inside this executable, unpacked to the user's cache
+// directory. The directory's name contains their hash, so each version of sqlite3perf has
+// its own. If the sources are not there yet, Unpacked unpacks them, and removes unused ones
+// of other versions. In either case it checks every file. The error is an [*UnpackError].
 func Unpacked() (Source, error) {
 	parent, err := sourcesCache()
 	if err != nil {
@@ -43,7 +42,7 @@ func Unpacked() (Source, error) {
 	}
 	dir := filepath.Join(parent, hashName([]byte(sources.Archive)))
 	if _, err := os.Lstat(dir); err == nil {
-		hold(dir) // before what follows finds it, so that nobody removes it afterwards
+		hold(dir) // held before the directory is used, so that no other process removes it
 	}
 	want := txtar.Parse([]byte(sources.Archive)).Files
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -67,16 +66,17 @@ func Unpacked() (Source, error) {
 	return Source{dir}, nil
 }
 
-// sourcesCache returns the directory in which sources are unpacked.
+// sourcesCache returns the directory that contains the unpacked sources.
 func sourcesCache() (string, error) {
 	cache, err := os.UserCacheDir()
 	return filepath.Join(cache, "sqlite3perf", "sources"), err
 }
 
-// scratchPrefix begins the names of directories in which sources are unpacked or removed.
+// scratchPrefix begins the names of temporary directories for unpacking and removing
+// sources.
 const scratchPrefix = "unpacking-"
 
-// unpack writes files to a new directory, which appears whole or not at all.
+// unpack writes files to the new directory dir, which appears only when it is complete.
 func unpack(files []txtar.File, dir string) error {
 	scratch, err := process.NewScratch(filepath.Dir(dir), scratchPrefix)
 	if err != nil {
@@ -89,18 +89,19 @@ func unpack(files []txtar.File, dir string) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, f.Data, 0o444); err != nil { // an editor warns before it changes one
+		if err := os.WriteFile(path, f.Data, 0o444); err != nil { // read-only, so that an editor warns before changing a file
 			return err
 		}
 	}
 	err = os.Rename(tree, dir)
 	if _, there := os.Lstat(dir); there == nil {
-		return nil // if we did not make it, another process did
+		return nil // if the rename failed, another process has created dir
 	}
 	return err
 }
 
-// difference returns the name of a file that is not the same in both lists, or "".
+// difference returns the name of a file that differs between the lists or is in one only. It
+// returns "" if the lists are equal.
 func difference(want, got []txtar.File) string {
 	missing := map[string]string{}
 	for _, f := range want {

@@ -13,20 +13,20 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// installed pretends that the executable does not have a clone. It returns the directory
-// in which the executable unpacks its sources.
+// installed pretends that the executable was not built from a clone. It returns the
+// directory to which the executable unpacks its sources.
 func installed(t *testing.T) (cache string) {
 	t.Helper()
 	build.SetBuiltFrom(t, filepath.Join(t.TempDir(), "removed"))
 	home := t.TempDir()
-	t.Cleanup(build.LetGo) // before the directory is removed
+	t.Cleanup(build.LetGo) // runs before the directory is removed
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(home, "cache"))
 	return filepath.Join(home, "cache", "sqlite3perf", "sources")
 }
 
-// only checks that the only directory in the cache is that of the sources, beside the mark of
-// their use. The temporary ones must have been removed.
+// only checks that the cache contains the directory of the sources and their lock file, and
+// nothing else. Temporary directories must have been removed.
 func only(t *testing.T, cache, dir string) {
 	t.Helper()
 	list, err := os.ReadDir(cache)
@@ -36,8 +36,8 @@ func only(t *testing.T, cache, dir string) {
 	}
 }
 
-// TestUnpack checks that the sources are unpacked once, even if many processes need them
-// at the same time.
+// TestUnpack checks that the sources are unpacked only once, even if many processes need
+// them at the same time.
 func TestUnpack(t *testing.T) {
 	clone := known(t)
 	cache := installed(t)
@@ -69,7 +69,7 @@ func TestUnpack(t *testing.T) {
 	}
 
 	list := known(t)
-	for i := range list { // the same drivers, in another directory
+	for i := range list { // the drivers must be the same, but in another directory
 		if rel, err := filepath.Rel(s.Root, list[i].Dir); err != nil || !filepath.IsLocal(rel) {
 			t.Errorf("%s is in %s", list[i].Name, list[i].Dir)
 		}
@@ -88,13 +88,13 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// stale is what to do about the other possible cause.
+// stale is advice for the case that the sources inside the executable are outdated.
 const stale = "make sources, if sources.TestFresh fails too"
 
-// TestSameWorker checks that an installed executable uses a worker that was built from a
-// clone with the same sources, in any version of the library.
+// TestSameWorker checks that an installed executable and a clone with the same sources use
+// the same worker in the cache, for any version of the library.
 func TestSameWorker(t *testing.T) {
-	t.Setenv("GOENV", "off") // the settings of go env -w are in the home directory, which the test replaces
+	t.Setenv("GOENV", "off") // go env -w stores its settings in the home directory, which the test replaces
 	const cache = "/cache"
 	path := func(name string) string {
 		t.Helper()
@@ -118,8 +118,8 @@ func TestSameWorker(t *testing.T) {
 	}
 }
 
-// TestUnpackedChanged checks that sources that somebody has changed are not built, and
-// are neither repaired nor removed.
+// TestUnpackedChanged checks that changed sources are not built, and are neither repaired
+// nor removed.
 func TestUnpackedChanged(t *testing.T) {
 	cache := installed(t)
 	root := source(t).Root
@@ -163,18 +163,17 @@ func TestUnpackedChanged(t *testing.T) {
 	}
 }
 
-// within reports whether a file is the one that was changed, or in the directory that
-// was.
+// within reports whether file is the path changed, or below it.
 func within(changed, file string) bool {
 	rel, err := filepath.Rel(filepath.FromSlash(changed), filepath.FromSlash(file))
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// TestUnpackNowhere has no directory to unpack to.
+// TestUnpackNowhere checks the error if the cache directory cannot be created.
 func TestUnpackNowhere(t *testing.T) {
 	cache := installed(t)
 	parent := filepath.Dir(filepath.Dir(cache))
-	if err := os.WriteFile(parent, nil, 0o644); err != nil { // a file where the directory should be
+	if err := os.WriteFile(parent, nil, 0o644); err != nil { // a file at the path of the directory
 		t.Fatal(err)
 	}
 	var unpack *build.UnpackError

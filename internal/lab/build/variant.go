@@ -23,19 +23,19 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// option is a key that makes a variant of a driver, as in mattn:tags=sqlite_fts5.
+// option is the kind of one option of a variant, such as tags in mattn:tags=sqlite_fts5.
 type option struct {
 	key string
 
-	// canonical returns a value in its canonical form, or false if it is none.
+	// canonical returns the canonical form of a value, or false if the value is invalid.
 	canonical func(value string) (string, bool)
-	want      string // what a value is, for messages
+	want      string // describes valid values, for error messages
 
-	built bool // it changes how the worker is built, not how it is run
+	built bool // true: changes how the worker is built; false: how it is run
 }
 
-// options are the keys in their canonical order. Besides them there is env.NAME for
-// each environment variable of the worker.
+// options lists the options in canonical order. Further options are env.NAME, for
+// environment variables of the worker.
 var options = []option{
 	{"tags", joined(`[A-Za-z0-9_.]+`), "build tags joined with +, such as sqlite_fts5+sqlite_stat4", true},
 	{"cflags", flags, "flags for the C compiler, such as -O3", true},
@@ -47,20 +47,20 @@ var options = []option{
 	{"GOMAXPROCS", matching(`[1-9][0-9]{0,3}`), "a number from 1 to 9999", false},
 }
 
-// environmentPrefix begins the key for an environment variable.
+// environmentPrefix begins the key of an option for an environment variable.
 const environmentPrefix = "env."
 
-// reserved are the environment variables that the lab itself sets for workers and their
-// builds.
+// reserved are the environment variables that the lab sets itself for workers and builds.
 var reserved = []string{"SQLITE_TMPDIR", "TMPDIR", "GOTMPDIR", process.MarkVariable}
 
-// matching returns the canonical form of values that match an expression: themselves.
+// matching accepts values that match the expression, and leaves them unchanged.
 func matching(expression string) func(string) (string, bool) {
 	re := regexp.MustCompile(`^(` + expression + `)$`)
 	return func(v string) (string, bool) { return v, re.MatchString(v) }
 }
 
-// joined is for words whose order does not matter. They are joined with + or spaces.
+// joined accepts words separated by + or spaces. It sorts them, removes duplicates and joins
+// them with +.
 func joined(word string) func(string) (string, bool) {
 	re := regexp.MustCompile(`^` + word + `$`)
 	return func(v string) (string, bool) {
@@ -96,7 +96,7 @@ func optionKeys() []string {
 	return append(keys, environmentPrefix+"NAME")
 }
 
-// lookupOption finds a key, in any case of its letters.
+// lookupOption finds the option with this key. Letter case matters only for env.NAME.
 func lookupOption(key string) (option, bool) {
 	if i := slices.IndexFunc(options, func(o option) bool { return strings.EqualFold(o.key, key) }); i >= 0 {
 		return options[i], true
@@ -109,7 +109,7 @@ func lookupOption(key string) (option, bool) {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// parseOptions reads "key=value,key=value". In a value \, is a comma.
+// parseOptions parses "key=value,key=value". In a value, \, stands for a comma.
 func parseOptions(text string, k *Known) (map[string]string, error) {
 	found := map[string]string{}
 	for _, pair := range splitCommas(text) {
@@ -134,7 +134,7 @@ func parseOptions(text string, k *Known) (map[string]string, error) {
 	return found, nil
 }
 
-// allowed says why a driver cannot have this option.
+// allowed returns an error if the driver cannot have this option.
 func (o option) allowed(k *Known) error {
 	name, environment := strings.CutPrefix(o.key, environmentPrefix)
 	own, _ := lookupOption(name)
@@ -151,8 +151,8 @@ func (o option) allowed(k *Known) error {
 	return nil
 }
 
-// buildOptions checks options that a driver.json has for a variant. They can only be such
-// that variants with several of them can be built.
+// buildOptions checks a variant's options in a driver.json. Only tags and cflags are
+// allowed, because they can be combined with those of other variants.
 func buildOptions(text string, k *Known) error {
 	found, err := parseOptions(text, k)
 	if err != nil {
@@ -166,7 +166,7 @@ func buildOptions(text string, k *Known) error {
 	return nil
 }
 
-// splitCommas splits at each comma that has no backslash before it.
+// splitCommas splits at commas without a preceding backslash, and replaces \, by a comma.
 func splitCommas(text string) []string {
 	var list []string
 	continued := false
@@ -185,8 +185,8 @@ func splitCommas(text string) []string {
 	return list
 }
 
-// JoinRefs puts drivers together again that were split at all commas. What looks like
-// key=value belongs to the variant before it, unless the key is the name of a driver.
+// JoinRefs rejoins driver names that were split at all commas. It appends a piece of the
+// form key=value to the variant before it, unless key is the name of a driver.
 func JoinRefs(pieces []string, known []Known) ([]string, error) {
 	isDriver := func(name string) bool {
 		return slices.ContainsFunc(known, func(k Known) bool { return k.Name == name })
@@ -217,8 +217,8 @@ var (
 	endsWithWords = regexp.MustCompile(`[:,](tags|GOEXPERIMENT)=[^,=]*$`)
 )
 
-// splitRef splits what a user types into a driver's name, which ("@version", "=DIR" or
-// ""), and opts (":key=value,…" or "").
+// splitRef splits a driver's name as a user typed it into the base name, which ("@version",
+// "=DIR" or "") and opts (":key=value,…" or "").
 func splitRef(name string) (base, which, opts string) {
 	i := strings.IndexAny(name, "@:=")
 	if i < 0 {
@@ -230,23 +230,23 @@ func splitRef(name string) (base, which, opts string) {
 		if j := strings.IndexByte(which, ':'); j >= 0 {
 			end = j
 		}
-	} else if at := optionsBegin.FindStringIndex(which); at != nil { // a directory may have a colon
+	} else if at := optionsBegin.FindStringIndex(which); at != nil { // a directory's path may contain a colon
 		end = at[0]
 	}
 	return base, which[:end], which[end:]
 }
 
-// NamesExecutable reports whether a user names a driver by the path of an executable.
+// NamesExecutable reports whether name is the path of an executable.
 func NamesExecutable(name string) bool {
 	base, _, _ := splitRef(name)
 	return strings.ContainsAny(base, `/\`) || filepath.VolumeName(name) != ""
 }
 
-// Released reports whether a name means a driver of sqlite3perf in its pinned or a released
-// version, and nothing else: no executable, checkout, option or commit. So nobody but its
-// library's authors decides what runs. A commit is not enough: hosts of repositories also
-// serve those of forks under the original's name. The options of a variant that a
-// driver.json names are part of the driver.
+// Released reports whether a name means a driver of sqlite3perf in its pinned version or a
+// release: no executable, checkout or commit. So only the library's authors decide which
+// code runs. Commits are excluded because hosting sites also serve commits of forks under
+// the original repository's name. Of options, only those of the variants in driver.json are
+// allowed.
 func Released(name string, known []Known) bool {
 	base, which, opts := splitRef(name)
 	i := slices.IndexFunc(known, func(k Known) bool { return k.Name == base })
@@ -274,8 +274,7 @@ func Released(name string, known []Known) bool {
 
 func isJoint(c rune) bool { return c == '+' }
 
-// checkout checks that a directory has the library of a driver, and returns its
-// absolute path.
+// checkout checks that dir contains the driver's library, and returns the absolute path.
 func checkout(dir string, k *Known) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -295,7 +294,7 @@ func checkout(dir string, k *Known) (string, error) {
 	return abs, nil
 }
 
-// variantName returns a driver's name with everything that makes it a variant.
+// variantName returns the driver's name with version, directory dir and options.
 func (r Ref) variantName(dir string) string {
 	name := r.Known.Name
 	if r.Version != "" {
@@ -307,7 +306,7 @@ func (r Ref) variantName(dir string) string {
 	return name + r.optionText()
 }
 
-// optionText returns the options as they are typed, in canonical order.
+// optionText returns the options as a user would type them, in canonical order.
 func (r Ref) optionText() string {
 	var pairs []string
 	for _, key := range r.optionKeys() {
@@ -319,7 +318,7 @@ func (r Ref) optionText() string {
 	return ":" + strings.Join(pairs, ",")
 }
 
-// optionKeys returns the keys of the driver's options in canonical order.
+// optionKeys returns the keys of r.Options in canonical order.
 func (r Ref) optionKeys() []string {
 	var keys []string
 	for _, o := range options {
@@ -335,13 +334,13 @@ func (r Ref) optionKeys() []string {
 	return keys
 }
 
-// words returns the words of an option that has several, or nil.
+// words returns the words in the value of the option key, which are separated by +.
 func (r Ref) words(key string) []string {
 	return strings.FieldsFunc(r.Options[key], isJoint)
 }
 
-// variables returns the environment variables that the worker is started with besides
-// the lab's own, by name.
+// variables returns the environment variables to set for the worker, in addition to the
+// lab's own, by name.
 func (r Ref) variables() map[string]string {
 	set := map[string]string{}
 	for key, value := range r.Options {
@@ -352,8 +351,8 @@ func (r Ref) variables() map[string]string {
 	return set
 }
 
-// Env returns the environment variables that the worker is started with besides the
-// lab's own, as NAME=value.
+// Env returns the environment variables to set for the worker, in addition to the lab's own,
+// as NAME=value.
 func (r Ref) Env() []string {
 	var list []string
 	set := r.variables()
@@ -363,11 +362,12 @@ func (r Ref) Env() []string {
 	return list
 }
 
-// Variables returns the names of the variables that the worker must prove.
+// Variables returns the names of the environment variables whose values the worker must
+// report.
 func (r Ref) Variables() []string { return slices.Sorted(maps.Keys(r.variables())) }
 
-// Unproven says what of a variant a worker's proof does not show. It returns "" if it
-// shows everything.
+// Unproven returns a message if the worker's proof lacks some property of the variant. It
+// returns "" if the proof shows all of them.
 func (r Ref) Unproven(p *protocol.Proof) string {
 	lacks := func(what, wanted, got string) string {
 		return fmt.Sprintf("%s: wanted %s, got %s: the worker is not the variant that was asked for", what, cmp.Or(wanted, "nothing"), cmp.Or(got, "nothing"))
@@ -416,7 +416,7 @@ func containsAll(list, wanted []string) bool {
 	return !slices.ContainsFunc(wanted, func(w string) bool { return !slices.Contains(list, w) })
 }
 
-// memoryLimit returns GOMEMLIMIT in bytes, or "" if it is not a number.
+// memoryLimit converts a value of GOMEMLIMIT to bytes. It returns "" if that fails.
 func memoryLimit(v string) string {
 	number := strings.TrimRight(v, "KMGTiB")
 	n, err := strconv.ParseUint(number, 10, 64)

@@ -33,7 +33,7 @@ func TestJoinRefs(t *testing.T) {
 		"mattn:GOGC=400,./x":                     {"mattn:GOGC=400", "./x"},
 		"mattn:GOGC=400,modernc@v1.2.3":          {"mattn:GOGC=400", "modernc@v1.2.3"},
 		"mattn:tags=a, GOGC=400, modernc":        {"mattn:tags=a,GOGC=400", "modernc"},
-		"mattn,GOGC=400":                         {"mattn", "GOGC=400"}, // ParseRef says what is wrong
+		"mattn,GOGC=400":                         {"mattn", "GOGC=400"}, // left to ParseRef, which reports the error
 		"mattn:tags=a,GOGGC=400":                 {"mattn:tags=a,GOGGC=400"},
 		"mattn:GOGC=400,matn":                    {"mattn:GOGC=400", "matn"},
 	} {
@@ -133,8 +133,8 @@ func TestParseVariant(t *testing.T) {
 	}
 }
 
-// published makes a module proxy that has versions of example.com/lib, and makes the
-// toy driver take the library from it.
+// published creates a module proxy with these versions of example.com/lib, and makes the toy
+// driver use that library.
 func published(t *testing.T, versions ...string) (build.Source, build.Ref) {
 	t.Helper()
 	s, ref := clone(t)
@@ -213,7 +213,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestResolveBuilt checks that a version that has been built needs no network.
+// TestResolveBuilt checks that resolving a version whose worker is built needs no network.
 func TestResolveBuilt(t *testing.T) {
 	s, ref := clone(t)
 	ref.Name, ref.Version = "toy@v1.2.3", "v1.2.3"
@@ -221,15 +221,15 @@ func TestResolveBuilt(t *testing.T) {
 	if _, _, err := b.Worker(t.Context(), ref, nil); err != nil {
 		t.Fatal(err)
 	}
-	write(t, ref.Known.Dir, map[string]string{"lib/go.mod": ""}) // go list would fail
+	write(t, ref.Known.Dir, map[string]string{"lib/go.mod": ""}) // makes go list fail
 	t.Setenv("GOPROXY", "off")
 	if got, err := b.Resolve(t.Context(), ref); err != nil || got.Name != ref.Name {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
 
-// TestVariantBuilds checks that options that affect the build make other workers, and
-// that those that affect only how it runs do not.
+// TestVariantBuilds checks that options for the build lead to another worker, and that
+// options for running do not.
 func TestVariantBuilds(t *testing.T) {
 	s, ref := clone(t)
 	write(t, s.Root, map[string]string{
@@ -289,8 +289,8 @@ func main() { fmt.Println(worker.Name + worker.Tagged) }
 	}
 }
 
-// TestDirectory checks that a checkout is built as it is at the time, and that a worker
-// that was built before remains what it was.
+// TestDirectory checks that a worker is built from the current files of a checkout, and that
+// an earlier worker stays unchanged.
 func TestDirectory(t *testing.T) {
 	s, ref := clone(t)
 	write(t, s.Root, map[string]string{"drivers/toy/worker/main.go": `package main
@@ -366,8 +366,8 @@ func main() { fmt.Println(worker.Name, lib.Name) }
 	}
 }
 
-// TestUnproven checks that a trial is refused if the worker does not prove what makes it
-// a variant.
+// TestUnproven checks that a trial is refused if the worker does not prove all properties of
+// the variant.
 func TestUnproven(t *testing.T) {
 	k := &build.Known{Manifest: build.Manifest{Info: driver.Info{Name: "x", Kind: driver.Cgo}}}
 	lib := t.TempDir()

@@ -1,8 +1,7 @@
-// Package conformance checks a worker, in any language, against the worker protocol.
-// It speaks to the executable as the lab does, and reports for each promise in
-// docs/worker-protocol.md whether the worker keeps it. It does not repeat what the
-// lab checks in every trial: if the lab refuses a trial, the check fails with the
-// lab's message.
+// Package conformance checks a worker, in any language, against the worker protocol. It
+// speaks to the executable as the lab does. For each promise in docs/worker-protocol.md it
+// reports whether the worker keeps it. It relies on what the lab checks in every trial: if
+// the lab refuses a trial, the check fails with the lab's message.
 package conformance
 
 import (
@@ -19,53 +18,53 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Subject is the worker that is checked.
+// Subject is the worker being checked.
 type Subject struct {
 	Ref    build.Ref
-	Worker string      // its executable
-	Info   driver.Info // with the limits that it declares
-	Dir    string      // where databases are created: in one directory for each check, removed after it
+	Worker string      // path of the executable
+	Info   driver.Info // includes the limits that the driver declares
+	Dir    string      // each check creates its databases in a new directory here, which is then removed
 }
 
-// Check is one promise of the protocol.
+// Check tests one promise of the protocol.
 type Check struct {
 	Name string
 
-	// Key is what a worker declares among its limits if it does not keep the
-	// promise. If it is "", every worker must keep it.
+	// Key is the limit that a driver declares if its worker does not keep the promise. If
+	// Key is "", every worker must keep it.
 	Key string
 
-	// Needs is a limit, such as "transactions=reads". Of a worker that declares it the check
-	// cannot be made.
+	// Needs is a limit, such as "transactions=reads". The check is left out if the driver
+	// declares that limit. "": the check is always made.
 	Needs string
 
 	test func(ctx context.Context, s *Subject) error
 }
 
-// limit is how long a check may take. A trial within it must be shorter.
+// limit is the time for one check, and trialLimit the time for each of its trials.
 const (
 	limit      = 3 * time.Minute
 	trialLimit = time.Minute
 )
 
-// Seed is what the values of every check are made from.
+// Seed is the seed of the generated values in every check.
 const Seed = 42
 
-// Checks lists all checks.
+// Checks returns all checks.
 func Checks() []Check {
 	return slices.Concat(messageChecks(), generatorChecks(), settingChecks(), trialChecks(), failureChecks(), jobChecks())
 }
 
-// ErrUnusable is the error of a worker that cannot do what every check needs.
+// ErrUnusable says that the worker cannot run even the simplest trial, so nothing else can
+// be checked.
 var ErrUnusable = errors.New("no other check can be made")
 
-// Run runs the checks whose names chosen accepts, in order, and passes each
-// outcome to report: nil, or what is wrong and what to do about it. It leaves out the checks
-// that need what the worker declares it lacks. The last
-// outcome, named "limits", is about declared limits that no check has shown. It is
-// left out if not all checks were run. Run returns an error only if ctx ended, if a
-// directory could not be created, or, wrapping [ErrUnusable], if the worker cannot
-// run any trial.
+// Run runs the checks whose names chosen accepts, in order. It passes each outcome to
+// report: nil, or an error that says what is wrong and what to do about it. It leaves out
+// checks that need something the driver declares it lacks. If all checks were run, a last
+// outcome, named "limits", reports declared limits that no check confirmed. Run returns an
+// error only if ctx ended, if a directory could not be created, or, wrapping [ErrUnusable],
+// if the worker cannot run any trial.
 func Run(ctx context.Context, s *Subject, chosen func(name string) bool, report func(name string, err error)) error {
 	info := s.Info
 	info.Limits = maps.Clone(info.Limits)
@@ -98,18 +97,18 @@ func Run(ctx context.Context, s *Subject, chosen func(name string) bool, report 
 	return nil
 }
 
-// shows reports whether any check has the key of a limit, or one below it.
+// shows reports whether some check has the limit, or a value of it, as its Key.
 func shows(limit string) bool {
 	return slices.ContainsFunc(Checks(), func(c Check) bool { return c.Key == limit || strings.HasPrefix(c.Key, limit+"=") })
 }
 
-// NotShown returns the declared limits that the protocol has no way to show, such
-// as what happens to a context.
+// NotShown returns the declared limits that the protocol cannot confirm, such as limits on
+// canceling a context.
 func NotShown(i driver.Info) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(i.Limits)), shows)
 }
 
-// inDirectory runs one check in its own directory.
+// inDirectory runs one check in a new directory.
 func (s *Subject) inDirectory(ctx context.Context, test func(context.Context, *Subject) error) error {
 	dir, err := os.MkdirTemp(s.Dir, "check-")
 	if err != nil {

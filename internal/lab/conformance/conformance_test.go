@@ -28,8 +28,8 @@ import (
 
 var update = flag.Bool("update", false, "write answers.json and docs/generated-values.json")
 
-// If the test binary is started under the name "worker.LIE", it is a worker: an
-// honest one whose answers are changed by the lie of that name.
+// TestMain makes the test binary a worker if it is started with the name "worker.LIE". That
+// worker is honest except for the lie of that name.
 func TestMain(m *testing.M) {
 	if lie, ok := strings.CutPrefix(filepath.Base(os.Args[0]), "worker."); ok {
 		pretend(lie)
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// engine returns a driver for the SQLite of the root module.
+// engine returns a driver for the SQLite that the root module links.
 func engine() driver.Driver {
 	return sqldriver.New(sqldriver.Library{
 		Info: driver.Info{
@@ -62,7 +62,7 @@ func engine() driver.Driver {
 	})
 }
 
-// as returns the test binary as the worker that tells the lie.
+// as returns the test binary as a worker that tells the lie.
 func as(t *testing.T, lie string) *conformance.Subject {
 	t.Helper()
 	exe, err := os.Executable()
@@ -85,7 +85,7 @@ func subject(t *testing.T, path string) *conformance.Subject {
 	return &conformance.Subject{Ref: build.Ref{Name: path, Path: path}, Worker: path, Info: info, Dir: t.TempDir()}
 }
 
-// failures runs the checks and returns those that fail.
+// failures runs the chosen checks and returns the messages of those that fail, by name.
 func failures(t *testing.T, s *conformance.Subject, chosen func(string) bool) map[string]string {
 	t.Helper()
 	failed := map[string]string{}
@@ -112,7 +112,8 @@ func TestEngineConforms(t *testing.T) {
 	}
 }
 
-// The Python worker was written from the documents alone.
+// TestSoakPythonConforms checks the Python worker, which was written from the documents
+// alone.
 func TestSoakPythonConforms(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command("python3", "-c", "import sqlite3, sys; assert sys.version_info >= (3, 11), sys.version").CombinedOutput()
@@ -128,7 +129,7 @@ func TestSoakPythonConforms(t *testing.T) {
 	}
 }
 
-// updateAnswers runs the trials whose results no generator makes, with the engine.
+// updateAnswers recreates answers.json with the engine's answers.
 func updateAnswers(t *testing.T) {
 	t.Helper()
 	got, err := conformance.Answers(t.Context(), as(t, "none"))
@@ -145,7 +146,7 @@ func updateAnswers(t *testing.T) {
 	t.Fatal("answers.json is written: run the tests again without -update")
 }
 
-// The vectors in docs/ are those that the generators make.
+// TestVectors checks that the file in docs/ has the values that the generators make.
 func TestVectors(t *testing.T) {
 	const file = "../../../docs/generated-values.json"
 	var b bytes.Buffer
@@ -163,7 +164,8 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// Every kind of generator is among the vectors, and so is checked.
+// TestVectorsOfEveryKind checks that the vectors contain every kind of generator, so that a
+// check covers each kind.
 func TestVectorsOfEveryKind(t *testing.T) {
 	var schema struct {
 		Defs struct {
@@ -192,7 +194,7 @@ func TestVectorsOfEveryKind(t *testing.T) {
 	}
 }
 
-// The checks find a limit that is declared without need, and one that is missing.
+// TestLimitsAreHeld checks that an unnecessary declared limit is found, and a missing one.
 func TestLimitsAreHeld(t *testing.T) {
 	s := as(t, "ignores cache_size")
 	chosen := func(name string) bool { return strings.HasPrefix(name, "settings/c") }
@@ -211,7 +213,7 @@ func TestLimitsAreHeld(t *testing.T) {
 	}
 }
 
-// If a worker cannot run any trial, that is reported once.
+// TestUnusable checks that a worker that cannot run any trial is reported once.
 func TestUnusable(t *testing.T) {
 	err := conformance.Run(t.Context(), as(t, "opens nothing"), every, func(name string, _ error) {
 		t.Errorf("check %s was made", name)
@@ -243,14 +245,14 @@ func pretend(lie string) {
 	worker.Main(d)
 }
 
-// attaching is a driver that lets SQL reach files.
+// attaching is a driver that wrongly lets SQL access files.
 type attaching struct{ driver.Driver }
 
 func (a *attaching) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
 	return a.Driver.Open(driver.AllowFiles(ctx), path, s)
 }
 
-// The checks find a worker that lets SQL reach files.
+// TestFilesAreRefused checks that a worker that lets SQL access files fails the check.
 func TestFilesAreRefused(t *testing.T) {
 	got := failures(t, as(t, "attaches"), func(name string) bool { return strings.Contains(name, "other files") })
 	if words := got["failures/SQL that reaches other files"]; len(got) != 1 || !strings.Contains(words, "made that file: set SQLITE_LIMIT_ATTACHED to 0") {
@@ -258,7 +260,7 @@ func TestFilesAreRefused(t *testing.T) {
 	}
 }
 
-// changed is a driver that opens with other settings.
+// changed is a driver that opens databases with changed settings.
 type changed struct {
 	driver.Driver
 	change func(driver.Settings) error

@@ -7,8 +7,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// Answers returns what a worker answers if no generator makes the result. For the
-// engine in Go, that is the content of answers.json.
+// Answers runs the workloads whose results no generator makes, and returns the worker's
+// answers. For the Go engine these are the content of answers.json.
 func Answers(ctx context.Context, s *Subject) (map[string]answer, error) {
 	all := map[string]answer{}
 	for _, text := range []string{pieces, queries, mixed, during, rated, booking, guarded, scripted} {
@@ -29,7 +29,7 @@ func Answers(ctx context.Context, s *Subject) (map[string]answer, error) {
 				a.Results[r.Name] = r.Count
 			}
 			for _, l := range m.Latency {
-				if mix(c.Plan, m.Phase) && c.Workload != "during" { // its number of operations depends on the machine
+				if mix(c.Plan, m.Phase) && c.Workload != "during" { // in during, the number of operations depends on the machine
 					if a.Operations == nil {
 						a.Operations = map[string]int64{}
 					}

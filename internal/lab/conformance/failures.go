@@ -14,8 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// failureChecks returns the checks of trials that a worker must give up, with a
-// reason.
+// failureChecks returns the checks in which a worker must fail a trial and give the reason.
 func failureChecks() []Check {
 	const table = `
 name: failing
@@ -39,7 +38,8 @@ phases:
 	}
 }
 
-// gives expects a trial to end with a reason that has this code and phase.
+// gives returns a check that a trial of the workload text fails with this code, in this
+// phase.
 func gives(code, phase, text string) func(context.Context, *Subject) error {
 	return func(ctx context.Context, s *Subject) error {
 		h, err := s.askTrial(ctx, text, nil)
@@ -61,8 +61,9 @@ func gives(code, phase, text string) func(context.Context, *Subject) error {
 	}
 }
 
-// reachingOut sends a plan whose schema, or script, is sql, in which FILE is the path of a file
-// beside the database. It returns the last answer, and whether the file is there then.
+// reachingOut runs a trial with sql added to the schema or as a script. In sql, FILE stands
+// for the path of a file next to the database. It returns the last answer, and whether that
+// file exists afterwards.
 func (s *Subject) reachingOut(ctx context.Context, sql string, inSchema, allowed bool) (a protocol.Response, there bool, err error) {
 	file := filepath.Join(s.Dir, "other.db")
 	sql = strings.ReplaceAll(sql, "FILE", "'"+strings.ReplaceAll(file, "'", "''")+"'")
@@ -83,7 +84,7 @@ func (s *Subject) reachingOut(ctx context.Context, sql string, inSchema, allowed
 	return h.last(), serr == nil, errors.Join(err, removeAll(s.Dir))
 }
 
-// removeAll empties a directory.
+// removeAll removes everything in a directory.
 func removeAll(dir string) error {
 	list, err := os.ReadDir(dir)
 	for _, e := range list {
@@ -92,8 +93,8 @@ func removeAll(dir string) error {
 	return err
 }
 
-// reaching are scripts that make another file. In some it is hidden in what SQLite reads as one
-// parameter.
+// reaching are scripts that create another file. In some, SQLite takes the statement that
+// does so for part of a parameter's name.
 var reaching = []string{
 	"ATTACH FILE AS other; CREATE TABLE other.owned (a)", "VACUUM INTO FILE", "SELECT $a::('); ATTACH FILE AS other; CREATE TABLE other.owned (a); --')",
 	"SELECT @a::('); ATTACH FILE AS other; CREATE TABLE other.owned (a); --'", "VACUUM; ATTACH FILE AS other; CREATE TABLE other.owned (a)",
@@ -127,7 +128,7 @@ func allowsFiles(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// refusesPlan sends plans that no loader would produce.
+// refusesPlan checks that the worker refuses invalid plans, which the lab would never send.
 func refusesPlan(ctx context.Context, s *Subject) error {
 	for field, change := range map[string][2]string{
 		"plan.phases[0].insert.sets":                {`"sets":["t"]`, `"sets":["nobody"]`},

@@ -7,17 +7,18 @@ import (
 	"strings"
 )
 
-// generator is a column whose values every worker must make in the same way.
+// generator is a column whose generated values must be the same in every worker.
 type generator struct {
-	name   string // of the kind, and what is special about it
-	column string // as the workload language writes it
-	typ    string // the type that the column is read as
+	name   string // kind of generator, and the case being checked
+	column string // definition of the column in the workload language
+	typ    string // type with which the column is read
 
-	// same is the column whose values it has, if only SQLite knows its own.
+	// another column with the same values, which the query is compared with; "": the column
+	// itself
 	same string
 }
 
-// returned returns the column whose values must come back.
+// returned returns the name of the column with which the query's values are compared.
 func (g generator) returned() string {
 	if g.same != "" {
 		return g.same
@@ -25,13 +26,13 @@ func (g generator) returned() string {
 	return g.key()
 }
 
-// shownBy has the limits that generators show.
+// shownBy maps a generator's name to the limit that its check confirms.
 var shownBy = map[string]string{
 	"int/all 64 bits": "int=large", "list/int": "int=large",
 	"blob": "blob", "blob/from the arena": "blob", "blob/quantiles": "blob",
 }
 
-// generators has every kind, with the cases that a kind handles differently.
+// generators contains every kind, with each case that a worker may handle differently.
 var generators = []generator{
 	{"serial", "{serial: 9, step: -3}", "int", ""},
 	{"const/int", "7", "int", ""},
@@ -89,22 +90,22 @@ var generators = []generator{
 	{name: "coalesce", column: "{coalesce: [nothing, word]}", typ: "text", same: "word"},
 }
 
-// The numbers of rows of the data sets. t is nested, so that a ref has something to
-// refer to.
+// parents and nested are numbers of rows. Data set t has nested rows for each row of
+// parents, so that a ref has rows to refer to.
 const (
 	parents = 71
 	nested  = 3
 )
 
-// key returns the name of the column that the generator makes.
+// key returns the name of the generator's column.
 func (g generator) key() string {
 	return "v_" + noLetter.ReplaceAllString(g.name, "_")
 }
 
 var noLetter = regexp.MustCompile(`[^0-9A-Za-z]`)
 
-// workloadOf returns a workload with a data set t that is inserted. It has a column
-// for each generator, and the columns that these are made from.
+// workloadOf returns a workload that inserts and reads a data set t. It has a column for
+// each generator in list, and the columns that those refer to.
 func workloadOf(list ...generator) string {
 	var names, types, returned []string
 	var columns strings.Builder

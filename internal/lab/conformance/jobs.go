@@ -10,14 +10,14 @@ import (
 	"path/filepath"
 	"slices"
 
-	_ "modernc.org/sqlite" // the driver sqlite
+	_ "modernc.org/sqlite" // registers the database/sql driver "sqlite"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// jobChecks returns the checks of jobs on a user's own database. A worker that does
-// not support a kind of job declares, for example, "job=bench", or "job" for all.
+// jobChecks returns the checks of jobs on a user's database. A driver whose worker does not
+// support a kind of job declares the limit "job=bench", for example, or "job" for all.
 func jobChecks() []Check {
 	return []Check{
 		{Name: "jobs/bench", Key: "job=bench", test: benches},
@@ -28,7 +28,7 @@ func jobChecks() []Check {
 
 const jobRows = 1000
 
-// job has the worker do a job on the database in s.Dir.
+// job makes the worker do a job on the check's database.
 func (s *Subject) job(ctx context.Context, j protocol.Job) (*protocol.JobResult, error) {
 	r, err := lab.RunJob(ctx, s.Worker, lab.JobRequest{Job: j, Path: s.database(), Seed: Seed, Ref: s.Ref}, nil)
 	if err == nil {
@@ -42,7 +42,7 @@ func (s *Subject) job(ctx context.Context, j protocol.Job) (*protocol.JobResult,
 
 func (s *Subject) database() string { return filepath.Join(s.Dir, "test.db") }
 
-// withSQL opens the check's database with the lab's own SQLite.
+// withSQL passes f the check's database, opened with the lab's own SQLite.
 func (s *Subject) withSQL(f func(*sql.DB) error) error {
 	db, err := sql.Open("sqlite", s.database())
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Subject) withSQL(f func(*sql.DB) error) error {
 	return errors.Join(f(db), db.Close())
 }
 
-// benches has the worker verify a correct table, and one with a wrong row.
+// benches makes the worker verify a correct table, and then the table with one wrong row.
 func benches(ctx context.Context, s *Subject) error {
 	err := s.withSQL(func(db *sql.DB) error {
 		if _, err := db.ExecContext(ctx, "CREATE TABLE bench (ID int PRIMARY KEY, rand TEXT, hash TEXT)"); err != nil {
@@ -98,7 +98,7 @@ func benches(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// generates has the worker create a table, and checks its rows.
+// generates makes the worker create a table, and checks the table's rows.
 func generates(ctx context.Context, s *Subject) error {
 	r, err := s.job(ctx, protocol.Job{Generate: &protocol.Generate{Table: "bench", Rows: jobRows, Batch: 30, Prepared: true}})
 	switch {
@@ -136,7 +136,7 @@ func generates(ctx context.Context, s *Subject) error {
 	})
 }
 
-// readsPragma has the worker set a pragma and read it back.
+// readsPragma makes the worker set a pragma and read it back.
 func readsPragma(ctx context.Context, s *Subject) error {
 	value := "-3000"
 	r, err := s.job(ctx, protocol.Job{Pragma: &protocol.Pragma{Pragmas: []protocol.PragmaArgument{{Name: "cache_size", Value: &value}}}})

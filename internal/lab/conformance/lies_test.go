@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// answer is one line of a worker, as JSON has it.
+// answer is one line of a worker's output, decoded from JSON.
 type answer map[string]any
 
 func (a answer) is(typ, phase string) bool {
@@ -25,17 +25,18 @@ func (a answer) is(typ, phase string) bool {
 	return s == nil || phase == "" || s["phase"] == phase
 }
 
-// lie is a false answer of a worker, and the check that finds it.
+// lie describes a false answer of a worker, and the check that must find it.
 type lie struct {
-	check string                         // the check that finds it
-	words string                         // in the check's failure
-	tell  func(a answer) (told []answer) // if it returns nil, the answer is left out
-	open  func(driver.Settings) error    // changes the settings that the database is opened with
-	exit  int                            // status of the process
-	junk  string                         // written before the first answer
+	check string                         // name of the check that finds the lie
+	words string                         // part of the check's message
+	tell  func(a answer) (told []answer) // changes an answer; if it returns nil, the answer is left out
+	open  func(driver.Settings) error    // changes the settings with which the database is opened
+	exit  int                            // exit status of the worker
+	junk  string                         // text printed before the first answer
 }
 
-// sample changes a key of a phase's sample. A nil value removes it.
+// sample changes the value of a key in a phase's sample. If change returns nil, the key is
+// removed.
 func sample(phase, key string, change func(old any) any) func(answer) []answer {
 	return func(a answer) []answer {
 		if a.is("sample", phase) && a["sample"] != nil {
@@ -56,7 +57,7 @@ func to(v any) func(any) any { return func(any) any { return v } }
 // times multiplies a number.
 func times(n float64) func(any) any { return func(old any) any { return int64(old.(float64) * n) } }
 
-// tables changes the answer about the first table that was inserted into.
+// tables changes the answer inserted, in its entry for the first table.
 func tables(change func(map[string]any)) func(answer) []answer {
 	return func(a answer) []answer {
 		if a.is("inserted", "") {
@@ -66,7 +67,7 @@ func tables(change func(map[string]any)) func(answer) []answer {
 	}
 }
 
-// latencyOf changes a key of the first operation's latency in the mix.
+// latencyOf changes a key of the latency of the mix's first operation.
 func latencyOf(key string, change func(any) any) func(answer) []answer {
 	return sample("mix", "latency", func(old any) any {
 		list := old.([]any)
@@ -80,7 +81,7 @@ func latencyOf(key string, change func(any) any) func(answer) []answer {
 	})
 }
 
-// without removes answers of a type.
+// without leaves out answers of a type.
 func without(typ, phase string) func(answer) []answer {
 	return func(a answer) []answer {
 		if a.is(typ, phase) {
@@ -90,7 +91,7 @@ func without(typ, phase string) func(answer) []answer {
 	}
 }
 
-// connections changes the connections of a proof.
+// connections changes the connections of the worker's proof.
 func connections(change func([]any) []any) func(answer) []answer {
 	return func(a answer) []answer {
 		if p, ok := a["proof"].(map[string]any); ok && a["type"] == "ready" {
@@ -100,7 +101,7 @@ func connections(change func([]any) []any) func(answer) []answer {
 	}
 }
 
-// readBack has every connection answer that a setting is in force.
+// readBack makes every connection report that a setting has this value.
 func readBack(name, value string) func(answer) []answer {
 	return func(a answer) []answer {
 		list, _ := a["connections"].([]any)
@@ -114,12 +115,12 @@ func readBack(name, value string) func(answer) []answer {
 	}
 }
 
-// not removes a setting.
+// not removes a setting before the database is opened.
 func not(name string) func(driver.Settings) error {
 	return func(s driver.Settings) error { delete(s, name); return nil }
 }
 
-// unfailed answers that nothing failed.
+// unfailed makes the mix's sample report that no operation failed.
 func unfailed(a answer) []answer {
 	if a.is("sample", "mix") && a["sample"] != nil {
 		s := a["sample"].(map[string]any)
@@ -235,7 +236,8 @@ var lies = map[string]lie{
 	"a line that is no answer":            {check: aQuery, words: "not understood", junk: "Loading …"},
 }
 
-// The checks find every lie of a worker, and their messages name it.
+// TestLies checks that each lie of a worker makes the right check fail, with a message that
+// names the lie.
 func TestLies(t *testing.T) {
 	for name, l := range lies {
 		t.Run(name, func(t *testing.T) {
@@ -250,8 +252,8 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// told runs an honest worker and passes its answers on, changed by the lie. Answers
-// before the first check are not changed.
+// told runs an honest worker and passes its answers on, changed by the lie. Answers before
+// the first check stay unchanged.
 func told(name string, d driver.Driver) {
 	l, ok := lies[name]
 	if !ok {
@@ -271,7 +273,7 @@ func told(name string, d driver.Driver) {
 	if l.open != nil {
 		d = &changed{d, l.open}
 	}
-	stays, _ := io.Pipe() // the lab stays to the end
+	stays, _ := io.Pipe() // keeps the worker's input open until the worker is done
 	err = worker.Serve(context.Background(), d, io.MultiReader(bytes.NewReader(request), stays), w)
 	w.Close()
 	<-done
@@ -283,7 +285,8 @@ func told(name string, d driver.Driver) {
 	}
 }
 
-// pass copies answers. It changes them by the lie, unless honest is set.
+// pass copies answers from r to standard output. It changes them by the lie unless honest is
+// set.
 func pass(r io.Reader, l lie, honest bool) {
 	out := json.NewEncoder(os.Stdout)
 	if l.junk != "" && !honest {

@@ -39,20 +39,21 @@ func messageChecks() []Check {
 	}
 }
 
-// heard is what a worker answered to one request.
+// heard holds a worker's answers to one request.
 type heard struct {
 	answers []protocol.Response
 	lines   [][]byte
 }
 
 func (h *heard) last() protocol.Response {
-	if h == nil || len(h.answers) == 0 { // the worker could not be asked
+	if h == nil || len(h.answers) == 0 { // the worker did not answer
 		return protocol.Response{}
 	}
 	return h.answers[len(h.answers)-1]
 }
 
-// failed returns an error unless the last answer is that the worker failed with a code.
+// failed returns an error, beginning with why, unless the last answer is a failure with this
+// code.
 func (h *heard) failed(code, why string) error {
 	if a := h.last(); a.Type != protocol.TypeFailed || a.Reason == nil || a.Reason.Code != code {
 		return fmt.Errorf("%s: %s, %s: want failed with the code %s", why, a.Type, codeOf(a.Reason), code)
@@ -60,8 +61,9 @@ func (h *heard) failed(code, why string) error {
 	return nil
 }
 
-// ask sends a line and collects all answers. hangUp, which may be nil, reports
-// after which answer the worker's input is closed.
+// ask sends a line to the worker and collects all answers. When hangUp returns true for an
+// answer, ask closes the worker's input. If hangUp is nil, it does so after the final
+// answer.
 func (s *Subject) ask(ctx context.Context, line []byte, hangUp func(*protocol.Response) bool) (*heard, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, trialLimit, fmt.Errorf("no end within %v", trialLimit))
 	defer cancel()
@@ -80,12 +82,13 @@ func (s *Subject) ask(ctx context.Context, line []byte, hangUp func(*protocol.Re
 	return h, cmp.Or(bad, err)
 }
 
-// final reports whether an answer is the last one.
+// final reports whether a worker sends no further answer after one of this type.
 func final(answer string) bool {
 	return answer == protocol.TypeInfo || answer == protocol.TypeDone || answer == protocol.TypeFailed || answer == protocol.TypeResult
 }
 
-// request returns the request for a trial of a workload, changed by each of change.
+// request returns the request for a trial of the workload text, after each change was
+// applied.
 func (s *Subject) request(text string, change ...func(*protocol.Request)) ([]byte, error) {
 	c, err := s.caseOf(text, nil)
 	if err != nil {
@@ -130,7 +133,7 @@ func describes(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// responseSchema is the JSON Schema of answers.
+// responseSchema is the JSON Schema of a worker's answers.
 var responseSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(protocol.Schema))
 	if err != nil {
@@ -143,7 +146,7 @@ var responseSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	return c.Compile("protocol.schema.json#/$defs/response")
 })
 
-// followsSchema validates every answer to a describe and to a trial with the
+// followsSchema checks that every answer to a describe and to trials conforms to the
 // protocol's JSON Schema.
 func followsSchema(ctx context.Context, s *Subject) error {
 	schema, err := responseSchema()
@@ -192,7 +195,7 @@ func followsSchema(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// deepest returns the most specific reason why an answer does not match the schema.
+// deepest returns the most specific reason why an answer does not conform to the schema.
 func deepest(e *jsonschema.ValidationError) string {
 	for len(e.Causes) > 0 {
 		e = e.Causes[len(e.Causes)-1]
@@ -204,7 +207,8 @@ func deepest(e *jsonschema.ValidationError) string {
 	return words
 }
 
-// refuses expects an answer failed with the code protocol, and exit status 0.
+// refuses returns a check that the worker answers line with a failure of code protocol, and
+// exits with status 0.
 func refuses(line string) func(context.Context, *Subject) error {
 	return func(ctx context.Context, s *Subject) error {
 		h, err := s.ask(ctx, []byte(line), nil)
@@ -227,7 +231,7 @@ func codeOf(r *protocol.Reason) string {
 	return fmt.Sprintf("the code %q (%s)", r.Code, r.Message)
 }
 
-// ignoresFields expects that fields unknown to the worker change nothing.
+// ignoresFields checks that the worker ignores unknown fields in a request.
 func ignoresFields(ctx context.Context, s *Subject) error {
 	line, err := s.request(simplest)
 	if err != nil {
@@ -244,7 +248,7 @@ func ignoresFields(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// endless is a trial that ends only when the lab goes away.
+// endless is a workload whose phase never ends by itself.
 const endless = `
 name: endless
 schema: CREATE TABLE t (i INTEGER)
@@ -256,7 +260,8 @@ phases:
 // gone is how long a worker may take to exit after the lab has gone.
 const gone = 10 * time.Second
 
-// labGone closes the worker's input in the middle of a phase.
+// labGone closes the worker's input during a phase. It checks that the worker then exits and
+// removes its files.
 func labGone(ctx context.Context, s *Subject) error {
 	w, err := workload.Parse("endless.yaml", []byte(endless), nil)
 	if err != nil {
@@ -300,7 +305,8 @@ func labGone(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// leavesFile expects that a trial on an existing file is refused.
+// leavesFile checks that the worker refuses a trial whose database file already exists, and
+// does not change the file.
 func leavesFile(ctx context.Context, s *Subject) error {
 	const content = "not a database"
 	path := s.database()
@@ -314,8 +320,8 @@ func leavesFile(ctx context.Context, s *Subject) error {
 	return cmp.Or(err, h.failed(protocol.CodePath, "the path of a trial names a file that is there already"))
 }
 
-// missesFile expects that a trial is refused if the database that it is to begin with is
-// not there.
+// missesFile checks that the worker refuses a trial that begins with a loaded database if
+// that database does not exist.
 func missesFile(ctx context.Context, s *Subject) error {
 	line, err := s.request(filled, func(r *protocol.Request) { r.Loaded = 1 })
 	if err != nil {
@@ -325,8 +331,8 @@ func missesFile(ctx context.Context, s *Subject) error {
 	return cmp.Or(err, h.failed(protocol.CodePath, "a request says that the database is loaded, and there is none"))
 }
 
-// refusesLoading expects that a request to load what is timed is refused before anything
-// is opened.
+// refusesLoading checks that the worker refuses a request to load timed phases, and opens
+// nothing first.
 func refusesLoading(ctx context.Context, s *Subject) error {
 	line, err := s.request(filled, func(r *protocol.Request) { r.Load = 2 })
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// settingChecks returns the checks of settings. They try each setting that a PRAGMA
-// reports with several values, and the settings that opening a database takes.
+// settingChecks returns the checks of settings: several values of each setting that a PRAGMA
+// reports, and the settings that take effect when a database is opened.
 func settingChecks() []Check {
 	var list []Check
 	add := func(settings driver.Settings, name, key string) {
@@ -26,7 +26,7 @@ func settingChecks() []Check {
 			continue
 		}
 		if def.Cluster {
-			continue // the lab asks only clusters for it
+			continue // the lab sets it only for clusters
 		}
 		for _, value := range def.Examples() {
 			key := def.Name + "=" + value
@@ -52,7 +52,8 @@ func settingChecks() []Check {
 	)
 }
 
-// shared has a mix in two processes. Each operation leaves a row with a key of its own.
+// shared is a workload with a mix in two processes. Each operation inserts a row with a
+// unique key.
 const shared = `
 name: shared
 settings: {journal_mode: wal, synchronous: normal, busy_timeout: 60s, txlock: immediate, processes: 2}
@@ -78,7 +79,7 @@ phases:
   - {name: left, query: "SELECT count(*), min(key), max(key) FROM done WHERE (SELECT sum(n) FROM t) = 100", columns: [int, int, int], expect: {returns: left}}
 `
 
-// changing has SQL that changes settings.
+// changing is a workload whose SQL changes settings, as declared.
 const changing = `
 name: changing
 settings: {journal_mode: delete, synchronous: full}
@@ -94,9 +95,9 @@ phases:
   - {name: query, query: SELECT id FROM t ORDER BY id, columns: [int], expect: {rows: 10, returns: t}}
 `
 
-// tellsChange expects the worker to report a setting that was changed in the phase,
-// or with phase "" in the schema, without being declared, so that the lab refuses the
-// trial.
+// tellsChange checks that the worker reports a setting changed without declaration, so that
+// the lab refuses the trial. The change is in the named phase of the workload text, or in
+// the schema if phase is "".
 func tellsChange(phase, text string) func(context.Context, *Subject) error {
 	after := "the schema"
 	if phase != "" {
@@ -109,7 +110,7 @@ func tellsChange(phase, text string) func(context.Context, *Subject) error {
 		case err == nil:
 			return fmt.Errorf("a PRAGMA in %s changed a setting, and the answers settings do not show it: read each connection back after %s", after, after)
 		case errors.As(err, &bad) && bad.trial.Reason.Code == protocol.CodeSetting && bad.trial.Reason.Phase == phase &&
-			bad.trial.Proof != nil && bad.trial.Proof.Connections[0]["journal_mode"] == "delete": // refused after the proof
+			bad.trial.Proof != nil && bad.trial.Proof.Connections[0]["journal_mode"] == "delete": // the trial was refused after the proof
 			return nil
 		}
 		return err

@@ -19,8 +19,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// trial runs one trial as the lab does. If it did not end well, the error says how
-// it ended.
+// trial runs one trial as the lab does. If its outcome is not OK, the error describes the
+// outcome.
 func (s *Subject) trial(ctx context.Context, text string, over driver.Settings) (*lab.Case, *result.Trial, error) {
 	c, err := s.caseOf(text, over)
 	if err != nil {
@@ -35,14 +35,15 @@ func (s *Subject) trial(ctx context.Context, text string, over driver.Settings) 
 	return c, t, well(t)
 }
 
-// well returns an error if a trial did not end well.
+// well returns an error if a trial's status is not OK, or if the trial has warnings that the
+// worker causes.
 func well(t *result.Trial) error {
 	if t.Status != result.OK {
 		return &trialError{t}
 	}
-	// A run continues in spite of warnings. But a worker that causes them does not
-	// keep its promises. It does not cause those about the load generator, which may
-	// be the bottleneck, or late, nor that the machine lets processes begin apart.
+	// A run continues despite warnings, but a worker that causes them breaks a promise. Not
+	// caused by the worker: a load generator that is the bottleneck or late, and processes
+	// that begin at different times.
 	for _, w := range t.Warnings {
 		if w.Code != result.WarningCeiling && w.Code != result.WarningLate && w.Code != result.WarningApart {
 			return fmt.Errorf("phase %s: %s", w.Phase, w.Message)
@@ -51,8 +52,8 @@ func well(t *result.Trial) error {
 	return nil
 }
 
-// alternate runs two trials together, as a comparison does. A worker may do without the
-// orders to proceed, but then it must not say that it waits for them.
+// alternate runs two trials together, as a comparison does. A worker need not wait for
+// orders to proceed, but then it must not claim to.
 func alternate(ctx context.Context, s *Subject) error {
 	c, err := s.caseOf(pieces, nil)
 	if err != nil {
@@ -67,7 +68,7 @@ func alternate(ctx context.Context, s *Subject) error {
 	return cmp.Or(well(list[0]), well(list[1]))
 }
 
-// caseOf returns the only case of a workload.
+// caseOf returns the only case of the workload text, with the settings over.
 func (s *Subject) caseOf(text string, over driver.Settings) (*lab.Case, error) {
 	w, err := workload.Parse("check.yaml", []byte(text), nil)
 	if err != nil {
@@ -85,7 +86,7 @@ func (s *Subject) caseOf(text string, over driver.Settings) (*lab.Case, error) {
 	return cases[0], nil
 }
 
-// trialError is a trial that did not end well.
+// trialError describes a trial that was not OK.
 type trialError struct{ trial *result.Trial }
 
 func (e *trialError) Error() string {
@@ -101,7 +102,7 @@ func (e *trialError) Error() string {
 	return words
 }
 
-// smoke runs before all checks, since none of them can run if it fails.
+// smoke runs the simplest trial. If it fails, no check can be made.
 func smoke(ctx context.Context, s *Subject) error {
 	_, _, err := s.trial(ctx, `
 name: smoke
@@ -114,28 +115,28 @@ phases:
 	return err
 }
 
-// answer is what a phase must answer if no generator makes its result.
+// answer is the known result of a phase that the lab cannot compute from generators.
 type answer struct {
 	Checksum   string           `json:"checksum"`
-	Operations map[string]int64 `json:"operations,omitempty"`  // of a mix: how many of each
-	EndedEarly map[string]int64 `json:"ended_early,omitempty"` // the same, with one client
-	Results    map[string]int64 `json:"results,omitempty"`     // the same, by SQLite's name of the error
+	Operations map[string]int64 `json:"operations,omitempty"`  // for a mix: how often each operation was executed
+	EndedEarly map[string]int64 `json:"ended_early,omitempty"` // for a mix with one client: how often each operation ended early
+	Results    map[string]int64 `json:"results,omitempty"`     // for a mix with one client: number of errors that are results, by SQLite's name
 }
 
-// answersJSON is what the engine in Go answers; a test compares them.
+// answersJSON has the answers of the Go engine. A test compares them with the engine's.
 //
 //go:embed answers.json
 var answersJSON []byte
 
-// verified runs a trial and compares what the lab could not verify with the known
-// answers.
+// verified returns a check that runs a trial of the workload text, and compares what the lab
+// cannot compute with the known answers.
 func verified(text string) func(context.Context, *Subject) error {
 	return func(ctx context.Context, s *Subject) error {
 		c, t, err := s.trial(ctx, text, nil)
 		if err != nil {
 			return err
 		}
-		var known map[string]answer // by workload and phase, "workload/phase"
+		var known map[string]answer // by "workload/phase"
 		if err := json.Unmarshal(answersJSON, &known); err != nil {
 			return err
 		}
@@ -191,13 +192,12 @@ func trialChecks() []Check {
 	)
 }
 
-// lockedFor is how long the database is locked from outside: for half of the
-// operations of the mix.
+// lockedFor is how long the database is locked from outside. It covers half of the mix's
+// operations.
 const lockedFor = time.Second
 
-// tellsLocks has another writer lock the database in the middle of a mix. It expects
-// the worker to report how many operations failed, and how many were repeated in
-// vain.
+// tellsLocks locks the database from outside during a mix. It checks that the worker reports
+// how many operations failed, and how often it retried them.
 func tellsLocks(ctx context.Context, s *Subject) error {
 	held := make(chan error, 1)
 	h, err := s.askTrial(ctx, locked, func(a *protocol.Response) bool {
@@ -247,7 +247,7 @@ func tellsLocks(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// lock keeps the check's database locked for writing.
+// lock locks the check's database for writing, for lockedFor.
 func (s *Subject) lock(ctx context.Context) error {
 	return s.withSQL(func(db *sql.DB) error {
 		c, err := db.Conn(ctx)

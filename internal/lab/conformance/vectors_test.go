@@ -10,14 +10,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// vectors are the first values that the generators make. With them a worker's own
-// tests can find the first value that differs.
+// vectors holds the first values that the generators make. With them, tests of a worker can
+// find the first value that differs.
 type vectors struct {
 	Seed     uint64         `json:"seed"`
 	DataSets []plan.DataSet `json:"data_sets"` // as in a plan
 
-	// Values are those of rows 0, 1, 2, …, by "set.column". Blobs are in
-	// hexadecimal digits. Of a text or blob it has the first 48 bytes.
+	// Values holds the values of rows 0, 1, 2, …, by "set.column". Blobs are hexadecimal
+	// digits. Texts and blobs are cut to 48 bytes.
 	Values map[string][]any `json:"values"`
 }
 
@@ -26,8 +26,7 @@ const (
 	vectorBytes = 48
 )
 
-// WriteVectors writes docs/generated-values.json: what the generators of the
-// checks make.
+// WriteVectors writes docs/generated-values.json with the values of the checks' generators.
 func WriteVectors(out io.Writer) error {
 	w, err := workload.Parse("check.yaml", []byte(workloadOf(generators...)), nil)
 	if err != nil {
@@ -47,7 +46,7 @@ func WriteVectors(out io.Writer) error {
 		for j := range set.Columns {
 			name := set.Name + "." + set.Columns[j].Name
 			if set.Columns[j].Generator.Kind == plan.GenCoalesce {
-				continue // its values are known only to SQLite
+				continue // only SQLite knows the column's values
 			}
 			var b driver.Batch
 			if err := gen.FillColumns(&b, []string{name}, set.Name, 0, vectorRows); err != nil {
@@ -64,7 +63,7 @@ func WriteVectors(out io.Writer) error {
 	return e.Encode(v)
 }
 
-// plain returns a value in its JSON form.
+// plain returns the value in row r of a column in its JSON form.
 func plain(c *driver.Column, t driver.Type, r int) any {
 	switch {
 	case c.Null(r):

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// simplest does little work, for checks that are not about the work.
+// simplest is a workload with little work, for checks of other things than the work.
 const simplest = `
 name: simplest
 schema: CREATE TABLE t (id INTEGER PRIMARY KEY)
@@ -16,7 +16,7 @@ phases:
   - {name: query, query: SELECT id FROM t ORDER BY id, columns: [int], expect: {rows: 10, returns: t}}
 `
 
-// filled has a phase that fills its database, and one that reads it.
+// filled is a workload with a phase that fills the database, and one that reads it.
 const filled = `
 name: filled
 schema: CREATE TABLE t (id INTEGER PRIMARY KEY)
@@ -27,7 +27,7 @@ phases:
   - {name: query, query: SELECT id FROM t ORDER BY id, columns: [int], expect: {rows: 10, returns: t}}
 `
 
-// everything has a phase of each kind that a trial may have.
+// everything is a workload with a phase of each kind that a trial can have, except http.
 const everything = `
 name: everything
 settings: {journal_mode: wal, synchronous: normal, busy_timeout: 5s, pool_size: 2}
@@ -65,7 +65,8 @@ phases:
   - {name: shrink, script: VACUUM}
 `
 
-// oneOfEach inserts into nested tables. The transaction policy is filled in.
+// oneOfEach is a workload that inserts into nested tables. POLICY is replaced by a
+// transaction policy.
 const oneOfEach = `
 name: insert
 schema: |
@@ -96,7 +97,8 @@ var policies = []string{
 	"values: timed",
 }
 
-// pieces fills its database in several phases before the first that is timed.
+// pieces is a workload with several phases that fill the database before the first timed
+// phase.
 const pieces = `
 name: pieces
 settings: {pool_size: 2, journal_mode: wal}
@@ -159,8 +161,8 @@ phases:
     count: 500
 `
 
-// booking has operations whose errors are results, and some that end when a
-// statement returns no row. With one client the seed decides how many.
+// booking is a workload with operations whose errors are results, and with some that end
+// early when a statement returns no row. With one client, the seed determines how many.
 const booking = `
 name: booking
 schema: |
@@ -189,7 +191,8 @@ phases:
     count: 300
 `
 
-// guarded never has two operations at once that could wait for a lock.
+// guarded is a workload in which two operations that could wait for a lock never run at
+// once.
 const guarded = `
 name: guarded
 settings: {pool_size: 3, busy_timeout: 0, journal_mode: delete}
@@ -212,7 +215,7 @@ phases:
   - {name: sum, query: SELECT sum(n) FROM t, columns: [int], expect: {rows: 1}}
 `
 
-// during is the workload mixed, for a fixed duration, so that more of it is verified.
+// during is the workload mixed, but its mix lasts for a fixed duration instead of a count.
 var during = strings.NewReplacer("name: mixed", "name: during", "count: 500", "duration: 100ms").Replace(mixed)
 
 const rated = `
@@ -261,8 +264,8 @@ phases:
     count: 400
 `
 
-// locked only writes, at a fixed rate, for long enough to lock its database from
-// outside.
+// locked is a workload that only writes, at a fixed rate, for long enough to lock its
+// database from outside.
 const locked = `
 name: locked
 settings: {busy_timeout: 0, journal_mode: delete, txlock: deferred}

@@ -23,17 +23,17 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Agent measures on this machine what another one asks for.
+// Agent runs trials on this machine for the sqlite3perf on another machine.
 type Agent struct {
-	Version string // of sqlite3perf
+	Version string // version of this sqlite3perf
 
-	// DirectoryPrefix begins the name of the directory for the databases.
+	// DirectoryPrefix begins the name of the agent's directory for databases.
 	DirectoryPrefix string
 
-	quiet   time.Duration // after how long without a word it ends; 0: Silence
+	quiet   time.Duration // the agent ends if it receives nothing for this long; 0: Silence
 	out     sync.Mutex
 	replies *json.Encoder
-	over    <-chan struct{} // closed when the other side has gone
+	over    <-chan struct{} // closed when the connection to the other side has ended
 
 	builder  *build.Builder
 	known    []build.Known
@@ -43,18 +43,18 @@ type Agent struct {
 	cases    map[int]*lab.Case
 	incoming *incoming
 
-	elsewhere string // what else to do if there is no room for databases
+	elsewhere string // advice to the user if the directory for databases is unusable or full
 }
 
-// Silence is after how long without a word from the other side the agent ends. Usually the
-// end of its input tells it; a machine that loses power tells nothing.
+// Silence is how long the agent waits without receiving anything before it ends. Usually the
+// end of its input ends it sooner, but a machine that loses power sends no end.
 const Silence = 5 * time.Minute
 
-// errEnded is why the work under way ends when the other side has gone.
+// errEnded is the cause that cancels the current work when the other side has gone.
 var errEnded = errors.New("the other side has gone")
 
-// Serve answers requests until there are no more. Then it ends what is under way, and
-// removes what it made, apart from the cache.
+// Serve answers requests until its input ends. Then it stops the current work and removes
+// the directories that it made, apart from the cache.
 func (a *Agent) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -82,7 +82,7 @@ func (a *Agent) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			}
 			watchdog.Reset(most)
 			if r.Method == methodPing {
-				go func() { _ = a.send(reply{Event: methodPing}) }() // its input ends if nobody is there
+				go func() { _ = a.send(reply{Event: methodPing}) }() // if the other side has gone, decoding the next request fails
 				continue
 			}
 			select {
@@ -107,8 +107,8 @@ func (a *Agent) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 }
 
-// send tells the other side. A connection that hangs would hold a write, and with it what is
-// to be removed, so nothing waits for that when the other side has gone.
+// send writes v to the other side. It returns early if the other side has gone, because a
+// hanging connection would block the write forever, and the agent could not clean up.
 func (a *Agent) send(v any) error {
 	sent := make(chan error, 1)
 	go func() {
@@ -161,7 +161,7 @@ func (a *Agent) answer(ctx context.Context, r request) reply {
 	return out
 }
 
-// do carries out a request.
+// do carries out a request and returns its result.
 func (a *Agent) do(ctx context.Context, r request) (any, error) {
 	switch r.Method {
 	case methodOpen:
@@ -169,7 +169,7 @@ func (a *Agent) do(ctx context.Context, r request) (any, error) {
 	case methodInUse:
 		return with(r, func(given string) (any, error) {
 			dir, err := databases(given)
-			return err == nil && process.InUse(dir, a.DirectoryPrefix), nil // opening says what is wrong with it
+			return err == nil && process.InUse(dir, a.DirectoryPrefix), nil // if databases failed, methodOpen reports the error
 		})
 	case methodPrepare:
 		return with(r, func(list []wireCase) (any, error) { return a.prepare(ctx, r.ID, list) })
@@ -187,7 +187,7 @@ func (a *Agent) do(ctx context.Context, r request) (any, error) {
 	return nil, fmt.Errorf("unknown method %q", r.Method)
 }
 
-// with decodes what a request has and passes it on.
+// with decodes the parameters of a request and passes them to do.
 func with[T any](r request, do func(T) (any, error)) (any, error) {
 	var v T
 	if err := json.Unmarshal(r.Params, &v); err != nil {
@@ -197,7 +197,7 @@ func with[T any](r request, do func(T) (any, error)) (any, error) {
 }
 
 func (a *Agent) open(o opening) (any, error) {
-	source, err := build.Unpacked() // a clone at the same path here may be of another version
+	source, err := build.Unpacked() // not a clone's sources: a clone at the same path on this machine may have another version
 	if err != nil {
 		return nil, err
 	}
@@ -225,13 +225,14 @@ func (a *Agent) open(o opening) (any, error) {
 	return m, nil
 }
 
-// placeError is an error of the directory for databases, of which another one may do.
+// placeError is an error of the directory for databases. Choosing another directory may
+// help.
 type placeError struct{ error }
 
 func (e *placeError) Unwrap() error { return e.error }
 
-// databases returns the directory for databases: the given one, which must exist, or the
-// usual one.
+// databases returns the directory for databases: the given one, which must exist, or, if
+// given is "", one in the user's cache directory.
 func databases(given string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if usual := filepath.Join(cache, "sqlite3perf", "databases"); err == nil && (given == "" || given == usual) {
@@ -246,7 +247,7 @@ func databases(given string) (string, error) {
 	return given, nil
 }
 
-// prepare finds or builds the workers of cases.
+// prepare finds or builds the workers of the cases in list.
 func (a *Agent) prepare(ctx context.Context, id int, list []wireCase) ([]preparation, error) {
 	if a.builder == nil {
 		return nil, errors.New("nothing has been opened")
@@ -275,10 +276,10 @@ func prepared(cases []*lab.Case) []preparation {
 	return list
 }
 
-// teller tells the other side of the progress of building workers.
+// teller reports the progress of building workers to the other side.
 type teller struct {
 	*Agent
-	id int // of the request
+	id int // ID of the request to which the events belong
 }
 
 func (t *teller) Building(i, n int, name string) { t.event(building{I: i, N: n, Driver: name}) }
@@ -295,12 +296,12 @@ func (t *teller) Built(i, n int, name string, err error) {
 
 func (t *teller) event(b building) {
 	if text, err := json.Marshal(b); err == nil {
-		_ = t.send(reply{ID: t.id, Event: methodPrepare, Result: text}) // the reply shows if the other side has gone
+		_ = t.send(reply{ID: t.id, Event: methodPrepare, Result: text}) // if the other side has gone, sending the reply fails too
 	}
 }
 
-// needs takes over what has become of workers that were sent, and asks all workers for the
-// features that the workloads need.
+// needs stores the other side's preparations, which include workers sent from there. Then it
+// asks all workers for the features that their workloads need.
 func (a *Agent) needs(ctx context.Context, list []preparation) ([]preparation, error) {
 	var cases []*lab.Case
 	for _, p := range list {

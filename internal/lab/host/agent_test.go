@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// talk starts an agent and returns what asks it, and reads its answer.
+// talk starts an agent. ask sends it a request and returns the reply; end closes its input.
 func talk(t *testing.T) (ask func(request) reply, end func() error) {
 	t.Helper()
 	for _, name := range []string{"XDG_CACHE_HOME", "HOME"} {
@@ -53,8 +53,8 @@ func talk(t *testing.T) (ask func(request) reply, end func() error) {
 	}
 }
 
-// An agent refuses what it cannot do, and goes on. When its input ends it removes its
-// directory.
+// TestAgent checks that an agent refuses what it cannot do, and continues. When its input
+// ends, it removes its directory.
 func TestAgent(t *testing.T) {
 	ask, end := talk(t)
 	dir := t.TempDir()
@@ -89,7 +89,7 @@ func TestAgent(t *testing.T) {
 			t.Errorf("%s %v: error %q, want %q", x.method, x.params, got.Error, x.want)
 		}
 	}
-	// Its own directory is in use by no other process.
+	// No other process uses the agent's directory.
 	for place, want := range map[string]string{dir: "false", filepath.Join(dir, "none"): "false"} {
 		if got := ask(request{100, methodInUse, params(place)}); string(got.Result) != want {
 			t.Errorf("in use: %s, want %s; error %q", got.Result, want, got.Error)
@@ -106,7 +106,8 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// A worker that arrives in parts is whole, and one that is damaged on the way is refused.
+// TestReceive checks that a worker sent in parts arrives complete, and that a damaged one is
+// refused.
 func TestReceive(t *testing.T) {
 	ask, end := talk(t)
 	text := strings.Repeat("worker ", 1000)
@@ -152,7 +153,7 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// Only what other versions copied long ago is removed.
+// TestPrune checks that only executables that other versions copied long ago are removed.
 func TestPrune(t *testing.T) {
 	hosts := filepath.Join(t.TempDir(), "sqlite3perf", "hosts")
 	now := time.Now()
@@ -178,7 +179,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// What the SSH client says becomes one line that says what to do.
+// TestExplain checks that errors of the SSH client become one line with advice.
 func TestExplain(t *testing.T) {
 	for said, want := range map[string]string{
 		"ssh: connect to host pi port 22: Connection timed out": "it cannot be reached: ",
@@ -202,7 +203,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// What the client says of a connection that is lost is not taken for one that was never made.
+// TestConnectionLost checks that the message for a lost connection differs from that for a
+// connection that was never made.
 func TestConnectionLost(t *testing.T) {
 	client, err := exec.LookPath("sh")
 	if err != nil {
@@ -220,7 +222,8 @@ func TestConnectionLost(t *testing.T) {
 	m.Close()
 }
 
-// What it says to type has the options of the client that the user gave.
+// TestExplainOptions checks that commands in the advice contain the user's options for the
+// SSH client.
 func TestExplainOptions(t *testing.T) {
 	client := []string{"ssh", "-F", "my.config"}
 	for said, want := range map[string]string{
@@ -242,7 +245,8 @@ func TestPlatformOf(t *testing.T) {
 	}
 }
 
-// An agent of which nobody has been heard for long ends, although its input has not.
+// TestAgentSilence checks that an agent ends if it receives nothing for long, although its
+// input is still open.
 func TestAgentSilence(t *testing.T) {
 	in, write := io.Pipe()
 	defer write.Close()

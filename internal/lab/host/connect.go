@@ -15,8 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// Machine is another machine with an agent that runs. Its methods other than Close may not
-// be called simultaneously.
+// Machine is another machine with a running agent. Only Close may be called while another
+// method runs.
 type Machine struct {
 	name    string
 	options *Options
@@ -27,37 +27,37 @@ type Machine struct {
 	asked   int
 	replies chan reply
 	over    chan struct{} // closed when the agent has ended
-	ended   error         // why; set before over is closed
+	ended   error         // why the agent ended; set before over is closed
 	close   sync.Once
 
 	mu      sync.Mutex
-	refused error // why this side has ended the agent
-	unheard int   // pings in a row that nothing has followed
+	refused error // the error for which this side killed the agent
+	unheard int   // pings sent since the agent's last line
 
-	good map[int]bool // the cases that have had a trial that was OK, by ID
+	good map[int]bool // IDs of cases that have had a trial with status OK
 
-	lost error // why nothing more is measured there
+	lost error // the error after which every further trial on the machine fails
 }
 
-// pings is how many of them nothing may follow.
+// pings is how many pings in a row the agent may leave unanswered.
 const pings = 10
 
-// What is accepted of another machine. A worker's answer has the same limit as a line.
+// Limits on what another machine sends. A worker's answer has the same limit as a line.
 const (
-	maxBanner = 64 << 10 // of all that it says before the agent does
+	maxBanner = 64 << 10 // bytes before the agent's first line
 	maxLine   = 16 << 20
-	maxEvents = 10_000 // of one request
-	maxError  = 2_000  // bytes of a message
+	maxEvents = 10_000 // for one request
+	maxError  = 2_000  // limit in bytes for an error message
 )
 
-// patience is how long this side waits.
+// patience holds this side's timeouts.
 type patience struct {
-	start time.Duration // until an agent answers, or the next part of what is copied is taken
-	ping  time.Duration // between two messages that tell the agent that this side is still there
-	end   time.Duration // until an agent has ended
+	start time.Duration // for the agent's first answer, and for each part of a file being copied
+	ping  time.Duration // interval between pings to the agent
+	end   time.Duration // for the agent to exit
 }
 
-// patience returns how long this side waits. Tests wait for less.
+// patience returns this side's timeouts. Tests set shorter ones.
 func (o *Options) patience() patience {
 	if o.hasty != nil {
 		return *o.hasty
@@ -65,10 +65,10 @@ func (o *Options) patience() patience {
 	return patience{2 * time.Minute, Silence / pings, 20 * time.Second}
 }
 
-// errLong is the error of a line that is longer than is accepted.
+// errLong is the error for a line longer than the limit.
 var errLong = errors.New("a line is too long")
 
-// readLine reads a line of at most so many bytes.
+// readLine reads a line. It returns errLong if the line has more than most bytes.
 func readLine(r *bufio.Reader, most int) (line []byte, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
@@ -82,7 +82,7 @@ func readLine(r *bufio.Reader, most int) (line []byte, err error) {
 	}
 }
 
-// clip makes one line of a text, and cuts it off where it is longer than anybody reads.
+// clip joins a text's lines into one, and cuts the result to maxError bytes.
 func clip(s string) string {
 	cut := len(s) > maxError
 	s = strings.Join(strings.Fields(strings.ToValidUTF8(s[:min(len(s), maxError)], "?")), " ")
@@ -92,8 +92,9 @@ func clip(s string) string {
 	return s
 }
 
-// Connect connects to a machine and starts an agent there. It copies the executable if it is
-// not there yet. Errors of the machine are of type [*Error].
+// Connect connects to a machine and starts an agent there. It first copies an executable to
+// the machine if the machine does not have one that fits. Errors caused by the machine are
+// of type [*Error].
 func Connect(ctx context.Context, name string, o *Options) (*Machine, error) {
 	c := &connecting{name: name, o: o}
 	defer c.remove()
@@ -107,13 +108,13 @@ func Connect(ctx context.Context, name string, o *Options) (*Machine, error) {
 	return c.installed(ctx)
 }
 
-// connecting tries the executables with which an agent could be started.
+// connecting tries several executables until one of them starts as an agent.
 type connecting struct {
 	name     string
 	o        *Options
-	platform string   // GOOS/GOARCH of the other machine
-	why      []string // why an executable was not started
-	made     []func() // remove what was built
+	platform string   // GOOS/GOARCH of the other machine; "": not known yet
+	why      []string // for each executable that could not be used, why
+	made     []func() // functions that remove the executables built here
 }
 
 func (c *connecting) remove() {
@@ -122,8 +123,8 @@ func (c *connecting) remove() {
 	}
 }
 
-// own starts this process's own executable. It returns no machine if it is not for the
-// other machine, or does not start there.
+// own starts this process's executable on the other machine. It returns nil if the
+// executable is for another platform or does not start there.
 func (c *connecting) own(ctx context.Context) (*Machine, error) {
 	m, err := c.with(ctx, c.o.Executable, platform())
 	if m != nil {
@@ -132,7 +133,7 @@ func (c *connecting) own(ctx context.Context) (*Machine, error) {
 	return nil, err
 }
 
-// built starts an executable that is built here for the other machine.
+// built builds an executable for the other machine here, and starts it there.
 func (c *connecting) built(ctx context.Context) (*Machine, error) {
 	goos, goarch, known := strings.Cut(c.platform, "/")
 	if !known || c.o.Build == nil {
@@ -151,7 +152,8 @@ func (c *connecting) built(ctx context.Context) (*Machine, error) {
 	return c.with(ctx, path, c.platform)
 }
 
-// installed starts the sqlite3perf in PATH of the other machine, if it has this version.
+// installed starts the sqlite3perf found in PATH of the other machine. It must have this
+// version.
 func (c *connecting) installed(ctx context.Context) (*Machine, error) {
 	m, _, err := c.o.launch(ctx, c.name, installedScript)
 	if err != nil {
@@ -173,8 +175,9 @@ func (c *connecting) installed(ctx context.Context) (*Machine, error) {
 	return nil, &Error{c.name, fmt.Sprintf("%s, and none can be made for %s here%s: install this version there, or run from a clone of sqlite3perf", what, c.platform, also)}
 }
 
-// with starts an executable for a platform, and copies it before if it is not there. It
-// returns no machine if the other machine has another platform, or cannot run it.
+// with starts an executable for the platform meant, and copies it to the other machine first
+// if needed. It returns nil if that machine has another platform, or cannot run the
+// executable.
 func (c *connecting) with(ctx context.Context, executable, meant string) (*Machine, error) {
 	hash, err := build.SHA256Of(executable)
 	if err != nil {
@@ -195,7 +198,7 @@ func (c *connecting) with(ctx context.Context, executable, meant string) (*Machi
 			c.platform = said.platform
 		}
 		switch {
-		case c.platform == "" && !copied && m == nil && !said.printed: // it is there, but does not start: it may be damaged
+		case c.platform == "" && !copied && m == nil && !said.printed: // the copy exists there but does not start, so it may be damaged: copy it again
 			c.platform = meant
 		case c.platform == "":
 			return nil, &Error{c.name, "what it answers is not understood: " + said.text}
@@ -213,7 +216,7 @@ func (c *connecting) with(ctx context.Context, executable, meant string) (*Machi
 	}
 }
 
-// copy copies an executable to where startScript finds it.
+// copy copies an executable to the path from which startScript starts it.
 func (o *Options) copy(ctx context.Context, name, executable, hash string) error {
 	f, err := os.Open(executable)
 	if err != nil {
@@ -253,7 +256,7 @@ func (o *Options) copy(ctx context.Context, name, executable, hash string) error
 	return nil
 }
 
-// moving reads what is copied, and says that it moves.
+// moving reads the file being copied, and resets the timer stuck before each read.
 type moving struct {
 	io.Reader
 	stuck *time.Timer
@@ -265,17 +268,17 @@ func (m *moving) Read(b []byte) (int, error) {
 	return m.Reader.Read(b)
 }
 
-// answer is what a machine says instead of starting an agent.
+// answer is what a machine printed instead of starting an agent.
 type answer struct {
-	platform string // "": not known
+	platform string // GOOS/GOARCH; "": not known
 	text     string
-	printed  bool // text is from standard output, not an error
+	printed  bool // text comes from standard output, not standard error
 }
 
-// launch runs a script that starts an agent. Without an agent it returns what was said
-// instead.
+// launch runs a script that starts an agent. If no agent starts, it returns a nil Machine
+// and what the script printed.
 func (o *Options) launch(ctx context.Context, name, script string) (*Machine, answer, error) {
-	// The agent does not end with ctx, because its last trial may have to end first.
+	// The agent does not end with ctx, because its current trial may have to finish first.
 	p, err := o.start(context.WithoutCancel(ctx), name, script)
 	if err != nil {
 		return nil, answer{}, err
@@ -321,7 +324,7 @@ func (o *Options) launch(ctx context.Context, name, script string) (*Machine, an
 		if json.Unmarshal(line, &m.hello) == nil && m.hello.Agent > 0 {
 			break
 		}
-		said.text, said.printed = clip(string(line)), true // such as what a shell's startup file prints
+		said.text, said.printed = clip(string(line)), true // for example, output of a shell's startup file
 	}
 	stop()
 	if !late.Stop() {
@@ -333,7 +336,8 @@ func (o *Options) launch(ctx context.Context, name, script string) (*Machine, an
 	return m, said, nil
 }
 
-// platformOf returns what uname -s and -m mean to Go.
+// platformOf translates the output of uname -sm to GOOS/GOARCH. It returns "" if there are
+// not two words.
 func platformOf(uname []string) string {
 	if len(uname) != 2 {
 		return ""
@@ -349,7 +353,8 @@ func platformOf(uname []string) string {
 	return goos + "/" + goarch
 }
 
-// refuse ends the agent, because of what it says or does not say.
+// refuse kills the agent because its answers are wrong or missing. The formatted text
+// becomes the error.
 func (m *Machine) refuse(format string, args ...any) {
 	m.mu.Lock()
 	if m.refused == nil {
@@ -359,7 +364,7 @@ func (m *Machine) refuse(format string, args ...any) {
 	m.process.kill()
 }
 
-// listen passes replies on until the agent has ended.
+// listen passes the agent's replies to call until the agent has ended.
 func (m *Machine) listen(lines *bufio.Reader) {
 	defer close(m.over)
 	for {
@@ -394,13 +399,12 @@ func (m *Machine) listen(lines *bufio.Reader) {
 		}
 		select {
 		case m.replies <- r:
-		case <-time.After(m.options.patience().end): // nobody waits for it any longer
+		case <-time.After(m.options.patience().end): // no call is waiting for this reply
 		}
 	}
 }
 
-// ping tells the agent now and then that this side is still there, and notices if the agent
-// does not answer.
+// ping regularly sends the agent a ping, and kills the agent if it has stopped answering.
 func (m *Machine) ping() {
 	interval := m.options.patience().ping
 	ticker := time.NewTicker(interval)
@@ -408,8 +412,9 @@ func (m *Machine) ping() {
 	for {
 		select {
 		case <-ticker.C:
-			// In a goroutine, because an agent that is stopped does not read either.
-			go func() { _ = m.send(request{Method: methodPing}) }() // listen notices if nobody is there
+			// In a goroutine, because the write blocks if the agent is stopped and does not
+			// read.
+			go func() { _ = m.send(request{Method: methodPing}) }() // if the agent has gone, listen notices
 			m.mu.Lock()
 			m.unheard++
 			silent := m.unheard > pings
@@ -429,19 +434,19 @@ func (m *Machine) send(r request) error {
 	return json.NewEncoder(m.process.stdin).Encode(r)
 }
 
-// call asks the agent for something and waits for the reply.
+// call sends the agent a request and waits for the reply.
 func (m *Machine) call(ctx context.Context, method string, params, into any, event func(reply)) error {
 	text, err := json.Marshal(params)
 	if err != nil {
 		return err
 	}
 	m.asked++
-	go func(r request) { _ = m.send(r) }(request{m.asked, method, text}) // listen notices if nobody is there, ping if nobody reads
+	go func(r request) { _ = m.send(r) }(request{m.asked, method, text}) // if the agent has gone, listen notices; if it does not read, ping does
 	for events := 0; ; {
 		select {
 		case r := <-m.replies:
 			switch {
-			case r.ID != m.asked: // of a call that nobody waited for
+			case r.ID != m.asked: // reply to an earlier call that stopped waiting
 			case r.Event != "":
 				if events++; events > maxEvents {
 					m.refuse("it tells of progress without end")
@@ -466,10 +471,10 @@ func (m *Machine) call(ctx context.Context, method string, params, into any, eve
 	}
 }
 
-// Close ends the agent, and waits until it has removed what it made.
+// Close ends the agent, and waits until the agent has removed its directories.
 func (m *Machine) Close() {
 	m.close.Do(func() {
-		go func() { // those that nobody waits for
+		go func() { // discards replies, because no call waits for them
 			for {
 				select {
 				case <-m.replies:

@@ -1,10 +1,10 @@
-// Package host makes another machine a place to measure on. It starts an agent there over
-// the system's own SSH client: the same executable, which builds the workers there and runs
-// the trials that this side asks for, one after another. What is measured when, what is
-// stored and how it is judged stays on this side.
+// Package host runs trials on another machine. It starts an agent there over the system's
+// SSH client. The agent is the same executable; it builds the workers there, and runs the
+// trials that this side asks for, one after another. This side schedules the trials, stores
+// their results and judges them.
 //
-// Nothing is left behind on the other machine, apart from its cache: the agent ends when
-// its input does, with the workers that it started.
+// The agent leaves nothing on the other machine except its cache. It ends when its input
+// ends, and kills its workers.
 package host
 
 import (
@@ -17,20 +17,20 @@ import (
 // AgentCommand is the subcommand that runs an [Agent] on its standard input and output.
 const AgentCommand = "host-agent"
 
-// Options say how machines are reached.
+// Options say how other machines are reached.
 type Options struct {
 	SSH        []string // the SSH client with its options; nil: ssh
-	Version    string   // of this sqlite3perf
-	Executable string   // of this process
+	Version    string   // version of this sqlite3perf
+	Executable string   // path of this process's executable
 
-	// Build builds sqlite3perf for another platform, and returns the path of the
-	// executable, which remove removes. If it is nil, or path is "", it cannot be built
-	// here.
+	// Build builds sqlite3perf for another platform. It returns the path of the executable,
+	// and a function that removes it. If Build is nil or returns path "", sqlite3perf cannot
+	// be built here.
 	Build func(ctx context.Context, goos, goarch string) (path string, remove func(), err error)
 
-	Say func(format string, args ...any) // tells of progress; may be nil
+	Say func(format string, args ...any) // reports progress to the user; may be nil
 
-	hasty *patience // nil: as long as usual
+	hasty *patience // timeouts for tests; nil: the usual ones
 }
 
 func (o *Options) say(format string, args ...any) {
@@ -39,12 +39,13 @@ func (o *Options) say(format string, args ...any) {
 	}
 }
 
-// Error says what is wrong with a machine, and what to do about it.
+// Error says what is wrong with a machine, and what the user can do about it.
 type Error struct{ Host, Message string }
 
 func (e *Error) Error() string { return "host " + e.Host + ": " + e.Message }
 
-// Parse checks names as a user typed them: what ssh connects to, such as pi or user@nvme.
+// Parse checks host names that a user typed, such as pi or user@nvme. They are passed to
+// ssh.
 func Parse(names []string) ([]string, error) {
 	var list []string
 	for _, name := range names {

@@ -19,8 +19,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// remote returns options whose client is a script of sh, instead of another machine, and
-// which shorten what that may take until it answers.
+// remote returns options whose SSH client is a script for sh instead of a connection to
+// another machine, with shorter timeouts.
 func remote(t *testing.T, script string) *Options {
 	t.Helper()
 	sh, err := exec.LookPath("sh")
@@ -31,8 +31,9 @@ func remote(t *testing.T, script string) *Options {
 		hasty: &patience{300 * time.Millisecond, 100 * time.Millisecond, time.Second}}
 }
 
-// A machine that is not in order, or means ill, ends neither this process nor its memory:
-// whatever it says, before and after the agent's first line, has one line that says what.
+// TestHostileRemote checks that a broken or malicious machine can neither crash this process
+// nor exhaust its memory. Whatever the machine sends, before or after the agent's first
+// line, leads to an error of one line.
 func TestHostileRemote(t *testing.T) {
 	long := func(n int) string { return fmt.Sprintf("head -c %d /dev/zero | tr '\\0' x; ", n) }
 	first := fmt.Sprintf(`echo '{"sqlite3perf_agent": %d}'; read r; `, protocolVersion)
@@ -60,7 +61,7 @@ func TestHostileRemote(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			options := remote(t, x.script)
-			if name != "silence" { // a busy machine may need longer for what comes
+			if name != "silence" { // the other cases get more time, because the machine may be busy
 				options.hasty.ping = 6 * time.Second
 			}
 			m, _, err := options.launch(t.Context(), "pi", "true")
@@ -82,7 +83,8 @@ func TestHostileRemote(t *testing.T) {
 	}
 }
 
-// A machine that takes nothing of what is copied to it, or talks meanwhile, is left.
+// TestHostileCopy checks that copying gives up if the machine reads nothing, or prints too
+// much meanwhile.
 func TestHostileCopy(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "big")
 	if err := os.WriteFile(file, make([]byte, 1<<20), 0o600); err != nil {
@@ -101,7 +103,8 @@ func TestHostileCopy(t *testing.T) {
 	}
 }
 
-// What a machine says of a trial is not believed more than what a worker says.
+// TestLyingRemote checks that trials reported by another machine are checked as strictly as
+// a worker's answers.
 func TestLyingRemote(t *testing.T) {
 	sum := strings.Repeat("a", 64)
 	c := &lab.Case{
@@ -152,7 +155,7 @@ func TestLyingRemote(t *testing.T) {
 	for name, x := range map[string]struct {
 		lie    func(*result.Trial)
 		status result.Status
-		want   string // in the reason
+		want   string // want is part of the reason's message
 	}{
 		"another case":         {func(t *result.Trial) { t.Case = 99 }, result.Failed, "other trials than were asked for"},
 		"no sample":            {func(t *result.Trial) { t.Samples = nil }, result.Failed, "has 0 entries: want 2"},

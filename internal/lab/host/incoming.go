@@ -12,17 +12,18 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 )
 
-// incoming is a worker that is being received.
+// incoming is a worker executable of which some parts have been received.
 type incoming struct {
 	scratch *process.Scratch
 	file    *os.File
-	sum     string // of the whole, as it was announced
+	sum     string // announced SHA-256 of the whole file
 }
 
-// sentPrefix begins the names of workers in the cache that were built elsewhere.
+// sentPrefix begins the file names of cached workers that another machine built and sent.
 const sentPrefix = "sent-"
 
-// receive takes the next part of a worker. The first part of another worker begins anew.
+// receive stores the next part of a worker. A part of another worker discards the unfinished
+// one.
 func (a *Agent) receive(s sending) (sent, error) {
 	if a.builder == nil {
 		return sent{}, errors.New("nothing has been opened")
@@ -63,14 +64,14 @@ func (a *Agent) receive(s sending) (sent, error) {
 	if sum, err := build.SHA256Of(in.file.Name()); err != nil || sum != s.SHA256 {
 		return sent{}, errors.Join(err, errors.New("a worker arrived damaged"))
 	}
-	// With its sum beside it, it is removed from the cache as those that are built there are.
+	// Build's pruning of the cache recognizes a worker by the .sha256 file next to it.
 	if err := os.WriteFile(path+".sha256", []byte(s.SHA256), 0o644); err != nil {
 		return sent{}, err
 	}
 	return sent{path}, os.Rename(in.file.Name(), path)
 }
 
-// discard removes what has been received.
+// discard removes the parts received so far.
 func (in *incoming) discard() {
 	if in == nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestAgentInUse checks that an agent says whether another process uses a directory.
+// TestAgentInUse checks that an agent reports whether another process uses a directory.
 func TestAgentInUse(t *testing.T) {
 	ask, end := talk(t)
 	used := t.TempDir()

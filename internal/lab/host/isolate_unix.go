@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// isolate puts the SSH client into a group of its own, so that Ctrl-C at the terminal
+// isolate puts the SSH client into its own process group, so that Ctrl-C at the terminal
 // reaches only this process.
 func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
-// endedBy returns the signal that ended a process of this machine, or "".
+// endedBy names the signal that ended a local process. It returns "" if no signal did.
 func endedBy(state *os.ProcessState) string {
 	ws, ok := state.Sys().(syscall.WaitStatus)
 	switch {

@@ -6,11 +6,11 @@ import (
 	"syscall"
 )
 
-// isolate puts the SSH client into a group of its own, so that Ctrl-C at the terminal
+// isolate puts the SSH client into its own process group, so that Ctrl-C at the terminal
 // reaches only this process.
 func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-// endedBy returns nothing: Windows has no signals.
+// endedBy returns "", because Windows has no signals.
 func endedBy(*os.ProcessState) string { return "" }

@@ -16,7 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Check returns an error if a case needs what cannot be had on another machine.
+// Check returns an error if a case uses a file of this machine, because other machines do
+// not have it.
 func Check(cases []*lab.Case) error {
 	for _, c := range cases {
 		switch {
@@ -31,16 +32,16 @@ func Check(cases []*lab.Case) error {
 	return nil
 }
 
-// Place says where trials run on a machine, and how.
+// Place says where on a machine trials run, and with which limit.
 type Place struct {
-	Dir       string        // for databases; it must exist. "": the usual one
-	Limit     time.Duration // of one trial
-	Hint      string        // what to do if a driver lacks a feature; "": nothing
-	Elsewhere string        // what else to do than to make Dir, or room in it; "": nothing
+	Dir       string        // existing directory for databases; "": one in the user's cache directory
+	Limit     time.Duration // for one trial
+	Hint      string        // advice if a driver lacks a feature; "": none
+	Elsewhere string        // advice if Dir is missing or full, besides creating it or making room; "": none
 }
 
-// Open begins a run: it makes a directory of its own for the databases there, and describes
-// the machine.
+// Open begins a run: the agent creates a directory for the run's databases in p.Dir, and
+// describes its machine.
 func (m *Machine) Open(ctx context.Context, p Place) (result.Machine, error) {
 	var about result.Machine
 	err := m.call(ctx, methodOpen, opening{p.Dir, int64(p.Limit), p.Hint, p.Elsewhere}, &about, nil)
@@ -51,16 +52,16 @@ func (m *Machine) Open(ctx context.Context, p Place) (result.Machine, error) {
 	return about, err
 }
 
-// InUse reports whether something is being measured in a directory there, such as by an agent
-// that has not noticed yet that its connection is gone.
+// InUse reports whether another process measures in dir on the machine, for example an agent
+// that has not yet noticed that its connection broke.
 func (m *Machine) InUse(ctx context.Context, dir string) (bool, error) {
 	var used bool
 	err := m.call(ctx, methodInUse, dir, &used, nil)
 	return used, err
 }
 
-// Prepare finds or builds the workers of the cases, there or, if there is no Go and the
-// driver needs no C compiler, with a builder here.
+// Prepare finds or builds the workers of the cases on the other machine. If Go is missing
+// there and a driver needs no C compiler, here builds the worker on this machine.
 func (m *Machine) Prepare(ctx context.Context, cases []*lab.Case, here *build.Builder, progress lab.Building) error {
 	var list []wireCase
 	byID := map[int]*lab.Case{}
@@ -80,7 +81,7 @@ func (m *Machine) Prepare(ctx context.Context, cases []*lab.Case, here *build.Bu
 			m.refuse("it tells of a build that was not asked for")
 		case !b.Done:
 			progress.Building(b.I, b.N, b.Driver)
-		case b.Reason != nil && b.Reason.Code == protocol.CodeNoGo: // it may be built here
+		case b.Reason != nil && b.Reason.Code == protocol.CodeNoGo: // Go is missing there, so this side may build the worker
 		case b.Reason != nil:
 			progress.Built(b.I, b.N, b.Driver, &build.BuildError{Reason: *b.Reason})
 		default:
@@ -96,7 +97,7 @@ func (m *Machine) Prepare(ctx context.Context, cases []*lab.Case, here *build.Bu
 	return m.supply(ctx, cases, here, progress)
 }
 
-// CheckNeeds asks the workers of the cases for what the workloads need, as
+// CheckNeeds asks the workers for the features that their workloads need, as
 // [lab.Processes.CheckNeeds] does.
 func (m *Machine) CheckNeeds(ctx context.Context, cases []*lab.Case) error {
 	byID := map[int]*lab.Case{}
@@ -110,7 +111,7 @@ func (m *Machine) CheckNeeds(ctx context.Context, cases []*lab.Case) error {
 	return m.apply(ready, byID)
 }
 
-// apply takes over what the agent says of cases.
+// apply copies the agent's preparations into the cases. The keys of to are the cases' IDs.
 func (m *Machine) apply(list []preparation, to map[int]*lab.Case) error {
 	if len(list) != len(to) {
 		return &Error{m.name, fmt.Sprintf("of %d cases %d were answered", len(to), len(list))}
@@ -130,7 +131,8 @@ func (m *Machine) apply(list []preparation, to map[int]*lab.Case) error {
 	return nil
 }
 
-// supply builds the workers here that cannot be built there for lack of Go, and sends them.
+// supply handles the cases whose workers were not built there because Go is missing: it
+// builds them here and sends them to the machine.
 func (m *Machine) supply(ctx context.Context, cases []*lab.Case, here *build.Builder, progress lab.Building) error {
 	var list []*lab.Case
 	for _, c := range cases {
@@ -167,7 +169,8 @@ func (m *Machine) supply(ctx context.Context, cases []*lab.Case, here *build.Bui
 	return nil
 }
 
-// sendWorker sends a worker, unless it is there, and returns its path there.
+// sendWorker sends a worker to the machine, unless the machine has it, and returns its path
+// there.
 func (m *Machine) sendWorker(ctx context.Context, path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -196,8 +199,8 @@ func (m *Machine) sendWorker(ctx context.Context, path string) (string, error) {
 	return there.Path, nil
 }
 
-// Trials runs one trial of each case there. When the machine has gone, each trial fails,
-// now and from then on.
+// Trials runs one trial of each case on the machine. If the connection is lost, it returns
+// failed trials, also in all later calls.
 func (m *Machine) Trials(ctx context.Context, cases []*lab.Case, seed uint64) ([]*result.Trial, error) {
 	var list []*result.Trial
 	if m.lost == nil {
@@ -217,7 +220,7 @@ func (m *Machine) Trials(ctx context.Context, cases []*lab.Case, seed uint64) ([
 			}
 			return list, nil
 		}
-		if m.lost = err; ctx.Err() != nil { // it is still at work, and answers nothing else
+		if m.lost = err; ctx.Err() != nil { // the agent still runs the trials, and cannot answer other requests
 			return nil, ctx.Err()
 		}
 	}
@@ -229,14 +232,15 @@ func (m *Machine) Trials(ctx context.Context, cases []*lab.Case, seed uint64) ([
 	return list, nil
 }
 
-// Boot returns what the machine says that it is since it was started: it is the same if two names are of one
-// machine.
+// Boot returns an identifier of the machine since its start. Two host names with the same
+// identifier belong to one machine.
 func (m *Machine) Boot() string { return m.hello.Boot }
 
-// Lost says why nothing more is measured there, or nil.
+// Lost returns the error after which trials on the machine fail, or nil.
 func (m *Machine) Lost() error { return m.lost }
 
-// observed is the noise at a moment. Of a machine that has gone nothing is known.
+// observed asks the agent for the warnings of a moment. It returns none if the connection
+// is lost.
 func (m *Machine) observed(moment string) (list []result.Warning) {
 	if m.lost == nil {
 		m.lost = m.call(context.Background(), methodNoise, moment, &list, nil)
@@ -244,16 +248,17 @@ func (m *Machine) observed(moment string) (list []result.Warning) {
 	return lab.CheckWarnings(list, 0)
 }
 
-// BeforeRun returns warnings about the machine, as [lab.Noise] has it.
+// BeforeRun returns warnings about the machine, as [lab.Noise] describes.
 func (m *Machine) BeforeRun() []result.Warning { return m.observed(beforeRun) }
 
-// BeforeRound measures how fast the machine is.
+// BeforeRound makes the agent measure the speed of its machine.
 func (m *Machine) BeforeRound(int) { m.observed(beforeRound) }
 
-// AfterRun returns warnings about what changed during the run.
+// AfterRun returns warnings about what changed on the machine during the run.
 func (m *Machine) AfterRun() []result.Warning { return m.observed(afterRun) }
 
-// Steal returns the share of CPU time that was stolen during the run, if it is known.
+// Steal returns the share of CPU time that the hypervisor gave to others during the run, or
+// nil if it is not known.
 func (m *Machine) Steal() (share *float64) {
 	if m.lost == nil {
 		m.lost = m.call(context.Background(), methodSteal, nil, &share, nil)

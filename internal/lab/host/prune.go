@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// unusedTime is how long an executable that was copied here stays after its last use.
+// unusedTime is how long a copied executable stays after its last use.
 const unusedTime = 90 * 24 * time.Hour
 
-// prune marks the executable of this process as used now, and removes those that other
-// versions have copied to the same cache and that have not been used for long. It does
-// nothing if this one was not copied.
+// prune marks this process's executable as used now, and removes executables in the same
+// cache that have not been used for unusedTime. It does nothing if this executable is not in
+// such a cache.
 func prune(now time.Time) {
 	path, err := os.Executable()
 	if err != nil {
@@ -20,7 +20,8 @@ func prune(now time.Time) {
 	pruneBeside(path, now)
 }
 
-// pruneBeside is prune for an executable in .../sqlite3perf/hosts/HASH/sqlite3perf.
+// pruneBeside does what prune does, for an executable at
+// .../sqlite3perf/hosts/HASH/sqlite3perf.
 func pruneBeside(path string, now time.Time) {
 	own := filepath.Dir(path)
 	all := filepath.Dir(own)
@@ -32,7 +33,7 @@ func pruneBeside(path string, now time.Time) {
 	for _, other := range others {
 		if fi, err := os.Lstat(other); err == nil && other != path && fi.ModTime().Before(now.Add(-unusedTime)) {
 			_ = os.Remove(other)
-			_ = os.Remove(filepath.Dir(other)) // fails, rightly, if it has something else
+			_ = os.Remove(filepath.Dir(other)) // fails, as intended, if the directory contains other files
 		}
 	}
 }

@@ -13,49 +13,52 @@ import (
 	"time"
 )
 
-// The options of the SSH client. It never asks anything, and it notices within a minute
-// when the other machine is gone. Ports that the configuration forwards may be in use already.
+// sshOptions are options for the SSH client. With them it never prompts, and notices within
+// a minute that the other machine is gone. It clears the user's port forwardings, because
+// their ports may be in use.
 var sshOptions = []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4", "-o", "ClearAllForwardings=yes"}
 
-// toolPath is where Go is often installed. Shells that are not interactive often do not
-// have these directories in PATH.
+// toolPath adds the directories where Go is often installed to PATH. In shells that are not
+// interactive, PATH often lacks these directories.
 const toolPath = `PATH="$PATH:/usr/local/go/bin:$HOME/go/bin:$HOME/.local/bin:/usr/lib/go/bin:/opt/homebrew/bin:/snap/bin"; export PATH; `
 
-// place sets f to the name of the executable with a hash. Scripts have neither single
-// quotes nor newlines, so that every shell passes them on to sh as they are.
+// place returns a script that sets f to the path of the executable with this hash. Scripts
+// have neither single quotes nor newlines, so that every login shell passes them unchanged
+// to sh.
 func place(hash string) string {
 	return fmt.Sprintf(`d="${XDG_CACHE_HOME:-$HOME/.cache}/sqlite3perf/hosts/%.16s"; f="$d/sqlite3perf"; `, hash)
 }
 
-// absent begins the line that a machine answers if it does not have the executable.
+// absent begins the line that a script prints if the machine does not have the executable.
 const absent = "sqlite3perf-absent"
 
-// startScript starts the executable with a hash, or says that it is absent, and which
-// platform it would have to be for.
+// startScript starts the executable with this hash. If it is missing, the script prints
+// absent and the platform of the machine.
 func startScript(hash string) string {
 	return toolPath + place(hash) + `if [ -x "$f" ]; then exec "$f" ` + AgentCommand + `; fi; echo ` + absent + ` $(uname -s) $(uname -m)`
 }
 
-// installedScript starts the sqlite3perf in PATH.
+// installedScript starts the sqlite3perf found in PATH.
 const installedScript = toolPath + `if command -v sqlite3perf >/dev/null; then exec sqlite3perf ` + AgentCommand + `; fi; echo ` + absent
 
-// copyScript stores what it reads as the executable with a hash, if it is all there.
+// copyScript stores its standard input as the executable with this hash, if the input has
+// size bytes.
 func copyScript(hash string, size int64) string {
 	return place(hash) + fmt.Sprintf(`t="$d/new.$$"; umask 077; mkdir -p "$d" && cat > "$t" && [ $(wc -c < "$t") -eq %d ] && chmod 700 "$t" && mv -f "$t" "$f" || { rm -f "$t"; exit 1; }`, size)
 }
 
-// sshCommand is a command on another machine, as the local SSH client runs it.
+// sshCommand is a command on another machine, run by the local SSH client.
 type sshCommand struct {
 	*exec.Cmd
 	stdin  io.WriteCloser
 	stdout io.Reader
 	stderr tail
 	host   string
-	client []string // with the options that the user gave
-	there  bool     // something answers there
+	client []string // the client with the options that the user gave
+	there  bool     // an agent has answered
 }
 
-// start runs a script on another machine. more are further options of the client.
+// start runs a script on another machine. more are further options for the SSH client.
 func (o *Options) start(ctx context.Context, host, script string, more ...string) (*sshCommand, error) {
 	client := o.SSH
 	if len(client) == 0 {
@@ -83,24 +86,24 @@ func (o *Options) start(ctx context.Context, host, script string, more ...string
 	return p, nil
 }
 
-// kill ends the client, with what it has started.
-func (p *sshCommand) kill() { _ = p.Cancel() } // it may have ended
+// kill ends the SSH client and its child processes.
+func (p *sshCommand) kill() { _ = p.Cancel() } // fails if the client has ended
 
-// sshFailed is the exit status of the client itself.
+// sshFailed is the exit status with which the SSH client reports its own errors.
 const sshFailed = 255
 
-// fault says why a process ended that should not have, given what Wait returned.
+// fault explains why the SSH client ended unexpectedly. err is what Wait returned.
 func (p *sshCommand) fault(err error) *Error {
 	said := p.stderr.String()
 	last := lastLine(said)
 	_, ended := errors.AsType[*exec.ExitError](err)
-	ended = ended && p.ProcessState.ExitCode() == sshFailed // the client, not what it started
+	ended = ended && p.ProcessState.ExitCode() == sshFailed // the SSH client failed, not the remote command
 	switch {
 	case ended && !p.there:
 		return &Error{p.host, explain(p.host, p.client, said)}
 	case ended && last != "":
 		return &Error{p.host, "the connection ended: " + last}
-	case ended: // the client says more of everything else that ends a connection
+	case ended: // for other ends of a connection the client prints a message
 		return &Error{p.host, "the agent there was killed"}
 	case p.ProcessState != nil && endedBy(p.ProcessState) != "":
 		return &Error{p.host, "the connection ended: the SSH client here was " + endedBy(p.ProcessState)}
@@ -114,9 +117,9 @@ func (p *sshCommand) fault(err error) *Error {
 	return &Error{p.host, "the agent there ended"}
 }
 
-// explain says what to do about what the SSH client has said.
+// explain returns advice for the errors in said, the output of the SSH client.
 func explain(host string, client []string, said string) string {
-	line := "" // the last one that has a part
+	line := "" // last line of said that contains one of the parts
 	has := func(parts ...string) bool {
 		for l := range strings.Lines(said) {
 			if slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(l, p) }) {
@@ -159,13 +162,13 @@ func explain(host string, client []string, said string) string {
 	return "the connection ended"
 }
 
-// connectOnce says how to see oneself what a machine answers.
+// connectOnce tells the user to connect with the SSH client and see the machine's answer.
 func connectOnce(client []string, host string) string {
 	return "connect once with: " + strings.Join(client, " ") + " " + host
 }
 
-// oldKey says how to remove the key that was known, which may be in another file and under
-// another name than the usual: as the client says it, or where the client says that it is.
+// oldKey says how to remove the outdated host key. It returns the ssh-keygen command or the
+// file and line that the SSH client printed, or else the usual command.
 func oldKey(host, said string) string {
 	where := " with: ssh-keygen -R " + host
 	for l := range strings.Lines(said) {
@@ -180,13 +183,13 @@ func oldKey(host, said string) string {
 	return where
 }
 
-// lastLine returns the last line of a text that says anything.
+// lastLine returns the last line of a text, ignoring blank lines at its end.
 func lastLine(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// tail keeps the last bytes that are written to it.
+// tail keeps the last tailSize bytes that are written to it.
 type tail struct {
 	mu   sync.Mutex
 	text bytes.Buffer

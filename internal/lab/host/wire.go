@@ -10,27 +10,28 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// protocolVersion is the version of what both sides say to each other. Usually both are the
-// same executable, or built from the same sources.
+// protocolVersion is the version of the messages between this side and the agent. Usually
+// both are the same executable, or built from the same sources.
 const protocolVersion = 2
 
 // hello is the first line that an agent writes.
 type hello struct {
-	Agent    int    `json:"sqlite3perf_agent"` // the version of the protocol
-	Version  string `json:"version"`           // of sqlite3perf
-	SHA256   string `json:"sha256"`            // of its executable
-	Platform string `json:"platform"`          // GOOS/GOARCH
-	Boot     string `json:"boot,omitempty"`    // what package machine's Boot returns
+	Agent    int    `json:"sqlite3perf_agent"` // protocolVersion of the agent
+	Version  string `json:"version"`           // version of sqlite3perf
+	SHA256   string `json:"sha256"`            // SHA-256 of the agent's executable
+	Platform string `json:"platform"`          // GOOS/GOARCH of the agent's executable
+	Boot     string `json:"boot,omitempty"`    // what package machine's Boot returns on the agent's machine
 }
 
-// request asks the agent to do something. It answers each with a reply, in their order.
+// request asks the agent to do something. The agent answers requests in the order received.
 type request struct {
 	ID     int             `json:"id"`
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
-// reply answers a request, if Event is "". Otherwise it tells of progress, or answers a ping.
+// reply answers the request with the same ID if Event is "". Otherwise it reports progress
+// of that request, or answers a ping.
 type reply struct {
 	ID     int             `json:"id"`
 	Event  string          `json:"event,omitempty"`
@@ -38,38 +39,38 @@ type reply struct {
 	Error  string          `json:"error,omitempty"`
 }
 
-// The methods, and the types of what they are given and what they return.
+// Methods of requests. Each comment gives the type of the parameters, then of the result.
 const (
-	methodPing    = "ping"    // nothing; the reply is an event that answers no request
-	methodOpen    = "open"    // opening: result.Machine
-	methodInUse   = "in-use"  // a directory for databases: bool
-	methodPrepare = "prepare" // []wireCase: []preparation; events are of type building
-	methodSend    = "send"    // sending: sent
-	methodNeeds   = "needs"   // []preparation: []preparation
-	methodNoise   = "noise"   // a moment: []result.Warning
-	methodSteal   = "steal"   // nothing: *float64
-	methodTrials  = "trials"  // trials: []*result.Trial
+	methodPing    = "ping"    // no parameters; the reply is an event without ID
+	methodOpen    = "open"    // opening → result.Machine
+	methodInUse   = "in-use"  // a directory for databases → bool
+	methodPrepare = "prepare" // []wireCase → []preparation; events are of type building
+	methodSend    = "send"    // sending → sent
+	methodNeeds   = "needs"   // []preparation → []preparation
+	methodNoise   = "noise"   // a moment → []result.Warning
+	methodSteal   = "steal"   // no parameters → *float64
+	methodTrials  = "trials"  // trials → []*result.Trial
 )
 
-// opening is what a run needs to know before anything is measured.
+// opening holds what the agent must know about a run before its first trial.
 type opening struct {
-	Dir     string `json:"dir,omitempty"` // for databases; "": in the user's cache directory
-	LimitNS int64  `json:"limit_ns"`      // of one trial
+	Dir     string `json:"dir,omitempty"` // for databases; "": one in the user's cache directory
+	LimitNS int64  `json:"limit_ns"`      // limit for one trial
 	Hint    string `json:"hint,omitempty"`
 
-	Elsewhere string `json:"elsewhere,omitempty"` // what else to do if there is no room in Dir
+	Elsewhere string `json:"elsewhere,omitempty"` // advice if Dir is missing or full
 }
 
-// wireCase is a [lab.Case] as it travels.
+// wireCase is a [lab.Case] in the form in which it is sent to the agent.
 type wireCase struct {
 	result.Case
 	Plan   *plan.Plan                 `json:"plan"`
 	Expect map[string]lab.Expectation `json:"expect"`
 	Given  driver.Settings            `json:"given,omitempty"`
-	Needs  []string                   `json:"needs,omitempty"` // features
+	Needs  []string                   `json:"needs,omitempty"` // features that the workload needs
 }
 
-// preparation is what is known of a case when its worker has been built.
+// preparation describes the prepared worker of a case.
 type preparation struct {
 	ID          int               `json:"id"`
 	Worker      string            `json:"worker,omitempty"`
@@ -79,28 +80,29 @@ type preparation struct {
 	Unavailable *protocol.Reason  `json:"unavailable,omitempty"`
 }
 
-// building is an event while workers are prepared.
+// building reports that a worker's build has begun or ended.
 type building struct {
 	I      int              `json:"i"`
 	N      int              `json:"n"`
 	Driver string           `json:"driver"`
 	Done   bool             `json:"done,omitempty"`
-	Reason *protocol.Reason `json:"reason,omitempty"` // why it could not be built
+	Reason *protocol.Reason `json:"reason,omitempty"` // why the worker could not be built; nil: no error
 }
 
-// sending is a part of a worker that was built on the other side.
+// sending is a part of a worker that the other side built.
 type sending struct {
-	SHA256 string `json:"sha256"` // of the whole
+	SHA256 string `json:"sha256"` // SHA-256 of the whole worker
 	Data   []byte `json:"data,omitempty"`
 	Last   bool   `json:"last,omitempty"`
 }
 
-// sent says where a worker is that was sent, or "" if more parts of it are wanted.
+// sent has the path of a worker on the agent's machine, or "" if the agent needs more parts
+// of it.
 type sent struct {
 	Path string `json:"path,omitempty"`
 }
 
-// The moments at which the machine's noise is observed.
+// The moments at which the agent observes the machine's noise.
 const (
 	beforeRun   = "before-run"
 	beforeRound = "before-round"
@@ -108,6 +110,6 @@ const (
 )
 
 type trials struct {
-	Cases []int  `json:"cases"` // IDs
+	Cases []int  `json:"cases"` // IDs of the cases
 	Seed  uint64 `json:"seed"`
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// The test binary can be started as a server that does nothing, the same one with
-// which the ceiling is measured.
+// TestMain makes the test binary a server that does nothing if it is started for that. The
+// ceiling is measured with the same server.
 func TestMain(m *testing.M) {
 	if os.Getenv("LOAD_TEST_SERVER") == "" {
 		os.Exit(m.Run())
@@ -42,7 +42,8 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// nothing starts the server that does nothing, in its own process.
+// nothing starts the server that does nothing, in a separate process, and returns its
+// address.
 func nothing(b *testing.B) string {
 	b.Helper()
 	exe, err := os.Executable()
@@ -89,8 +90,8 @@ func closedLoop(b *testing.B, addr string) float64 {
 
 var perSecond = regexp.MustCompile(`Requests/sec:\s+([0-9.]+)`)
 
-// BenchmarkHey runs the load generator and hey alternately against one server that
-// does nothing, and reports the median of their ratios. hey checks neither status
+// BenchmarkHey runs the load generator and hey in turns against one server that does
+// nothing, and reports the median of the ratios of their rates. hey checks neither status
 // nor body.
 func BenchmarkHey(b *testing.B) {
 	hey := filepath.Join(b.TempDir(), "hey")
@@ -128,8 +129,8 @@ func middle(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// BenchmarkRate sends for four seconds at half of the rate that a closed loop
-// reaches. It reports by how much the rate was missed, at worst, and the latency.
+// BenchmarkRate sends requests for four seconds at half of the rate that a closed loop
+// reaches. It reports the greatest deviation from that rate, and the latency.
 func BenchmarkRate(b *testing.B) {
 	addr := nothing(b)
 	var errs, p50, p99, late []float64

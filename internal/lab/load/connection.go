@@ -15,21 +15,20 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-// connection sends one request after the other. Its counts are its own, and are
-// read when it has ended.
+// connection sends one request after another. Its counts are read after it has ended.
 type connection struct {
 	run *run
 
-	mu   sync.Mutex // held to change conn, and by others to use it
-	conn net.Conn   // nil: must be opened again
+	mu   sync.Mutex // held by send to change conn, and by other goroutines to use it
+	conn net.Conn   // nil: not connected
 	in   response
 
-	sent atomic.Int64 // when the current request began; 0: there is none; or expired
+	sent atomic.Int64 // when the current request began; 0: no current request; or expired
 
 	begun, ok     int64
-	ok200         int64 // responses with that status
+	ok200         int64 // responses with status 200
 	latency, late latency.Recorder
-	statuses      map[int]int64 // responses with any other status
+	statuses      map[int]int64 // number of responses by status other than 200
 	errors        [len(kinds)]Errors
 }
 
@@ -49,7 +48,7 @@ func (c *connection) dial() error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.run.ctx.Err(); err != nil { // nobody would end its waits
+	if err := c.run.ctx.Err(); err != nil { // the load has ended, and abort was already called
 		conn.Close()
 		return err
 	}
@@ -67,10 +66,10 @@ func (c *connection) close() {
 	}
 }
 
-// past is a deadline that has passed.
+// past is a deadline that has passed, so it ends a read or write at once.
 var past = time.Unix(1, 0)
 
-// abort ends a wait for the network.
+// abort ends the connection's reads and writes.
 func (c *connection) abort() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,10 +78,10 @@ func (c *connection) abort() {
 	}
 }
 
-// expired replaces the start of a request that has taken too long.
+// expired replaces the start time of a request that timed out.
 const expired = -1
 
-// expire ends the request that began at sent, if it is still waiting.
+// expire interrupts the request that began at sent, unless it has ended.
 func (c *connection) expire(sent int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,15 +90,15 @@ func (c *connection) expire(sent int64) {
 	}
 }
 
-// answered ends a request. If its deadline came too late, the next request must not
-// be affected by it.
+// answered ends the current request. If the request has expired, it closes the connection,
+// whose deadline would otherwise stop the next request.
 func (c *connection) answered() {
 	if c.sent.Swap(0) == expired {
 		c.close()
 	}
 }
 
-// send sends requests until there are no more, or the server has gone.
+// send sends requests until no more are due or the server has gone.
 func (c *connection) send() {
 	r := c.run
 	defer c.close()
@@ -131,10 +130,10 @@ func (c *connection) send() {
 			c.latency.Record(free - start)
 			continue
 		case r.ctx.Err() != nil:
-			c.begun-- // interrupted, which is not the server's fault
+			c.begun-- // the load was interrupted: not the server's fault
 			return
 		}
-		c.latency.Record(free - start) // so failing is not faster
+		c.latency.Record(free - start) // otherwise failing requests would look fast
 		c.count(why)
 		if gone {
 			return
@@ -142,7 +141,7 @@ func (c *connection) send() {
 	}
 }
 
-// reopen opens the connection again if it was lost.
+// reopen connects again if the connection was lost.
 func (c *connection) reopen() *failure {
 	if c.conn != nil {
 		return nil
@@ -161,13 +160,13 @@ func (c *connection) reopen() *failure {
 	return &failure{Connect, err}
 }
 
-// failure is the result of a request that did not get the expected answer.
+// failure says why a request did not get the expected answer.
 type failure struct {
 	kind Kind
 	err  error
 }
 
-// exchange sends request k and reads its answer.
+// exchange sends the request with number k and reads its answer.
 func (c *connection) exchange(k int64) *failure {
 	i := k
 	if n := int64(len(c.run.texts)); i >= n {
@@ -200,7 +199,7 @@ func (c *connection) exchange(k int64) *failure {
 	return nil
 }
 
-// broken closes a connection after an error.
+// broken closes the connection after err, and turns err into a failure.
 func (c *connection) broken(err error) *failure {
 	c.close()
 	kind := Lost

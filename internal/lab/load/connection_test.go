@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// If a request is answered just as its time is over, its deadline does not affect
-// the next one, which gets a new connection.
+// TestExpireAsTheAnswerComes checks a request that is answered just as it times out: its
+// deadline must not affect the next request, which gets a new connection.
 func TestExpireAsTheAnswerComes(t *testing.T) {
 	for _, test := range []struct {
 		began, expires int64
@@ -27,8 +27,8 @@ func TestExpireAsTheAnswerComes(t *testing.T) {
 	}
 }
 
-// TestManyConnectionsAreSmall bounds the memory for ten thousand connections before
-// they are open. With a histogram or two for each it was 2.4 GB, or twice that.
+// TestManyConnectionsAreSmall limits the memory for ten thousand connections that are not
+// open yet. With one histogram for each connection it was 2.4 GB.
 func TestManyConnectionsAreSmall(t *testing.T) {
 	for _, rate := range []float64{0, 1000} {
 		var before, after runtime.MemStats

@@ -1,8 +1,8 @@
-// Package load puts load on an HTTP/1.1 server and measures it. It sends requests
-// over connections that are kept alive, in closed loop or at a fixed rate, and
-// checks the status and the body of every answer. Its own cost per request is small,
-// so it can run on the same machine as the server that it measures. The rate that it
-// reaches with a server that does nothing is its ceiling.
+// Package load puts load on an HTTP/1.1 server and measures the server. It sends requests
+// over connections that are kept alive, in closed loop or at a fixed rate, and checks the
+// status and the body of every answer. A request costs the generator little, so it can run
+// on the server's machine. The rate that it reaches with a server that does nothing is its
+// ceiling.
 package load
 
 import (
@@ -17,50 +17,51 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-// Request is a GET request with its expected answer, which has status 200.
+// Request is a GET request. Its expected answer has status 200.
 type Request struct {
-	Target string // such as /?id=7
-	Body   []byte // nil: not compared
+	Target string // path and query, such as /?id=7
+	Body   []byte // expected body; nil: any
 }
 
-// Load describes requests to be sent to one server.
+// Load describes the requests to send to one server.
 type Load struct {
-	Address  string    // host:port
-	Requests []Request // sent in turn; after the last, the first is sent again
+	Address  string    // host:port of the server
+	Requests []Request // sent in this order, over and over
 
-	Connections int // kept alive, each with at most one request at a time
+	Connections int // number of connections, each with at most one request at a time
 
-	// Either Count requests in all, or as many as begin within Duration.
+	// Either Count, the number of requests, or Duration, the time in which requests begin,
+	// is set.
 	Count    int64
 	Duration time.Duration
 
-	// Rate is the number of requests per second that fall due whether or not
-	// earlier ones have been answered (open loop). Each is sent by the first
-	// connection that is free, and its latency counts from the time when it was
-	// due. If Rate is 0, each connection sends the next request when its last one
-	// has been answered (closed loop), as hey does.
+	// Rate is the number of requests per second that fall due, whether or not earlier ones
+	// have been answered (open loop). The first free connection sends a due request, and the
+	// latency counts from the time when the request was due. If Rate is 0, each connection
+	// sends its next request after its last one has been answered (closed loop), as hey
+	// does.
 	Rate float64
 
-	// Timeout is how long an answer may take; 0: 10 s.
+	// Timeout is how long the complete answer may take; 0: 10 s.
 	Timeout time.Duration
 
-	// Check, if not nil, is called with each answer whose status is 200, and
-	// with the number of its request. It must not keep the body. All connections
-	// may call it at once. Its error is of kind Body.
+	// Check, if not nil, is called with each answer of status 200, and with the number of
+	// its request. It must not keep the body. Several connections may call it at once. Its
+	// error counts as kind Body.
 	Check func(request int64, body []byte) error
 }
 
-// Kind is the kind of error of a request.
+// Kind says in which way a request failed.
 type Kind string
 
 // The kinds of errors.
 const (
-	Connect   Kind = "connect"   // the server could not be connected to
+	Connect   Kind = "connect"   // no connection to the server could be opened
 	Lost      Kind = "lost"      // the connection broke before the answer was complete
-	Timeout   Kind = "timeout"   // no complete answer in time
+	Timeout   Kind = "timeout"   // the complete answer did not arrive in time
 	Malformed Kind = "malformed" // the bytes received are not an HTTP/1.1 response
-	Status    Kind = "status"    // another status than 200
-	Body      Kind = "body"      // another body than the expected one
+	Status    Kind = "status"    // the status is not 200
+	Body      Kind = "body"      // the body differs from the expected one
 )
 
 var kinds = [...]Kind{Connect, Lost, Timeout, Malformed, Status, Body}
@@ -69,32 +70,32 @@ var kinds = [...]Kind{Connect, Lost, Timeout, Malformed, Status, Body}
 type Errors struct {
 	Kind  Kind
 	Count int64
-	First string // one line about the first, as an example
+	First string // one line about the first failed request, as an example
 }
 
 // Outcome is the result of a load.
 type Outcome struct {
-	Wall     time.Duration // from the first request's start to the end of the last
+	Wall     time.Duration // from the start of the first request to the end of the last
 	Sent     int64         // requests begun
-	OK       int64         // answered as expected
-	Statuses map[int]int64 // of all responses
-	Errors   []Errors      // by kind, without those that did not occur
+	OK       int64         // requests answered as expected
+	Statuses map[int]int64 // number of responses by status
+	Errors   []Errors      // one entry for each kind that occurred
 
-	// Unsent is how many of Count were not begun, because every connection was
-	// lost and the server accepted no new one.
+	// Unsent is how many of Count requests were not begun, because every connection was lost
+	// and the server accepted no new one.
 	Unsent int64
 
-	// Latency holds the latencies in ns of all requests, including those that
-	// failed. At a fixed rate they count from the time when a request was due.
+	// Latency holds the latencies of all requests in ns, including failed ones. At a fixed
+	// rate a latency counts from the time when the request was due.
 	Latency *latency.Histogram
 
-	// Late is the part of the latency that the generator itself causes at a fixed
-	// rate: how many ns after it was due a request was sent, or after a connection
-	// was free if that was later.
+	// Late is the delay in ns that the generator itself causes at a fixed rate, which is
+	// part of the latency. It is the time from when a request was due, or a connection
+	// became free if that was later, until the request was sent.
 	Late *latency.Histogram
 }
 
-// Rate returns the requests per second, including those that failed.
+// Rate returns the requests sent per second, including failed ones.
 func (o *Outcome) Rate() float64 {
 	if o.Wall <= 0 {
 		return 0
@@ -114,17 +115,16 @@ func (o *Outcome) Failed() int64 {
 const (
 	defaultTimeout = 10 * time.Second
 
-	// If the server has gone, each connection dials again this many times, this far
-	// apart, before it gives up.
+	// If the server has gone, each connection dials redials times, with redialWait after
+	// each attempt, and then gives up.
 	redials    = 3
 	redialWait = 20 * time.Millisecond
 
-	// histograms is how many connections have their own histogram. More connections
-	// share these.
+	// histograms is how many histograms there are. Further connections share them.
 	histograms = 64
 )
 
-// possible returns an error if something in the load cannot be done.
+// possible returns an error if the load's settings make no sense.
 func (l *Load) possible() error {
 	switch {
 	case len(l.Requests) == 0:
@@ -139,9 +139,9 @@ func (l *Load) possible() error {
 	return nil
 }
 
-// Run opens the connections, sends the requests and waits for their answers. If the
-// server fails, the outcome says so. An error means that the load could not begin,
-// or that ctx ended it; in that case there is an outcome as well.
+// Run opens the connections, sends the requests and waits for their answers. Failures of the
+// server are in the outcome. An error means that the load could not begin, or that ctx ended
+// it; in the latter case there is an outcome as well.
 func (l *Load) Run(ctx context.Context) (*Outcome, error) {
 	if err := l.possible(); err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (l *Load) Run(ctx context.Context) (*Outcome, error) {
 	return o, nil
 }
 
-// texts returns the bytes of each request, as they are sent.
+// texts returns the bytes to send for each of l.Requests.
 func (l *Load) texts() [][]byte {
 	list := make([][]byte, len(l.Requests))
 	for i := range l.Requests {
@@ -196,10 +196,10 @@ type run struct {
 	connections []*connection
 	latency     *latency.Shared
 	late        *latency.Shared
-	next        atomic.Int64 // number of the next request, in closed loop
-	due         chan int64   // numbers of requests that are due, at a fixed rate
-	begin       int64        // by the clock of now
-	end         int64        // when no further request is begun
+	next        atomic.Int64 // number of the next request in closed loop
+	due         chan int64   // numbers of the requests that are due at a fixed rate
+	begin       int64        // when the load began, by the clock now
+	end         int64        // no request begins at or after this time, by the clock now
 }
 
 func newRun(l *Load) *run {
@@ -215,7 +215,7 @@ func newRun(l *Load) *run {
 
 var epoch = time.Now()
 
-// now returns the monotonic time in ns.
+// now returns the monotonic time in ns since the process started.
 func now() int64 { return int64(time.Since(epoch)) }
 
 func (r *run) measure() *Outcome {
@@ -238,8 +238,8 @@ func (r *run) measure() *Outcome {
 	return r.outcome(end)
 }
 
-// number returns the number of the next request to send, after waiting until it is
-// due.
+// number returns the number of the next request to send. At a fixed rate it waits until a
+// request is due. ok is false if there are no more.
 func (r *run) number() (k int64, ok bool) {
 	if r.Rate > 0 {
 		k, ok = <-r.due
@@ -249,10 +249,10 @@ func (r *run) number() (k int64, ok bool) {
 	return k, r.Count == 0 || k < r.Count
 }
 
-// dueAt returns the time when request k falls due.
+// dueAt returns the time, by the clock now, when request k falls due.
 func (r *run) dueAt(k int64) int64 { return r.begin + int64(float64(k)/r.Rate*1e9) }
 
-// pace hands out the requests of a fixed rate as they fall due.
+// pace sends the numbers of requests to due at the fixed rate.
 func (r *run) pace() {
 	defer close(r.due)
 	p := newPacer(r.ctx.Done())
@@ -263,15 +263,15 @@ func (r *run) pace() {
 		}
 		p.until(at)
 		select {
-		case r.due <- k: // waits while all connections are busy and the queue is full
+		case r.due <- k: // blocks while all connections are busy and the queue is full
 		case <-r.ctx.Done():
 			return
 		}
 	}
 }
 
-// watch ends requests that take too long. Setting a deadline for each request would
-// cost more than everything else that the generator does for it.
+// watch interrupts requests that take longer than Timeout. It exists because setting a
+// deadline for each request would cost more than the rest of a request.
 func (r *run) watch() {
 	t := time.NewTicker(max(r.Timeout/10, time.Millisecond))
 	defer t.Stop()

@@ -115,7 +115,7 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-// Every answer is compared with the expected one.
+// TestAnswersAreChecked checks that every answer is compared with the expected one.
 func TestAnswersAreChecked(t *testing.T) {
 	addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -233,8 +233,8 @@ func TestWhatIsNoResponse(t *testing.T) {
 			t.Errorf("%q: %s", c.answer, diff)
 		}
 	}
-	// An interim response, a body that ends with the connection, and a keep-alive of
-	// HTTP/1.0 that nobody asked for.
+	// Special cases: an interim response, a body that ends with the connection, and an
+	// unrequested keep-alive in HTTP/1.0.
 	for _, c := range []struct {
 		answer string
 		close  int
@@ -250,7 +250,8 @@ func TestWhatIsNoResponse(t *testing.T) {
 	}
 }
 
-// If the server goes away under load, Run returns soon, and the outcome says so.
+// TestServerDies checks that Run returns soon if the server dies under load, and that the
+// outcome reports it.
 func TestServerDies(t *testing.T) {
 	for _, rate := range []float64{0, 1e6} {
 		t.Run(fmt.Sprint("rate ", rate), func(t *testing.T) {
@@ -278,7 +279,8 @@ func TestServerDies(t *testing.T) {
 	}
 }
 
-// A server that hangs costs each connection no more than the time limit.
+// TestServerHangs checks that a server that hangs delays each connection by no more than the
+// timeout.
 func TestServerHangs(t *testing.T) {
 	release := make(chan struct{})
 	addr := serve(t, func(http.ResponseWriter, *http.Request) { <-release })
@@ -298,7 +300,7 @@ func TestCancel(t *testing.T) {
 		addr := serve(t, func(http.ResponseWriter, *http.Request) { <-release })
 		why := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(300*time.Millisecond, func() { cancel(why) }) // it has connected by then
+		time.AfterFunc(300*time.Millisecond, func() { cancel(why) }) // the load has connected by then
 		l := load.Load{Address: addr, Requests: numbers(1), Connections: 2, Count: 100, Rate: rate}
 		o, err := l.Run(ctx)
 		if !errors.Is(err, why) || o == nil || o.OK != 0 || o.Failed() != 0 {
@@ -308,9 +310,9 @@ func TestCancel(t *testing.T) {
 	close(release)
 }
 
-// At a fixed rate latency counts from the time when a request was due. If a server
-// stalls, requests that fall due meanwhile have waited, whether or not they could be
-// sent. In closed loop only those that had been sent have waited.
+// TestLatencyFromIntendedStart checks latencies when a server stalls. At a fixed rate they
+// count from the time when a request was due, so requests due during the stall have waited,
+// even if they could not be sent. In closed loop only requests already sent have waited.
 func TestLatencyFromIntendedStart(t *testing.T) {
 	const stall = 200 * time.Millisecond
 	load1 := func(rate float64) *load.Outcome {
@@ -327,8 +329,8 @@ func TestLatencyFromIntendedStart(t *testing.T) {
 		return run(t, load.Load{Address: addr, Requests: numbers(10), Connections: 2, Count: 400, Rate: rate})
 	}
 	open, closed := load1(1000), load1(0)
-	// Of 400 requests at 1000 a second, 200 fall due during the stall and wait
-	// from 200 ms down to 0.
+	// Of 400 requests at 1000 per second, 200 fall due during the stall. They wait between
+	// 200 ms and 0.
 	if p := time.Duration(open.Latency.Summary("").P90NS); p < stall/2 {
 		t.Errorf("90th percentile %v at a fixed rate, though half of the requests met a stall of %v", p, stall)
 	}

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// pacer waits for points in time. Timers of the Go runtime are up to a millisecond
-// late. So it sleeps in its own thread, and removes the kernel's timer slack for
-// that thread. It does not spin, since the server may need the processor.
+// pacer waits until given times. The Go runtime's timers are up to a millisecond late, so it
+// sleeps in its own thread, for which it removes the kernel's timer slack. It does not spin,
+// because the server may need the CPU.
 type pacer struct{ done <-chan struct{} }
 
-// newPacer locks its goroutine to a thread, which ends with the goroutine, so that
-// no other goroutine gets its slack. Waits end early when done is closed.
+// newPacer locks its goroutine to a thread. The thread ends with the goroutine, so no other
+// goroutine gets the changed slack. Waits end early when done is closed.
 func newPacer(done <-chan struct{}) pacer {
 	runtime.LockOSThread()
-	const setTimerSlack = 29 // PR_SET_TIMERSLACK: by default 50 µs
+	const setTimerSlack = 29 // PR_SET_TIMERSLACK; the default slack is 50 µs
 	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, setTimerSlack, 1, 0)
 	return pacer{done}
 }
 
-// until returns at the time t by the clock of now, or at once if it is past.
+// until returns at time t of the clock now, or at once if t has passed.
 func (p pacer) until(t int64) {
 	const coarse = int64(5 * time.Millisecond)
 	for {
@@ -36,7 +36,7 @@ func (p pacer) until(t int64) {
 			}
 		default:
 			ts := syscall.NsecToTimespec(left)
-			_ = syscall.Nanosleep(&ts, nil) // a signal may end it early: then the loop sleeps again
+			_ = syscall.Nanosleep(&ts, nil) // a signal may end the sleep early; then the loop sleeps again
 		}
 	}
 }

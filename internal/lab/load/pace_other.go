@@ -7,14 +7,13 @@ import (
 	"time"
 )
 
-// pacer waits for points in time. It sleeps until shortly before them, and then
-// yields, since sleeps may be a millisecond late.
-// Waits end early when done is closed.
+// pacer waits until given times. It sleeps until shortly before, and then spins with yields,
+// because a sleep may end a millisecond late. Waits end early when done is closed.
 type pacer struct{ done <-chan struct{} }
 
 func newPacer(done <-chan struct{}) pacer { return pacer{done} }
 
-// until returns at the time t by the clock of now, or at once if it is past.
+// until returns at time t of the clock now, or at once if t has passed.
 func (p pacer) until(t int64) {
 	const fine = int64(2 * time.Millisecond)
 	if left := t - now(); left > fine {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The longest head and the longest body of a response that are accepted.
+// Limits in bytes for the head and for the body of a response.
 const (
 	maxHead = 64 << 10
 	maxBody = 64 << 20
@@ -21,14 +21,14 @@ var errMalformed = errors.New("malformed response")
 // response.
 func malformed(why string) error { return fmt.Errorf("%w: %s", errMalformed, why) }
 
-// response reads the responses to GET requests from a connection, one after the
-// other. See RFC 9112, sections 4 to 7.
+// response reads the responses to GET requests from a connection, one after another. See RFC
+// 9112, sections 4 to 7.
 type response struct {
 	r    io.Reader
 	buf  []byte // buf[from:to] has been read but not yet returned
 	from int
 	to   int
-	body []byte // of a chunked response, reused
+	body []byte // body of a chunked response; the memory is reused
 	keep bool   // the connection can be used again after this response
 }
 
@@ -39,8 +39,8 @@ func (p *response) reset(r io.Reader) {
 	}
 }
 
-// more reads at least one byte, unless the connection has ended. If necessary, it
-// moves the unread bytes to the front of the buffer.
+// more reads at least one byte into the buffer, unless the connection has ended. If there is
+// no room, it first moves the unread bytes to the front of the buffer.
 func (p *response) more() error {
 	if p.from > 0 && p.to == len(p.buf) {
 		p.to = copy(p.buf, p.buf[p.from:p.to])
@@ -60,8 +60,8 @@ func (p *response) more() error {
 	return err
 }
 
-// next reads the next final response and skips interim ones. The body is valid
-// until next is called again.
+// next reads the next final response, and skips interim ones. The body is valid until next
+// is called again.
 func (p *response) next() (status int, body []byte, err error) {
 	for {
 		if status, body, err = p.one(); err != nil || status >= 200 {
@@ -106,7 +106,7 @@ func (p *response) one() (status int, body []byte, err error) {
 	return h.status, body, err
 }
 
-// exactly reads the next n bytes.
+// exactly reads and returns the next n bytes.
 func (p *response) exactly(n int) ([]byte, error) {
 	for p.to-p.from < n {
 		if err := p.more(); err != nil {
@@ -118,7 +118,7 @@ func (p *response) exactly(n int) ([]byte, error) {
 	return b, nil
 }
 
-// rest reads until the server closes the connection.
+// rest returns what the server sends until it closes the connection.
 func (p *response) rest() ([]byte, error) {
 	for {
 		switch err := p.more(); {
@@ -132,7 +132,8 @@ func (p *response) rest() ([]byte, error) {
 	}
 }
 
-// until reads up to and including the separator, and returns what comes before it.
+// until reads up to and including the separator, and returns the bytes before the separator.
+// what names the text in errors.
 func (p *response) until(separator []byte, what string) ([]byte, error) {
 	for seen := 0; ; {
 		if n := bytes.Index(p.buf[p.from+seen:p.to], separator); n >= 0 {
@@ -149,7 +150,7 @@ func (p *response) until(separator []byte, what string) ([]byte, error) {
 	}
 }
 
-// chunks reads a chunked body with its trailer.
+// chunks reads a chunked body and its trailer, and returns the body.
 func (p *response) chunks() ([]byte, error) {
 	p.body = p.body[:0]
 	for {
@@ -190,19 +191,19 @@ var (
 	blankLine = []byte("\r\n\r\n")
 )
 
-// head holds the relevant parts of a response's head.
+// head holds the parts of a response's head that matter here.
 type head struct {
 	status  int
-	length  int64 // of the body; -1: not known
+	length  int64 // Content-Length; -1: not given
 	chunked bool
-	keep    bool // the connection is kept alive
+	keep    bool // the connection stays open after the response
 }
 
-// parseHead reads the status line and the fields, with a CRLF between them.
+// parseHead parses the status line and the fields, which are separated by CRLF.
 func parseHead(b []byte) (head, error) {
 	h := head{length: -1}
 	line, fields, more := bytes.Cut(b, crlf)
-	// HTTP/1.1 200 OK
+	// The line is, for example: HTTP/1.1 200 OK
 	if len(line) < 12 || string(line[:7]) != "HTTP/1." || line[7] != '0' && line[7] != '1' || line[8] != ' ' || len(line) > 12 && line[12] != ' ' || broken(line) {
 		return h, malformed("bad status line")
 	}
@@ -219,7 +220,7 @@ func parseHead(b []byte) (head, error) {
 		}
 	}
 	switch {
-	case h.chunked && old: // HTTP/1.0 has none, so readers disagree where such a body ends
+	case h.chunked && old: // HTTP/1.0 has no Transfer-Encoding, so readers disagree where such a body ends
 		return h, malformed("a Transfer-Encoding in HTTP/1.0")
 	case h.chunked && h.length >= 0:
 		return h, malformed("both Content-Length and Transfer-Encoding")
@@ -262,8 +263,7 @@ func (h *head) field(line []byte) error {
 	return nil
 }
 
-// broken reports whether a line contains control characters, such as half of an
-// end of line.
+// broken reports whether a line contains control characters, such as a single CR or LF.
 func broken(line []byte) bool {
 	for _, c := range line {
 		if c < ' ' && c != '\t' || c == 0x7f {
@@ -273,7 +273,7 @@ func broken(line []byte) bool {
 	return false
 }
 
-// token has the bytes that the name of a field may consist of (RFC 9110, 5.6.2).
+// token says which bytes the name of a field may contain (RFC 9110, 5.6.2).
 var token = func() (t [256]bool) {
 	for _, c := range "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" {
 		t[c] = true
@@ -281,13 +281,13 @@ var token = func() (t [256]bool) {
 	return t
 }()
 
-// equalFold compares b with an ASCII word, regardless of case. The letters outside
-// ASCII that fold to an ASCII letter take more bytes.
+// equalFold compares b with an ASCII word, ignoring case. The lengths must be equal, because
+// some letters outside ASCII fold to ASCII letters, but have more bytes.
 func equalFold(b []byte, word string) bool {
 	return len(b) == len(word) && strings.EqualFold(string(b), word)
 }
 
-// number parses digits only, at most 15 of them.
+// number parses b, which must consist of at most 15 digits.
 func number(b []byte, base int) (n int64, ok bool) {
 	u, err := strconv.ParseUint(string(b), base, 64)
 	return int64(u), err == nil && len(b) <= 15

@@ -11,9 +11,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Examine finds out what the machine is like for measuring, without running anything.
-// dir is the directory where databases are created. It is an error if nothing can be
-// written there.
+// Examine collects the facts about this machine that matter for measuring, and times fsync
+// in dir, the directory for databases. It runs no trials. It fails if it cannot write to
+// dir.
 func Examine(dir string) (*result.Checkup, error) {
 	m, err := Read(dir)
 	if err != nil {
@@ -32,7 +32,7 @@ func Examine(dir string) (*result.Checkup, error) {
 	if v, err := disk.Usage(dir); err == nil {
 		c.FreeBytes = number(v.Free)
 	}
-	device := examine(c, dir) // before this process itself makes the disk busy
+	device := examine(c, dir) // before fsyncTimes makes the disk busy
 	c.Clock.ResolutionNS, c.Clock.ReadNS = readClock()
 
 	before, known := device.counted()
@@ -55,11 +55,11 @@ func number(n uint64) *int64 {
 	return &v
 }
 
-// ioCounts is what a block device has done since the system started.
+// ioCounts is how many writes and flushes a block device has done since the system started.
 type ioCounts struct{ writes, flushes int64 }
 
-// readClock returns the shortest time between two readings of the clock that differ, and
-// what a reading costs, in nanoseconds.
+// readClock returns, in nanoseconds, the smallest step between two readings of the clock,
+// and the mean time that a reading takes.
 func readClock() (resolution, read int64) {
 	const readings = 1 << 14
 	start := time.Now()

@@ -18,7 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// examine adds what only Linux reports, and returns the device of a directory.
+// examine adds to c what only Linux reports. It returns the block device that dir is on.
 func examine(c *result.Checkup, dir string) blockDevice {
 	root := os.DirFS("/")
 	facts(c, root)
@@ -33,7 +33,7 @@ func examine(c *result.Checkup, dir string) blockDevice {
 	return blockDevice{}
 }
 
-// facts adds what is in files of /proc and /sys.
+// facts adds to c the facts found in /proc and /sys.
 func facts(c *result.Checkup, root fs.FS) {
 	c.Quota = quota(root)
 	c.MemoryLimitBytes = memoryLimit(root)
@@ -44,7 +44,7 @@ func facts(c *result.Checkup, root fs.FS) {
 	c.Clock.Source = read(root, "sys/devices/system/clocksource/clocksource0/current_clocksource")
 }
 
-// countInstructions tries to count instructions as workers do.
+// countInstructions tries to open the instruction counter that workers use.
 func countInstructions() error {
 	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_HARDWARE, Config: unix.PERF_COUNT_HW_INSTRUCTIONS,
 		Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Bits: unix.PerfBitInherit | unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv}
@@ -55,7 +55,7 @@ func countInstructions() error {
 	return err
 }
 
-// counters says what the error of counting instructions means; see perf_event_open(2).
+// counters translates an error of countInstructions; see perf_event_open(2).
 func counters(err error) string {
 	switch {
 	case err == nil:
@@ -76,7 +76,7 @@ func usableCores() int {
 	return runtime.NumCPU()
 }
 
-// switched reads a file that has 1 or 0.
+// switched returns one if the file contains 1, zero if it contains 0, and otherwise "".
 func switched(root fs.FS, name, one, zero string) string {
 	switch read(root, name) {
 	case "1":
@@ -87,8 +87,8 @@ func switched(root fs.FS, name, one, zero string) string {
 	return ""
 }
 
-// turbo reports whether the clock rate may be boosted. The first file is that of most
-// frequency drivers, the second that of intel_pstate.
+// turbo reports whether the clock rate may be boosted. Most frequency drivers have the first
+// file; intel_pstate has the second.
 func turbo(root fs.FS) string {
 	if s := switched(root, "sys/devices/system/cpu/cpufreq/boost", result.On, result.Off); s != "" {
 		return s
@@ -101,8 +101,9 @@ func smt(root fs.FS) string {
 	return switched(root, "sys/devices/system/cpu/smt/active", result.On, result.Off)
 }
 
-// pressure returns the share of the last 10 seconds in which a process waited for a
-// resource. See https://docs.kernel.org/accounting/psi.html.
+// pressure returns the share of the last 10 seconds in which some process waited for the
+// resource (cpu, io or memory), or nil if it is not known. See
+// https://docs.kernel.org/accounting/psi.html.
 func pressure(root fs.FS, resource string) *float64 {
 	for line := range strings.Lines(read(root, "proc/pressure/"+resource)) {
 		f := strings.Fields(line)
@@ -119,8 +120,8 @@ func pressure(root fs.FS, resource string) *float64 {
 	return nil
 }
 
-// groups returns the directories of the process's control group for a controller, and of
-// the groups above it. Version 2 has one hierarchy for all controllers.
+// groups returns the directories of this process's control group, and of its parent groups:
+// in version 1 those for the controller, in version 2 those for all controllers.
 func groups(root fs.FS, controller string) (v1, v2 []string) {
 	for line := range strings.Lines(read(root, "proc/self/cgroup")) {
 		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -142,10 +143,10 @@ func groups(root fs.FS, controller string) (v1, v2 []string) {
 	return v1, v2
 }
 
-// quota returns how many cores' worth of time the process's control group allows, 0 if
-// there is no limit, or nil if it cannot be found out. Groups above it can be stricter.
-// See https://docs.kernel.org/admin-guide/cgroup-v2.html, cpu.max, and for version 1
-// https://docs.kernel.org/scheduler/sched-bwc.html.
+// quota returns how many cores' worth of CPU time the process's control group may use: 0 if
+// there is no limit, nil if it is not known. Parent groups count too, because they can be
+// stricter. See https://docs.kernel.org/admin-guide/cgroup-v2.html, cpu.max, and for version
+// 1 https://docs.kernel.org/scheduler/sched-bwc.html.
 func quota(root fs.FS) *float64 {
 	var least *float64
 	limit := func(quota, period string) {
@@ -172,15 +173,15 @@ func quota(root fs.FS) *float64 {
 			limit(w[0], w[1])
 		}
 	}
-	// The root group of version 2 has no cpu.max, and no limit.
+	// In version 2 the root group has no file cpu.max, and no limit.
 	if least == nil && slices.Contains(strings.Fields(read(root, "sys/fs/cgroup/cgroup.controllers")), "cpu") {
 		least = new(float64)
 	}
 	return least
 }
 
-// memoryLimit returns how many bytes of memory the process's control group allows, or nil
-// if no limit is seen. Version 1 has a number near the greatest one if there is none.
+// memoryLimit returns how many bytes of memory the process's control group may use, or nil
+// if it finds no limit. Version 1 expresses "no limit" as a huge number.
 func memoryLimit(root fs.FS) *int64 {
 	var least *int64
 	v1, v2 := groups(root, "memory")
@@ -194,7 +195,7 @@ func memoryLimit(root fs.FS) *int64 {
 	return least
 }
 
-// onBattery reports whether the machine gets no mains power. It returns nil if Linux
+// onBattery reports whether the machine runs without mains power. It returns nil if Linux
 // lists no mains supply.
 func onBattery(root fs.FS) *bool {
 	files, _ := fs.Glob(root, "sys/class/power_supply/*/type")
@@ -211,19 +212,19 @@ func onBattery(root fs.FS) *bool {
 	return without
 }
 
-// tick is the unit of CPU time in /proc/stat: USER_HZ, which is 100 per second on every
-// Linux platform that Go runs on.
+// tick is the unit of times in /proc/stat: 1/USER_HZ, which is 10 ms on every Linux platform
+// that Go runs on.
 const tick = time.Second / 100
 
-// readCPUTime reads the first line of /proc/stat; see proc_stat(5). ok is false if it has
-// no steal time.
+// readCPUTime reads the first line of /proc/stat; see proc_stat(5). ok is false if the line
+// has no steal time.
 func readCPUTime(root fs.FS) (t CPUTime, ok bool) {
 	line, _, _ := strings.Cut(read(root, "proc/stat"), "\n")
 	f := strings.Fields(line)
 	if len(f) < 9 || f[0] != "cpu" {
 		return t, false
 	}
-	for i, text := range f[1:9] { // user nice system idle iowait irq softirq steal
+	for i, text := range f[1:9] { // fields: user nice system idle iowait irq softirq steal
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return t, false
@@ -232,7 +233,7 @@ func readCPUTime(root fs.FS) (t CPUTime, ok bool) {
 		switch i {
 		case 0, 1:
 			t.User += spent
-		case 3, 4: // idle
+		case 3, 4: // idle and iowait
 			continue
 		case 7:
 			t.Stolen = spent
@@ -242,17 +243,17 @@ func readCPUTime(root fs.FS) (t CPUTime, ok bool) {
 	return t, true
 }
 
-// ReadCPUTime returns the CPU time of the machine. ok is false if it is not known.
+// ReadCPUTime returns the CPU time of the machine. ok is false if it cannot be read.
 func ReadCPUTime() (t CPUTime, ok bool) { return readCPUTime(os.DirFS("/")) }
 
-// blockDevice is a disk. The zero value is one that is not known.
+// blockDevice is a disk. The zero value means that the disk is not known.
 type blockDevice struct {
 	root fs.FS
-	dir  string // in sys/block
+	dir  string // directory of the disk below /sys/block
 }
 
-// findDevice returns the disk with a device number, or that has the partition with it.
-// Partitions do not count flushes.
+// findDevice returns the disk with this device number. For the number of a partition it
+// returns the partition's disk, because partitions do not count flushes.
 func findDevice(root fs.FS, number string) blockDevice {
 	for _, pattern := range []string{"sys/block/*/dev", "sys/block/*/*/dev"} {
 		files, _ := fs.Glob(root, pattern)
@@ -265,9 +266,9 @@ func findDevice(root fs.FS, number string) blockDevice {
 	return blockDevice{}
 }
 
-// counted reads what the disk has done. See
-// https://docs.kernel.org/admin-guide/iostats.html, fields 5 and 16. Flushes are 0 before
-// Linux 5.5.
+// counted reads the disk's counters of writes and flushes. See
+// https://docs.kernel.org/admin-guide/iostats.html, fields 5 and 16. Linux before 5.5 does
+// not count flushes, which are then 0.
 func (d blockDevice) counted() (c ioCounts, ok bool) {
 	if d.root == nil {
 		return c, false

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// blockDevice is a disk whose counters are not known.
+// blockDevice is a disk whose counters cannot be read.
 type blockDevice struct{}
 
 func (blockDevice) counted() (ioCounts, bool) { return ioCounts{}, false }
@@ -17,5 +17,5 @@ func examine(*result.Checkup, string) blockDevice { return blockDevice{} }
 
 func usableCores() int { return runtime.NumCPU() }
 
-// ReadCPUTime returns the CPU time of the machine. ok is false if it is not known.
+// ReadCPUTime returns ok = false, because CPU times are read on Linux only.
 func ReadCPUTime() (t CPUTime, ok bool) { return CPUTime{}, false }

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 )
 
-// Parts that are tested on data.
+// Functions that tests call with test data.
 var (
 	Governor  = governor
 	Virtual   = virtual
@@ -19,7 +19,7 @@ var (
 	Counters    = counters
 )
 
-// FileSystem returns what the text of a mountinfo says about a path.
+// FileSystem returns the file system of a path according to the text of a mountinfo.
 func FileSystem(mountinfo, path string) (kind, device string, syncFree bool) {
 	list := parseMounts(mountinfo)
 	if m := list.of(path); m != nil {
@@ -28,7 +28,8 @@ func FileSystem(mountinfo, path string) (kind, device string, syncFree bool) {
 	return "", "", false
 }
 
-// Steal returns the stolen share between two states of /proc, or -1 if it is not known.
+// Steal returns the stolen share of CPU time between two states of /proc, or -1 if it is not
+// known.
 func Steal(before, after fs.FS) float64 {
 	a, ok := readCPUTime(before)
 	b, ok2 := readCPUTime(after)
@@ -38,7 +39,7 @@ func Steal(before, after fs.FS) float64 {
 	return stolen(a, b)
 }
 
-// Counted returns what the device with a number has counted.
+// Counted returns the counters of the device with this number.
 func Counted(root fs.FS, number string) string {
 	c, ok := findDevice(root, number).counted()
 	if !ok {

@@ -1,6 +1,6 @@
 package machine
 
-// Parts that are tested on data.
+// Functions that tests call with test data.
 var (
 	MedianOf = medianOf
 	Short    = short

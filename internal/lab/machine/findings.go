@@ -11,23 +11,25 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Limits from which on a fact is a finding, in addition to those of warnings.
+// Limits beyond which a fact is a finding, in addition to the limits of warnings.
 // docs/doctor.md gives the reasons.
 const (
-	maxPressure    = 0.10      // of the last seconds, for the CPU and the disk
-	maxMemoryWaits = 0.01      // of the last seconds, for memory
-	minAvailable   = 1 << 30   // bytes of memory
-	minSpace       = 256 << 20 // bytes on the file system
+	maxPressure    = 0.10      // share of the last 10 s in which a process waited for the CPU or the disk
+	maxMemoryWaits = 0.01      // share of the last 10 s in which a process waited for memory
+	minAvailable   = 1 << 30   // bytes of available memory
+	minSpace       = 256 << 20 // bytes free on the file system
 	maxFsync       = 2 * time.Millisecond
 	maxResolution  = time.Microsecond
 	maxRead        = 200 * time.Nanosecond
 
-	// The smallest difference that can be told in NoiseTime.
+	// The smallest relative difference that a run of NoiseTime detects. Up to fitDifference,
+	// the machine is fit. Above measurableDifference, it is unfit.
 	fitDifference        = 0.03
 	measurableDifference = 0.10
 )
 
-// NoiseTime is the time in which differences are to be told, the default time of a run.
+// NoiseTime is the length of run for which the smallest detectable difference is computed.
+// It is the default time of a run.
 const NoiseTime = 5 * time.Minute
 
 var (
@@ -36,13 +38,13 @@ var (
 	slowClocks       = []string{"hpet", "acpi_pm", "jiffies", "refined-jiffies"}
 )
 
-// Judge judges the facts of a checkup. It sets Findings and everything that follows from
-// the facts.
+// Judge judges the facts of a checkup. It sets the fields of c that follow from other
+// fields, such as Findings.
 func Judge(c *result.Checkup) {
 	c.WithinNS = int64(NoiseTime)
 	c.Difference, c.DifferenceRange = difference(c.Noise)
 	c.Fsync.Reaches = syncReaches(c)
-	c.Findings = slices.Concat(cpuFindings(c), diskFindings(c), toolFindings(c), noiseFindings(c)) // causes, then effects
+	c.Findings = slices.Concat(cpuFindings(c), diskFindings(c), toolFindings(c), noiseFindings(c)) // causes come before effects
 	order := []result.Fitness{result.Unfit, result.Measurable, result.Fit}
 	slices.SortStableFunc(c.Findings, func(a, b result.Finding) int {
 		return cmp.Compare(slices.Index(order, a.Fitness), slices.Index(order, b.Fitness))
@@ -53,7 +55,7 @@ func Judge(c *result.Checkup) {
 	}
 }
 
-// above adds a finding if a value is known and above its limit.
+// above adds a finding if the value is not nil and above its limit.
 func above(list *[]result.Finding, code string, f result.Fitness, value *float64, limit float64) {
 	if value != nil && *value > limit {
 		*list = append(*list, result.Finding{Code: code, Fitness: f, Value: *value, Limit: limit})
@@ -66,8 +68,9 @@ func below(list *[]result.Finding, code string, f result.Fitness, value *int64, 
 	}
 }
 
-// difference returns the smallest difference that can be told in every phase with the
-// greatest number of rounds, and its range. They are nil if noise was not measured.
+// difference returns the smallest relative difference that is detectable in every phase at
+// its greatest number of rounds, and the range of that figure. Both are nil if noise was not
+// measured.
 func difference(n *result.Noise) (*float64, *result.Range) {
 	if n == nil {
 		return nil, nil
@@ -81,7 +84,7 @@ func difference(n *result.Noise) (*float64, *result.Range) {
 }
 
 func noiseFindings(c *result.Checkup) (list []result.Finding) {
-	if c.NoNoise != nil && c.NoNoise.Code != protocol.CodeNoGo { // which is found for itself
+	if c.NoNoise != nil && c.NoNoise.Code != protocol.CodeNoGo { // a missing Go has its own finding
 		list = append(list, result.Finding{Code: result.FindingFailed, Fitness: result.Unfit})
 	}
 	if c.Noise == nil {
@@ -143,7 +146,7 @@ func cpuFindings(c *result.Checkup) (list []result.Finding) {
 }
 
 // syncReaches reports whether fsync reached a device, or nil if that is not known. If it
-// did, the device has counted at least one write for each fsync. Others may have written,
+// did, the device counted at least one write per fsync. Other processes may have written
 // too, so true is less certain than false.
 func syncReaches(c *result.Checkup) *bool {
 	f := c.Fsync

@@ -27,12 +27,13 @@ func quiet() *result.Checkup {
 
 func value[T any](v T) *T { return &v }
 
-// found returns a finding with a number.
+// found returns a finding with a value and a limit.
 func found(code string, f result.Fitness, value, limit float64) result.Finding {
 	return result.Finding{Code: code, Fitness: f, Value: value, Limit: limit}
 }
 
-// noise returns the noise of two phases, of which the second tells a difference.
+// noise returns the noise of two phases. With 30 rounds, the second phase detects the given
+// difference.
 func noise(difference float64, speeds ...float64) *result.Noise {
 	return &result.Noise{Speeds: speeds, Phases: []result.NoisePhase{
 		{Smallest: []result.SmallestDifference{{Rounds: 6, Difference: 0.5}, {Rounds: 30, Difference: 0.01, Range: result.Range{Low: 0.008, High: 0.5}}}},
@@ -121,7 +122,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// The range of what can be told in every phase reaches as high as that of any.
+// TestDifferenceRange checks that the range of the detectable difference reaches the
+// greatest upper end of all phases.
 func TestDifferenceRange(t *testing.T) {
 	c := quiet()
 	c.Noise = noise(0.02)
@@ -151,7 +153,7 @@ func TestSyncReaches(t *testing.T) {
 	}
 }
 
-// TestExamine reads this machine. Only what is true of every machine can be said of it.
+// TestExamine examines this machine. It can only check what holds for every machine.
 func TestExamine(t *testing.T) {
 	c, err := machine.Examine(t.TempDir())
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package machine describes the measuring machine and its noise, and warns if they
-// cast doubt on a result.
+// Package machine describes this machine and its noise. It warns if they make a result
+// doubtful.
 package machine
 
 import (
@@ -14,9 +14,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Read describes this machine, and the file system of dir, where databases will
-// be created. What cannot be found out is left empty. The only error is that dir is
-// not a directory. Cores are logical cores.
+// Read describes this machine and the file system of dir, the directory for databases.
+// Fields that cannot be determined stay empty. The only error is that dir is not a
+// directory. Cores counts logical cores.
 func Read(dir string) (result.Machine, error) {
 	m := result.Machine{OS: runtime.GOOS, Arch: runtime.GOARCH}
 	abs, err := filepath.Abs(dir)

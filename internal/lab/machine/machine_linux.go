@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// platform adds what only Linux reports. dir has no symbolic links in it.
+// platform adds to m what only Linux reports. dir is a path without symbolic links.
 func platform(m *result.Machine, dir string) {
 	root := os.DirFS("/")
 	m.Governor = governor(root)
@@ -24,7 +24,8 @@ func platform(m *result.Machine, dir string) {
 	}
 }
 
-// read returns a file's text without the white space and NUL around it, or "".
+// read returns the text of a file without surrounding white space and NULs, or "" if it
+// cannot be read.
 func read(root fs.FS, name string) string {
 	b, err := fs.ReadFile(root, name)
 	if err != nil {
@@ -33,8 +34,8 @@ func read(root fs.FS, name string) string {
 	return strings.Trim(string(b), " \t\n\x00")
 }
 
-// governor returns the name of the CPUs' frequency governor, or several names if
-// they differ.
+// governor returns the name of the CPUs' frequency governor. If CPUs differ, it returns
+// several names.
 func governor(root fs.FS) string {
 	files, _ := fs.Glob(root, "sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor")
 	var names []string
@@ -47,15 +48,15 @@ func governor(root fs.FS) string {
 	return strings.Join(names, ", ")
 }
 
-// makers are found in the DMI names of virtual machines. They identify those whose
-// processors have no flag for it.
+// makers are words in the DMI names of virtual machines. They identify machines whose CPU
+// flags do not include hypervisor.
 var makers = []string{
 	"KVM", "QEMU", "VMware", "VirtualBox", "Virtual Machine", "Xen", "Bochs", "Parallels", "BHYVE",
 	"Apple Virtualization", "Google Compute Engine", "OpenStack",
 }
 
-// virtual returns the name of the hypervisor, or "" if none is found. Containers do
-// not count: they share the machine's kernel and its clock.
+// virtual returns the name of the hypervisor, or "" if none is found. Containers do not
+// count, because they share the machine's kernel and clock.
 func virtual(root fs.FS) string {
 	name := strings.TrimSpace(read(root, "sys/class/dmi/id/sys_vendor") + " " + read(root, "sys/class/dmi/id/product_name"))
 	if slices.ContainsFunc(makers, func(m string) bool { return strings.Contains(name, m) }) {
@@ -81,8 +82,8 @@ func virtual(root fs.FS) string {
 // mount is a line of /proc/self/mountinfo; see proc_pid_mountinfo(5).
 type mount struct {
 	point, kind, device string
-	number              string   // of the device: major:minor
-	options             []string // of the file system
+	number              string   // major:minor of the device
+	options             []string // options of the file system
 }
 
 type mounts []mount
@@ -100,11 +101,11 @@ func parseMounts(mountinfo string) mounts {
 	return list
 }
 
-// unescape reverses the kernel's escapes in a field.
+// unescape decodes the kernel's escapes in a field of mountinfo.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`, `\043`, "#")
 
-// of returns the mount of an absolute path: the one with the longest mount point.
-// If there are several at that point, it is the last, which hides the others.
+// of returns the mount that an absolute path is on: the one with the longest mount point. If
+// several mounts have that mount point, the last one hides the others.
 func (list mounts) of(path string) *mount {
 	var best *mount
 	for i := range list {
@@ -117,7 +118,7 @@ func (list mounts) of(path string) *mount {
 	return best
 }
 
-// syncFree reports whether it is certain that fsync on m reaches no device.
+// syncFree reports whether fsync on m certainly reaches no device.
 func (list mounts) syncFree(m *mount) bool {
 	switch m.kind {
 	case "tmpfs", "ramfs", "devtmpfs", "rootfs":
@@ -127,8 +128,8 @@ func (list mounts) syncFree(m *mount) bool {
 			return true
 		}
 		for _, o := range m.options {
-			// In a container the upper directory is rarely visible. It then
-			// seems to be in the overlay itself.
+			// A container rarely sees the upper directory: it then seems to be in the
+			// overlay itself.
 			if dir, ok := strings.CutPrefix(o, "upperdir="); ok {
 				upper := list.of(dir)
 				return upper != nil && upper.kind != "overlay" && list.syncFree(upper)

@@ -35,7 +35,7 @@ func TestFileSystem(t *testing.T) {
 		{"/var/lib", "ext4", "/dev/vda1", false},
 		{"/tmp", "tmpfs", "tmpfs", true},
 		{"/tmp/a/b", "tmpfs", "tmpfs", true},
-		{"/tmpfiles", "ext4", "/dev/vda1", false}, // not below /tmp
+		{"/tmpfiles", "ext4", "/dev/vda1", false}, // the path is not below /tmp
 		{"/home/me", "xfs", "/dev/mapper/home", false},
 		{"/home/my disk/db", "ext4", "/dev/disk one", false},
 		{"/mnt/twice/db", "tmpfs", "over", true},
@@ -55,7 +55,8 @@ func TestFileSystem(t *testing.T) {
 	}
 }
 
-// The kernel itself knows which file systems are tmpfs.
+// TestReadAgainstStatfs checks that Read and the kernel agree on which file systems are
+// tmpfs.
 func TestReadAgainstStatfs(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink("/dev/shm", link); err != nil {
@@ -64,7 +65,7 @@ func TestReadAgainstStatfs(t *testing.T) {
 	for _, dir := range []string{"/", "/dev", "/dev/shm", "/tmp", "/proc", t.TempDir(), link} {
 		var s unix.Statfs_t
 		if err := unix.Statfs(dir, &s); err != nil {
-			continue // not every system has all of them
+			continue // not every system has all of these directories
 		}
 		m, err := machine.Read(dir)
 		if err != nil {

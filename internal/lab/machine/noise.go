@@ -10,16 +10,16 @@ import (
 	"github.com/shirou/gopsutil/v4/load"
 )
 
-// Reading is the machine's noise at one moment.
+// Reading holds the machine's load and disk speed at one moment.
 type Reading struct {
-	// Load is the load average of the last minute: the number of processes that ran
-	// or were ready to run. It is negative if it is not known, as on Windows.
+	// Load is the load average of the last minute: the mean number of processes running or
+	// ready to run. It is negative if it is not known, as on Windows.
 	Load float64
 
-	Fsync time.Duration // of [FsyncLatency]; 0: not known
+	Fsync time.Duration // what [FsyncLatency] returned; 0: not known
 }
 
-// Look takes a reading. dir is the directory where databases are created.
+// Look takes a reading. dir is the directory for databases.
 func Look(dir string) (Reading, error) {
 	r := Reading{Load: loadAverage()}
 	var err error
@@ -31,7 +31,7 @@ func Look(dir string) (Reading, error) {
 
 // loadAverage returns the load average of the last minute, or -1 if it is not known.
 func loadAverage() float64 {
-	if runtime.GOOS != "windows" { // gopsutil would start to compute its own average
+	if runtime.GOOS != "windows" { // on Windows gopsutil would start to compute its own average
 		if avg, err := load.Avg(); err == nil {
 			return avg.Load1
 		}
@@ -39,10 +39,9 @@ func loadAverage() float64 {
 	return -1
 }
 
-// FsyncLatency writes 4 KiB to a file in dir 25 times, each time waits until they are
-// on the device, and returns the median time. A first write is not counted. (On
-// macOS Go waits for the device's own cache as well, which SQLite does only if it is
-// asked to.)
+// FsyncLatency writes 4 KiB to a file in dir 25 times. Each time it waits until the device
+// has the data. It returns the median time; one earlier write does not count. (On macOS Go
+// also flushes the device's own cache, which SQLite does only with fullfsync.)
 func FsyncLatency(dir string) (median time.Duration, err error) {
 	times, err := fsyncTimes(dir)
 	if err != nil {
@@ -51,7 +50,7 @@ func FsyncLatency(dir string) (median time.Duration, err error) {
 	return medianOf(times), nil
 }
 
-// fsyncTimes returns the times that [FsyncLatency] takes the median of.
+// fsyncTimes returns the 25 times of which [FsyncLatency] returns the median.
 func fsyncTimes(dir string) ([]time.Duration, error) {
 	f, err := os.CreateTemp(dir, "sqlite3perf-fsync-*")
 	if err != nil {
@@ -75,15 +74,15 @@ func fsyncTimes(dir string) ([]time.Duration, error) {
 	return times[1:], nil
 }
 
-// medianOf returns the median of at least one duration.
+// medianOf returns the median of d, which must not be empty.
 func medianOf(d []time.Duration) time.Duration {
 	s := slices.Sorted(slices.Values(d))
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
-// Calibrate does a fixed amount of work in the CPU and in memory, some 10 ms in
-// total, and returns how long it took. It returns the median of five passes, so one
-// interruption does not count, but a machine that has become slower does.
+// Calibrate does a fixed amount of work in the CPU and in memory, about 10 ms in total, and
+// returns how long it took. It returns five times the median of five passes, so a single
+// interruption does not count, but a slower machine does.
 func Calibrate() time.Duration {
 	table := newTable()
 	times := make([]time.Duration, 5)
@@ -95,16 +94,16 @@ func Calibrate() time.Duration {
 	return medianOf(times) * time.Duration(len(times))
 }
 
-// sink keeps the compiler from removing work whose result nobody reads.
+// sink receives a result that nobody reads, so that the compiler keeps the work.
 var sink uint64 //nolint:unused // that is its purpose
 
 const (
-	tableLength = 1 << 19 // of 8 bytes: 4 MiB, more than a core's own cache
+	tableLength = 1 << 19 // elements of 8 bytes: 4 MiB, more than a core's own cache
 	chases      = 1 << 16
 	mixes       = 1 << 19
 )
 
-// newTable links all elements into one random cycle, by Sattolo's algorithm.
+// newTable links all elements of the table into one random cycle, by Sattolo's algorithm.
 func newTable() []uint64 {
 	t := make([]uint64, tableLength)
 	for i := range t {
@@ -119,7 +118,7 @@ func newTable() []uint64 {
 	return t
 }
 
-// work first waits for memory, one element after the other, then only for the CPU.
+// work first follows links through memory, then computes in the CPU only.
 func work(table []uint64) uint64 {
 	at := uint64(0)
 	for range chases {
@@ -132,7 +131,7 @@ func work(table []uint64) uint64 {
 	return x
 }
 
-// mix is a step of the generator xorshift64.
+// mix is one step of the random generator xorshift64.
 func mix(x uint64) uint64 {
 	x ^= x << 13
 	x ^= x >> 7

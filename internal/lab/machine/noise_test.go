@@ -50,8 +50,8 @@ func TestMedianOf(t *testing.T) {
 	}
 }
 
-// The work is the same everywhere and in every version. Otherwise its times could
-// not be compared.
+// TestCalibrationWork checks that the work is the same on all machines and in all versions.
+// Otherwise its times could not be compared.
 func TestCalibrationWork(t *testing.T) {
 	table := machine.NewTable()
 	at, steps := table[0], 1

@@ -6,19 +6,19 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Observer takes the readings of one run, in the pauses between its trials.
+// Observer takes readings of the machine during one run, between the trials.
 type Observer struct {
 	Machine result.Machine
 
 	before  Reading
 	rounds  []time.Duration
-	cpu     CPUTime // before the first round
-	cpuSeen bool    // cpu is known
+	cpu     CPUTime // CPU time before the first round
+	cpuSeen bool    // cpu could be read
 	steal   *float64
 }
 
-// Observe reads the machine and its noise before anything is done, even before
-// workers are built. Databases are created in dir.
+// Observe describes the machine and reads its noise before workers are built. dir is the
+// directory for databases.
 func Observe(dir string) (*Observer, error) {
 	m, err := Read(dir)
 	if err != nil {
@@ -28,20 +28,19 @@ func Observe(dir string) (*Observer, error) {
 	return &Observer{Machine: m, before: before}, err
 }
 
-// BeforeRun returns warnings about the machine that cast doubt on what will be
-// measured.
+// BeforeRun returns warnings about the machine that make the coming results doubtful.
 func (o *Observer) BeforeRun() []result.Warning { return WarningsBefore(o.Machine, o.before) }
 
-// BeforeRound measures how fast the machine is.
+// BeforeRound measures the speed of the machine.
 func (o *Observer) BeforeRound(int) {
-	if len(o.rounds) == 0 { // workers are built by now, so the CPU time of building them is not counted
+	if len(o.rounds) == 0 { // here, because the CPU time of building workers must not count
 		o.cpu, o.cpuSeen = ReadCPUTime()
 	}
 	o.rounds = append(o.rounds, Calibrate())
 }
 
-// Speeds returns what [Calibrate] returned before each round, divided by the median. It
-// is nil before the first round.
+// Speeds returns the times of [Calibrate] before each round, each divided by their median.
+// It returns nil before the first round.
 func (o *Observer) Speeds() []float64 {
 	if len(o.rounds) == 0 {
 		return nil
@@ -54,15 +53,15 @@ func (o *Observer) Speeds() []float64 {
 	return list
 }
 
-// Steal returns the share of the CPUs' working time during the run that the hypervisor
-// gave to others. It is nil before AfterRun, and where it is not known.
+// Steal returns the share of the CPUs' working time in the run that the hypervisor gave to
+// other machines. It returns nil before AfterRun, or if the share is not known.
 func (o *Observer) Steal() *float64 { return o.steal }
 
 // AfterRun returns warnings about what changed during the run.
 func (o *Observer) AfterRun() []result.Warning {
 	after, err := Look(o.Machine.Directory)
 	if err != nil {
-		after = Reading{} // if the directory is full by now, the cells say so
+		after = Reading{} // if the directory is full by now, the trials report it
 	}
 	list := WarningsAfter(o.before, after, o.rounds)
 	if now, ok := ReadCPUTime(); ok && o.cpuSeen {
@@ -73,14 +72,14 @@ func (o *Observer) AfterRun() []result.Warning {
 	return list
 }
 
-// CPUTime is how long all CPUs of the machine have worked since it started.
+// CPUTime holds how long all CPUs of the machine together have worked since it started.
 type CPUTime struct {
-	Worked time.Duration // including the time that was stolen
-	Stolen time.Duration // while they had work, the hypervisor gave it to other machines
-	User   time.Duration // in the programs of all processes, not in the kernel
+	Worked time.Duration // working time, including Stolen
+	Stolen time.Duration // time in which CPUs had work but the hypervisor ran other machines
+	User   time.Duration // time in programs of all processes, outside the kernel
 }
 
-// stolen returns the stolen share of the CPUs' working time between two readings.
+// stolen returns the stolen share of the CPUs' working time between the two readings.
 func stolen(before, after CPUTime) float64 {
 	worked := after.Worked - before.Worked
 	if worked <= 0 {

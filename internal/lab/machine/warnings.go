@@ -9,16 +9,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Limits above (for minFsync: below) which noise is worth a warning.
+// Limits above which noise causes a warning. minFsync is a limit below which it does.
 const (
 	maxLoadPerCore = 0.5
 	maxFsyncRatio  = 1.5
-	minFsync       = 10 * time.Microsecond // no device is as fast
-	maxSteal       = 0.01                  // of the CPUs' working time
+	minFsync       = 10 * time.Microsecond // no device syncs as fast
+	maxSteal       = 0.01                  // share of the CPUs' working time
 )
 
-// WarningsBefore returns warnings if the machine, or a reading before the first
-// trial, casts doubt on what will be measured.
+// WarningsBefore returns warnings if the machine, or a reading before the first trial, makes
+// the coming results doubtful.
 func WarningsBefore(m result.Machine, before Reading) []result.Warning {
 	var list []result.Warning
 	add := func(code, format string, args ...any) {
@@ -42,9 +42,9 @@ func WarningsBefore(m result.Machine, before Reading) []result.Warning {
 	return list
 }
 
-// WarningsAfter returns warnings about what changed during a run. It compares the
-// readings before and after it, and the times that [Calibrate] returned in each
-// round, 0 if it was not called.
+// WarningsAfter returns warnings about what changed during a run. before and after are
+// readings around the run. rounds are the times that [Calibrate] returned before each round,
+// or 0 for a round without one.
 func WarningsAfter(before, after Reading, rounds []time.Duration) []result.Warning {
 	var list []result.Warning
 	if b, a := before.Fsync, after.Fsync; b > 0 && a > 0 {
@@ -55,7 +55,7 @@ func WarningsAfter(before, after Reading, rounds []time.Duration) []result.Warni
 		}
 	}
 	known := slices.DeleteFunc(slices.Clone(rounds), func(r time.Duration) bool { return r <= 0 })
-	if len(known) < 3 { // of two, nobody knows which one is off
+	if len(known) < 3 { // of two rounds, neither is known to be the wrong one
 		return list
 	}
 	median := medianOf(known)
@@ -69,7 +69,7 @@ func WarningsAfter(before, after Reading, rounds []time.Duration) []result.Warni
 	return list
 }
 
-// stealWarning returns a warning if the share of time that was stolen is worth one.
+// stealWarning returns a warning if share, the stolen share of CPU time, is above maxSteal.
 func stealWarning(share float64) []result.Warning {
 	if share <= maxSteal {
 		return nil
@@ -78,7 +78,7 @@ func stealWarning(share float64) []result.Warning {
 		"the hypervisor gave %.1f %% of the CPU time that the run could have used to other machines: times are longer by about as much, and not evenly", 100*share)}}
 }
 
-// short rounds to three digits.
+// short rounds d to three significant digits.
 func short(d time.Duration) time.Duration {
 	unit := time.Duration(1)
 	for d/unit >= 1000 {

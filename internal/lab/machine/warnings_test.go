@@ -12,8 +12,7 @@ import (
 
 const ms = time.Millisecond
 
-// seen is the short form of a warning: its code, its round if it has one, and what
-// its message must contain.
+// seen is the short form of a warning: its code, and its round if it has one.
 type seen struct {
 	Code  string
 	Round int
@@ -73,7 +72,7 @@ func TestWarningsBefore(t *testing.T) {
 func TestWarningsAfter(t *testing.T) {
 	for _, c := range []struct {
 		name          string
-		before, after time.Duration // fsync
+		before, after time.Duration // fsync times before and after the run
 		rounds        []time.Duration
 		want          []seen
 		parts         []string

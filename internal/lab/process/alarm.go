@@ -5,28 +5,29 @@ import (
 	"time"
 )
 
-// Alarm calls a function after this process has run for some time. Time in which the
-// process was stopped, as by Ctrl-Z, does not count and is reported separately. The
-// workers are not stopped along with it, so they must not be blamed for that time.
+// Alarm calls a function after this process has run for some time. Time in which this
+// process was stopped, for example by Ctrl-Z, does not count and is reported separately.
+// Workers keep running then, so they must not be blamed for that time.
 type Alarm struct {
 	mu      sync.Mutex
 	left    time.Duration
 	ring    func()
 	timer   *time.Timer
 	set     time.Time     // when the timer was set
-	next    time.Duration // what it was set to
-	stopped time.Duration // how long the process was stopped
+	next    time.Duration // duration to which the timer was set
+	stopped time.Duration // total time in which this process was stopped
 	paused  bool
 	done    bool
 }
 
 const (
 	alarmTick = 500 * time.Millisecond
-	// alarmLate is how late a timer may fire on a busy machine.
+	// alarmLate is how late a timer may fire on a busy machine. A later one means that this
+	// process was stopped.
 	alarmLate = 2 * time.Second
 )
 
-// NewAlarm returns an alarm that calls ring after some time.
+// NewAlarm returns an alarm that calls ring after the given time.
 func NewAlarm(after time.Duration, ring func()) *Alarm {
 	a := &Alarm{left: after, ring: ring}
 	a.mu.Lock()
@@ -41,7 +42,8 @@ func (a *Alarm) wind() {
 	a.timer = time.AfterFunc(a.next, a.tick)
 }
 
-// count subtracts the time since the timer was set from the time that is left.
+// count subtracts the time since the timer was set from the time left. If the timer is very
+// late, the delay is counted as stopped instead.
 func (a *Alarm) count() {
 	passed := time.Since(a.set)
 	if late := passed - a.next; late > alarmLate {
@@ -67,7 +69,7 @@ func (a *Alarm) tick() {
 	a.wind()
 }
 
-// Reset makes the alarm ring after the given time from now.
+// Reset makes the alarm ring after the given time, counted from now.
 func (a *Alarm) Reset(after time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -80,7 +82,7 @@ func (a *Alarm) Reset(after time.Duration) {
 	a.wind()
 }
 
-// Pause stops the alarm's time until resume is called.
+// Pause stops the alarm's clock until Resume is called.
 func (a *Alarm) Pause() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -91,7 +93,7 @@ func (a *Alarm) Pause() {
 	}
 }
 
-// Resume lets the alarm's time go on.
+// Resume restarts the alarm's clock after Pause.
 func (a *Alarm) Resume() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -101,7 +103,7 @@ func (a *Alarm) Resume() {
 	}
 }
 
-// Stop cancels the alarm and returns how long the process was stopped while it was
+// Stop cancels the alarm. It returns how long this process was stopped since the alarm was
 // set.
 func (a *Alarm) Stop() time.Duration {
 	a.mu.Lock()

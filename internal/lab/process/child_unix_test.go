@@ -13,7 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 )
 
-// A worker that is stopped may still remove what it has made elsewhere. Any other is killed.
+// TestStoppedWorkerLeaves checks that a stopped worker with data elsewhere gets time to
+// remove it, and that other workers are killed.
 func TestStoppedWorkerLeaves(t *testing.T) {
 	for _, leaves := range []bool{true, false} {
 		dir := t.TempDir()
@@ -27,7 +28,7 @@ func TestStoppedWorkerLeaves(t *testing.T) {
 			began = err == nil
 		}
 		cancel()
-		_ = c.Wait() // it was stopped
+		_ = c.Wait() // fails, because the process was stopped
 		_, err = os.Stat(filepath.Join(dir, "left"))
 		if leaves && err != nil || !leaves && !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("leaves %v: %v", leaves, err)

@@ -11,22 +11,21 @@ import (
 type Conversation struct {
 	Executable string
 	Args       []string
-	Env        []string // NAME=value, besides the lab's own environment
+	Env        []string // NAME=value, added to the lab's own environment
 	Dir        string   // the worker's working directory; "": the lab's own
 
-	// Hear is called with each line that the worker writes. When it returns
-	// false, the worker's standard input is closed, as it would be if the lab
-	// exited. Hear is still called with later lines.
+	// Hear is called with each line that the worker writes. When Hear returns false, the
+	// worker's standard input is closed, as if the lab had exited. Hear is still called with
+	// later lines.
 	Hear func(line []byte) bool
 
-	// Stderr is the beginning and the end of what the worker wrote to standard
-	// error. Run fills it in.
+	// Stderr is the beginning and the end of the worker's standard error. Run sets it.
 	Stderr string
 }
 
-// Run starts the worker, sends it the line and returns when it has exited. The
-// error is a [*exec.ExitError] if the exit status is not 0, and the cause of
-// ctx's end if that stopped the worker.
+// Run starts the worker, sends it the line and waits until the worker exits. The error is a
+// [*exec.ExitError] if the exit status is not 0. If the end of ctx stopped the worker, it is
+// the cause of that.
 func (c *Conversation) Run(ctx context.Context, line []byte) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

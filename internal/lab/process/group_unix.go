@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// Isolate puts the process into its own group, so that Ctrl-C at the terminal
-// reaches only the lab and its children end with it.
+// Isolate makes the command run in its own process group. Ctrl-C at the terminal then
+// reaches only the lab, and canceling kills the whole group.
 func Isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
-// EndGroup kills the processes that a process left running in its group.
+// EndGroup kills the processes left in the group of the process pid.
 func EndGroup(pid int) {
-	_ = syscall.Kill(-pid, syscall.SIGKILL) // fails if nothing is left
+	_ = syscall.Kill(-pid, syscall.SIGKILL) // fails if no process is left
 }
 
 // Killed reports whether SIGKILL ended the process.
@@ -36,8 +36,8 @@ func OwnUserTime() time.Duration {
 	return time.Duration(ru.Utime.Nano())
 }
 
-// InvoluntarySwitches returns how often a thread of a process that has ended, or of its
-// children, had to make way for another. It returns nil if that is not known.
+// InvoluntarySwitches returns how often the system preempted threads of an ended process
+// and of its children. It returns nil if the system does not count that.
 func InvoluntarySwitches(state *os.ProcessState) *int64 {
 	if ru, ok := state.SysUsage().(*syscall.Rusage); ok {
 		return integer(ru.Nivcsw)
@@ -45,7 +45,7 @@ func InvoluntarySwitches(state *os.ProcessState) *int64 {
 	return nil
 }
 
-// integer returns a pointer to a number whose size depends on the platform.
+// integer converts a number whose type depends on the platform.
 func integer[T int32 | int64](n T) *int64 {
 	v := int64(n)
 	return &v

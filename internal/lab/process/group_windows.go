@@ -7,20 +7,21 @@ import (
 	"time"
 )
 
-// Isolate puts the process into its own group, so that Ctrl-C at the terminal
+// Isolate makes the command run in its own process group, so that Ctrl-C at the terminal
 // reaches only the lab.
 func Isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-// EndGroup does nothing: Windows has no groups that could be killed.
+// EndGroup does nothing, because Windows cannot kill a process group.
 func EndGroup(int) {}
 
 // Killed reports whether SIGKILL ended the process. Windows does not have SIGKILL.
 func Killed(*os.ProcessState) bool { return false }
 
-// OwnUserTime is not needed on Windows, where the machine's CPU time is not read.
+// OwnUserTime returns 0. Windows does not need it, because ReadCPUTime is not implemented
+// there.
 func OwnUserTime() time.Duration { return 0 }
 
-// InvoluntarySwitches returns nil: Windows does not count them for a process.
+// InvoluntarySwitches returns nil, because Windows does not count them per process.
 func InvoluntarySwitches(*os.ProcessState) *int64 { return nil }

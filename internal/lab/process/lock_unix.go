@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock locks a file for this process until it is closed or the process ends.
+// Lock locks a file until it is closed or this process ends. If another process holds the
+// lock, it waits if wait is set, and otherwise fails.
 func Lock(f *os.File, wait bool) error {
 	how := unix.LOCK_EX
 	if !wait {
@@ -17,8 +18,8 @@ func Lock(f *os.File, wait bool) error {
 	return flock(f, how)
 }
 
-// LockShared locks a file together with other processes that do so. It waits for one that has
-// locked it alone.
+// LockShared takes a shared lock on a file. It waits while another process holds the lock of
+// Lock.
 func LockShared(f *os.File) error { return flock(f, unix.LOCK_SH) }
 
 func flock(f *os.File, how int) error {
@@ -30,8 +31,8 @@ func flock(f *os.File, how int) error {
 	}
 }
 
-// isOwn reports whether this user has made a file. In a directory for everybody's temporary
-// files, another user may have made one that looks like ours.
+// isOwn reports whether this user owns a file. In a shared directory for temporary files,
+// another user may have made a file that looks like ours.
 func isOwn(f *os.File) bool {
 	var st unix.Stat_t
 	return unix.Fstat(int(f.Fd()), &st) == nil && int(st.Uid) == os.Geteuid()

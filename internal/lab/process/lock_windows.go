@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Lock locks a file for this process until it is closed or the process ends.
+// Lock locks a file until it is closed or this process ends. If another process holds the
+// lock, it waits if wait is set, and otherwise fails.
 func Lock(f *os.File, wait bool) error {
 	flags := uint32(windows.LOCKFILE_EXCLUSIVE_LOCK)
 	if !wait {
@@ -15,12 +16,12 @@ func Lock(f *os.File, wait bool) error {
 	return windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &windows.Overlapped{})
 }
 
-// LockShared locks a file together with other processes that do so. It waits for one that has
-// locked it alone.
+// LockShared takes a shared lock on a file. It waits while another process holds the lock of
+// Lock.
 func LockShared(f *os.File) error {
 	return windows.LockFileEx(windows.Handle(f.Fd()), 0, 0, 1, 0, &windows.Overlapped{})
 }
 
-// isOwn reports whether this user has made a file: every user has a directory of temporary
-// files on Windows.
+// isOwn returns true, because on Windows every user has their own directory for temporary
+// files.
 func isOwn(*os.File) bool { return true }

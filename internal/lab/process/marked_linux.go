@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// existing returns the processes that exist now, by their IDs.
+// existing returns the IDs of the processes that exist now.
 func existing() map[int]bool {
 	list := map[int]bool{}
 	dir, err := os.Open("/proc")
@@ -16,7 +16,7 @@ func existing() map[int]bool {
 		return list
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(-1) // those that were read are enough
+	names, _ := dir.Readdirnames(-1) // in case of an error, the names read so far are used
 	for _, name := range names {
 		if pid, err := strconv.Atoi(name); err == nil {
 			list[pid] = true
@@ -25,27 +25,26 @@ func existing() map[int]bool {
 	return list
 }
 
-// endMarked kills every process that has this mark, or one below it, in its
-// environment. Processes that a worker has started have it too, even if they have left
-// the worker's group. Those of before are not looked at: to read the environments of
-// all processes takes some milliseconds, which every trial would need.
+// endMarked kills every process whose environment has this mark, or a mark below it. Child
+// processes of a worker inherit the mark, and keep it even outside the worker's group.
+// Processes in before are skipped, because reading the environments of all processes would
+// add some milliseconds to every trial.
 func endMarked(mark string, before map[int]bool) {
 	for range 100 {
 		if !killMarked(mark, before) {
 			return
 		}
-		time.Sleep(10 * time.Millisecond) // they may have started others in the meantime
+		time.Sleep(10 * time.Millisecond) // killed processes may have started others in the meantime
 	}
 }
 
-// killMarked kills the marked processes that exist now, and reports whether there
-// were any.
+// killMarked kills the marked processes that exist now, and reports whether it killed any.
 func killMarked(mark string, before map[int]bool) (found bool) {
 	for pid := range existing() {
 		if before[pid] || pid == os.Getpid() {
 			continue
 		}
-		p, err := os.FindProcess(pid) // before its environment is read, since the pid may be reused
+		p, err := os.FindProcess(pid) // opened before its environment is read, because the ID may be reused
 		if err != nil {
 			continue
 		}

@@ -6,5 +6,5 @@ package process
 // environment.
 func endMarked(string, map[int]bool) {}
 
-// existing returns nothing: no process is looked at.
+// existing returns nil, because endMarked does nothing here.
 func existing() map[int]bool { return nil }

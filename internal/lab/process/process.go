@@ -1,5 +1,5 @@
-// Package process runs other programs so that nothing outlives this one: no process, and no
-// temporary directory, whichever way either ends.
+// Package process runs other programs. When this process or a program ends, in whatever way,
+// no process and no temporary directory is left.
 package process
 
 import (
@@ -24,25 +24,27 @@ import (
 // ExitGrace is how long a worker may take to exit after its last answer.
 const ExitGrace = 10 * time.Second
 
-// leaveGrace is how long a worker may take to remove what it has made elsewhere.
+// leaveGrace is how long a worker may take, after its input is closed, to remove data that
+// it created elsewhere, for example on a server.
 const leaveGrace = 15 * time.Second
 
-// MaxLine is the longest answer that is accepted from a worker.
+// MaxLine is the limit in bytes for one answer of a worker.
 const MaxLine = 16 << 20
 
-// Child is a worker's process. Nothing that it starts outlives it.
+// Child is a running worker. When it ends, its child processes are killed.
 type Child struct {
 	*exec.Cmd
 	Input  io.WriteCloser
 	output io.Reader
 	errors ends
 	mark   string
-	before map[int]bool // the processes that were there when it started
+	before map[int]bool // IDs of the processes that existed before it started
 }
 
-// Start starts a worker in dir, or in the lab's own directory if dir is "". The
-// process is marked with id, and env is added to its environment. It is killed when
-// ctx ends, or, if it leaves something elsewhere, soon after its input has ended.
+// Start starts a worker in dir, or in the lab's own directory if dir is "". The process is
+// marked with id, and env is added to its environment. When ctx ends, the worker is killed.
+// If leaves is set, it has data elsewhere to remove, so its input is closed and it gets
+// leaveGrace to exit.
 func Start(ctx context.Context, executable string, args []string, dir, id string, leaves bool, env ...string) (*Child, error) {
 	c := &Child{Cmd: exec.CommandContext(ctx, executable, args...), mark: id, errors: ends{max: 8 * DetailEnd}, before: existing()}
 	c.Dir = dir
@@ -59,14 +61,14 @@ func Start(ctx context.Context, executable string, args []string, dir, id string
 		return nil, err
 	}
 	if leaves {
-		c.Cancel = c.Input.Close // it then leaves, and exits
+		c.Cancel = c.Input.Close // the worker then cleans up and exits
 		c.WaitDelay = leaveGrace
 	}
 	return c, c.Start()
 }
 
-// Send sends a request. If the worker exits without reading it, the missing answer
-// shows it.
+// Send sends a request. It ignores errors: if the worker has exited, the answer is missing,
+// which is noticed.
 func (c *Child) Send(r protocol.Request) { _ = json.NewEncoder(c.Input).Encode(r) }
 
 // Lines returns a scanner over the lines that the worker writes.
@@ -76,9 +78,9 @@ func (c *Child) Lines() *bufio.Scanner {
 	return s
 }
 
-// End closes the worker's input, waits for it to exit and kills the processes that
-// it left running. It does not wait for the end of the worker's output, because a
-// child of the worker may hold the other end open.
+// End closes the worker's input, waits for the worker to exit, and kills the child processes
+// that it left running. It does not wait for the end of the worker's output, because a child
+// of the worker may keep the pipe open.
 func (c *Child) End() error {
 	go func() { _, _ = io.Copy(io.Discard, c.output) }()
 	c.Input.Close()
@@ -99,8 +101,8 @@ func (c *Child) Death(err error) string {
 	return fmt.Sprintf("the worker crashed: %v", err)
 }
 
-// MarkVariable is the environment variable that identifies the processes that a
-// process has started, even if they have moved to another group.
+// MarkVariable is an environment variable that child processes inherit. It identifies them
+// even after they moved to another process group.
 const MarkVariable = "SQLITE3PERF_MARK"
 
 // Mark adds a mark to a command that has not been started yet.
@@ -111,20 +113,21 @@ func Mark(cmd *exec.Cmd, id string) {
 // NewMark returns a mark for a process that does not have a [Scratch] directory.
 func NewMark() string { return fmt.Sprintf("%d-%016x", os.Getpid(), rand.Uint64()) }
 
-// ExitedWell reports whether [exec.Cmd.Wait] saw exit status 0. A child that still
-// holds the worker's standard error is killed; it does not make the worker's answers
-// wrong.
+// ExitedWell reports whether err, from [exec.Cmd.Wait], means exit status 0. ErrWaitDelay
+// counts as success: a child then kept the worker's standard error open, which does not make
+// the answers wrong.
 func ExitedWell(err error) bool { return err == nil || errors.Is(err, exec.ErrWaitDelay) }
 
-// DetailEnd is how many bytes are kept of each end of a reason's detail.
+// DetailEnd is how many bytes of the beginning, and of the end, of a reason's detail are
+// kept.
 const DetailEnd = 2 << 10
 
-// register is a line of the registers that end the dump of a crash. They say nothing without
-// a debugger, and would take the place of the stack.
+// register matches a line of the register dump at the end of a Go crash. Without a debugger
+// it is useless, and it would displace the stack.
 var register = regexp.MustCompile(`(?m)^[a-z][a-z0-9]{1,7} +0x[0-9a-f]+\n?`)
 
-// Detail returns what a worker gave as the detail of its reason, followed by what it wrote
-// to standard error, without registers. It leaves out what is in the middle if that is long.
+// Detail returns given, the detail of a worker's reason, followed by the worker's standard
+// error without registers. It cuts out the middle of a long text.
 func Detail(given, stderr string) string {
 	e := ends{max: DetailEnd}
 	for _, s := range []string{given, register.ReplaceAllString(stderr, "")} {
@@ -133,8 +136,8 @@ func Detail(given, stderr string) string {
 	return e.String()
 }
 
-// ends keeps the first and the last bytes that are written to it. Of a crash the
-// first lines say most, of a log the last.
+// ends keeps the first and the last max bytes written to it. In a crash the first lines say
+// most, in a log the last lines do.
 type ends struct {
 	mu    sync.Mutex
 	max   int // limit in bytes for first and for last

@@ -15,27 +15,28 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 )
 
-// Scratch is a temporary directory. If the process that made it is killed, the next
-// process that makes one in the same parent removes it.
+// Scratch is a temporary directory. If the process that made it is killed, it is removed by
+// the next process that makes one with the same prefix in the same parent.
 //
-// A lock file next to the directory marks it as ours. The process that made the
-// directory locks that file, and the system releases the lock when the process ends.
-// The file is created before the directory and removed after it, so a process that is
-// Killed at any moment leaves nothing unmarked.
+// A lock file next to the directory marks it as ours. The process that made the directory
+// locks that file, and the system releases the lock when the process ends. The file is
+// created before the directory and removed after it, so a process killed at any moment
+// leaves no unmarked directory.
 type Scratch struct {
 	Dir  string
-	made []string // parent directories that were made for it, the deepest first
+	made []string // parent directories created for Dir, the deepest first
 	lock *os.File
 }
 
-// lockSuffix is the suffix of the name of the file that marks a directory.
+// lockSuffix is appended to a directory's name to get the name of its lock file.
 const lockSuffix = ".lock"
 
-// temporaryPrefix begins the names of directories among the system's temporary files.
+// temporaryPrefix begins the names of our directories in the system's directory for
+// temporary files.
 const temporaryPrefix = "sqlite3perf-tmp-"
 
-// NewTemporary makes a directory among the system's temporary files. Everything temporary
-// that belongs nowhere else is made there.
+// NewTemporary makes a directory in the system's directory for temporary files, for data
+// that belongs nowhere else.
 func NewTemporary() (*Scratch, error) {
 	s, err := NewScratch(os.TempDir(), temporaryPrefix)
 	if err != nil {
@@ -44,27 +45,28 @@ func NewTemporary() (*Scratch, error) {
 	return s, nil
 }
 
-// SweepTemporary removes what killed processes have left among the system's temporary
-// files. Every command begins with it, since copies of a user's data may be there.
+// SweepTemporary removes directories of killed processes from the system's directory for
+// temporary files. Every command begins with it, because they may hold copies of a user's
+// data.
 func SweepTemporary() { Sweep(os.TempDir(), temporaryPrefix) }
 
-// inUse are the directories of this process.
+// inUse lists the Scratches that this process has made and not removed.
 var inUse = struct {
 	sync.Mutex
 	list map[*Scratch]bool
 }{list: map[*Scratch]bool{}}
 
-// RemoveScratches removes the directories of this process, which is about to end: no other can be
-// made from then on.
+// RemoveScratches removes all Scratches of this process, which is about to end. It keeps the
+// mutex locked, so that no new ones can be made.
 func RemoveScratches() {
-	inUse.Lock() // for good
+	inUse.Lock() // never unlocked
 	for s := range inUse.list {
 		s.remove()
 	}
 }
 
-// NewScratch makes a directory in parent whose name begins with prefix. It makes
-// parent if it does not exist, and removes what killed processes left in it.
+// NewScratch makes a directory in parent whose name begins with prefix. It creates parent if
+// needed, and first removes directories that killed processes left there.
 func NewScratch(parent, prefix string) (*Scratch, error) {
 	parent, err := filepath.Abs(parent)
 	if err != nil {
@@ -84,7 +86,7 @@ func NewScratch(parent, prefix string) (*Scratch, error) {
 	return s, nil
 }
 
-// make makes the directory with a name that is not taken.
+// make makes the directory, with a name not in use.
 func (s *Scratch) make(parent, prefix string) error {
 	for {
 		dir := filepath.Join(parent, fmt.Sprintf("%s%010d", prefix, rand.Uint32()))
@@ -96,7 +98,7 @@ func (s *Scratch) make(parent, prefix string) error {
 			return err
 		}
 		s.lock = f
-		// A process that sweeps may hold it for a moment, and remove it.
+		// Another process's Sweep may briefly lock the file, and remove it.
 		if err := Lock(f, true); err != nil {
 			return err
 		}
@@ -123,8 +125,7 @@ func (s *Scratch) make(parent, prefix string) error {
 	}
 }
 
-// Remove removes the directory, and the parents that were made for it if they are
-// empty.
+// Remove removes the directory, and the parents created for it if they are empty.
 func (s *Scratch) Remove() {
 	inUse.Lock()
 	defer inUse.Unlock()
@@ -136,7 +137,7 @@ func (s *Scratch) remove() {
 	if s.Dir != "" {
 		endMarked(s.Dir, nil)
 		if os.RemoveAll(s.Dir) != nil {
-			s.lock.Close() // it stays marked, so the next process tries again
+			s.lock.Close() // the directory stays marked, so a later process tries again
 			return
 		}
 	}
@@ -144,12 +145,11 @@ func (s *Scratch) remove() {
 		Unmark(s.lock)
 	}
 	for _, d := range s.made {
-		os.Remove(d) // fails, rightly, if it is not empty
+		os.Remove(d) // fails, as intended, if d is not empty
 	}
 }
 
-// marker returns the text of the file that marks a directory. No other directory's
-// file has the same text.
+// marker returns the text of the lock file of dir. It differs for each directory.
 func marker(dir string, made []string) string {
 	text := fmt.Sprintf("sqlite3perf: the directory %s is removed by the next run if the process that made this file was Killed\n", filepath.Base(dir))
 	for _, d := range made {
@@ -158,7 +158,7 @@ func marker(dir string, made []string) string {
 	return text
 }
 
-// Unmark removes a lock file whose lock is held, and releases the lock.
+// Unmark removes and closes a lock file that this process has locked.
 func Unmark(f *os.File) {
 	err := os.Remove(f.Name())
 	f.Close()
@@ -176,10 +176,9 @@ func IsAt(f *os.File, path string) bool {
 	return err == nil && os.SameFile(fi, at)
 }
 
-// Sweep removes the directories in parent that killed processes made with this
-// prefix. It also kills the processes that these left running, on systems where they
-// can be found. It returns the parent directories that were made for them and still
-// exist.
+// Sweep removes the directories in parent that killed processes made with this prefix. It
+// also kills child processes of those processes, on systems where it can find them. It
+// returns the parent directories that were created for the removed ones and still exist.
 func Sweep(parent, prefix string) (made []string) {
 	entries, _ := os.ReadDir(parent)
 	for _, e := range entries {
@@ -195,12 +194,12 @@ func Sweep(parent, prefix string) (made []string) {
 	return made
 }
 
-// InUse reports whether a directory in parent is in use that another process made with this
-// prefix. It changes nothing.
+// InUse reports whether another process is using a directory that it made in parent with
+// this prefix.
 func InUse(parent, prefix string) bool { return Users(parent, prefix) > 0 }
 
-// Users returns how many directories in parent are in use that other processes made with this
-// prefix. It changes nothing.
+// Users counts the directories in parent that other processes made with this prefix and are
+// using.
 func Users(parent, prefix string) (n int) {
 	own := map[string]bool{}
 	inUse.Lock()
@@ -217,27 +216,29 @@ func Users(parent, prefix string) (n int) {
 	return n
 }
 
-// marksScratch reports whether the name of a file is that of the lock file of a [Scratch].
+// marksScratch reports whether e has the name of a lock file of a [Scratch] with this
+// prefix.
 func marksScratch(e os.DirEntry, prefix string) bool {
 	name, isLock := strings.CutSuffix(e.Name(), lockSuffix)
 	number, ours := strings.CutPrefix(name, prefix)
 	return isLock && ours && number != "" && strings.Trim(number, "0123456789") == "" && e.Type().IsRegular()
 }
 
-// isUsed reports whether an entry of a directory is the locked file of a [Scratch].
+// isUsed reports whether e is a lock file of a [Scratch] that another process has locked.
 func isUsed(parent, prefix string, e os.DirEntry) bool {
 	if !marksScratch(e, prefix) {
 		return false
 	}
 	f, err := os.OpenFile(filepath.Join(parent, e.Name()), os.O_RDWR, 0)
 	if err != nil {
-		return errors.Is(err, fs.ErrPermission) // it is another user's
+		return errors.Is(err, fs.ErrPermission) // the file belongs to another user
 	}
 	defer f.Close()
 	return Lock(f, false) != nil
 }
 
-// sweepOne removes the directory that a file marks, unless the file is locked.
+// sweepOne removes the directory that the lock file at path marks, unless the file is
+// locked. It returns the parent directories recorded in the file.
 func sweepOne(path string) (made []string) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -251,7 +252,7 @@ func sweepOne(path string) (made []string) {
 	text, _ := io.ReadAll(io.LimitReader(f, 1<<16))
 	rest, ours := strings.CutPrefix(string(text), marker(dir, nil))
 	switch {
-	case len(text) == 0: // killed before the directory was made
+	case len(text) == 0: // the process was killed before it made the directory
 		Unmark(f)
 		return nil
 	case !ours:
@@ -260,7 +261,7 @@ func sweepOne(path string) (made []string) {
 	}
 	endMarked(dir, nil)
 	if err := os.RemoveAll(dir); err != nil {
-		f.Close() // the next one tries again
+		f.Close() // the next sweep tries again
 		return nil
 	}
 	Unmark(f)

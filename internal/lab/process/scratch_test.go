@@ -12,7 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 )
 
-// tree returns what is below a directory.
+// tree returns the paths of all files below a directory.
 func tree(t *testing.T, dir string) (list []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
@@ -52,7 +52,7 @@ func TestScratch(t *testing.T) {
 	parent := filepath.Join(top, "a", "b")
 	s := newScratch(t, parent)
 	put(t, filepath.Join(s.Dir, "trial-1", "test.db"), "x")
-	// Another directory that is in use is left alone, and so are its parents.
+	// A sweep leaves directories in use and their parents alone.
 	other := newScratch(t, parent)
 	if got := tree(t, s.Dir); len(got) != 2 {
 		t.Errorf("a directory that is in use was swept: %q", got)
@@ -67,8 +67,8 @@ func TestScratch(t *testing.T) {
 	}
 }
 
-// TestScratchOfTheKilled checks that the next process removes what a killed process
-// left, and that it removes the parents that the killed one made when it ends itself.
+// TestScratchOfTheKilled checks that the next process removes the directory of a killed
+// process, and at its own end also the parents that the killed process created.
 func TestScratchOfTheKilled(t *testing.T) {
 	top := t.TempDir()
 	parent := filepath.Join(top, "a", "b")
@@ -85,7 +85,7 @@ func TestScratchOfTheKilled(t *testing.T) {
 	}
 }
 
-// TestSweepLeavesWhatIsNotOurs checks that only directories that are marked as ours are
+// TestSweepLeavesWhatIsNotOurs checks that only directories with a lock file of ours are
 // removed.
 func TestSweepLeavesWhatIsNotOurs(t *testing.T) {
 	parent := t.TempDir()
@@ -96,15 +96,15 @@ func TestSweepLeavesWhatIsNotOurs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file("run-1/a.db", "x") // without a lock
-	file("run-2/a.db", "x") // the lock of something else
+	file("run-1/a.db", "x") // has no lock file
+	file("run-2/a.db", "x") // has a lock file with a foreign text
 	file("run-2.lock", "mine")
-	file("run-3/a.db", "x") // the lock of another directory
+	file("run-3/a.db", "x") // has the lock file text of another directory
 	file("run-3.lock", string(ours))
-	file("run-x/a.db", "x") // a name that is not ours
+	file("run-x/a.db", "x") // the name has no number
 	file("run-x.lock", string(ours))
 	file("mine/a.db", "x")
-	file("run-4.lock", "") // killed before it wrote its lock
+	file("run-4.lock", "") // killed before it wrote the lock file
 	file("run-5/a.db", "x")
 	file("run-5.lock", "")
 	file("elsewhere.lock", process.Marker(filepath.Join(parent, "run-6")))
@@ -112,7 +112,7 @@ func TestSweepLeavesWhatIsNotOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	file("run-6/a.db", "x")
-	file("run-7.lock", process.Marker(filepath.Join(parent, "run-7"))) // its directory is a link to another one
+	file("run-7.lock", process.Marker(filepath.Join(parent, "run-7"))) // the directory is a symbolic link to another one
 	if err := os.Symlink("mine", filepath.Join(parent, "run-7")); err != nil {
 		t.Fatal(err)
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 )
 
-// TestUsers checks that what other processes use counts, and nothing else.
+// TestUsers counts directories in use by other processes, and no others.
 func TestUsers(t *testing.T) {
 	parent := t.TempDir()
-	defer newScratch(t, parent).Remove() // its own
+	defer newScratch(t, parent).Remove() // in use by this process
 	put(t, filepath.Join(parent, "run-1.lock"), "of a process that was killed")
 	if n := process.Users(parent, "run-"); n != 0 || process.InUse(parent, "run-") {
 		t.Errorf("%d users, want none", n)

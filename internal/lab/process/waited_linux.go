@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// WaitedFor returns how long the threads of a process and of its children were ready to
-// run, but waited for a CPU. Threads that have ended do not count. It returns nil if the
-// process has ended, or the kernel does not count it (CONFIG_SCHED_INFO).
+// WaitedFor returns how long the threads of a process and of its children were ready to run
+// but waited for a CPU. Ended threads do not count. It returns nil if the process has ended,
+// or the kernel lacks this statistic (CONFIG_SCHED_INFO).
 //
-// The figure is the second one in each thread's schedstat; see
+// The time is the second number in each thread's schedstat; see
 // https://docs.kernel.org/scheduler/sched-stats.html.
 func WaitedFor(pid int) *time.Duration {
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))

@@ -4,5 +4,5 @@ package process
 
 import "time"
 
-// WaitedFor returns nil: how long threads wait for a CPU is known on Linux only.
+// WaitedFor returns nil, because only Linux reports how long threads wait for a CPU.
 func WaitedFor(int) *time.Duration { return nil }

@@ -34,7 +34,7 @@ type Agreement string
 const (
 	Everywhere Agreement = "everywhere" // all say slower, or all say faster, or all say that the sides take the same time
 	Reversed   Agreement = "reversed"   // some say slower, others faster
-	Partly     Agreement = "partly"     // some have a verdict, others have another one or none, but none contradicts
+	Partly     Agreement = "partly"     // any other mix, such as slower on some and unclear on others
 	Nowhere    Agreement = "nowhere"    // all are unclear
 )
 

@@ -20,7 +20,7 @@ func pairedMeans(a, b []Point, confidence float64) Summary {
 		return Summary{N: n}
 	}
 	means := [2]float64{mstats.Mean(x), mstats.Mean(y)}
-	d := make([]float64, n) // each round's share in the logarithm of the ratio
+	d := make([]float64, n) // each round's contribution to the logarithm of the ratio
 	for i := range d {
 		d[i] = x[i]/means[0] - y[i]/means[1]
 	}

@@ -9,8 +9,8 @@ import (
 // Noise is how much the times of two equal cases differ: of the same driver, measured twice in
 // the same rounds.
 type Noise struct {
-	Median      float64   // of the times of both cases, in seconds
-	Least, Most float64   // the shortest and the longest time, divided by Median
+	Median      float64   // median of the values of both cases
+	Least, Most float64   // the least and the greatest value, divided by Median
 	Ratios      []float64 // one case's time divided by the other's, for each round
 
 	// Half is the difference that at least half of the rounds reach, Widest the greatest
@@ -19,8 +19,8 @@ type Noise struct {
 	Half, Widest float64
 }
 
-// NewNoise compares the times of two equal cases. ok is false if they have fewer than
-// [MinSamples] rounds in common, or times that are not above 0.
+// NewNoise compares the values of two equal cases, such as their times. ok is false if they
+// have fewer than [MinSamples] rounds in common, or values that are not above 0.
 func NewNoise(a, b []Point) (n Noise, ok bool) {
 	ratios, skipped := Ratios(a, b)
 	values := slices.Sorted(slices.Values(append(Values(a), Values(b)...)))

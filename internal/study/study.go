@@ -251,7 +251,7 @@ func had(driver string) func(build.Ref) bool {
 
 func serves(r build.Ref) bool {
 	if r.Known == nil {
-		return true // a worker without one says so itself
+		return true // the worker of an unknown driver reports by itself whether it can serve
 	}
 	_, limited := r.Known.Limit("http", "")
 	return !limited

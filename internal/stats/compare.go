@@ -34,9 +34,9 @@ type Test struct {
 	// greater value, minus the share in which the second set has.
 	Delta float64 `json:"delta" jsonschema:"minimum=-1,maximum=1"`
 
-	sign   int       // -1: the first set is less; 1: it is greater; 0: neither
+	sign   int       // -1: the first set is lower; 1: it is higher; 0: neither
 	fine   float64   // the p-value that corrections start from
-	single float64   // fine before any correction; only of comparisons of failed shares
+	single float64   // fine before corrections; set only if shares of failed operations are compared
 	logs   []float64 // logarithms of the ratios
 	alone  bool      // the only comparison of a table that has two sets
 
@@ -87,9 +87,9 @@ func (t Test) TooFew() (enough int, few bool) {
 	return telling(t.N+1, t.family, t.alone), true
 }
 
-// telling returns the least number of rounds, at least n, after which two sets certainly differ
-// significantly if the same one is greater in all rounds. family is the number of comparisons
-// that are made.
+// telling returns the least number of rounds, at least n, after which two sets certainly
+// differ significantly if the same one is greater in all rounds. family is the number of
+// comparisons that are made. alone says that the table has no other comparison.
 func telling(n int, family float64, alone bool) int {
 	for math.Ldexp(1, 1-n)*family >= Alpha { // the p-value of n rounds that all agree
 		n++
@@ -212,14 +212,14 @@ func atLeast(pairs []Pair, p float64) {
 type Standing struct {
 	Rank   int   // place among the choices, from 1; 0: none
 	Tied   []int // indexes of the sets that do not differ significantly from this one, including the floor's
-	Beaten bool  // another choice is significantly less
+	Beaten bool  // another choice is significantly lower
 	Floor  bool  // the set is the floor's
 }
 
 // Rank ranks n sets, which are in the order of [inOrder], by the pairs that [CompareAll]
-// returned. takesPart reports which sets are compared. floor reports which sets are the floor's:
-// these have no rank and beat no other, unless there is no other. Two sets that were not
-// compared are tied.
+// returned. takesPart reports which sets are compared. floor reports which sets are the
+// floor's: these have no rank and beat no other set, unless no other set is compared. Two sets
+// that were not compared are tied.
 func Rank(n int, pairs []Pair, takesPart, floor func(int) bool) []Standing {
 	s := make([]Standing, n)
 	choices := false
@@ -255,11 +255,11 @@ func Rank(n int, pairs []Pair, takesPart, floor func(int) bool) []Standing {
 	return s
 }
 
-// inOrder returns the indexes of n sets in the order of a table: by median, but a set that is
-// significantly greater than another one comes after it. The sets' medians must already be
-// ascending.
+// inOrder returns the indexes of n sets in the order of a table. The order is that of the
+// medians, except that a set always comes after the sets that are significantly lower. The
+// sets' medians must already be ascending.
 func inOrder(n int, pairs []Pair) []int {
-	above := make([][]bool, n) // for each set, whether each other set must come before it
+	above := make([][]bool, n) // above[i][j]: set j must come before set i
 	left := make([]int, n)
 	for i := range n {
 		above[i], left[i] = make([]bool, n), i

@@ -85,7 +85,7 @@ type Comparison struct {
 	Pairs int
 
 	Cells []*Compared // sorted by verdict, in the order of the constants
-	Alone []string    // cells that only one side has
+	Alone []string    // names of the cells that only one side has
 	Mean  *Summary    // geometric mean of the ratios of the cells that Averaged counts, by round; nil if not interleaved
 }
 
@@ -293,8 +293,8 @@ func soleDriver(a *Analysis) string {
 	return name
 }
 
-// looked returns a function from a number of rounds to the factor by which the looks up to then
-// multiply a run's p-values. The factor is 1 if by does not say that the run was looked at.
+// looked returns a function from a number of rounds to the factor by which the looks up to
+// that round multiply a run's p-values. The factor is always 1 if by.Looks is false.
 func looked(by *result.Compares) func(rounds int) float64 {
 	if by != nil && by.Looks {
 		return spent
@@ -411,7 +411,8 @@ func (x *Compared) Tests() int { return x.tests }
 
 // mean returns the geometric mean of the cells' ratios over the rounds that all cells have. It
 // returns nil if there is no such round. looks is the parameter of [Comparison.judge]. If the
-// run was judged while it was under way, the common rounds end when the first cell was settled.
+// run was judged while it was under way, the common rounds ended when the first cell was
+// settled.
 func mean(cells []*Compared, looks func(rounds int) float64) *Summary {
 	var sets [][]Point
 	for _, x := range cells {

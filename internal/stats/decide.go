@@ -72,8 +72,8 @@ func RoundsUntil(n int, factor float64) int {
 // more estimates how many more rounds it takes until the interval of the cell's ratio is
 // within the margin, or excludes 1 even after the correction for the number of cells. It
 // assumes that the ratio stays the same and that the interval shrinks with the square root of
-// the rounds. If only the mean is unclear, it does the same for the interval of the means.
-// within is the logarithm of 1 plus the margin.
+// the rounds. If only the means are unclear, it estimates the same for their interval. within
+// is the logarithm of 1 plus the margin.
 func (x *Compared) more(within float64) int {
 	n := x.Ratio.N
 	if x.Typical {
@@ -94,7 +94,8 @@ func (x *Compared) more(within float64) int {
 }
 
 // moreUntil estimates how many rounds more than n it takes until an interval is narrower by a
-// factor. There are at least least rounds in all. [MaxRounds] means that many or more.
+// factor. The total number of rounds is at least the parameter least. [MaxRounds] means that
+// many or more.
 func (x *Compared) moreUntil(n, least int, factor float64) int {
 	total := RoundsUntil(n, factor)
 	if total == MaxRounds {
@@ -112,8 +113,8 @@ func (x *Compared) nextLook(n int) int {
 }
 
 // narrower returns the factor by which the interval of a ratio must shrink until it is within
-// the logarithm of a margin, or excludes 1 even at the level corrected. level is the
-// interval's own: 0.05 if its confidence is 95 %.
+// the logarithm of a margin, or excludes 1. level is the interval's own level: 0.05 if its
+// confidence is 95 %. corrected is the level at which the interval must exclude 1.
 func narrower(s Summary, within, level, corrected float64) float64 {
 	at, half := math.Abs(math.Log(s.Median)), (math.Log(s.Interval.High)-math.Log(s.Interval.Low))/2
 	factor := half * normalQuantile(corrected) / normalQuantile(level) / at

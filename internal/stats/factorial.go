@@ -8,7 +8,7 @@ import (
 )
 
 // Factorial is a workload that a run measured with several settings or parameters. Each of its
-// tables has the cases with all of them, so that they are compared with each other.
+// tables has the cases with all their values, so that these are compared with each other.
 type Factorial struct {
 	Workload string
 	Factors  []Factor // settings and parameters, each with its values
@@ -160,7 +160,7 @@ func (f *Factorial) fill(groups []*Group, search bool, floor string, confidence 
 		f.Factors[i].Follows = follows && f.Factors[i].Name == poolSize
 	}
 	for _, phase := range all.phases() {
-		t := all.table(phase, "", confidence) // ratios are to the fastest row
+		t := all.table(phase, "", confidence) // ratios are relative to the fastest row
 		t.setFloor(floor)
 		f.effects(groups, t, follows, confidence)
 		if len(f.Drivers) == 1 || len(t.Cells) <= maxFactorialRows {

@@ -13,7 +13,7 @@ import (
 // Failed operations are judged here for every command. In each round, a cell has a share of
 // operations that failed, as it has a time. Two cells' shares are compared by their
 // differences within rounds. Differences are averaged by their mean, because where failures
-// are rare most differences are zero, and so would be their median.
+// are rare most differences are zero, and their median would be zero, too.
 
 // FailureMargin is the greatest difference between two shares of failed operations that does
 // not matter: 0.1 percentage points.
@@ -35,7 +35,7 @@ func (c *Cell) Failures() (failed, operations int64) {
 func FailedOf(s *result.Sample) int64 {
 	failed := s.Failed
 	for _, e := range s.Errors {
-		if s.Different > 0 && e.Code&0xff == driver.CodeConstraint { // phases that replay nothing count no such errors
+		if s.Different > 0 && e.Code&0xff == driver.CodeConstraint { // Different is above 0 only in phases that replay
 			failed -= e.Count
 		}
 	}
@@ -78,8 +78,8 @@ const flipSteps = 4096
 // probability that their mean would be at least as great if the sign of each difference from
 // that value were drawn at random (Fisher's randomization test within pairs: The Design of
 // Experiments, 1935, section 21). The test is exact for differences that are symmetric about
-// the value, and errs less often if they are symmetric about a smaller one. Rounding can only
-// make the p-value greater.
+// the value, and errs less often than its level says if they are symmetric about a smaller
+// one. Rounding can only make the p-value greater.
 //
 // Turning the signs of a subset of the differences leaves the mean at least as great exactly
 // if the subset's sum is at most zero. So the p-value is the share of all subsets whose sum is
@@ -293,7 +293,7 @@ func (a *Analysis) DriverFailures(drivers []string) []Pair {
 
 // Failing compares the shares of the operations that failed on the two sides of a cell.
 type Failing struct {
-	First, Second float64 // shares, from 0 to 1, over all trials
+	First, Second float64 // shares of failed operations, from 0 to 1, over all trials
 	P             float64 // p-value of the test that the shares differ by more than [FailureMargin], corrected for the looks
 	Adjusted      float64 // P, also corrected for the number of cells
 
@@ -363,7 +363,8 @@ func (f *Failing) told() bool { return f != nil && f.Adjusted < Doubt }
 func (f *Failing) open() bool { return f != nil && !f.told() && f.test.P < Alpha }
 
 // within reports whether the whole interval of the difference of the shares is within a
-// margin. 0.02 is 2 percentage points. If f is nil, no operation failed and it is.
+// margin. 0.02 is 2 percentage points. It is true if f is nil, because then no operation
+// failed.
 func (f *Failing) within(margin float64) bool {
 	if f == nil {
 		return true

@@ -14,7 +14,7 @@ type State string
 
 // The states, in the order in which cells are listed. [Gate.Decision] combines them.
 const (
-	GateWrong       State = "wrong"          // the candidate's answers are wrong
+	GateWrong       State = "wrong"          // the candidate's answers are wrong, or differ from the baseline's
 	GateFailing     State = "more failed"    // more of the candidate's operations failed; confirmed by [Gate.Confirm]
 	GateRegression  State = "regression"     // the candidate needs more than is allowed; confirmed by [Gate.Confirm]
 	GateUnusable    State = "not measured"   // one of the sides has no figures
@@ -29,7 +29,8 @@ var stateOrder = []State{GateWrong, GateFailing, GateRegression, GateUnusable, G
 // Decision is what a gate says about the candidate: the first words of its answer.
 type Decision string
 
-// The decisions. A gate passes Passed and, unless it is strict, NotExcluded. Failed shuts it.
+// The decisions. With Passed the candidate passes, with NotExcluded only if the gate is not
+// strict, with NotPassed and Failed it does not. Failed means that the gate is shut.
 const (
 	Failed      Decision = "Failed"
 	NotPassed   Decision = "Not passed"   // some cells could not be judged, or the measurement is incomplete
@@ -103,9 +104,9 @@ func NewGate(most float64, comparisons ...*Comparison) *Gate {
 }
 
 // follows reports whether a cell has no figures only because another phase of its trials is
-// wrong or failed, and a cell of the gate already says so. An untimed phase has no cell. If an
-// untimed phase failed, the first cell that has no figures because of it says so for the
-// others.
+// wrong or failed, and another cell stands for that phase. That is the phase's own cell. If
+// the phase is not timed and has no cell, it is the first cell that has no figures because of
+// it.
 func (g *Gate) follows(x *Compared, c *Comparison) bool {
 	fault := x.fault()
 	if fault == "" || fault == x.Phase {
@@ -196,8 +197,8 @@ func (x *Compared) timeExcluded(most float64) bool {
 	return x.Ratio.Interval != nil && math.Log(x.Ratio.Interval.High) <= math.Log1p(most)+rounding
 }
 
-// beyond reports whether a cell of which fewer operations failed exceeds the limit, so that
-// more rounds would not help it pass.
+// beyond reports whether the cell certainly exceeds the limit although fewer operations of the
+// candidate failed. Then more rounds would not help it pass.
 func (x *Compared) beyond(most float64) bool {
 	return x.Verdict == FailsLess && x.Settled() && x.Ratio.Interval != nil && x.Ratio.Interval.Low > 1+most
 }
@@ -339,8 +340,9 @@ func (x *Compared) candidate(phase string) string {
 	return fmt.Sprintf("%q %q %v %q %q %q", c.Workload, c.Scale, c.Parameters, c.Settings, c.Driver, phase)
 }
 
-// confirms reports whether the second measurement x has the same fault as cell c. cells is the
-// number of cells that were measured again; the p-value is corrected for it.
+// confirms reports whether the second measurement x has the same fault as cell c. most is the
+// limit. cells is the number of cells that were measured again; the p-value is corrected for
+// it.
 func (x *Compared) confirms(c *Gated, most float64, cells int) bool {
 	switch {
 	case c.State == GateFailing:
@@ -356,7 +358,7 @@ func (g *Gate) Count(s State) int {
 	return countIf(g.Cells, func(c *Gated) bool { return c.State == s })
 }
 
-// Shut reports whether the candidate must not pass, because of any cell.
+// Shut reports whether any cell shuts the gate, so that the candidate must not pass.
 func (g *Gate) Shut() bool {
 	return slices.ContainsFunc(g.Cells, func(c *Gated) bool { return c.State.Shuts() })
 }
@@ -379,7 +381,7 @@ func (g *Gate) Decision() Decision {
 	return Passed
 }
 
-// Hides reports whether the cell could have a regression that was not found.
+// Hides reports whether the cell could have a regression that was not found or not confirmed.
 func (c *Gated) Hides() bool {
 	return c.State == GatePossible || c.State == GateUnconfirmed && !c.Excluded
 }

@@ -49,10 +49,10 @@ const NoiseTold = 0.9
 //
 // It simulates many runs of that length. Each takes random ratios of the equal cases, and
 // computes their interval by [SummarizeRatios]. A difference of the cases multiplies all
-// ratios, and so the ends of the interval. A run detects it if it lifts the lower end above 1.
-// It does not matter which of two equal cases is divided by the other, so each ratio is drawn
-// as often as its inverse. Beyond 100 rounds intervals shrink with the square root of the
-// rounds.
+// ratios, and so the ends of the interval. A run detects the difference if it lifts the lower
+// end above 1. It does not matter which of two equal cases is divided by the other, so each
+// ratio is drawn as often as its inverse. Beyond 100 rounds intervals shrink with the square
+// root of the rounds.
 func (n Noise) SmallestDifference(rounds int) float64 {
 	const runs = 400
 	random := rand.New(rand.NewPCG(1, 2)) // fixed seed: the same ratios always give the same result

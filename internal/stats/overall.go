@@ -15,7 +15,7 @@ import (
 // In each round, a driver's figure is the geometric mean, over the tables, of the ratio of its
 // time to the base's. Two drivers are then compared by their figures within rounds, as two
 // cells are compared by their samples. So it does not matter which driver is the base. Every
-// table has the same weight. All drivers are measured by the same tables: those in which each
+// table has the same weight. All drivers are judged by the same tables: those in which each
 // driver has figures and a rank, and whose phase is not too short for any of them.
 type Overall struct {
 	Base    string // the driver that ratios are relative to; "" if there is nothing to compare

@@ -21,9 +21,12 @@ func Proportion(k, n int64) Interval {
 	return Interval{max(center-half, 0), min(center+half, 1), Confidence}
 }
 
-// PartsDiffer returns the difference of a part of b's value per trial, which k2 of b's samples
-// make up, to the same part of a's value, made up of k1 samples. half is half the width of the
-// difference's interval. The intervals of all parts hold together with a probability of 95 %.
+// PartsDiffer compares one part of two sampled values, such as the CPU time of one group. k1
+// of a's samples and k2 of b's samples belong to the part. difference is the part of b less
+// the part of a, per trial. half is half the width of the difference's interval. parts is the
+// number of parts that are compared; the intervals of all parts hold together with a
+// probability of 95 %.
+//
 // A count of independent events has a Poisson distribution, so its variance is its own value.
 // If the trials' values vary more than that, the parts are assumed to vary more by the same
 // factor.

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Scaling is the universal scalability law, fitted to the throughputs that some numbers of
-// clients reach together: n clients reach
+// Scaling is the universal scalability law, fitted to throughputs of different numbers of
+// clients. The throughput X of n clients is
 //
 //	X(n) = λn / (1 + σ(n-1) + κn(n-1))
 //
-// N. J. Gunther, Guerrilla Capacity Planning, Springer 2007, chapter 4, with λ as the
-// throughput of one client.
+// λ is the throughput of one client, σ the contention and κ the coherency (N. J. Gunther,
+// Guerrilla Capacity Planning, Springer 2007, chapter 4).
 type Scaling struct {
 	Lambda float64 // λ: throughput of one client
 	Sigma  float64 // σ, contention: the share of the work that only one client at a time can do, 0 to 1
@@ -54,7 +54,7 @@ func FitScaling(points []Throughput) (s Scaling, ok bool) {
 	least := math.Inf(1)
 	for _, fits := range []struct {
 		terms        []func(n float64) float64
-		serial       float64 // σ, if the fit has it fixed
+		serial       float64 // σ, if it is not a factor of this fit
 		sigma, kappa int     // index of the term whose factor has σ or κ; 0 if there is none
 	}{
 		{terms: []func(float64) float64{first}},

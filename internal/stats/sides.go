@@ -15,8 +15,9 @@ type keyed struct {
 	cell *Cell
 }
 
-// cells returns the cells for which the factor by has the given value, or all cells if value
-// is "". Their keys contain everything in which two cells that are compared must agree.
+// cells returns the cells for which the factor that by names has the given value, or all cells
+// if value is "". Their keys contain everything in which two cells that are compared must
+// agree.
 func (a *Analysis) cells(value string, by *result.Compares) []keyed {
 	var list []keyed
 	follows := poolFollows(a.Run.Cases)

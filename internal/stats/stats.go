@@ -34,7 +34,8 @@ const (
 	// Confidence is the least confidence of an interval.
 	Confidence = 0.95
 
-	// Alpha is the adjusted p-value below which two cells are told apart.
+	// Alpha is the level of significance: two cells differ significantly if their adjusted
+	// p-value is below it.
 	Alpha = 0.05
 
 	// MinSamples is the least number of samples for which an interval is computed. The range

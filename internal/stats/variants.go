@@ -59,8 +59,9 @@ func sharedKey(c *result.Case, kind driver.Kind) string {
 	return groupKey(&own)
 }
 
-// shareOutcomes adds outcomes to groups whose settings their drivers do not have. Such a
-// driver was measured once, in another group, and would do the same in this one.
+// shareOutcomes adds outcomes to further groups, if their drivers have none of the settings in
+// which these groups differ. Such a driver was measured in only one of the groups, and would
+// do the same in the others.
 func (a *Analysis) shareOutcomes() {
 	sharing := map[string][]*Outcome{}
 	for _, g := range a.Groups {

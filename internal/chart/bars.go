@@ -144,8 +144,8 @@ func (c *canvas) bar(b *Bar, s scale, y, thick float64, l Look) {
 	}
 }
 
-// reason writes b.Reason left or right of the bar, wherever there is more room. It writes
-// nothing if there is too little.
+// reason writes b.Reason right of the bar or, if a logarithmic axis has more room there, left
+// of it. It writes nothing if there is too little room.
 func (c *canvas) reason(b *Bar, s scale, y float64) {
 	from, to := s.from+4, s.to
 	if b.valued() && usable(b.Value, s.log) {
@@ -236,8 +236,8 @@ type columns struct {
 	from, to                         float64 // left and right end of the plot
 }
 
-// row returns the height of a row whose bar is bar pixels high, and the distance from the
-// row's top to the middle of the bar.
+// row returns the height of a row, and the distance from the row's top to the middle of its
+// bar. bar is the height of the bar. All are in pixels.
 func (l *columns) row(bar float64) (high, middle float64) {
 	switch {
 	case !l.narrow:

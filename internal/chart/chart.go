@@ -53,9 +53,9 @@ func WriteInline(w io.Writer, c Chart, id string) error {
 	return writeInline(w, c.draw(), id)
 }
 
-// WritePNG writes a chart as a PNG image in light colors. The image has scale pixels for each
-// pixel of the chart's width. WritePNG fails if the image would have more than 100 million
-// pixels.
+// WritePNG writes a chart as a PNG image in light colors. scale is the number of image pixels
+// for each pixel of the chart's width. WritePNG fails if the image would have more than 100
+// million pixels.
 func WritePNG(w io.Writer, c Chart, scale float64) error {
 	if c == nil {
 		return errNoChart

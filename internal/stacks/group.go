@@ -188,7 +188,8 @@ func goPackage(name string) (string, bool) {
 	}
 	pkg, rest, ok := strings.Cut(name[slash:], ".")
 	if !ok || pkg == "" || slash == 0 && hasAnyPrefix(rest, "isra", "part", "constprop", "cold", "lto_priv", "llvm") {
-		// functions in assembly without a package are the runtime's if they are in memory
+		// functions in assembly without a package are the runtime's if the list memory has
+		// them
 		return "runtime", slices.Contains(memory, name)
 	}
 	return strings.ReplaceAll(name[:slash]+pkg, "%2e", "."), true

@@ -129,8 +129,8 @@ func narrower(s Summary, within, level, corrected float64) float64 {
 func normalQuantile(p float64) float64 { return -mstats.InvCDF(mstats.StdNormal)(p / 2) }
 
 // LeastRounds returns the least number of rounds after which two sides can differ
-// significantly in a cell if this many cells are compared. looks says that the run is judged
-// while it is under way.
+// significantly in a cell. cells is the number of cells that are compared. looks says that the
+// run is judged while it is under way.
 func LeastRounds(cells int, looks bool) int {
 	for n := MinSamples; ; n++ {
 		factor := float64(cells)

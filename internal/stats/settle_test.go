@@ -25,7 +25,8 @@ func newSettling(phases []string, drivers ...string) *settling {
 	return s
 }
 
-// until measures at most most rounds. It returns the number of rounds of each case.
+// until measures rounds until all cases are settled, but no more than most. It returns the
+// number of rounds of each case.
 func (s *settling) until(most int, floor string, precision float64) map[int]int {
 	judge := stats.UntilSettled(floor, precision)
 	rounds := map[int]int{}

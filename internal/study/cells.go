@@ -22,7 +22,7 @@ type key struct {
 	parameters map[string]int64
 	nth        map[string]int    // index of a parameter's value among its ascending values, for values that depend on the scale; -1: the last
 	settings   map[string]string // a value of "" means that the setting is not set
-	once       bool              // the cell that has only one, long trial; see the function [once]
+	once       bool              // the cell whose case has a single long trial; see the function [once]
 }
 
 func (k key) on(driver string) key {

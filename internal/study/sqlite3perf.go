@@ -177,7 +177,7 @@ func insertKey(prepared bool, rows int) key {
 	k := key{workload: "sqlite3perf-generate", phase: "insert", driver: "mattn"}
 	if !prepared {
 		k.workload = "sqlite3perf-generate-ad-hoc"
-		rows -= insertPreparedRows // the ad hoc workload has no table for batches, so its index starts here
+		rows -= insertPreparedRows // the ad hoc workload has no table for batches, so its indexes are smaller
 	}
 	k.nth = map[string]int{"rows": rows}
 	return k
@@ -294,7 +294,8 @@ func (c *cells) hereRows(k key) []string {
 	return []string{"here: " + document.Thousands(n) + " rows"}
 }
 
-// insertRow is a row of a table of rates, with the names of the published table and case.
+// insertRow is a row of a table of rates. table and published name the published table and
+// case.
 type insertRow struct {
 	table, published string
 	labels           []string

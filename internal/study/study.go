@@ -30,7 +30,7 @@ type Study struct {
 	Name      string
 	Asks      string // the question that the study answers, in one line
 	About     string // what the study does, if its tables do not make that clear
-	Published string // when the study was published, and which versions it measured
+	Published string // describes the published figures, such as their unit, rounds or dates
 
 	// Rounds is the number of rounds at scales other than quick, unless the user gives a time.
 	Rounds int

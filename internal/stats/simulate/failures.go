@@ -45,8 +45,8 @@ func (f failures) draw(r *rand.Rand) int64 {
 	return int64(trialOperations * min(max(f.share*(1+f.spread*r.NormFloat64()), 0), 0.95))
 }
 
-// trial adds to run a trial of the case with the ID c. Its time is about seconds and varies by
-// 3 %.
+// trial adds to run a trial of the case with the ID c. Its time is the given seconds, varied
+// by 3 %.
 func (f failures) trial(r *rand.Rand, run *result.Run, c, round int, seconds float64) {
 	s := result.Sample{Phase: "mix", Metric: result.MetricTimePerOp, WallNS: int64(1e9 * seconds * math.Exp(0.03*r.NormFloat64())),
 		Operations: trialOperations, Failed: f.draw(r)}
@@ -57,7 +57,7 @@ func (f failures) trial(r *rand.Rand, run *result.Run, c, round int, seconds flo
 	run.Trials = append(run.Trials, result.Trial{Case: c, Round: round, Order: len(run.Trials) + 1, Status: result.OK, TookNS: 1e9, Samples: []result.Sample{s}})
 }
 
-// measured adds trials to a run, as a laboratory does, and analyzes it. of returns which
+// measured adds trials to a run, as a laboratory does, and analyzes it. of returns how
 // operations of the c-th case fail, and its time in seconds. A case ends when settled, if not
 // nil, returns its ID.
 func measured(r *rand.Rand, run *result.Run, rounds int, settled func(*result.Run, int) ([]int, bool), of func(c int) (failures, float64)) *stats.Analysis {
@@ -157,7 +157,7 @@ func bisected(r *rand.Rand, before, after failures, changed int, times float64) 
 	return f
 }
 
-// drivers makes a run of equally fast drivers, one for each element of of.
+// drivers makes a run of equally fast drivers, one for each of the given failures.
 func drivers(r *rand.Rand, tables, rounds int, of ...failures) *stats.Analysis {
 	run := &result.Run{}
 	for t := range tables {
@@ -188,7 +188,7 @@ func unrankedRows(a *stats.Analysis) (share float64) {
 }
 
 // tuned reports whether a search finds the one setting that saves time, 20 % of it. Operations
-// fail as in today without the setting, and as in with after it is set.
+// fail as today says before the setting is changed, and as with says afterwards.
 func tuned(r *rand.Rand, today, with failures) bool {
 	f := searched(r, func(gains bool) (failures, float64) {
 		if gains {
@@ -199,8 +199,8 @@ func tuned(r *rand.Rand, today, with failures) bool {
 	return len(f.Steps) > 0 && f.Steps[f.Choice(0)].Changes["cache_size"] == "-64000"
 }
 
-// searched searches for settings. of returns which operations of a trial fail and its time in
-// seconds. Its argument says whether the trial has the one value that may save time.
+// searched simulates a search for settings. of returns how operations of a trial fail, and its
+// time in seconds. Its argument says whether the trial has the one value that may save time.
 func searched(r *rand.Rand, of func(gains bool) (failures, float64)) *tune.Finding {
 	now := time.Unix(0, 0)
 	s := &tune.Search{Time: 3 * time.Minute, Margin: 0.02, Loss: func(driver.Settings) int { return 0 }, Now: func() time.Time { return now }}

@@ -1,5 +1,5 @@
 // Simulate shows how often the verdicts of package stats are right and wrong.
-// docs/proofs.md has what it prints with -each.
+// docs/proofs.md shows the output of -each.
 //
 //	go run ./internal/stats/simulate                    # the details, in some minutes
 //	go run ./internal/stats/simulate -tables 300        # quicker, coarser
@@ -79,8 +79,8 @@ func levels(tables int) string {
 	return "Any two of equal drivers are told apart, in a table:\n\n" + markdown(rows)
 }
 
-// partial returns a table: how often two equal drivers differ significantly if other drivers
-// differ. Each simulation has three groups of equal drivers.
+// partial returns a table: how often any two equal drivers differ significantly if other
+// drivers really differ. Each simulation has three groups of equal drivers.
 func partial(tables int) string {
 	rows := [][]string{{"n", "normal", "drifting"}, {"---:", "---:", "---:"}}
 	for _, n := range rounds {

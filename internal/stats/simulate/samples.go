@@ -142,7 +142,7 @@ func sampled(r *rand.Rand, trials, parts int, mean, spread float64) (s stats.Sam
 		sum := int64(0)
 		for i := range counts {
 			each := value / float64(parts)
-			n := int64(max(0, math.Round(each+math.Sqrt(each)*r.NormFloat64()))) // close to Poisson
+			n := int64(max(0, math.Round(each+math.Sqrt(each)*r.NormFloat64()))) // approximately Poisson-distributed
 			counts[i] += n
 			sum += n
 		}

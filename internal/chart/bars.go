@@ -6,38 +6,38 @@ import (
 	"slices"
 )
 
-// Bars ranks things: a row for each, with its value and interval. On a linear axis there
-// are bars from zero; on a logarithmic one, which has no zero, dots.
+// Bars ranks rows. Each row has a name, a value and an interval. On a linear axis, values are
+// bars that start at zero. On a logarithmic axis, which has no zero, they are dots.
 type Bars struct {
 	Title string
-	Width int // in pixels; 0 means Page
+	Width int // width of the picture in pixels; 0 means Page
 	Axis  Axis
 	Rows  []Bar
-	Lines []Mark // what the rows are compared with, such as the floor
+	Lines []Mark // values that rows are compared with, such as that of the floor
 }
 
 // Bar is a row of [Bars].
 type Bar struct {
 	Name string
-	Look Look   // shown before the name; the zero Look is not shown
-	Rank string // such as "1"; "" if it has none
-	Tied string // what it is tied with, such as "tied with 2, 3"; "" if it is with nothing
+	Look Look   // drawn before the name; the zero Look is not drawn
+	Rank string // such as "1"; "" if the row has no rank
+	Tied string // such as "tied with 2, 3"; "" if the row is not tied
 
-	// Value is what the bar shows, and Low and High its interval. There is no interval if
-	// they are equal or NaN.
+	// Value is the length of the bar, and Low and High are the ends of its interval. If Low
+	// and High are equal or NaN, there is no interval.
 	Value, Low, High float64
 
-	Text string // what is written at the end, such as the value with its ±; "" writes the value
+	Text string // text right of the bar, such as the value with its ±; if it is "", the value is written
 
-	// Reason says why the bar has no rank, or no value. Then it is faded, and there is only
-	// the reason if Value is 0 or NaN.
+	// Reason says why the row has no rank or no value; "" if it has both. Otherwise the row is
+	// faded. If Value is also 0 or NaN, only the reason is written.
 	Reason string
 
-	Tip  string // what else the tip says, such as the number of samples; may have lines
-	Link string // what a click leads to; "" if nothing
+	Tip  string // additional lines of the tip, such as the number of samples
+	Link string // URL that a click opens; "" for none
 }
 
-// valued reports whether a bar is meant to have a value.
+// valued reports whether the bar should have a value.
 func (b *Bar) valued() bool {
 	return b.Reason == "" || b.Value != 0 && !math.IsNaN(b.Value)
 }
@@ -77,7 +77,7 @@ func (b *Bar) figures(a Axis) []string {
 	return cells
 }
 
-// barScale returns the scale that bars share. It reports false if none has a value.
+// barScale returns a scale for all bars and lines. It reports false if no bar has a value.
 func (c *canvas) barScale(a Axis, bars []*Bar, lines []Mark) (scale, bool) {
 	var values extent
 	for _, b := range bars {
@@ -107,7 +107,8 @@ func (c *canvas) barScale(a Axis, bars []*Bar, lines []Mark) (scale, bool) {
 	return s, ok && values.any
 }
 
-// interval reports whether there is an interval, and counts one that cannot be drawn.
+// interval reports whether low and high are an interval that can be drawn. If they are an
+// interval that cannot be drawn, c.left counts it.
 func (c *canvas) interval(low, high float64, log bool) bool {
 	if math.IsNaN(low) || math.IsNaN(high) || low == high {
 		return false
@@ -143,7 +144,8 @@ func (c *canvas) bar(b *Bar, s scale, y, thick float64, l Look) {
 	}
 }
 
-// reason writes why a bar has no rank or value, where there is room beside it.
+// reason writes b.Reason right of the bar or, if a logarithmic axis has more room there, left
+// of it. It writes nothing if there is too little room.
 func (c *canvas) reason(b *Bar, s scale, y float64) {
 	from, to := s.from+4, s.to
 	if b.valued() && usable(b.Value, s.log) {
@@ -185,10 +187,10 @@ func (c *canvas) lines(marks []Mark, s scale, top, bottom float64) {
 	}
 }
 
-// labels writes what marked values are called above a plot, and returns where that begins.
-// Labels that would overlap are in rows of their own.
+// labels writes the labels of marks above a plot, and returns the y at which the plot begins.
+// Labels that would overlap are written in several rows.
 func (c *canvas) labels(a Axis, marks []Mark, s scale, y float64) float64 {
-	var ends []float64 // of the rows, from below
+	var ends []float64 // right end of each row's last label, starting with the lowest row
 	var texts []textShape
 	var tips [][]string
 	for _, m := range marks {
@@ -221,21 +223,21 @@ func (c *canvas) labels(a Axis, marks []Mark, s scale, y float64) float64 {
 }
 
 type rowWords struct {
-	look                   Look // drawn before the name, if it is set
+	look                   Look // drawn before the name, unless it is zero
 	rank, name, tied, text string
 }
 
-// columns are where the parts of rows are: rank, look, name, plot, text, what it is tied with.
-// On a phone all but the plot are above the bar: in one line or, if a name would have to be
-// cut, in two.
+// columns has the positions of the parts of a row, from left to right: rank, look, name, plot,
+// text, tie. In a narrow picture, all but the plot are above the bar: in one line, or in two
+// if a name would have to be cut.
 type columns struct {
 	narrow, twoLines                 bool
-	ranks, looks, names, texts, ties float64 // widths
-	from, to                         float64 // the plot
+	ranks, looks, names, texts, ties float64 // widths in pixels
+	from, to                         float64 // left and right end of the plot
 }
 
-// row returns how high rows are whose bars need some height, and where in one the middle of
-// the bar is.
+// row returns the height of a row, and the distance from the row's top to the middle of its
+// bar. bar is the height of the bar. All are in pixels.
 func (l *columns) row(bar float64) (high, middle float64) {
 	switch {
 	case !l.narrow:
@@ -246,7 +248,7 @@ func (l *columns) row(bar float64) (high, middle float64) {
 	return bar + 18, bar/2 + 17
 }
 
-// tieRoom is the least room in which it is worth saying what a row is tied with.
+// tieRoom is the least width in pixels for which a tie is written.
 const tieRoom = 40
 
 const phone = 520
@@ -285,10 +287,10 @@ func (c *canvas) columns(rows []rowWords) columns {
 
 const lookWidth = 15
 
-// row writes the words of a row whose bar is around y, in the order of the tip, which is the
-// name of the mark.
+// row writes the words of a row whose bar is centered at y. They are in the same order as in
+// the row's tip, because both together name the row for screen readers.
 func (c *canvas) row(l columns, y float64, r role, w rowWords) {
-	from, middle := padding+l.ranks+l.looks, y // of the name
+	from, middle := padding+l.ranks+l.looks, y // position of the name
 	switch {
 	case l.twoLines:
 		middle = y - 37

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// point is a position in pixels, from the upper left corner.
+// point is a position in pixels from the upper left corner of the picture.
 type point struct{ x, y float64 }
 
-// paint is a color with an opacity between 0 and 1. The zero paint paints nothing.
+// paint is a color with an opacity between 0 and 1. The zero paint is invisible.
 type paint struct {
 	role    role
 	opacity float64
@@ -21,44 +21,44 @@ func solid(r role) paint { return paint{r, 1} }
 type stroke struct {
 	paint
 	width float64
-	dash  []float64 // lengths of dashes and gaps; nil is a solid line
-	round bool      // the ends are round, and a line without length is a dot
+	dash  []float64 // lengths of dashes and gaps in pixels; nil: a solid line
+	round bool      // line ends are round, and a line of length 0 is a dot
 }
 
-// markStroke is the line of a [Mark].
+// markStroke is how the line of a [Mark] is drawn.
 var markStroke = stroke{paint: solid(rule), width: 1.5, dash: []float64{5, 3}}
 
 func thin(r role) stroke { return stroke{paint: solid(r), width: 1} }
 
-// Shapes are what a picture is made of.
+// Shapes are the parts of a picture.
 type (
 	rectShape struct {
 		x, y, w, h float64
 		fill       paint
 	}
-	// pathShape is any number of lines, or of closed polygons if it is filled.
+	// pathShape is several lines or, if fill is visible, several closed polygons.
 	pathShape struct {
 		lines  [][]point
 		fill   paint
 		stroke stroke
 	}
 	textShape struct {
-		x, y   float64 // of the anchor, on the base line
+		x, y   float64 // position of the anchor, on the base line
 		anchor anchor
 		size   float64
 		heavy  bool
-		up     bool // the text reads upward
+		up     bool // the text is turned to read upward
 		paint  paint
 		text   string
 	}
-	// markShape is a group of shapes that stand for a datum.
+	// markShape is a group of shapes that together show one datum.
 	markShape struct {
 		tip, link string
 		shapes    []any
 	}
 )
 
-// anchor is the place of a text that its position says.
+// anchor is the part of a text that is at the text's position.
 type anchor int
 
 const (
@@ -71,8 +71,8 @@ type canvas struct {
 	width, height float64
 	title, desc   string
 	shapes        []any
-	into          *[]any // where shapes go: shapes, or those of a mark
-	left          int    // how many values could not be drawn
+	into          *[]any // receives new shapes: c.shapes, or the shapes of a mark
+	left          int    // number of values that could not be drawn
 	notes         []string
 }
 
@@ -99,7 +99,7 @@ func (c *canvas) polygon(fill paint, points ...point) {
 	c.add(pathShape{lines: [][]point{points}, fill: fill})
 }
 
-// text draws a text, cut to a width. 0 means that it is not cut.
+// text draws a text. If most is not 0, the text is cut to that width.
 func (c *canvas) text(x, y float64, a anchor, size float64, r role, text string, most float64) {
 	c.label(textShape{x: x, y: y, anchor: a, size: size, paint: solid(r), text: text}, most)
 }
@@ -114,10 +114,11 @@ func (c *canvas) label(t textShape, most float64) {
 	}
 }
 
-// mostLines is the number of lines of a text that stay lines in a tip.
+// mostLines is the number of lines of a text that remain separate lines in a tip.
 const mostLines = 20
 
-// mark draws the shapes of a datum. The tip is shown when they are pointed at.
+// mark draws shapes that show one datum, by calling draw. The tip is shown when the user
+// points at them.
 func (c *canvas) mark(tip []string, link string, draw func()) {
 	m, outer := markShape{link: safeLink(link)}, c.into
 	for _, lines := range tip {
@@ -134,7 +135,7 @@ func (c *canvas) mark(tip []string, link string, draw func()) {
 	c.add(m)
 }
 
-// padding is the space around a picture.
+// padding is the space, in pixels, around a picture.
 const padding = 10
 
 func (c *canvas) head() float64 {
@@ -149,12 +150,13 @@ func (c *canvas) head() float64 {
 	return y
 }
 
-// note adds a sentence to what is written below the picture and to its description.
+// note adds a sentence to the notes below the picture and to the picture's description.
 func (c *canvas) note(format string, args ...any) {
 	c.notes = append(c.notes, clean(fmt.Sprintf(format, args...)))
 }
 
-// foot ends the picture at y, below its notes and what was left out.
+// foot finishes the picture: at y it writes the notes and the number of values that could not
+// be drawn.
 func (c *canvas) foot(y float64, desc ...string) *canvas {
 	if c.left > 0 {
 		c.note("%s left out: not a number, infinite, or too small for the axis", count(c.left, "value", "values"))
@@ -177,12 +179,13 @@ func (c *canvas) foot(y float64, desc ...string) *canvas {
 	return c
 }
 
-// target makes a whole row a place to point at. It is almost transparent.
+// target draws an almost transparent rectangle over a whole row, so that the row's tip is
+// shown anywhere in it.
 func (c *canvas) target(y, high float64) {
 	c.rect(padding, y, c.width-2*padding, high, paint{background, 0.01})
 }
 
-// words returns the color of text that has a reason to be faint, or none.
+// words returns the color of a row's text: faint if there is a reason for it, otherwise ink.
 func words(reason string) role {
 	if reason != "" {
 		return faint
@@ -195,12 +198,12 @@ func (c *canvas) nothing(y float64) *canvas {
 	return c.foot(y+22, "nothing to draw")
 }
 
-// Markers and dashes tell series apart without color.
+// Series are distinguished by markers and dashes as well as by color.
 const markers = 6
 
 var dashes = [][]float64{nil, {7, 3}, {2, 3}, {9, 3, 2, 3}, {4, 3}}
 
-// marker draws the marker of a series. Each shape has about the same area.
+// marker draws the marker of a series at x, y. All markers have about the same area.
 func (c *canvas) marker(l Look, x, y, r float64, p paint) {
 	var corners []point
 	switch (l.Mark - 1) % markers {
@@ -227,8 +230,8 @@ func (c *canvas) marker(l Look, x, y, r float64, p paint) {
 	c.polygon(p, corners...)
 }
 
-// legend draws what the series are called, and returns where it ends. Sample draws what
-// stands for a series, 22 pixels wide, around a position.
+// legend draws the names of series, and returns the y at which it ends. sample draws an
+// example of the i-th series, 22 pixels wide, centered at x, y.
 func (c *canvas) legend(y float64, names []string, sample func(i int, x, y float64)) float64 {
 	if len(names) == 0 {
 		return y

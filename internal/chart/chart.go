@@ -1,16 +1,16 @@
-// Package chart draws plain series as pictures: SVG for a file or a page, and PNG. It
-// knows nothing of runs.
+// Package chart draws plain series as pictures: SVG for a file or a page, and PNG. It does not
+// depend on the rest of sqlite3perf.
 //
-// A chart is a struct that holds what is shown, such as [Bars] or [Lines]. [WriteSVG],
+// A chart is a struct with the data to show, such as [Bars] or [Lines]. [WriteSVG],
 // [WriteInline] and [WritePNG] draw it, and [Table] returns the figures behind it.
 //
-// Names, labels and tips may be untrusted: they are shortened, escaped and freed of
-// control characters. A value that cannot be drawn (NaN, an infinity, or one that is not
-// positive on a logarithmic axis) is left out, and the picture says how many were.
+// Names, labels and tips may be untrusted: they are shortened, escaped and freed of control
+// characters. A value that cannot be drawn (NaN, an infinity, or one that is not positive on a
+// logarithmic axis) is left out, and the picture says how many values are missing.
 //
-// Series are told apart by color, and also by marker or dash. [Properties] returns the
-// colors. They can be told apart with color blindness and have a contrast of at least
-// 4.5 for text and 3 for marks, on light and on dark.
+// Series differ in color, and also in marker or dashes. [Properties] returns the colors.
+// People with color blindness can distinguish them. Their contrast is at least 4.5 for text
+// and 3 for marks, on light and on dark backgrounds.
 package chart
 
 import (
@@ -21,14 +21,14 @@ import (
 
 // Chart is a picture of some series.
 type Chart interface {
-	// draw lays the chart out. The picture has no colors yet, only their roles.
+	// draw lays the chart out. The shapes have roles instead of colors.
 	draw() *canvas
-	// table returns the figures that are shown, formatted. Text is not yet cleaned.
+	// table returns the figures that the chart shows, formatted. Their text is not cleaned.
 	table() (columns []string, rows [][]string)
 }
 
-// WriteSVG writes a chart as an SVG file. It is light or dark as the viewer prefers, and
-// has no script. Marks show their tips when they are pointed at.
+// WriteSVG writes a chart as an SVG file without scripts. It is light or dark, as the viewer
+// prefers. Marks show their tips when the user points at them.
 func WriteSVG(w io.Writer, c Chart) error {
 	if c == nil {
 		return errNoChart
@@ -36,16 +36,16 @@ func WriteSVG(w io.Writer, c Chart) error {
 	return writeSVG(w, c.draw())
 }
 
-// WriteInline writes a chart as an <svg> element of an HTML page. All ids in it begin
-// with id, which must be unique in the page. Colors are custom properties of CSS (see
-// [Properties]), which the page has to set. So is the font, --chart-font, which it may set,
-// and which should not be much wider than Arial, or labels may overlap. There is neither
-// style nor script in the element, so that a page may forbid both.
+// WriteInline writes a chart as an <svg> element of an HTML page. All ids in it begin with id,
+// which must be unique in the page. Colors are custom properties of CSS, which the page must
+// set (see [Properties]). The page may also set the property --chart-font. If that font is
+// much wider than Arial, labels may overlap. The element contains neither style nor script, so
+// that a page may forbid both.
 //
-// Each mark can be focused, is an <a> if its datum has a Link, and has the attributes
-// aria-label and data-tip: lines of text separated by newlines, or "" if the parts of the
-// label, which are separated by a comma and a space, say the same. The element has the role
-// img, or group if it has marks, since an image has nothing in it that can be focused.
+// Each mark can be focused, and is an <a> if its datum has a Link. It has the attributes
+// aria-label and data-tip. data-tip has lines separated by newlines; it is "" if these are the
+// same as the parts of the label, which are separated by a comma and a space. The element has
+// the role img, or group if it has marks, since nothing in an image can be focused.
 func WriteInline(w io.Writer, c Chart, id string) error {
 	if c == nil {
 		return errNoChart
@@ -53,8 +53,9 @@ func WriteInline(w io.Writer, c Chart, id string) error {
 	return writeInline(w, c.draw(), id)
 }
 
-// WritePNG writes a chart as a PNG image in light colors. It has scale pixels for each
-// pixel of the chart's width. It fails if the image would have more than 100 million.
+// WritePNG writes a chart as a PNG image in light colors. scale is the number of image pixels
+// for each pixel of the chart's width. WritePNG fails if the image would have more than 100
+// million pixels.
 func WritePNG(w io.Writer, c Chart, scale float64) error {
 	if c == nil {
 		return errNoChart
@@ -81,14 +82,15 @@ func Table(c Chart) (columns []string, rows [][]string) {
 
 var errNoChart = errors.New("chart: no chart")
 
-// Widths of pictures in pixels, for the field Width of charts.
+// Values for the field Width of charts, in pixels.
 const (
 	Phone = 360
 	Page  = 720 // the default
 	Print = 1000
 )
 
-// widthOf returns a width that a chart can be laid out in.
+// widthOf returns the width for a value of a chart's field Width, limited to widths that a
+// chart can be drawn in.
 func widthOf(width int) float64 {
 	if width <= 0 {
 		return Page
@@ -96,13 +98,13 @@ func widthOf(width int) float64 {
 	return float64(min(max(width, 280), 4000))
 }
 
-// Axis says how values are shown along an axis.
+// Axis says how an axis shows values.
 type Axis struct {
-	Label  string // what the values are, with what is better: "time per row, lower is better"
+	Label  string // says what the values are and what is better: "time per row, lower is better"
 	Scale  Scale
-	Binary bool                 // the ticks are multiples of powers of two, as suits bytes
-	Format func(float64) string // formats a value with its unit; nil writes a plain number
-	Tick   func(float64) string // formats the round values at ticks, "5 ms" rather than "5.00 ms"; nil means Format
+	Binary bool                 // ticks are multiples of powers of two, for bytes
+	Format func(float64) string // formats a value with its unit; nil: a plain number
+	Tick   func(float64) string // formats the round values at ticks, "5 ms" rather than "5.00 ms"; nil: Format
 }
 
 func (a Axis) format(v float64) string {
@@ -119,19 +121,19 @@ func (a Axis) formatTick(v float64) string {
 	return a.format(v)
 }
 
-// Scale is how values become positions.
+// Scale maps values to positions.
 type Scale int
 
 const (
 	// Auto is Log if all values are positive and the largest is at least 20 times the
-	// smallest, otherwise Linear. For the X of Lines, it is Log if the values are more
-	// evenly spaced so.
+	// smallest; otherwise it is Linear. For Lines.X, Auto is Log if that spaces the values
+	// more evenly.
 	Auto Scale = iota
 	Linear
 	Log
 )
 
-// Mark is a value that is marked with a line across the chart.
+// Mark is a value that is shown as a line across the chart.
 type Mark struct {
 	Value float64
 	Label string
@@ -142,8 +144,8 @@ func interval(low, high float64, log bool) bool {
 	return usable(low, log) && usable(high, log) && low < high
 }
 
-// usable reports whether a value can be drawn. Values whose differences could overflow
-// cannot.
+// usable reports whether a value can be drawn. Very large values cannot, because their
+// differences could overflow.
 func usable(v float64, log bool) bool {
 	const most = 1e150
 	return !math.IsNaN(v) && math.Abs(v) < most && (!log || v > 1/most)

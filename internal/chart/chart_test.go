@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// hostile is what a stranger may name things.
+// hostile is a name that an attacker might choose.
 var hostile = `</text></svg><script>alert("x")</script> & ]]>` + "\x1b[31m\x00\u202e"
 
 func number(v float64) string { return fmt.Sprint(v) }
@@ -34,7 +34,7 @@ func frames(group string, names ...string) (list []Frame) {
 	return list
 }
 
-// charts are drawn in golden files.
+// charts are the charts in golden files, by name.
 var charts = map[string]Chart{
 	"flame": &Flame{Title: "A & B", Groups: []string{"red", "blue"}, Format: number, Stacks: []Stack{
 		{Frames: frames("red", "main", "work"), First: 60},
@@ -214,7 +214,7 @@ func init() {
 	charts["forest-phone"] = &phone
 }
 
-// TestPhone checks that nothing that a row says is shortened on a phone.
+// TestPhone checks that no text of a row is shortened in a picture for phones.
 func TestPhone(t *testing.T) {
 	const cell = "read-write-ad-hoc journal_mode=wal synchronous=normal rows=12000 mix"
 	for name, c := range map[string]Chart{
@@ -275,7 +275,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// wellFormed checks that a picture is XML without a script, and that all is in place.
+// wellFormed checks that a picture is XML without scripts, and that all shapes are inside it.
 func wellFormed(t *testing.T, data []byte) {
 	t.Helper()
 	d := xml.NewDecoder(bytes.NewReader(data))

@@ -11,16 +11,16 @@ type role int
 const (
 	background role = iota
 	ink             // text
-	faint           // text that matters less
-	rule            // axes, and lines that values are compared with
+	faint           // less important text
+	rule            // axes, and lines for values that others are compared with
 	grid
-	less // below one, in a heat map
+	less // in heat maps: ratios below 1
 	more
-	line                  // the first of the colors of series
-	area = line + lineses // the first of the colors of areas with text on them
+	line                  // first color of series
+	area = line + lineses // first color of areas that have text on them
 )
 
-// Colors is how many colors series have before they come again.
+// Colors is the number of different colors of series. Further series use the colors again.
 const Colors = 8
 
 const (
@@ -28,11 +28,11 @@ const (
 	areas   = 11
 )
 
-// colors are the names of the roles, and their colors on light and on dark. The lines are
-// those of Okabe and Ito, https://jfly.uni-koeln.de/color/, and of Paul Tol,
-// https://personal.sron.nl/~pault/, that have enough contrast and
-// differ the most for people with color blindness. The areas are Paul Tol's
-// light scheme, and the same made darker.
+// colors has the name of each role, and its color on light and on dark. The colors of lines
+// are those of Okabe and Ito, https://jfly.uni-koeln.de/color/, and of Paul Tol,
+// https://personal.sron.nl/~pault/, that have enough contrast and differ the most for people
+// with color blindness. The colors of areas are Paul Tol's light scheme and, on dark, darker
+// versions of it.
 var colors = [area + areas]struct{ name, light, dark string }{
 	background: {"background", "#ffffff", "#16191d"},
 	ink:        {"text", "#1c1f23", "#e9ecef"},
@@ -64,11 +64,11 @@ var colors = [area + areas]struct{ name, light, dark string }{
 	area + 10: {"area-11", "#dddddd", "#555b62"},
 }
 
-// Properties returns the custom properties of CSS that color charts in a page, light or
-// dark, as declarations to put between braces: --chart-background, --chart-text,
-// --chart-faint (text that matters less), --chart-rule, --chart-grid, --chart-less and
-// --chart-more (below and above one in a heat map), --chart-1 to --chart-8 (series), and
-// --chart-area-1 to --chart-area-11 (areas with text on them).
+// Properties returns the custom properties of CSS that color charts in a page, light or dark,
+// as declarations to put between braces: --chart-background, --chart-text, --chart-faint (less
+// important text), --chart-rule, --chart-grid, --chart-less and --chart-more (ratios below and
+// above 1 in heat maps), --chart-1 to --chart-8 (series), and --chart-area-1 to
+// --chart-area-11 (areas with text on them).
 func Properties(dark bool) string {
 	var b strings.Builder
 	for _, c := range colors {
@@ -81,15 +81,15 @@ func Properties(dark bool) string {
 	return strings.TrimSuffix(b.String(), " ")
 }
 
-// Look is how a series is told apart from others: by its color and, without color, by its
-// marker and its dashes. A chart gives its series the looks 1, 2, 3 and so on by their places.
-// A series that has a look of its own can look alike in several charts.
+// Look is the appearance of a series: its color and, for people who don't see color, its
+// marker and dashes. By default the first series of a chart has look 1, the second look 2, and
+// so on. A series with an explicit Look looks the same in several charts.
 type Look struct {
-	Color int // from 1; those above [Colors] come again, with other marks
-	Mark  int // of marker and dashes, from 1; 0 is that of the color
+	Color int // from 1; above [Colors], colors repeat with other markers and dashes
+	Mark  int // number of the marker and dashes, from 1; 0: the default of the color
 }
 
-// or returns the look, or that of a place if it is not set.
+// or returns the look or, if it is not set, the default look of the series at a place, from 0.
 func (l Look) or(place int) Look {
 	if l.Color < 1 {
 		l.Color = place + 1
@@ -111,6 +111,6 @@ func areaColor(i int) role { return area + role(i%areas) }
 
 func rgb(hex string) color.NRGBA {
 	c := color.NRGBA{A: 255}
-	_, _ = fmt.Sscanf(hex, "#%02x%02x%02x", &c.R, &c.G, &c.B) // the colors above are valid
+	_, _ = fmt.Sscanf(hex, "#%02x%02x%02x", &c.R, &c.G, &c.B) // cannot fail: all colors are constants of this package
 	return c
 }

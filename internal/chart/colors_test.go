@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// luminance is that of https://www.w3.org/TR/WCAG22/#dfn-relative-luminance.
+// luminance returns the relative luminance of a color as
+// https://www.w3.org/TR/WCAG22/#dfn-relative-luminance defines it.
 func luminance(hex string) float64 {
 	r, g, b := linear(hex)
 	return 0.2126*r + 0.7152*g + 0.0722*b
@@ -58,8 +59,8 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// TestLooks checks that as many series as there may be drivers look different, without color
-// too where the colors come again.
+// TestLooks checks that as many series as there may be drivers look different, and that series
+// with the same color also differ without color.
 func TestLooks(t *testing.T) {
 	for i := range 2 * lineses {
 		for j := range i {
@@ -74,7 +75,7 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// TestOwnLook checks that series have the looks that they are given, wherever they are.
+// TestOwnLook checks that series have the looks that they set, at any place.
 func TestOwnLook(t *testing.T) {
 	third := Look{Color: 3}
 	for name, c := range map[string]Chart{

@@ -9,50 +9,52 @@ import (
 	"strings"
 )
 
-// Stack is a chain of functions and what it weighs.
+// Stack is a chain of functions, of which each calls the next, with its weight, such as CPU
+// time.
 type Stack struct {
-	Frames []Frame // the outermost first
+	Frames []Frame // the outermost function first
 	First  float64
-	Second float64 // 0 if the graph has one side
+	Second float64 // weight on the second side; 0 if the graph has only one side
 }
 
 // Frame is a function.
 type Frame struct {
 	Name  string
-	Short []string // what is shown if the name does not fit, the longest first
-	Group string   // decides its color
+	Short []string // shorter names, the longest first; the first that fits is shown if Name does not fit
+	Group string   // decides the color
 }
 
-// Flame is a flame graph: a box for each function, as wide as what it and the functions
-// above it weigh. See https://www.brendangregg.com/flamegraphs.html.
+// Flame is a flame graph: a box for each function, as wide as the weight of the function and
+// the functions that it calls, which are drawn above it. See
+// https://www.brendangregg.com/flamegraphs.html.
 type Flame struct {
 	Title  string
-	Width  int // in pixels; 0 means 1200
+	Width  int // width of the picture in pixels; 0 means 1200
 	Stacks []Stack
 
-	// Least is how many pixels a box has at least: narrower ones are left out. 0 means 0.3.
+	// Least is the least width of a box in pixels. Narrower boxes are left out. 0 means 0.3.
 	Least float64
 
-	// Most is how many boxes there are at most: of more, the narrowest are left out. 0 means
-	// all.
+	// Most is the greatest number of boxes. If there would be more, the narrowest are left
+	// out. 0 means no limit.
 	Most int
 
-	// Groups orders the groups of the legend, and so their colors.
+	// Groups has the groups in the order of the legend, which also decides their colors.
 	Groups []string
 
-	// Format formats a weight.
+	// Format formats a weight; nil: as a plain number.
 	Format func(float64) string
 
-	// First and Second are the names of the sides. If Second is not "", the graph shows
-	// the difference: a box is as wide as both sides together, and the redder the more
-	// the second side weighs, the bluer the less.
+	// First and Second are the names of the sides. If Second is not "", the graph shows the
+	// difference. Then a box is as wide as the weights of both sides together. It is redder
+	// the more the second side weighs, and bluer the less.
 	First, Second string
 }
 
 const (
-	flameRow      = 18  // pixels
-	flameNarrow   = 0.3 // narrower boxes are always left out
-	flameMostRows = 400 // deeper boxes are left out
+	flameRow      = 18  // height of a row in pixels
+	flameNarrow   = 0.3 // in pixels; narrower boxes are always left out
+	flameMostRows = 400 // greatest number of rows; deeper boxes are left out
 )
 
 type node struct {
@@ -63,7 +65,7 @@ type node struct {
 
 func (n *node) weight() float64 { return n.first + n.second }
 
-// sorted returns the children by name, so that equal input gives an equal picture.
+// sorted returns the children sorted by name, so that equal input results in equal pictures.
 func (n *node) sorted() []*node {
 	list := slices.Collect(maps.Values(n.children))
 	slices.SortFunc(list, func(a, b *node) int {
@@ -132,7 +134,7 @@ type flamePainter struct {
 	flame   *Flame
 	canvas  *canvas
 	total   float64
-	least   float64 // narrower boxes are left out
+	least   float64 // least width of a box in pixels; narrower boxes are left out
 	tooDeep bool
 }
 
@@ -178,8 +180,8 @@ func (p *flamePainter) boxes(n *node, x, y float64, row int) {
 	}
 }
 
-// label returns what is shown of a function in a box that is so wide. It is "" if there is
-// no room for the beginning of its name.
+// label returns the text for the box of a function. wide is the width of the box in pixels.
+// The text is "" if there is no room for the beginning of any of the function's names.
 func (f Frame) label(wide float64) string {
 	if wide < 8 {
 		return ""
@@ -246,7 +248,8 @@ func (p *flamePainter) legend(y float64) float64 {
 	})
 }
 
-// table lists the functions with what they weigh, those above them included and not.
+// table lists the functions with two weights for each side: with the functions that they call,
+// and without.
 func (f *Flame) table() (columns []string, rows [][]string) {
 	columns = []string{"function", "group"}
 	sides := []string{"with callees", "itself"}

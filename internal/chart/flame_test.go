@@ -27,7 +27,7 @@ func TestLabel(t *testing.T) {
 	}
 }
 
-// Of more boxes than are wanted the narrowest are left out.
+// TestFlameMost checks that the narrowest boxes are left out if there are more than Most.
 func TestFlameMost(t *testing.T) {
 	f := &Flame{Stacks: []Stack{
 		{Frames: []Frame{{Name: "main"}, {Name: "wide"}}, First: 60},

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// Forest shows ratios with their intervals around 1, on a logarithmic axis, and what is
-// made of each: a forest plot, as meta-analyses have them.
+// Forest is a forest plot, as in meta-analyses: ratios with their intervals around 1 on a
+// logarithmic axis, and a verdict on each.
 type Forest struct {
 	Title string
-	Width int  // in pixels; 0 means Page
-	Axis  Axis // it is always logarithmic
+	Width int  // width of the picture in pixels; 0 means Page
+	Axis  Axis // Axis.Scale is ignored: it is always logarithmic
 
-	// Low and High are the ends of a band, such as that in which a difference does not
-	// matter, and Band says what it is. There is no band unless Low is less than High.
+	// Low and High are the ends of a band, such as the range of differences that do not
+	// matter. Band is the band's name. If Low is not less than High, there is no band.
 	Low, High float64
 	Band      string
 
-	Less, More string   // what a ratio below and above 1 says, such as "b is faster"; both or neither
-	Kinds      []string // what can be made of a ratio, each with its color and marker
+	Less, More string   // meaning of ratios below and above 1, such as "b is faster"; if one of them is "", neither is shown
+	Kinds      []string // verdicts on ratios; each has its own color and marker
 	Rows       []Ratio
 }
 
@@ -28,15 +28,15 @@ type Forest struct {
 type Ratio struct {
 	Name string
 
-	// Value is the ratio, and Low and High its interval. There is no interval if they are
-	// equal or NaN.
+	// Value is the ratio, and Low and High are the ends of its interval. If Low and High are
+	// equal or NaN, there is no interval.
 	Value, Low, High float64
 
-	Kind   int    // its place in Kinds
-	Text   string // what is written at the end; "" writes the value and what is made of it
-	Reason string // why there is no ratio; then the row is faded
-	Tip    string // what else the tip says; may have lines
-	Link   string // what a click leads to; "" if nothing
+	Kind   int    // index of the verdict in Kinds
+	Text   string // text right of the plot; if it is "", the value and the verdict are written
+	Reason string // why the row has no ratio; then the row is faded
+	Tip    string // additional lines of the tip
+	Link   string // URL that a click opens; "" for none
 }
 
 func (r *Ratio) bar() *Bar {
@@ -54,8 +54,8 @@ func (f *Forest) kind(r *Ratio) string {
 	return f.Kinds[r.Kind]
 }
 
-// scale returns the scale of the ratios, which shows 1 and the band too. It reports false if
-// there are no ratios.
+// scale returns a scale that includes all ratios, the band and 1. It reports false if there
+// are no ratios.
 func (f *Forest) scale(c *canvas, bars []*Bar) (scale, bool) {
 	a := f.Axis
 	a.Scale = Log
@@ -115,7 +115,7 @@ func (f *Forest) draw() *canvas {
 				f.ratio(c, b, s, y+middle, r.Kind)
 			}
 			free := s
-			free.to = c.width - padding // no value is written there
+			free.to = c.width - padding // the row has no value, so the reason may use its place
 			c.reason(b, free, y+middle)
 		})
 	}
@@ -159,8 +159,8 @@ func (f *Forest) legend(c *canvas, y float64) float64 {
 	})
 }
 
-// sides writes above the plot what ratios left and right of 1 say: beside 1 or, where there
-// is no room for both, one below the other.
+// sides writes f.Less and f.More above the plot, left and right of 1. If there is no room for
+// both in one line, it writes one below the other.
 func (f *Forest) sides(c *canvas, s scale, y float64) float64 {
 	if f.Less == "" || f.More == "" {
 		return y
@@ -210,7 +210,7 @@ func (f *Forest) table() (columns []string, rows [][]string) {
 	return columns, rows
 }
 
-// joined joins two texts that are not empty with a colon.
+// joined joins two texts with a colon. If one of them is "", it returns the other.
 func joined(a, b string) string {
 	if a == "" || b == "" {
 		return a + b

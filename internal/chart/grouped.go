@@ -2,11 +2,11 @@ package chart
 
 import "slices"
 
-// Grouped compares bars in groups, such as what was published and what was measured of
-// each driver. Bars with the same Name have the same color. Ranks are not shown.
+// Grouped shows bars in groups, such as the published and the measured value of each driver.
+// Bars with the same Name have the same color. Ranks are not shown.
 type Grouped struct {
 	Title  string
-	Width  int // in pixels; 0 means Page
+	Width  int // width of the picture in pixels; 0 means Page
 	Axis   Axis
 	Groups []Group
 	Lines  []Mark
@@ -39,7 +39,7 @@ func (g *Grouped) draw() *canvas {
 	}
 	l := c.columns(rows)
 	if l.narrow {
-		l.to -= l.texts + 8 // the texts are beside the bars
+		l.to -= l.texts + 8 // texts are right of the bars
 	}
 	s, ok := c.barScale(g.Axis, list, g.Lines)
 	s.from, s.to = l.from, l.to

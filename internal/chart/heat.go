@@ -6,26 +6,27 @@ import (
 	"strings"
 )
 
-// Heat is a map of ratios in rows and columns: the further from 1 on a logarithmic scale,
-// the stronger the color, which differs below and above 1. Each cell has its number. Where
-// the columns are too many for the width, the rest continue below.
+// Heat is a map of ratios in rows and columns. The color of a ratio is stronger the further it
+// is from 1 on a logarithmic scale; ratios below and above 1 have different colors. Each cell
+// also shows its number. If not all columns fit into the width, the rest are drawn below.
 type Heat struct {
 	Title   string
-	Width   int // in pixels; 0 means Page
+	Width   int // width of the picture in pixels; 0 means Page
 	Rows    []string
 	Columns []string
-	Cells   [][]Cell                   // for each row its columns
-	Format  func(ratio float64) string // nil writes a plain number
+	Cells   [][]Cell                   // a slice for each row, with a cell for each column
+	Format  func(ratio float64) string // formats ratios; nil: plain numbers
 
-	// Below and Above say what ratios below and above 1 are, such as "faster than mattn".
+	// Below and Above are the meanings of ratios below and above 1, such as "faster than
+	// mattn".
 	Below, Above string
 }
 
 // Cell is a cell of [Heat].
 type Cell struct {
 	Value  float64 // the ratio
-	Text   string  // what is written in the cell; "" writes the value
-	Reason string  // why there is no value, or none to rely on; the cell is hatched
+	Text   string  // text in the cell; if it is "", the value is written
+	Reason string  // why there is no value, or no reliable one; then the cell is hatched
 	Tip    string
 	Link   string
 }
@@ -53,11 +54,11 @@ func (h *Heat) text(d *Cell) string {
 	return h.format(d.Value)
 }
 
-// mostRatio is the ratio from which on the color does not get stronger.
+// mostRatio is the ratio with the strongest color. Greater ratios have the same color.
 const mostRatio = 5
 
-// strongest returns the logarithm of the ratio with the full color. It has bounds, so that
-// noise does not look large, and one outlier does not fade all other cells.
+// strongest returns the logarithm of the ratio that has the strongest color. It is limited in
+// both directions: noise must not look large, and one outlier must not fade all other cells.
 func (h *Heat) strongest() float64 {
 	most := 0.0
 	for row := range h.Rows {
@@ -96,7 +97,7 @@ func (h *Heat) draw() *canvas {
 			}
 		}
 	}
-	longest := 0.0 // of what cannot be broken into two lines
+	longest := 0.0 // width of the longest part of a header that cannot be broken into two lines
 	for _, name := range h.Columns {
 		headers = max(headers, measure(clean(name), small, false))
 		for _, piece := range pieces(clean(name)) {
@@ -106,11 +107,11 @@ func (h *Heat) draw() *canvas {
 	names = min(names, c.width*0.32) + 1
 	left := padding + names + 8
 	room := c.width - padding - left
-	// Columns are as wide as their headers, if that is possible for all beside each other.
+	// Columns are as wide as their headers if all columns then fit side by side.
 	wide := min(texts, room/2) + 10
 	columns := max(1, int(room/wide))
 	if blocks := (len(h.Columns) + columns - 1) / columns; blocks > 1 {
-		columns = (len(h.Columns) + blocks - 1) / blocks // equally many in each block
+		columns = (len(h.Columns) + blocks - 1) / blocks // the same number of columns in each block
 	} else {
 		columns = len(h.Columns)
 	}
@@ -155,7 +156,7 @@ func (h *Heat) draw() *canvas {
 		fmt.Sprintf("%s by %s of ratios", count(len(h.Rows), "row", "rows"), count(len(h.Columns), "column", "columns")))
 }
 
-// cell draws a cell.
+// cell draws the cell of a row and column of h.
 func (c *canvas) cell(h *Heat, row, column int, strongest, x, y, wide, high float64) {
 	d := h.cell(row, column)
 	good := d.valued() && usable(d.Value, true)

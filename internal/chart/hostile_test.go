@@ -86,8 +86,8 @@ func drawAll(t *testing.T, list []Chart) {
 	}
 }
 
-// TestCommandsOfCI expects nothing in the source of a picture that a CI service, which shows
-// it, takes for a command.
+// TestCommandsOfCI checks that the source of a picture has nothing that a CI service that
+// shows it takes for a command.
 func TestCommandsOfCI(t *testing.T) {
 	for _, text := range []string{"##[error]x", "a ##vso[task.setvariable]x", "###teamcity[x]", "##\n[error]"} {
 		for _, c := range all(text, []float64{1, 2, 3, 4, 5, 6, 7}, Page, Linear) {
@@ -131,7 +131,7 @@ func TestLongText(t *testing.T) {
 	drawAll(t, all(strings.Repeat("long ", 2_000_000), []float64{1, 2, 3}, 0, Auto))
 }
 
-// TestLeftOut checks that each picture says how many values it could not show.
+// TestLeftOut checks that each picture says how many values could not be drawn.
 func TestLeftOut(t *testing.T) {
 	bad := math.NaN()
 	for want, list := range map[string][]Chart{

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// Lines shows series over something that was varied, such as throughput over the number
-// of clients, or over time, such as a trend.
+// Lines shows series as lines over a varied quantity, such as throughput over the number of
+// clients, or over time, such as a trend.
 type Lines struct {
 	Title  string
-	Width  int // in pixels; 0 means Page
+	Width  int // width of the picture in pixels; 0 means Page
 	X, Y   Axis
 	Series []Series
-	Marks  []Mark // vertical lines, such as changes of a trend
-	Tail   *Tail  // a smaller plot below over the same X, such as latency below throughput
+	Marks  []Mark // vertical lines at values of X, such as changes of a trend
+	Tail   *Tail  // optional smaller plot below with the same X, such as latency below throughput
 }
 
-// Tail is the second plot of [Lines]. Its series have the looks of those with the same
-// names above.
+// Tail is the second plot of [Lines]. Its series look like those with the same names in the
+// first plot.
 type Tail struct {
 	Y      Axis
 	Series []Series
@@ -26,15 +26,15 @@ type Tail struct {
 // Series is a line of [Lines].
 type Series struct {
 	Name   string
-	Look   Look // the zero Look is that of its place
+	Look   Look // the zero Look is the default look of the series' place
 	Points []Point
 
-	// Fit is a curve that was fitted to the points, in the order of X. It is dashed, and
-	// may reach beyond them.
+	// Fit is a curve that was fitted to the points, in ascending order of X. It is drawn
+	// dashed, and may extend beyond the points.
 	Fit []Point
 
-	// Peak is a point that is marked and labeled, such as the most that a fit predicts. It
-	// has no label without a Tip.
+	// Peak is a point that is marked and labeled, such as the maximum of a fitted curve. If
+	// its Tip is "", it has no label.
 	Peak *Point
 }
 
@@ -42,7 +42,8 @@ type Series struct {
 type Point struct {
 	X, Y float64
 
-	// Low and High are the interval of Y. There is none if they are equal or NaN.
+	// Low and High are the ends of the interval of Y. If they are equal or NaN, there is no
+	// interval.
 	Low, High float64
 
 	Tip  string
@@ -63,7 +64,8 @@ func (l *Lines) panels(width float64) []panel {
 	return list
 }
 
-// scale returns the vertical scale of a panel. It reports false if nothing can be drawn.
+// scale returns the vertical scale of a panel. It reports false if the panel has nothing that
+// can be drawn.
 func (p panel) scale() (scale, bool) {
 	var values, all extent
 	for _, s := range p.series {
@@ -96,7 +98,7 @@ func (l *Lines) draw() *canvas {
 	y := c.head()
 	panels := l.panels(c.width)
 	var xs extent
-	var measured []float64 // they get ticks
+	var measured []float64 // values of X that should have ticks
 	var names []string
 	var looks []Look
 	for _, p := range panels {
@@ -177,7 +179,8 @@ func (l *Lines) describe() string {
 	return l.Y.Label
 }
 
-// legend draws what the series are called, and that dashed lines are fitted if some are.
+// legend draws the names of the series. If some lines are dashed, it also says that these are
+// fitted.
 func (l *Lines) legend(c *canvas, y float64, names []string, looks []Look) float64 {
 	fitted := map[int]bool{}
 	for _, s := range l.Series {
@@ -206,7 +209,8 @@ func (l *Lines) legend(c *canvas, y float64, names []string, looks []Look) float
 
 func fitStroke(r role) stroke { return stroke{paint: solid(r), width: 1.5, dash: []float64{5, 4}} }
 
-// Above these numbers of points, intervals are a band, and points have no markers.
+// If there are more points than mostWhiskers, intervals are drawn as a band. If there are more
+// than mostMarkers, points have no markers.
 const (
 	mostWhiskers = 40
 	mostMarkers  = 150

@@ -7,33 +7,33 @@ import (
 	"slices"
 )
 
-// Order shows samples in the order in which they were measured, with a running median of
-// each series, so that drift and outliers are seen. Of many samples, only the least and
-// the greatest of each series in each column of pixels are drawn.
+// Order shows samples in the order in which they were measured, with a running median of each
+// series, so that drift and outliers can be seen. If there are many samples, only the least
+// and the greatest of each series are drawn in each column of pixels.
 type Order struct {
 	Title  string
-	Width  int // in pixels; 0 means Page
+	Width  int // width of the picture in pixels; 0 means Page
 	X, Y   Axis
 	Series []Samples
-	Plain  bool // samples have neither tips nor links, which take most of the space
+	Plain  bool // samples have neither tips nor links, which would take most of the file's space
 }
 
 // Samples is a series of [Order].
 type Samples struct {
 	Name   string
-	Look   Look // the zero Look is that of its place
+	Look   Look // the zero Look is the default look of the series' place
 	Points []Sample
 }
 
 // Sample is a point of [Samples].
 type Sample struct {
-	X    float64 // its place in the order
+	X    float64 // place of the sample in the order
 	Y    float64
 	Tip  string
 	Link string
 }
 
-// mostSamples is the number of samples up to which each has a tip.
+// mostSamples is the greatest number of samples for which each sample has a tip.
 const mostSamples = 600
 
 func (o *Order) draw() *canvas {
@@ -92,7 +92,7 @@ func (o *Order) draw() *canvas {
 	return c.foot(foot, count(n, "sample", "samples")+" in the order measured", o.Y.Label)
 }
 
-// log decides whether Y is logarithmic. A few outliers alone are no reason.
+// log reports whether Y is logarithmic. A few outliers alone do not make it so.
 func (o *Order) log(all extent) bool {
 	if o.Y.Scale != Auto || all.any && all.least <= 0 {
 		return o.Y.Scale == Log
@@ -155,8 +155,8 @@ func (c *canvas) samples(area plot, o *Order, name string, points []Sample, l Lo
 	return len(dots)
 }
 
-// median draws the running median of a series, at most once in two pixels. It is of a
-// fifteenth of the samples, but at least 5 and at most 501.
+// median draws the running median of a series, at most once in two pixels. Each median is that
+// of a fifteenth of the samples, but of at least 5 and at most 501.
 func (c *canvas) median(area plot, name string, points []Sample, l Look) {
 	half := min(max(len(points)/15, 5), 501) / 2
 	var line []point

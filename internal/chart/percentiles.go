@@ -6,12 +6,12 @@ import (
 	"strconv"
 )
 
-// Percentiles shows distributions of latencies, one line each, on the scale of
-// HdrHistogram: the percentile p is at the logarithm of 1/(1-p), so that 99.9 is as far
-// from 99 as 99 is from 90. See https://hdrhistogram.github.io/HdrHistogram/.
+// Percentiles shows distributions of latencies, one line for each, on the scale of
+// HdrHistogram: the x of a percentile p (0 to 1) is the logarithm of 1/(1-p), so that 99.9 %
+// is as far from 99 % as 99 % is from 90 %. See https://hdrhistogram.github.io/HdrHistogram/.
 type Percentiles struct {
 	Title  string
-	Width  int // in pixels; 0 means Page
+	Width  int // width of the picture in pixels; 0 means Page
 	Axis   Axis
 	Series []Distribution
 }
@@ -19,20 +19,20 @@ type Percentiles struct {
 // Distribution is a line of [Percentiles].
 type Distribution struct {
 	Name   string
-	Look   Look // the zero Look is that of its place
+	Look   Look // the zero Look is the default look of the distribution's place
 	Points []Percentile
 	Link   string
 }
 
-// Percentile is a value that a percentage of values, 0 to 100, do not exceed. That of 100
-// is the largest value, and is shown at the end of the axis.
+// Percentile says that Percentile percent (0 to 100) of a distribution's values are at most
+// Value. Percentile 100 is the largest value, which is shown at the end of the axis.
 type Percentile struct {
 	Percentile, Value float64
-	Tip               string // more to say of it
+	Tip               string // additional lines of the tip
 }
 
-// tail returns the share of the values that exceed the percentile, as 1/(1-p). It returns
-// infinity for 100.
+// tail returns 1/(1-p), where 1-p is the share of the values that exceed the percentile. It
+// returns infinity for percentile 100.
 func (p Percentile) tail() float64 { return 100 / (100 - p.Percentile) }
 
 func (p *Percentiles) draw() *canvas {
@@ -57,7 +57,7 @@ func (p *Percentiles) draw() *canvas {
 	}
 	xs.add(1, 10)
 	sx, _ := xs.scale(true, false)
-	end := sx.max // where the largest values are
+	end := sx.max // x of the largest values
 	if largest {
 		sx.max *= math.Pow(10, 0.12*math.Log10(sx.max/sx.min))
 		end = sx.max
@@ -104,8 +104,8 @@ func (p *Percentiles) draw() *canvas {
 	return c.foot(foot, "Latency by percentile of "+count(len(p.Series), "series", "series"), p.Axis.Label)
 }
 
-// percentileTicks returns ticks at 0, 50, 75, 90, 99, 99.9 and so on, and at the end for the
-// largest values, as many as there is room for.
+// percentileTicks returns ticks at 0, 50, 75, 90, 99, 99.9 and so on, as many as there is room
+// for. If largest is true, there is also one at the end, for the largest values.
 func percentileTicks(s scale, largest bool) []tick {
 	a := Axis{Format: func(tail float64) string {
 		if largest && tail == s.max {

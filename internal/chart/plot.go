@@ -7,7 +7,7 @@ type plot struct {
 	left, top, right, bottom float64
 }
 
-// besides returns where a plot begins, right of the labels of its vertical axis.
+// besides returns the x at which a plot begins, right of the labels of its vertical axis.
 func (a Axis) besides(s scale, height float64) float64 {
 	s.from, s.to = height, 0
 	wide := 0.0
@@ -42,7 +42,7 @@ func (c *canvas) newPlot(y, left, height float64, xs, ys scale, axis Axis) plot 
 
 func (c *canvas) plotEnd() float64 { return c.width - padding - 6 }
 
-// across draws the horizontal axis, and returns where it ends.
+// across draws the horizontal axis of a plot, and returns the y at which it ends.
 func (c *canvas) across(p plot, ticks []tick, label string) float64 {
 	for _, t := range ticks {
 		c.line(thin(rule), point{t.at, p.bottom}, point{t.at, p.bottom + 4})
@@ -59,8 +59,7 @@ func (c *canvas) across(p plot, ticks []tick, label string) float64 {
 
 func (p plot) at(x, y float64) point { return point{p.x.at(x), p.y.at(y)} }
 
-// curve draws a line through points that need not be in the plot: what is outside of it
-// is cut off.
+// curve draws a line through points. Parts of the line outside the plot are cut off.
 func (c *canvas) curve(p plot, s stroke, points []point) {
 	var lines [][]point
 	var now []point
@@ -89,7 +88,8 @@ func (c *canvas) curve(p plot, s stroke, points []point) {
 	}
 }
 
-// edge returns where a line leaves the plot, from a point inside to one outside.
+// edge returns the point at which the line from a point inside the plot to a point outside
+// leaves the plot.
 func (p plot) edge(inside, outside point) (point, bool) {
 	if !usable(outside.x, p.x.log) || !usable(outside.y, p.y.log) {
 		return point{}, false

@@ -83,15 +83,15 @@ func bounds(lines [][]point) box {
 	return b
 }
 
-// paintPath fills what build adds to a path. The box holds all of it; only its pixels
-// are computed.
+// paintPath fills the path that build draws. The box must contain the whole path; only pixels
+// in the box are computed.
 func (r *raster) paintPath(p paint, b box, build func(path *vector.Rasterizer, left, top float64)) {
 	if p.opacity <= 0 || !(b.left <= b.right) {
 		return
 	}
 	area := image.Rect(int(math.Floor(b.left*r.scale)), int(math.Floor(b.top*r.scale)),
 		int(math.Ceil(b.right*r.scale))+1, int(math.Ceil(b.bottom*r.scale))+1)
-	// The rasterizer clips to its own size, so a path may begin outside of the image.
+	// A path may begin outside the image, because the rasterizer clips to its own size.
 	if area = area.Intersect(r.image.Bounds()); area.Empty() {
 		return
 	}
@@ -102,8 +102,9 @@ func (r *raster) paintPath(p paint, b box, build func(path *vector.Rasterizer, l
 	r.fill.Draw(r.image, area, image.NewUniform(c), image.Point{})
 }
 
-// stroke fills what a line covers: a rectangle for each piece, and a circle where pieces
-// meet. All turn the same way, because the rasterizer subtracts what turns the other way.
+// stroke fills the area of a line: a rectangle for each piece, and a circle where pieces meet.
+// All these are drawn in the same direction of rotation, because otherwise the rasterizer
+// subtracts them from each other.
 func (r *raster) stroke(s pathShape) {
 	half := s.stroke.width / 2
 	b := bounds(s.lines)
@@ -178,7 +179,7 @@ func (r *raster) text(t textShape) {
 	f := face(t.heavy)
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	em := t.size * r.scale // pixels of the image per em
+	em := t.size * r.scale // image pixels per em
 	type letter struct {
 		x        float64
 		segments sfnt.Segments

@@ -8,12 +8,12 @@ import (
 type scale struct {
 	log      bool
 	min, max float64
-	from, to float64 // the pixels of min and max
+	from, to float64 // positions of min and max in pixels
 }
 
 type extent struct {
-	least, most float64 // of all
-	positive    float64 // the least that is positive
+	least, most float64 // the least and the greatest value
+	positive    float64 // the least positive value
 	any         bool
 }
 
@@ -36,8 +36,9 @@ func (e *extent) log(kind Scale) bool {
 	return kind == Log || kind == Auto && e.any && e.least > 0 && usable(e.least, true) && e.most/e.least >= 20
 }
 
-// logSteps decides whether an axis of what was varied is logarithmic: it is if the values,
-// which are sorted and different, are more even on it, as 1, 2, 4, 8 are.
+// logSteps reports whether the axis of a varied quantity is logarithmic. If kind is Auto, it
+// is if the values are spaced more evenly on a logarithmic axis, as 1, 2, 4, 8 are. The values
+// must be sorted and distinct.
 func logSteps(kind Scale, values []float64) bool {
 	if kind != Auto || len(values) < 3 || !usable(values[0], true) {
 		return kind == Log
@@ -53,8 +54,8 @@ func logSteps(kind Scale, values []float64) bool {
 	return unevenness(math.Log) < unevenness(func(v float64) float64 { return v })
 }
 
-// scale returns a scale that shows all values. It reports false if there are none. On a
-// linear scale from zero, zero is shown too.
+// scale returns a scale that includes all values. It reports false if there are none. If zero
+// is true, a linear scale also includes 0.
 func (e *extent) scale(log, zero bool) (scale, bool) {
 	s := scale{log: log, min: e.least, max: e.most}
 	if !e.any {
@@ -72,7 +73,7 @@ func (e *extent) scale(log, zero bool) (scale, bool) {
 	if zero {
 		s.min, s.max = min(s.min, 0), max(s.max, 0)
 	}
-	// A span that is too small for the precision of numbers has no ticks.
+	// A span too small for the precision of numbers would have no ticks, so it is widened.
 	if least := max(math.Abs(s.min), math.Abs(s.max)) * 1e-6; s.max-s.min <= least {
 		if least == 0 {
 			least = 1
@@ -105,7 +106,7 @@ func (s *scale) pad(part float64) {
 	s.min, s.max = s.min-d, s.max+d
 }
 
-// round widens the range to the next tick at its end, as far as that is not far away.
+// roundUp extends the scale to the next tick above its maximum, if that is not too far away.
 func (s *scale) roundUp(n int, binary bool) {
 	if s.log {
 		return
@@ -129,14 +130,14 @@ func niceStep(least float64, binary bool) float64 {
 	return 10 * power
 }
 
-// ticks returns about n round values of the range, never more than twice as many.
+// ticks returns about n round values in the range of the scale, and never more than 2n.
 func (s scale) ticks(n int, binary bool) []float64 {
 	var list []float64
 	if s.log {
 		if list = s.logTicks(n, binary); len(list) >= 2 || n < 2 {
 			return list
 		}
-		list = nil // within a decade: as on a linear scale
+		list = nil // less than a decade: ticks are as on a linear scale
 	}
 	step := niceStep((s.max-s.min)/float64(n), binary)
 	if !(step > 0) {
@@ -155,7 +156,7 @@ func (s scale) ticks(n int, binary bool) []float64 {
 	return list
 }
 
-// logTicks returns at most n round values: powers of a base, or these with multiples.
+// logTicks returns at most n round values: powers of a base, or multiples of these.
 func (s scale) logTicks(n int, binary bool) []float64 {
 	base, multiples := 10.0, [][]float64{{1, 1.5, 2, 3, 4, 5, 7}, {1, 2, 5}, {1, 3}, {1}}
 	if binary {
@@ -192,8 +193,8 @@ type tick struct {
 	width float64
 }
 
-// across returns the ticks of a horizontal axis. Their labels do not overlap. If there
-// are values that should have a tick, they are tried first.
+// across returns the ticks of a horizontal axis, whose labels do not overlap. If values is not
+// empty, ticks at these values are tried first.
 func (a Axis) across(s scale, values []float64) []tick {
 	if 0 < len(values) && len(values) <= 12 {
 		if list, ok := a.label(s, values, true); ok {
@@ -219,8 +220,8 @@ func (a Axis) up(s scale) []tick {
 	return list
 }
 
-// label formats ticks. It reports false if two labels are equal or, where they are side by
-// side, overlap.
+// label returns ticks at values, with their labels. It reports false if two labels are equal
+// or, if beside is true, overlap.
 func (a Axis) label(s scale, values []float64, beside bool) ([]tick, bool) {
 	values = slices.Compact(slices.Sorted(slices.Values(values)))
 	var list []tick
@@ -244,7 +245,8 @@ func (c *canvas) tickLabel(t tick, y float64) {
 	c.text(x, y, atMiddle, small, faint, t.label, 0)
 }
 
-// drawAcross draws a horizontal axis below a plot: lines up to its top, and labels.
+// drawAcross draws a horizontal axis at bottom, with its labels below and grid lines up to
+// top. It returns the y at which it ends.
 func (c *canvas) drawAcross(ticks []tick, s scale, top, bottom float64, label string) float64 {
 	for _, t := range ticks {
 		c.line(thin(grid), point{t.at, top}, point{t.at, bottom})

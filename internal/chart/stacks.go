@@ -1,11 +1,11 @@
 package chart
 
-// Stacks shows what sums are made of, such as lock errors by kind, or memory by user: a
-// bar for each row, in parts.
+// Stacks shows sums and their parts, such as lock errors by kind, or memory by use: one bar
+// for each row, divided into parts.
 type Stacks struct {
 	Title string
-	Width int  // in pixels; 0 means Page
-	Axis  Axis // it is always linear, since parts add up
+	Width int  // width of the picture in pixels; 0 means Page
+	Axis  Axis // Axis.Scale is ignored: it is always linear, because parts are added
 	Parts []string
 	Rows  []Sum
 }
@@ -13,15 +13,15 @@ type Stacks struct {
 // Sum is a row of [Stacks].
 type Sum struct {
 	Name   string
-	Look   Look      // shown before the name; the zero Look is not shown
-	Values []float64 // of the parts, in their order; none is below zero
-	Text   string    // what is written at the end; "" writes the sum
-	Reason string    // why there are no values
+	Look   Look      // drawn before the name; the zero Look is not drawn
+	Values []float64 // one for each of Stacks.Parts, in the same order; none may be negative
+	Text   string    // text right of the bar; if it is "", the sum is written
+	Reason string    // why the row has no values; "" if it has
 	Tip    string
 	Link   string
 }
 
-// total returns the sum of a row's values that can be drawn.
+// total returns the sum of those of a row's values that can be drawn.
 func (r *Sum) total(parts int) float64 {
 	sum := 0.0
 	for i, v := range r.Values {

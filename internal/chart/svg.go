@@ -14,11 +14,11 @@ import (
 type svg struct {
 	out    strings.Builder
 	inline bool
-	used   map[string]string // for a file: the dark colors of the classes that are used
+	used   map[string]string // only for files: the dark color of each class that is used
 }
 
-// fonts are the fonts of text in a file. Their letters are about as wide as those that
-// are measured.
+// fonts are the fonts of text in SVG files. Their letters are about as wide as those of the
+// fonts that [typeface] measures.
 const fonts = `Go, Arial, Helvetica, 'Liberation Sans', 'DejaVu Sans Condensed', sans-serif`
 
 func writeSVG(w io.Writer, c *canvas) error {
@@ -154,7 +154,8 @@ func (s *svg) text(t textShape) {
 	s.printf("%s>%s</text>\n", s.color("fill", t.paint), escape(t.text))
 }
 
-// mark writes a group. In a file its tip is a title, which viewers show.
+// mark writes a group of shapes. In a file, the group's tip is its <title>, which viewers
+// show.
 func (s *svg) mark(m markShape) {
 	element := "g"
 	if m.link != "" {
@@ -173,7 +174,7 @@ func (s *svg) mark(m markShape) {
 		}
 		tip := m.tip
 		if m.label() == strings.ReplaceAll(tip, "\n", ", ") {
-			tip = "" // pages have many marks
+			tip = "" // to save space: pages have many marks
 		}
 		s.printf(` aria-label="%s" data-tip="%s">`+"\n", escape(m.label()), escape(tip))
 	default:
@@ -183,8 +184,9 @@ func (s *svg) mark(m markShape) {
 	s.printf("</%s>\n", element)
 }
 
-// label returns what a mark is called: what its tip says. If a text in it is shortened, the
-// texts come first, since who speaks to the page says what is seen.
+// label returns the label of a mark for screen readers: its tip. If a visible text in the mark
+// is shortened, all visible texts come first, because users of voice control say what they
+// see.
 func (m markShape) label() string {
 	label := strings.ReplaceAll(m.tip, "\n", ", ")
 	var seen []string
@@ -201,8 +203,8 @@ func (m markShape) label() string {
 	return label
 }
 
-// color returns attributes for a fill or a stroke. A file has the light color in an
-// attribute and the dark one in a class, because some programs ignore style sheets.
+// color returns the attributes of a fill or a stroke. In a file, the light color is an
+// attribute and the dark one a class, because some programs ignore style sheets.
 func (s *svg) color(property string, p paint) string {
 	if p.opacity <= 0 {
 		return ` ` + property + `="none"`
@@ -221,23 +223,25 @@ func (s *svg) color(property string, p paint) string {
 	return words
 }
 
-// num writes a coordinate, to a tenth of a pixel.
+// num formats a coordinate, rounded to a tenth of a pixel.
 func num(v float64) string {
 	v = math.Round(v*10) / 10
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return "0" // there is no minus zero
+		return "0" // also for -0
 	}
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// escape makes text of others safe in XML and HTML. What XML does not allow is replaced.
+// escape makes untrusted text safe in XML and HTML. It replaces characters that XML does not
+// allow.
 func escape(s string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(s)) // a strings.Builder does not fail
+	_ = xml.EscapeText(&b, []byte(s)) // writing to a strings.Builder does not fail
 	return b.String()
 }
 
-// safeLink returns a link, or "" if it is neither relative nor of the web.
+// safeLink returns a link if it is relative or has the scheme http or https; otherwise it
+// returns "".
 func safeLink(link string) string {
 	if link == "" || len(link) > 4096 || clean(link[:min(len(link), longest)]) != link[:min(len(link), longest)] {
 		return ""

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/image/math/fixed"
 )
 
-// The sizes of text in pixels.
+// Sizes of text in pixels.
 const (
 	small  = 11
 	normal = 12.5
@@ -26,15 +26,15 @@ type typeface struct {
 	font  *sfnt.Font
 	buf   sfnt.Buffer
 	units int
-	wider float64          // by how much the fonts that an SVG may be shown in are wider
-	wide  map[rune]float64 // the widths of letters, in ems
+	wider float64          // factor by which the widest font that may show an SVG is wider than this one
+	wide  map[rune]float64 // widths of letters in ems, as far as known
 }
 
 func newTypeface(ttf []byte, wider float64) func() *typeface {
 	return sync.OnceValue(func() *typeface {
 		f, err := sfnt.Parse(ttf)
 		if err != nil {
-			panic(err) // the font is part of the program
+			panic(err) // cannot happen: the font is part of the program
 		}
 		return &typeface{font: f, units: int(f.UnitsPerEm()), wider: wider, wide: map[rune]float64{}}
 	})
@@ -52,14 +52,14 @@ func face(heavy bool) *typeface {
 	return regular()
 }
 
-// width returns the width of a letter in ems, in the widest of the fonts.
+// width returns the width of a letter in ems, in the widest font that may show it.
 func (t *typeface) width(r rune) float64 {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	if w, ok := t.wide[r]; ok {
 		return w
 	}
-	w := 1.0 // a letter of another font, which may be as wide as it is high
+	w := 1.0 // for letters that the font lacks, which may be as wide as high
 	if i, err := t.font.GlyphIndex(&t.buf, r); err == nil && i != 0 {
 		if a, err := t.font.GlyphAdvance(&t.buf, i, fixed.I(t.units), font.HintingNone); err == nil {
 			w = float64(a) / 64 / float64(t.units)
@@ -80,7 +80,8 @@ func measure(s string, size float64, heavy bool) float64 {
 	return ems * size
 }
 
-// shorten returns a text that is at most so wide, cut if need be.
+// shorten returns a text that is at most most pixels wide: the whole text, or its beginning
+// and an ellipsis.
 func shorten(s string, size float64, heavy bool, most float64) string {
 	if measure(s, size, heavy) <= most {
 		return s
@@ -99,8 +100,9 @@ func shorten(s string, size float64, heavy bool, most float64) string {
 	return s
 }
 
-// wrap breaks a text into at most so many lines: between words, or in a word after a
-// punctuation mark. What is too wide even so is shortened.
+// wrap breaks a text into lines, at most the given number of them. It breaks between words, or
+// in a word after a punctuation mark. most is the width of a line in pixels. Lines that are
+// still wider are shortened.
 func wrap(s string, size float64, heavy bool, most float64, lines int) []string {
 	var list []string
 	line := ""
@@ -135,7 +137,8 @@ func pieces(s string) []string {
 	return list
 }
 
-// name draws the name of a row, from x and around y: in one line, or smaller in two.
+// name draws the name of a row from x on, centered vertically at y. most is the available
+// width in pixels. A wider name is written smaller, in two lines.
 func (c *canvas) name(x, y float64, r role, name string, most float64) {
 	if name = clean(name); measure(name, normal, false) <= most {
 		c.text(x, y+4.5, atStart, normal, r, name, 0)
@@ -149,9 +152,9 @@ func (c *canvas) name(x, y float64, r role, name string, most float64) {
 
 const longest = 400
 
-// clean returns a text without characters that do not show or that change the direction
-// of what follows, and cuts it if it is very long. Two number signs are followed by a space,
-// since they may begin a command to a CI service that shows the picture's source.
+// clean returns a text without invisible characters and those that change the direction of the
+// following text. It cuts very long texts. It puts a space after two number signs, because
+// they may begin a command to a CI service that shows the picture's source.
 func clean(s string) string {
 	var b strings.Builder
 	letters, signs := 0, 0

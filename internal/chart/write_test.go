@@ -114,7 +114,7 @@ func TestPNG(t *testing.T) {
 	}
 }
 
-// TestPNGPixels checks colors of shapes at known places.
+// TestPNGPixels checks the colors of pixels at known positions of shapes.
 func TestPNGPixels(t *testing.T) {
 	c := newCanvas(100, "")
 	c.height = 60
@@ -122,7 +122,7 @@ func TestPNGPixels(t *testing.T) {
 	c.rect(50, 10, -10, 20, paint{more, 0.5})
 	c.line(stroke{paint: solid(line), width: 4, dash: []float64{10, 10}}, point{0, 50}, point{100, 50})
 	c.marker(Look{}.or(0), 80, 20, 5, solid(line+1))
-	c.rect(-50, -50, 55, 55, solid(ink)) // reaches out of the image
+	c.rect(-50, -50, 55, 55, solid(ink)) // begins outside the image
 	var b bytes.Buffer
 	if err := writePNG(&b, c, 2); err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestPNGPixels(t *testing.T) {
 	}
 }
 
-// TestPNGText checks that text has ink where its letters are, and none beside them.
+// TestPNGText checks that text colors pixels where its letters are, and none elsewhere.
 func TestPNGText(t *testing.T) {
 	for _, up := range []bool{false, true} {
 		c := newCanvas(100, "")
@@ -180,7 +180,7 @@ func TestPNGText(t *testing.T) {
 				}
 			}
 		}
-		want := image.Rect(42, 34, 58, 51) // as measured: three letters of 5 pixels, 15 high
+		want := image.Rect(42, 34, 58, 51) // measured: three letters of 5 pixels, 15 pixels high
 		if up {
 			want = image.Rect(34, 42, 51, 58)
 		}

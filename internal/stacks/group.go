@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Group is a part of a worker that time is spent in.
+// Group is a part of a worker in which time is spent.
 type Group string
 
 // The groups, in the order in which they are listed.
 const (
 	SQLite      Group = "SQLite"
-	InC         Group = "in C" // SQLite and the driver's C, which Go's profiler cannot tell apart
+	InC         Group = "in C" // SQLite and the driver's C code, which Go's profiler cannot distinguish
 	CLibrary    Group = "C library"
 	Driver      Group = "driver"
 	DatabaseSQL Group = "database/sql"
@@ -25,7 +25,6 @@ const (
 	Unknown     Group = "unknown"
 )
 
-// Groups lists all groups.
 var Groups = []Group{SQLite, InC, CLibrary, Driver, DatabaseSQL, Crossing, Collection, Runtime, System, Ours, Unknown}
 
 var about = map[Group]string{
@@ -41,20 +40,21 @@ var about = map[Group]string{
 	Ours:        "the adapter and the engine of sqlite3perf",
 }
 
-// About describes a group.
+// About describes the group in words.
 func (g Group) About() string { return cmp.Or(about[g], "stacks without a name that is known") }
 
-// ours is the path that the packages of sqlite3perf begin with.
+// ours is the path of sqlite3perf's module, with which the paths of its packages begin.
 const ours = "github.com/sqlite3perf/sqlite3perf"
 
-// Grouper assigns stacks of one driver's worker to groups.
+// Grouper assigns stacks to groups. The stacks are those of the worker of one driver.
 type Grouper struct {
-	Module string // the path of the driver's library
-	Opaque bool   // C is seen only as a call from Go
+	Module string // module path of the driver's library
+	Opaque bool   // C functions are not in stacks, only the call from Go to C
 }
 
-// Of returns the group of a stack. It is that of the innermost function, except that Go's
-// standard library, and memory that is copied or compared, belong to their caller.
+// Of returns the group of a stack. That is the group of its innermost function. Functions of
+// Go's standard library, and functions that copy or compare memory, belong to the group of
+// their caller.
 func (g Grouper) Of(frames []Frame) Group {
 	for i, f := range frames {
 		if group := g.frame(frames[i:], f); group != "" {
@@ -64,7 +64,7 @@ func (g Grouper) Of(frames []Frame) Group {
 	return Unknown
 }
 
-// frame returns the group of the first frame of a stack, or "" if it belongs to its
+// frame returns the group of f, the first of frames, or "" if it belongs to the group of its
 // caller.
 func (g Grouper) frame(frames []Frame, f Frame) Group {
 	if f.Function == "" || f.Function == "[unknown]" {
@@ -72,7 +72,7 @@ func (g Grouper) frame(frames []Frame, f Frame) Group {
 	}
 	object := path.Base(f.Object)
 	switch {
-	case strings.HasPrefix(f.Object, "[") && f.Object != "[unknown]": // [kernel.kallsyms], a module, [vdso]
+	case strings.HasPrefix(f.Object, "[") && f.Object != "[unknown]": // such as [kernel.kallsyms], a kernel module, or [vdso]
 		return System
 	case hasAnyPrefix(object, "libc.", "libc-", "ld-", "ld.", "libm.", "libpthread", "libdl"):
 		return CLibrary
@@ -85,8 +85,8 @@ func (g Grouper) frame(frames []Frame, f Frame) Group {
 	return g.ofC(frames, f.Function)
 }
 
-// ofC groups a function that is not Go's. SQLite's own functions have any name, but are
-// below one whose name begins with sqlite3.
+// ofC returns the group of a function that is not written in Go. SQLite's internal functions
+// can have any name, but one of their callers has a name that begins with sqlite3.
 func (g Grouper) ofC(frames []Frame, name string) Group {
 	if hasAnyPrefix(name, "_cgo_", "x_cgo_", "crosscall") {
 		return Crossing
@@ -105,11 +105,11 @@ func (g Grouper) ofC(frames []Frame, name string) Group {
 	return Driver
 }
 
-// assembly are functions of the Go runtime whose names have no package.
+// assembly has functions of the Go runtime whose names have no package.
 var assembly = []string{"gogo", "callRet", "setg_gcc", "gosave_systemstack_switch", "debugCall32"}
 
-// memory are functions of the Go runtime that copy or compare memory for their caller, or
-// that interrupt it.
+// memory has functions of the Go runtime that copy or compare memory for their caller, or that
+// interrupt their caller.
 var memory = []string{
 	"memeqbody", "cmpbody", "indexbytebody", "countbody", "aeshashbody",
 	"runtime.memmove", "runtime.typedmemmove", "runtime.asyncPreempt", "runtime.asyncPreempt2", "runtime.memclrNoHeapPointers", "runtime.memequal", "runtime.memequal_varlen", "runtime.duffcopy", "runtime.duffzero",
@@ -138,21 +138,21 @@ func (g Grouper) ofGo(frames []Frame, pkg string) Group {
 		return Driver
 	case pkg == "main", below(pkg, ours):
 		return Ours
-	case !strings.Contains(strings.SplitN(pkg, "/", 2)[0], "."): // the standard library
+	case !strings.Contains(strings.SplitN(pkg, "/", 2)[0], "."): // a package of the standard library
 		return ""
 	}
 	return Driver
 }
 
-// ofRuntime groups a stack that begins in the Go runtime, by all its functions up to the
-// first one outside.
+// ofRuntime returns the group of a stack whose innermost function is in the Go runtime. It
+// depends on all functions of the runtime up to the first caller outside.
 func ofRuntime(frames []Frame) Group {
 	group := Runtime
 	for i, f := range frames {
 		pkg, _ := goPackage(f.Function)
 		if !below(pkg, "runtime") && !below(pkg, "internal/runtime") {
 			if group == Runtime && i > 0 && strings.HasSuffix(frames[i-1].Function, "syscall") && !below(pkg, "internal/runtime") {
-				return System // entering a system call, or coming back from one
+				return System // entering a system call, or returning from it
 			}
 			break
 		}
@@ -167,7 +167,8 @@ func ofRuntime(frames []Frame) Group {
 	return group
 }
 
-// collecting begins the names of the runtime's functions that allocate and collect.
+// collecting has prefixes of the names of the runtime's functions that allocate memory and
+// collect garbage.
 var collecting = []string{
 	"_GC", "gc", "bgsweep", "bgscavenge", "sweep", "mark", "scan", "grey", "wbBuf", "wbMove", "wbZero", "malloc", "newobject", "newarray",
 	"makeslice", "growslice", "rawbyteslice", "rawstring", "heapBits", "heapSetType", "writeHeapBits", "nextFreeFast", "deduct", "findObject", "spanOf", "bulkBarrier",
@@ -176,29 +177,31 @@ var collecting = []string{
 	"(*activeSweep)", "getempty", "putempty", "putfull", "trygetfull", "handoff", "tryDeferToSpanScan", "(*spanInlineMarkBits)",
 }
 
-// goPackage returns the path of the package of a function of Go. C compilers put a point
-// only before the name of a part of a function.
+// goPackage returns the path of the package of a Go function. It reports false if the function
+// is not a Go function. In names of C functions, compilers put a point only before a suffix
+// for a part of a function.
 func goPackage(name string) (string, bool) {
-	name, _, _ = strings.Cut(name, "[") // type arguments have paths of their own
+	name, _, _ = strings.Cut(name, "[") // type arguments contain paths, too
 	slash := strings.LastIndexByte(name, '/') + 1
 	if i := strings.IndexByte(name, '('); i >= 0 && i < slash {
 		slash = strings.LastIndexByte(name[:i], '/') + 1
 	}
 	pkg, rest, ok := strings.Cut(name[slash:], ".")
 	if !ok || pkg == "" || slash == 0 && hasAnyPrefix(rest, "isra", "part", "constprop", "cold", "lto_priv", "llvm") {
-		// assembly without a package is the runtime's if it is in the list
+		// functions in assembly without a package are the runtime's if the list memory has
+		// them
 		return "runtime", slices.Contains(memory, name)
 	}
 	return strings.ReplaceAll(name[:slash]+pkg, "%2e", "."), true
 }
 
-// Short returns shorter names of a function of Go, the longest first: without the path of
-// its package, and without the package. A function of C has none.
+// Short returns shorter names of a Go function, the longest first: without the path of its
+// package, and without its package. For a C function it returns nil.
 func Short(function string) []string {
 	if _, isGo := goPackage(function); !isGo {
 		return nil
 	}
-	path, _, _ := strings.Cut(function, "[") // type arguments have paths of their own
+	path, _, _ := strings.Cut(function, "[") // type arguments contain paths, too
 	path, _, _ = strings.Cut(path, "(")
 	name := function[strings.LastIndexByte(path, '/')+1:]
 	_, own, ok := strings.Cut(name, ".")
@@ -208,7 +211,7 @@ func Short(function string) []string {
 	return []string{name, own}
 }
 
-// below reports whether a package is the one at the path, or below it.
+// below reports whether a package has the path at, or a path below it.
 func below(pkg, at string) bool {
 	return at != "" && (pkg == at || strings.HasPrefix(pkg, at+"/"))
 }

@@ -62,8 +62,9 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// What zombiezen's, glebarez' and modernc's SQLite calls for C's library is a group of its
-// own, as mattn's libc is. The stacks are of real profiles of the query of real.
+// TestCLibrary checks that functions of the C library that the SQLite of zombiezen, glebarez
+// and modernc calls are in their own group, as mattn's libc is. The stacks are from real
+// profiles of the phase query of the workload real.
 func TestCLibrary(t *testing.T) {
 	for _, c := range []struct{ module, stack string }{
 		{"modernc.org/sqlite", "modernc.org/libc.Xpthread_mutex_unlock modernc.org/sqlite/lib._pthreadMutexLeave modernc.org/sqlite/lib.Xsqlite3_mutex_leave modernc.org/sqlite/lib._columnMallocFailure"},
@@ -84,7 +85,7 @@ func TestCLibrary(t *testing.T) {
 	}
 }
 
-// Each group is described where readers look for it.
+// TestGroupsDocumented checks that docs/profiling.md describes each group.
 func TestGroupsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/profiling.md")
 	if err != nil {

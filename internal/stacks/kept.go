@@ -8,7 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Keep returns what a run keeps of a recording.
+// Keep returns the part of a recording that is stored with a run. If there are too many
+// frames, it shortens the stacks.
 func (r *Recording) Keep() result.Profile {
 	cpu, allocations := r.Stacks(), r.Allocations()
 	depth := result.MaxStackDepth
@@ -34,17 +35,17 @@ func frames(list []Stack, depth int) (n int) {
 type keeper struct {
 	depth     int
 	functions []result.Function
-	places    map[Frame]int // in functions
+	places    map[Frame]int // index of each frame in functions
 	shortened bool
 }
 
-// keep returns stacks as a profile has them, equal ones counted together.
+// keep returns stacks in the form of a profile. Equal stacks are added.
 func (k *keeper) keep(list []Stack) []result.Stack {
 	out := []result.Stack{}
-	at := map[string]int{} // in out
+	at := map[string]int{} // index of each stack in out
 	for _, s := range list {
 		if s.Samples < 0 || s.Value < 0 {
-			continue // what was allocated before the phase
+			continue // allocated before the phase
 		}
 		inner := s.Frames[:min(len(s.Frames), k.depth)]
 		k.shortened = k.shortened || len(inner) < len(s.Frames)
@@ -79,7 +80,7 @@ func start(name string) string {
 	return strings.ToValidUTF8(name[:min(len(name), result.MaxFunctionName)], "")
 }
 
-// Stacks returns stacks of a profile with their functions.
+// Stacks returns stacks of a profile with the names of their functions.
 func Stacks(p *result.Profile, list []result.Stack) []Stack {
 	var out []Stack
 	for _, s := range list {

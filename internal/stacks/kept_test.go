@@ -10,7 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// What is kept of a recording has the same stacks, equal ones counted together.
+// TestKeep checks that the stored part of a recording has the same stacks, with equal ones
+// added.
 func TestKeep(t *testing.T) {
 	step, rows, main := Frame{"sqlite3_step", "/w"}, Frame{"database/sql.(*Rows).Next", "/w"}, Frame{"main.main", "/w"}
 	r := &Recording{Trials: 2, WallNS: 9, CPUNS: []int64{3, 4}, Perf: []Stack{
@@ -27,8 +28,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// A recording that is too large to keep whole loses the outer functions of its stacks, and
-// says so.
+// TestKeepLarge checks that a recording that is too large loses the outer functions of its
+// stacks, and says so.
 func TestKeepLarge(t *testing.T) {
 	deep := func(i, depth int) (s Stack) {
 		s.Samples, s.Value = 1, 1

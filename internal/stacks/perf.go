@@ -12,19 +12,19 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// PerfFields is the argument of perf script's option -F that prints what [ReadPerf]
-// reads.
+// PerfFields is the argument for option -F of perf script. With it, perf script prints what
+// [ReadPerf] reads.
 const PerfFields = "tid,time,ip,sym,dso"
 
-// PerfFrequency is how often perf samples each thread, per second of its CPU time. It is
-// not a divisor of the usual timers, so that it does not keep step with them.
+// PerfFrequency is how often perf samples each thread per second of its CPU time. Common timer
+// frequencies are not multiples of it, so that samples do not fall into step with timers.
 const PerfFrequency = 997
 
-// ReadPerf reads what perf script printed. It leaves out the samples that were taken
-// while the clock did not run. Equal stacks are counted together.
+// ReadPerf reads the output of perf script. It ignores samples that were taken while the
+// worker's clock was stopped. Equal stacks are added.
 func ReadPerf(r io.Reader, clock []protocol.Stretch) ([]Stack, error) {
 	var list []Stack
-	at := map[string]int{} // in list
+	at := map[string]int{} // index of each stack in list
 	var frames []Frame
 	counts, inSample := false, false
 	end := func() {
@@ -62,8 +62,8 @@ func ReadPerf(r io.Reader, clock []protocol.Stretch) ([]Stack, error) {
 	return list, lines.Err()
 }
 
-// perfTime returns the time of a sample, in nanoseconds, from its first line: a thread's
-// number, and seconds followed by a colon.
+// perfTime returns the time of a sample in nanoseconds. The first line of a sample has a
+// thread's number, and seconds followed by a colon.
 func perfTime(line string) (int64, error) {
 	fields := strings.Fields(line)
 	if len(fields) >= 2 {
@@ -81,7 +81,8 @@ func during(at int64, clock []protocol.Stretch) bool {
 	return slices.ContainsFunc(clock, func(c protocol.Stretch) bool { return c.BeginNS <= at && at <= c.EndNS })
 }
 
-// perfFrame reads an address, a function and, in parentheses, an object.
+// perfFrame reads a line with an address, a function and, in parentheses, the function's
+// object file.
 func perfFrame(line string) Frame {
 	_, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	rest = strings.Replace(rest, " (deleted))", ")", 1)
@@ -90,7 +91,8 @@ func perfFrame(line string) Frame {
 		rest, f.Object = rest[:i], strings.TrimSuffix(rest[i+2:], ")")
 	}
 	f.Function = strings.TrimSuffix(strings.TrimSpace(rest), ".abi0")
-	// pthread_mutex_lock@@GLIBC_2.2.5 has a symbol version, malloc@plt is another function.
+	// In pthread_mutex_lock@@GLIBC_2.2.5, the part after @@ is the version of the symbol.
+	// malloc@plt is a function different from malloc.
 	if name, version, _ := strings.Cut(f.Function, "@"); version != "plt" {
 		f.Function = name
 	}

@@ -1,5 +1,5 @@
-// Package stacks says where the time of a process went. It reads what Go's profiler and
-// Linux's perf have sampled, and groups it: SQLite, the driver, database/sql, the Go
+// Package stacks says where a process spent its time. It reads the samples of Go's profiler
+// and of Linux's perf, and assigns them to groups: SQLite, the driver, database/sql, the Go
 // runtime, the system.
 package stacks
 
@@ -18,28 +18,29 @@ import (
 
 // Frame is a function in a stack.
 type Frame struct {
-	Function string // as its compiler names it: database/sql.(*Rows).Next, sqlite3VdbeExec
-	Object   string // the file that it is in, as perf names it; "" for Go's profiler
+	Function string // the compiler's name for it: database/sql.(*Rows).Next, sqlite3VdbeExec
+	Object   string // file that contains the function, as perf names it; "" if Go's profiler sampled it
 }
 
-// Stack is where a process was in a number of samples.
+// Stack is a chain of calls that a process was in when samples were taken.
 type Stack struct {
-	Frames  []Frame // the innermost first
+	Frames  []Frame // the innermost function first
 	Samples int64
-	Value   int64 // nanoseconds of CPU time, or bytes allocated
+	Value   int64 // all samples together: nanoseconds of CPU time, or bytes allocated
 }
 
-// Recording is what trials of one driver have sampled of one phase.
+// Recording has the samples of one phase from trials of one driver.
 type Recording struct {
 	Trials int
-	WallNS int64   // of all trials, by the worker's clock
-	CPUNS  []int64 // of each trial, from the samples
+	WallNS int64   // time of the phase in all trials together, by the worker's clock
+	CPUNS  []int64 // CPU time of the phase in each trial, from the samples
 	CPU    *pprof.Profile
 	Allocs *pprof.Profile
 	Perf   []Stack
 }
 
-// Stacks returns the CPU samples of the sampler that sees more: perf, where it was used.
+// Stacks returns the CPU samples of perf or, if perf was not used, those of Go's profiler,
+// which sees less.
 func (r *Recording) Stacks() []Stack {
 	if len(r.Perf) > 0 || r.CPU == nil {
 		return r.Perf
@@ -47,8 +48,8 @@ func (r *Recording) Stacks() []Stack {
 	return stacks(r.CPU)
 }
 
-// EndTrial counts a trial, with what has been sampled since the last one. Its phase took
-// so long by the worker's clock.
+// EndTrial ends a trial. The samples since the last trial belong to it. wallNS is the time of
+// its phase in nanoseconds, by the worker's clock.
 func (r *Recording) EndTrial(wallNS int64) {
 	sampled := int64(0)
 	for _, s := range r.Stacks() {
@@ -70,7 +71,7 @@ func (r *Recording) Allocations() []Stack {
 	return stacks(r.Allocs)
 }
 
-// Samples returns the number of samples in stacks.
+// Samples returns the number of samples in all stacks together.
 func Samples(list []Stack) (n int64) {
 	for _, s := range list {
 		n += s.Samples
@@ -87,7 +88,7 @@ func stacks(p *pprof.Profile) []Stack {
 		}
 		st := Stack{Samples: count, Value: value}
 		for _, l := range s.Location {
-			for _, line := range l.Line { // the innermost of inlined functions comes first
+			for _, line := range l.Line { // of inlined functions, the innermost is first
 				if line.Function != nil {
 					st.Frames = append(st.Frames, Frame{Function: line.Function.Name})
 				}
@@ -98,9 +99,9 @@ func stacks(p *pprof.Profile) []Stack {
 	return list
 }
 
-// Add adds what a worker has written into a directory in one trial. It returns when the
-// clock of the phase ran. A worker that writes no profiles is not an error: written is
-// then false.
+// Add adds the profiles of one trial, which a worker wrote into a directory. clock has the
+// times at which the phase's clock ran. If the worker wrote no profiles, written is false and
+// err is nil.
 func (r *Recording) Add(dir string) (clock []protocol.Stretch, written bool, err error) {
 	data, err := os.ReadFile(filepath.Join(dir, protocol.StretchesFile))
 	if os.IsNotExist(err) {
@@ -140,7 +141,8 @@ func (r *Recording) Add(dir string) (clock []protocol.Stretch, written bool, err
 	return clock, true, nil
 }
 
-// profilers begins the names of functions that only run because of the profiles.
+// profilers has prefixes of the names of functions that run only because profiles are
+// recorded.
 var profilers = []string{"runtime/pprof.", "runtime.sigprof", "runtime.profilealloc", ours + "/worker.(*profiler)"}
 
 func ofProfiler(function string) bool { return hasAnyPrefix(function, profilers...) }
@@ -156,12 +158,12 @@ func withoutProfiler(p *pprof.Profile) {
 	})
 }
 
-// kinds is how many kinds of values are used of a profile: the first two are the number
-// and the nanoseconds of CPU samples, or the number and the bytes of allocations.
+// kinds is the number of kinds of values that are read from a profile. They are the first
+// ones: number and nanoseconds of CPU samples, or number and bytes of allocations.
 const kinds = 2
 
-// allocated leaves out what Go's profile says of memory in use, which means nothing in
-// the difference between two moments.
+// allocated removes from a profile the values for memory in use, which mean nothing in the
+// difference between two moments.
 func allocated(p *pprof.Profile) *pprof.Profile {
 	p.SampleType, p.DefaultSampleType = p.SampleType[:kinds], p.SampleType[kinds-1].Type
 	for _, s := range p.Sample {
@@ -170,7 +172,8 @@ func allocated(p *pprof.Profile) *pprof.Profile {
 	return p.Compact()
 }
 
-// readProfile returns nil if there is no such file.
+// readProfile returns the i-th profile of a kind from a directory, or nil if there is no such
+// file.
 func readProfile(dir, kind string, i int) (*pprof.Profile, error) {
 	name := fmt.Sprintf("%s-%d.pprof", kind, i)
 	data, err := os.ReadFile(filepath.Join(dir, name))

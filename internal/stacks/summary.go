@@ -9,32 +9,33 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Part is a group or a function, with what it takes.
+// Part is the share of a group, or of a function of a group, in the CPU time or in
+// allocations.
 type Part struct {
 	Group    Group          `json:"group"`
 	Function string         `json:"function,omitempty"` // "" for the whole group
 	Samples  int64          `json:"samples"`
-	Share    float64        `json:"share"` // of the CPU time, or of the bytes
+	Share    float64        `json:"share"` // share of all CPU time, or of all allocated bytes, 0 to 1
 	Interval stats.Interval `json:"interval"`
-	PerTrial float64        `json:"per_trial"` // nanoseconds, or bytes
+	PerTrial float64        `json:"per_trial"` // nanoseconds of CPU time, or bytes
 }
 
-// Summary is where the time of one driver's worker went.
+// Summary says where the worker of one driver spent its time in a phase.
 type Summary struct {
 	Samples   int64   `json:"samples"`
 	Trials    int     `json:"trials"`
-	CPUNS     int64   `json:"cpu_ns"`       // of all trials, from the samples
-	WallNS    int64   `json:"wall_ns"`      // of all trials, by the worker's clock
+	CPUNS     int64   `json:"cpu_ns"`       // CPU time of all trials together, from the samples
+	WallNS    int64   `json:"wall_ns"`      // time of all trials together, by the worker's clock
 	TrialNS   []int64 `json:"trial_cpu_ns"` // CPU time of each trial, from the samples
 	Groups    []Part  `json:"groups"`
-	Functions []Part  `json:"functions"` // by their own time, without what they call
+	Functions []Part  `json:"functions"` // sorted by their own time, without that of the functions they call
 
-	AllocatedBytes int64  `json:"allocated_bytes"` // of all trials, estimated from samples
-	AllocSamples   int64  `json:"alloc_samples"`   // objects, estimated from samples
-	Allocations    []Part `json:"allocations"`     // by the function that allocates
+	AllocatedBytes int64  `json:"allocated_bytes"` // bytes allocated in all trials together, estimated from samples
+	AllocSamples   int64  `json:"alloc_samples"`   // objects allocated in all trials together, estimated from samples
+	Allocations    []Part `json:"allocations"`     // by the innermost function outside the Go runtime
 }
 
-// Summarize groups the samples of a profile. The parts are sorted, the largest first.
+// Summarize returns the summary of a profile. Its parts are sorted, the largest first.
 func Summarize(p *result.Profile, g Grouper) *Summary {
 	list := Stacks(p, p.CPU)
 	s := &Summary{Trials: len(p.CPUNS), WallNS: p.WallNS, TrialNS: append([]int64{}, p.CPUNS...), Samples: Samples(list)}
@@ -86,7 +87,7 @@ func parts[K comparable](m map[K]*Part, samples int64, value float64, trials int
 	return list
 }
 
-// allocator returns a stack from the first function outside the Go runtime.
+// allocator returns a stack without its innermost functions that belong to the Go runtime.
 func allocator(frames []Frame) []Frame {
 	i := slices.IndexFunc(frames, func(f Frame) bool {
 		pkg, isGo := goPackage(f.Function)
@@ -95,8 +96,8 @@ func allocator(frames []Frame) []Frame {
 	return frames[max(i, 0):]
 }
 
-// name returns the name of the function that a sample is counted for. In the kernel it is
-// the system call, which says more than the function inside.
+// name returns the name of the function that a sample is counted for. For a sample in the
+// kernel that is the system call, which says more than the kernel's function.
 func name(frames []Frame) string {
 	if len(frames) == 0 {
 		return "unknown"
@@ -120,8 +121,8 @@ func name(frames []Frame) string {
 	return "kernel: " + frames[0].Function
 }
 
-// Ratio returns the ratio of the CPU time of the second driver's trials to that of the
-// first's, with its 95 % interval. Both must have samples.
+// Ratio returns the average CPU time of the second driver's trials divided by that of the
+// first driver's, with its 95 % interval. Both must have samples.
 func Ratio(first, second *Summary) (float64, stats.Interval) {
 	return stats.SampledRatio(first.sampled(), second.sampled())
 }
@@ -134,16 +135,17 @@ func (s *Summary) sampled() stats.Sampled {
 	return x
 }
 
-// Change is a group in two drivers' workers.
+// Change compares the CPU time of a group between the workers of two drivers.
 type Change struct {
 	Group      Group   `json:"group"`
-	FirstNS    float64 `json:"first_ns"` // per trial
+	FirstNS    float64 `json:"first_ns"` // average of the first driver's trials
 	SecondNS   float64 `json:"second_ns"`
-	Difference float64 `json:"difference_ns"` // of the second to the first
-	Margin     float64 `json:"margin_ns"`     // half the width of its interval; those of all groups hold together with 95 %
+	Difference float64 `json:"difference_ns"` // SecondNS less FirstNS
+	Margin     float64 `json:"margin_ns"`     // half the width of the difference's interval; all groups' intervals together hold with 95 %
 }
 
-// Compare compares two drivers group by group. The greatest difference comes first.
+// Compare compares the CPU times of two drivers, group by group. The greatest difference comes
+// first.
 func Compare(first, second *Summary) []Change {
 	var list []Change
 	groups := 0
@@ -174,12 +176,12 @@ func (s *Summary) of(g Group) Part {
 	return Part{Group: g}
 }
 
-// PerTrialNS returns the CPU time of a trial's phase.
+// PerTrialNS returns the average CPU time of a trial's phase, in nanoseconds.
 func (s *Summary) PerTrialNS() float64 { return float64(s.CPUNS) / float64(max(s.Trials, 1)) }
 
-// Layers returns the stacks below their groups: the group's name, and then the innermost
-// functions that belong to it, the outermost first, with the names that SQLite's functions
-// have in C. So stacks of two drivers can be compared.
+// Layers returns stacks that begin with their group. The name of the group is followed by the
+// innermost functions that belong to it, the outermost first, with the names that SQLite's
+// functions have in C. So the stacks of two drivers can be compared.
 func Layers(list []Stack, g Grouper) []Stack {
 	var out []Stack
 	for _, s := range list {
@@ -196,7 +198,7 @@ func Layers(list []Stack, g Grouper) []Stack {
 	return out
 }
 
-// canonical returns the name in C of a function of SQLite that was translated to Go.
+// canonical returns the C name of a function of SQLite that was translated to Go.
 func canonical(name string) string {
 	short, ok := strings.CutPrefix(name, "modernc.org/sqlite/lib.")
 	if !ok {

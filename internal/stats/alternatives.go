@@ -9,18 +9,18 @@ import (
 // rounds, such as with other settings. Each has the same number of cases, one for each
 // workload with its parameters.
 type Alternatives struct {
-	ways [][]*Outcome // by alternative
-	work []workCell   // that ratios are of, in each way
+	ways [][]*Outcome // the outcomes of each alternative's cases
+	work []workCell   // the phases whose ratios are formed, the same for each alternative
 }
 
 type workCell struct {
-	place int // of the case, within its alternative
+	place int // index of the case within its alternative
 	phase string
 }
 
-// AlternativesOf returns the n alternatives of a run. The run's cases are those of the first
-// one, then those of the second, and so on. Only the given phase counts; "" means all of
-// them. Phases that are too short to judge by don't count unless there are no others.
+// AlternativesOf returns the n alternatives of a run. The run must list the cases of the first
+// alternative, then those of the second, and so on. Only the phase with the given name counts;
+// "" means all phases. Phases that are too short to judge by count only if there are no others.
 func AlternativesOf(run *result.Run, n int, phase string) *Alternatives {
 	outcomes := (&Analysis{Run: run}).outcomes()
 	each := len(outcomes) / n
@@ -52,11 +52,11 @@ func (a *Alternatives) cell(i int, w workCell) *Cell {
 	return &Cell{Outcome: o, Status: o.Status, Samples: o.samples(w.phase)}
 }
 
-// Outcomes returns how the cases of an alternative ended.
+// Outcomes returns how the cases of alternative i ended.
 func (a *Alternatives) Outcomes(i int) []*Outcome { return a.ways[i] }
 
-// Bad returns the status of an alternative that has no figures, and the reason. It is OK if
-// there are figures.
+// Bad returns the status and the reason of the first case of alternative i that is not OK. It
+// returns OK and nil if all cases are.
 func (a *Alternatives) Bad(i int) (result.Status, *protocol.Reason) {
 	for _, o := range a.ways[i] {
 		if o.Status != result.OK {
@@ -66,8 +66,8 @@ func (a *Alternatives) Bad(i int) (result.Status, *protocol.Reason) {
 	return result.OK, nil
 }
 
-// shares returns the share of an alternative's operations that failed, by round: the mean over
-// the phases.
+// shares returns, for each round, the share of alternative i's operations that failed: the mean
+// over the phases.
 func (a *Alternatives) shares(i int) []Point {
 	var sets [][]Point
 	for _, w := range a.work {
@@ -76,15 +76,16 @@ func (a *Alternatives) shares(i int) []Point {
 	return acrossSets(sets, arithmeticMean)
 }
 
-// MoreFailed compares the failed operations of an alternative with those of the first one, as
-// one of several comparisons. told says that more failed, and seems that they did in each of at
-// least four rounds.
+// MoreFailed compares the shares of operations that failed in alternative i and in the first
+// alternative. tests is the number of such comparisons, which the p-value is corrected for. told
+// says that significantly more failed. seems says that more failed in each of at least four
+// rounds.
 func (a *Alternatives) MoreFailed(i, tests int) (told, seems bool) {
 	t := compareShares(within(a.shares(i), a.shares(0)))
 	return t.sign > 0 && t.P*float64(tests) < Alpha, t.Delta == 1 && t.N >= 4
 }
 
-// Succeeded returns the share of an alternative's operations that did not fail.
+// Succeeded returns the share of alternative i's operations that did not fail, from 0 to 1.
 func (a *Alternatives) Succeeded(i int) float64 {
 	shares := Values(a.shares(i))
 	if len(shares) == 0 {
@@ -93,8 +94,8 @@ func (a *Alternatives) Succeeded(i int) float64 {
 	return 1 - Mean(shares)
 }
 
-// Ratios returns the times of alternative i divided by those of alternative j, round by
-// round: the geometric mean over the phases.
+// Ratios returns, for each round, the time of alternative i divided by that of alternative j:
+// the geometric mean over the phases.
 func (a *Alternatives) Ratios(i, j int) []Point {
 	var sets [][]Point
 	for _, w := range a.work {
@@ -103,14 +104,14 @@ func (a *Alternatives) Ratios(i, j int) []Point {
 	return geoMeans(sets)
 }
 
-// PhaseRatio is the ratio of two alternatives in one phase.
+// PhaseRatio is the time of one alternative divided by that of another in one phase.
 type PhaseRatio struct {
 	TableName
 	Ratio Summary `json:"ratio"`
 }
 
-// Phases returns the ratio of alternative i to alternative j in each phase that counts, with
-// intervals that hold all together with at least the given level.
+// Phases returns, for each phase that counts, the time of alternative i divided by that of
+// alternative j. All intervals together hold the true ratios with at least the given confidence.
 func (a *Alternatives) Phases(i, j int, confidence float64) (list []PhaseRatio) {
 	confidence = 1 - (1-confidence)/float64(max(len(a.work), 1))
 	for _, w := range a.work {
@@ -121,14 +122,15 @@ func (a *Alternatives) Phases(i, j int, confidence float64) (list []PhaseRatio) 
 	return list
 }
 
-// Memory returns the peak resident set of an alternative in bytes: the median over its
-// trials, of the case for which that is greatest. It is 0 if it is not known.
+// Memory returns the peak resident set of alternative i in bytes. It takes the median over each
+// case's trials, and returns the greatest of these medians. It returns 0 if the peak is unknown.
 func (a *Alternatives) Memory(i int) float64 {
 	return a.greatest(i, func(s *result.Sample) int64 { return s.PeakRSSBytes })
 }
 
-// DatabaseBytes returns the size of the largest database of an alternative after any phase,
-// as the median over its trials.
+// DatabaseBytes returns the size in bytes of the largest database that any phase of alternative
+// i left. It takes the median over each case's trials, and returns the greatest of these
+// medians.
 func (a *Alternatives) DatabaseBytes(i int) float64 {
 	return a.greatest(i, func(s *result.Sample) int64 { return s.DatabaseBytes })
 }
@@ -156,9 +158,9 @@ func costRatios(a, b *Cell) []Point {
 	return ratios
 }
 
-// costs returns the times of a cell with those of the checkpoints that empty the WAL after
-// it. Otherwise a setting that puts checkpoints off would seem to save them. A latency is
-// what it is.
+// costs returns the times of a cell's samples in seconds. Each includes the time of the
+// checkpoint that empties the WAL after the phase, because otherwise a setting that puts
+// checkpoints off would seem to save them. Latencies do not include it.
 func costs(c *Cell, perOp bool) []Point {
 	return c.points(func(s *result.Sample) float64 {
 		if s.Metric == result.MetricLatency {

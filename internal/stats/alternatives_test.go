@@ -9,8 +9,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// alternatives is a run of three ways of doing the work of two cases: the second way takes
-// half of the time, but a checkpoint after it; the third fails in its second case.
+// alternatives returns a run of three ways of doing the work of two cases. The second way
+// takes half of the time, but is followed by a checkpoint. The third way fails in its second
+// case.
 func alternatives() *result.Run {
 	run := &result.Run{}
 	for way := range 3 {
@@ -43,7 +44,7 @@ func alternatives() *result.Run {
 func TestAlternatives(t *testing.T) {
 	a := stats.AlternativesOf(alternatives(), 3, "")
 	ratios := a.Ratios(1, 0)
-	if len(ratios) != 8 || math.Abs(ratios[0].Value-0.5) > 1e-9 { // write 0.25 with its checkpoint, read 1 per operation
+	if len(ratios) != 8 || math.Abs(ratios[0].Value-0.5) > 1e-9 { // the ratio is 0.25 for write with its checkpoint, and 1 per operation for read
 		t.Errorf("%v", ratios)
 	}
 	phases := a.Phases(1, 0, 0.95)
@@ -80,7 +81,8 @@ func TestAlternatives(t *testing.T) {
 	}
 }
 
-// A phase that is too short counts only if there is no other.
+// TestAlternativesShort checks that a phase that is too short counts only if there is no
+// other.
 func TestAlternativesShort(t *testing.T) {
 	run := alternatives()
 	for i := range run.Trials {
@@ -98,7 +100,8 @@ func TestAlternativesShort(t *testing.T) {
 	}
 }
 
-// Intervals of several phases hold together, so each is of a higher level.
+// TestPhasesTogether checks that the intervals of several phases hold together, so that each
+// has a higher confidence.
 func TestPhasesTogether(t *testing.T) {
 	run := &result.Run{}
 	phases := []string{"a", "b", "c", "d"}

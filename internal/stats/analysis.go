@@ -9,21 +9,20 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// NotMeasured is the status of a case, or of one of its phases, that no trial
-// has reached.
+// NotMeasured is the status of a case, or of one of its phases, if no trial of the case counts.
 const NotMeasured result.Status = "not measured"
 
-// Analysis is a run, judged.
+// Analysis is a run with everything that was computed from its samples.
 type Analysis struct {
 	Run        *result.Run
-	Floor      string // the driver that distances are measured from
+	Floor      string // name of the driver that ratios are relative to, such as native; it has no rank
 	Groups     []*Group
-	Factorials []*Factorial // workloads of which settings or parameters vary
+	Factorials []*Factorial // one for each workload measured with several settings or parameters
 	Overall    Overall
-	Warnings   []result.Warning // of the run as a whole
+	Warnings   []result.Warning // about the run as a whole, not about one case
 
 	Reliability Reliability
-	Confidence  float64 // of the intervals
+	Confidence  float64 // level of the intervals
 }
 
 // Group is the cases of one workload with the same scale, parameters and
@@ -32,13 +31,14 @@ type Group struct {
 	Workload string
 	Scale    string
 
-	// Varied is what distinguishes the group from others of its workload.
+	// Varied has the settings and parameters that distinguish this group from other groups of
+	// its workload.
 	Varied []Variation
 
 	Outcomes []*Outcome // in the order of the run's cases
-	Tables   []*Table   // by phase
+	Tables   []*Table   // one for each phase
 
-	shared []*Outcome // of other groups, which stand for their drivers in this one too
+	shared []*Outcome // outcomes of other groups, also valid here; see [Analysis.shareOutcomes]
 }
 
 // Outcome is how a case ended.
@@ -47,18 +47,18 @@ type Outcome struct {
 	Trials []*result.Trial // in the order in which they ran
 	Status result.Status
 
-	// Reason is that of the first trial with this status; nil if OK.
+	// Reason is the reason of the first trial that ended with Status; nil if Status is OK.
 	Reason *protocol.Reason
-	Bad    int // trials that were not OK
+	Bad    int // number of trials that were not OK
 
-	Warnings []result.Warning // of the case and its trials
+	Warnings []result.Warning // about the case and its trials
 
-	// LeftAfter is the round after which the race of a search left the case out; 0 if it was
-	// measured to the end.
+	// LeftAfter is the last round in which a search for settings measured the case, if the
+	// search dropped it early; otherwise 0.
 	LeftAfter int
 
-	// As is what the outcome is called in a table in which more than the driver differs
-	// from row to row; "" otherwise.
+	// As names the outcome's row in tables where rows differ in more than the driver; otherwise
+	// "".
 	As string
 }
 
@@ -74,7 +74,8 @@ func (a *Analysis) Complete() bool {
 	return true
 }
 
-// Analyze judges a run. Ratios are to the driver named floor.
+// Analyze judges a run: it compares and ranks the drivers. Ratios are relative to the driver
+// named floor.
 func Analyze(run *result.Run, floor string) *Analysis {
 	a := Preview(run, floor)
 	families := [][]Pair{nil}
@@ -90,8 +91,9 @@ func Analyze(run *result.Run, floor string) *Analysis {
 	return a
 }
 
-// CompareFamilies compares every two sets of each family of figures by round that were made of
-// the run, corrected as the tables of a run are: for all families together, and for the looks.
+// CompareFamilies compares every two sets of each family. A set has one figure per round,
+// computed from the run's samples. The p-values are corrected as those of a run's tables are:
+// for all families together, and for the number of looks.
 func (a *Analysis) CompareFamilies(families ...[][]Point) [][]Pair {
 	pairs := make([][]Pair, len(families))
 	for i, sets := range families {
@@ -101,12 +103,12 @@ func (a *Analysis) CompareFamilies(families ...[][]Point) [][]Pair {
 	return pairs
 }
 
-// Preview puts the samples of a run into tables, with medians, ratios to the driver named
-// floor, and intervals. It takes a small part of the time of [Analyze], but nothing is
-// compared: no cell has a rank. It suits a run that is still being measured.
+// Preview puts the samples of a run into tables, with medians, ratios to the driver named floor,
+// and intervals. It is much faster than [Analyze], but it compares nothing, so no cell has a
+// rank. It suits a run that is still being measured.
 func Preview(run *result.Run, floor string) *Analysis {
 	confidence := Confidence
-	if run.Precision > 0 && run.Stopped != result.StoppedRounds { // cases stopped when their intervals were narrow
+	if run.Precision > 0 && run.Stopped != result.StoppedRounds { // the run measured cases until their intervals were narrow
 		confidence = Sequential
 	}
 	return gather(run, floor, confidence)
@@ -140,7 +142,8 @@ func gather(run *result.Run, floor string, confidence float64) *Analysis {
 	return a
 }
 
-// Proof returns what a trial of a driver has proven, or nil if none has proven anything.
+// Proof returns what a worker of the driver reported about itself, such as its version of
+// SQLite. It returns nil if no trial of the driver has such a report.
 func (a *Analysis) Proof(driver string) *protocol.Proof {
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
@@ -152,7 +155,8 @@ func (a *Analysis) Proof(driver string) *protocol.Proof {
 	return nil
 }
 
-// Proof returns what a trial of the case has proven, or nil if none has proven anything.
+// Proof returns what a worker reported about itself in a trial of the case. It returns nil if no
+// trial has such a report.
 func (o *Outcome) Proof() *protocol.Proof {
 	for _, t := range o.Trials {
 		if t.Proof != nil {
@@ -201,8 +205,8 @@ func (o *Outcome) lastRound() (last int) {
 	return last
 }
 
-// severity orders the statuses of trials. The first one that any trial has is
-// the case's.
+// severity lists the statuses of trials, the worst first. A case has the first of them that any
+// of its trials has.
 var severity = []result.Status{result.Wrong, result.Refused, result.Failed, result.Unavailable}
 
 func (o *Outcome) judge() {
@@ -210,7 +214,7 @@ func (o *Outcome) judge() {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Round, b.Round))
 	})
 	o.Status = result.OK
-	again := func(t *result.Trial) bool { return t.Repeated && t.Status != result.OK } // after the run was resumed
+	again := func(t *result.Trial) bool { return t.Repeated && t.Status != result.OK } // a failed trial, measured once more later
 	if !slices.ContainsFunc(o.Trials, func(t *result.Trial) bool { return !t.Repeated }) {
 		o.Status = NotMeasured
 		o.Reason = &protocol.Reason{Code: protocol.CodeNoTrial, Message: "the run ended before its first trial"}
@@ -235,7 +239,8 @@ func (o *Outcome) judge() {
 		}
 		o.Bad++
 		if measured && reason.Code == protocol.CodeCheck {
-			// It says nothing of the driver, and what the other trials have measured stays.
+			// A failed check says nothing about the driver. The measurements of the other trials
+			// stay valid.
 			o.Warnings = append(o.Warnings, result.Warning{Code: result.WarningUnverified, Case: o.Case.ID, Round: t.Round, Phase: reason.Phase, Message: "a trial does not count: " + reason.Message})
 			continue
 		}
@@ -291,8 +296,8 @@ func (g *Group) phases() []string {
 
 func (o *Outcome) samples(phase string) []Sample { return o.measured(phase, false) }
 
-// measured returns the samples of a phase from the case's trials that are OK. If repeated
-// is true, it also returns those of trials that do not count because they were measured
+// measured returns the samples of a phase from the case's trials that are OK. If repeated is
+// true, it also returns the samples of trials that do not count because they were measured
 // again.
 func (o *Outcome) measured(phase string, repeated bool) []Sample {
 	var list []Sample

@@ -16,13 +16,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// wave is the noise of six rounds.
+// wave has the times of six rounds, which vary a little.
 var wave = []int64{100, 101, 99, 102, 98, 103}
 
-// lab builds runs by hand.
+// lab builds a run by hand.
 type lab struct{ run result.Run }
 
-// add adds a case with a trial in each of six rounds. Phases are "name=ms".
+// add adds a case with one trial in each of six rounds. phases are of the form "name=ms".
 func (l *lab) add(workload, driver string, settings driver.Settings, phases ...string) *result.Case {
 	c := result.Case{ID: len(l.run.Cases) + 1, Workload: workload, Driver: driver, Settings: settings}
 	var times []int64
@@ -30,7 +30,7 @@ func (l *lab) add(workload, driver string, settings driver.Settings, phases ...s
 		name, ms, _ := strings.Cut(p, "=")
 		n, err := strconv.ParseInt(ms, 10, 64)
 		if err != nil {
-			panic(err) // a mistake in the test
+			panic(err) // only if the test is wrong
 		}
 		c.Phases, times = append(c.Phases, name), append(times, n)
 	}
@@ -77,7 +77,7 @@ func TestStatusOfCase(t *testing.T) {
 	set(2, 3, result.Failed, "first")
 	set(3, 1, result.Failed, "crash")
 	set(3, 2, result.Refused, "setting")
-	set(3, 6, result.Wrong, "rows") // worse than what came before it
+	set(3, 6, result.Wrong, "rows") // worse than the earlier statuses
 	set(4, 1, result.Failed, "crash")
 	set(4, 2, result.Refused, "setting")
 	l.trial(5, 1).Status = "odd"
@@ -105,8 +105,8 @@ func TestStatusOfCase(t *testing.T) {
 	}
 }
 
-// TestHungCheck expects a trial whose check hung to leave what the other trials have measured,
-// with a warning; a case of which no trial has ended has failed.
+// TestHungCheck checks that a trial whose check hung causes a warning, and that the
+// measurements of the case's other trials count. A case has failed if all its trials hung.
 func TestHungCheck(t *testing.T) {
 	var l lab
 	l.add("simple", "some", nil, "insert=10")
@@ -157,7 +157,7 @@ func TestChecksumsMustAgree(t *testing.T) {
 		switch of[0] {
 		case "e":
 			l.trial(1, 4).Samples[0].Checksum = strings.Repeat("f", 64)
-		case "c", "d": // later trials have hashed nothing, but for one
+		case "c", "d": // only one of the later trials has a checksum
 			for i := range of {
 				for round := 2; round <= 6; round++ {
 					l.trial(i+1, round).Samples[0].Checksum = ""
@@ -187,13 +187,13 @@ func TestChecksumsMustAgree(t *testing.T) {
 	check("one differs from itself", sums("e", "e", "e"), result.Wrong, result.OK, result.OK)
 }
 
-// If there are one wrong and one right driver, both are marked wrong. The message
-// says why and what to do.
+// TestChecksumWords checks that both drivers are marked wrong if one of two is, and that the
+// message says why and what to do.
 func TestChecksumWords(t *testing.T) {
 	long := func(of string) string { return of + strings.Repeat("0", 64-len(of)) }
 	for _, test := range []struct {
 		drivers, sums []string
-		want          string // of the first driver
+		want          string // message for the first driver
 	}{
 		{[]string{"mattn", "modernc"}, []string{long("a"), long("b")},
 			"answer differs from that of modernc, and two drivers cannot show which of them is wrong: add native to the run; checksum a0000000…, b0000000… of modernc"},
@@ -266,11 +266,11 @@ func TestTableOrderAndBase(t *testing.T) {
 	if _, base, isFloor = order("broken"); base != "fast" || isFloor { // a driver without figures is not a floor
 		t.Errorf("base %s, floor %v", base, isFloor)
 	}
-	l.run.Cases[0].Driver = "native@v1" // the run's first, though slower
+	l.run.Cases[0].Driver = "native@v1" // the run's first one, though not the fastest
 	if _, base, isFloor = order("native"); base != "native@v1" || !isFloor {
 		t.Errorf("of two versions, base %s, floor %v", base, isFloor)
 	}
-	l.run.Cases[1].Driver = "native" // goes before any version
+	l.run.Cases[1].Driver = "native" // preferred to any version
 	if _, base, isFloor = order("native"); base != "native" || !isFloor {
 		t.Errorf("beside a version, base %s, floor %v", base, isFloor)
 	}
@@ -303,7 +303,7 @@ func TestOverall(t *testing.T) {
 	l.add("b", "native", nil, "z=10")
 	l.add("b", "mattn", nil, "z=7")
 	l.add("b", "python", nil, "z=30")
-	// There is no noise, so the means are exact.
+	// The times do not vary, so the means are exact.
 	for i := range l.run.Trials {
 		for j := range l.run.Trials[i].Samples {
 			s := &l.run.Trials[i].Samples[j]
@@ -314,7 +314,8 @@ func TestOverall(t *testing.T) {
 	if o.Base != "native" || !o.IsFloor {
 		t.Errorf("base %s, floor %v", o.Base, o.IsFloor)
 	}
-	// python has 1 of 3 tables and takes no part; rare lacks b z, which is left out for all.
+	// python has figures in 1 of 3 tables, so it is left out. rare lacks the table "b z", so
+	// that table is left out for all drivers.
 	if d := cmp.Diff([]stats.LeftOut{{Driver: "python", Code: stats.FewFigures, Figures: 1, Tables: 3}}, o.Absent); d != "" {
 		t.Error(d)
 	}
@@ -335,12 +336,12 @@ func TestOverall(t *testing.T) {
 		}
 	}
 	for _, p := range o.Pairs {
-		if p.First == 0 && (!near(p.P, 2./64) || p.Delta != -1) { // six rounds of one base, not 36 pairs
+		if p.First == 0 && (!near(p.P, 2./64) || p.Delta != -1) { // six rounds of ratios to one base, not 36 pairs of samples
 			t.Errorf("against the base: %+v", p)
 		}
 	}
 
-	// Rounds that a driver lacks in any table do not count.
+	// A round that a driver lacks in any table does not count.
 	l.trial(2, 3).Samples = l.trial(2, 3).Samples[:1]
 	o = stats.Analyze(&l.run, "native").Overall
 	for _, d := range o.Drivers {
@@ -348,7 +349,7 @@ func TestOverall(t *testing.T) {
 			t.Errorf("mattn with a round missing: %+v", d)
 		}
 	}
-	// Without the floor, ratios are to the fastest.
+	// If the floor was not measured, ratios are relative to the fastest driver.
 	if o := stats.Analyze(&l.run, "sqinn").Overall; o.Base != "native" || o.IsFloor {
 		t.Errorf("base %s, floor %v", o.Base, o.IsFloor)
 	}
@@ -368,8 +369,8 @@ func TestWarningsFindTheirCase(t *testing.T) {
 	}
 }
 
-// TestRepeatedTrialsDoNotCount checks that the samples of a trial that was measured again
-// do not count, and that its answers do.
+// TestRepeatedTrialsDoNotCount checks that if a trial was measured again, its samples do not
+// count, but its answers do.
 func TestRepeatedTrialsDoNotCount(t *testing.T) {
 	var l lab
 	c := l.add("simple", "mattn", nil, "query=10")
@@ -393,8 +394,8 @@ func TestRepeatedTrialsDoNotCount(t *testing.T) {
 	}
 }
 
-// TestNotMeasuredAgain expects a case without a trial that counts to be one that was not
-// measured, unless its answer was wrong.
+// TestNotMeasuredAgain checks that a case is not measured if none of its trials counts, unless
+// an answer was wrong.
 func TestNotMeasuredAgain(t *testing.T) {
 	var l lab
 	for _, d := range []string{"mattn", "modernc", "ncruces"} {
@@ -415,8 +416,8 @@ func TestNotMeasuredAgain(t *testing.T) {
 	}
 }
 
-// TestTooFew expects a pair of which each round says the same, and which the correction for
-// eight tables does not tell apart, to be known for that; and the rounds that would do.
+// TestTooFew checks a pair whose rounds all agree, but do not suffice after the correction for
+// eight tables: TooFew reports it, with the number of rounds that would suffice.
 func TestTooFew(t *testing.T) {
 	tables := func(rounds int, drivers ...string) []*stats.Table {
 		var l lab
@@ -431,7 +432,7 @@ func TestTooFew(t *testing.T) {
 				wall := int64(1e9)
 				switch last := c.Driver == drivers[len(drivers)-1]; {
 				case last && c.Workload == "0":
-					for range round - 1 { // up to 3^15 times the time, by which rounds differ too
+					for range round - 1 { // up to 3^15 times the time, so that rounds differ greatly, too
 						wall *= 3
 					}
 					wall += 1e6
@@ -464,7 +465,7 @@ func TestTooFew(t *testing.T) {
 	} else if _, few := x.TooFew(); few {
 		t.Error("what is told apart has too few rounds")
 	}
-	// Of three, the exact test is used alone from 16 rounds on.
+	// With three drivers, the exact test alone is used from 16 rounds on.
 	first, last := 0, 0
 	for _, p := range tables(6, "a", "b", "z")[0].Pairs {
 		if enough, few := p.TooFew(); few {

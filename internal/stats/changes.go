@@ -8,47 +8,51 @@ import (
 	"sync"
 )
 
-// Change is a place in a series where its level changes.
+// Change is a place in a series of values where their level changes.
 type Change struct {
 	At int // index of the first value of the new level
 
-	// P is the share of series of one level that divide as clearly anywhere, by the kind of
-	// noise in which most do.
+	// P estimates the probability that a series without a change divides as clearly somewhere.
+	// It is the greatest such estimate over the kinds of noise.
 	P float64
 }
 
 const (
-	// ChangeLevel is how often series that are looked at together, all without a change,
-	// show one anywhere.
+	// ChangeLevel is the probability that series without any change, looked at together, show a
+	// change anywhere.
 	ChangeLevel = 0.05
 
-	// MinChanges is the least number of values of a series in which changes are looked for.
+	// MinChanges is the least number of values that a series must have; shorter series have no
+	// changes.
 	MinChanges = 12
 
-	// leastLevel is how many values a level has at least: fewer may be outliers.
+	// leastLevel is the least number of values of a level. Fewer may be outliers.
 	leastLevel = 3
 
-	// notWeaker is the probability that noise is more dependent than it is taken for.
+	// notWeaker is the probability that the noise is more dependent than [noise.strongest]
+	// assumes.
 	notWeaker = 0.01
 
-	// calibrations is the number of series by which the dependence of noise is judged.
+	// calibrations is the number of random series that show how dependent noise of a given
+	// strength looks.
 	calibrations = 200
 )
 
-// Changes returns where the level of a series changes, in order. series is the number of
-// series of at least [MinChanges] values that are looked at together. The method is E-divisive (Matteson, James 2014, Journal
-// of the American Statistical Association 109(505)): the series is divided where the energy
-// distance of its two parts is greatest, if almost no other order of the values divides as
-// clearly; then each part is divided in the same way. It assumes no distribution.
+// Changes returns the places where the level of a series changes, in ascending order. series is
+// the number of series of at least [MinChanges] values that are looked at together. The method
+// is E-divisive (Matteson, James 2014, Journal of the American Statistical Association
+// 109(505)): the series is divided where the energy distance of its two parts is greatest, if
+// almost no other order of the values divides as clearly; then each part is divided in the same
+// way. It assumes no distribution.
 //
-// The machine may drift from run to run, so values are not independent, and a wandering level
-// looks like a step. So the orders are those of three kinds of noise: independent values, an
-// autoregression and 1/f noise. Each of the latter two is as dependent as the series may be
-// after three levels are subtracted: its parameter is the upper confidence bound. That takes
-// about two dozen values to find anything.
+// The machine may drift from run to run. Then values are not independent, and a wandering level
+// looks like a step. So the values are reordered like three kinds of noise: independent values,
+// an autoregression and 1/f noise. The latter two are as dependent as the series may be after
+// its three levels are subtracted: their parameter is the upper confidence bound. About two
+// dozen values are necessary to find anything.
 //
-// Differences count as they are, so pass logarithms if ratios matter. The time grows with
-// the square of the number of values.
+// Changes compares differences of values, so pass logarithms if ratios matter. The running time
+// grows with the square of the number of values.
 func Changes(values []float64, series int) []Change {
 	if len(values) < MinChanges || slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }) {
 		return nil
@@ -80,9 +84,9 @@ func divide(values []float64, from int, level float64) []Change {
 	return append(list, divide(values[at:], from+at, level)...)
 }
 
-// rarer returns the share of orders of the values that divide at least as clearly as by
-// distance, and whether it is at most level. The seed is fixed, so that a series always has
-// the same changes.
+// rarer puts the values into many random orders, those of noise n. It returns the share p of
+// orders that divide at least as clearly as by distance, and whether p is at most level. The
+// seed is fixed, so that a series always has the same changes.
 func rarer(values []float64, distance, level float64, n noise, strength float64) (p float64, ok bool) {
 	r := rand.New(rand.NewPCG(3, uint64(len(values))))
 	sorted := slices.Sorted(slices.Values(values))
@@ -93,7 +97,8 @@ func rarer(values []float64, distance, level float64, n noise, strength float64)
 		for i, rank := range ranks(n.draw(r, len(values), strength)) {
 			mixed[i] = sorted[rank]
 		}
-		// Sums in another order differ in their last digits.
+		// The last digits of a sum depend on the order of its terms, so distances may differ by
+		// rounding.
 		if _, d := levels(mixed); d >= distance*(1-1e-9) {
 			if reached++; reached > level*orders {
 				return 0, false
@@ -107,10 +112,10 @@ func rarer(values []float64, distance, level float64, n noise, strength float64)
 // independent noise.
 type noise struct {
 	make      func(r *rand.Rand, n int, strength float64) []float64
-	strengths []float64 // ascending
+	strengths []float64 // possible strengths, ascending
 
-	// lags are the correlations that [lag1] finds in series of each length, ascending, for
-	// each strength.
+	// lags holds, for a length and a strength, the correlations that [lag1] finds in random
+	// series, ascending.
 	lags *sync.Map
 }
 
@@ -126,8 +131,9 @@ var dependent = []noise{
 	{pink, []float64{0, 0.25, 0.5, 0.75, 1}, new(sync.Map)},
 }
 
-// strongest returns the greatest strength at which no more than 95 % of series have a greater
-// correlation left.
+// strongest returns the greatest strength at which at least a share [notWeaker] of random
+// series with count values has a correlation of less than left. It returns the least strength
+// if there is none. left is what [lag1] found in the series.
 func (n noise) strongest(count int, left float64) float64 {
 	for _, s := range slices.Backward(n.strengths) {
 		type key struct {
@@ -151,8 +157,8 @@ func (n noise) strongest(count int, left float64) float64 {
 	return n.strengths[0]
 }
 
-// autoregression returns values of which each depends on the one before, with a correlation of
-// strength.
+// autoregression returns n values, each of which depends on the one before. The correlation of
+// successive values is strength.
 func autoregression(r *rand.Rand, n int, strength float64) []float64 {
 	x := make([]float64, n)
 	own := math.Sqrt(1 - strength*strength)
@@ -164,8 +170,8 @@ func autoregression(r *rand.Rand, n int, strength float64) []float64 {
 	return x
 }
 
-// pink returns values of which a share of the variance is 1/f noise: it wanders as much within
-// two values as within four, eight and so on. The rest is independent.
+// pink returns n values. The given share of their variance is 1/f noise, which wanders as much
+// within two values as within four, eight and so on. The rest is independent.
 func pink(r *rand.Rand, n int, share float64) []float64 {
 	const octaves = 9
 	x := autoregression(r, n, 0)
@@ -201,7 +207,7 @@ func lag1(values []float64) float64 {
 			}
 			return 1
 		})
-		d := float64(first+after) - float64(len(x)) // twice the distance from the mean rank
+		d := float64(first+after) - float64(len(x)) // twice the distance of the value's rank from the mean rank
 		sum, of, before = sum+d*before, of+d*d, d
 	}
 	if of == 0 {
@@ -223,9 +229,10 @@ func ranks(x []float64) []int {
 	return r
 }
 
-// levels divides a series twice, first where the energy distance is greatest, and returns its
-// three parts with the sum of the two distances. With one division, a series that comes back to
-// its first level would not be told from one that wanders.
+// levels divides a series where the energy distance of its parts is greatest, and then divides
+// one of the parts in the same way. It returns the parts, three or fewer, and the sum of the
+// distances. After only one division, a series that returns to its first level would look like
+// one that wanders.
 func levels(x []float64) (parts [][]float64, distance float64) {
 	at, distance := farthest(x)
 	if at == 0 {
@@ -242,11 +249,11 @@ func levels(x []float64) (parts [][]float64, distance float64) {
 	return [][]float64{x[:at], x[at:]}, distance
 }
 
-// farthest returns where to divide a series so that the scaled energy distance of its
-// parts is greatest, and that distance. at is 0 if the series is too short.
+// farthest returns the index at which to divide a series so that the scaled energy distance of
+// its parts is greatest, and that distance. The index is 0 if the series is too short.
 func farthest(x []float64) (at int, distance float64) {
 	n := len(x)
-	var left, right, between float64 // sums of the distances of every two values
+	var left, right, between float64 // sums of the distances of values: within the left part, within the right, across both
 	for i := range x {
 		for j := range i {
 			right += math.Abs(x[i] - x[j])

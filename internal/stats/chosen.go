@@ -6,12 +6,12 @@ import (
 	mstats "github.com/aclements/go-moremath/stats"
 )
 
-// LessByChance returns an estimate of a ratio that is known only because it was told apart
-// from 1 and was at most a limit, in the same samples. Of such ratios those are seen that
-// chance has made smaller, so their medians are too small on average ("the winner's curse").
-// What is returned is too small and too large equally often among those that are seen, as far
-// as the estimate is normal. It is kept within the interval, which holds the ratio whether it
-// was chosen or not.
+// LessByChance returns a corrected estimate of a ratio that is reported only because the same
+// samples showed it to be less than 1 and at most limit. Such a choice favors ratios that chance
+// has made smaller, so the medians of reported ratios are too small on average ("the winner's
+// curse"). The corrected estimate is too small as often as too large among reported ratios, as
+// far as estimates have a normal distribution. It stays within the interval of s, which holds
+// the ratio whether it was reported or not.
 func LessByChance(s Summary, limit float64) float64 {
 	if s.Interval == nil || !(s.Interval.Low > 0) || s.Interval.High >= 1 {
 		return s.Median
@@ -19,13 +19,13 @@ func LessByChance(s Summary, limit float64) float64 {
 	x, low, high := math.Log(s.Median), math.Log(s.Interval.Low), math.Log(s.Interval.High)
 	reach := (high - low) / 2
 	sd := reach / normalQuantile(1-s.Interval.Confidence)
-	most := min(-reach, math.Log(limit)) // what is not beyond it is not seen
+	most := min(-reach, math.Log(limit)) // logarithm of the greatest ratio that is reported
 	if !(sd > 0) || x >= most {
 		return s.Median
 	}
 	cdf := mstats.StdNormal.CDF
 	from, to := x, high
-	for range 50 { // the greater the ratio, the less likely one so small among those seen
+	for range 50 { // bisection: the greater the true ratio, the less likely a reported ratio is as small as x
 		at := (from + to) / 2
 		if cdf((x-at)/sd) > 0.5*cdf((most-at)/sd) {
 			from = at

@@ -6,13 +6,12 @@ import (
 	"slices"
 )
 
-// Point is one sample with the round in which it was taken.
+// Point is a value with the round in which it was measured.
 type Point struct {
 	Round int
 	Value float64
 }
 
-// Values returns the points' values.
 func Values(points []Point) []float64 {
 	v := make([]float64, len(points))
 	for i, p := range points {
@@ -21,38 +20,37 @@ func Values(points []Point) []float64 {
 	return v
 }
 
-// Test is the result of comparing a first set of samples with a second, round by
-// round.
+// Test is the result of comparing a first set of samples with a second one, round by round.
 type Test struct {
-	N int `json:"n"` // rounds that both have
+	N int `json:"n"` // number of rounds that both sets have
 
-	// P is the p-value of the two-sided Wilcoxon signed-rank test of the logarithms
-	// of the ratios. Adjusted is P corrected for all comparisons of a family, never
-	// less than P.
+	// P is the p-value of the two-sided Wilcoxon signed-rank test of the logarithms of the
+	// ratios. Adjusted is P corrected for all comparisons that were made together, never less
+	// than P.
 	P        float64 `json:"p" jsonschema:"minimum=0,maximum=1"`
 	Adjusted float64 `json:"p_adjusted" jsonschema:"minimum=0,maximum=1"`
 
-	// Delta is Cliff's delta within rounds: the share of rounds in which the first
-	// is the greater, minus the share in which the second is.
+	// Delta is Cliff's delta within rounds: the share of rounds in which the first set has the
+	// greater value, minus the share in which the second set has.
 	Delta float64 `json:"delta" jsonschema:"minimum=-1,maximum=1"`
 
-	sign   int       // -1: the first is less
+	sign   int       // -1: the first set is lower; 1: it is higher; 0: neither
 	fine   float64   // the p-value that corrections start from
-	single float64   // the same before any correction, of shares that failed
-	logs   []float64 // of the ratios
-	alone  bool      // the only comparison of a table of two sets
+	single float64   // fine before corrections; set only if shares of failed operations are compared
+	logs   []float64 // logarithms of the ratios
+	alone  bool      // the only comparison of a table that has two sets
 
-	family float64 // for at most how many comparisons P was corrected
+	family float64 // P was corrected for at most this many comparisons
 }
 
-// Compare tests whether two sets of samples differ, by their ratios within rounds.
-// Until the result's family is corrected, its Adjusted equals its P.
+// Compare tests whether two sets of samples differ, by their ratios within rounds. The result's
+// Adjusted equals its P until it is corrected together with other comparisons.
 func Compare(a, b []Point) Test {
 	ratios, _ := Ratios(a, b)
 	return CompareRatios(Values(ratios))
 }
 
-// CompareRatios tests whether ratios that were formed round by round differ from 1.
+// CompareRatios tests whether ratios, one from each round, differ from 1.
 func CompareRatios(ratios []float64) Test {
 	d := logs(ratios)
 	p, sign := signedRank(d)
@@ -66,8 +64,8 @@ func CompareRatios(ratios []float64) Test {
 	return t
 }
 
-// CompareRatiosAt is [CompareRatios] for one of several looks at the same comparison,
-// which has a share of the level: p-values are divided by it.
+// CompareRatiosAt is [CompareRatios] for one of several looks at the same comparison. share is
+// this look's share of the level [Alpha]; p-values are divided by it.
 func CompareRatiosAt(ratios []float64, share float64) Test {
 	t := CompareRatios(ratios)
 	t.P, t.fine = min(1, t.P/share), min(1, t.fine/share)
@@ -75,13 +73,13 @@ func CompareRatiosAt(ratios []float64, share float64) Test {
 	return t
 }
 
-// Significant reports whether the two are told apart.
+// Significant reports whether the two sets differ significantly.
 func (t Test) Significant() bool { return t.Adjusted < Alpha }
 
-// TooFew reports whether there are too few rounds to tell the two apart, however much they
-// differ: all rounds say the same, but so few would often do so by chance, given how many
-// comparisons are made. enough is how many rounds tell them apart for certain if the others
-// say the same.
+// TooFew reports whether the two sets do not differ significantly only because there are too few
+// rounds: the same set is greater in all of them, but given the number of comparisons, chance
+// often does that in so few. enough is the number of rounds that certainly suffice if all
+// further rounds agree.
 func (t Test) TooFew() (enough int, few bool) {
 	if t.Significant() || t.N < MinSamples || math.Abs(t.Delta) < 1 {
 		return 0, false
@@ -89,10 +87,11 @@ func (t Test) TooFew() (enough int, few bool) {
 	return telling(t.N+1, t.family, t.alone), true
 }
 
-// telling returns the least number of rounds, n or more, that tell two apart for certain if
-// all say the same.
+// telling returns the least number of rounds, at least n, after which two sets certainly
+// differ significantly if the same one is greater in all rounds. family is the number of
+// comparisons that are made. alone says that the table has no other comparison.
 func telling(n int, family float64, alone bool) int {
-	for math.Ldexp(1, 1-n)*family >= Alpha { // the p-value of so many that say the same
+	for math.Ldexp(1, 1-n)*family >= Alpha { // the p-value of n rounds that all agree
 		n++
 	}
 	if !alone {
@@ -101,13 +100,13 @@ func telling(n int, family float64, alone bool) int {
 	return n
 }
 
-// Telling returns the least number of rounds that tell any two of some sets apart for certain
-// if all of them say the same.
+// Telling returns the least number of rounds after which any two of several sets certainly
+// differ significantly if the same one is greater in all rounds.
 func Telling(sets int) int { return telling(MinSamples, float64(sets*(sets-1)/2), sets == 2) }
 
-// Further estimates how many more rounds it takes until two that are not told apart are, or
-// until the interval of their ratio is within a margin (0.05: 5 %) of 1. It assumes that the
-// ratio stays where it is. [MaxRounds] means that many or more.
+// Further estimates how many more rounds it takes until two sets that do not differ
+// significantly do, or until the interval of their ratio is within a margin (0.05: 5 %) of 1. It
+// assumes that the ratio stays the same. [MaxRounds] means that many or more.
 func (t Test) Further(ratio Summary, margin, confidence float64) int {
 	if enough, few := t.TooFew(); few {
 		return enough - t.N
@@ -123,12 +122,12 @@ func (t Test) Further(ratio Summary, margin, confidence float64) int {
 	return max(total-t.N, 1)
 }
 
-// FromT reports whether the corrections of the p-value start from the t test, because there
-// are too few rounds for those of the signed-rank test. That one still has to agree.
+// FromT reports whether corrections start from the p-value of the t test, because there are too
+// few rounds to correct that of the signed-rank test. The signed-rank test still has to agree.
 func (t Test) FromT() bool { return !t.alone && t.N < rankRounds }
 
-// Sign returns -1 if the first tends to be less than the second, 1 if it tends to
-// be greater.
+// Sign returns -1 if the first set tends to be less than the second, 1 if it tends to be
+// greater, and 0 otherwise.
 func (t Test) Sign() int { return t.sign }
 
 func (t Test) inverse() Test {
@@ -136,9 +135,9 @@ func (t Test) inverse() Test {
 	return t
 }
 
-// Ratios divides the points of a by the points of b of the same round.
-// skipped counts the rounds that both have and that give no ratio because b's
-// value is zero. Rounds that only one of them has are ignored.
+// Ratios divides the points of a by the points of b of the same round. skipped counts the common
+// rounds that give no ratio because b's value is zero. Rounds that only a or only b has are
+// ignored.
 func Ratios(a, b []Point) (ratios []Point, skipped int) {
 	base := make(map[int]float64, len(b))
 	for _, p := range b {
@@ -166,8 +165,8 @@ type Pair struct {
 	Test
 }
 
-// CompareAll compares every two of the sets that take part, with First < Second,
-// and corrects the p-values over all of these pairs. Two sets that share fewer
+// CompareAll compares every two sets for which takesPart returns true, and corrects the p-values
+// over all of these pairs. In each pair, First is less than Second. Two sets that share fewer
 // than [MinSamples] rounds are not compared.
 func CompareAll(sets [][]Point, takesPart func(int) bool) []Pair {
 	return compareAll(sets, takesPart, CompareRatios)
@@ -175,7 +174,7 @@ func CompareAll(sets [][]Point, takesPart func(int) bool) []Pair {
 
 func compareAll(sets [][]Point, takesPart func(int) bool, test func(ratios []float64) Test) []Pair {
 	var compared [][]Point
-	var place []int // of those compared, in sets
+	var place []int // for each compared set, its index in sets
 	for i, set := range sets {
 		if takesPart(i) {
 			compared, place = append(compared, set), append(place, i)
@@ -208,18 +207,19 @@ func atLeast(pairs []Pair, p float64) {
 	}
 }
 
-// Standing is a place in a ranking.
+// Standing is the place of a set in a ranking. Sets of the floor, the driver that ratios are
+// relative to, are no choices.
 type Standing struct {
-	Rank   int   // place among the choices in the given order, from 1; 0: none
-	Tied   []int // indexes of the sets that it is not told apart from, the floor included
-	Beaten bool  // another choice is significantly less
-	Floor  bool  // it is the floor, which is nobody's choice
+	Rank   int   // place among the choices, from 1; 0: none
+	Tied   []int // indexes of the sets that do not differ significantly from this one, including the floor's
+	Beaten bool  // another choice is significantly lower
+	Floor  bool  // the set is the floor's
 }
 
-// Rank ranks n sets that are in order, by the pairs that [CompareAll] returned for
-// them. takesPart reports which sets are compared, and floor which are the floor: they
-// have no rank and beat none, unless there is nothing else. Two that were not compared
-// are tied.
+// Rank ranks n sets, which are in the order of [inOrder], by the pairs that [CompareAll]
+// returned. takesPart reports which sets are compared. floor reports which sets are the
+// floor's: these have no rank and beat no other set, unless no other set is compared. Two sets
+// that were not compared are tied.
 func Rank(n int, pairs []Pair, takesPart, floor func(int) bool) []Standing {
 	s := make([]Standing, n)
 	choices := false
@@ -255,11 +255,11 @@ func Rank(n int, pairs []Pair, takesPart, floor func(int) bool) []Standing {
 	return s
 }
 
-// inOrder returns the indexes of n sets in the order of a table: by median, but
-// a set is never above one that is significantly less. The sets' medians must
-// already be ascending.
+// inOrder returns the indexes of n sets in the order of a table. The order is that of the
+// medians, except that a set always comes after the sets that are significantly lower. The
+// sets' medians must already be ascending.
 func inOrder(n int, pairs []Pair) []int {
-	above := make([][]bool, n) // by set: which sets must come before it
+	above := make([][]bool, n) // above[i][j]: set j must come before set i
 	left := make([]int, n)
 	for i := range n {
 		above[i], left[i] = make([]bool, n), i
@@ -283,8 +283,8 @@ func inOrder(n int, pairs []Pair) []int {
 	return order
 }
 
-// arrange sorts sets as [inOrder] says, and renumbers their pairs. It returns the old
-// index for each new one.
+// arrange sorts sets in the order that [inOrder] returns, and renumbers their pairs. order has
+// the old index of each set.
 func arrange[T any](sets []T, pairs []Pair) (order []int) {
 	order = inOrder(len(sets), pairs)
 	before := slices.Clone(sets)

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Verdict is what samples say of the second side of a comparison, measured by the first.
+// Verdict is what samples say about the second side of a comparison, relative to the first.
 type Verdict string
 
 // The verdicts, in the order in which cells are listed. All but Unclear settle a cell.
@@ -20,26 +20,27 @@ const (
 	FailsMore Verdict = "more failed"  // a larger share of the second side's operations failed
 	FailsLess Verdict = "fewer failed" // a smaller share of the second side's operations failed
 	Slower    Verdict = "slower"
-	Unclear   Verdict = "unclear" // not enough rounds yet
+	Unclear   Verdict = "unclear" // none of the others is clear yet
 	Faster    Verdict = "faster"
 	Same      Verdict = "same" // the intervals of the ratio, of the ratio of means and of the failures are within the margin
 )
 
 var verdictOrder = []Verdict{Bad, Differing, FailsMore, FailsLess, Slower, Unclear, Faster, Same}
 
-// Doubt is the greatest probability that a comparison of two equal sides calls any cell
-// slower or faster, or says that more operations of one side failed. It is less than [Alpha],
-// because users act on comparisons.
+// Doubt is the greatest probability that a comparison of two equal sides calls any cell slower
+// or faster, or says that more operations of one side failed. It is less than [Alpha] because
+// users act on comparisons.
 const Doubt = 0.01
 
 // Metric is a figure of a phase by which two sides are compared: [Time], or the name of one of
-// [result.Metrics]. Less is better in each.
+// [result.Metrics]. For each metric, less is better.
 type Metric string
 
-// Time is what a phase is judged by: its time, or at a fixed rate the latency.
+// Time is the metric that phases are judged by: the time of the phase or, at a fixed rate, its
+// latency.
 const Time Metric = "time"
 
-// Metrics are all metrics.
+// Metrics has [Time] and all of [result.Metrics] by which sides can be compared.
 var Metrics = compared()
 
 func compared() []Metric {
@@ -52,7 +53,7 @@ func compared() []Metric {
 	return list
 }
 
-// Cost returns the metric of samples; nil for [Time].
+// Cost returns the entry of [result.Metrics] with the name m; nil for [Time].
 func (m Metric) Cost() *result.Metric {
 	i := slices.IndexFunc(result.Metrics, func(x result.Metric) bool { return x.Name == string(m) })
 	if i < 0 {
@@ -61,7 +62,8 @@ func (m Metric) Cost() *result.Metric {
 	return &result.Metrics[i]
 }
 
-// of returns a sample's value of a metric other than [Time], or 0 if it is unknown.
+// of returns a sample's value of the metric, or 0 if the value is unknown. The metric must not
+// be [Time].
 func (m Metric) of(s *result.Sample) float64 {
 	v, _ := m.Cost().Value(s)
 	return v
@@ -74,17 +76,17 @@ type Comparison struct {
 	First, Second string
 	Margin        float64 // 0.02: a difference of less than 2 % does not matter
 
-	// Interleaved: both sides were measured in the same rounds. Otherwise whatever
-	// changed on the machine in between is part of each ratio.
+	// Interleaved says that both sides were measured in the same rounds. Otherwise each ratio
+	// includes whatever changed on the machine between the measurements of the two sides.
 	Interleaved bool
 
-	// Pairs is of how many pairs of drivers of the run this is one: p-values are corrected for
-	// all of their cells, because it may have been chosen for its results.
+	// Pairs is the number of pairs of drivers in the run. P-values are corrected for the cells
+	// of all pairs, because this pair may have been chosen for its results.
 	Pairs int
 
-	Cells []*Compared // by verdict, in the order of the verdicts
-	Alone []string    // cells that only one side has
-	Mean  *Summary    // geometric mean, by round, of the ratios of the cells that Averaged counts; nil if not interleaved
+	Cells []*Compared // sorted by verdict, in the order of the constants
+	Alone []string    // names of the cells that only one side has
+	Mean  *Summary    // geometric mean of the ratios of the cells that Averaged counts, by round; nil if not interleaved
 }
 
 // Compared is a cell of a comparison: the same phase of the same work on both sides.
@@ -93,46 +95,47 @@ type Compared struct {
 	Metric        Metric
 	First, Second *Cell
 	Verdict       Verdict
-	Why           string   // of Bad and Differing, and of what is said of operations that failed
+	Why           string   // explains the verdicts Bad and Differing, and verdicts about operations that failed
 	Failing       *Failing // nil if no operation of either side failed
 
-	// Ratio is the second side's time, or other metric, divided by the first's. Its
-	// interval is one of 99 %, corrected for the number of looks.
+	// Ratio is the second side's time, or other metric, divided by the first side's. Its
+	// interval has a confidence of 99 %, corrected for the number of looks.
 	Ratio Summary
 	PerOp bool // times are per operation, because the sides did different numbers of operations
 
-	// Means is the second side's mean divided by the first's, with an interval of the same
-	// confidence by Student's t. Ratio is that of typical trials: trials that are slow now
-	// and then hardly change it, but they do change the mean.
+	// Means is the second side's mean divided by the first side's. Its interval, by Student's t,
+	// has the same confidence as that of Ratio. Occasional slow trials change the mean, but
+	// hardly change Ratio, which compares typical trials.
 	Means Summary
 
 	// Typical says that the whole interval of Ratio is within the margin.
 	Typical bool
 
-	// FailAlike says that the whole interval of the difference of the shares of operations that
-	// failed is within the margin, or that none failed.
+	// FailAlike says that no operation failed, or that the shares of operations that failed
+	// differ by less than the margin: the whole interval of their difference is within it.
 	FailAlike bool
 
-	P        float64 // of the two-sided test, corrected for the number of looks
-	Adjusted float64 // corrected for the number of cells as well
+	P        float64 // p-value of the two-sided test, corrected for the number of looks
+	Adjusted float64 // P, also corrected for the number of cells
 
-	// Rounds is an estimate of how many more rounds an Unclear cell takes, and Time of
-	// how long these take. They are 0 for other cells.
+	// Rounds estimates how many more rounds an Unclear cell needs, and Time how long these
+	// rounds take. Both are 0 for other cells.
 	Rounds int
 	Time   time.Duration
 
 	interleaved bool // both sides were measured in the same rounds
 
-	looks float64 // P was multiplied by this factor, because the run was judged repeatedly
+	looks float64 // factor by which P was multiplied, because the run was judged repeatedly
 	least float64 // the smallest possible P with this number of rounds
-	tests int     // comparisons that P is corrected for, of all pairs
+	tests int     // number of comparisons, over all Pairs, that P is corrected for
 }
 
-// Settled returns the IDs of the cases of which no cell needs further rounds, as long as
-// the others go on.
+// Settled returns the IDs of the cases whose cells are all settled. These cases need no further
+// rounds, as long as the other cases go on.
 func (c *Comparison) Settled() []int { return c.SettledBy((*Compared).Settled) }
 
-// SettledBy is Settled for those who decide in their own way whether a cell is.
+// SettledBy is [Comparison.Settled] with another function that decides whether a cell is
+// settled.
 func (c *Comparison) SettledBy(settled func(*Compared) bool) []int {
 	open := map[int]bool{}
 	for _, x := range c.Cells {
@@ -156,33 +159,33 @@ func (x *Compared) Measured() bool {
 	return x.Verdict != Bad && x.Verdict != Differing && !x.FailuresTold()
 }
 
-// FailuresTold reports whether the cell's verdict is on the operations that failed.
+// FailuresTold reports whether the verdict is that more operations of one side failed.
 func (x *Compared) FailuresTold() bool { return x.Verdict == FailsMore || x.Verdict == FailsLess }
 
-// FailuresOpen reports whether the cell has no verdict because of the operations that failed.
+// FailuresOpen reports whether the verdict is unclear because of operations that failed.
 func (x *Compared) FailuresOpen() bool { return x.Verdict == Unclear && x.Why != "" }
 
-// Settled reports whether a cell keeps its verdict whatever becomes of the others.
+// Settled reports whether the cell keeps its verdict, whatever verdicts the other cells get.
 func (x *Compared) Settled() bool {
 	switch x.Verdict {
 	case Slower, Faster:
-		return x.P*float64(x.tests) < Doubt // Holm's correction is at most that
+		return x.P*float64(x.tests) < Doubt // Holm's correction multiplies P by no more than the number of tests
 	case FailsMore, FailsLess:
 		return x.Failing.P*float64(x.tests) < Doubt
 	}
 	return x.Verdict != Unclear
 }
 
-// Measured returns how many cells have a ratio.
+// Measured returns the number of cells that have a ratio.
 func (c *Comparison) Measured() int { return countIf(c.Cells, (*Compared).Measured) }
 
-// Averaged returns how many cells Mean is of: those that have a ratio, without phases that
-// are too short to judge drivers by.
+// Averaged returns the number of cells whose ratios Mean averages: those that have a ratio and
+// whose phases are not too short to judge drivers by.
 func (c *Comparison) Averaged() int {
 	return countIf(c.Cells, func(x *Compared) bool { return x.Measured() && !x.TooShort() })
 }
 
-// Count returns how many cells have the verdict.
+// Count returns the number of cells with verdict v.
 func (c *Comparison) Count(v Verdict) int {
 	return countIf(c.Cells, func(x *Compared) bool { return x.Verdict == v })
 }
@@ -199,12 +202,11 @@ func countIf[T any](list []T, is func(T) bool) (n int) {
 // AnswersDiffer reports whether the sides have different answers in any cell.
 func (c *Comparison) AnswersDiffer() bool { return c.Count(Differing) > 0 }
 
-// CompareRun compares the two sides of a run that was made to compare them, as its
-// Compares says. It returns nil if the run compares nothing.
+// CompareRun compares by time the two sides that the run's Compares names. It returns nil if the
+// run has no Compares.
 func CompareRun(a *Analysis) *Comparison { return CompareRunBy(a, Time) }
 
-// CompareRunBy is [CompareRun] by another metric. Cells in which it is not known are left
-// out.
+// CompareRunBy is [CompareRun] by any metric. It leaves out cells whose samples lack the metric.
 func CompareRunBy(a *Analysis, metric Metric) *Comparison {
 	by := a.Run.Compares
 	if by == nil {
@@ -216,8 +218,8 @@ func CompareRunBy(a *Analysis, metric Metric) *Comparison {
 	return c
 }
 
-// CompareDrivers compares two drivers of a run that measured others as well, by time. A
-// margin of 0.02 is 2 %.
+// CompareDrivers compares two drivers of a run by time; the run may have measured other drivers
+// as well. A margin of 0.02 is 2 %.
 func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparison {
 	var drivers []string
 	for _, c := range a.Run.Cases {
@@ -229,29 +231,30 @@ func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparis
 	c := &Comparison{Metric: Time, First: first, Second: second, Margin: margin, Interleaved: true, Pairs: len(drivers) * (len(drivers) - 1) / 2}
 	c.pair(a.cells(first, by), a.cells(second, by), true)
 	looks := looked(a.Run.Compares)
-	if factor := looking(a.Confidence); factor > 1 { // it was decided after each round what is settled
+	if factor := looking(a.Confidence); factor > 1 { // after each round, the run decided which figures were settled
 		looks = func(int) float64 { return factor }
 	}
 	c.judge(looks, true)
 	return c
 }
 
-// CompareRuns compares what two runs, with the given names, have in common. A margin of
-// 0.02 is 2 %. If the runs have one driver each, these are compared even if they differ.
+// CompareRuns compares by time the cells that two runs have in common. names are what to call
+// the two runs. A margin of 0.02 is 2 %. If each run has only one driver, the two drivers are
+// compared, even if they differ.
 func CompareRuns(names [2]string, first, second *Analysis, margin float64) *Comparison {
 	return Across{Metric: Time, Names: names, Margin: margin}.Compare(first, second)
 }
 
 // Across says how two runs are compared.
 type Across struct {
-	Metric  Metric // cells in which it is not known are left out
+	Metric  Metric // cells whose samples lack it are left out
 	Names   [2]string
 	Margin  float64
-	Looks   bool // the second run was to end when the answer was clear
-	Changed bool // workloads are compared by name, even if one has been changed
+	Looks   bool // the second run was to end when the verdicts were clear
+	Changed bool // workloads with the same name are compared even if their contents differ
 }
 
-// Compare is [CompareRuns] in the given way.
+// Compare is [CompareRuns] with these options.
 func (how Across) Compare(first, second *Analysis) *Comparison {
 	c := &Comparison{Metric: how.Metric, First: how.Names[0], Second: how.Names[1], Margin: how.Margin, Pairs: 1}
 	var by *result.Compares
@@ -290,7 +293,8 @@ func soleDriver(a *Analysis) string {
 	return name
 }
 
-// looked returns the factor by which looks up to some rounds multiply the p-values of a run.
+// looked returns a function from a number of rounds to the factor by which the looks up to
+// that round multiply a run's p-values. The factor is always 1 if by.Looks is false.
 func looked(by *result.Compares) func(rounds int) float64 {
 	if by != nil && by.Looks {
 		return spent
@@ -298,11 +302,12 @@ func looked(by *result.Compares) func(rounds int) float64 {
 	return func(int) float64 { return 1 }
 }
 
-// judge compares the cells that can be compared. looks is the factor by which deciding, up to
-// some rounds, whether to go on has multiplied p-values.
+// judge compares the cells that have no verdict yet. looks returns the factor by which the looks
+// up to some rounds multiply p-values. interleaved says that both sides were measured in the
+// same rounds.
 func (c *Comparison) judge(looks func(rounds int) float64, interleaved bool) {
 	var tests []*Compared
-	var family []*float64 // p-values, which are corrected together
+	var family []*float64 // p-values that are corrected together
 	for _, x := range c.Cells {
 		if x.Verdict != "" {
 			continue
@@ -337,7 +342,7 @@ func (x *Compared) known() bool {
 	return x.Metric == Time || known(x.First) && known(x.Second)
 }
 
-// Points returns the values of both sides: seconds, seconds per operation, bytes, or
+// Points returns the values of both sides by round: seconds, seconds per operation, bytes, or
 // objects.
 func (x *Compared) Points() (first, second []Point) {
 	if x.Metric != Time {
@@ -351,7 +356,7 @@ func (x *Compared) Points() (first, second []Point) {
 	return x.First.points(value), x.Second.points(value)
 }
 
-// Medians returns the medians of the values of [Compared.Points].
+// Medians returns the medians of the two sets of values that [Compared.Points] returns.
 func (x *Compared) Medians() (first, second float64) {
 	a, b := x.Points()
 	return Summarize(Values(a)).Median, Summarize(Values(b)).Median
@@ -386,9 +391,10 @@ func (x *Compared) means(confidence float64) Summary {
 	return pairedMeans(second, first, confidence)
 }
 
-// holm corrects p-values for their number (Holm 1979, Scandinavian Journal of Statistics 6(2)) and for the number of pairs of which
-// each has as many (Bonferroni), so that the probability of any false verdict among all of
-// them is at most [Doubt].
+// holm corrects p-values for the size of their family (Holm 1979, Scandinavian Journal of
+// Statistics 6(2)) and for pairs, the number of pairs of drivers with a family of this size
+// (Bonferroni). Then the probability of any false verdict, over all families, is at most
+// [Doubt].
 func holm(family []*float64, pairs int) {
 	order := slices.Clone(family)
 	slices.SortStableFunc(order, func(a, b *float64) int { return cmp.Compare(*a, *b) })
@@ -399,13 +405,14 @@ func holm(family []*float64, pairs int) {
 	}
 }
 
-// Tests returns how many comparisons the p-value is corrected for: cells and, of those in which
-// operations failed, also their shares.
+// Tests returns the number of comparisons that the p-value is corrected for: one for each cell,
+// and one more for each cell in which operations failed.
 func (x *Compared) Tests() int { return x.tests }
 
-// mean returns the geometric mean of the cells' ratios over the rounds that all of them
-// have. It returns nil if there is none. looks is that of judge: if the run was judged
-// while it was under way, these rounds ended when the first cell was settled.
+// mean returns the geometric mean of the cells' ratios over the rounds that all cells have. It
+// returns nil if there is no such round. looks is the parameter of [Comparison.judge]. If the
+// run was judged while it was under way, the common rounds ended when the first cell was
+// settled.
 func mean(cells []*Compared, looks func(rounds int) float64) *Summary {
 	var sets [][]Point
 	for _, x := range cells {

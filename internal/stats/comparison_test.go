@@ -17,13 +17,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// asked makes a run of the drivers d0 and d1 a comparison of them.
+// asked turns a run into a comparison of the drivers d0 and d1.
 func asked(run *result.Run, looks bool) *result.Run {
 	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "d0", Second: "d1", Margin: 0.02, Looks: looks}
 	return run
 }
 
-// verdicts returns the verdict of each workload.
+// verdicts returns the verdicts by workload.
 func verdicts(c *stats.Comparison) map[string]stats.Verdict {
 	m := map[string]stats.Verdict{}
 	for _, x := range c.Cells {
@@ -70,7 +70,7 @@ func TestCompareRun(t *testing.T) {
 	}
 }
 
-// The estimate of further rounds is enough in most cases.
+// TestFurtherRounds checks that the estimated number of further rounds suffices in most cases.
 func TestFurtherRounds(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	settled, of := 0, 0
@@ -95,9 +95,9 @@ func TestCompareStatuses(t *testing.T) {
 	run := asked(made(3, 2, 16, func(table, d, _ int) float64 { return 1 + 0.5*float64(d) }), false)
 	for i := range run.Trials {
 		switch x := &run.Trials[i]; x.Case {
-		case 4: // w1 of d1
+		case 4: // d1 in workload w1
 			x.Status, x.Reason, x.Samples = result.Failed, &protocol.Reason{Code: "error", Message: "disk full"}, nil
-		case 6: // w2 of d1
+		case 6: // d1 in workload w2
 			x.Samples[0].Failed = 100
 		}
 	}
@@ -117,7 +117,7 @@ func TestCompareStatuses(t *testing.T) {
 	}
 }
 
-// Two values of a setting, and two of a parameter, of one driver.
+// TestCompareValues compares two values of a setting, and two of a parameter, with one driver.
 func TestCompareValues(t *testing.T) {
 	run := &result.Run{Compares: &result.Compares{Factor: result.FactorSetting, Name: "synchronous", First: "normal", Second: "full", Margin: 0.02}}
 	for i, s := range []string{"normal", "full"} {
@@ -146,8 +146,8 @@ func TestCompareValues(t *testing.T) {
 	}
 }
 
-// Drivers of one table that do different numbers of operations are compared by the time per
-// operation.
+// TestCompareDriversPerOperation checks that drivers that do different numbers of operations
+// are compared by the time per operation.
 func TestCompareDriversPerOperation(t *testing.T) {
 	run := &result.Run{}
 	for i, d := range []string{"a", "b", "c"} {
@@ -178,7 +178,7 @@ func TestCompareRuns(t *testing.T) {
 	first, second := measured(1), measured(1.2)
 	second.Cases[3].Workload = "other"
 	for i := range second.Trials {
-		second.Trials[i].Round += 100 // the rounds of two runs have nothing to do with each other
+		second.Trials[i].Round += 100 // rounds of two runs have nothing in common
 	}
 	c := stats.CompareRuns([2]string{"run 12", "new.json"}, stats.Analyze(first, ""), stats.Analyze(second, ""), 0.05)
 	var got []string
@@ -195,7 +195,7 @@ func TestCompareRuns(t *testing.T) {
 	if c.Mean != nil || c.Interleaved {
 		t.Error("two runs have rounds in common")
 	}
-	// Another answer to the same question.
+	// The runs have different answers.
 	for i := range second.Trials {
 		second.Trials[i].Samples[0].Checksum = strings.Repeat("b", 64)
 		first.Trials[i].Samples[0].Checksum = strings.Repeat("a", 64)
@@ -204,13 +204,14 @@ func TestCompareRuns(t *testing.T) {
 	if c.Count(stats.Differing) != 3 || !strings.Contains(c.Cells[0].Why, "answers differ") {
 		t.Errorf("%d cells differ", c.Count(stats.Differing))
 	}
-	second.Seed = 2 // other values have other answers
+	second.Seed = 2 // another seed has other answers
 	if c = stats.CompareRuns([2]string{"run 12", "new.json"}, stats.Analyze(first, ""), stats.Analyze(second, ""), 0.05); c.Count(stats.Differing) != 0 {
 		t.Error("answers for different seeds are compared")
 	}
 }
 
-// Runs of one driver each are compared even if these have different names.
+// TestCompareSoleDrivers checks that two runs are compared even if the only driver of one has
+// another name than that of the other.
 func TestCompareSoleDrivers(t *testing.T) {
 	one := func(name string, seconds float64) *stats.Analysis {
 		run := made(1, 1, 12, func(_, _, round int) float64 { return seconds * (1 + 0.001*float64(round)) })
@@ -223,8 +224,8 @@ func TestCompareSoleDrivers(t *testing.T) {
 	}
 }
 
-// However often a comparison looks, it calls two equal sides slower or faster in at most
-// 1 % of runs.
+// TestSoakLooksKeepTheLevel checks that, however often a comparison looks, it calls two equal
+// sides slower or faster in at most 1 % of runs.
 func TestSoakLooksKeepTheLevel(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 4))
 	const runs = 400
@@ -251,7 +252,7 @@ func TestSoakLooksKeepTheLevel(t *testing.T) {
 			wrong++
 		}
 	}
-	if wrong > runs*stats.Doubt*2 { // twice the level is far beyond chance
+	if wrong > runs*stats.Doubt*2 { // chance hardly ever doubles the share
 		t.Errorf("%d of %d comparisons of equal sides have a false verdict", wrong, runs)
 	}
 }
@@ -268,13 +269,14 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// The p-value of unpaired samples is that of the Mann-Whitney test: of the 12870
-// arrangements of eight and eight samples, four are at least as far to one side.
+// TestUnpaired checks that the p-value of unpaired samples is that of the Mann-Whitney test:
+// of the 12870 arrangements of eight and eight samples, four are at least as extreme on one
+// side.
 func TestUnpaired(t *testing.T) {
 	a := []float64{1.01, 1.05, 0.98, 1.10, 1.03, 0.99, 1.02, 1.07}
 	b := []float64{1.11, 1.21, 1.09, 1.30, 1.15, 1.08, 1.16, 1.19}
 	s, p := stats.UnpairedRatio(b, a, 0.99)
-	if want := 2.0 * 4 / 12870; math.Abs(p-want) > 1e-9 { // two pairs are in the other order
+	if want := 2.0 * 4 / 12870; math.Abs(p-want) > 1e-9 { // in two pairs, a is greater
 		t.Errorf("p = %v, want %v", p, want)
 	}
 	if s.Interval == nil || s.Interval.Low <= 1 || s.Median < 1.08 || s.Median > 1.16 {
@@ -289,8 +291,9 @@ func TestUnpaired(t *testing.T) {
 	}
 }
 
-// The machine becomes 10 % slower over a run. Sides that are measured in the same rounds are
-// not told apart; one side after the other, they are.
+// TestDrift simulates a machine that becomes 10 % slower during a run. Equal sides do not
+// differ significantly if they are measured in the same rounds, but they do if measured one
+// after the other.
 func TestDrift(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 5))
 	false1, false2 := 0, 0
@@ -310,9 +313,9 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// The number of a workload's clients decides the size of the pool, which therefore
-// differs between values of a parameter. That does not keep the cells from being
-// compared, and is part of the parameter's effect. Sizes that were asked for are a factor.
+// TestComparePoolSizes checks that cells are compared although the size of the pool follows
+// from the number of clients. Its effect is part of the parameter's effect. A size that was
+// requested is a factor itself.
 func TestComparePoolSizes(t *testing.T) {
 	measured := func(pools func(clients int64) []string) *stats.Analysis {
 		run := &result.Run{Compares: &result.Compares{Factor: result.FactorParameter, Name: "clients", First: "1", Second: "8", Margin: 0.02}}
@@ -343,8 +346,9 @@ func TestComparePoolSizes(t *testing.T) {
 	}
 }
 
-// The mean is of the rounds that all cells have, and its interval of the looks until then:
-// cells that were measured for longer do not widen it.
+// TestMeanOfSettledCells checks that the mean covers the rounds that all cells have, and that
+// its interval is corrected for the looks until then. Cells that were measured for longer do
+// not widen it.
 func TestMeanOfSettledCells(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 6))
 	run := asked(made(2, 2, 88, func(_, _, _ int) float64 { return math.Exp(0.01 * r.NormFloat64()) }), true)
@@ -354,7 +358,8 @@ func TestMeanOfSettledCells(t *testing.T) {
 	}
 }
 
-// Times of zero and impossible numbers of an export give figures that JSON can have.
+// TestCompareZeros checks that times of zero and impossible numbers in a file result in
+// figures that JSON can represent.
 func TestCompareZeros(t *testing.T) {
 	once := func(first, second int64) *stats.Comparison {
 		var sides []*stats.Analysis
@@ -379,8 +384,8 @@ func TestCompareZeros(t *testing.T) {
 	}
 }
 
-// Workloads of one name that differ are compared only if that is asked for, and then
-// without their answers.
+// TestCompareChangedWorkloads checks that different workloads of the same name are compared
+// only if requested, and then without their answers.
 func TestCompareChangedWorkloads(t *testing.T) {
 	var sides []*stats.Analysis
 	for _, hash := range []string{"a", "b"} {
@@ -405,8 +410,8 @@ func TestCompareChangedWorkloads(t *testing.T) {
 	}
 }
 
-// TestCompareDrivers: of a run of three drivers, two are compared as in a run of their own,
-// with p-values for all three pairs.
+// TestCompareDrivers checks that two of a run's three drivers are compared as in a run that
+// has only these, but with p-values corrected for all three pairs.
 func TestCompareDrivers(t *testing.T) {
 	times := func(table, d, round int) float64 {
 		return (1 + 0.1*float64(table*d)) * (1 + 0.001*float64((round*7+d*3)%5))
@@ -430,7 +435,7 @@ func TestCompareDrivers(t *testing.T) {
 		}
 	}
 
-	run.Precision = 0.05 // it was decided after each round which figures are settled
+	run.Precision = 0.05 // after each round, the run decided which figures were settled
 	settled := stats.CompareDrivers(stats.Analyze(run, ""), "d0", "d1", 0.02)
 	if x, y := settled.Cells[0], three.Cells[0]; !(x.P > y.P) {
 		t.Errorf("p %g with precision, %g without", x.P, y.P)

@@ -8,9 +8,9 @@ import (
 	mstats "github.com/aclements/go-moremath/stats"
 )
 
-// TailRounds is the least number of rounds that can say that two sides take the same time.
-// A side that is slow in one trial of ten is so in none of them with a probability below
-// [Doubt]. With fewer rounds it is more likely, and then nothing in the samples shows it.
+// TailRounds is the least number of rounds that can show that two sides take the same time. If
+// one side is slow in one trial of ten, the probability that all of its trials in so many
+// rounds are fast is below [Doubt]. With fewer rounds the samples are more likely to miss it.
 const TailRounds = 44
 
 func (x *Compared) decide(c *Comparison) {
@@ -55,11 +55,12 @@ func (o *Outcome) perTrial() time.Duration {
 	return time.Duration(sum / int64(max(len(o.Trials), 1)))
 }
 
-// MaxRounds is the most rounds that are estimated. More are called this many.
+// MaxRounds is the greatest estimate of a number of rounds. It means this many or more.
 const MaxRounds = 10_000
 
-// RoundsUntil estimates how many rounds it takes in all until an interval is narrower than
-// after n rounds, by this factor. Intervals narrow with the square root of the rounds.
+// RoundsUntil estimates after how many rounds in all an interval is narrower, by the given
+// factor, than after n rounds. The width of an interval shrinks with the square root of the
+// rounds.
 func RoundsUntil(n int, factor float64) int {
 	total := math.Ceil(float64(n) * factor * factor)
 	if !(total < MaxRounds) {
@@ -68,10 +69,11 @@ func RoundsUntil(n int, factor float64) int {
 	return int(total)
 }
 
-// more estimates how many more rounds a cell takes until its interval is within the
-// margin, or leaves out 1 even after the correction for the number of cells. It assumes
-// that the ratio stays where it is and that the interval narrows with the square root of
-// the rounds. If only the mean is open, the same goes for its interval and the margin.
+// more estimates how many more rounds it takes until the interval of the cell's ratio is
+// within the margin, or excludes 1 even after the correction for the number of cells. It
+// assumes that the ratio stays the same and that the interval shrinks with the square root of
+// the rounds. If only the means are unclear, it estimates the same for their interval. within
+// is the logarithm of 1 plus the margin.
 func (x *Compared) more(within float64) int {
 	n := x.Ratio.N
 	if x.Typical {
@@ -91,8 +93,9 @@ func (x *Compared) more(within float64) int {
 	return x.moreUntil(n, least, narrower(x.Ratio, within, level, level/float64(x.tests)))
 }
 
-// moreUntil estimates how many more rounds than n it takes until an interval is narrower by a
-// factor, after at least a number of rounds. [MaxRounds] means that many or more.
+// moreUntil estimates how many rounds more than n it takes until an interval is narrower by a
+// factor. The total number of rounds is at least the parameter least. [MaxRounds] means that
+// many or more.
 func (x *Compared) moreUntil(n, least int, factor float64) int {
 	total := RoundsUntil(n, factor)
 	if total == MaxRounds {
@@ -101,7 +104,7 @@ func (x *Compared) moreUntil(n, least int, factor float64) int {
 	return x.nextLook(max(total, least, n+1)) - n
 }
 
-// nextLook returns after how many rounds, at least n, the cell is judged.
+// nextLook returns the first number of rounds, at least n, after which the cell is judged.
 func (x *Compared) nextLook(n int) int {
 	for x.looks > 1 && !Look(n) {
 		n++
@@ -109,9 +112,9 @@ func (x *Compared) nextLook(n int) int {
 	return n
 }
 
-// narrower returns the factor by which the interval of a ratio must narrow until it is
-// within the logarithm of a margin, or leaves out 1 even at a corrected level. level is the
-// interval's own: 0.05 for one of 95 %.
+// narrower returns the factor by which the interval of a ratio must shrink until it is within
+// the logarithm of a margin, or excludes 1. level is the interval's own level: 0.05 if its
+// confidence is 95 %. corrected is the level at which the interval must exclude 1.
 func narrower(s Summary, within, level, corrected float64) float64 {
 	at, half := math.Abs(math.Log(s.Median)), (math.Log(s.Interval.High)-math.Log(s.Interval.Low))/2
 	factor := half * normalQuantile(corrected) / normalQuantile(level) / at
@@ -121,13 +124,13 @@ func narrower(s Summary, within, level, corrected float64) float64 {
 	return factor
 }
 
-// normalQuantile returns the distance from its mean beyond which a standard normal
-// variable is with the given probability, to both sides together.
+// normalQuantile returns the z for which a standard normal variable is below -z or above z
+// with probability p.
 func normalQuantile(p float64) float64 { return -mstats.InvCDF(mstats.StdNormal)(p / 2) }
 
-// LeastRounds returns the smallest number of rounds with which the sides of a cell can be
-// told apart, if cells is the number of cells that are compared. looks says that the run is
-// judged while it is under way.
+// LeastRounds returns the least number of rounds after which two sides can differ
+// significantly in a cell. cells is the number of cells that are compared. looks says that the
+// run is judged while it is under way.
 func LeastRounds(cells int, looks bool) int {
 	for n := MinSamples; ; n++ {
 		factor := float64(cells)

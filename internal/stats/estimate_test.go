@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// The medians and intervals are benchstat's, up to the number of values from which
-// on it rounds binomial coefficients.
+// TestSummaryIsBenchmaths checks that medians and intervals are benchstat's, for numbers of
+// values for which benchstat does not round binomial coefficients.
 func TestSummaryIsBenchmaths(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for n := 1; n <= 20; n++ {

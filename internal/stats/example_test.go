@@ -13,7 +13,7 @@ func ExampleSummarize() {
 	// Output: 1.01, from 0.98 to 1.04 at 98.4 %
 }
 
-// What a round does to both sides leaves their ratio alone.
+// ExampleCompare shows that effects on both sides of a round do not change their ratio.
 func ExampleCompare() {
 	var a, b []stats.Point
 	for round := range 10 {

@@ -7,30 +7,30 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Factorial is a workload that a run measured with several settings or parameters. Its
-// tables have all of them side by side, so that they are compared with each other.
+// Factorial is a workload that a run measured with several settings or parameters. Each of its
+// tables has the cases with all their values, so that these are compared with each other.
 type Factorial struct {
 	Workload string
 	Factors  []Factor // settings and parameters, each with its values
 	Drivers  []string
-	Group    *Group    // all cases; an outcome is a driver with values of the factors
-	Tables   []*Table  // of Group, by phase; none if they would be too long
-	Effects  []*Effect // by phase
+	Group    *Group    // all cases; each outcome is one driver with one value of each factor
+	Tables   []*Table  // one for each phase; none if tables would be too long
+	Effects  []*Effect // sorted by phase
 }
 
-// Factor is a setting or parameter with the values that a run gave it, in the order in
-// which they were asked for.
+// Factor is a setting or parameter with the values that a run measured, in the order in which
+// they were requested.
 type Factor struct {
 	Name   string
 	Values []Variation
 
-	// Follows says that the value follows from those of other factors, as the size of a
-	// pool from the number of clients. Then it has no effect of its own.
+	// Follows says that the factor's value follows from those of other factors, as the size of
+	// a pool follows from the number of clients. Such a factor has no effect of its own.
 	Follows bool
 }
 
-// changes returns the changes of the factor that have effects: from its first value to
-// each of the others, and from each of the others to the next.
+// changes returns the changes of the factor's value that have an effect: from the first value
+// to each of the others, and from each of the others to the next.
 func (f *Factor) changes() (list [][2]Variation) {
 	if f.Follows {
 		return nil
@@ -46,41 +46,43 @@ func (f *Factor) changes() (list [][2]Variation) {
 	return list
 }
 
-// Effect is what one change of a factor by itself is worth in a phase: the time with To,
-// divided by the time with From. It is the geometric mean over all combinations of the
-// other factors' values, formed within rounds (the main effect of a factorial experiment).
+// Effect is the effect of one change of one factor on the time of a phase: the time with the
+// value To, divided by the time with the value From. It is the geometric mean over all
+// combinations of the other factors' values, computed within rounds (the main effect of a
+// factorial experiment).
 type Effect struct {
 	Phase  string
 	Driver string
 	From   Variation
 	To     Variation
-	With   Variation // the only value of another factor that counts; no Name: all values
+	With   Variation // if it has a Name: only cases with this value of another factor count
 	Ratio  Summary
-	Over   int // combinations of the other factors' values
+	Over   int // number of combinations of the other factors' values
 	Test
 
-	// Dependences has each other factor of which several values count. It is nil if With
-	// is set.
+	// Dependences has an entry for each other factor that has several values. It is nil if
+	// With is set.
 	Dependences []Dependence
 }
 
-// Dependence says whether an effect depends on the value of another factor (the
-// interaction of the two factors).
+// Dependence says whether an effect depends on the value of another factor (the interaction of
+// the two factors).
 type Dependence struct {
 	Factor  string
-	Effects []*Effect // with each of the factor's values
+	Effects []*Effect // one for each value of Factor
 
-	// tests compare every two of these effects: the ratios with one value, divided by
-	// those with the other, over the combinations that both have.
+	// tests compare every two of Effects: the ratios with one value of Factor, divided by the
+	// ratios with the other value, over the combinations that both have.
 	tests []*Test
 }
 
-// Significant reports whether any two values of the factor are told apart.
+// Significant reports whether the effects differ significantly between any two values of
+// Factor.
 func (d *Dependence) Significant() bool {
 	return slices.ContainsFunc(d.tests, func(t *Test) bool { return t.Significant() })
 }
 
-// P returns the least adjusted p-value of the comparisons of every two values.
+// P returns the least adjusted p-value of the comparisons of every two of Effects.
 func (d *Dependence) P() float64 {
 	least := 1.0
 	for _, t := range d.tests {
@@ -89,8 +91,8 @@ func (d *Dependence) P() float64 {
 	return least
 }
 
-// maxFactorialRows is how many rows a table of several drivers may have. With more, one
-// table for each combination of values is easier to read.
+// maxFactorialRows is the greatest number of rows of a table that has several drivers. If
+// there are more rows, one table for each combination of values is easier to read.
 const maxFactorialRows = 24
 
 func (a *Analysis) factorials() (list []*Factorial) {
@@ -106,8 +108,9 @@ func (a *Analysis) factorials() (list []*Factorial) {
 	return list
 }
 
-// fill finds out which factors groups differ in, and compares them. search says that the first
-// group is what a search began with.
+// fill finds the factors that differ between groups, and compares their values. search says
+// that the run is part of a search for settings; then the first group has the settings that
+// the search started with.
 func (f *Factorial) fill(groups []*Group, search bool, floor string, confidence float64) {
 	all := &Group{Workload: f.Workload}
 	f.Group = all
@@ -126,7 +129,7 @@ func (f *Factorial) fill(groups []*Group, search bool, floor string, confidence 
 			}
 		}
 	}
-	alike := map[string]int{} // cases of a driver that differ only in settings that it does not have
+	alike := map[string]int{} // number of cases of a driver that differ only in settings that the driver does not have
 	for _, g := range groups {
 		for _, o := range g.Outcomes {
 			alike[ownKey(o.Case)]++
@@ -157,7 +160,7 @@ func (f *Factorial) fill(groups []*Group, search bool, floor string, confidence 
 		f.Factors[i].Follows = follows && f.Factors[i].Name == poolSize
 	}
 	for _, phase := range all.phases() {
-		t := all.table(phase, "", confidence) // ratios are to the fastest row
+		t := all.table(phase, "", confidence) // ratios are relative to the fastest row
 		t.setFloor(floor)
 		f.effects(groups, t, follows, confidence)
 		if len(f.Drivers) == 1 || len(t.Cells) <= maxFactorialRows {
@@ -228,12 +231,12 @@ func (f *Factorial) effects(groups []*Group, t *Table, follows bool, confidence 
 }
 
 type combination struct {
-	group  *Group  // with the value that it changes to
-	ratios []Point // of the times after and before the change
+	group  *Group  // the group after the change
+	ratios []Point // times after the change divided by times before it
 }
 
-// measure summarizes the ratios of some combinations. It returns false if there are too
-// few rounds.
+// measure summarizes the ratios of a list of combinations. It returns false if they have fewer
+// than [MinSamples] rounds in common.
 func (e *Effect) measure(list []combination, confidence float64) bool {
 	var sets [][]Point
 	for _, c := range list {
@@ -247,8 +250,8 @@ func (e *Effect) measure(list []combination, confidence float64) bool {
 	return true
 }
 
-// dependence finds out how the effect, of which list has the combinations, differs between
-// the values of another factor. place is that of the other factor.
+// dependence compares the effect between the values of another factor. list has the effect's
+// combinations, and place is the index of the other factor.
 func (e *Effect) dependence(list []combination, place int, other Factor, follows bool, confidence float64) Dependence {
 	d := Dependence{Factor: other.Name}
 	for i, v := range other.Values {
@@ -276,8 +279,8 @@ func (e *Effect) dependence(list []combination, place int, other Factor, follows
 	return d
 }
 
-// differsOnlyIn reports whether a group has the given value of a factor and of all others
-// the values that another group has, except for a size of the pool that follows from them.
+// differsOnlyIn reports whether group g has the given value of a factor, and otherwise the
+// same values as group from. If follows is true, the size of the pool may differ, too.
 func differsOnlyIn(g, from *Group, factor int, value Variation, follows bool) bool {
 	for i, v := range g.Varied {
 		want := from.Varied[i]

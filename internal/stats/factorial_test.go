@@ -15,14 +15,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// crossed returns a run of two settings with two values each. full takes 1.5 times as
-// long as normal, and delete 1.2 times as long as wal.
+// crossed returns a run of two settings with two values each. The value full takes 1.5 times
+// as long as normal, and delete 1.2 times as long as wal.
 func crossed(drivers ...string) *result.Run {
 	times := map[string]float64{"wal": 1, "delete": 1.2, "normal": 1, "full": 1.5}
 	return crossing([]string{"normal", "full"}, func(journal, sync string) float64 { return times[journal] * times[sync] }, drivers...)
 }
 
-// crossing returns a run of two settings, with the seconds that each combination takes.
+// crossing returns a run of two settings. takes returns the seconds that a combination of
+// their values takes.
 func crossing(syncs []string, takes func(journal, sync string) float64, drivers ...string) *result.Run {
 	r := rand.New(rand.NewPCG(3, 1))
 	run := &result.Run{}
@@ -81,8 +82,9 @@ func TestFactorial(t *testing.T) {
 	}
 }
 
-// A factor with three values has the changes from its first value, and those between
-// neighbors. If times multiply, no change depends on the other factor.
+// TestFactorialNeighbors checks that a factor with three values has the changes from its first
+// value, and those between neighboring values. If the factors' effects multiply, no change
+// depends on the other factor.
 func TestFactorialNeighbors(t *testing.T) {
 	times := map[string]float64{"wal": 1, "delete": 1.2, "off": 1, "normal": 2, "full": 3}
 	f := stats.Analyze(crossing([]string{"off", "normal", "full"}, func(journal, sync string) float64 { return times[journal] * times[sync] }, "d"), "").Factorials[0]
@@ -99,7 +101,8 @@ func TestFactorialNeighbors(t *testing.T) {
 	}
 }
 
-// An effect that depends on the value of another factor is known for each of its values.
+// TestFactorialDependence checks that an effect that depends on another factor is computed for
+// each value of that factor.
 func TestFactorialDependence(t *testing.T) {
 	f := stats.Analyze(crossing([]string{"normal", "full"}, func(journal, sync string) float64 {
 		return map[string]float64{"wal normal": 1, "wal full": 4.5, "delete normal": 4, "delete full": 4}[journal+" "+sync]
@@ -122,7 +125,7 @@ func TestFactorialDependence(t *testing.T) {
 	}
 }
 
-// Of several drivers, each has its own effects and rows.
+// TestFactorialOfDrivers checks that each of several drivers has its own effects and rows.
 func TestFactorialOfDrivers(t *testing.T) {
 	f := stats.Analyze(crossed("d", "e"), "").Factorials[0]
 	if n := len(f.Tables[0].Cells); n != 8 || len(f.Effects) != 4 {
@@ -137,7 +140,8 @@ func TestFactorialOfDrivers(t *testing.T) {
 	}
 }
 
-// A value with which more operations fail has no effect on time, nor has one that failed.
+// TestFactorialFailures checks that there is no effect for a change to a value with which more
+// operations fail, or whose case failed.
 func TestFactorialFailures(t *testing.T) {
 	run := crossed("d")
 	for i := range run.Trials {
@@ -154,8 +158,8 @@ func TestFactorialFailures(t *testing.T) {
 	}
 }
 
-// Values of a parameter that change the number of operations are compared by the time per
-// operation.
+// TestFactorialPerOperation checks that values of a parameter that change the number of
+// operations are compared by the time per operation.
 func TestFactorialPerOperation(t *testing.T) {
 	run := &result.Run{}
 	for i, n := range []int64{10, 1000} {
@@ -174,15 +178,15 @@ func TestFactorialPerOperation(t *testing.T) {
 	}
 }
 
-// A run without several settings has none.
+// TestNoFactorial checks that a run without several settings has no factorial.
 func TestNoFactorial(t *testing.T) {
 	if f := stats.Analyze(made(2, 2, 6, func(int, int, int) float64 { return 1 }), "").Factorials; f != nil {
 		t.Errorf("%v", f)
 	}
 }
 
-// TestRaceOfSearch checks that what a search left out before the end of a race has no rank,
-// even with enough samples for one, and comes after what was measured to the end.
+// TestRaceOfSearch checks that cases that a search dropped early have no rank, even if they
+// have enough samples, and come after the cases that were measured to the end.
 func TestRaceOfSearch(t *testing.T) {
 	run := crossed("d")
 	run.Rounds = 16
@@ -205,14 +209,14 @@ func TestRaceOfSearch(t *testing.T) {
 	if d := cmp.Diff(want, rows()); d != "" {
 		t.Error(d)
 	}
-	run.Search.Confirms = true // it left out none: the trials are missing for another reason
+	run.Search.Confirms = true // the search dropped none: the trials are missing for another reason
 	if got := rows(); !strings.HasPrefix(got[2], "3 synchronous=full: ") {
 		t.Errorf("%q", got)
 	}
 }
 
-// besideCluster returns a run of a cluster with two numbers of nodes, and of a local driver,
-// with one of them or both.
+// besideCluster returns a run of a cluster with two numbers of nodes, and of a local driver
+// that was measured with one of the numbers or both.
 func besideCluster(local ...string) *result.Run {
 	run := &result.Run{}
 	add := func(name string, kind driver.Kind, nodes string) {
@@ -235,8 +239,9 @@ func besideCluster(local ...string) *result.Run {
 	return run
 }
 
-// A local driver that was measured once is one row beside a cluster, without the settings of
-// clusters, and counts in each table. One that was measured with each is told apart by them.
+// TestBesideCluster checks that a local driver that was measured once has one row beside a
+// cluster, without the cluster's settings, and counts in each table. A local driver that was
+// measured with each setting has a row for each.
 func TestBesideCluster(t *testing.T) {
 	for _, c := range []struct {
 		local []string
@@ -264,7 +269,8 @@ func TestBesideCluster(t *testing.T) {
 	}
 }
 
-// What a cluster answers with each setting is compared with what the local driver answered.
+// TestBesideClusterIsVerified checks that the cluster's answers with each setting are compared
+// with those of the local driver.
 func TestBesideClusterIsVerified(t *testing.T) {
 	run := besideCluster("1")
 	run.Cases = append(run.Cases, result.Case{ID: 4, Workload: "w", Driver: "nearer", Info: driver.Info{Kind: driver.Cgo}, Phases: []string{"p"}, Settings: run.Cases[0].Settings})

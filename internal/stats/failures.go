@@ -10,16 +10,17 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Failures are judged here for every command. The share of the operations that failed is a
-// figure by round, as times are. Two shares are compared by their differences within rounds,
-// and the differences by their mean, because many are zero where failures are rare: the median
-// would be zero too.
+// Failed operations are judged here for every command. In each round, a cell has a share of
+// operations that failed, as it has a time. Two cells' shares are compared by their
+// differences within rounds. Differences are averaged by their mean, because where failures
+// are rare most differences are zero, and their median would be zero, too.
 
 // FailureMargin is the greatest difference between two shares of failed operations that does
-// not matter.
+// not matter: 0.1 percentage points.
 const FailureMargin = 0.001
 
-// Failures returns how many of the cell's operations failed, in all trials together.
+// Failures returns the number of the cell's operations that failed, and the number of all its
+// operations, over all trials.
 func (c *Cell) Failures() (failed, operations int64) {
 	for _, s := range c.Samples {
 		failed += s.Failed
@@ -28,13 +29,13 @@ func (c *Cell) Failures() (failed, operations int64) {
 	return failed, operations
 }
 
-// FailedOf returns how many of a sample's operations failed, without the events of a replay that
-// a constraint stopped. Those found other rows than when they were recorded, which is the
-// replay's doing and not the driver's.
+// FailedOf returns the number of a sample's operations that failed. Replayed events that a
+// constraint stopped do not count, because the database differed from the recorded one, which
+// is not the driver's fault.
 func FailedOf(s *result.Sample) int64 {
 	failed := s.Failed
 	for _, e := range s.Errors {
-		if s.Different > 0 && e.Code&0xff == driver.CodeConstraint { // other phases count no such errors
+		if s.Different > 0 && e.Code&0xff == driver.CodeConstraint { // Different is above 0 only in phases that replay
 			failed -= e.Count
 		}
 	}
@@ -59,7 +60,7 @@ func anyFailed(shares ...[]Point) bool {
 	})
 }
 
-// within returns the differences of the points of two sets, a - b, in the rounds that both
+// within returns the differences a - b of the values of two sets, in the rounds that both
 // have.
 func within(a, b []Point) (list []float64) {
 	_, rows := byRound(a, b)
@@ -69,19 +70,20 @@ func within(a, b []Point) (list []float64) {
 	return list
 }
 
-// flipSteps is in how many steps the sum of all differences is divided where their
-// distribution is computed.
+// flipSteps is the number of steps into which [exceeds] divides the sum of the absolute
+// differences to compute a distribution.
 const flipSteps = 4096
 
-// exceeds returns the p-value that the mean of differences is above a value by chance: the
-// probability that it would be as great if the sign of each difference from that value were
-// drawn at random (Fisher's randomization test within pairs: The Design of Experiments,
-// 1935, section 21). It is exact for differences
-// that are symmetric about the value, and less than its level says if they are symmetric about
-// a smaller one. Rounding can only make it greater.
+// exceeds returns the p-value of the test that the mean of differences d is above a value: the
+// probability that their mean would be at least as great if the sign of each difference from
+// that value were drawn at random (Fisher's randomization test within pairs: The Design of
+// Experiments, 1935, section 21). The test is exact for differences that are symmetric about
+// the value, and errs less often than its level says if they are symmetric about a smaller
+// one. Rounding can only make the p-value greater.
 //
-// The mean is reached by those signs whose differences that are turned have a sum of at most
-// zero, so it is computed how many of all subsets have one.
+// Turning the signs of a subset of the differences leaves the mean at least as great exactly
+// if the subset's sum is at most zero. So the p-value is the share of all subsets whose sum is
+// at most zero.
 func exceeds(d []float64, value float64) float64 {
 	total := 0.0
 	for _, v := range d {
@@ -100,7 +102,7 @@ func exceeds(d []float64, value float64) float64 {
 			more = append(more, s)
 		}
 	}
-	p := make([]float64, lowest+1) // of each sum from the lowest to 0, below which it must end
+	p := make([]float64, lowest+1) // probability of each sum of a subset from the lowest to 0
 	p[lowest] = 1
 	for _, s := range less {
 		for t := range p {
@@ -123,8 +125,9 @@ func exceeds(d []float64, value float64) float64 {
 	return min(1, sum)
 }
 
-// compareShares tests whether shares differ by more than [FailureMargin], from their
-// differences within rounds. The test is two-sided.
+// compareShares tests whether two cells' shares of failed operations differ by more than
+// [FailureMargin]. d has the differences of the shares, one for each round. The test is
+// two-sided.
 func compareShares(d []float64) Test {
 	t := Test{N: len(d), P: 1, Adjusted: 1, fine: 1, single: 1, logs: d}
 	if t.N == 0 {
@@ -150,10 +153,10 @@ func compareShares(d []float64) Test {
 	return t
 }
 
-// Seems reports whether shares of failures seem to differ, in too few rounds to tell: each round
-// says so, and so does a t test that is corrected for all comparisons. Without the t test, some
-// of ten equal drivers would seem to differ in most runs of few rounds. enough is how many rounds
-// would tell.
+// Seems reports whether shares of failed operations seem to differ, but in too few rounds to
+// be significant: the difference has the same sign in all rounds, and a t test that is
+// corrected for all comparisons is significant. Without the t test, some of ten equal drivers
+// would seem to differ in most short runs. enough is the number of rounds that would suffice.
 func (t Test) Seems() (enough int, seems bool) {
 	enough, few := t.TooFew()
 	return enough, few && t.single*max(t.family, 1) < Alpha
@@ -163,14 +166,15 @@ func (t Test) Seems() (enough int, seems bool) {
 // cells, by more than [FailureMargin].
 func CompareFailures(a, b *Cell) Test { return compareShares(within(a.shares(), b.shares())) }
 
-// FailuresDiffer reports whether two cells seem to differ in the share of their operations
-// that failed, so that the ratio of their times says nothing. The p-value is not corrected for
-// other comparisons, so it is no verdict.
+// FailuresDiffer reports whether two cells seem to differ in their share of failed operations,
+// so that the ratio of their times means nothing. It is no verdict, because its p-value is not
+// corrected for other comparisons.
 func FailuresDiffer(a, b *Cell) bool { return CompareFailures(a, b).P < Alpha }
 
-// compareFailures compares the shares of failed operations of every two cells of each table,
-// corrected as times are: over the pairs of a table, and over the tables of the run. It marks
-// the cells that are not ranked because of them.
+// compareFailures compares the shares of failed operations of every two cells of each table.
+// The p-values are corrected as those of times are: over the pairs of a table, and over the
+// tables of the run. It marks the cells that have no rank because more of their operations
+// failed.
 func (a *Analysis) compareFailures() {
 	var tables []*Table
 	var families [][]Pair
@@ -186,7 +190,8 @@ func (a *Analysis) compareFailures() {
 	}
 }
 
-// pairsOfShares compares the shares of every two cells of a table; nil if nothing failed.
+// pairsOfShares compares the shares of failed operations of every two cells of a table. It
+// returns nil if no operation failed.
 func (t *Table) pairsOfShares() []Pair {
 	var sets [][]Point
 	for _, c := range t.Measured() {
@@ -198,10 +203,10 @@ func (t *Table) pairsOfShares() []Pair {
 	return CompareShares(sets)
 }
 
-// CompareShares compares every two sets of shares of failed operations as [CompareAll] compares
-// times.
+// CompareShares compares every two sets of shares of failed operations, as [CompareAll]
+// compares every two sets of times.
 func CompareShares(sets [][]Point) []Pair {
-	raised := make([][]Point, len(sets)) // of these, the ratios' logarithms are the differences of shares
+	raised := make([][]Point, len(sets)) // the logarithms of the ratios of these exponentials are the differences of the shares
 	for i, set := range sets {
 		for _, p := range set {
 			raised[i] = append(raised[i], Point{p.Round, math.Exp(p.Value)})
@@ -210,8 +215,8 @@ func CompareShares(sets [][]Point) []Pair {
 	return compareAll(raised, func(int) bool { return true }, func(ratios []float64) Test { return compareShares(logs(ratios)) })
 }
 
-// markFailures marks the cells of which more operations failed than of another one, or seem to
-// in too few rounds to tell.
+// markFailures marks each cell of which significantly more operations failed than of another
+// cell, or seem to have failed in too few rounds. See [Test.Seems].
 func (t *Table) markFailures(pairs []Pair) {
 	measured := t.Measured()
 	for i, c := range measured {
@@ -253,8 +258,9 @@ func shareInWords(v float64) string {
 // UnlikeFailures reports whether the cell has no rank because of the operations that failed.
 func (c *Cell) UnlikeFailures() bool { return c.FailsMore || c.FailsOpen }
 
-// DriverFailures compares the shares of the operations that failed of every two drivers: their
-// means by round, over the tables in which all of these have figures.
+// DriverFailures compares every two of the drivers by their shares of failed operations. A
+// driver's share in a round is the mean over the tables in which all of the drivers have
+// figures. It returns nil if no operation failed.
 func (a *Analysis) DriverFailures(drivers []string) []Pair {
 	tables := make([][][]Point, len(drivers)) // the shares of each driver, by table
 	for _, g := range a.Groups {
@@ -287,21 +293,21 @@ func (a *Analysis) DriverFailures(drivers []string) []Pair {
 
 // Failing compares the shares of the operations that failed on the two sides of a cell.
 type Failing struct {
-	First, Second float64 // of all trials
-	P             float64 // that they differ by chance, by more than [FailureMargin]; corrected for the looks
-	Adjusted      float64 // corrected for the number of cells as well
+	First, Second float64 // shares of failed operations, from 0 to 1, over all trials
+	P             float64 // p-value of the test that the shares differ by more than [FailureMargin], corrected for the looks
+	Adjusted      float64 // P, also corrected for the number of cells
 
 	test  Test
 	looks float64
 }
 
-// Difference returns the interval of the difference of the shares, second less first, at the
-// level of the cell's own.
+// Difference returns the interval of the second side's share less the first side's. Its
+// confidence is that of the interval of the cell's ratio.
 func (f *Failing) Difference() Interval { return differenceAt(f.test.logs, 1-Doubt/f.looks) }
 
-// compareFailures compares the shares of failed operations of a cell's sides; nil if none
-// failed. Rounds of two runs that were not measured together are paired in their order,
-// as good as any other.
+// compareFailures compares the shares of failed operations of the two sides. It returns nil if
+// no operation failed. If the sides were not measured together, their rounds are paired in
+// order, which is as good as any other pairing.
 func (x *Compared) compareFailures(interleaved bool) *Failing {
 	first, second := x.First.shares(), x.Second.shares()
 	if !anyFailed(first, second) {
@@ -320,14 +326,15 @@ func (x *Compared) compareFailures(interleaved bool) *Failing {
 	return f
 }
 
-// differenceAt returns the interval of the mean of differences that inverts [exceeds].
+// differenceAt returns the confidence interval of the mean of differences. It has the values
+// that [exceeds] does not reject.
 func differenceAt(d []float64, confidence float64) Interval {
 	bound := func(sign float64) float64 {
 		signed := make([]float64, len(d))
 		for i, v := range d {
 			signed[i] = sign * v
 		}
-		low, high := -1.0, 1.0 // what is exceeded, and what is not
+		low, high := -1.0, 1.0 // the mean is significantly above low, but not above high
 		if exceeds(signed, low) > (1-confidence)/2 {
 			return low
 		}
@@ -351,12 +358,13 @@ func percentOf(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) 
 
 func (f *Failing) told() bool { return f != nil && f.Adjusted < Doubt }
 
-// open reports whether it cannot be told yet if more operations of one side failed, although
-// that seems so: the times of a cell are then no verdict either.
+// open reports whether more operations of one side seem to have failed, without being
+// significant yet. Then the cell's times give no verdict either.
 func (f *Failing) open() bool { return f != nil && !f.told() && f.test.P < Alpha }
 
-// within reports whether the whole interval of the difference of the shares is within a margin:
-// 0.02 is 2 percentage points.
+// within reports whether the whole interval of the difference of the shares is within a
+// margin. 0.02 is 2 percentage points. It is true if f is nil, because then no operation
+// failed.
 func (f *Failing) within(margin float64) bool {
 	if f == nil {
 		return true
@@ -365,8 +373,8 @@ func (f *Failing) within(margin float64) bool {
 	return max(i.High, -i.Low) <= max(margin, FailureMargin)
 }
 
-// moreForFailures estimates how many more rounds tell shares apart, or show that they differ by
-// less than the margin.
+// moreForFailures estimates how many more rounds it takes until the shares of failed
+// operations differ significantly, or surely differ by less than the margin.
 func (x *Compared) moreForFailures(margin float64) int {
 	f := x.Failing
 	n, least := f.test.N, LeastRounds(x.tests, x.looks > 1)

@@ -11,15 +11,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// The p-value of a mean is the share of all combinations of signs that reach it. Rounding only
-// makes it greater, and not by much.
+// TestExceeds checks that the p-value of a mean is the share of all combinations of signs
+// whose mean is at least as great. Rounding only makes it greater, and not by much.
 func TestExceeds(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))
 	for range 200 {
 		d := make([]float64, 1+r.IntN(12))
 		for i := range d {
 			switch r.IntN(3) {
-			case 0: // nothing failed on either side
+			case 0: // nothing failed
 			case 1:
 				d[i] = float64(r.IntN(5)-2) / 100
 			case 2:
@@ -45,8 +45,8 @@ func TestExceeds(t *testing.T) {
 	}
 }
 
-// failingSides is a comparison of one cell in which all operations but one of the second side
-// fail in each round.
+// failingSides returns a comparison of one cell. failed returns how many operations of a side
+// fail in a round.
 func failingSides(rounds int, failed func(side, round int) int64) *result.Run {
 	run := asked(made(1, 2, rounds, func(_, _, round int) float64 { return 1 + 0.001*float64(round%3) }), false)
 	for i := range run.Trials {
@@ -56,8 +56,9 @@ func failingSides(rounds int, failed func(side, round int) int64) *result.Run {
 	return run
 }
 
-// What fails in each round is told apart once there are enough of them. Before, the cell cannot
-// be told, however alike the times are: neither "same" nor "faster" is said.
+// TestFailuresInFewRounds checks that failures of one side in each round are significant if
+// there are enough rounds. With fewer rounds the cell is unclear, even if the times are alike:
+// it is neither same nor faster.
 func TestFailuresInFewRounds(t *testing.T) {
 	for rounds := 6; rounds < 60; rounds++ {
 		x := stats.CompareRun(stats.Analyze(failingSides(rounds, func(side, _ int) int64 { return int64(side * 999) }), "")).Cells[0]
@@ -71,7 +72,8 @@ func TestFailuresInFewRounds(t *testing.T) {
 	}
 }
 
-// Failures in few trials are told apart if there are enough of them, all on one side.
+// TestRareFailures checks that failures in few trials are significant if there are enough of
+// them, all on one side.
 func TestRareFailures(t *testing.T) {
 	every := func(n int) *stats.Compared {
 		return stats.CompareRun(stats.Analyze(failingSides(60, func(side, round int) int64 {
@@ -89,14 +91,14 @@ func TestRareFailures(t *testing.T) {
 	}
 }
 
-// Runs that were measured at different times have no rounds in common, and their failures are
-// compared all the same.
+// TestFailuresOfStoredRuns checks that the failures of runs from different times are compared,
+// although the runs have no rounds in common.
 func TestFailuresOfStoredRuns(t *testing.T) {
 	one := func(failed int64) *stats.Analysis {
 		run := made(1, 1, 20, func(_, _, round int) float64 { return 1 + 0.001*float64(round%3) })
 		for i := range run.Trials {
 			run.Trials[i].Samples[0].Failed = failed * int64(5+i%3)
-			run.Trials[i].Round += int(failed) // others
+			run.Trials[i].Round += int(failed) // the two runs have different rounds
 		}
 		return stats.Analyze(run, "")
 	}
@@ -111,8 +113,8 @@ func TestFailuresOfStoredRuns(t *testing.T) {
 	}
 }
 
-// Sides whose shares of failures may differ by more than the margin are not called the same,
-// however alike their times are.
+// TestSameNeedsFailures checks that two sides are not called the same if their shares of
+// failures may differ by more than the margin, even if their times are alike.
 func TestSameNeedsFailures(t *testing.T) {
 	compared := func(failed func(side, round int) int64) *stats.Compared {
 		run := failingSides(60, failed)
@@ -131,9 +133,10 @@ func TestSameNeedsFailures(t *testing.T) {
 	}
 }
 
-// Of equal drivers, hardly any run of few rounds has a row without a rank. One of which nearly
-// all operations fail has none in any number of rounds, also in a run that was looked at again
-// and again, whose six rounds tell nothing apart.
+// TestFailuresInFewRoundsOfDrivers checks that with equal drivers hardly any short run has a
+// row without a rank. A driver of which nearly all operations fail never has a rank, whatever
+// the number of rounds. That also holds in a run that was judged repeatedly, where six rounds
+// show no significant difference.
 func TestFailuresInFewRoundsOfDrivers(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	const runs = 60

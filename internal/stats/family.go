@@ -6,25 +6,24 @@ import (
 	"slices"
 )
 
-// maxClosed is the most sets of which every subset is tested.
+// maxClosed is the greatest number of sets for which [adjustPairs] tests every subset.
 const maxClosed = 12
 
-// adjustPairs corrects comparisons of all pairs of k sets. The probability that
-// any two equal sets are told apart is at most [Alpha], no matter which of the
-// others are equal.
+// adjustPairs corrects comparisons of all pairs of k sets. The probability that any two equal
+// sets differ significantly is at most [Alpha], no matter which of the others are equal.
 //
-// It is the closed testing procedure over all subsets: two sets are told apart
-// if the test finds for each subset with both of them that its sets are not all
-// equal. A subset is tested by Simes's inequality over its own pairs. Its share of
-// the level is its share of the k sets (Ryan 1960), since there may be several
-// groups of equal sets. More than [maxClosed] sets have too many subsets. Then
-// Holm's procedure is used instead, which tells fewer apart.
+// It is the closed testing procedure over all subsets. Two sets differ significantly if, for
+// each subset that contains both, a test finds that the sets in the subset are not all equal.
+// The test of a subset is Simes's inequality over its pairs. There may be several groups of
+// equal sets, so a subset of m sets is tested at m/k of the level (Ryan 1960). More than
+// [maxClosed] sets have too many subsets. Then Holm's procedure is used instead, which finds
+// fewer differences.
 func adjustPairs(k int, pairs []Pair) {
 	for i := range pairs {
 		pairs[i].family = float64(len(pairs))
 	}
 	if k == 2 {
-		for i := range pairs { // one at most: nothing to correct, and the run starts from the exact test
+		for i := range pairs { // at most one pair: nothing to correct, so its exact p-value is kept
 			pairs[i].fine, pairs[i].alone = pairs[i].P, true
 		}
 		return
@@ -51,7 +50,7 @@ func adjustPairs(k int, pairs []Pair) {
 }
 
 func closedTesting(k int, pairs []Pair, order []int, adjusted []float64) {
-	masks := make([]uint, len(pairs)) // by p-value, ascending
+	masks := make([]uint, len(pairs)) // bits of the two sets of each pair, in ascending order of p-values
 	for i, at := range order {
 		masks[i] = 1<<pairs[at].First | 1<<pairs[at].Second
 	}
@@ -61,7 +60,7 @@ func closedTesting(k int, pairs []Pair, order []int, adjusted []float64) {
 			continue
 		}
 		of := float64(size*(size-1)) / 2
-		if size < k-1 { // else the rest is not a group
+		if size < k-1 { // otherwise the other sets are too few to be a group of equal ones
 			of *= float64(k) / float64(size)
 		}
 		least, found := 1.0, 0.0
@@ -79,10 +78,10 @@ func closedTesting(k int, pairs []Pair, order []int, adjusted []float64) {
 	}
 }
 
-// Adjust corrects comparisons that are not pairs of a table, such as those of a
-// study's claims, by the step-up procedure of Benjamini and Hochberg (1995, Journal of the
-// Royal Statistical Society B 57(1)). Of those
-// that are told apart, at most 5 % are expected to be equal.
+// Adjust corrects comparisons that are not pairs of a table, such as those of a study's
+// claims, by the step-up procedure of Benjamini and Hochberg (1995, Journal of the Royal
+// Statistical Society B 57(1)). Of the comparisons with a significant difference, at most 5 %
+// are expected to be of equal sets.
 func Adjust(family []*Test) {
 	order := slices.Clone(family)
 	slices.SortStableFunc(order, func(a, b *Test) int { return cmp.Compare(a.fine, b.fine) })
@@ -93,15 +92,16 @@ func Adjust(family []*Test) {
 	}
 }
 
-// adjustRun corrects the tables of a run together (Benjamini and Bogomolov 2014).
-// The procedure of Benjamini and Hochberg selects the tables that tell any two
-// drivers apart. Comparisons within them are made at the level times the share of
-// tables that was selected. If all drivers of all tables are equal, the probability
-// that the run tells any two apart is at most [Alpha]. If each table tells some
-// apart, nothing is lost. With two drivers and few rounds no one table could be told
-// apart by itself. For these [exchangeRun] is used as well.
+// adjustRun corrects the tables of a run together (Benjamini and Bogomolov 2014). The
+// procedure of Benjamini and Hochberg selects the tables in which any two drivers differ
+// significantly. The level of the comparisons within these is multiplied by the share of
+// tables that was selected. If all drivers of all tables are equal, the probability that the
+// run finds any difference is at most [Alpha]. If every table is selected, the level stays the
+// same. Tables of two drivers can have too few rounds for a significant difference after this
+// correction. They are corrected by [exchangeRun] as well.
 //
-// First, all p-values are multiplied by looks, because the samples were looked at before.
+// First, all p-values are multiplied by looks, the factor for samples that were judged
+// repeatedly.
 func adjustRun(tables [][]Pair, looks float64) Reliability {
 	var least []float64
 	var r Reliability
@@ -159,17 +159,17 @@ func adjustRun(tables [][]Pair, looks float64) Reliability {
 	return r
 }
 
-// Reliability is how far the verdicts of a run can be trusted together.
+// Reliability says how far the verdicts of a run can be trusted together.
 type Reliability struct {
-	Tables      int // in which anything was compared, including the summary
+	Tables      int // tables in which anything was compared, including the summary over all tables
 	Comparisons int
-	Telling     int // tables that tell any two drivers apart
+	Telling     int // tables in which any two drivers differ significantly
 
-	// Exchanged says that tables of two drivers have too few rounds for the signed-rank
-	// test, so that a permutation test of the run can tell them apart as well.
+	// Exchanged says that tables of two drivers have too few rounds for the signed-rank test,
+	// so that a permutation test of the whole run was used as well.
 	Exchanged bool
 }
 
-// FalseTables returns how many of the tables that tell drivers apart are expected,
-// at most, to tell apart two that are equal.
+// FalseTables returns an upper bound of the expected number of tables that find a difference
+// between two equal drivers.
 func (r Reliability) FalseTables() float64 { return Alpha * float64(r.Telling) }

@@ -6,7 +6,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// TestFurther expects an estimate that falls as the difference grows, and rises with the noise.
+// TestFurther checks that the estimate falls if the difference is greater, and rises with the
+// noise.
 func TestFurther(t *testing.T) {
 	points := func(rounds int, value func(i int) float64) (list []stats.Point) {
 		for i := range rounds {

@@ -9,74 +9,74 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// State is what a gate says of a cell.
+// State is what a gate says about a cell.
 type State string
 
-// The states, in the order in which cells are listed. [Gate.Decision] says what they
-// amount to.
+// The states, in the order in which cells are listed. [Gate.Decision] combines them.
 const (
-	GateWrong       State = "wrong"          // the candidate's answers
-	GateFailing     State = "more failed"    // of the candidate's operations; confirmed
-	GateRegression  State = "regression"     // confirmed
+	GateWrong       State = "wrong"          // the candidate's answers are wrong, or differ from the baseline's
+	GateFailing     State = "more failed"    // more of the candidate's operations failed; confirmed by [Gate.Confirm]
+	GateRegression  State = "regression"     // the candidate needs more than is allowed; confirmed by [Gate.Confirm]
 	GateUnusable    State = "not measured"   // one of the sides has no figures
-	GateTooFew      State = "too few rounds" // for any regression to be found, or excluded
-	GateUnconfirmed State = "not confirmed"  // at first a regression, or more failed, but not when it was measured again
-	GatePossible    State = "not excluded"   // no regression was found, but the interval reaches beyond what is allowed
-	GatePassed      State = "passed"         // the whole interval is within what is allowed
+	GateTooFew      State = "too few rounds" // too few rounds to find or to exclude a regression
+	GateUnconfirmed State = "not confirmed"  // first GateRegression or GateFailing, but not confirmed by a second measurement
+	GatePossible    State = "not excluded"   // no regression was found, but the interval extends beyond the limit
+	GatePassed      State = "passed"         // the whole interval is within the limit
 )
 
 var stateOrder = []State{GateWrong, GateFailing, GateRegression, GateUnusable, GateTooFew, GateUnconfirmed, GatePossible, GatePassed}
 
-// Decision is what a gate says of the candidate: the first words of its answer.
+// Decision is what a gate says about the candidate: the first words of its answer.
 type Decision string
 
-// The decisions. Failed shuts a gate. NotPassed doesn't pass either, and NotExcluded only
-// if the gate is not strict.
+// The decisions. With Passed the candidate passes, with NotExcluded only if the gate is not
+// strict, with NotPassed and Failed it does not. Failed means that the gate is shut.
 const (
 	Failed      Decision = "Failed"
-	NotPassed   Decision = "Not passed"   // some cells could not be judged, or not all was measured
+	NotPassed   Decision = "Not passed"   // some cells could not be judged, or the measurement is incomplete
 	NotExcluded Decision = "Not excluded" // no regression was found, but some cells could hide one
 	Passed      Decision = "Passed"       // every cell excludes a regression
 )
 
-// Gate judges a candidate by its baseline: the first side of each comparison is the
+// Gate judges a candidate relative to its baseline: the first side of each comparison is the
 // baseline, the second the candidate.
 type Gate struct {
 	Baseline, Candidate string
-	Max                 float64 // 0.05: up to 5 % more is no regression
-	Strict              bool    // NotExcluded does not pass either; so it is unless somebody says otherwise
+	Max                 float64 // 0.05: a candidate may need up to 5 % more
+	Strict              bool    // NotExcluded does not pass either; this is the default
 	Cells               []*Gated
 	Alone               []string // cells that only one side has
-	Unknown             []Metric // of which no cell has figures, although others have times
-	Interrupted         bool     // the measurement was, so not all is known that was to be
-	Following           int      // cells that are left out because they follow: see follows
+	Unknown             []Metric // metrics of which no cell has values, although cells have times
+	Interrupted         bool     // the measurement was interrupted before its end
+	Following           int      // number of cells that were left out, because [Gate.follows] is true for them
 
-	interleaved bool // both sides are of one run
-	tests       int  // comparisons that p-values are corrected for
+	interleaved bool // both sides were measured by one run
+	tests       int  // number of comparisons that p-values are corrected for
 }
 
 // Gated is a cell of a gate.
 type Gated struct {
 	*Compared
 	State State
-	Why   string    // of GateTooFew, of Differing, and of operations that failed; of Bad the sides have the reason
-	P     float64   // of the one-sided test that no more than allowed is needed, corrected for looks and cells
+	Why   string    // explains GateTooFew, Differing and failed operations; the reason of Bad is in the sides
+	P     float64   // p-value of the one-sided test that the second side needs more than allowed, corrected for looks and cells
 	Again *Compared // the second measurement; nil if there was none
 
-	Stored bool   // the baseline's figures are of an earlier run
-	Beside bool   // Again has both sides in the same rounds
-	Moot   string // why a second measurement would say nothing; "" if it was worth it
+	Stored bool   // the baseline's samples are from an earlier run
+	Beside bool   // Again measured both sides in the same rounds
+	Moot   string // why a second measurement would be pointless; otherwise ""
 
-	// Excluded says that a GateUnconfirmed cell has no regression: its second measurement
-	// excludes one, or both sides are the same build.
+	// Excluded says that a GateUnconfirmed cell certainly has no regression: its second
+	// measurement excludes one, or both sides are the same build.
 	Excluded bool
 
 	more    float64 // P, corrected only for looks
 	failing float64 // the p-value of Failing, corrected for looks and all of the gate's tests
 }
 
-// NewGate judges comparisons of the same two sides, one for each metric. No regression is
-// confirmed yet: a cell that has one is GateRegression, and [Gate.Confirm] decides.
+// NewGate judges comparisons of the same two sides, one for each metric. most is [Gate.Max].
+// Regressions are not confirmed yet: [Gate.Confirm] changes their state if a second
+// measurement lacks them.
 func NewGate(most float64, comparisons ...*Comparison) *Gate {
 	g := &Gate{Max: most, Strict: true}
 	for _, c := range comparisons {
@@ -103,9 +103,10 @@ func NewGate(most float64, comparisons ...*Comparison) *Gate {
 	return g
 }
 
-// follows reports whether a cell has no figures only because another phase of its trials is wrong
-// or failed, which the gate has as a cell. If that phase is not timed, it has no cell of its own,
-// and the first cell that it takes the figures of stands for it.
+// follows reports whether a cell has no figures only because another phase of its trials is
+// wrong or failed, and another cell stands for that phase. That is the phase's own cell. If
+// the phase is not timed and has no cell, it is the first cell that has no figures because of
+// it.
 func (g *Gate) follows(x *Compared, c *Comparison) bool {
 	fault := x.fault()
 	if fault == "" || fault == x.Phase {
@@ -133,10 +134,10 @@ func (g *Gate) sort() {
 	})
 }
 
-// test tests, for each cell, whether the candidate exceeds what g.Max allows, and whether
-// more of its operations failed. The p-values of all these tests are corrected together
-// (Holm 1979). So if a candidate is within the limit in every cell and its operations fail
-// no more often, the probability that any cell is called a regression is at most [Doubt].
+// test tests, for each cell, whether the candidate needs more than g.Max allows, and whether
+// more of its operations failed. The p-values of all these tests are corrected together (Holm
+// 1979). If a candidate is within the limit in every cell and its operations fail no more
+// often, the probability that any cell is called a regression is at most [Doubt].
 func (g *Gate) test() {
 	var family []*float64
 	for _, c := range g.Cells {
@@ -152,14 +153,13 @@ func (g *Gate) test() {
 	g.tests = len(family)
 }
 
-// Tests returns how many comparisons p-values are corrected for.
+// Tests returns the number of comparisons that p-values are corrected for.
 func (g *Gate) Tests() int { return g.tests }
 
-// moreThan returns the p-value of the one-sided test that the second side needs no more
-// than a share of the first side's metric in addition. It is corrected for the number of
-// looks. Only a test against what is allowed has a level there: the one against no
-// difference sooner or later tells a candidate apart that stays within it, and then its
-// ratio is beyond half of the time by chance.
+// moreThan returns the p-value of the one-sided test that the second side exceeds the first
+// side's metric by more than a share. It is corrected for the number of looks. The test is
+// against the allowed share and not against equality: with enough rounds, a test against
+// equality rejects even a candidate that exceeds the baseline by less than the share.
 func (x *Compared) moreThan(share float64) float64 {
 	allowed := math.Log1p(share) + rounding
 	first, second := x.Points()
@@ -181,29 +181,32 @@ func (x *Compared) moreThan(share float64) float64 {
 	return min(1, signedRankNull(len(d))(notAbove)*x.looks)
 }
 
-// rounding is by how much the logarithm of a ratio can miss what is allowed although they are
-// the same, as those of two counts are.
+// rounding is the greatest rounding error of the logarithm of a ratio. The ratio of two counts
+// may otherwise exceed a limit that it equals.
 const rounding = 1e-9
 
-// excludes reports whether a cell needs no more than allowed. It takes no correction for
-// the number of cells, since a gate passes only if all of them do.
+// excludes reports whether the cell certainly needs no more than most allows. It is not
+// corrected for the number of cells, since a gate passes only if all cells do.
 func (x *Compared) excludes(most float64) bool {
 	return x.Measured() && !x.Failing.open() && x.timeExcluded(most) && (x.Failing == nil || x.Failing.Difference().High <= most)
 }
 
-// timeExcluded reports whether the metric's interval is within what is allowed.
+// timeExcluded reports whether the upper end of the interval of the metric's ratio is within
+// the limit.
 func (x *Compared) timeExcluded(most float64) bool {
 	return x.Ratio.Interval != nil && math.Log(x.Ratio.Interval.High) <= math.Log1p(most)+rounding
 }
 
-// beyond reports whether no more rounds would let a cell pass in which fewer operations failed.
+// beyond reports whether the cell certainly exceeds the limit although fewer operations of the
+// candidate failed. Then more rounds would not help it pass.
 func (x *Compared) beyond(most float64) bool {
 	return x.Verdict == FailsLess && x.Settled() && x.Ratio.Interval != nil && x.Ratio.Interval.Low > 1+most
 }
 
-// fewRounds reports whether none of some one-sided tests could tell anything with so few rounds.
+// fewRounds reports whether there are too few rounds for any of this many one-sided tests to
+// be significant.
 func (x *Compared) fewRounds(tests int) bool {
-	return x.least/2*float64(tests) >= Doubt // least is that of a two-sided test
+	return x.least/2*float64(tests) >= Doubt // x.least is for a two-sided test
 }
 
 func (c *Gated) judge(most float64, tests int) {
@@ -219,7 +222,7 @@ func (c *Gated) judge(most float64, tests int) {
 		c.State, c.Why = GateFailing, x.Why
 	case x.Verdict == FailsLess && x.timeExcluded(most):
 		c.State, c.Why = GatePassed, x.Why
-	case x.Verdict == FailsLess: // the times are of other work, but they may be a regression
+	case x.Verdict == FailsLess: // the sides did different work, but the candidate may be slower
 		c.State, c.Why = GatePossible, fmt.Sprintf("%s; but it takes %.3g times the %s", x.Why, x.Ratio.Median, x.Metric)
 		c.estimate(x.moreUntilJudged(most, float64(tests)))
 		if c.beyond(most) {
@@ -250,8 +253,8 @@ func (c *Gated) judge(most float64, tests int) {
 	}
 }
 
-// moreUntilJudged estimates how many more rounds it takes until an interval is on one side of
-// what is allowed, on the assumptions of [Compared.more].
+// moreUntilJudged estimates how many more rounds it takes until the whole interval is below or
+// above the limit. It assumes the same as [Compared.more].
 func (x *Compared) moreUntilJudged(most, tests float64) int {
 	i, allowed := x.Ratio.Interval, math.Log1p(most)
 	if i == nil || !(i.Low > 0) || math.IsInf(i.High, 0) {
@@ -259,24 +262,24 @@ func (x *Compared) moreUntilJudged(most, tests float64) int {
 	}
 	distance := allowed - math.Log(x.Ratio.Median)
 	factor := (math.Log(i.High) - math.Log(x.Ratio.Median)) / distance
-	if distance < 0 { // a regression, corrected for the number of cells
+	if distance < 0 { // a regression: the level is corrected for the number of cells
 		level := Doubt / x.looks
 		factor = (math.Log(x.Ratio.Median) - math.Log(i.Low)) / -distance * normalQuantile(2*level/tests) / normalQuantile(level)
 	}
 	return x.moreUntil(x.Ratio.N, 0, factor)
 }
 
-// Settled returns the IDs of the cases, in the last run, of which no cell needs further
-// rounds: each has a regression, or has none, or cannot be judged.
+// Settled returns the IDs of the last run's cases that need no further rounds: each of their
+// cells has a regression, has certainly none, or cannot be judged.
 func (g *Gate) Settled() []int {
 	open, ids := map[int]bool{}, map[int]bool{}
 	for _, c := range g.Cells {
 		settled := (c.State != GatePossible || c.beyond(g.Max)) && c.State != GateTooFew &&
-			(c.State != GateRegression || c.more*float64(g.tests) < Doubt) && // Holm's correction is at most that
+			(c.State != GateRegression || c.more*float64(g.tests) < Doubt) && // Holm's correction multiplies by no more than g.tests
 			(c.State != GateFailing || c.Failing.P*float64(g.tests) < Doubt)
 		for i, side := range []*Cell{c.Second, c.First} {
 			if i == 1 && !g.interleaved {
-				continue // of another run
+				continue // the baseline was measured by another run
 			}
 			ids[side.Case.ID] = true
 			open[side.Case.ID] = open[side.Case.ID] || !settled
@@ -286,8 +289,8 @@ func (g *Gate) Settled() []int {
 	return slices.Sorted(maps.Keys(ids))
 }
 
-// Doubtful returns the cells that have to be confirmed by measuring them again: those with
-// a regression, and those in which more operations failed.
+// Doubtful returns the cells that a second measurement has to confirm: those with a
+// regression, and those in which more operations failed.
 func (g *Gate) Doubtful() (cells []*Gated) {
 	for _, c := range g.Cells {
 		if (c.State == GateRegression || c.State == GateFailing) && c.Again == nil {
@@ -297,9 +300,10 @@ func (g *Gate) Doubtful() (cells []*Gated) {
 	return cells
 }
 
-// Confirm judges the doubtful cells by a second measurement of the same sides, again one
-// comparison for each metric. With a stored baseline its driver may be measured beside the
-// candidate then, in a run for each pair of drivers. A cell that it lacks is not confirmed.
+// Confirm judges the doubtful cells by a second measurement of the same sides, again with one
+// comparison for each metric. If the baseline was stored, its driver may now be measured in
+// the same rounds as the candidate, in one run for each pair of drivers. A cell that no
+// comparison has is not confirmed.
 func (g *Gate) Confirm(comparisons ...*Comparison) {
 	doubtful := g.Doubtful()
 	for _, cell := range doubtful {
@@ -320,22 +324,25 @@ func (g *Gate) Confirm(comparisons ...*Comparison) {
 	g.sort()
 }
 
-// Dismiss says why a doubtful cell cannot be confirmed by measuring it again. same says that
-// both sides are the same build, so that the candidate cannot be at fault.
+// Dismiss marks a doubtful cell as unconfirmed without a second measurement. why says why one
+// would be pointless. same says that both sides are the same build, so that the candidate
+// cannot be at fault.
 func (g *Gate) Dismiss(c *Gated, why string, same bool) {
 	c.State, c.Moot, c.Excluded = GateUnconfirmed, why, same
 	g.sort()
 }
 
-// candidate returns what a cell is found by in another measurement of the candidate. There
-// the baseline can be another run, and variants can have other names.
+// candidate returns a key by which a cell is found in another measurement of the candidate.
+// The key has neither baseline nor variant, because in the other measurement the baseline can
+// be another run and variants can have other names.
 func (x *Compared) candidate(phase string) string {
 	c := x.Second.Case
 	return fmt.Sprintf("%q %q %v %q %q %q", c.Workload, c.Scale, c.Parameters, c.Settings, c.Driver, phase)
 }
 
-// confirms reports whether a cell that was measured again, as one of several, has the
-// same fault as before. Only these are judged, not the others of their cases.
+// confirms reports whether the second measurement x has the same fault as cell c. most is the
+// limit. cells is the number of cells that were measured again; the p-value is corrected for
+// it.
 func (x *Compared) confirms(c *Gated, most float64, cells int) bool {
 	switch {
 	case c.State == GateFailing:
@@ -346,21 +353,21 @@ func (x *Compared) confirms(c *Gated, most float64, cells int) bool {
 	return x.moreThan(most)*float64(cells) < Doubt
 }
 
-// Count returns how many cells have a state.
+// Count returns the number of cells in state s.
 func (g *Gate) Count(s State) int {
 	return countIf(g.Cells, func(c *Gated) bool { return c.State == s })
 }
 
-// Shut reports whether the candidate must not pass.
+// Shut reports whether any cell shuts the gate, so that the candidate must not pass.
 func (g *Gate) Shut() bool {
 	return slices.ContainsFunc(g.Cells, func(c *Gated) bool { return c.State.Shuts() })
 }
 
-// Shuts reports whether a cell in the state shuts the gate.
+// Shuts reports whether a cell in state s shuts the gate.
 func (s State) Shuts() bool { return s == GateWrong || s == GateFailing || s == GateRegression }
 
-// Decision says what the cells amount to. The answer, the exit status and what CI services
-// are told follow from it.
+// Decision returns what the states of all cells amount to. The answer, the exit status and
+// what CI services are told depend on it.
 func (g *Gate) Decision() Decision {
 	has := func(doubts func(*Gated) bool) bool { return slices.ContainsFunc(g.Cells, doubts) }
 	switch {
@@ -374,21 +381,22 @@ func (g *Gate) Decision() Decision {
 	return Passed
 }
 
-// Hides reports whether a cell could have a regression that was not found.
+// Hides reports whether the cell could have a regression that was not found or not confirmed.
 func (c *Gated) Hides() bool {
 	return c.State == GatePossible || c.State == GateUnconfirmed && !c.Excluded
 }
 
-// Complete reports whether every cell could be judged, by every metric, and there is any,
-// and the measurement came to its end.
+// Complete reports whether the gate has cells, every cell could be judged by every metric, and
+// the measurement was not interrupted.
 func (g *Gate) Complete() bool {
 	return !g.Interrupted && len(g.Cells) > 0 && len(g.Unknown) == 0 && !slices.ContainsFunc(g.Cells, g.Doubts)
 }
 
-// Passes reports whether the candidate may pass. With NotExcluded it depends on the gate.
+// Passes reports whether the candidate may pass. If the decision is NotExcluded, that depends
+// on g.Strict.
 func (g *Gate) Passes() bool { return !g.Shut() && g.Complete() }
 
-// Doubts reports whether a cell that is no regression keeps the gate from passing.
+// Doubts reports whether a cell without a regression keeps the gate from passing.
 func (g *Gate) Doubts(c *Gated) bool {
 	return c.State == GateUnusable || c.State == GateTooFew || g.Strict && c.Hides()
 }

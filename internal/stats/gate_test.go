@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// sides returns a comparison of two drivers in tables of which the second driver takes the
-// given multiples of the time, and as much of the memory.
+// sides returns a comparison of two drivers in several tables. In each, the second driver's
+// time and memory are the first's, multiplied by one of factors.
 func sides(seed uint64, spread float64, factors ...float64) *stats.Analysis {
 	r := rand.New(rand.NewPCG(4, seed))
 	run := asked(made(len(factors), 2, 20, func(table, d, _ int) float64 {
@@ -65,7 +65,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// A cell that could not be measured again is not confirmed, and none is judged twice.
+// TestGateConfirmsWhatItHas checks that a cell that was not measured again is not confirmed,
+// and that no cell is judged twice.
 func TestGateConfirmsWhatItHas(t *testing.T) {
 	g := stats.NewGate(0.05, stats.CompareRun(sides(3, 0.01, 1, 1.2)))
 	g.Confirm(stats.CompareRun(sides(4, 0.01, 1)))
@@ -109,8 +110,9 @@ func TestGateStatuses(t *testing.T) {
 	}
 }
 
-// TestGateCountsOneFault checks that a wrong trial is one cell of a gate, that of the phase that
-// is wrong, or the first one if the phase is not timed, and not one for each of its phases.
+// TestGateCountsOneFault checks that a wrong trial results in one cell of a gate, not in one
+// for each phase. It is the cell of the wrong phase or, if that phase is not timed, the first
+// cell.
 func TestGateCountsOneFault(t *testing.T) {
 	for fault, want := range map[string]string{"query": "query", "verify": "insert", "": "insert query update"} {
 		a := sides(5, 0.01, 1)
@@ -146,7 +148,7 @@ func TestGateCountsOneFault(t *testing.T) {
 	}
 }
 
-// Of gates with equal sides, as good as none is shut.
+// TestGateOfEqualSides checks that hardly any gate with equal sides is shut.
 func TestGateOfEqualSides(t *testing.T) {
 	shut := 0
 	for i := range uint64(300) {
@@ -163,8 +165,8 @@ func TestGateOfEqualSides(t *testing.T) {
 	}
 }
 
-// A cell is found in the second measurement although its variant has no name there,
-// because nothing varies any more.
+// TestGateConfirmsVariants checks that a cell is found in the second measurement although its
+// variant has no name there, because only one variant is measured again.
 func TestGateConfirmsVariants(t *testing.T) {
 	measured := func(values ...int64) *stats.Analysis {
 		r := rand.New(rand.NewPCG(4, 9))
@@ -189,8 +191,8 @@ func TestGateConfirmsVariants(t *testing.T) {
 	}
 }
 
-// With too few rounds to find any regression, a gate does not pass. One whose intervals
-// exclude a regression does.
+// TestGateWithTooFewRounds checks that a gate does not pass if there are too few rounds to
+// find a regression, unless the intervals exclude one.
 func TestGateWithTooFewRounds(t *testing.T) {
 	for _, c := range []struct {
 		rounds int
@@ -208,8 +210,8 @@ func TestGateWithTooFewRounds(t *testing.T) {
 	}
 }
 
-// What is not excluded has not passed, even 1.2 times the time. Whether that shuts the gate
-// depends on how strict it is.
+// TestGateStrict checks that a gate whose cells are not excluded, even with 1.2 times the
+// time, has not passed. Whether it is shut depends on how strict it is.
 func TestGateStrict(t *testing.T) {
 	run := asked(made(2, 2, 12, func(_, d, round int) float64 { return 1 + 0.3*float64((round*7+d*5)%11)/11 }), false)
 	g := stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "")))
@@ -221,7 +223,8 @@ func TestGateStrict(t *testing.T) {
 	}
 }
 
-// What is exactly as much as is allowed, as counts can be, is no regression.
+// TestGateAtWhatIsAllowed checks that a ratio exactly at the limit, as counts can have, is no
+// regression.
 func TestGateAtWhatIsAllowed(t *testing.T) {
 	for factor, want := range map[float64]stats.State{1.05: stats.GatePassed, 1.051: stats.GateRegression} {
 		run := asked(made(1, 2, 12, func(_, d, _ int) float64 { return 0.1 * (1 + float64(d)*(factor-1)) }), false)
@@ -231,7 +234,8 @@ func TestGateAtWhatIsAllowed(t *testing.T) {
 	}
 }
 
-// The p-values of a gate are corrected for the cells of all its metrics together.
+// TestGateCorrectsForMetrics checks that p-values of a gate are corrected for the cells of all
+// its metrics together.
 func TestGateCorrectsForMetrics(t *testing.T) {
 	a := sides(9, 0.01, 1.2)
 	one, two := stats.NewGate(0.05, stats.CompareRun(a)), stats.NewGate(0.05, stats.CompareRun(a), stats.CompareRunBy(a, "memory"))
@@ -240,8 +244,8 @@ func TestGateCorrectsForMetrics(t *testing.T) {
 	}
 }
 
-// A gate needs further rounds of a cell as long as a regression is neither found nor
-// excluded, even if the cell is slower without doubt. That holds for each metric.
+// TestGateSettled checks that a gate measures a cell until a regression is found or excluded,
+// even if the cell is certainly slower. That holds for each metric.
 func TestGateSettled(t *testing.T) {
 	a := sides(7, 0.01, 1.2, 1.044, 1)
 	a.Run.Compares.Looks = true
@@ -259,8 +263,8 @@ func TestGateSettled(t *testing.T) {
 	}
 }
 
-// A gate with a stored baseline looks again and again, too, and its level is divided
-// among the looks. Only cases of the run that goes on are settled.
+// TestGateByStoredBaseline checks that a gate with a stored baseline also divides its level
+// among its looks. Only cases of the new run can be settled.
 func TestGateByStoredBaseline(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 8))
 	one := func(first int) *stats.Analysis {
@@ -284,8 +288,8 @@ func TestGateByStoredBaseline(t *testing.T) {
 	}
 }
 
-// More operations that fail must be told apart, and again in a second measurement: a few may
-// fail by chance.
+// TestGateConfirmsFailures checks that failures must be significant in a second measurement,
+// too, because a few may fail by chance.
 func TestGateConfirmsFailures(t *testing.T) {
 	measured := func(failed func(round int) int64) *stats.Comparison {
 		a := sides(6, 0.01, 1)
@@ -314,8 +318,9 @@ func TestGateConfirmsFailures(t *testing.T) {
 	}
 }
 
-// What a stored baseline calls a regression is judged by the baseline's driver beside the
-// candidate, if that is measured. A dismissed cell is not in doubt any more.
+// TestGateConfirmsStoredBaseline checks that regressions against a stored baseline are
+// confirmed by measuring the baseline's driver in the same rounds as the candidate, if that is
+// possible. A dismissed cell is no longer in doubt.
 func TestGateConfirmsStoredBaseline(t *testing.T) {
 	for factor, want := range map[float64]stats.State{1: stats.GateUnconfirmed, 1.2: stats.GateRegression} {
 		beside := sides(8, 0.01, factor)
@@ -351,8 +356,8 @@ func TestGateConfirmsStoredBaseline(t *testing.T) {
 	}
 }
 
-// A candidate of which fewer operations fail, but that needs far more time, does not pass. One
-// that needs no more does.
+// TestGateFewerFailures checks that a candidate of which fewer operations fail does not pass
+// if it needs far more time, but passes if it needs no more.
 func TestGateFewerFailures(t *testing.T) {
 	for _, c := range []struct {
 		times float64
@@ -374,8 +379,8 @@ func TestGateFewerFailures(t *testing.T) {
 	}
 }
 
-// A candidate that takes 3 times as long in one trial of ten, and otherwise as long as the
-// baseline, does not pass once that shows in its mean.
+// TestGateSlowTrials checks that a candidate does not pass if it takes 3 times as long in one
+// trial of ten, once its mean shows that.
 func TestGateSlowTrials(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	run := asked(made(1, 2, 88, func(_, d, round int) float64 {

@@ -2,43 +2,43 @@ package stats
 
 import "slices"
 
-// Machines compares runs of the same work on several machines. Each run is judged by itself
-// before the verdicts are compared.
+// Machines compares runs of the same work on several machines. Each run is judged by itself.
+// Then the runs' verdicts are compared.
 type Machines struct {
 	Runs []*Analysis
 
-	// Pairs has every two drivers of every table that at least two of the runs compare,
-	// without the floor, or the two sides of every cell if the runs were made to compare
-	// them.
+	// Pairs has every two drivers, without the floor, of every table in which at least two
+	// runs compare them. If the runs were made to compare two sides, Pairs has the two sides
+	// of every cell.
 	Pairs []MachinesPair
 }
 
-// MachinesPair is what the runs say of two drivers, or two sides, in one table.
+// MachinesPair is what the runs say about two drivers, or two sides, in one table.
 type MachinesPair struct {
 	TableName
 	First, Second string
-	Said          []SaidOn // by run
+	Said          []SaidOn // one for each of Runs, in the same order
 	Agreement     Agreement
 }
 
-// SaidOn is what one run says of a pair.
+// SaidOn is what one run says about a pair.
 type SaidOn struct {
-	Verdict Verdict // of the second: Slower, Faster, Same (only of sides), or Unclear; "" if the run does not compare them
-	Ratio   Summary // of the second's time to the first's
+	Verdict Verdict // about the second: Slower, Faster, Same (sides only) or Unclear; "" if the run does not compare the pair
+	Ratio   Summary // the second's time divided by the first's
 }
 
 // Agreement says whether machines agree on a pair.
 type Agreement string
 
-// The agreements. A machine that does not compare a pair has no say.
+// The agreements of the runs that compare a pair.
 const (
 	Everywhere Agreement = "everywhere" // all say slower, or all say faster, or all say that the sides take the same time
-	Reversed   Agreement = "reversed"   // one says slower, and another one faster
-	Partly     Agreement = "partly"     // some tell them apart, others do not
-	Nowhere    Agreement = "nowhere"    // none tells them apart, and none is sure that they are the same
+	Reversed   Agreement = "reversed"   // some say slower, others faster
+	Partly     Agreement = "partly"     // any other mix, such as slower on some and unclear on others
+	Nowhere    Agreement = "nowhere"    // all are unclear
 )
 
-// OnMachines puts runs side by side.
+// OnMachines compares the verdicts of runs. A nil run has none.
 func OnMachines(runs []*Analysis) *Machines {
 	m := &Machines{Runs: runs}
 	for i, a := range runs {
@@ -80,7 +80,7 @@ func (m *Machines) addTable(i int, floor string, name TableName, t *Table) {
 		s := SaidOn{Unclear, t.Ratio(Pair{First: x.Second, Second: x.First})}
 		if x.Significant() {
 			s.Verdict = Slower
-			if x.Sign() > 0 { // the first takes longer
+			if x.Sign() > 0 { // the first driver takes longer
 				s.Verdict = Faster
 			}
 		}
@@ -92,8 +92,8 @@ func (m *Machines) addTable(i int, floor string, name TableName, t *Table) {
 	}
 }
 
-// pair returns the pair of two drivers in a table, which is added if there is none. turned
-// says that there it is the other way round.
+// pair returns the pair of two drivers in a table, and adds it if it is missing. turned says
+// that the pair's First is second.
 func (m *Machines) pair(name TableName, first, second string) (p *MachinesPair, turned bool) {
 	for i := range m.Pairs {
 		switch p := &m.Pairs[i]; {
@@ -137,8 +137,8 @@ func (p *MachinesPair) agree() {
 	}
 }
 
-// SlowerSecond returns the pair with its drivers in an order such that the second is the
-// slower one where the first machine that tells them apart says so.
+// SlowerSecond returns the pair with its drivers in such an order that the second is the
+// slower one on the first machine that has a verdict of slower or faster.
 func (p MachinesPair) SlowerSecond() MachinesPair {
 	first := slices.IndexFunc(p.Said, func(s SaidOn) bool { return s.Verdict == Slower || s.Verdict == Faster })
 	if first < 0 || p.Said[first].Verdict == Slower {
@@ -151,7 +151,7 @@ func (p MachinesPair) SlowerSecond() MachinesPair {
 	return p
 }
 
-// Count returns how many pairs have an agreement.
+// Count returns the number of pairs with agreement a.
 func (m *Machines) Count(a Agreement) int {
 	return countIf(m.Pairs, func(p MachinesPair) bool { return p.Agreement == a })
 }

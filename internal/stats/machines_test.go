@@ -8,7 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// steady returns times that differ by a factor in each table, with the noise of a round.
+// steady returns a function for times. In each table the second driver's times are multiplied
+// by a factor; rounds vary a little.
 func steady(factors ...float64) func(table, driver, round int) float64 {
 	return func(table, driver, round int) float64 {
 		v := 1 + 0.1*float64(round%5) + 0.001*float64((round*(driver+3))%7)
@@ -19,8 +20,9 @@ func steady(factors ...float64) func(table, driver, round int) float64 {
 	}
 }
 
-// Two machines agree if both tell the same of two drivers, and are reversed if each tells the
-// opposite. A table that only one machine has is not among the pairs.
+// TestOnMachines checks that two machines agree if they have the same verdict on two drivers,
+// and are reversed if they have opposite ones. A table that only one machine has is not among
+// the pairs.
 func TestOnMachines(t *testing.T) {
 	first := stats.Analyze(made(5, 2, 16, steady(2, 2, 2, 1, 3)), "")
 	second := stats.Analyze(made(4, 2, 16, steady(1.5, 0.5, 1, 1)), "")
@@ -46,7 +48,7 @@ func TestOnMachines(t *testing.T) {
 	}
 }
 
-// The floor is nobody's choice, so no pair has it.
+// TestOnMachinesFloor checks that no pair has the floor, because it is no choice.
 func TestOnMachinesFloor(t *testing.T) {
 	run := made(1, 3, 16, func(_, d, round int) float64 { return float64(1+d) * (1 + 0.1*float64(round%5)) })
 	m := stats.OnMachines([]*stats.Analysis{stats.Analyze(run, "d0"), stats.Analyze(run, "d0")})
@@ -55,7 +57,8 @@ func TestOnMachinesFloor(t *testing.T) {
 	}
 }
 
-// Runs that compare two sides are put together cell by cell, and the sides keep their order.
+// TestOnMachinesSides checks that runs that compare two sides are combined cell by cell, with
+// the sides in the same order.
 func TestOnMachinesSides(t *testing.T) {
 	first := stats.Analyze(asked(made(2, 2, 16, steady(0.5, 2)), false), "")
 	second := stats.Analyze(asked(made(2, 2, 16, steady(0.6, 0.5)), false), "")

@@ -6,10 +6,9 @@ import (
 	mstats "github.com/aclements/go-moremath/stats"
 )
 
-// pairedMeans returns the ratio of the means of two sets of times over the rounds that both
-// have, and its interval (Student's t, by the delta method: Casella, Berger, Statistical
-// Inference, section 5.5.4). Noise that both sides of a round
-// share cancels out of it.
+// pairedMeans returns the ratio of the means of two sets of times, a divided by b, over the
+// rounds that both have. Its interval is by Student's t and the delta method (Casella, Berger,
+// Statistical Inference, section 5.5.4). Noise that both sides share in a round cancels out.
 func pairedMeans(a, b []Point, confidence float64) Summary {
 	var x, y []float64
 	_, rows := byRound(a, b)
@@ -21,15 +20,15 @@ func pairedMeans(a, b []Point, confidence float64) Summary {
 		return Summary{N: n}
 	}
 	means := [2]float64{mstats.Mean(x), mstats.Mean(y)}
-	d := make([]float64, n) // what each round adds to the logarithm of the ratio
+	d := make([]float64, n) // each round's contribution to the logarithm of the ratio
 	for i := range d {
 		d[i] = x[i]/means[0] - y[i]/means[1]
 	}
 	return meansWithin(means, n, mstats.StdDev(d)/math.Sqrt(float64(n)), float64(n-1), confidence)
 }
 
-// unpairedMeans is pairedMeans for sets that were not measured in the same rounds. The degrees
-// of freedom are those of Welch (1947, Biometrika 34).
+// unpairedMeans is [pairedMeans] for sets that were not measured in the same rounds. The
+// degrees of freedom are those of Welch (1947, Biometrika 34).
 func unpairedMeans(a, b []float64, confidence float64) Summary {
 	n := min(len(a), len(b))
 	if n < 2 {
@@ -48,7 +47,7 @@ func unpairedMeans(a, b []float64, confidence float64) Summary {
 func meansWithin(means [2]float64, n int, deviation, degrees, confidence float64) Summary {
 	s := Summary{N: n}
 	ratio := means[0] / means[1]
-	if !(ratio > 0) || math.IsInf(ratio, 0) { // a time of zero
+	if !(ratio > 0) || math.IsInf(ratio, 0) { // some mean is zero
 		return s
 	}
 	if s.Median = ratio; n < MinSamples {

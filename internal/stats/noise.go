@@ -6,20 +6,21 @@ import (
 	"slices"
 )
 
-// Noise is how much the times of two equal cases differ: those of a driver that is
-// measured beside itself.
+// Noise is how much the times of two equal cases differ: of the same driver, measured twice in
+// the same rounds.
 type Noise struct {
-	Median      float64   // of all values
-	Least, Most float64   // the extreme values, divided by the median
-	Ratios      []float64 // of the two cases, by round
+	Median      float64   // median of the values of both cases
+	Least, Most float64   // the least and the greatest value, divided by Median
+	Ratios      []float64 // one case's time divided by the other's, for each round
 
-	// Half is the share by which the two differ at least in half of the rounds, Widest
-	// that by which they differ at most. 0.02 is 2 %, whichever of the two is greater.
+	// Half is the difference that at least half of the rounds reach, Widest the greatest
+	// difference in any round. 0.02 says that one case took 2 % longer than the other, no
+	// matter which.
 	Half, Widest float64
 }
 
-// NewNoise compares the values of two equal cases. ok is false if they have fewer than
-// [MinSamples] rounds in common, or values that are not above 0.
+// NewNoise compares the values of two equal cases, such as their times. ok is false if they
+// have fewer than [MinSamples] rounds in common, or values that are not above 0.
 func NewNoise(a, b []Point) (n Noise, ok bool) {
 	ratios, skipped := Ratios(a, b)
 	values := slices.Sorted(slices.Values(append(Values(a), Values(b)...)))
@@ -38,23 +39,25 @@ func NewNoise(a, b []Point) (n Noise, ok bool) {
 	return n, true
 }
 
-// NoiseTold is the share of runs that show a difference as large as the one that
-// [Noise.SmallestDifference] returns.
+// NoiseTold is the share of runs that detect the difference that [Noise.SmallestDifference]
+// returns.
 const NoiseTold = 0.9
 
 // SmallestDifference returns the smallest difference between two cases that a run of some
-// rounds, at least [MinSamples], shows with the probability [NoiseTold]: 0.02 is a ratio
-// of 1.02. It draws many runs of that length from the ratios of the equal cases, and takes
-// the interval of [SummarizeRatios] of each. A difference multiplies all ratios, and so
-// the ends of the interval; a run shows it if it lifts the lower end above 1. Which of two
-// equal cases is divided by which does not matter, so each ratio is drawn as often as its
-// inverse.
-// Beyond 100 rounds intervals narrow with the square root of the rounds.
+// rounds, at least [MinSamples], detects with probability [NoiseTold]. 0.02 is a ratio of
+// 1.02.
+//
+// It simulates many runs of that length. Each takes random ratios of the equal cases, and
+// computes their interval by [SummarizeRatios]. A difference of the cases multiplies all
+// ratios, and so the ends of the interval. A run detects the difference if it lifts the lower
+// end above 1. It does not matter which of two equal cases is divided by the other, so each
+// ratio is drawn as often as its inverse. Beyond 100 rounds intervals shrink with the square
+// root of the rounds.
 func (n Noise) SmallestDifference(rounds int) float64 {
 	const runs = 400
-	random := rand.New(rand.NewPCG(1, 2)) // the same ratios always give the same figure
+	random := rand.New(rand.NewPCG(1, 2)) // fixed seed: the same ratios always give the same result
 	drawn := make([]float64, min(rounds, exactSignedRank))
-	distances := make([]float64, runs) // of the lower ends from 1
+	distances := make([]float64, runs) // distance of each interval's lower end from 1, as a logarithm
 	for i := range distances {
 		for j := range drawn {
 			drawn[j] = n.Ratios[random.IntN(len(n.Ratios))]
@@ -69,12 +72,12 @@ func (n Noise) SmallestDifference(rounds int) float64 {
 	return math.Expm1(at * math.Sqrt(float64(len(drawn))/float64(rounds)))
 }
 
-// Range says how certain a difference is that [Noise.SmallestDifference] returned: between
-// which values it lies, about nine times of ten, if the noise is measured for long. The
-// measured rounds are drawn again many times, and the difference is taken to grow with the
-// width of their interval. The range covers two bootstrap intervals of 95 %, the percentile
-// and the basic one of the logarithm (A. C. Davison, D. V. Hinkley, Bootstrap Methods and
-// their Application, chapter 5), because with few rounds either alone is too narrow.
+// Range returns the range in which a difference that [Noise.SmallestDifference] returned would
+// lie, about nine times in ten, if the noise were measured for very long. It draws the
+// measured rounds again many times, and assumes that the difference grows with the width of
+// their interval. The range covers two bootstrap intervals of 95 %, the percentile one and the
+// basic one of the logarithm (A. C. Davison, D. V. Hinkley, Bootstrap Methods and their
+// Application, chapter 5), because with few rounds either alone is too narrow.
 func (n Noise) Range(difference float64) (low, high float64) {
 	const times = 200
 	random := rand.New(rand.NewPCG(3, 4))
@@ -91,14 +94,14 @@ func (n Noise) Range(difference float64) (low, high float64) {
 		factors[i] = n.width(drawn) / measured
 	}
 	slices.Sort(factors)
-	const least = 0.05 // if rounds without any noise are drawn, anything is possible
+	const least = 0.05 // limits the range if only rounds without any noise are drawn
 	small, large := max(least, factors[times/40]), factors[times-1-times/40]
 	of := func(factor float64) float64 { return math.Expm1(math.Log1p(difference) * factor) }
 	return of(min(small, 1/large)), of(max(large, 1/small))
 }
 
-// width returns the distance of the ends of the interval of ratios from 1, as a logarithm,
-// if each ratio is as likely as its inverse.
+// width returns half the width of the interval of the logarithms of ratios, if each ratio is
+// as likely as its inverse. The interval is then symmetric about 0.
 func (n Noise) width(ratios []float64) float64 {
 	both := make([]float64, 0, 2*len(ratios))
 	for _, r := range ratios {

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// equal returns the rounds of two equal cases whose times have a spread, on a machine
-// whose speed changes from round to round.
+// equal returns the times of two equal cases in each round. Times vary by spread, and the
+// machine's speed varies from round to round.
 func equal(rounds int, spread float64, random *rand.Rand) (a, b []stats.Point) {
 	for r := range rounds {
 		speed := 1 + random.Float64()/2
@@ -45,8 +45,8 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// TestNoiseTells checks the figure against what it promises: a difference of that size is
-// told in 9 of 10 runs of that many rounds.
+// TestNoiseTells checks that a difference as large as SmallestDifference is detected in 9 of
+// 10 runs of that many rounds.
 func TestNoiseTells(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	a, b := equal(400, 0.02, random)
@@ -81,8 +81,8 @@ func TestNoiseTells(t *testing.T) {
 	}
 }
 
-// TestNoiseRange checks that the range of a difference has, most of the time, the one that
-// much more measuring gives.
+// TestNoiseRange checks that the range of a difference usually contains the difference that
+// much more measuring finds.
 func TestNoiseRange(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	long, ok := stats.NewNoise(equal(400, 0.02, random))

@@ -12,28 +12,26 @@ import (
 
 // Overall summarizes the drivers over all tables of a run.
 //
-// For each round, a driver's figure is the geometric mean, over the tables, of
-// its ratio to the base in that round. Two drivers are then compared by these
-// figures within rounds, as two cells are by their samples, so it does not
-// matter which driver is the base. Every table counts once. All drivers are measured
-// by the same tables: those in which each of them has figures and is ranked, and none is
-// too short to judge it by.
+// In each round, a driver's figure is the geometric mean, over the tables, of the ratio of its
+// time to the base's. Two drivers are then compared by their figures within rounds, as two
+// cells are compared by their samples. So it does not matter which driver is the base. Every
+// table has the same weight. All drivers are judged by the same tables: those in which each
+// driver has figures and a rank, and whose phase is not too short for any of them.
 type Overall struct {
-	Base    string // driver; "" if there is nothing to compare
+	Base    string // the driver that ratios are relative to; "" if there is nothing to compare
 	IsFloor bool
 
-	Drivers []OverallDriver // by median
-	Pairs   []Pair          // of Drivers, by index
+	Drivers []OverallDriver // sorted by median
+	Pairs   []Pair          // comparisons of every two of Drivers, by index
 
-	Tables  []TableName // that count
-	LeftOut []LeftOut   // tables that don't count, on account of some drivers
+	Tables  []TableName // the tables that the summary covers
+	LeftOut []LeftOut   // tables that the summary leaves out
 	Absent  []LeftOut   // drivers that have figures in less than half of the tables
 }
 
-// OverallDriver is one driver's summary.
 type OverallDriver struct {
-	Case   *result.Case // the driver's first, for its name and Info
-	Points []Point      // geometric means of ratios, by round
+	Case   *result.Case // the driver's first case, for its name and Info
+	Points []Point      // for each round, the geometric mean of the ratios to the base
 	Ratio  Summary
 	Standing
 }
@@ -49,28 +47,28 @@ func (n TableName) String() string {
 	return strings.Join(slices.DeleteFunc([]string{n.Workload, n.Variant, n.Phase}, func(s string) bool { return s == "" }), " ")
 }
 
-// LeftOut is a table or a driver that does not count, and why.
+// LeftOut is a table or a driver that an [Overall] leaves out, and why.
 type LeftOut struct {
 	Table   *TableName `json:"table,omitempty"`
 	Driver  string     `json:"driver,omitempty"`
-	Code    string     `json:"code" jsonschema:"enum=no-figures,enum=too-short,enum=few-figures,enum=more-failed,enum=failures-open"` // such as [NoFigures]
-	Drivers []string   `json:"drivers,omitempty"`                                                                                     // on account of which a table does not count
-	Figures int        `json:"figures,omitempty"`                                                                                     // of [FewFigures]: the tables in which the driver has figures
-	Tables  int        `json:"tables,omitempty"`                                                                                      // in all
+	Code    string     `json:"code" jsonschema:"enum=no-figures,enum=too-short,enum=few-figures,enum=more-failed,enum=failures-open"` // the reason, such as [NoFigures]
+	Drivers []string   `json:"drivers,omitempty"`                                                                                     // the drivers because of which the table is left out
+	Figures int        `json:"figures,omitempty"`                                                                                     // only of [FewFigures]: number of tables in which the driver has figures
+	Tables  int        `json:"tables,omitempty"`                                                                                      // only of [FewFigures]: number of all tables
 }
 
 // The codes of [LeftOut].
 const (
-	NoFigures    = "no-figures"    // drivers have no figures in the table
-	MoreFailed   = "more-failed"   // more of the drivers' operations failed in the table than of others
-	FailuresOpen = "failures-open" // the same, but there are too few rounds to tell
+	NoFigures    = "no-figures"    // some drivers have no figures in the table
+	MoreFailed   = "more-failed"   // significantly more operations of some drivers failed in the table than of others
+	FailuresOpen = "failures-open" // more operations of some drivers seem to have failed, but there are too few rounds
 	ShortPhase   = "too-short"     // the phase is too short to judge drivers by
 	FewFigures   = "few-figures"   // the driver has figures in less than half of the tables
 )
 
 type entry struct {
-	first *result.Case  // of the driver
-	cells map[int]*Cell // by table, of those in which it has figures
+	first *result.Case  // the driver's first case
+	cells map[int]*Cell // by index of the table; only cells with figures
 }
 
 func (d *OverallDriver) takesPart() bool { return len(d.Points) >= MinSamples }
@@ -79,7 +77,7 @@ func overall(groups []*Group, floor string, confidence float64) Overall {
 	var o Overall
 	names, entries := byDriver(groups)
 
-	// Because of a driver with few figures, all the others would lose most tables.
+	// A driver with few figures is left out, because otherwise most tables would be left out.
 	var in []*entry
 	for _, e := range entries {
 		if 2*len(e.cells) >= len(names) && len(e.cells) > 0 {
@@ -93,7 +91,7 @@ func overall(groups []*Group, floor string, confidence float64) Overall {
 	}
 	var tables []int
 	for t, name := range names {
-		drivers := map[string][]string{} // on account of which the table does not count, by code
+		drivers := map[string][]string{} // by code: the drivers because of which the table is left out
 		leave := func(code string, e *entry) { drivers[code] = append(drivers[code], e.first.Driver) }
 		for _, e := range in {
 			switch c := e.cells[t]; {
@@ -107,7 +105,7 @@ func overall(groups []*Group, floor string, confidence float64) Overall {
 				leave(ShortPhase, e)
 			}
 		}
-		codes := []string{NoFigures, MoreFailed, FailuresOpen, ShortPhase} // the first one counts
+		codes := []string{NoFigures, MoreFailed, FailuresOpen, ShortPhase} // the first one that applies is reported
 		if i := slices.IndexFunc(codes, func(code string) bool { return drivers[code] != nil }); i >= 0 {
 			o.LeftOut = append(o.LeftOut, LeftOut{Table: &name, Code: codes[i], Drivers: drivers[codes[i]]})
 			continue
@@ -138,7 +136,8 @@ func overall(groups []*Group, floor string, confidence float64) Overall {
 		o.Drivers = append(o.Drivers, OverallDriver{Case: e.first, Points: points, Ratio: SummarizeRatiosAt(Values(points), confidence)})
 	}
 	slices.SortStableFunc(o.Drivers, func(a, b OverallDriver) int {
-		// Having no figure is not the same as a figure of zero.
+		// A driver without a figure comes after all others, also after one whose figure is
+		// zero.
 		return cmp.Or(cmp.Compare(min(b.Ratio.N, 1), min(a.Ratio.N, 1)), cmp.Compare(a.Ratio.Median, b.Ratio.Median))
 	})
 	sets := make([][]Point, len(o.Drivers))
@@ -203,12 +202,12 @@ func (e *entry) means(base *entry, tables []int) []Point {
 	return geoMeans(sets)
 }
 
-// geoMeans returns the geometric means of several sets, for the rounds that all of them
-// have.
+// geoMeans returns the geometric mean of the values of several sets, for each round that all
+// of them have.
 func geoMeans(sets [][]Point) []Point { return acrossSets(sets, geoMean) }
 
-// acrossSets combines the values of several sets, for the rounds that all of them have. The
-// rounds are ascending.
+// acrossSets combines the values of several sets into one, for each round that all of them
+// have. The result is sorted by round.
 func acrossSets(sets [][]Point, combine func([]float64) float64) (list []Point) {
 	rounds, rows := byRound(sets...)
 	for i, row := range rows {
@@ -218,8 +217,8 @@ func acrossSets(sets [][]Point, combine func([]float64) float64) (list []Point) 
 	return list
 }
 
-// byRound returns the values of all sets for each round that all of them have, in the order
-// of the first set.
+// byRound returns the rounds that all sets have, in the order of the first set, and for each
+// of them the values of all sets.
 func byRound(sets ...[]Point) (rounds []int, rows [][]float64) {
 	values := map[int][]float64{}
 	for i, set := range sets {
@@ -248,8 +247,8 @@ func arithmeticMean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// geoMean returns the geometric mean of values that are not negative. It is zero
-// if any of them is zero.
+// geoMean returns the geometric mean of values, none of which is negative. It is zero if any
+// value is zero.
 func geoMean(values []float64) float64 {
 	if slices.Contains(values, 0) {
 		return 0

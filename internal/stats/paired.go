@@ -9,11 +9,10 @@ import (
 	mstats "github.com/aclements/go-moremath/stats"
 )
 
-// SummarizeRatios summarizes ratios that were formed round by round. Its median is
-// the Hodges-Lehmann estimate: the median of the geometric means of all pairs of
-// ratios, including each ratio with itself. Its interval inverts the Wilcoxon
-// signed-rank test of [CompareRatios], and excludes 1 exactly if that test's
-// p-value is below 0.05.
+// SummarizeRatios summarizes ratios, one from each round. Its median is the Hodges-Lehmann
+// estimate: the median of the geometric means of every two ratios, including each ratio with
+// itself. Its interval inverts the Wilcoxon signed-rank test of [CompareRatios]: it excludes 1
+// exactly if that test's p-value is below 0.05.
 func SummarizeRatios(ratios []float64) Summary { return SummarizeRatiosAt(ratios, Confidence) }
 
 // SummarizeRatiosAt is [SummarizeRatios] with an interval of at least the given
@@ -31,7 +30,7 @@ func SummarizeRatiosAt(ratios []float64, confidence float64) Summary {
 		return s
 	}
 	null := signedRankNull(n)
-	outside := 0 // how many averages each end leaves out
+	outside := 0 // number of averages that lie beyond each end of the interval
 	for 2*null(outside) <= 1-confidence {
 		outside++
 	}
@@ -46,8 +45,8 @@ func SummarizeRatiosAt(ratios []float64, confidence float64) Summary {
 	return s
 }
 
-// middle returns the median of sorted values. If two infinite values are in the
-// middle, they have the same sign.
+// middle returns the median of sorted values. If the two values in the middle are infinite,
+// they must have the same sign.
 func middle(sorted []float64) float64 {
 	n := len(sorted)
 	if a, b := sorted[(n-1)/2], sorted[n/2]; a != b {
@@ -74,11 +73,11 @@ func walshAverages(d []float64) []float64 {
 	return list
 }
 
-// signedRank is the two-sided Wilcoxon signed-rank test of whether differences
-// are symmetric about 0. The rank sum of the positive ones is the number of
-// Walsh averages above 0 (Tukey 1949). An average of exactly 0 counts against
-// both sides, so ties and zeros can only make p greater. sign says on which side
-// of 0 the differences are.
+// signedRank is the two-sided Wilcoxon signed-rank test of whether differences are symmetric
+// about 0. The rank sum of the positive differences is the number of Walsh averages above 0
+// (Tukey 1949). A Walsh average is the mean of two differences, or one difference itself. An
+// average of exactly 0 counts against both sides, so ties and zeros can only make p greater.
+// sign says on which side of 0 the differences are.
 func signedRank(d []float64) (p float64, sign int) {
 	if len(d) == 0 {
 		return 1, 0
@@ -103,8 +102,8 @@ func walshSigns(d []float64) (notAbove, notBelow int) {
 	return notAbove, notBelow
 }
 
-// exactSignedRank is the most rounds for which the exact distribution of the
-// signed-rank statistic is computed. Beyond it the normal one is as good.
+// exactSignedRank is the greatest number of rounds for which the exact distribution of the
+// signed-rank statistic is computed. Beyond it the normal distribution is as good.
 const exactSignedRank = 100
 
 var nulls = struct {
@@ -152,27 +151,28 @@ func signedRankNull(n int) func(t int) float64 {
 	}
 }
 
-// rankRounds is the least number of rounds at which the signed-rank test alone is
-// corrected for the comparisons of three sets or more. With fewer, its p-values are
-// too coarse: with six rounds the least is 2/64.
+// rankRounds is the least number of rounds with which the p-values of the signed-rank test are
+// corrected for comparisons of three or more sets. With fewer rounds they are too coarse: the
+// least p-value of six rounds is 2/64.
 const rankRounds = 16
 
-// shortTails is the factor by which the t test's p-values are multiplied. If tails
-// are short, as for times that drift within rounds, the p-values are a little too
+// shortTails is the factor by which p-values of the t test are multiplied. If a distribution
+// has short tails, as that of times that drift within rounds, these p-values are a little too
 // small.
 const shortTails = 1.25
 
-// corrected returns the p-value that corrections for many comparisons start from.
-// For few rounds it is that of Student's paired t test, whose p-values have no
-// minimum. Under symmetry it errs to the safe side if tails are long (Efron 1969),
-// and whatever it says, [signedRank] has to agree.
+// corrected returns the p-value that corrections for many comparisons start from. rank is that
+// of the signed-rank test of the differences d. For few rounds it is that of Student's paired
+// t test, whose p-values have no minimum. For symmetric distributions with long tails the t
+// test errs less often than its level says (Efron 1969). In any case [signedRank] has to
+// agree.
 func corrected(d []float64, rank float64) float64 {
 	n := len(d)
 	if n >= rankRounds || n < 2 {
 		return rank
 	}
 	mean := mstats.Mean(d)
-	if math.IsNaN(mean) || math.IsInf(mean, 0) { // a ratio of 0 has no distance from 1
+	if math.IsNaN(mean) || math.IsInf(mean, 0) { // the logarithm of a ratio of 0 is infinite
 		return rank
 	}
 	sd := mstats.StdDev(d)

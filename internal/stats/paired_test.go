@@ -12,12 +12,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// all lets every set with enough samples take part.
+// all returns a function that reports whether a set has enough samples.
 func all(sets [][]stats.Point) func(int) bool {
 	return func(i int) bool { return len(sets[i]) >= stats.MinSamples }
 }
 
-// noisy makes samples about a center that share the rounds' own factor.
+// noisy returns samples that vary by spread around a center, multiplied by the factor of their
+// round.
 func noisy(r *rand.Rand, rounds []float64, center, spread float64) []stats.Point {
 	var p []stats.Point
 	for i, f := range rounds {
@@ -26,7 +27,7 @@ func noisy(r *rand.Rand, rounds []float64, center, spread float64) []stats.Point
 	return p
 }
 
-// unsteady returns how much slower or faster each of n rounds is.
+// unsteady returns, for each of n rounds, the factor by which its times are longer.
 func unsteady(r *rand.Rand, n int) []float64 {
 	f := make([]float64, n)
 	for i := range f {
@@ -46,9 +47,10 @@ func TestCompareRatios(t *testing.T) {
 		{"all equal", []float64{1, 1, 1, 1, 1, 1}, 1, 0, 0},
 		{"all above", []float64{1.1, 1.2, 1.3, 1.1, 1.2, 1.3}, 2. / 64, 1, 1},
 		{"all below", []float64{0.9, 0.8, 0.7, 0.9, 0.8, 0.7}, 2. / 64, -1, -1},
-		// The least of the absolute logarithms is the negative one: rank sums 1 and 20.
+		// The negative logarithm has the least absolute value: the rank sums are 1 and 20.
 		{"one below", []float64{1.2, 1.3, 1.4, 1.5, 1.6, 0.9}, 4. / 64, 4. / 6, 1},
-		// The greatest is: 6 and 15, and P(T ≤ 6) = 14/64.
+		// The negative logarithm has the greatest absolute value: the rank sums are 6 and 15,
+		// and P(T ≤ 6) = 14/64.
 		{"one far below", []float64{1.2, 1.3, 1.4, 1.5, 1.6, 0.1}, 28. / 64, 4. / 6, 1},
 		{"zero is below", []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5}, 2. / 64, -1, -1},
 		// Wilcoxon's table: n = 10, T = 8 is the bound of 5 %.
@@ -61,7 +63,8 @@ func TestCompareRatios(t *testing.T) {
 	}
 }
 
-// The test and the interval always agree.
+// TestIntervalAgreesWithTest checks that the interval of a ratio excludes 1 exactly if the
+// test is significant.
 func TestIntervalAgreesWithTest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	told := 0
@@ -114,7 +117,7 @@ func TestSummarizeRatios(t *testing.T) {
 	}
 }
 
-// The normal distribution must continue where the exact one ends.
+// TestManyRounds checks that the normal distribution continues where the exact one ends.
 func TestManyRounds(t *testing.T) {
 	width := func(n int) float64 {
 		ratios := make([]float64, n)
@@ -143,10 +146,11 @@ func TestRank(t *testing.T) {
 		want   string
 	}{
 		{nil, "[{1 [1] false false} {2 [0] false false} {3 [] true false} {4 [5] true false} {0 [] false false} {5 [3] true false}]"},
-		// The floor has ties and no rank, and who is slower than only the floor leads.
+		// The floor has ties but no rank. A driver that is slower only than the floor is
+		// first.
 		{[]int{0}, "[{0 [1] false true} {1 [0] false false} {2 [] true false} {3 [5] true false} {0 [] false false} {4 [3] true false}]"},
 		{[]int{0, 1}, "[{0 [1] false true} {0 [0] false true} {1 [] false false} {2 [5] true false} {0 [] false false} {3 [3] true false}]"},
-		// There is nothing else.
+		// All sets are the floor's.
 		{[]int{0, 1, 2, 3, 5}, "[{1 [1] false true} {2 [0] false true} {3 [] true true} {4 [5] true true} {0 [] false false} {5 [3] true true}]"},
 	} {
 		got := fmt.Sprint(stats.Rank(len(sets), pairs, all(sets), func(i int) bool { return slices.Contains(tc.floors, i) }))
@@ -161,7 +165,8 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// Ten drivers in six rounds, whatever the rounds do.
+// TestTenDriversCanBeToldApart checks that differences of ten drivers are significant in six
+// rounds, even if rounds vary.
 func TestTenDriversCanBeToldApart(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
 	rounds := unsteady(r, 6)
@@ -180,7 +185,8 @@ func TestTenDriversCanBeToldApart(t *testing.T) {
 	}
 }
 
-// The p-value of a table is one, however great it is.
+// TestPermutationTest checks that the result behaves like a p-value: the share of tables below
+// any value is at most that value.
 func TestPermutationTest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 12))
 	above := 0
@@ -196,7 +202,8 @@ func TestPermutationTest(t *testing.T) {
 	}
 }
 
-// Differences are found even with more drivers than closed testing handles.
+// TestManyDrivers checks that differences are found even with more drivers than closed testing
+// handles.
 func TestManyDrivers(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 4))
 	for _, k := range []int{12, 13, 30} {
@@ -213,8 +220,9 @@ func TestManyDrivers(t *testing.T) {
 	}
 }
 
-// A correction never makes a p-value smaller, and keeps the order. For three sets it
-// is computed by hand: {0,1}, {0,2} and {1,2} with p-values a ≤ b ≤ c.
+// TestClosedTestingOfThree checks that a correction never makes a p-value smaller, and keeps
+// their order. For three sets the result is computed by hand: the pairs {0,1}, {0,2} and {1,2}
+// have p-values a ≤ b ≤ c.
 func TestClosedTestingOfThree(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	for range 200 {
@@ -232,8 +240,8 @@ func TestClosedTestingOfThree(t *testing.T) {
 	}
 }
 
-// The 15 p-values of the first example of Benjamini and Hochberg (1995), whose
-// procedure rejects the four least at 0.05, where Bonferroni's rejects three.
+// TestAdjust checks the 15 p-values of the first example of Benjamini and Hochberg (1995).
+// Their procedure rejects the four least at 0.05, while Bonferroni's rejects three.
 func TestAdjust(t *testing.T) {
 	p := []float64{0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1}
 	var family []*stats.Test

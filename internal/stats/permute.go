@@ -7,17 +7,17 @@ import (
 	"slices"
 )
 
-// permutations is the number of random permutations in the test of a table. Their
-// seed is fixed, so that a run always has the same verdicts.
+// permutations is the number of random permutations in each permutation test. Their seed is
+// fixed, so that a run always has the same verdicts.
 const permutations = 1999
 
-// permutationTest returns the p-value of the hypothesis that all sets of a table are
-// equal. It exchanges the sets at random within each round, and counts how often the
-// greatest t statistic of any two is at least as great as without exchanges. If all
-// sets are equal, the test is exact for any distribution, even for times that drift
-// within rounds, since the order within a round is shuffled. Rounds that any set
-// lacks are ignored. If too few are left, the test cannot contradict the others, and
-// the p-value is 0.
+// permutationTest returns the p-value of the hypothesis that all sets of a table are equal. It
+// exchanges the values of the sets at random within each round, and counts how often the
+// greatest t statistic of any two sets is at least as great as without exchanges. If all sets
+// are equal, the test is exact for any distribution, even for times that drift within rounds,
+// since the order within a round is shuffled. Rounds that any set lacks are ignored. If fewer
+// than [MinSamples] rounds remain, the p-value is 0, so that the test contradicts no other
+// test.
 func permutationTest(sets [][]Point) float64 {
 	rows := completeRounds(sets)
 	if len(rows) < MinSamples {
@@ -37,8 +37,8 @@ func permutationTest(sets [][]Point) float64 {
 	return float64(reached) / (permutations + 1)
 }
 
-// completeRounds returns the logarithms of the values of all sets, for each round
-// that all of them have.
+// completeRounds returns the logarithms of the values of all sets, for each round in which all
+// sets have a value above 0.
 func completeRounds(sets [][]Point) (rows [][]float64) {
 	_, rows = byRound(sets...)
 	rows = slices.DeleteFunc(rows, func(row []float64) bool {
@@ -50,8 +50,9 @@ func completeRounds(sets [][]Point) (rows [][]float64) {
 	return rows
 }
 
-// greatestT returns the greatest t statistic, squared and without its factor, of the
-// differences of any two columns. It stops at the first that is at least enough.
+// greatestT returns the greatest t statistic of the differences of any two columns, squared
+// and without its constant factor. It returns the first that is at least enough, if there is
+// one.
 func greatestT(rows [][]float64, enough float64) float64 {
 	greatest := 0.0
 	for i := range rows[0] {
@@ -65,7 +66,7 @@ func greatestT(rows [][]float64, enough float64) float64 {
 			if squares == 0 {
 				continue
 			}
-			// t² grows with the mean's share of the squares.
+			// t² grows with sum²/squares.
 			if share := sum * sum / squares; share > greatest {
 				if greatest = share; greatest >= enough {
 					return greatest
@@ -76,14 +77,14 @@ func greatestT(rows [][]float64, enough float64) float64 {
 	return greatest
 }
 
-// exchangeRun lowers corrected p-values for which there are too few rounds. Each is of
-// a table of two sets. With six rounds the least p-value is 2/64, which no correction
-// for many tables leaves below [Alpha]. It exchanges the two sets of each table at
-// random within rounds, and compares each table's t statistic with the greatest of all
-// tables that are no clearer than it (Westfall, Young 1993, step-down maxT). This is
-// exact for any distribution too.
+// exchangeRun lowers the corrected p-values of tables of two sets that have too few rounds.
+// With six rounds the least p-value is 2/64. Corrected for many tables, it is never below
+// [Alpha]. exchangeRun exchanges the values of the two sets of each table at random within
+// rounds. It compares each table's t statistic with the greatest t statistic of this table and
+// all less clear ones (Westfall, Young 1993, step-down maxT). This is exact for any
+// distribution, too.
 //
-// The p-values are multiplied by looks.
+// The p-values are multiplied by looks, the factor for samples that were judged repeatedly.
 func exchangeRun(list []*Test, looks float64) {
 	list = slices.DeleteFunc(slices.Clone(list), func(x *Test) bool { return !(clearness(x.logs, 0) > 0) })
 	slices.SortStableFunc(list, func(a, b *Test) int { return cmp.Compare(clearness(b.logs, 0), clearness(a.logs, 0)) })
@@ -105,8 +106,8 @@ func exchangeRun(list []*Test, looks float64) {
 	}
 }
 
-// clearness grows with the t statistic of at most 64 differences, some of which are
-// negated. It is 1 if they are all the same.
+// clearness grows with the t statistic of at most 64 differences. Bit i of negated says that
+// the i-th difference is negated. The result is 1 if all differences are the same.
 func clearness(d []float64, negated uint64) float64 {
 	sum, squares := 0.0, 0.0
 	for i, v := range d {

@@ -6,10 +6,10 @@ import (
 	mstats "github.com/aclements/go-moremath/stats"
 )
 
-// Proportion returns the 95 % interval of the share of a population, of which k of n
-// drawn members were found to be in it. It is Wilson's score interval: E. B. Wilson,
-// Probable Inference, the Law of Succession, and Statistical Inference, JASA 22 (1927).
-// With n = 0 it is from 0 to 1.
+// Proportion returns the 95 % interval of a share of a population, if k of n randomly drawn
+// members belong to that share. It is Wilson's score interval: E. B. Wilson, Probable
+// Inference, the Law of Succession, and Statistical Inference, JASA 22 (1927). If n is 0, the
+// interval is from 0 to 1.
 func Proportion(k, n int64) Interval {
 	if n == 0 {
 		return Interval{0, 1, Confidence}
@@ -21,11 +21,15 @@ func Proportion(k, n int64) Interval {
 	return Interval{max(center-half, 0), min(center+half, 1), Confidence}
 }
 
-// PartsDiffer returns the difference of one part of the samples of b to the same part of a, k2
-// and k1 of them, per trial, and half the width of its interval. The intervals of all parts
-// hold together with a probability of 95 %. A count of independent events has a Poisson
-// distribution, and so its own value as its variance. Where the trials' sums vary more than
-// that, the parts' counts are taken to vary as much more.
+// PartsDiffer compares one part of two sampled values, such as the CPU time of one group. k1
+// of a's samples and k2 of b's samples belong to the part. difference is the part of b less
+// the part of a, per trial. half is half the width of the difference's interval. parts is the
+// number of parts that are compared; the intervals of all parts hold together with a
+// probability of 95 %.
+//
+// A count of independent events has a Poisson distribution, so its variance is its own value.
+// If the trials' values vary more than that, the parts are assumed to vary more by the same
+// factor.
 func PartsDiffer(a Sampled, k1 int64, b Sampled, k2 int64, parts int) (difference, half float64) {
 	confidence := 1 - (1-Confidence)/float64(max(parts, 1))
 	of := func(s Sampled, k int64) (mean, half float64) {
@@ -41,16 +45,17 @@ func PartsDiffer(a Sampled, k1 int64, b Sampled, k2 int64, parts int) (differenc
 	return meanB - meanA, math.Hypot(halfA, halfB)
 }
 
-// Sampled are values of trials that were estimated from samples, such as the CPU time that
-// a profiler saw.
+// Sampled is a value, one for each trial, that was estimated from samples, such as the CPU
+// time that a profiler saw.
 type Sampled struct {
 	Values  []float64
-	Samples int64 // of all trials
+	Samples int64 // number of samples, over all trials
 }
 
-// mean returns the mean, and half the width of the interval of its logarithm at a level. That is
-// the greater one of two: by the count of independent events and, with two trials or more, by
-// how much these differ (Student's t). Both are first-order approximations: d log x = dx/x.
+// mean returns the mean of the values, and half the width of the interval of its logarithm. It
+// uses the wider of two intervals: one for a count of independent events and, if there are at
+// least two trials, one for the differences between trials (Student's t). Both are first-order
+// approximations: d log x = dx/x.
 func (s Sampled) mean(confidence float64) (mean, half float64) {
 	mean, half = Mean(s.Values), mstats.InvCDF(mstats.StdNormal)((1+confidence)/2)/math.Sqrt(float64(s.Samples))
 	if n := float64(len(s.Values)); n > 1 {
@@ -60,9 +65,9 @@ func (s Sampled) mean(confidence float64) (mean, half float64) {
 	return mean, half
 }
 
-// SampledRatio returns the ratio of the mean of b to that of a, with its 95 % interval. Both
-// must have samples. The interval says how few samples there are, and how much the trials differ
-// unless there is only one.
+// SampledRatio returns the mean of b divided by the mean of a, with its 95 % interval. Both
+// must have samples. The interval is wide if there are few samples or if trials differ.
+// Differences of trials are unknown if there is only one.
 func SampledRatio(a, b Sampled) (ratio float64, interval Interval) {
 	meanA, halfA := a.mean(Confidence)
 	meanB, halfB := b.mean(Confidence)

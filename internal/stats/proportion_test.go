@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestProportion checks Wilson's interval at a few points that are worked out from the formula.
+// TestProportion checks Wilson's interval at a few points that were computed from its formula.
 func TestProportion(t *testing.T) {
 	for _, c := range []struct {
 		k, n      int64
@@ -32,14 +32,14 @@ func TestPartsDiffer(t *testing.T) {
 	}
 }
 
-// TestSampledRatio checks that 95 % of the intervals have the true ratio in them, whether
-// only the number of samples limits what is known, or trials differ by more.
+// TestSampledRatio checks that 95 % of the intervals contain the true ratio, both if only the
+// number of samples limits the precision and if trials differ by more.
 func TestSampledRatio(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for _, c := range []struct {
 		name   string
 		trials int
-		spread float64 // of a trial's true value
+		spread float64 // standard deviation of the logarithm of a trial's true value
 		least  float64
 	}{
 		{"few trials", 2, 0, 0.93},

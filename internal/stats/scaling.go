@@ -5,37 +5,38 @@ import (
 	"slices"
 )
 
-// Scaling is the universal scalability law, fitted to the throughputs that some numbers of
-// clients reach together: n clients reach
+// Scaling is the universal scalability law, fitted to throughputs of different numbers of
+// clients. The throughput X of n clients is
 //
 //	X(n) = λn / (1 + σ(n-1) + κn(n-1))
 //
-// N. J. Gunther, Guerrilla Capacity Planning, Springer 2007, chapter 4, with λ as the
-// throughput of one client.
+// λ is the throughput of one client, σ the contention and κ the coherency (N. J. Gunther,
+// Guerrilla Capacity Planning, Springer 2007, chapter 4).
 type Scaling struct {
-	Lambda float64 // throughput of one client
-	Sigma  float64 // contention: the share of the work that only one client at a time can do, 0 to 1
-	Kappa  float64 // coherency: what it costs each two clients to agree, 0 or more
+	Lambda float64 // λ: throughput of one client
+	Sigma  float64 // σ, contention: the share of the work that only one client at a time can do, 0 to 1
+	Kappa  float64 // κ, coherency: the cost of each two clients' coordination, 0 or more
 
-	// Worst is the greatest distance of a measured throughput from the law, as a share of
-	// the throughput.
+	// Worst is the greatest distance between a measured throughput and the law, divided by the
+	// measured throughput.
 	Worst float64
 }
 
-// Throughput is what a number of clients reaches together, in any unit.
+// Throughput is the throughput that a number of clients reach together, in any unit.
 type Throughput struct {
 	Clients   float64
 	PerSecond float64
 }
 
-// MinScaling is the least number of different numbers of clients that a law of three
-// parameters can be fitted to and still be contradicted by.
+// MinScaling is the least number of different numbers of clients for which [FitScaling] fits
+// the law. Fewer could not contradict a law of three parameters.
 const MinScaling = 4
 
-// FitScaling fits the law by least squares of the relative errors. In the form n/X(n) it is
-// linear in 1/λ, σ/λ and κ/λ; the minimum within the bounds of σ and κ is the best of those
-// on the inside and on each bound. ok is false if the numbers of clients are fewer than
-// [MinScaling] or a value is not positive.
+// FitScaling fits the universal scalability law to points by least squares of the relative
+// errors. In the form n/X(n) (n: clients, X: throughput) the law is linear in 1/λ, σ/λ and
+// κ/λ. FitScaling therefore takes the best of several linear fits: with σ and κ free, or at
+// the bounds of their ranges. ok is false if there are fewer than [MinScaling] different
+// numbers of clients, or if any value is not positive.
 func FitScaling(points []Throughput) (s Scaling, ok bool) {
 	var clients []float64
 	for _, p := range points {
@@ -49,12 +50,12 @@ func FitScaling(points []Throughput) (s Scaling, ok bool) {
 	if len(clients) < MinScaling {
 		return Scaling{}, false
 	}
-	all := func(n float64) float64 { return n } // σ = 1: first and serial count alike
+	all := func(n float64) float64 { return n } // if σ is 1, the terms first and serial have the same factor
 	least := math.Inf(1)
 	for _, fits := range []struct {
 		terms        []func(n float64) float64
-		serial       float64 // σ, if no term has it
-		sigma, kappa int     // the terms that have σ and κ; 0 if none has
+		serial       float64 // σ, if it is not a factor of this fit
+		sigma, kappa int     // index of the term whose factor has σ or κ; 0 if there is none
 	}{
 		{terms: []func(float64) float64{first}},
 		{terms: []func(float64) float64{all}, serial: 1},
@@ -79,7 +80,7 @@ func FitScaling(points []Throughput) (s Scaling, ok bool) {
 		}
 		sum := 0.0
 		for _, p := range points {
-			e := 1 - p.PerSecond/fit.At(p.Clients) // the relative error of n/X(n), which is linear
+			e := 1 - p.PerSecond/fit.At(p.Clients) // relative error of n/X(n), which is linear in the factors
 			sum += e * e
 			fit.Worst = max(fit.Worst, math.Abs(fit.At(p.Clients)/p.PerSecond-1))
 		}
@@ -90,28 +91,30 @@ func FitScaling(points []Throughput) (s Scaling, ok bool) {
 	return s, ok
 }
 
-// The terms of the law in the form n/X(n).
+// The terms of the law in the form n/X(n), where n is the number of clients and X(n) their
+// throughput.
 func first(float64) float64    { return 1 }
 func serial(n float64) float64 { return n - 1 }
 func pairs(n float64) float64  { return n * (n - 1) }
 
-// Falling returns whether throughput falls at some number of clients: how much faster than it
-// rises at none, as a share of that of one client. It is above 0 beyond the peak. The law is
-// fitted without bounds on σ and κ, so that of a throughput that stays the same it is as often
-// above 0 as below: with bounds, every such fit has a peak. ok is false if there is no fit.
+// Falling returns κn² - (1-σ) for n clients, which is above 0 exactly if throughput falls at
+// n. σ and κ are those of [Scaling], but fitted without bounds. With bounds, every fit to a
+// constant throughput would have a peak; without them, the result is as often below 0 as
+// above. ok is false if there is no fit.
 func Falling(points []Throughput, clients float64) (fall float64, ok bool) {
 	c, ok := leastSquares(points, []func(float64) float64{first, serial, pairs})
 	if !ok || c[0] <= 0 {
 		return 0, false
 	}
-	return (c[2]*clients*clients + c[1] - c[0]) / c[0], true // X'(n) has the sign of (1-σ)/λ - κn²/λ
+	return (c[2]*clients*clients + c[1] - c[0]) / c[0], true // the slope X'(n) of the throughput has the sign of (1-σ)/λ - κn²/λ
 }
 
-// leastSquares returns the factors of the terms whose sum is nearest to n/X(n), by the sum
-// of the squares of the relative errors.
+// leastSquares returns the factors for which the sum of factors times terms is nearest to
+// n/X(n), by the sum of the squares of the relative errors. n is the number of clients and
+// X(n) their throughput.
 func leastSquares(points []Throughput, terms []func(float64) float64) (factors []float64, ok bool) {
 	k := len(terms)
-	m := make([][]float64, k) // the normal equations, each with its right side
+	m := make([][]float64, k) // the normal equations, each with its right side in the last column
 	for i := range m {
 		m[i] = make([]float64, k+1)
 		for _, p := range points {
@@ -122,7 +125,7 @@ func leastSquares(points []Throughput, terms []func(float64) float64) (factors [
 			m[i][k] += terms[i](p.Clients) / y
 		}
 	}
-	for i := range m { // Gauss and Jordan, with pivots
+	for i := range m { // Gauss-Jordan elimination with pivots
 		best := i
 		for r := i + 1; r < k; r++ {
 			if math.Abs(m[r][i]) > math.Abs(m[best][i]) {
@@ -159,7 +162,7 @@ func (s Scaling) At(n float64) float64 {
 // 1. It is infinite if throughput never falls.
 func (s Scaling) Peak() float64 {
 	if s.Kappa == 0 {
-		if s.Sigma == 1 { // as much with one client as with any other number
+		if s.Sigma == 1 { // any number of clients has the same throughput
 			return 1
 		}
 		return math.Inf(1)

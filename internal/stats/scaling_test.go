@@ -20,8 +20,8 @@ func ExampleFitScaling() {
 	// peak at 8.5 clients, 3318/s; no point is farther than 0.5 % away
 }
 
-// TestFitScaling checks that the law is found again in figures that follow it, at its bounds
-// too, and nearly so with noise.
+// TestFitScaling checks that the fit to throughputs that follow a law finds that law, also if
+// σ or κ are at their bounds, and nearly finds it if throughputs vary.
 func TestFitScaling(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, law := range []stats.Scaling{
@@ -69,7 +69,7 @@ func TestScalingPeak(t *testing.T) {
 	}
 }
 
-// TestNoScaling checks that no law is fitted to what cannot contradict it.
+// TestNoScaling checks that no law is fitted to throughputs that could not contradict it.
 func TestNoScaling(t *testing.T) {
 	for name, points := range map[string][]stats.Throughput{
 		"none":      nil,

@@ -6,16 +6,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Sequential is the level of the intervals by which a run decides that a figure is settled,
-// and of those that such a run reports. If intervals are looked at again and again, and
-// reported once they are narrow, they hold the true value less often than their level says.
-// With this level at least 95 % of them do (docs/methodology.md has the reason). It is
-// just below that of the range of [MinSamples] samples, 31/32.
+// Sequential is the confidence of intervals in runs that measure until figures are precise
+// enough. Such a run looks at intervals again and again, and stops when they are narrow. So
+// its intervals contain the true value less often than their confidence says. With this one,
+// at least 95 % of them contain it; docs/methodology.md has the reason. The range of
+// [MinSamples] samples has a confidence just above it, 31/32.
 const Sequential = 0.9687
 
 // looking returns the factor by which p-values are multiplied if intervals have the given
-// level: two cells are told apart by the same samples that leave 1 out of their ratio's
-// interval.
+// confidence. With this factor two cells differ significantly exactly if the interval of their
+// ratio excludes 1.
 func looking(confidence float64) float64 {
 	if confidence == Confidence {
 		return 1
@@ -23,23 +23,23 @@ func looking(confidence float64) float64 {
 	return Alpha / (1 - confidence)
 }
 
-// Figure is what a run finds out of a cell: its ratio to the base of its table or, if it
-// is compared with no other cell, its median.
+// Figure is what a run finds out about a cell: the ratio to the base of its table or, if it is
+// compared with no other cell, its median.
 type Figure struct {
 	TableName
 	Cell    *Cell
-	Base    *Cell // nil: the figure is a median
+	Base    *Cell // nil if Summary is of the cell's own values
 	Summary Summary
 }
 
-// Settled reports whether the interval is within ±precision of the figure (0.05: 5 %). Too
-// few samples are never settled.
+// Settled reports whether the interval is within ±precision of the figure (0.05: 5 %). It is
+// false if there are too few samples for an interval.
 func (f *Figure) Settled(precision float64) bool {
 	spread, ok := f.Summary.Spread()
 	return ok && spread <= precision
 }
 
-// Figures returns the figures of a run. A cell that is compared in two tables has two.
+// Figures returns the figures of a run. A cell that is compared in two tables has two figures.
 func (a *Analysis) Figures() []Figure {
 	var list []Figure
 	type key struct {
@@ -87,12 +87,12 @@ func (a *Analysis) eachTable(f func(TableName, *Table)) {
 	}
 }
 
-// UntilSettled returns a function that says which cases of a run need no further trials,
-// as [lab.Schedule] asks: those of which every figure is within ±precision, or that have
-// none. The base of a table goes on for as long as another cell of it does.
+// UntilSettled returns a function for [lab.Schedule] that says which cases of a run need no
+// further trials: those whose figures are all within ±precision, or that have no figures. The
+// base of a table continues for as long as any other cell of the table does.
 //
-// Every look judges all cases. If another driver becomes the base of a table, the ratios
-// change, and a case can go on that was settled before.
+// The function judges all cases each time. If another driver has become the base of a table,
+// the ratios change, and a case that was settled before can continue.
 func UntilSettled(floor string, precision float64) func(run *result.Run, round int) (ids []int, judged bool) {
 	return func(run *result.Run, round int) (ids []int, judged bool) {
 		if !settlingLook(round) {
@@ -116,9 +116,9 @@ func UntilSettled(floor string, precision float64) func(run *result.Run, round i
 	}
 }
 
-// settlingLook reports whether it is decided after n rounds which figures are settled:
-// after every round up to 16, and then eight times until the rounds have doubled. Long runs
-// of short trials would otherwise spend their time on looking.
+// settlingLook reports whether a run decides after n rounds which figures are settled. It does
+// so after every round up to 16, and then eight times until the number of rounds has doubled.
+// Otherwise long runs of short trials would spend too much time on deciding.
 func settlingLook(n int) bool {
 	return n >= MinSamples && (n <= 16 || n%(1<<(bits.Len(uint(n-1))-4)) == 0)
 }

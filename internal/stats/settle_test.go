@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// settling is a run that goes on until its cases are settled. time returns the time of a
-// phase in a round.
+// settling is a run that ends when its cases are settled. time returns the time of a phase in
+// a round.
 type settling struct {
 	run     *result.Run
 	time    func(id int, phase string, round int) float64
@@ -25,7 +25,8 @@ func newSettling(phases []string, drivers ...string) *settling {
 	return s
 }
 
-// until runs rounds from the first one on. It returns how many each case has, at most.
+// until measures rounds until all cases are settled, but no more than most. It returns the
+// number of rounds of each case.
 func (s *settling) until(most int, floor string, precision float64) map[int]int {
 	judge := stats.UntilSettled(floor, precision)
 	rounds := map[int]int{}
@@ -52,7 +53,7 @@ func (s *settling) until(most int, floor string, precision float64) map[int]int 
 	return rounds
 }
 
-// swing is a factor that is far from 1 in some rounds.
+// swing returns a factor that is far from 1 in some rounds.
 func swing(round int) float64 { return []float64{1, 1.5, 0.7}[round%3] }
 
 func TestUntilSettled(t *testing.T) {
@@ -62,7 +63,7 @@ func TestUntilSettled(t *testing.T) {
 		phases  []string
 		drivers []string
 		time    func(id int, phase string, round int) float64
-		want    map[int]int // of at most 20 rounds
+		want    map[int]int // rounds of each case, of at most 20
 	}{
 		{"ratios, not medians", both, []string{"native", "b", "c"},
 			func(id int, _ string, round int) float64 { return float64(id) * swing(round) }, map[int]int{1: 6, 2: 6, 3: 6}},
@@ -99,8 +100,8 @@ func TestUntilSettled(t *testing.T) {
 	}
 }
 
-// A case that is lost is no base. The others are compared with another one, and those that
-// were settled go on if that takes more rounds.
+// TestUntilSettledAnew checks that a case that failed is no base any more. The other cases are
+// compared with another base, and settled ones continue if that needs more rounds.
 func TestUntilSettledAnew(t *testing.T) {
 	s := newSettling([]string{"insert"}, "native", "b", "c")
 	s.time = func(id int, _ string, round int) float64 {
@@ -120,7 +121,8 @@ func TestUntilSettledAnew(t *testing.T) {
 	}
 }
 
-// Settings are put side by side, so ratios to the fastest setting settle their cases.
+// TestUntilSettledSideBySide checks that cases with different settings are in one table, where
+// ratios to the fastest setting settle them.
 func TestUntilSettledSideBySide(t *testing.T) {
 	s := newSettling([]string{"insert"}, "b", "b", "b")
 	for i, v := range []string{"wal", "delete", "truncate"} {

@@ -34,8 +34,8 @@ func TestTooShort(t *testing.T) {
 	}
 }
 
-// TestTooShortSide checks that a comparison is too short if one of its sides is, but not
-// by another metric than time.
+// TestTooShortSide checks that a comparison by time is too short if one of its sides is, and
+// that a comparison by another metric never is.
 func TestTooShortSide(t *testing.T) {
 	for i, want := range []bool{true, true, false} {
 		times := [2]string{fmt.Sprint([]int{2, 20, 20}[i]), fmt.Sprint([]int{2, 0, 30}[i])}
@@ -57,8 +57,8 @@ func TestTooShortSide(t *testing.T) {
 	}
 }
 
-// TestTooShortInMeans checks that no mean over several phases has one that is too short to
-// judge drivers by, and that it is told.
+// TestTooShortInMeans checks that means over several phases leave out phases that are too
+// short to judge drivers by, and list these.
 func TestTooShortInMeans(t *testing.T) {
 	run := made(3, 2, 16, func(table, driver, _ int) float64 {
 		return []float64{1, 2, 0.0003}[table] * float64(1+driver*(1+table*table))

@@ -10,13 +10,14 @@ import (
 )
 
 type keyed struct {
-	key  string // begins with the workload's hash
+	key  string // equal for the two cells that are compared; begins with the workload's hash
 	name TableName
 	cell *Cell
 }
 
-// cells returns the cells with the given value of the factor. Without a value it returns
-// all. The key has everything in which two cells that are compared must agree.
+// cells returns the cells for which the factor that by names has the given value, or all cells
+// if value is "". Their keys contain everything in which two cells that are compared must
+// agree.
 func (a *Analysis) cells(value string, by *result.Compares) []keyed {
 	var list []keyed
 	follows := poolFollows(a.Run.Cases)
@@ -56,12 +57,13 @@ func (a *Analysis) cells(value string, by *result.Compares) []keyed {
 	return list
 }
 
-// poolSize is the setting that a workload's clients decide, unless it is asked for.
+// poolSize is the setting for the size of the connection pool. It follows from the workload's
+// number of clients unless it is set.
 const poolSize = "pool_size"
 
-// poolFollows reports whether the size of the pool depends only on what else the cases
-// have, such as a parameter for the number of clients. Otherwise it is a factor of its
-// own, because several were asked for.
+// poolFollows reports whether everything else about a case, such as a parameter for the number
+// of clients, determines the size of the pool. If not, several sizes were requested, and the
+// size is a factor itself.
 func poolFollows(cases []result.Case) bool {
 	sizes := map[string]string{}
 	for i := range cases {
@@ -78,7 +80,7 @@ func poolFollows(cases []result.Case) bool {
 	return true
 }
 
-// pair finds the cells that both sides have. comparable says whether their answers must
+// pair finds the cells that both sides have. comparable says whether both sides' answers must
 // be the same.
 func (c *Comparison) pair(first, second []keyed, comparable bool) {
 	other := map[string]keyed{}

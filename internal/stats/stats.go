@@ -31,14 +31,15 @@ import (
 )
 
 const (
-	// Confidence is the level of every interval, at least.
+	// Confidence is the least confidence of an interval.
 	Confidence = 0.95
 
-	// Alpha is the adjusted p-value below which two cells are told apart.
+	// Alpha is the level of significance: two cells differ significantly if their adjusted
+	// p-value is below it.
 	Alpha = 0.05
 
-	// MinSamples is the least number of samples that have an interval. The range
-	// of n samples holds the median with probability 1 - 2/2^n.
+	// MinSamples is the least number of samples for which an interval is computed. The range
+	// of n samples contains the median with probability 1 - 2/2^n.
 	MinSamples = 6
 )
 
@@ -46,7 +47,7 @@ const (
 type Interval struct {
 	Low        float64 `json:"low"`
 	High       float64 `json:"high"`
-	Confidence float64 `json:"confidence" jsonschema:"minimum=0,maximum=1"` // the actual one, at least [Confidence]
+	Confidence float64 `json:"confidence" jsonschema:"minimum=0,maximum=1"` // actual probability that it contains the true value, at least [Confidence]
 }
 
 // Summary describes one set of samples.
@@ -57,9 +58,9 @@ type Summary struct {
 	Warnings []string  `json:"warnings,omitempty"`
 }
 
-// Spread is the interval's relative half-width: the distance from the median
-// to its farther end, divided by the median. ok is false if there is no
-// interval, or if the median is zero and the interval is not.
+// Spread returns the interval's relative half-width: the distance from the median to the
+// farther end, divided by the median. ok is false if there is no interval, or if the median is
+// zero and the interval is not.
 func (s Summary) Spread() (spread float64, ok bool) {
 	if s.Interval == nil {
 		return 0, false
@@ -74,9 +75,9 @@ func (s Summary) Spread() (spread float64, ok bool) {
 	return half / math.Abs(s.Median), true
 }
 
-// Inverse returns the summary of the same samples as rates: it turns seconds per row
-// into rows per second. Its median is 1 ÷ the median. With an even number of samples
-// that is not the median of their reciprocals.
+// Inverse returns the summary of the samples' reciprocals: it turns seconds per row into rows
+// per second. Its median is 1 divided by the median. With an even number of samples, this
+// differs from the median of the reciprocals.
 func (s Summary) Inverse() Summary {
 	s.Median = reciprocal(s.Median)
 	if i := s.Interval; i != nil {
@@ -95,10 +96,10 @@ func reciprocal(v float64) float64 {
 	return 1 / v
 }
 
-// Summarize returns the median of samples with its interval.
+// Summarize returns the median of samples with its 95 % interval.
 func Summarize(samples []float64) Summary { return SummarizeAt(samples, Confidence) }
 
-// SummarizeAt returns the median of samples with its interval at the given level.
+// SummarizeAt returns the median of samples with its interval at the given confidence.
 func SummarizeAt(samples []float64, confidence float64) Summary {
 	if len(samples) == 0 {
 		return Summary{Warnings: []string{"no samples"}}

@@ -52,7 +52,8 @@ func points(values ...float64) []stats.Point {
 	return p
 }
 
-// Drift that affects both in a round must not widen the ratio's interval.
+// TestRatiosCancelDrift checks that drift that affects both sides of a round does not widen
+// the ratio's interval.
 func TestRatiosCancelDrift(t *testing.T) {
 	var a, b []stats.Point
 	for round := 1; round <= 6; round++ {
@@ -75,7 +76,8 @@ func TestRatiosLeaveOut(t *testing.T) {
 	}
 }
 
-// If there are two middle samples, the median of rates is not the rate of the median.
+// TestInverse checks that, with two samples in the middle, the median of the rates is not the
+// rate of the median.
 func TestInverse(t *testing.T) {
 	times := []float64{1, 1, 1, 3, 4, 4}
 	got := stats.Summarize(times).Inverse()

@@ -8,52 +8,51 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Table is one phase of a group.
+// Table is one phase of a group, with one cell for each case.
 type Table struct {
 	Phase string
-	Cells []*Cell // first the ranked ones, then others that are OK, then the rest in the order of the run
-	Pairs []Pair  // of Cells, by index
+	Cells []*Cell // first the ranked cells, then others that are OK, then the rest in the order of the run
+	Pairs []Pair  // comparisons of every two of Cells, by index
 
-	// Base is the index of the cell that ratios are to: the floor's or, if the
+	// Base is the index of the cell that ratios are relative to: the floor's cell or, if the
 	// floor has none, the fastest. It is -1 if there is nothing to compare.
 	Base    int
 	IsFloor bool
 
-	PerOp bool // times are divided by the operations, whose number differs from row to row
+	PerOp bool // times are divided by the number of operations, because rows have different numbers
 
-	base       string  // ratios are to this driver if it has figures; "" for the fastest
-	floor      string  // the driver that is the floor; "" if none has figures
-	confidence float64 // of its intervals
+	base       string  // the driver that ratios are relative to, if it has figures; "" for the fastest
+	floor      string  // the driver that is the floor; "" if the floor has no figures
+	confidence float64 // of the intervals
 }
 
-// Cell is one case and phase. Its Status is the case's: a case that is not OK in
-// one phase has no figures in any.
+// Cell is one phase of one case. A case that is not OK in one phase has no figures in any.
 type Cell struct {
 	*Outcome
-	Status  result.Status // the outcome's, or NotMeasured
-	Samples []Sample      // of OK cells, by round
+	Status  result.Status // Outcome.Status, or NotMeasured
+	Samples []Sample      // sorted by round; nil if Status is not OK
 	Summary Summary
-	Ratio   *Summary // to the table's base, round by round
-	Skipped int      // rounds without a ratio because the base's value was zero
+	Ratio   *Summary // the ratio to the table's base, from the ratio of each round
+	Skipped int      // number of rounds without a ratio, because the base's value was zero
 
-	// Unranked says why a cell with figures is not compared; "" if it is.
+	// Unranked says why a cell that has figures is not compared; otherwise it is "".
 	Unranked string
 	Standing
 
-	FailsMore bool // more of its operations failed than of another cell's
-	FailsOpen bool // that seems so, and there are too few rounds to tell
+	FailsMore bool // significantly more of its operations failed than of another cell's
+	FailsOpen bool // more of its operations seem to have failed, but there are too few rounds to be sure
 
 	perOp bool
 }
 
-// Sample is a sample with the round in which it was taken.
+// Sample is a sample with the round in which it was measured.
 type Sample struct {
 	Round int
 	*result.Sample
 }
 
-// Points returns the values that the phase is judged by, in seconds or seconds
-// per operation, by round.
+// Points returns the values that the phase is judged by, in seconds or in seconds per
+// operation. There is one for each round.
 func (c *Cell) Points() []Point {
 	if c.perOp {
 		return c.points(valuePerOp)
@@ -71,12 +70,11 @@ func (c *Cell) points(of func(*result.Sample) float64) []Point {
 	return p
 }
 
-// Against returns the comparison of cell i with cell j of the table. ok is
-// false if they were not compared.
+// Against returns the comparison of cell i with cell j. ok is false if they were not compared.
 func (t *Table) Against(i, j int) (test Test, ok bool) { return Against(t.Pairs, i, j) }
 
-// Against returns the comparison of set i with set j of those that [CompareAll] compared.
-// ok is false if they were not compared.
+// Against returns, from the pairs that [CompareAll] returned, the comparison of set i with set
+// j. ok is false if they were not compared.
 func Against(pairs []Pair, i, j int) (test Test, ok bool) {
 	for _, p := range pairs {
 		switch {
@@ -89,7 +87,8 @@ func Against(pairs []Pair, i, j int) (test Test, ok bool) {
 	return Test{}, false
 }
 
-// Ratio is the first of a pair of cells divided by the second, round by round.
+// Ratio returns the first cell's time of a pair divided by the second's, from the ratio of
+// each round.
 func (t *Table) Ratio(p Pair) Summary {
 	ratios, _ := Ratios(t.Cells[p.First].Points(), t.Cells[p.Second].Points())
 	return SummarizeRatiosAt(Values(ratios), t.confidence)
@@ -136,8 +135,8 @@ func (t *Table) order() {
 	}
 }
 
-// setFloor finds the floor of the table, and returns the index of its first cell. It
-// returns -1 if there is none.
+// setFloor sets the table's floor to the driver named floor, and returns the index of its
+// cell. It returns -1 if the driver has no figures.
 func (t *Table) setFloor(floor string) int {
 	var cases []*result.Case
 	for _, c := range t.Measured() {
@@ -174,8 +173,8 @@ func operationsDiffer(cells []*Cell) bool {
 	return false
 }
 
-// class orders the cells of a table: ranked, with figures, left out of a race, without
-// figures.
+// class returns the place of a cell's class in a table: 0 ranked, 1 other cells with figures,
+// 2 dropped early by a search for settings, 3 no figures.
 func (c *Cell) class() int {
 	switch {
 	case c.Status != result.OK:
@@ -210,9 +209,9 @@ func (t *Table) rank() {
 	}
 }
 
-// floorOf returns the index of the floor's case: the driver with exactly that
-// name, or else the run's first driver of that name at some version. It returns -1
-// if there is none.
+// floorOf returns the index of the case whose driver is the floor: the driver of exactly that
+// name, or else the first case's of the drivers that are a version of it. It returns -1 if
+// there is none.
 func floorOf(cases []*result.Case, floor string) int {
 	best := -1
 	for i, c := range cases {

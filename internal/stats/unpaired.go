@@ -9,10 +9,10 @@ import (
 )
 
 // unpairedRatio returns the ratio of two sets of times that were not measured in the same
-// rounds, the p-value that they do not differ, and the least that it could be. The
-// ratio is the Hodges-Lehmann estimate: the median of all ratios of one of a to one of b.
-// Its interval inverts the Mann-Whitney test (Hollander, Wolfe, Chicken, Nonparametric
-// Statistical Methods, chapter 4). A b of zero has no ratio.
+// rounds, the p-value p of the test that they differ, and the least value that p can have. The
+// ratio is the Hodges-Lehmann estimate: the median of all ratios of one time of a to one time
+// of b. Its interval inverts the Mann-Whitney test (Hollander, Wolfe, Chicken, Nonparametric
+// Statistical Methods, chapter 4). Times of zero in b are ignored.
 func unpairedRatio(a, b []float64, confidence float64) (s Summary, p, least float64) {
 	b = slices.DeleteFunc(slices.Clone(b), func(v float64) bool { return v == 0 })
 	n := min(len(a), len(b))
@@ -20,10 +20,10 @@ func unpairedRatio(a, b []float64, confidence float64) (s Summary, p, least floa
 		return Summary{Warnings: []string{"no samples"}}, 1, 1
 	}
 	var differences []float64
-	less, greater := 0, 0 // pairs; one of equal values counts for both, so p can only be greater
+	less, greater := 0, 0 // numbers of pairs; a pair of equal values counts for both, so p can only be greater
 	for _, x := range logs(a) {
 		for _, y := range logs(b) {
-			if x == y { // also of two zeros
+			if x == y { // also if both are -Inf, from times of zero
 				differences = append(differences, 0)
 				less++
 				greater++
@@ -55,8 +55,9 @@ func unpairedRatio(a, b []float64, confidence float64) (s Summary, p, least floa
 	return s, p, least
 }
 
-// exactMannWhitney is the most samples of a side for which the exact distribution of the
-// Mann-Whitney statistic is computed. Beyond it the normal one is as good.
+// exactMannWhitney is the greatest number of samples on a side for which the exact
+// distribution of the Mann-Whitney statistic is computed. Beyond it the normal distribution is
+// as good.
 const exactMannWhitney = 50
 
 // mannWhitneyNull returns the distribution function of the Mann-Whitney statistic of n

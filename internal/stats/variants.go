@@ -11,12 +11,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Variation is a parameter or setting (or "scale") in which the groups of a
-// workload differ.
+// Variation is a parameter or setting, or "scale", in which the groups of a workload differ.
 type Variation struct {
 	Name  string
 	Value string
-	Unset bool // this group does not set it, but others do
+	Unset bool // this group does not set it, but other groups do
 }
 
 func (v Variation) String() string {
@@ -26,7 +25,8 @@ func (v Variation) String() string {
 	return v.Name + "=" + v.Value
 }
 
-// Variant returns Varied in words: "rows=100 journal_mode=wal", or "".
+// Variant returns g.Varied in words, such as "rows=100 journal_mode=wal". It is "" if the
+// workload has only one group.
 func (g *Group) Variant() string { return variant(g.Varied) }
 
 func variant(varied []Variation) string {
@@ -37,7 +37,7 @@ func variant(varied []Variation) string {
 	return strings.Join(words, " ")
 }
 
-// own returns the variations that mean something to the driver of a case.
+// own returns those of the variations that affect the driver of a case.
 func own(c *result.Case, varied []Variation) []Variation {
 	has := result.OwnSettings(c.Info.Kind, c.Settings)
 	return slices.DeleteFunc(slices.Clone(varied), func(v Variation) bool {
@@ -47,21 +47,21 @@ func own(c *result.Case, varied []Variation) []Variation {
 	})
 }
 
-// ownKey is equal for two cases of a driver that differ only in settings that it does not
-// have.
+// ownKey returns a key that is equal for two cases of a driver that differ only in settings
+// that the driver does not have.
 func ownKey(c *result.Case) string { return c.Driver + " " + sharedKey(c, c.Info.Kind) }
 
-// sharedKey is equal for two cases with the same work that differ only in settings that
-// drivers of a kind do not have.
+// sharedKey returns a key that is equal for two cases with the same work that differ only in
+// settings that drivers of a kind do not have.
 func sharedKey(c *result.Case, kind driver.Kind) string {
 	own := *c
 	own.Settings = result.OwnSettings(kind, c.Settings)
 	return groupKey(&own)
 }
 
-// shareOutcomes finds out which outcomes of other groups stand for what their drivers would
-// do in each group: those drivers have none of the settings in which the groups differ, and
-// were measured once.
+// shareOutcomes adds outcomes to further groups, if their drivers have none of the settings in
+// which these groups differ. Such a driver was measured in only one of the groups, and would
+// do the same in the others.
 func (a *Analysis) shareOutcomes() {
 	sharing := map[string][]*Outcome{}
 	for _, g := range a.Groups {
@@ -84,8 +84,8 @@ func (a *Analysis) shareOutcomes() {
 	}
 }
 
-// changes returns the parameters of a group, and in what its settings differ from those of
-// another group of its workload.
+// changes returns, in words, the parameters of group g and the settings in which it differs
+// from another group of its workload.
 func (g *Group) changes(first *Group) string {
 	var words []string
 	changed := false
@@ -108,7 +108,7 @@ func (a *Analysis) nameVariants() {
 		byWorkload[g.Workload] = append(byWorkload[g.Workload], g)
 	}
 	for _, groups := range byWorkload {
-		values := make([]map[string]string, len(groups)) // by group: name to value
+		values := make([]map[string]string, len(groups)) // for each group: values of parameters and settings, by name
 		var parameters, settings []string
 		scales := map[string]bool{}
 		for i, g := range groups {
@@ -146,7 +146,7 @@ func (a *Analysis) nameVariants() {
 	}
 }
 
-// SettingNames returns the names of settings in the vocabulary's order.
+// SettingNames returns the names of settings in the order of [driver.Vocabulary].
 func SettingNames[V any](settings map[string]V) []string {
 	return slices.SortedFunc(maps.Keys(settings), compareSettings)
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// made returns a run of tables × drivers × rounds. seconds returns each sample's time.
+// made returns a run with some tables, drivers and rounds. seconds returns the time of each
+// sample.
 func made(tables, drivers, rounds int, seconds func(table, driver, round int) float64) *result.Run {
 	run := &result.Run{}
 	for t := range tables {
@@ -33,9 +34,9 @@ func made(tables, drivers, rounds int, seconds func(table, driver, round int) fl
 	return run
 }
 
-// A driver that takes twice the floor's time in every round of every table is told
-// apart from it in six rounds, in the tables and in the summary, whatever the rounds
-// do.
+// TestTwiceInEveryRound checks that a driver that takes twice the floor's time in every round
+// differs significantly from it after six rounds, in the tables and in the summary, even if
+// rounds vary.
 func TestTwiceInEveryRound(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 6))
 	for _, drivers := range []int{2, 4, 10} {
@@ -64,8 +65,8 @@ func TestTwiceInEveryRound(t *testing.T) {
 	}
 }
 
-// Ties agree with the tests: two drivers are tied if their comparison is not
-// significant, and the faster of two that are told apart comes first.
+// TestTiesAreTheTests checks that two drivers are tied if their comparison is not significant,
+// and that otherwise the faster one comes first.
 func TestTiesAreTheTests(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 7))
 	for range 30 {
@@ -102,8 +103,8 @@ func TestTiesAreTheTests(t *testing.T) {
 	}
 }
 
-// The tables of a run are corrected together. If all of them tell drivers apart,
-// nothing is corrected.
+// TestRunIsCorrected checks that the tables of a run are corrected together, and that p-values
+// are unchanged if all tables find differences.
 func TestRunIsCorrected(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 8))
 	adjusted := func(differ int) stats.Test {
@@ -114,7 +115,7 @@ func TestRunIsCorrected(t *testing.T) {
 			}
 			return v
 		}), "d0")
-		if want := differ; a.Reliability.Telling != want && a.Reliability.Telling != want+1 { // the summary
+		if want := differ; a.Reliability.Telling != want && a.Reliability.Telling != want+1 { // the summary may be one more
 			t.Errorf("%d tables tell drivers apart, want %d", a.Reliability.Telling, want)
 		}
 		if a.Reliability.Tables != 11 || a.Reliability.Comparisons != 11 {
@@ -131,9 +132,9 @@ func TestRunIsCorrected(t *testing.T) {
 	}
 }
 
-// With two drivers and so few rounds the p-value of no one table could be corrected
-// for 15 tables. A difference that is clear beyond doubt is found all the same, and
-// noise is not taken for one.
+// TestOneDifferenceInFewRounds checks runs of two drivers with so few rounds that no table's
+// p-value could be significant after the correction for 15 tables. A very clear difference is
+// found nevertheless, and noise is not taken for one.
 func TestOneDifferenceInFewRounds(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 11))
 	for _, rounds := range []int{6, 7, 9} {
@@ -161,8 +162,8 @@ func TestOneDifferenceInFewRounds(t *testing.T) {
 	}
 }
 
-// failing returns a run in which shares of the operations of three drivers failed.
-// The more fail, the faster they are.
+// failing returns a run in which the given shares of three drivers' operations failed. The
+// more operations fail, the faster the driver is.
 func failing(shares ...float64) *stats.Analysis {
 	r := rand.New(rand.NewPCG(1, 9))
 	run := made(2, len(shares), 8, func(_, d, _ int) float64 { return (1 - shares[d]/2) * math.Exp(0.01*r.NormFloat64()) })
@@ -229,7 +230,7 @@ func TestAllFailedIsNoFigure(t *testing.T) {
 	}
 }
 
-// BenchmarkAnalyze is a large run: 10 drivers, 15 tables, 60 rounds.
+// BenchmarkAnalyze analyzes a large run: 10 drivers, 15 tables, 60 rounds.
 func BenchmarkAnalyze(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 10))
 	run := made(15, 10, 60, func(_, d, _ int) float64 { return (1 + 0.1*float64(d)) * math.Exp(0.1*r.NormFloat64()) })
@@ -240,8 +241,8 @@ func BenchmarkAnalyze(b *testing.B) {
 	}
 }
 
-// Figures that were made of a run are compared as its tables are: corrected for all of them, and
-// for the looks at the run.
+// TestCompareFamilies checks that figures computed from a run are compared as its tables are:
+// corrected for all of them, and for the looks at the run.
 func TestCompareFamilies(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	family := func(rounds, sets int, slower float64) (list [][]stats.Point) {

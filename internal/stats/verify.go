@@ -9,16 +9,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// verifyChecksums sets the status wrong for cases whose answers differ from those
-// of the others. The drivers did the same work, so their checksums must agree. A
-// checksum of more than half of the drivers is taken to be right. If there is no
-// such majority, none is: nobody can tell which driver is wrong.
+// verifyChecksums sets the status wrong for cases whose answers differ from the other cases'.
+// The drivers did the same work, so their checksums must agree. A checksum that more than half
+// of the drivers have is assumed to be right. If there is none, all are wrong, because nobody
+// can tell which driver is at fault.
 func (g *Group) verifyChecksums() {
 	for _, phase := range g.phases() {
 		by := map[string][]*Outcome{}
-		var sums []string // in the order of appearance
+		var sums []string // in order of first appearance
 		for _, o := range slices.Concat(g.Outcomes, g.shared) {
-			if o.Status != result.OK && o.Status != NotMeasured { // which may have answered in a trial that does not count
+			if o.Status != result.OK && o.Status != NotMeasured { // a NotMeasured case may have an answer, from a trial that does not count
 				continue
 			}
 			own, bad := o.checksums(phase)
@@ -40,8 +40,8 @@ func (g *Group) verifyChecksums() {
 	}
 }
 
-// checksums returns the distinct checksums of a phase, or one that is malformed. Those of
-// trials that were measured again are answers, too.
+// checksums returns the distinct checksums of a phase or, if one is malformed, only that one.
+// It includes those of trials that do not count because they were measured again.
 func (o *Outcome) checksums(phase string) (own []string, bad string) {
 	for _, s := range o.measured(phase, true) {
 		switch {
@@ -55,8 +55,8 @@ func (o *Outcome) checksums(phase string) (own []string, bad string) {
 	return own, ""
 }
 
-// blame sets the status wrong for the drivers that are not in the majority, or
-// for all of them if there is none.
+// blame sets the status wrong for the outcomes whose checksum is not that of the majority, or
+// for all outcomes if there is no majority.
 func blame(phase string, sums []string, by map[string][]*Outcome) {
 	right, total := "", 0
 	for _, s := range sums {
@@ -80,8 +80,8 @@ func blame(phase string, sums []string, by map[string][]*Outcome) {
 	}
 }
 
-// undecided returns a message, to a driver with the checksum own, that any of them may
-// be right, and how to find out.
+// undecided returns the message for drivers with the checksum own if no checksum has a
+// majority: that any driver may be right, and how to find out.
 func undecided(own string, sums []string, by map[string][]*Outcome) string {
 	var others []*Outcome
 	var present, theirs []string
@@ -113,8 +113,8 @@ func drivers(list []*Outcome) string {
 	return strings.Join(names, " and ")
 }
 
-// another returns a driver that can decide: the first that is not present, of
-// drivers that share no code with each other.
+// another returns a driver that can decide who is right: the first one not present, of three
+// that share no code.
 func another(present []string) string {
 	for _, name := range []string{"native", "modernc", "ncruces"} {
 		if !slices.ContainsFunc(present, func(p string) bool { return result.BaseDriver(p) == name }) {
@@ -137,8 +137,8 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// short returns the prefix of a checksum that distinguishes it from the others, of
-// at least 8 digits.
+// short returns the shortest prefix of a checksum, at least 8 digits, that none of the other
+// checksums has.
 func short(checksum string, among []string) string {
 	for n := 8; n < len(checksum); n++ {
 		if !slices.ContainsFunc(among, func(s string) bool { return s != checksum && strings.HasPrefix(s, checksum[:n]) }) {

@@ -14,16 +14,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-// key identifies a cell of a run: a phase of a workload on a driver, at these
-// parameters and settings. Parameters and settings that are not named may have any
-// value.
+// key identifies a cell of a run: a phase of a workload on a driver, with these parameters and
+// settings. Parameters and settings that it does not have may have any value.
 type key struct {
 	workload, phase, driver string
 
 	parameters map[string]int64
-	nth        map[string]int    // for a parameter that the scale changes: which of its values, ascending from 0, or -1 for the last
-	settings   map[string]string // "" means not set
-	once       bool              // the cell whose one trial is long, see [once]
+	nth        map[string]int    // index of a parameter's value among its ascending values, for values that depend on the scale; -1: the last
+	settings   map[string]string // a value of "" means that the setting is not set
+	once       bool              // the cell whose case has a single long trial; see the function [once]
 }
 
 func (k key) on(driver string) key {
@@ -31,8 +30,8 @@ func (k key) on(driver string) key {
 	return k
 }
 
-// counted returns the key of the cell in which what is rare is counted: the one with a
-// long trial, if the run was to have it.
+// counted returns the key of the cell in which rare events are counted: the one with a single
+// long trial, if the run was to have one, otherwise k itself.
 func (c *cells) counted(k key) key {
 	long := k
 	long.once, long.nth = true, maps.Clone(k.nth)
@@ -50,15 +49,14 @@ func (k key) at(name string, value int64) key {
 	return k
 }
 
-// measure is one of the figures of a sample.
+// measure computes a figure of a sample.
 type measure struct {
 	name, unit string
 	of         func(*result.Sample) float64
 }
 
-// summarize returns the median of values with its interval. For rates it uses the
-// median of the corresponding times, so that a rate never contradicts the time beside
-// it.
+// summarize returns the median of values with its interval. The median of a rate is the
+// reciprocal of the median time, so that the two never contradict each other in a table.
 func (m measure) summarize(p []stats.Point, confidence float64) stats.Summary {
 	values := stats.Values(p)
 	if m.name != rateName {
@@ -80,9 +78,8 @@ func (m measure) values(c *stats.Cell) []stats.Point {
 	return p
 }
 
-const rateName = "rate" // the name of the measures that are rates
+const rateName = "rate" // measure.name of all rates
 
-// The measures.
 var (
 	seconds      = measure{"time", "s", func(s *result.Sample) float64 { return float64(s.WallNS) / 1e9 }}
 	milliseconds = measure{"time", "ms", func(s *result.Sample) float64 { return float64(s.WallNS) / 1e6 }}
@@ -123,7 +120,8 @@ var (
 	lateness = ofLoad("lateness", "ms", func(_ *result.Sample, l *result.Load) float64 { return float64(l.LateP99NS) / 1e6 })
 )
 
-// percentile returns a measure of the slowest operation of a sample.
+// percentile returns a measure of a percentile of a sample's latencies, in milliseconds. If
+// the sample has several kinds of operations, it is that of the slowest kind.
 func percentile(name string, of func(*latency.Summary) int64) measure {
 	return measure{name, "ms", func(s *result.Sample) float64 {
 		var worst int64
@@ -134,7 +132,7 @@ func percentile(name string, of func(*latency.Summary) int64) measure {
 	}}
 }
 
-// ofLoad returns a measure that only the samples of servers have.
+// ofLoad returns a measure of a server's load. It is NaN for samples without a load.
 func ofLoad(name, unit string, of func(*result.Sample, *result.Load) float64) measure {
 	return measure{name, unit, func(s *result.Sample) float64 {
 		if s.Load == nil {
@@ -151,12 +149,12 @@ type cell struct {
 
 type cells struct {
 	run         *result.Run
-	share       float64 // of the level, for this look at the samples
+	share       float64 // share of the level that this look at the samples has
 	list        []cell
 	asPublished bool
 	drivers     []string // in the order of the run
 
-	// found, if not nil, collects the IDs of the cases that were looked for.
+	// found, if not nil, collects the IDs of the cases that [cells.find] finds.
 	found map[int]bool
 }
 
@@ -179,9 +177,9 @@ func newCells(a *stats.Analysis, share float64) *cells {
 	return c
 }
 
-// driversOf lists the drivers on which the workload was to be measured. The drivers
-// in first come first, under the names used in the run. The others follow in the order
-// of the run.
+// driversOf returns the drivers on which the workload was to be measured. The drivers in first
+// come first; their names become those used in the run. The others follow in the order of the
+// run.
 func (c *cells) driversOf(workload string, first ...string) []string {
 	var own []string
 	for i := range c.run.Cases {
@@ -203,7 +201,7 @@ func (c *cells) driversOf(workload string, first ...string) []string {
 			list[i] = own[j]
 		}
 	}
-	// A second version of a driver has its own place.
+	// A second version of a driver in first has its own entry.
 	for _, d := range own {
 		if !slices.Contains(list, d) {
 			list = append(list, d)
@@ -214,8 +212,8 @@ func (c *cells) driversOf(workload string, first ...string) []string {
 
 func sameDriver(name, driver string) bool { return driver == name || result.BaseDriver(driver) == name }
 
-// values returns the values of a parameter among the cases of a workload, ascending,
-// without those that have one long trial.
+// values returns the values of a parameter in the cases of a workload, ascending. It ignores
+// cases that have a single long trial.
 func (c *cells) values(workload, parameter string) []int64 {
 	var list []int64
 	for i := range c.run.Cases {
@@ -229,8 +227,8 @@ func (c *cells) values(workload, parameter string) []int64 {
 	return slices.Compact(list)
 }
 
-// nth returns the n-th value of a parameter. ok is false if the run does not have that
-// many.
+// nth returns the n-th value of a parameter, ascending from 0; a negative n counts from the
+// end. ok is false if the run has no such value.
 func (c *cells) nth(workload, parameter string, n int) (value int64, ok bool) {
 	v := c.values(workload, parameter)
 	if n < 0 {
@@ -242,8 +240,8 @@ func (c *cells) nth(workload, parameter string, n int) (value int64, ok bool) {
 	return v[n], true
 }
 
-// one returns the least value of a parameter of a workload, or 0 if it was not
-// measured.
+// one returns the least value of a parameter in the cases of a workload, or 0 if there is
+// none.
 func (c *cells) one(workload, parameter string) int64 {
 	v, _ := c.nth(workload, parameter, 0)
 	return v

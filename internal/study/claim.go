@@ -17,34 +17,35 @@ type claim struct {
 	over  func(*cells) []comparison
 }
 
-// comparison is a comparison that has not been evaluated on a run: the median over
-// the rounds of x / y, or of x alone, must be in a range.
+// comparison is a comparison that is to be evaluated on a run: the median over the rounds of x
+// / y, or of x alone, must be between atLeast and atMost.
 type comparison struct {
 	what    string
 	m       measure
-	x, y    operand // if y is nil, x alone
+	x, y    operand // y is nil if x is not divided
 	atLeast float64 // 0 means no bound
 	atMost  float64 // 0 means no bound
-	count   bool    // x is a count over all trials together
+	count   bool    // x is a count, added over all trials
 
-	// A figure that is not a measure of cells has no operands. It has a value, or a
-	// reason for not having one, or a value that cannot be judged for a reason. In the
-	// last case it has what may decide it.
+	// If x is nil, the figure is not computed from a measure of cells. Then value is the
+	// figure. why says why there is no figure, or why it cannot be judged. In the latter case
+	// needs says which further rounds may decide it.
 	value *float64
 	why   string
 	needs need
 }
 
-// operand gives a figure for each round: the geometric mean of the quotients.
+// operand has one figure for each round: the geometric mean of its quotients.
 type operand []quotient
 
-// quotient gives a figure for each round, which may be divided by another.
+// quotient has one figure for each round: that of the cell over, divided by that of the cell
+// under, if under is not nil.
 type quotient struct {
 	over  key
 	under *key
 }
 
-// each returns a comparison for each of some values.
+// each returns the comparison that of makes for each of some values.
 func each[T any](values []T, of func(T) comparison) (list []comparison) {
 	for _, v := range values {
 		list = append(list, of(v))
@@ -63,15 +64,15 @@ const (
 	same   = 0.05 // two figures that differ by less are not "faster" or "slower"
 )
 
-// alike reports whether a ratio differs from 1 by less than anybody would call faster or
-// slower.
+// alike reports whether the interval of a ratio is so close to 1 that nobody would call either
+// side faster.
 func alike(i *stats.Interval) bool { return i != nil && i.Low >= 1/(1+same) && i.High <= 1+same }
 
 func about(ratio float64) (atLeast, atMost float64) {
 	return ratio * (1 - margin), ratio * (1 + margin)
 }
 
-// points returns the operand's figures by round, or why there are none.
+// points returns the operand's figures by round. If it has none, why says the reason.
 func (o operand) points(c *cells, m measure) (points []stats.Point, why string) {
 	logs := map[int]float64{}
 	counts := map[int]int{}
@@ -108,8 +109,8 @@ func (o operand) points(c *cells, m measure) (points []stats.Point, why string) 
 	return points, ""
 }
 
-// measure computes the figures of a comparison. Its verdict must wait for the p-values
-// of the others.
+// measure computes the figures of a comparison. Its verdict follows later, because it depends
+// on the p-values of all comparisons.
 func (c *comparison) measure(in *cells) report.Comparison {
 	out := report.Comparison{What: c.what, Verdict: report.CannotBeTold}
 	if c.y == nil {
@@ -168,8 +169,8 @@ func (c *comparison) measure(in *cells) report.Comparison {
 	return out
 }
 
-// failuresDiffer returns which cells of a comparison differ in the share of operations
-// that failed. Their figures are then not of the same work.
+// failuresDiffer returns a message if the cells of a comparison seem to differ in their shares
+// of failed operations, because they then did different work. Otherwise it returns "".
 func (c *cells) failuresDiffer(list operand) string {
 	var first *stats.Cell
 	for _, q := range list {
@@ -195,8 +196,8 @@ func failed(c *stats.Cell) string {
 	return fmt.Sprintf("%s of %s of %s", document.Thousands(failed), document.Thousands(operations), c.Case.Driver)
 }
 
-// tooShort returns why a phase of fixed duration is too short for lock errors. SQLite
-// waits for a lock until the busy timeout is over.
+// tooShort returns a message if a phase of fixed duration is too short to have lock errors,
+// because SQLite waits for locks until the busy timeout is over. Otherwise it returns "".
 func (c *cells) tooShort(k key) string {
 	x, why := c.find(k)
 	if why != "" {
@@ -209,11 +210,11 @@ func (c *cells) tooShort(k key) string {
 	return ""
 }
 
-// decide gives the comparison its verdict. The comparison holds if the interval is
-// within the range; if the range excludes 1, the two must also be significantly
-// different. It does not hold if the interval is outside the range; if the bound on
-// that side is 1, the two must also be significantly different. Neither does it hold if
-// the range begins or ends at 1 and the two are not told apart but alike.
+// decide sets the verdict of a comparison. The comparison holds if the interval is within the
+// range. If 1 is not inside the range, the two sides must also differ significantly. It does
+// not hold if the interval is outside the range. If the bound on that side is 1, the two sides
+// must also differ significantly. It does not hold either if a bound is 1 and the two sides do
+// not differ significantly but are [alike]. Otherwise it cannot be told.
 func decide(c *report.Comparison, count bool) {
 	if c.Summary == nil {
 		return
@@ -262,18 +263,18 @@ func toldApart(c *report.Comparison) bool { return c.Test != nil && c.Test.Signi
 type ruling struct {
 	report.Comparison
 	count bool
-	cases map[int]bool // the IDs of the cases that it rests on
-	needs need         // if it is undecided
+	cases map[int]bool // IDs of the cases whose samples it uses
+	needs need         // which further rounds may decide it, if it is undecided
 }
 
-// rule evaluates the comparisons of all claims together, because their p-values form one
-// family. A comparison that was decided before keeps its ruling.
+// rule evaluates the comparisons of all claims together, because their p-values are corrected
+// together. A comparison that was decided in before keeps its ruling.
 func rule(claims []claim, in *cells, before [][]*ruling) [][]*ruling {
 	list := make([][]*ruling, len(claims))
 	var fresh []*ruling
 	var family []*stats.Test
 	for i := range claims {
-		in.found = map[int]bool{} // a comparison may be made of cells itself
+		in.found = map[int]bool{} // the function over may find cells itself
 		made := claims[i].over(in)
 		for j := range made {
 			if before != nil && before[i][j].Verdict != report.CannotBeTold {
@@ -306,8 +307,8 @@ func rule(claims []claim, in *cells, before [][]*ruling) [][]*ruling {
 	return list
 }
 
-// decisiveVerdict returns the verdict of a comparison that decides a claim of several, and the
-// verdict of the claim if no comparison has that.
+// decisiveVerdict returns the verdict of a comparison that by itself decides a claim with
+// several comparisons, and the verdict of the claim if all comparisons have the other one.
 func decisiveVerdict(anyOf bool) (one, otherwise report.Verdict) {
 	if anyOf {
 		return report.Holds, report.DoesNotHold

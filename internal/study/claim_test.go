@@ -20,8 +20,8 @@ func TestDecide(t *testing.T) {
 	for _, test := range []struct {
 		name            string
 		atLeast, atMost float64 // NaN means no bound
-		low, high       float64 // the interval; low is NaN if there are too few rounds
-		p               float64 // adjusted
+		low, high       float64 // ends of the interval; low is NaN if there are too few rounds
+		p               float64 // adjusted p-value
 		unit            string
 		want            report.Verdict
 	}{

@@ -12,11 +12,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// world makes up how long a phase of a case takes, in ms for 1000 operations or
-// rows, and whether some of them failed because of a lock.
+// world returns made-up figures for a phase of a case: its time in ms for 1000 operations or
+// rows, and whether some operations failed because of a lock.
 type world func(c *result.Case, phase string) (ms float64, locked bool)
 
-// claimed has worlds in which every claim of a study is true, or in which none is.
+// claimed has, for each study, a function that returns a world in which every claim is true,
+// or one in which none is.
 var claimed = map[string]func(is bool) world{
 	"cgo-or-not": func(is bool) world {
 		return func(c *result.Case, phase string) (float64, bool) {
@@ -124,8 +125,8 @@ var claimed = map[string]func(is bool) world{
 	},
 }
 
-// TestEveryClaimBothWays checks that every claim holds if the figures say so, and does
-// not hold if they say the opposite.
+// TestEveryClaimBothWays checks that every claim holds if the figures support it, and does not
+// hold if they support the opposite.
 func TestEveryClaimBothWays(t *testing.T) {
 	drivers := refs("crawshaw", "glebarez", "mattn", "modernc", "ncruces", "sqinn", "zombiezen")
 	for _, s := range study.All() {
@@ -163,8 +164,8 @@ func TestEveryClaimBothWays(t *testing.T) {
 	}
 }
 
-// TestClaimsOfWhatFailed checks that cells with different failures are not compared
-// silently.
+// TestClaimsOfWhatFailed checks that a report says so if compared cells have different
+// failures.
 func TestClaimsOfWhatFailed(t *testing.T) {
 	of := made(t, "http-server", "quick", false, refs("crawshaw", "mattn", "modernc"), 8, func(c *result.Case, _ string, round int) int64 {
 		return int64(1e6 * (1 + float64(round)/10_000))
@@ -190,7 +191,7 @@ func TestClaimsOfWhatFailed(t *testing.T) {
 	if found == 0 {
 		t.Error("no claim says that shares of failed operations differ")
 	}
-	// No figure beside the verdict shows this, so the report must say it in words.
+	// The report must say in words what no figure next to the verdict shows.
 	var b strings.Builder
 	a := stats.Analyze(of, "")
 	if err := report.Write(&b, "markdown", a, report.Options{Study: study.Evaluate(a, "--scale full")}); err != nil {

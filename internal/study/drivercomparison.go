@@ -71,11 +71,11 @@ var driverComparison = &Study{
 	},
 }
 
-// comparisonPart is a phase of one of the six workloads, under the name that the study
-// used.
+// comparisonPart is a phase of one of the study's six workloads. published is the phase's name
+// in the study.
 type comparisonPart struct {
 	workload, phase, published string
-	n                          int64 // 0 if the workload has no such parameter
+	n                          int64 // the parameter n; 0 if the workload has none
 }
 
 func (p comparisonPart) key(driver string) key {
@@ -94,7 +94,8 @@ func comparisonParts(workload string, n ...int64) []comparisonPart {
 	return list
 }
 
-// The phases, divided as in the claims. Those of 2023 did not have the workload real.
+// The phases, grouped as the claims group them. The measurement of 2023 did not have the
+// workload real.
 var (
 	comparisonInserting    = []comparisonPart{{"simple", "insert", "insert", 0}, {"complex", "insert", "insert", 0}}
 	comparisonAlone        = append([]comparisonPart{{"simple", "query", "query", 0}, {"complex", "query", "query", 0}}, comparisonParts("many", 10, 100, 1000)...)
@@ -121,11 +122,10 @@ func comparisonOverallTo(driver, to string, list ...comparisonPart) operand {
 	return o
 }
 
-// comparisonNoWinner finds the most frequent winner among the drivers of the study. It
-// counts in how many phases that driver is significantly faster than all others. If
-// these are few, but a driver is tied for first place in enough further phases that it
-// could be the winner, the run cannot decide. A phase in which a driver is not told apart
-// from another one but alike has no winner.
+// comparisonNoWinner finds which of the study's drivers wins most phases. A driver wins a
+// phase if it is significantly faster than all others. If no driver wins enough phases, but
+// one is tied for first place in so many further phases that it could, the run cannot decide.
+// A phase has no winner if the fastest driver and another one are [alike].
 func comparisonNoWinner(c *cells) []comparison {
 	published := publishedFigures("driver-comparison").where("published", "2026-03-23")
 	var drivers []string
@@ -135,7 +135,7 @@ func comparisonNoWinner(c *cells) []comparison {
 		}
 	}
 	wins, judged := map[string]int{}, 0
-	ties := map[string][]need{} // by driver: what it takes to decide each phase in which it is tied
+	ties := map[string][]need{} // by driver: which further rounds may decide each phase in which it is tied
 	for _, p := range comparisonPhases {
 		var sets [][]stats.Point
 		var of []string
@@ -204,9 +204,9 @@ func comparisonNoWinner(c *cells) []comparison {
 	return []comparison{out}
 }
 
-// tie returns what it takes to decide a phase in which a set is tied with others: Holds says
-// that it is likely to become the fastest. ok is false if the phase has no winner, because
-// two are alike.
+// tie returns which further rounds may decide a phase in which a set is tied with others. The
+// likely verdict Holds means that the set will probably become the fastest. ok is false if the
+// phase has no winner, because the set and another one are [alike].
 func (c *cells) tie(first int, tied []int, sets [][]stats.Point, ids []int) (n need, ok bool) {
 	one := 1.0
 	n = need{cases: map[int]bool{ids[first]: true}, likely: report.Holds}
@@ -220,7 +220,7 @@ func (c *cells) tie(first int, tied []int, sets [][]stats.Point, ids []int) (n n
 		pair.cases = map[int]bool{ids[first]: true, ids[j]: true}
 		switch {
 		case pair.likely == report.DoesNotHold && (n.likely == report.Holds || pair.rounds < n.rounds):
-			n = pair // one that is not slower is enough
+			n = pair // one other that is not slower is enough
 		case pair.likely == report.Holds && n.likely == report.Holds:
 			n.rounds = max(n.rounds, pair.rounds)
 			n.cases[ids[j]] = true
@@ -229,7 +229,7 @@ func (c *cells) tie(first int, tied []int, sets [][]stats.Point, ids []int) (n n
 	return n, true
 }
 
-// majority returns what it takes to decide whether a driver wins more than most of the
+// majority returns which further rounds may decide whether a driver wins more than most of the
 // phases in which it is tied.
 func majority(ties []need, most int) need {
 	var won, lost []need

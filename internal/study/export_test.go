@@ -2,16 +2,16 @@ package study
 
 import "github.com/sqlite3perf/sqlite3perf/internal/report"
 
-// Decide gives a comparison its verdict in the same way as [Evaluate].
+// Decide sets the verdict of a comparison as [Evaluate] does.
 func Decide(c *report.Comparison, count bool) { decide(c, count) }
 
-// Combine returns the verdict on a claim of several comparisons.
+// Combine returns the verdict on a claim from the verdicts of its comparisons.
 var Combine = combine
 
-// PublishedRows counts the rows of a study's published figures.
+// PublishedRows returns the number of rows in a study's published figures.
 func PublishedRows(name string) int { return len(publishedFigures(name)) }
 
-// PublishedNumbers lists the figures of a column as they are in the file.
+// PublishedNumbers returns the numbers of a column in the file of a study's published figures.
 func PublishedNumbers(name, column string) []float64 {
 	var list []float64
 	for _, row := range publishedFigures(name) {

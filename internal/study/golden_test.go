@@ -24,11 +24,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// slower has how many times as long as the floor each driver takes in golden files.
+// slower has the factor by which each driver takes longer than the floor in golden files.
 var slower = map[string]float64{"native": 1, "crawshaw": 1.5, "mattn": 2, "zombiezen": 2.5, "modernc": 4, "sqinn": 3, "python-fetchall": 6}
 
-// fixed makes up the time of a phase of a case. It increases with rows, writers and
-// bytes, and varies a little between rounds.
+// fixed returns a made-up time for a phase of a case, in nanoseconds. It increases with rows,
+// writers and bytes, and varies a little between rounds.
 func fixed(c *result.Case, phase string, round int) int64 {
 	h := fnv.New32()
 	_, _ = h.Write([]byte(c.Workload + phase))
@@ -46,7 +46,7 @@ func fixed(c *result.Case, phase string, round int) int64 {
 	return int64(ns * slower[c.Driver] * (1 + wobble))
 }
 
-// golden returns a run with figures of every kind that the study's tables have.
+// golden returns a run with figures for every column of the study's tables.
 func golden(t *testing.T, name string, asPublished bool, drivers []build.Ref) *result.Run {
 	run := made(t, name, "quick", asPublished, drivers, 6, fixed)
 	run.Version, run.Seed, run.Precision = "v0.1.0", 42, 0.02
@@ -81,7 +81,7 @@ func golden(t *testing.T, name string, asPublished bool, drivers []build.Ref) *r
 	return run
 }
 
-// TestGolden compares what a reader sees of each study, made from fixed figures.
+// TestGolden compares the report on each study, made from fixed figures, with golden files.
 func TestGolden(t *testing.T) {
 	drivers := refs("mattn", "modernc", "native")
 	for _, s := range study.All() {

@@ -13,14 +13,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// The drivers and pools that were published.
+// The drivers and sizes of the pool for which the study published figures.
 var (
 	httpDrivers = []string{"crawshaw", "mattn", "modernc", "zombiezen"}
 	httpPools   = []int64{1, 4, 8, 50, 100}
 )
 
-// corePool returns the published pool size that is nearest, by ratio, to the machine's
-// number of cores. Of two equally near it returns the larger.
+// corePool returns the published size of the pool that is nearest, by ratio, to the machine's
+// number of cores. If two are equally near, it returns the larger one.
 func (c *cells) corePool() int64 {
 	cores := float64(max(c.run.Machine.Cores, 1))
 	off := func(n int64) float64 { return max(float64(n)/cores, cores/float64(n)) }
@@ -70,7 +70,7 @@ var httpServer = &Study{
 			pool := c.corePool()
 			for _, n := range httpPools {
 				if n < 4*pool && pool < 4*n {
-					continue // about the same size
+					continue // n is about as large as pool
 				}
 				best := comparison{what: fmt.Sprintf("the four drivers: pool %d / pool %d", pool, n), m: opsPerS, atLeast: 1}
 				for _, d := range httpDrivers {
@@ -97,7 +97,7 @@ var httpServer = &Study{
 	},
 }
 
-// httpQuick has every published pool size, but few requests.
+// httpQuick has every published size of the pool, but few requests.
 var (
 	httpQuick = map[string][]int64{"pool": httpPools, "requests": {10_000}, "rows": {10_000}}
 	httpFewer = map[string][]int64{"pool": {4, 50}}
@@ -107,8 +107,8 @@ func httpKey(driver string, pool int64) key {
 	return key{workload: "http-server", phase: "requests", driver: driver}.at("pool", pool)
 }
 
-// httpNearCeiling is the share of the ceiling, in percent, above which a figure says as
-// much about the load generator as about the server.
+// httpNearCeiling is the share, in percent, of the load generator's greatest rate above which
+// a figure says as much about the load generator as about the server.
 const httpNearCeiling = 80
 
 func (c *cells) closedLoopTable() report.StudyTable {
@@ -161,7 +161,7 @@ func (c *cells) closedLoopTable() report.StudyTable {
 	return t
 }
 
-// The figures of a server: latencies first, then the rest.
+// Columns with the figures of a server: latencies first, then the rest.
 var (
 	httpLatencyColumns = []report.StudyColumn{
 		{Title: "p50", Unit: "ms", Statistic: "median alone"},
@@ -188,7 +188,7 @@ func (c *cells) steadyTable() report.StudyTable {
 	t := report.StudyTable{Title: fmt.Sprintf("Latency at a fixed rate of %s requests per second", document.Thousands(c.one("http-steady", "rate"))), Labels: []string{"driver", "pool"},
 		Corrected: []string{"latency counts from when a request was due, whether or not a connection was free; the study had closed loop only"}}
 	latencies := slices.Clone(httpLatencyColumns)
-	latencies[1].Statistic = "median" // what the table is about
+	latencies[1].Statistic = "median" // shown with its interval, because the table is about this percentile
 	t.Columns = slices.Concat(latencies, []report.StudyColumn{{Title: "late p99", Unit: "ms", Statistic: "median alone"}}, httpServerColumns)
 	var late []string
 	for _, d := range c.driversOf("http-steady", httpDrivers...) {

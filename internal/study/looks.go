@@ -13,15 +13,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// A run that has a limited time spends it on the claims: after the rounds that every case
-// takes part in, only cases on which claims rest are measured, and after a look at them only
-// those of claims that are still open and are likely to be decided in the time left. The
-// claims are evaluated at two looks and at the end. These share the level, so that each
-// comparison errs with at most that probability (Bonferroni): most are far from their
-// bounds, so a fifth is enough for a look.
+// A run with a limited time spends it on the claims. First, each case is measured for
+// [lab.MinRounds] rounds. Then only cases on which claims depend are measured. After the first
+// look, only cases of claims that are still open and will probably be decided in the time left
+// are measured. The claims are evaluated at two looks and at the end. These three share the
+// level, so that the probability that a comparison errs is at most the level (Bonferroni). A
+// look gets only a fifth of it, because most comparisons are far from their bounds.
 const (
-	// Look is the round of the first look. Fewer than 8 rounds have no interval at its
-	// level.
+	// Look is the number of rounds before the first look. At its level, fewer than 8 rounds
+	// have no interval.
 	Look = 10
 
 	secondLook = 2 * Look
@@ -29,9 +29,9 @@ const (
 	endShare   = 1 - 2*lookShare
 )
 
-// Settled returns a function that says which cases of a run of the study need no further
-// trials, as [lab.Schedule] asks. The run ends when the limit is over. Its [result.Study]
-// must say that it looks.
+// Settled returns a function for [lab.Schedule] that says which cases of a run of the study
+// need no further trials. The run ends when the limit is over. Looks must be true in its
+// [result.Study].
 func (s *Study) Settled(limit time.Duration) func(run *result.Run, round int) (ids []int, judged bool) {
 	return func(run *result.Run, round int) (ids []int, judged bool) {
 		var open map[int]bool
@@ -62,8 +62,8 @@ func rests(list [][]*ruling) map[int]bool {
 	return ids
 }
 
-// plans reports whether it is planned after a round what the rest of the time is spent on:
-// after the look, and each time that the rounds have doubled.
+// plans reports whether [Study.plan] is called after a round: after the first look, and each
+// time the number of rounds has doubled.
 func plans(round int) bool {
 	for round > Look && round%2 == 0 {
 		round /= 2
@@ -71,12 +71,12 @@ func plans(round int) bool {
 	return round == Look
 }
 
-// plan returns the IDs of the cases that the rest of the time is spent on: those of the
-// open claims that the time is likely to be enough for, the cheapest first. At least one
-// claim is among them.
+// plan returns the IDs of the cases to be measured in the time left: those of the open claims
+// that it will probably suffice for, the cheapest claims first. At least one claim is
+// included.
 //
-// Nothing is dropped that is clear already by the interval of the end. To end there because
-// it is clear would be another look.
+// A claim that is clear only by the intervals for the end is still open. To end it because it
+// is clear would be another look.
 func (s *Study) plan(of *result.Run, limit time.Duration) map[int]bool {
 	look, now := s.rulings(stats.Analyze(of, ""))
 	var open []need
@@ -101,8 +101,8 @@ func (s *Study) plan(of *result.Run, limit time.Duration) map[int]bool {
 	return all.cases
 }
 
-// costs returns a function that says how long a round of cases takes, by their trials so
-// far.
+// costs returns a function that estimates how long one round of the cases with the given IDs
+// takes, from their trials so far.
 func costs(run *result.Run) func(ids map[int]bool) time.Duration {
 	took, trials := map[int]time.Duration{}, map[int]time.Duration{}
 	for i := range run.Trials {
@@ -118,8 +118,8 @@ func costs(run *result.Run) func(ids map[int]bool) time.Duration {
 	}
 }
 
-// rulings evaluates the claims at the looks that the run has had, and by all samples as at
-// its end. look is nil if it has had none.
+// rulings evaluates the claims at the looks that the run has had, and also by all samples, as
+// at its end. look has the rulings of the last look; it is nil if there was none.
 func (s *Study) rulings(a *stats.Analysis) (look, now [][]*ruling) {
 	for _, round := range []int{Look, secondLook} {
 		if a.Run.Rounds < round {
@@ -157,7 +157,8 @@ func (s *Study) judge(a *stats.Analysis) []report.Claim {
 	return list
 }
 
-// looked says when the claims of a run were evaluated, if that was before its end too.
+// looked returns a note that says when the claims of a run were evaluated. It returns nil if
+// that was only at the run's end.
 func looked(run *result.Run) []string {
 	if !run.Study.Looks {
 		return nil

@@ -17,8 +17,8 @@ import (
 
 const forever = math.MaxInt64
 
-// looking measures a study, with made-up figures, as the lab does if the time is spent on
-// the claims. It ends after these rounds or when every case is settled. Each trial takes a
+// looking simulates a run of a study that spends its time on the claims, with made-up figures.
+// It ends after the given number of rounds, or when every case is settled. Each trial takes a
 // second.
 func looking(t *testing.T, name string, drivers []build.Ref, rounds int, limit time.Duration, took wall) *result.Run {
 	t.Helper()
@@ -46,7 +46,7 @@ func looking(t *testing.T, name string, drivers []build.Ref, rounds int, limit t
 	return &run
 }
 
-// trials counts a case's trials.
+// trials returns the number of a case's trials.
 func trials(run *result.Run, id int) (n int) {
 	for i := range run.Trials {
 		if run.Trials[i].Case == id {
@@ -56,15 +56,14 @@ func trials(run *result.Run, id int) (n int) {
 	return n
 }
 
-// open takes a time that varies so much that no claim about times can be decided.
+// open returns times that vary so much that no claim about times can be decided.
 func open(c *result.Case, phase string, round int) int64 {
 	r := rand.New(rand.NewPCG(uint64(c.ID), uint64(round)))
 	return int64(1e6 * (1 + 9*r.Float64()))
 }
 
-// TestTimeGoesToClaims checks that after the first rounds only cases on which a claim
-// rests are measured, and that with enough time every open claim has a comparison with all
-// rounds.
+// TestTimeGoesToClaims checks that after the first rounds only cases on which a claim depends
+// are measured, and that with enough time every open claim has a comparison with all rounds.
 func TestTimeGoesToClaims(t *testing.T) {
 	for _, s := range study.All() {
 		run := looking(t, s.Name, everyone, 14, forever, open)
@@ -105,8 +104,7 @@ func TestTimeGoesToClaims(t *testing.T) {
 	}
 }
 
-// TestClearClaimsEndTheRun checks that nothing is measured any more when all claims are
-// decided.
+// TestClearClaimsEndTheRun checks that measuring ends when all claims are decided.
 func TestClearClaimsEndTheRun(t *testing.T) {
 	drivers := refs("crawshaw", "glebarez", "mattn", "modernc", "ncruces", "sqinn", "zombiezen")
 	run := looking(t, "http-server", drivers, 14, forever, func(c *result.Case, phase string, round int) int64 {
@@ -123,8 +121,8 @@ func TestClearClaimsEndTheRun(t *testing.T) {
 	}
 }
 
-// TestDecidedOnce checks that a comparison that was decided at the look keeps its verdict
-// and its figures, by an interval of 99 %, and that the others have one of 97 %.
+// TestDecidedOnce checks that a comparison that was decided at a look keeps its verdict and
+// figures, with an interval of 99 %, and that the others have intervals of 97 %.
 func TestDecidedOnce(t *testing.T) {
 	run := looking(t, "cgo-or-not", refs("mattn", "modernc"), 20, forever, func(c *result.Case, phase string, round int) int64 {
 		switch {
@@ -154,8 +152,8 @@ func TestDecidedOnce(t *testing.T) {
 	}
 }
 
-// TestQuickLeavesOut checks that with all drivers the quick form leaves out cases on which
-// no claim rests, and none of the drivers that the study had.
+// TestQuickLeavesOut checks that the quick form with all drivers leaves out cases on which no
+// claim depends, but none of the drivers of the study.
 func TestQuickLeavesOut(t *testing.T) {
 	for name, had := range map[string][]string{"http-server": {"crawshaw", "mattn", "modernc", "zombiezen"}, "sqlite3perf": {"mattn", "python-fetchall"}} {
 		s, err := study.Find(name)
@@ -185,20 +183,20 @@ func TestQuickLeavesOut(t *testing.T) {
 	}
 }
 
-// TestTimeGoesToWhatItDecides checks which of two open claims are measured after the look,
-// by how much time there is: the one that takes few rounds, or both.
+// TestTimeGoesToWhatItDecides checks which of two open claims are measured after a look: with
+// little time only the claim that needs few rounds, with more time both.
 func TestTimeGoesToWhatItDecides(t *testing.T) {
 	near := func(c *result.Case, phase string, round int) int64 {
 		noise := math.Exp(0.1 * rand.New(rand.NewPCG(uint64(c.ID), uint64(round))).NormFloat64())
 		switch {
-		case c.Workload == "writers-read-write" && c.Parameters["writers"] == 1: // claimed are 1.5 at most
+		case c.Workload == "writers-read-write" && c.Parameters["writers"] == 1: // the claim allows at most 1.5
 			return int64(1.49e6 * noise)
-		case c.Parameters["size"] >= 1_000_000: // claimed is to be within 10 %
+		case c.Parameters["size"] >= 1_000_000: // the claim allows a difference of 10 %
 			return int64(1e6 * noise)
 		}
 		return 1e6 + int64(c.ID*round)
 	}
-	const look = 1000 * time.Second // is over then: each trial takes a second
+	const look = 1000 * time.Second // the first look is later than this, since each trial takes a second
 	for limit, want := range map[time.Duration][]string{look: {"writers-sizes"}, 1000 * time.Hour: {"writers-concurrent-mutex", "writers-read-write", "writers-sizes"}} {
 		run := looking(t, "writers", refs("mattn", "modernc"), study.Look+2, limit, near)
 		var got []string
@@ -214,8 +212,8 @@ func TestTimeGoesToWhatItDecides(t *testing.T) {
 	}
 }
 
-// TestTimeGoesToTies checks which phases are measured further if a driver that is tied might
-// still win most of them: as many as are needed, those that are soon decided.
+// TestTimeGoesToTies checks which phases are measured further if a tied driver might still win
+// most phases: as many as needed, those that are decided soonest.
 func TestTimeGoesToTies(t *testing.T) {
 	won := []string{"simple query", "many query 10", "many query 100", "many query 1000", "concurrent query 2", "concurrent query 4"}
 	tied := map[string]struct {
@@ -245,9 +243,9 @@ func TestTimeGoesToTies(t *testing.T) {
 	}
 }
 
-// TestSoakErrorsAtBounds checks that comparisons whose figure is exactly at a bound, where a
-// claim would be wrong either way, are decided in at most 5 % of runs: planning by what
-// the samples say so far, and looking, must not cost more.
+// TestSoakErrorsAtBounds checks that comparisons whose true figure is exactly at a bound, so
+// that any decision is wrong, are decided in at most 5 % of runs. Planning by the samples so
+// far, and looking, must not increase that.
 func TestSoakErrorsAtBounds(t *testing.T) {
 	runs := cmp.Or(*simulated, 40)
 	bounds := func(c *result.Case, phase string) float64 {

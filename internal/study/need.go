@@ -10,13 +10,13 @@ import (
 
 type need struct {
 	rounds int
-	cases  map[int]bool   // by ID; nil: further rounds do not decide it
-	likely report.Verdict // the decision
+	cases  map[int]bool   // IDs of the cases to measure; nil: further rounds do not decide it
+	likely report.Verdict // the probable verdict
 }
 
-// outlook estimates how many further rounds an interval takes until it lies within the
-// bounds, outside of them, or so close around 1 that this is decisive. It assumes that the
-// middle stays where it is.
+// outlook estimates how many further rounds it takes until an interval lies within the bounds,
+// outside of them, or so closely around 1 that the two sides are [alike]. It assumes that the
+// median stays the same.
 func outlook(s *stats.Summary, atLeast, atMost *float64) need {
 	if s.Interval == nil {
 		return need{rounds: 1, likely: report.Holds}
@@ -44,9 +44,9 @@ func outlook(s *stats.Summary, atLeast, atMost *float64) need {
 	return n
 }
 
-// needs returns what it takes to decide a claim. look has the rulings on its comparisons at
-// the look, and now those by all samples. A comparison that is clear only now needs no
-// further rounds, but goes on.
+// needs returns which further rounds may decide a claim. look has the rulings on the claim's
+// comparisons at the last look, and now the rulings by all samples. A comparison that is clear
+// only now needs no further rounds, but its cases are still measured.
 func (c *claim) needs(look, now []*ruling) need {
 	decisive, _ := decisiveVerdict(c.anyOf)
 	all, one, never := need{cases: map[int]bool{}}, need{}, false

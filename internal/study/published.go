@@ -8,15 +8,15 @@ import (
 	"strconv"
 )
 
-// The figures of the studies, one file each, as they were published.
+// published has the figures of the studies as they were published, one file for each study.
 //
 //go:embed published/*.tsv
 var published embed.FS
 
 type figures []map[string]string
 
-// publishedFigures reads the file of a study. The file is part of the program, so an
-// error in it is a bug in the program.
+// publishedFigures reads the file of a study. The file is part of the program, so it panics if
+// the file has an error.
 func publishedFigures(study string) figures {
 	f, err := published.Open("published/" + study + ".tsv")
 	if err != nil {
@@ -68,7 +68,7 @@ func number(text string) int64 {
 	return n
 }
 
-// number returns a column of the first row, or nil if it is missing or empty.
+// number returns the value of a column in the first row, or nil if it is missing or empty.
 func (f figures) number(column string) *float64 {
 	if len(f) == 0 || f[0][column] == "" {
 		return nil

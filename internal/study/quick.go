@@ -8,43 +8,42 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// duration is the name of the parameter for the length of a phase of fixed duration,
-// in milliseconds.
+// duration is the name of the parameter that has the length of a phase of fixed duration, in
+// milliseconds.
 const duration = "time"
 
-// Time is how long the quick form takes, if the user does not say how long. It is
-// promised to end within five minutes on two cores, with the report.
+// Time is how long the quick form of a study takes if the user does not give a time. The
+// documentation promises five minutes on two cores, including the report.
 const Time = 285 * time.Second
 
-// budget is the time planned for the rounds of the quick form in which every case takes
-// part. They take longer if the machine is not idle. What is left of [Time] goes to the
-// claims.
+// budget is the time planned for the rounds of the quick form in which every case is measured.
+// They take longer if the machine is not idle. The rest of [Time] is spent on the claims.
 const budget = 100 * time.Second
 
-// The time that a trial takes in addition to its work, on two cores of 2026: for a
-// process with a new database, and for opening each connection of its pool, setting
-// its settings and reading them back.
+// The time that a trial takes in addition to its work, measured on two cores in 2026.
+// trialTakes is for starting a process with a new database. connectionTakes is for opening one
+// connection of the pool, applying its settings and reading them back.
 const (
 	trialTakes      = 30 * time.Millisecond
 	connectionTakes = time.Millisecond
 )
 
-// The bounds of the time for a phase of fixed duration in the quick form. Longer phases
-// are for counts of what is rare.
+// The shortest and the longest phase of fixed duration in the quick form. Only phases in which
+// rare events are counted are longer.
 const (
 	shortest = 50 * time.Millisecond
 	longest  = 500 * time.Millisecond
 )
 
-// once reports whether one trial of a case is enough in the quick form, because its phase
-// is long and only what is counted in it matters.
+// once reports whether the quick form measures a case only once, because its phase is long and
+// only events in it are counted.
 func once(c *result.Case) bool {
 	return c.Scale == workload.Quick && c.Parameters[duration] > longest.Milliseconds()
 }
 
-// Least returns the least time that rounds of these cases take: for starting
-// processes, opening connections, and phases of fixed duration. Work of a fixed amount,
-// such as inserting rows, adds to that.
+// Least returns the least time that rounds of these cases take: for starting processes,
+// opening connections, and phases of fixed duration. Work of a fixed amount, such as inserting
+// rows, takes additional time.
 func Least(cases []*lab.Case, rounds int) time.Duration {
 	var sum time.Duration
 	for _, c := range cases {
@@ -57,9 +56,9 @@ func Least(cases []*lab.Case, rounds int) time.Duration {
 	return sum
 }
 
-// inTime returns the cases of the quick form. Phases of fixed duration share the time
-// that the budget leaves them. If that is too little, drivers that the study did not
-// have are measured at fewer points.
+// inTime returns the cases of the quick form. Phases of fixed duration share the part of
+// [budget] that remains for them. If they would be too short, drivers for which the study has
+// no figures are measured with fewer values of parameters.
 func (p *plan) inTime() ([]*lab.Case, error) {
 	for _, p.fewer = range []bool{false, true} {
 		p.time = 1
@@ -78,7 +77,7 @@ func (p *plan) inTime() ([]*lab.Case, error) {
 				timed++
 			}
 		}
-		if timed == 0 { // no drivers
+		if timed == 0 { // there are no drivers
 			return cases, nil
 		}
 		each := min((budget-Least(repeated, lab.MinRounds))/time.Duration(timed*lab.MinRounds), longest)

@@ -18,9 +18,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/study"
 )
 
-// typical has how long the phases of a case take in ms, for all of its work or for 1000
-// operations of a mix, by the real run of 2026-11-22 that docs/studies.md had. What that
-// run did not have, sqinn, is as far from crawshaw as it was in the figures of 2026.
+// typical has, for each study, the time of a phase of a case in ms, for all of its work or for
+// 1000 operations of a mix. The times are those of the real run of 2026-11-22 that
+// docs/studies.md had. sqinn was not in that run; its ratio to crawshaw is that of the
+// published figures of 2026.
 var typical = map[string]func(c *result.Case, phase string) float64{
 	"sqlite3perf": func(c *result.Case, phase string) float64 {
 		rows, s := float64(c.Parameters["rows"]), c.Settings
@@ -84,7 +85,7 @@ var typical = map[string]func(c *result.Case, phase string) float64{
 			"many10 query", "many100 query", "many1000 query", "large50000 query", "large100000 query", "large200000 query",
 			"concurrent2 query", "concurrent4 query", "concurrent8 query"}, c.Workload+number(c.Parameters["n"])+" "+phase)
 		if ms := typicalOf[c.Driver]; i >= 0 && ms != nil {
-			if c.Workload == "simple" || c.Workload == "complex" { // measured with twice as many users
+			if c.Workload == "simple" || c.Workload == "complex" { // the real run had twice as many users
 				return ms[i] / 2
 			}
 			return ms[i]
@@ -124,8 +125,7 @@ func number(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// The time that a case takes in a real run in addition to its phases: a trial, and each
-// connection.
+// The additional time that a real run takes for each trial, and for each connection.
 const (
 	trialTook      = 100 * time.Millisecond
 	connectionTook = time.Millisecond
@@ -141,9 +141,9 @@ func quick(t *testing.T, s *study.Study, drivers []build.Ref) []*lab.Case {
 	return cases
 }
 
-// quietly measures a study for as long as the quick form does, on a machine whose trials
-// vary by so much, and whose rounds vary by a tenth. takes is how long phases take, in ms. How long a round takes is that of the
-// cases in it.
+// quietly simulates the quick form of a study on a machine whose trials vary by varies, and
+// whose rounds vary by a tenth. takes returns the time of a phase in ms. A round takes as long
+// as its trials.
 func quietly(s *study.Study, cases []*lab.Case, takes func(c *result.Case, phase string) float64, varies float64, seed uint64) *result.Run {
 	run := &result.Run{ID: 1, Scale: "quick", Machine: result.Machine{Cores: 2}, Study: &result.Study{Name: s.Name, Looks: true}}
 	for _, c := range cases {
@@ -175,7 +175,7 @@ func quietly(s *study.Study, cases []*lab.Case, takes func(c *result.Case, phase
 			run.Trials = append(run.Trials, tr)
 		}
 		if spent += took; round > lab.MinRounds && spent > study.Time {
-			break // it would not have begun
+			break // the next round would not have begun
 		}
 		run.Rounds = round
 		if ids, judged := settle(run, round); judged {
@@ -192,8 +192,8 @@ func quietly(s *study.Study, cases []*lab.Case, takes func(c *result.Case, phase
 //	go test ./internal/study -run TestSoakErrorsAtBounds -simulated 300 -v
 var simulated = flag.Int("simulated", 0, "how many `runs` are simulated (default: as many as take seconds)")
 
-// TestSoakQuietMachine checks how many of the 29 claims the quick forms decide on a machine
-// whose trials vary by 10 %, and by 18 %, and that six rounds of everything decide fewer.
+// TestSoakQuietMachine checks how many of the 29 claims the quick forms decide on machines
+// whose trials vary by 10 % and by 18 %, and that six rounds of all cases decide fewer.
 func TestSoakQuietMachine(t *testing.T) {
 	for varies, want := range map[float64]int{0.1: 27, 0.18: 25} {
 		t.Run(fmt.Sprint(varies), func(t *testing.T) {
@@ -211,8 +211,8 @@ func TestSoakQuietMachine(t *testing.T) {
 	}
 }
 
-// quickForms measures all studies, and returns how many of the 29 claims are decided, and
-// how many after six rounds.
+// quickForms simulates the quick forms of all studies. It returns how many of the 29 claims
+// are decided, and how many were decided after six rounds.
 func quickForms(t *testing.T, varies float64, seed uint64) (decided, before int) {
 	t.Helper()
 	drivers := refs("bvinc", "crawshaw", "eatonphil", "glebarez", "mattn", "modernc", "native", "ncruces", "sqinn", "tailscale", "zombiezen")

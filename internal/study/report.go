@@ -12,9 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// Evaluate describes a run of a study in the study's terms. It returns nil if the run
-// is not of a study, or is of a study that this version does not know.
-// Full is what is typed to measure the published sizes.
+// Evaluate describes a run of a study in the study's terms. It returns nil if the run is not
+// of a study, or if this version does not know the study. full is the command that measures
+// the published sizes.
 func Evaluate(a *stats.Analysis, full string) *report.Study {
 	if a.Run.Study == nil {
 		return nil
@@ -47,8 +47,8 @@ func median(m measure, p []stats.Point) report.StudyFigure {
 	return report.StudyFigure{Value: &s.Median, Interval: s.Interval, N: s.N}
 }
 
-// justMedian returns the median without its interval, for a figure that only explains
-// another figure.
+// justMedian returns the median without its interval, for a figure that only explains another
+// one.
 func justMedian(m measure, p []stats.Point) report.StudyFigure {
 	f := median(m, p)
 	f.Interval = nil
@@ -76,9 +76,9 @@ func total(_ measure, p []stats.Point) report.StudyFigure {
 	return report.StudyFigure{Value: &v, N: len(p)}
 }
 
-// lockCodes counts the operations that failed because of a lock by SQLite's extended
-// code, over all trials, and says what share of all operations succeeded. It returns
-// "" if none failed.
+// lockCodes returns a text with the number of operations that failed because of a lock, for
+// each of SQLite's extended error codes, over all trials, and with the share of operations
+// that succeeded. It returns "" if no operation failed.
 func (c *cells) lockCodes(k key) string {
 	x, why := c.find(k)
 	if why != "" {
@@ -100,12 +100,12 @@ func (c *cells) lockCodes(k key) string {
 	if len(names) == 0 {
 		return ""
 	}
-	permille := (operations - failed) * 1000 / max(operations, 1) // rounded down, so that it is never 100%
+	permille := (operations - failed) * 1000 / max(operations, 1) // rounded down, so that it never becomes 100% by rounding
 	return fmt.Sprintf("%s, %d.%d%% of the operations succeeded", strings.Join(names, ", "), permille/10, permille%10)
 }
 
-// lockNote adds a note with the codes of lock errors in the rows of a table. keys are
-// the keys of the rows.
+// lockNote adds a note to a table with the lock errors of each of its rows. keys has one key
+// for each row.
 func (c *cells) lockNote(t *report.StudyTable, keys []key) {
 	var list []string
 	for i, k := range keys {

@@ -43,7 +43,7 @@ var inserts = &Study{
 		{text: "_sync=0&_journal=wal with prepared statements is the fastest of the options", over: func(c *cells) []comparison {
 			var list []comparison
 			first := insertOptionOf(insertFastest)
-			seen := []map[string]string{c.applied(first)} // in the published form several options had the same effect
+			seen := []map[string]string{c.applied(first)} // in the published form, several options had the same effect
 			for _, o := range insertOptions {
 				alike := func(s map[string]string) bool { return maps.Equal(s, c.applied(o)) }
 				if o.dsn == insertNoWAL || slices.ContainsFunc(seen, alike) {
@@ -85,16 +85,16 @@ type insertOption struct {
 	meant, did     map[string]string
 }
 
-// Connect strings that claims name. A database in memory has no WAL, so two of them
-// have the same effect.
+// Connect strings that the claims name. A database in memory has no WAL, so insertNoWAL has
+// the same effect as without "_journal=wal".
 const (
 	insertFastest = "a.db?_journal=wal&sync=0"
 	insertNoWAL   = "a.db?_journal=wal&mode=memory&sync=0"
 )
 
-// insertOptions are the options of the two published tables. mattn removes everything
-// after "?" except _options from plain paths, and ignores unknown options. synchronous
-// is NORMAL unless an option says otherwise.
+// insertOptions are the options in the two published tables. If the path is not a URI, mattn
+// removes everything after "?" except for _options, and it ignores unknown options.
+// synchronous is NORMAL unless an option sets it.
 var insertOptions = []insertOption{
 	{"a.db?_sync=0&mode=memory&cache=shared", "file:a.db?_sync=0&mode=memory&cache=shared",
 		map[string]string{"synchronous": "off", "mode": "memory", "cache": "shared", "journal_mode": "memory"}, map[string]string{"synchronous": "off", "journal_mode": "delete"}},
@@ -127,7 +127,7 @@ func insertLegs() []leg {
 		{workload: "verify.yaml", bench: "bench"},
 		{workload: "concurrent.yaml", on: library, settings: map[string]string{"journal_mode": "wal"}},
 		{workload: "concurrent.yaml", on: library, settings: map[string]string{"journal_mode": "delete"}, fewer: map[string][]int64{duration: {}}},
-		// SQLite waits ten seconds for a lock.
+		// SQLite waits ten seconds for a lock, so only longer phases have lock errors.
 		{workload: "concurrent.yaml", on: had("mattn"), settings: map[string]string{"journal_mode": "wal"}, quick: map[string][]int64{duration: {12_000}}},
 	}
 	bulk := insertManyParameters(insertLeg(generate, 60_000, 10_000_000, 2000))
@@ -138,7 +138,7 @@ func insertLegs() []leg {
 			corrected, published := insertLeg(w, 12_000, 50_000, 100), insertLeg(w, 12_000, 50_000, 100)
 			corrected.form, corrected.settings = correctedOnly, o.meant
 			published.form, published.settings = publishedOnly, o.did
-			if w == adHoc { // no claim rests on these
+			if w == adHoc { // no claim depends on these
 				corrected.fewer, published.fewer = map[string][]int64{"rows": {}}, map[string][]int64{"rows": {}}
 			}
 			legs = append(legs, corrected, published)
@@ -147,8 +147,8 @@ func insertLegs() []leg {
 	return legs
 }
 
-// insertLeg returns a leg that inserts these numbers of rows at the scales quick and
-// full.
+// insertLeg returns a leg that inserts the given numbers of rows: quick at the scale quick,
+// and full at the scale full.
 func insertLeg(workload string, quick, full int64, batches ...int64) leg {
 	return leg{workload: workload + ".yaml", published: workload + "-as-published.yaml", on: library,
 		parameters: map[string][]int64{"rows": {full}, "batch": batches},
@@ -156,7 +156,8 @@ func insertLeg(workload string, quick, full int64, batches ...int64) leg {
 }
 
 // insertManyParameters restricts a leg to drivers whose SQLite accepts more than 999
-// parameters. SQLite does since 3.32.0, unless it was compiled with a lower limit.
+// parameters in a statement. SQLite accepts more since 3.32.0, unless it was compiled with a
+// lower limit.
 func insertManyParameters(l leg) leg {
 	l.on = func(r build.Ref) bool { return library(r) && !sameDriver("bvinc", r.Name) }
 	return l
@@ -164,7 +165,7 @@ func insertManyParameters(l leg) leg {
 
 const insertFewParameters = "bvinc's SQLite, of 2019, takes at most 999 parameters, which are 333 rows"
 
-// The tables, by their position among the numbers of rows, ascending.
+// The published tables, as indexes of the ascending numbers of rows.
 const (
 	insertBatchRows = iota
 	insertPreparedRows
@@ -176,7 +177,7 @@ func insertKey(prepared bool, rows int) key {
 	k := key{workload: "sqlite3perf-generate", phase: "insert", driver: "mattn"}
 	if !prepared {
 		k.workload = "sqlite3perf-generate-ad-hoc"
-		rows -= insertPreparedRows // the ad hoc workload has no table of batches
+		rows -= insertPreparedRows // the ad hoc workload has no table for batches, so its indexes are smaller
 	}
 	k.nth = map[string]int{"rows": rows}
 	return k
@@ -210,7 +211,7 @@ func insertPaged(phase string) key {
 	return key{workload: "sqlite3perf-paginate", phase: phase, driver: "mattn"}
 }
 
-// The phases of the job bench. The last one includes the others.
+// The phases of the command bench. The last one includes the others.
 var insertAfterQuery, insertFirstRow, insertWholeBench = lab.BenchPhases[0], lab.BenchPhases[1], lab.BenchPhases[2]
 
 func insertVerified(driver, phase string) key {
@@ -275,7 +276,7 @@ func insertTables(c *cells) []report.StudyTable {
 		c.verificationTable(published),
 		c.besideTable(),
 	}
-	for _, i := range []int{0, 4} { // the tables of large batches
+	for _, i := range []int{0, 4} { // the tables for large batches
 		if slices.ContainsFunc(c.drivers, func(d string) bool { return sameDriver("bvinc", d) }) {
 			tables[i].Notes = append(tables[i].Notes, insertFewParameters)
 		}
@@ -283,8 +284,8 @@ func insertTables(c *cells) []report.StudyTable {
 	return tables
 }
 
-// hereRows returns the note with the number of rows, unless it is the published
-// number.
+// hereRows returns a note with the number of rows of this run. It returns nil if that is the
+// published number.
 func (c *cells) hereRows(k key) []string {
 	n, ok := c.nth(k.workload, "rows", k.nth["rows"])
 	if !ok || c.fullSize() {
@@ -293,7 +294,8 @@ func (c *cells) hereRows(k key) []string {
 	return []string{"here: " + document.Thousands(n) + " rows"}
 }
 
-// insertRow is a row of a table of rates, for a published table and case.
+// insertRow is a row of a table of rates. table and published name the published table and
+// case.
 type insertRow struct {
 	table, published string
 	labels           []string

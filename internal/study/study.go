@@ -1,7 +1,7 @@
-// Package study defines published benchmarks of SQLite from Go so that they can be
-// measured again. For each it has what the benchmark did, as workloads; the figures
-// that it published; and its claims, as comparisons that a run can decide. The package
-// itself measures nothing and prints nothing.
+// Package study defines published benchmarks of SQLite from Go so that they can be measured
+// again. For each benchmark it has the measurements, as workloads; the published figures; and
+// the claims, as comparisons that a run can decide. The package itself measures nothing and
+// prints nothing.
 package study
 
 import (
@@ -28,48 +28,47 @@ var files embed.FS
 // Study is a published benchmark.
 type Study struct {
 	Name      string
-	Asks      string // the question that it asks, in one line
-	About     string // what is done, if the tables do not make it clear
-	Published string // when it was published, and about what
+	Asks      string // the question that the study answers, in one line
+	About     string // what the study does, if its tables do not make that clear
+	Published string // describes the published figures, such as their unit, rounds or dates
 
-	// Rounds is the number of rounds at scales other than quick, unless the user says how
-	// long to continue.
+	// Rounds is the number of rounds at scales other than quick, unless the user gives a time.
 	Rounds int
 
-	// Extra are optional drivers that the study had. They take part if they are
+	// Extra are optional drivers that the study measured. They are measured only if they are
 	// installed.
 	Extra []string
 
-	had   []string // the drivers for which it published figures
-	timed bool     // it consists of phases of fixed duration, which the quick form must plan
+	had   []string // the drivers for which the study published figures
+	timed bool     // the study's phases have a fixed duration, which the quick form must plan
 
-	// trial is how long a trial of the quick form takes, if the study is not timed and has
-	// so many cases that the quick form may have to leave some out.
+	// trial is how long a trial of the quick form takes. It is set if the study is not timed
+	// and has so many cases that the quick form may have to leave some out.
 	trial time.Duration
 
 	legs   []leg
-	quick  func(*cells) string // what the quick form leaves out
+	quick  func(*cells) string // says what the quick form leaves out
 	tables func(*cells) []report.StudyTable
 	claims []claim
 }
 
 // leg is a part of a study's plan: a workload with some parameters and settings.
 type leg struct {
-	workload  string // a file of the study's directory, or the name of a built-in workload
-	published string // the workload for --as-published; "" if it is the same
+	workload  string // name of a file in the study's directory, or of a built-in workload
+	published string // the workload for --as-published; "" if it is the same one
 	form      form
 	on        func(build.Ref) bool // selects the drivers; nil means all
 
-	parameters map[string][]int64 // at every scale
-	quick      map[string][]int64 // at the scale quick
+	parameters map[string][]int64 // values at every scale
+	quick      map[string][]int64 // values at the scale quick, which replace parameters
 	settings   map[string]string
 
-	// fewer replaces quick, parameter by parameter, on drivers for which the study
-	// had no figures, if the quick form would take too long. Without values the leg
-	// is left out.
+	// fewer replaces values of quick for drivers for which the study has no figures, if the
+	// quick form would take too long. If a parameter has no values here, these drivers are not
+	// measured in the leg.
 	fewer map[string][]int64
 
-	bench string // table to verify as the command bench does, in another process; "" for none
+	bench string // table to verify in a separate process, as the command bench does; "" for none
 }
 
 type form int
@@ -82,13 +81,13 @@ const (
 
 var studies = []*Study{cgoOrNot, driverComparison, httpServer, inserts, writers}
 
-// All lists the studies, by name.
+// All returns the studies, sorted by name.
 func All() []*Study {
 	return slices.SortedFunc(slices.Values(studies), func(a, b *Study) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Find returns the study with a name. If the name is unknown the error suggests the
-// nearest one.
+// Find returns the study with a name. If there is none, the error suggests the most similar
+// name.
 func Find(name string) (*Study, error) {
 	var names []string
 	for _, s := range All() {
@@ -119,8 +118,8 @@ func (s *Study) load(l *leg, asPublished bool) (*workload.Workload, error) {
 	return workload.Parse(s.Name+"/"+name, data, dir)
 }
 
-// Cases returns what the study measures at a scale on these drivers, in its corrected
-// form or as it was published. At the scale quick the cases are planned to end in time.
+// Cases returns the cases that the study measures at a scale on these drivers, in its
+// corrected form or as it was published. At the scale quick they are chosen to end in time.
 func (s *Study) Cases(scale string, asPublished bool, drivers []build.Ref, seed uint64) ([]*lab.Case, error) {
 	p := plan{study: s, scale: scale, asPublished: asPublished, drivers: drivers, seed: seed}
 	if scale == workload.Quick && s.timed {
@@ -140,8 +139,8 @@ type plan struct {
 	asPublished bool
 	drivers     []build.Ref
 	seed        uint64
-	fewer       bool  // use the legs' fewer values
-	time        int64 // length of phases of fixed duration in ms; 0 for the workload's own
+	fewer       bool  // use leg.fewer
+	time        int64 // length of phases of fixed duration in milliseconds; 0: the workload's own
 }
 
 func (p *plan) cases() ([]*lab.Case, error) {
@@ -162,7 +161,7 @@ func (p *plan) cases() ([]*lab.Case, error) {
 		}
 		for _, c := range cases {
 			key := fmt.Sprintf("%s %v %q %s", c.Workload, c.Parameters, c.Settings, c.Driver)
-			if seen[key] { // two legs, or two scaled sizes, may give the same case
+			if seen[key] { // two legs, or two scaled values of a parameter, may result in the same case
 				continue
 			}
 			seen[key] = true
@@ -219,8 +218,8 @@ func (p *plan) matrix(l *leg, w *workload.Workload, drivers []build.Ref, paramet
 	return m.Cases()
 }
 
-// scaled multiplies values of a parameter if the scale is a number, as the workload
-// does with its own values.
+// scaled multiplies values of a parameter by the scale, if the scale is a number and the
+// workload scales this parameter. It rounds to whole numbers and removes duplicates.
 func scaled(w *workload.Workload, name string, values []int64, scale string) []int64 {
 	factor, err := strconv.ParseFloat(scale, 64)
 	if err != nil || !slices.Contains(w.Factor, name) {
@@ -252,14 +251,14 @@ func had(driver string) func(build.Ref) bool {
 
 func serves(r build.Ref) bool {
 	if r.Known == nil {
-		return true // a worker without one says so itself
+		return true // the worker of an unknown driver reports by itself whether it can serve
 	}
 	_, limited := r.Known.Limit("http", "")
 	return !limited
 }
 
-// python reports whether a driver is the Python interpreter, which takes part only in
-// some legs.
+// python reports whether a driver is the Python interpreter, which is measured only in some
+// legs.
 func python(r build.Ref) bool { return strings.HasPrefix(r.Name, "python") }
 
 func library(r build.Ref) bool { return !python(r) }

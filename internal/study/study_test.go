@@ -21,7 +21,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// refs returns drivers as the lab knows them.
+// refs returns drivers in the form that the lab uses.
 func refs(names ...string) []build.Ref {
 	var list []build.Ref
 	for _, n := range names {
@@ -36,7 +36,7 @@ func refs(names ...string) []build.Ref {
 
 var everyone = refs("bvinc", "crawshaw", "eatonphil", "glebarez", "mattn", "modernc", "native", "ncruces", "python-fetchall", "sqinn", "zombiezen")
 
-// wall says how long a phase of a case takes in a round, in ns.
+// wall returns the time of a phase of a case in a round, in nanoseconds.
 type wall func(c *result.Case, phase string, round int) int64
 
 // made returns a run of a study with made-up figures.
@@ -76,11 +76,11 @@ func evaluate(t *testing.T, run *result.Run) *report.Study {
 	return r
 }
 
-// scaleOf has scales that are small but keep different sizes different.
+// scaleOf has, for each study, a small scale at which different sizes remain different.
 var scaleOf = map[string]string{"cgo-or-not": "0.001", "driver-comparison": "0.001", "http-server": "0.01", "sqlite3perf": "0.001", "writers": "0.01"}
 
-// TestPublishedFiguresAreMeasured checks that every published figure is in a table of
-// its study. Beside each must be a measured one, unless it cannot be measured again.
+// TestPublishedFiguresAreMeasured checks that every published figure is in a table of its
+// study, next to a measured figure, unless it cannot be measured again.
 func TestPublishedFiguresAreMeasured(t *testing.T) {
 	columns := map[string][]string{
 		"cgo-or-not": {"mean_s", "stddev_s"}, "driver-comparison": {"ms"}, "http-server": {"requests_per_s"},
@@ -133,9 +133,9 @@ func TestPublishedFiguresAreMeasured(t *testing.T) {
 	}
 }
 
-// TestClaimsFindTheirCells checks that every comparison of every claim finds what it
-// compares at every scale, if the drivers that it names are measured. The exceptions
-// are claims that say why they don't.
+// TestClaimsFindTheirCells checks that every comparison of every claim finds its cells at
+// every scale if the drivers that it names are measured, except for claims that say why they
+// don't.
 func TestClaimsFindTheirCells(t *testing.T) {
 	for _, s := range study.All() {
 		for _, scale := range []string{"quick", scaleOf[s.Name]} {
@@ -162,7 +162,7 @@ func TestClaimsFindTheirCells(t *testing.T) {
 	}
 }
 
-// TestQuickIsSmaller checks that the quick form measures published sizes, or smaller.
+// TestQuickIsSmaller checks that the quick form measures the published sizes or smaller ones.
 func TestQuickIsSmaller(t *testing.T) {
 	for _, s := range study.All() {
 		t.Run(s.Name, func(t *testing.T) {
@@ -185,9 +185,9 @@ func TestQuickIsSmaller(t *testing.T) {
 	}
 }
 
-// TestQuickIsPlanned checks that with any number of drivers the quick form leaves time
-// for work without a fixed duration. Phases of fixed duration share the rest, and the
-// drivers that the study had keep every point.
+// TestQuickIsPlanned checks that the quick form leaves time for work without a fixed duration,
+// whatever the number of drivers. Phases of fixed duration share the rest of the time, and the
+// drivers of the study keep all values of the parameters.
 func TestQuickIsPlanned(t *testing.T) {
 	s, err := study.Find("writers")
 	if err != nil {
@@ -212,7 +212,7 @@ func TestQuickIsPlanned(t *testing.T) {
 			points, each, long := map[string]int{}, cases[0].Parameters["time"], 0
 			for _, c := range cases {
 				if c.Parameters["time"] == 6_000 && c.Driver == "mattn" && c.Parameters["writers"] == 256 {
-					long++ // than SQLite waits for a lock
+					long++ // longer than SQLite waits for a lock
 					continue
 				}
 				points[c.Driver]++
@@ -240,8 +240,8 @@ func TestQuickIsPlanned(t *testing.T) {
 	}
 }
 
-// TestLeast checks that phases of fixed duration, processes and connections are
-// counted.
+// TestLeast checks that the time of phases of fixed duration, processes and connections is
+// included.
 func TestLeast(t *testing.T) {
 	var few, slow lab.Case
 	few.Settings = driver.Settings{"pool_size": "1"}
@@ -252,8 +252,8 @@ func TestLeast(t *testing.T) {
 	}
 }
 
-// groups takes exactly twice as long with modernc for inserting. For grouping it takes
-// 1.6, 1.3 and 1.15 times as long, as the table grows.
+// groups returns times. Inserting takes exactly twice as long with modernc. Grouping takes
+// 1.6, 1.3 and 1.15 times as long, for tables of increasing size.
 func groups(c *result.Case, phase string, round int) int64 {
 	size := slices.Index([]int64{10, 480, 4798}, c.Parameters["people"])
 	base := 1_000_000 * math.Pow(10, float64(size)) * (1 + float64(round)/1000)
@@ -291,7 +291,7 @@ func TestClaimsOfCgoOrNot(t *testing.T) {
 			t.Errorf("%q: %s", c.Claim, c.Verdict)
 		}
 	}
-	// Seven comparisons form one family.
+	// The p-values of seven comparisons are corrected together.
 	if x := r.Claims[0].Comparisons[0].Test; x == nil || x.Adjusted < x.P || x.N != 10 {
 		t.Errorf("test %+v", x)
 	}
@@ -305,8 +305,8 @@ func TestClaimsOfCgoOrNot(t *testing.T) {
 	}
 }
 
-// TestClaimsOtherwise checks that figures that say the opposite refute the claims, and
-// that claims are left open if a driver is missing or there are too few rounds.
+// TestClaimsOtherwise checks that opposite figures refute the claims, and that claims stay
+// open if a driver is missing or there are too few rounds.
 func TestClaimsOtherwise(t *testing.T) {
 	equal := func(*result.Case, string, int) int64 { return 1e6 }
 	for _, test := range []struct {
@@ -346,8 +346,8 @@ func TestFailedDriver(t *testing.T) {
 	}
 }
 
-// TestVersions checks that a version of a driver counts as the driver, and that two
-// versions both have rows.
+// TestVersions checks that a version of a driver is used as the driver, and that two versions
+// of a driver both have rows.
 func TestVersions(t *testing.T) {
 	drivers := refs("mattn", "modernc")
 	drivers[1].Name = "modernc@v1.30.0"
@@ -386,8 +386,8 @@ func TestPublishedBesideVersions(t *testing.T) {
 	}
 }
 
-// TestPoolOfCores checks that a pool of about the number of cores is one of the
-// published sizes.
+// TestPoolOfCores checks that the pool that is about as large as the number of cores has one
+// of the published sizes.
 func TestPoolOfCores(t *testing.T) {
 	for cores, want := range map[int]string{1: "pool 1:", 2: "pool 4:", 6: "pool 8:", 16: "pool 8:", 64: "pool 50:"} {
 		run := made(t, "http-server", "quick", false, refs("crawshaw", "mattn", "modernc", "zombiezen"), 6, func(*result.Case, string, int) int64 { return 1e6 })
@@ -398,7 +398,7 @@ func TestPoolOfCores(t *testing.T) {
 	}
 }
 
-// groups2 is groups for any version of modernc.
+// groups2 is [groups] for any version of modernc.
 func groups2(c *result.Case, phase string, round int) int64 {
 	d := *c
 	d.Driver, _, _ = strings.Cut(c.Driver, "@")
@@ -444,8 +444,7 @@ func TestCountsOfLockErrors(t *testing.T) {
 	}
 }
 
-// TestNoClearWinner checks how the phases of the six workloads' most frequent winner
-// are counted.
+// TestNoClearWinner checks how the phases that the most frequent winner wins are counted.
 func TestNoClearWinner(t *testing.T) {
 	claim := func(took wall) report.Claim {
 		r := evaluate(t, made(t, "driver-comparison", "0.001", false, refs("mattn", "modernc", "zombiezen"), 6, took))
@@ -466,7 +465,7 @@ func TestNoClearWinner(t *testing.T) {
 	if x := c.Comparisons[0]; c.Verdict != fails || x.Median != 15 || *x.AtMost != 7 || !strings.Contains(x.What, "zombiezen") {
 		t.Errorf("%s: %+v", c.Verdict, x)
 	}
-	c = claim(func(*result.Case, string, int) int64 { return 1e6 }) // alike for certain
+	c = claim(func(*result.Case, string, int) int64 { return 1e6 }) // certainly alike
 	if x := c.Comparisons[0]; c.Verdict != holds || x.Median != 0 {
 		t.Errorf("%s: %+v", c.Verdict, x)
 	}
@@ -475,7 +474,7 @@ func TestNoClearWinner(t *testing.T) {
 		t.Errorf("%s: %+v", c.Verdict, x)
 	}
 	drivers := []string{"mattn", "modernc", "zombiezen"}
-	phases := map[string]int{} // numbered in order of appearance; each driver is first in every third
+	phases := map[string]int{} // numbers in order of appearance; each driver is first in every third phase
 	c = claim(func(c *result.Case, phase string, round int) int64 {
 		id := fmt.Sprint(c.Workload, phase, c.Parameters)
 		if _, ok := phases[id]; !ok {
@@ -488,15 +487,16 @@ func TestNoClearWinner(t *testing.T) {
 	}
 }
 
-// unsteady takes between 1 and 2 ms with every driver, so that none is told apart.
+// unsteady returns times between 1 and 2 ms for every driver, so that no two drivers differ
+// significantly.
 func unsteady(c *result.Case, _ string, round int) int64 {
 	h := fnv.New32a()
 	fmt.Fprint(h, round, c.Workload, c.Parameters, c.Driver)
 	return 1e6 + int64(h.Sum32()%1e6)
 }
 
-// TestNoClearWinnerAmongWhom checks that only drivers that the study had decide whether
-// there was a winner, and that a single driver wins nothing.
+// TestNoClearWinnerAmongWhom checks that only drivers of the study count when the winner is
+// determined, and that a single driver wins nothing.
 func TestNoClearWinnerAmongWhom(t *testing.T) {
 	for _, test := range []struct{ drivers, want string }{
 		{"mattn", "no phase has figures of two drivers of the study"},
@@ -517,7 +517,7 @@ func TestNoClearWinnerAmongWhom(t *testing.T) {
 	}
 }
 
-// TestClaimsOf2023 checks that the claims of 2023 are about the workloads of 2023.
+// TestClaimsOf2023 checks that the claims of 2023 use only the workloads of 2023.
 func TestClaimsOf2023(t *testing.T) {
 	took := func(c *result.Case, _ string, round int) int64 {
 		switch {
@@ -547,8 +547,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestEvaluateNone checks that a run has no study report if it is not of a study, or of
-// one that this version does not know.
+// TestEvaluateNone checks that a run has no report on a study if the run is not of a study, or
+// if this version does not know the study.
 func TestEvaluateNone(t *testing.T) {
 	for _, s := range []*result.Study{nil, {Name: "of another version"}} {
 		if r := study.Evaluate(stats.Analyze(&result.Run{Study: s}, "native"), "--scale full"); r != nil {

@@ -68,8 +68,8 @@ var (
 	writersNormal = map[string]string{"synchronous": "normal"}
 )
 
-// writersLegs adds a published form of each leg. Its pool keeps two idle connections, on the
-// drivers that have such a pool.
+// writersLegs returns the legs of the study, each also in the published form. That form keeps
+// two idle connections in the pool, on drivers that have such a pool.
 func writersLegs() []leg {
 	two := func(settings map[string]string) map[string]string {
 		return map[string]string{"synchronous": settings["synchronous"], "pool_idle": "2"}
@@ -86,7 +86,7 @@ func writersLegs() []leg {
 		{workload: "concurrent-mutex.yaml", settings: writersNormal, fewer: none},
 		{workload: "read-write.yaml", settings: writersNormal, fewer: none},
 	}
-	// SQLite waits five seconds for a lock.
+	// SQLite waits five seconds for a lock, so only longer phases have lock errors.
 	locked := map[string][]int64{"writers": {256}, duration: {6_000}}
 	for _, w := range []string{"parallel", "concurrent", "parallel-mutex", "concurrent-mutex"} {
 		for _, sync := range []map[string]string{writersFull, writersNormal} {
@@ -115,8 +115,8 @@ func writersSized(sync string, size int64) key {
 	return key{workload: "writers-sizes", phase: "write", driver: "mattn", settings: map[string]string{"synchronous": sync}}.at("size", size)
 }
 
-// writersKey returns the key of a cell with all connections kept. In the published form
-// two are kept.
+// writersKey returns the key of a cell whose pool keeps all idle connections, or two in the
+// published form.
 func writersKey(workload, sync string, writers int64) key {
 	return key{workload: "writers-" + workload, phase: "write", driver: "mattn", nth: map[string]int{duration: -1},
 		settings: map[string]string{"synchronous": sync}}.at("writers", writers)
@@ -129,8 +129,8 @@ func (k key) pooled(idle string) key {
 	return k
 }
 
-// writersCollapse looks for a sharp drop, to half the rate or less, or for lock
-// errors.
+// writersCollapse returns comparisons that find a collapse: a drop to half of the rate or
+// less, or lock errors.
 func writersCollapse(c *cells, workload string) []comparison {
 	var list []comparison
 	for _, n := range c.values("writers-"+workload, "writers") {
@@ -182,7 +182,7 @@ func (c *cells) writersFigures(k key) []report.StudyFigure {
 }
 
 func writersTables(c *cells) []report.StudyTable {
-	kept := either(c, "", "2") // idle connections
+	kept := either(c, "", "2") // value of the setting pool_idle
 	var tables []report.StudyTable
 	for _, b := range writersBenchmarks {
 		t := report.StudyTable{Title: b.name, Labels: []string{"benchmark", "driver"}, Columns: writersColumns(true),
@@ -212,13 +212,13 @@ func writersTables(c *cells) []report.StudyTable {
 				n := number(strings.TrimSuffix(row["size"], "b"))
 				k, name = k.at("size", n), name+"/"+row["size"]
 			default:
-				n := row["gomaxprocs"] + row["concurrency"] // one of them
+				n := row["gomaxprocs"] + row["concurrency"] // only one of the two columns has a value
 				k, name = k.at("writers", number(n)), name+"/"+n
 			}
 			k.nth = map[string]int{duration: -1}
 			if row["benchtime"] == "1s" {
 				k.nth, name = map[string]int{duration: 0}, name+" (1s)"
-				if len(c.values(k.workload, duration)) == 1 { // if measured at all, it is beside the longer one
+				if len(c.values(k.workload, duration)) == 1 { // only the longer phase was measured, so this index finds no cell
 					k.nth = map[string]int{duration: 1}
 				}
 			}
@@ -251,7 +251,8 @@ func writersTables(c *cells) []report.StudyTable {
 	return append(tables, c.idleTable(), c.retryTable())
 }
 
-// idleTable returns the table that shows what it costs if a pool closes connections.
+// idleTable returns the table that shows the costs of a pool that keeps only two idle
+// connections.
 func (c *cells) idleTable() report.StudyTable {
 	t := report.StudyTable{Title: "What two idle connections cost, Go's default: parallel, without mutex, normal", Labels: []string{"writers", "idle connections", "driver"},
 		Columns: writersColumns(false)}
@@ -277,8 +278,7 @@ func (c *cells) idleTable() report.StudyTable {
 	return t
 }
 
-// retryTable returns the table that shows the effect of a retry policy instead of a
-// busy timeout.
+// retryTable returns the table that shows the effect of retries without a busy timeout.
 func (c *cells) retryTable() report.StudyTable {
 	t := report.StudyTable{Title: "Ten attempts 1, 2, 4 … ms apart, without a busy timeout: parallel, normal", Labels: []string{"writers", "driver"},
 		Columns: append(writersColumns(false), report.StudyColumn{Title: "retries", Statistic: "total"})}

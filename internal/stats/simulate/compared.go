@@ -11,10 +11,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// margin is the --precision of simulated comparisons.
+// margin is the value of --precision in simulated comparisons.
 const margin = 0.02
 
-// slowTenth makes one trial in ten of a side take as many times as long.
+// slowTenth returns a function that returns, for one trial in ten, the logarithm of times, and
+// otherwise 0.
 func slowTenth(times float64) func(r *rand.Rand) float64 {
 	return func(r *rand.Rand) float64 {
 		if r.IntN(10) == 0 {
@@ -24,13 +25,13 @@ func slowTenth(times float64) func(r *rand.Rand) float64 {
 	}
 }
 
-// sides are what comparisons are simulated of: what is added to the logarithms of the second
-// side's times.
+// sides are pairs of sides whose comparison is simulated. second returns what is added to the
+// logarithm of each of the second side's times.
 var sides = []struct {
 	name   string
-	spread float64 // of both sides
+	spread float64 // standard deviation of the logarithms of both sides' times
 	second func(r *rand.Rand) float64
-	same   bool // the mean is within the margin
+	same   bool // the second side's mean time is within the margin
 }{
 	{"equal", 0.003, func(*rand.Rand) float64 { return 0 }, true},
 	{"equal", 0.01, func(*rand.Rand) float64 { return 0 }, true},
@@ -58,7 +59,9 @@ func sames(runs int) string {
 
 type compared struct{ same, differ float64 }
 
-// compareOf simulates comparisons of one cell until it is settled. Rounds vary by 10 %.
+// compareOf simulates comparisons of one cell. Each ends when the cell is settled, or when it
+// has as many rounds as most says. Rounds vary by 10 %. It returns the shares of comparisons
+// that call the sides the same, and different.
 func compareOf(spread float64, second func(r *rand.Rand) float64, most, runs int) compared {
 	var same, differ atomic.Int64
 	shareOf(runs, 1, func(r *rand.Rand) bool {

@@ -9,7 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// noises are what the values of successive rounds or runs may be, about one level.
+// noises are kinds of noise that the values of successive rounds or runs may have around a
+// constant level.
 var noises = []struct {
 	name string
 	draw func(r *rand.Rand, n int) []float64
@@ -28,7 +29,7 @@ var noises = []struct {
 		x := make([]float64, n)
 		for length := 1.0; length <= 256; length *= 2 {
 			for i, v := range autoregression(r, n, math.Exp(-1/length)) {
-				x[i] += v / 3 // there are 9 lengths
+				x[i] += v / 3 // the sum of 9 lengths has a variance of 1
 			}
 		}
 		return x
@@ -45,8 +46,8 @@ func autoregression(r *rand.Rand, n int, strength float64) []float64 {
 	return x
 }
 
-// lawVerdicts are peaks of throughput where it has none: it must be told from the rounds that it
-// falls at the largest number of clients measured.
+// lawVerdicts returns simulations of throughputs that have no peak. A peak is wrongly reported
+// if the rounds show that throughput falls at the largest number of clients.
 func lawVerdicts() (list []verdict) {
 	const rounds, most = 12, 16
 	for _, law := range []stats.Scaling{{Lambda: 1e4}, {Lambda: 1e4, Sigma: 0.5}, {Lambda: 1e4, Sigma: 1}} {
@@ -78,7 +79,8 @@ func trendVerdicts(runs int) (list []verdict) {
 	return list
 }
 
-// manyTrends are false changes of series that are looked at together.
+// manyTrends returns simulations of several series without changes, looked at together. It is
+// wrong to find a change in any of them.
 func manyTrends() (list []verdict) {
 	const series, runs = 20, 24
 	for _, n := range noises {
@@ -90,7 +92,8 @@ func manyTrends() (list []verdict) {
 	return list
 }
 
-// medianVerdicts are the intervals of medians and of ratios, of rounds that depend on each other.
+// medianVerdicts returns simulations of the intervals of medians and of ratios if rounds
+// depend on each other.
 func medianVerdicts() (list []verdict) {
 	const rounds, ofCluster = 20, stats.MinSamples
 	for _, n := range noises {
@@ -98,9 +101,10 @@ func medianVerdicts() (list []verdict) {
 			unpromised: n.name != "independent" && n.name != "heavy tails",
 			is:         func(r *rand.Rand) bool { return holds(stats.Summarize(n.draw(r, rounds)).Interval, 0) }})
 	}
-	// Ratios are formed of two trials in shuffled order.
+	// ratio reports whether the interval of a ratio of 1 contains it. In each round it divides
+	// the times of two successive trials in random order.
 	ratio := func(r *rand.Rand, draw func(*rand.Rand, int) []float64, rounds int) bool {
-		x := draw(r, 2*rounds) // of successive trials
+		x := draw(r, 2*rounds) // successive trials
 		var ratios []float64
 		for i := range rounds {
 			first := 2*i + r.IntN(2)

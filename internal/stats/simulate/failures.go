@@ -17,12 +17,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-// failures is how many operations of a trial fail.
+// failures says how many operations of a trial fail.
 type failures struct {
 	name   string
-	share  float64 // of the operations, on average
-	spread float64 // the standard deviation between trials, as a share of share; -1: single operations, in few trials
-	varies float64 // by which 99th percentiles and peak memory vary, as a share of them; 0: there are none
+	share  float64 // average share of operations that fail
+	spread float64 // standard deviation of the share between trials, relative to share; -1: operations fail independently, in few trials
+	varies float64 // relative range by which 99th percentiles and peak memory vary; 0: samples have neither
 }
 
 var equalFailures = []failures{
@@ -45,7 +45,8 @@ func (f failures) draw(r *rand.Rand) int64 {
 	return int64(trialOperations * min(max(f.share*(1+f.spread*r.NormFloat64()), 0), 0.95))
 }
 
-// trial adds a trial of a case, in which operations fail. The time varies by 3 %.
+// trial adds to run a trial of the case with the ID c. Its time is the given seconds, varied
+// by 3 %.
 func (f failures) trial(r *rand.Rand, run *result.Run, c, round int, seconds float64) {
 	s := result.Sample{Phase: "mix", Metric: result.MetricTimePerOp, WallNS: int64(1e9 * seconds * math.Exp(0.03*r.NormFloat64())),
 		Operations: trialOperations, Failed: f.draw(r)}
@@ -56,7 +57,9 @@ func (f failures) trial(r *rand.Rand, run *result.Run, c, round int, seconds flo
 	run.Trials = append(run.Trials, result.Trial{Case: c, Round: round, Order: len(run.Trials) + 1, Status: result.OK, TookNS: 1e9, Samples: []result.Sample{s}})
 }
 
-// measured makes a run of cases, as a laboratory does. of returns what a case does.
+// measured adds trials to a run, as a laboratory does, and analyzes it. of returns how
+// operations of the c-th case fail, and its time in seconds. A case ends when settled, if not
+// nil, returns its ID.
 func measured(r *rand.Rand, run *result.Run, rounds int, settled func(*result.Run, int) ([]int, bool), of func(c int) (failures, float64)) *stats.Analysis {
 	var done []int
 	for n := 1; n <= rounds && len(done) < len(run.Cases); n++ {
@@ -79,7 +82,8 @@ func measured(r *rand.Rand, run *result.Run, rounds int, settled func(*result.Ru
 
 const mostSides = 64
 
-// failingSides makes a run of two sides in some cells, which ends when settled says so.
+// failingSides makes a run that compares two sides in some cells. A case ends when settled
+// returns its ID.
 func failingSides(r *rand.Rand, first, second failures, cells int, settled func(*result.Run, int) ([]int, bool)) *stats.Analysis {
 	run := &result.Run{Compares: &result.Compares{Factor: result.FactorDriver, First: "a", Second: "b", Margin: 0.02, Looks: true}}
 	for i := range 2 * cells {
@@ -108,7 +112,8 @@ func comparesFailing(r *rand.Rand, first, second failures, cells int) bool {
 	return saysFailing(stats.CompareRun(failingSides(r, first, second, cells, failingSettled)))
 }
 
-// gated decides, after what a gate found was measured again.
+// gated returns the gate of two simulated sides. Its doubtful cells are measured a second
+// time.
 func gated(r *rand.Rand, first, second failures, cells int) *stats.Gate {
 	const most = allowed
 	judged := func(a *stats.Analysis) *stats.Gate { return stats.NewGate(most, stats.CompareRun(a)) }
@@ -125,8 +130,8 @@ func gated(r *rand.Rand, first, second failures, cells int) *stats.Gate {
 	return g
 }
 
-// bisected searches 16 releases, of which those from changed on have other failures, and take
-// times as long.
+// bisected searches 16 releases for the first bad one. From the release with the index changed
+// on, operations fail as in after instead of before, and the time is multiplied by times.
 func bisected(r *rand.Rand, before, after failures, changed int, times float64) *bisect.Finding {
 	var releases []string
 	for i := range 16 {
@@ -152,7 +157,7 @@ func bisected(r *rand.Rand, before, after failures, changed int, times float64) 
 	return f
 }
 
-// drivers makes a run of some drivers, which are equally fast.
+// drivers makes a run of equally fast drivers, one for each of the given failures.
 func drivers(r *rand.Rand, tables, rounds int, of ...failures) *stats.Analysis {
 	run := &result.Run{}
 	for t := range tables {
@@ -182,7 +187,8 @@ func unrankedRows(a *stats.Analysis) (share float64) {
 	return without / rows
 }
 
-// tuned reports whether a search finds the one setting that gains, 20 % of the time.
+// tuned reports whether a search finds the one setting that saves time, 20 % of it. Operations
+// fail as today says before the setting is changed, and as with says afterwards.
 func tuned(r *rand.Rand, today, with failures) bool {
 	f := searched(r, func(gains bool) (failures, float64) {
 		if gains {
@@ -193,8 +199,8 @@ func tuned(r *rand.Rand, today, with failures) bool {
 	return len(f.Steps) > 0 && f.Steps[f.Choice(0)].Changes["cache_size"] == "-64000"
 }
 
-// searched looks for settings, of which one value may gain. of returns what a trial does, with
-// that value and without.
+// searched simulates a search for settings. of returns how operations of a trial fail, and its
+// time in seconds. Its argument says whether the trial has the one value that may save time.
 func searched(r *rand.Rand, of func(gains bool) (failures, float64)) *tune.Finding {
 	now := time.Unix(0, 0)
 	s := &tune.Search{Time: 3 * time.Minute, Margin: 0.02, Loss: func(driver.Settings) int { return 0 }, Now: func() time.Time { return now }}
@@ -218,8 +224,9 @@ func searched(r *rand.Rand, of func(gains bool) (failures, float64)) *tune.Findi
 	return f
 }
 
-// failureVerdicts are what is said of operations that failed, with how often at most it may be
-// said of equal sides. of simulates it for what fails on each of two sides.
+// failureVerdicts are simulations of what is reported about failed operations. nominal is the
+// greatest share of simulations of equal sides in which it may be reported. of reports whether
+// one simulation, with the given failures on each side, does so.
 var failureVerdicts = []struct {
 	name    string
 	nominal float64
@@ -241,8 +248,8 @@ var failureVerdicts = []struct {
 	{"tune: does not set what gains 20 %", stats.Alpha, func(r *rand.Rand, x, y failures) bool { return !tuned(r, x, y) }},
 }
 
-// failureLevels shows how often equal sides are told apart by the operations that failed, and
-// how often those of which one fails three times as often.
+// failureLevels returns a table: how often failed operations make equal sides seem to differ,
+// and how often sides differ of which one fails three times as often.
 func failureLevels(tables int) string {
 	head := []string{"", "at most"}
 	for _, f := range equalFailures {

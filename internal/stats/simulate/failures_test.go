@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// Whatever fails at random on both sides, no verdict says more often than its level that more
-// operations of one failed. If one fails three times as often, that is found.
+// TestFailures checks that no verdict says that more operations of one side failed more often
+// than its level allows if operations fail at random on both sides. If three times as many
+// fail on one side, that is found.
 func TestFailures(t *testing.T) {
 	const runs = 30
 	for i, v := range failureVerdicts {
@@ -25,8 +26,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// One side fails in every operation that it can, the other in none: no number of rounds says
-// that they are equal.
+// TestFailuresAlways checks that two sides never count as equal if most operations fail on one
+// and none on the other, whatever the number of rounds.
 func TestFailuresAlways(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	never, always := failures{"never", 0, 0, 0}, failures{"always", 0.9, 0, 0}

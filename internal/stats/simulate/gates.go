@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// allowed is the --max-regression of simulated gates.
+// allowed is the value of --max-regression in simulated gates.
 const allowed = 0.05
 
 func gates(runs int) string {
@@ -36,8 +36,9 @@ func gates(runs int) string {
 
 type decided struct{ failed, passed float64 }
 
-// gateOf simulates gates of two sides, of which the second takes ratio times as long in all
-// cells, as the lab makes them.
+// gateOf simulates gates of two sides, measured as the lab does. In all cells the second
+// side's time is ratio times the first's. most is the greatest number of rounds of a
+// measurement.
 func gateOf(shape string, cells int, ratio float64, most, runs int) decided {
 	var failed, passed atomic.Int64
 	shareOf(runs, 0, func(r *rand.Rand) bool {

@@ -1,5 +1,5 @@
 // Simulate shows how often the verdicts of package stats are right and wrong.
-// docs/proofs.md has what it prints with -each.
+// docs/proofs.md shows the output of -each.
 //
 //	go run ./internal/stats/simulate                    # the details, in some minutes
 //	go run ./internal/stats/simulate -tables 300        # quicker, coarser
@@ -31,10 +31,10 @@ func main() {
 	}
 }
 
-// seed is the same for every simulation, so that its figures can be reproduced.
+// seed is the seed of every simulation, fixed so that the results can be reproduced.
 const seed = 8
 
-// rounds are the numbers of rounds for which figures are printed.
+// rounds are the numbers of rounds for which results are printed.
 var rounds = []int{6, 7, 8, 10, 12, 15, 16, 20, 30, 60}
 
 func powers(tables int) string {
@@ -62,7 +62,7 @@ func levels(tables int) string {
 			}
 			rows = append(rows, row)
 		}
-		// Every other number of rounds, with fewer tables each.
+		// All other numbers of rounds, with fewer tables each.
 		row := []string{fmt.Sprint(k), "others, 9 to 59"}
 		for _, s := range shapes {
 			sum, of := 0.0, 0.0
@@ -79,8 +79,8 @@ func levels(tables int) string {
 	return "Any two of equal drivers are told apart, in a table:\n\n" + markdown(rows)
 }
 
-// partial shows how often any two equal drivers are told apart if other drivers
-// differ: there are three groups of equal drivers.
+// partial returns a table: how often any two equal drivers differ significantly if other
+// drivers really differ. Each simulation has three groups of equal drivers.
 func partial(tables int) string {
 	rows := [][]string{{"n", "normal", "drifting"}, {"---:", "---:", "---:"}}
 	for _, n := range rounds {

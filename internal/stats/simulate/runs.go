@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// settling shows how often reported intervals hold the true value if cases are no longer
-// measured once they are settled, and how often two equal drivers are then told apart.
+// settling returns a table for runs that stop measuring settled cases: how often their
+// intervals contain the true value, and how often two equal drivers differ significantly.
 func settling(runs int) string {
 	rows := [][]string{{"times", "precision", "drivers", "rounds", "ratios", "ratios, 95 % intervals", "medians", "equal ones told apart"},
 		{"---", "---:", "---:", "---:", "---:", "---:", "---:", "---:"}}
@@ -33,16 +33,16 @@ const floor = "d0"
 
 var medians = map[string]float64{
 	"normal":    1,
-	"outliers":  math.Exp(0.03 * 0.0659), // of 95 % normal times, and 5 % above all of them
+	"outliers":  math.Exp(0.03 * 0.0659), // median if 95 % of the times are normal, and 5 % are longer than all of those
 	"skewed":    math.Exp(0.03 * math.Ln2),
 	"long tail": math.Exp(0.03 * math.Ln2 * math.Ln2),
 }
 
 type settled struct {
-	rounds          float64 // on average, of a case
-	ratios, medians float64 // the shares of intervals that hold the true value
-	usual           float64 // the like of ratios, with intervals of 95 %
-	apart           float64 // the share of runs in which two equal drivers are told apart
+	rounds          float64 // average number of rounds of a case
+	ratios, medians float64 // shares of intervals that contain the true ratio or median
+	usual           float64 // the same as ratios, for intervals of 95 %
+	apart           float64 // share of runs in which two equal drivers differ significantly
 }
 
 func settle(shape string, drivers int, precision float64, runs int) settled {
@@ -103,7 +103,7 @@ func addTrial(run *result.Run, id int, p stats.Point) {
 		Samples: []result.Sample{{Phase: "p", Metric: result.MetricTime, WallNS: int64(1e9 * p.Value), Operations: 1}}})
 }
 
-// wholeRuns shows how often a run of 15 tables has a false verdict.
+// wholeRuns returns a table: how often a run of 15 tables has a false verdict.
 func wholeRuns(tables int) string {
 	runs := max(tables/10, 10)
 	rows := [][]string{{"drivers", "n", "now", "unpaired"}, {"---", "---:", "---:", "---:"}}
@@ -129,9 +129,9 @@ func wholeRuns(tables int) string {
 	return "Runs of 15 tables, with 10 drivers unless stated otherwise. The rounds do not vary, except those that drift, so that the unpaired method is at its best:\n\n" + markdown(rows)
 }
 
-// twoDrifting makes tables of two equal drivers whose times drift within rounds. The
-// ratio depends mostly on which of the two was run first, and if that is always the
-// same one by chance, it looks like a difference without noise.
+// twoDrifting returns a table of two equal drivers whose times drift within rounds. Their
+// ratio depends mostly on which of them ran first. If by chance that is always the same
+// driver, it looks like a difference without noise.
 func twoDrifting(int) world { return world{shape: drifting, drivers: 2, steady: true} }
 
 func run(of func(table int) world, n int, r *rand.Rand) *result.Run {
@@ -144,7 +144,8 @@ func run(of func(table int) world, n int, r *rand.Rand) *result.Run {
 	return out
 }
 
-// addTable adds the cases of a workload, one for each driver's samples, and their trials.
+// addTable adds to a run the cases of a workload, one for each set of a driver's samples, and
+// their trials.
 func addTable(run *result.Run, workload string, sets [][]stats.Point) {
 	for d, points := range sets {
 		c := result.Case{ID: len(run.Cases) + 1, Workload: workload, Driver: fmt.Sprint("d", d), Phases: []string{"p"}}
@@ -155,8 +156,8 @@ func addTable(run *result.Run, workload string, sets [][]stats.Point) {
 	}
 }
 
-// wrong counts the tables of a run that tell any drivers apart, and those among them
-// that tell equal drivers apart.
+// wrong counts the tables of a run in which any drivers differ significantly, and among these
+// the ones in which equal drivers do.
 func wrong(of func(table int) world, a *stats.Analysis) (telling, wrong int) {
 	for i, g := range a.Groups {
 		t, w := g.Tables[0], of(i)
@@ -178,10 +179,10 @@ func anyFalseInRun(of func(int) world, n, runs int) float64 {
 	})
 }
 
-// falseTables returns the mean share of tables with a false verdict among those
-// that tell any drivers apart.
+// falseTables returns the average share of tables with a false verdict among the tables in
+// which any drivers differ significantly.
 func falseTables(of func(int) world, n, runs int) float64 {
-	var sum atomic.Int64 // of millionths
+	var sum atomic.Int64 // in millionths
 	shareOf(runs, 0, func(r *rand.Rand) bool {
 		if t, w := wrong(of, stats.Analyze(run(of, n, r), "")); t > 0 {
 			sum.Add(int64(1e6 * float64(w) / float64(t)))
@@ -191,7 +192,8 @@ func falseTables(of func(int) world, n, runs int) float64 {
 	return float64(sum.Load()) / 1e6 / float64(runs)
 }
 
-// anyFalseApart does the same with the previous method, each table by itself.
+// anyFalseApart returns the share of runs with a false verdict if each table is judged by
+// itself, with the unpaired method.
 func anyFalseApart(of func(int) world, n, runs int) float64 {
 	return shareOf(runs, 0, func(r *rand.Rand) bool {
 		for table := range 15 {

@@ -28,7 +28,8 @@ func toldApart(pairs []stats.Pair) bool {
 
 func differs(c *stats.Comparison) bool { return c.Count(stats.Slower)+c.Count(stats.Faster) > 0 }
 
-// equalFactors makes a run of one driver with three settings of two values.
+// equalFactors makes a run of one driver with three settings, each with two values that have
+// no effect.
 func equalFactors(r *rand.Rand) *stats.Factorial {
 	run := &result.Run{}
 	addTable(run, "w", world{shape: "normal", drivers: 8, rounds: 16}.table(r))
@@ -46,8 +47,9 @@ func says(a *advise.Advice, what advise.Advantage) bool {
 		slices.ContainsFunc(a.Overturn, func(o advise.Overturn) bool { return o.Advantage == what })
 }
 
-// varying reports whether advise names an advantage of one of ten equal drivers whose tails and
-// memory vary. If the 45 pairs were not corrected together, it would name a tail for half of them.
+// varying reports whether advise gives an advantage of one of ten equal drivers whose 99th
+// percentiles and memory vary as its reason. If the 45 pairs of drivers were not corrected
+// together, it would do so for a percentile in half of the simulations.
 func varying(r *rand.Rand, what advise.Advantage) bool {
 	a := drivers(r, 1, 12, slices.Repeat([]failures{{varies: 0.7}}, 10)...)
 	return says(advise.Decide(advise.FactsOf(a, nil)), what)
@@ -94,9 +96,10 @@ func cpuTimesDiffer(r *rand.Rand, trials int, mean, spread float64) bool {
 	return !holds(&i, 1)
 }
 
-// gains searches two settings, of which one divides the time. It returns how much larger the
-// printed gain is, as a logarithm, whether it is called worth it, and whether the interval of
-// the gain holds it, which it does too if none is printed. Trials vary by 10 %.
+// gains simulates a search of two settings, one of which divides the time by truth. Trials
+// vary by 10 %. tooLarge is the logarithm of the reported gain divided by the true one. worth
+// says that the search calls the setting worth it. within says that the interval of the gain
+// contains the true gain, or that no gain was reported.
 func gains(r *rand.Rand, truth float64) (tooLarge float64, worth, within bool) {
 	f := searched(r, func(with bool) (failures, float64) {
 		seconds := 0.1 * math.Exp(0.1*r.NormFloat64())
@@ -113,8 +116,8 @@ func gains(r *rand.Rand, truth float64) (tooLarge float64, worth, within bool) {
 	return -math.Log(gain.Median) - math.Log(truth), true, holds(gain.Interval, 1/truth)
 }
 
-// gainsTooLarge returns how many gains are printed as too large, of those that are called worth
-// it in some searches.
+// gainsTooLarge returns in how many of some simulated searches a setting was called worth it,
+// and in how many of these its reported gain was too large.
 func gainsTooLarge(searches int, truth float64) (large, worth int64) {
 	var larger, told atomic.Int64
 	shareOf(searches, 300, func(r *rand.Rand) bool {
@@ -130,8 +133,8 @@ func gainsTooLarge(searches int, truth float64) (large, worth int64) {
 	return larger.Load(), told.Load()
 }
 
-// sampled makes what a profiler sees of trials, each of mean samples on average, divided into
-// equal parts, whose counts it returns.
+// sampled simulates the samples that a profiler takes of some trials, on average mean samples
+// of each. The samples are divided into equal parts, and counts has the number of each part.
 func sampled(r *rand.Rand, trials, parts int, mean, spread float64) (s stats.Sampled, counts []int64) {
 	counts = make([]int64, parts)
 	for range trials {
@@ -139,7 +142,7 @@ func sampled(r *rand.Rand, trials, parts int, mean, spread float64) (s stats.Sam
 		sum := int64(0)
 		for i := range counts {
 			each := value / float64(parts)
-			n := int64(max(0, math.Round(each+math.Sqrt(each)*r.NormFloat64()))) // close to Poisson
+			n := int64(max(0, math.Round(each+math.Sqrt(each)*r.NormFloat64()))) // approximately Poisson-distributed
 			counts[i] += n
 			sum += n
 		}

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// A difference of 5 % at a spread of 3 % is found in 95 % of tables of 20 rounds that
-// vary by 10 %. The unpaired method must fail this; otherwise the test would not
-// notice if it came back.
+// TestPower checks that a difference of 5 % with a spread of 3 % is found in 95 % of tables of
+// 20 rounds that vary by 10 %. It also checks that the unpaired method finds fewer, because
+// otherwise the test would not notice if that method were used again.
 func TestPower(t *testing.T) {
 	for _, drivers := range []int{2, 10} {
 		w := world{shape: "normal", drivers: drivers, rounds: 20, slower: 0.05}
@@ -22,8 +22,8 @@ func TestPower(t *testing.T) {
 	}
 }
 
-// Equal drivers are told apart in at most 5 % of tables. With as few tables as here,
-// it can be up to 7 % by chance.
+// TestLevel checks that equal drivers differ significantly in at most 5 % of tables. The few
+// tables of this test allow up to 7 %, because of chance.
 func TestLevel(t *testing.T) {
 	for _, s := range shapes {
 		for _, tc := range []struct{ drivers, rounds, tables int }{{2, 6, 2000}, {2, 8, 2000}, {2, 20, 2000}, {4, 6, 400}, {10, 6, 400}, {10, 15, 400}, {10, 16, 400}} {
@@ -37,7 +37,8 @@ func TestLevel(t *testing.T) {
 	}
 }
 
-// If other drivers differ, equal drivers are told apart no more often.
+// TestLevelBesideOthers checks that equal drivers differ significantly no more often if other
+// drivers really differ.
 func TestLevelBesideOthers(t *testing.T) {
 	for _, n := range []int{6, 20} {
 		v := world{shape: "normal", drivers: 10, rounds: n, groups: 3, slower: 0.5}.anyFalse(paired, 400)
@@ -47,8 +48,8 @@ func TestLevelBesideOthers(t *testing.T) {
 	}
 }
 
-// If cases are no longer measured once they are settled, 95 % of the reported intervals
-// hold the true value. With intervals of 95 % this test fails.
+// TestSettling checks that 95 % of the reported intervals contain the true value if settled
+// cases are no longer measured. If these runs used intervals of 95 %, the test would fail.
 func TestSettling(t *testing.T) {
 	x := settle("normal", 2, 0.03, 2000)
 	t.Logf("after %.1f rounds, %s of intervals of ratios hold (%s of 95 %% intervals), and %s of medians", x.rounds, percent(x.ratios), percent(x.usual), percent(x.medians))
@@ -60,8 +61,8 @@ func TestSettling(t *testing.T) {
 	}
 }
 
-// With ten equal drivers in 15 tables, hardly any run tells two of them apart. If the
-// tables were not corrected together, more would.
+// TestWholeRun checks that with ten equal drivers in 15 tables hardly any run finds a
+// difference. If the tables were not corrected together, more runs would.
 func TestWholeRun(t *testing.T) {
 	equal := func(int) world { return world{shape: "normal", drivers: 10} }
 	if v := anyFalseInRun(equal, 16, 100); v > 0.12 {
@@ -69,8 +70,9 @@ func TestWholeRun(t *testing.T) {
 	}
 }
 
-// Where times drift within rounds, two drivers in six rounds are in the same order
-// each time in 3 % of tables. A run of many tables must not take one for a difference.
+// TestWholeRunOfTwo checks times that drift within rounds. In 3 % of tables, two drivers run
+// in the same order in all of six rounds. A run of many tables must not take that for a
+// difference.
 func TestWholeRunOfTwo(t *testing.T) {
 	for _, n := range []int{6, 10} {
 		if v := anyFalseInRun(twoDrifting, n, 400); v > 0.08 {
@@ -79,9 +81,9 @@ func TestWholeRunOfTwo(t *testing.T) {
 	}
 }
 
-// A candidate that needs as much as a gate allows, or almost, does not shut it, and one that
-// needs more does not pass. If the test were against no difference, half of these gates would
-// be shut.
+// TestGateLevel checks that a candidate at or just below the limit does not shut a gate, and
+// that one beyond the limit does not pass. If the test were against equality, half of these
+// gates would be shut.
 func TestGateLevel(t *testing.T) {
 	for _, x := range []struct {
 		shape string
@@ -101,8 +103,9 @@ func TestGateLevel(t *testing.T) {
 	}
 }
 
-// A side whose mean is beyond the margin is hardly ever called the same, even if only one of
-// its trials in ten is slow. By the ratio of typical trials alone, nine of ten would be.
+// TestSameLevel checks that a side whose mean is beyond the margin is hardly ever called the
+// same, even if only one in ten of its trials is slow. By the ratio of typical trials alone,
+// nine in ten such sides would be.
 func TestSameLevel(t *testing.T) {
 	for _, s := range sides {
 		x := compareOf(s.spread, s.second, 88, 200)

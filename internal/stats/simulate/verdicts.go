@@ -11,23 +11,23 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// verdict is something that is said, of simulated measurements of which it is known whether it
-// is true.
+// verdict is a statement of a report, with simulated measurements for which it is known
+// whether the statement is true.
 type verdict struct {
 	says, of string
-	most     float64 // how often it may be said
-	least    float64 // if above 0: how often it should be true instead
-	cost     int     // by what the number of runs is divided
+	most     float64 // greatest share of simulations that may make the statement, which is false
+	least    float64 // if above 0: least share of simulations in which the statement must be true
+	cost     int     // divisor for the number of simulations
 	is       func(r *rand.Rand) bool
-	share    func(runs int) float64 // instead of is
+	share    func(runs int) float64 // returns the share of several simulations; nil: use is
 
-	// unpromised is true where nothing promises the share, but readers should know it.
+	// unpromised says that no document promises this share, but readers should know it.
 	unpromised bool
 }
 
-// verdicts has a simulation of each verdict, and several where the noise matters. What is said
-// of failed operations is in failureVerdicts, those of studies are simulated in package study,
-// and the words about peaks in package report.
+// verdicts has at least one simulation of each statement, and several where the kind of noise
+// matters. Those about failed operations are in failureVerdicts, those of studies in package
+// study, and those about peaks of throughput in package report.
 var verdicts = slices.Concat([]verdict{
 	{says: "run: a table tells drivers apart, ranks them", of: "ten equal drivers, 10 rounds", most: stats.Alpha, cost: 8,
 		is: func(r *rand.Rand) bool {
@@ -141,17 +141,19 @@ var verdicts = slices.Concat([]verdict{
 	{says: "doctor: a difference that is told in nine of ten runs is told", of: "14 rounds that vary by 2 %, noise of 200 rounds", least: stats.NoiseTold, cost: 20, is: tellsSmallest},
 }, comparedVerdicts(), trendVerdicts(24), trendVerdicts(80), manyTrends(), medianVerdicts(), wholeVerdicts(), lawVerdicts())
 
-// sixMore fail in six percentage points more of the operations than those of which 15 % ± a third
-// do.
+// sixMore is a side of which six percentage points more of the operations fail than of the
+// side with "15 % ± a third".
 var sixMore = failures{name: "21 % ± a third", share: 0.21, spread: 1. / 3}
 
-// comparedVerdicts are what compare and gate say besides, and their intervals.
+// comparedVerdicts returns simulations of other statements of compare and gate, and of their
+// intervals.
 func comparedVerdicts() []verdict {
 	const looks = "two equal sides, four cells, looked at up to 64 rounds"
 	equal := func(r *rand.Rand) *stats.Comparison {
 		return stats.CompareRun(failingSides(r, failures{}, failures{}, 4, failingSettled))
 	}
-	// stored are a run and one made later, of which a driver takes times as long.
+	// stored compares a run with a later one, in which the time of the only driver is
+	// multiplied by times.
 	stored := func(r *rand.Rand, tables, rounds int, spread, times float64) *stats.Comparison {
 		var a [2]*stats.Analysis
 		for i := range a {
@@ -197,7 +199,8 @@ func comparedVerdicts() []verdict {
 	}
 }
 
-// wholeVerdicts are of those that have tables of their own, where they are hardest to keep.
+// wholeVerdicts returns simulations of statements that other tables show as well, where their
+// limits are hardest to keep.
 func wholeVerdicts() []verdict {
 	return []verdict{
 		{says: "gate: failed", of: "4.5 % slower in eight cells, 5 % allowed", most: stats.Doubt, cost: 8,

@@ -5,10 +5,11 @@ import (
 	"testing"
 )
 
-// No verdict is said, and no interval misses, more often than promised.
+// TestVerdicts checks that no verdict is false, and no interval misses the true value, more
+// often than promised.
 func TestVerdicts(t *testing.T) {
 	for i, v := range verdicts {
-		if v.unpromised || v.share != nil { // the latter have tests of their own
+		if v.unpromised || v.share != nil { // verdicts with a share have their own tests
 			continue
 		}
 		runs := max(400/v.cost, 20)
@@ -22,8 +23,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// Rounds that depend on each other make the interval of a median hold it less often, which the
-// reports say, but not that of a ratio within rounds.
+// TestDriftingMedians checks that rounds that depend on each other make the interval of a
+// median contain it less often, as the reports say, but not that of a ratio within rounds.
 func TestDriftingMedians(t *testing.T) {
 	held := map[string]float64{}
 	for i, v := range medianVerdicts() {
@@ -37,7 +38,8 @@ func TestDriftingMedians(t *testing.T) {
 	}
 }
 
-// A gain that is called worth it because it was large is not printed as too large.
+// TestGains checks that the reported gain of a setting is too large no more often than too
+// small, although only large gains are reported.
 func TestGains(t *testing.T) {
 	large, n := gainsTooLarge(300, 1.05)
 	if n < 60 || math.Abs(float64(large)/float64(n)-0.5) > 0.2 {
@@ -45,8 +47,9 @@ func TestGains(t *testing.T) {
 	}
 }
 
-// Long series of a machine that drifts show a change no more often than short ones. If the noise
-// were taken for more independent than it may be, 7 % of these would.
+// TestLongTrends checks that long series of a machine that drifts show a false change no more
+// often than short ones. If the noise were assumed to be as independent as it looks, 7 % of
+// long series would.
 func TestLongTrends(t *testing.T) {
 	const runs = 800
 	list := trendVerdicts(80)

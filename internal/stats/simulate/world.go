@@ -13,16 +13,17 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// shape is the distribution of a driver's times, as logarithms about its own time.
+// shape is the distribution of the logarithms of a driver's times, relative to its typical
+// time.
 type shape struct {
 	name string
 	draw func(r *rand.Rand) float64
 }
 
-// drifting is the shape of times that drift within each round and over the run.
+// drifting is the shape of times that increase within each round and over the run.
 const drifting = "drifting"
 
-// noisy is the shape of times on a machine that others use.
+// noisy is the shape of times on a machine that other processes use as well.
 const noisy = "noisy"
 
 var shapes = []shape{
@@ -51,13 +52,13 @@ type world struct {
 	shape           string
 	drivers, rounds int
 
-	// slower is the share by which the last driver is slower. If groups is set,
-	// there are that many groups of equal drivers, each slower by this share than
-	// the previous one.
+	// slower is the share by which the last driver is slower than the others. If groups is
+	// set, there are that many groups of equal drivers, each slower by this share than the
+	// previous group.
 	slower float64
 	groups int
 
-	steady bool // the rounds do not vary
+	steady bool // the speed of the machine is the same in all rounds
 }
 
 func (w world) time(driver int) float64 {
@@ -70,9 +71,9 @@ func (w world) time(driver int) float64 {
 	return 0
 }
 
-// table makes the samples of each driver. Rounds vary by 10 %. Drifting times grow
-// by half over the run and by 10 % within each round. Within a round the drivers
-// run in shuffled order, as in the lab.
+// table returns the samples of each driver. Rounds vary by 10 %. Drifting times increase by
+// half over the run and by 10 % within each round. Within a round the drivers run in shuffled
+// order, as in the lab.
 func (w world) table(r *rand.Rand) [][]stats.Point {
 	draw := draw(w.shape)
 	sets := make([][]stats.Point, w.drivers)
@@ -104,9 +105,9 @@ func paired(sets [][]stats.Point) (apart [][2]int) {
 	return apart
 }
 
-// unpaired is the method that package stats used before: the Mann-Whitney U test of
-// the samples, regardless of their rounds, with the correction of Benjamini and
-// Hochberg.
+// unpaired returns the pairs of sets that differ significantly by the method that package
+// stats used before: the Mann-Whitney U test of the samples, regardless of their rounds, with
+// the correction of Benjamini and Hochberg.
 func unpaired(sets [][]stats.Point) (apart [][2]int) {
 	type pair struct {
 		sets [2]int
@@ -136,8 +137,8 @@ func (w world) share(m method, tables int, is func(apart [][2]int) bool) float64
 	return shareOf(tables, uint64(w.drivers<<8+w.rounds), func(r *rand.Rand) bool { return is(m(w.table(r))) })
 }
 
-// shareOf returns the share of n trials in which something is true. It uses all
-// cores. Each trial of each simulation has its own stream of random numbers.
+// shareOf returns the share of n simulations for which is returns true. It uses all cores.
+// stream selects random numbers; each simulation has its own.
 func shareOf(n int, stream uint64, is func(r *rand.Rand) bool) float64 {
 	var wg sync.WaitGroup
 	yes := make([]bool, n)

@@ -128,7 +128,7 @@ const openLimit = 30 * time.Second
 // that the first connection never releases.
 const secondLimit = 2 * time.Second
 
-// open opens a database and observes it. Its errors are the library's.
+// open opens a database and observes it. It returns only errors of the library.
 func open(ctx context.Context, d driver.DSNOpener, o protocol.Opening, r *protocol.Opened) error {
 	ctx, cancel := context.WithTimeout(ctx, openLimit)
 	defer cancel()

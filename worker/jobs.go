@@ -23,7 +23,7 @@ import (
 func serveJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *answers) error {
 	res, err := runJob(ctx, d, req, out)
 	switch {
-	case err != nil && job.Interrupted(ctx, err): // before the job began, or after its end
+	case err != nil && job.Interrupted(ctx, err): // the job was stopped before it began, or after its end
 		return out.send(protocol.Response{Type: protocol.TypeResult, Result: &protocol.JobResult{Interrupted: true}})
 	case err != nil:
 		return out.send(protocol.Response{Type: protocol.TypeFailed, Reason: reasonOf(err, ""), Result: res})
@@ -157,7 +157,7 @@ func refused(err error) bool {
 // mode. So if another process has locked the file, openPatiently tries again until busy_timeout
 // has passed.
 func openPatiently(ctx context.Context, d driver.Driver, path string, s driver.Settings) (driver.DB, error) {
-	ms, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // 0 if not set
+	ms, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // 0 if busy_timeout is not set
 	for begin := now(); ; {
 		db, err := d.Open(ctx, path, ownJournal(path, s))
 		var e *driver.Error

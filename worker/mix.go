@@ -29,7 +29,7 @@ type mixClient struct {
 	clients int64
 	borrows bool // another client owns the statements and closes them
 	runner  driver.Runner
-	reader  driver.Runner // for operations that only read
+	reader  driver.Runner // the runner of operations that only read
 	conns   []driver.Conn // the client's own connections; none if each operation takes one from a pool
 	ops     []mixOp
 
@@ -38,7 +38,7 @@ type mixClient struct {
 	next  int64   // number of the client's operations up to the end of the chunk
 
 	mutex   *sync.Mutex // the application's mutex, which all clients share
-	writing bool        // the mutex is held around each operation that may write
+	writing bool        // hold the mutex around each operation that may write
 	retries int64
 
 	atMutex, backedOff waits
@@ -71,7 +71,7 @@ type mixOp struct {
 	query   *mixCall      // the only statement of the operation, if it is a query without transaction, mutex or timeout
 	calls   []mixCall
 	row     int // row in the parameters of the next execution
-	chunk   int // executions in the chunk
+	chunk   int // executions of the operation in the chunk
 	latency latency.Recorder
 	failed  int64
 	done    int64 // executions so far, however they ended
@@ -84,12 +84,12 @@ type mixOp struct {
 // still in the nearest cache.
 type mixCall struct {
 	stmt      driver.Stmt
-	batch     *driver.Batch     // nil if there are no parameters
+	batch     *driver.Batch     // the parameters of the chunk; nil if the statement has none
 	types     *driver.TypeCheck // checks the types of results; set only during verification
 	reads     bool              // the statement returns rows
 	exclusive bool              // the client holds the mutex around the statement
 	ends      bool              // the operation ends if the statement returns no rows
-	want      int64             // expected rows; -1 if not known
+	want      int64             // expected number of rows; -1 if not known
 	*plan.MixCall
 }
 

@@ -238,7 +238,7 @@ func (c *mixClient) transaction(ctx context.Context, op *mixOp, r int) (early bo
 	last, err := c.calls(ctx, op, tx, r)
 	switch {
 	case err != nil:
-		_ = tx.Rollback(ctx) // SQLite may have rolled back already; err says why
+		_ = tx.Rollback(ctx) // an error is ignored: SQLite may have rolled back already
 		return false, err
 	case last != nil && last.IfEmpty == plan.EmptyRollback:
 		return true, tx.Rollback(ctx)

@@ -13,7 +13,7 @@ import (
 // clientState is the state of a client that other goroutines may read while the client runs.
 type clientState struct {
 	under atomic.Int32 // index of the running operation plus 1; 0 if no operation runs
-	moved atomic.Int64 // when the last operation began or ended; 0 if none has begun
+	moved atomic.Int64 // time in ns when an operation last began or ended; 0 if none has begun
 }
 
 // begins notes that operation i begins at the time at.

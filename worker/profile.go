@@ -43,7 +43,7 @@ func (p *profiler) create(kind string, stretch int) (*os.File, error) {
 	return os.Create(filepath.Join(p.directory, fmt.Sprintf("%s-%d.pprof", kind, stretch)))
 }
 
-// start begins a stretch.
+// start begins a stretch of the profile. It does nothing if the phase is not profiled.
 func (p *profiler) start() {
 	if p == nil || p.err != nil {
 		return
@@ -59,7 +59,7 @@ func (p *profiler) start() {
 	p.stretches = append(p.stretches, protocol.Stretch{BeginNS: systemClock()})
 }
 
-// stop ends the stretch.
+// stop ends the current stretch.
 func (p *profiler) stop() {
 	if p == nil || p.err != nil {
 		return
@@ -72,7 +72,7 @@ func (p *profiler) stop() {
 
 // allocations writes a profile of all allocations since the process began.
 func (p *profiler) allocations(kind string, stretch int) error {
-	runtime.GC() // completes the statistics
+	runtime.GC() // completes the statistics of allocations
 	f, err := p.create(kind, stretch)
 	if err != nil {
 		return err

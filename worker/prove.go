@@ -135,7 +135,7 @@ func readBack(ctx context.Context, conns []driver.Conn, proof protocol.Proof) (*
 		if err != nil {
 			return nil, err
 		}
-		got["pool_size"] = strconv.Itoa(len(conns)) // all are held at the same time
+		got["pool_size"] = strconv.Itoa(len(conns)) // all these connections are in use at the same time
 		proof.Connections = append(proof.Connections, got)
 	}
 	return &proof, readLibrary(ctx, conns[0], &proof)

@@ -130,7 +130,7 @@ func (l Library) pair(ctx context.Context, p *plan.Plan, dir string, handFirst b
 	return engine, hand, agree(engine, hand)
 }
 
-// run does the work with a worker in this process.
+// run does the work with a driver in this process, on a new database at path.
 func run(ctx context.Context, d driver.Driver, p *plan.Plan, path string, brief []string) (side, error) {
 	answers, err := protocol.Exchange(protocol.Request{
 		Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 1, Path: path, Settings: settings, Plan: p, Brief: brief,

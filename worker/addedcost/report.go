@@ -122,7 +122,7 @@ func write(file string, c driver.AddedCost) error {
 // processor.
 func machine() string {
 	words := fmt.Sprintf("%d cores, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
-	info, _ := os.ReadFile("/proc/cpuinfo") // exists only on Linux
+	info, _ := os.ReadFile("/proc/cpuinfo") // the file exists only on Linux
 	for line := range strings.Lines(string(info)) {
 		if name, model, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
 			return words + ", " + strings.TrimSpace(model)

@@ -37,7 +37,7 @@ type Proxy struct {
 	mu      sync.Mutex
 	all     bool            // every connection is cut
 	from    map[string]bool // names of the processes whose connections are cut
-	changed chan struct{}   // closed when all or from changes
+	changed chan struct{}   // closed when the field all or from changes
 	held    int64           // bytes that have been read but not delivered
 	passed  int64
 

@@ -1,5 +1,5 @@
 // Package estimate computes the median of samples with its confidence interval, for the
-// benchmarks of this module and for package stats of the root.
+// benchmarks of this module and for package stats of the root module.
 package estimate
 
 import (

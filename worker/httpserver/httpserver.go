@@ -36,9 +36,9 @@ func Listen(address string) (net.Listener, error) {
 //
 //	200  the row, as a JSON object
 //	400  a parameter is missing or is not of its type
-//	404  no row
-//	500  an error of the driver
-//	503  an error that a lock explains; it is counted
+//	404  the statement returned no row
+//	500  any other error of the driver
+//	503  the statement failed because of a lock; Counts includes it
 type Handler struct {
 	def     *plan.HTTP
 	stmt    driver.Stmt // nil: every answer is {}
@@ -48,7 +48,7 @@ type Handler struct {
 	requests, rows atomic.Int64
 
 	mu     sync.Mutex
-	locked protocol.ErrorCounts // requests that failed with an error that a lock explains
+	locked protocol.ErrorCounts // requests that failed because of a lock
 }
 
 // New returns a handler that runs stmt. def describes the parameters and columns of stmt. If

@@ -120,7 +120,7 @@ func (p *asking) bindTimes(args []any, s *plan.Replayed, row int) error {
 	}
 	for j := range s.Parameters {
 		text, ok := args[j].(string)
-		if !ok { // NULL
+		if !ok { // the argument is NULL
 			continue
 		}
 		t, is, err := s.Parameters[j].Time(row, text)

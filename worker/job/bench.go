@@ -84,7 +84,7 @@ func (b bench) read(ctx context.Context, d *Database, n int, loose bool, tell fu
 		}
 	}
 	if len(p.ranges) == 0 {
-		n, p.ranges = 1, make([]span, 1) // the whole table
+		n, p.ranges = 1, make([]span, 1) // one range: the whole table
 	}
 	defer watch(b.EveryMS, func() {
 		tell(protocol.Progress{Stage: "rows", ElapsedNS: int64(time.Since(p.begin)), Rows: p.rows.Load()})
@@ -99,7 +99,7 @@ func (b bench) read(ctx context.Context, d *Database, n int, loose bool, tell fu
 	wg.Wait()
 	out.WallNS = int64(time.Since(p.begin))
 	out.AfterQueryNS, out.FirstRowNS = int64(p.afterQuery), int64(p.firstRow)
-	before := make([]int64, len(p.ranges)) // rows in the preceding ranges
+	before := make([]int64, len(p.ranges)) // for each range, the number of rows in all ranges before it
 	for i := range p.ranges {
 		before[i] = out.Rows
 		out.Rows += p.ranges[i].count
@@ -132,7 +132,7 @@ func (p *reading) split(ctx context.Context, n int) error {
 		})
 		if err != nil {
 			if e, ok := errors.AsType[*driver.Error](err); ok && e.Primary() == driver.CodeError {
-				return nil // a WITHOUT ROWID table does not have the column
+				return nil // a WITHOUT ROWID table has no column _rowid_
 			}
 			return err
 		}
@@ -156,7 +156,7 @@ func (p *reading) split(ctx context.Context, n int) error {
 type reader struct {
 	mismatches int64
 	first      []located
-	buf        [64]byte // the bytes that rand encodes
+	buf        [64]byte // buffer for the bytes that rand encodes
 	digits     [2 * sha256.Size]byte
 }
 

@@ -123,7 +123,7 @@ func (w *writing) load(ctx context.Context, l protocol.ClusterLoad) (*protocol.L
 	return r, (acknowledged.hist.Count() + second.hist.Count()) * int64(l.Batch), nil
 }
 
-// written counts what clients have written.
+// written has what clients measured while they wrote. wall, cpu and members are times in ns.
 type written struct {
 	wall, cpu, members int64
 	failed             int64
@@ -164,7 +164,7 @@ func (w *writing) write(ctx context.Context, l protocol.ClusterLoad, visible *la
 	wg.Wait()
 	sum.wall = int64(time.Since(begin))
 	own2, members2 := w.CPU()
-	sum.members = max(members2-members, 0) // processes that have ended are no longer counted
+	sum.members = max(members2-members, 0) // not negative: members2 lacks the processes that have ended
 	sum.cpu = max(own2-own, 0) + sum.members
 	switch {
 	case ctx.Err() != nil:

@@ -19,7 +19,7 @@ type harming struct {
 	nodes driver.ClusterDB
 	tell  func(protocol.Progress)
 
-	last atomic.Int64 // the latest ID that was acknowledged
+	last atomic.Int64 // the ID of the row whose write was acknowledged last
 
 	mu           sync.Mutex
 	acknowledged []int64
@@ -155,7 +155,7 @@ func (h *harming) readsAt(ctx context.Context, r *protocol.LevelReads) {
 		list, err := h.nodes.IntsAt(limited, at, r.Level, selectID, id)
 		cancel()
 		if err != nil && ctx.Err() != nil {
-			return // the end of the load failed the read
+			return // the read failed because the load has ended
 		}
 		r.Reads++
 		switch {

@@ -17,7 +17,7 @@ import (
 type Database struct {
 	DB       driver.DB
 	Path     string
-	Settings driver.Settings // the settings it was opened with
+	Settings driver.Settings // the settings that the database was opened with
 	Seed     uint64          // the seed from which values are generated
 	Proof    *protocol.Proof // the settings that the worker has read back
 

@@ -54,7 +54,7 @@ func (p pragma) sets() bool {
 	return slices.ContainsFunc(p.Pragmas, func(a protocol.PragmaArgument) bool { return a.Value != nil })
 }
 
-// set runs the pragmas, in order, on one connection.
+// set reads or sets the pragmas, in order, on one connection.
 func (p pragma) set(ctx context.Context, conn driver.Conn, r *protocol.JobResult) error {
 	known, err := knownPragmas(ctx, conn)
 	if err != nil {
@@ -155,7 +155,7 @@ func same(name, set string, got []string) bool {
 		return werr == nil && gerr == nil && w == g
 	}
 	if n, err := strconv.ParseInt(set, 0, 64); err == nil && strconv.FormatInt(n, 10) == got[0] {
-		return true // hexadecimal
+		return true // set has a number in another notation, such as hexadecimal
 	}
 	return boolean[strings.ToLower(set)] != "" && boolean[strings.ToLower(set)] == boolean[got[0]]
 }

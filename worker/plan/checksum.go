@@ -23,8 +23,8 @@ import (
 // An operation of a mix that ends before its last statement has returned its rows
 // leaves a mark:
 //
-//	'E'  with an error that is its result: the primary code as an int's 8 bytes
-//	'S'  stopped by a statement that returned no rows
+//	'E'  the operation ended with an error that it declares as a result: the primary code in 8 bytes
+//	'S'  a statement that returned no rows ended the operation
 //
 // The zero Hash is ready for use.
 type Hash struct {

@@ -24,9 +24,9 @@ type column struct {
 	total   uint64    // pick, words: how many rows the source's set has
 	number  *column   // pick: the column with the number of the picked row; nil: the row is random
 	zipf    *zipf     // zipf, and pick and words with a skew
-	shuffle *shuffle  // shuffle
-	weights weights   // choice, int
-	pieces  []Piece   // format
+	shuffle *shuffle  // shuffle: the permutation
+	weights weights   // choice, int: the weights of the values, if they have any
+	pieces  []Piece   // format: the parsed format
 	json    []int     // format: indexes of the sources that are written as JSON, with null for NULL
 
 	// base is the column at the end of a chain of ref and pick, where the values come from.
@@ -289,10 +289,10 @@ func (c *column) linkSource(g *Gen, set *genSet, siblings map[string]*column) er
 	return nil
 }
 
-// Bounds of generators.
+// Limits of generators.
 const (
-	MaxValueBytes = 1_000_000_000 // the length of a text or blob: SQLite's default limit
-	MaxValues     = 10_000        // Bounds of one generator, or values with weights
+	MaxValueBytes = 1_000_000_000 // bytes of a text or blob; the default limit of SQLite
+	MaxValues     = 10_000        // bounds of a generator, or values with weights
 	MaxWords      = 1 << 16       // words in one value
 )
 

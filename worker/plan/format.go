@@ -17,8 +17,8 @@ type Piece struct {
 	Text  string
 	Verb  byte
 	Width int
-	zero  bool // pads with zeros
-	left  bool // pads on the right
+	zero  bool // pad with zeros instead of spaces
+	left  bool // pad on the right instead of the left
 }
 
 // ParseFormat parses a format. The verbs %d, %s, %v and %x take an optional width and the flag

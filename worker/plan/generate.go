@@ -185,9 +185,9 @@ func (g *Gen) FillParameters(dst *driver.Batch, prefix string, params []Paramete
 	return nil
 }
 
-// RowsFitting returns the most rows of a data set that should be made at once: those
-// that fit in about 32 MiB of memory, but at least one. Without cols the rows are as
-// made by Fill, otherwise as made by FillColumns.
+// RowsFitting returns how many rows of a data set should be made at once: as many as fit in
+// about 32 MiB of memory, but at least one. Without cols, the rows have the columns that Fill
+// makes. Otherwise they have cols, as FillColumns makes them.
 func (g *Gen) RowsFitting(set string, cols ...string) int64 {
 	s := g.sets[set]
 	if s == nil {

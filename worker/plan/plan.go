@@ -148,9 +148,9 @@ type Generator struct {
 	Weights    []int64   `json:"weights,omitempty" jsonschema:"minItems=1"` // choice, int: relative probability of each value; nil: all are equal
 
 	RealLow  float64 `json:"real_low,omitempty"`  // real: uniform in [RealLow, RealHigh); const of type real: the value
-	RealHigh float64 `json:"real_high,omitempty"` // real
+	RealHigh float64 `json:"real_high,omitempty"` // real: see RealLow
 
-	Format string   `json:"format,omitempty"` // format: verbs %d, %s, %v, %x with widths, %F, %T
+	Format string   `json:"format,omitempty"` // format: text with the verbs %d, %s, %v, %x (with widths), %F, %T and %j
 	Of     []string `json:"of,omitempty"`     // format, sha256, coalesce: columns of the same set; ref, pick, words: one "set.column"
 	At     string   `json:"at,omitempty"`     // pick: the column of the same set that has the number of the picked row
 	Hex    bool     `json:"hex,omitempty"`    // sha256: hash the bytes that the hex text encodes
@@ -160,14 +160,14 @@ type Generator struct {
 	Int    int64    `json:"int,omitempty" jsonschema:"signed"`        // const of type int, bool or time: the value
 	Choice []string `json:"choice,omitempty" jsonschema:"minItems=1"` // choice: the texts to choose from
 
-	// List has the values of a list, each a null or, by the column's type, a whole number,
-	// a number, a text, or a text of hexadecimal digits for a blob.
+	// List has the values of a list. Each is null or, depending on the column's type, a whole
+	// number, a number, a text, or a text of hexadecimal digits for a blob.
 	List []json.RawMessage `json:"list,omitempty" jsonschema:"minItems=1"`
 }
 
 // The kinds of generators.
 const (
-	GenSerial = "serial" // Low + Step*i
+	GenSerial = "serial" // Low + Step*i in row i
 	GenConst  = "const"
 	GenNull   = "null"
 	GenInt    = "int"
@@ -179,7 +179,7 @@ const (
 	GenRepeat = "repeat"
 	GenBlob   = "blob"
 	GenChoice = "choice"
-	GenList   = "list" // List[i % len(List)]
+	GenList   = "list" // List[i % len(List)] in row i
 	GenHex    = "hex"
 	GenSHA256 = "sha256"
 	GenRef    = "ref"  // the value in the row that the generated row is nested in
@@ -304,9 +304,9 @@ type Mix struct {
 	Count      int64 `json:"count,omitempty"`
 	DurationMS int64 `json:"duration_ms,omitempty"`
 
-	// Rate is how many operations per second are started, whether or not the
-	// previous ones have ended (open loop). If it is 0, each client starts its
-	// next operation when the previous one has ended (closed loop).
+	// Rate is how many operations per second are started, whether or not the previous ones have
+	// ended (open loop). If Rate is 0, each client starts its next operation when the previous
+	// one has ended (closed loop).
 	Rate float64 `json:"rate,omitempty" jsonschema:"minimum=0.001,maximum=1e9"`
 
 	// GOMAXPROCS is how many threads run Go code at once during the phase; 0: as many as there
@@ -320,16 +320,16 @@ type Mix struct {
 	Retry *Retry `json:"retry,omitempty"` // if nil, an operation that failed because of a lock is not repeated
 
 	// PatienceMS, if not 0, is the longest time in milliseconds without progress. The phase
-	// fails if no client begins or ends an operation for longer than that while operations
-	// are under way, because these may wait for each other forever.
+	// fails if operations are running and no client begins or ends an operation for longer than
+	// PatienceMS. The running operations may then wait for each other forever.
 	PatienceMS int64 `json:"patience_ms,omitempty"`
 }
 
 // Retry says how to repeat an operation that failed with SQLITE_BUSY or SQLITE_LOCKED.
 // The latency of the operation includes all its attempts.
 type Retry struct {
-	Attempts  int64 `json:"attempts" jsonschema:"minimum=2,maximum=1000000"`      // in total, including the first
-	BackoffUS int64 `json:"backoff_us,omitempty" jsonschema:"maximum=3600000000"` // wait before the second attempt; doubled before each further one
+	Attempts  int64 `json:"attempts" jsonschema:"minimum=2,maximum=1000000"`      // attempts in total, including the first
+	BackoffUS int64 `json:"backoff_us,omitempty" jsonschema:"maximum=3600000000"` // pause before the second attempt in µs; it doubles before each further attempt
 }
 
 // Operation is one statement or a transaction of several.
@@ -353,8 +353,8 @@ type Operation struct {
 	// setting write_mutex asks for.
 	Reads bool `json:"reads,omitempty"`
 
-	// Mutex says to hold the mix's mutex around each attempt, from before BEGIN
-	// until after COMMIT, if the mix does not hold it around all operations.
+	// Mutex says to hold the mix's mutex around each attempt, from before BEGIN until after
+	// COMMIT. It must not be set if the mix already holds its mutex around all operations.
 	Mutex bool `json:"mutex,omitempty"`
 }
 
@@ -376,15 +376,15 @@ type HTTP struct {
 	Call // without SQL the server does nothing and answers each request with {}
 
 	Names   []string `json:"names" jsonschema:"nullable"`    // the names of Columns: the keys of the answer
-	Clients int      `json:"clients" jsonschema:"minimum=1"` // connections of the load, each kept alive
+	Clients int      `json:"clients" jsonschema:"minimum=1"` // clients of the load, each with a connection that is kept alive
 
 	// The load either sends Count requests in total, or runs for DurationMS.
 	Count      int64 `json:"count,omitempty"`
 	DurationMS int64 `json:"duration_ms,omitempty"`
 
-	// Rate is how many requests per second are due, whether or not the previous
-	// ones have been answered (open loop). If it is 0, each client sends its next
-	// request when the previous one has been answered (closed loop).
+	// Rate is how many requests per second are due, whether or not the previous ones have been
+	// answered (open loop). If Rate is 0, each client sends its next request when the previous
+	// one has been answered (closed loop).
 	Rate float64 `json:"rate,omitempty" jsonschema:"minimum=0.001,maximum=1e9"`
 
 	// Returns names the generated values that each answer must equal. These values are in the

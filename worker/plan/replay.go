@@ -76,7 +76,7 @@ type Recorded struct {
 	Monotonic []int `json:"monotonic,omitempty"`
 }
 
-// TimeFormat is how a recorded time.Time is written into a text, as mattn does it and
+// TimeFormat is how a recorded time.Time is written into a text, as mattn writes it and
 // SQLite's functions read it.
 const TimeFormat = "2006-01-02 15:04:05.999999999-07:00"
 
@@ -98,7 +98,7 @@ type Events struct {
 	Statement   []int   `json:"statement" jsonschema:"minItems=1"`          // index into Statements
 	Connection  []int   `json:"connection"`                                 // number of the connection, from 0
 	Transaction []int   `json:"transaction"`                                // number of the transaction, from 0, in the order in which clients take them; a statement outside of transactions has its own number
-	AtNS        []int64 `json:"at_ns,omitempty"`                            // with a speed: when the event began
+	AtNS        []int64 `json:"at_ns,omitempty"`                            // time in ns when the event began; only needed with a Speed
 	Rows        []int64 `json:"rows" jsonschema:"minimum=-1"`               // how many rows were read; -1: not known
 	Affected    []int64 `json:"affected,omitempty" jsonschema:"minimum=-1"` // how many rows a statement that does not read has changed; -1: not known; nil: not known for any event
 	Failed      []int   `json:"failed,omitempty"`                           // indexes of the events that ended with an error
@@ -141,8 +141,8 @@ func (r *Replay) AtOnce() int {
 
 // Limits of a replay.
 const (
-	MaxReplayed  = 1 << 20 // events
-	MaxReplayOps = 64      // names of operations
+	MaxReplayed  = 1 << 20 // events of a replay
+	MaxReplayOps = 64      // names of operations in a replay
 	MaxSpeed     = 1e6
 	MinSpeed     = 1e-6
 )

@@ -185,7 +185,7 @@ func newShuffle(n uint64) *shuffle {
 	return &shuffle{n, max(1, uint(bits.Len64(n-1)+1)/2)}
 }
 
-// at returns the image of i modulo n.
+// at returns the number to which the permutation maps i modulo n.
 func (p *shuffle) at(s stream, i int64) uint64 {
 	x := uint64(i)
 	if p.n != 0 {

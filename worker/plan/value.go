@@ -79,7 +79,7 @@ func (c *column) int(i int64) int64 {
 		return gen.Low + gen.Step*i
 	case gen.Kind == GenSerial:
 		hi, lo := bits.Mul64(uint64(gen.Step), uint64(i))
-		q, _ := bits.Div64(hi%uint64(gen.Every), lo, uint64(gen.Every)) // modulo 2^64
+		q, _ := bits.Div64(hi%uint64(gen.Every), lo, uint64(gen.Every)) // q is the quotient modulo 2^64
 		return gen.Low + int64(q)
 	case gen.Kind == GenShuffle:
 		return gen.Low + gen.Step*int64(c.shuffle.at(c.stream, i))
@@ -94,7 +94,7 @@ func (c *column) int(i int64) int64 {
 		return gen.Low + int64(c.zipf.at(c.stream, i)-1)
 	case gen.Kind == GenList:
 		return c.given.ints[c.given.at(i)]
-	default: // const, null
+	default: // the kinds const and null
 		return gen.Int
 	}
 }

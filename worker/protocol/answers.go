@@ -81,7 +81,7 @@ func Times() []time.Time {
 
 // Answer is what a library returned for one execution of a statement.
 type Answer struct {
-	Part      string `json:"part" jsonschema:"constants=Part"` // schema, phase or statements
+	Part      string `json:"part" jsonschema:"constants=Part"` // where the statement comes from: schema, phase or statements
 	Phase     string `json:"phase,omitempty"`
 	Operation string `json:"operation,omitempty"` // the operation of a mix, or the data set of an insert
 	Number    int    `json:"number"`              // index of the statement in its script, operation or list
@@ -111,7 +111,7 @@ type Answer struct {
 	AnyOrder string      `json:"any_order,omitempty"`
 }
 
-// AnswerError is an error that a library returned.
+// AnswerError describes an error that a library returned.
 type AnswerError struct {
 	Code    int    `json:"code"` // SQLite's extended result code; 0: not an error of SQLite
 	Message string `json:"message"`
@@ -123,7 +123,7 @@ type AnswerError struct {
 // ColumnSum summarizes the values of a column in all rows.
 type ColumnSum struct {
 	Types   map[string]int64 `json:"types,omitempty"` // number of values by Go type
-	Content string           `json:"content"`         // hash of the values in order, whatever their Go types
+	Content string           `json:"content"`         // hash of the values in order; it does not depend on their Go types
 }
 
 // Value is a value in the Go type in which a library takes or returns it.

@@ -33,7 +33,7 @@ type ClusterHarm struct {
 	Cuts     int      `json:"cuts,omitempty"`                                                                          // how often the leader's connections to the other members are cut; they are restored
 	LoadMS   int64    `json:"load_ms" jsonschema:"minimum=1"`                                                          // how long the load runs before each kill or cut, and after the recovery until the kill or cut is undone
 	LimitMS  int64    `json:"limit_ms" jsonschema:"minimum=1"`                                                         // longest time for an operation of a client
-	Patience int64    `json:"patience_ms" jsonschema:"minimum=1"`                                                      // how long the cluster may take to recover
+	Patience int64    `json:"patience_ms" jsonschema:"minimum=1"`                                                      // longest time for the cluster to recover
 	Levels   []string `json:"levels" jsonschema:"optional,nullable,enum=none,enum=weak,enum=linearizable,enum=strong"` // levels of consistency of reads
 }
 
@@ -72,7 +72,7 @@ type LoadResult struct {
 type Harmed struct {
 	Harms        []Harm       `json:"harms"`
 	Acknowledged int64        `json:"acknowledged"`     // acknowledged writes
-	Failed       int64        `json:"failed,omitempty"` // writes that may have taken effect or not
+	Failed       int64        `json:"failed,omitempty"` // failed writes; each may have taken effect or not
 	Found        int64        `json:"found"`            // rows read at the end with the strongest level of consistency
 	Lost         int64        `json:"lost"`             // acknowledged rows that were not found
 	LostIDs      []int64      `json:"lost_ids,omitempty" jsonschema:"signed"`

@@ -22,11 +22,11 @@ const (
 	CodeUnsupported = "unsupported"  // the worker does not support this kind of phase or value
 	CodeType        = "type"         // the class of a value is not the one declared for its column
 	CodeSQLite      = "sqlite"       // an error of SQLite
-	CodeDiskFull    = "disk-full"    // SQLITE_FULL
+	CodeDiskFull    = "disk-full"    // the disk is full: SQLITE_FULL
 	CodeFeature     = "feature"      // the driver's SQLite lacks what the workload needs
 	CodeCheckpoint  = "checkpoint"   // the checkpoint was blocked
 	CodeListen      = "listen"       // the server cannot listen at the address
-	CodeHTTP        = "http"         // the server broke, or requests failed
+	CodeHTTP        = "http"         // the server failed, or requests failed
 	CodeNoOperation = "no-operation" // no operation succeeded
 	CodeEndless     = "endless"      // for a long time no operation has ended, and clients wait
 	CodeCheck       = "check"        // one of the worker's own checks did not end
@@ -34,7 +34,7 @@ const (
 	CodeTimeout     = "timeout"      // the worker took longer than allowed
 	CodeKilled      = "killed"       // the worker was killed by SIGKILL
 	CodeCrash       = "crash"        // the worker exited with a status other than 0
-	CodeError       = "error"        // anything else
+	CodeError       = "error"        // any other reason
 
 	// A job failed.
 	CodeUsage    = "usage"    // the database or the driver does not support an option

@@ -15,7 +15,7 @@ func Exchange(req Request, serve func(io.Reader, io.Writer) error) (answers []Re
 	}
 	in, lab := io.Pipe()
 	defer lab.Close()
-	go func() { _, _ = lab.Write(append(line, '\n')) }() // serve reports a failure
+	go func() { _, _ = lab.Write(append(line, '\n')) }() // if Write fails, serve gets no request and returns an error
 	var out bytes.Buffer
 	if err := serve(in, &out); err != nil {
 		return nil, err

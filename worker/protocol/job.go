@@ -149,7 +149,7 @@ type Benched struct {
 	FirstRowNS   int64      `json:"first_row_ns"`   // time until the first row arrived; 0 without rows
 	WallNS       int64      `json:"wall_ns"`        // time until the last row was verified
 	Mismatches   int64      `json:"mismatches"`
-	First        []Mismatch `json:"first_mismatches,omitempty" jsonschema:"maxItems=10"` // the first ten
+	First        []Mismatch `json:"first_mismatches,omitempty" jsonschema:"maxItems=10"` // the first ten mismatches
 }
 
 // Mismatch is a row whose hash does not fit its rand.
@@ -194,14 +194,14 @@ type Concurred struct {
 	LastID  int64 `json:"last_id" jsonschema:"signed"` // greatest ID that a writer has tried to insert
 }
 
-// Activity is what happened in an interval.
+// Activity is what readers and writers have done in an interval of WallNS.
 type Activity struct {
 	WallNS  int64 `json:"wall_ns"`
 	Readers Group `json:"readers"`
 	Writers Group `json:"writers"`
 }
 
-// Group is what the readers, or the writers, have done.
+// Group counts what all readers, or all writers, have done.
 type Group struct {
 	Operations int64           `json:"operations"` // all operations, including those that failed
 	Failed     int64           `json:"failed,omitempty"`
@@ -276,8 +276,8 @@ func (p *Paginate) check() error {
 	return checkTable(p.Table)
 }
 
-// Pragma reads pragmas, or sets them and reads them back, both on the connection that
-// set them and on one opened later.
+// Pragma reads pragmas, or sets them and reads them back. It reads them back on the connection
+// that set them, and on a connection opened later.
 type Pragma struct {
 	Pragmas []PragmaArgument `json:"pragmas" jsonschema:"minItems=1"`
 }
@@ -356,7 +356,7 @@ type DSN struct {
 
 // Opening is a database to open, and the statements to run after that.
 type Opening struct {
-	DSN     string   `json:"dsn"`               // passed to the library as it is
+	DSN     string   `json:"dsn"`               // the data source name, which is passed to the library unchanged
 	File    string   `json:"file,omitempty"`    // name of the file that the data source name means; "": a database in memory
 	Pragmas []string `json:"pragmas,omitempty"` // further pragmas to read
 	Init    []string `json:"init,omitempty"`    // statements to run on each connection before anything is read
@@ -371,7 +371,7 @@ type Opened struct {
 
 	Existing    bool         `json:"existing,omitempty"`                            // the library opened the database only after its file had been created
 	Connections []OpenedConn `json:"connections,omitempty" jsonschema:"maxItems=2"` // the connections that could be opened
-	Second      string       `json:"second,omitempty"`                              // why there is no second connection
+	Second      string       `json:"second,omitempty"`                              // the error because of which there is no second connection
 
 	// Seen has the settings mode, cache and txlock, as far as they can be observed.
 	Seen    driver.Settings `json:"seen,omitempty"`
@@ -381,7 +381,7 @@ type Opened struct {
 	Files   []string        `json:"files,omitempty"`    // names of the database files in the directory
 }
 
-// OpenedConn is what was read back from a connection.
+// OpenedConn has the values that were read back from a connection.
 type OpenedConn struct {
 	Settings driver.Settings   `json:"settings"`
 	Pragmas  map[string]string `json:"pragmas,omitempty"` // values of the Opening's Pragmas, without pragmas that returned no single value

@@ -22,8 +22,8 @@ const Version = 2
 // The types of messages, in the field "type" of each line.
 const (
 	TypeDescribe  = "describe"  // lab → worker: who are you?
-	TypeTrial     = "trial"     // lab → worker: do this
-	TypeJob       = "job"       // lab → worker: do this on a user's database
+	TypeTrial     = "trial"     // lab → worker: run this trial
+	TypeJob       = "job"       // lab → worker: do this job on a database
 	TypeServe     = "serve"     // lab → worker: a trial with http phases, on which the lab puts load
 	TypeProceed   = "proceed"   // lab → worker: answer to waiting
 	TypeBegin     = "begin"     // lab → worker: the load, or the mix in several processes, begins now
@@ -52,7 +52,7 @@ type Request struct {
 	Type     string `json:"type"`
 	Protocol int    `json:"protocol"`
 
-	// For a trial, a server and a job:
+	// The fields below are for a trial, a server or a job.
 
 	Seed     uint64          `json:"seed"`
 	Path     string          `json:"path,omitempty" jsonschema:"minLength=1"` // path of the database, which must not exist yet, except for a job or if Loaded is set
@@ -92,7 +92,7 @@ type Request struct {
 	// Profile asks for profiles of a phase. A worker may ignore Profile.
 	Profile *Profile `json:"profile,omitempty"`
 
-	Job *Job `json:"job,omitempty"` // for a job
+	Job *Job `json:"job,omitempty"` // the work to do, in a request of type job
 
 	// Listen is the host:port on which a server listens. "" means a free port on 127.0.0.1.
 	Listen string `json:"listen,omitempty"`
@@ -130,21 +130,21 @@ const StretchesFile = "clock.json"
 // have the field.
 type Response struct {
 	Type     string       `json:"type"`
-	Protocol int          `json:"protocol,omitempty"`                         // info, ready
-	Info     *driver.Info `json:"info,omitempty"`                             // info
-	Proof    *Proof       `json:"proof,omitempty"`                            // info (without connections), ready
-	Phase    string       `json:"phase,omitempty" jsonschema:"minLength=1"`   // phase, inserted, listening, begun, prepared, shared; settings: the previous phase, or "" after the schema
-	Address  string       `json:"address,omitempty" jsonschema:"minLength=1"` // listening: host:port
+	Protocol int          `json:"protocol,omitempty"`                         // in responses info and ready
+	Info     *driver.Info `json:"info,omitempty"`                             // in response info
+	Proof    *Proof       `json:"proof,omitempty"`                            // in responses info (without connections) and ready
+	Phase    string       `json:"phase,omitempty" jsonschema:"minLength=1"`   // in responses phase, inserted, listening, begun, prepared and shared; in settings the previous phase, or "" after the schema
+	Address  string       `json:"address,omitempty" jsonschema:"minLength=1"` // in response listening: the server's host:port
 
-	// Connections (settings) has, for each connection of the pools, the value of every setting
-	// that is a PRAGMA.
+	// Connections, in response settings, has for each connection of the pools the value of
+	// every setting that is a PRAGMA.
 	Connections []driver.Settings `json:"connections,omitempty" jsonschema:"minItems=1"`
 
-	Tables   []Inserted `json:"tables,omitempty" jsonschema:"nullable"` // inserted, loaded
-	Sample   *Sample    `json:"sample,omitempty"`                       // sample, served
-	Progress *Progress  `json:"progress,omitempty"`                     // progress
-	Result   *JobResult `json:"result,omitempty"`                       // result, failed
-	Reason   *Reason    `json:"reason,omitempty"`                       // failed
+	Tables   []Inserted `json:"tables,omitempty" jsonschema:"nullable"` // in responses inserted and loaded
+	Sample   *Sample    `json:"sample,omitempty"`                       // in responses sample and served
+	Progress *Progress  `json:"progress,omitempty"`                     // in response progress
+	Result   *JobResult `json:"result,omitempty"`                       // in responses result and failed
+	Reason   *Reason    `json:"reason,omitempty"`                       // in response failed
 }
 
 // Sample is what a worker reports about one phase. The lab checks it and computes the sample of
@@ -206,7 +206,7 @@ type Latency struct {
 	Histogram  string `json:"histogram"`
 }
 
-// Wait is how long the clients of a mix or a replay waited for one thing.
+// Wait is how often and how long the clients of a mix or a replay waited for one thing.
 type Wait struct {
 	For    string `json:"for" jsonschema:"constants=Wait"`
 	Count  int64  `json:"count"`   // number of waits
@@ -235,7 +235,7 @@ type Inserted struct {
 // ErrorCount counts the operations of a phase that ended with the same code.
 type ErrorCount struct {
 	Code   int    `json:"code" jsonschema:"minimum=-1"` // SQLite's extended result code, or driver.CodeCanceled
-	Name   string `json:"name"`                         // such as SQLITE_BUSY_SNAPSHOT
+	Name   string `json:"name"`                         // the name of Code, such as SQLITE_BUSY_SNAPSHOT
 	Count  int64  `json:"count"`
 	WaitNS int64  `json:"wait_ns"` // total time of these operations
 
@@ -296,10 +296,10 @@ type Proof struct {
 
 // Reason says why a trial is not OK.
 type Reason struct {
-	Code    string `json:"code" jsonschema:"minLength=1"` // such as [CodeRows]
+	Code    string `json:"code" jsonschema:"minLength=1"` // a code such as [CodeRows]
 	Phase   string `json:"phase,omitempty"`
-	Message string `json:"message"`          // one line
-	Detail  string `json:"detail,omitempty"` // the end of standard error, build output
+	Message string `json:"message"`          // what went wrong, in one line
+	Detail  string `json:"detail,omitempty"` // the end of the worker's standard error, or the output of the build
 	SQLite  int    `json:"sqlite,omitempty"` // SQLite's extended result code if the cause is an error of SQLite
 
 	Operation string `json:"operation,omitempty"` // the operation of a mix that failed

@@ -39,7 +39,7 @@ func (p *asking) replay(ctx context.Context, at protocol.Answer, r *plan.Replay)
 	return nil
 }
 
-// If the replay passes a time.Time, learnTimes finds out how the library stores it.
+// learnTimes finds out how the library stores a time.Time, if the replay has any.
 func (p *asking) learnTimes(ctx context.Context, r *plan.Replay) error {
 	if !slices.ContainsFunc(r.Statements, func(s plan.Replayed) bool {
 		return slices.ContainsFunc(s.Parameters, func(c plan.Recorded) bool { return len(c.Times) > 0 })
@@ -112,8 +112,8 @@ func (p *asking) askTimes(ctx context.Context, at protocol.Answer, r *plan.Repla
 	return nil
 }
 
-// If the library binds times, bindTimes replaces each text in args that was recorded from a
-// time by that time.
+// bindTimes replaces each text in args that was recorded from a time by that time, if the
+// library binds times.
 func (p *asking) bindTimes(args []any, s *plan.Replayed, row int) error {
 	if p.out.TimesAsText {
 		return nil

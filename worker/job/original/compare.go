@@ -174,8 +174,8 @@ func (p *pairing) report(b *testing.B, unit string) {
 // Its value is the number of rows.
 const inChild = "SQLITE3PERF_GENERATE_ROWS"
 
-// If peak started this process, Child fills the table, prints its peak memory and exits. A
-// TestMain calls Child before anything else.
+// Child fills the table, prints its peak memory and exits, if peak has started this process.
+// Otherwise it does nothing. A TestMain calls Child before anything else.
 func (c Comparison) Child() {
 	n, err := strconv.Atoi(os.Getenv(inChild))
 	if err != nil {

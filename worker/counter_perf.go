@@ -20,7 +20,7 @@ type event struct {
 // instructions is PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS.
 var instructions = event{0, 1}
 
-// Bits of perf_event_attr.
+// Flags in the field bits of perf_event_attr.
 const (
 	perfInherit       = 1 << 1
 	perfExcludeKernel = 1 << 5
@@ -100,7 +100,7 @@ func (c *counter) close() {
 	}
 }
 
-// read returns the count since newCounter.
+// read returns the count since newCounter was called.
 func (c *counter) read() (sum count) {
 	if c == nil {
 		return sum

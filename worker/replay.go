@@ -42,7 +42,7 @@ type replayClient struct {
 	next    func() []int  // returns the events of the next transaction, or nil after the last
 	read    int64
 	count   func(driver.Row) error
-	result  driver.Result // the result to compare with the recorded one, or nil
+	result  driver.Result // the result of the current event; nil if there is none to compare with the recording
 	said    map[int]said  // first non-lock error seen, by code
 	elapsed int64
 	asking  int64        // time in ns that asking the library for results took

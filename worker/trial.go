@@ -133,7 +133,7 @@ func (t *trial) run(ctx context.Context) (phase string, err error) {
 	if t.gen, err = plan.NewGenerator(t.req.Seed, t.plan); err != nil {
 		return "", &failure{protocol.CodePlan, err}
 	}
-	t.counter = newCounter(instructions) // before the library starts threads or processes
+	t.counter = newCounter(instructions) // created before the library starts threads or processes, so that they inherit it
 	defer t.counter.close()
 	if t.db, err = t.drv.Open(ctx, t.req.Path, pooled(t.req.Settings, t.req.Settings.PoolSize())); err != nil {
 		return "", fmt.Errorf("open: %w", err)

@@ -97,7 +97,7 @@ func (g *group) collect() protocol.Group {
 		s.mu.Unlock()
 	}
 	r := now.report("")
-	r.Latency.Histogram = "" // only the total has a histogram
+	r.Latency.Histogram = "" // only the total is sent with a histogram
 	g.total.take(&now)
 	return r
 }

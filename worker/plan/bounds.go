@@ -3,7 +3,7 @@ package plan
 // Bounds of a plan. Workers check them too. They prevent overflows, and plans that no machine
 // could finish.
 const (
-	MaxCount   = 1 << 40   // rows, executions, operations, milliseconds
+	MaxCount   = 1 << 40   // numbers of rows, executions, operations, and milliseconds
 	MaxAtOnce  = 1 << 24   // rows whose values are made before the clock starts
 	MaxClients = 10_000    // clients, and connections
 	MaxBound   = 250_000   // parameters of one statement

@@ -24,7 +24,7 @@ func mix(z uint64) uint64 {
 type stream uint64
 
 func newStream(seed uint64, name string) stream {
-	h := uint64(14695981039346656037) // FNV-1a
+	h := uint64(14695981039346656037) // the FNV-1a hash of name
 	for i := range len(name) {
 		h = (h ^ uint64(name[i])) * 1099511628211
 	}
@@ -178,7 +178,7 @@ func (w weights) of(u uint64) int {
 // domains, CT-RSA 2002).
 type shuffle struct {
 	n    uint64 // 0 means 2^64
-	half uint   // half the bits of a number in the network
+	half uint   // bits of each of the two halves that the network swaps
 }
 
 func newShuffle(n uint64) *shuffle {

@@ -118,7 +118,7 @@ func (c *column) real(i int64) float64 {
 		low, high, k = gen.RealBounds[j], gen.RealBounds[j+1], 1
 	}
 	x := low + float64(unit(c.draw(i, k))*(high-low))
-	if x >= high { // x was rounded up
+	if x >= high { // rounding has made x too large
 		return low
 	}
 	return x

@@ -13,7 +13,7 @@ import (
 // Bounds for Check that package plan does not define.
 const (
 	maxOperations = 256    // kinds of operations in a mix
-	maxBackoff    = 3600e6 // an hour, in µs
+	maxBackoff    = 3600e6 // longest backoff of a retry: an hour, in µs
 	minSkew       = 0.01
 	maxSkew       = 20
 )

@@ -165,7 +165,7 @@ type Sample struct {
 	Clients     []int64      `json:"clients,omitempty"` // mix with a duration: how many operations of each client did not fail
 	WALRestarts int64        `json:"wal_restarts,omitempty"`
 	BeganUS     int64        `json:"began_us,omitempty"` // mix in several processes: time at which this process's clock started, in µs since 1970
-	Waits       []Wait       `json:"waits,omitempty"`    // mix, replay: one entry for each thing that clients wait for and whose waits the worker can count
+	Waits       []Wait       `json:"waits,omitempty"`    // mix, replay: one entry for each kind of wait, such as for a connection, that the worker can count
 	Latency     []Latency    `json:"latency,omitempty"`
 
 	// For a replay: Skipped counts the events that were not run, because their transaction had

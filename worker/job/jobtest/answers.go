@@ -83,7 +83,8 @@ func answers(t *testing.T, b *base) {
 	}
 }
 
-// asks reports whether the adapter can run a statement without knowing its types.
+// asks reports whether the adapter can run a statement without knowing the types of its
+// columns.
 func (b *base) asks() bool {
 	b.t.Helper()
 	db := b.open(nil)

@@ -8,12 +8,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// TestBrief checks that a phase that was verified before is measured, but not executed
-// again to hash its answers, and that the database is not checked after a mix.
+// TestBrief checks that a phase that Brief names is measured, but not executed again to hash
+// its answers, and that the database is not checked after such a mix.
 func TestBrief(t *testing.T) {
 	for _, brief := range []bool{false, true} {
 		f := newFake()
-		var executed atomic.Int64 // by all clients
+		var executed atomic.Int64 // executions by all clients
 		f.answer = func(sql string, params []any) ([]driver.Row, error) {
 			if len(params) != 1 {
 				return one(sql, params)

@@ -36,13 +36,13 @@ func TestSoundPlan(t *testing.T) {
 	}
 }
 
-// leaver is a driver with which something could stay.
+// leaver is a driver that could leave data on a server after the trial.
 type leaver struct{ *fake }
 
 func (leaver) Leave() error { return nil }
 
-// TestRefusedMakesNothing expects that nothing is made where it could stay, if the settings are
-// not those that were asked for.
+// TestRefusedMakesNothing checks that no table is created with a leaver if its settings are not
+// the requested ones.
 func TestRefusedMakesNothing(t *testing.T) {
 	f := newFake()
 	req := sound(t)
@@ -58,8 +58,8 @@ func TestRefusedMakesNothing(t *testing.T) {
 	}
 }
 
-// TestCheckPlan checks that a plan that would make no sense, panic or never end is
-// refused before anything is opened, and that the refusal names the field.
+// TestCheckPlan checks that a worker refuses a plan that makes no sense, would panic or would
+// never end, before it opens a database, and that the error names the field.
 func TestCheckPlan(t *testing.T) {
 	insert := func(p *plan.Plan) *plan.Insert { return p.Phases[0].Insert }
 	query := func(p *plan.Plan) *plan.Query { return p.Phases[1].Query }
@@ -184,7 +184,8 @@ func TestCheckPlan(t *testing.T) {
 	}
 }
 
-// TestCheckPlanTypes leaves out a type, which no Go program can do in a request.
+// TestCheckPlanTypes checks that a request without a type is refused. Only programs in other
+// languages can send such a request.
 func TestCheckPlanTypes(t *testing.T) {
 	whole, err := json.Marshal(sound(t))
 	if err != nil {
@@ -207,8 +208,8 @@ func TestCheckPlanTypes(t *testing.T) {
 	}
 }
 
-// TestInsertEmptySets checks that the inserted rows stay although the last data sets
-// are empty, and so does a row whose children would have had children.
+// TestInsertEmptySets checks that the rows of the first data sets are inserted and committed
+// even if the data sets nested in them are empty.
 func TestInsertEmptySets(t *testing.T) {
 	for _, transaction := range []string{"one", "per"} {
 		t.Run(transaction, func(t *testing.T) {

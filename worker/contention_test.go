@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// lockedAtFirst fails the first attempts at each INSERT into b, after the
-// verification pass.
+// lockedAtFirst makes the first attempts at each INSERT into b fail because of a lock. INSERTs
+// of the verification pass succeed.
 func lockedAtFirst(f *fake, attempts int) {
 	var mu sync.Mutex
 	begun, seen := false, map[int64]int{}
@@ -30,7 +30,7 @@ func lockedAtFirst(f *fake, attempts int) {
 			return nil
 		}
 		id := row[0].(int64)
-		if seen[id]++; seen[id] > 1 && seen[id] <= 1+attempts { // the first is the verification pass
+		if seen[id]++; seen[id] > 1 && seen[id] <= 1+attempts { // the first INSERT of an ID is that of the verification pass
 			return &driver.Error{Code: 5, Err: errors.New("database is locked")}
 		}
 		return nil
@@ -40,7 +40,7 @@ func lockedAtFirst(f *fake, attempts int) {
 func TestMixRetries(t *testing.T) {
 	for _, test := range []struct {
 		attempts        int64
-		retries, failed int64 // of each write
+		retries, failed int64 // how often each write is retried, and how often it fails in the end
 	}{
 		{attempts: 2, retries: 1, failed: 1},
 		{attempts: 3, retries: 2},
@@ -61,7 +61,7 @@ func TestMixRetries(t *testing.T) {
 	}
 }
 
-// TestMixWithoutRetry checks that nothing is repeated without a policy.
+// TestMixWithoutRetry checks that without Retry no operation is repeated.
 func TestMixWithoutRetry(t *testing.T) {
 	f := newFake()
 	lockedAtFirst(f, 1)
@@ -71,14 +71,14 @@ func TestMixWithoutRetry(t *testing.T) {
 	}
 }
 
-// TestMixRetriesLocksOnly checks that an operation is not retried if no lock explains
-// its error.
+// TestMixRetriesLocksOnly checks that an operation is not repeated if the cause of its error is
+// not a lock.
 func TestMixRetriesLocksOnly(t *testing.T) {
 	f := newFake()
 	f.answer = one
 	var tries atomic.Int64
 	f.execFail = func(sql string, _ []any) error {
-		if !strings.Contains(sql, `"b"`) || tries.Add(1) <= 30 { // the verification pass
+		if !strings.Contains(sql, `"b"`) || tries.Add(1) <= 30 { // the INSERTs of the verification pass succeed
 			return nil
 		}
 		return &driver.Error{Code: 13, Err: errors.New("database or disk is full")}
@@ -98,7 +98,7 @@ func TestMixMutex(t *testing.T) {
 			n := now.Add(1)
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 			}
-			time.Sleep(100 * time.Microsecond) // long enough for others to arrive
+			time.Sleep(100 * time.Microsecond) // long enough for other clients to arrive
 			now.Add(-1)
 			return []driver.Row{{{Int: 1}}}, nil
 		}
@@ -137,7 +137,7 @@ func TestMixGOMAXPROCS(t *testing.T) {
 	}
 }
 
-// TestInsertTimedValues checks that values made while the clock runs show in what is
+// TestInsertTimedValues checks that with TimedValues the allocations for making values are
 // measured.
 func TestInsertTimedValues(t *testing.T) {
 	bytes := func(timed bool) int64 {
@@ -157,8 +157,8 @@ func TestInsertTimedValues(t *testing.T) {
 	}
 }
 
-// TestMixWithoutRowsIsNotVerified checks that nothing is written for verification if no
-// statement returns rows, because there is nothing to verify.
+// TestMixWithoutRowsIsNotVerified checks that a mix is not run for verification if none of its
+// statements returns rows.
 func TestMixWithoutRowsIsNotVerified(t *testing.T) {
 	f := newFake()
 	phase := mixOf(plan.Mix{Clients: 1, Count: 50})

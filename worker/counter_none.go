@@ -2,12 +2,13 @@
 
 package worker
 
-// event is an event that the processor or the kernel counts. This system counts none.
+// event stands for an event that the processor or the kernel counts. On this system none can be
+// counted.
 type event struct{}
 
 var instructions event
 
-// counter counts nothing on this system.
+// counter cannot count on this system.
 type counter struct{}
 
 func newCounter(event) *counter { return nil }

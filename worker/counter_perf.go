@@ -20,15 +20,15 @@ type event struct {
 // instructions is PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS.
 var instructions = event{0, 1}
 
-// Bits of perf_event_attr.
+// Flags in the field bits of perf_event_attr.
 const (
 	perfInherit       = 1 << 1
 	perfExcludeKernel = 1 << 5
 	perfExcludeHV     = 1 << 6
 )
 
-// open counts an event in the programs of a thread, not in the kernel. With inherit it
-// also counts for the threads and processes that the thread starts from now on.
+// open begins to count an event in a thread, without the kernel's own code. With inherit it
+// also counts the event in threads and processes that the thread starts from now on.
 func (e event) open(thread int, inherit bool) (fd int, err error) {
 	attr := struct { // perf_event_attr, PERF_ATTR_SIZE_VER0
 		kind, size                                         uint32
@@ -47,15 +47,15 @@ func (e event) open(thread int, inherit bool) (fd int, err error) {
 	return int(r), nil
 }
 
-// counter counts an event in all threads of this process, and in its children. A nil
-// counter counts nothing.
+// counter counts an event in all threads of this process, and in its children. A nil counter
+// counts no event.
 type counter struct {
 	event event
 	fds   []int
-	buf   [24]byte // so that reading allocates nothing, which would be counted as the driver's
+	buf   [24]byte // buffer for reading: an allocation would be counted as the driver's
 }
 
-// newCounter begins to count an event. It returns nil if this system cannot count it.
+// newCounter begins to count an event. It returns nil if this system cannot count that event.
 func newCounter(e event) *counter {
 	for range 10 {
 		before := threads()
@@ -100,7 +100,7 @@ func (c *counter) close() {
 	}
 }
 
-// read returns what has been counted so far.
+// read returns the count since newCounter was called.
 func (c *counter) read() (sum count) {
 	if c == nil {
 		return sum
@@ -111,7 +111,7 @@ func (c *counter) read() (sum count) {
 	return sum
 }
 
-// readCount reads the count of a file descriptor into b, a buffer of 24 bytes.
+// readCount returns the count that it reads from a file descriptor. b is a buffer of 24 bytes.
 func readCount(fd int, b []byte) count {
 	if n, err := syscall.Read(fd, b); err != nil || n != len(b) {
 		return count{missed: 1}
@@ -120,8 +120,8 @@ func readCount(fd int, b []byte) count {
 	return count{number(0), number(1) - number(2)}
 }
 
-// thread begins to count in the calling thread alone. end returns the count since then. The
-// caller must stay on its thread until end.
+// thread begins to count the event in the calling thread only. end returns the count since
+// then. The caller must stay on this thread until it has called end.
 func (c *counter) thread() (end func() count) {
 	if c == nil {
 		return func() count { return count{} }

@@ -17,10 +17,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// The kernel counts page faults on every machine, and a test can cause a known number of
-// them. Here they stand for instructions, which few virtual machines count.
+// The kernel counts page faults on every machine, and a test can cause a known number of them.
+// The tests count page faults instead of instructions, because few virtual machines count
+// instructions.
 
-// mayCount skips a test where the system permits no counting at all.
+// mayCount skips a test if the system does not permit counting.
 func mayCount(t testing.TB) {
 	t.Helper()
 	err := worker.TryCounting(worker.PageFaults)
@@ -41,7 +42,7 @@ func touch(t testing.TB, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = syscall.Madvise(b, noHugePages) // a kernel without them knows none
+	_ = syscall.Madvise(b, noHugePages) // fails if the kernel has no huge pages
 	for i := range n {
 		b[i*page] = 1
 	}
@@ -50,8 +51,8 @@ func touch(t testing.TB, n int) {
 	}
 }
 
-// TestCounter checks that the threads that there are, those that they start, and child
-// processes are counted, each once.
+// TestCounter checks that a counter counts in existing threads, in threads that they start
+// later and in child processes, in each once.
 func TestCounter(t *testing.T) {
 	mayCount(t)
 	c := worker.NewCounter(worker.PageFaults)
@@ -59,7 +60,7 @@ func TestCounter(t *testing.T) {
 		t.Fatal("nothing is counted")
 	}
 	defer c.Close()
-	const n, slack = 20_000, 4_000 // others of this process fault, too
+	const n, slack = 20_000, 4_000 // slack is for page faults of other goroutines
 	counted := func(what string, work func()) {
 		before := c.Read()
 		work()
@@ -69,8 +70,8 @@ func TestCounter(t *testing.T) {
 	}
 	counted("this thread", func() { touch(t, n) })
 	counted("new threads", func() {
-		// A locked thread that is not unlocked ends with its goroutine. All of them
-		// together are more threads than there were.
+		// A goroutine that does not unlock its thread ends that thread. So each of these
+		// goroutines uses a new thread.
 		done := make(chan bool)
 		for range 20 {
 			go func() {
@@ -95,7 +96,7 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-// TestStopwatchCounts checks that only what happens while the clock runs is counted.
+// TestStopwatchCounts checks that events are counted only while the stopwatch runs.
 func TestStopwatchCounts(t *testing.T) {
 	mayCount(t)
 	c := worker.NewCounter(worker.PageFaults)
@@ -113,7 +114,8 @@ func TestStopwatchCounts(t *testing.T) {
 	}
 }
 
-// TestTrialCounts checks that samples have the count, and none where nothing is counted.
+// TestTrialCounts checks that samples have the count of an event, and 0 if the event cannot be
+// counted.
 func TestTrialCounts(t *testing.T) {
 	mayCount(t)
 	for _, c := range []struct {
@@ -150,7 +152,8 @@ func TestMixCountsItsOperations(t *testing.T) {
 	}
 }
 
-// BenchmarkStopwatch shows what counting costs: in all, and inside the clock.
+// BenchmarkStopwatch measures what counting adds to a start and stop of the stopwatch, in total
+// and while the clock runs.
 func BenchmarkStopwatch(b *testing.B) {
 	mayCount(b)
 	for _, c := range []struct {
@@ -172,8 +175,7 @@ func BenchmarkStopwatch(b *testing.B) {
 	}
 }
 
-// BenchmarkSwitch shows what counting costs inside the clock: whenever one thread makes
-// way for another.
+// BenchmarkSwitch measures what counting adds to each switch between threads.
 func BenchmarkSwitch(b *testing.B) {
 	mayCount(b)
 	for _, c := range []struct {

@@ -37,8 +37,8 @@ func blocks(doc, language string) []string {
 	return list
 }
 
-// TestDocumentedMessages checks that every line of the document's examples is a
-// message.
+// TestDocumentedMessages checks that every line of the document's examples matches the schema
+// of messages.
 func TestDocumentedMessages(t *testing.T) {
 	s := schemaOf(t, "request")
 	r := schemaOf(t, "response")
@@ -62,8 +62,8 @@ func TestDocumentedMessages(t *testing.T) {
 	}
 }
 
-// TestDocumentedChecksum checks that the document's example of a checksum is what
-// package plan computes.
+// TestDocumentedChecksum checks that the document's example of a checksum equals the checksum
+// that package plan computes.
 func TestDocumentedChecksum(t *testing.T) {
 	doc := document(t)
 	list := blocks(doc, "hex")
@@ -99,7 +99,8 @@ func TestDocumentedChecksum(t *testing.T) {
 	}
 }
 
-// Every setting is in the document, and every code of a reason and no other.
+// TestDocumentedNames checks that the document has every setting with its values, every code of
+// a reason, and no other code.
 func TestDocumentedNames(t *testing.T) {
 	doc := document(t)
 	for _, d := range driver.Vocabulary {

@@ -16,7 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// openDSNs does the job dsn.
+// openDSNs does a job dsn.
 func openDSNs(ctx context.Context, d driver.Driver, req *protocol.Request, out *answers) (res *protocol.JobResult, err error) {
 	opener, ok := d.(driver.DSNOpener)
 	if !ok {
@@ -48,7 +48,7 @@ func openDSNs(ctx context.Context, d driver.Driver, req *protocol.Request, out *
 	return res, nil
 }
 
-// proveLibrary opens a database to find the versions of the library and of its SQLite.
+// proveLibrary opens a new database, and returns the versions of the library and of its SQLite.
 func proveLibrary(ctx context.Context, d driver.Driver, req *protocol.Request) (proof *protocol.Proof, err error) {
 	db, err := d.Open(ctx, filepath.Join(req.Path, "proof.db"), nil)
 	if err != nil {
@@ -58,9 +58,10 @@ func proveLibrary(ctx context.Context, d driver.Driver, req *protocol.Request) (
 	return readPool(ctx, db, req, req.Settings.PoolSize(), d.Info().Module)
 }
 
-// openAlone opens a data source name in its own directory. If that fails it tries again with an
-// existing file, which names with mode=ro need. Its error means that the directory could not be
-// created; errors of the library are in the result.
+// openAlone opens a data source name in its own directory. If that fails and the name means a
+// file, it creates the file and tries again, because names with mode=ro need an existing file.
+// Errors of the library are in the result. An error of openAlone itself means that the
+// directory or the file could not be created.
 func openAlone(ctx context.Context, d driver.DSNOpener, dir string, o protocol.Opening) (*protocol.Opened, error) {
 	if err := enter(dir); err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func openAlone(ctx context.Context, d driver.DSNOpener, dir string, o protocol.O
 	return r, err
 }
 
-// enter makes dir an empty directory, and the working directory.
+// enter creates dir as an empty directory and makes it the working directory.
 func enter(dir string) error {
 	parent := filepath.Dir(dir)
 	for _, step := range []func() error{
@@ -98,7 +99,7 @@ func enter(dir string) error {
 	return nil
 }
 
-// createFile makes a database in rollback mode with one table.
+// createFile creates a database in rollback mode with one table.
 func createFile(ctx context.Context, d driver.Driver, path string) error {
 	db, err := d.Open(ctx, path, driver.Settings{"journal_mode": "delete"})
 	if err != nil {
@@ -107,7 +108,8 @@ func createFile(ctx context.Context, d driver.Driver, path string) error {
 	return errors.Join(db.Script(ctx, "CREATE TABLE sqlite3perf_existing(x)"), db.Close())
 }
 
-// databases returns the files in dir that are not the journal or WAL of another one.
+// databases returns the names of the files in dir, without those that belong to a database,
+// such as its journal or WAL.
 func databases(dir string) (names []string, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
@@ -118,23 +120,23 @@ func databases(dir string) (names []string, err error) {
 	return names, err
 }
 
-// openLimit is how long one opening may take, including what is observed afterwards. Some
-// libraries wait for a lock until they are interrupted.
+// openLimit is the time limit for opening a database and observing it. Some libraries wait for
+// a lock until they are interrupted.
 const openLimit = 30 * time.Second
 
-// secondLimit is how long the second connection may wait for a lock that the first
-// one never releases.
+// secondLimit is the time limit for opening the second connection, which may wait for a lock
+// that the first connection never releases.
 const secondLimit = 2 * time.Second
 
-// open opens a database and observes it. Its errors are the library's.
+// open opens a database and observes it. It returns only errors of the library.
 func open(ctx context.Context, d driver.DSNOpener, o protocol.Opening, r *protocol.Opened) error {
 	ctx, cancel := context.WithTimeout(ctx, openLimit)
 	defer cancel()
 	size := 2
 	db, err := d.OpenDSN(ctx, o.DSN, driver.Settings{"pool_size": "2"})
 	if err != nil {
-		// A library may open both connections at once, and the first may have locked
-		// the file.
+		// Some libraries open both connections at once, and the first connection may have
+		// locked the file.
 		both := err
 		size = 1
 		if db, err = d.OpenDSN(ctx, o.DSN, driver.Settings{"pool_size": "1"}); err != nil {
@@ -142,7 +144,7 @@ func open(ctx context.Context, d driver.DSNOpener, o protocol.Opening, r *protoc
 		}
 		r.Second = shorten(both.Error())
 	}
-	defer db.Close() // the observations count even if this fails
+	defer db.Close() // the observations are valid even if closing fails
 	var conns []driver.Conn
 	defer func() {
 		for _, c := range conns {
@@ -193,10 +195,11 @@ func connect(ctx context.Context, db driver.DB, o protocol.Opening, limit time.D
 	return c, got, nil
 }
 
-// readPragma reads a pragma that may not exist or not have one column of one row.
+// readPragma reads a pragma. ok is false if the pragma does not exist, or does not return one
+// row of one column.
 func readPragma(ctx context.Context, c driver.Conn, name string) (value string, ok bool) {
 	sql := "PRAGMA " + name
-	if name == "case_sensitive_like" { // which does not answer
+	if name == "case_sensitive_like" { // this pragma returns no row
 		sql = "SELECT CASE WHEN 'a' LIKE 'A' THEN 0 ELSE 1 END"
 	}
 	rows := 0
@@ -209,8 +212,8 @@ func readPragma(ctx context.Context, c driver.Conn, name string) (value string, 
 	return value, err == nil && rows == 1
 }
 
-// observe finds out what no PRAGMA reports: mode, cache and txlock. It leaves out what it
-// cannot observe.
+// observe adds to r.Seen the settings that no PRAGMA reports: mode, cache and txlock. It leaves
+// out settings that it cannot observe.
 func observe(ctx context.Context, conns []driver.Conn, o protocol.Opening, r *protocol.Opened) {
 	r.Seen = driver.Settings{}
 	if mode := observeMode(ctx, conns[0], r); mode != "" {
@@ -224,7 +227,7 @@ func observe(ctx context.Context, conns []driver.Conn, o protocol.Opening, r *pr
 	probe := driver.Statement{SQL: "SELECT count(*) FROM sqlite3perf_probe", Columns: ints(1)}
 	if err := query(limited, conns[1], probe, func(driver.Row) error { return nil }); err != nil {
 		e, ok := errors.AsType[*driver.Error](err)
-		r.Own = ok && e.Primary() == driver.CodeError // no such table
+		r.Own = ok && e.Primary() == driver.CodeError // no such table: the second connection has another database
 		return
 	}
 	if err := observeLocks(ctx, conns[0], conns[1], r); err == nil && !r.NoLocks {
@@ -232,8 +235,8 @@ func observe(ctx context.Context, conns []driver.Conn, o protocol.Opening, r *pr
 	}
 }
 
-// observeMode finds out by writing how the file was opened. It returns "" if writing
-// fails for another reason than that the file may only be read.
+// observeMode creates a table to find the mode in which the file was opened. It returns "" if
+// that fails, unless the error says that the file is read-only.
 func observeMode(ctx context.Context, c driver.Conn, r *protocol.Opened) string {
 	queryOnly, _ := readPragma(ctx, c, "query_only")
 	if err := c.Script(ctx, "CREATE TABLE sqlite3perf_probe(x)"); err != nil {
@@ -254,7 +257,8 @@ func observeMode(ctx context.Context, c driver.Conn, r *protocol.Opened) string 
 	return "rwc"
 }
 
-// observeLocks observes how second is refused the lock that first holds.
+// observeLocks lets first hold the write lock, and observes the error that second gets when it
+// asks for that lock.
 func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Opened) (err error) {
 	if err := first.Script(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -272,7 +276,8 @@ func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Op
 		return err
 	}
 	if code == driver.CodeLocked && !gaveUp && now()-begin >= patience.Nanoseconds() {
-		// The library waited for the lock, or for the other connection of a shared cache.
+		// Without a busy timeout, the library has waited for the lock, or for the other
+		// connection of a shared cache.
 		if err := second.Script(ctx, "PRAGMA busy_timeout=0"); err != nil {
 			return err
 		}
@@ -293,9 +298,9 @@ func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Op
 	return nil
 }
 
-// tryHeld runs a statement that needs a lock which release ends; see [tryLock]. Some libraries
-// wait for the other connection of a shared cache even after the context has ended. Then
-// tryHeld releases the lock itself, and gaveUp is true.
+// tryHeld calls [tryLock] while another connection holds the lock, which release ends. Some
+// libraries wait for the other connection of a shared cache even after the context has ended.
+// Then tryHeld calls release, and gaveUp is true.
 func tryHeld(ctx context.Context, c driver.Conn, sql string, release func() error) (code int, gaveUp bool, err error) {
 	tried := make(chan struct{})
 	go func() {
@@ -309,11 +314,11 @@ func tryHeld(ctx context.Context, c driver.Conn, sql string, release func() erro
 	}
 	rerr := release()
 	<-tried
-	_ = c.Script(ctx, "ROLLBACK") // the statement may have got the lock after all
+	_ = c.Script(ctx, "ROLLBACK") // after release the statement may have got the lock
 	return driver.CodeLocked, true, rerr
 }
 
-// observeBegin observes which lock a transaction on first takes when it begins.
+// observeBegin begins a transaction on first, and observes on second which lock it has taken.
 func observeBegin(ctx context.Context, first, second driver.Conn, o protocol.Opening, r *protocol.Opened) {
 	rollback := func() error { return first.Script(ctx, "ROLLBACK") }
 	var err error
@@ -329,7 +334,7 @@ func observeBegin(ctx context.Context, first, second driver.Conn, o protocol.Ope
 		return
 	}
 	release := sync.OnceValue(rollback)
-	defer func() { _ = release() }() // the database is closed next
+	defer func() { _ = release() }() // an error does not matter: the database is closed next
 	code, gaveUp, err := tryHeld(ctx, second, "BEGIN IMMEDIATE", release)
 	switch {
 	case err != nil:

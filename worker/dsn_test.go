@@ -18,7 +18,8 @@ func dsnJob(t *testing.T, openings ...protocol.Opening) protocol.Request {
 	}
 }
 
-// TestDSNUnsupported checks that a driver that cannot be given a data source name says so.
+// TestDSNUnsupported checks that a job dsn fails with CodeUnsupported if the driver does not
+// accept data source names.
 func TestDSNUnsupported(t *testing.T) {
 	got := serve(t, newFake(), dsnJob(t, protocol.Opening{DSN: "x.db", File: "x.db"}))
 	last := got[len(got)-1]
@@ -27,8 +28,8 @@ func TestDSNUnsupported(t *testing.T) {
 	}
 }
 
-// TestDSNRefused checks that the library's error is the result of the opening, which is
-// tried again where the file exists, in a directory of its own.
+// TestDSNRefused checks that the library's error is the result of an opening, after the worker
+// has tried again with an existing file, in the opening's own directory.
 func TestDSNRefused(t *testing.T) {
 	var names []string
 	d := driver.WithDSN(newFake(), func(_ context.Context, dsn string, s driver.Settings) (driver.DB, error) {
@@ -46,8 +47,8 @@ func TestDSNRefused(t *testing.T) {
 	}
 }
 
-// TestDSNLeavesItsDirectory checks that a file outside of an opening's directory is
-// refused.
+// TestDSNLeavesItsDirectory checks that a job refuses a file outside of the opening's
+// directory.
 func TestDSNLeavesItsDirectory(t *testing.T) {
 	for _, file := range []string{"../x.db", "/x.db", filepath.Join("a", "x.db")} {
 		got := serve(t, newFake(), dsnJob(t, protocol.Opening{DSN: "x.db", File: file}))

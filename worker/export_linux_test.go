@@ -1,7 +1,8 @@
 package worker
 
-// Shares prevents a share of CPU time from being negative.
+// Shares returns user and system CPU time with the same sum, but not negative.
 var Shares = shares
 
-// LivingChildrenCPU returns the CPU time that this process's descendants have used.
+// LivingChildrenCPU returns the CPU time in nanoseconds that the living descendants of this
+// process have used.
 var LivingChildrenCPU = livingChildrenCPU

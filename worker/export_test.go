@@ -1,7 +1,7 @@
 package worker
 
-// ServeUntil is Serve with a function that ends the process when the lab has gone.
+// ServeUntil is Serve with a function that is called when the lab has gone.
 var ServeUntil = serve
 
-// OursLimit is how long a check of the worker's own may take.
+// OursLimit is how long one of the worker's own checks may take.
 var OursLimit = &oursLimit

@@ -21,7 +21,7 @@ import (
 // locked is the error that SQLite returns for a lock.
 var locked = &driver.Error{Code: driver.CodeBusy, Err: errors.New("database is locked")}
 
-// distribution summarizes the histogram of a latency.
+// distribution returns the summary of the histogram in a latency.
 func distribution(t *testing.T, l protocol.Latency) latency.Summary {
 	t.Helper()
 	h, err := latency.Decode(l.Histogram)
@@ -31,17 +31,17 @@ func distribution(t *testing.T, l protocol.Latency) latency.Summary {
 	return h.Summary(l.Operation)
 }
 
-// phased returns a plan with one mix. "script PHASES" comes first in its story.
+// phased returns a plan with one mix. Its schema "PHASES" marks the beginning of the story.
 func phased(m plan.Mix) *plan.Plan {
 	p := blog(1, mixOf(m))
 	p.Schema = "PHASES"
 	return p
 }
 
-// measured returns what a driver was asked to do after the verification pass.
+// measured returns the driver's log after the verification pass.
 func measured(f *fake) []string {
 	log := story(f)
-	for i, line := range log { // the pass ends by rolling back the one transaction around it
+	for i, line := range log { // the verification pass ends with the rollback of the transaction around it
 		if line == "rollback" {
 			return log[i+1:]
 		}
@@ -49,9 +49,8 @@ func measured(f *fake) []string {
 	return log
 }
 
-// TestMixFailuresCount checks that failed operations count in the divisor and in the
-// histogram, each with its time. With reads of 1 ms and writes that fail after 3 ms,
-// the time per operation is the mean of all.
+// TestMixFailuresCount checks that failed operations are counted like others, in Operations and
+// in the histogram with their time. Reads take 1 ms, and writes fail after 3 ms.
 func TestMixFailuresCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -83,8 +82,8 @@ func TestMixFailuresCount(t *testing.T) {
 	})
 }
 
-// TestMixFailureHasAllAttempts checks that the latency of an operation that finally
-// fails includes all its attempts and the waiting between them.
+// TestMixFailureHasAllAttempts checks that the latency of an operation that fails in the end
+// includes all its attempts and the pauses between them.
 func TestMixFailureHasAllAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -100,15 +99,15 @@ func TestMixFailureHasAllAttempts(t *testing.T) {
 		ok := plan.Operation{Name: "ok", Weight: 1, Calls: []plan.MixCall{p.Phases[0].Mix.Operations[0].Calls[0]}}
 		p.Phases[0].Mix.Operations = append(p.Phases[0].Mix.Operations, ok)
 		s := mixSample(t, serve(t, f, trialOf(t, p, nil)))
-		// 1 ms + 2 ms + 1 ms + 4 ms + 1 ms
+		// three attempts of 1 ms with pauses of 2 ms and 4 ms
 		if w := s.Latency[0]; w.Failed != w.Count || w.Count == 0 || time.Duration(distribution(t, w).MaxNS).Round(10*time.Microsecond) != 9*time.Millisecond {
 			t.Errorf("%+v", w)
 		}
 	})
 }
 
-// TestMixFailuresAtARate checks that at a fixed rate the slowest tenth of operations
-// cannot leave the percentiles by failing.
+// TestMixFailuresAtARate checks that at a fixed rate the percentiles include the slowest tenth
+// of operations, all of which fail.
 func TestMixFailuresAtARate(t *testing.T) {
 	const slow = 20 * time.Millisecond
 	f := newFake()
@@ -120,7 +119,7 @@ func TestMixFailuresAtARate(t *testing.T) {
 		return nil
 	}
 	p := phased(plan.Mix{Clients: 40, Count: 200, Rate: 1000})
-	p.Phases[0].Mix.Operations = p.Phases[0].Mix.Operations[1:] // returns nothing, so is not verified
+	p.Phases[0].Mix.Operations = p.Phases[0].Mix.Operations[1:] // these operations return no rows, so they are not verified
 	s := mixSample(t, serve(t, f, trialOf(t, p, driver.Settings{"pool_size": "40"})))
 	d := distribution(t, s.Latency[0])
 	if s.Failed != 20 || s.Operations != 200 || d.Count != 200 || d.P99NS < int64(slow) {
@@ -128,7 +127,7 @@ func TestMixFailuresAtARate(t *testing.T) {
 	}
 }
 
-// unique makes every second write fail after the rows of the first table are written.
+// unique makes every second write fail at its second statement, the INSERT into b.
 func unique(f *fake) {
 	f.answer = one
 	f.execFail = func(sql string, row []any) error {
@@ -139,9 +138,9 @@ func unique(f *fake) {
 	}
 }
 
-// TestMixResults checks that an error that an operation declares is its result. The
-// error is counted separately, the operation has succeeded, and its transaction is
-// rolled back. The same holds while answers are verified.
+// TestMixResults checks that an operation with an error that it declares has succeeded, that
+// Results counts the error, and that the transaction is rolled back. The same must hold while
+// answers are verified.
 func TestMixResults(t *testing.T) {
 	for _, c := range []struct {
 		declared []int
@@ -181,8 +180,8 @@ func TestMixResults(t *testing.T) {
 	}
 }
 
-// TestMixUndeclared checks that any other error ends the trial, and that its message
-// says how to declare it, if that is possible.
+// TestMixUndeclared checks that an error that the operation does not declare ends the trial,
+// and that the message says how to declare the error, if that is possible.
 func TestMixUndeclared(t *testing.T) {
 	for code, want := range map[int]string{
 		2067: "SQLITE_CONSTRAINT_UNIQUE: verifying operation write: no (an operation that may end so declares it: results: [SQLITE_CONSTRAINT_UNIQUE])",
@@ -210,13 +209,12 @@ func TestMixUndeclared(t *testing.T) {
 	}
 }
 
-// TestMixIfEmpty checks that a statement that returns no rows ends its operation if the
-// statement says so.
+// TestMixIfEmpty checks that a statement with IfEmpty ends its operation if it returns no rows.
 func TestMixIfEmpty(t *testing.T) {
 	for _, c := range []struct {
 		how         string
 		transaction bool
-		log         []string // of execution 1, which finds nothing, and of execution 2
+		log         []string // log of execution 1, which finds no row, and of execution 2
 	}{
 		{plan.EmptyRollback, true, []string{"begin", "rollback", "begin", "a 2", "commit"}},
 		{plan.EmptyCommit, true, []string{"begin", "commit", "begin", "a 2", "commit"}},
@@ -271,10 +269,10 @@ func TestMixMutexAroundOperation(t *testing.T) {
 			open += d
 			most = max(most, open)
 			mu.Unlock()
-			time.Sleep(50 * time.Microsecond) // long enough for others to arrive
+			time.Sleep(50 * time.Microsecond) // long enough for other clients to arrive
 		}
 		p := phased(plan.Mix{Clients: 8, Count: 200})
-		p.Phases[0].Mix.Operations = p.Phases[0].Mix.Operations[1:] // returns nothing, so is not verified
+		p.Phases[0].Mix.Operations = p.Phases[0].Mix.Operations[1:] // these operations return no rows, so they are not verified
 		p.Phases[0].Mix.Operations[0].Mutex = held
 		mixSample(t, serve(t, f, trialOf(t, p, driver.Settings{"pool_size": "8"})))
 		return most > 1
@@ -287,8 +285,8 @@ func TestMixMutexAroundOperation(t *testing.T) {
 	}
 }
 
-// TestMixMutexIsReleasedBetweenAttempts checks that each attempt takes the mutex again:
-// a client that waits to retry does not hold it.
+// TestMixMutexIsReleasedBetweenAttempts checks that a client does not hold the mutex while it
+// waits for its next attempt.
 func TestMixMutexIsReleasedBetweenAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -306,7 +304,7 @@ func TestMixMutexIsReleasedBetweenAttempts(t *testing.T) {
 			t.Errorf("the other client waited: %+v", s.Latency[0])
 		}
 		if log := fmt.Sprint(measured(f)); strings.Count(log, "rollback") != 1 {
-			t.Error(log) // measured skips the first
+			t.Error(log) // measured leaves out the log up to the first rollback
 		}
 	})
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// fake is a driver that records what it is asked to do. It answers PRAGMAs from a map
-// and queries from a function.
+// fake is a driver that records its calls in log. It answers PRAGMAs from the map pragmas and
+// queries with the function answer.
 type fake struct {
 	mu       sync.Mutex
 	log      []string
@@ -28,12 +28,12 @@ type fake struct {
 	answer   func(sql string, params []any) ([]driver.Row, error)
 	execFail func(sql string, row []any) error
 	limits   map[string]string
-	onTx     func(int)     // called with +1 at BEGIN, -1 at the end
+	onTx     func(int)     // called with +1 when a transaction begins and -1 when it ends
 	open     int           // connections taken from the pool
-	quiet    bool          // inserted rows are not recorded
+	quiet    bool          // inserted rows are not recorded in log
 	checks   int           // how often quick_check was run
-	hang     chan struct{} // if not nil, quick_check waits for its end
-	classes  driver.Row    // classes of a result row with a value of a class other than declared
+	hang     chan struct{} // if not nil, quick_check waits until it is closed
+	classes  driver.Row    // the row that reports the classes of a result's values, one of which is not the declared class
 }
 
 func newFake() *fake {
@@ -177,7 +177,7 @@ func (s *fakeStmt) Query(_ context.Context, b *driver.Batch, r int, visit func(d
 			return nil
 		}
 		var n int64
-		_, _ = fmt.Sscan(v, &n) // a word leaves it 0
+		_, _ = fmt.Sscan(v, &n) // n stays 0 if v is a word
 		return visit(driver.Row{{Text: v, Int: n}})
 	}
 	if strings.Contains(s.st.SQL, "sqlite_version") {
@@ -185,7 +185,7 @@ func (s *fakeStmt) Query(_ context.Context, b *driver.Batch, r int, visit func(d
 	}
 	if strings.HasPrefix(s.st.SQL, "WITH sqlite3perf_result(") {
 		if s.classes == nil {
-			return nil // all values have their types
+			return nil // all values have the declared classes
 		}
 		return visit(s.classes)
 	}
@@ -201,7 +201,8 @@ func (s *fakeStmt) Query(_ context.Context, b *driver.Batch, r int, visit func(d
 	}
 	for _, row := range rows {
 		for i := range row {
-			// Like some libraries, it looks for NULL only where it is declared.
+			// Like some libraries, the fake reports NULL only in columns that are declared with
+			// NULL.
 			row[i].Null = row[i].Null && s.st.Columns[i].Nullable
 		}
 		if err := visit(row); err != nil {
@@ -221,13 +222,13 @@ func serve(t *testing.T, d driver.Driver, req protocol.Request) []protocol.Respo
 	return serveLine(t, d, string(line))
 }
 
-// serveLine does the same with a request given as text.
+// serveLine sends the worker a request that is given as text, and returns its answers.
 func serveLine(t *testing.T, d driver.Driver, line string) []protocol.Response {
 	t.Helper()
 	// The lab keeps its end open until the worker has exited.
 	r, w := io.Pipe()
 	defer w.Close()
-	go func() { _, _ = io.WriteString(w, line+"\n") }() // the reader reports a failure
+	go func() { _, _ = io.WriteString(w, line+"\n") }() // if writing fails, Serve reports the missing request
 	var out bytes.Buffer
 	if err := worker.Serve(t.Context(), d, r, &out); err != nil {
 		t.Fatal(err)

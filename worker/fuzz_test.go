@@ -17,8 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// idle is a driver that does nothing and whose every query returns one row. It
-// reads the parameters that it is given, as a library would.
+// idle is a driver without a database. Every query returns one row. It reads all parameters, as
+// a library would.
 type idle struct{}
 
 func (idle) Info() driver.Info { return newFake().Info() }
@@ -71,8 +71,8 @@ func read(b *driver.Batch, r int) {
 	}
 }
 
-// change replaces the value number at of a decoded JSON document. A number is replaced
-// with number, a string with another string of the document, anything else with null.
+// change replaces one value of a decoded JSON document; at decides which. A number becomes
+// number, a string another string of the document, and any other value null.
 func change(doc any, at uint16, number int64) any {
 	var texts []string
 	n := 0
@@ -130,17 +130,17 @@ func FuzzServe(f *testing.F) {
 		dec.UseNumber()
 		var doc any
 		if at > 0 && dec.Decode(&doc) == nil {
-			line, _ = json.Marshal(change(doc, at, number)) // it came from JSON
+			line, _ = json.Marshal(change(doc, at, number)) // cannot fail, because doc came from JSON
 		}
 		var req protocol.Request
 		if json.Unmarshal(line, &req) == nil && req.Plan != nil && !quick(&req) {
 			return
 		}
-		if req.Path != "" { // never one outside
+		if req.Path != "" { // never a path outside of the test's directory
 			req.Path = filepath.Join(t.TempDir(), "fuzz.db")
 			var err error
 			if line, err = json.Marshal(req); err != nil {
-				return // only a decoder can produce this, such as a missing type
+				return // cannot be encoded, such as a missing type
 			}
 		}
 		if bytes.ContainsRune(line, '\n') {

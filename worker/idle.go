@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// proveIdle returns conns, which are all of the pool's connections, to the pool. If
-// pool_idle is set it also observes how many of them the pool keeps.
+// proveIdle returns conns, which are all connections of the pool, to the pool. If pool_idle is
+// set, it also observes how many connections the pool keeps, and adds the number to the proof.
 func proveIdle(ctx context.Context, db driver.DB, s driver.Settings, conns []driver.Conn, proof *protocol.Proof) error {
 	if _, set := s["pool_idle"]; !set {
 		return giveBack(conns)
@@ -25,7 +25,7 @@ func proveIdle(ctx context.Context, db driver.DB, s driver.Settings, conns []dri
 		return fmt.Errorf("observing pool_idle: %w", err)
 	}
 	if kept == s.PoolIdle() {
-		kept, _ = strconv.Atoi(s["pool_idle"]) // may exceed the number of connections
+		kept, _ = strconv.Atoi(s["pool_idle"]) // the requested number may exceed the number of connections
 	}
 	for _, got := range proof.Connections {
 		got["pool_idle"] = strconv.Itoa(kept)
@@ -33,8 +33,8 @@ func proveIdle(ctx context.Context, db driver.DB, s driver.Settings, conns []dri
 	return nil
 }
 
-// marker is a PRAGMA that belongs to one connection and that nothing else sets. It tells
-// connections that a pool has kept from new ones.
+// marker is a PRAGMA of a single connection that nothing else sets. Connections that a pool has
+// kept still have it, and new connections do not.
 const marker = "cell_size_check"
 
 func mark(ctx context.Context, conns []driver.Conn, on bool) error {
@@ -46,8 +46,8 @@ func mark(ctx context.Context, conns []driver.Conn, on bool) error {
 	return nil
 }
 
-// observeIdle counts the connections that the pool has kept while none of its n
-// connections was in use. They must have been marked. It removes the marks.
+// observeIdle counts the connections that the pool has kept while none of its n connections was
+// in use. All n connections must have been marked before. observeIdle removes the marks.
 func observeIdle(ctx context.Context, db driver.DB, n int) (kept int, err error) {
 	var conns []driver.Conn
 	defer func() { err = errors.Join(err, giveBack(conns)) }()

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// inserter runs a bulk phase on one connection. Rows are made chunk by chunk while the
+// inserter runs an insert phase on one connection. It makes the rows chunk by chunk while the
 // stopwatch is stopped.
 type inserter struct {
 	t     *trial
@@ -21,10 +21,10 @@ type inserter struct {
 	tx    driver.Tx
 }
 
-// insertSet holds one data set's statements and a chunk of its rows.
+// insertSet has the statements of one data set, and a chunk of its rows.
 type insertSet struct {
 	*plan.DataSet
-	children []*insertSet // sets of the phase that are nested in this one
+	children []*insertSet // sets of the phase whose parent is this one
 	stmts    map[int]driver.Stmt
 	batch    driver.Batch
 	base     int64 // number of the chunk's first row
@@ -57,7 +57,7 @@ func (t *trial) insert(ctx context.Context, in *plan.Insert, s *protocol.Sample,
 }
 
 func (i *inserter) close(ctx context.Context) error {
-	var err error // the first
+	var err error // the first error
 	if i.tx != nil {
 		err = i.tx.Rollback(ctx)
 	}
@@ -95,8 +95,8 @@ func (i *inserter) bySet(ctx context.Context) error {
 	return i.commit(ctx)
 }
 
-// chunkRows returns how many rows of the set are made at a time. It is a multiple of
-// the rows per statement, so that only the last statement has fewer groups.
+// chunkRows returns how many rows of the set are made at a time. The number is a multiple of
+// the rows per statement, so that only the last statement inserts fewer rows.
 func (i *inserter) chunkRows(set *insertSet) int64 {
 	n := i.t.gen.RowsFitting(set.Name)
 	per := i.in.RowsPerStatement
@@ -132,7 +132,7 @@ func (i *inserter) chunk(ctx context.Context, set *insertSet, n int) error {
 	}
 }
 
-// perRow inserts each row of root, with all rows nested in it, in its own transaction.
+// perRow inserts each row of root, and all rows nested in it, in its own transaction.
 func (i *inserter) perRow(ctx context.Context, root *insertSet) error {
 	step := i.t.gen.RowsFitting(root.Name)
 	var shrink func(set *insertSet, perRoot int64)
@@ -235,8 +235,8 @@ func (i *inserter) commit(ctx context.Context) error {
 	return nil
 }
 
-// exec inserts rows lo ≤ r < hi of the chunk. Each statement inserts as many rows as
-// the phase asks for, and a shorter statement inserts the rest.
+// exec inserts rows lo ≤ r < hi of the chunk. Each statement inserts RowsPerStatement rows. A
+// shorter statement inserts the rest.
 func (i *inserter) exec(ctx context.Context, set *insertSet, lo, hi int) error {
 	per := int(i.in.RowsPerStatement)
 	whole := lo + (hi-lo)/per*per
@@ -263,8 +263,8 @@ func (i *inserter) execGroups(ctx context.Context, set *insertSet, groups, lo, h
 	return nil
 }
 
-// stmt returns the INSERT of a number of groups. If necessary it prepares it, within
-// the current transaction.
+// stmt returns the INSERT of a number of rows, within the current transaction if there is one.
+// It prepares the INSERT when it is first needed.
 func (i *inserter) stmt(ctx context.Context, set *insertSet, groups int) (driver.Stmt, error) {
 	st := set.stmts[groups]
 	if st == nil {

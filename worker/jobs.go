@@ -18,12 +18,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// serveJob runs a job and sends its answers. The only error it returns is that an
-// answer cannot be written.
+// serveJob runs a job and sends its answers. It returns an error only if an answer cannot be
+// written.
 func serveJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *answers) error {
 	res, err := runJob(ctx, d, req, out)
 	switch {
-	case err != nil && job.Interrupted(ctx, err): // before the job began, or after its end
+	case err != nil && job.Interrupted(ctx, err): // the job was stopped before it began, or after its end
 		return out.send(protocol.Response{Type: protocol.TypeResult, Result: &protocol.JobResult{Interrupted: true}})
 	case err != nil:
 		return out.send(protocol.Response{Type: protocol.TypeFailed, Reason: reasonOf(err, ""), Result: res})
@@ -112,7 +112,8 @@ func runJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *an
 	return res, errors.Join(err, unsent)
 }
 
-// peakOf returns the most memory that this process, or its living children, have held.
+// peakOf returns the peak memory in bytes of this process or, if children is set, of its living
+// children.
 func peakOf(children bool) int64 {
 	if !children {
 		return peakRSS()
@@ -125,8 +126,8 @@ func peakOf(children bool) int64 {
 }
 
 // closePatiently closes a database. After the end of ctx it waits for at most closeGrace,
-// because SQLite takes half a minute to close 20,000 connections. The end of the process
-// closes them too, and the WAL keeps the data safe.
+// because SQLite takes half a minute to close 20,000 connections. The end of the process closes
+// the rest, and the WAL keeps the data safe.
 func closePatiently(ctx context.Context, db driver.DB) error {
 	closed := make(chan error, 1)
 	go func() { closed <- db.Close() }()
@@ -143,20 +144,20 @@ func closePatiently(ctx context.Context, db driver.DB) error {
 	}
 }
 
-// closeGrace is how long a database may take to close when the job is to stop.
+// closeGrace is how long closing a database may take after the job was stopped.
 const closeGrace = 3 * time.Second
 
-// refused reports whether a job cannot be done as requested.
+// refused reports whether err says that a job cannot be done as requested.
 func refused(err error) bool {
 	var e *job.Error
 	return errors.As(err, &e) && e.Code == protocol.CodeUsage
 }
 
-// openPatiently opens a database. SQLite sets the journal mode only if no other process has
-// locked the file, and does not wait. openPatiently tries again for as long as busy_timeout
-// says.
+// openPatiently opens a database. SQLite does not wait for a lock when it sets the journal
+// mode. So if another process has locked the file, openPatiently tries again until busy_timeout
+// has passed.
 func openPatiently(ctx context.Context, d driver.Driver, path string, s driver.Settings) (driver.DB, error) {
-	ms, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // 0 if not set
+	ms, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // 0 if busy_timeout is not set
 	for begin := now(); ; {
 		db, err := d.Open(ctx, path, ownJournal(path, s))
 		var e *driver.Error
@@ -174,21 +175,22 @@ func openPatiently(ctx context.Context, d driver.Driver, path string, s driver.S
 // openAgain is how long openPatiently waits between two attempts.
 const openAgain = 10 * time.Millisecond
 
-// lasting lists the settings that are stored in a database.
+// lasting lists the settings that SQLite stores in the database.
 var lasting = []string{"journal_mode", "auto_vacuum", "page_size"}
 
-// mayWrite refuses a job that would write to a database that is not sqlite3perf's. It
-// must be called before the database is opened with settings that are stored in it.
+// mayWrite returns an error if the job would write to a database that sqlite3perf did not
+// create. It must be called before the database is opened with settings that SQLite stores in
+// it.
 func mayWrite(ctx context.Context, d driver.Driver, req *protocol.Request) (err error) {
 	if !slices.ContainsFunc(lasting, func(name string) bool { return req.Settings[name] != "" }) {
-		return nil // the job itself will find out
+		return nil // the job itself checks the database before it writes
 	}
 	s := req.Settings.With(driver.Settings{"pool_size": "1"})
 	for _, name := range lasting {
 		delete(s, name)
 	}
 	if h, err := header(req.Path); err == nil && h == nil {
-		return nil // an empty file belongs to nobody
+		return nil // an empty file has no data to protect
 	}
 	db, err := openPatiently(ctx, d, req.Path, s)
 	if err != nil {
@@ -198,17 +200,16 @@ func mayWrite(ctx context.Context, d driver.Driver, req *protocol.Request) (err 
 	return job.MayWrite(ctx, req.Job, db)
 }
 
-// blank reports whether a file has at most a header. SQLite creates an empty file
-// where it looks for a database, and writes a page if the database is to be in WAL
-// mode.
+// blank reports whether a file has no tables: it is empty or has one page, and no WAL. SQLite
+// creates an empty file if it finds no database, and writes one page to set WAL mode.
 func blank(path string) bool {
 	h, err := header(path)
 	return err == nil && (h == nil || binary.BigEndian.Uint32(h[28:]) <= 1) && fileSize(path+"-wal") == 0
 }
 
-// ownJournal makes an existing database keep its rollback journal, unless the
-// settings say otherwise. Some libraries switch every file that they open to WAL,
-// even a file that is only read.
+// ownJournal returns settings that keep the rollback journal of an existing database, unless s
+// sets journal_mode. Some libraries switch every file that they open to WAL, even a file that
+// they only read.
 func ownJournal(path string, s driver.Settings) driver.Settings {
 	if _, asked := s["journal_mode"]; asked || s["mode"] == "memory" || !rollsBack(path) {
 		return s
@@ -216,8 +217,8 @@ func ownJournal(path string, s driver.Settings) driver.Settings {
 	return s.With(driver.Settings{"journal_mode": "delete"})
 }
 
-// rollsBack reports whether a file exists and is not a database in WAL mode. Byte 18
-// of the header has the mode.
+// rollsBack reports whether a file is empty or a database with a rollback journal. Byte 18 of
+// the header tells the journal mode.
 func rollsBack(path string) bool {
 	h, err := header(path)
 	return err == nil && (h == nil || string(h[:16]) == "SQLite format 3\x00" && h[18] == 1)
@@ -240,13 +241,13 @@ func header(path string) ([]byte, error) {
 	return h, nil
 }
 
-// withinLimits refuses settings that no PRAGMA reports if the driver declares that it cannot
-// apply them. A job cannot probe them as a trial does, because others may be using the
-// database.
+// withinLimits returns an error if the driver declares that it cannot apply a setting that no
+// PRAGMA reports. A job cannot observe such settings like a trial, because others may be using
+// the database.
 func withinLimits(info driver.Info, s driver.Settings) error {
 	for _, name := range []string{"cache", "mode", "txlock"} {
 		value, set := s[name]
-		if !set || name == "mode" && value == "rw" { // the lab asks for rw if it has seen the file
+		if !set || name == "mode" && value == "rw" { // the lab requests rw if the file exists
 			continue
 		}
 		if why, ok := info.Limit(name, value); ok {
@@ -256,8 +257,9 @@ func withinLimits(info driver.Info, s driver.Settings) error {
 	return nil
 }
 
-// withinFiles refuses SQL that may reach other files, if the library cannot make SQLite refuse
-// it. It looks for words only, so it also refuses a string literal that contains one.
+// withinFiles returns an error if SQL may reach other files and the library cannot make SQLite
+// refuse that. It looks only for words such as ATTACH, so it also returns an error if a string
+// literal contains such a word.
 func withinFiles(info driver.Info, allowed bool, all iter.Seq[string]) error {
 	words := driver.DirectoryPragma
 	why, unlimited := info.Limits[driver.LimitFiles]
@@ -274,8 +276,8 @@ func withinFiles(info driver.Info, allowed bool, all iter.Seq[string]) error {
 	return nil
 }
 
-// checkSettings compares the settings that were read back with those requested. Of
-// the settings that are not PRAGMAs it can observe only mode=memory.
+// checkSettings returns an error if the settings that were read back are not the requested
+// ones. Among the settings that are not PRAGMAs it can check only mode=memory.
 func checkSettings(ctx context.Context, d driver.Driver, db *job.Database) error {
 	wanted := db.Settings
 	if wanted["mode"] == "memory" {

@@ -12,11 +12,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// buildFlags are the flags of the build that a proof lists.
+// buildFlags are the build settings that a proof lists.
 var buildFlags = []string{"-tags", "CGO_CFLAGS", "GOAMD64", "GOARM64", "GOEXPERIMENT"}
 
-// linked returns the part of a proof that needs no database: the linked version of module, the
-// flags of the build, and the effect of environment variables.
+// linked returns the part of a proof that needs no database: the version of module in this
+// executable, the build settings, and the effect of environment variables.
 func linked(module string, environment []string) protocol.Proof {
 	p := protocol.Proof{Module: module, Environment: inEnvironment(environment)}
 	bi, ok := debug.ReadBuildInfo()
@@ -31,7 +31,7 @@ func linked(module string, environment []string) protocol.Proof {
 		p.ModuleVersion = m.Version
 		if r := m.Replace; r != nil {
 			p.ModuleVersion = r.Version
-			if filepath.IsAbs(r.Path) { // a directory, which has no version
+			if filepath.IsAbs(r.Path) { // a directory has no version
 				p.ModuleVersion = r.Path
 			}
 		}
@@ -45,8 +45,8 @@ func linked(module string, environment []string) protocol.Proof {
 	return p
 }
 
-// inEnvironment returns the effect of environment variables. For variables of Go's runtime it
-// asks the runtime, because a program may override them.
+// inEnvironment returns the values of environment variables. For variables of Go's runtime it
+// returns the value that the runtime uses, because a program may override the variable.
 func inEnvironment(names []string) map[string]string {
 	found := map[string]string{}
 	for _, name := range names {
@@ -72,7 +72,7 @@ func inEnvironment(names []string) map[string]string {
 	return found
 }
 
-// metric reads a metric of Go's runtime that is a number.
+// metric returns a metric of Go's runtime. The metric must be of type uint64.
 func metric(name string) uint64 {
 	s := []metrics.Sample{{Name: name}}
 	metrics.Read(s)

@@ -11,8 +11,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestEnvironment checks that a proof has the variables that the request names: those of
-// Go's runtime as they are in force, and others only if they are set.
+// TestEnvironment checks that a proof has the variables that the request names. Variables of
+// Go's runtime must have the value that the runtime uses. Others must be present only if they
+// are set.
 func TestEnvironment(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(3 << 30))

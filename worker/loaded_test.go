@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// loads is a phase that only fills the database.
+// loads returns an untimed phase that fills the database.
 func loads() plan.Phase {
 	p := insertPhase(plan.Insert{
 		Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1,
@@ -24,13 +24,13 @@ func loads() plan.Phase {
 	return p
 }
 
-// TestLoaded checks that one process does only what fills the database, and another all
-// the rest.
+// TestLoaded checks that with Load a worker does only the schema and the first phases, and with
+// Loaded only the other phases.
 func TestLoaded(t *testing.T) {
 	const query = "query"
 	for _, test := range []struct {
 		load, loaded int
-		does         []string // of the schema and the phases
+		does         []string // the parts of the schema and the phases that the worker runs
 		says         string   // the types of the answers, with their phases
 	}{
 		{0, 0, []string{"script SCHEMA", "users 1", "script TIDY", query},
@@ -43,7 +43,7 @@ func TestLoaded(t *testing.T) {
 		{0, 1, []string{"script TIDY", query}, "ready, settings, loaded, phase tidy, settings tidy, phase query, settings query, sample, done"},
 	} {
 		f := newFake()
-		var read atomic.Bool // by any client
+		var read atomic.Bool // whether any client has read
 		f.answer = func(sql string, params []any) ([]driver.Row, error) {
 			if strings.Contains(sql, "WHERE") {
 				read.Store(true)
@@ -85,7 +85,7 @@ func TestLoaded(t *testing.T) {
 	}
 }
 
-// TestLoadedRefused checks the requests that make no sense.
+// TestLoadedRefused checks that a worker refuses bad values of Load and Loaded.
 func TestLoadedRefused(t *testing.T) {
 	for _, test := range []struct {
 		load, loaded int
@@ -107,8 +107,8 @@ func TestLoadedRefused(t *testing.T) {
 	}
 }
 
-// TestLoadedWAL checks that there is a write, and a checkpoint, before anything is measured
-// on a loaded database with a WAL.
+// TestLoadedWAL checks that the worker writes to a loaded database with a WAL, and checkpoints
+// it, before the first phase.
 func TestLoadedWAL(t *testing.T) {
 	for _, mode := range []string{"wal", "delete"} {
 		f := newFake()

@@ -16,12 +16,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// pools is a driver that opens a numbered pool each time, with the settings it got.
+// pools is a driver that numbers the pools that it opens, and records the settings of each.
 type pools struct {
 	*fake
 	mu       sync.Mutex
 	settings []driver.Settings
-	used     map[int][]string // by pool, the SQL of operations
+	used     map[int][]string // the SQL of operations, by number of the pool
 }
 
 func (p *pools) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
@@ -48,7 +48,8 @@ func (n *numbered) Prepare(ctx context.Context, st driver.Statement) (driver.Stm
 	return n.DB.Prepare(ctx, st)
 }
 
-// TestPoolReaders expects two pools, both proven, and each operation in that of its role.
+// TestPoolReaders checks that the proof has the connections of both pools, and that operations
+// that only read use the pool of the readers.
 func TestPoolReaders(t *testing.T) {
 	f := newFake()
 	f.answer = one
@@ -65,7 +66,7 @@ func TestPoolReaders(t *testing.T) {
 		}
 		sizes = append(sizes, s["pool_size"])
 	}
-	if !slices.Equal(sizes, []string{"1", "1", "4", "1"}) { // the second observes txlock, the last checks the database
+	if !slices.Equal(sizes, []string{"1", "1", "4", "1"}) { // the second pool is for observing txlock, the last for checking the database
 		t.Errorf("pools of %v connections", sizes)
 	}
 	reads, writes := phase.Mix.Operations[0].Calls[0].SQL, phase.Mix.Operations[1].Calls[0].SQL
@@ -94,7 +95,7 @@ func TestPoolReaders(t *testing.T) {
 	}
 }
 
-// TestPoolReadersOwn expects a client that keeps its connections to keep one of each pool.
+// TestPoolReadersOwn checks that a client that keeps its connections keeps one of each pool.
 func TestPoolReadersOwn(t *testing.T) {
 	f := newFake()
 	f.answer = one
@@ -107,7 +108,8 @@ func TestPoolReadersOwn(t *testing.T) {
 	}
 }
 
-// TestWriteMutex expects operations that may write one at a time, and others not.
+// TestWriteMutex checks that operations that may write run one at a time, and that others run
+// at the same time.
 func TestWriteMutex(t *testing.T) {
 	most := func(reads bool) int64 {
 		f := newFake()
@@ -117,7 +119,7 @@ func TestWriteMutex(t *testing.T) {
 			defer now.Add(-1)
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 			}
-			time.Sleep(100 * time.Microsecond) // long enough for others to arrive
+			time.Sleep(100 * time.Microsecond) // long enough for other clients to arrive
 			return []driver.Row{{{Int: 1}}}, nil
 		}
 		phase := mixOf(plan.Mix{Clients: 8, Count: 400})
@@ -134,8 +136,8 @@ func TestWriteMutex(t *testing.T) {
 	}
 }
 
-// counting is a driver whose pools tell that they have been waited for, a millisecond at
-// each query that the fake has answered so far.
+// counting is a driver whose pools report a wait of one millisecond for each query that the
+// fake has answered.
 type counting struct {
 	*fake
 	answered atomic.Int64
@@ -156,8 +158,8 @@ func (d *countingDB) Waited() (int64, time.Duration) {
 	return n, time.Duration(n) * time.Millisecond
 }
 
-// TestWaitsForConnections expects what the pools tell of the phase itself, not of its
-// verification, and nothing if one of them does not tell.
+// TestWaitsForConnections checks that a sample has the waits of all pools during the phase,
+// without those of the verification, and no waits if one of the pools does not count them.
 func TestWaitsForConnections(t *testing.T) {
 	for pools, s := range map[int64]driver.Settings{1: {"pool_size": "3"}, 2: {"pool_size": "1", "pool_readers": "3"}} {
 		c := &counting{fake: newFake()}
@@ -180,13 +182,14 @@ func TestWaitsForConnections(t *testing.T) {
 	}
 }
 
-// TestWaitsForMutex expects clients to wait for the mutex only if they meet.
+// TestWaitsForMutex checks that several clients wait for the mutex, and that a single client
+// does not.
 func TestWaitsForMutex(t *testing.T) {
 	for _, clients := range []int{1, 8} {
 		for _, within := range []bool{false, true} {
 			f := newFake()
 			f.answer = func(string, []any) ([]driver.Row, error) {
-				time.Sleep(100 * time.Microsecond) // long enough for others to arrive
+				time.Sleep(100 * time.Microsecond) // long enough for other clients to arrive
 				return []driver.Row{{{Int: 1}}}, nil
 			}
 			phase := mixOf(plan.Mix{Clients: clients, Count: 200, Mutex: !within})
@@ -200,7 +203,7 @@ func TestWaitsForMutex(t *testing.T) {
 	}
 }
 
-// TestWaitsForRetry expects a wait for each attempt after the first.
+// TestWaitsForRetry checks that a sample has one wait for each attempt after the first.
 func TestWaitsForRetry(t *testing.T) {
 	f := newFake()
 	lockedAtFirst(f, 2)
@@ -210,15 +213,15 @@ func TestWaitsForRetry(t *testing.T) {
 	}
 }
 
-// TestPatience expects a phase that does not end to fail, with what waits, and without
-// waiting for the database to close.
+// TestPatience checks that a phase without progress fails, that the error says which operations
+// wait, and that the worker does not close the database.
 func TestPatience(t *testing.T) {
 	f := newFake()
 	forever := make(chan struct{})
 	t.Cleanup(func() { close(forever) })
 	var begun atomic.Int64
 	f.answer = func(string, []any) ([]driver.Row, error) {
-		if begun.Add(1) > 1100 { // after the verification pass
+		if begun.Add(1) > 1100 { // the verification pass is over
 			<-forever
 		}
 		return []driver.Row{{{Int: 1}}}, nil
@@ -232,13 +235,13 @@ func TestPatience(t *testing.T) {
 		!strings.HasPrefix(last.Reason.Message, "no operation has ended for 50ms: of 2 clients 2 wait, 2 in operation ") {
 		t.Errorf("answered %+v", last.Reason)
 	}
-	if slices.Contains(f.log, "close") && strings.Count(strings.Join(f.log, "\n"), "close") > 1 { // the one that observes txlock
+	if slices.Contains(f.log, "close") && strings.Count(strings.Join(f.log, "\n"), "close") > 1 { // one close is of the handle that observes txlock
 		t.Error("the database was closed while operations were under way")
 	}
 }
 
-// TestReplayPatience expects the same of a replay, and that a pause between events that are due
-// at their own times is no wait.
+// TestReplayPatience checks that a replay without progress fails, and that a recorded pause
+// between events does not count as waiting.
 func TestReplayPatience(t *testing.T) {
 	replayed := func(hangs bool) protocol.Response {
 		f := newFake()
@@ -267,8 +270,8 @@ func TestReplayPatience(t *testing.T) {
 	}
 }
 
-// TestCheckHangs expects a check of the worker's own that does not end to be named as that,
-// and nothing to be waited for after it.
+// TestCheckHangs checks that if one of the worker's own checks does not end, the error says so,
+// and the worker then waits for nothing else.
 func TestCheckHangs(t *testing.T) {
 	before := *worker.OursLimit
 	*worker.OursLimit = 30 * time.Millisecond
@@ -282,12 +285,12 @@ func TestCheckHangs(t *testing.T) {
 	if last.Type != protocol.TypeFailed || last.Reason.Code != protocol.CodeCheck || !strings.HasPrefix(last.Reason.Message, "the check hung: quick_check after the phase has not ended within 30ms") {
 		t.Errorf("answered %+v", last.Reason)
 	}
-	if strings.Count(strings.Join(story(f), "\n"), "close") > 1 { // the one that observes txlock
+	if strings.Count(strings.Join(story(f), "\n"), "close") > 1 { // one close is of the handle that observes txlock
 		t.Error("the database was closed while the check was under way")
 	}
 }
 
-// A phase that ends in time is as without a limit to patience.
+// TestPatienceEnough checks that PatienceMS does not change a phase that makes progress.
 func TestPatienceEnough(t *testing.T) {
 	f := newFake()
 	f.answer = one
@@ -297,7 +300,8 @@ func TestPatienceEnough(t *testing.T) {
 	}
 }
 
-// TestClients expects the operations of each client of a mix that lasts.
+// TestClients checks that the sample of a mix with a duration has the number of operations of
+// each client.
 func TestClients(t *testing.T) {
 	f := newFake()
 	f.answer = one
@@ -314,7 +318,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestAnother checks where a statement may take a connection of its own.
+// TestAnother checks in which operations a statement may set Another.
 func TestAnother(t *testing.T) {
 	for want, m := range map[string]plan.Mix{
 		"": {Clients: 1, Count: 40},
@@ -333,8 +337,8 @@ func TestAnother(t *testing.T) {
 	}
 }
 
-// TestTimeout expects operations that fail after their timeout to be counted as canceled,
-// whichever error ended them, and not to be tried again.
+// TestTimeout checks that operations that fail after their timeout are counted as canceled,
+// whichever error ended them, and are not repeated.
 func TestTimeout(t *testing.T) {
 	for what, test := range map[string]struct {
 		timeout time.Duration
@@ -350,7 +354,7 @@ func TestTimeout(t *testing.T) {
 		f.answer = one
 		var attempts atomic.Int64
 		f.execFail = func(sql string, _ []any) error {
-			if !strings.Contains(sql, `"b"`) || !slices.Contains(story(f), "rollback") { // the verification pass
+			if !strings.Contains(sql, `"b"`) || !slices.Contains(story(f), "rollback") { // the INSERTs of the verification pass succeed
 				return nil
 			}
 			attempts.Add(1)

@@ -1,7 +1,7 @@
-// Package worker runs one trial of one driver. It proves the settings, runs the
-// phases, times only the driver, and verifies the answers. An executable that
-// contains exactly one driver calls [Main], and the lab talks to it using the worker
-// protocol. The package does not repeat trials and does not judge results.
+// Package worker runs one trial of one driver. It reads back the settings, runs the phases,
+// times only the driver, and verifies the answers. An executable that contains exactly one
+// driver calls [Main], and the lab talks to that executable with the worker protocol. The
+// package does not repeat trials and does not judge results.
 package worker
 
 import (
@@ -30,11 +30,11 @@ func Main(d driver.Driver) {
 		os.Exit(2)
 	}
 	sampleNoAllocations()
-	// If the lab has gone, writing an answer fails. Without this the signal would end the
-	// process before it has removed the database.
+	// If the lab has gone, writing an answer causes SIGPIPE. Unless the signal is caught, it
+	// ends the process before the process has removed the database.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	// A phase may run for a long time on a context that cannot be canceled, if its
-	// workload asks for that. So when the lab has gone the whole process exits.
+	// A phase may run for a long time on a context that cannot be canceled. So when the lab has
+	// gone, the whole process exits.
 	abandon := func() { os.Exit(1) }
 	if err := serve(context.Background(), d, os.Stdin, os.Stdout, abandon); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -42,9 +42,9 @@ func Main(d driver.Driver) {
 	}
 }
 
-// Serve reads one request from r, answers on w, and returns. The failure of a trial
-// is an answer. The returned error is an error of the protocol. A trial is abandoned
-// when r ends, because then the lab has gone.
+// Serve reads one request from r, answers on w, and returns. If a trial fails, Serve sends that
+// as an answer and returns no error. It returns an error if it cannot read the request or write
+// an answer. When r ends, Serve gives up the trial, because the lab has gone.
 func Serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer) error {
 	return serve(ctx, d, r, w, func() {})
 }
@@ -92,7 +92,7 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 		}
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
-		// The end of the requests stops a job in an orderly way.
+		// When the requests end, the job is stopped and sends its result.
 		go func() {
 			_, _ = io.Copy(io.Discard, in)
 			stop()
@@ -120,12 +120,12 @@ func (a *answers) send(r protocol.Response) error {
 	return nil
 }
 
-// refuse answers that a request breaks the protocol.
+// refuse sends the answer that a request breaks the protocol.
 func (a *answers) refuse(format string, args ...any) error {
 	return a.send(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: protocol.CodeProtocol, Message: fmt.Sprintf(format, args...)}})
 }
 
-// failure is an error with the code that the lab is told as the reason.
+// failure is an error with the code of the [protocol.Reason] that the lab gets.
 type failure struct {
 	code string
 	err  error
@@ -147,7 +147,7 @@ type operationError struct {
 func (o *operationError) Error() string { return "operation " + o.name + ": " + o.err.Error() }
 func (o *operationError) Unwrap() error { return o.err }
 
-// reasonOf converts an error to the reason that the lab is told.
+// reasonOf converts an error to the reason that the lab gets.
 func reasonOf(err error, phase string) *protocol.Reason {
 	r := &protocol.Reason{Code: protocol.CodeError, Phase: phase, Message: err.Error()}
 	var f *failure
@@ -190,8 +190,8 @@ func reasonOf(err error, phase string) *protocol.Reason {
 	return r
 }
 
-// shorten removes the middle of a long message. Some libraries put the whole
-// statement into it.
+// shorten removes the middle of a long error message. Some libraries put the whole statement
+// into their messages.
 func shorten(s string) string {
 	const most, end = 600, 200
 	if len(s) <= most {

@@ -18,77 +18,78 @@ import (
 // mixChunk is the number of operations for which a client makes parameters at a time.
 const mixChunk = 1 << 13
 
-// mixClient is one client of a mix. Client k mod clients does operation number k of
-// the phase, and the client's i-th execution of an operation has the number
-// id + i*clients. So neither depends on timing.
+// mixClient is one client of a mix. Operation number k of the phase is done by the client whose
+// id is k mod clients. The i-th execution of an operation by a client has the number id +
+// i*clients, which decides its parameters. So neither depends on timing.
 type mixClient struct {
 	gen     *plan.Gen
 	mix     *plan.Mix
 	stream  string
-	id      int64 // from 0
+	id      int64 // number of the client, from 0
 	clients int64
-	borrows bool // the statements belong to another client, which closes them
+	borrows bool // another client owns the statements and closes them
 	runner  driver.Runner
-	reader  driver.Runner // for operations that only read
-	conns   []driver.Conn // none if each operation takes one from a pool
+	reader  driver.Runner // the runner of operations that only read
+	conns   []driver.Conn // the client's own connections; none if each operation takes one from a pool
 	ops     []mixOp
 
-	order []uint8 // the chunk's operations, as indexes of ops
-	took  []int64 // latency in ns of each of the chunk's operations so far
-	next  int64   // number, among the client's operations, of the first one after the chunk
+	order []uint8 // the operations of the chunk, as indexes into ops
+	took  []int64 // latency in ns of each operation of the chunk that has ended
+	next  int64   // number of the client's operations up to the end of the chunk
 
-	mutex   *sync.Mutex // the application's, shared by all clients
-	writing bool        // the mutex is held around each operation that may write
+	mutex   *sync.Mutex // the application's mutex, which all clients share
+	writing bool        // hold the mutex around each operation that may write
 	retries int64
 
 	atMutex, backedOff waits
 
-	state *clientState // nil if the mix has no limit to patience
+	state *clientState // nil if the mix's PatienceMS is 0
 
-	elapsed int64 // time in ns from the beginning to the last operation, without making parameters
-	user    int64 // CPU time in ns that making parameters took meanwhile
-	system  int64 // CPU time in the kernel for the same
-	counted count // instructions for the same
+	elapsed int64 // time in ns from the beginning to the end of the last operation, without making parameters
+	user    int64 // CPU time in ns of making parameters, outside the kernel
+	system  int64 // CPU time in ns of making parameters, in the kernel
+	counted count // instructions of making parameters
 	counter *counter
 	rows    int64
-	count   func(driver.Row) error // made once, since a closure per operation would be an allocation
+	count   func(driver.Row) error // adds a row to rows; made once, because a closure per operation would be an allocation
 	err     error
 
-	// Operations that ended with an error, by its code: those that failed, and
-	// those that declare the error as their result.
+	// Counts of operations that ended with an error, by its code. errors has the operations
+	// that failed, and results those that declare the error as their result.
 	errors, results protocol.ErrorCounts
 	primaryOnly     bool // the driver reports primary codes only
 }
 
-// maxHistograms is how many histograms the clients of a phase have in total.
+// maxHistograms is the maximum number of histograms that the clients of a phase have together.
 const maxHistograms = 256
 
-// mixOp is one of the weighted operations with the parameters of a chunk.
+// mixOp is an operation of the mix as one client runs it, with the parameters of a chunk.
 type mixOp struct {
 	*plan.Operation
 	runner  driver.Runner // the runner that prepared the statements
 	mutex   bool          // hold the mutex around each attempt
-	query   *mixCall      // set if the operation is only this query, with nothing around it
+	query   *mixCall      // the only statement of the operation, if it is a query without transaction, mutex or timeout
 	calls   []mixCall
-	row     int // the row of the next execution within the chunk
-	chunk   int // executions in the chunk
+	row     int // row in the parameters of the next execution
+	chunk   int // executions of the operation in the chunk
 	latency latency.Recorder
 	failed  int64
-	done    int64 // executions, however they ended
-	early   int64 // executions ended by a statement without rows
-	made    int64 // executions whose parameters have been made, including this chunk's
+	done    int64 // executions so far, however they ended
+	early   int64 // executions that ended early because a statement returned no rows
+	made    int64 // executions whose parameters have been made, including those of this chunk
 }
 
-// mixCall keeps side by side what an execution needs. After SQLite has run, the
-// nearest cache holds little else, and every cache line counts.
+// mixCall is a statement of an operation as one client runs it. The fields that an execution
+// needs are next to each other, because after SQLite has run, few cache lines of the engine are
+// still in the nearest cache.
 type mixCall struct {
 	stmt      driver.Stmt
-	batch     *driver.Batch     // nil if there are no parameters
-	types     *driver.TypeCheck // set during verification
-	reads     bool              // the result has columns
-	exclusive bool              // runs under the mutex
-	ends      bool              // ends the operation if it returns no rows
-	want      int64             // expected rows; -1 if not known
+	batch     *driver.Batch     // the parameters of the chunk; nil if the statement has none
+	types     *driver.TypeCheck // checks the types of results; set only during verification
+	reads     bool              // the statement returns rows
+	exclusive bool              // the client holds the mutex around the statement
+	ends      bool              // the operation ends if the statement returns no rows
+	want      int64             // expected number of rows; -1 if not known
 	*plan.MixCall
 }
 
@@ -151,7 +152,7 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 	}
 	begin := now()
 	if err := runClients(len(all), func(i int) { all[i].err = all[i].run(ctx, begin) }, states, names, begin, m.PatienceMS); err != nil {
-		clients = nil // they still run
+		clients = nil // the clients still run, so they cannot be closed
 		return err
 	}
 	w.Stop()
@@ -167,7 +168,8 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 		return err
 	}
 	if processes > 1 {
-		// Until all have done their shares, locks could fail what follows.
+		// The statements after the mix could fail because of locks until all processes have
+		// done their shares.
 		return t.meet(ctx, p.Name, protocol.TypeShared, protocol.TypeStop)
 	}
 	if s.Operations == s.Failed {
@@ -177,7 +179,7 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 }
 
 // mixClients returns this process's clients, ready to run, and the latencies of each operation.
-// After an error too, the caller must close the clients.
+// The caller must close the clients, even after an error.
 func (t *trial) mixClients(ctx context.Context, p *plan.Phase) (clients []*mixClient, latencies []*latency.Shared, err error) {
 	m := p.Mix
 	first, end := m.Share(t.req.Process, t.req.Settings.Processes())
@@ -218,7 +220,8 @@ func (t *trial) mixClients(ctx context.Context, p *plan.Phase) (clients []*mixCl
 	return clients, latencies, nil
 }
 
-// canRun refuses a mix that reads in transactions, if the driver's cannot read.
+// canRun returns an error if the mix reads in transactions and the driver's transactions cannot
+// read.
 func (t *trial) canRun(m *plan.Mix) error {
 	why, limited := t.drv.Info().Limit("transactions", "reads")
 	for i := range m.Operations {
@@ -230,8 +233,8 @@ func (t *trial) canRun(m *plan.Mix) error {
 	return nil
 }
 
-// from returns what runs statements in a pool: the pool itself or, if the client keeps its
-// connections, one of them.
+// from returns the runner of the client's statements for a pool. That is the pool itself or, if
+// the client keeps its connections, a connection of the pool.
 func (c *mixClient) from(ctx context.Context, pool driver.DB) (driver.Runner, error) {
 	if !c.mix.OwnConn {
 		return pool, nil
@@ -243,7 +246,7 @@ func (c *mixClient) from(ctx context.Context, pool driver.DB) (driver.Runner, er
 	return conn, err
 }
 
-// collect adds up what the clients have measured.
+// collect adds up the measurements of the clients in s.
 func collect(clients []*mixClient, latencies []*latency.Shared, s *protocol.Sample) error {
 	failed, results := protocol.ErrorCounts{}, protocol.ErrorCounts{}
 	var atMutex, backedOff waits
@@ -290,8 +293,8 @@ func (c *mixClient) succeeded() (n int64) {
 	return n
 }
 
-// prepare prepares the statements, or takes them from a client that uses the same
-// pool.
+// prepare fills c.ops. It takes the statements from shared, the operations of a client that
+// uses the same pool. If shared is nil, it prepares them.
 func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*plan.Call) driver.Statement) error {
 	for i := range c.mix.Operations {
 		o := &c.mix.Operations[i]
@@ -340,7 +343,7 @@ func (c *mixClient) close() error {
 	return err
 }
 
-// number returns the number within the phase of the client's j-th operation.
+// number returns the number, within the phase, of the client's operation j.
 func (c *mixClient) number(j int64) int64 { return c.id + j*c.clients }
 
 // fill chooses the operations of the next chunk and makes their parameters.

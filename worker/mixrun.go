@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// run does the client's operations, beginning at the time begin. Its time is stopped
-// while it makes parameters: begin, and what depends on it, moves forward.
+// run does the client's operations, beginning at the time begin. The client's time stops while
+// it makes parameters. For that, run moves begin and the times that depend on it forward.
 func (c *mixClient) run(ctx context.Context, begin int64) error {
 	deadline := int64(1<<63 - 1)
 	if c.mix.DurationMS > 0 {
@@ -39,7 +39,7 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 			if c.state != nil {
 				c.state.begins(int(i), start)
 			}
-			if q := op.query; q != nil { // avoids a stack frame that would be cold when SQLite returns
+			if q := op.query; q != nil { // without a call: its stack frame would not be in the cache when SQLite returns
 				before := c.rows
 				if err = q.stmt.Query(ctx, q.batch, op.row, c.count); err == nil && q.want >= 0 && c.rows-before != q.want {
 					err = q.mismatch(c.rows - before)
@@ -85,8 +85,8 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 	return nil
 }
 
-// refill does the work between two chunks. It notes the CPU time and the instructions
-// that this takes, if the system reports them.
+// refill records the latencies of a chunk and makes the next chunk. It measures the CPU time
+// and the instructions that this takes, if the system reports them.
 func (c *mixClient) refill() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -101,8 +101,8 @@ func (c *mixClient) refill() error {
 	return err
 }
 
-// record moves the latencies of the chunk to the histograms, while the client's
-// time is stopped.
+// record moves the latencies of the chunk to the histograms. The client's time is stopped
+// meanwhile.
 func (c *mixClient) record() {
 	for i, ns := range c.took {
 		c.ops[c.order[i]].latency.Record(ns)
@@ -110,9 +110,9 @@ func (c *mixClient) record() {
 	c.took = c.took[:0]
 }
 
-// attempt does an operation with row r of its parameters, under the mutex if the
-// mix or the operation asks for it. It reports whether a statement without rows
-// ended the operation.
+// attempt does an operation with row r of its parameters. If op.mutex is set, it holds the
+// mutex meanwhile. It reports whether the operation ended early because a statement returned no
+// rows.
 func (c *mixClient) attempt(ctx context.Context, op *mixOp, r int) (early bool, err error) {
 	if op.mutex {
 		c.lock()
@@ -130,9 +130,10 @@ func (c *mixClient) attempt(ctx context.Context, op *mixOp, r int) (early bool, 
 	return early, err
 }
 
-// limited does an operation whose context ends after its timeout. The operation counts as
-// canceled if it ends with the context's error, or with a lock's error after the timeout: some
-// libraries report a canceled wait as a lock that was not granted.
+// limited does an operation with a context that ends after the operation's timeout. The
+// operation counts as canceled if it ends with the context's error. It also does if it ends
+// with a lock's error after the timeout, because some libraries report a canceled wait as a
+// lock that was not granted.
 func (c *mixClient) limited(ctx context.Context, op *mixOp, r int) (early bool, err error) {
 	timeout := time.Duration(op.TimeoutMS) * time.Millisecond
 	began := now()
@@ -154,14 +155,14 @@ func canceled(err error) bool {
 	return ok && e.Primary() == driver.CodeInterrupt || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// locked reports whether a lock explains an error.
+// locked reports whether the code of an error is SQLITE_BUSY or SQLITE_LOCKED.
 func locked(err error) bool {
 	code, _ := lockCode(err)
 	return code != 0
 }
 
-// retry repeats an operation as long as it fails because of a lock, its context has not
-// ended, and the policy has attempts left.
+// retry repeats an operation as long as it fails because of a lock, the mix's Retry has
+// attempts left, and the operation's timeout has not passed.
 func (c *mixClient) retry(ctx context.Context, op *mixOp, r int, err error) (early bool, _ error) {
 	backoff := time.Duration(c.mix.Retry.BackoffUS) * time.Microsecond
 	for range c.mix.Retry.Attempts - 1 {
@@ -187,7 +188,8 @@ func (c *mixClient) retry(ctx context.Context, op *mixOp, r int, err error) (ear
 	return false, err
 }
 
-// sleep sleeps for d. It reports whether the deadline of ctx has not come by then.
+// sleep sleeps for d, or until ctx ends. It returns false if ctx has ended or its deadline has
+// passed by then.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -200,9 +202,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// ended counts an operation that ended with an error. It counts as failed if a lock
-// explains the error or its timeout does, and as a success if the operation declares the error as a
-// result. Any other error is returned.
+// ended counts an operation that ended with an error. The operation has failed if the cause is
+// a lock or its timeout. It has succeeded if it declares the error as a result. ended returns
+// any other error.
 func (c *mixClient) ended(op *mixOp, err error, took int64) error {
 	var e *driver.Error
 	switch {
@@ -219,7 +221,7 @@ func (c *mixClient) ended(op *mixOp, err error, took int64) error {
 	return nil
 }
 
-// undeclared adds, to an error that could be a result of an operation, how to declare
+// undeclared adds, to an error that an operation could declare as its result, how to declare
 // it.
 func undeclared(err error) error {
 	if e, ok := errors.AsType[*driver.Error](err); ok && driver.MayBeResult(e.Code) {
@@ -236,7 +238,7 @@ func (c *mixClient) transaction(ctx context.Context, op *mixOp, r int) (early bo
 	last, err := c.calls(ctx, op, tx, r)
 	switch {
 	case err != nil:
-		_ = tx.Rollback(ctx) // SQLite may have rolled back already; err says why
+		_ = tx.Rollback(ctx) // an error is ignored: SQLite may have rolled back already
 		return false, err
 	case last != nil && last.IfEmpty == plan.EmptyRollback:
 		return true, tx.Rollback(ctx)
@@ -248,8 +250,8 @@ func (c *mixClient) transaction(ctx context.Context, op *mixOp, r int) (early bo
 	return last != nil, nil
 }
 
-// calls runs an operation's statements, within tx unless that is nil. If a statement
-// ended the operation early, because it returned no rows, calls returns it.
+// calls runs an operation's statements, within tx unless tx is nil. If a statement ended the
+// operation early because it returned no rows, calls returns that statement.
 func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) (last *mixCall, err error) {
 	for i := range op.calls {
 		call := &op.calls[i]
@@ -278,8 +280,8 @@ func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) (
 	return nil, nil
 }
 
-// call runs one statement with row r of its parameters. stmt is the statement as it
-// was prepared where it runs.
+// call runs one statement with row r of its parameters. stmt is call.stmt, or call.stmt within
+// a transaction.
 func (c *mixClient) call(ctx context.Context, call *mixCall, stmt driver.Stmt, r int) error {
 	if !call.reads {
 		return stmt.Exec(ctx, call.batch, r, r+1)
@@ -292,8 +294,8 @@ func (c *mixClient) call(ctx context.Context, call *mixCall, stmt driver.Stmt, r
 	return err
 }
 
-// check compares the number of rows with the expected number. No rows are correct too
-// if that ends the operation.
+// check returns an error unless the number of rows is the expected one. 0 rows are also correct
+// if they end the operation.
 func (c *mixCall) check(rows int64) error {
 	if c.want < 0 || rows == c.want || c.ends && rows == 0 {
 		return nil

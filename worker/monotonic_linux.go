@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// systemClock returns the time in nanoseconds by the clock that other processes read
-// too, CLOCK_MONOTONIC, or 0 if it cannot be read.
+// systemClock returns the time of CLOCK_MONOTONIC in nanoseconds, or 0 if that clock cannot be
+// read. All processes have the same CLOCK_MONOTONIC.
 func systemClock() int64 {
 	const monotonic = 1 // CLOCK_MONOTONIC
 	var ts syscall.Timespec

@@ -2,5 +2,6 @@
 
 package worker
 
-// systemClock returns 0: nothing here compares another process's times with ours.
+// systemClock returns 0. On this system sqlite3perf does not compare times of different
+// processes.
 func systemClock() int64 { return 0 }

@@ -10,12 +10,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// oursLimit is how long one of the worker's own checks may take, without the second that is
-// added for each MiB of the database.
+// oursLimit is how long one of the worker's own checks may take. For each MiB of the database,
+// ours adds a second.
 var oursLimit = 30 * time.Second
 
-// ours runs one of the worker's own checks, while no statement of the workload is under way. Its
-// limit keeps a check that hangs from looking like a statement that waits.
+// ours runs one of the worker's own checks, while no statement of the workload runs. If the
+// check exceeds its time limit, the error says so, because it must not look like a waiting
+// statement.
 func (t *trial) ours(ctx context.Context, what string, check func(context.Context) error) error {
 	limit := oursLimit + time.Duration(fileSize(t.req.Path)>>20)*time.Second
 	done := make(chan error, 1)
@@ -34,8 +35,9 @@ func (t *trial) ours(ctx context.Context, what string, check func(context.Contex
 func (t *trial) checkIntegrity(ctx context.Context) (err error) {
 	db := t.db
 	if t.apart {
-		// A connection that has searched an FTS5 index before another one wrote to it finds
-		// the index corrupt. So the check has its own connection.
+		// If a connection has searched an FTS5 index, and then another one has written to it,
+		// quick_check on the first connection finds the index corrupt. So the check opens its
+		// own connection.
 		own := pooled(t.req.Settings, 1)
 		if own["cache"] == "shared" {
 			own["cache"] = "private"
@@ -50,7 +52,8 @@ func (t *trial) checkIntegrity(ctx context.Context) (err error) {
 		}()
 	}
 	// In a shared cache SQLite checks a virtual table, such as an FTS5 index, through another
-	// connection that has used it, and then waits for itself.
+	// connection that has used the table, and then waits for itself. So virtual tables are not
+	// checked.
 	checks := []string{"1"}
 	if !t.apart && t.req.Settings["cache"] == "shared" {
 		if checks, err = storedTables(ctx, db); err != nil {
@@ -72,7 +75,7 @@ func (t *trial) checkIntegrity(ctx context.Context) (err error) {
 	return nil
 }
 
-// storedTables returns the names of all tables but virtual ones, in quotes.
+// storedTables returns the names of all tables except virtual ones, in quotes.
 func storedTables(ctx context.Context, db driver.DB) (names []string, err error) {
 	st := driver.Statement{SQL: "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0", Columns: []driver.ColumnType{{Type: driver.Text}}}
 	err = query(ctx, db, st, func(r driver.Row) error {

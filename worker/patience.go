@@ -10,31 +10,32 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// clientState is what other goroutines may read of a client while it runs.
+// clientState is the state of a client that other goroutines may read while the client runs.
 type clientState struct {
-	under atomic.Int32 // the number of the operation under way, from 1; 0 if there is none
-	moved atomic.Int64 // when the last operation began or ended; 0 if none has begun
+	under atomic.Int32 // index of the running operation plus 1; 0 if no operation runs
+	moved atomic.Int64 // time in ns when an operation last began or ended; 0 if none has begun
 }
 
-// begins notes that operation i begins.
+// begins notes that operation i begins at the time at.
 func (s *clientState) begins(i int, at int64) {
 	s.moved.Store(at)
 	s.under.Store(int32(i) + 1)
 }
 
-// ends notes that the operation under way has ended.
+// ends notes that the running operation has ended at the time at.
 func (s *clientState) ends(at int64) {
 	s.under.Store(0)
 	s.moved.Store(at)
 }
 
-// endlessError says that statements under way may never end, so the database cannot be closed.
+// endlessError says that running statements may never end, so the database cannot be closed.
 type endlessError struct{ failure }
 
 func (e *endlessError) Unwrap() error { return &e.failure }
 
-// runPatiently runs clients until they have ended, or until none has begun or ended an
-// operation for some time while some are under way. The operations have names.
+// runPatiently runs clients until all have ended. It returns an [endlessError] if operations
+// run, but for longer than patience no client has begun or ended one. names are the names of
+// the operations.
 func runPatiently(clients []*clientState, run func(client int), names []string, begin int64, patience time.Duration) error {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
@@ -60,14 +61,15 @@ func runPatiently(clients []*clientState, run func(client int), names []string, 
 				waiting++
 			}
 		}
-		if waiting > 0 && now()-last > int64(patience) { // without operations under way, clients make parameters
+		if waiting > 0 && now()-last > int64(patience) { // if no operation runs, the clients make parameters
 			return endless(clients, names, waiting, patience)
 		}
 	}
 }
 
-// runClients runs n clients at once, the first one on this goroutine, until they have ended. If
-// they have states it returns an [endlessError] when patience ends, and they still run.
+// runClients runs n clients at once until all have ended, the first client in this goroutine.
+// If states is not nil, it uses runPatiently instead. After an [endlessError] the clients still
+// run.
 func runClients(n int, run func(client int), states []*clientState, names []string, begin int64, patienceMS int64) error {
 	if states != nil {
 		return runPatiently(states, run, names, begin, time.Duration(patienceMS)*time.Millisecond)
@@ -81,7 +83,7 @@ func runClients(n int, run func(client int), states []*clientState, names []stri
 	return nil
 }
 
-// endless says which operations do not end.
+// endless returns an [endlessError] that says which operations do not end.
 func endless(clients []*clientState, names []string, waiting int, patience time.Duration) error {
 	counts := make([]int, len(names))
 	for _, c := range clients {

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// sharing returns the request to a process of a mix of 3 clients in 2 processes, and a
-// driver for it.
+// sharing returns a driver, and the request for one process of a mix of 3 clients in 2
+// processes.
 func sharing(t *testing.T, process int) (*fake, protocol.Request) {
 	t.Helper()
 	f := newFake()
@@ -25,7 +25,7 @@ func sharing(t *testing.T, process int) (*fake, protocol.Request) {
 	return f, req
 }
 
-// share lets a process do its share of the mix, and returns its sample.
+// share runs a process with its share of the mix, and returns its sample.
 func share(t *testing.T, f *fake, req protocol.Request) *protocol.Sample {
 	t.Helper()
 	x := converse(t, f, req)
@@ -51,8 +51,8 @@ func share(t *testing.T, f *fake, req protocol.Request) *protocol.Sample {
 	return s
 }
 
-// TestSharesOfMix expects each process to do the operations of its clients: as many, and the
-// same ones, as in one process.
+// TestSharesOfMix checks that the processes together do the same operations as a single process
+// would.
 func TestSharesOfMix(t *testing.T) {
 	f, req := sharing(t, 0)
 	first := share(t, f, req)
@@ -80,7 +80,8 @@ func TestSharesOfMix(t *testing.T) {
 	}
 }
 
-// A further process needs the database of the first, and leaves it when the lab has gone.
+// TestShareOfNothing checks that a further process fails without the database of the first
+// process, and does not remove it when the lab has gone.
 func TestShareOfNothing(t *testing.T) {
 	f, req := sharing(t, 1)
 	x := converse(t, f, req)
@@ -103,7 +104,7 @@ func TestShareOfNothing(t *testing.T) {
 	}
 }
 
-// Clients are shared evenly, each by one process.
+// TestShare checks that the clients are divided evenly, and that each belongs to one process.
 func TestShare(t *testing.T) {
 	m := plan.Mix{Clients: 7}
 	var got [][2]int

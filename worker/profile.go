@@ -15,20 +15,21 @@ import (
 // memProfileRate is Go's own default: one sample per 512 KiB allocated.
 const memProfileRate = 512 << 10
 
-// sampleNoAllocations turns off the sampling of allocations, which costs time. Package
-// runtime samples them in every program that links package pprof.
+// sampleNoAllocations turns off the sampling of allocations, which costs time. Without this
+// call, package runtime samples allocations in every program that links package pprof.
 func sampleNoAllocations() { runtime.MemProfileRate = 0 }
 
-// profiler records where the time of one phase goes, exactly while the clock runs. Each
-// stretch of it has its own files, since a CPU profile cannot be paused.
+// profiler profiles one phase, exactly while the clock runs. Each stretch of that time has its
+// own files, because a CPU profile cannot be paused.
 type profiler struct {
 	directory string
 	stretches []protocol.Stretch
 	cpu       *os.File
-	err       error // the first
+	err       error // the first error
 }
 
-// newProfiler returns the profiler of a phase, or nil if none was asked for.
+// newProfiler returns the profiler of a phase, or nil if the request does not ask for its
+// profile.
 func newProfiler(want *protocol.Profile, phase string) *profiler {
 	if want == nil || want.Phase != phase {
 		return nil
@@ -37,12 +38,12 @@ func newProfiler(want *protocol.Profile, phase string) *profiler {
 	return &profiler{directory: want.Directory}
 }
 
-// create creates a stretch's file of a kind.
+// create creates the file for a kind of profile and a stretch.
 func (p *profiler) create(kind string, stretch int) (*os.File, error) {
 	return os.Create(filepath.Join(p.directory, fmt.Sprintf("%s-%d.pprof", kind, stretch)))
 }
 
-// start begins a stretch.
+// start begins a stretch of the profile. It does nothing if the phase is not profiled.
 func (p *profiler) start() {
 	if p == nil || p.err != nil {
 		return
@@ -58,7 +59,7 @@ func (p *profiler) start() {
 	p.stretches = append(p.stretches, protocol.Stretch{BeginNS: systemClock()})
 }
 
-// stop ends the stretch.
+// stop ends the current stretch.
 func (p *profiler) stop() {
 	if p == nil || p.err != nil {
 		return
@@ -69,9 +70,9 @@ func (p *profiler) stop() {
 	p.err = errors.Join(p.cpu.Close(), p.allocations("allocs-after", last))
 }
 
-// allocations writes what has been allocated since the process began.
+// allocations writes a profile of all allocations since the process began.
 func (p *profiler) allocations(kind string, stretch int) error {
-	runtime.GC() // completes the statistics
+	runtime.GC() // completes the statistics of allocations
 	f, err := p.create(kind, stretch)
 	if err != nil {
 		return err
@@ -79,7 +80,7 @@ func (p *profiler) allocations(kind string, stretch int) error {
 	return errors.Join(pprof.Lookup("allocs").WriteTo(f, 0), f.Close())
 }
 
-// finish writes when the clock ran. It returns the first error of the profiler.
+// finish writes the file with the stretches. It returns the first error of the profiler.
 func (p *profiler) finish() error {
 	if p == nil {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// A phase whose clock stops between its parts has profiles of each part, and only that
-// phase has them.
+// TestProfile checks that a phase whose clock stops between its parts has profiles of each
+// part, and that other phases have none.
 func TestProfile(t *testing.T) {
 	dir := t.TempDir()
 	in := insertPhase(plan.Insert{Sets: []string{"users", "articles"}, Transaction: "set", RowsPerStatement: 1})
@@ -51,7 +51,7 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// A directory that cannot be written to fails the trial with the reason.
+// TestProfileFails checks that a trial fails with the reason if the profiles cannot be written.
 func TestProfileFails(t *testing.T) {
 	req := trialOf(t, blog(3, insertPhase(plan.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1})), nil)
 	req.Profile = &protocol.Profile{Phase: "insert", Directory: filepath.Join(t.TempDir(), "absent")}

@@ -12,14 +12,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// prove reads back every setting that can be read, on every pooled connection.
+// prove reads back every setting that can be read, from every connection of the pools.
 func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 	proof, err := readPool(ctx, t.db, t.req, t.req.Settings.PoolSize(), t.drv.Info().Module)
 	if err != nil {
 		return nil, err
 	}
 	observed := driver.Settings{}
-	if _, byHand := t.drv.(Hand); !byHand { // its library's errors have no codes here
+	if _, byHand := t.drv.(Hand); !byHand { // observing needs the codes of errors, which hand-written programs do not report
 		if observed, err = t.observeOpening(ctx, proof.Connections[0]); err != nil {
 			return nil, err
 		}
@@ -45,8 +45,9 @@ func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 	return proof, nil
 }
 
-// proveReaders opens the pool of the readers, if there is to be one, and adds its
-// connections to a proof. They are held at the same time as those of the other pool.
+// proveReaders opens the pool of the readers, if pool_readers asks for one, and adds the
+// settings of its connections to the proof. All connections of both pools are held at the same
+// time.
 func (t *trial) proveReaders(ctx context.Context, proof *protocol.Proof) error {
 	v, set := t.req.Settings["pool_readers"]
 	n := t.req.Settings.PoolReaders()
@@ -78,7 +79,7 @@ func (t *trial) proveReaders(ctx context.Context, proof *protocol.Proof) error {
 	return nil
 }
 
-// readPool reads back the settings of a pool whose n connections are all free.
+// readPool reads back the settings of a pool of n connections. No connection may be in use.
 func readPool(ctx context.Context, db driver.DB, req *protocol.Request, n int, module string) (*protocol.Proof, error) {
 	conns, err := takeAll(ctx, db, n)
 	if err != nil {
@@ -91,7 +92,7 @@ func readPool(ctx context.Context, db driver.DB, req *protocol.Request, n int, m
 	return proof, proveIdle(ctx, db, pooled(req.Settings, n), conns, proof)
 }
 
-// takeAll takes all n connections of a pool, so that all are held at the same time.
+// takeAll takes all n connections of a pool, so that all are in use at the same time.
 func takeAll(ctx context.Context, db driver.DB, n int) ([]driver.Conn, error) {
 	conns := make([]driver.Conn, 0, n)
 	for range n {
@@ -126,24 +127,24 @@ func giveBack(conns []driver.Conn) error {
 	return errors.Join(errs...)
 }
 
-// readBack reads every setting that a PRAGMA reports from every connection of a pool.
-// From the first connection it also reads which SQLite this is. It adds them to a proof.
+// readBack reads every setting that a PRAGMA reports from every connection of a pool. From the
+// first connection it also reads the version of SQLite. It adds all of this to the proof.
 func readBack(ctx context.Context, conns []driver.Conn, proof protocol.Proof) (*protocol.Proof, error) {
 	for _, c := range conns {
 		got, err := readSettings(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		got["pool_size"] = strconv.Itoa(len(conns)) // all are held at the same time
+		got["pool_size"] = strconv.Itoa(len(conns)) // all these connections are in use at the same time
 		proof.Connections = append(proof.Connections, got)
 	}
 	return &proof, readLibrary(ctx, conns[0], &proof)
 }
 
-// readAgain tells the lab which settings are in force after the schema, or after a
-// phase. It makes every connection read the schema, so that the first statement of
-// the next phase does not have to. A lock could keep that statement from reading it,
-// and SQLite would then answer from the schema it knew when there was no table.
+// readAgain sends the lab the settings after the schema or, if phase is not "", after that
+// phase. It also makes every connection read the schema, so that the first statement of the
+// next phase does not have to. A lock could prevent that statement from reading the schema, and
+// SQLite would then use the schema it knew before the tables existed.
 func (t *trial) readAgain(ctx context.Context, phase string) error {
 	after := "the schema"
 	if phase != "" {
@@ -204,21 +205,21 @@ func readSettings(ctx context.Context, c driver.Conn) (driver.Settings, error) {
 			return nil, err
 		}
 		if raw == "" && d.Name == "mmap_size" {
-			raw = "0" // SQLite compiled without memory mapping answers nothing
+			raw = "0" // SQLite compiled without memory mapping returns no row
 		}
 		if raw == "" {
 			continue
 		}
 		v, err := d.Canonical(raw)
 		if err != nil {
-			v = raw // left as it is, so that Check finds it
+			v = raw // unchanged, so that the comparison with the requested value fails
 		}
 		got[d.Name] = v
 	}
 	return got, nil
 }
 
-// readLibrary asks which SQLite this is and how it was compiled.
+// readLibrary adds the version and the compile options of SQLite to the proof.
 func readLibrary(ctx context.Context, c driver.Conn, proof *protocol.Proof) error {
 	text := driver.ColumnType{Type: driver.Text}
 	st := driver.Statement{SQL: "SELECT sqlite_version(), sqlite_source_id()", Columns: []driver.ColumnType{text, text}}
@@ -236,14 +237,14 @@ func readLibrary(ctx context.Context, c driver.Conn, proof *protocol.Proof) erro
 	})
 }
 
-// observeOpening determines the settings that no PRAGMA reports, txlock and cache,
-// from what happens to a second handle on the same file. Settings that cannot be
-// observed are left out.
+// observeOpening determines the settings that no PRAGMA reports: txlock, cache and mode. For
+// the first two it opens the same file again and observes whether locks stop that second
+// handle. Settings that it cannot observe are left out.
 func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen driver.Settings, err error) {
 	seen = driver.Settings{}
 	if t.req.Settings["mode"] == "memory" {
-		// A library that ignores the mode creates a file of this name, at the
-		// latest in a transaction that writes.
+		// A library that ignores mode=memory creates a file with this name, at the latest in a
+		// transaction that writes.
 		if err := t.db.Script(ctx, "CREATE TABLE sqlite3perf_probe(x); DROP TABLE sqlite3perf_probe"); err != nil {
 			return nil, fmt.Errorf("probing mode: %w", err)
 		}
@@ -269,7 +270,7 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 	if seen["cache"], err = t.observeCache(ctx, other); err != nil {
 		return nil, fmt.Errorf("observing cache: %w", err)
 	}
-	// during runs a statement while a transaction is open that has done nothing.
+	// during runs a statement on other while a transaction is open that has run no statement.
 	during := func(sql string) (code int, err error) {
 		tx, err := t.db.Begin(ctx)
 		if err != nil {
@@ -306,8 +307,8 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 	return seen, err
 }
 
-// observeCache lets one connection hold the write lock and another one ask for it.
-// The answer is SQLITE_LOCKED if they share a cache, and SQLITE_BUSY otherwise.
+// observeCache lets one connection hold the write lock while the connection other asks for it.
+// The error is SQLITE_LOCKED if the two connections share a cache, and SQLITE_BUSY otherwise.
 func (t *trial) observeCache(ctx context.Context, other driver.Conn) (string, error) {
 	holder, err := t.db.Conn(ctx)
 	if err != nil {
@@ -323,19 +324,18 @@ func (t *trial) observeCache(ctx context.Context, other driver.Conn) (string, er
 	if code == driver.CodeLocked {
 		return "shared", err
 	}
-	if code == 0 && err == nil { // neither holds a lock before it writes, as in a cluster
+	if code == 0 && err == nil { // BEGIN IMMEDIATE takes no lock, as in a cluster
 		err = other.Script(ctx, "ROLLBACK")
 	}
 	return "private", err
 }
 
-// patience is how long to wait for a lock that is not granted. Between connections
-// that share a cache, some libraries do not answer SQLITE_LOCKED but wait for the
-// other connection to unlock.
+// patience is how long tryLock waits for a lock. If two connections share a cache, some
+// libraries do not return SQLITE_LOCKED but wait until the other connection unlocks.
 const patience = 250 * time.Millisecond
 
-// tryLock runs a statement that needs a lock. It returns the primary code of the
-// refusal, SQLITE_LOCKED if the library waits, or 0 if the lock was granted.
+// tryLock runs a statement that needs a lock. It returns 0 if the statement gets the lock,
+// SQLITE_LOCKED if the library waits too long, and otherwise the primary code of the error.
 func tryLock(ctx context.Context, c driver.Conn, sql string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -346,8 +346,8 @@ func tryLock(ctx context.Context, c driver.Conn, sql string) (int, error) {
 	return lockCode(err)
 }
 
-// lockCode returns the primary code of an error that a lock explains. It returns any
-// other error as it is.
+// lockCode returns the primary code of err if that is SQLITE_BUSY or SQLITE_LOCKED. Otherwise
+// it returns 0 and err.
 func lockCode(err error) (int, error) {
 	if e, ok := errors.AsType[*driver.Error](err); ok && (e.Primary() == driver.CodeBusy || e.Primary() == driver.CodeLocked) {
 		return e.Primary(), nil

@@ -22,7 +22,7 @@ type queryClient struct {
 	err     error
 }
 
-// statement returns a call in the form that the driver takes.
+// statement converts a call of the plan to a statement for the driver.
 func statement(c *plan.Call) driver.Statement {
 	st := driver.Statement{SQL: c.SQL, Columns: c.Columns, AdHoc: c.AdHoc}
 	for _, p := range c.Parameters {
@@ -31,9 +31,9 @@ func statement(c *plan.Call) driver.Statement {
 	return st
 }
 
-// verified returns the statement that is prepared to verify a call. All its columns
-// may be NULL, because a NULL in a column that is declared without is an answer too,
-// and not every driver looks for one.
+// verified returns the statement that is prepared to verify a call. All its columns may be
+// NULL. Otherwise only some drivers would detect a NULL in a column that is declared without
+// NULL.
 func verified(c *plan.Call) driver.Statement {
 	st := statement(c)
 	st.Columns = slices.Clone(st.Columns)
@@ -98,7 +98,8 @@ func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w 
 	return nil
 }
 
-// queryParameters makes the parameters of every execution, and counts them.
+// queryParameters returns the parameters of all executions of a query, and the number of
+// executions.
 func (t *trial) queryParameters(p *plan.Phase) (*driver.Batch, int, error) {
 	q, n := p.Query, 1
 	if q.ForEach != "" {
@@ -112,8 +113,8 @@ func (t *trial) queryParameters(p *plan.Phase) (*driver.Batch, int, error) {
 	return b, n, err
 }
 
-// parameters makes the parameters of the first n executions of a phase's statement. It
-// returns nil if there are none.
+// parameters makes the parameters of the first n executions of a phase's statement. It returns
+// nil if the statement has no parameters.
 func (t *trial) parameters(p *plan.Phase, params []plan.Parameter, forEach string, n int) (*driver.Batch, error) {
 	if len(params) == 0 {
 		return nil, nil
@@ -125,8 +126,8 @@ func (t *trial) parameters(p *plan.Phase, params []plan.Parameter, forEach strin
 	return b, nil
 }
 
-// run executes the query for every row of parameters, as many times as repeat says,
-// and counts the rows that are returned.
+// run executes the query for each of the n rows of parameters, repeats that q.Repeat times, and
+// counts the returned rows in c.rows.
 func (c *queryClient) run(ctx context.Context, q *plan.Query, b *driver.Batch, n int) error {
 	count := func(driver.Row) error { c.rows++; return nil }
 	var last int64
@@ -152,7 +153,7 @@ func (c *queryClient) run(ctx context.Context, q *plan.Query, b *driver.Batch, n
 	return nil
 }
 
-// execution adds to an error in which of n executions it happened.
+// execution adds to err the number r of the execution, if there are several (n > 1).
 func execution(r, n int, err error) error {
 	if n > 1 {
 		return fmt.Errorf("execution %d of the query: %w", r, err)
@@ -160,7 +161,8 @@ func execution(r, n int, err error) error {
 	return err
 }
 
-// inRow adds the row to the error for a value that a library could not convert.
+// inRow adds the number of the row to an error that says that the library could not convert a
+// value.
 func inRow(err error, row int64) error {
 	if e, ok := errors.AsType[*driver.TypeError](err); ok && e.Row == 0 {
 		e.Row = row
@@ -168,9 +170,9 @@ func inRow(err error, row int64) error {
 	return err
 }
 
-// checkTypes asks SQLite for the class of every value that the executions of a call
-// return, because some libraries convert a value that is not of its column's type and
-// others refuse it.
+// checkTypes asks SQLite for the class of every value that the first n executions of a call
+// return. It does not rely on the library, because some libraries convert a value of another
+// type than its column's, and others refuse it.
 func checkTypes(ctx context.Context, on driver.Runner, c *plan.Call, b *driver.Batch, n int) (err error) {
 	check, err := driver.NewTypeCheck(ctx, on, statement(c))
 	if err != nil {
@@ -185,8 +187,8 @@ func checkTypes(ctx context.Context, on driver.Runner, c *plan.Call, b *driver.B
 	return nil
 }
 
-// typeError asks SQLite itself what is wrong if a library could not convert a value,
-// because libraries do not distinguish all classes.
+// typeError returns a more exact error if err says that a library could not convert a value. It
+// asks SQLite for the class of the value, because libraries do not distinguish all classes.
 func typeError(ctx context.Context, on driver.Runner, c *plan.Call, b *driver.Batch, n int, err error) error {
 	var told, found *driver.TypeError
 	if errors.As(err, &told) {
@@ -197,8 +199,8 @@ func typeError(ctx context.Context, on driver.Runner, c *plan.Call, b *driver.Ba
 	return err
 }
 
-// verifyQuery checks the types. Then it runs every execution once more, untimed, and
-// hashes every value in order.
+// verifyQuery checks the types of the results. Then it runs every execution once more, untimed,
+// and returns the hash of all values in order.
 func (t *trial) verifyQuery(ctx context.Context, p *plan.Phase) (sum string, err error) {
 	q := p.Query
 	batch, n, err := t.queryParameters(p)

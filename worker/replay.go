@@ -14,26 +14,26 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// replay is a replay phase. Its lists have one entry for each event. Only the client that runs
-// the event writes the entry.
+// replay is a replay phase in progress. The lists took to otherID have one entry for each
+// event. Only the client that runs the event writes its entry.
 type replay struct {
 	*plan.Replay
 	batches []*driver.Batch // the parameters of each statement
-	row     []int32         // for each event, the row in its statement's batch
-	failed  map[int]int     // the codes of events that failed when they were recorded; 0 if not known
+	row     []int32         // for each event, the row of its parameters in its statement's batch
+	failed  map[int]int     // the codes of events that failed when they were recorded, by event; 0 if the code is not known
 
-	took     []int64 // in ns; notRun if the event was skipped
-	rows     []int64 // how many rows were read
-	affected []int64 // the recorded number of rows, until the event has been run
+	took     []int64 // latency in ns; notRun if the event was skipped
+	rows     []int64 // how many rows the event has read
+	affected []int64 // how many rows the event has changed; before it runs, the recorded number
 	code     []int32 // SQLite's result code; 0 if the event succeeded
 
 	inserted map[int]int64 // the last insert IDs that were recorded, by event
-	otherID  []bool        // the event inserted another ID than recorded; nil without inserted
+	otherID  []bool        // the event has inserted another ID than recorded; nil if inserted is nil
 }
 
 const notRun = -1
 
-// replayClient runs events on its own connection.
+// replayClient is a client of a replay. It runs events on its own connection.
 type replayClient struct {
 	*replay
 	conn    driver.Conn
@@ -42,15 +42,15 @@ type replayClient struct {
 	next    func() []int  // returns the events of the next transaction, or nil after the last
 	read    int64
 	count   func(driver.Row) error
-	result  driver.Result // the result to compare with the recorded one, or nil
+	result  driver.Result // the result of the current event; nil if there is none to compare with the recording
 	said    map[int]said  // first non-lock error seen, by code
 	elapsed int64
-	asking  int64        // time in ns for asking the library for results
-	state   *clientState // nil if the replay has no limit to patience
+	asking  int64        // time in ns that asking the library for results took
+	state   *clientState // nil if the replay's PatienceMS is 0
 	err     error
 }
 
-// said is the message of an event's error.
+// said is an event and the message of its error.
 type said struct {
 	event   int
 	message string
@@ -87,7 +87,7 @@ func (t *trial) replay(ctx context.Context, p *plan.Phase, s *protocol.Sample, w
 	begin := now()
 	run := func(i int) { all[i].err = all[i].run(ctx, begin) }
 	if err := runClients(len(all), run, states, r.Operations, begin, r.PatienceMS); err != nil {
-		clients = nil // they still run
+		clients = nil // the clients still run, so they cannot be closed
 		return err
 	}
 	w.Stop()
@@ -110,7 +110,7 @@ func (t *trial) replay(ctx context.Context, p *plan.Phase, s *protocol.Sample, w
 	return r.collect(s, first)
 }
 
-// newReplay makes the parameters and all lists of the phase.
+// newReplay makes the parameters of all statements and the lists of the phase.
 func (t *trial) newReplay(p *plan.Phase) *replay {
 	e := &p.Replay.Events
 	n := e.Len()
@@ -142,7 +142,7 @@ func (t *trial) newReplay(p *plan.Phase) *replay {
 	return r
 }
 
-// deal returns, for each client, the function that gives it its next events.
+// deal returns, for each client, its function next.
 func (r *replay) deal() []func() []int {
 	units := r.Events.Units()
 	clients := make([]func() []int, r.AtOnce())
@@ -174,8 +174,8 @@ func (r *replay) deal() []func() []int {
 	return clients
 }
 
-// run runs the client's events. If the replay is paced, an event is due at its own
-// time, and its latency counts from then, however late it begins.
+// run runs the client's events. With a Speed, each event is due at a fixed time, and its
+// latency counts from that time, even if the event begins later.
 func (c *replayClient) run(ctx context.Context, begin int64) error {
 	start := begin
 	for unit := c.next(); unit != nil; unit = c.next() {
@@ -197,7 +197,7 @@ func (c *replayClient) run(ctx context.Context, begin int64) error {
 			c.took[i], c.rows[i] = end-start, c.read
 			start = end
 			if c.result != nil {
-				// Not every application asks, so asking is not timed.
+				// Not every application asks for the result, so asking is not timed.
 				err = c.ask(i)
 				start = now()
 				c.asking += start - end
@@ -216,14 +216,15 @@ func (c *replayClient) run(ctx context.Context, begin int64) error {
 			}
 			if c.ends(i, k, err) && len(unit) > 1 {
 				c.rollback(ctx)
-				break // the rest is skipped, as the application would not have run it
+				break // the rest of the transaction is skipped: the application would not have run it
 			}
 		}
 	}
 	return nil
 }
 
-// ask asks the library what event i has changed.
+// ask asks the library how many rows event i has changed and, if the application did, for the
+// last insert ID.
 func (c *replayClient) ask(i int) (err error) {
 	if c.affected[i], err = c.result.RowsAffected(); err != nil {
 		return err
@@ -236,21 +237,21 @@ func (c *replayClient) ask(i int) (err error) {
 	return err
 }
 
-// ends reports whether an error of event i, which is number k of its transaction, ends
-// the transaction.
+// ends reports whether the error err of event i ends its transaction. The event is number k,
+// from 0, of the transaction.
 func (c *replayClient) ends(i, k int, err error) bool {
 	lock, _ := lockCode(err)
 	_, then := c.failed[i]
 	return !then && (lock != 0 || k == 0)
 }
 
-// event runs one event.
+// event runs event i.
 func (c *replayClient) event(ctx context.Context, i int) (err error) {
 	n := c.Events.Statement[i]
 	s := &c.Statements[n]
 	switch {
 	case s.Do == plan.ReplayBegin:
-		if c.tx != nil { // the recording has no end of it, and a library may wait for one
+		if c.tx != nil { // the recording lacks the end of the last transaction, and a library may wait for it
 			c.rollback(ctx)
 		}
 		c.tx, err = c.conn.Begin(ctx)
@@ -286,7 +287,7 @@ func (c *replayClient) event(ctx context.Context, i int) (err error) {
 	return stmt.Exec(ctx, batch, row, row+1)
 }
 
-// replayed returns a statement in the form that the driver takes.
+// replayed converts a statement of the replay to a statement for the driver.
 func replayed(s *plan.Replayed) driver.Statement {
 	st := driver.Statement{SQL: s.SQL, AnyColumns: s.Reads, AdHoc: s.AdHoc}
 	for _, p := range s.Parameters {
@@ -295,8 +296,8 @@ func replayed(s *plan.Replayed) driver.Statement {
 	return st
 }
 
-// end commits or rolls back. Without a transaction, which may have ended before, there is
-// nothing to do.
+// end commits or rolls back c.tx, as do says. It does nothing if there is no transaction, which
+// may have ended earlier.
 func (c *replayClient) end(ctx context.Context, do string) error {
 	tx := c.tx
 	if tx == nil {
@@ -308,22 +309,24 @@ func (c *replayClient) end(ctx context.Context, do string) error {
 	}
 	err := tx.Commit(ctx)
 	if err != nil {
-		_ = tx.Rollback(ctx) // err says what is wrong
+		_ = tx.Rollback(ctx) // only the error of Commit matters
 	}
 	return err
 }
 
-// rollback ends a transaction that has failed.
+// rollback rolls back the current transaction, if there is one.
 func (c *replayClient) rollback(ctx context.Context) {
 	if c.tx != nil {
 		_ = c.end(ctx, plan.ReplayRollback)
 		return
 	}
-	// It began with a statement. If SQLite has ended it, this is an error.
+	// A statement may have begun a transaction. If none is open, ROLLBACK fails, which does not
+	// matter.
 	_ = c.conn.Script(ctx, "ROLLBACK")
 }
 
-// close ends what the recording left open.
+// close rolls back a transaction that is still open, and closes the statements and the
+// connection.
 func (c *replayClient) close() error {
 	c.rollback(context.Background())
 	var err error
@@ -335,7 +338,7 @@ func (c *replayClient) close() error {
 	return errors.Join(err, c.conn.Close())
 }
 
-// collect adds up what the clients have measured.
+// collect adds up the measurements of all events in s. first has the first error of each code.
 func (r *replay) collect(s *protocol.Sample, first map[int]said) error {
 	histograms := make([]*latency.Histogram, len(r.Operations))
 	failures := make([]int64, len(r.Operations))
@@ -381,8 +384,8 @@ func (r *replay) collect(s *protocol.Sample, first map[int]said) error {
 	return nil
 }
 
-// expected reports whether an event that has failed did so with the same code when it was
-// recorded, as far as that is known. Some libraries have extended codes and others do not.
+// expected reports whether event i, which has failed, also failed when it was recorded, with
+// the same primary code if that code is known. Not all libraries report extended codes.
 func (r *replay) expected(i int) bool {
 	then, failed := r.failed[i]
 	return failed && (then == 0 || then&0xff == int(r.code[i])&0xff)
@@ -390,7 +393,7 @@ func (r *replay) expected(i int) bool {
 
 func isLock(code int) bool { return code&0xff == driver.CodeBusy || code&0xff == driver.CodeLocked }
 
-// asRecorded reports whether an event that was run ended as it did when it was recorded.
+// asRecorded reports whether event i, which has run, ended as it did when it was recorded.
 func (r *replay) asRecorded(i int) bool {
 	e := &r.Events
 	_, failed := r.failed[i]

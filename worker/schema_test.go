@@ -51,9 +51,9 @@ func validate(t *testing.T, s *jsonschema.Schema, message any) {
 	}
 }
 
-// TestSchemaRequests checks that requests match the schema. It uses the plans that the
-// tests of package workload store: of every built-in workload, and of one with
-// everything that the language has.
+// TestSchemaRequests checks that requests match the schema. It uses the plans that the tests of
+// package workload store: the plans of all built-in workloads, and of one that uses every part
+// of the workload language.
 func TestSchemaRequests(t *testing.T) {
 	s := schemaOf(t, "request")
 	for _, typ := range []string{protocol.TypeDescribe, protocol.TypeBegin, protocol.TypeStop} {
@@ -68,7 +68,7 @@ func TestSchemaRequests(t *testing.T) {
 	}
 }
 
-// examples returns trials of the plans that are stored beside package plan.
+// examples returns the requests for trials in plan/testdata, by name.
 func examples(t testing.TB) map[string]protocol.Request {
 	t.Helper()
 	files, err := filepath.Glob("plan/testdata/*.json")

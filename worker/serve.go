@@ -24,8 +24,8 @@ var errGone = errors.New("the lab has gone")
 // shutdownGrace is how long pending requests may take when a server stops.
 const shutdownGrace = 5 * time.Second
 
-// serveRequest runs a trial whose http phases are under load from outside. The
-// lab's orders arrive as lines. The trial ends when they end.
+// serveRequest runs a trial with http phases, on which the lab puts load. The lab's orders
+// arrive as lines on in. If in ends, the trial is given up.
 func serveRequest(ctx context.Context, d driver.Driver, req *protocol.Request, in *bufio.Reader, out *answers, abandon func()) error {
 	if req.Plan == nil || req.Path == "" {
 		return out.refuse("a server needs a path and a plan")
@@ -34,7 +34,7 @@ func serveRequest(ctx context.Context, d driver.Driver, req *protocol.Request, i
 	return t.obey(ctx, in, abandon)
 }
 
-// obey runs a trial that waits for orders. They arrive as lines.
+// obey runs a trial that waits for orders of the lab. The orders arrive as lines on in.
 func (t *trial) obey(ctx context.Context, in *bufio.Reader, abandon func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -62,8 +62,7 @@ func (t *trial) obey(ctx context.Context, in *bufio.Reader, abandon func()) erro
 	return t.serve(ctx)
 }
 
-// giveUp ends a trial because its requests have ended, which means that the lab has
-// gone.
+// giveUp ends a trial because its input has ended with err, which means that the lab has gone.
 func (t *trial) giveUp(err error, cancel context.CancelCauseFunc, abandon func()) {
 	cancel(fmt.Errorf("%w: %w", errGone, errors.Join(err, io.EOF)))
 	if l, ok := t.drv.(driver.Leaver); ok {
@@ -76,7 +75,7 @@ func (t *trial) giveUp(err error, cancel context.CancelCauseFunc, abandon func()
 	}
 }
 
-// order waits for the next order.
+// order waits for the next order of the lab. It returns an error if that is not want.
 func (t *trial) order(ctx context.Context, want string) error {
 	select {
 	case got, ok := <-t.orders:
@@ -92,7 +91,8 @@ func (t *trial) order(ctx context.Context, want string) error {
 	}
 }
 
-// meet tells the lab how far a mix in several processes is, and waits for its order.
+// meet sends the lab a response of type at about a mix in several processes, and waits for the
+// order.
 func (t *trial) meet(ctx context.Context, phase, at, order string) error {
 	if t.orders == nil {
 		return failf(protocol.CodeProtocol, "a mix in %d processes, and nobody gives orders", t.req.Settings.Processes())
@@ -103,11 +103,11 @@ func (t *trial) meet(ctx context.Context, phase, at, order string) error {
 	return t.order(ctx, order)
 }
 
-// typedRequests is how many requests of an http phase have the types of their answers
-// checked in advance.
+// typedRequests is the number of requests of an http phase whose answers have their types
+// checked before the load begins.
 const typedRequests = 1000
 
-// checkRequests checks the types of the answers to the first requests.
+// checkRequests checks the types of the answers to the first requests of an http phase.
 func (t *trial) checkRequests(ctx context.Context, p *plan.Phase) error {
 	if t.req.TypesKnown {
 		return nil
@@ -126,8 +126,8 @@ func (t *trial) checkRequests(ctx context.Context, p *plan.Phase) error {
 	return checkTypes(ctx, t.db, &h.Call, b, n)
 }
 
-// http serves one phase. It measures what the server uses from the order to begin
-// until the order to stop. The clients themselves measure what they experience.
+// http runs the server of one http phase. It measures the resources that the server uses
+// between the orders to begin and to stop. The clients, in the lab, measure the latencies.
 func (t *trial) http(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *Stopwatch) (err error) {
 	def := p.HTTP
 	var stmt driver.Stmt

@@ -20,7 +20,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// httpPhase serves the name of a user.
+// httpPhase returns an http phase whose answers have the name of a user.
 func httpPhase() plan.Phase {
 	return plan.Phase{Name: "requests", HTTP: &plan.HTTP{
 		Call: plan.Call{
@@ -51,7 +51,7 @@ func users(_ string, params []any) ([]driver.Row, error) {
 	}
 }
 
-// dialogue is the lab's view of a worker that serves.
+// dialogue is the lab's side of a conversation with a worker.
 type dialogue struct {
 	t     *testing.T
 	in    *io.PipeWriter
@@ -87,7 +87,8 @@ func (x *dialogue) order(typ string) {
 	x.say(protocol.Request{Type: typ, Protocol: protocol.Version})
 }
 
-// hear returns the next answer, which must have that type and match the schema.
+// hear returns the next answer of the worker, which must have the type typ and match the
+// schema.
 func (x *dialogue) hear(typ string) protocol.Response {
 	x.t.Helper()
 	var a protocol.Response
@@ -135,7 +136,7 @@ func TestServe(t *testing.T) {
 	if l.Phase != "requests" || !strings.HasPrefix(l.Address, "127.0.0.1:") {
 		t.Fatalf("%+v", l)
 	}
-	get(t, l.Address, "/?id=5") // before the order to begin: not counted
+	get(t, l.Address, "/?id=5") // not counted, because it comes before the order to begin
 	x.order(protocol.TypeBegin)
 	x.hear(protocol.TypeBegun)
 	for _, c := range []struct {
@@ -176,7 +177,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestServeNothing checks that a server that does nothing does not use the driver.
+// TestServeNothing checks that an http phase without a statement does not use the driver.
 func TestServeNothing(t *testing.T) {
 	f := newFake()
 	p := blog(0, plan.Phase{Name: "ceiling", HTTP: &plan.HTTP{Clients: 1, DurationMS: 1, Call: plan.Call{Rows: 1}}})
@@ -238,8 +239,8 @@ func TestServeFailures(t *testing.T) {
 	}
 }
 
-// TestServeIsNoTrial checks that a plan with an http phase is refused as a trial,
-// because nobody would put load on it.
+// TestServeIsNoTrial checks that a request of type trial is refused if its plan has an http
+// phase, because nobody would put load on the server.
 func TestServeIsNoTrial(t *testing.T) {
 	got := serve(t, newFake(), trialOf(t, blog(3, httpPhase()), nil))
 	last := got[len(got)-1]
@@ -248,8 +249,7 @@ func TestServeIsNoTrial(t *testing.T) {
 	}
 }
 
-// TestServeAbandoned checks that the server ends and leaves nothing behind when the
-// lab has gone.
+// TestServeAbandoned checks that a server ends and removes its database when the lab has gone.
 func TestServeAbandoned(t *testing.T) {
 	req := serving(t, blog(3, httpPhase()))
 	x := converse(t, newFake(), req)
@@ -271,8 +271,8 @@ func TestServeAbandoned(t *testing.T) {
 	}
 }
 
-// TestServeAbandonedInPhase checks that a phase that cannot be stopped does not keep
-// the process of a server alive when the lab has gone.
+// TestServeAbandonedInPhase checks that the process of a server ends when the lab has gone,
+// even during a phase that cannot be stopped.
 func TestServeAbandonedInPhase(t *testing.T) {
 	req := serving(t, blog(3, insertPhase(plan.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1}), httpPhase()))
 	requests, in := io.Pipe()
@@ -321,16 +321,16 @@ func TestServeCheck(t *testing.T) {
 	}
 }
 
-// TestProofOfIdleConnections checks that the number of connections that the idle pool
-// keeps is observed, if the request asks for it.
+// TestProofOfIdleConnections checks that if the request sets pool_idle, the proof has the
+// number of connections that the idle pool keeps.
 func TestProofOfIdleConnections(t *testing.T) {
 	for _, c := range []struct {
 		marked, wanted, size, got string
 	}{
-		{"1", "2", "3", "3"}, // all three answer that they have the mark
+		{"1", "2", "3", "3"}, // all three connections have the mark
 		{"0", "2", "3", "0"},
 		{"1", "3", "3", "3"},
-		{"1", "9", "3", "9"}, // there are no more than three
+		{"1", "9", "3", "9"}, // the pool has only three connections
 	} {
 		f := newFake()
 		f.pragmas["cell_size_check"] = c.marked

@@ -15,15 +15,15 @@ var epoch = time.Now()
 // now returns the monotonic time in nanoseconds.
 func now() int64 { return int64(time.Since(epoch)) }
 
-// Stopwatch adds up the time and resources used while it runs. It is stopped while
-// values are made, so that only the driver's work counts. Programs written by hand
-// (package byhand) are timed by it too.
+// Stopwatch adds up the time and resources used while it runs. The engine stops it while values
+// are made, so that only the driver's work counts. Hand-written programs (package byhand) use a
+// Stopwatch too.
 type Stopwatch struct {
 	wall, user, system, allocs, allocBytes int64
 	counted                                count
 
-	profile *profiler // nil: none
-	counter *counter  // of instructions; nil: they cannot be counted
+	profile *profiler // nil if the phase is not profiled
+	counter *counter  // counts instructions; nil if that is impossible
 
 	begun    bool
 	children bool // the driver uses child processes, whose CPU time counts
@@ -32,9 +32,9 @@ type Stopwatch struct {
 	counted0                                    count
 }
 
-// count is the number of events that a counter has counted. missed is how long, in
-// nanoseconds, threads ran uncounted: the processor had too few counters, or the threads ran
-// on its other kind of core.
+// count is the number n of events that a counter has counted. missed is how long, in
+// nanoseconds, threads ran without being counted, because the processor had too few counters or
+// another kind of core.
 type count struct{ n, missed int64 }
 
 func (c *count) add(more count)      { c.n, c.missed = c.n+more.n, c.missed+more.missed }
@@ -80,8 +80,9 @@ func (s *Stopwatch) Read(to *protocol.Sample) {
 	}
 }
 
-// shares prevents a share from being negative. During a short phase, the way a child's
-// time is divided may change by more than the phase has used. Only the sum is exact.
+// shares returns user and system with the same sum, but not negative. Of a child's CPU time
+// only the sum is exact. During a short phase, its division into the two may change by more
+// than the phase has used.
 func shares(user, system int64) (int64, int64) {
 	switch {
 	case user < 0:
@@ -92,9 +93,9 @@ func shares(user, system int64) (int64, int64) {
 	return user, system
 }
 
-// heapAllocs returns the count and bytes of heap objects allocated so far. It stops
-// the world for a moment, outside the timed region. runtime/metrics does not, but it
-// misses what the caches of each P hold.
+// heapAllocs returns the number and bytes of heap objects allocated so far. It stops all
+// goroutines for a moment, outside the timed part. Package runtime/metrics does not stop them,
+// but misses objects in the caches of each P.
 func heapAllocs() (objects, bytes int64) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// stored counts the rows of tables, and adds up the hashes of their columns if these
-// are requested.
+// stored returns, for each table, the number of rows and, if the table lists columns, the sum
+// of the rows' hashes.
 func (t *trial) stored(ctx context.Context, tables []plan.Stored) (sums []plan.RowSum, err error) {
 	err = t.ours(ctx, "reading back the tables", func(ctx context.Context) error {
 		read, err := t.read(ctx, tables)
@@ -37,8 +37,8 @@ func (t *trial) read(ctx context.Context, tables []plan.Stored) ([]plan.RowSum, 
 	return sums, nil
 }
 
-// tellLoaded reports how many rows are in the tables that the first n phases insert into. It
-// reads each table for that, as the check after an insert does.
+// tellLoaded sends the lab the number of rows in each table that the first n phases insert
+// into. It reads the whole tables, like the check after an insert.
 func (t *trial) tellLoaded(ctx context.Context, n int) error {
 	tables := plan.Loaded(t.plan.Phases[:n])
 	sums, err := t.stored(ctx, tables)
@@ -53,8 +53,8 @@ func (t *trial) tellLoaded(ctx context.Context, n int) error {
 }
 
 // wakeWAL writes to a loaded database and empties its write-ahead log, as loading does. Before
-// the first write the log does not have the database's size, and SQLite asks the system for it
-// in each read transaction.
+// the first write, the log does not contain the database's size, and SQLite asks the system for
+// that size in each read transaction.
 func (t *trial) wakeWAL(ctx context.Context) error {
 	if !t.wal {
 		return nil
@@ -74,7 +74,8 @@ func (t *trial) wakeWAL(ctx context.Context) error {
 	return nil
 }
 
-// inserted returns which rows the tables have gained since before.
+// inserted returns the number and the checksum of the rows that each table has gained. before
+// has the tables' sums before the phase.
 func (t *trial) inserted(ctx context.Context, tables []plan.Stored, before []plan.RowSum) ([]protocol.Inserted, error) {
 	after, err := t.stored(ctx, tables)
 	if err != nil {

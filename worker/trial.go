@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// trial is one request in progress.
+// trial is one request for a trial or a server in progress.
 type trial struct {
 	req  *protocol.Request
 	plan *plan.Plan
@@ -24,7 +24,7 @@ type trial struct {
 	db   driver.DB
 	wal  bool
 
-	apart bool // another connection can check the database
+	apart bool // a second connection can open the database and check it
 
 	readers driver.DB // the pool for operations that only read, or nil
 
@@ -34,16 +34,16 @@ type trial struct {
 	out    *answers
 
 	mu    sync.Mutex
-	owned bool // the database belongs to this trial and is in use
+	owned bool // if the lab goes, the trial must remove the database
 }
 
-// serve runs a trial and sends its answers. The only error it returns is that an
+// serve runs a trial and sends its answers. It returns an error only if the lab has gone or an
 // answer cannot be written.
 func (t *trial) serve(ctx context.Context) error {
 	phase, err := t.run(ctx)
 	for _, db := range []driver.DB{t.readers, t.db} {
 		if _, waits := errors.AsType[*endlessError](err); waits {
-			break // closing would wait, too
+			break // closing would also wait
 		}
 		if db == nil {
 			continue
@@ -58,7 +58,7 @@ func (t *trial) serve(ctx context.Context) error {
 		case err == nil && cerr != nil:
 			err = failf(protocol.CodeClose, "closing the database: %w", cerr)
 		case leaves:
-			err = fmt.Errorf("%w; %v", err, left) // the user has to clean up
+			err = fmt.Errorf("%w; %v", err, left) // the message says what the user has to clean up
 		}
 	}
 	answer := protocol.Response{Type: protocol.TypeDone}
@@ -77,9 +77,9 @@ func (t *trial) serve(ctx context.Context) error {
 	return err
 }
 
-// disown ends the trial's ownership of its database, and removes the database if
-// remove is true. A second caller waits until the first is done, so that the process
-// does not end before.
+// disown sets owned to false, and removes the database if remove is true and owned was true. It
+// returns the old value of owned. A second caller waits for the first, so that the process does
+// not end while the database is being removed.
 func (t *trial) disown(remove bool) (owned bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,15 +90,15 @@ func (t *trial) disown(remove bool) (owned bool) {
 	return owned
 }
 
-// removeDatabase removes the trial's database, unless that is for the first of several
-// processes to do.
+// removeDatabase removes the trial's database. In a further process of a trial it does nothing,
+// because the first process removes the database.
 func (t *trial) removeDatabase() {
 	if t.req.Process == 0 {
 		removeDatabase(t.req.Path)
 	}
 }
 
-// checkPath refuses a database that exists and should not, or the reverse.
+// checkPath returns an error if the database exists and must not, or does not exist and must.
 func (t *trial) checkPath() error {
 	_, err := os.Stat(t.req.Path)
 	switch there := err == nil; {
@@ -133,7 +133,7 @@ func (t *trial) run(ctx context.Context) (phase string, err error) {
 	if t.gen, err = plan.NewGenerator(t.req.Seed, t.plan); err != nil {
 		return "", &failure{protocol.CodePlan, err}
 	}
-	t.counter = newCounter(instructions) // before the library starts threads or processes
+	t.counter = newCounter(instructions) // created before the library starts threads or processes, so that they inherit it
 	defer t.counter.close()
 	if t.db, err = t.drv.Open(ctx, t.req.Path, pooled(t.req.Settings, t.req.Settings.PoolSize())); err != nil {
 		return "", fmt.Errorf("open: %w", err)
@@ -149,7 +149,8 @@ func (t *trial) run(ctx context.Context) (phase string, err error) {
 		return "", err
 	}
 	if _, leaves := t.drv.(driver.Leaver); leaves {
-		// The lab would refuse the trial too late: by then data may be on a server that stays.
+		// Before the lab could refuse the trial, the worker may already have written data to a
+		// server that outlives it.
 		if bad := driver.Differences(t.req.Settings, proof.Connections, t.drv.Info().Limit); bad != "" {
 			return "", failf(protocol.CodeSetting, "%s", bad)
 		}
@@ -173,7 +174,8 @@ func (t *trial) run(ctx context.Context) (phase string, err error) {
 	return t.phases(ctx)
 }
 
-// phases runs the phases of the request. It returns the name of the phase that has failed.
+// phases runs the phases of the request. After an error it returns the name of the phase that
+// has failed.
 func (t *trial) phases(ctx context.Context) (phase string, err error) {
 	phases := t.plan.Phases[t.req.Loaded:]
 	if t.req.Load > 0 {
@@ -216,7 +218,7 @@ func (t *trial) phases(ctx context.Context) (phase string, err error) {
 	return "", t.wait(ctx)
 }
 
-// wait waits for the trial's turn, if it alternates with another one.
+// wait waits for the lab's order to proceed, if the trial alternates with another trial.
 func (t *trial) wait(ctx context.Context) error {
 	if !t.req.Alternate {
 		return nil
@@ -227,14 +229,14 @@ func (t *trial) wait(ctx context.Context) error {
 	return t.order(ctx, protocol.TypeProceed)
 }
 
-// hasLog reports whether there is a write-ahead log that the trial checkpoints.
+// hasLog reports whether the database has a write-ahead log that the trial can checkpoint.
 func (t *trial) hasLog(got driver.Settings) bool {
 	_, by := t.drv.Info().Limit("checkpoint", "")
 	return got["journal_mode"] == "wal" && !by
 }
 
-// pooled returns the settings with which a driver opens one pool of n connections, without
-// those that are the engine's.
+// pooled returns the settings with which a driver opens a pool of n connections. They lack the
+// settings that only the engine applies.
 func pooled(s driver.Settings, n int) driver.Settings {
 	s = s.With(driver.Settings{"pool_size": strconv.Itoa(n)})
 	delete(s, "pool_readers")
@@ -291,7 +293,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 		}
 	}
 	if t.req.Process > 0 {
-		return s, nil, nil // the first process does the rest when all others have ended
+		return s, nil, nil // the first process does the rest when all other processes have ended
 	}
 	if err := t.ours(ctx, "the checkpoint after the phase", func(ctx context.Context) error { return t.sizes(ctx, s) }); err != nil {
 		return nil, nil, err

@@ -13,8 +13,8 @@ import (
 // every Linux platform that Go runs on.
 const clockTick = 1e9 / 100
 
-// livingChildren lists the descendants of this process. A driver that runs SQLite in
-// a child process is charged for it.
+// livingChildren lists the descendants of this process. Some drivers run SQLite in a child
+// process, whose CPU time and memory count too.
 func livingChildren() []int {
 	var list []int
 	var add func(pid int)
@@ -60,8 +60,8 @@ func livingChildrenCPU() (user, system int64) {
 		u, _ := strconv.ParseInt(string(fields[11]), 10, 64)
 		s, _ := strconv.ParseInt(string(fields[12]), 10, 64)
 		u, s = u*clockTick, s*clockTick
-		// A phase may be shorter than a tick. The sum is known to the
-		// nanosecond, and is divided in proportion to the ticks.
+		// A phase may be shorter than a tick. cpuClock knows the sum to the nanosecond, so that
+		// sum is divided in proportion to the ticks.
 		if total := cpuClock(pid); total > 0 {
 			part := 0.0
 			if u+s > 0 {
@@ -76,8 +76,8 @@ func livingChildrenCPU() (user, system int64) {
 	return user, system
 }
 
-// cpuClock returns the CPU time in nanoseconds that a process has used, or 0 if it is
-// not known.
+// cpuClock returns the CPU time in nanoseconds that a process has used, or 0 if it cannot be
+// read.
 func cpuClock(pid int) int64 {
 	// The number of a process's clock, computed as in clock_getcpuclockid(3).
 	const sched = 2
@@ -89,9 +89,9 @@ func cpuClock(pid int) int64 {
 	return ts.Nano()
 }
 
-// peakRSS returns the most memory in bytes that the process and its living children
-// have held, each at its own peak. It does not use getrusage's figure, which starts
-// at what the process that started this one held.
+// peakRSS returns the sum of the peak memory, in bytes, of this process and of its living
+// children. It does not use getrusage, because that figure includes the memory of the process
+// that started this one.
 func peakRSS() int64 {
 	sum := highWaterMark("self")
 	for _, pid := range livingChildren() {

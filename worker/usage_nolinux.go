@@ -4,8 +4,8 @@ package worker
 
 func livingChildren() []int { return nil }
 
-// threadCPU is not known on this platform. The CPU time that the clients of a mix use
-// while their time is stopped is charged to the phase.
+// threadCPU returns 0, because this platform does not report it. So the CPU time with which the
+// clients of a mix make parameters counts as the phase's.
 func threadCPU() (user, system int64) { return 0, 0 }
 
 func livingChildrenCPU() (user, system int64) { return 0, 0 }

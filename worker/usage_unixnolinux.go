@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// peakRSS returns the most memory in bytes that the process has held.
+// peakRSS returns the peak memory of this process in bytes.
 func peakRSS() int64 {
 	var ru syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &ru) != nil {
@@ -16,5 +16,5 @@ func peakRSS() int64 {
 	if runtime.GOOS == "darwin" {
 		return int64(ru.Maxrss)
 	}
-	return int64(ru.Maxrss) << 10 // KiB everywhere else
+	return int64(ru.Maxrss) << 10 // other systems report KiB
 }

@@ -4,8 +4,8 @@ import (
 	"syscall"
 )
 
-// cpuTimes returns the CPU time in nanoseconds that the process has used. That of
-// children is not read on Windows.
+// cpuTimes returns the CPU time in nanoseconds that this process has used. On Windows it does
+// not include children.
 func cpuTimes(bool) (user, system int64) {
 	h, err := syscall.GetCurrentProcess()
 	if err != nil {
@@ -19,5 +19,5 @@ func cpuTimes(bool) (user, system int64) {
 	return ns(usr), ns(kernel)
 }
 
-// peakRSS is not read on Windows.
+// peakRSS returns 0, because peak memory is not read on Windows.
 func peakRSS() int64 { return 0 }

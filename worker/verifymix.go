@@ -11,12 +11,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// mixVerified is how many operations are run to verify their answers, before the
-// clock starts.
+// mixVerified is how many operations are run before the clock starts, to verify their answers.
 const mixVerified = 1000
 
-// verifyMix runs the first operations one after another, hashes every value that
-// they return and how they end, and rolls back their changes.
+// verifyMix runs the first operations one after another and rolls back their changes. It
+// returns the hash of all values that the operations return and of how they end.
 func (t *trial) verifyMix(ctx context.Context, p *plan.Phase) (sum string, err error) {
 	var h plan.Hash
 	if !slices.ContainsFunc(p.Mix.Operations, tells) {
@@ -56,7 +55,7 @@ func (t *trial) verifyMix(ctx context.Context, p *plan.Phase) (sum string, err e
 	if err != nil {
 		return "", err
 	}
-	// After an error SQLite may have rolled back already.
+	// If there was an error, that of Rollback is ignored: SQLite may already have rolled back.
 	defer func() { err = cmp.Or(err, tx.Rollback(ctx)) }()
 	for _, i := range c.order {
 		op := &c.ops[i]
@@ -68,8 +67,9 @@ func (t *trial) verifyMix(ctx context.Context, p *plan.Phase) (sum string, err e
 	return h.Sum(), nil
 }
 
-// undoing begins a transaction that Rollback undoes. If the library's transactions cannot read,
-// it returns a stand-in whose Rollback restores the present state of the database.
+// undoing begins the transaction around all verified operations, which is rolled back. If the
+// library's transactions cannot read, it returns a substitute whose Rollback restores the
+// current state of the database.
 func (t *trial) undoing(ctx context.Context, conn driver.Conn) (driver.Tx, error) {
 	r, ok := t.db.(driver.Restorer)
 	if _, limited := t.drv.Info().Limit("transactions", "reads"); !ok || !limited {
@@ -79,7 +79,8 @@ func (t *trial) undoing(ctx context.Context, conn driver.Conn) (driver.Tx, error
 	return restoring{restore}, err
 }
 
-// restoring stands for a transaction whose statements are done at once.
+// restoring is a substitute for a transaction. Its statements take effect at once, and Rollback
+// restores the database.
 type restoring struct {
 	restore func(ctx context.Context) error
 }
@@ -88,8 +89,7 @@ func (restoring) Stmt(_ context.Context, st driver.Stmt) (driver.Stmt, error) { 
 func (restoring) Commit(context.Context) error                                { return nil }
 func (r restoring) Rollback(ctx context.Context) error                        { return r.restore(ctx) }
 
-// checkTypes turns on checking the types of what the operations return while they are
-// verified.
+// checkTypes makes verify also check the types of the values that the operations return.
 func (c *mixClient) checkTypes(ctx context.Context) (err error) {
 	for i := range c.ops {
 		for j := range c.ops[i].calls {
@@ -105,19 +105,20 @@ func (c *mixClient) checkTypes(ctx context.Context) (err error) {
 	return nil
 }
 
-// tells reports whether an operation has an answer to verify: rows, or an error as its result.
+// tells reports whether an operation has an answer that can be verified: rows, or an error that
+// it declares as a result.
 func tells(o plan.Operation) bool {
 	return len(o.Results) > 0 || slices.ContainsFunc(o.Calls, func(c plan.MixCall) bool { return len(c.Columns) > 0 })
 }
 
-// undone reports whether an operation needs a savepoint, because it may end with its
-// transaction rolled back, or because an error may roll back more than its statement.
+// undone reports whether an operation needs a savepoint, because its transaction may be rolled
+// back, or because an error may roll back more than its statement.
 func undone(op mixOp) bool {
 	return len(op.Results) > 0 || slices.ContainsFunc(op.calls, func(c mixCall) bool { return c.IfEmpty == plan.EmptyRollback })
 }
 
-// verify runs an operation within tx, the transaction around all operations. What the
-// operation's own transaction would roll back is rolled back to a savepoint.
+// verify runs an operation within tx, the transaction around all operations. If the operation's
+// own transaction would be rolled back, verify rolls back to a savepoint.
 func (c *mixClient) verify(ctx context.Context, tx driver.Tx, save *savepoint, op *mixOp, h *plan.Hash) error {
 	within := undone(*op)
 	if within {
@@ -155,8 +156,8 @@ func (c *mixClient) verify(ctx context.Context, tx driver.Tx, save *savepoint, o
 	return err
 }
 
-// verify runs the statements of an operation and hashes what they return. If a
-// statement ended the operation, because it returned no rows, verify returns it.
+// verify runs the statements of an operation and hashes the rows that they return. If a
+// statement ended the operation because it returned no rows, verify returns that statement.
 func (op *mixOp) verify(ctx context.Context, tx driver.Tx, h *plan.Hash) (last *mixCall, err error) {
 	for j := range op.calls {
 		call := &op.calls[j]
@@ -195,7 +196,7 @@ func (c *mixCall) verify(ctx context.Context, tx driver.Tx, r int, h *plan.Hash)
 	return rows, err
 }
 
-// savepoint holds the statements of a savepoint.
+// savepoint has the prepared statements that begin, roll back to and end a savepoint.
 type savepoint struct{ begin, back, end driver.Stmt }
 
 func (s *savepoint) prepare(ctx context.Context, conn driver.Conn) error {

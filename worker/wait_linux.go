@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// waitUntil returns at the monotonic time t in ns, or at once if t has passed.
-// time.Sleep may be a millisecond late. So most of the wait is a sleep of the thread,
-// and only the last part is a loop.
+// waitUntil returns at the monotonic time t in ns, or at once if t has passed. time.Sleep may
+// be a millisecond late. So it is used only for long waits, the thread sleeps for most of the
+// rest, and a loop waits for the last part.
 func waitUntil(t int64) {
 	const coarse, fine = int64(3 * time.Millisecond), int64(80 * time.Microsecond)
 	if left := t - now(); left > coarse {

@@ -7,7 +7,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// waits counts how often a client has waited for something, and how long.
+// waits counts how often a client has waited for one kind of thing, and for how long in total.
 type waits struct{ count, ns int64 }
 
 func (w *waits) add(ns int64) {
@@ -20,8 +20,8 @@ func (w *waits) merge(other waits) {
 	w.ns += other.ns
 }
 
-// countWaits begins to count the waits for a connection of the pools. The function that it
-// returns returns the waits since then, or nil if the driver does not count them.
+// countWaits begins to count the waits for a connection of the pools. It returns a function
+// that returns the waits since then, or nil if the driver does not count waits.
 func (t *trial) countWaits() func() []protocol.Wait {
 	before, total, known := t.waited()
 	return func() []protocol.Wait {
@@ -51,7 +51,7 @@ func (t *trial) waited() (callers int64, total time.Duration, known bool) {
 	return callers, total, true
 }
 
-// locks reports whether anything in the mix is done under the mutex.
+// locks reports whether the client holds the mutex around any operation or statement.
 func (c *mixClient) locks() bool {
 	for i := range c.ops {
 		if c.ops[i].mutex {
@@ -66,7 +66,7 @@ func (c *mixClient) locks() bool {
 	return false
 }
 
-// lock locks the mutex. It reads the clock only if somebody else has it.
+// lock locks the mutex. It reads the clock only if another client holds the mutex.
 func (c *mixClient) lock() {
 	if c.mutex.TryLock() {
 		return

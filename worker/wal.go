@@ -16,7 +16,7 @@ type walWatch struct {
 	done  chan struct{}
 }
 
-// walPoll is how often the watch looks for the header until it exists.
+// walPoll is the time between two attempts to read the header of the log, until it exists.
 const walPoll = 5 * time.Millisecond
 
 // watchWAL watches the log of a database until [walWatch.restarts] is called.
@@ -38,8 +38,8 @@ func watchWAL(database string) *walWatch {
 	return w
 }
 
-// restarts ends the watch and returns how often the log was begun again since its header
-// was first seen.
+// restarts ends the watch and returns how often the log has restarted since its header was
+// first read.
 func (w *walWatch) restarts() int64 {
 	close(w.stop)
 	<-w.done
@@ -50,8 +50,8 @@ func (w *walWatch) restarts() int64 {
 	return int64(last - w.first)
 }
 
-// walSalt returns the first salt of a log's header, to which SQLite adds 1 each time it
-// begins the log again: https://www.sqlite.org/fileformat.html#the_write_ahead_log
+// walSalt returns the first salt in a log's header. SQLite adds 1 to it each time it restarts
+// the log: https://www.sqlite.org/fileformat.html#the_write_ahead_log
 func walSalt(path string) (salt uint32, ok bool) {
 	f, err := os.Open(path)
 	if err != nil {

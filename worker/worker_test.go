@@ -24,8 +24,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// story returns what the fake was asked to do in the phases, which is everything after
-// the last probe of its settings.
+// story returns the fake's log after the schema, without closing. Before that, the log has only
+// probes of settings.
 func story(f *fake) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,8 +121,8 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// TestProofOfMemory checks that a driver that has a file when memory was requested is
-// detected.
+// TestProofOfMemory checks that the proof shows mode=rwc if memory was requested and the driver
+// created a file.
 func TestProofOfMemory(t *testing.T) {
 	got := serve(t, newFake(), trialOf(t, blog(1), driver.Settings{"mode": "memory"}))
 	if r := got[0]; r.Type != protocol.TypeReady || r.Proof.Connections[0]["mode"] != "rwc" {
@@ -130,7 +130,7 @@ func TestProofOfMemory(t *testing.T) {
 	}
 }
 
-// selectUsers returns a query phase that reads a user by its number.
+// selectUsers returns a query phase that reads each user by its ID.
 func selectUsers(rows int64) plan.Phase {
 	return plan.Phase{Name: "query", Query: &plan.Query{
 		Call: plan.Call{
@@ -170,8 +170,8 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// TestUndeclaredNull checks that a NULL in a column that is declared without NULLs is
-// not taken for a zero.
+// TestUndeclaredNull checks that NULL and 0 have different checksums in a column that is
+// declared without NULL.
 func TestUndeclaredNull(t *testing.T) {
 	sum := func(null bool) []string {
 		f := newFake()
@@ -244,9 +244,9 @@ func TestMix(t *testing.T) {
 			if f.open != 0 {
 				t.Errorf("%d connections not given back", f.open)
 			}
-			// After the rollback of the verification pass, no two clients have
-			// inserted the same number, and the statements of one transaction
-			// have inserted the same one.
+			// After the verification pass, each number must have been inserted once by each of
+			// the two statements of a transaction, so no two clients have inserted the same
+			// number.
 			log := story(f)
 			log = log[slices.Index(log, "rollback")+1:]
 			seen := map[string]int{}
@@ -381,8 +381,7 @@ func TestServeRefuses(t *testing.T) {
 	}
 }
 
-// TestRefusedAndGone checks that a refused request harms no file, even if nobody waits
-// for the answer.
+// TestRefusedAndGone checks that a refused request removes no file, even if the lab has gone.
 func TestRefusedAndGone(t *testing.T) {
 	req := trialOf(t, blog(3, httpPhase()), nil)
 	if err := os.WriteFile(req.Path, []byte("somebody's"), 0o600); err != nil {
@@ -393,7 +392,7 @@ func TestRefusedAndGone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 500 { // the refusal and the end of the requests race
+		for range 500 { // many times, because the refusal and the end of the requests race
 			_ = worker.Serve(t.Context(), newFake(), bytes.NewReader(append(line, '\n')), io.Discard)
 			if data, err := os.ReadFile(req.Path); err != nil || string(data) != "somebody's" {
 				t.Fatalf("%s: the file that existed is now %q, %v", req.Type, data, err)
@@ -422,7 +421,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// unread accepts a number of answers and no more.
+// unread is a writer that accepts a number of answers. After that it returns EPIPE.
 type unread int
 
 func (n *unread) Write(b []byte) (int, error) {
@@ -432,10 +431,9 @@ func (n *unread) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestAnswersNotTaken checks that a worker whose answers are not read leaves no
-// database.
+// TestAnswersNotTaken checks that a worker removes its database if its answers are not read.
 func TestAnswersNotTaken(t *testing.T) {
-	for taken := range 4 { // ready, phase, sample, done
+	for taken := range 4 { // the answers are ready, phase, sample and done
 		req := trialOf(t, blog(1, insertPhase(plan.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1})), nil)
 		requests, in := io.Pipe()
 		go func() { _ = json.NewEncoder(in).Encode(req) }()
@@ -450,12 +448,12 @@ func TestAnswersNotTaken(t *testing.T) {
 	}
 }
 
-// TestLabGone checks that a worker whose lab has gone gives up the trial and leaves no
-// database.
+// TestLabGone checks that a worker gives up the trial and removes its database when the lab has
+// gone.
 func TestLabGone(t *testing.T) {
 	p := blog(1, plan.Phase{Name: "query", Context: "cancellable", Query: &plan.Query{
 		Call: plan.Call{SQL: "SELECT 1", Rows: -1, Columns: []driver.ColumnType{{Type: driver.Int}}}, Repeat: 1, Clients: 1}})
-	for range 200 { // the end of the trial and the removal race
+	for range 200 { // many times, because the end of the trial and the removal race
 		req := trialOf(t, p, nil)
 		log := req.Path + "-journal"
 		lab, in := io.Pipe()
@@ -482,15 +480,15 @@ func TestLabGone(t *testing.T) {
 	}
 }
 
-// limited cannot share a cache.
+// limited is a driver that declares that it cannot share a cache.
 type limited struct{ *fake }
 
 func (limited) Info() driver.Info {
 	return driver.Info{Name: "limited", Limits: map[string]string{"cache=shared": "it has none"}}
 }
 
-// TestJobBeyondLimits checks that settings that no PRAGMA reports are refused according
-// to what the driver declares, before the database is opened.
+// TestJobBeyondLimits checks that a job refuses a setting that no PRAGMA reports if the driver
+// declares that it cannot apply it, before the database is opened.
 func TestJobBeyondLimits(t *testing.T) {
 	req := protocol.Request{
 		Type: protocol.TypeJob, Protocol: protocol.Version, Path: filepath.Join(t.TempDir(), "a.db"), Settings: driver.Settings{"cache": "shared"},
@@ -516,7 +514,7 @@ func TestJobFailsWhileStopped(t *testing.T) {
 			return nil
 		}
 		in.Close()
-		time.Sleep(50 * time.Millisecond) // most likely the worker has noticed by then
+		time.Sleep(50 * time.Millisecond) // most likely the worker has noticed the end of the requests by then
 		return &driver.Error{Code: 5, Err: errors.New("database is locked")}
 	}
 	req := protocol.Request{
@@ -534,7 +532,7 @@ func TestJobFailsWhileStopped(t *testing.T) {
 	}
 }
 
-// TestLongMessage checks an error into which a library put the whole statement.
+// TestLongMessage checks that the worker shortens an error that contains a long statement.
 func TestLongMessage(t *testing.T) {
 	f := newFake()
 	f.execFail = func(string, []any) error { return fmt.Errorf("INSERT %s: full", strings.Repeat("é", 10_000)) }

@@ -1,6 +1,6 @@
-// Package addedcost measures what the engine and a driver's adapter add to the time
-// of a library. It does the same work once with the driver and once with loops that are
-// written by hand against the library (package byhand), and compares the times.
+// Package addedcost measures how much time the engine and a driver's adapter add to a library.
+// It does the same work with the driver and with loops that call the library directly (package
+// byhand), and compares the times.
 //
 // The work consists of four phases on a table of users: an insert of all users with
 // a prepared statement in one transaction; a query that reads all users, decoding
@@ -15,18 +15,18 @@
 // engine's side of a mix includes reading the clock and recording in the histogram once
 // per operation. The hand-written side does only the work.
 //
-// Nothing waits for the disk or asks for a file lock (journal in memory, synchronous
-// off, exclusive locking, a page cache that holds the database), because that would
-// hide what is to be measured.
+// Nothing waits for the disk or asks for a file lock (journal in memory, synchronous off,
+// exclusive locking, a page cache that holds the database), because waiting would hide the
+// added time.
 //
-// The two sides make a pair, in one process, each on a new database file. The side
-// that goes first alternates. A phase lasts some tens of milliseconds, so that other
-// activity on the machine spoils a few of many pairs instead of a part of each. A
-// driver's module has the hand-written side ([byhand.SQL] is the one for libraries for
-// database/sql), and package suite runs [Test] and [Benchmark] with it.
+// A pair is one run of each side in the same process, each on a new database file. The first
+// side alternates. A phase lasts some tens of milliseconds, so that other activity on the
+// machine spoils a few of many pairs instead of a part of each. A driver's module has the
+// hand-written side. For libraries for database/sql that is [byhand.SQL]. Package suite runs
+// [Test] and [Benchmark] with it.
 //
-// The benchmark runs as many pairs as -benchtime says. With -record it writes their
-// figures to added-cost.json beside the driver's driver.json:
+// The benchmark runs as many pairs as -benchtime says. With -record it writes the results to
+// added-cost.json in the directory of the driver's driver.json:
 //
 //	go test -run '^$' -bench Driver/addedcost -benchtime 100x
 //	go test -run '^$' -bench Driver/addedcost -benchtime 70s . -args -record
@@ -46,11 +46,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Library is one library with both of its sides.
+// Library is one library with its two sides: the driver, and the hand-written loops.
 type Library struct {
-	Driver driver.Driver                              // the engine's
-	Open   func(path string) (byhand.Database, error) // returns a [byhand.KeyDatabase]; nil if nothing is written by hand
-	Slow   bool                                       // a benchmark does a tenth of the work
+	Driver driver.Driver                              // the side that the engine runs
+	Open   func(path string) (byhand.Database, error) // returns a [byhand.KeyDatabase]; nil if there are no hand-written loops
+	Slow   bool                                       // the benchmark does only a tenth of the work
 }
 
 // settings are the settings of both sides.
@@ -61,11 +61,11 @@ var settings = driver.Settings{
 
 const schema = "CREATE TABLE users (id INTEGER PRIMARY KEY, created INTEGER NOT NULL, email TEXT NOT NULL, active INTEGER NOT NULL)"
 
-// size is the amount of work of the phases.
+// size has the numbers of users, reads and transactions in the phases.
 type size struct{ users, reads, transactions int64 }
 
-// The phases. The last one reads what the transactions have left, only for its
-// checksum.
+// The phases. The last phase is not compared: it reads the users after the transactions, for
+// the checksum.
 const (
 	insertPhase = "insert"
 	queryPhase  = "query"
@@ -87,7 +87,7 @@ func (n size) operations(phase string) int64 {
 	return n.users
 }
 
-// work is the plan of both sides.
+// work returns the plan of both sides.
 func work(n size) *plan.Plan {
 	return &plan.Plan{
 		Schema: schema,
@@ -107,11 +107,11 @@ func work(n size) *plan.Plan {
 	}
 }
 
-// side holds what one of the two sides measured, by phase.
+// side has the samples of one of the two sides, by phase.
 type side map[string]*protocol.Sample
 
-// pair does the work with the engine and by hand, on new databases in dir. Phases that are
-// brief are not verified in full.
+// pair does the work with the engine and with the hand-written loops, on new databases in dir.
+// The phases named in brief are not verified in full.
 func (l Library) pair(ctx context.Context, p *plan.Plan, dir string, handFirst bool, brief ...string) (engine, hand side, err error) {
 	byHand := byhand.Program{Info: l.Driver.Info(), Open: l.Open}
 	sides := []struct {
@@ -130,7 +130,7 @@ func (l Library) pair(ctx context.Context, p *plan.Plan, dir string, handFirst b
 	return engine, hand, agree(engine, hand)
 }
 
-// run does the work with a worker in this process.
+// run does the work with a driver in this process, on a new database at path.
 func run(ctx context.Context, d driver.Driver, p *plan.Plan, path string, brief []string) (side, error) {
 	answers, err := protocol.Exchange(protocol.Request{
 		Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 1, Path: path, Settings: settings, Plan: p, Brief: brief,
@@ -145,7 +145,7 @@ func run(ctx context.Context, d driver.Driver, p *plan.Plan, path string, brief 
 			return nil, fmt.Errorf("phase %s: %s", a.Reason.Phase, a.Reason.Message)
 		case a.Proof != nil:
 			wanted := settings
-			if _, byHand := d.(worker.Hand); byHand { // its txlock is not observed
+			if _, byHand := d.(worker.Hand); byHand { // the engine does not observe txlock of hand-written loops
 				wanted = settings.With(nil)
 				delete(wanted, "txlock")
 			}
@@ -153,14 +153,15 @@ func run(ctx context.Context, d driver.Driver, p *plan.Plan, path string, brief 
 				return nil, fmt.Errorf("%s", bad)
 			}
 		case a.Sample != nil:
-			a.Sample.Latency = nil // takes memory
+			a.Sample.Latency = nil // not used, and takes memory
 			s[a.Sample.Phase] = a.Sample
 		}
 	}
 	return s, nil
 }
 
-// agree compares what the two sides read and what they left in the database.
+// agree returns an error if the two sides have read different rows or left different users in
+// the database.
 func agree(engine, hand side) error {
 	for _, phase := range append(slices.Clone(timed), leftPhase) {
 		e, h := engine[phase], hand[phase]

@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Test does a little of the work on both sides. It checks that they read the same data
-// and leave the same data in the database.
+// Test does a little of the work on both sides. It checks that both read the same data and
+// leave the same data in the database.
 func Test(t *testing.T, l Library) {
 	w := work(size{users: 500, reads: 300, transactions: 200})
 	engine, hand, err := l.pair(t.Context(), w, t.TempDir(), false)
@@ -41,10 +41,10 @@ func Test(t *testing.T, l Library) {
 	}
 }
 
-// Benchmark measures pairs. For each phase it reports the median of the pairs' ratios
-// of wall time, or of what the engine adds per operation of a mix, with its interval.
-// Its log has the same for CPU time, which is steadier if other processes use the CPU
-// too. With -record it writes everything to [driver.AddedCostFile] in the working
+// Benchmark measures pairs. For insert and query it reports the median of the pairs' ratios of
+// wall time, and for a mix the median of the wall time that the engine adds per operation, each
+// with its interval. The log also has CPU time, which is steadier if other processes use the
+// CPU too. With -record Benchmark writes all figures to [driver.AddedCostFile] in the working
 // directory, which is the driver's.
 func Benchmark(b *testing.B, l Library) {
 	n := size{users: 50_000, reads: 50_000, transactions: 20_000}
@@ -68,7 +68,7 @@ func Benchmark(b *testing.B, l Library) {
 		}
 		engine, hand = append(engine, e), append(hand, h)
 	}
-	b.ReportMetric(0, "ns/op") // the time of a pair says nothing
+	b.ReportMetric(0, "ns/op") // hides the time of a pair, which means nothing
 	phases := compareAll(n, engine, hand)
 	var table strings.Builder
 	fmt.Fprintf(&table, "%d pairs; per row or operation: median [95 %% interval]\n", len(hand))
@@ -98,7 +98,7 @@ func Benchmark(b *testing.B, l Library) {
 
 var record = flag.Bool("record", false, "the benchmark of added cost writes its figures to "+driver.AddedCostFile)
 
-// write writes a driver's figures. It keeps the causes that the file has.
+// write writes a driver's figures to a file. It keeps Causes of the old file.
 func write(file string, c driver.AddedCost) error {
 	var old driver.AddedCost
 	switch data, err := os.ReadFile(file); {
@@ -118,10 +118,11 @@ func write(file string, c driver.AddedCost) error {
 	return os.WriteFile(file, append(data, '\n'), 0o644)
 }
 
-// machine returns the name of the processor, if Linux reports it.
+// machine returns the number of cores, the platform and, if Linux reports it, the name of the
+// processor.
 func machine() string {
 	words := fmt.Sprintf("%d cores, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
-	info, _ := os.ReadFile("/proc/cpuinfo") // exists only on Linux
+	info, _ := os.ReadFile("/proc/cpuinfo") // the file exists only on Linux
 	for line := range strings.Lines(string(info)) {
 		if name, model, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
 			return words + ", " + strings.TrimSpace(model)
@@ -130,8 +131,8 @@ func machine() string {
 	return words
 }
 
-// allocations returns the allocations of both sides, per row or operation. Noise does
-// not affect them.
+// allocations returns the numbers of allocations of both sides, per row or operation. One pair
+// is enough, because noise does not affect them.
 func allocations(phase string, n size, engine, hand side) string {
 	ops := float64(n.operations(phase))
 	return fmt.Sprintf("%.2f, by hand %.2f", float64(engine[phase].Allocs)/ops, float64(hand[phase].Allocs)/ops)
@@ -144,7 +145,7 @@ func compareAll(n size, engine, hand []side) (list []driver.AddedPhase) {
 	return list
 }
 
-// compare compares the sides in one phase of all pairs.
+// compare compares the two sides in one phase, over all pairs.
 func compare(phase string, ops int64, engine, hand []side) driver.AddedPhase {
 	wall := func(s *protocol.Sample) float64 { return float64(s.WallNS) }
 	cpu := func(s *protocol.Sample) float64 { return float64(s.UserNS + s.SystemNS) }

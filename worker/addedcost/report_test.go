@@ -30,7 +30,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestWrite writes figures twice. The figures are replaced and the causes are kept.
+// TestWrite checks that writing figures replaces the old figures in the file and keeps its
+// causes.
 func TestWrite(t *testing.T) {
 	file := filepath.Join(t.TempDir(), driver.AddedCostFile)
 	if err := write(file, driver.AddedCost{Pairs: 1}); err != nil {

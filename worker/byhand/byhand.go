@@ -1,14 +1,14 @@
-// Package byhand makes a worker of a program that uses a library directly, without an
-// adapter. The program does the work of the workloads simple and complex as an experienced
-// user of the library would write it for these tables alone. It speaks the worker protocol,
-// so the lab measures it beside the driver: in its own processes, in the same rounds, with
-// the same rows, settings and checks of the answers.
+// Package byhand turns a program that uses a library directly, without an adapter, into a
+// worker. The program does the work of the workloads simple and complex as an experienced user
+// of the library would write it for these tables alone. It speaks the worker protocol, so the
+// lab measures it like the driver: in its own processes, in the same rounds, with the same
+// rows, settings and checks of the answers.
 //
 //	sqlite3perf compare bin/mattn-by-hand mattn --workloads simple,complex --scale quick
 //
-// The program of a driver is in its module, in the directory byhand. It has the loops, and
-// runs the stopwatch around them. The engine does what is outside the clock. Package
-// addedcost measures such loops against the engine in one process.
+// The program is in the directory byhand of the driver's module. It has the loops, and runs the
+// stopwatch around them. The engine does everything outside the timed part. Package addedcost
+// compares such loops with the engine in one process.
 package byhand
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// The statements of a program. The order of the values is that of the fields of
-// [User], [Article] and [Comment].
+// The statements of a program. The values are in the order of the fields of [User], [Article]
+// and [Comment].
 const (
 	InsertUser    = `INSERT INTO "users"("id","created","email","active") VALUES (?,?,?,?)`
 	InsertArticle = `INSERT INTO "articles"("id","created","userId","text") VALUES (?,?,?,?)`
@@ -74,21 +74,21 @@ type Blog struct {
 
 // Program is a program written by hand. Main functions call [worker.Main] with its Driver.
 type Program struct {
-	Info driver.Info                         // the program's name, and what it measures
+	Info driver.Info                         // the program's name and the measured library
 	Open func(path string) (Database, error) // creates a database, on one connection
 }
 
 // Database is the program's own connection to a new database. Its methods run the stopwatch
-// over what is to be timed, return how many rows they have read, and pass each row to see
-// unless that is nil.
+// around the timed part, return how many rows they have read, and pass each row to see unless
+// see is nil.
 type Database interface {
-	// Read runs one statement outside the clock, and passes each row to see. Values are
-	// passed as texts, and NULL as "". columns is how many columns the result has.
+	// Read runs one statement without timing it, and passes each row to see. Values are passed
+	// as texts, and NULL as "". columns is how many columns the result has.
 	Read(sql string, columns int, see func(row []string) error) error
 
-	// Insert inserts the rows of blog. Each table that has rows gets its own transaction.
-	// The clock runs from the beginning of the first transaction, and includes preparing
-	// the statements, to the end of the last one.
+	// Insert inserts the rows of blog. Each table that has rows gets its own transaction. The
+	// clock runs from the beginning of the first transaction to the end of the last one. It
+	// includes preparing the statements.
 	Insert(w *worker.Stopwatch, blog *Blog) error
 
 	// Users runs [SelectUsers]. The clock runs from the execution of the prepared statement
@@ -102,7 +102,8 @@ type Database interface {
 type BlogDatabase interface {
 	Database
 
-	// All runs [SelectAll], with the clock as in Users.
+	// All runs [SelectAll]. The clock runs from the execution of the prepared statement until
+	// its last row is decoded.
 	All(w *worker.Stopwatch, see func(*User, *Article, *Comment)) (rows int64, err error)
 }
 
@@ -118,7 +119,7 @@ type KeyDatabase interface {
 	Transactions(w *worker.Stopwatch, ids []int64, see func(*User)) (rows int64, err error)
 }
 
-// userID returns the parameter id, which draws the ID of one of a number of users.
+// userID returns the parameter id, whose value is the random ID of a user, from 1 to users.
 func userID(users int64) []plan.Parameter {
 	return []plan.Parameter{{Name: "id", Type: driver.Int, Generator: &plan.Generator{Kind: plan.GenInt, Low: 1, High: users}}}
 }
@@ -130,7 +131,7 @@ func Query(users int64) *plan.Query {
 	return &plan.Query{Call: plan.Call{SQL: SelectUsers, Columns: userColumns, Rows: users}, Repeat: 1, Clients: 1}
 }
 
-// Mix returns the phase that [KeyDatabase].Mix does.
+// Mix returns the phase for which the program calls [KeyDatabase].Mix.
 func Mix(count, users int64) *plan.Mix {
 	read := plan.Call{SQL: SelectUser, Parameters: userID(users), Columns: userColumns, Rows: 1}
 	return &plan.Mix{Clients: 1, OwnConn: true, Count: count, Operations: []plan.Operation{
@@ -138,7 +139,7 @@ func Mix(count, users int64) *plan.Mix {
 	}}
 }
 
-// Transactions returns the phase that [KeyDatabase].Transactions does.
+// Transactions returns the phase for which the program calls [KeyDatabase].Transactions.
 func Transactions(count, users int64) *plan.Mix {
 	m := Mix(count, users)
 	update := plan.Call{SQL: UpdateUser, Parameters: userID(users), Rows: -1}

@@ -16,7 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Driver returns the program as the engine runs it.
+// Driver returns the program as a driver that the engine can run.
 func (p Program) Driver() worker.Hand { return hand{p} }
 
 type hand struct{ program Program }
@@ -43,10 +43,11 @@ func (h hand) Open(ctx context.Context, path string, s driver.Settings) (driver.
 	return db, nil
 }
 
-// tables are the tables that a program knows, in the order in which it inserts them.
+// tables are the tables of the workloads, in the order in which a program fills them.
 var tables = []string{"users", "articles", "comments"}
 
-// Check refuses any plan that is neither that of simple or complex, nor that of added cost.
+// Check returns an error for every plan other than those of the workloads simple and complex
+// and of package addedcost.
 func (h hand) Check(req *protocol.Request) error {
 	if n := req.Settings.Connections(); n != 1 {
 		return fmt.Errorf("settings: a program written by hand has one connection, and cannot have %d", n)
@@ -61,7 +62,7 @@ func (h hand) Check(req *protocol.Request) error {
 	return nil
 }
 
-// knows reports whether a program does a phase as the plan asks for.
+// knows reports whether a program can do the phase exactly as the plan describes it.
 func knows(p *plan.Phase, users int64) bool {
 	switch {
 	case p.Insert != nil:
@@ -102,7 +103,8 @@ func (h hand) Perform(db driver.DB, req *protocol.Request, gen *plan.Gen, p *pla
 	return mix(k, gen, p, brief, s, w)
 }
 
-// query runs the query with the clock and, unless it is brief, once more for the checksum.
+// query runs the query with the clock. Unless brief is set, it runs the query once more for the
+// checksum.
 func query(d Database, q *plan.Query, brief bool, s *protocol.Sample, w *worker.Stopwatch) (err error) {
 	run := func(w *worker.Stopwatch, h *plan.Hash) (int64, error) { return d.Users(w, hashUsers(h)) }
 	if sameSQL(q.SQL, SelectAll) {
@@ -123,7 +125,7 @@ func query(d Database, q *plan.Query, brief bool, s *protocol.Sample, w *worker.
 	return err
 }
 
-// hashUsers returns the function that adds users to a checksum, or nil without one.
+// hashUsers returns a function that adds a user to the checksum h, or nil if h is nil.
 func hashUsers(h *plan.Hash) func(*User) {
 	if h == nil {
 		return nil
@@ -135,7 +137,8 @@ func hashUsers(h *plan.Hash) func(*User) {
 	}
 }
 
-// hashAll is hashUsers for the rows of [SelectAll].
+// hashAll returns a function that adds a row of [SelectAll] to the checksum h, or nil if h is
+// nil.
 func hashAll(h *plan.Hash, columns []driver.ColumnType) func(*User, *Article, *Comment) {
 	if h == nil {
 		return nil
@@ -149,11 +152,12 @@ func hashAll(h *plan.Hash, columns []driver.ColumnType) func(*User, *Article, *C
 	}
 }
 
-// mixVerified is how many operations the engine runs to verify a mix.
+// mixVerified is how many operations are run to verify a mix, as in the engine.
 const mixVerified = 1000
 
-// mix runs a mix of one operation. To verify it, reads are run before the clock starts, as in
-// the engine. Transactions, which cannot be rolled back, are verified while they are timed.
+// mix runs a mix that has one operation. To verify reads, it runs some of them before the clock
+// starts, as the engine does. It verifies transactions while they are timed, because the
+// program cannot roll them back.
 func mix(d KeyDatabase, gen *plan.Gen, p *plan.Phase, brief bool, s *protocol.Sample, w *worker.Stopwatch) error {
 	o, n := &p.Mix.Operations[0], p.Mix.Count
 	var b driver.Batch
@@ -184,8 +188,8 @@ func mix(d KeyDatabase, gen *plan.Gen, p *plan.Phase, brief bool, s *protocol.Sa
 	return nil
 }
 
-// rows makes the rows of data sets. Texts of a column share memory, so that there is no more
-// for the garbage collector to look at than in the engine.
+// rows makes the rows of data sets. The texts of a column share memory, as in the engine, so
+// that the garbage collector does the same work for both.
 func rows(gen *plan.Gen, p *plan.Plan, sets []string) (*Blog, error) {
 	blog := &Blog{}
 	for _, set := range sets {
@@ -210,8 +214,8 @@ func rows(gen *plan.Gen, p *plan.Plan, sets []string) (*Blog, error) {
 	return blog, nil
 }
 
-// database lets the engine run statements without parameters on a program's connection,
-// outside the clock. It is the pool and its only connection.
+// database lets the engine run statements without parameters on a program's connection, outside
+// the timed part. database is both the pool and its only connection.
 type database struct{ Database }
 
 func (d *database) Script(_ context.Context, sql string) error {
@@ -233,7 +237,7 @@ func (d *database) Begin(context.Context) (driver.Tx, error) { return nil, error
 
 func (d *database) Conn(context.Context) (driver.Conn, error) { return taken{d}, nil }
 
-// taken is the connection while the engine has it.
+// taken is the program's only connection while the engine uses it.
 type taken struct{ *database }
 
 func (taken) Close() error { return nil }

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// request returns a trial of a workload, on a database that does not exist.
+// request returns the request for a trial of a workload, on a database that does not exist.
 func request(t *testing.T, workload string) *protocol.Request {
 	t.Helper()
 	data, err := os.ReadFile("../plan/testdata/" + workload + ".json")
@@ -27,8 +27,8 @@ func request(t *testing.T, workload string) *protocol.Request {
 	return req
 }
 
-// TestOnlyItsWork changes the plans in ways that a program written by hand ignores. It
-// must refuse them.
+// TestOnlyItsWork checks that a hand-written program refuses plans with changes that it would
+// ignore.
 func TestOnlyItsWork(t *testing.T) {
 	for name, change := range map[string]func(*protocol.Request){
 		"pool_size":   func(r *protocol.Request) { r.Settings["pool_size"] = "2" },

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// A program for a library of database/sql needs no loops of its own, only an Open made by
-// SQL. Its main function passes its Driver to worker.Main, which serves standard input and
+// If a library works with database/sql, its program needs no loops, only the function Open that
+// SQL returns. The main function passes Driver to worker.Main, which serves standard input and
 // output.
 func ExampleProgram_Driver() {
 	program := byhand.Program{Info: driver.Info{Name: "mattn by hand", Kind: driver.Cgo, Interface: driver.DatabaseSQL}}

@@ -10,8 +10,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker"
 )
 
-// SQL returns the Open of a program for a library of database/sql. open opens a database.
-// Statements are prepared with the context prepared, for libraries that use it.
+// SQL returns the function Open of a [Program] whose library works with database/sql. open
+// opens a database. prepared is the context with which statements are prepared, for libraries
+// that read a value from it.
 func SQL(prepared context.Context, open func(path string) (*sql.DB, error)) func(path string) (Database, error) {
 	return func(path string) (Database, error) {
 		db, err := open(path)
@@ -80,8 +81,8 @@ func (d *sqlDatabase) Insert(w *worker.Stopwatch, blog *Blog) error {
 	})
 }
 
-// insert executes a statement of four parameters n times in one transaction. It reuses the
-// arguments' slice, which would otherwise be allocated for each row.
+// insert executes a statement with four parameters n times in one transaction. It reuses the
+// slice args, so that no row needs a new one.
 func (d *sqlDatabase) insert(query string, n int, fill func(args []any, i int)) error {
 	if n == 0 {
 		return nil
@@ -90,7 +91,7 @@ func (d *sqlDatabase) insert(query string, n int, fill func(args []any, i int)) 
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // does nothing after Commit
+	defer func() { _ = tx.Rollback() }() // Rollback does nothing after Commit
 	stmt, err := tx.PrepareContext(d.prepared, query)
 	if err != nil {
 		return err
@@ -106,7 +107,7 @@ func (d *sqlDatabase) insert(query string, n int, fill func(args []any, i int)) 
 	return tx.Commit()
 }
 
-// millis scans milliseconds since the Unix epoch.
+// millis is a time that is scanned from milliseconds since the Unix epoch.
 type millis time.Time
 
 func (m *millis) Scan(v any) error {
@@ -118,7 +119,7 @@ func (m *millis) Scan(v any) error {
 	return nil
 }
 
-// scan returns where a row of users is scanned to.
+// scan returns the destinations for scanning a row of users into u.
 func (u *User) scan() []any { return []any{&u.ID, (*millis)(&u.Created), &u.Email, &u.Active} }
 
 func (d *sqlDatabase) Users(w *worker.Stopwatch, see func(*User)) (n int64, err error) {
@@ -144,7 +145,8 @@ func (d *sqlDatabase) All(w *worker.Stopwatch, see func(*User, *Article, *Commen
 	})
 }
 
-// query runs a prepared statement with the clock.
+// query prepares a statement, and runs it with the clock. It calls row after each row and
+// returns the number of rows.
 func (d *sqlDatabase) query(w *worker.Stopwatch, query string, dest []any, row func()) (n int64, err error) {
 	err = d.prepare(query, func(stmt *sql.Stmt) error {
 		w.Start()
@@ -155,7 +157,7 @@ func (d *sqlDatabase) query(w *worker.Stopwatch, query string, dest []any, row f
 	return n, err
 }
 
-// prepare runs f with a statement that is prepared on a connection of its own.
+// prepare runs f with a statement that is prepared on its own connection.
 func (d *sqlDatabase) prepare(query string, f func(*sql.Stmt) error) error {
 	conn, err := d.db.Conn(context.Background())
 	if err != nil {
@@ -170,8 +172,8 @@ func (d *sqlDatabase) prepare(query string, f func(*sql.Stmt) error) error {
 	return f(stmt)
 }
 
-// read scans every row of the result into dest, and calls row after each. QueryRow would not
-// read the result to its end.
+// read scans every row of the result into dest, and calls row after each scan. It does not use
+// QueryRow, which does not read the result to its end.
 func read(stmt *sql.Stmt, dest []any, row func(), args ...any) (n int64, err error) {
 	rows, err := stmt.Query(args...)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package delay is a TCP proxy that delivers every byte a fixed time after it was read,
-// as a longer line would, and that can be cut, as a line can. The nodes of a cluster on
-// one machine are connected by it to see what distance and partitions do to them.
+// Package delay is a TCP proxy that delivers every byte a fixed time after reading it, like a
+// longer line. Like a line, it can be cut. It connects the nodes of a cluster on one machine,
+// to show the effects of distance and partitions.
 package delay
 
 import (
@@ -19,17 +19,16 @@ type Config struct {
 	Target string        // the address that connections are forwarded to
 	Delay  time.Duration // how long each byte is delayed, in each direction
 
-	// From returns the name of the process that dialed a connection from an address. The
-	// proxy calls it only while [Proxy.CutFrom] is in force, and repeats the call while the
-	// name is "". Without From no dialer has a name.
+	// From returns the name of the process that dialed a connection from an address. The proxy
+	// calls From only after [Proxy.CutFrom], until Heal. It calls From again if the result was
+	// "". Without From no process has a name.
 	From func(dialer net.Addr) string
 }
 
 // Proxy forwards connections in both directions until it is closed.
 //
-// It delays, but does not throttle: it goes on reading while earlier bytes wait, up to
-// [Window] bytes in each direction of a connection. The opening of a connection itself is
-// not delayed.
+// A proxy delays bytes but does not throttle a connection. It reads while earlier bytes wait,
+// up to [Window] bytes in each direction of a connection. Opening a connection is not delayed.
 type Proxy struct {
 	config   Config
 	listener net.Listener
@@ -37,21 +36,21 @@ type Proxy struct {
 
 	mu      sync.Mutex
 	all     bool            // every connection is cut
-	from    map[string]bool // dialers whose connections are cut
-	changed chan struct{}   // closed when all or from changes
-	held    int64           // bytes that have been read and not delivered
+	from    map[string]bool // names of the processes whose connections are cut
+	changed chan struct{}   // closed when the field all or from changes
+	held    int64           // bytes that have been read but not delivered
 	passed  int64
 
-	once    sync.Once // closing
+	once    sync.Once // guards closing
 	closed  chan struct{}
 	running sync.WaitGroup
 }
 
-// Window is how many bytes a proxy keeps for each direction of a connection. When they are
-// used up the sender waits, as with a full window of TCP.
+// Window is how many undelivered bytes a proxy keeps for each direction of a connection. When
+// there are more, the sender waits, as with a full window of TCP.
 const Window = 4 << 20
 
-// chunkSize is how much is read at once.
+// chunkSize is the maximum number of bytes that are read at once.
 const chunkSize = 32 << 10
 
 // clock tells the time to a proxy. Tests replace it.
@@ -97,12 +96,13 @@ func (p *Proxy) Target() string { return p.config.Target }
 // Delay returns how long each byte is delayed in each direction.
 func (p *Proxy) Delay() time.Duration { return p.config.Delay }
 
-// Cut stops all bytes in both directions, including those under way. Connections stay open and
-// new ones are accepted, because a cut line signals nothing. Heal delivers what was sent
-// meanwhile.
+// Cut stops all bytes in both directions, including bytes that wait in the proxy. Connections
+// stay open and new connections are accepted, because a cut line signals nothing. Heal delivers
+// the bytes that were sent in the meantime.
 func (p *Proxy) Cut() { p.change(func() { p.all = true }) }
 
-// CutFrom cuts, like Cut, the connections that name has dialed or will dial.
+// CutFrom cuts, like Cut, the connections that the process with this name has dialed or will
+// dial.
 func (p *Proxy) CutFrom(name string) { p.change(func() { p.from[name] = true }) }
 
 // Heal ends every Cut and CutFrom.
@@ -151,7 +151,7 @@ type dialer struct {
 	addr net.Addr
 
 	mu   sync.Mutex
-	name string // "" until it is known
+	name string // "" until From has returned a name
 }
 
 func (d *dialer) is() string {
@@ -163,7 +163,8 @@ func (d *dialer) is() string {
 	return d.name
 }
 
-// open waits until bytes of a connection may pass.
+// open waits until the dialer's connection is not cut. It returns an error if gone is closed
+// before.
 func (p *Proxy) open(who *dialer, gone <-chan struct{}) error {
 	for {
 		p.mu.Lock()
@@ -193,7 +194,7 @@ func (p *Proxy) accept() {
 			select {
 			case <-p.closed:
 				return
-			default: // too many open files, say
+			default: // such as too many open files
 			}
 			later, _ := p.clock.Until(p.clock.Now().Add(10 * time.Millisecond))
 			select {
@@ -210,14 +211,14 @@ func (p *Proxy) accept() {
 // forward connects a client with the target until both have ended, or one of them fails.
 func (p *Proxy) forward(client net.Conn) {
 	who := &dialer{from: p.config.From, addr: client.RemoteAddr()}
-	// The target must not see the client before a cut is healed.
+	// While the connection is cut, the target must not see the client.
 	if p.open(who, p.closed) != nil {
 		client.Close()
 		return
 	}
 	target, err := net.DialTimeout("tcp", p.config.Target, 10*time.Second)
 	if err != nil {
-		client.Close() // as a target closes that does not listen
+		client.Close() // like a target that does not listen
 		return
 	}
 	gone := make(chan struct{})
@@ -250,7 +251,7 @@ func (p *Proxy) forward(client net.Conn) {
 	end()
 }
 
-// pump copies one direction until its end, which it passes on.
+// pump copies one direction of a connection until its end, and then ends that direction of to.
 func (p *Proxy) pump(who *dialer, from, to net.Conn, gone <-chan struct{}) error {
 	q := newQueue(gone)
 	var readErr error
@@ -268,7 +269,7 @@ func (p *Proxy) pump(who *dialer, from, to net.Conn, gone <-chan struct{}) error
 	return errors.Join(err, readErr)
 }
 
-// fill reads until the end.
+// fill puts the bytes it reads into the queue, until from ends or the queue is closed.
 func (p *Proxy) fill(q *queue, from io.Reader) error {
 	buf := make([]byte, chunkSize)
 	for {
@@ -291,7 +292,7 @@ func (p *Proxy) fill(q *queue, from io.Reader) error {
 	}
 }
 
-// deliver writes each chunk when it is due and the line is not cut.
+// deliver writes each chunk of the queue when it is due and the connection is not cut.
 func (p *Proxy) deliver(who *dialer, q *queue, to net.Conn, gone <-chan struct{}) error {
 	for {
 		c, ok := q.take()

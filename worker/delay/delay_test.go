@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// fakeClock is moved by the test.
+// fakeClock is a clock that only the test moves.
 type fakeClock struct {
 	mu      sync.Mutex
 	now     time.Time
@@ -55,17 +55,18 @@ func (c *fakeClock) advance(d time.Duration) {
 	}
 }
 
-// pair starts a proxy, and returns both ends of a connection through it.
+// pair starts a proxy, and returns both ends of a connection through that proxy.
 func pair(t *testing.T, c Config, clock clock) (p *Proxy, client, server net.Conn) {
 	t.Helper()
 	p, accepted := listen(t, c, clock)
 	client = dial(t, p)
-	// The target has the connection only when it has been dialed, which needs no byte.
+	// The proxy dials the target as soon as the client has connected, before any byte.
 	server = <-accepted
 	return p, client, server
 }
 
-// listen starts a proxy in front of a server that hands out its connections.
+// listen starts a proxy in front of a server. The channel has the connections that the server
+// accepts.
 func listen(t *testing.T, c Config, clock clock) (*Proxy, <-chan net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -102,7 +103,7 @@ func dial(t *testing.T, p *Proxy) net.Conn {
 	return c
 }
 
-// eventually waits for what must come.
+// eventually waits until is returns true. After a minute it fails the test.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
@@ -112,7 +113,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// quiet waits until everything is delivered and counted, and returns how much.
+// quiet waits until the proxy has delivered all bytes, and returns how many.
 func quiet(t *testing.T, p *Proxy) int64 {
 	t.Helper()
 	eventually(t, "nothing is held", func() bool { return p.Held() == 0 })
@@ -134,8 +135,8 @@ func receive(t *testing.T, c net.Conn, want string) {
 	}
 }
 
-// TestEachByteIsDelayed sends a second text while the first one is on its way, and expects
-// each to take the delay and no longer.
+// TestEachByteIsDelayed sends a second text while the first is under way, and checks that each
+// takes exactly the delay.
 func TestEachByteIsDelayed(t *testing.T) {
 	clock := newFakeClock()
 	p, client, server := pair(t, Config{Delay: 10 * time.Second}, clock)
@@ -157,7 +158,7 @@ func TestEachByteIsDelayed(t *testing.T) {
 	}
 }
 
-// TestDelay measures a round trip with a real clock.
+// TestDelay checks the time of a round trip with a real clock.
 func TestDelay(t *testing.T) {
 	const delay = 20 * time.Millisecond
 	_, client, server := pair(t, Config{Delay: delay}, realClock{})
@@ -170,7 +171,8 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// TestBytes sends more than the window in both directions at once.
+// TestBytes checks that the bytes stay the same if both directions at once have more than the
+// window.
 func TestBytes(t *testing.T) {
 	_, client, server := pair(t, Config{Delay: time.Millisecond}, realClock{})
 	data := make([]byte, 2*Window+12345)
@@ -193,7 +195,7 @@ func TestBytes(t *testing.T) {
 			}
 		})
 		wg.Go(func() {
-			got, err := io.ReadAll(way[1]) // until the end, which is passed on
+			got, err := io.ReadAll(way[1]) // until the proxy passes on the end
 			if err != nil || !bytes.Equal(got, data) {
 				t.Errorf("%d of %d bytes have come, or others, %v", len(got), len(data), err)
 			}
@@ -202,7 +204,7 @@ func TestBytes(t *testing.T) {
 	wg.Wait()
 }
 
-// TestWindow expects a proxy to stop reading rather than to keep everything.
+// TestWindow checks that a proxy stops reading when it holds Window bytes.
 func TestWindow(t *testing.T) {
 	clock := newFakeClock()
 	p, client, server := pair(t, Config{Delay: time.Second}, clock)
@@ -213,9 +215,9 @@ func TestWindow(t *testing.T) {
 		sent <- n
 	}()
 	eventually(t, "the window is full", func() bool { return p.Held() > Window*3/4 })
-	time.Sleep(50 * time.Millisecond) // in which it must not read on
-	// Besides the window there are a chunk that did not fit, one that has been read and one
-	// that is being delivered.
+	time.Sleep(50 * time.Millisecond) // time in which the proxy must not go on reading
+	// In addition to the window, the proxy may hold a chunk that exceeds the window, a chunk
+	// that waits for room, and a chunk that is being delivered.
 	if held := p.Held(); held > Window+3*chunkSize {
 		t.Errorf("%d bytes are held, and the window has %d", held, Window)
 	}
@@ -262,7 +264,7 @@ func TestCut(t *testing.T) {
 	receive(t, <-accepted, "hello")
 }
 
-// TestCutFrom cuts one of two who dial.
+// TestCutFrom checks that CutFrom cuts the connection of only one of two dialers.
 func TestCutFrom(t *testing.T) {
 	var mu sync.Mutex
 	names := map[string]string{}
@@ -278,7 +280,7 @@ func TestCutFrom(t *testing.T) {
 		s := <-accepted
 		receive(t, s, name)
 		mu.Lock()
-		names[c.LocalAddr().String()] = name // known only now
+		names[c.LocalAddr().String()] = name // the name is known only from now on
 		mu.Unlock()
 		clients, servers = append(clients, c), append(servers, s)
 	}
@@ -297,8 +299,8 @@ func TestCutFrom(t *testing.T) {
 	receive(t, clients[0], "to a")
 }
 
-// TestEnds expects an end of a connection to reach the other side, and a target that does
-// not listen to close it.
+// TestEnds checks that the end of a connection reaches the other side, and that the connection
+// is closed if the target does not listen.
 func TestEnds(t *testing.T) {
 	_, client, server := pair(t, Config{}, realClock{})
 	send(t, client, "last words")
@@ -323,7 +325,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestClose expects a closed proxy to end what waits: connections that are cut, too.
+// TestClose checks that closing a proxy ends waiting connections, including cut ones.
 func TestClose(t *testing.T) {
 	p, client, _ := pair(t, Config{Delay: time.Hour}, realClock{})
 	send(t, client, "never")

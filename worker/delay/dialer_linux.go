@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// CanTellDialers says whether [Dialer] can tell on this system.
+// CanTellDialers says whether [Dialer] works on this system.
 const CanTellDialers = true
 
-// Dialer returns which of some processes of this user has dialed a connection from an
-// address of IPv4 on this machine. ok is false if it is none of them.
+// Dialer returns the process that has dialed a connection from a local IPv4 address. It looks
+// only at the given processes, which must be this user's. ok is false if it finds none.
 func Dialer(from net.Addr, processes []int) (pid int, ok bool) {
 	inode, ok := inodeOf(from.String())
 	if !ok {
@@ -35,7 +35,7 @@ func Dialer(from net.Addr, processes []int) (pid int, ok bool) {
 	return processes[i], true
 }
 
-// inodeOf returns the inode of the socket that is bound to a local address.
+// inodeOf returns the inode of the socket that is bound to a local IPv4 address.
 func inodeOf(addr string) (inode string, ok bool) {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil || !at.Addr().Unmap().Is4() {

@@ -4,9 +4,8 @@ package delay
 
 import "net"
 
-// CanTellDialers says whether [Dialer] can tell on this system.
+// CanTellDialers says whether [Dialer] works on this system.
 const CanTellDialers = false
 
-// Dialer returns which of some processes of this user has dialed a connection from an
-// address of IPv4 on this machine. Only Linux tells it.
+// Dialer returns false. Only on Linux can it find the process that has dialed a connection.
 func Dialer(net.Addr, []int) (pid int, ok bool) { return 0, false }

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/delay"
 )
 
-// An answer from a server behind a line of 5 ms takes at least 10 ms.
+// If a proxy delays each direction by 5 ms, an answer takes at least 10 ms.
 func Example() {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

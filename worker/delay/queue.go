@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// chunk is the bytes of one read. The last chunk has none.
+// chunk has the bytes of one read. The last chunk of a direction has no bytes.
 type chunk struct {
 	bytes []byte
 	due   time.Time
 }
 
-// cost is the memory that a chunk takes. A small chunk costs its overhead too.
+// cost returns the memory that a chunk takes in bytes, including a fixed overhead.
 func (c chunk) cost() int { return len(c.bytes) + 64 }
 
 // queue has the undelivered chunks of one direction, up to [Window] bytes.
@@ -22,15 +22,16 @@ type queue struct {
 	chunks []chunk
 	size   int
 	closed bool
-	more   chan struct{} // has a value if there may be more to take
-	room   chan struct{} // has a value if there may be room to put
+	more   chan struct{} // has a value if chunks may have a new element
+	room   chan struct{} // has a value if there may be room for a chunk, or the queue is closed
 }
 
 func newQueue(gone <-chan struct{}) *queue {
 	return &queue{gone: gone, more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
-// put waits for room. It reports whether the chunk is in the queue.
+// put waits for room and appends a chunk. It returns false if the queue is closed or the
+// connection has ended.
 func (q *queue) put(c chunk) bool {
 	for {
 		q.mu.Lock()
@@ -54,13 +55,14 @@ func (q *queue) put(c chunk) bool {
 	}
 }
 
-// take waits for a chunk. It reports whether there is one.
+// take waits for a chunk and removes it from the queue. It returns false if the connection has
+// ended.
 func (q *queue) take() (chunk, bool) {
 	for {
 		q.mu.Lock()
 		if len(q.chunks) > 0 {
 			c := q.chunks[0]
-			q.chunks[0] = chunk{} // its bytes are no longer kept
+			q.chunks[0] = chunk{} // frees its bytes
 			q.chunks, q.size = q.chunks[1:], q.size-c.cost()
 			q.mu.Unlock()
 			signal(q.room)
@@ -75,7 +77,7 @@ func (q *queue) take() (chunk, bool) {
 	}
 }
 
-// close makes put fail, now and later.
+// close makes running and later calls of put return false.
 func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true

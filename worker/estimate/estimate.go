@@ -1,5 +1,5 @@
 // Package estimate computes the median of samples with its confidence interval, for the
-// benchmarks of this module and for package stats of the root.
+// benchmarks of this module and for package stats of the root module.
 package estimate
 
 import (
@@ -29,14 +29,14 @@ func Of(values []float64) Estimate {
 	return e
 }
 
-// At returns the median of values with an interval whose level is at least confidence,
-// which must be below 1. There must be at least one value. actual is the level of the
-// interval. It is 0 if there are too few values. The interval is then their range.
+// At returns the median of values with an interval whose confidence level is at least
+// confidence, which must be below 1. There must be at least one value. actual is the level of
+// the interval. If there are too few values, actual is 0 and the interval is their range.
 //
-// The ends of the interval are order statistics, because the number of values below the
-// true median has a binomial distribution. See W. J. Conover, Practical Nonparametric
-// Statistics, section 3.2. The narrowest pair is used, and the lower of two equally
-// good ones.
+// The ends of the interval are order statistics, because the number of values below the true
+// median has a binomial distribution. See W. J. Conover, Practical Nonparametric Statistics,
+// section 3.2. At uses the pair of ranks with the smallest distance. Of two equally good pairs
+// it uses the lower.
 func At(values []float64, confidence float64) (e Estimate, actual float64) {
 	x := slices.Sorted(slices.Values(values))
 	n := len(x)
@@ -49,10 +49,11 @@ func At(values []float64, confidence float64) (e Estimate, actual float64) {
 	return e, actual
 }
 
-// ranks returns the ranks, from 1, of the order statistics between which the median
-// lies. 0 and n+1 mean minus and plus infinity.
+// ranks returns the ranks, from 1, of the two order statistics of n values between which the
+// true median lies. Rank 0 means minus infinity, and rank n+1 plus infinity.
 func ranks(n int, confidence float64) (low, high int, actual float64) {
-	// p[k] is the probability that k values are less than the median, and that n-k are.
+	// p[k] is the probability that exactly k values are less than the median. It is also the
+	// probability that exactly n-k values are.
 	p := make([]float64, n/2+1)
 	p[n/2] = 1
 	for k := 2; k <= n+n%2; k += 2 {
@@ -74,7 +75,7 @@ func ranks(n int, confidence float64) (low, high int, actual float64) {
 	return low, high, actual
 }
 
-// Ratios returns the estimate for a[i] ÷ b[i].
+// Ratios returns the estimate for the median of the ratios a[i] ÷ b[i].
 func Ratios(a, b []float64) Estimate {
 	r := make([]float64, len(a))
 	for i := range a {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestOf checks that the ranks are those of the binomial distribution. With n = 9, for
-// example, the level is 1 - 2 * (1 + 9) / 2^9 = 96.1 % for the second least and the
-// second greatest.
+// TestOf checks the interval of n values against the binomial distribution. For example, with n
+// = 9 the interval from the second least to the second greatest value has the level 1 - 2 * (1
+// + 9) / 2^9 = 96.1 %.
 func TestOf(t *testing.T) {
 	for _, c := range []struct {
 		n    int
@@ -19,7 +19,7 @@ func TestOf(t *testing.T) {
 	} {
 		values := make([]float64, c.n)
 		for i := range values {
-			values[i] = float64((i*7)%c.n + 1) // each once, out of order
+			values[i] = float64((i*7)%c.n + 1) // the numbers from 1 to n, out of order
 			if c.n%7 == 0 {
 				values[i] = float64(c.n - i)
 			}
@@ -33,22 +33,22 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestAt checks that the level is exact, and that it would be too low for a narrower
-// interval.
+// TestAt checks that At returns the exact level, and that a narrower interval would have too
+// low a level.
 func TestAt(t *testing.T) {
 	for _, n := range []int{6, 7, 8, 30, 31, 100, 101, 1000, 5000} {
 		values := make([]float64, n)
 		for i := range values {
-			values[i] = float64(n - i) // its rank
+			values[i] = float64(n - i) // the value is its own rank
 		}
-		// p is the probability that k of n are less than the median.
+		// p is the probability that exactly k of n values are less than the median.
 		p := func(k int) float64 {
 			v, _ := new(big.Float).SetMantExp(new(big.Float).SetInt(new(big.Int).Binomial(int64(n), int64(k))), -n).Float64()
 			return v
 		}
 		for _, confidence := range []float64{0.5, 0.95, 0.98} {
 			if n == 6 && confidence == 0.98 {
-				continue // the range's level is 96.9 %
+				continue // with 6 values even the whole range has only the level 96.9 %
 			}
 			e, got := At(values, confidence)
 			level := 0.0

@@ -1,6 +1,6 @@
-// Package httpserver answers HTTP requests from a database, like a small web service
-// in Go: with net/http, one prepared statement and the driver's pool. It is the server
-// that the lab measures under load.
+// Package httpserver answers HTTP requests from a database, like a small web service in Go:
+// with net/http, one prepared statement and the driver's pool. The lab measures this server
+// under load.
 package httpserver
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Anywhere is the address for any free port, for clients on the same machine.
+// Anywhere is an address with any free port, for clients on the same machine.
 const Anywhere = "127.0.0.1:0"
 
 // Listen listens at an address. If the port is in use, the error says so.
@@ -32,27 +32,28 @@ func Listen(address string) (net.Listener, error) {
 	return l, err
 }
 
-// Handler answers requests with a statement. The answers are
+// Handler runs a statement for each request. The status codes of its answers are
 //
 //	200  the row, as a JSON object
 //	400  a parameter is missing or is not of its type
-//	404  no row
-//	500  an error of the driver
-//	503  an error that a lock explains; it is counted
+//	404  the statement returned no row
+//	500  any other error of the driver
+//	503  the statement failed because of a lock; Counts includes it
 type Handler struct {
 	def     *plan.HTTP
-	stmt    driver.Stmt // nil: requests do nothing
+	stmt    driver.Stmt // nil: every answer is {}
 	ctx     context.Context
 	scratch sync.Pool
 
 	requests, rows atomic.Int64
 
 	mu     sync.Mutex
-	locked protocol.ErrorCounts // requests that failed with an error that a lock explains
+	locked protocol.ErrorCounts // requests that failed because of a lock
 }
 
-// New returns a handler for a statement, which def describes. If ctx is nil, the
-// library gets the context of each request, which ends when the client goes away.
+// New returns a handler that runs stmt. def describes the parameters and columns of stmt. If
+// ctx is nil, the library gets the context of each request, which ends when the client goes
+// away.
 func New(ctx context.Context, def *plan.HTTP, stmt driver.Stmt) *Handler {
 	h := &Handler{def: def, stmt: stmt, ctx: ctx, locked: protocol.ErrorCounts{}}
 	h.scratch.New = func() any { return newScratch(def) }
@@ -68,8 +69,8 @@ func (h *Handler) Reset() {
 	clear(h.locked)
 }
 
-// Counts returns how many requests were answered, how many of them with a row, and
-// how many failed by a lock.
+// Counts returns how many requests came, how many of them were answered with a row, and how
+// many failed because of a lock.
 func (h *Handler) Counts() (requests, rows int64, locked []protocol.ErrorCount) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,7 +99,7 @@ func newScratch(def *plan.HTTP) *scratch {
 	return s
 }
 
-// contentType is shared by all answers, because a new one would be an allocation.
+// contentType is shared by all answers, to save an allocation for each.
 var contentType = []string{"application/json"}
 
 var nothing = []byte("{}")
@@ -143,7 +144,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		h.rows.Add(1)
 		w.Header()["Content-Type"] = contentType
-		_, _ = w.Write(s.body) // if the client has gone, there is nothing to do
+		_, _ = w.Write(s.body) // an error means that the client has gone
 	}
 }
 
@@ -159,7 +160,7 @@ func (h *Handler) failed(w http.ResponseWriter, err error, waited time.Duration)
 	http.Error(w, err.Error(), http.StatusServiceUnavailable)
 }
 
-// parameters reads the values of the statement's parameters from the URL.
+// parameters reads the values of the statement's parameters from the request's URL.
 func (s *scratch) parameters(r *http.Request, params []plan.Parameter) error {
 	if len(params) == 0 {
 		return nil
@@ -177,7 +178,7 @@ func (s *scratch) parameters(r *http.Request, params []plan.Parameter) error {
 	return nil
 }
 
-// setValue sets the only value of a column from text.
+// setValue parses text and makes it the only value of a column.
 func setValue(c *driver.Column, text string) error {
 	switch c.Type {
 	case driver.Text:

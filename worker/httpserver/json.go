@@ -9,9 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// AppendRow appends the answer for a row: a JSON object without spaces, with the
-// columns in order. A bool is true or false, a time is in milliseconds since the Unix
-// epoch.
+// AppendRow appends the answer for a row to b: a JSON object without spaces, with the columns
+// in order. A bool is true or false. A time is in milliseconds since the Unix epoch.
 func AppendRow(b []byte, names []string, types []driver.ColumnType, r driver.Row) []byte {
 	b = append(b, '{')
 	for i, name := range names {
@@ -37,8 +36,8 @@ func AppendRow(b []byte, names []string, types []driver.ColumnType, r driver.Row
 	return append(b, '}')
 }
 
-// appendText appends a JSON string. For plain texts, which most are, it does not use
-// the encoder.
+// appendText appends text as a JSON string. For texts without special characters it does not
+// need the encoder.
 func appendText(b []byte, text string) []byte {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
@@ -51,7 +50,8 @@ func appendText(b []byte, text string) []byte {
 	return append(b, '"')
 }
 
-// Target returns the request target with the parameters in row r of b.
+// Target returns the target of an HTTP request (path and query) with the parameters in row r of
+// b.
 func Target(params []plan.Parameter, b *driver.Batch, r int) string {
 	t := []byte("/")
 	for i, p := range params {

@@ -17,7 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// mayWrite refuses a database that is not new, unless it is a copy.
+// mayWrite returns an error if the database is not new, unless it is a copy of a user's
+// database.
 func (a answers) mayWrite(ctx context.Context, r driver.Runner) error {
 	if a.Loaded {
 		return nil
@@ -69,7 +70,7 @@ func (a answers) run(ctx context.Context, d *Database, tell func(protocol.Progre
 	return nil
 }
 
-// asking is the job in progress.
+// asking is a job answers in progress.
 type asking struct {
 	answers
 	conn  driver.Conn
@@ -78,7 +79,7 @@ type asking struct {
 	tell  func(protocol.Progress)
 	out   *protocol.Answered
 
-	transactions int // how many have begun
+	transactions int // how many transactions have begun
 }
 
 // ask runs a statement and reports the answer. An error of the library is an answer, so ask
@@ -191,7 +192,7 @@ func writeSized(h hash.Hash, s string) {
 	h.Write([]byte(s))
 }
 
-// script asks each statement of a script.
+// script runs each statement of a script and reports the answer.
 func (p *asking) script(ctx context.Context, at protocol.Answer, sql string) error {
 	for sql = driver.TrimScript(sql); sql != ""; sql = driver.TrimScript(sql) {
 		n := driver.StatementLen(sql)
@@ -252,7 +253,7 @@ func (p *asking) phase(ctx context.Context, ph *plan.Phase) error {
 	return nil
 }
 
-// call asks the first of n executions of a call.
+// call runs the first of n executions of a statement and reports their answers.
 func (p *asking) call(ctx context.Context, at protocol.Answer, c *plan.Call, forEach string, n int64) error {
 	if len(c.Parameters) == 0 {
 		n = 1 // all executions are the same
@@ -300,8 +301,8 @@ func arguments(b *driver.Batch, lo, hi int) (args []any) {
 	return args
 }
 
-// operation asks the first executions of an operation of a mix. An execution that fails is
-// rolled back.
+// operation runs the first executions of an operation of a mix and reports their answers. An
+// execution that fails is rolled back.
 func (p *asking) operation(ctx context.Context, at protocol.Answer, m *plan.Mix, o *plan.Operation) error {
 	k := p.Executions
 	if m.Count > 0 {
@@ -364,8 +365,8 @@ func (p *asking) execution(ctx context.Context, at protocol.Answer, o *plan.Oper
 	return tx.Rollback(ctx)
 }
 
-// insert asks the first statements that insert the rows of a data set, and inserts the
-// other rows as fast as the driver can.
+// insert runs the first INSERTs of a data set and reports their answers. It inserts the
+// remaining rows as fast as the driver can.
 func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert) error {
 	ds := p.Plan.DataSet(at.Operation)
 	if ds == nil {
@@ -392,7 +393,7 @@ func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	// If loading fails, later queries show the missing rows. Only this answer says why.
+	// If loading fails, later queries lack rows. Only this answer says why.
 	var e *driver.Error
 	if errors.As(err, &e) {
 		at.SQL, _ = ds.InsertSQL(1)
@@ -404,7 +405,7 @@ func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert
 	return err
 }
 
-// load inserts the rows of a data set from row number from on, in one transaction.
+// load inserts the rows of a data set, starting with row number from, in one transaction.
 func (p *asking) load(ctx context.Context, ds *plan.DataSet, from int64) (err error) {
 	tx, err := p.conn.Begin(ctx)
 	if err != nil {

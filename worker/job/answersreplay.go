@@ -11,9 +11,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// replay runs all transactions one after another, in the order in which they began, and
-// reports the first executions of each statement. If an event fails that did not fail when it
-// was recorded, its transaction is rolled back.
+// replay runs all transactions one after another, in the order in which they began, and reports
+// the answers to the first executions of each statement. If an event fails that did not fail
+// when it was recorded, its transaction is rolled back.
 func (p *asking) replay(ctx context.Context, at protocol.Answer, r *plan.Replay) error {
 	if err := p.learnTimes(ctx, r); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (p *asking) replay(ctx context.Context, at protocol.Answer, r *plan.Replay)
 	return nil
 }
 
-// learnTimes asks how the library stores a time.Time, if the replay has any.
+// learnTimes finds out how the library stores a time.Time, if the replay has any.
 func (p *asking) learnTimes(ctx context.Context, r *plan.Replay) error {
 	if !slices.ContainsFunc(r.Statements, func(s plan.Replayed) bool {
 		return slices.ContainsFunc(s.Parameters, func(c plan.Recorded) bool { return len(c.Times) > 0 })
@@ -53,7 +53,8 @@ func (p *asking) learnTimes(ctx context.Context, r *plan.Replay) error {
 		p.out.Times = append(p.out.Times, t.Format(plan.TimeFormat))
 	}
 	ask := func(args []any) error {
-		// Texts have no declared type, so no library makes a time.Time of them again.
+		// The columns of the result have no declared type, so no library converts the texts to
+		// time.Time.
 		q := driver.Question{SQL: "SELECT CAST(? AS TEXT), CAST(? AS TEXT)", Args: args, Rows: true}
 		_, err := p.asker.Ask(ctx, q, func(row []any) error {
 			for i, v := range row[:len(p.out.Times)] {
@@ -65,13 +66,14 @@ func (p *asking) learnTimes(ctx context.Context, r *plan.Replay) error {
 	}
 	p.out.TimesAsText = ask(asTime) != nil
 	if p.out.TimesAsText && ctx.Err() == nil {
-		_ = ask(asText) // if this fails, so will the statements of the replay
+		_ = ask(asText) // if ask fails, so will the statements of the replay
 	}
 	return ctx.Err()
 }
 
-// askTimes asks how the library stores the first recorded time, and the first one with a reading
-// of the monotonic clock. The recorded statements may never read the times that they write.
+// askTimes reports how the library stores the first recorded time, and the first recorded time
+// with a reading of the monotonic clock. The recorded statements may never read the times that
+// they write.
 func (p *asking) askTimes(ctx context.Context, at protocol.Answer, r *plan.Replay, batches []*driver.Batch) error {
 	var first [2]any // the first time without a monotonic reading, and the first with one
 	for n := range r.Statements {
@@ -110,14 +112,15 @@ func (p *asking) askTimes(ctx context.Context, at protocol.Answer, r *plan.Repla
 	return nil
 }
 
-// bindTimes replaces texts that were recorded from times by times, if the library binds times.
+// bindTimes replaces each text in args that was recorded from a time by that time, if the
+// library binds times.
 func (p *asking) bindTimes(args []any, s *plan.Replayed, row int) error {
 	if p.out.TimesAsText {
 		return nil
 	}
 	for j := range s.Parameters {
 		text, ok := args[j].(string)
-		if !ok { // NULL
+		if !ok { // the argument is NULL
 			continue
 		}
 		t, is, err := s.Parameters[j].Time(row, text)
@@ -131,7 +134,7 @@ func (p *asking) bindTimes(args []any, s *plan.Replayed, row int) error {
 	return nil
 }
 
-// replayed runs the events of one transaction, or one statement outside of any.
+// replayed runs the events of one transaction, or a statement outside of transactions.
 func (p *asking) replayed(ctx context.Context, at protocol.Answer, r *plan.Replay, batches []*driver.Batch, row, unit []int) (err error) {
 	var tx driver.Tx
 	opened := false // a statement may have begun a transaction
@@ -151,7 +154,7 @@ func (p *asking) replayed(ctx context.Context, at protocol.Answer, r *plan.Repla
 	defer func() {
 		err = errors.Join(err, end(false))
 		if opened {
-			_ = p.conn.Script(context.WithoutCancel(ctx), "ROLLBACK") // an error if it has ended
+			_ = p.conn.Script(context.WithoutCancel(ctx), "ROLLBACK") // fails if the transaction has already ended
 		}
 	}()
 	if len(unit) > 1 {

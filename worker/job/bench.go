@@ -18,7 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// listed is how many mismatches are reported in detail.
+// listed is the maximum number of mismatches that are reported in detail.
 const listed = 10
 
 func (b bench) run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) error {
@@ -29,9 +29,9 @@ func (b bench) run(ctx context.Context, d *Database, tell func(protocol.Progress
 	if b.Pipeline {
 		n = min(runtime.GOMAXPROCS(0), d.Settings.PoolSize())
 	}
-	// Columns may hold NULL, or anything else, because the table's definition
-	// does not forbid it. Decoding that costs more, so it is done only in a
-	// second pass over the table.
+	// Columns may hold NULL, or values of any type, because the table's definition does not
+	// forbid them. Decoding such values costs more. So only a second pass over the table, after
+	// an error in the first one, allows them.
 	err := b.read(ctx, d, n, false, tell, r)
 	var e *driver.Error
 	if err != nil && ctx.Err() == nil && !errors.As(err, &e) {
@@ -44,8 +44,8 @@ const (
 	// counted is how many rows are read between two checks of the context.
 	counted = 1024
 
-	// rangesEach is how many ranges of the table there are for each reader. It
-	// keeps readers from waiting long for the others at the end.
+	// rangesEach is how many ranges of the table there are for each reader. With many small
+	// ranges, no reader waits long for the others at the end.
 	rangesEach = 32
 )
 
@@ -59,7 +59,7 @@ type reading struct {
 
 	ranges []span
 	next   atomic.Int64 // index of the next range
-	rows   atomic.Int64 // approximately how many have been read
+	rows   atomic.Int64 // approximately how many rows have been read
 	stop   atomic.Bool
 
 	first      sync.Once
@@ -70,7 +70,7 @@ type reading struct {
 // span is a range of rowids, including both ends.
 type span struct {
 	low, high int64
-	count     int64 // rows in it, once it has been read
+	count     int64 // rows in the range, set after it has been read
 }
 
 // read reads the table once, with n readers at the same time.
@@ -84,7 +84,7 @@ func (b bench) read(ctx context.Context, d *Database, n int, loose bool, tell fu
 		}
 	}
 	if len(p.ranges) == 0 {
-		n, p.ranges = 1, make([]span, 1) // the whole table
+		n, p.ranges = 1, make([]span, 1) // one range: the whole table
 	}
 	defer watch(b.EveryMS, func() {
 		tell(protocol.Progress{Stage: "rows", ElapsedNS: int64(time.Since(p.begin)), Rows: p.rows.Load()})
@@ -99,7 +99,7 @@ func (b bench) read(ctx context.Context, d *Database, n int, loose bool, tell fu
 	wg.Wait()
 	out.WallNS = int64(time.Since(p.begin))
 	out.AfterQueryNS, out.FirstRowNS = int64(p.afterQuery), int64(p.firstRow)
-	before := make([]int64, len(p.ranges)) // rows in the preceding ranges
+	before := make([]int64, len(p.ranges)) // for each range, the number of rows in all ranges before it
 	for i := range p.ranges {
 		before[i] = out.Rows
 		out.Rows += p.ranges[i].count
@@ -132,7 +132,7 @@ func (p *reading) split(ctx context.Context, n int) error {
 		})
 		if err != nil {
 			if e, ok := errors.AsType[*driver.Error](err); ok && e.Primary() == driver.CodeError {
-				return nil // a WITHOUT ROWID table does not have the column
+				return nil // a WITHOUT ROWID table has no column _rowid_
 			}
 			return err
 		}
@@ -151,12 +151,12 @@ func (p *reading) split(ctx context.Context, n int) error {
 	}
 }
 
-// reader reads ranges and verifies their rows. Each reader takes ranges in ascending
-// order, so the first mismatches that it finds are the first in its ranges.
+// reader reads ranges and verifies their rows. Each reader takes ranges in ascending order, so
+// it finds mismatches in the order of the table.
 type reader struct {
 	mismatches int64
 	first      []located
-	buf        [64]byte // the bytes that rand encodes
+	buf        [64]byte // buffer for the bytes that rand encodes
 	digits     [2 * sha256.Size]byte
 }
 
@@ -214,11 +214,11 @@ func (r *reader) run(ctx context.Context, p *reading, ranged bool) (err error) {
 	}
 }
 
-// errMayBeNull ends a pass in which no column may hold NULL, because some libraries
-// then decode NULL as an empty text.
+// errMayBeNull ends a pass that does not allow NULL, because some libraries then decode NULL as
+// an empty text.
 var errMayBeNull = errors.New("an empty text, which may be NULL")
 
-// scan reads one range.
+// scan reads range number at and verifies its rows.
 func (r *reader) scan(ctx context.Context, p *reading, at int, stmt driver.Stmt, b *driver.Batch) error {
 	if p.stop.Load() {
 		return nil
@@ -258,7 +258,7 @@ func (r *reader) scan(ctx context.Context, p *reading, at int, stmt driver.Stmt,
 	return err
 }
 
-// seen is called with the first row of the table.
+// seen reports the first row that any reader has read.
 func (p *reading) seen(row driver.Row) {
 	p.firstRow = time.Since(p.begin)
 	shown := []string{p.id(row), row[1].Text, row[2].Text}
@@ -298,14 +298,14 @@ func (r *reader) matches(row driver.Row) bool {
 	return string(r.digits[:]) == row[2].Text
 }
 
-// note records a row, number n of its range, that does not match.
+// note records a row that does not match. The row is number n, from 0, of range number at.
 func (r *reader) note(at int, n int64, id string, row driver.Row) {
 	if r.mismatches++; r.mismatches <= listed {
 		r.first = append(r.first, located{protocol.Mismatch{Row: n, ID: id, Why: why(row)}, at})
 	}
 }
 
-// why says what is wrong with a row that does not match.
+// why returns what is wrong with a row that does not match.
 func why(row driver.Row) string {
 	rand, hash := row[1].Text, row[2].Text
 	value, err := hex.DecodeString(rand)

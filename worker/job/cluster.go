@@ -22,15 +22,15 @@ func (c cluster) mayWrite(ctx context.Context, r driver.Runner) error {
 
 const clusterTable = "sqlite3perf_cluster"
 
-// body is the second column of each row.
+// body is the value of the second column in each row.
 const body = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// writing is the job in progress.
+// writing is a job cluster in progress.
 type writing struct {
 	cluster
 	*Database
-	members []driver.Member // one without a name if the database is not a cluster
-	next    atomic.Int64    // the last ID that was given to a row
+	members []driver.Member // if the database is not a cluster, a single member without a name
+	next    atomic.Int64    // the last ID that a client has used for a row
 }
 
 func (c cluster) run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) error {
@@ -101,8 +101,8 @@ func sizeOfFiles(path string) (sum int64) {
 	return sum
 }
 
-// load puts the database under a load twice. Only the second time does it look when rows are
-// visible, because looking takes CPU time.
+// load puts the database under a load twice. Only the second time does it poll the members for
+// new rows, because polling takes CPU time.
 func (w *writing) load(ctx context.Context, l protocol.ClusterLoad) (*protocol.LoadResult, int64, error) {
 	acknowledged, err := w.write(ctx, l, nil)
 	if err != nil {
@@ -123,17 +123,17 @@ func (w *writing) load(ctx context.Context, l protocol.ClusterLoad) (*protocol.L
 	return r, (acknowledged.hist.Count() + second.hist.Count()) * int64(l.Batch), nil
 }
 
-// written counts what clients have written.
+// written has what clients measured while they wrote. wall, cpu and members are times in ns.
 type written struct {
 	wall, cpu, members int64
 	failed             int64
-	err                error // of the first write that failed
+	err                error // the error of the first write that failed
 	hist               *latency.Histogram
 }
 
-// write has clients write for a time. If visible is not nil, the first client waits after each
-// write until every member shows the row, and records in visible how long that took from the
-// beginning of the write.
+// write runs clients that write for DurationMS. If visible is not nil, the first client waits
+// after each write until every member shows the row. It records in visible the time from the
+// beginning of the write until then.
 func (w *writing) write(ctx context.Context, l protocol.ClusterLoad, visible *latency.Histogram) (*written, error) {
 	sum := &written{hist: latency.New()}
 	var mu sync.Mutex
@@ -164,7 +164,7 @@ func (w *writing) write(ctx context.Context, l protocol.ClusterLoad, visible *la
 	wg.Wait()
 	sum.wall = int64(time.Since(begin))
 	own2, members2 := w.CPU()
-	sum.members = max(members2-members, 0) // processes that have ended are no longer counted
+	sum.members = max(members2-members, 0) // not negative: members2 lacks the processes that have ended
 	sum.cpu = max(own2-own, 0) + sum.members
 	switch {
 	case ctx.Err() != nil:
@@ -179,7 +179,7 @@ func (w *writing) write(ctx context.Context, l protocol.ClusterLoad, visible *la
 	return sum, nil
 }
 
-// client writes until a time, but at least once.
+// client writes until the time end, but at least once.
 func (w *writing) client(ctx context.Context, batch int, end time.Time, visible *latency.Histogram) (_ *written, err error) {
 	st := driver.Statement{SQL: "INSERT INTO " + clusterTable + "(id, body) VALUES (?, ?)" + strings.Repeat(", (?, ?)", batch-1)}
 	b := &driver.Batch{PerExec: batch, Columns: []driver.Column{{Type: driver.Int, Ints: make([]int64, batch)}, {Type: driver.Text, Data: []byte(body)}}}
@@ -229,7 +229,7 @@ func (w *writing) client(ctx context.Context, batch int, end time.Time, visible 
 // retryAfter is how long a client waits after a write that failed.
 const retryAfter = 5 * time.Millisecond
 
-// pause waits, unless ctx ends.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -237,7 +237,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// within is how long a write may take, and again how long until every member shows it.
+// within returns the time limit of a write. The same limit applies again until every member
+// shows the row.
 func (c cluster) within() time.Duration {
 	if c.Patience == 0 {
 		return time.Minute
@@ -248,7 +249,8 @@ func (c cluster) within() time.Duration {
 // answersWithin is how long a member may take to answer before it counts as stopped.
 const answersWithin = 2 * time.Second
 
-// silent names the members that do not answer, such as stopped ones.
+// silent returns the end of an error message that names the members that do not answer, or ""
+// if all answer.
 func (w *writing) silent(ctx context.Context) string {
 	errs := w.atAll(func(member int) error {
 		limited, cancel := context.WithTimeout(ctx, answersWithin)
@@ -300,7 +302,7 @@ func (w *writing) atAll(f func(member int) error) []error {
 
 const selectID = "SELECT id FROM " + clusterTable + " WHERE id = ?"
 
-// ints runs a query at a member.
+// ints runs a query with the parameter id at a member and returns the first column of its rows.
 func (w *writing) ints(ctx context.Context, member int, level, sql string, id int64) (list []int64, err error) {
 	if nodes, ok := w.DB.(driver.ClusterDB); ok {
 		return nodes.IntsAt(ctx, member, level, sql, id)

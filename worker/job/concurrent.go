@@ -21,15 +21,14 @@ type group struct {
 	total  tally
 }
 
-// shard is where some of a group's members record what they have done. There are few
-// enough shards to be collected each second, and enough that members do not wait for
-// each other.
+// shard counts the operations of some members of a group. There are few enough shards to be
+// collected each second, and enough that members rarely wait for each other.
 type shard struct {
 	mu sync.Mutex
 	tally
 }
 
-// tally is what some members of a group have done.
+// tally counts operations of some members of a group.
 type tally struct {
 	operations, failed, rows int64
 	hist                     *latency.Histogram
@@ -40,7 +39,7 @@ func newTally() tally {
 	return tally{hist: latency.New(), errors: protocol.ErrorCounts{}}
 }
 
-// take moves what is in the other tally to t.
+// take adds the counts of other to t and sets other to zero.
 func (t *tally) take(other *tally) {
 	t.operations += other.operations
 	t.failed += other.failed
@@ -58,7 +57,7 @@ func (t *tally) report(operation string) protocol.Group {
 	return r
 }
 
-// shardsOf is how many shards a group has.
+// shardsOf is the maximum number of shards of a group.
 const shardsOf = 8
 
 func newGroup(members int) *group {
@@ -89,7 +88,7 @@ func (s *shard) note(ns, rows int64, err error) error {
 	return nil
 }
 
-// collect empties the shards into the total and returns what was in them.
+// collect moves the counts of all shards into the total and returns the moved counts.
 func (g *group) collect() protocol.Group {
 	now := newTally()
 	for _, s := range g.shards {
@@ -98,12 +97,12 @@ func (g *group) collect() protocol.Group {
 		s.mu.Unlock()
 	}
 	r := now.report("")
-	r.Latency.Histogram = "" // only the total has one
+	r.Latency.Histogram = "" // only the total is sent with a histogram
 	g.total.take(&now)
 	return r
 }
 
-// clients is what the readers and writers have in common.
+// clients is the state that readers and writers share.
 type clients struct {
 	concurrent
 	db       driver.DB
@@ -161,8 +160,8 @@ func (c concurrent) run(ctx context.Context, d *Database, tell func(protocol.Pro
 	return err
 }
 
-// oversee reports each second until the time is up, a client fails, or the job is
-// stopped.
+// oversee reports the activity of each second until the time is up, a client fails, or the job
+// is stopped.
 func (cl *clients) oversee(ctx context.Context, begin time.Time, failed <-chan error, readers, writers *group, tell func(protocol.Progress)) error {
 	end := time.NewTimer(time.Duration(cl.DurationMS) * time.Millisecond)
 	defer end.Stop()
@@ -181,7 +180,7 @@ func (cl *clients) oversee(ctx context.Context, begin time.Time, failed <-chan e
 			report()
 		case <-end.C:
 			if time.Since(last) > time.Second/2 {
-				report() // the last report, which the ticker has not reached
+				report() // the last part of the time, for which the ticker has not fired
 			}
 			return nil
 		case err := <-failed:
@@ -192,7 +191,7 @@ func (cl *clients) oversee(ctx context.Context, begin time.Time, failed <-chan e
 	}
 }
 
-// prepare creates the table, if it is to be cleared or does not exist.
+// prepare creates the table if Clear is set or the table does not exist.
 func (c concurrent) prepare(ctx context.Context, d *Database) error {
 	if kept, err := c.kept(ctx, d.DB); kept || err != nil {
 		return err
@@ -204,7 +203,8 @@ func (c concurrent) prepare(ctx context.Context, d *Database) error {
 	return errors.Join(c.table().create(ctx, conn), conn.Close())
 }
 
-// mayWrite refuses to put rows, or a table, into somebody else's database.
+// mayWrite returns an error if sqlite3perf did not create the database and the job would write
+// rows or a table into it.
 func (c concurrent) mayWrite(ctx context.Context, r driver.Runner) error {
 	if kept, err := c.kept(ctx, r); kept || err != nil {
 		return err
@@ -212,13 +212,13 @@ func (c concurrent) mayWrite(ctx context.Context, r driver.Runner) error {
 	return c.table().mayWrite(ctx, r)
 }
 
-// table returns the job that creates the table.
+// table returns the generate job that creates the table.
 func (c concurrent) table() generate {
 	return generate{&protocol.Generate{Table: c.Table, Force: c.Force}}
 }
 
-// kept reports whether the table exists and is to be used unchanged, which mayUse may
-// refuse.
+// kept reports whether the table exists and is not to be cleared. It returns an error if the
+// job may not use that table.
 func (c concurrent) kept(ctx context.Context, r driver.Runner) (bool, error) {
 	if c.Clear {
 		return false, nil
@@ -230,8 +230,8 @@ func (c concurrent) kept(ctx context.Context, r driver.Runner) (bool, error) {
 	return true, c.mayUse(ctx, r)
 }
 
-// mayUse refuses an existing table that lacks a column, or that is somebody else's and
-// would be written to.
+// mayUse returns an error if an existing table lacks a column. It also does if the job would
+// write and sqlite3perf did not create the database.
 func (c concurrent) mayUse(ctx context.Context, r driver.Runner) error {
 	if err := ready(ctx, r, c.Table); err != nil || c.Writers == 0 || c.Force {
 		return err
@@ -243,7 +243,7 @@ func (c concurrent) mayUse(ctx context.Context, r driver.Runner) error {
 	return err
 }
 
-// client runs one reader or writer, on its own connection or on the pool.
+// client runs f as one reader or writer, with its own connection or with the pool.
 func (cl *clients) client(ctx context.Context, ready *sync.WaitGroup, s *shard, f func(driver.Runner, *shard) error) (err error) {
 	var runner driver.Runner = cl.db
 	if cl.Own {
@@ -262,7 +262,7 @@ func (cl *clients) client(ctx context.Context, ready *sync.WaitGroup, s *shard, 
 	return f(runner, s)
 }
 
-// read reads until the job stops.
+// read repeats the query of a reader until the job stops.
 func (cl *clients) read(r driver.Runner, s *shard) error {
 	ctx := context.Background()
 	stmt, err := r.Prepare(ctx, driver.Statement{
@@ -286,8 +286,8 @@ func (cl *clients) read(r driver.Runner, s *shard) error {
 	return stmt.Close()
 }
 
-// write writes until the job stops. It does not retry a row whose INSERT failed, so the table
-// lacks that ID.
+// write inserts rows until the job stops. It does not retry a row whose INSERT failed, so the
+// table lacks that ID.
 func (cl *clients) write(r driver.Runner, s *shard) error {
 	ctx := context.Background()
 	stmt, err := r.Prepare(ctx, insert(cl.Table, 1, true))

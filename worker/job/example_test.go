@@ -8,7 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/job"
 )
 
-// Each library has its own error for being interrupted by the end of a context.
+// When a context ends, each library returns its own error. Interrupted recognizes them all.
 func ExampleInterrupted() {
 	ctx, cancel := context.WithCancel(context.Background())
 	err := error(&driver.Error{Code: driver.CodeInterrupt})

@@ -16,7 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// batch returns the number of rows of the largest INSERT.
+// batch returns how many rows the largest INSERT has.
 func (g generate) batch() int { return int(min(int64(g.Batch), g.Rows)) }
 
 func (g generate) run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) (err error) {
@@ -78,11 +78,11 @@ func mostParameters(d *Database) int {
 	return 32766
 }
 
-// create recreates the table in one transaction, unless that would destroy somebody's
-// data. It marks a database that contains nothing else.
+// create recreates the table in one transaction, unless mayWrite returns an error. If the
+// database contains nothing else, create sets its application ID.
 func (g generate) create(ctx context.Context, c driver.Conn) error {
-	// The transaction reads before it writes. Others may write in between unless they
-	// are locked out from the beginning.
+	// The transaction reads before it writes. IMMEDIATE keeps other connections from writing in
+	// between.
 	if err := c.Script(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
@@ -121,8 +121,8 @@ func (g generate) remake(ctx context.Context, c driver.Conn) error {
 	return c.Script(ctx, schema(g.Table))
 }
 
-// mayWrite refuses to destroy somebody's data, or to put a table into somebody else's
-// database.
+// mayWrite returns an error if the job would destroy a user's data, or would put a table into a
+// database that sqlite3perf did not create.
 func (g generate) mayWrite(ctx context.Context, r driver.Runner) error {
 	old, err := lookUp(ctx, r, g.Table)
 	if err != nil {
@@ -156,11 +156,11 @@ const (
 	// chunkRows is approximately how many rows are made at a time.
 	chunkRows = 4096
 
-	// chunks is the number of chunks: one being made, one ready, one being inserted.
+	// chunks is the number of chunks: one being filled, one ready, one being inserted.
 	chunks = 3
 
-	// shortCall and longCall bound the time of one call of the driver, which inserts
-	// a range of rows, so that a job can be stopped.
+	// One call of the driver inserts a range of rows. The range is chosen so that the call
+	// takes between shortCall and longCall, because a job can be stopped only between calls.
 	shortCall, longCall = 10 * time.Millisecond, 40 * time.Millisecond
 )
 
@@ -168,12 +168,13 @@ const (
 type chunk struct {
 	made    driver.Batch  // each row is a row of the table
 	inserts driver.Batch  // each row is an INSERT
-	spans   []driver.Span // the memory of the spans of all columns of inserts
-	count   int           // rows of inserts
+	spans   []driver.Span // memory for the Spans of all columns of inserts
+	count   int           // the number of rows in inserts
 }
 
-// arrange lays out the rows for INSERTs of per rows each. All columns except ID are
-// bound one by one. SQLite computes the IDs from the first one of an INSERT.
+// arrange fills k.inserts with the parameters of INSERTs of per rows each. Every value is a
+// parameter, except that only the first ID of an INSERT is. SQLite computes the other IDs from
+// it.
 func (k *chunk) arrange(per int) {
 	ids, columns := k.made.Columns[0].Ints, k.made.Columns[1:]
 	k.count = len(ids) / per
@@ -197,7 +198,7 @@ func (k *chunk) arrange(per int) {
 	}
 }
 
-// fill inserts the rows. The values are made ahead of time, on another core.
+// fill inserts the rows. Another goroutine makes the values in advance.
 func (g generate) fill(ctx context.Context, c driver.Conn, gen *plan.Gen, tell func(protocol.Progress), out *protocol.Generated) (err error) {
 	per := g.batch()
 	// The driver runs every statement to its end. A running statement is not
@@ -228,7 +229,7 @@ func (g generate) fill(ctx context.Context, c driver.Conn, gen *plan.Gen, tell f
 	defer watch(g.EveryMS, func() {
 		tell(protocol.Progress{Stage: "insert", ElapsedNS: int64(time.Since(begin)), Rows: inserted.Load()})
 	})()
-	// Rows inserted before an interruption are reported too.
+	// After an interruption, the rows inserted until then are reported.
 	defer func() { out.Rows, out.WallNS = inserted.Load(), int64(time.Since(begin)) }()
 	step := 1 // INSERTs per call
 	for k := range made {
@@ -264,7 +265,7 @@ func (g generate) fill(ctx context.Context, c driver.Conn, gen *plan.Gen, tell f
 	return nil
 }
 
-// rest inserts the last rows, which are fewer than a whole INSERT has.
+// rest inserts the last n rows, which are too few for an INSERT of full size.
 func (g generate) rest(ctx context.Context, c driver.Conn, gen *plan.Gen, n int) error {
 	k := &chunk{}
 	if err := gen.Fill(&k.made, dataSet, g.Rows-int64(n), g.Rows); err != nil {
@@ -278,7 +279,7 @@ func (g generate) rest(ctx context.Context, c driver.Conn, gen *plan.Gen, n int)
 	return errors.Join(stmt.Exec(ctx, &k.inserts, 0, 1), stmt.Close())
 }
 
-// make makes the rows of all whole INSERTs.
+// make makes the rows of all INSERTs of full size.
 func (g generate) make(ctx context.Context, gen *plan.Gen, per int, stmt driver.Stmt, made chan<- *chunk, used <-chan *chunk) error {
 	size, end := int64(max(1, chunkRows/per)*per), g.Rows/int64(per)*int64(per)
 	box, _ := stmt.(driver.Boxer)
@@ -300,8 +301,8 @@ func (g generate) make(ctx context.Context, gen *plan.Gen, per int, stmt driver.
 	return nil
 }
 
-// watch calls f periodically, from one goroutine, until the returned function is
-// called.
+// watch calls f every everyMS milliseconds in a goroutine until the returned function is
+// called. If everyMS is 0, watch never calls f.
 func watch(everyMS int64, f func()) (end func()) {
 	if everyMS <= 0 {
 		return func() {}

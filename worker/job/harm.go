@@ -19,7 +19,7 @@ type harming struct {
 	nodes driver.ClusterDB
 	tell  func(protocol.Progress)
 
-	last atomic.Int64 // the latest ID that was acknowledged
+	last atomic.Int64 // the ID of the row whose write was acknowledged last
 
 	mu           sync.Mutex
 	acknowledged []int64
@@ -29,7 +29,7 @@ type harming struct {
 	window       window
 }
 
-// window is the time since the cluster was harmed.
+// window is what was seen since the cluster was harmed last.
 type window struct {
 	begin     time.Time
 	silent    time.Duration // the longest time without an acknowledged write
@@ -85,7 +85,7 @@ func (h *harming) patience() time.Duration {
 	return time.Duration(h.Harm.Patience) * time.Millisecond
 }
 
-// limited returns a context with the limit of an operation of a client.
+// limited returns a context that ends when an operation of a client must have ended.
 func (h *harming) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Duration(h.Harm.LimitMS)*time.Millisecond)
 }
@@ -96,8 +96,8 @@ func (h *harming) count() int64 {
 	return int64(len(h.acknowledged))
 }
 
-// writes is a client that writes. After an error, which may leave the row written or not, it goes
-// on with the next row at the next member.
+// writes is a client that writes. After an error, the row may have been written or not, and the
+// client goes on with the next row at the next member.
 func (h *harming) writes(ctx context.Context, client int) {
 	for at := client % len(h.members); ctx.Err() == nil; {
 		id := h.next.Add(1)
@@ -142,7 +142,8 @@ func later(a, b time.Time) time.Time {
 // readEvery is the pause between two reads of a client. Readers must leave time for writes.
 const readEvery = 5 * time.Millisecond
 
-// readsAt is a client that reads the row that was acknowledged last, at each member in turn.
+// readsAt is a client that reads, at each member in turn, the row whose write was acknowledged
+// last.
 func (h *harming) readsAt(ctx context.Context, r *protocol.LevelReads) {
 	for at := 0; ctx.Err() == nil; at = (at + 1) % len(h.members) {
 		pause(ctx, readEvery)
@@ -154,7 +155,7 @@ func (h *harming) readsAt(ctx context.Context, r *protocol.LevelReads) {
 		list, err := h.nodes.IntsAt(limited, at, r.Level, selectID, id)
 		cancel()
 		if err != nil && ctx.Err() != nil {
-			return // the end of the load failed the read
+			return // the read failed because the load has ended
 		}
 		r.Reads++
 		switch {
@@ -166,7 +167,8 @@ func (h *harming) readsAt(ctx context.Context, r *protocol.LevelReads) {
 	}
 }
 
-// harm harms the leader and undoes it again.
+// harm kills or isolates the leader, waits until the cluster accepts writes, and then restarts
+// or reconnects the member.
 func (h *harming) harm(ctx context.Context, kind string) (*protocol.Harm, error) {
 	pause(ctx, h.loadTime())
 	patient, cancel := context.WithTimeout(ctx, h.patience())
@@ -221,8 +223,8 @@ func (h *harming) restart(ctx context.Context, member int) error {
 	return h.nodes.Restart(ctx, member)
 }
 
-// caughtUp waits until a member has the row that was acknowledged last, or any later one: the
-// acknowledged row may be lost.
+// caughtUp waits until a member has the row whose write was acknowledged last, or any later
+// row, because the acknowledged row may be lost.
 func (h *harming) caughtUp(ctx context.Context, member int) error {
 	patient, cancel := context.WithTimeout(ctx, h.patience())
 	defer cancel()
@@ -240,7 +242,7 @@ func (h *harming) caughtUp(ctx context.Context, member int) error {
 	return errorf(protocol.CodeEndless, "member %s has not caught up with the others within %v", h.members[member].ID, h.patience())
 }
 
-// repair kills all members and starts them again, as a power failure of their machine would. It
+// repair kills all members and starts them again, like a power failure of their machine. It
 // does nothing if the job kills no members.
 func (h *harming) repair(ctx context.Context) error {
 	if h.Harm.Kills == 0 {
@@ -255,10 +257,10 @@ func (h *harming) repair(ctx context.Context) error {
 	return errors.Join(h.atAll(func(member int) error { return h.restart(ctx, member) })...)
 }
 
-// mostLost is how many lost rows are named at most.
+// mostLost is the maximum number of lost rows whose IDs are reported.
 const mostLost = 10
 
-// account reads all rows back and counts those that were lost.
+// account reads all rows back and counts the lost ones in out.
 func (h *harming) account(ctx context.Context, out *protocol.Harmed) error {
 	strongest := driver.ReadLevels[len(driver.ReadLevels)-1]
 	found, err := h.settled(ctx, strongest)
@@ -303,7 +305,8 @@ func without(set, other map[int64]bool) (list []int64) {
 // settleTime is how long the rows must stay the same before they count as complete.
 const settleTime = 2 * time.Second
 
-// settled reads all rows with a level. It waits until queued writes are done.
+// settled reads all rows with a level of consistency until two results are equal, so that
+// queued writes are done.
 func (h *harming) settled(ctx context.Context, level string) (map[int64]bool, error) {
 	var before map[int64]bool
 	return h.all(ctx, 0, level, func(rows map[int64]bool) bool {
@@ -315,7 +318,8 @@ func (h *harming) settled(ctx context.Context, level string) (map[int64]bool, er
 	})
 }
 
-// all reads all rows at a member until enough returns true or patience ends.
+// all reads all rows at a member, repeatedly, until enough returns true or the time limit ends.
+// It returns the rows it has read last.
 func (h *harming) all(ctx context.Context, member int, level string, enough func(map[int64]bool) bool) (rows map[int64]bool, err error) {
 	patient, cancel := context.WithTimeout(ctx, h.patience())
 	defer cancel()

@@ -15,8 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// fakeCluster is a cluster whose faults are chosen by the test. A real one has none that
-// can be relied on.
+// fakeCluster is a cluster whose faults the test chooses. A real cluster does not show faults
+// reliably.
 type fakeCluster struct {
 	driver.DB // nil
 
@@ -28,7 +28,7 @@ type fakeCluster struct {
 	harmed  []string
 	written int
 	rows    map[int64]bool
-	own     []map[int64]bool // of each member, what it read last from the others
+	own     []map[int64]bool // for each member, the IDs in its own copy, as of its last update from the others
 }
 
 func newFakeCluster(members int) *fakeCluster {
@@ -41,7 +41,7 @@ func (f *fakeCluster) Prepare(context.Context, driver.Statement) (driver.Stmt, e
 	return noTables{}, nil
 }
 
-// noTables answers how many tables there are.
+// noTables is a statement whose result is the number 0, for the count of tables.
 type noTables struct{ driver.Stmt }
 
 func (noTables) Query(_ context.Context, _ *driver.Batch, _ int, visit func(driver.Row) error) error {
@@ -118,7 +118,7 @@ func (f *fakeCluster) Restart(_ context.Context, member int) error {
 func (f *fakeCluster) Isolate(member int) error { f.harm("isolate", member, true); return nil }
 func (f *fakeCluster) Heal(member int) error    { f.harm("heal", member, false); return nil }
 
-// harm does the part of the job that harms, of which nothing takes long here.
+// harm does a job cluster with Harm on the fake cluster, with short times.
 func harm(t *testing.T, f *fakeCluster, h protocol.ClusterHarm) (*protocol.Harmed, error) {
 	t.Helper()
 	h.Clients, h.LoadMS, h.LimitMS, h.Levels = 2, 20, 60_000, driver.ReadLevels
@@ -157,7 +157,7 @@ func TestHarm(t *testing.T) {
 	if want := []string{"kill a", "kill b", "cut c"}; !slices.Equal(kinds, want) {
 		t.Errorf("harms %q, want %q, the leader each time", kinds, want)
 	}
-	// In the end, all are killed and started again.
+	// After all harms, the job kills all members and starts them again.
 	want := "kill restart kill restart isolate heal kill kill kill restart restart restart"
 	if words := strings.Join(f.harmed, " "); words != want {
 		t.Errorf("done: %s, want %s", words, want)

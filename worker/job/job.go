@@ -1,5 +1,6 @@
-// Package job does the jobs of a worker: those of the commands generate, bench, pragma,
-// concurrent and paginate on a user's database, and those of diff and cluster on a new one.
+// Package job does the jobs of a worker. The commands generate, bench, pragma, concurrent and
+// paginate have jobs on a user's database. The commands diff and cluster have jobs on a new
+// database.
 package job
 
 import (
@@ -16,16 +17,16 @@ import (
 type Database struct {
 	DB       driver.DB
 	Path     string
-	Settings driver.Settings // the settings it was opened with
-	Seed     uint64          // the seed for making values
-	Proof    *protocol.Proof // the settings read back
+	Settings driver.Settings // the settings that the database was opened with
+	Seed     uint64          // the seed from which values are generated
+	Proof    *protocol.Proof // the settings that the worker has read back
 
 	// Open opens the database again, with the same settings changed by over.
 	Open func(ctx context.Context, over driver.Settings) (driver.DB, error)
 
 	// CPU returns the CPU time in nanoseconds of this process and of its children. PeakRSS
-	// returns the peak memory in bytes of this process, or of its living children. Both
-	// return 0 where the system does not say.
+	// returns the peak memory in bytes of this process, or of its living children. Both return
+	// 0 where the system does not report it.
 	CPU     func() (own, children int64)
 	PeakRSS func(children bool) int64
 }
@@ -43,7 +44,8 @@ func errorf(code, format string, args ...any) error {
 	return &Error{code, fmt.Errorf(format, args...)}
 }
 
-// refuse returns an error that the user can avoid with other values of the named fields.
+// refuse returns an error that the user can avoid by other values in the named fields of the
+// job.
 func refuse(code, problem string, fields ...string) error {
 	e := &protocol.FieldError{Problem: problem}
 	for _, f := range fields {
@@ -57,7 +59,7 @@ type runner interface {
 	run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) error
 }
 
-// The kinds of jobs. Each adds to the request how it is run.
+// The kinds of jobs. Each adds a method run to the request of the lab.
 type (
 	generate   struct{ *protocol.Generate }
 	bench      struct{ *protocol.Bench }
@@ -68,7 +70,7 @@ type (
 	cluster    struct{ *protocol.Cluster }
 )
 
-// runnerOf returns the runner of a job that has been checked.
+// runnerOf returns the runner of a job. The job must have passed Check.
 func runnerOf(j *protocol.Job) runner {
 	switch {
 	case j.Generate != nil:
@@ -88,8 +90,8 @@ func runnerOf(j *protocol.Job) runner {
 	}
 }
 
-// MayWrite refuses a job that would write to a database or table that is not
-// sqlite3perf's or does not have the required form. It writes nothing.
+// MayWrite returns an error if the job would write to a database that sqlite3perf did not
+// create, or to a table that lacks a required column. MayWrite itself writes nothing.
 func MayWrite(ctx context.Context, j *protocol.Job, db driver.DB) error {
 	if w, ok := runnerOf(j).(interface {
 		mayWrite(ctx context.Context, r driver.Runner) error
@@ -99,7 +101,7 @@ func MayWrite(ctx context.Context, j *protocol.Job, db driver.DB) error {
 	return nil
 }
 
-// mustBeNew refuses a database that has tables.
+// mustBeNew returns an error with the reason if the database has tables.
 func mustBeNew(ctx context.Context, r driver.Runner, reason string) error {
 	n, err := number(ctx, r, "SELECT count(*) FROM sqlite_master")
 	if err == nil && n > 0 {
@@ -159,7 +161,7 @@ func texts(ctx context.Context, r driver.Runner, sql string) (list []string, err
 	return list, err
 }
 
-// number runs a query that returns one number.
+// number runs a query that returns one integer.
 func number(ctx context.Context, r driver.Runner, sql string) (n int64, err error) {
 	err = query(ctx, r, sql, []driver.ColumnType{{Type: driver.Int}}, func(row driver.Row) error {
 		n = row[0].Int

@@ -11,7 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// page is one depth with the parameters of the two statements.
+// page is one depth, with the parameters of the statement with OFFSET and of the statement with
+// a keyset.
 type page struct {
 	protocol.Page
 	offset, keyset driver.Batch
@@ -71,8 +72,8 @@ func (p paginate) run(ctx context.Context, d *Database, tell func(protocol.Progr
 		pages = append(pages, g)
 	}
 
-	// Each repetition reads every page both ways, in shuffled order, so that drift
-	// affects all alike.
+	// Each repetition reads every page both ways, in shuffled order, so that drift affects all
+	// of them equally.
 	random := rand.New(rand.NewPCG(d.Seed, 0))
 	begin, last := time.Now(), time.Now()
 	complete := 0
@@ -98,11 +99,12 @@ func (p paginate) run(ctx context.Context, d *Database, tell func(protocol.Progr
 	return nil
 }
 
-// page reads the page at a depth both ways, which also loads it into the cache.
+// page reads the page at a depth both ways and compares the IDs. This also loads the page into
+// the cache.
 func (p paginate) page(ctx context.Context, stmts [2]driver.Stmt, depth, rows int64) (*page, error) {
 	g := &page{Page: protocol.Page{Depth: depth}, offset: integers(int64(p.Limit), depth)}
-	// An application knows the ID before the page from the previous page, so finding it is
-	// not timed.
+	// An application knows the ID before the page from the previous page. So the query for that
+	// ID is not timed.
 	before := []int64{-1 << 63}
 	var err error
 	if depth > 0 {
@@ -128,8 +130,8 @@ func (p paginate) page(ctx context.Context, stmts [2]driver.Stmt, depth, rows in
 	return g, nil
 }
 
-// depths returns the requested depths. By default they go from 0 to the end of the
-// table by powers of ten, with the quarters of the table.
+// depths returns the requested depths. By default the depths are 0, the powers of ten from 100,
+// the quarters of the table, and its last page.
 func (p paginate) depths(rows int64) ([]int64, error) {
 	last := rows - int64(p.Limit)
 	list := slices.Clone(p.Depths)
@@ -156,7 +158,7 @@ func read(ctx context.Context, s driver.Stmt, b *driver.Batch) (ids []int64, err
 	return ids, err
 }
 
-// measure reads the page once, by OFFSET if way is 0 and by keyset if it is 1.
+// measure reads the page once, by OFFSET if way is 0 and by keyset if way is 1.
 func (g *page) measure(ctx context.Context, stmts [2]driver.Stmt, way int) error {
 	b, times := &g.offset, &g.OffsetNS
 	if way == 1 {

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// bare returns the name without the schema's name before it.
+// bare returns the name of the pragma without a schema such as "main." before it.
 func bare(p protocol.PragmaArgument) string { return p.Name[strings.LastIndexByte(p.Name, '.')+1:] }
 
 func (p pragma) run(ctx context.Context, d *Database, _ func(protocol.Progress), r *protocol.JobResult) error {
@@ -25,15 +25,15 @@ func (p pragma) run(ctx context.Context, d *Database, _ func(protocol.Progress),
 	if err = cmp.Or(err, conn.Close()); err != nil {
 		return err
 	}
-	// The first connection is closed before another one reads, because it may
-	// hold locks. A database in memory would disappear with it.
+	// The first connection is closed before another one reads, because the first may hold
+	// locks. A database in memory would disappear with the first connection.
 	if !p.sets() || d.Settings["mode"] == "memory" {
 		return nil
 	}
 	if err := d.DB.Close(); err != nil {
 		return err
 	}
-	// Settings from the user's own options are set again on every connection.
+	// The settings of the job's database are set again on every new connection.
 	if d.DB, err = d.Open(ctx, driver.Settings{}); err != nil {
 		return fmt.Errorf("opening it again, to see what has lasted: %w", err)
 	}
@@ -54,7 +54,7 @@ func (p pragma) sets() bool {
 	return slices.ContainsFunc(p.Pragmas, func(a protocol.PragmaArgument) bool { return a.Value != nil })
 }
 
-// set runs the pragmas, in order, on one connection.
+// set reads or sets the pragmas, in order, on one connection.
 func (p pragma) set(ctx context.Context, conn driver.Conn, r *protocol.JobResult) error {
 	known, err := knownPragmas(ctx, conn)
 	if err != nil {
@@ -68,8 +68,8 @@ func (p pragma) set(ctx context.Context, conn driver.Conn, r *protocol.JobResult
 		if len(known) > 0 && !p.sets() {
 			continue
 		}
-		// A pragma that cannot be read is reported before anything is set. A pragma
-		// that SQLite does not know answers nothing.
+		// A pragma that cannot be read is reported before anything is set. A pragma that SQLite
+		// does not know returns no rows.
 		answer, err := readPragma(ctx, conn, a.Name)
 		if err == nil && len(answer) == 0 && len(known) == 0 {
 			err = unreadable(a.Name)
@@ -106,13 +106,13 @@ func contains(list []string, s string) bool {
 func knownPragmas(ctx context.Context, r driver.Runner) ([]string, error) {
 	list, err := readPragma(ctx, r, "pragma_list")
 	if _, ok := errors.AsType[*Error](err); ok {
-		// If SQLite lacks the pragma its statement has no column.
+		// If SQLite lacks pragma_list, the statement has no column.
 		return nil, nil
 	}
 	return list, err
 }
 
-// readPragma reads a pragma of one column.
+// readPragma reads a pragma whose result has one column.
 func readPragma(ctx context.Context, r driver.Runner, name string) ([]string, error) {
 	list, err := texts(ctx, r, "PRAGMA "+name)
 	if _, ok := errors.AsType[*driver.Error](err); err != nil && !ok {
@@ -139,7 +139,8 @@ func settings() (names []string) {
 	return names
 }
 
-// same reports whether the answer of a pragma agrees with the value it was set to.
+// same reports whether a pragma that was set to the value set returned that value, in any
+// notation.
 func same(name, set string, got []string) bool {
 	if len(got) != 1 {
 		return false
@@ -154,7 +155,7 @@ func same(name, set string, got []string) bool {
 		return werr == nil && gerr == nil && w == g
 	}
 	if n, err := strconv.ParseInt(set, 0, 64); err == nil && strconv.FormatInt(n, 10) == got[0] {
-		return true // hexadecimal
+		return true // set has a number in another notation, such as hexadecimal
 	}
 	return boolean[strings.ToLower(set)] != "" && boolean[strings.ToLower(set)] == boolean[got[0]]
 }

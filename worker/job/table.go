@@ -10,26 +10,25 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// ApplicationID marks a database as made by generate, in its header: "S3pb".
+// ApplicationID in the header of a database says that generate created it: "S3pb".
 const ApplicationID = 0x53337062
 
 // columnNames are the columns of the table, in the original program's order.
 var columnNames = []string{"ID", "rand", "hash"}
 
-// schema returns the definition of the table as the original program created it. ID is
-// not an alias of the rowid, because its type is not INTEGER. Its index is a second
-// b-tree.
+// schema returns the definition of the table as the original program created it. ID is not an
+// alias of the rowid, because its type is not INTEGER. So the index of ID is a second b-tree.
 func schema(table string) string {
 	return "CREATE TABLE " + driver.Quote(table) + "(ID int PRIMARY KEY ASC, rand TEXT, hash TEXT)"
 }
 
-// object is the entry of the schema with a name.
+// object is a table or view in the schema of the main database.
 type object struct {
-	kind    string // "table", "view", or "" if there is none
+	kind    string // "table", "view", or "" if the schema has neither with this name
 	columns []string
 }
 
-// lookUp finds a table of the main database.
+// lookUp finds the table or view with this name in the main database.
 func lookUp(ctx context.Context, r driver.Runner, table string) (o object, err error) {
 	literal := "'" + strings.ReplaceAll(table, "'", "''") + "'"
 	kinds, err := texts(ctx, r, "SELECT type FROM main.sqlite_master WHERE type IN ('table', 'view') AND name = "+literal+" COLLATE NOCASE")
@@ -41,7 +40,7 @@ func lookUp(ctx context.Context, r driver.Runner, table string) (o object, err e
 	return o, err
 }
 
-// lacking returns the first of the columns that the object lacks.
+// lacking returns the first of columnNames that the object lacks, or "".
 func (o object) lacking() string {
 	for _, want := range columnNames {
 		if !contains(o.columns, want) {
@@ -51,7 +50,7 @@ func (o object) lacking() string {
 	return ""
 }
 
-// ready returns an error unless the table can be read as one made by generate.
+// ready returns an error unless the table has the columns of a table that generate created.
 func ready(ctx context.Context, r driver.Runner, table string) error {
 	o, err := lookUp(ctx, r, table)
 	switch {
@@ -65,9 +64,8 @@ func ready(ctx context.Context, r driver.Runner, table string) error {
 	return nil
 }
 
-// dataSet is the name of the table's rows for the generators. The columns are the
-// streams bench.rand and bench.hash of docs/generated-values.md, regardless of the
-// table's name.
+// dataSet is the name of the data set that generators use for the table, whatever its name. The
+// columns are the streams bench.rand and bench.hash of docs/generated-values.md.
 const dataSet = "bench"
 
 // newGenerator returns a generator of the table's values from a seed.
@@ -83,8 +81,8 @@ func newGenerator(seed uint64) (*plan.Gen, error) {
 	}}})
 }
 
-// insert returns the INSERT of a number of rows. Its parameters are the first row's ID,
-// followed by each row's rand and hash.
+// insert returns the statement that inserts a number of rows. Its parameters are the first
+// row's ID, followed by each row's rand and hash.
 func insert(table string, rows int, adHoc bool) driver.Statement {
 	st := driver.Statement{AdHoc: adHoc, Params: []driver.Type{driver.Int, driver.Text, driver.Text}}
 	var sql strings.Builder

@@ -8,13 +8,13 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Summary is the distribution of one operation's latency. It holds every
-// execution, however it ended.
+// Summary is the distribution of one operation's latency. It includes all executions, however
+// they ended.
 type Summary struct {
 	Operation  string `json:"operation"`
 	Count      int64  `json:"count"`
-	Failed     int64  `json:"failed,omitempty"`      // of Count
-	EndedEarly int64  `json:"ended_early,omitempty"` // of Count: a statement that must return a row did not
+	Failed     int64  `json:"failed,omitempty"`      // executions, included in Count, that failed
+	EndedEarly int64  `json:"ended_early,omitempty"` // executions, included in Count, that ended early because a statement returned no row
 	MeanNS     int64  `json:"mean_ns"`
 	P50NS      int64  `json:"p50_ns"`
 	P90NS      int64  `json:"p90_ns"`
@@ -28,7 +28,7 @@ type Summary struct {
 	Histogram string `json:"histogram"`
 }
 
-// longest is the greatest latency in ns. Greater ones count as this.
+// longest is the greatest latency in ns. Greater latencies count as longest.
 const longest = int64(120e9)
 
 // Histogram is the distribution of an operation's latency, to three digits. Only
@@ -40,13 +40,13 @@ func New() *Histogram { return &Histogram{hdrhistogram.New(1, longest, 3)} }
 
 // Record adds one latency, in nanoseconds.
 func (l *Histogram) Record(ns int64) {
-	_ = l.h.RecordValue(min(max(ns, 1), longest)) // cannot fail within the bounds
+	_ = l.h.RecordValue(min(max(ns, 1), longest)) // RecordValue cannot fail within these bounds
 }
 
-// Merge adds all latencies of other.
+// Merge adds all latencies in other to l.
 func (l *Histogram) Merge(other *Histogram) { l.h.Merge(other.h) }
 
-// Reset empties it.
+// Reset removes all latencies.
 func (l *Histogram) Reset() { l.h.Reset() }
 
 // Summary returns the distribution under the operation's name.
@@ -78,8 +78,8 @@ func (l *Histogram) Encode() string {
 	return string(enc)
 }
 
-// Decode reads a histogram as [Histogram.Encode] encodes it. Another range or
-// precision is an error: its counts would mean other values.
+// Decode decodes the result of [Histogram.Encode]. A histogram with another range or precision
+// is an error, because its counts would mean other values.
 func Decode(encoded string) (*Histogram, error) {
 	if encoded == "" {
 		return nil, errors.New("it is empty")
@@ -95,9 +95,9 @@ func Decode(encoded string) (*Histogram, error) {
 	return &Histogram{h}, nil
 }
 
-// Least returns the least possible sum of the latencies, and the least possible value
-// of the greatest of them. Each may be any value that its count covers, down to 0 for
-// the first.
+// Least returns the least possible sum of the latencies, and the least possible value of the
+// greatest latency. A histogram knows only a range for each latency. The first range begins at
+// 0.
 func (l *Histogram) Least() (sum float64, greatest int64) {
 	for _, bar := range l.h.Distribution() {
 		if bar.Count > 0 {

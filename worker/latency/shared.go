@@ -2,9 +2,9 @@ package latency
 
 import "sync"
 
-// Shared is a distribution that several goroutines record into at once, each with
-// its own Recorder. A histogram takes 230 KB, so ten thousand of them would take
-// gigabytes. Above a certain number of goroutines, some share one.
+// Shared is a distribution that several goroutines record into at once, each with its own
+// Recorder. A histogram takes 230 KB, so ten thousand histograms would take gigabytes. If there
+// are more goroutines than histograms, some goroutines share a histogram.
 type Shared struct{ shards []shard }
 
 type shard struct {
@@ -45,7 +45,7 @@ func (s *Shared) Histogram() *Histogram {
 // Recorder records latencies into a part of a Shared.
 type Recorder struct {
 	h  *Histogram
-	mu *sync.Mutex // nil: nobody else records into h
+	mu *sync.Mutex // nil: no other Recorder has h
 }
 
 // Record adds one latency, in nanoseconds.

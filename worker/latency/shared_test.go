@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-// TestShared counts what many goroutines record at once, with a histogram for each
-// and with fewer.
+// TestShared checks that no latency is lost if many goroutines record at once, with a histogram
+// for each goroutine and with fewer histograms.
 func TestShared(t *testing.T) {
 	const goroutines, times = 100, 1000
 	for _, histograms := range []int{1, 7, goroutines, 1000} {
@@ -30,8 +30,8 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestSharedIsSmall bounds the memory for ten thousand goroutines: a histogram for
-// each would take 2.3 GB.
+// TestSharedIsSmall checks the memory for ten thousand goroutines. With a histogram for each it
+// would be 2.3 GB.
 func TestSharedIsSmall(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

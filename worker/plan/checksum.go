@@ -23,8 +23,8 @@ import (
 // An operation of a mix that ends before its last statement has returned its rows
 // leaves a mark:
 //
-//	'E'  with an error that is its result: the primary code as an int's 8 bytes
-//	'S'  stopped by a statement that returned no rows
+//	'E'  the operation ended with an error that it declares as a result: the primary code in 8 bytes
+//	'S'  a statement that returned no rows ended the operation
 //
 // The zero Hash is ready for use.
 type Hash struct {
@@ -47,7 +47,7 @@ func (h *Hash) flush(least int) {
 	h.buf = h.buf[:0]
 }
 
-// Row adds a decoded row.
+// Row adds the values of a decoded row.
 func (h *Hash) Row(row driver.Row, cols []driver.ColumnType) {
 	h.rows++
 	h.row(row, cols)
@@ -158,9 +158,9 @@ func (h *Hash) Reset() {
 	}
 }
 
-// Expected returns the checksum and the number of the rows that a query must return
-// in one pass over its whole ForEach. There may be billions of rows, so it calls tell
-// before each piece with how many of them are done.
+// Expected returns the checksum and the number of rows that a query must return in one pass
+// over its whole ForEach. There may be billions of rows, so Expected works in pieces. Before
+// each piece it calls tell with the rows done so far and in total.
 func (g *Gen) Expected(r *Returns, tell func(done, total int64)) (checksum string, rows int64, err error) {
 	s := g.sets[r.Set]
 	if s == nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// TestChecksum compares the three ways to compute the same checksum: from decoded
-// rows, from generated values, and from the definition, by hand.
+// TestChecksum checks that three ways to compute a checksum agree: from decoded rows, from
+// generated values, and in the test itself, by the definition.
 func TestChecksum(t *testing.T) {
 	b := driver.Batch{Columns: []driver.Column{
 		{Type: driver.Int, Ints: []int64{-1, 0}, Nulls: []bool{false, true}},

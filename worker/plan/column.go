@@ -8,7 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// column makes the values of one generated column or parameter.
+// column makes the values of one generated column or parameter. The comments of its fields
+// begin with the kinds of generators that use them.
 type column struct {
 	name string
 	typ  driver.Type
@@ -18,23 +19,23 @@ type column struct {
 	nulls, lengths stream
 
 	linked  linkState
-	sources []*column // format, sha256, coalesce: one for each Of; ref, pick, words: one
-	per     int64     // ref: rows that share the source's row
-	total   uint64    // pick, words: rows of the source's set
-	number  *column   // pick: has the number of the row
-	zipf    *zipf     // zipf; pick, words with a skew
-	shuffle *shuffle  // shuffle
-	weights weights   // choice, int
-	pieces  []Piece   // format
-	json    []int     // format: the sources that are written as JSON, of which NULL is null
+	sources []*column // format, sha256, coalesce: one column for each Of; ref, pick, words: one column
+	per     int64     // ref: how many rows share one row of the source
+	total   uint64    // pick, words: how many rows the source's set has
+	number  *column   // pick: the column with the number of the picked row; nil: the row is random
+	zipf    *zipf     // zipf, and pick and words with a skew
+	shuffle *shuffle  // shuffle: the permutation
+	weights weights   // choice, int: the weights of the values, if they have any
+	pieces  []Piece   // format: the parsed format
+	json    []int     // format: indexes of the sources that are written as JSON, with null for NULL
 
-	// base is the column at the end of a chain of ref and pick. Without a chain
-	// it is the column itself.
+	// base is the column at the end of a chain of ref and pick, where the values come from.
+	// Without a chain, base is the column itself.
 	base  *column
 	arena []byte        // text, blob: random bytes for large values
 	fixed []byte        // const, repeat, choice, list: the bytes of all values
 	spans []driver.Span // choice, list: the position of each value in fixed
-	given *given        // list
+	given *given        // list: its values
 }
 
 type linkState uint8
@@ -89,7 +90,7 @@ func (c *column) bad(format string, args ...any) error {
 	return fmt.Errorf("column %s: %s: %s", c.name, c.gen.Kind, fmt.Sprintf(format, args...))
 }
 
-// prepare checks a generator that uses no other column, and makes what its values
+// prepare checks a generator that uses no other column, and fills the tables that its values
 // are taken from.
 func (c *column) prepare() error {
 	gen := c.gen
@@ -175,7 +176,7 @@ func (c *column) checkBounds() error {
 	return nil
 }
 
-// linkSiblings links a column whose values are made from siblings.
+// linkSiblings links a column whose values are made from other columns of its row.
 func (c *column) linkSiblings(g *Gen, set *genSet, siblings map[string]*column) error {
 	gen := c.gen
 	for _, name := range gen.Of {
@@ -221,7 +222,7 @@ func (c *column) linkSiblings(g *Gen, set *genSet, siblings map[string]*column) 
 	return nil
 }
 
-// linkSource links a column whose values are those of another set's rows.
+// linkSource links a column whose values are copied from rows of another set.
 func (c *column) linkSource(g *Gen, set *genSet, siblings map[string]*column) error {
 	gen := c.gen
 	if len(gen.Of) != 1 {
@@ -288,11 +289,11 @@ func (c *column) linkSource(g *Gen, set *genSet, siblings map[string]*column) er
 	return nil
 }
 
-// Bounds of generators.
+// Limits of generators.
 const (
-	MaxValueBytes = 1_000_000_000 // the length of a text or blob: SQLite's default limit
-	MaxValues     = 10_000        // bounds, or values with weights
-	MaxWords      = 1 << 16       // of one value
+	MaxValueBytes = 1_000_000_000 // bytes of a text or blob; the default limit of SQLite
+	MaxValues     = 10_000        // bounds of a generator, or values with weights
+	MaxWords      = 1 << 16       // words in one value
 )
 
 var (
@@ -301,7 +302,7 @@ var (
 	texts    = []driver.Type{driver.Text}
 )
 
-// makes has the types of values that each kind of generator can make.
+// makes lists the types of values that each kind of generator can make.
 var makes = map[string][]driver.Type{
 	GenSerial: integers, GenInt: integers, GenZipf: integers, GenShuffle: integers,
 	GenTime: {driver.Time}, GenReal: {driver.Real}, GenBlob: {driver.Blob},
@@ -310,7 +311,7 @@ var makes = map[string][]driver.Type{
 	GenNull:  anyType, GenRef: anyType, GenPick: anyType, GenList: anyType, GenCoalesce: anyType,
 }
 
-// checkType reports whether a generator can make values of a type.
+// checkType returns an error if the generator cannot make values of type t.
 func checkType(t driver.Type, gen *Generator) error {
 	switch types, known := makes[gen.Kind]; {
 	case !known:

@@ -11,18 +11,19 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Piece is a part of a format: literal text, followed by a verb (0 if there is none).
+// Piece is a part of a format: literal text, followed by a verb. Verb is 0 if only the text is
+// left.
 type Piece struct {
 	Text  string
 	Verb  byte
 	Width int
-	zero  bool // pads with zeros
-	left  bool // pads on the right
+	zero  bool // pad with zeros instead of spaces
+	left  bool // pad on the right instead of the left
 }
 
-// ParseFormat parses a format. The verbs are %d, %s, %v and %x, each with an optional
-// width and the flag 0 or -, %F and %T for the date and the time of day of a time, as
-// strftime has them, %j for a value of JSON, and %% for a percent sign.
+// ParseFormat parses a format. The verbs %d, %s, %v and %x take an optional width and the flag
+// 0 or -. %F and %T write the date and the time of day like strftime, %j writes a JSON value,
+// and %% a percent sign.
 func ParseFormat(format string) ([]Piece, error) {
 	var list []Piece
 	var text strings.Builder
@@ -69,14 +70,14 @@ func ParseFormat(format string) ([]Piece, error) {
 	return list, nil
 }
 
-// moment reports whether the verb writes a time.
+// moment reports whether the verb writes a date or a time of day.
 func (p Piece) moment() bool { return p.Verb == 'F' || p.Verb == 'T' }
 
 // json reports whether the verb writes a value of JSON.
 func (p Piece) json() bool { return p.Verb == 'j' }
 
-// InJSON returns the numbers of the columns that a format writes as JSON, in which NULL is null,
-// so that it does not make the text NULL.
+// InJSON returns the indexes of the columns that a format writes as JSON. A NULL in such a
+// column is written as null. In any other column it makes the whole text NULL.
 func InJSON(pieces []Piece) (columns []int) {
 	n := 0
 	for _, p := range pieces {
@@ -90,7 +91,8 @@ func InJSON(pieces []Piece) (columns []int) {
 	return columns
 }
 
-// CheckFormat compares the verbs of a format with the columns that it formats.
+// CheckFormat returns an error if the verbs of a format do not fit the columns with these names
+// and types.
 func CheckFormat(pieces []Piece, names []string, types []driver.Type) error {
 	n := 0
 	for _, p := range pieces {
@@ -122,7 +124,7 @@ func CheckFormat(pieces []Piece, names []string, types []driver.Type) error {
 	return nil
 }
 
-// format appends the value of row i of a format column.
+// format appends to b the value of row i of a column with a format.
 func (c *column) format(b []byte, i int64) []byte {
 	n := 0
 	for _, p := range c.pieces {
@@ -200,7 +202,7 @@ func appendPadded(b []byte, n, width int) []byte {
 	return Piece{Width: width, zero: true}.pad(strconv.AppendInt(b, int64(n), 10), start)
 }
 
-// pad pads the part of b from start on.
+// pad pads b[start:] to the width of the piece.
 func (p Piece) pad(b []byte, start int) []byte {
 	missing := p.Width - utf8.RuneCount(b[start:])
 	if missing <= 0 {

@@ -8,7 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// chunkBytes is the size to which [Gen.RowsFitting] lets a batch grow.
+// chunkBytes is the approximate size, in bytes, of the largest batch that [Gen.RowsFitting]
+// allows.
 const chunkBytes = 32 << 20
 
 // Gen makes the values of a plan's data sets and parameters. Each value is computed
@@ -25,7 +26,7 @@ type genSet struct {
 	parent  *genSet
 	columns map[string]*column
 	order   []*column
-	bound   []*column // those that Fill makes
+	bound   []*column // the columns that Fill makes
 }
 
 // NewGenerator checks the generators of a plan and prepares them.
@@ -73,7 +74,7 @@ func NewGenerator(seed uint64, p *Plan) (*Gen, error) {
 	return g, nil
 }
 
-// lookup finds "set.column".
+// lookup finds the column with the name "set.column", and its set.
 func (g *Gen) lookup(name string) (*genSet, *column, error) {
 	set, col, _ := strings.Cut(name, ".")
 	s := g.sets[set]
@@ -99,8 +100,8 @@ func (s *genSet) rowsPer(ancestor *genSet) (int64, bool) {
 	return 0, false
 }
 
-// nested finds a column of set or of a set that it is nested in. It also returns how
-// many rows of set share one value of the column.
+// nested finds the column with this name, which belongs to set or to a set around it. It also
+// returns how many rows of set share one value of the column.
 func (g *Gen) nested(set, name string) (*column, int64, error) {
 	s := g.sets[set]
 	if s == nil {
@@ -117,9 +118,8 @@ func (g *Gen) nested(set, name string) (*column, int64, error) {
 	return c, per, nil
 }
 
-// Fill makes the columns that [DataSet.Bound] returns, for the rows lo ≤ i < hi of a data
-// set. It reuses dst's memory and does not change its PerExec unless
-// that is 0.
+// Fill makes the columns that [DataSet.Bound] returns, for the rows lo ≤ i < hi of a data set.
+// It reuses the memory of dst, and sets dst.PerExec only if that is 0.
 func (g *Gen) Fill(dst *driver.Batch, set string, lo, hi int64) error {
 	s := g.sets[set]
 	if s == nil {
@@ -134,9 +134,9 @@ func (g *Gen) Fill(dst *driver.Batch, set string, lo, hi int64) error {
 	return nil
 }
 
-// FillColumns makes columns for the rows lo ≤ i < hi of set. cols are named
-// "set.column". They are columns of set itself, hidden or not, or of a set that it is
-// nested in.
+// FillColumns makes columns for the rows lo ≤ i < hi of set. cols are names such as
+// "set.column". The columns belong to set itself, hidden or not, or to a set in which set is
+// nested.
 func (g *Gen) FillColumns(dst *driver.Batch, cols []string, set string, lo, hi int64) error {
 	shape(dst, len(cols))
 	for j, name := range cols {
@@ -154,12 +154,11 @@ func (g *Gen) FillColumns(dst *driver.Batch, cols []string, set string, lo, hi i
 	return nil
 }
 
-// FillParameters makes the parameters of the n executions numbered first,
-// first+stride, first+2*stride, …. In a mix, client c of C has first c and stride C.
-// A parameter with a Column takes the value of the row of forEach with the execution's
-// number. A parameter with a Generator draws from the stream that is named prefix +
-// "." + the parameter's name, where prefix is "phase" for a query and
-// "phase.operation" in a mix.
+// FillParameters makes the parameters of the n executions numbered first, first+stride,
+// first+2*stride, …. In a mix with C clients, client number c has first c and stride C. A
+// parameter with a Column takes its value from the row of forEach with the execution's number.
+// A parameter with a Generator draws from the stream that is named prefix + "." + the
+// parameter's name, where prefix is "phase" for a query and "phase.operation" in a mix.
 func (g *Gen) FillParameters(dst *driver.Batch, prefix string, params []Parameter, forEach string, first, stride int64, n int) error {
 	shape(dst, len(params))
 	own := map[string]*column{}
@@ -186,9 +185,9 @@ func (g *Gen) FillParameters(dst *driver.Batch, prefix string, params []Paramete
 	return nil
 }
 
-// RowsFitting returns the most rows of a data set that should be made at once: those
-// that fit in about 32 MiB of memory, but at least one. Without cols the rows are as
-// made by Fill, otherwise as made by FillColumns.
+// RowsFitting returns how many rows of a data set should be made at once: as many as fit in
+// about 32 MiB of memory, but at least one. Without cols, the rows have the columns that Fill
+// makes. Otherwise they have cols, as FillColumns makes them.
 func (g *Gen) RowsFitting(set string, cols ...string) int64 {
 	s := g.sets[set]
 	if s == nil {
@@ -210,7 +209,7 @@ func (g *Gen) RowsFitting(set string, cols ...string) int64 {
 	return max(1, chunkBytes/bytes)
 }
 
-// shape gives dst n columns. It keeps the existing ones.
+// shape gives dst n columns. It keeps the memory of existing columns.
 func shape(dst *driver.Batch, n int) {
 	if dst.PerExec == 0 {
 		dst.PerExec = 1
@@ -222,7 +221,7 @@ func shape(dst *driver.Batch, n int) {
 	dst.Columns = dst.Columns[:n]
 }
 
-// numbers are the rows (first + k*stride) / per, for k = 0, 1, 2, …
+// numbers are the row numbers (first + k*stride) / per, for k = 0, 1, 2, …
 type numbers struct{ first, stride, per int64 }
 
 func (r numbers) at(k int) int64 {
@@ -285,8 +284,8 @@ func (c *column) fill(dst *driver.Column, at numbers, n int) error {
 // fillBytes makes n texts or blobs. Equal values share their bytes if it is known in
 // advance that they are equal.
 //
-// An arena is clipped to its length. So if a column's Data has spare capacity, the
-// column owns it and may write to it.
+// The capacity of an arena is its length. So if dst.Data has spare capacity, it is not an
+// arena, and fillBytes may overwrite it.
 func (c *column) fillBytes(dst *driver.Column, at numbers, n int) error {
 	own := dst.Data[:0]
 	if cap(dst.Data) == len(dst.Data) {

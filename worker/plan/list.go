@@ -8,22 +8,22 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// given are the values of a list, read from the plan. Texts and blobs are among the
-// column's fixed bytes.
+// given has the values of a list, as read from the plan. Texts and blobs are in the column's
+// field fixed instead.
 type given struct {
 	n     int64
-	nulls []bool // nil: there are none
+	nulls []bool // nil: no value is NULL
 	ints  []int64
 	reals []float64
 }
 
-// at returns the index of the value of row i.
+// at returns the index in the list of the value of row i.
 func (g *given) at(i int64) int64 { return i % g.n }
 
 func (g *given) null(i int64) bool { return g.nulls != nil && g.nulls[g.at(i)] }
 
-// readList reads the values of a list. Errors give a value's number and not the value,
-// which may be private.
+// readList reads the values of a list. Its errors tell the number of a bad value, but not the
+// value, which may be private.
 func (c *column) readList() error {
 	list := c.gen.List
 	if len(list) == 0 {

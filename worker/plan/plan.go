@@ -76,8 +76,9 @@ func (s *DataSet) Inserted() []Column {
 	return slices.DeleteFunc(slices.Clone(s.Columns), func(c Column) bool { return c.Hidden })
 }
 
-// Bound returns the columns whose values are the parameters of an INSERT, in order: the
-// inserted ones, and for each that is coalesced the columns that it is made from.
+// Bound returns the columns whose values are the parameters of an INSERT, in order. These are
+// the inserted columns. In place of a coalesced column there are the columns that it is made
+// from.
 func (s *DataSet) Bound() []Column {
 	var list []Column
 	for _, c := range s.Inserted() {
@@ -118,7 +119,7 @@ func (s *DataSet) InsertSQL(rows int) (sql string, parameters []driver.Type) {
 type Column struct {
 	Name      string      `json:"name" jsonschema:"minLength=1"`
 	Type      driver.Type `json:"type"`
-	Hidden    bool        `json:"hidden,omitempty"` // made for other columns, not inserted
+	Hidden    bool        `json:"hidden,omitempty"` // used only to make other columns, not inserted
 	Generator Generator   `json:"generator"`
 }
 
@@ -132,41 +133,41 @@ type Generator struct {
 	NullPermille int64 `json:"null_permille,omitempty" jsonschema:"maximum=1000"`
 
 	Low  int64   `json:"low,omitempty" jsonschema:"signed"`                   // serial: first value; int, zipf, shuffle: least value; text, blob, hex: least bytes; words: least words; time: start in ms
-	High int64   `json:"high,omitempty" jsonschema:"signed"`                  // int, zipf, shuffle: greatest value; text, blob, hex: most bytes; words: most words; time: random within [Low, High), unless that is empty
-	Step int64   `json:"step,omitempty" jsonschema:"signed"`                  // serial, time: added for each row; shuffle: between two values
+	High int64   `json:"high,omitempty" jsonschema:"signed"`                  // int, zipf, shuffle: greatest value; text, blob, hex: most bytes; words: most words; time: random within [Low, High) if High > Low
+	Step int64   `json:"step,omitempty" jsonschema:"signed"`                  // serial, time: added for each row; shuffle: difference of neighboring values
 	Skew float64 `json:"skew,omitempty" jsonschema:"minimum=0.01,maximum=20"` // zipf, pick, words: the exponent s > 0; pick, words: 0 is uniform
 
-	// Every rows, a serial has grown by Step; 0 and 1 mean for each row.
+	// Every is the number of rows in which a serial grows by Step; 0 and 1 both mean one row.
 	Every int64 `json:"every,omitempty"`
 
-	// Bounds, if there are any, replace Low and High. The values, or lengths, between
-	// two neighbors are as likely as those between any other two. An int with Weights
-	// has the values Bounds themselves.
+	// Bounds, if set, replace Low and High. Each interval between two neighboring bounds is
+	// equally likely to contain the value, or its length. An int with Weights takes only the
+	// values in Bounds.
 	Bounds     []int64   `json:"bounds,omitempty" jsonschema:"signed,minItems=1"`
 	RealBounds []float64 `json:"real_bounds,omitempty" jsonschema:"minItems=2"`
-	Weights    []int64   `json:"weights,omitempty" jsonschema:"minItems=1"` // choice, int: how likely each value is; none: all equally
+	Weights    []int64   `json:"weights,omitempty" jsonschema:"minItems=1"` // choice, int: relative probability of each value; nil: all are equal
 
-	RealLow  float64 `json:"real_low,omitempty"`  // real: uniform in [RealLow, RealHigh); const (real)
-	RealHigh float64 `json:"real_high,omitempty"` // real
+	RealLow  float64 `json:"real_low,omitempty"`  // real: uniform in [RealLow, RealHigh); const of type real: the value
+	RealHigh float64 `json:"real_high,omitempty"` // real: see RealLow
 
-	Format string   `json:"format,omitempty"` // format: verbs %d, %s, %v, %x with widths, %F, %T
+	Format string   `json:"format,omitempty"` // format: text with the verbs %d, %s, %v, %x (with widths), %F, %T and %j
 	Of     []string `json:"of,omitempty"`     // format, sha256, coalesce: columns of the same set; ref, pick, words: one "set.column"
-	At     string   `json:"at,omitempty"`     // pick: the column of the same set that has the number of the row
+	At     string   `json:"at,omitempty"`     // pick: the column of the same set that has the number of the picked row
 	Hex    bool     `json:"hex,omitempty"`    // sha256: hash the bytes that the hex text encodes
 
-	Text   string   `json:"text,omitempty"`                           // const (type text), repeat
-	Times  int64    `json:"times,omitempty"`                          // repeat
-	Int    int64    `json:"int,omitempty" jsonschema:"signed"`        // const (int, bool, time)
-	Choice []string `json:"choice,omitempty" jsonschema:"minItems=1"` // choice
+	Text   string   `json:"text,omitempty"`                           // const of type text: the value; repeat: the repeated text
+	Times  int64    `json:"times,omitempty"`                          // repeat: how many times Text is repeated
+	Int    int64    `json:"int,omitempty" jsonschema:"signed"`        // const of type int, bool or time: the value
+	Choice []string `json:"choice,omitempty" jsonschema:"minItems=1"` // choice: the texts to choose from
 
-	// List has the values of a list, each a null or, by the column's type, a whole number,
-	// a number, a text, or a text of hexadecimal digits for a blob.
+	// List has the values of a list. Each is null or, depending on the column's type, a whole
+	// number, a number, a text, or a text of hexadecimal digits for a blob.
 	List []json.RawMessage `json:"list,omitempty" jsonschema:"minItems=1"`
 }
 
 // The kinds of generators.
 const (
-	GenSerial = "serial" // Low + Step*i
+	GenSerial = "serial" // Low + Step*i in row i
 	GenConst  = "const"
 	GenNull   = "null"
 	GenInt    = "int"
@@ -178,15 +179,15 @@ const (
 	GenRepeat = "repeat"
 	GenBlob   = "blob"
 	GenChoice = "choice"
-	GenList   = "list" // List[i % len(List)]
+	GenList   = "list" // List[i % len(List)] in row i
 	GenHex    = "hex"
 	GenSHA256 = "sha256"
-	GenRef    = "ref"  // the column of the row that this one is nested in
-	GenPick   = "pick" // the column of a row of the set drawn at random, or numbered by At
+	GenRef    = "ref"  // the value in the row that the generated row is nested in
+	GenPick   = "pick" // the value in a row of another set, drawn at random or numbered by At
 
 	GenShuffle  = "shuffle"  // Low, Low+Step, …, High, each once in random order
-	GenWords    = "words"    // words that are picked, with a space between them
-	GenCoalesce = "coalesce" // the first of columns that is not NULL, found by the INSERT
+	GenWords    = "words"    // picked words, separated by spaces
+	GenCoalesce = "coalesce" // the first value among columns that is not NULL, chosen by the INSERT
 )
 
 // Phase is one named part of a workload. Exactly one of Insert, Query, Mix, HTTP,
@@ -210,25 +211,25 @@ type Phase struct {
 type Insert struct {
 	Sets []string `json:"sets" jsonschema:"minItems=1,uniqueItems=true"`
 
-	// Transaction is "one" around the phase, "set" around each data set,
-	// "each" for each statement by itself, "every" for each Every rows, or
-	// "per" for each row of the set Per with all rows nested in it. With "per",
-	// Sets starts with Per and continues with its descendants, which are
-	// inserted depth first.
+	// Transaction says what one transaction inserts: "one" the whole phase, "set" a data set,
+	// "each" a single statement, "every" a number of rows (Every), or "per" a row of the set
+	// Per with all rows nested in it. With "per", Sets starts with Per and continues with its
+	// descendants, which are inserted depth first.
 	Transaction string `json:"transaction" jsonschema:"enum=one,enum=set,enum=each,enum=every,enum=per"`
 	Every       int64  `json:"every,omitempty" jsonschema:"maximum=16777216"`
 	Per         string `json:"per,omitempty"`
 
-	RowsPerStatement int64 `json:"rows_per_statement" jsonschema:"minimum=1"` // groups in one VALUES
+	RowsPerStatement int64 `json:"rows_per_statement" jsonschema:"minimum=1"` // rows in one INSERT
 	AdHoc            bool  `json:"ad_hoc,omitempty"`
-	TimedValues      bool  `json:"timed_values,omitempty"` // rows are made while the clock runs
+	TimedValues      bool  `json:"timed_values,omitempty"` // the values of rows are made while the clock runs
 
-	// Verify is what the worker reads back after the phase for the lab.
+	// Verify says which tables the worker reads back after the phase, so that the lab can check
+	// them.
 	Verify []Stored `json:"verify,omitempty"`
 }
 
-// Parameter says where the value of one "?" comes from. It is either a Column
-// ("set.column") of the current row of a query's ForEach, or a Generator, whose row is
+// Parameter says where the value of one "?" comes from. It is either a Column ("set.column") of
+// the current row of a query's ForEach, or a Generator, which makes the value of the row with
 // the execution's number.
 type Parameter struct {
 	Name      string      `json:"name"`
@@ -239,12 +240,12 @@ type Parameter struct {
 
 // Call is one statement and the sources of its parameters.
 type Call struct {
-	SQL        string              `json:"sql"` // with plain "?"
+	SQL        string              `json:"sql"` // each parameter is a plain "?"
 	Parameters []Parameter         `json:"parameters,omitempty"`
-	Columns    []driver.ColumnType `json:"columns,omitempty"` // empty if it returns no rows
+	Columns    []driver.ColumnType `json:"columns,omitempty"` // the columns of the result; empty if the statement returns no rows
 	AdHoc      bool                `json:"ad_hoc,omitempty"`
 
-	// Rows is how many rows each execution must return, or -1 if not known.
+	// Rows is how many rows each execution must return; -1: not known.
 	Rows int64 `json:"rows" jsonschema:"minimum=-1"`
 }
 
@@ -252,18 +253,18 @@ type Call struct {
 type MixCall struct {
 	Call
 
-	// IfEmpty ends the operation if the statement returns no rows, regardless of
-	// Rows. The calls after it are not executed. In a transaction it is EmptyCommit
-	// or EmptyRollback, which says how the transaction ends. Without a transaction
-	// it is EmptyStop.
+	// IfEmpty ends the operation if the statement returns no rows, regardless of Rows. The
+	// calls after it are not executed. In a transaction, IfEmpty is EmptyCommit or
+	// EmptyRollback, which says how the transaction ends. Without a transaction, IfEmpty is
+	// EmptyStop.
 	IfEmpty string `json:"if_empty,omitempty" jsonschema:"constants=Empty"`
 
 	// Mutex holds the mix's mutex around the statement.
 	Mutex bool `json:"mutex,omitempty"`
 
-	// Another runs the statement of a transaction outside of it, on another connection of
-	// the pool, as a program does by mistake. If the pool has one connection it waits
-	// forever.
+	// Another runs the statement of a transaction outside of it, on another connection of the
+	// pool, as a program does by mistake. If the pool has only one connection, the statement
+	// waits forever.
 	Another bool `json:"another,omitempty"`
 }
 
@@ -277,17 +278,17 @@ const (
 // Query runs one statement and reads its result to the end.
 type Query struct {
 	Call
-	ForEach string `json:"for_each,omitempty"`             // runs once per row of this set; if "" it runs once
-	Repeat  int64  `json:"repeat" jsonschema:"minimum=1"`  // how many times all of that is repeated
+	ForEach string `json:"for_each,omitempty"`             // the data set for each row of which the statement runs once; "": it runs once
+	Repeat  int64  `json:"repeat" jsonschema:"minimum=1"`  // how many times the executions for ForEach are run
 	Clients int    `json:"clients" jsonschema:"minimum=1"` // goroutines; each runs the whole phase on its own connection
 
-	// Returns names the generated values that the result must equal, in
-	// order, over the whole ForEach. If it is nil the drivers must agree.
+	// Returns names the generated values that the result must equal, in order, over the whole
+	// ForEach. If Returns is nil, the results of all drivers must be equal.
 	Returns *Returns `json:"returns,omitempty"`
 }
 
-// Returns says that the rows of a result are the rows of a data set, in order, with
-// these columns ("set.column", of Set itself or of a set that it is nested in).
+// Returns says that the rows of a result are the rows of a data set, in order, with these
+// columns. Their names are "set.column", of Set itself or of a set in which Set is nested.
 type Returns struct {
 	Set     string   `json:"set"`
 	Columns []string `json:"columns"`
@@ -303,32 +304,32 @@ type Mix struct {
 	Count      int64 `json:"count,omitempty"`
 	DurationMS int64 `json:"duration_ms,omitempty"`
 
-	// Rate is how many operations per second are started, whether or not the
-	// previous ones have ended (open loop). If it is 0, each client starts its
-	// next operation when the previous one has ended (closed loop).
+	// Rate is how many operations per second are started, whether or not the previous ones have
+	// ended (open loop). If Rate is 0, each client starts its next operation when the previous
+	// one has ended (closed loop).
 	Rate float64 `json:"rate,omitempty" jsonschema:"minimum=0.001,maximum=1e9"`
 
-	// GOMAXPROCS is how many threads run Go code at once during the phase. If it is
-	// 0 there are as many as cores. Workers in other languages ignore it.
+	// GOMAXPROCS is how many threads run Go code at once during the phase; 0: as many as there
+	// are cores. Workers in other languages ignore GOMAXPROCS.
 	GOMAXPROCS int `json:"gomaxprocs,omitempty"`
 
-	// Mutex says to hold a mutex of the application around each operation, so that
-	// only one runs at a time.
+	// Mutex says to hold a mutex of the application around each operation, so that only one
+	// operation runs at a time.
 	Mutex bool `json:"mutex,omitempty"`
 
 	Retry *Retry `json:"retry,omitempty"` // if nil, an operation that failed because of a lock is not repeated
 
 	// PatienceMS, if not 0, is the longest time in milliseconds without progress. The phase
-	// fails if no client begins or ends an operation for longer than that while operations
-	// are under way, because these may wait for each other forever.
+	// fails if operations are running and no client begins or ends an operation for longer than
+	// PatienceMS. The running operations may then wait for each other forever.
 	PatienceMS int64 `json:"patience_ms,omitempty"`
 }
 
 // Retry says how to repeat an operation that failed with SQLITE_BUSY or SQLITE_LOCKED.
 // The latency of the operation includes all its attempts.
 type Retry struct {
-	Attempts  int64 `json:"attempts" jsonschema:"minimum=2,maximum=1000000"`      // in total, including the first
-	BackoffUS int64 `json:"backoff_us,omitempty" jsonschema:"maximum=3600000000"` // wait before the second attempt; doubled before each further one
+	Attempts  int64 `json:"attempts" jsonschema:"minimum=2,maximum=1000000"`      // attempts in total, including the first
+	BackoffUS int64 `json:"backoff_us,omitempty" jsonschema:"maximum=3600000000"` // pause before the second attempt in µs; it doubles before each further attempt
 }
 
 // Operation is one statement or a transaction of several.
@@ -343,17 +344,17 @@ type Operation struct {
 	// back.
 	Results []int `json:"results,omitempty" jsonschema:"minimum=1"`
 
-	// TimeoutMS, if not 0, is how long the operation may take, with all its attempts. Its
-	// context then ends.
+	// TimeoutMS, if not 0, is how many milliseconds the operation with all its attempts may
+	// take. After that its context ends.
 	TimeoutMS int64 `json:"timeout_ms,omitempty"`
 
-	// Reads says that no statement of the operation writes. It then runs in the pool of
-	// the readers, if the setting pool_readers asks for one, and without the mutex that
-	// the setting write_mutex asks for.
+	// Reads says that no statement of the operation writes. The operation then uses the pool of
+	// readers, if the setting pool_readers asks for one, and does not hold the mutex that the
+	// setting write_mutex asks for.
 	Reads bool `json:"reads,omitempty"`
 
-	// Mutex says to hold the mix's mutex around each attempt, from before BEGIN
-	// until after COMMIT, if the mix does not hold it around all operations.
+	// Mutex says to hold the mix's mutex around each attempt, from before BEGIN until after
+	// COMMIT. It must not be set if the mix already holds its mutex around all operations.
 	Mutex bool `json:"mutex,omitempty"`
 }
 
@@ -375,24 +376,25 @@ type HTTP struct {
 	Call // without SQL the server does nothing and answers each request with {}
 
 	Names   []string `json:"names" jsonschema:"nullable"`    // the names of Columns: the keys of the answer
-	Clients int      `json:"clients" jsonschema:"minimum=1"` // connections of the load, each kept alive
+	Clients int      `json:"clients" jsonschema:"minimum=1"` // clients of the load, each with a connection that is kept alive
 
-	// The load is either Count requests in total, or runs for DurationMS.
+	// The load either sends Count requests in total, or runs for DurationMS.
 	Count      int64 `json:"count,omitempty"`
 	DurationMS int64 `json:"duration_ms,omitempty"`
 
-	// Rate is how many requests per second are due, whether or not the previous
-	// ones have been answered (open loop). If it is 0, each client sends its next
-	// request when the previous one has been answered (closed loop).
+	// Rate is how many requests per second are due, whether or not the previous ones have been
+	// answered (open loop). If Rate is 0, each client sends its next request when the previous
+	// one has been answered (closed loop).
 	Rate float64 `json:"rate,omitempty" jsonschema:"minimum=0.001,maximum=1e9"`
 
-	// Returns names the generated values that each answer must equal. They are
-	// those of the row of Set that the parameter picks, which is the only parameter
-	// that picks from Set. If Returns is nil the drivers must agree.
+	// Returns names the generated values that each answer must equal. These values are in the
+	// row of Set that the request picks. Exactly one parameter picks from Set. If Returns is
+	// nil, the answers of all drivers must be equal.
 	Returns *Returns `json:"returns,omitempty"`
 }
 
-// Picked returns the parameter that picks the row to which Returns refers.
+// Picked returns the only parameter that picks a row of Returns.Set, or false if there is not
+// exactly one such parameter.
 func (h *HTTP) Picked() (Parameter, bool) {
 	var found []Parameter
 	for _, p := range h.Parameters {

@@ -9,73 +9,74 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Replay runs what was recorded of an application: the events in the order in which
-// they began, within each connection and each transaction.
+// Replay runs the recorded events of an application. Within each connection and each
+// transaction, events run in the order in which they began.
 type Replay struct {
 	// Operations are the names under which latencies are counted.
 	Operations []string   `json:"operations" jsonschema:"minItems=1,maxItems=64,minLength=1"`
 	Statements []Replayed `json:"statements" jsonschema:"minItems=1"`
 	Events     Events     `json:"events"`
 
-	// Connections is how many connections the events are on. Without Clients each has
-	// its own client. Otherwise each of the clients, as soon as it is free, runs the
-	// next transaction, or statement outside of a transaction, of any connection.
+	// Connections is how many connections were recorded. If Clients is 0, each connection has
+	// its own client. Otherwise a free client runs the next transaction of any connection, or
+	// the next statement outside of a transaction.
 	Connections int `json:"connections" jsonschema:"minimum=1"`
 	Clients     int `json:"clients,omitempty"`
 
-	// Speed is by how much the time between events is divided. If it is 0, each client
-	// starts its next event when the previous one has ended.
+	// Speed divides the time between events. If Speed is 0, each client starts its next event
+	// when the previous one has ended.
 	Speed float64 `json:"speed,omitempty" jsonschema:"minimum=1e-6,maximum=1e6"`
 
-	// PatienceMS, if not 0, is as that of a mix.
+	// PatienceMS has the same meaning as in [Mix].
 	PatienceMS int64 `json:"patience_ms,omitempty"`
 }
 
 // Replayed is a statement with the parameters of all its executions.
 type Replayed struct {
-	Operation int    `json:"operation"`                                  // index of Operations
+	Operation int    `json:"operation"`                                  // index into Operations
 	Do        string `json:"do,omitempty" jsonschema:"constants=Replay"` // one of the Replay constants, instead of SQL
-	SQL       string `json:"sql,omitempty" jsonschema:"minLength=1"`     // with plain "?"
+	SQL       string `json:"sql,omitempty" jsonschema:"minLength=1"`     // each parameter is a plain "?"
 	AdHoc     bool   `json:"ad_hoc,omitempty"`
-	Reads     bool   `json:"reads,omitempty"`  // it may return rows
+	Reads     bool   `json:"reads,omitempty"`  // the statement may return rows
 	Script    bool   `json:"script,omitempty"` // the SQL is several statements, without parameters
 
 	// Parameters have a value for each execution, in the order of the events.
 	Parameters []Recorded `json:"parameters,omitempty"`
 }
 
-// What an event does with a transaction by the library's own call.
+// The values of Do: an event begins or ends a transaction by a call of the library, without
+// SQL.
 const (
 	ReplayBegin    = "begin"
 	ReplayCommit   = "commit"
 	ReplayRollback = "rollback"
 )
 
-// Recorded is one parameter in all executions of its statement. Its values are in the
-// field for its type. If only the lengths of texts and blobs, or the bytes that
-// integers are stored in, were recorded, it has Lengths instead, and the values are made
-// from the seed.
+// Recorded is one parameter in all executions of its statement. Its values are in the field for
+// its type. If only sizes were recorded, they are in Lengths instead: how many bytes a text or
+// blob has, or an integer is stored in. The values are then made from the seed.
 type Recorded struct {
 	Type    driver.Type `json:"type"` // int, real, text or blob
 	Ints    []int64     `json:"ints,omitempty" jsonschema:"signed"`
 	Reals   []float64   `json:"reals,omitempty"`
-	Bytes   [][]byte    `json:"bytes,omitempty"` // of texts and blobs, in base64
+	Bytes   [][]byte    `json:"bytes,omitempty"` // texts and blobs, in base64
 	Lengths []int64     `json:"lengths,omitempty"`
-	Nulls   []int       `json:"nulls,omitempty"` // the executions with NULL, which have a value as well
+	Nulls   []int       `json:"nulls,omitempty"` // indexes of the executions with NULL; their entries in the other lists are ignored
 
-	// Times are the executions whose text was a time.Time, in [TimeFormat].
+	// Times are the indexes of the executions whose value was a time.Time. Its text is in
+	// [TimeFormat].
 	Times []int `json:"times,omitempty"`
 
-	// Zones are the abbreviations of the zones of Times, such as "CET", one for each. "" is
-	// UTC, or an offset without a name; nil says so of all.
+	// Zones has the abbreviation of the time zone of each of Times, such as "CET". "" means
+	// UTC, or an offset without a name. If Zones is nil, all are "".
 	Zones []string `json:"zones,omitempty"`
 
-	// Monotonic are those of Times that had a reading of the monotonic clock, as time.Now
-	// returns it.
+	// Monotonic are the executions in Times whose time.Time had a reading of the monotonic
+	// clock, like the result of time.Now.
 	Monotonic []int `json:"monotonic,omitempty"`
 }
 
-// TimeFormat is how a recorded time.Time is written into a text, as mattn does it and
+// TimeFormat is how a recorded time.Time is written into a text, as mattn writes it and
 // SQLite's functions read it.
 const TimeFormat = "2006-01-02 15:04:05.999999999-07:00"
 
@@ -92,28 +93,30 @@ func (r *Recorded) rows() int {
 	return len(r.Bytes)
 }
 
-// Events are what was recorded, by column: entry i of each list is about event i.
+// Events are the recorded events, by column: entry i of each list is about event i.
 type Events struct {
-	Statement   []int   `json:"statement" jsonschema:"minItems=1"`          // index of Statements
-	Connection  []int   `json:"connection"`                                 // from 0
-	Transaction []int   `json:"transaction"`                                // from 0, in the order in which they are dealt; a statement outside of any has its own number
-	AtNS        []int64 `json:"at_ns,omitempty"`                            // with a speed: when the event began
-	Rows        []int64 `json:"rows" jsonschema:"minimum=-1"`               // that were read; -1: not known
-	Affected    []int64 `json:"affected,omitempty" jsonschema:"minimum=-1"` // rows, by a statement that does not read; -1: not known; nil: of no event
-	Failed      []int   `json:"failed,omitempty"`                           // the events that ended with an error
-	Codes       []int   `json:"codes,omitempty"`                            // the result code of each of Failed; 0: not known; nil: of none
+	Statement   []int   `json:"statement" jsonschema:"minItems=1"`          // index into Statements
+	Connection  []int   `json:"connection"`                                 // number of the connection, from 0
+	Transaction []int   `json:"transaction"`                                // number of the transaction, from 0, in the order in which clients take them; a statement outside of transactions has its own number
+	AtNS        []int64 `json:"at_ns,omitempty"`                            // time in ns when the event began; only needed with a Speed
+	Rows        []int64 `json:"rows" jsonschema:"minimum=-1"`               // how many rows were read; -1: not known
+	Affected    []int64 `json:"affected,omitempty" jsonschema:"minimum=-1"` // how many rows a statement that does not read has changed; -1: not known; nil: not known for any event
+	Failed      []int   `json:"failed,omitempty"`                           // indexes of the events that ended with an error
+	Codes       []int   `json:"codes,omitempty"`                            // the result code of each event in Failed; 0: not known; nil: none is known
 
-	// Inserted are the last insert IDs that the application asked for, of events with Affected.
+	// Inserted are the last insert IDs that the application asked for. Affected must be known
+	// for their events.
 	Inserted []Inserted `json:"inserted,omitempty"`
 }
 
 // Inserted is the ID of a row that an event has inserted.
 type Inserted struct {
-	Event int   `json:"event"` // index
+	Event int   `json:"event"` // index of the event
 	ID    int64 `json:"id" jsonschema:"signed"`
 }
 
-// Units returns the events of each transaction, in the order in which these are dealt.
+// Units returns the indexes of the events of each transaction, in the order in which clients
+// take the transactions.
 func (e *Events) Units() [][]int {
 	var units [][]int
 	for i, t := range e.Transaction {
@@ -138,13 +141,13 @@ func (r *Replay) AtOnce() int {
 
 // Limits of a replay.
 const (
-	MaxReplayed  = 1 << 20 // events
-	MaxReplayOps = 64      // names of operations
+	MaxReplayed  = 1 << 20 // events of a replay
+	MaxReplayOps = 64      // names of operations in a replay
 	MaxSpeed     = 1e6
 	MinSpeed     = 1e-6
 )
 
-// Check finds what cannot be replayed. The error names the field within the replay.
+// Check returns an error if r cannot be replayed. The error names the bad field of r.
 func (r *Replay) Check() error {
 	e, n := &r.Events, r.Events.Len()
 	switch {
@@ -255,9 +258,8 @@ func (s *Replayed) check(executions, operations int) error {
 	return nil
 }
 
-// ReplayBatch returns the parameters of all executions of a statement of a replay. It
-// makes those that were recorded without values. stream names the phase and the
-// statement.
+// ReplayBatch returns the parameters of all executions of a statement of a replay. It makes up
+// the values that were not recorded. stream names the phase and the statement.
 func (g *Gen) ReplayBatch(stream string, s *Replayed) *driver.Batch {
 	if len(s.Parameters) == 0 {
 		return nil
@@ -289,9 +291,10 @@ func (g *Gen) ReplayBatch(stream string, s *Replayed) *driver.Batch {
 	return b
 }
 
-// Time returns the time.Time that the text of an execution stands for, as the program passed
-// it, and false if the execution has no time. A time with a reading of the monotonic clock is in
-// this machine's zone, because package time has such readings in no other.
+// Time returns the time.Time that the program passed in an execution, where text is its
+// recorded form. It returns false if the program passed no time. A time with a reading of the
+// monotonic clock is in this machine's zone, because package time has such readings in no
+// other.
 func (p *Recorded) Time(execution int, text string) (t time.Time, ok bool, err error) {
 	at, ok := slices.BinarySearch(p.Times, execution)
 	if !ok {
@@ -301,7 +304,7 @@ func (p *Recorded) Time(execution int, text string) (t time.Time, ok bool, err e
 		return t, true, err
 	}
 	if _, ok := slices.BinarySearch(p.Monotonic, execution); ok {
-		now := time.Now() // the only source of such a reading, and In would remove it
+		now := time.Now() // only time.Now makes a monotonic reading, and Time.In would remove it
 		return now.Add(t.Sub(now)), true, nil
 	}
 	if p.Zones != nil && p.Zones[at] != "" {
@@ -311,7 +314,8 @@ func (p *Recorded) Time(execution int, text string) (t time.Time, ok bool, err e
 	return t, true, nil
 }
 
-// fillLengths makes a value of each length. times are the rows with times.
+// fillLengths appends to c a value of each length. times are the indexes of values that are
+// times.
 func fillLengths(c *driver.Column, s stream, lengths []int64, times []int) {
 	isTime := make(map[int]bool, len(times))
 	for _, r := range times {
@@ -350,8 +354,9 @@ func madeTime(random uint64) time.Time {
 	return time.Unix(1_000_000_000+int64(below(random, 1_000_000_000)), 123_456_789).UTC()
 }
 
-// intBefore returns the size before n among those in which SQLite stores integers, or -1
-// if n is none of them. 0 bytes hold 0 and 1.
+// intBefore returns the next smaller size than n bytes in which SQLite stores integers. It
+// returns 0 for 0, and -1 if SQLite never stores an integer in n bytes. The integers 0 and 1
+// take 0 bytes.
 func intBefore(n int64) int64 {
 	sizes := []int64{0, 1, 2, 3, 4, 6, 8}
 	switch i := slices.Index(sizes, n); i {
@@ -362,7 +367,7 @@ func intBefore(n int64) int64 {
 	}
 }
 
-// intOfBytes returns a number, not below 0, that SQLite stores in n bytes.
+// intOfBytes returns a number ≥ 0 that SQLite stores in n bytes.
 func intOfBytes(random uint64, n int64) int64 {
 	switch before := intBefore(n); {
 	case n == 0:

@@ -15,11 +15,11 @@ import (
 type Stored struct {
 	Table   string              `json:"table"`
 	Columns []string            `json:"columns,omitempty"` // the columns to hash; if empty the rows are only counted
-	Types   []driver.ColumnType `json:"types,omitempty"`   // of Columns
+	Types   []driver.ColumnType `json:"types,omitempty"`   // the types of Columns
 }
 
-// Query returns the statement that reads it back. It reads the table itself and not
-// an index, so that what it leaves in caches does not depend on what is read.
+// Query returns the statement that reads the table back. The statement uses no index, so that
+// it leaves the same pages in caches whichever columns it reads.
 func (s *Stored) Query() driver.Statement {
 	if len(s.Columns) == 0 {
 		return driver.Statement{
@@ -34,8 +34,8 @@ func (s *Stored) Query() driver.Statement {
 	return driver.Statement{SQL: "SELECT " + strings.Join(names, ",") + " FROM " + driver.Quote(s.Table) + " NOT INDEXED", Columns: s.Types}
 }
 
-// Loaded returns the tables that the phases read back after their inserts, each once and
-// without columns.
+// Loaded returns the tables that the phases read back after their inserts, each once. Columns
+// is empty, so the rows are only counted.
 func Loaded(phases []Phase) []Stored {
 	var list []Stored
 	for i := range phases {
@@ -51,12 +51,12 @@ func Loaded(phases []Phase) []Stored {
 	return list
 }
 
-// RowSum is a checksum of rows that does not depend on their order. It is the sum of
-// each row's SHA-256, read as a number with the highest byte first, modulo 2^256. A
-// row is hashed as by [Hash]. The zero RowSum is that of no rows.
+// RowSum is a checksum of rows that does not depend on their order. It is the sum of each row's
+// SHA-256, read as a number with the highest byte first, modulo 2^256. A row is hashed as by
+// [Hash]. The zero RowSum is the checksum of no rows.
 type RowSum struct {
 	Rows int64
-	sum  [4]uint64 // lowest first
+	sum  [4]uint64 // the lowest 64 bits first
 	hash Hash
 }
 
@@ -74,7 +74,7 @@ func (s *RowSum) Batch(b *driver.Batch, n int) {
 	}
 }
 
-// take adds the contents of the buffer as one row.
+// take adds the bytes in the buffer of s.hash as one row.
 func (s *RowSum) take() {
 	d := sha256.Sum256(s.hash.buf)
 	s.hash.buf = s.hash.buf[:0]

@@ -24,7 +24,7 @@ func mix(z uint64) uint64 {
 type stream uint64
 
 func newStream(seed uint64, name string) stream {
-	h := uint64(14695981039346656037) // FNV-1a
+	h := uint64(14695981039346656037) // the FNV-1a hash of name
 	for i := range len(name) {
 		h = (h ^ uint64(name[i])) * 1099511628211
 	}
@@ -40,7 +40,7 @@ func (s stream) draw(i int64, k uint64) uint64 {
 	return mix(r + k*gamma)
 }
 
-// below maps a draw to 0 ≤ x < n. If n is 0 it means 2^64.
+// below maps a draw u to 0 ≤ x < n. n = 0 means 2^64.
 func below(u, n uint64) uint64 {
 	if n == 0 {
 		return u
@@ -49,7 +49,7 @@ func below(u, n uint64) uint64 {
 	return hi
 }
 
-// unit maps a draw to 0 ≤ x < 1.
+// unit maps a draw u to 0 ≤ x < 1.
 func unit(u uint64) float64 { return float64(u>>11) * 0x1p-53 }
 
 // arenaBits is the binary logarithm of the number of bytes after which an arena
@@ -71,7 +71,7 @@ type arenaKey struct {
 	size int
 }
 
-// arena returns random bytes, or letters, in which a value of any length up to
+// arena returns random bytes, or random letters if text is set. A value of any length up to
 // longest can begin at any of the first 2^arenaBits positions.
 func arena(text bool, longest int64) []byte {
 	const once = 1 << arenaBits
@@ -121,7 +121,7 @@ func newZipf(n uint64, s float64) *zipf {
 	return z
 }
 
-// area is the integral of x^-s from 1 to x, and inverse is its inverse.
+// area is the integral of t^-s over t from 1 to x. The function inverse inverts it.
 func (z *zipf) area(x float64) float64 {
 	if z.s == 1 {
 		return logarithm(x)
@@ -148,8 +148,8 @@ func (z *zipf) at(s stream, i int64) uint64 {
 	}
 }
 
-// weights draw an index with probability proportional to its weight. They are the sums of
-// the weights up to and including each one.
+// weights draw an index with probability proportional to its weight. Entry i is the sum of the
+// weights up to and including weight i.
 type weights []uint64
 
 func newWeights(list []int64) (weights, error) {
@@ -178,14 +178,14 @@ func (w weights) of(u uint64) int {
 // domains, CT-RSA 2002).
 type shuffle struct {
 	n    uint64 // 0 means 2^64
-	half uint   // bits
+	half uint   // bits of each of the two halves that the network swaps
 }
 
 func newShuffle(n uint64) *shuffle {
 	return &shuffle{n, max(1, uint(bits.Len64(n-1)+1)/2)}
 }
 
-// at returns the image of i modulo n.
+// at returns the number to which the permutation maps i modulo n.
 func (p *shuffle) at(s stream, i int64) uint64 {
 	x := uint64(i)
 	if p.n != 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// steps reports whether the values are Low + Step*i.
+// steps reports whether the value of every row i is Low + Step*i.
 func (c *column) steps() bool {
 	return c.gen.Kind == GenSerial && c.gen.Every <= 1 || c.gen.Kind == GenTime && c.gen.High <= c.gen.Low
 }
@@ -34,7 +34,7 @@ func (c *column) null(i int64) bool {
 	return false
 }
 
-// sourceRow returns the row of the sources that row i is made from.
+// sourceRow returns the number of the row of the sources that the value of row i is made from.
 func (c *column) sourceRow(i int64) int64 {
 	switch {
 	case c.gen.Kind == GenRef:
@@ -52,7 +52,7 @@ func (c *column) sourceRow(i int64) int64 {
 	}
 }
 
-// drawnRow returns the row of the source that the i-th draw picks.
+// drawnRow returns the number of the source's row that draw i picks.
 func (c *column) drawnRow(i int64) int64 {
 	if c.zipf != nil {
 		return int64(c.zipf.at(c.stream, i) - 1)
@@ -60,7 +60,7 @@ func (c *column) drawnRow(i int64) int64 {
 	return int64(below(c.draw(i, 0), c.total))
 }
 
-// row returns the row of base that row i takes its value from.
+// row returns the number of the row of c.base that row i takes its value from.
 func (c *column) row(i int64) int64 {
 	for c != c.base {
 		i, c = c.sourceRow(i), c.sources[0]
@@ -79,7 +79,7 @@ func (c *column) int(i int64) int64 {
 		return gen.Low + gen.Step*i
 	case gen.Kind == GenSerial:
 		hi, lo := bits.Mul64(uint64(gen.Step), uint64(i))
-		q, _ := bits.Div64(hi%uint64(gen.Every), lo, uint64(gen.Every)) // modulo 2^64
+		q, _ := bits.Div64(hi%uint64(gen.Every), lo, uint64(gen.Every)) // q is the quotient modulo 2^64
 		return gen.Low + int64(q)
 	case gen.Kind == GenShuffle:
 		return gen.Low + gen.Step*int64(c.shuffle.at(c.stream, i))
@@ -94,7 +94,7 @@ func (c *column) int(i int64) int64 {
 		return gen.Low + int64(c.zipf.at(c.stream, i)-1)
 	case gen.Kind == GenList:
 		return c.given.ints[c.given.at(i)]
-	default: // const, null
+	default: // the kinds const and null
 		return gen.Int
 	}
 }
@@ -118,14 +118,14 @@ func (c *column) real(i int64) float64 {
 		low, high, k = gen.RealBounds[j], gen.RealBounds[j+1], 1
 	}
 	x := low + float64(unit(c.draw(i, k))*(high-low))
-	if x >= high { // rounded up
+	if x >= high { // rounding has made x too large
 		return low
 	}
 	return x
 }
 
-// interval returns the bounds between which the value, or length, of row i lies, and the
-// draw of the stream that says where.
+// interval returns the bounds between which the value, or length, of row i lies. Draw k of the
+// stream decides where between them.
 func (c *column) interval(s stream, i int64) (low, high int64, k uint64) {
 	b := c.gen.Bounds
 	if len(b) == 0 {
@@ -158,7 +158,7 @@ func (c *column) span(i int64) driver.Span {
 	return driver.Span{Len: uint32(len(c.fixed))}
 }
 
-// random appends n random bytes.
+// random appends the n random bytes of row i.
 func (c *column) random(b []byte, i, n int64) []byte {
 	var word [8]byte
 	for k := uint64(0); n > 0; k++ {
@@ -169,7 +169,7 @@ func (c *column) random(b []byte, i, n int64) []byte {
 	return b
 }
 
-// hexPairs has the two hex digits of each byte as they are in memory.
+// hexPairs has the two hex digits of each byte. The low byte of an entry is the first digit.
 var hexPairs = func() (pairs [256]uint16) {
 	const digits = "0123456789abcdef"
 	for x := range pairs {
@@ -178,8 +178,8 @@ var hexPairs = func() (pairs [256]uint16) {
 	return pairs
 }()
 
-// hexInPlace converts the bytes from start on to hex digits. It starts with the last
-// byte, so that no byte is overwritten before it is read.
+// hexInPlace converts the bytes b[start:] to hex digits. It converts the last byte first, so
+// that no byte is overwritten before it is read.
 func hexInPlace(b []byte, start int) []byte {
 	n := len(b) - start
 	b = append(b, b[start:]...)
@@ -190,7 +190,7 @@ func hexInPlace(b []byte, start int) []byte {
 	return b
 }
 
-// append appends the value of row i of a column of texts or blobs.
+// append appends to b the value of row i of a column of texts or blobs.
 func (c *column) append(b []byte, i int64) []byte {
 	if c != c.base {
 		return c.base.append(b, c.row(i))
@@ -215,7 +215,7 @@ func (c *column) append(b []byte, i int64) []byte {
 		b = hexInPlace(b, start)
 	case GenSHA256:
 		if source := c.sources[0]; c.gen.Hex {
-			b = source.random(b, i, source.length(i)) // the bytes that its hex digits encode
+			b = source.random(b, i, source.length(i)) // the bytes that the source's hex digits encode
 		} else {
 			b = source.append(b, i)
 		}
@@ -234,7 +234,8 @@ func (c *column) append(b []byte, i int64) []byte {
 	return b
 }
 
-// wordBits is the number of bits that the number of a word takes in that of its draw.
+// wordBits is how many of the low bits of a draw's number hold the number of the word in its
+// value.
 const wordBits = 16
 
 // rowBytes returns approximately how many bytes a value takes in a batch.

@@ -15,18 +15,18 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// Answers runs the statements of a workload, and further statements, on a new database,
-// one after the other on one connection. It reports what the library returns for each.
-// The rows that a plan inserts are all inserted, but only the first Executions of each
-// statement are reported.
+// Answers runs the statements of a workload, and further statements, on a new database, one
+// after the other on one connection. It reports what the library returns for each execution.
+// All rows of the plan are inserted, but only the first Executions of each statement are
+// reported.
 type Answers struct {
 	Plan       *plan.Plan `json:"plan,omitempty"`
-	Statements []Ask      `json:"statements,omitempty"` // run after the plan
+	Statements []Ask      `json:"statements,omitempty"` // further statements, run after the plan
 	Executions int        `json:"executions" jsonschema:"minimum=1"`
-	Rows       int        `json:"rows" jsonschema:"minimum=1"` // of each answer that are reported in full, at most
+	Rows       int        `json:"rows" jsonschema:"minimum=1"` // most rows of one answer that are reported in full
 
-	// Loaded says that the database is a copy of a user's, with what the plan's first phase
-	// stands for. Otherwise it is new.
+	// Loaded says that the database is a copy of a user's database. Otherwise the database must
+	// be new.
 	Loaded bool `json:"loaded,omitempty"`
 
 	// Files allows the statements to reach files other than the database, as
@@ -34,7 +34,7 @@ type Answers struct {
 	Files bool `json:"files,omitempty"`
 }
 
-// SQL returns all SQL that a user has written.
+// SQL returns all SQL of the job, which a user has written.
 func (a *Answers) SQL() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, s := range a.Statements {
@@ -54,20 +54,24 @@ type Ask struct {
 	Arguments []Value `json:"arguments,omitempty"`
 }
 
-// Answered is the result of Answers. The answers themselves are in its progress.
+// Answered is the result of Answers. The answers themselves are sent as the progress of the
+// job.
 type Answered struct {
 	Answers int64 `json:"answers"`
 
-	// Skipped names the phases of kinds that the worker cannot ask.
+	// Skipped names the phases that the worker did not run, because it does not know their
+	// kind.
 	Skipped []string `json:"skipped,omitempty"`
 
-	// If the plan replays times, Times is how the library stores [Times], as texts. TimesAsText
-	// is set if it binds no time.Time, so that the recorded ones were bound as texts.
+	// If the plan replays times, Times has the texts that the library stores for the two
+	// results of the function [Times]. TimesAsText says that the library binds no time.Time, so
+	// that recorded times were bound as texts.
 	Times       []string `json:"times,omitempty"`
 	TimesAsText bool     `json:"times_as_text,omitempty"`
 }
 
-// Times show how a library stores times: a UTC one, and one of another zone.
+// Times returns two times that show how a library stores times: one in UTC and one in another
+// zone.
 func Times() []time.Time {
 	return []time.Time{
 		time.Date(2024, 2, 29, 12, 34, 56, 0, time.UTC),
@@ -77,37 +81,37 @@ func Times() []time.Time {
 
 // Answer is what a library returned for one execution of a statement.
 type Answer struct {
-	Part      string `json:"part" jsonschema:"constants=Part"` // schema, phase or statements
+	Part      string `json:"part" jsonschema:"constants=Part"` // where the statement comes from: schema, phase or statements
 	Phase     string `json:"phase,omitempty"`
-	Operation string `json:"operation,omitempty"` // of a mix; of an insert: its data set
-	Number    int    `json:"number"`              // of the statement in its script, operation or list, from 0
-	Execution int    `json:"execution"`           // from 0
+	Operation string `json:"operation,omitempty"` // the operation of a mix, or the data set of an insert
+	Number    int    `json:"number"`              // index of the statement in its script, operation or list
+	Execution int    `json:"execution"`           // number of the execution, from 0
 
-	// Transaction numbers the transactions of a replay and of a mix that have several
-	// statements, from 1. What one of its statements fails at is rolled back with all others.
+	// Transaction is the number, from 1, of the transaction of a mix or a replay that has the
+	// statement; 0: none. If a statement fails, its whole transaction is rolled back.
 	Transaction int `json:"transaction,omitempty"`
 
 	SQL       string  `json:"sql"`
 	Arguments []Value `json:"arguments,omitempty"`
 
-	// Unasked says why the statement was not run. Nothing below is then set.
+	// Unasked says why the statement was not run. The fields below are then not set.
 	Unasked string `json:"unasked,omitempty"`
 
 	Error *AnswerError `json:"error,omitempty"`
 
-	// What the library does not tell is nil.
+	// Each of these fields is nil if the library does not report it.
 	Names        []string `json:"names,omitempty"`
 	Declared     []string `json:"declared,omitempty"`
 	Affected     *int64   `json:"affected,omitempty" jsonschema:"signed"`
 	LastInsertID *int64   `json:"last_insert_id,omitempty" jsonschema:"signed"`
 
 	RowCount int64       `json:"row_count"`
-	Rows     [][]Value   `json:"rows,omitempty"`    // the first
-	Columns  []ColumnSum `json:"columns,omitempty"` // over all rows
+	Rows     [][]Value   `json:"rows,omitempty"`    // the first rows
+	Columns  []ColumnSum `json:"columns,omitempty"` // summary of each column
 	AnyOrder string      `json:"any_order,omitempty"`
 }
 
-// AnswerError is an error that a library returned.
+// AnswerError describes an error that a library returned.
 type AnswerError struct {
 	Code    int    `json:"code"` // SQLite's extended result code; 0: not an error of SQLite
 	Message string `json:"message"`
@@ -116,38 +120,38 @@ type AnswerError struct {
 	Type string `json:"type,omitempty"`
 }
 
-// ColumnSum sums up a column of all rows.
+// ColumnSum summarizes the values of a column in all rows.
 type ColumnSum struct {
-	Types   map[string]int64 `json:"types,omitempty"` // how many values have each Go type
-	Content string           `json:"content"`         // hash of the values in order, whatever their Go types
+	Types   map[string]int64 `json:"types,omitempty"` // number of values by Go type
+	Content string           `json:"content"`         // hash of the values in order; it does not depend on their Go types
 }
 
 // Value is a value in the Go type in which a library takes or returns it.
 type Value struct {
 	Type string `json:"type" jsonschema:"minLength=1"` // nil, int64, float64, string, []byte, bool, time.Time or another Go type
 
-	// Text is the value, or the beginning of a long one. Bytes that are not UTF-8 are
-	// in Hex instead.
+	// Text is the value, or the beginning of a long value. A []byte, or a string that is not
+	// UTF-8, is in Hex instead.
 	Text   string `json:"text,omitempty"`
 	Hex    string `json:"hex,omitempty"`
-	Length int64  `json:"length,omitempty"` // of a string or []byte, in bytes
-	SHA256 string `json:"sha256,omitempty"` // of a long one
+	Length int64  `json:"length,omitempty"` // the whole length of a string or []byte, in bytes
+	SHA256 string `json:"sha256,omitempty"` // hash of the whole value, if Text or Hex has only its beginning
 }
 
-// The parts that answers belong to.
+// The values of [Answer].Part: where a statement comes from.
 const (
 	PartSchema     = "schema"
 	PartPhase      = "phase"
 	PartStatements = "statements"
 )
 
-// longest is how many bytes of a value are reported.
+// longest is the maximum number of bytes of a value that are reported.
 const longest = 256
 
-// timeFormat has everything that distinguishes two times.
+// timeFormat writes a time with its nanoseconds and its offset from UTC.
 const timeFormat = "2006-01-02T15:04:05.999999999Z07:00"
 
-// NewValue describes a value.
+// NewValue returns the description of a value that a library takes or returns.
 func NewValue(v any) Value {
 	switch v := v.(type) {
 	case nil:
@@ -183,7 +187,8 @@ func newBytes(typ, s string) Value {
 	return v
 }
 
-// cut shortens a string, not within a character.
+// cut returns the beginning of a string of more than longest bytes. It does not cut within a
+// character.
 func cut(s string) string {
 	n := longest
 	for n > longest-utf8.UTFMax && !utf8.RuneStart(s[n]) {
@@ -192,7 +197,8 @@ func cut(s string) string {
 	return s[:n]
 }
 
-// Any returns the value of an argument.
+// Any returns the Go value of an argument. It fails if v has only the beginning of a value, or
+// a type that arguments cannot have.
 func (v Value) Any() (any, error) {
 	if v.SHA256 != "" {
 		return nil, fmt.Errorf("a value of %d bytes is too long for an argument: want at most %d", v.Length, longest)
@@ -218,8 +224,7 @@ func (v Value) Any() (any, error) {
 	return nil, fmt.Errorf("type %q of an argument: want nil, int64, float64, string, []byte, bool or time.Time", v.Type)
 }
 
-// Bytes returns what is reported of a string or []byte: all of it, or the beginning if
-// SHA256 is set.
+// Bytes returns the bytes of a string or []byte: all bytes, or only the first if SHA256 is set.
 func (v Value) Bytes() string {
 	s, _ := v.bytes()
 	return s
@@ -233,9 +238,9 @@ func (v Value) bytes() (string, error) {
 	return string(b), err
 }
 
-// Content returns the bytes that stand for a value whatever its Go type, for hashes:
-// texts are the same as string and as []byte, and so are whole numbers as int64, float64
-// and bool.
+// Content returns the bytes that hashes use for a value. They do not depend on its Go type: a
+// text has the same bytes as string and as []byte, and a whole number as int64, float64 and
+// bool.
 func Content(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -12,7 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestValue checks that arguments arrive as they were sent, also through JSON.
+// TestValue checks that a value is the same after NewValue and Any, with and without JSON
+// between them.
 func TestValue(t *testing.T) {
 	for _, v := range []any{
 		nil, int64(math.MinInt64), int64(1<<53 + 1), 0.1, math.Inf(-1), true, false, "", "a\x00b", "\xff", "<&>", strings.Repeat("é", 128),

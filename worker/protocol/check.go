@@ -10,16 +10,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// Bounds that the loader of workload files has in another form, or does not need.
+// Bounds for Check that package plan does not define.
 const (
 	maxOperations = 256    // kinds of operations in a mix
-	maxBackoff    = 3600e6 // an hour, in µs
+	maxBackoff    = 3600e6 // longest backoff of a retry: an hour, in µs
 	minSkew       = 0.01
 	maxSkew       = 20
 )
 
-// Check finds what cannot be run in a trial's request, so that the request is refused
-// before anything is opened. The error names the field by its path in the request.
+// Check returns an error if a trial's request cannot be run, so that a worker refuses it before
+// it opens a database. The error names the bad field by its path in the request.
 func (req *Request) Check() error {
 	c := &checker{sets: map[string]*plan.DataSet{}, pool: int64(req.Settings.PoolSize()), serving: req.Type == TypeServe, readers: req.Settings.PoolReaders(), writeMutex: req.Settings["write_mutex"] == "on", processes: req.Settings.Processes()}
 	c.settings(req.Settings)
@@ -45,7 +45,7 @@ func (req *Request) Check() error {
 	return c.err
 }
 
-// process checks what only a trial in several processes has.
+// process checks the fields and settings for a trial in several processes.
 func (c *checker) process(req *Request) {
 	c.within("process", int64(req.Process), 0, int64(c.processes-1))
 	if req.Process > 0 && (len(req.Plan.Phases) != 1 || req.Plan.Phases[0].Mix == nil || req.Plan.Schema != "" || req.Load+req.Loaded > 0) {
@@ -59,16 +59,16 @@ func (c *checker) process(req *Request) {
 	}
 }
 
-// checker keeps the first problem that it finds.
+// checker checks a request and keeps the first problem in err.
 type checker struct {
 	sets map[string]*plan.DataSet
 	pool int64
 
-	readers    int // connections of the second pool
+	readers    int // connections of the pool for operations that only read
 	writeMutex bool
-	processes  int // that share the clients of a mix
+	processes  int // processes that share the clients of a mix
 
-	serving bool // http phases can be put under load
+	serving bool // the request may have http phases
 	err     error
 }
 
@@ -134,7 +134,7 @@ func (c *checker) typed(at string, t driver.Type) {
 	}
 }
 
-// generator checks what [plan.NewGenerator] does not check.
+// generator checks the bounds of the skew, which [plan.NewGenerator] does not check.
 func (c *checker) generator(at string, g *plan.Generator) {
 	if g.Skew != 0 && !(g.Skew >= minSkew && g.Skew <= maxSkew) {
 		c.bad(at+".skew", "is %v: want a number from %v to %v", g.Skew, minSkew, float64(maxSkew))
@@ -167,7 +167,8 @@ func (c *checker) phase(at string, p *plan.Phase) {
 	}
 }
 
-// loading checks how many of the first phases fill the database.
+// loading checks that the first n phases, which fill the database, are untimed inserts or
+// scripts.
 func (c *checker) loading(field string, n int, phases []plan.Phase) {
 	c.within(field, int64(n), 0, int64(len(phases)))
 	for i := range min(max(n, 0), len(phases)) {
@@ -177,7 +178,8 @@ func (c *checker) loading(field string, n int, phases []plan.Phase) {
 	}
 }
 
-// set finds a data set that a phase names.
+// set returns the data set that a phase names. If there is none, set records the problem and
+// returns nil.
 func (c *checker) set(field, name string) *plan.DataSet {
 	d := c.sets[name]
 	if d == nil {
@@ -235,8 +237,8 @@ func (c *checker) insert(at string, p *plan.Phase) {
 	}
 }
 
-// nesting checks the data sets of a phase with a transaction per row of the first set.
-// The row and everything nested in it are made at once.
+// nesting checks the data sets of a phase with a transaction for each row of the first set. The
+// worker makes that row and all rows nested in it at once, so their number is limited.
 func (c *checker) nesting(at string, in *plan.Insert) {
 	if len(in.Sets) == 0 || in.Sets[0] != in.Per {
 		c.bad(at+".per", "is %q: want the first of sets", in.Per)
@@ -287,8 +289,8 @@ func (c *checker) clients(at string, n int) {
 	c.within(at+".clients", int64(n), 1, plan.MaxClients)
 }
 
-// held checks that there is a connection for each of n clients that keep one. Otherwise the phase
-// would wait forever.
+// held checks that the pool has enough connections for n clients, each of which keeps one. With
+// too few, the phase would wait forever.
 func (c *checker) held(at string, n int) {
 	if int64(n) > c.pool {
 		c.bad(at+".clients", "is %d, each with its own connection, but settings.pool_size is %d: want at most as many clients", n, c.pool)
@@ -388,7 +390,7 @@ func (c *checker) replay(at string, r *plan.Replay) {
 	c.held(at, r.AtOnce())
 }
 
-// ifEmpty checks how an operation ends if a statement returns no rows.
+// ifEmpty checks the word that says how an operation ends if a statement returns no rows.
 func (c *checker) ifEmpty(at string, call *plan.MixCall, transaction bool) {
 	words := []string{plan.EmptyStop}
 	if transaction {
@@ -403,7 +405,7 @@ func (c *checker) ifEmpty(at string, call *plan.MixCall, transaction bool) {
 	}
 }
 
-// extent checks how long a phase lasts, and its rate.
+// extent checks the count, the duration and the rate of a phase.
 func (c *checker) extent(at string, count, durationMS int64, rate float64) {
 	c.within(at+".count", count, 0, plan.MaxCount)
 	c.within(at+".duration_ms", durationMS, 0, plan.MaxCount)
@@ -429,7 +431,7 @@ func (c *checker) http(at string, p *plan.Phase) {
 		c.bad(at+".names", "has %d names for %d columns: want one for each", len(h.Names), len(h.Columns))
 	}
 	if h.SQL == "" && len(h.Columns) == 0 && len(h.Parameters) == 0 && h.Returns == nil {
-		return // a server that does nothing
+		return // without a statement the server answers every request with {}
 	}
 	c.call(at, &h.Call, "")
 	if len(h.Columns) == 0 {

@@ -8,32 +8,33 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-// Cluster writes rows to a new database and measures when they are acknowledged, and when
-// every member of the cluster has them. If the database is not a cluster, it is taken for
-// one member. Then the job harms the cluster under load, and counts what was lost.
+// Cluster writes rows to a new database. It measures the time until a write is acknowledged,
+// and until every member of the cluster has its rows. A database that is not a cluster counts
+// as one member. If Harm is set, the job then harms the cluster under load and counts the lost
+// rows.
 type Cluster struct {
 	Loads      []ClusterLoad `json:"loads,omitempty"`
-	DurationMS int64         `json:"duration_ms,omitempty"` // of each load, twice: for acknowledged and for visible
-	Patience   int64         `json:"patience_ms,omitempty"` // how long a write may take, and then until every member has it; 0: a minute
+	DurationMS int64         `json:"duration_ms,omitempty"` // duration of each load; every load runs twice, once for each of the two latencies
+	Patience   int64         `json:"patience_ms,omitempty"` // longest time for a write, and again until every member has its rows; 0: a minute
 	Harm       *ClusterHarm  `json:"harm,omitempty"`
 }
 
-// ClusterLoad is clients that write, each as fast as it can.
+// ClusterLoad describes clients that write, each as fast as it can.
 type ClusterLoad struct {
 	Clients int `json:"clients" jsonschema:"minimum=1"`
-	Batch   int `json:"batch" jsonschema:"minimum=1"` // rows per INSERT, which is its own transaction
+	Batch   int `json:"batch" jsonschema:"minimum=1"` // rows per INSERT; each INSERT is its own transaction
 }
 
-// ClusterHarm says how a cluster is harmed while clients write single rows, and read with
-// every level of consistency.
+// ClusterHarm says how a cluster is harmed while clients write single rows, and other clients
+// read with each of Levels.
 type ClusterHarm struct {
 	Clients  int      `json:"clients" jsonschema:"minimum=1"`
-	Kills    int      `json:"kills,omitempty"`                                                                         // of the leader, which is restarted on its data
-	Cuts     int      `json:"cuts,omitempty"`                                                                          // of the leader's connections to the other members, which are healed
-	LoadMS   int64    `json:"load_ms" jsonschema:"minimum=1"`                                                          // how long load goes on before each, and after it until it is undone
-	LimitMS  int64    `json:"limit_ms" jsonschema:"minimum=1"`                                                         // of an operation of a client
-	Patience int64    `json:"patience_ms" jsonschema:"minimum=1"`                                                      // how long the cluster may take to recover
-	Levels   []string `json:"levels" jsonschema:"optional,nullable,enum=none,enum=weak,enum=linearizable,enum=strong"` // of reads
+	Kills    int      `json:"kills,omitempty"`                                                                         // how often the leader is killed; it is restarted with its data
+	Cuts     int      `json:"cuts,omitempty"`                                                                          // how often the leader's connections to the other members are cut; they are restored
+	LoadMS   int64    `json:"load_ms" jsonschema:"minimum=1"`                                                          // how long the load runs before each kill or cut, and after the recovery until the kill or cut is undone
+	LimitMS  int64    `json:"limit_ms" jsonschema:"minimum=1"`                                                         // longest time for an operation of a client
+	Patience int64    `json:"patience_ms" jsonschema:"minimum=1"`                                                      // longest time for the cluster to recover
+	Levels   []string `json:"levels" jsonschema:"optional,nullable,enum=none,enum=weak,enum=linearizable,enum=strong"` // levels of consistency of reads
 }
 
 // Clustered is the result of Cluster.
@@ -41,41 +42,41 @@ type Clustered struct {
 	Members      []ClusterMember `json:"members" jsonschema:"minItems=1"`
 	Loads        []LoadResult    `json:"loads,omitempty"`
 	Harmed       *Harmed         `json:"harmed,omitempty"`
-	Rows         int64           `json:"rows"`                     // acknowledged in all
-	DiskBytes    int64           `json:"disk_bytes"`               // that all members use at the end
-	PeakRSSBytes int64           `json:"peak_rss_bytes,omitempty"` // of all members, or of this process if it has the database
+	Rows         int64           `json:"rows"`                     // acknowledged rows of all writes
+	DiskBytes    int64           `json:"disk_bytes"`               // disk space that all members use at the end
+	PeakRSSBytes int64           `json:"peak_rss_bytes,omitempty"` // peak memory of all members, or of this process if the database is not a cluster
 }
 
-// ClusterMember is a member of the cluster, as it is configured.
+// ClusterMember is a member of the cluster and its configuration.
 type ClusterMember struct {
 	ID        string `json:"id"`
-	Address   string `json:"address,omitempty"` // where the others reach it
+	Address   string `json:"address,omitempty"` // where the other members reach this one
 	DelayNS   int64  `json:"delay_ns,omitempty"`
 	Version   string `json:"version,omitempty"`
 	DiskBytes int64  `json:"disk_bytes"`
 }
 
-// LoadResult is what clients have done under a load.
+// LoadResult is the result of one load.
 type LoadResult struct {
 	ClusterLoad
 	WallNS       int64           `json:"wall_ns"`
-	Failed       int64           `json:"failed,omitempty"` // of the writes
-	Error        string          `json:"error,omitempty"`  // the first
-	Acknowledged latency.Summary `json:"acknowledged"`     // of each write that did not fail
-	Visible      latency.Summary `json:"visible"`          // at every member; of the writes of one client, in a second part of the load
-	MemberCPUNS  int64           `json:"member_cpu_ns"`    // of the members' own processes, in the first part
-	CPUNS        int64           `json:"cpu_ns"`           // of all processes, with the clients'
+	Failed       int64           `json:"failed,omitempty"` // writes that failed
+	Error        string          `json:"error,omitempty"`  // first error of a write
+	Acknowledged latency.Summary `json:"acknowledged"`     // latency until a write is acknowledged, without writes that failed
+	Visible      latency.Summary `json:"visible"`          // latency until every member has the row, for the writes of one client when the load runs a second time
+	MemberCPUNS  int64           `json:"member_cpu_ns"`    // CPU time of the members' own processes when the load runs the first time
+	CPUNS        int64           `json:"cpu_ns"`           // MemberCPUNS plus the CPU time of this process, which has the clients
 }
 
-// Harmed is what came of the harm.
+// Harmed is the effect of all kills and cuts.
 type Harmed struct {
 	Harms        []Harm       `json:"harms"`
-	Acknowledged int64        `json:"acknowledged"`     // writes
-	Failed       int64        `json:"failed,omitempty"` // writes that may have taken effect or not
-	Found        int64        `json:"found"`            // rows in the end, read with the strongest level
-	Lost         int64        `json:"lost"`             // of those acknowledged, not found
+	Acknowledged int64        `json:"acknowledged"`     // acknowledged writes
+	Failed       int64        `json:"failed,omitempty"` // failed writes; each may have taken effect or not
+	Found        int64        `json:"found"`            // rows read at the end with the strongest level of consistency
+	Lost         int64        `json:"lost"`             // acknowledged rows that were not found
 	LostIDs      []int64      `json:"lost_ids,omitempty" jsonschema:"signed"`
-	Missing      []Missing    `json:"missing"` // member by member
+	Missing      []Missing    `json:"missing"` // one entry for each member
 	Reads        []LevelReads `json:"reads" jsonschema:"nullable"`
 }
 
@@ -84,7 +85,7 @@ type Harm struct {
 	Kind        string `json:"kind" jsonschema:"constants=Harm"` // kill or cut
 	Member      string `json:"member"`
 	SilentNS    int64  `json:"silent_ns"`    // the longest time without an acknowledged write
-	RecoveredNS int64  `json:"recovered_ns"` // until a write was acknowledged that began afterwards
+	RecoveredNS int64  `json:"recovered_ns"` // from the kill or cut until a write that began after it was acknowledged
 }
 
 // The kinds of harm.
@@ -93,15 +94,15 @@ const (
 	HarmCut  = "cut"
 )
 
-// Missing says what a member does not have in the end.
+// Missing counts the rows that a member's own copy lacks at the end.
 type Missing struct {
 	Member string `json:"member"`
-	Rows   int64  `json:"rows"` // found, but not in its own copy
-	Lost   int64  `json:"lost"` // acknowledged, but not in its own copy
+	Rows   int64  `json:"rows"` // rows that were found but are not in its copy
+	Lost   int64  `json:"lost"` // acknowledged rows that are not in its copy
 }
 
-// LevelReads counts reads with a level of consistency. A read is stale if it does not see a
-// write that was acknowledged before it began.
+// LevelReads counts reads with a level of consistency. A read is stale if it does not return a
+// row whose write was acknowledged before the read began.
 type LevelReads struct {
 	Level  string `json:"level" jsonschema:"enum=none,enum=weak,enum=linearizable,enum=strong"`
 	Reads  int64  `json:"reads"`
@@ -109,7 +110,8 @@ type LevelReads struct {
 	Stale  int64  `json:"stale"`
 }
 
-// mostBatch rows of two parameters are the most that a statement can have.
+// mostBatch is the maximum number of rows per INSERT. Each row has two parameters, and SQLite
+// limits the parameters of a statement.
 const mostBatch = 16_000
 
 func (c *Cluster) check() error {

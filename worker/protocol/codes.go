@@ -12,7 +12,7 @@ const (
 	// A setting did not take effect, or was changed.
 	CodeSetting = "setting"
 
-	// The worker does not prove what makes it a variant of its driver.
+	// The worker's proof lacks the build flag or variable that the variant of its driver needs.
 	CodeVariant = "variant"
 
 	// The trial failed.
@@ -22,24 +22,24 @@ const (
 	CodeUnsupported = "unsupported"  // the worker does not support this kind of phase or value
 	CodeType        = "type"         // the class of a value is not the one declared for its column
 	CodeSQLite      = "sqlite"       // an error of SQLite
-	CodeDiskFull    = "disk-full"    // SQLITE_FULL
+	CodeDiskFull    = "disk-full"    // the disk is full: SQLITE_FULL
 	CodeFeature     = "feature"      // the driver's SQLite lacks what the workload needs
 	CodeCheckpoint  = "checkpoint"   // the checkpoint was blocked
 	CodeListen      = "listen"       // the server cannot listen at the address
-	CodeHTTP        = "http"         // the server broke, or requests failed
+	CodeHTTP        = "http"         // the server failed, or requests failed
 	CodeNoOperation = "no-operation" // no operation succeeded
-	CodeEndless     = "endless"      // the operations under way wait, without an end in sight
-	CodeCheck       = "check"        // a check of the worker's own did not end
+	CodeEndless     = "endless"      // for a long time no operation has ended, and clients wait
+	CodeCheck       = "check"        // one of the worker's own checks did not end
 	CodeClose       = "close"        // the database could not be closed
 	CodeTimeout     = "timeout"      // the worker took longer than allowed
 	CodeKilled      = "killed"       // the worker was killed by SIGKILL
 	CodeCrash       = "crash"        // the worker exited with a status other than 0
-	CodeError       = "error"        // anything else
+	CodeError       = "error"        // any other reason
 
 	// A job failed.
-	CodeUsage    = "usage"    // an option that this database or driver does not support
-	CodeForeign  = "foreign"  // a database that sqlite3perf did not make
-	CodeDatabase = "database" // a database that lacks something required, or cannot be read
+	CodeUsage    = "usage"    // the database or the driver does not support an option
+	CodeForeign  = "foreign"  // sqlite3perf did not create the database
+	CodeDatabase = "database" // the database lacks something required, or cannot be read
 	CodePartial  = "partial"  // the job failed halfway; the message says how far it got
 
 	// There is no worker.

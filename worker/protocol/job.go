@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-// Job says what to do. Exactly one of its fields is set.
+// Job is a request for work other than a trial. Exactly one of its fields is set.
 type Job struct {
 	Generate   *Generate   `json:"generate,omitempty"`
 	Bench      *Bench      `json:"bench,omitempty"`
@@ -25,7 +25,7 @@ type Job struct {
 	Cluster    *Cluster    `json:"cluster,omitempty"`
 }
 
-// JobResult is the result of a job, in the field with the job's name.
+// JobResult is the result of a job. It is in the field with the job's name.
 type JobResult struct {
 	// Interrupted says that the job was stopped before its end. The result has
 	// what the job had done by then.
@@ -44,21 +44,21 @@ type JobResult struct {
 // Progress reports the progress of a job.
 type Progress struct {
 	Stage     string    `json:"stage,omitempty" jsonschema:"enum=create,enum=insert,enum=vacuum,enum=first-row,enum=rows,enum=second,enum=repetitions,enum=answer,enum=cluster"` // create, insert, vacuum, first-row, rows, second, repetitions, answer, cluster
-	ElapsedNS int64     `json:"elapsed_ns,omitempty"`                                                                                                                            // since the beginning of the stage; first-row: since the query
-	Rows      int64     `json:"rows,omitempty"`                                                                                                                                  // so far
-	Second    *Activity `json:"second,omitempty"`                                                                                                                                // concurrent: since the previous report
-	FirstRow  []string  `json:"first_row,omitempty" jsonschema:"minItems=3,maxItems=3"`                                                                                          // bench
-	Answer    *Answer   `json:"answer,omitempty"`                                                                                                                                // answers
-	Harm      *Harm     `json:"harm,omitempty"`                                                                                                                                  // cluster: the latest
+	ElapsedNS int64     `json:"elapsed_ns,omitempty"`                                                                                                                            // time since the stage began; first-row: time since the query began
+	Rows      int64     `json:"rows,omitempty"`                                                                                                                                  // rows done so far
+	Second    *Activity `json:"second,omitempty"`                                                                                                                                // concurrent: the activity since the previous report
+	FirstRow  []string  `json:"first_row,omitempty" jsonschema:"minItems=3,maxItems=3"`                                                                                          // bench: ID, rand and hash of the first row
+	Answer    *Answer   `json:"answer,omitempty"`                                                                                                                                // answers: one answer
+	Harm      *Harm     `json:"harm,omitempty"`                                                                                                                                  // cluster: the latest kill or cut
 }
 
 // Field is a field of a job, by its name in JSON.
 type Field struct {
 	Name  string `json:"name" jsonschema:"minLength=1"`
-	Value string `json:"value,omitempty"` // the value that cannot be used; if "", a different value would help
+	Value string `json:"value,omitempty"` // the value that cannot be used; "": the value is valid, but another one would avoid the problem
 }
 
-// FieldError is a problem that different values of a job's fields would solve.
+// FieldError is a problem that other values in a job's fields would avoid.
 type FieldError struct {
 	Fields  []Field
 	Problem string // what is wrong with the values in Fields, or with the database
@@ -82,7 +82,7 @@ func BadField(name string, value any, format string, args ...any) error {
 	return &FieldError{[]Field{{name, fmt.Sprint(value)}}, fmt.Sprintf(format, args...)}
 }
 
-// Check finds what cannot be done with any database.
+// Check returns an error if the job cannot be done with any database.
 func (j *Job) Check() error {
 	var checks []func() error
 	for _, kind := range []struct {
@@ -109,17 +109,17 @@ type Generate struct {
 	Table    string `json:"table" jsonschema:"minLength=1"`
 	Rows     int64  `json:"rows" jsonschema:"minimum=1"`
 	Batch    int    `json:"batch" jsonschema:"minimum=1"`
-	Prepared bool   `json:"prepared,omitempty"` // otherwise each INSERT is run as SQL text
+	Prepared bool   `json:"prepared,omitempty"` // run a prepared INSERT; otherwise run each INSERT as SQL text
 	Vacuum   bool   `json:"vacuum,omitempty"`
-	Force    bool   `json:"force,omitempty"` // even in a database that sqlite3perf did not make
+	Force    bool   `json:"force,omitempty"` // allow a database that sqlite3perf did not create
 	EveryMS  int64  `json:"every_ms,omitempty"`
 }
 
 // Generated is the result of Generate.
 type Generated struct {
-	Rows     int64 `json:"rows"`                // in the table
-	WallNS   int64 `json:"wall_ns"`             // of the INSERTs
-	VacuumNS int64 `json:"vacuum_ns,omitempty"` // of VACUUM
+	Rows     int64 `json:"rows"`                // rows in the table
+	WallNS   int64 `json:"wall_ns"`             // time of all INSERTs
+	VacuumNS int64 `json:"vacuum_ns,omitempty"` // time of VACUUM
 }
 
 func (g *Generate) check() error {
@@ -134,27 +134,27 @@ func (g *Generate) check() error {
 	return checkTable(g.Table)
 }
 
-// Bench reads every row of the table and verifies that hash is the SHA-256 of the bytes
-// that rand encodes.
+// Bench reads every row of the table. It verifies that the column hash is the SHA-256 of the
+// bytes that the column rand encodes.
 type Bench struct {
 	Table    string `json:"table" jsonschema:"minLength=1"`
-	Pipeline bool   `json:"pipeline,omitempty"` // uses all cores, if there are enough connections
+	Pipeline bool   `json:"pipeline,omitempty"` // use all cores, if the pool has enough connections
 	EveryMS  int64  `json:"every_ms,omitempty"`
 }
 
 // Benched is the result of Bench.
 type Benched struct {
 	Rows         int64      `json:"rows"`
-	AfterQueryNS int64      `json:"after_query_ns"` // until the library had accepted the query
-	FirstRowNS   int64      `json:"first_row_ns"`   // until the first row arrived; 0 without rows
-	WallNS       int64      `json:"wall_ns"`        // until the last row was verified
+	AfterQueryNS int64      `json:"after_query_ns"` // time until the library had accepted the query
+	FirstRowNS   int64      `json:"first_row_ns"`   // time until the first row arrived; 0 without rows
+	WallNS       int64      `json:"wall_ns"`        // time until the last row was verified
 	Mismatches   int64      `json:"mismatches"`
-	First        []Mismatch `json:"first_mismatches,omitempty" jsonschema:"maxItems=10"` // the first ten
+	First        []Mismatch `json:"first_mismatches,omitempty" jsonschema:"maxItems=10"` // the first ten mismatches
 }
 
-// Mismatch is a row that differs from what generate made.
+// Mismatch is a row whose hash does not fit its rand.
 type Mismatch struct {
-	Row int64  `json:"row"` // its number in reading order, from 0
+	Row int64  `json:"row"` // number of the row in the order of reading, from 0
 	ID  string `json:"id"`
 	Why string `json:"why"`
 }
@@ -173,10 +173,10 @@ type Concurrent struct {
 	Table      string `json:"table" jsonschema:"minLength=1"`
 	Readers    int    `json:"readers"`
 	Writers    int    `json:"writers"`
-	From       int64  `json:"from" jsonschema:"signed"` // the first ID
+	From       int64  `json:"from" jsonschema:"signed"` // ID of the first row that is inserted
 	DurationMS int64  `json:"duration_ms" jsonschema:"minimum=1"`
 	Clear      bool   `json:"clear,omitempty"` // drop and recreate the table
-	Force      bool   `json:"force,omitempty"` // in a database that sqlite3perf did not make, too
+	Force      bool   `json:"force,omitempty"` // allow a database that sqlite3perf did not create
 
 	// Own gives each reader and writer its own connection, instead of one from the
 	// pool for each operation.
@@ -186,26 +186,26 @@ type Concurrent struct {
 	KeepOpen bool `json:"keep_open,omitempty"`
 }
 
-// Concurred is what readers and writers have done in total.
+// Concurred is what readers and writers have done during the whole job.
 type Concurred struct {
 	WallNS  int64 `json:"wall_ns"`
 	Readers Group `json:"readers"`
 	Writers Group `json:"writers"`
-	LastID  int64 `json:"last_id" jsonschema:"signed"` // the greatest ID that was tried
+	LastID  int64 `json:"last_id" jsonschema:"signed"` // greatest ID that a writer has tried to insert
 }
 
-// Activity is what happened in an interval.
+// Activity is what readers and writers have done in an interval of WallNS.
 type Activity struct {
 	WallNS  int64 `json:"wall_ns"`
 	Readers Group `json:"readers"`
 	Writers Group `json:"writers"`
 }
 
-// Group is what the readers, or the writers, have done.
+// Group counts what all readers, or all writers, have done.
 type Group struct {
-	Operations int64           `json:"operations"` // including those that failed
+	Operations int64           `json:"operations"` // all operations, including those that failed
 	Failed     int64           `json:"failed,omitempty"`
-	Rows       int64           `json:"rows"` // read or written
+	Rows       int64           `json:"rows"` // rows read or written
 	Errors     []ErrorCount    `json:"errors,omitempty"`
 	Latency    latency.Summary `json:"latency"`
 }
@@ -232,11 +232,11 @@ func (c *Concurrent) check() error {
 	return checkTable(c.Table)
 }
 
-// Paginate reads pages of the table, in the order of ID, at several depths. It reads
-// each by OFFSET, and starting after the ID before the page (keyset).
+// Paginate reads pages of the table, in the order of ID, at several depths. It reads each page
+// in two ways: with OFFSET, and with a keyset, which is WHERE ID > the last ID before the page.
 type Paginate struct {
 	Table       string  `json:"table" jsonschema:"minLength=1"`
-	Depths      []int64 `json:"depths,omitempty"`             // rows before the page; if empty, chosen by the size of the table
+	Depths      []int64 `json:"depths,omitempty"`             // rows before each page; if empty, the size of the table decides
 	Limit       int     `json:"limit" jsonschema:"minimum=1"` // rows per page
 	Repetitions int     `json:"repetitions" jsonschema:"minimum=6"`
 	EveryMS     int64   `json:"every_ms,omitempty"`
@@ -244,18 +244,19 @@ type Paginate struct {
 
 // Paginated is the result of Paginate.
 type Paginated struct {
-	Rows   int64  `json:"rows"` // in the table
+	Rows   int64  `json:"rows"` // rows in the table
 	Depths []Page `json:"depths" jsonschema:"nullable"`
 }
 
-// Page has the times of one page, one for each repetition.
+// Page has the times of one page in both ways, one time for each repetition.
 type Page struct {
 	Depth    int64   `json:"depth"`
 	OffsetNS []int64 `json:"offset_ns" jsonschema:"nullable"`
 	KeysetNS []int64 `json:"keyset_ns" jsonschema:"nullable"`
 }
 
-// MinRepetitions is the lowest number of repetitions that has a 95 % interval.
+// MinRepetitions is the lowest number of repetitions from which a 95 % interval can be
+// computed.
 const MinRepetitions = 6
 
 func (p *Paginate) check() error {
@@ -275,8 +276,8 @@ func (p *Paginate) check() error {
 	return checkTable(p.Table)
 }
 
-// Pragma reads pragmas, or sets them and reads them back, both on the connection that
-// set them and on one opened later.
+// Pragma reads pragmas, or sets them and reads them back. It reads them back on the connection
+// that set them, and on a connection opened later.
 type Pragma struct {
 	Pragmas []PragmaArgument `json:"pragmas" jsonschema:"minItems=1"`
 }
@@ -287,17 +288,17 @@ type PragmaArgument struct {
 	Value *string `json:"value,omitempty"`
 }
 
-// PragmaRead is the result for one pragma. Each reading has a line for each row of the
-// answer. Most pragmas have one.
+// PragmaRead is the result for one pragma. Before, Got and Later have an entry for each row
+// that the pragma returned. Most pragmas return one row.
 type PragmaRead struct {
 	Name   string   `json:"name"`
 	Set    *string  `json:"set,omitempty"`                       // the requested value; nil if the pragma was only read
-	Before []string `json:"before" jsonschema:"nullable"`        // the value before it was set
-	Got    []string `json:"got,omitempty" jsonschema:"nullable"` // read back on the same connection
+	Before []string `json:"before" jsonschema:"nullable"`        // value before the pragma was set
+	Got    []string `json:"got,omitempty" jsonschema:"nullable"` // value read back on the connection that set it
 	Later  []string `json:"later,omitempty" jsonschema:"nullable"`
 
-	// Took says that the pragma has the value it was set to. Outlives says that it
-	// also has that value on a connection opened later.
+	// Took says that the pragma has the requested value. Outlives says that it has that value
+	// also on a connection opened later.
 	Took     bool `json:"took,omitempty"`
 	Outlives bool `json:"outlives,omitempty"`
 }
@@ -307,7 +308,7 @@ var (
 	pragmaValue = regexp.MustCompile(`^([-+]?[A-Za-z0-9_.]+|'[^']*')$`)
 )
 
-// ParsePragma reads "name" or "name=value".
+// ParsePragma parses "name" or "name=value".
 func ParsePragma(s string) (PragmaArgument, error) {
 	name, value, set := strings.Cut(s, "=")
 	p := PragmaArgument{Name: strings.ToLower(strings.TrimSpace(name))}
@@ -345,44 +346,45 @@ func (p *Pragma) check() error {
 	return nil
 }
 
-// DSN opens databases by data source names, as the library's users do, and reads back
-// what came of each. The request's path is an empty directory. In it each opening has its
-// own directory, which is named by its index and is the working directory meanwhile.
+// DSN opens databases by data source names, as users of the library do, and reads back the
+// settings of each. The request's path is an empty directory. Each opening has its own
+// directory in it, whose name is the opening's index. While the database is open, that is the
+// working directory.
 type DSN struct {
 	Openings []Opening `json:"openings" jsonschema:"minItems=1"`
 }
 
-// Opening is a database to be opened, and what to do then.
+// Opening is a database to open, and the statements to run after that.
 type Opening struct {
-	DSN     string   `json:"dsn"`               // passed to the library as it is
-	File    string   `json:"file,omitempty"`    // the name of the file that is meant; "" if it is in memory
-	Pragmas []string `json:"pragmas,omitempty"` // to be read, too
+	DSN     string   `json:"dsn"`               // the data source name, which is passed to the library unchanged
+	File    string   `json:"file,omitempty"`    // name of the file that the data source name means; "": a database in memory
+	Pragmas []string `json:"pragmas,omitempty"` // further pragmas to read
 	Init    []string `json:"init,omitempty"`    // statements to run on each connection before anything is read
-	Begin   string   `json:"begin,omitempty"`   // the statement that begins a transaction; "": as the library does
+	Begin   string   `json:"begin,omitempty"`   // the statement that begins a transaction; "": the library's own call
 }
 
-// Opened is what came of an Opening.
+// Opened is the result of an Opening.
 type Opened struct {
-	// Failed is the error with which the library refused the name, or in its words the
-	// reason why nothing could be read.
+	// Failed is the library's error if it refused the data source name, or if nothing could be
+	// read.
 	Failed string `json:"failed,omitempty"`
 
-	Existing    bool         `json:"existing,omitempty"`                            // it was opened only when the file existed
-	Connections []OpenedConn `json:"connections,omitempty" jsonschema:"maxItems=2"` // two, or one
-	Second      string       `json:"second,omitempty"`                              // why there is no second connection
+	Existing    bool         `json:"existing,omitempty"`                            // the library opened the database only after its file had been created
+	Connections []OpenedConn `json:"connections,omitempty" jsonschema:"maxItems=2"` // the connections that could be opened
+	Second      string       `json:"second,omitempty"`                              // the error because of which there is no second connection
 
-	// Seen has mode, cache and txlock, as far as they can be observed.
+	// Seen has the settings mode, cache and txlock, as far as they can be observed.
 	Seen    driver.Settings `json:"seen,omitempty"`
 	Own     bool            `json:"own,omitempty"`      // each connection has its own database
 	NoLocks bool            `json:"no_locks,omitempty"` // two connections could write at the same time
 	Waits   bool            `json:"waits,omitempty"`    // a connection waits for a lock although its busy_timeout is 0
-	Files   []string        `json:"files,omitempty"`    // the databases that are there
+	Files   []string        `json:"files,omitempty"`    // names of the database files in the directory
 }
 
-// OpenedConn is what was read back from a connection.
+// OpenedConn has the values that were read back from a connection.
 type OpenedConn struct {
 	Settings driver.Settings   `json:"settings"`
-	Pragmas  map[string]string `json:"pragmas,omitempty"` // those of the Opening that answered
+	Pragmas  map[string]string `json:"pragmas,omitempty"` // values of the Opening's Pragmas, without pragmas that returned no single value
 }
 
 // maxOpenings is the maximum number of openings in a job.

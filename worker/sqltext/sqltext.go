@@ -1,7 +1,6 @@
-// Package sqltext splits SQL into the tokens that SQLite's own tokenizer finds in it. All
-// that reads SQL here uses it, since nothing else tells a statement from a text that
-// contains its words. Package record has a smaller one, because it requires no other
-// module; testdata/tokens.json is a test of both.
+// Package sqltext splits SQL into tokens like SQLite's own tokenizer. Only tokens distinguish a
+// statement from a string literal that contains its words. Package record has a smaller
+// tokenizer, because it requires no other module. testdata/tokens.json tests both.
 package sqltext
 
 import (
@@ -23,14 +22,14 @@ const (
 	Number                // an integer or a real number
 	Parameter             // ?, ?1, :a, @a, $a, $a::b(c), #a
 	Operator              // punctuation, such as ( or ||
-	Illegal               // what no statement has, such as a text without an end
+	Illegal               // a token that no statement can have, such as a text without an end
 )
 
 // Token is a token of SQL, as SQLite reads it.
 type Token struct {
 	Kind Kind
 	Text string
-	At   int // offset in the SQL
+	At   int // offset in the SQL, in bytes
 }
 
 // Tokens returns the tokens of sql without white space and comments.
@@ -56,8 +55,8 @@ func All(sql string) (list []Token) {
 	return list
 }
 
-// Next returns the length and the kind of the token that sql, which is not empty, begins
-// with. A text or comment without an end extends to the end of sql.
+// Next returns the length in bytes and the kind of the first token of sql, which must not be
+// empty. A text or comment without an end extends to the end of sql.
 func Next(sql string) (n int, kind Kind) {
 	at := func(i int) byte {
 		if i < len(sql) {
@@ -80,7 +79,7 @@ func Next(sql string) (n int, kind Kind) {
 		if at(1) == '>' && at(2) == '>' {
 			return 3, Operator
 		}
-		if at(1) == '>' { // in an old SQLite two tokens, which no statement has
+		if at(1) == '>' { // old versions of SQLite find two tokens, and then refuse the statement
 			return 2, Operator
 		}
 		return 1, Operator
@@ -140,7 +139,7 @@ func Next(sql string) (n int, kind Kind) {
 	return 1, Illegal
 }
 
-// quoted reads what is in quotes, which begins at from. A doubled quote is part of it.
+// quoted reads a token whose opening quote is at from. A doubled quote does not end the token.
 func quoted(sql string, from int, kind Kind) (int, Kind) {
 	quote := sql[from]
 	for n := from + 1; ; n += 2 {
@@ -167,8 +166,8 @@ func blob(sql string) (n int, kind Kind) {
 	return len(sql), Illegal
 }
 
-// parameter reads a named parameter. It may be a variable of Tcl, with "::" in its name and
-// an index in brackets, in which there is anything but white space.
+// parameter reads a named parameter. The name may be that of a Tcl variable, with "::" in it
+// and an index in parentheses. The index may have all characters but white space.
 func parameter(sql string) (n int, kind Kind) {
 	letters := 0
 	for n = 1; n < len(sql); n++ {
@@ -196,9 +195,9 @@ func parameter(sql string) (n int, kind Kind) {
 }
 
 func number(sql string) (n int, kind Kind) {
-	// Digits may be grouped with _ in a new SQLite, which takes any of them for a part of the
-	// token, and then refuses the number if they are not between digits. An old one takes what follows the first
-	// group for part of an illegal token.
+	// New versions of SQLite allow _ between digits. Their tokenizer takes every _ as part of
+	// the number, and they later refuse a number with _ in another place. For old versions, a
+	// number with _ is an illegal token.
 	digits := func(is func(byte) bool) {
 		for n < len(sql) && (is(sql[n]) || sql[n] == '_') {
 			n++
@@ -231,7 +230,8 @@ func number(sql string) (n int, kind Kind) {
 	return n, kind
 }
 
-// until is the length of sql up to the end of what stop closes.
+// until returns the length of sql up to and including the first stop after from, or all of it
+// without a stop.
 func until(sql string, from int, stop string) int {
 	if i := strings.Index(sql[from:], stop); i >= 0 {
 		return from + i + len(stop)
@@ -249,7 +249,7 @@ func inWord(c byte) bool {
 	return c == '_' || c == '$' || isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= 0x80
 }
 
-// Named reports whether the token is one of these words, or a name in quotes that is.
+// Named reports whether the token, without its quotes, is in list. It ignores case.
 func (t Token) Named(list ...string) bool {
 	for _, name := range list {
 		if strings.EqualFold(name, t.Unquoted()) {
@@ -259,12 +259,13 @@ func (t Token) Named(list ...string) bool {
 	return false
 }
 
-// Is reports whether the token is one of these words or operators.
+// Is reports whether the token is a word or operator in list. It ignores case.
 func (t Token) Is(list ...string) bool {
 	return (t.Kind == Word || t.Kind == Operator) && t.Named(list...)
 }
 
-// Unquoted returns the text, or the name, without its quotes. Doubled ones are single in it.
+// Unquoted returns the content of a text or a name in quotes. Doubled quotes become single
+// ones. Other tokens are returned unchanged.
 func (t Token) Unquoted() string {
 	if t.Kind != Text && t.Kind != Name {
 		return t.Text

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// TestTokens reads the table that package record's tests read, too. Package lab compares
-// tokens with SQLite's own.
+// TestTokens checks the tokens in a table that the tests of package record also use. Package
+// lab compares tokens with SQLite's own.
 func TestTokens(t *testing.T) {
 	data, err := os.ReadFile("testdata/tokens.json")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package suite runs every suite that drivers have. A driver's module calls it in one test
-// and one benchmark:
+// Package suite runs all test suites for drivers. A driver's module calls it in one test and
+// one benchmark:
 //
 //	var library = addedcost.Library{Driver: modernc.New(), Open: byhand.SQL(context.Background(), openByHand)}
 //
@@ -15,9 +15,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/job/jobtest"
 )
 
-// Test runs the suites in subtests: the driver contract; the jobs, unless the driver
-// declares that it cannot do them; and, if something is written by hand with the library,
-// whether it does what the driver does.
+// Test runs the suites in subtests. They check that the driver fulfills its contract; that it
+// does the jobs, unless it declares that it cannot; and that hand-written loops, if l has any,
+// do the same as the driver.
 func Test(t *testing.T, l addedcost.Library) {
 	t.Run("conformance", func(t *testing.T) { drivertest.Run(t, l.Driver) })
 	if _, limited := l.Driver.Info().Limits["job"]; !limited {
@@ -28,8 +28,8 @@ func Test(t *testing.T, l addedcost.Library) {
 	}
 }
 
-// Benchmark shows the effect of a change to an adapter, and what engine and adapter add to
-// the library's time.
+// Benchmark measures the adapter, and how much time engine and adapter add to the library's
+// time.
 func Benchmark(b *testing.B, l addedcost.Library) {
 	b.Run("script", func(b *testing.B) { drivertest.BenchmarkScript(b, l.Driver) })
 	b.Run("read", func(b *testing.B) { drivertest.BenchmarkRead(b, l.Driver) })

@@ -17,12 +17,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// plans is the directory of the plans of the built-in workloads, at a small scale, as seen
-// from drivers/NAME/byhand.
+// plans is the directory with small plans of the built-in workloads, relative to
+// drivers/NAME/byhand.
 const plans = "../../../worker/plan/testdata"
 
-// Run lets the program and the engine do small versions of both workloads. Settings,
-// inserted rows, answers, and the files that are left must be equal.
+// Run runs small versions of both workloads with the program and with the engine. It checks
+// that settings, inserted rows, answers and database files are equal.
 func Run(t *testing.T, p byhand.Program, d driver.Driver) {
 	for _, name := range []string{"simple", "complex"} {
 		t.Run(name, func(t *testing.T) {
@@ -60,8 +60,9 @@ func Run(t *testing.T, p byhand.Program, d driver.Driver) {
 	}
 }
 
-// serve runs a trial. It returns what both sides must have in common: the answers without
-// times, and the database without the counters of its transactions.
+// serve runs a trial. It returns the results that must be equal for the program and the engine:
+// the answers without times, and the bytes of the database without the counters of its
+// transactions.
 func serve(t *testing.T, req protocol.Request, run func(io.Reader, io.Writer) error) (answers []string, left []byte) {
 	t.Helper()
 	req.Path = filepath.Join(t.TempDir(), "test.db")
@@ -75,7 +76,7 @@ func serve(t *testing.T, req protocol.Request, run func(io.Reader, io.Writer) er
 		}
 		if p := a.Proof; p != nil {
 			for _, c := range p.Connections {
-				delete(c, "txlock") // which only the engine observes
+				delete(c, "txlock") // only the engine observes txlock and cache
 				delete(c, "cache")
 			}
 			p.Environment, p.Build = nil, nil

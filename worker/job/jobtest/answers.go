@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// answers checks that a driver tells what its library returns, whether it was asked or
-// has inserted the rows itself.
+// answers checks that a driver reports what its library returns for the statements of every
+// kind of phase.
 func answers(t *testing.T, b *base) {
 	a := &protocol.Answers{Executions: 2, Rows: 2, Plan: &plan.Plan{
 		Schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT); CREATE INDEX t_name ON t(name);",
@@ -58,7 +58,7 @@ func answers(t *testing.T, b *base) {
 	b.must(nil, protocol.Job{Answers: a})
 	selected := []string{"1 rows: int64 5", "1 rows: int64 6"}
 	if _, untyped := b.driver.Info().Limits["columns=any"]; untyped {
-		selected = []string{"not asked", "not asked"} // a recording says nothing of types
+		selected = []string{"not asked", "not asked"} // a recording has no types of columns
 	}
 	var got []string
 	for _, p := range b.progress {
@@ -72,9 +72,9 @@ func answers(t *testing.T, b *base) {
 		"load/t 0.0: 1 affected", "load/t 0.1: 1 affected",
 		"read 0.0: 5 rows: int64 1, string n1; int64 2, string n2", "read 0.1: 4 rows: int64 2, string n2; int64 3, string n3",
 		"change/both 0.0: 2 affected", "change/both 1.0: error 19",
-		// The update was rolled back, or nothing would be deleted.
+		// The DELETE finds a row, so the UPDATE before it was rolled back.
 		"script 0.0: 1 affected", "script 1.0: error 19",
-		// The third insert fails, which rolls back the second; the fourth is not reported.
+		// The third INSERT fails, which rolls back the second. The fourth is not reported.
 		"recorded/INSERT t 1.0: 1 affected", "recorded/INSERT t 1.1: 1 affected",
 		"recorded/SELECT t 2.0: " + selected[0], "recorded/SELECT t 2.1: " + selected[1],
 	}
@@ -83,7 +83,8 @@ func answers(t *testing.T, b *base) {
 	}
 }
 
-// asks reports whether the adapter can run a statement without knowing its types.
+// asks reports whether the adapter can run a statement without knowing the types of its
+// columns.
 func (b *base) asks() bool {
 	b.t.Helper()
 	db := b.open(nil)
@@ -98,7 +99,8 @@ func (b *base) asks() bool {
 	return ok
 }
 
-// told puts into words what all libraries tell. A text may be a string or bytes.
+// told returns the part of an answer that is the same for all libraries, in words. It writes
+// []byte as string, because libraries differ in the type of texts.
 func told(a *protocol.Answer) string {
 	s := a.Part
 	if a.Phase != "" {
@@ -129,7 +131,7 @@ func told(a *protocol.Answer) string {
 	return s
 }
 
-// notNew checks that answers are not asked for on a database with tables.
+// notNew checks that a job answers refuses a database with tables.
 func notNew(_ *testing.T, b *base) {
 	b.script("CREATE TABLE precious (x); INSERT INTO precious VALUES (1)")
 	b.fails(nil, protocol.Job{Answers: &protocol.Answers{Executions: 1, Rows: 1, Statements: []protocol.Ask{{SQL: "DELETE FROM precious"}}}}, protocol.CodeForeign, "has tables already")

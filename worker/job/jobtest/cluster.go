@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// oneMember checks that every row that was acknowledged is there, and that each has its
-// times.
+// oneMember checks that the database has every acknowledged row, and that each load has its
+// latencies.
 func oneMember(t *testing.T, b *base) {
 	loads := []protocol.ClusterLoad{{Clients: 1, Batch: 1}, {Clients: 2, Batch: 7}}
 	r := b.must(driver.Settings{"pool_size": "3", "busy_timeout": "60000"}, protocol.Job{Cluster: &protocol.Cluster{Loads: loads, DurationMS: 20}}).Cluster
@@ -25,7 +25,7 @@ func oneMember(t *testing.T, b *base) {
 	b.fails(nil, protocol.Job{Cluster: &protocol.Cluster{Loads: loads, DurationMS: 20}}, protocol.CodeForeign, "has tables already")
 }
 
-// noCluster checks that a database that is not a cluster is not harmed.
+// noCluster checks that a job refuses to harm a database that is not a cluster.
 func noCluster(_ *testing.T, b *base) {
 	db := b.open(nil)
 	_, several := db.(driver.ClusterDB)
@@ -33,7 +33,7 @@ func noCluster(_ *testing.T, b *base) {
 		b.t.Fatal(err)
 	}
 	if several {
-		return // its own tests harm it
+		return // the driver's own tests harm the cluster
 	}
 	b.fails(nil, protocol.Job{Cluster: &protocol.Cluster{Harm: &protocol.ClusterHarm{Clients: 1, Kills: 1, LoadMS: 1, LimitMS: 1, Patience: 1}}}, protocol.CodeUsage, "no cluster")
 }

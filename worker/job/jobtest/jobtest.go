@@ -51,7 +51,7 @@ func (b *base) do(ctx context.Context, s driver.Settings, j protocol.Job, tell f
 	return b.on(ctx, b.open(s), s, j, tell)
 }
 
-// on runs a job on an open database and closes that.
+// on runs a job on an open database and closes the database.
 func (b *base) on(ctx context.Context, db driver.DB, s driver.Settings, j protocol.Job, tell func(protocol.Progress)) (*protocol.JobResult, error) {
 	b.t.Helper()
 	d := &job.Database{DB: db, Path: b.path, Settings: s, Seed: 42, Proof: b.proof(db)}
@@ -81,7 +81,7 @@ func (b *base) must(s driver.Settings, j protocol.Job) *protocol.JobResult {
 	return r
 }
 
-// fails expects a job to fail with a code and a message that has all words.
+// fails checks that a job fails with a code and a message that has all words.
 func (b *base) fails(s driver.Settings, j protocol.Job, code string, words ...string) {
 	b.t.Helper()
 	_, err := b.do(b.t.Context(), s, j, nil)
@@ -114,7 +114,7 @@ func (b *base) script(sql string) {
 	}
 }
 
-// proof returns what a worker finds out about SQLite, as far as jobs use it.
+// proof returns the part of a worker's proof that jobs use.
 func (b *base) proof(db driver.DB) *protocol.Proof {
 	b.t.Helper()
 	version, err := texts(b.t.Context(), db, "SELECT sqlite_version()")
@@ -144,7 +144,7 @@ func (b *base) parameters() int {
 		err = stmt.Query(b.t.Context(), &values, 0, func(driver.Row) error { return nil })
 		return errors.Join(err, stmt.Close()) == nil
 	}
-	n := 32766 // SQLite's default: some libraries take seconds for each that has to be tried
+	n := 32766 // SQLite's default is tried first, because some libraries take seconds for each number
 	if !accepts(n) || accepts(n+1) {
 		n = sort.Search(1<<17, func(n int) bool { return !accepts(n + 1) })
 	}
@@ -187,7 +187,8 @@ func rows(n int64, batch int) protocol.Job {
 	return protocol.Job{Generate: &protocol.Generate{Table: "bench", Rows: n, Batch: batch, Prepared: true}}
 }
 
-// generate checks that the rows are the same with any batch size, prepared or not.
+// generate checks that a job generate inserts the same rows with any batch size, prepared or
+// not.
 func generate(t *testing.T, b *base) {
 	const schema = "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'bench'"
 	const sums = "SELECT count(*) || ' ' || sum(ID) || ' ' || min(ID) || ' ' || max(ID) || ' ' || min(rand) || ' ' || max(hash) || ' ' || sum(length(rand)) || ' ' || sum(length(hash)) FROM bench"
@@ -206,7 +207,7 @@ func generate(t *testing.T, b *base) {
 	most := (b.parameters() - 1) / 2
 	for _, g := range []protocol.Generate{
 		{Batch: 1, Prepared: true}, {Batch: 7}, {Batch: 333, Vacuum: true}, {Batch: min(5000, most)},
-		{Batch: min(16_000, most), Prepared: true}, // more than there are rows, unless SQLite takes fewer
+		{Batch: min(16_000, most), Prepared: true}, // more than the table has rows, unless SQLite's limit is lower
 	} {
 		g.Table, g.Rows = "bench", 10_003
 		r := b.must(driver.Settings{"synchronous": "off"}, protocol.Job{Generate: &g}).Generate
@@ -244,14 +245,15 @@ func refuses(t *testing.T, b *base) {
 		fmt.Sprintf("at most %d", most), fmt.Sprintf("want %d or less", fits))
 	b.want("SELECT CAST(count(*) AS TEXT) FROM bench", "10")
 
-	// Somebody else's database is not marked, even by force.
+	// A database that sqlite3perf did not create does not get its application ID, even by
+	// force.
 	b.path += "2"
 	b.script("CREATE TABLE precious(x)")
 	b.must(nil, force)
 	b.want("SELECT application_id FROM pragma_application_id", "0")
 }
 
-// stopped ends a job at its first report.
+// stopped ends a job at its first report of more than 100 rows.
 func stopped(t *testing.T, b *base) {
 	ctx, stop := context.WithCancel(t.Context())
 	j := rows(1<<40, 10)
@@ -268,7 +270,7 @@ func stopped(t *testing.T, b *base) {
 	b.want("PRAGMA integrity_check", "ok")
 }
 
-// full limits the number of pages of the database.
+// full checks that a job fails if the database exceeds its limit of pages.
 func full(t *testing.T, b *base) {
 	db := b.open(nil)
 	if err := db.Script(t.Context(), "PRAGMA max_page_count = 50"); err != nil {
@@ -385,15 +387,15 @@ func concurrent(t *testing.T, b *base) {
 	if v := b.must(nil, protocol.Job{Bench: &protocol.Bench{Table: "bench"}}).Bench; v.Mismatches != 0 {
 		t.Errorf("what was written: %+v", v)
 	}
-	// Once more after these rows, in explicit transactions, each with its own
-	// connection.
+	// The job runs once more after these rows, in explicit transactions. Each client has its
+	// own connection.
 	settings["txlock"], settings["pool_size"] = "immediate", "2"
 	c = &protocol.Concurrent{Table: "bench", Readers: 1, Writers: 1, From: r.LastID + 1, DurationMS: 100, Own: true}
 	more := b.must(settings, protocol.Job{Concurrent: c}).Concurrent
 	b.want("SELECT CAST(count(*) AS TEXT) FROM bench", fmt.Sprint(r.Writers.Operations+more.Writers.Operations))
 }
 
-// taken makes writers meet IDs that already exist.
+// taken checks that the job counts INSERTs whose ID already exists as failed.
 func taken(t *testing.T, b *base) {
 	b.must(driver.Settings{"synchronous": "off"}, rows(100, 100))
 	c := &protocol.Concurrent{Table: "bench", Writers: 1, DurationMS: 300}
@@ -408,7 +410,7 @@ func taken(t *testing.T, b *base) {
 	if w := r.Concurrent.Writers; w.Failed != 100 || w.Operations != w.Rows+100 || w.Latency.Count != w.Operations || w.Latency.Failed != 100 {
 		t.Errorf("operations that failed: %+v", w)
 	}
-	// Other errors are not counted. They end the job.
+	// Other errors end the job.
 	b.script(fmt.Sprintf("CREATE TRIGGER second BEFORE INSERT ON bench BEGIN SELECT abs(%d + %d - NEW.ID); END", math.MinInt64, 1<<30+1))
 	c.From = 1 << 30
 	r, err := b.do(t.Context(), nil, protocol.Job{Concurrent: c}, nil)
@@ -422,7 +424,7 @@ func taken(t *testing.T, b *base) {
 
 func paginate(t *testing.T, b *base) {
 	b.must(driver.Settings{"synchronous": "off"}, rows(5000, 400))
-	b.script("DELETE FROM bench WHERE ID % 3 = 0") // a keyset does not count rows
+	b.script("DELETE FROM bench WHERE ID % 3 = 0") // with gaps, an ID is not the number of its row
 	r := b.must(nil, protocol.Job{Paginate: &protocol.Paginate{Table: "bench", Limit: 5, Repetitions: 6}}).Paginate
 	var depths []int64
 	for _, g := range r.Depths {

@@ -47,7 +47,7 @@ func unknownPragma(t *testing.T, b *base) {
 	seven := "7"
 	b.fails(nil, protocol.Job{Pragma: &protocol.Pragma{Pragmas: []protocol.PragmaArgument{{Name: "user_version", Value: &seven}, {Name: "synchronus"}}}},
 		protocol.CodeUsage, "pragma \"synchronus\"", "did you mean", "synchronous")
-	b.want("PRAGMA user_version", "0") // nothing is set if one of them is wrong
+	b.want("PRAGMA user_version", "0") // if one pragma is wrong, the job sets none
 	if _, blind := b.driver.Info().Limit("columns", "count"); blind {
 		return
 	}

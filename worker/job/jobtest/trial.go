@@ -13,10 +13,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// checked expects a trial whose connections have used a full-text index to end, and its
-// database to be found in order. SQLite's check of an index waits for itself in a shared
-// cache, and calls an index corrupt that another connection has written to since this one
-// searched it.
+// checked checks that the check of the database after a trial ends and finds no fault if the
+// trial's connections have used a full-text index. In a shared cache, SQLite's own check of
+// such an index waits for itself. On a connection that has searched the index before another
+// one wrote to it, SQLite finds the index corrupt.
 func checked(_ *testing.T, b *base) {
 	index := b.fullText()
 	if index == "" {
@@ -28,7 +28,7 @@ func checked(_ *testing.T, b *base) {
 	}}}
 	for _, c := range []struct {
 		name   string
-		limits []string // of which none may be
+		limits []string // skip the case if the driver declares one of these limits
 		s      driver.Settings
 		phase  plan.Phase
 	}{
@@ -51,8 +51,8 @@ func checked(_ *testing.T, b *base) {
 	}
 }
 
-// writtenSince returns a replay whose connections but one search, and are not used again until
-// that one has written.
+// writtenSince returns a replay in which connections 0 and 2 search the index, connection 1
+// writes to it, and then 0 and 2 are used again.
 func writtenSince(search string) *plan.Replay {
 	r := &plan.Replay{Operations: []string{"other", "search", "write"}, Connections: 3, Speed: 1, Statements: []plan.Replayed{
 		{Operation: 1, SQL: search, Reads: true},
@@ -77,7 +77,8 @@ func writtenSince(search string) *plan.Replay {
 	return r
 }
 
-// fullText returns the newest module of full-text indexes that a library has; "" if it has none.
+// fullText returns the name of the library's newest module for full-text indexes, or "" if it
+// has none.
 func (b *base) fullText() string {
 	for _, module := range []string{"fts5", "fts4"} {
 		db, err := b.driver.Open(b.t.Context(), b.path+module, nil)
@@ -95,7 +96,7 @@ func (b *base) fullText() string {
 	return ""
 }
 
-// trial expects a trial to end well.
+// trial checks that a trial ends without an error.
 func trial(t *testing.T, d driver.Driver, path string, s driver.Settings, p *plan.Plan) {
 	t.Helper()
 	req := protocol.Request{Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 1, Path: path, Settings: s, Plan: p}

@@ -28,19 +28,19 @@ var (
 	rows  = flag.Int("job-rows", 0, "rows in the benchmarks of jobs (default: as each says)")
 )
 
-// Comparison compares a driver's jobs with the original's loops on mattn, which is
-// registered with database/sql as sqlite3.
+// Comparison compares a driver's jobs with the loops of the original program, which use mattn.
+// mattn is registered with database/sql as sqlite3.
 type Comparison struct{ Driver driver.Driver }
 
-// cores gives each core a connection.
+// cores are settings with one pooled connection for each core.
 var cores = driver.Settings{"pool_size": strconv.Itoa(runtime.NumCPU())}
 
-// settings are the settings of '?_journal=wal&_sync=0'.
+// settings are the same settings as in options.
 var settings = driver.Settings{"journal_mode": "wal", "synchronous": "off"}
 
 const options = "?_journal=wal&_sync=0"
 
-// Run does a job on a database.
+// Run does a job on the database at path.
 func (c Comparison) Run(ctx context.Context, path string, j protocol.Job, s driver.Settings) (r *protocol.JobResult, err error) {
 	db, err := c.Driver.Open(ctx, path, s)
 	if err != nil {
@@ -51,9 +51,9 @@ func (c Comparison) Run(ctx context.Context, path string, j protocol.Job, s driv
 	return r, errors.Join(err, db.Close())
 }
 
-// BenchmarkGenerate fills a table of a million rows, prepared, on new databases, in
-// pairs that follow each other. It reports the ratio of the job's rows per second to
-// the loop's.
+// BenchmarkGenerate fills a table of a million rows with a prepared statement. It alternates
+// the original loop and the job, each on a new database, and reports the ratio of the job's
+// rows per second to the loop's.
 func (c Comparison) BenchmarkGenerate(b *testing.B, batch int) {
 	n := cmp.Or(*rows, 1_000_000)
 	for b.Loop() {
@@ -78,9 +78,9 @@ func (c Comparison) BenchmarkGenerate(b *testing.B, batch int) {
 	}
 }
 
-// BenchmarkBench verifies a table of 1.5 million rows in the same way. It reports the
-// ratio of the job's time per row to the loop's, and the greatest time to the job's
-// first row.
+// BenchmarkBench verifies a table of 1.5 million rows, alternating the original loop and the
+// job. It reports the ratio of the job's time per row to the loop's, and the greatest time to
+// the job's first row.
 func (c Comparison) BenchmarkBench(b *testing.B, pipeline bool) {
 	n := cmp.Or(*rows, 1_500_000)
 	path := filepath.Join(b.TempDir(), "bench.db")
@@ -115,7 +115,7 @@ func (c Comparison) BenchmarkBench(b *testing.B, pipeline bool) {
 	}
 }
 
-// generate is the job that fills the table.
+// generate returns the job that fills the table.
 func generate(rows, batch int) protocol.Job {
 	return protocol.Job{Generate: &protocol.Generate{Table: "bench", Rows: int64(rows), Batch: batch, Prepared: true}}
 }
@@ -127,12 +127,12 @@ func check(tb testing.TB, err error) {
 	}
 }
 
-// pairing has the figures of both sides and their CPU times, including opening and
-// closing.
+// pairing has the figures and CPU times of the original loop and the job, one of each per pair.
+// CPU times include opening and closing the database.
 type pairing struct{ original, job, originalCPU, jobCPU []float64 }
 
-// run runs the two sides one after the other, each with a new path. The side that goes
-// first alternates.
+// run runs the original loop and the job one after the other, each with a new path. For even i
+// the loop is first, for odd i the job.
 func (p *pairing) run(b *testing.B, i int, original, job func(path string) float64) {
 	side := func(f func(path string) float64, figures, cpu *[]float64) {
 		dir, err := os.MkdirTemp(b.TempDir(), "")
@@ -144,7 +144,7 @@ func (p *pairing) run(b *testing.B, i int, original, job func(path string) float
 		var used protocol.Sample
 		watch.Read(&used)
 		*cpu = append(*cpu, float64(used.UserNS+used.SystemNS))
-		check(b, os.RemoveAll(dir)) // otherwise the system might write it out while the next one runs
+		check(b, os.RemoveAll(dir)) // otherwise the system might write the files to disk while the next side runs
 	}
 	for k := range 2 {
 		if (i+k)%2 == 0 {
@@ -167,14 +167,15 @@ func (p *pairing) report(b *testing.B, unit string) {
 	b.ReportMetric(ratio.Low, "ratio-lo")
 	b.ReportMetric(ratio.High, "ratio-hi")
 	b.ReportMetric(cpu.Median, "cpu-ratio")
-	b.ReportMetric(0, "ns/op") // of no meaning here
+	b.ReportMetric(0, "ns/op") // hides ns/op, which means nothing here
 }
 
-// inChild makes a test's executable the process whose memory is measured.
+// inChild is the environment variable that makes the test's executable do the work of Child.
+// Its value is the number of rows.
 const inChild = "SQLITE3PERF_GENERATE_ROWS"
 
-// Child does the work whose memory is measured, if this process was started for that.
-// A TestMain calls it before anything else.
+// Child fills the table, prints its peak memory and exits, if peak has started this process.
+// Otherwise it does nothing. A TestMain calls Child before anything else.
 func (c Comparison) Child() {
 	n, err := strconv.Atoi(os.Getenv(inChild))
 	if err != nil {
@@ -190,7 +191,7 @@ func (c Comparison) Child() {
 	os.Exit(0)
 }
 
-// peak returns the most memory, in MiB, that a process held while it filled a table.
+// peak returns the peak memory, in MiB, of a new process that fills a table.
 func peak(tb testing.TB, rows int) float64 {
 	tb.Helper()
 	if runtime.GOOS != "linux" {
@@ -211,8 +212,8 @@ func peak(tb testing.TB, rows int) float64 {
 	return kib / 1024
 }
 
-// TestMemory checks that memory does not grow with the rows. Eight times as many rows,
-// which take 70 MB more as text, may take 8 MiB more.
+// TestMemory checks that memory does not grow with the number of rows. Eight times as many
+// rows, whose text is 70 MB larger, may take at most 8 MiB more memory.
 func (c Comparison) TestMemory(t *testing.T) {
 	few, many := peak(t, 100_000), peak(t, 800_000)
 	if many-few > 8 {
@@ -220,14 +221,13 @@ func (c Comparison) TestMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkMemory reports the most memory that a process holds while it fills a table
-// of ten million rows.
+// BenchmarkMemory reports the peak memory of a process that fills a table of ten million rows.
 func (c Comparison) BenchmarkMemory(b *testing.B) {
 	for b.Loop() {
 		n := cmp.Or(*rows, 10_000_000)
 		begin := time.Now()
 		b.ReportMetric(peak(b, n), "peak-MiB")
 		b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "rows/s")
-		b.ReportMetric(0, "ns/op") // of no meaning here
+		b.ReportMetric(0, "ns/op") // hides ns/op, which means nothing here
 	}
 }

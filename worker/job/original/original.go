@@ -1,6 +1,5 @@
-// Package original has what the jobs are compared with: the loops of the program that
-// sqlite3perf grew out of, rewritten for database/sql. It also compares the two. It is
-// for benchmarks in the drivers' modules.
+// Package original has the loops of the program that sqlite3perf grew out of, rewritten for
+// database/sql. It compares the jobs with these loops, in benchmarks of the drivers' modules.
 package original
 
 import (
@@ -14,8 +13,9 @@ import (
 	"time"
 )
 
-// Generate creates the table and fills it in one goroutine: random bytes, hash, hex and
-// INSERT, one after another. It returns the time of the loop.
+// Generate creates the table and fills it in one goroutine. For each row the loop makes random
+// bytes, their hash and both texts in hex, and runs the INSERT when a batch is full. Generate
+// returns the time of the loop.
 func Generate(db *sql.DB, rows, batch int) (took time.Duration, err error) {
 	db.SetMaxOpenConns(1)
 	if _, err := db.Exec("CREATE TABLE bench(ID int PRIMARY KEY ASC, rand TEXT, hash TEXT)"); err != nil {
@@ -49,8 +49,8 @@ func Generate(db *sql.DB, rows, batch int) (took time.Duration, err error) {
 	return time.Since(begin), nil
 }
 
-// Verify reads every row, hashes and compares, in one goroutine. It returns the
-// number of rows and the time since the query.
+// Verify reads every row, hashes its value and compares the result with its hash, in one
+// goroutine. It returns the number of rows and the time since the query began.
 func Verify(db *sql.DB) (n int64, took time.Duration, err error) {
 	begin := time.Now()
 	rows, err := db.Query("SELECT * FROM bench")

@@ -117,7 +117,7 @@ type Overturn struct {
 	For       string           `json:"for,omitempty"`
 	Advantage Advantage        `json:"advantage,omitempty"` // the needed one, if Change is ChangeNeed
 	Cell      *stats.TableName `json:"cell,omitempty"`      // the only cell that matters, if Change is ChangeCell
-	Ratio     *stats.Summary   `json:"ratio,omitempty"`     // time of For divided by that of the recommended candidate
+	Ratio     *stats.Summary   `json:"ratio,omitempty"`     // time of For divided by that of the recommended candidate; if Change is ChangeCell, the time of the next driver in Cell divided by that of For
 	Own       int64            `json:"own,omitempty"`
 	Others    int64            `json:"others,omitempty"`
 

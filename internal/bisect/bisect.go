@@ -94,7 +94,8 @@ type Search struct {
 	Phase    string   // the only phase that the search follows; "": all phases
 
 	// UntilFixed looks only for improvements: a later release is faster, or no longer wrong or
-	// failed. Otherwise cells without figures of the first release are left out.
+	// failed. Without UntilFixed, the search ignores cells in which the first release has no
+	// figures.
 	UntilFixed bool
 
 	// Measure compares two releases in one run. The run ends when settled returns all of its cases,

@@ -392,8 +392,8 @@ func correctedFor(c *stats.Comparison) string {
 	return words
 }
 
-// without lists the cells that have no ratio, with the reason, and then those with a ratio in which
-// operations failed.
+// without lists the cells that have no ratio, with the reason, followed by cells that have a ratio
+// although operations failed.
 func without(c *stats.Comparison) document.List {
 	var l document.List
 	note := func(label string, of fmt.Stringer, words string, alarm bool) {

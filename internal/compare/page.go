@@ -61,7 +61,7 @@ func ComparisonPage(c Compared, o document.Options) document.Document {
 				title += " · " + v
 			}
 			d = append(d, document.Heading{Level: 3, Text: title})
-			d = append(d, conditions.CasesOf(g.Outcomes, g.Tables, false)...) // the intervals in the table have only one confidence level
+			d = append(d, conditions.CasesOf(g.Outcomes, g.Tables, false)...) // without intervals, because those on the page have one confidence level only
 		}
 	}
 	l := conditions.Origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)

@@ -34,7 +34,7 @@ type Name struct {
 // Option is an option of a DSN.
 type Option struct {
 	Key     string
-	Value   string // without escapes
+	Value   string // value without escapes
 	Setting string // setting or pragma that the option sets; "" if it sets none, or if that is unknown
 	Wanted  string // value in canonical form; "" if Setting is "" or does not have this value
 

@@ -413,8 +413,8 @@ func sum(trials []clusterTrial, results [][]*protocol.Clustered) (list []cluster
 	return list
 }
 
-// asked returns the least time of a trial: each load twice or, if processes are killed, each kill
-// with the time that the cluster may take to recover.
+// asked returns the estimated time of a trial: two durations for each load or, if leaders are
+// killed or cut off, the duration of each harm with the time that the cluster may take to recover.
 func (o *clusterOptions) asked() time.Duration {
 	if n := o.kills + o.cuts; n > 0 {
 		return time.Duration(n) * (o.duration + 2*o.patience)

@@ -19,8 +19,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Clusters has the results of clusters and of a local driver under the same loads, or after
-// processes were killed.
+// Clusters has the results of clusters and of a local driver under the same loads, or after leaders
+// were killed or cut off.
 type Clusters struct {
 	Trials   []ClusterTrial   `json:"trials"` // the local driver's trial is first, if there is one
 	Machine  result.Machine   `json:"-"`
@@ -122,7 +122,8 @@ func (c *Clusters) done() (list []*ClusterTrial) {
 	return list
 }
 
-// ClustersAnswer says in a few sentences what a cluster costs, or what killing processes did to it.
+// ClustersAnswer says in a few sentences what a cluster costs, or what happened when leaders were
+// killed or cut off.
 func ClustersAnswer(c *Clusters) string {
 	var words []string
 	if s := priceAnswer(c.done()); s != "" {

@@ -210,7 +210,7 @@ func subcommands(c *cobra.Command) []*cobra.Command {
 }
 
 // rootUsage is the template of the help of the tool itself. It is short, so that a terminal of 40
-// lines shows all of it.
+// lines shows what the tool is for.
 const rootUsage = `Usage:
   sqlite3perf COMMAND [flags]
 

@@ -234,8 +234,9 @@ func (o off) String() string {
 	return fmt.Sprintf("%d of %d within 10 %%, %.3f on average, %.2f in the worst", within, len(o), sum/float64(len(o)), slices.Max(o))
 }
 
-// found searches hills, where trials vary by a share, and returns how far off the choices are
-// for each loss, and how many steps are said to be worth it that are not.
+// found runs searches on hills, with trials that vary by the share noise. It returns how far the
+// choices are from the best ones, for each loss, and how many steps are wrongly called worth
+// setting.
 func found(t *testing.T, noise float64) (levels [2]off, wrong int) {
 	t.Helper()
 	for seed := range uint64(*searches) {

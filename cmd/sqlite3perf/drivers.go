@@ -321,7 +321,7 @@ func addedCostLines(c *driver.AddedCost) []string {
 
 type prober struct {
 	builder *build.Builder
-	scratch *process.Scratch // nil until the first worker runs
+	scratch *process.Scratch // directory for workers; nil until the first worker runs
 }
 
 func (p *prober) close() {

@@ -181,7 +181,7 @@ func mergeOne(ctx context.Context, d *destination, name string, out *mergeReport
 // destination is the store into which others are merged. It is created when the first run is added.
 type destination struct {
 	path string
-	st   *store.Store // nil until the store is open
+	st   *store.Store // the open store; nil before it is created
 }
 
 func (d *destination) open(ctx context.Context) (err error) {

@@ -147,7 +147,7 @@ type request struct {
 	precision float64 // precision of figures or verdicts, from --precision
 	workshop
 	leftOut   []result.LeftOut
-	study     *result.Study // nil if the run does not reproduce a study
+	study     *result.Study // the study that the run reproduces; nil if it reproduces none
 	compares  *result.Compares
 	search    *result.Search
 	resumed   *result.Run          // the stored run to resume; nil if a new run is measured

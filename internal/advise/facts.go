@@ -75,7 +75,7 @@ type Candidate struct {
 // MemoryOf is the peak memory in one combination of settings and parameters of a workload.
 type MemoryOf struct {
 	Workload string `json:"workload"`
-	Variant  string `json:"variant"` // such as "pool_size=8 cache_size=-2000"
+	Variant  string `json:"variant"` // combination, such as "pool_size=8 cache_size=-2000"
 	Bytes    int64  `json:"bytes"`
 }
 

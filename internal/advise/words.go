@@ -15,8 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// AdviceVersion is the version of the JSON form of advice. Fields may be added without changing
-// it.
+// AdviceVersion is the version of the JSON form of advice. Adding fields does not change the
+// version.
 const AdviceVersion = 1
 
 // Advised is a recommendation with the facts behind it.
@@ -255,9 +255,9 @@ func advice(a Advised, _ document.Options) document.Document {
 func advicePage(a Advised, o document.Options) document.Document {
 	d := advice(a, o)
 	at := slices.IndexFunc(d, func(b document.Block) bool { h, ok := b.(document.Heading); return ok && h.Text == measuredTitle })
-	at += 2 // after the table
+	at += 2 // pictures follow the table
 	if p, ok := d[at].(document.Paragraph); ok && p.Quiet {
-		at++ // and after its note
+		at++ // and the note below the table
 	}
 	return slices.Insert(d, at, document.Blocks(a.pictures())...)
 }

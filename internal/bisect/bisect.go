@@ -90,7 +90,7 @@ func (e *StartError) Error() string {
 // Search looks for the release that changed a cell.
 type Search struct {
 	Releases []string // oldest first, two or more
-	Margin   float64  // as in [Finding]
+	Margin   float64  // margin of ratios, as in [Finding]
 	Phase    string   // the only phase that the search follows; "": all phases
 
 	// UntilFixed looks only for improvements: a later release is faster, or no longer wrong or

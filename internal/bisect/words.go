@@ -23,7 +23,7 @@ type Bisection struct {
 
 // Difference is a difference between two releases other than their times.
 type Difference struct {
-	What   string `json:"what"` // such as "SQLite"
+	What   string `json:"what"` // what differs, such as "SQLite"
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
 }
@@ -210,8 +210,8 @@ func stepGrid(steps []*Step) document.Grid {
 		column("run", true, 0, run(func(r *result.Run) string { return fmt.Sprint(r.ID) })))
 }
 
-// BisectionVersion is the version of the JSON form of a bisection. Fields may be added
-// without changing it.
+// BisectionVersion is the version of the JSON form of a bisection. Adding fields does not change
+// the version.
 const BisectionVersion = 1
 
 // JSONBisection is the JSON form of a bisection.

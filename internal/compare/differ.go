@@ -55,7 +55,7 @@ func SidesDiffer(cells []*stats.Compared, first, second string) document.Documen
 // SideDifference is a version or setting for which the workers of the two sides reported different
 // values.
 type SideDifference struct {
-	What   string `json:"what"` // such as "SQLite", or a setting
+	What   string `json:"what"` // what differs, such as "SQLite" or a setting
 	First  string `json:"first"`
 	Second string `json:"second"`
 	In     string `json:"in"` // names of the cells, or "all cells"

@@ -90,8 +90,8 @@ func Word(v stats.Verdict) string {
 	return string(v)
 }
 
-// ComparisonVersion is the version of the JSON form of a comparison. Fields may be added
-// without changing it.
+// ComparisonVersion is the version of the JSON form of a comparison. Adding fields does not change
+// the version.
 const ComparisonVersion = 1
 
 // JSONSides is the JSON form of a comparison.

@@ -123,7 +123,7 @@ type Difference struct {
 // Statement is a statement whose answers differ.
 type Statement struct {
 	Workload string `json:"workload,omitempty"`
-	Where    string `json:"where"` // such as insert/users
+	Where    string `json:"where"` // place in the workload, such as insert/users
 	SQL      string `json:"sql"`
 
 	Execution int              `json:"execution"` // number of the first execution in which the answers differ, from 0

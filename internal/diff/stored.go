@@ -55,7 +55,7 @@ const keptVersion = 1
 // Limits of stored comparisons. Larger ones, made by others, would take too long to show.
 const (
 	mostSides  = 100
-	mostGroups = 2000 // in all results
+	mostGroups = 2000 // groups in all results together
 )
 
 // Keep returns the comparison in the form in which a run stores it. Such a run has no samples.

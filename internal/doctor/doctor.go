@@ -14,8 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// CheckupVersion is the version of the JSON form of a checkup. Fields may be added without
-// changing it.
+// CheckupVersion is the version of the JSON form of a checkup. Adding fields does not change the
+// version.
 const CheckupVersion = 1
 
 // Formats are the output formats of a checkup.

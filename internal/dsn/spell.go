@@ -175,7 +175,7 @@ func quoted(value string) string {
 	if value[0] == '-' || value[0] >= '0' && value[0] <= '9' || !slices.Contains([]byte(value), '-') {
 		return value
 	}
-	return "'" + value + "'" // such as utf-8
+	return "'" + value + "'" // for example utf-8
 }
 
 func rank(setting string) int {

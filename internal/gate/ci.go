@@ -14,8 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// GateVersion is the version of the JSON form of a gate. Fields may be added without
-// changing it.
+// GateVersion is the version of the JSON form of a gate. Adding fields does not change the version.
 const GateVersion = 1
 
 // JSONGate is the JSON form of a gate.

@@ -17,7 +17,7 @@ type LockChoice struct {
 	Cache       string `json:"cache,omitempty"`
 	JournalMode string `json:"journal_mode,omitempty"`
 	TxLock      string `json:"txlock,omitempty"`
-	BusyTimeout string `json:"busy_timeout,omitempty"` // in ms
+	BusyTimeout string `json:"busy_timeout,omitempty"` // busy_timeout in ms
 	Connections int    `json:"connections"`            // number of connections in the pool
 	Readers     int    `json:"readers,omitempty"`      // number of connections in a second pool, only for reading
 	Mutex       bool   `json:"mutex,omitempty"`        // the application holds a mutex while it writes

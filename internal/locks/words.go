@@ -17,8 +17,8 @@ import (
 var Formats = document.Question[*Locks]{Name: "explanation", Document: locks, Title: "Locks", Page: locksPage, Fits: true, Short: onScreen,
 	JSON: func(l *Locks) any { return JSONLocks{LocksVersion, LocksAnswer(l), l.Analysis.Run.ID, l.Mixes} }}.Formats()
 
-// LocksVersion is the version of the JSON form of an explanation of locks. Fields may be
-// added without changing it.
+// LocksVersion is the version of the JSON form of an explanation of locks. Adding fields does not
+// change the version.
 const LocksVersion = 1
 
 // JSONLocks is the JSON form of an explanation of locks.
@@ -30,7 +30,7 @@ type JSONLocks struct {
 }
 
 // LocksAnswer says in a sentence or two whether operations failed because of locks, and which
-// change ends that.
+// change ends these errors.
 func LocksAnswer(l *Locks) string {
 	var words []string
 	for _, m := range l.Mixes {

@@ -52,7 +52,7 @@ type ProfiledDriver struct {
 	Perf      bool             `json:"-"`                   // true if perf took the samples, false if Go's profiler did
 	Shortened int              `json:"shortened,omitempty"` // number of functions kept of each stack, if stacks had too many
 
-	*stacks.Summary `jsonschema:"optional"` // nil if Status is not OK
+	*stacks.Summary `jsonschema:"optional"` // summary of the samples; nil if Status is not OK
 }
 
 // JSONProfileRatio is a ratio with its interval.
@@ -393,8 +393,8 @@ func newFlame(title string) *chart.Flame {
 	return f
 }
 
-// ProfileVersion is the version of the JSON form of a profile. Fields may be added
-// without changing it.
+// ProfileVersion is the version of the JSON form of a profile. Adding fields does not change the
+// version.
 const ProfileVersion = 1
 
 func jsonOf(p *Profiled) any {

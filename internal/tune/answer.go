@@ -123,8 +123,8 @@ func speed(s stats.Summary, after string) string {
 	return document.Times(s.Inverse().Median) + after + " " + document.Interval(s.Inverse().Interval)
 }
 
-// TuningVersion is the version of the JSON form of a search for settings. Fields may be added
-// without changing it.
+// TuningVersion is the version of the JSON form of a search for settings. Adding fields does not
+// change the version.
 const TuningVersion = 1
 
 // JSONTuning is the JSON form of a search for settings.

@@ -15,7 +15,7 @@ type Race struct {
 	Candidates int             `json:"candidates"`
 	Trials     int             `json:"trials"`
 	Seconds    float64         `json:"seconds"`
-	Analysis   *stats.Analysis `json:"-"` // nil in a stored answer
+	Analysis   *stats.Analysis `json:"-"` // analysis of the run; nil in a stored answer
 
 	took time.Duration
 }

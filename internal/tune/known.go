@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// note stores the ratio of candidate i, which has a value of the setting x, to candidate without,
-// which has not.
+// note stores the ratio of candidate i to candidate without. Only candidate i has value for the
+// setting x.
 func (s *Search) note(f *field, x, value string, i, without int) {
 	t := &Tried{Name: x, Value: value, With: f.list[without], MoreFailed: f.failed(i), perSuccess: f.perSuccess(i, without)}
 	if r := f.to(i, without); r.N > 0 {

@@ -19,7 +19,7 @@ type Setting struct {
 
 // Skipped is a setting, or a value of a setting, that the search does not try.
 type Skipped struct {
-	Setting string `json:"setting"` // such as "mmap_size" or "mmap_size=0"
+	Setting string `json:"setting"` // setting or value, such as "mmap_size" or "mmap_size=0"
 	Why     string `json:"why"`
 }
 

@@ -397,17 +397,17 @@ func TestSoakInterruptedWhileTheStoreIsLocked(t *testing.T) {
 	}
 }
 
-// let lets the workers named holds do that many trials.
+// let allows the workers whose names are in holds to run that many trials.
 func (p *place) let(trials int) {
 	p.t.Helper()
-	// It is renamed, so that no worker reads half of it.
+	// The file is renamed, so that no worker reads half of it.
 	p.write("new", strconv.Itoa(trials), 0o644)
 	if err := os.Rename(filepath.Join(p.dir, "new"), filepath.Join(p.dir, "let")); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-// inTrialAfter waits until that many trials are stored and the next is held.
+// inTrialAfter waits until that many trials are stored and the next trial waits.
 func (p *place) inTrialAfter(trials int) {
 	p.t.Helper()
 	eventually(p.t, "the next trial is held", func() bool {
@@ -459,7 +459,7 @@ func TestSoakStoppedAndContinued(t *testing.T) {
 	p.inTrialAfter(2)
 	s.signal(syscall.SIGSTOP)
 	p.let(7)
-	time.Sleep(limit + time.Second) // longer than a trial is allowed to take
+	time.Sleep(limit + time.Second) // longer than the time limit of a trial
 	s.signal(syscall.SIGCONT)
 	if code := s.wait(); code != exitOK || !strings.Contains(s.said.String(), "which was discarded and done again") {
 		t.Errorf("exit status %d\n%s", code, s.said.String())

@@ -320,7 +320,7 @@ func TestInterruptedGate(t *testing.T) {
 // The facts are known when doctor is interrupted, and are printed.
 func TestInterruptedDoctor(t *testing.T) {
 	t.Parallel()
-	cache, err := build.DefaultCache() // the user's, so that nothing is built twice
+	cache, err := build.DefaultCache() // the user's cache, so that no worker is built twice
 	if err != nil {
 		t.Fatal(err)
 	}

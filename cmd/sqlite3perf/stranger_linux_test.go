@@ -73,7 +73,7 @@ func strangersStore(t *testing.T, name string, r *result.Run) {
 func TestStrangersStore(t *testing.T) {
 	here := t.TempDir()
 	t.Chdir(here)
-	cache, err := build.DefaultCache() // so that nothing is built twice
+	cache, err := build.DefaultCache() // the user's cache, so that no worker is built twice
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func TestSoakLocksTimeWaited(t *testing.T) {
 	if err := os.WriteFile(file, []byte(queue), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cache, err := build.DefaultCache() // the user's, so that nothing is built twice
+	cache, err := build.DefaultCache() // the user's cache, so that no worker is built twice
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
 
-// TestAddedCostLines checks that a cost whose interval contains 0 is not taken for one.
+// TestAddedCostLines checks that an added cost whose interval contains 0 is not reported as a cost.
 func TestAddedCostLines(t *testing.T) {
 	got := addedCostLines(&driver.AddedCost{Phases: []driver.AddedPhase{
 		{Phase: "insert", WallRatio: estimate.Estimate{Median: 0.876}, WallAdded: estimate.Estimate{Median: -768, Low: -1100, High: 562}},

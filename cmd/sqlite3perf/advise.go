@@ -104,7 +104,7 @@ func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
 		return err
 	}
 	o.untilSettled(r)
-	q := o.questions(r) // before the measurement, which lets go of the workloads
+	q := o.questions(r) // before the measurement, because measure frees the workloads
 	if len(q.refs) < 2 {
 		return usagef("--drivers %s: advise chooses between candidates: name two or more, such as mattn,modernc; sqlite3perf run measures one", strings.Join(o.drivers, ","))
 	}
@@ -133,14 +133,14 @@ func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
 
 const adviceExecutions = 20
 
-// inquiry is a set of statements and the drivers that run them.
+// inquiry has sets of statements and the drivers that run them.
 type inquiry struct {
 	refs []build.Ref
 	work []questions
 }
 
-// byName returns the drivers by the names that they have in the run. There, a driver on a
-// workload with needs is the variant that meets them.
+// byName returns the drivers by their names in the run. If a workload needs a variant of a driver,
+// the name is that of the variant.
 func (q inquiry) byName() map[string]build.Ref {
 	refs := map[string]build.Ref{}
 	for _, ref := range q.refs {
@@ -149,8 +149,8 @@ func (q inquiry) byName() map[string]build.Ref {
 	return refs
 }
 
-// questions returns the statements of each workload, in the first of its settings. The floor is
-// not asked.
+// questions returns the statements of each workload, in the first combination of its settings. The
+// floor driver does not run them.
 func (o *adviseOptions) questions(r *request) (q inquiry) {
 	for _, c := range r.cases {
 		floor := c.Ref.Known != nil && c.Ref.Known.Name == floorDriver
@@ -169,8 +169,8 @@ func (o *adviseOptions) looked() advise.Looked {
 	return advise.Looked{Diff: o.diff, Cold: o.cold, Targets: o.targets != nil}
 }
 
-// compareAnswers asks the candidates that have a worker, and notes their answers or why that
-// could not be done.
+// compareAnswers runs the statements on the candidates that have a worker. It notes their answers
+// in l, or why it could not get them.
 func (o *adviseOptions) compareAnswers(ctx context.Context, env *environment, r *request, q inquiry, l *advise.Looked) error {
 	refs := slices.DeleteFunc(slices.Clone(q.refs), func(ref build.Ref) bool {
 		return slices.ContainsFunc(r.cases, func(c *lab.Case) bool { return c.Driver == ref.Name && c.Unavailable != nil })
@@ -211,8 +211,8 @@ func (o *adviseOptions) stored(ctx context.Context, env *environment, ref string
 	return o.output.printAnswer(env, adviceWriter(a, l, unasked), fmt.Sprintf("sqlite3perf advise %d", a.Run.ID))
 }
 
-// adviceWriter returns a function that writes the advice of a run. unasked lists the questions
-// that the candidates were not asked.
+// adviceWriter returns a function that writes the advice of a run. unasked lists the questions that
+// were not put to the candidates.
 func adviceWriter(a *stats.Analysis, l advise.Looked, unasked []string) answerWriter {
 	return func(w io.Writer, format string, opts document.Options) error {
 		advice := advise.Of(a, l)
@@ -221,7 +221,8 @@ func adviceWriter(a *stats.Analysis, l advise.Looked, unasked []string) answerWr
 	}
 }
 
-// notLookedAt lists the facts that were not looked at, and how to have them.
+// notLookedAt lists the facts that were not collected, each with the flag that collects it or the
+// reason.
 func notLookedAt(l advise.Looked) (list []string) {
 	switch {
 	case !l.Diff:
@@ -238,9 +239,9 @@ func notLookedAt(l advise.Looked) (list []string) {
 	return list
 }
 
-// addFootprints finds the footprints of the drivers' workers, keyed by the drivers' names in
-// the run. It skips the floor, which is not a candidate, and workers that are not built
-// here. If a build fails, it prints the reason and leaves the driver out.
+// addFootprints adds the footprints of the drivers' workers to l, by the drivers' names in the run.
+// It skips the floor driver, which is not a candidate, and workers that are not built here. If a
+// build fails, it prints the reason and leaves the driver out.
 func (o *adviseOptions) addFootprints(ctx context.Context, env *environment, s workshop, refs map[string]build.Ref, l *advise.Looked) error {
 	l.Footprints = map[string]*result.Footprint{}
 	return env.orderly(ctx, o.quiet, func(ctx context.Context, show *progress) error {
@@ -266,16 +267,16 @@ func (o *adviseOptions) addFootprints(ctx context.Context, env *environment, s w
 	})
 }
 
-// answerAgain runs the statements of a stored run's workloads, whose texts the run has, on
-// the versions of its candidates that it measured, and compares the answers. What cannot be
-// asked is returned, with the command that asks it.
+// answerAgain runs the statements of a stored run's workloads again and compares the answers. The
+// workloads' texts are from the run, and the candidates have the versions that the run measured.
+// unasked lists the questions that could not be asked, each with the command that asks it.
 func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, r *request, named string, a *stats.Analysis, l *advise.Looked) (unasked []string, err error) {
 	note := func(format string, args ...any) { unasked = append(unasked, fmt.Sprintf(format, args...)) }
 	if !o.diff {
 		return nil, nil
 	}
 	q := inquiry{}
-	var silent []string // why statements are not run, by workload
+	var silent []string // reasons why statements are not run, one for each workload
 	q.work, silent = askedAgain(a.Run, foreign(a.Run, named))
 	for _, name := range candidateNames(a.Run) {
 		ref, err := r.measuredRef(ctx, name, a)
@@ -311,7 +312,7 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, r *re
 	return unasked, o.compareAnswers(ctx, env, r, q, l)
 }
 
-// candidateNames lists the drivers of a run, without the floor.
+// candidateNames lists the drivers of a run, except the floor driver.
 func candidateNames(run *result.Run) (names []string) {
 	for i := range run.Cases {
 		if name := run.Cases[i].Driver; result.BaseDriver(name) != floorDriver {
@@ -321,11 +322,11 @@ func candidateNames(run *result.Run) (names []string) {
 	return names
 }
 
-// errRetype says why a driver of a stored run is not run.
+// errRetype is the reason why a driver of a stored run is not run unless the user types it again.
 var errRetype = errors.New("is not a released version of a driver of sqlite3perf, and a stored run may be somebody else's")
 
-// measuredRef returns a released driver in the version that a run measured, which may be
-// another one than the pinned one by now. Others have to be typed by the user.
+// measuredRef returns a released driver in the version that a run measured, even if another version
+// is pinned now. The user has to type the names of other drivers.
 func (s workshop) measuredRef(ctx context.Context, name string, a *stats.Analysis) (build.Ref, error) {
 	if !build.Released(name, s.known) {
 		return build.Ref{}, fmt.Errorf("%s %w", document.Line(name), errRetype)
@@ -337,7 +338,7 @@ func (s workshop) measuredRef(ctx context.Context, name string, a *stats.Analysi
 	return s.inMeasuredVersion(ctx, ref, name, a)
 }
 
-// inMeasuredVersion returns a driver in the version that a run has proven of it.
+// inMeasuredVersion returns a driver in the version that its trials in the run reported.
 func (s workshop) inMeasuredVersion(ctx context.Context, ref build.Ref, name string, a *stats.Analysis) (build.Ref, error) {
 	p := a.Proof(name)
 	if ref.Known == nil || ref.Version != "" || ref.Dir != "" || len(ref.Known.Command) > 0 || p == nil || cmp.Or(p.ModuleVersion, ref.Known.Version) == ref.Known.Version {
@@ -351,8 +352,8 @@ func (s workshop) inMeasuredVersion(ctx context.Context, ref build.Ref, name str
 	return build.ParseRef(ctx, versioned+strings.TrimPrefix(name, plain), s.known)
 }
 
-// measuredRefs returns the drivers of a run in the versions that it measured, by their names
-// in the run. What is no longer there is left out.
+// measuredRefs returns the drivers of a run in the versions that it measured, by their names in the
+// run. It leaves out drivers that no longer exist.
 func (s workshop) measuredRefs(ctx context.Context, a *stats.Analysis) map[string]build.Ref {
 	refs := map[string]build.Ref{}
 	for i := range a.Run.Cases {
@@ -364,8 +365,8 @@ func (s workshop) measuredRefs(ctx context.Context, a *stats.Analysis) map[strin
 	return refs
 }
 
-// askedAgain returns the statements of a run's workloads, each with the first of its settings
-// and parameters. silent says of each of the others why it cannot be run again.
+// askedAgain returns the statements of a run's workloads, each with the first combination of its
+// settings and parameters. silent has the reason for each workload that cannot be run again.
 func askedAgain(run *result.Run, foreign bool) (work []questions, silent []string) {
 	var seen []string
 	for i := range run.Cases {
@@ -390,8 +391,8 @@ func askedAgain(run *result.Run, foreign bool) (work []questions, silent []strin
 
 var errDatabase = errors.New("of which a run keeps nothing")
 
-// workloadAgain makes the workload of a case from the text that its run has, which of a
-// foreign run must be that of a built-in one.
+// workloadAgain parses the workload of a case from the text that the run has. If the run is
+// foreign, the text must be that of a built-in workload.
 func workloadAgain(run *result.Run, c *result.Case, foreign bool, options ...workload.Option) (*workload.Workload, error) {
 	i := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == c.Workload && w.SHA256 == c.WorkloadSHA256 })
 	if i < 0 {
@@ -420,8 +421,8 @@ func workloadAgain(run *result.Run, c *result.Case, foreign bool, options ...wor
 	return w, nil
 }
 
-// diffAgain returns the command that compares the answers of a run's candidates, as far as
-// the run knows how its workloads are named.
+// diffAgain returns the command that compares the answers of a run's candidates. It names workloads
+// as the run's command did, as far as that is known.
 func diffAgain(run *result.Run) string {
 	words := append([]string{"sqlite3perf", "diff"}, candidateNames(run)...)
 	var files []string
@@ -453,7 +454,8 @@ func diffAgain(run *result.Run) string {
 	return strings.Join(words, " ")
 }
 
-// firstValues returns a flag for each name, with the first of its values: diff takes one.
+// firstValues returns the flag for each name with the first of its values, because diff takes only
+// one.
 func firstValues[V any](flag string, values map[string][]V) (words []string) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if len(values[name]) > 0 {

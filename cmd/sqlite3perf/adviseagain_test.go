@@ -25,7 +25,7 @@ phases:
   - {name: query, query: SELECT id FROM t, columns: [int]}
 `
 
-// keptRun is a run of workloads as a store keeps it, on two drivers.
+// keptRun is a run of workloads on two drivers, in the form in which a store has it.
 func keptRun(t *testing.T, command string, kept ...result.Workload) *result.Run {
 	t.Helper()
 	run := &result.Run{Scale: "quick", Seed: 7, Command: strings.Fields(command), Workloads: kept}
@@ -38,7 +38,7 @@ func keptRun(t *testing.T, command string, kept ...result.Workload) *result.Run 
 	return run
 }
 
-// keptWorkload is a workload as a run keeps it.
+// keptWorkload is a workload in the form in which a run has it.
 func keptWorkload(t *testing.T, text string, files ...workload.File) result.Workload {
 	t.Helper()
 	w, err := workload.Parse("mine.yaml", []byte(text), nil, workload.Including(files...))
@@ -65,8 +65,8 @@ func builtinKept(t *testing.T, name string) result.Workload {
 	return keptOf(w)
 }
 
-// TestAskedAgain expects the statements of what a run has kept, and the reason where it has
-// not kept enough.
+// TestAskedAgain expects the statements of workloads whose text the run has, and a reason for each
+// other workload.
 func TestAskedAgain(t *testing.T) {
 	schema := workload.File{Name: "schema.sql", Text: "CREATE TABLE t(id INTEGER PRIMARY KEY)"}
 	mine := keptWorkload(t, mineAgain, schema)
@@ -78,7 +78,7 @@ func TestAskedAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		kept    result.Workload
 		foreign bool
-		why     string // "" if it is asked
+		why     string // why the statements are not run; "" if they are
 	}{
 		"a file with its schema":      {kept: mine},
 		"a built-in one":              {kept: builtinKept(t, "simple")},
@@ -106,8 +106,8 @@ func TestAskedAgain(t *testing.T) {
 	}
 }
 
-// TestMeasuredRefs expects what is built for advice to be what the run measured, by the name
-// that the run has for it.
+// TestMeasuredRefs expects advice to build the drivers that the run measured, under their names in
+// the run.
 func TestMeasuredRefs(t *testing.T) {
 	source, err := build.FindSource("")
 	if err != nil {
@@ -135,7 +135,7 @@ func TestMeasuredRefs(t *testing.T) {
 	}
 }
 
-// TestDiffAgain expects the command that compares the answers, with what the run was given.
+// TestDiffAgain expects the command that compares the answers, with the flags of the run.
 func TestDiffAgain(t *testing.T) {
 	mine, simple := keptWorkload(t, strings.Replace(mineAgain, "schema.sql", "CREATE TABLE t(id INTEGER PRIMARY KEY)", 1)), builtinKept(t, "simple")
 	asked := keptRun(t, "advise --workloads ./mine.yaml,simple --rounds 6", mine, simple)

@@ -14,9 +14,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestSoakAdviseBuilds asks for cold builds and for a platform. The cold builds of two real
-// drivers would take minutes. So they are remembered beside the workers, in a cache of the
-// test's own, and must be told and not made again; package lab makes one of a small driver.
+// TestSoakAdviseBuilds requests cold builds and a build for a platform. Cold builds of two real
+// drivers would take minutes, so their results are in the test's own cache of workers, and the
+// command must print them without building again; package lab makes a cold build of a small driver.
 // The platform is this one, without C, for which most packages are in the build cache.
 func TestSoakAdviseBuilds(t *testing.T) {
 	t.Parallel()
@@ -88,7 +88,7 @@ func TestSoakAdviseBuilds(t *testing.T) {
 	}
 }
 
-// copyWorkers puts the workers of drivers, from the user's cache, into a cache.
+// copyWorkers copies the workers of drivers from the user's cache into another cache.
 func copyWorkers(t *testing.T, cache string, drivers ...string) {
 	t.Helper()
 	usual, err := build.DefaultCache()

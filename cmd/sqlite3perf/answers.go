@@ -22,11 +22,11 @@ import (
 )
 
 type question struct {
-	check func(format string) error // refuses a format that its answers do not have
+	check func(format string) error // returns an error for a format in which the answer cannot be written
 	read  func(*outputOptions, *stats.Analysis, loader) (answerWriter, error)
 }
 
-// loader loads another run of the same store, and analyzes it.
+// loader loads and analyzes another run of the same store.
 type loader func(run int64) (*stats.Analysis, error)
 
 type answerWriter func(w io.Writer, format string, opts document.Options) error
@@ -64,7 +64,7 @@ func (o *outputOptions) printAnswer(env *environment, write answerWriter, again 
 	}, o.again(cmp.Or(again, "the same command")))
 }
 
-// showAgain returns the command that prints the answer of a run, or "" if there is no run.
+// showAgain returns the command that prints the answer of a run, or "" if run is 0.
 func showAgain(run int64) string {
 	if run == 0 {
 		return ""
@@ -89,8 +89,9 @@ func addFiguresFlag(f *pflag.FlagSet, figures *bool) {
 	f.BoolVar(figures, figuresFlag[2:], false, "print what was measured, not the answer that a run has")
 }
 
-// asksFor returns the question whose answer is to be printed of a run, or nil if that is what
-// was measured. An answer's run has the formats that the answer does not have, such as csv.
+// asksFor returns the question whose answer is to be printed for a run. It returns nil if the
+// measured figures are to be printed. Formats that the answer does not have, such as csv, also
+// print the figures.
 func (o *outputOptions) asksFor(run *result.Run, figures bool) (*question, error) {
 	if run.Answer == nil {
 		return nil, nil
@@ -116,13 +117,14 @@ type keeper interface {
 	Keep() (*result.Answer, error)
 }
 
-// keepAnswer stores the answer of a run. If that fails it says so, and the answer is still printed.
+// keepAnswer stores the answer with a run. If that fails, it prints a warning, and the answer is
+// still printed.
 func keepAnswer(ctx context.Context, env *environment, storeFile string, run int64, answer keeper) {
 	_ = env.keep(ctx, storeFile, answer, func(st *store.Store, a *result.Answer) error { return st.SetAnswer(ctx, run, a) })
 }
 
-// keepRun stores a run that has an answer instead of samples, and returns its number. It
-// returns 0, and says why, if it could not be stored.
+// keepRun stores a run that has an answer instead of samples, and returns the run's ID. If that
+// fails, it prints the reason and returns 0.
 func keepRun(ctx context.Context, env *environment, storeFile string, run *result.Run, answer keeper) int64 {
 	run.Ended, run.Stopped = env.now().UTC(), cmp.Or(run.Stopped, result.StoppedRounds)
 	err := env.keep(ctx, storeFile, answer, func(st *store.Store, a *result.Answer) error {
@@ -135,7 +137,7 @@ func keepRun(ctx context.Context, env *environment, storeFile string, run *resul
 	return run.ID
 }
 
-// keep opens a store and lets put store an answer there. It says if that fails.
+// keep opens a store and lets put store the answer in it. If that fails, keep prints the reason.
 func (env *environment) keep(ctx context.Context, storeFile string, answer keeper, put func(*store.Store, *result.Answer) error) error {
 	a, err := answer.Keep()
 	var st *store.Store
@@ -152,7 +154,7 @@ func (env *environment) keep(ctx context.Context, storeFile string, answer keepe
 	return err
 }
 
-// openStore opens the store that the user named, or the usual one.
+// openStore opens the store file that the user named or, if file is "", the usual one.
 func openStore(ctx context.Context, file string, open func(context.Context, string) (*store.Store, error)) (*store.Store, error) {
 	path, err := storePath(file)
 	if err != nil {
@@ -161,8 +163,8 @@ func openStore(ctx context.Context, file string, open func(context.Context, stri
 	return open(ctx, path)
 }
 
-// machineHere describes this machine, with databases in a directory, as far as that can be
-// found out.
+// machineHere describes this machine, as far as it can be found out. dir is the directory of the
+// databases.
 func machineHere(dir string) result.Machine {
 	m, _ := machine.Read(dir)
 	if m.Hostname == "" {

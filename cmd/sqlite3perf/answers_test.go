@@ -23,14 +23,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// bufferedEnvironment writes to buffers.
+// bufferedEnvironment returns an environment that writes to the returned buffers.
 func bufferedEnvironment() (env *environment, out, messages *bytes.Buffer) {
 	out, messages = &bytes.Buffer{}, &bytes.Buffer{}
 	env = &environment{stdout: out, stderr: messages, rawOut: out, rawErr: messages, now: time.Now, catch: func() <-chan os.Signal { return nil }}
 	return env, out, messages
 }
 
-// someClusters are a local driver and a cluster, of which a round has failed.
+// someClusters returns a local driver and a cluster in which one round failed.
 func someClusters() *cluster.Clusters {
 	s := latency.Summary{Count: 100, P50NS: 1e6, P99NS: 2e6}
 	load := protocol.ClusterLoad{Clients: 8, Batch: 100}
@@ -53,7 +53,7 @@ func someClusters() *cluster.Clusters {
 	}
 }
 
-// someDiff is a comparison of answers that has something of everything.
+// someDiff returns a comparison of answers with an example of everything that it can contain.
 func someDiff() *diff.Diffed {
 	return &diff.Diffed{Most: 20, Sides: []diff.DiffSide{{Name: "mattn", ModuleVersion: "v1", SQLiteVersion: "3"}, {Name: "modernc"}}, Skipped: []string{"w: serve"}, TimesAsText: []string{"modernc"},
 		Results: []*diff.Result{{First: "mattn", Second: "modernc", Statements: 3, Executions: 4, Most: 2, Rows: 5, Differing: 1, Unstable: []string{"w: a"},
@@ -63,13 +63,13 @@ func someDiff() *diff.Diffed {
 					Difference: diff.Difference{Kind: diff.Types, Column: 1, Name: "At", Declared: "DATETIME", Row: 1, First: "1", Second: "2"}}}}}}}}
 }
 
-// someLooked is what was looked at for advice.
+// someLooked returns facts for advice that don't come from samples.
 func someLooked() advise.Looked {
 	return advise.Looked{Diff: true, NotDiff: "it failed", Answers: someDiff(), Footprints: map[string]*result.Footprint{
 		"mattn": {SizeBytes: 1, WarmNS: 1, ColdNS: 1, Module: "m", Version: "v1", License: "MIT", Targets: []result.TargetBuild{{Target: "linux/arm64", Message: "no"}}}}}
 }
 
-// TestClustersShown expects show to print clusters as their command did.
+// TestClustersShown expects show to print clusters as the cluster command did.
 func TestClustersShown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	for _, format := range cluster.Formats.Names() {
@@ -89,8 +89,8 @@ func TestClustersShown(t *testing.T) {
 	}
 }
 
-// TestAnswersShown expects show to print advice and comparisons of answers as they were before
-// they were stored.
+// TestAnswersShown expects show to print advice and comparisons of answers as they were printed
+// before they were stored.
 func TestAnswersShown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	st, err := store.Open(t.Context(), path)
@@ -132,7 +132,8 @@ func TestAnswersShown(t *testing.T) {
 	}
 }
 
-// An answer that makes no sense is an error, which says what can be had of the run.
+// An answer that contradicts itself is an error. The message says what can still be printed of the
+// run.
 func TestBadAnswer(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	st, err := store.Open(t.Context(), path)
@@ -162,7 +163,7 @@ func TestBadAnswer(t *testing.T) {
 	}
 }
 
-// An answer is printed although it cannot be stored, and that is said.
+// An answer that cannot be stored is still printed, with a warning.
 func TestAnswerNotStored(t *testing.T) {
 	env, _, messages := bufferedEnvironment()
 	o := &clusterOptions{store: t.TempDir()}
@@ -214,7 +215,7 @@ func answeredRuns(t *testing.T) map[string]*result.Run {
 	return runs
 }
 
-// storedRunOf returns a run for the answer to a question.
+// storedRunOf returns a run that can store the answer to a question.
 func storedRunOf(t *testing.T, question string) *result.Run {
 	t.Helper()
 	run := hostileRun()
@@ -232,8 +233,8 @@ func storedRunOf(t *testing.T, question string) *result.Run {
 	return run
 }
 
-// TestHostileAnswers expects no answer of somebody else to do harm: it is refused, or what is
-// printed of it is printable.
+// TestHostileAnswers expects an answer that somebody else made to be refused, or to be printed
+// without control characters.
 func TestHostileAnswers(t *testing.T) {
 	bad := []any{-1.0, 1e18, 1e300, hostile, nil, []any{}, map[string]any{}}
 	for question, run := range answeredRuns(t) {
@@ -288,8 +289,7 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswersAreStored expects each question whose answers the store takes to be one that show
-// prints.
+// TestAnswersAreStored expects show to print the answers to all questions that the store knows.
 func TestAnswersAreStored(t *testing.T) {
 	for _, question := range []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionDiff, result.QuestionLocks, result.QuestionTune} {
 		if q, ok := stored[question]; !ok || q.check("table") != nil || q.check("html") != nil || q.check("json") != nil {

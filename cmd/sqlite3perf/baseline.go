@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// stored prepares a run of the cases of a stored baseline. differences lists how the baseline was
-// measured in another way.
+// stored prepares a run of the cases of a stored baseline. differences lists how the conditions of
+// that run differ from those of the baseline.
 func (o *gateOptions) stored(ctx context.Context, env *environment) (base *stats.Analysis, r *request, differences []string, err error) {
 	if base, err = sampled(ctx, env, o.store, o.baseline); err != nil {
 		return nil, nil, nil, err
@@ -65,8 +65,8 @@ func (o *gateOptions) stored(ctx context.Context, env *environment) (base *stats
 	return base, r, append(differences, more...), err
 }
 
-// checkStored returns an error if the drivers of a baseline are to be measured, and one of
-// them is not a released one: the baseline may be somebody else's.
+// checkStored returns an error if the drivers of a stored baseline are to be measured and one of
+// them is not a released driver, because the baseline may be somebody else's.
 func (o *gateOptions) checkStored(drivers []string) error {
 	shop, err := o.workers.workshop()
 	if err != nil || len(o.drivers) > 0 {
@@ -123,7 +123,7 @@ func (o *gateOptions) baselineCases(r *request, run *result.Run) (differences []
 	return differences, nil
 }
 
-// with appends a value that a list lacks.
+// with appends v to list unless the list contains it.
 func with[T comparable](list []T, v T) []T {
 	if slices.Contains(list, v) {
 		return list
@@ -131,7 +131,7 @@ func with[T comparable](list []T, v T) []T {
 	return append(list, v)
 }
 
-// surroundings lists how the machine, and the version of SQLite, differ from those of the baseline.
+// surroundings lists how this machine and the versions of SQLite differ from those of the baseline.
 func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.Analysis) ([]string, error) {
 	scratch, observer, err := observed(r.dir)
 	if err != nil {
@@ -146,7 +146,7 @@ func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.
 		before := base.Proof(ref.Name)
 		path, _, err := r.builder.Worker(ctx, ref, nil)
 		if err != nil || before == nil {
-			continue // the cells will say so
+			continue // the cells will show the reason
 		}
 		now, err := (&lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit}).SQLiteVersion(ctx, ref, path)
 		if err == nil && now != before.SQLiteVersion {
@@ -156,10 +156,10 @@ func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.
 	return differences, nil
 }
 
-// repeat is a second measurement of doubtful cells.
+// repeat is a second measurement of cells whose first result is doubtful.
 type repeat struct {
 	cases    []*lab.Case
-	compares *result.Compares // nil: its figures are compared with the stored ones
+	compares *result.Compares // the two sides that are measured; nil if the new figures are compared with stored ones
 }
 
 func (r *repeat) add(c *lab.Case) {
@@ -168,10 +168,11 @@ func (r *repeat) add(c *lab.Case) {
 	r.cases = append(r.cases, &next)
 }
 
-// repeats plans the second measurement of doubtful cells. With a stored baseline, its driver is
-// measured next to the candidate now, because otherwise a change of the machine would look like one
-// of the candidate. Each pair of drivers gets its own run. A cell whose two sides are the same build
-// is dismissed. If the baseline's driver cannot be built, the stored figures are used again.
+// repeats plans the second measurement of doubtful cells. If the baseline is stored, its driver is
+// measured together with the candidate, because otherwise a change of the machine would look like
+// one of the candidate. Each pair of drivers gets its own run. repeats dismisses a cell whose two
+// sides are the same build. If the baseline's driver cannot be built, the stored figures are used
+// again.
 func (o *gateOptions) repeats(ctx context.Context, env *environment, r *request, out *gate.Gated) ([]*repeat, error) {
 	doubtful := out.Doubtful()
 	if out.Base == nil {
@@ -222,7 +223,7 @@ func nonEmpty(list ...*repeat) []*repeat {
 
 // baselineDriver returns the driver of a stored case in the version that was measured, and builds
 // its worker. The error says why that is impossible. A driver that the user has not named is built
-// only if it is a released one, because the baseline may be somebody else's.
+// only if it is released, because the baseline may be somebody else's.
 func (o *gateOptions) baselineDriver(ctx context.Context, env *environment, r *request, base *stats.Analysis, before *result.Case, now *lab.Case) (build.Ref, error) {
 	name := before.Driver
 	fail := func(format string, args ...any) (build.Ref, error) {
@@ -275,8 +276,8 @@ func sameBuild(a, b build.Ref) bool {
 		cmp.Or(a.Version, a.Known.Version) == cmp.Or(b.Version, b.Known.Version)
 }
 
-// whySame returns what may have changed although baseline and candidate are the same version of a
-// driver, and whether they are the same build.
+// whySame is for a baseline and a candidate of the same version of a driver. why says what may have
+// changed anyway. same is true if both are the same build.
 func whySame(base *result.Run, before, now *result.Case, ref build.Ref) (why string, same bool) {
 	var other []string
 	for name, v := range now.Build {

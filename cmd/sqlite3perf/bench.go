@@ -57,7 +57,7 @@ status is 1.`,
 	return cmd
 }
 
-// benched is one reading of the table.
+// benched is the result of reading the table in one way.
 type benched struct {
 	*databaseOutput
 	how    string

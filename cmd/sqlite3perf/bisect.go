@@ -82,7 +82,7 @@ func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, tex
 	if err != nil {
 		return usageError{err}
 	}
-	o.drivers, o.sided = []string{pinned.Name}, true // which releases there are is asked last
+	o.drivers, o.sided = []string{pinned.Name}, true // a stand-in: releases are listed only after all other checks
 	show := newProgress(env, o.quiet)
 	r, err := o.check(ctx, env)
 	if err != nil {
@@ -139,7 +139,7 @@ func (o *bisectOptions) answer(ctx context.Context, env *environment, m *measure
 	return nil
 }
 
-// lastRun returns the number of the last run of a search; 0 if there is none.
+// lastRun returns the ID of the last run of a search, or 0 if no step was measured.
 func lastRun(found *bisect.Finding) int64 {
 	for _, step := range slices.Backward(found.Steps) {
 		if step.Analysis != nil {
@@ -166,7 +166,7 @@ type measurement struct {
 	o      *bisectOptions
 	r      *request
 	ref    func(ctx context.Context, release string) (build.Ref, error)
-	module string // the driver's library
+	module string // module path of the driver's library
 	told   bool
 }
 
@@ -194,7 +194,7 @@ func (m *measurement) compare(ctx context.Context, first, second string, change 
 		}
 	}
 	r.compares = &result.Compares{Factor: result.FactorDriver, First: r.matrix.Side(r.matrix.Drivers[0]).Name, Second: r.matrix.Side(r.matrix.Drivers[1]).Name, Margin: r.precision}
-	r.precision = 0 // the question is about the verdict
+	r.precision = 0 // this run is to decide a verdict, not to measure figures precisely
 	if !m.o.exact {
 		r.compares.Looks, r.schedule.Settled = true, settled
 	}
@@ -215,8 +215,8 @@ func (m *measurement) compare(ctx context.Context, first, second string, change 
 	return take(ctx, m.env, &m.o.runOptions, &r)
 }
 
-// start returns a [bisect.StartError] if one trial of each case shows that the first
-// release has no figures at all. Nothing is then built in vain.
+// start measures one trial of each case. It returns a [bisect.StartError] if these show that the
+// first release has no figures at all, so that no other release is built for nothing.
 func (m *measurement) start(ctx context.Context, p *lab.Processes, show lab.Building, cases []*lab.Case, first string) error {
 	cases = slices.DeleteFunc(slices.Clone(cases), func(c *lab.Case) bool { return c.Driver != cases[0].Driver })
 	if err := lab.Prepare(ctx, cases, m.r.builder, show); err != nil {
@@ -225,7 +225,7 @@ func (m *measurement) start(ctx context.Context, p *lab.Processes, show lab.Buil
 	var start *bisect.StartError
 	for _, c := range cases {
 		if c.Unavailable != nil {
-			return nil // the step says so
+			return nil // the step reports the reason
 		}
 		t, err := p.Trial(ctx, c, m.r.matrix.Seed)
 		if err != nil {
@@ -241,8 +241,8 @@ func (m *measurement) start(ctx context.Context, p *lab.Processes, show lab.Buil
 	return start
 }
 
-// differences lists what else differs between the two releases of a step: what their
-// trials have proven of SQLite, and which modules are linked into their workers.
+// differences lists what else differs between the two releases of a step: SQLite's version and
+// compile options as the trials reported them, and the modules that are linked into the workers.
 func (m *measurement) differences(ctx context.Context, step *bisect.Step) ([]bisect.Difference, error) {
 	var proofs [2]*protocol.Proof
 	var linked [2]map[string]string
@@ -284,7 +284,7 @@ func differences(before, after *protocol.Proof, linkedBefore, linkedAfter map[st
 	return list
 }
 
-// optionValues returns compile options by name: THREADSAFE has THREADSAFE=1.
+// optionValues returns compile options by name. The name of THREADSAFE=1 is THREADSAFE.
 func optionValues(options []string) map[string]string {
 	m := map[string]string{}
 	for _, o := range options {
@@ -294,7 +294,7 @@ func optionValues(options []string) map[string]string {
 	return m
 }
 
-// names returns the names that are in either map, sorted.
+// names returns the sorted keys of both maps.
 func names(a, b map[string]string) []string {
 	list := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 	slices.Sort(list)

@@ -149,7 +149,7 @@ func measureClusters(ctx context.Context, env *environment, o *clusterOptions) e
 			return usagef("--cluster %s is not a driver of a cluster: want %s", t.Driver, clusterDriver)
 		}
 	}
-	for _, t := range []clusterTrial{trials[len(trials)-1], trials[0]} { // a cluster before the local driver
+	for _, t := range []clusterTrial{trials[len(trials)-1], trials[0]} { // the cluster's driver is checked before the local one
 		if err := t.ref.Ready(ctx); err != nil {
 			return incompleteError{err}
 		}
@@ -180,7 +180,8 @@ func measureClusters(ctx context.Context, env *environment, o *clusterOptions) e
 	return nil
 }
 
-// keep stores the answer with a run that has nothing else, and returns its number, or 0.
+// keep stores the answer with a run that has no samples. It returns the run's ID, or 0 if storing
+// failed.
 func (o *clusterOptions) keep(ctx context.Context, env *environment, out *cluster.Clusters, started time.Time, stopped bool) int64 {
 	run := newRun(&request{}, out.Machine, started)
 	run.Schedule, run.Warnings = nil, out.Warnings
@@ -269,7 +270,7 @@ func (o *clusterOptions) checkNumbers() error {
 	return positive("--trial-limit", o.trialLimit, "10m")
 }
 
-// trials checks the flags and returns the trials that they ask for.
+// trials checks the flags and returns the trials to run.
 func (o *clusterOptions) trials() ([]clusterTrial, error) {
 	if err := o.checkNumbers(); err != nil {
 		return nil, err
@@ -288,7 +289,7 @@ func (o *clusterOptions) trials() ([]clusterTrial, error) {
 	if err := (&protocol.Job{Cluster: &job}).Check(); err != nil {
 		return nil, usageError{err}
 	}
-	pool := driver.Settings{"pool_size": strconv.Itoa(slices.Max(o.clients) + 1)} // one that looks what is visible
+	pool := driver.Settings{"pool_size": strconv.Itoa(slices.Max(o.clients) + 1)} // one connection for each client, and one that checks which rows are visible
 	settings, err := parseSettings("--set", o.set)
 	if err != nil {
 		return nil, err
@@ -304,14 +305,14 @@ func (o *clusterOptions) trials() ([]clusterTrial, error) {
 	for _, nodes := range o.nodes {
 		for i, delay := range o.delays {
 			if nodes == 1 && i > 0 {
-				break // nothing is between nodes
+				break // a cluster of one node has no network
 			}
 			t := clusterTrial{cluster.ClusterTrial{Driver: o.driver, Nodes: nodes, Delay: delay}, build.Ref{}, job}
 			if nodes == 1 {
 				t.Delay = 0
 			}
 			defs := []string{"nodes=" + strconv.Itoa(nodes)}
-			if t.Delay > 0 || o.cuts > 0 { // otherwise nothing is between the nodes
+			if t.Delay > 0 || o.cuts > 0 { // otherwise nothing between the nodes delays or cuts connections
 				defs = append(defs, "node_delay="+t.Delay.String())
 			}
 			cluster, err := parseSettings("--nodes", defs)
@@ -363,7 +364,7 @@ func (o *clusterOptions) measure(ctx context.Context, shop workshop, dir string,
 	out.Machine = machineIn(observer.Machine, dir)
 	results := make([][]*protocol.Clustered, len(trials))
 	var failed error
-	var order []int // of a round, shuffled because the machine may drift within it
+	var order []int // order of the trials in a round; shuffled because the machine may drift within the round
 	for n := range o.rounds * len(trials) {
 		if n%len(trials) == 0 {
 			observer.BeforeRound(n / len(trials))
@@ -384,12 +385,12 @@ func (o *clusterOptions) measure(ctx context.Context, shop workshop, dir string,
 	return out, failed
 }
 
-// sum makes one result of all rounds that have one.
+// sum merges the results of all rounds of each trial that have a result.
 func sum(trials []clusterTrial, results [][]*protocol.Clustered) (list []cluster.ClusterTrial) {
 	for i := range trials {
 		t := &trials[i].ClusterTrial
 		if len(results[i]) == 0 {
-			continue // interrupted before
+			continue // the command was interrupted before the trial
 		}
 		good := slices.DeleteFunc(slices.Clone(results[i]), func(r *protocol.Clustered) bool { return r == nil })
 		if len(good) > 0 {
@@ -412,8 +413,8 @@ func sum(trials []clusterTrial, results [][]*protocol.Clustered) (list []cluster
 	return list
 }
 
-// asked returns how long a trial takes of itself: its loads, twice each, or its harms, of
-// which each may take as long as the cluster has to recover.
+// asked returns the estimated time of a trial: two durations for each load or, if leaders are
+// killed or cut off, the duration of each harm with the time that the cluster may take to recover.
 func (o *clusterOptions) asked() time.Duration {
 	if n := o.kills + o.cuts; n > 0 {
 		return time.Duration(n) * (o.duration + 2*o.patience)
@@ -421,8 +422,8 @@ func (o *clusterOptions) asked() time.Duration {
 	return time.Duration(2*len(o.clients)*len(o.batches)) * o.duration
 }
 
-// one does a trial in a directory of its own. Why there is no result is noted in the trial;
-// an error is the end of ctx, or of the lab.
+// one runs a trial in its own directory. If the trial has no result, one notes the reason in t. It
+// returns an error only if ctx has ended or the lab failed.
 func (o *clusterOptions) one(ctx context.Context, executable, dir string, t *clusterTrial, show *progress) (*protocol.Clustered, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err

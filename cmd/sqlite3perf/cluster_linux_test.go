@@ -21,7 +21,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// clusterPlace is a place with rqlited, which is built unless Go's build cache has it.
+// clusterPlace returns a place with rqlited. It builds rqlited unless Go's build cache has it.
 func clusterPlace(t *testing.T) *place {
 	t.Helper()
 	if testing.Short() {
@@ -48,8 +48,8 @@ func clusterPlace(t *testing.T) *place {
 	return p
 }
 
-// TestSoakCluster measures real clusters beside a local driver, and expects the delay between the
-// nodes in what it tells.
+// TestSoakCluster measures real clusters and a local driver, and expects the answer to show the
+// delay between nodes.
 func TestSoakCluster(t *testing.T) {
 	t.Parallel()
 	p := clusterPlace(t)
@@ -99,7 +99,7 @@ func TestSoakCluster(t *testing.T) {
 	}
 }
 
-// Bad input for the driver of clusters is told in one line before anything is stored.
+// A mistake in the flags of cluster is reported in one line, before anything is stored.
 func TestBadCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs commands that ask Go for its version")
@@ -144,7 +144,8 @@ func TestBadCluster(t *testing.T) {
 	}
 }
 
-// TestSoakClusterLeavesNothing interrupts and kills the command while it harms a cluster.
+// TestSoakClusterLeavesNothing interrupts and kills the command while it kills or cuts off nodes,
+// and expects nothing to be left.
 func TestSoakClusterLeavesNothing(t *testing.T) {
 	t.Parallel()
 	p := clusterPlace(t)
@@ -159,7 +160,7 @@ func TestSoakClusterLeavesNothing(t *testing.T) {
 		if code := s.wait(); (code == exitInterrupted) != (sig == os.Interrupt) {
 			t.Errorf("%v: exit status %d\n%s", sig, code, s.said.String())
 		}
-		if sig == os.Kill { // the next command removes what was left
+		if sig == os.Kill { // after a kill, the next command removes what was left
 			if out, err := p.command(small...).CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
@@ -168,8 +169,8 @@ func TestSoakClusterLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestSoakClusterStoppedNode stops nodes without ending them. The command does not wait for them
-// forever, and names them.
+// TestSoakClusterStoppedNode stops nodes without ending them. It expects the command to name these
+// nodes and not to wait for them forever.
 func TestSoakClusterStoppedNode(t *testing.T) {
 	t.Parallel()
 	p := clusterPlace(t)
@@ -179,7 +180,7 @@ func TestSoakClusterStoppedNode(t *testing.T) {
 	for _, x := range []struct {
 		stopped []string
 		args    []string
-		want    string // with the node's address in the place of %
+		want    string // expected error; "%" stands for the node's address
 	}{
 		{[]string{"1"}, []string{"--patience", "1s"}, "no write was acknowledged within 1s: node 1 at % answers nothing: is it stopped?"},
 		{[]string{"3"}, []string{"--patience", "1s"}, "but is not visible at every member after 1s: node 3 at % answers nothing: is it stopped?"},
@@ -219,7 +220,7 @@ func TestSoakClusterStoppedNode(t *testing.T) {
 	}
 }
 
-// rqlited returns the processes of the place's nodes.
+// rqlited returns the process IDs of the place's nodes.
 func (p *place) rqlited() (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// The command that the help gives for reads is one that run takes.
+// The command that cluster's help recommends for reads has flags that run accepts.
 func TestClusterHelpReads(t *testing.T) {
 	const reads = "run --drivers mattn,rqlite --workloads point-read --set nodes=3"
 	if out, code := run1(t, 0, "cluster", "--help"); code != exitOK || !strings.Contains(out, "sqlite3perf "+reads+".") {
@@ -22,8 +22,8 @@ func TestClusterHelpReads(t *testing.T) {
 	}
 }
 
-// TestClusterSum expects a round that failed not to take the others with it, and nothing of
-// what was not begun.
+// TestClusterSum expects a failed round not to affect the other rounds, and trials that did not
+// begin to be left out.
 func TestClusterSum(t *testing.T) {
 	h := latency.New()
 	h.Record(1e6)

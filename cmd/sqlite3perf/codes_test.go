@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// TestCodes checks that codes, metrics and reasons to stop are named by their constants.
+// TestCodes checks that the source uses constants for codes, metrics and reasons to stop.
 func TestCodes(t *testing.T) {
 	eachFile(t, func(_ string, set *token.FileSet, file *ast.File) {
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -25,7 +25,7 @@ func TestCodes(t *testing.T) {
 	})
 }
 
-// eachFile parses every Go file of the source tree outside tests.
+// eachFile parses every Go file of the source tree except tests.
 func eachFile(t *testing.T, visit func(name string, set *token.FileSet, file *ast.File)) {
 	t.Helper()
 	source, err := build.FindSource("")

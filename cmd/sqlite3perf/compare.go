@@ -86,8 +86,7 @@ func compareSides(ctx context.Context, env *environment, o *compareOptions, args
 	return compareStored(ctx, env, o, args)
 }
 
-// isStored reports whether a side is a run of the store or a JSON report. All else is a
-// driver.
+// isStored reports whether a side is a stored run or a JSON report. All other sides are drivers.
 func isStored(side string) bool {
 	return side == "last" || strings.Trim(side, "0123456789") == "" && side != "" || isReport(side)
 }
@@ -105,7 +104,7 @@ func compareLive(ctx context.Context, env *environment, o *compareOptions, args 
 	}
 	r.prepared = allBuilt
 	r.ahead = tooFewRounds(r)
-	r.precision = 0 // the question is about verdicts
+	r.precision = 0 // this run is to decide verdicts, not to measure figures precisely
 	if !o.exact {
 		r.compares.Looks = true
 		r.schedule.Settled = untilCompared
@@ -114,7 +113,7 @@ func compareLive(ctx context.Context, env *environment, o *compareOptions, args 
 	return measure(ctx, env, &o.runOptions, r)
 }
 
-// untilCompared returns the cases of a comparison of which the verdict is clear.
+// untilCompared returns the cases of a comparison whose verdict is clear.
 func untilCompared(run *result.Run, round int) ([]int, bool) {
 	if !stats.Look(round) {
 		return nil, false
@@ -131,8 +130,8 @@ func (o *runOptions) comparisonPrinter(env *environment) func(*stats.Analysis) e
 	}
 }
 
-// allBuilt returns an error if a driver of two that are compared has no worker. Then the
-// other one has nothing to be measured for.
+// allBuilt returns an error if one of the two compared drivers has no worker, because measuring the
+// other one alone would be useless.
 func allBuilt(cases []*lab.Case) error {
 	for _, c := range cases {
 		if c.Unavailable != nil {
@@ -143,8 +142,8 @@ func allBuilt(cases []*lab.Case) error {
 	return nil
 }
 
-// tooFewRounds says so if the rounds that were asked for cannot tell the sides apart. It
-// returns "" if they can.
+// tooFewRounds returns a warning if the requested number of rounds cannot show a difference between
+// the sides. It returns "" otherwise.
 func tooFewRounds(r *request) string {
 	cells := 0
 	for _, c := range r.cases {
@@ -158,7 +157,7 @@ func tooFewRounds(r *request) string {
 	return fmt.Sprintf("%d rounds are too few for a verdict on %d cells: give --rounds %d or more, or leave it out", r.schedule.Rounds, cells, least)
 }
 
-// sides finds the two drivers, or the two values of a setting or parameter, that are compared.
+// sides finds the two compared drivers, or the two compared values of a setting or parameter.
 func (o *compareOptions) sides(r *request) (*result.Compares, error) {
 	c := &result.Compares{Margin: r.precision}
 	if len(r.matrix.Drivers) == 2 {
@@ -203,7 +202,7 @@ func (o *compareOptions) sides(r *request) (*result.Compares, error) {
 }
 
 func compareStored(ctx context.Context, env *environment, o *compareOptions, args []string) error {
-	var pair []string // drivers of a run
+	var pair []string // names of two drivers of a stored run
 	again := "sqlite3perf compare " + strings.Join(args, " ")
 	if len(args) == 3 {
 		args, pair = args[:1], args[1:]
@@ -242,7 +241,7 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 		}
 		return usagef("%s is %s: name another run, or two of its drivers, as in compare %[1]s %[3]s %[4]s", args[0], same(args), drivers[0], drivers[1])
 	}
-	if names[0] == names[1] && len(args) == 2 { // base.json of two directories
+	if names[0] == names[1] && len(args) == 2 { // both are files named base.json in different directories
 		names = [2]string(args)
 	}
 	first, second := sides[0], sides[len(sides)-1]
@@ -292,8 +291,8 @@ func (o *compareOptions) comparison(args []string, names [2]string, pair []strin
 	return stats.CompareRun(first), nil
 }
 
-// onlyOfStored returns an error if a flag was typed that means nothing for a stored run. The flags
-// for the output are always allowed.
+// onlyOfStored returns an error if the user typed a flag that has no meaning for a stored run.
+// Flags for the output are always allowed.
 func (o *runOptions) onlyOfStored(stored string, allowed ...string) error {
 	if unused := o.othersTyped(append(allowed, "store", "format", "output", "no-color", "full")); unused != nil {
 		return usagef("%s: only for what is measured now, and %s: leave it out", strings.Join(unused, " "), stored)
@@ -310,7 +309,7 @@ func (o *runOptions) othersTyped(allowed []string) (names []string) {
 	return names
 }
 
-// same says why two arguments name the same run.
+// same describes how two arguments name the same run.
 func same(args []string) string {
 	if args[0] == args[1] {
 		return "named twice"
@@ -318,7 +317,7 @@ func same(args []string) string {
 	return "the same run as " + args[1]
 }
 
-// driversOf lists the drivers of a run, in the order in which they were asked for.
+// driversOf lists the drivers of a run, in the order in which the user named them.
 func driversOf(run *result.Run) (names []string) {
 	for _, c := range run.Cases {
 		names = with(names, c.Driver)

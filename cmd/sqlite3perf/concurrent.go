@@ -69,7 +69,7 @@ Two of them may run on one file at the same time:
 	return cmd
 }
 
-// settings adds the settings that the flags ask for to those from --db.
+// settings adds the settings that flags set to those that --db sets.
 func (o *concurrentOptions) settings(s driver.Settings) error {
 	set := func(flag, name, value string) error {
 		v, err := driver.ParseSetting(name, value)
@@ -159,7 +159,7 @@ func groupLine(what string, g *protocol.Group, ns int64) string {
 	return s
 }
 
-// short formats a latency with about three digits.
+// short formats a latency in ns with about three digits.
 func short(ns int64) string {
 	d := time.Duration(ns)
 	for unit := time.Second; unit > time.Nanosecond; unit /= 10 {

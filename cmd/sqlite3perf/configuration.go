@@ -17,17 +17,17 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// localConfig is the configuration file that is read from the working directory,
-// which may be somebody else's.
+// localConfig is the name of the configuration file that is read from the working directory. The
+// file may be somebody else's.
 const localConfig = "sqlite3perf.yaml"
 
-// maxConfig is the most bytes of a configuration file.
+// maxConfig is the greatest size of a configuration file, in bytes.
 const maxConfig = 1 << 20
 
-// reach is an effect of a flag's value other than on the figures of a run.
+// reach says what a flag's value can affect apart from the figures of a run.
 type reach string
 
-// The reaches. A flag that reaches beyond a run is not read from the working directory.
+// The reaches. A flag with one other than harmless is not read from the working directory's file.
 const (
 	harmless   reach = ""
 	executes   reach = "runs code that it names"
@@ -38,15 +38,15 @@ const (
 	reveals    reach = "keeps values of a database"
 )
 
-// reachKey is the annotation of a flag that has its reach.
+// reachKey is the annotation in which a flag stores its reach.
 const reachKey = "sqlite3perf_reach"
 
-// reaching marks flags that reach beyond the figures of a run, where they are declared. It holds
-// for the flags of these names of all commands.
+// reaching sets the reach of flags that can affect more than the figures of a run. It is called
+// where the flags are declared, and applies to the flags with these names of all commands.
 func reaching(f *pflag.FlagSet, r reach, names ...string) {
 	for _, name := range names {
 		if err := f.SetAnnotation(name, reachKey, []string{string(r)}); err != nil {
-			panic(err) // there is no such flag
+			panic(err) // no flag has this name
 		}
 	}
 }
@@ -60,10 +60,10 @@ func reachOf(root *cobra.Command, name string) (r reach) {
 	return r
 }
 
-// configure sets the flags that were not on the command line from other sources: the
-// environment (SQLITE3PERF_ROUNDS=8), the working directory's sqlite3perf.yaml, and
-// config.yaml in the user's configuration directory. The first source that has a flag
-// counts. Standard error says which file was used, and for what.
+// configure sets the flags that are not on the command line from other sources: the environment
+// (SQLITE3PERF_ROUNDS=8), sqlite3perf.yaml in the working directory, and config.yaml in the user's
+// configuration directory. The first source that has a flag sets it. configure prints to standard
+// error which file set which flags.
 func configure(cmd *cobra.Command) error {
 	var files []*configFile
 	for _, path := range configPaths() {
@@ -97,8 +97,8 @@ func variable(flag string) string {
 	return "SQLITE3PERF_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// warnUnknownVariables says on standard error which environment variables look like
-// those of flags and are not.
+// warnUnknownVariables prints a warning to standard error for each environment variable that looks
+// like the variable of a flag, but is not one.
 func warnUnknownVariables(cmd *cobra.Command) {
 	var known []string
 	for _, name := range flagNames(cmd.Root()) {
@@ -112,10 +112,10 @@ func warnUnknownVariables(cmd *cobra.Command) {
 	}
 }
 
-// isDefault marks a flag whose value is from the environment or a file.
+// isDefault is the annotation of a flag whose value is from the environment or a file.
 const isDefault = "sqlite3perf_default"
 
-// typed reports whether a flag is on the command line.
+// typed reports whether the user typed a flag on the command line.
 func typed(f *pflag.Flag) bool {
 	_, other := f.Annotations[isDefault]
 	return f.Changed && !other
@@ -166,8 +166,8 @@ func configPaths() []string {
 
 type configFile struct {
 	path    string
-	entries map[string]configEntry // by flag
-	used    []string               // flags that were set from it
+	entries map[string]configEntry // entries by the name of the flag
+	used    []string               // names of the flags that were set from this file
 }
 
 // configEntry is the value of one flag. A flag that takes a list has several values.
@@ -177,7 +177,7 @@ type configEntry struct {
 	list   bool // values is written as a list
 }
 
-// readConfig reads a configuration file. It returns nil if there is none.
+// readConfig reads a configuration file. It returns nil if the file does not exist.
 func readConfig(cmd *cobra.Command, path string) (*configFile, error) {
 	data, err := directory.ReadRegular(path, maxConfig)
 	if errors.Is(err, fs.ErrNotExist) {

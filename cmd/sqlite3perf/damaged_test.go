@@ -55,8 +55,8 @@ func damageable(t *testing.T) []byte {
 	return b
 }
 
-// TestShowDamaged checks that a run is shown in every format, or is called damaged, after
-// any part of it was deleted or changed by hand.
+// TestShowDamaged deletes or changes each part of a stored run. It checks that show prints the run
+// in every format, or calls it damaged.
 func TestShowDamaged(t *testing.T) {
 	whole := damageable(t)
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())

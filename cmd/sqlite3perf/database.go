@@ -22,7 +22,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// databaseOptions are the flags that the original program's commands share.
+// databaseOptions are the flags that all commands of the original program have.
 type databaseOptions struct {
 	db     string
 	driver string
@@ -53,24 +53,24 @@ func (o *databaseOptions) addSeedFlag(f *pflag.FlagSet) {
 	f.StringVar(&o.seed, "seed", "", "`number` that all values are made from (default: random, below 2⁵³, and reported)")
 }
 
-// formerNames are the original program's names for its drivers, which are the names
-// that they register with database/sql.
+// formerNames maps the names that the original program used for drivers, as they register with
+// database/sql.
 var formerNames = map[string]string{"sqlite3": "mattn", "sqlite": "modernc"}
 
-// task is a job with everything that it needs, after checking. Nothing has been created
-// yet.
+// task is a job after its flags were checked, with everything that running it needs. Nothing has
+// been created yet.
 type task struct {
 	env     *environment
 	options *databaseOptions
 	builder *build.Builder
 	ref     build.Ref
-	worker  string // the executable, after it has been built or found
+	worker  string // path of the worker's executable, once it has been built or found
 	request lab.JobRequest
 
 	proof *protocol.Proof // set after the database is opened
 }
 
-// jobFlags are the flags that set the fields of jobs.
+// jobFlags has the flags that set the fields of jobs, by field.
 var jobFlags = map[string]string{
 	"table": "--table", "rows": "-r", "batch": "-b", "prepared": "-p", "vacuum": "-v", "force": "--force", "pipeline": "--pipeline",
 	"readers": "-r", "writers": "-w", "from": "--from", "duration_ms": "-d", "clear": "--clear",
@@ -78,7 +78,7 @@ var jobFlags = map[string]string{
 	"files": "--allow-files",
 }
 
-// flagged describes a problem with fields of a job as one with the flags that set them.
+// flagged rewords a problem with fields of a job as a problem with the flags that set them.
 func flagged(fields []protocol.Field, problem string) string {
 	var wrong, other []string
 	for _, f := range fields {
@@ -98,7 +98,7 @@ func flagged(fields []protocol.Field, problem string) string {
 	return problem
 }
 
-// use is how a job uses the database file.
+// use says what a job does with the database file.
 type use int
 
 const (
@@ -188,7 +188,7 @@ func (t *task) checkDriver(ctx context.Context) error {
 	return err
 }
 
-// prepare finds the driver's worker, or builds it.
+// prepare finds the worker of the driver, or builds it.
 func (t *task) prepare(ctx context.Context, w *watcher) (err error) {
 	if t.worker != "" {
 		return nil
@@ -208,9 +208,9 @@ func (t *task) prepare(ctx context.Context, w *watcher) (err error) {
 	return nil
 }
 
-// run makes the driver's worker do the job. The first Ctrl-C stops it in an orderly way
-// and the second one kills it. If a job fails and the worker reports what it had done
-// by then, run returns that with the error.
+// run lets the driver's worker do the job. The first Ctrl-C stops the job in an orderly way, and
+// the second one kills the worker. If a job fails and the worker reports how far it got, run
+// returns the report with the error.
 func (t *task) run(ctx context.Context, w *watcher) (*protocol.JobResult, error) {
 	if err := t.prepare(ctx, w); err != nil {
 		return nil, err
@@ -225,7 +225,7 @@ func (t *task) run(ctx context.Context, w *watcher) (*protocol.JobResult, error)
 	var told *lab.JobError
 	switch {
 	case err == nil:
-		res.Interrupted = res.Interrupted || interrupted(stop) // even at the last moment
+		res.Interrupted = res.Interrupted || interrupted(stop) // also after a Ctrl-C at the last moment
 		return res, nil
 	case interrupted(stop) && ctx.Err() != nil:
 		return nil, statusError(exitInterrupted)
@@ -247,7 +247,7 @@ var hints = map[int]string{
 	driver.CodeCantOpen: "; is its directory writable?",
 }
 
-// where describes the database on which a job was done.
+// where describes the database that a job used.
 func (t *task) where() string {
 	name := t.ref.Name
 	if p := t.proof; p != nil {
@@ -284,14 +284,14 @@ func (t *task) databaseOutput(command string, r *protocol.JobResult) *databaseOu
 	if t.proof != nil {
 		d.ModuleVersion, d.SQLiteVersion = t.proof.ModuleVersion, t.proof.SQLiteVersion
 	}
-	if d.Job.Bench == nil && d.Job.Pragma == nil { // nothing is random in these
+	if d.Job.Bench == nil && d.Job.Pragma == nil { // these jobs use no random numbers
 		d.Seed = t.request.Seed
 	}
 	return d
 }
 
-// print prints the result of a job as JSON or, with the function, as text. It then returns the
-// exit status of an interruption, if there was one.
+// print prints the result of a job as JSON or, with text, as text. It returns the exit status of an
+// interruption if the job was interrupted.
 func (t *task) print(command string, r *protocol.JobResult, text func(io.Writer) error) error {
 	var err error
 	if t.options.format == "json" {

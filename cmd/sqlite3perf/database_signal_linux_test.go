@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// value returns the single value of a query on a database of the place.
+// value returns the single value that a query on a database of the place returns.
 func (p *place) value(name, query string) string {
 	p.t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(p.dir, name))
@@ -26,8 +26,7 @@ func (p *place) value(name, query string) string {
 	return s
 }
 
-// interrupted starts a command, interrupts it when it has said something, and
-// returns its output.
+// interrupted starts a command, interrupts it once it has printed said, and returns its output.
 func (p *place) interrupted(said string, args ...string) string {
 	p.t.Helper()
 	s := p.start(args...)

@@ -23,12 +23,12 @@ const module = "github.com/sqlite3perf/sqlite3perf"
 // room is a directory that docs/design.md lists.
 type room struct {
 	pattern string // such as drivers/NAME
-	below   bool   // it includes the packages below it
+	below   bool   // the entry includes the packages below the directory
 	layer   int    // from 0, the highest
 }
 
-// rooms reads the list of docs/design.md: a line with the name of each layer, from the highest,
-// and indented below it the directories that are in it.
+// rooms parses the list in docs/design.md. A line names each layer, from the highest to the lowest.
+// Indented lines after it name the directories of the layer.
 func rooms(fsys fs.FS) (list []room, layers []string, err error) {
 	data, err := fs.ReadFile(fsys, "docs/design.md")
 	if err != nil {
@@ -235,15 +235,15 @@ func TestLinked(t *testing.T) {
 	}
 }
 
-// TestOnePlaceForTemporaryFiles checks that nothing but [lab.NewTemporary] makes something in
-// the system's directory for temporary files, where only what it marks is swept.
+// TestOnePlaceForTemporaryFiles checks that only [lab.NewTemporary] creates files in the system's
+// temporary directory, because only files with its mark are removed later.
 func TestOnePlaceForTemporaryFiles(t *testing.T) {
 	t.Parallel()
 	err := fs.WalkDir(os.DirFS("../.."), ".", func(file string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (file == "docs" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && file != "."): // docs has tools of ours
+		case d.IsDir() && (file == "docs" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && file != "."): // docs has tools of its own
 			return fs.SkipDir
 		case d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go"):
 			return nil
@@ -254,7 +254,8 @@ func TestOnePlaceForTemporaryFiles(t *testing.T) {
 				t.Errorf("%s has %s…: want lab.NewTemporary", file, call)
 			}
 		}
-		// Every command that measures sweeps what has this prefix in its directory for databases.
+		// Every command that measures removes files with this prefix from its directory for
+		// databases.
 		for _, call := range regexp.MustCompile(`lab\.NewScratch\(.*`).FindAllString(string(text), -1) {
 			if strings.HasPrefix(file, "cmd/") && !strings.Contains(call, ", runDirectory)") && !strings.Contains(call, `, ".sqlite3perf-output-")`) {
 				t.Errorf("%s has %s: want the prefix runDirectory", file, call)

@@ -72,7 +72,7 @@ func (o *diffOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	f.Lookup("workloads").Usage = "built-in workloads or YAML files; all for every built-in one"
 	f.StringArrayVar(&o.sql, "sql", nil, "a `statement` to run; several are run one after the other on a new database, not on that of a workload (repeatable)")
-	reaching(f, reachesOut, "sql") // nothing limits it to its own database
+	reaching(f, reachesOut, "sql") // the SQL may open any file
 	f.BoolVar(&o.values, "values", false, "also run the built-in list of values (default without --workloads and --sql)")
 	f.IntVar(&o.executions, "executions", 20, "compare at most this many executions of each statement")
 	o.addScaleFlag(f)
@@ -90,10 +90,10 @@ const allWorkloads = "all"
 
 // questions are the statements that each driver runs on one database.
 type questions struct {
-	name     string // of the workload; "" for statements
+	name     string // name of the workload; "" for statements without one
 	settings driver.Settings
 	job      protocol.Answers
-	begin    *lab.Case // what the database begins with; nil: nothing
+	begin    *lab.Case // case that fills the database first; nil if the database begins empty
 }
 
 func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []string) error {
@@ -140,15 +140,15 @@ func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []s
 	return nil
 }
 
-// notKept says why a comparison is not stored, or returns "". A store has no values of a user's
-// database or recording, so that it can be passed on.
+// notKept says why a comparison must not be stored, or returns "". Stores never contain values of a
+// user's database or recording, so that users can pass stores on.
 func notKept(work []questions, d *diff.Diffed) string {
 	var data []string
 	users := ofUsers(work)
 	for i := range work {
 		w := &work[i]
 		name := "the workload " + document.Line(w.name)
-		// The texts of recorded statements may have values.
+		// Recorded statements may contain values in their text.
 		replays := w.job.Plan != nil && slices.ContainsFunc(w.job.Plan.Phases, func(ph plan.Phase) bool { return ph.Replay != nil })
 		switch {
 		case w.job.Files:
@@ -164,7 +164,8 @@ func notKept(work []questions, d *diff.Diffed) string {
 	return "it has statements and values of " + document.And(data)
 }
 
-// keep stores the answer with a run that has nothing else, and returns its number, or 0.
+// keep stores the answer with a run that has no samples. It returns the run's ID, or 0 if storing
+// failed.
 func (o *diffOptions) keep(ctx context.Context, env *environment, r *request, work []questions, d *diff.Diffed, started time.Time) int64 {
 	run := newRun(r, machineHere(r.dir), started)
 	run.Seed, run.Schedule, run.Asked, run.Cases = d.Seed, nil, nil, nil
@@ -204,7 +205,7 @@ func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) 
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, ref := range refs { // a matrix has each driver once
+	for _, ref := range refs { // a matrix has each driver only once
 		if !slices.ContainsFunc(r.matrix.Drivers, func(other build.Ref) bool { return other.Name == ref.Name }) {
 			r.matrix.Drivers = append(r.matrix.Drivers, ref)
 		}
@@ -230,8 +231,8 @@ func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) 
 	return refs, append(work, statements...), nil
 }
 
-// askedOfWorkloads resolves the workloads. Of one that has several values of a parameter,
-// it takes the first.
+// askedOfWorkloads returns the statements of the named workloads. If a parameter has several
+// values, it uses the first.
 func (o *diffOptions) askedOfWorkloads(r *request) ([]questions, error) {
 	if err := inOrder(func() error { return o.checkWorkloads(r) }, func() error { return o.checkMatrix(r) }); err != nil {
 		return nil, err
@@ -259,8 +260,8 @@ func (r *request) oneValueEach(command string) error {
 	return nil
 }
 
-// ofUsers names the workloads whose answers have data of a user: of a database, or of a
-// recording with the values of parameters.
+// ofUsers returns the names of workloads whose answers contain a user's data: from a database, or
+// from a recording with the values of parameters.
 func ofUsers(work []questions) (names []string) {
 	recorded := func(s plan.Replayed) bool {
 		return slices.ContainsFunc(s.Parameters, func(p plan.Recorded) bool { return p.Lengths == nil })
@@ -325,7 +326,7 @@ func (o *diffOptions) askedOfStatements(alone bool) (work []questions, err error
 
 const rowsReported = 100
 
-// questionsOf returns a job of questions, with one connection.
+// questionsOf returns a job of questions that uses one connection.
 func questionsOf(name string, s driver.Settings, job protocol.Answers) questions {
 	job.Rows = rowsReported
 	return questions{name: name, settings: s.With(driver.Settings{"pool_size": "1"}), job: job}
@@ -339,11 +340,11 @@ func askedOf(c *lab.Case, executions int) questions {
 
 type asker struct {
 	*request
-	limit       time.Duration // for the answers to one question
+	limit       time.Duration // time limit for the answers to one set of questions
 	dir         string
 	refs        []build.Ref
-	executables []string // by driver
-	databases   int      // how many were created
+	executables []string // paths of the workers' executables, by index of the driver
+	databases   int      // number of databases created so far
 }
 
 func (x *asker) answers(ctx context.Context, i int, w *questions) (*lab.Answered, error) {
@@ -378,7 +379,7 @@ func (x *asker) answers(ctx context.Context, i int, w *questions) (*lab.Answered
 	return nil, fmt.Errorf("%s, %s: %w", ref.Name, w.name, err)
 }
 
-// diff asks each driver, and compares the answers with those of the first.
+// diff runs the statements on each driver, and compares all answers with those of the first driver.
 func (o *diffOptions) diff(ctx context.Context, r *request, refs []build.Ref, work []questions, show *progress) (*diff.Diffed, error) {
 	x := &asker{request: r, limit: o.trialLimit, refs: refs}
 	for _, ref := range refs {
@@ -434,7 +435,8 @@ func (o *diffOptions) diff(ctx context.Context, r *request, refs []build.Ref, wo
 	if compare(); !d.Differ() {
 		return d, nil
 	}
-	// Answers that differ may do so each time.
+	// A driver whose answers differ may itself answer differently each time, so the first one runs
+	// again.
 	for k := range work {
 		a, err := x.answers(ctx, 0, &work[k])
 		if err != nil {

@@ -14,10 +14,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// TestDocumentedCommands runs every command of the README and of docs/ that is in a
-// console block as "$ sqlite3perf …". The commands of one document run in one
-// directory, one after another, at a small scale. If the page shows the output, it is
-// compared as far as it is stable.
+// TestDocumentedCommands runs every command that the README and docs/ show in a console block as "$
+// sqlite3perf …". The commands of a document run in the same directory, one after another, at a
+// small scale. If the document shows output, the stable parts of it are compared.
 func TestDocumentedCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds all workers")
@@ -70,7 +69,7 @@ func TestDocumentedCommands(t *testing.T) {
 					t.Errorf("%s: %v\n%s", line, err, out)
 				}
 				if strings.HasPrefix(line, "sqlite3perf concurrent") {
-					continue // whose errors depend on luck
+					continue // errors of this command depend on chance
 				}
 				got := stable(string(out))
 				for _, want := range stable(c.output) {
@@ -87,7 +86,7 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// documented is a command of a page, and the output that the page shows.
+// documented is a command of a document, with the output that the document shows.
 type documented struct{ line, output string }
 
 // consoleCommands returns the lines "$ sqlite3perf …" of console blocks, without the
@@ -117,8 +116,8 @@ func consoleCommands(markdown string) []documented {
 // figure is a number with its unit, or the digits of random bytes.
 var figure = regexp.MustCompile(`[0-9a-f]{16,}|[0-9][0-9.,]*(ns|µs|ms|s|m|k|M)?`)
 
-// stable is what every run of a command prints alike: the words, without figures,
-// widths, charts, and repeated lines of progress.
+// stable returns the parts of an output that every run of a command prints alike: the words,
+// without figures, widths, charts, and repeated lines of progress.
 func stable(output string) []string {
 	var list []string
 	for line := range strings.Lines(output) {
@@ -136,7 +135,7 @@ func stable(output string) []string {
 }
 
 // TestStrangersDocument checks that docs/strangers.md names every command, and only tests that
-// there are.
+// exist.
 func TestStrangersDocument(t *testing.T) {
 	text, err := os.ReadFile("../../docs/strangers.md")
 	if err != nil {

@@ -100,7 +100,7 @@ func checkMachine(ctx context.Context, env *environment, o *doctorOptions) error
 	return cmp.Or(err, unlessInterrupted(stop, nil))
 }
 
-// examineTools finds the Go toolchain and the C compiler, and which drivers can be built with them.
+// examineTools finds the Go toolchain, the C compiler, and the drivers that can be built with them.
 func (s workshop) examineTools(ctx context.Context, c *result.Checkup) error {
 	var unavailable *build.BuildError
 	var err error
@@ -125,7 +125,7 @@ func (s workshop) examineTools(ctx context.Context, c *result.Checkup) error {
 	return nil
 }
 
-// besideItself measures two equal cases of one driver, to see how much they differ.
+// besideItself measures two equal cases of one driver side by side, to see how much they differ.
 type besideItself struct {
 	env *environment
 	workshop
@@ -136,7 +136,7 @@ type besideItself struct {
 
 const (
 	noiseTime     = 15 * time.Second
-	noiseDriver   = "modernc" // needs no C compiler
+	noiseDriver   = "modernc" // this driver needs no C compiler
 	noiseWorkload = "simple"
 	noiseScale    = "quick"
 )
@@ -155,7 +155,7 @@ func (a *besideItself) measure(ctx context.Context, c *result.Checkup) error {
 	if err != nil {
 		return err
 	}
-	twin := *cases[0] // a matrix has no driver twice
+	twin := *cases[0] // a matrix cannot contain the same driver twice
 	twin.ID = len(cases) + 1
 	cases = append(cases, &twin)
 	if err := lab.Prepare(until(ctx, a.stop), cases, a.builder, a.show); err != nil {
@@ -187,8 +187,8 @@ func (a *besideItself) measure(ctx context.Context, c *result.Checkup) error {
 	return nil
 }
 
-// driver returns the driver that is measured, with its worker built: noiseDriver, or the
-// first that can be built. Otherwise it returns the reason why there is none.
+// driver returns the driver to measure, with its worker built: noiseDriver or, if that cannot be
+// built, the first one that can. If there is none, it returns the reason.
 func (a *besideItself) driver(ctx context.Context) (build.Ref, *protocol.Reason, error) {
 	var order []*build.Known
 	for i := range a.known {
@@ -219,7 +219,8 @@ func (a *besideItself) driver(ctx context.Context) (build.Ref, *protocol.Reason,
 	return build.Ref{}, first, nil
 }
 
-// noiseOf says how much the samples of two equal cases differ, or why that cannot be said.
+// noiseOf says how much the samples of two equal cases differ. If that is unknown, it returns the
+// reason.
 func noiseOf(a *stats.Analysis, took time.Duration) (*result.Noise, *protocol.Reason) {
 	n := &result.Noise{Rounds: a.Run.Rounds, RoundNS: int64(took) / int64(max(a.Run.Rounds, 1)), Scale: a.Run.Scale}
 	for _, g := range a.Groups {
@@ -248,8 +249,9 @@ func noiseOf(a *stats.Analysis, took time.Duration) (*result.Noise, *protocol.Re
 	return n, nil
 }
 
-// lengths returns the numbers of rounds that a smallest difference is computed for: the
-// fewest that a run has, 30, and as many of this duration as fit into [machine.NoiseTime].
+// lengths returns the numbers of rounds for which a smallest visible difference is computed: the
+// fewest that a run has, 30, and as many as fit into [machine.NoiseTime]. round is the duration of
+// one round.
 func lengths(round time.Duration) []int {
 	most := max(lab.MinRounds, int(machine.NoiseTime/max(round, 1)))
 	list := []int{lab.MinRounds, 30, most}

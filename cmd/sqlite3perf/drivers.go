@@ -97,8 +97,8 @@ it was measured against loops written by hand (docs/proofs.md).`,
 	return cmd
 }
 
-// listed returns the drivers of the source tree, and after them the variants and workers
-// that are named; or, if a driver of the tree is named, only what is named.
+// listed returns all drivers of the source tree, followed by the named variants and workers. If a
+// driver of the source tree is named, it returns only the named ones.
 func (s workshop) listed(ctx context.Context, named []string) ([]build.Ref, error) {
 	own, err := s.refs(ctx, named...)
 	if err != nil || slices.ContainsFunc(s.known, func(k build.Known) bool { return slices.Contains(named, k.Name) }) {
@@ -111,7 +111,7 @@ func (s workshop) listed(ctx context.Context, named []string) ([]build.Ref, erro
 	return append(refs, own...), nil
 }
 
-// listDrivers lists drivers, followed by what to know about each.
+// listDrivers prints the list of drivers, followed by notes about each.
 func (s workshop) listDrivers(ctx context.Context, env *environment, refs []build.Ref) error {
 	p := &prober{builder: s.builder}
 	defer p.close()
@@ -161,8 +161,8 @@ func (s workshop) listDrivers(ctx context.Context, env *environment, refs []buil
 	return err
 }
 
-// workerState returns which version of a driver would be measured, and the state of its
-// worker. The error is a [*build.BuildError] if there can't be a worker.
+// workerState returns the version of a driver that would be measured, and the state of its worker.
+// The error is a [*build.BuildError] if the worker cannot be built.
 func (s workshop) workerState(ctx context.Context, ref build.Ref) (version, state string, err error) {
 	version = cmp.Or(ref.Version, ref.Known.Version, "-")
 	if ref.Dir != "" {
@@ -185,7 +185,7 @@ func (s workshop) workerState(ctx context.Context, ref build.Ref) (version, stat
 	return version, "not built yet", nil
 }
 
-// listFeatures prints a line for each feature. It has a column for each driver whose
+// listFeatures prints a table with a row for each feature, and a column for each driver whose
 // worker is available.
 func (s workshop) listFeatures(ctx context.Context, env *environment, refs []build.Ref) error {
 	titles := []string{"FEATURE"}
@@ -242,12 +242,12 @@ func (s workshop) listFeatures(ctx context.Context, env *environment, refs []bui
 	return nil
 }
 
-// listAddedCost prints the figures of every driver that has been measured, with causes
-// for the figures that are above the bound.
+// listAddedCost prints the added cost of every driver for which it was measured, with causes for
+// costs above the bound.
 func listAddedCost(out io.Writer, known []build.Known) error {
 	var lines, causes, not []string
 	var rows [][]string
-	of := map[string][]string{} // by cause, the phases that it explains
+	of := map[string][]string{} // phases that a cause explains, by cause
 	for _, k := range known {
 		c := k.AddedCost
 		if c == nil {
@@ -297,7 +297,7 @@ func nanoseconds(e estimate.Estimate) string {
 	return fmt.Sprintf("%.0f ns [%.0f, %.0f]", e.Median, e.Low, e.High)
 }
 
-// addedCostLines describes a driver's added cost for the list of drivers.
+// addedCostLines describes a driver's added cost, as lines for the list of drivers.
 func addedCostLines(c *driver.AddedCost) []string {
 	if c == nil {
 		return nil
@@ -321,7 +321,7 @@ func addedCostLines(c *driver.AddedCost) []string {
 
 type prober struct {
 	builder *build.Builder
-	scratch *process.Scratch // nil until the first worker is asked
+	scratch *process.Scratch // directory for workers; nil until the first worker runs
 }
 
 func (p *prober) close() {
@@ -330,7 +330,7 @@ func (p *prober) close() {
 	}
 }
 
-// processes runs workers in a directory that close removes.
+// processes returns a runner of workers. Their directory is removed by close.
 func (p *prober) processes() (*lab.Processes, error) {
 	if p.scratch == nil {
 		parent, err := databasesDirectory("")
@@ -344,8 +344,8 @@ func (p *prober) processes() (*lab.Processes, error) {
 	return &lab.Processes{Dir: p.scratch.Dir, Limit: time.Minute}, nil
 }
 
-// library returns the versions of a driver's library without building anything. unknown is
-// the reason why SQLite's version is not known, or "".
+// library returns the versions of a driver's library without building anything. unknown is the
+// reason why the version of SQLite is not known, or "".
 func (p *prober) library(ctx context.Context, ref build.Ref) (l defects.Library, unknown string) {
 	if ref.Known != nil {
 		if built, err := p.builder.Built(ctx, ref); err != nil || !built {
@@ -386,7 +386,7 @@ func (p *prober) worker(ctx context.Context, ref build.Ref, building func()) (de
 	return l, err
 }
 
-// pinnedLibrary returns a driver's library in the version that would be measured.
+// pinnedLibrary returns the library of a driver in the version that would be measured.
 func pinnedLibrary(ref build.Ref) (l defects.Library) {
 	if ref.Known == nil {
 		return l
@@ -398,7 +398,8 @@ func pinnedLibrary(ref build.Ref) (l defects.Library) {
 	return l
 }
 
-// defectLines returns a line for each known defect of a library.
+// defectLines returns a line for each known defect of a library. unknown is the reason why defects
+// of SQLite are not known, or "".
 func defectLines(l defects.Library, unknown string) (lines []string) {
 	for _, d := range defects.Known(l) {
 		lines = append(lines, fmt.Sprintf("known defect %s: %s", d.ID, d.Title))
@@ -417,7 +418,7 @@ func (s workshop) listDefects(ctx context.Context, env *environment, refs []buil
 		defer p.close()
 		for _, ref := range refs {
 			if ref.Name == floorDriver {
-				continue // nobody ships it
+				continue // no application uses the floor driver
 			}
 			l, err := p.worker(ctx, ref, func() { show.say("building the worker for %s", ref.Name) })
 			if _, unavailable := errors.AsType[*build.BuildError](err); err != nil && !unavailable {

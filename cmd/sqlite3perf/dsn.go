@@ -22,10 +22,10 @@ import (
 
 type dsnOptions struct {
 	drivers []string
-	named   *pflag.Flag // --drivers
+	named   *pflag.Flag // the flag --drivers
 	format  string
 	quiet   bool
-	full    bool // all of it, also on a terminal
+	full    bool // print everything, even on a terminal
 	workers workerOptions
 }
 
@@ -61,7 +61,7 @@ rest what fits below it; --full prints all.`,
 	return cmd
 }
 
-// allOfIt is the hint to print everything, for commands whose answer is not stored.
+// allOfIt is the hint how to print everything, for commands whose answer is not stored.
 var allOfIt = document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: "the same command with --full"}}}
 
 func tellDSN(ctx context.Context, env *environment, o *dsnOptions, text string) error {
@@ -123,8 +123,8 @@ func (o *dsnOptions) check(ctx context.Context) (shop workshop, refs []build.Ref
 	return shop, refs, err
 }
 
-// askAll asks every driver whose worker can be built. leftOut says why the others are not
-// asked.
+// askAll runs every driver whose worker can be built. leftOut has the reasons why other drivers are
+// not run.
 func (o *dsnOptions) askAll(ctx context.Context, shop workshop, refs []build.Ref, name *dsn.Name, show *progress) (list []*dsn.Told, leftOut []string, err error) {
 	parent, err := databasesDirectory("")
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestAllDrivers builds every driver from source and measures them on a tiny workload.
-// All must be complete, proven and agree. Without a C compiler the drivers that need
-// one must be unavailable for that reason, and the test says so.
+// TestAllDrivers builds every driver from source and measures them on a tiny workload. All must be
+// complete and proven, and must agree. Without a C compiler, the drivers that need one must be
+// unavailable for that reason, and the test says so.
 func TestAllDrivers(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -32,7 +32,7 @@ func TestAllDrivers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache, err := build.DefaultCache() // the user's, so that nothing is built twice
+	cache, err := build.DefaultCache() // the user's cache, so that no worker is built twice
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestAllDrivers(t *testing.T) {
 	out, err := cmd.Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == exitIncomplete {
-		err = nil // the cells say why
+		err = nil // the cells show the reason
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -25,39 +25,39 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// environment holds everything at the edge of the process, so that tests can replace
-// it.
+// environment holds everything that connects the command with its surroundings, so that tests can
+// replace it.
 type environment struct {
 	stdout, stderr io.Writer
 
-	// rawOut and rawErr are the same streams, for text that is printable already or
-	// moves the cursor. Text written to stdout and stderr is made printable.
+	// rawOut and rawErr are the same streams without the filter that makes text printable. They are
+	// for text that is already printable or moves the cursor.
 	rawOut, rawErr io.Writer
 
-	// The widths of the streams' terminals, or 0 for a stream that isn't a terminal.
+	// widths of the streams' terminals in columns; 0 if a stream is not a terminal
 	stdoutWidth, stderrWidth int
 
-	stdoutHeight int  // of standard output's terminal, or 0
-	ascii        bool // that terminal shows nothing but ASCII
+	stdoutHeight int  // height of standard output's terminal in lines, or 0
+	ascii        bool // the terminal of standard output shows only ASCII
 
 	now func() time.Time
 
 	// cpuTime returns the CPU time of the machine, and whether it is known.
 	cpuTime func() (machine.CPUTime, bool)
 
-	// catch returns a channel that receives each Ctrl-C from then on. Until it is
-	// called, Ctrl-C ends the process.
+	// catch returns a channel that receives each Ctrl-C from then on. Until catch is called, Ctrl-C
+	// ends the process.
 	catch func() <-chan os.Signal
 
-	interrupted *atomic.Bool // there was a Ctrl-C
-	outlives    *atomic.Bool // see [environment.outliveReaders]
+	interrupted *atomic.Bool // true after a Ctrl-C
+	outlives    *atomic.Bool // true after [environment.outliveReaders]
 }
 
 func processEnvironment() *environment {
 	width, height := terminalSize(os.Stdout)
 	errWidth, _ := terminalSize(os.Stderr)
-	// What Go's runtime ends would otherwise have the exit status of wrong usage: a panic,
-	// SIGQUIT, no memory.
+	// Without this, the exit status after a panic, SIGQUIT or lack of memory would be that of wrong
+	// usage.
 	debug.SetTraceback("crash")
 	outlives := &atomic.Bool{}
 	return &environment{
@@ -67,7 +67,7 @@ func processEnvironment() *environment {
 	}
 }
 
-// printing returns the environment with its output made printable.
+// printing returns a copy of the environment whose output is made printable.
 func (env *environment) printing() *environment {
 	own := *env
 	own.rawOut, own.rawErr = env.stdout, env.stderr
@@ -79,8 +79,8 @@ func (env *environment) printing() *environment {
 	return &own
 }
 
-// asItIs returns standard output for a text that must not be changed, except on a
-// terminal.
+// asItIs returns standard output for text that must not be changed. If standard output is a
+// terminal, the text is made printable anyway.
 func (env *environment) asItIs() io.Writer {
 	if env.stdoutWidth > 0 {
 		return env.stdout
@@ -88,8 +88,8 @@ func (env *environment) asItIs() io.Writer {
 	return env.rawOut
 }
 
-// terminalSize returns the size of a file's terminal, or 0 if it isn't one. A terminal of
-// unknown size is 80 columns wide, with an unknown height, 0.
+// terminalSize returns the size of the terminal f, or zeros if f isn't a terminal. If the size is
+// unknown, it returns a width of 80 columns and a height of 0.
 func terminalSize(f *os.File) (width, height int) {
 	if !term.IsTerminal(int(f.Fd())) {
 		return 0, 0
@@ -100,15 +100,15 @@ func terminalSize(f *os.File) (width, height int) {
 	return 80, 0
 }
 
-// asciiLocale reports whether the environment has a locale whose characters are not those
-// of UTF-8. Without a locale, as in most containers, the terminal is taken for one of UTF-8.
+// asciiLocale reports whether the environment sets a locale whose encoding is not UTF-8. If no
+// locale is set, as in most containers, asciiLocale assumes UTF-8.
 func asciiLocale(getenv func(string) string) bool {
 	locale := cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG"))
 	charset := strings.ReplaceAll(strings.ToLower(locale), "-", "")
 	return locale != "" && !strings.Contains(charset, "utf8")
 }
 
-// version returns the module's version, or the commit that it was built from.
+// version returns the version of this module, or the commit that it was built from.
 func version() string {
 	bi, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -125,7 +125,7 @@ func version() string {
 	return "devel"
 }
 
-// flagError rewords pflag's error about a flag to say what to type instead.
+// flagError rewords pflag's error about a flag so that it says what to type instead.
 func flagError(cmd *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	if errors.As(err, &value) {
@@ -142,7 +142,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if errors.As(err, &unknown) {
 		var names []string
 		name := unknown.GetSpecifiedName()
-		if long, _, _ := strings.Cut(unknown.GetSpecifiedShortnames(), "="); long != "" { // -rounds
+		if long, _, _ := strings.Cut(unknown.GetSpecifiedShortnames(), "="); long != "" { // a long flag with only one dash, such as -rounds
 			name = long
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -184,7 +184,7 @@ var flagValues = map[string]string{
 	"bool":          "true or false",
 }
 
-// arguments checks that a command has the right number of arguments. There is no upper
+// arguments returns a check that a command has from least to most arguments. There is no upper
 // bound if most is -1.
 func arguments(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
@@ -217,9 +217,9 @@ func fromDatabase(file string) string {
 	return fmt.Sprintf("sqlite3perf workload from %s -o mine.yaml writes a workload that imitates it; one with database: %s begins with a copy of it", file, pathOf(file))
 }
 
-// asFlag returns the flag that the first of these arguments was probably meant for, with its
-// value; "" if none is likely. A workload or a driver is recognized, with those of its
-// kind that follow. Other arguments are taken for values of the list that was given last.
+// asFlag returns the flag that the first argument was probably meant for, with its value, or "" if
+// no flag is likely. It recognizes a workload or a driver, and adds the following arguments of the
+// same kind. It takes other arguments for values of the last list on the command line.
 func asFlag(cmd *cobra.Command, args []string) string {
 	n, kind := 1, kindOfArgument(cmd, args[0])
 	list := cmd.Flags().Lookup(kind)
@@ -239,7 +239,7 @@ func asFlag(cmd *cobra.Command, args []string) string {
 	}
 	values := list.Value.(pflag.SliceValue).GetSlice()
 	separator := ","
-	if list.Value.Type() == "stringArray" { // each is name=value,value
+	if list.Value.Type() == "stringArray" { // each value is name=value,value
 		values = values[len(values)-1:]
 		if !strings.Contains(values[0], "=") {
 			separator = "="
@@ -248,13 +248,13 @@ func asFlag(cmd *cobra.Command, args []string) string {
 	return "--" + list.Name + " " + strings.Join(append(values, args[:n]...), separator)
 }
 
-// isWorkload reports whether an argument names a workload, as far as its name says.
+// isWorkload reports whether an argument looks like the name of a workload.
 func isWorkload(arg string) bool {
 	return slices.Contains(workload.Builtins(), arg) || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml")
 }
 
-// kindOfArgument returns the flag of run that takes an argument, if it is a workload or a
-// driver.
+// kindOfArgument returns the flag of run that takes the argument: "workloads" for a workload,
+// "drivers" for a driver, or "" for anything else.
 func kindOfArgument(cmd *cobra.Command, arg string) string {
 	if isWorkload(arg) {
 		return "workloads"

@@ -19,7 +19,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// changing writes a store of 50 runs in which one driver gets slower from run 26 on.
+// changing writes a store of 50 runs in which one driver is slower from run 26 on.
 func changing(t *testing.T, path string) {
 	t.Helper()
 	st, err := store.Open(t.Context(), path)
@@ -58,7 +58,8 @@ func changing(t *testing.T, path string) {
 	}
 }
 
-// TestSoakTrendsPage looks at a driver that got slower: the page marks the run with which it did.
+// TestSoakTrendsPage opens the page of a driver that got slower. The page must mark the run in
+// which it did.
 func TestSoakTrendsPage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
@@ -91,7 +92,8 @@ func TestSoakTrendsPage(t *testing.T) {
 	act(t, p, p.Hover(".u-over"), `document.querySelector(".u-legend").innerText.includes("2026-10-25")`) // the middle of 49 runs
 	want(t, p, `document.querySelector(".u-legend").innerText`, "modernc", "mattn", "1.01 ms")
 
-	// The figures of a large store would take long: they are made when they are looked at.
+	// The figures of a large store take long, so the page computes them only when the user opens
+	// them.
 	const figures = `document.querySelector("section details").textContent`
 	if text, err := browser.Eval[string](p, figures); err != nil || strings.Contains(text, "1.00 ms") {
 		t.Errorf("%v: not opened yet, it says %s", err, text)
@@ -119,7 +121,7 @@ func choose(t *testing.T, p *browser.Page, name, value string) {
 	}
 }
 
-// sameView fails unless the address of a page shows the same again.
+// sameView fails unless the address of a page shows the same view when it is opened again.
 func sameView(t *testing.T, b *browser.Browser, p *browser.Page) {
 	t.Helper()
 	address, err := browser.Eval[string](p, "location.href")
@@ -137,7 +139,7 @@ func sameView(t *testing.T, b *browser.Browser, p *browser.Page) {
 	}
 }
 
-// TestListPage searches and filters the list of runs. The address keeps what was asked for.
+// TestListPage searches and filters the list of runs. The address must keep search and filters.
 func TestListPage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
@@ -148,7 +150,7 @@ func TestListPage(t *testing.T) {
 	act(t, p, nil, loaded)
 	want(t, p, rows, "50")
 	act(t, p, p.Type("[name=q]", "journal_mode lab\r"), loaded+` && location.search.includes("q=journal_mode+lab")`)
-	want(t, p, `document.querySelector("main").innerText`, "0 of 50 runs") // that setting was not asked for
+	want(t, p, `document.querySelector("main").innerText`, "0 of 50 runs") // no run asked for this setting
 	act(t, p, p.Click(`form button[type=button]`), loaded+` && location.search === ""`)
 	choose(t, p, "driver", "modernc")
 	act(t, p, nil, loaded+` && location.search.includes("driver=modernc")`)
@@ -176,8 +178,8 @@ func TestListPage(t *testing.T) {
 	want(t, p, `document.querySelector("tbody td:nth-child(2)").innerText`, "5")
 }
 
-// point points at something until what is to be true comes true: a page that is still being
-// laid out may move it away from the mouse.
+// point moves the mouse to an element until the expression then is true. A page whose layout is not
+// finished may move the element away from the mouse.
 func point(t *testing.T, p *browser.Page, selector, then string) {
 	t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); {
@@ -192,11 +194,11 @@ func point(t *testing.T, p *browser.Page, selector, then string) {
 	t.Fatalf("pointing at %s: never %s", selector, then)
 }
 
-// TestSoakRunPictures looks at the pictures of a real run: their marks say exact figures and lead
-// to the samples, they follow what is chosen, and they can be saved.
+// TestSoakRunPictures opens the pictures of a real run. Their marks must show exact figures and
+// link to the samples. The pictures must follow the user's choices, and can be saved.
 func TestSoakRunPictures(t *testing.T) {
 	t.Parallel()
-	b, err := browser.Start(t.Context()) // its own, because a directory for downloads is that of a whole browser
+	b, err := browser.Start(t.Context()) // the test's own browser, because all pages of a browser share the directory for downloads
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +215,7 @@ func TestSoakRunPictures(t *testing.T) {
 	point(t, p, `figure[data-name=phases] svg a[aria-label*="rounds"]`, tip)
 	want(t, p, tip, "./", "tiny", "[") // the interval
 
-	// Each kind that the run has can be chosen.
+	// The user can choose each kind of picture that the run has.
 	names, err := browser.Eval[[]string](p, `[...document.querySelectorAll("[name=picture]")].map(e => e.value)`)
 	if err != nil || !strings.Contains(strings.Join(names, " "), "ratios ranking latency samples memory") {
 		t.Fatalf("kinds %q, %v", names, err)
@@ -231,7 +233,7 @@ func TestSoakRunPictures(t *testing.T) {
 	act(t, p, nil, loaded+` && document.querySelector("figure[data-kind=latency] svg").clientWidth > 600`)
 	sameView(t, b, p)
 
-	// What is chosen is what pictures show.
+	// The pictures show what the user chose.
 	act(t, p, p.Click(`[name=driver][value="./good"]`), loaded+` && location.search.includes("driver=")`)
 	const pictured = `[...document.querySelectorAll("figure[data-kind=memory] svg, figure[data-kind=samples] svg")].map(e => e.textContent).join(" ")`
 	act(t, p, nil, pictured+`.includes("./good")`)
@@ -264,8 +266,8 @@ func TestSoakRunPictures(t *testing.T) {
 	want(t, p, `document.querySelector("main section table caption").innerText`, "less is better")
 }
 
-// TestSoakMeasureNeedsToken opens the page for measuring without the secret of the address, and
-// then with it. The browser keeps it, so that other links can measure too.
+// TestSoakMeasureNeedsToken opens the page for measuring without the token of the address, and then
+// with it. The browser keeps the token, so that other links can start runs, too.
 func TestSoakMeasureNeedsToken(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
@@ -277,7 +279,7 @@ func TestSoakMeasureNeedsToken(t *testing.T) {
 
 	p = openPage(t, b, s.url+"#token="+s.token)
 	act(t, p, nil, loaded)
-	want(t, p, "location.href + ' it is'", s.url+" it is") // it can be shown to others
+	want(t, p, "location.href + ' it is'", s.url+" it is") // the address without the token can be shown to others
 	act(t, p, p.Click(`nav a[href="/measure"]`), loaded+` && location.pathname === "/measure" && document.querySelector("[name=set]")`)
 	const options = `[...document.querySelectorAll("datalist")].map(l => l.id + ": " + [...l.options].map(o => o.value).join(" ")).join("\n")`
 	want(t, p, options, "known-scale: quick full", "journal_mode=wal", "synchronous=off", "known-rounds: 6", "known-param: ", "n=20")
@@ -295,8 +297,7 @@ func TestSoakMeasureNeedsToken(t *testing.T) {
 	}
 }
 
-// TestRunDefects looks at the page of a run of which one driver links a SQLite with known
-// defects.
+// TestRunDefects opens the page of a run in which one driver links a SQLite with known defects.
 func TestRunDefects(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
@@ -339,8 +340,8 @@ func TestRunDefects(t *testing.T) {
 	want(t, p, `document.querySelector("section.panel").innerText`, "known defects", "wal-reset, CVE-2026-11822")
 }
 
-// TestRunWords reads the page of a run in which a driver is tied with the first, another leads
-// by no more than what sqlite3perf adds, and two are refused for one reason.
+// TestRunWords reads the page of a run in which one driver is tied with the first, one leads by no
+// more than the overhead of sqlite3perf, and two are refused for the same reason.
 func TestRunWords(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
@@ -379,7 +380,7 @@ func TestRunWords(t *testing.T) {
 	if err := p.Look(looks[2]); err != nil {
 		t.Fatal(err)
 	}
-	// On a phone nothing is to the right of the screen.
+	// On a phone, nothing extends beyond the right edge of the screen.
 	const inside = `String([...document.querySelectorAll("table.cards td")].every(e => e.getBoundingClientRect().right <= innerWidth) && document.querySelectorAll("table.cards").length)`
 	want(t, p, inside, "1")
 
@@ -399,8 +400,8 @@ func TestRunWords(t *testing.T) {
 	want(t, p, `String(document.querySelectorAll("tbody .track.best").length)`, "2")
 }
 
-// TestAnswerPages looks at a run that has an answer instead of samples, and at the page of that
-// answer.
+// TestAnswerPages opens the page of a run that has an answer instead of samples, and the page of
+// the answer.
 func TestAnswerPages(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)

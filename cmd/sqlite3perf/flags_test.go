@@ -18,10 +18,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// word is what can be a flag.
+// word matches text that can be a flag.
 var word = regexp.MustCompile(`[^\w-](--[A-Za-z][\w-]*)`)
 
-// Only the command names its flags: a library says what is wrong in its own terms.
+// Only the command names its flags. Libraries describe mistakes in their own terms.
 func TestLibrariesNameNoFlags(t *testing.T) {
 	flags := map[string]bool{}
 	root := rootCommand(processEnvironment())
@@ -70,7 +70,7 @@ func TestJobFlags(t *testing.T) {
 		"every_ms": "progress, which -i sets in seconds", "pragmas": "the arguments", "keep_open": "always set", "own": "the opposite of --pool",
 	}
 	root := rootCommand(processEnvironment())
-	seen := map[string]bool{"files": true} // of Answers, which diff asks for
+	seen := map[string]bool{"files": true} // diff sets this field of Answers
 	for _, job := range []any{protocol.Generate{}, protocol.Bench{}, protocol.Pragma{}, protocol.Concurrent{}, protocol.Paginate{}} {
 		typ := reflect.TypeOf(job)
 		c, _, err := root.Find([]string{strings.ToLower(typ.Name())})
@@ -128,7 +128,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// What is said in many places is worded in one.
+// Texts that are printed in many places are written in one place of the source.
 func TestWordedOnce(t *testing.T) {
 	places := map[string]string{
 		"did you mean":          "worker/driver/settings.go",

@@ -72,7 +72,7 @@ type gateOptions struct {
 	strict   bool
 	also     []string
 	chosen   []stats.Metric
-	outputs  []outputOptions // everywhere that the result is written
+	outputs  []outputOptions // all places to which the result is written
 }
 
 func (o *gateOptions) addFlags(f *pflag.FlagSet) {
@@ -93,7 +93,7 @@ func (o *gateOptions) addFlags(f *pflag.FlagSet) {
 	o.output.setFormats("how the result is printed", gate.Formats.Names(), gate.Formats.Check)
 }
 
-// metricNames are the metrics that can be judged.
+// metricNames are the names of the metrics by which a gate can judge.
 var metricNames = func() (names []string) {
 	for _, m := range stats.Metrics {
 		names = append(names, string(m))
@@ -101,8 +101,9 @@ var metricNames = func() (names []string) {
 	return names
 }()
 
-// gateHere judges the candidate on one machine and writes the result where the options ask. A gate
-// that could not judge also writes why to the files, which would otherwise have an older result.
+// gateHere judges the candidate on one machine and writes the result where the options ask. If the
+// gate could not judge, gateHere writes the reason to the files, so that they don't keep an older
+// result.
 func gateHere(ctx context.Context, env *environment, o *gateOptions) error {
 	out, failure := o.judged(ctx, env)
 	_, interrupted := errors.AsType[statusError](failure)
@@ -119,7 +120,7 @@ func gateHere(ctx context.Context, env *environment, o *gateOptions) error {
 	return gateStatus(out, failure)
 }
 
-// gateOnHosts judges the candidate on several hosts side by side.
+// gateOnHosts judges the candidate on several hosts at the same time.
 func gateOnHosts(ctx context.Context, env *environment, o *gateOptions) error {
 	seed, err := seed(o.seed)
 	if err != nil {
@@ -128,7 +129,7 @@ func gateOnHosts(ctx context.Context, env *environment, o *gateOptions) error {
 	list := make([]machines.GatedOn, len(o.hosts.names))
 	failures := make([]error, len(list))
 	unreached := o.hosts.onHosts(env, func(i int, own *environment, hosts hostOptions) {
-		options := *o // judging changes them
+		options := *o // a copy, because judging changes the options
 		options.drivers, options.hosts, options.seed = slices.Clone(o.drivers), hosts, fmt.Sprint(seed)
 		var out *gate.Gated
 		out, failures[i] = options.judged(ctx, own)
@@ -136,7 +137,7 @@ func gateOnHosts(ctx context.Context, env *environment, o *gateOptions) error {
 	})
 	statuses := make([]error, len(list))
 	for i := range list {
-		if usage, ok := errors.AsType[usageError](failures[i]); ok { // the same for all
+		if usage, ok := errors.AsType[usageError](failures[i]); ok { // usage errors are the same on all hosts
 			return usage
 		}
 		statuses[i] = gateStatus(&list[i].Gated, failures[i])
@@ -158,7 +159,7 @@ func gateOnHosts(ctx context.Context, env *environment, o *gateOptions) error {
 	return worstStatus(statuses)
 }
 
-// gateStatus returns the failure or, without one, the exit status of a result.
+// gateStatus returns failure or, if that is nil, the exit status for the result.
 func gateStatus(out *gate.Gated, failure error) error {
 	switch {
 	case failure != nil:
@@ -171,7 +172,8 @@ func gateStatus(out *gate.Gated, failure error) error {
 	return nil
 }
 
-// judged measures the candidate and judges it. The result also contains the error.
+// judged measures the candidate and judges it. If that fails, the returned result also contains the
+// error.
 func (o *gateOptions) judged(ctx context.Context, env *environment) (*gate.Gated, error) {
 	out := &gate.Gated{Gate: stats.NewGate(0), Where: "go.mod"}
 	out.Baseline, out.Candidate = o.baseline, strings.Join(o.drivers, ", ")
@@ -184,7 +186,7 @@ func (o *gateOptions) judged(ctx context.Context, env *environment) (*gate.Gated
 	return out, failure
 }
 
-// judge measures the candidate and judges it. If it fails, out contains the results until then.
+// judge measures the candidate and judges it. If that fails, out contains the results so far.
 func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gated) error {
 	most, err := o.checkGate()
 	if err != nil {
@@ -219,7 +221,7 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gat
 	if out.Base == nil || len(r.matrix.Drivers) == 1 {
 		r.prepared = allBuilt
 	}
-	r.precision = 0 // the question is about verdicts
+	r.precision = 0 // this run is to decide verdicts, not to measure figures precisely
 	if !o.exact {
 		r.schedule.Settled = func(run *result.Run, round int) ([]int, bool) {
 			if !stats.Look(round) {
@@ -299,7 +301,7 @@ func (o *gateOptions) checkOutputs() error {
 	return nil
 }
 
-// comparisons compares baseline and candidate by each metric that is judged.
+// comparisons compares baseline and candidate once for each judged metric.
 func (o *gateOptions) comparisons(out *gate.Gated, a *stats.Analysis) (list []*stats.Comparison) {
 	for _, m := range o.chosen {
 		if a.Run.Compares != nil {
@@ -312,7 +314,7 @@ func (o *gateOptions) comparisons(out *gate.Gated, a *stats.Analysis) (list []*s
 	return list
 }
 
-// checkGateHosts checks that a gate can be judged on the hosts that are asked for.
+// checkGateHosts checks that the gate can be judged on the hosts of --hosts.
 func (o *gateOptions) checkGateHosts() (err error) {
 	if !o.hosts.asked() {
 		return nil
@@ -382,8 +384,8 @@ func (o *gateOptions) live(ctx context.Context, env *environment) (*request, err
 
 const passHint = "give it more --time, a quieter machine, a greater --max-regression or fewer workloads; with --strict=false the exit status is 0"
 
-// write writes the result where the options ask. If nothing has begun, that is not standard
-// output: the error is there to be read.
+// write writes the result where the options ask. If begun is not set, it writes nothing to standard
+// output, because the command prints the error.
 func (o *gateOptions) write(env *environment, g gate.Gated, begun bool) error {
 	annotated, hints, again := false, o.hints(g), "sqlite3perf gate"
 	if len(hints.More) > 0 {
@@ -409,7 +411,7 @@ func (o *gateOptions) write(env *environment, g gate.Gated, begun bool) error {
 	return nil
 }
 
-// hints returns the commands that show more of what was measured, and what to do if the candidate
+// hints returns the commands that show more about the measurement, and what to do if the candidate
 // does not pass.
 func (o *gateOptions) hints(g gate.Gated) document.Hints {
 	base, h := "", document.Hints{Scale: scaleHint, Pass: passHint}

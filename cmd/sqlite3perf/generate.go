@@ -86,7 +86,7 @@ func generate(ctx context.Context, env *environment, o *databaseOptions, g *prot
 	})
 }
 
-// written returns a progress line in the original program's wording.
+// written returns a line about progress, worded as in the original program.
 func written(rows, of int64, took time.Duration) string {
 	width := len(fmt.Sprint(of))
 	return fmt.Sprintf("%*d/%d (%6.2f%%) written in %s, avg: %s/record, %.2f records/s",

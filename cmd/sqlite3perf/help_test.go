@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestHelp checks that every command shows its own help, however it is asked for.
+// TestHelp checks that every command shows its own help, for all ways to request help.
 func TestHelp(t *testing.T) {
 	root := rootCommand(processEnvironment())
 	root.InitDefaultCompletionCmd()

@@ -24,8 +24,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// hostile controls a terminal, reverses the direction of writing, begins its own line,
-// and is a formula.
+// hostile is a text that controls a terminal, reverses the direction of writing, starts a new line,
+// and is a spreadsheet formula.
 const hostile = "=cmd|' /C calc'!A1\x1b]0;owned\a\x1b[31m\u009b31m\u202egnorw\u2066\r\nsqlite3perf: \t\x7f\x00\ufeff"
 
 // color matches what the command itself may send to a terminal.
@@ -61,7 +61,7 @@ func mustBePrintable(t *testing.T, what, text string) {
 	}
 }
 
-// spoil puts a text into every string of a value, before what is there.
+// spoil prepends a text to every string of a value.
 func spoil(v reflect.Value, text string) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -95,7 +95,7 @@ func hostileStore(t *testing.T) (path string) {
 	return storedAs(t, r)
 }
 
-// hostileRun returns a run that has every kind of text.
+// hostileRun returns a run that has texts of every kind.
 func hostileRun() *result.Run {
 	r := &result.Run{Version: "test", Command: []string{"run"}, Started: time.Now(), LeftOut: []result.LeftOut{{Workload: "x", Code: result.LeftOutTime}, {Driver: "x", Code: "x", Message: "x"}}, Warnings: []result.Warning{{Code: "a", Message: "b"}}}
 	for i, d := range []string{"mattn", "modernc", "ncruces"} {

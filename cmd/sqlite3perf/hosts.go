@@ -19,7 +19,8 @@ import (
 )
 
 // onHosts calls do for every host at the same time. Each call gets its own environment and the
-// options of its host. onHosts returns why hosts could not be reached. Nothing is measured then.
+// options of its host. If a host cannot be reached, nothing is measured on any host, and onHosts
+// returns the reason.
 func (o *hostOptions) onHosts(env *environment, do func(i int, own *environment, hosts hostOptions)) error {
 	m := &meeting{names: o.names, boots: make([]string, len(o.names)), left: len(o.names), all: make(chan struct{})}
 	var each sync.WaitGroup
@@ -27,31 +28,33 @@ func (o *hostOptions) onHosts(env *environment, do func(i int, own *environment,
 		each.Go(func() {
 			here := &arrival{meeting: m, host: i}
 			do(i, own, hostOptions{names: o.names[i : i+1], ssh: o.ssh, other: here})
-			here.note(nil, "") // if it failed before it connected
+			here.note(nil, "") // the host may have failed before it connected
 		})
 	}
 	each.Wait()
 	return errors.Join(m.failures...)
 }
 
-// meeting is where hosts wait for each other, so that nothing is measured if one cannot be reached.
+// meeting lets hosts wait for each other, so that nothing is measured if one of them cannot be
+// reached.
 type meeting struct {
 	names    []string
 	mu       sync.Mutex
-	boots    []string      // by host, an identifier of the machine; "" if unknown
-	left     int           // how many hosts have not arrived
-	all      chan struct{} // closed when all have arrived
+	boots    []string      // identifier of the machine behind each host; "" if unknown
+	left     int           // number of hosts that have not arrived yet
+	all      chan struct{} // closed when all hosts have arrived
 	failures []error
 }
 
-// arrival notes when one host of a meeting has arrived. A nil arrival waits for nobody.
+// arrival is one host's part in a meeting. A nil arrival waits for nobody.
 type arrival struct {
 	*meeting
 	host int
 	once sync.Once
 }
 
-// note notes that the host has arrived, or why it cannot be reached. Further calls do nothing.
+// note notes that the host has arrived or, if failure is not nil, why it cannot be reached. Only
+// the first call has an effect.
 func (a *arrival) note(failure error, boot string) {
 	a.once.Do(func() {
 		a.mu.Lock()
@@ -66,8 +69,8 @@ func (a *arrival) note(failure error, boot string) {
 	})
 }
 
-// wait notes the arrival and waits for the others. It returns the failure of this host or, if
-// another one has failed, an error that says so.
+// wait notes the arrival of the host and waits for the others. It returns failure or, if another
+// host cannot be reached, an error that says so.
 func (a *arrival) wait(ctx context.Context, failure error, boot string) error {
 	if a == nil {
 		return failure
@@ -88,8 +91,8 @@ func (a *arrival) wait(ctx context.Context, failure error, boot string) error {
 	return failure
 }
 
-// noise adds a warning to the noise of a host if it has several names, which are measured at the
-// same time.
+// noise returns n with a warning if the same machine is measured under several names at the same
+// time, and otherwise n.
 func (a *arrival) noise(n lab.Noise, say func(string, ...any)) lab.Noise {
 	if a == nil || a.boots[a.host] == "" {
 		return n
@@ -110,7 +113,7 @@ func (a *arrival) noise(n lab.Noise, say func(string, ...any)) lab.Noise {
 	return doubleNoise{n, result.Warning{Code: result.WarningShared, Message: message}}
 }
 
-// doubleNoise is the noise of a machine that is measured under another name at the same time.
+// doubleNoise is the noise of a machine that is measured under another name, too.
 type doubleNoise struct {
 	lab.Noise
 	warning result.Warning
@@ -120,8 +123,8 @@ func (s doubleNoise) BeforeRun() []result.Warning {
 	return append([]result.Warning{s.warning}, s.Noise.BeforeRun()...)
 }
 
-// forHosts returns an environment for the work on each host. Its lines begin with the host's
-// name, it has no terminal, and it gets every Ctrl-C.
+// forHosts returns an environment for the work on each host. Each line of its output begins with
+// the host's name. It has no terminal, and it receives every Ctrl-C.
 func (env *environment) forHosts(names []string) []*environment {
 	signals := make([]chan os.Signal, len(names))
 	for i := range signals {
@@ -134,7 +137,7 @@ func (env *environment) forHosts(names []string) []*environment {
 				for _, c := range signals {
 					select {
 					case c <- s:
-					default: // it has heard of two
+					default: // the host has two pending signals already
 					}
 				}
 			}
@@ -155,12 +158,12 @@ func (env *environment) forHosts(names []string) []*environment {
 	return list
 }
 
-// prefixed writes each line with a prefix when the line has ended.
+// prefixed writes lines to w, each after a prefix. It writes a line once it is complete.
 type prefixed struct {
 	w       io.Writer
 	writing *sync.Mutex // shared by all writers to w
 	prefix  string
-	part    []byte // the beginning of a line that has not ended
+	part    []byte // beginning of a line that is not complete
 }
 
 func (p *prefixed) Write(b []byte) (int, error) {
@@ -179,7 +182,7 @@ func (p *prefixed) Write(b []byte) (int, error) {
 	}
 }
 
-// on returns the request for a host. It shares nothing that a run changes.
+// on returns a copy of the request for the host name. The copy shares nothing that a run changes.
 func (r *request) on(name string) *request {
 	own := *r
 	own.host = &result.Host{Name: name}
@@ -193,12 +196,12 @@ func (r *request) on(name string) *request {
 
 type hosted struct {
 	name     string
-	analysis *stats.Analysis // nil if nothing was begun
+	analysis *stats.Analysis // analysis of the run; nil if no run was begun
 	failure  error
 }
 
-// measureOnHosts measures what is requested on several hosts side by side, stores a run for each,
-// and prints the results.
+// measureOnHosts measures what is requested on several hosts at the same time, stores a run for
+// each host, and prints the results.
 func measureOnHosts(ctx context.Context, env *environment, o *runOptions, r *request) error {
 	list := make([]*hosted, len(o.hosts.names))
 	unreached := o.hosts.onHosts(env, func(i int, own *environment, hosts hostOptions) {
@@ -233,7 +236,8 @@ func measureOnHosts(ctx context.Context, env *environment, o *runOptions, r *req
 	return worstStatus(failures)
 }
 
-// why says why nothing was measured on a host, or not all; "" if there is nothing to say.
+// why says why some or all of a host's run was not measured. It returns "" if there is nothing to
+// say.
 func (h *hosted) why() string {
 	if _, silent := errors.AsType[statusError](h.failure); h.failure == nil || silent {
 		return ""
@@ -263,8 +267,8 @@ func writeMachines(env *environment, o *outputOptions, list []*hosted) error {
 	}, o.again("sqlite3perf show "+strings.Join(runs, " ")))
 }
 
-// worstStatus returns the worst exit status of several failures, whose messages have been
-// printed, or nil if there is none.
+// worstStatus returns the worst exit status of several failures, or nil if there are none. The
+// messages of the failures have already been printed.
 func worstStatus(failures []error) error {
 	order := []int{exitOK, exitIncomplete, exitRegression, exitFailed, exitInterrupted}
 	worst := 0

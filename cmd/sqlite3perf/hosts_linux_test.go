@@ -27,14 +27,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
-// network is an SSH server on this machine, and a configuration of the client in which it
-// has several names. Each name is a machine of its own: it has its own cache directory.
+// network is an SSH server on this machine, and a configuration of the client that has several
+// names for it. Each name stands for a different machine, with its own cache directory.
 type network struct {
 	t      testing.TB
 	place  *place
-	dir    string // of the server, its keys and the client's configuration
+	dir    string // directory of the server, its keys and the client's configuration
 	port   int
-	client string // for --ssh
+	client string // value of --ssh
 	hosts  map[string]string
 }
 
@@ -63,7 +63,7 @@ func newNetwork(t testing.TB, p *place, hosts ...string) *network {
 	known := n.read("server.pub")
 	n.write("known", fmt.Sprintf("[127.0.0.1]:%d %s", n.port, known))
 	n.write("known-other", fmt.Sprintf("[127.0.0.1]:%d %s", n.port, n.read("stranger.pub")))
-	workers, err := build.DefaultCache() // the user's, so that nothing is built twice
+	workers, err := build.DefaultCache() // the user's cache, so that no worker is built twice
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,13 +81,13 @@ func newNetwork(t testing.TB, p *place, hosts ...string) *network {
 		if err := os.Symlink(workers, filepath.Join(cache, "sqlite3perf", "workers")); err != nil {
 			t.Fatal(err)
 		}
-		// ssh takes the first value of an option.
+		// If an option is repeated, ssh uses the first value.
 		config += fmt.Sprintf("Host %s\n%s\nHostName 127.0.0.1\nPort %d\nUser %s\nIdentityFile %s\nIdentitiesOnly yes\nUserKnownHostsFile %s\nGlobalKnownHostsFile none\nSetEnv XDG_CACHE_HOME=%s %s\n",
 			name, more, n.port, me.Username, n.path("user"), n.path("known"), cache, strings.Join(n.goEnvironment(), " "))
 	}
 	n.write("config", config)
 	n.client = "ssh -F " + n.path("config")
-	if os.Geteuid() == 0 { // then it gives up its rights in this directory
+	if os.Geteuid() == 0 { // as root, sshd drops its privileges in this directory
 		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -173,8 +173,8 @@ func (n *network) serve(sshd string) {
 	n.t.Fatalf("sshd does not listen\n%s", log.String())
 }
 
-// changed returns a client that changes its arguments before it connects, as sed does. So a
-// machine can be pretended to be another one.
+// changed returns a client that edits its arguments with a sed script before it connects. Tests use
+// it to imitate other machines.
 func (n *network) changed(name, script string) string {
 	n.t.Helper()
 	n.write(name, "#!/bin/sh\nn=$#\nfor a; do\n\tset -- \"$@\" \"$(printf %s \"$a\" | sed '"+script+"')\"\ndone\nshift $n\nexec "+n.client+" \"$@\"\n")
@@ -189,7 +189,7 @@ func (n *network) on(hosts string, args ...string) []string {
 	return slices.Concat(args[:1], []string{"--hosts", hosts, "--ssh", n.client}, args[1:])
 }
 
-// agents returns the processes of agents on a host.
+// agents returns the process IDs of the agents on a host.
 func (n *network) agents(name string) (pids []int) {
 	n.t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -206,7 +206,7 @@ func (n *network) agents(name string) (pids []int) {
 	return pids
 }
 
-// leftNothing checks that neither side has a process or a database left.
+// leftNothing checks that neither this machine nor a host has a process or a database left.
 func (n *network) leftNothing() {
 	n.t.Helper()
 	n.place.alone()
@@ -220,8 +220,7 @@ func (n *network) leftNothing() {
 
 var onHosts = []string{"run", "--drivers", "modernc", "--workloads", "./tiny.yaml", "--seed", "7"}
 
-// TestOneHost measures on a host as on this machine: the run is in the local store, and says
-// where it was measured.
+// TestOneHost measures on a host. It expects the run in the local store, with the name of the host.
 func TestOneHost(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -247,7 +246,7 @@ func TestOneHost(t *testing.T) {
 		n.leftNothing()
 	}
 
-	// A damaged executable is copied again.
+	// A damaged copy of the executable is replaced.
 	copies, err := filepath.Glob(filepath.Join(n.hosts["pi"], "sqlite3perf", "hosts", "*", "sqlite3perf"))
 	if err != nil || len(copies) != 1 {
 		t.Fatal(copies, err)
@@ -261,9 +260,9 @@ func TestOneHost(t *testing.T) {
 	}
 }
 
-// TestSoakHostGone checks that the cells of a host that goes away have failed, that those of
-// another host have not, that the run can be resumed when the host is there again, and that
-// nothing is left on any side.
+// TestSoakHostGone ends the connection to one of two hosts. It checks that only this host's cells
+// have failed, that the run can be resumed once the host is back, and that nothing is left on any
+// machine.
 func TestSoakHostGone(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -313,7 +312,7 @@ func TestSoakHostGone(t *testing.T) {
 		t.Errorf("runs: %v\n%s", err, out)
 	}
 
-	// The host is there again. What a killed agent could not remove, the next one does.
+	// The host is back. The next agent removes what a killed agent left.
 	s = p.start(n.on("pi", "run", "--resume", lost)...)
 	if code := s.wait(); code != exitOK {
 		t.Fatalf("resumed: exit status %d\n%s", code, s.said.String())
@@ -337,7 +336,7 @@ func TestSoakHostGone(t *testing.T) {
 		t.Errorf("resumed: %d rounds, %d with a trial that counts, the first cell is %s", j.Run.Rounds, len(rounds), j.Cells[0].Status)
 	}
 
-	// Both runs are put side by side, in another store as well.
+	// Both runs are shown side by side, also from another store.
 	if out, err := p.command("merge", filepath.Join(p.dir, ".home/data/sqlite3perf/results.db"), "--store", "merged.db").CombinedOutput(); err != nil {
 		t.Fatalf("merge: %v\n%s", err, out)
 	}
@@ -351,8 +350,8 @@ func TestSoakHostGone(t *testing.T) {
 	}
 }
 
-// TestSoakHostsInterrupted checks that Ctrl-C ends the runs on all hosts, and that nothing is
-// left there even if this side is killed.
+// TestSoakHostsInterrupted checks that Ctrl-C ends the runs on all hosts, and that nothing is left
+// on them even if this command is killed.
 func TestSoakHostsInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
@@ -403,8 +402,8 @@ func childrenOf(pid int) (list []int) {
 	return list
 }
 
-// TestKillsConnection cuts the connection to a host at random moments. This side says what died, and
-// nothing is left on the host.
+// TestKillsConnection cuts the connection to a host at random moments. It expects an error that
+// says what ended, and nothing left on the host.
 func TestKillsConnection(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -428,14 +427,14 @@ func TestKillsConnection(t *testing.T) {
 		}
 		want := map[string]string{
 			"the client":           "the connection ended: the SSH client here was killed (SIGKILL)",
-			"the server's process": "the connection ended: ", // the client notices as it reads, or as it writes
+			"the server's process": "the connection ended: ", // the client notices the end as it reads or writes
 			"the agent":            "the agent there was killed",
 			"both":                 "the connection ended: ",
 		}[kind]
 		if code := s.wait(); code != exitIncomplete || !strings.Contains(s.said.String(), "host pi: "+want) {
 			t.Errorf("cut %d, %s killed: exit status %d\n%swant %s", k, kind, code, s.said.String(), want)
 		}
-		if kind == "the agent" { // it could not remove anything: the next one does
+		if kind == "the agent" { // a killed agent could not remove anything, so the next agent does
 			if out, err := p.command(n.on("pi", append(onHosts, "--rounds", "6", "--quiet")...)...).CombinedOutput(); err != nil {
 				t.Errorf("the next run: %v\n%s", err, out)
 			}
@@ -447,8 +446,8 @@ func TestKillsConnection(t *testing.T) {
 	}
 }
 
-// TestKillsConnectionWhileBuilding cuts the connection before anything is measured: nothing is
-// left on the host, and nothing could be measured.
+// TestKillsConnectionWhileBuilding cuts the connection before anything is measured. It expects
+// nothing left on the host.
 func TestKillsConnectionWhileBuilding(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -474,8 +473,8 @@ func TestKillsConnectionWhileBuilding(t *testing.T) {
 	}
 }
 
-// TestSoakHostsStoppedAtOnce checks that a second Ctrl-C does not wait for the end of the trials,
-// and leaves nothing.
+// TestSoakHostsStoppedAtOnce checks that a second Ctrl-C does not wait for trials to end, and that
+// nothing is left.
 func TestSoakHostsStoppedAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -508,8 +507,8 @@ phases:
 	n.leftNothing()
 }
 
-// TestSoakHostMistakes checks that each mistake about hosts has one line that says what to do,
-// and that nothing is measured.
+// TestSoakHostMistakes checks that each mistake about hosts gets one line that says what to do, and
+// that nothing is measured.
 func TestSoakHostMistakes(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -564,7 +563,7 @@ func TestSoakHostMistakes(t *testing.T) {
 			t.Errorf("%s %v: exit status %d, want %d; it says:\n%swant one line with %s", x.hosts, x.args, code, x.code, said, x.want)
 		}
 	}
-	// A gate measures nothing either before all answer. It still writes why to a file.
+	// A gate measures nothing until all hosts are connected. It still writes the reason to a file.
 	s := p.start(n.on("pi,closed", "gate", "--baseline", "modernc", "--drivers", "ncruces", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet", "--format", "json", "-o", "gate.json")...)
 	if code := s.wait(); code != exitIncomplete || !strings.Contains(s.said.String(), "host closed: it refuses the connection: ") || strings.Count(s.said.String(), "\n") != 1 {
 		t.Errorf("gate: exit status %d, want %d; it says:\n%s", code, exitIncomplete, s.said.String())
@@ -574,7 +573,7 @@ func TestSoakHostMistakes(t *testing.T) {
 		len(gates.Machines) != 2 || !strings.Contains(string(gates.Machines[0].Gate), "another machine did not answer") || !strings.Contains(string(gates.Machines[1].Gate), "it refuses the connection") {
 		t.Errorf("gate.json: %v\n%s", err, text)
 	}
-	// Where no driver has a worker there is nothing to print.
+	// If no driver has a worker, there is nothing to print.
 	s = p.start(n.on("pi,full", "run", "--drivers", "modernc:GOEXPERIMENT=nosuchthing", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet")...)
 	if code := s.wait(); code != exitIncomplete || s.stdout.Len() > 0 || strings.Count(s.said.String(), "no driver has a worker") != 2 {
 		t.Errorf("no worker: exit status %d\n%s%s", code, s.said.String(), s.stdout.String())
@@ -585,9 +584,9 @@ func TestSoakHostMistakes(t *testing.T) {
 	n.leftNothing()
 }
 
-// TestSoakHostDiskFull measures on a host whose disks are small ones, in a mount namespace of the
-// agent: what does not fit has failed, each time with a line that says what to do, and nothing
-// is left on them.
+// TestSoakHostDiskFull measures on a host with small disks, in a mount namespace of the agent.
+// Files that do not fit fail, each time with a line that says what to do, and nothing is left on
+// the disks.
 func TestSoakHostDiskFull(t *testing.T) {
 	namespace := mountNamespace()
 	if namespace == nil {
@@ -609,7 +608,7 @@ func TestSoakHostDiskFull(t *testing.T) {
 	sources, workers := filepath.Join(n.hosts["pi"], "sqlite3perf", "sources"), filepath.Join(n.hosts["pi"], "sqlite3perf", "workers")
 	for _, x := range []struct {
 		name, client, dir, want, left string
-		lines                         int // that it says; 0: any number
+		lines                         int // number of lines of the error; 0: any
 	}{
 		{"some", small("some", dir, "400k", ""), dir, "modernc on heavy: failed: SQLITE_FULL: database or disk is full (13): make room in " + dir + ", or name another directory with --dir\n", "", 0},
 		{"none", small("none", dir, "64k", full), dir, "host pi: directory for databases: write " + dir, "ballast\n", 1},
@@ -636,8 +635,8 @@ func TestSoakHostDiskFull(t *testing.T) {
 	}
 }
 
-// TestSoakQuestionsOnHosts asks the questions of compare, gate and reproduce on two hosts: the
-// same seed on both, and an answer for both together.
+// TestSoakQuestionsOnHosts runs compare, gate and reproduce on two hosts. It expects the same seed
+// on both, and one answer for both.
 func TestSoakQuestionsOnHosts(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -704,8 +703,8 @@ func TestSoakQuestionsOnHosts(t *testing.T) {
 	}
 }
 
-// TestSoakOtherPlatform measures on a machine that says that it is one of 32 bits, for which
-// sqlite3perf is built here.
+// TestSoakOtherPlatform measures on a host that claims to have a 32-bit platform, for which
+// sqlite3perf is built on this machine.
 func TestSoakOtherPlatform(t *testing.T) {
 	t.Parallel()
 	if runtime.GOARCH != "amd64" {
@@ -738,8 +737,8 @@ func TestSoakOtherPlatform(t *testing.T) {
 	n.leftNothing()
 }
 
-// TestSoakHostWithoutGo measures where there is no Go: a worker that needs no C compiler is built
-// here and sent, and a driver that needs one is unavailable.
+// TestSoakHostWithoutGo measures on a host without Go. A worker that needs no C compiler is built
+// on this machine and sent. A driver that needs one is unavailable.
 func TestSoakHostWithoutGo(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -757,10 +756,10 @@ func TestSoakHostWithoutGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Go is also looked for in places that this machine may have. A shell's startup file may
-	// set PATH, so it is set after that.
+	// The agent also looks for Go in directories that this machine may have. A shell's startup file
+	// may set PATH, so the test sets PATH after that.
 	n.client = n.changed("goless", `s#/go/bin#/nowhere#g; s#PATH="$PATH#PATH="`+tools+`#`)
-	// What the user's cache has is used without Go.
+	// The host uses workers in the user's cache without Go.
 	cache := filepath.Join(n.hosts["pi"], "sqlite3perf", "workers")
 	if err := os.Remove(cache); err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestSoakInstalled uses the command like somebody who has only the executable and a home
-// directory. It builds a worker from the sources inside the executable.
+// TestSoakInstalled uses the command as somebody does who has only the executable and a home
+// directory. The command builds a worker from the sources inside the executable.
 func TestSoakInstalled(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -30,10 +30,10 @@ func init() {
 	workers["lingers"] = func() { worker.Main(&lingering{honest()}) }
 }
 
-// holding holds a trial until the test lets it go on: see [place.let].
+// holding is a driver whose trials wait until the test lets them go on with [place.let].
 type holding struct{ driver.Driver }
 
-// held waits as long as the test does not let that many processes measure.
+// held waits until the test lets this many processes measure.
 var held = sync.OnceValue(func() error {
 	dir := filepath.Dir(os.Getenv("HOME")) // that of the place
 	begun, err := os.OpenFile(filepath.Join(dir, "begun"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -63,7 +63,7 @@ func (d *holding) Open(ctx context.Context, path string, s driver.Settings) (dri
 	return d.Driver.Open(ctx, path, s)
 }
 
-// leaving starts a process that leaves its process group (setsid) and does not end it.
+// leaving is a driver that starts a process in another process group (setsid) and does not end it.
 type leaving struct{ driver.Driver }
 
 func (d *leaving) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
@@ -75,7 +75,8 @@ func (d *leaving) Open(ctx context.Context, path string, s driver.Settings) (dri
 	return d.Driver.Open(ctx, path, s)
 }
 
-// lingering takes forever to close a database, like one with very many connections.
+// lingering is a driver that never finishes closing a database, like one with very many
+// connections.
 type lingering struct{ driver.Driver }
 
 func (d *lingering) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
@@ -90,8 +91,7 @@ func (lingeringDB) Close() error {
 	return nil
 }
 
-// times returns how many times something is tried: few times, or as many as
-// TEST_TIMES says, as in make kills.
+// times returns the number of repetitions: few, or the value of TEST_TIMES, which make kills sets.
 func times(t *testing.T, few int) int {
 	t.Helper()
 	v := os.Getenv("TEST_TIMES")
@@ -130,7 +130,7 @@ func (p *place) nothingLeft() {
 	}
 }
 
-// stored counts the trials in the store, of all runs.
+// stored returns the number of trials of all runs in the store.
 func (p *place) stored() (n int) {
 	p.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(p.dir, ".home/data/sqlite3perf/results.db")+"?mode=ro&_pragma=busy_timeout(30000)")
@@ -145,7 +145,7 @@ func (p *place) stored() (n int) {
 	return n
 }
 
-// workerPIDs returns the workers of the place that are running now.
+// workerPIDs returns the process IDs of the place's running workers.
 func (p *place) workerPIDs() (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {
@@ -160,15 +160,15 @@ func (p *place) workerPIDs() (pids []int) {
 	return pids
 }
 
-// TestKillsLeaveNothing kills the lab, the worker or both at random moments. No trial
-// that was measured may be lost, and nothing may be left after the next run.
+// TestKillsLeaveNothing kills the lab, the worker or both at random moments. It expects that no
+// measured trial is lost, and that nothing is left after the next run.
 func TestKillsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.ownTemp()
 	again := []string{"run", "--drivers", "./good", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet", "--dir", "databases", "--worker-cache", "workers"}
 	left := map[string]int{}   // kills that left something for the next run
-	killed := map[string]int{} // workers that were killed, or were running when the lab was killed
+	killed := map[string]int{} // workers that were killed, or that ran when the lab was killed
 	for k := range times(t, 6) {
 		kind := []string{"lab", "worker", "both"}[k%3]
 		s := p.start("run", "--drivers", "./good,./leaves", "--workloads", "./tiny.yaml", "--rounds", "8", "--dir", "databases", "--worker-cache", "workers")
@@ -177,10 +177,10 @@ func TestKillsLeaveNothing(t *testing.T) {
 		before := p.stored()
 		pids := p.workerPIDs()
 		for tries := 0; kind == "worker" && len(pids) == 0 && tries < 1000; tries++ {
-			pids = p.workerPIDs() // most of the time there is one
+			pids = p.workerPIDs() // usually one worker is running
 		}
 		if kind == "both" {
-			_ = syscall.Kill(s.cmd.Process.Pid, syscall.SIGSTOP) // so that it does not start another one
+			_ = syscall.Kill(s.cmd.Process.Pid, syscall.SIGSTOP) // stopped, so that the lab starts no other worker
 			pids = p.workerPIDs()
 		}
 		if kind != "worker" {
@@ -213,8 +213,8 @@ func TestKillsLeaveNothing(t *testing.T) {
 	t.Logf("kills that left something for the next run: %v; workers under way: %v", left, killed)
 }
 
-// TestKillsWhileBuilding checks that a build that is killed leaves nothing either, in the
-// workers' cache or among the temporary files.
+// TestKillsWhileBuilding checks that a killed build leaves nothing in the workers' cache or among
+// the temporary files.
 func TestKillsWhileBuilding(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -397,17 +397,17 @@ func TestSoakInterruptedWhileTheStoreIsLocked(t *testing.T) {
 	}
 }
 
-// let lets the workers named holds do that many trials.
+// let allows the workers whose names are in holds to run that many trials.
 func (p *place) let(trials int) {
 	p.t.Helper()
-	// It is renamed, so that no worker reads half of it.
+	// The file is renamed, so that no worker reads half of it.
 	p.write("new", strconv.Itoa(trials), 0o644)
 	if err := os.Rename(filepath.Join(p.dir, "new"), filepath.Join(p.dir, "let")); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-// inTrialAfter waits until that many trials are stored and the next is held.
+// inTrialAfter waits until that many trials are stored and the next trial waits.
 func (p *place) inTrialAfter(trials int) {
 	p.t.Helper()
 	eventually(p.t, "the next trial is held", func() bool {
@@ -459,7 +459,7 @@ func TestSoakStoppedAndContinued(t *testing.T) {
 	p.inTrialAfter(2)
 	s.signal(syscall.SIGSTOP)
 	p.let(7)
-	time.Sleep(limit + time.Second) // longer than a trial is allowed to take
+	time.Sleep(limit + time.Second) // longer than the time limit of a trial
 	s.signal(syscall.SIGCONT)
 	if code := s.wait(); code != exitOK || !strings.Contains(s.said.String(), "which was discarded and done again") {
 		t.Errorf("exit status %d\n%s", code, s.said.String())

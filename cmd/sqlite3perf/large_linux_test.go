@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/browser"
 )
 
-// pair is a workload of two phases, which are over at once.
+// pair is a workload of two very short phases.
 const pair = `name: pair
 about: A few rows in and out.
 parameters: {n: 10}
@@ -23,7 +23,7 @@ phases:
   - {name: query, query: SELECT id FROM t, columns: [int], expect: {rows: $n}}
 `
 
-// multiply makes 1,000 runs out of run 1.
+// multiply copies run 1 until the store has 1,000 runs.
 const multiply = `
 PRAGMA synchronous = off;
 BEGIN;
@@ -34,7 +34,7 @@ INSERT INTO trials(run_id, trial_id, case_id, json) SELECT i, trial_id, case_id,
 INSERT INTO samples(run_id, trial_id, sample_id, json) SELECT i, trial_id, sample_id, json FROM n, samples WHERE run_id = 1 ORDER BY i, trial_id, sample_id;
 COMMIT`
 
-// largeStore makes a store of 1,000 runs and a million samples, large.db.
+// largeStore creates large.db, a store of 1,000 runs with a million samples.
 func largeStore(b *testing.B) *place {
 	b.Helper()
 	p := newPlace(b)
@@ -58,9 +58,8 @@ func largeStore(b *testing.B) *place {
 	return p
 }
 
-// BenchmarkLargeStore runs the commands that read a store, on one of 1,000 runs and a
-// million samples. It reports the time of a whole process, and its greatest resident
-// memory in MB.
+// BenchmarkLargeStore runs the commands that read a store, on one with 1,000 runs and a million
+// samples. It reports the time of a whole process, and the peak of its resident memory in MB.
 func BenchmarkLargeStore(b *testing.B) {
 	p := largeStore(b)
 	for _, args := range [][]string{{"runs"}, {"show", "last"}, {"compare", "1", "1000"}} {
@@ -78,10 +77,10 @@ func BenchmarkLargeStore(b *testing.B) {
 	}
 }
 
-// BenchmarkLargeStorePages opens the views of the explorer in a browser, each from a server
-// that has just been started on the same store. It reports, as means, how long the server
-// took to start, how long the page took from its address to the view with its pictures, how
-// long until nothing more came, and the bytes that came.
+// BenchmarkLargeStorePages opens each view of the explorer in a browser, on a server that was just
+// started on the same store. It reports means: the time until the server has started, the time
+// until the view and its pictures are shown, the time until nothing more is loaded, and the number
+// of bytes loaded.
 func BenchmarkLargeStorePages(b *testing.B) {
 	p, chromium := largeStore(b), startBrowser(b)
 	for _, view := range []struct{ name, address, whole string }{

@@ -20,10 +20,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// secret is in the database that tests imitate.
+// secret is a text in the database that the tests imitate.
 const secret = "0c5d7e1a of a customer"
 
-// imitated makes a database that takes a moment to imitate.
+// imitated creates a database whose imitation takes a moment.
 func (p *place) imitated() {
 	p.t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(p.dir, "app.db"))
@@ -38,7 +38,7 @@ func (p *place) imitated() {
 	}
 }
 
-// exposed returns the files below a directory in which the secret can be read.
+// exposed returns the files below a directory that contain the secret in readable form.
 func exposed(dir string) (list []string) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if data, rerr := os.ReadFile(path); err == nil && rerr == nil && bytes.Contains(data, []byte(secret)) {
@@ -49,8 +49,8 @@ func exposed(dir string) (list []string) {
 	return list
 }
 
-// TestNoCopyIsLeft checks that nobody can read the user's data after workload from, however
-// it ends, and that an interruption is called so.
+// TestNoCopyIsLeft checks that nobody can read the user's data after workload from has ended in any
+// way, and that an interruption is reported as one.
 func TestNoCopyIsLeft(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -82,7 +82,7 @@ func TestNoCopyIsLeft(t *testing.T) {
 	if list := exposed(tmp); len(list) > 0 {
 		t.Errorf("after a kill: %q", list)
 	}
-	if out, err := p.command("workloads").CombinedOutput(); err != nil { // the next command, whatever it is
+	if out, err := p.command("workloads").CombinedOutput(); err != nil { // any command removes what the previous one left
 		t.Errorf("%v\n%s", err, out)
 	}
 	p.nothingLeft()
@@ -91,7 +91,7 @@ func TestNoCopyIsLeft(t *testing.T) {
 	p.nothingLeft()
 }
 
-// unread runs a command whose output nobody reads.
+// unread runs a command whose output is not read.
 func (p *place) unread(args ...string) {
 	p.t.Helper()
 	read, write, err := os.Pipe()
@@ -108,8 +108,8 @@ func (p *place) unread(args ...string) {
 	}
 }
 
-// TestUnreadLeaveNothing checks that commands that end when nobody reads what they print
-// remove what they have made.
+// TestUnreadLeaveNothing checks that commands that end because nobody reads their output remove
+// what they created.
 func TestUnreadLeaveNothing(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -119,7 +119,7 @@ func TestUnreadLeaveNothing(t *testing.T) {
 	p.nothingLeft()
 }
 
-// TestLookUpLeavesNothing ends a command while the go command looks releases up.
+// TestLookUpLeavesNothing ends a command while the go command looks up releases.
 func TestLookUpLeavesNothing(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -128,7 +128,8 @@ func TestLookUpLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// This go makes its temporary directory as the real one does, and then waits for a server.
+	// This imitated go command creates its temporary directory as the real one does, and then waits
+	// for a server.
 	if err := os.Mkdir(filepath.Join(p.dir, "path"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +148,7 @@ func TestLookUpLeavesNothing(t *testing.T) {
 			t.Errorf("%v: exit status %d\n%s", sig, code, s.said.String())
 		}
 		if sig == os.Kill {
-			if out, err := p.command("workloads").CombinedOutput(); err != nil { // the next command, whatever it is
+			if out, err := p.command("workloads").CombinedOutput(); err != nil { // any command removes what the previous one left
 				t.Errorf("%v\n%s", err, out)
 			}
 		}
@@ -155,8 +156,8 @@ func TestLookUpLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestUnwritableOutput checks that a file that cannot be written is wrong usage of every
-// command that writes one.
+// TestUnwritableOutput checks that a file that cannot be written is a usage error of every command
+// that writes one.
 func TestUnwritableOutput(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -203,7 +204,8 @@ func TestUnwritableOutput(t *testing.T) {
 	check(rootCommand(&environment{}))
 }
 
-// TestInterruptedUnread checks that Ctrl-C is the reason why a run ends that nobody reads.
+// TestInterruptedUnread checks that Ctrl-C is reported as the reason why a run ended whose output
+// nobody reads.
 func TestInterruptedUnread(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -232,8 +234,8 @@ func TestInterruptedUnread(t *testing.T) {
 	p.nothingLeft()
 }
 
-// TestEndsThatAreNotUsage checks that no end of the process looks like wrong usage that has
-// other reasons.
+// TestEndsThatAreNotUsage checks that a process that ends for another reason than wrong usage does
+// not have the exit status of wrong usage.
 func TestEndsThatAreNotUsage(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -248,7 +250,7 @@ func TestEndsThatAreNotUsage(t *testing.T) {
 		t.Errorf("the next start: %v\n%s", err, out)
 	}
 	p.nothingLeft()
-	// Go's runtime needs about 1 GiB to begin.
+	// Go's runtime needs about 1 GiB of address space to start.
 	cmd := p.command("runs")
 	sh := exec.Command("sh", append([]string{"-c", `ulimit -v 1700000; exec "$@"`, "sh", cmd.Path}, cmd.Args[1:]...)...)
 	sh.Dir, sh.Env = cmd.Dir, cmd.Env
@@ -261,10 +263,11 @@ func TestEndsThatAreNotUsage(t *testing.T) {
 // ended is a command that [TestKillsOfEveryCommand] ends.
 type ended struct {
 	args []string
-	most time.Duration // how long it is let alone: less than it takes
+	most time.Duration // greatest time after which the command is ended; shorter than the command takes
 }
 
-// everyCommand returns commands that can be ended, and those that build first.
+// everyCommand returns a call of each command, in two lists: builds has those that build workers
+// first.
 func everyCommand(measured []string) (commands, builds [][]string) {
 	with := func(args ...string) []string { return append(args, measured...) }
 	commands = [][]string{
@@ -303,7 +306,7 @@ func everyCommand(measured []string) (commands, builds [][]string) {
 	return commands, builds
 }
 
-// TestKillsAreOfEveryCommand checks that no command is left out, there or in the document.
+// TestKillsAreOfEveryCommand checks that everyCommand and docs/interruption.md leave out no command.
 func TestKillsAreOfEveryCommand(t *testing.T) {
 	t.Parallel()
 	commands, builds := everyCommand(nil)
@@ -324,9 +327,9 @@ func TestKillsAreOfEveryCommand(t *testing.T) {
 	}
 }
 
-// TestKillsOfEveryCommand ends every command at random moments, half of the times by a kill,
-// otherwise by a signal or a reader that goes away. After the next start nothing is left, and
-// no status blames the user or a database for it.
+// TestKillsOfEveryCommand ends every command at random moments: half of the time by a kill,
+// otherwise by a signal or a reader that goes away. After the next start nothing may be left, and
+// no exit status may blame the user or a database.
 func TestKillsOfEveryCommand(t *testing.T) {
 	t.Parallel()
 	var p *place
@@ -402,7 +405,7 @@ func TestKillsOfEveryCommand(t *testing.T) {
 		go func() { over <- cmd.Wait() }()
 		ends := false
 		select {
-		case err = <-over: // too late
+		case err = <-over: // the command ended before the signal
 			ends = true
 			c.most = max(min(c.most, time.Since(begin)), 10*time.Millisecond)
 			late++
@@ -414,17 +417,17 @@ func TestKillsOfEveryCommand(t *testing.T) {
 			select {
 			case err = <-over:
 				ends = true
-			case <-time.After(10 * time.Second): // what waits, or measures on, is ended as a user ends it
+			case <-time.After(10 * time.Second): // a command that waits or measures on is ended as a user would end it
 				_ = cmd.Process.Signal(os.Interrupt)
 			}
 		} else if !ends {
-			_ = cmd.Process.Signal(kind) // it may have ended
+			_ = cmd.Process.Signal(kind) // the command may have ended already
 		}
 		if !ends {
 			err = <-over
 		}
 		read.Close()
-		code := cmd.ProcessState.ExitCode() // -1: a signal
+		code := cmd.ProcessState.ExitCode() // -1 if a signal ended the command
 		how := fmt.Sprintf("%v of %v: %v", kind, c.args, err)
 		unread := kind == syscall.SIGPIPE && code == exitFailed && (cmd.Stderr == write || strings.Contains(said.String(), "broken pipe"))
 		if code == exitFailed && !unread || code == exitUsage {

@@ -60,7 +60,7 @@ type lockOptions struct {
 	processes []int
 }
 
-// lockWorkloads are measured unless others are named.
+// lockWorkloads are measured if the user names no workload.
 var lockWorkloads = []string{"locks", "locks-nested"}
 
 func (o *lockOptions) addFlags(f *pflag.FlagSet) {
@@ -78,10 +78,10 @@ func (o *lockOptions) addFlags(f *pflag.FlagSet) {
 	o.output.setFormats("how the explanation is printed", locks.Formats.Names(), locks.Formats.Check)
 }
 
-// The settings that are varied unless --set says otherwise.
+// lockGrid has the settings that are varied if --set does not name others.
 var lockGrid = []string{"journal_mode=delete,wal", "txlock=deferred,immediate", "busy_timeout=0,5s"}
 
-// sharing are the settings that say how connections are shared.
+// sharing are the settings that decide how clients share connections.
 var sharing = []string{"pool_size", "pool_readers", "write_mutex"}
 
 func measureLocks(ctx context.Context, env *environment, o *lockOptions) error {

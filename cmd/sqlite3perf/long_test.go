@@ -14,15 +14,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestSoakLongTexts shows a run whose every text is very long. If anything is quadratic in the
-// length of one text this takes hours.
+// TestSoakLongTexts shows a run in which every text is very long. It takes hours if the time of any
+// step is quadratic in the length of a text.
 func TestSoakLongTexts(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	long := strings.Repeat("0123456789", 3_000)
 	r := hostileRun()
 	spoil(reflect.ValueOf(r).Elem(), long)
 	path := storedAs(t, r)
-	most := 2 << 20 // bytes that are printed
+	most := 2 << 20 // greatest number of bytes printed
 	for _, width := range []int{0, 80} {
 		for _, format := range report.Formats() {
 			out, code := run1(t, width, "show", "1", "--store", path, "--format", format)
@@ -52,8 +52,8 @@ func TestManyWarnings(t *testing.T) {
 	}
 }
 
-// TestCommandsOfCI shows a run whose texts have what CI services take for commands, at widths
-// at which any of them begins a line.
+// TestCommandsOfCI shows a run whose texts contain commands of CI services, at widths at which any
+// of them would begin a line.
 func TestCommandsOfCI(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	r := hostileRun()
@@ -63,7 +63,7 @@ func TestCommandsOfCI(t *testing.T) {
 	for width := range 40 {
 		for _, format := range report.Formats() {
 			if width > 0 && format != report.Formats()[0] {
-				continue // it does not depend on the width
+				continue // this format does not depend on the width
 			}
 			out, code := run1(t, 40+width, "show", "1", "--full", "--store", path, "--format", format)
 			if c := command.FindString(out); code != exitOK || c != "" {
@@ -88,7 +88,7 @@ func TestCommandsOfCI(t *testing.T) {
 	}
 }
 
-// stderrOf runs the command in this process and returns what it says on standard error.
+// stderrOf runs the command in this process and returns its standard error.
 func stderrOf(t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	var out, messages strings.Builder

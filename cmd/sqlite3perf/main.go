@@ -21,7 +21,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// The exit statuses, as `sqlite3perf --help` lists them.
+// The exit statuses that `sqlite3perf --help` lists.
 const (
 	exitOK          = 0
 	exitFailed      = 1
@@ -39,20 +39,19 @@ func (e usageError) Unwrap() error { return e.err }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// incompleteError says why there is nothing to measure.
+// incompleteError is the reason why nothing can be measured.
 type incompleteError struct{ error }
 
-// statusError is an exit status without a message, because everything has been printed.
+// statusError is an exit status without a message, because all messages have been printed.
 type statusError int
 
 func (e statusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-func init() { cobra.EnableCommandSorting = false } // the help has the groups' order
+func init() { cobra.EnableCommandSorting = false } // so the help lists commands in the order of groups
 
 func main() { os.Exit(command()) }
 
-// command runs the command line in the process's own environment and returns the exit
-// status.
+// command runs the command line in the environment of the process and returns the exit status.
 func command() int {
 	return execute(context.Background(), processEnvironment(), os.Args[1:])
 }
@@ -65,7 +64,7 @@ func execute(ctx context.Context, env *environment, args []string) int {
 	root.SetIn(strings.NewReader(""))
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
-	var unknown error // a command whose help was asked for
+	var unknown error // error for an unknown command whose help was requested
 	show := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		i := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
@@ -100,7 +99,8 @@ func execute(ctx context.Context, env *environment, args []string) int {
 	return exitFailed
 }
 
-// hint ends an error with the flag that names another place.
+// hint returns words that complete the message of an error: the flag that names another file or
+// directory. It returns "" for other errors.
 func hint(err error) string {
 	var file *store.UnusableError
 	var cache *build.CacheError
@@ -117,7 +117,7 @@ func hint(err error) string {
 
 const learn = "Know"
 
-// groups are the commands as the help lists them, by what a user wants to do.
+// groups are the commands in the order of the help, grouped by what a user wants to do.
 var groups = []struct {
 	title    string
 	commands []func(*environment) *cobra.Command
@@ -167,7 +167,7 @@ told apart are called a tie.`,
 	root.SetHelpCommandGroupID(learn)
 	root.SetCompletionCommandGroupID(learn)
 	for _, c := range subcommands(root) {
-		c.Flags().SortFlags = false // the help has them in the order in which they are declared
+		c.Flags().SortFlags = false // the help lists flags in the order of their declarations
 		check, run := c.Args, c.RunE
 		c.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)
@@ -200,7 +200,7 @@ func withFlags(add func(*pflag.FlagSet), c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// subcommands returns the commands below one, at any depth.
+// subcommands returns all commands below c, at any depth.
 func subcommands(c *cobra.Command) []*cobra.Command {
 	var list []*cobra.Command
 	for _, sub := range c.Commands() {
@@ -209,8 +209,8 @@ func subcommands(c *cobra.Command) []*cobra.Command {
 	return list
 }
 
-// rootUsage is the template of the help of the tool itself. It is short, so that a terminal of
-// 40 lines shows what the tool is for.
+// rootUsage is the template of the help of the tool itself. It is short, so that a terminal of 40
+// lines shows what the tool is for.
 const rootUsage = `Usage:
   sqlite3perf COMMAND [flags]
 

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestMeasureScript runs the script that the pods of deploy/job.yaml run: it measures,
-// resumes what was killed, leaves what is complete, and begins again on another machine.
+// TestMeasureScript runs the script that the pods of deploy/job.yaml run. The script must measure,
+// resume a run that was killed, skip a complete run, and start again on another machine.
 func TestMeasureScript(t *testing.T) {
 	p := newPlace(t)
 	script, err := filepath.Abs("../../deploy/measure.sh")

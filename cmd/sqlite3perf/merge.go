@@ -56,17 +56,17 @@ not found, or named twice: nothing is merged.`,
 }
 
 type mergeReport struct {
-	Command   string         `json:"command"` // merge
+	Command   string         `json:"command"` // always "merge"
 	Store     string         `json:"store"`
-	New       int            `json:"new"`                // runs that came in
-	There     int            `json:"there"`              // runs that were there already
-	Continued int            `json:"continued"`          // runs of which the rest came in
-	LeftOut   int            `json:"left_out,omitempty"` // runs
-	Trials    int            `json:"trials,omitempty"`   // that came in
+	New       int            `json:"new"`                // number of runs that were added
+	There     int            `json:"there"`              // number of runs that the destination already had
+	Continued int            `json:"continued"`          // number of runs to which missing trials were added
+	LeftOut   int            `json:"left_out,omitempty"` // number of runs that were not merged
+	Trials    int            `json:"trials,omitempty"`   // number of trials that were added
 	Runs      []store.Merged `json:"runs"`
-	Unread    []unreadStore  `json:"unread,omitempty"` // stores of which nothing came in
+	Unread    []unreadStore  `json:"unread,omitempty"` // stores that could not be read
 
-	made bool // there is a store
+	made bool // the destination exists
 }
 
 type unreadStore struct {
@@ -80,7 +80,7 @@ func merge(ctx context.Context, env *environment, o *mergeOptions, names []strin
 		return err
 	}
 	show := newProgress(env, o.quiet)
-	show.told = env.now() // a short merge says nothing
+	show.told = env.now() // a merge that takes less than the interval between lines prints no progress
 	defer show.finish()
 	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
 	defer release()
@@ -148,8 +148,8 @@ func (o *mergeOptions) check(names []string) (to string, err error) {
 	return to, nil
 }
 
-// mergeOne merges a store, through a copy next to the destination. unread is the reason if the
-// store cannot be read.
+// mergeOne merges the store name, through a copy next to the destination. unread is the reason if
+// the store cannot be read.
 func mergeOne(ctx context.Context, d *destination, name string, out *mergeReport, show *progress) (unread, failure error) {
 	if err := readable(name); err != nil {
 		return err, nil
@@ -162,7 +162,7 @@ func mergeOne(ctx context.Context, d *destination, name string, out *mergeReport
 	defer scratch.Remove()
 	copied, err := snapshot.Take(ctx, name, scratch.Dir)
 	if err != nil {
-		return cmp.Or(errors.Unwrap(err), err), nil // without the name, which the report has
+		return cmp.Or(errors.Unwrap(err), err), nil // without the store's name, which the report prints anyway
 	}
 	defer copied.Close()
 	from, err := store.OpenForeign(ctx, copied.File(), name)
@@ -178,11 +178,10 @@ func mergeOne(ctx context.Context, d *destination, name string, out *mergeReport
 	return nil, err
 }
 
-// destination is the store that others are merged into. It is made when there is a run to
-// put into it.
+// destination is the store into which others are merged. It is created when the first run is added.
 type destination struct {
 	path string
-	st   *store.Store // nil: not made yet
+	st   *store.Store // the open store; nil before it is created
 }
 
 func (d *destination) open(ctx context.Context) (err error) {
@@ -208,10 +207,11 @@ func (d *destination) merge(ctx context.Context, from *store.Store, told func(do
 	return d.st.Merge(ctx, from, told)
 }
 
-// aStore ends a reason why a file is no store.
+// aStore completes an error message about a file that is not a store.
 const aStore = ": name a store, as sqlite3perf run makes them"
 
-// readable returns an error if a file cannot be a store. It is called before anything is copied.
+// readable returns an error if the file obviously is not a store. It is called before anything is
+// copied.
 func readable(name string) error {
 	info, err := os.Stat(name)
 	switch {
@@ -235,7 +235,7 @@ func readable(name string) error {
 	return nil
 }
 
-// whyUnread returns why nothing of a store could be read, and what to do.
+// whyUnread returns why a store could not be read, and what the user can do.
 func whyUnread(err error) string {
 	refused, ok := errors.AsType[*store.UnusableError](err)
 	switch {
@@ -308,8 +308,8 @@ func (r *mergeReport) print(env *environment, format string) error {
 	return err
 }
 
-// follows reports whether a run is the nth after another one, here and there, and the same
-// became of both.
+// follows reports whether next is the nth run after first in both the source and the destination,
+// and both had the same result.
 func follows(next, first store.Merged, n int64) bool {
 	return (first.What == store.MergedNew || first.What == store.MergedThere) && next.What == first.What && next.Store == first.Store && next.Run == first.Run+n && next.Is == first.Is+n
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestMergeLog checks that a store whose runs are in a write-ahead log, because a program
-// has it open, is merged, and that neither it nor the log is written.
+// TestMergeLog checks that a store is merged even if its runs are in a write-ahead log, because a
+// program has the store open, and that neither the store nor the log is changed.
 func TestMergeLog(t *testing.T) {
 	p := newPlace(t)
 	command := func(args ...string) string {

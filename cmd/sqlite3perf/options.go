@@ -26,11 +26,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// runOptions are the flags of run as typed.
+// runOptions are the flags of run as the user typed them.
 type runOptions struct {
-	flags      *pflag.FlagSet // of the command
+	flags      *pflag.FlagSet // flags of the command
 	drivers    []string
-	sided      bool // the drivers are the sides of a comparison
+	sided      bool // drivers are the two sides of a comparison
 	workloads  []string
 	allowFiles bool
 	events     int64
@@ -39,7 +39,7 @@ type runOptions struct {
 	param      []string
 	scale      string
 	rounds     int
-	exact      bool // rounds was given
+	exact      bool // the user gave --rounds
 	time       time.Duration
 	precision  string
 	seed       string
@@ -49,9 +49,9 @@ type runOptions struct {
 	hosts      hostOptions
 	store      string
 	output     outputOptions
-	page       outputOptions // beside the output; no file: none
+	page       outputOptions // a page to be written in addition to output; without a file, none is written
 	quiet      bool
-	computing  func(workload string, done, total int64) // as in [lab.Matrix]
+	computing  func(workload string, done, total int64) // called while expected answers are computed, as in [lab.Matrix]
 }
 
 func addStoreFlag(f *pflag.FlagSet, value *string) {
@@ -80,7 +80,7 @@ func (o *runOptions) addWorkFlags(f *pflag.FlagSet) {
 	f.Int64Var(&o.events, workload.EventsParameter, 0, "replay only the first transactions of each recording, as many as have `number` events together (default: all)")
 }
 
-// addPrecisionFlag adds the flag whose value means different things: usage says which.
+// addPrecisionFlag adds --precision. usage says what its value means for the command.
 func (o *runOptions) addPrecisionFlag(f *pflag.FlagSet, value, usage string) {
 	f.StringVar(&o.precision, "precision", value, usage)
 }
@@ -90,14 +90,14 @@ func (o *runOptions) addFigureFlags(f *pflag.FlagSet) {
 	o.addPrecisionFlag(f, "5%", "a case is settled, and no longer measured, when the intervals of its ratios are within this `share` of them")
 }
 
-// untilSettled says when the cases of a run are settled, unless its rounds are given.
+// untilSettled lets the run end when its cases are settled, unless the user gave --rounds.
 func (o *runOptions) untilSettled(r *request) {
 	if !o.exact {
 		r.schedule.Settled = stats.UntilSettled(floorDriver, r.precision)
 	}
 }
 
-// addScheduleFlags adds the flags for how much work is done and how often.
+// addScheduleFlags adds the flags that say how much work is measured and how often.
 func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
 	o.flags = f
 	o.addScaleFlag(f)
@@ -139,31 +139,32 @@ func (o *runOptions) addPageFlag(f *pflag.FlagSet) {
 	reaching(f, writes, "html")
 }
 
-// request is the result of checking runOptions. Nothing has been created yet.
+// request is a runOptions after checking. Nothing has been created yet.
 type request struct {
 	matrix    lab.Matrix
 	cases     []*lab.Case
 	schedule  lab.Schedule
-	precision float64 // of figures or verdicts, as --precision says
+	precision float64 // precision of figures or verdicts, from --precision
 	workshop
 	leftOut   []result.LeftOut
-	study     *result.Study // nil if the run is not of a study
+	study     *result.Study // the study that the run reproduces; nil if it reproduces none
 	compares  *result.Compares
 	search    *result.Search
-	resumed   *result.Run          // nil if a new run is measured
-	retyped   map[string]build.Ref // of the drivers of resumed, those that were typed again, by name
-	ahead     string               // what there is to know before it begins; "" for nothing
-	least     time.Duration        // that the run takes, if it is known beforehand
+	resumed   *result.Run          // the stored run to resume; nil if a new run is measured
+	retyped   map[string]build.Ref // drivers of resumed that the user had to type again, by name
+	ahead     string               // message to print before the run begins; "" for none
+	least     time.Duration        // least time of the run, if known beforehand
 	dir       string
-	host      *result.Host // nil: this machine
+	host      *result.Host // the host to measure on; nil for this machine
 	storePath string
 
-	// tried, if not nil, is called before any worker is built; with its error nothing is measured.
+	// tried, if not nil, is called before any worker is built. If it returns an error, nothing is
+	// measured.
 	tried    func(context.Context, *lab.Processes, lab.Building) error
-	prepared func([]*lab.Case) error     // called when the workers are built; with its error nothing is measured; may be nil
-	fitted   bool                        // --time is enough, as far as that is known
-	told     bool                        // the notes on needed variants and on settings left to defaults have been printed
-	print    func(*stats.Analysis) error // the results; nil: as a run
+	prepared func([]*lab.Case) error     // called after workers are built; if it returns an error, nothing is measured; may be nil
+	fitted   bool                        // whether --time is long enough has been checked
+	told     bool                        // the notes about needed variants and about settings left to defaults have been printed
+	print    func(*stats.Analysis) error // prints the results; if nil, they are printed as those of a run
 }
 
 func (o *runOptions) check(ctx context.Context, env *environment) (*request, error) {
@@ -180,7 +181,7 @@ func (o *runOptions) check(ctx context.Context, env *environment) (*request, err
 	)
 }
 
-// inOrder takes steps until one fails, and returns its error.
+// inOrder calls steps until one returns an error, and returns that error.
 func inOrder(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -190,7 +191,7 @@ func inOrder(steps ...func() error) error {
 	return nil
 }
 
-// positive returns an error if a flag has a time of 0 or below.
+// positive returns an error if d, the value of a flag, is 0 or negative. example is a valid value.
 func positive(flag string, d time.Duration, example string) error {
 	if d <= 0 {
 		return usagef("%s %v: want a time above 0, such as %s", flag, d, example)
@@ -220,8 +221,8 @@ func (o *runOptions) checkSchedule(r *request) error {
 	return err
 }
 
-// seed returns the seed that was given, or a random one if none was. Random ones are
-// below 2⁵³, so that readers of JSON that store numbers as doubles have them exactly.
+// seed returns the seed that the user gave or, if given is "", a random one. Random seeds are below
+// 2⁵³, so that JSON readers that store numbers as doubles keep them exact.
 func seed(given string) (uint64, error) {
 	if given == "" {
 		return rand.Uint64N(1 << 53), nil
@@ -233,7 +234,7 @@ func seed(given string) (uint64, error) {
 	return n, nil
 }
 
-// share reads the value of a flag that is a share, such as 2% or 0.02.
+// share parses the value of a flag that is a share, such as 2% or 0.02.
 func share(flag, value string) (float64, error) {
 	text, percent := strings.CutSuffix(value, "%")
 	v, err := strconv.ParseFloat(text, 64)
@@ -246,7 +247,7 @@ func share(flag, value string) (float64, error) {
 	return v, nil
 }
 
-// usualDrivers returns the drivers that are asked if none is named.
+// usualDrivers returns the names of the drivers that are not optional.
 func (s workshop) usualDrivers() (names []string) {
 	for _, k := range s.known {
 		if !k.Optional {
@@ -267,7 +268,7 @@ func (o *runOptions) checkDrivers(ctx context.Context, r *request) (err error) {
 	if len(names) == 0 {
 		names = r.usualDrivers()
 	}
-	if o.flags.Lookup("drivers") != nil { // which splits at every comma
+	if o.flags.Lookup("drivers") != nil { // --drivers was split at every comma; JoinRefs rejoins names that contain commas
 		if names, err = build.JoinRefs(names, r.known); err != nil {
 			return usageError{err}
 		}
@@ -296,7 +297,7 @@ func (o *runOptions) checkWorkloads(r *request) error {
 			}
 		}
 	}
-	seen := map[string]string{} // the argument that gave each workload
+	seen := map[string]string{} // the argument that named each workload
 	for _, name := range names {
 		name = strings.TrimSpace(name)
 		w, err := loadWorkload(r.dir, name, o.allowFiles)
@@ -351,7 +352,7 @@ func (o *runOptions) checkMatrix(r *request) error {
 	}
 	r.matrix.Parameters = map[string][]int64{}
 	err = eachList("--param", o.param, func(name, value string) error {
-		n, err := strconv.ParseInt(strings.ReplaceAll(value, "_", ""), 10, 64) // a file may have 1_000, too
+		n, err := strconv.ParseInt(strings.ReplaceAll(value, "_", ""), 10, 64) // ParseInt does not accept 1_000, but workload files do
 		if err != nil {
 			return fmt.Errorf("bad value %q of parameter %s: want a whole number", value, name)
 		}
@@ -374,8 +375,7 @@ func (o *runOptions) checkMatrix(r *request) error {
 	return nil
 }
 
-// blame adds to an error which flags caused the problems in a workload that is valid
-// without them.
+// blame adds to an error the flags that cause problems in a workload that is valid without them.
 func (o *runOptions) blame(err error) error {
 	var problems workload.Problems
 	if !errors.As(err, &problems) {
@@ -394,8 +394,8 @@ func (o *runOptions) blame(err error) error {
 	return fmt.Errorf("%s: %w", strings.Join(given, " "), err)
 }
 
-// dsnSettings reads --dsn. Its path is not used here, so without options all of it
-// would be ignored.
+// dsnSettings parses the settings in --dsn. It returns an error if --dsn has no options, because
+// its path is not used.
 func (o *runOptions) dsnSettings() (driver.Settings, error) {
 	settings, err := driver.ParseDSN(o.dsn)
 	if err != nil || len(settings) > 0 || !o.flags.Changed("dsn") {
@@ -410,7 +410,7 @@ func (o *runOptions) dsnSettings() (driver.Settings, error) {
 	return nil, fmt.Errorf("--dsn %s: options begin with ?: want '?%[1]s'", o.dsn)
 }
 
-// eachList splits "name=value,value..." and calls each with every value.
+// eachList splits each entry "name=value,value..." of list, and calls each with every value.
 func eachList(flag string, list []string, each func(name, value string) error) error {
 	for _, entry := range list {
 		name, values, ok := strings.Cut(entry, "=")
@@ -442,7 +442,7 @@ func (o *runOptions) checkPlaces(r *request) (err error) {
 	}
 	dir := o.dir
 	if o.hosts.asked() {
-		dir = "" // it is one of another machine
+		dir = "" // --dir names a directory on the other machines
 	}
 	r.dir, err = databasesDirectory(dir)
 	return err
@@ -462,7 +462,7 @@ func (o *runOptions) checkPage(r *request) error {
 	return o.page.check()
 }
 
-// words formats settings or parameters for people, sorted by name.
+// words formats settings or parameters as name=value, sorted by name.
 func words[V any](m map[string]V) string {
 	var list []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {

@@ -10,7 +10,7 @@ func TestRandomSeed(t *testing.T) {
 	}
 }
 
-// TestAgain checks that the command that prints a run again names everything it needs.
+// TestAgain checks that the command that prints a run again contains all flags that it needs.
 func TestAgain(t *testing.T) {
 	for want, o := range map[string]outputOptions{
 		"sqlite3perf show 3": {format: "table"},

@@ -21,16 +21,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/study"
 )
 
-// outputOptions are the flags of every command that prints a run.
+// outputOptions are the flags of the commands that print a run.
 type outputOptions struct {
 	format  string
 	file    string
 	noColor bool
-	full    bool               // all of a run, also on a terminal
-	flag    string             // that names the file, with its value; "" for -o
-	store   string             // as the user named it; "" for the usual one
-	known   func(string) error // refuses a format that there is not; nil: report.Check
-	asked   *pflag.Flag        // --format; nil: the format does not follow the name of the file
+	full    bool               // print the whole run, even on a terminal
+	flag    string             // the flag that names the file, with its value; "" for -o
+	store   string             // the store as the user named it; "" for the usual one
+	known   func(string) error // returns an error for an unknown format; nil for report.Check
+	asked   *pflag.Flag        // the flag --format; nil if the file's extension does not decide the format
 }
 
 func (o *outputOptions) addFlags(f *pflag.FlagSet) {
@@ -42,10 +42,11 @@ func (o *outputOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.noColor, "no-color", false, "no color, as with NO_COLOR set")
 }
 
-// tableFormat is the format unless another one is asked for.
+// tableFormat is the default format.
 const tableFormat = "table"
 
-// setFormats says what is printed and in which formats. known refuses all others.
+// setFormats says in the usage of --format what is printed and in which formats. known returns an
+// error for all other formats.
 func (o *outputOptions) setFormats(what string, formats []string, known func(string) error) {
 	o.known = known
 	o.asked.DefValue = ""
@@ -59,8 +60,8 @@ func (o *outputOptions) addFullFlag(f *pflag.FlagSet) {
 // named returns the flag that names the file, with its value.
 func (o *outputOptions) named() string { return cmp.Or(o.flag, "-o "+o.file) }
 
-// check finds out, before anything is measured, whether the results can be written to
-// the requested places.
+// check returns an error if the results cannot be written to the requested places. It is called
+// before anything is measured.
 func (o *outputOptions) check() error {
 	if err := o.checkPlace(); err != nil {
 		return err
@@ -68,7 +69,7 @@ func (o *outputOptions) check() error {
 	return o.checkFormat()
 }
 
-// checkPlace finds out whether the file can be written. If not, that is wrong usage: nothing
+// checkPlace returns an error if the file cannot be written. It is a usage error, because nothing
 // has been done yet.
 func (o *outputOptions) checkPlace() error {
 	if o.file == "" {
@@ -92,8 +93,9 @@ func (o *outputOptions) checkPlace() error {
 	return nil
 }
 
-// checkFormat decides on the format: that of --format on the command line or, without it,
-// of the file's extension. A format set for all commands is for files without one.
+// checkFormat chooses the format: that of --format on the command line or, without it, that of the
+// file's extension. A format from the environment or a configuration file is used for standard
+// output and for files without an extension.
 func (o *outputOptions) checkFormat() error {
 	known := o.known
 	if known == nil {
@@ -128,8 +130,8 @@ func formatOf(file string) string {
 	return ""
 }
 
-// target returns the file that a link leads to. It also returns whether the file can be
-// replaced as a whole, which a device or a pipe cannot.
+// target returns the file that o.file leads to if it is a link. whole reports whether the file can
+// be replaced, which devices and pipes cannot.
 func (o *outputOptions) target() (file string, whole bool) {
 	file = o.file
 	if f, err := filepath.EvalSymlinks(file); err == nil {
@@ -139,8 +141,8 @@ func (o *outputOptions) target() (file string, whole bool) {
 	return file, err != nil || fi.Mode().IsRegular() || fi.IsDir()
 }
 
-// beside creates a directory next to a file that is to be replaced. If the command
-// is killed, the next command that writes there removes it.
+// beside creates a temporary directory next to a file that is to be replaced. If the command is
+// killed, the next command that writes there removes the directory.
 func beside(file string) (*process.Scratch, error) {
 	return process.NewScratch(filepath.Dir(file), ".sqlite3perf-output-")
 }
@@ -197,7 +199,7 @@ func write(env *environment, o *outputOptions, a *stats.Analysis) error {
 	}, o.again(fmt.Sprintf("sqlite3perf show %d", a.Run.ID)))
 }
 
-// ofRun completes the options of a report with what it needs for a run.
+// ofRun adds to the options of a report what depends on the run.
 func (o *outputOptions) ofRun(env *environment, a *stats.Analysis, options document.Options) report.Options {
 	opts := report.Options{Options: options, Study: study.Evaluate(a, "--scale full")}
 	opts.Hints = document.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost", Scale: scaleHint, Samples: moreSamples,
@@ -216,7 +218,7 @@ func (o *outputOptions) ofRun(env *environment, a *stats.Analysis, options docum
 	return opts
 }
 
-// screen returns how many lines a report may have, or 0 if it may have all.
+// screen returns how many lines a report may have, or 0 for no limit.
 func (o *outputOptions) screen(env *environment) int {
 	if o.file == "" && env.stdoutWidth > 0 && !o.full {
 		return screenLines(env.stdoutHeight)
@@ -224,8 +226,8 @@ func (o *outputOptions) screen(env *environment) int {
 	return 0
 }
 
-// screenLines returns how many lines can be printed so that the first can still be read
-// beside the prompt, on a terminal of some lines; 0 is one of unknown height.
+// screenLines returns how many lines fit on a terminal together with the prompt. height is the
+// number of lines of the terminal, or 0 if unknown.
 func screenLines(height int) int {
 	const most, prompt = 40, 2
 	if height == 0 {
@@ -236,8 +238,8 @@ func screenLines(height int) int {
 
 const scaleHint = "--scale"
 
-// print prints what a function writes to where the options ask. again is the command
-// that prints it again.
+// print calls write to print something where the options ask. again is the command that prints the
+// same once more, for error messages.
 func (o *outputOptions) print(env *environment, write func(io.Writer, string, document.Options) error, again string) error {
 	if o.file == "" {
 		color := env.stdoutWidth > 0 && !o.noColor && os.Getenv("NO_COLOR") == ""
@@ -271,7 +273,7 @@ func (o *outputOptions) again(command string) string {
 	return inStore(o.store, command)
 }
 
-// inStore completes a command with the store, unless that is the usual one.
+// inStore adds --store to a command, unless store is "", the usual one.
 func inStore(store, command string) string {
 	if store != "" {
 		command += " --store " + conditions.ShellWord(store)
@@ -279,8 +281,8 @@ func inStore(store, command string) string {
 	return command
 }
 
-// replace replaces a file. It writes the new one under another name first, so that the
-// old one stays intact if the disk fills up.
+// replace replaces a file. It first writes the data to a temporary file, so that the old file stays
+// intact if the disk is full.
 func replace(file string, data []byte) error {
 	scratch, err := beside(file)
 	if err != nil {
@@ -299,8 +301,8 @@ func replace(file string, data []byte) error {
 	return os.Rename(temp, file)
 }
 
-// printTable prints a table. titles are those of the columns, between bars; a title that begins
-// with > aligns its column at the right. Without titles there is only the text of the rows.
+// printTable prints a table. titles are the titles of the columns, separated by "|". A column whose
+// title begins with ">" is aligned to the right. Without titles, only the rows are printed.
 func printTable(w io.Writer, titles string, rows [][]string) error {
 	if len(rows) == 0 && strings.Trim(titles, "|") == "" {
 		return nil

@@ -22,7 +22,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// looks are the ways in which every page must be readable.
+// looks are the screen sizes and color schemes in which every page must be readable.
 var looks = []browser.Look{
 	{Width: 1440, Height: 900},
 	{Width: 1440, Height: 900, Dark: true},
@@ -40,8 +40,7 @@ func (l pageLook) String() string {
 
 type pageLook browser.Look
 
-// checkPage looks at a page in all ways. It may ask for nothing but what begins with one of
-// some addresses.
+// checkPage opens a page in all looks. The page may load only addresses with the given prefixes.
 func checkPage(t *testing.T, p *browser.Page, allowed ...string) {
 	t.Helper()
 	for _, l := range looks {
@@ -77,7 +76,7 @@ requests:
 	}
 }
 
-// chromium is the browser that all tests share. Each has its own pages in it.
+// chromium is the browser that all tests share. Each test opens its own pages in it.
 var chromium = sync.OnceValues(func() (*browser.Browser, error) {
 	b, err := browser.Start(context.Background())
 	if err == nil {
@@ -105,8 +104,7 @@ func openPage(t testing.TB, b *browser.Browser, url string) *browser.Page {
 	return p
 }
 
-// TestReportPage makes the page of a real run, with a driver that was refused, and looks
-// at it.
+// TestReportPage writes the page of a real run in which a driver was refused, and opens it.
 func TestReportPage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
@@ -162,8 +160,8 @@ func TestSoakComparisonPage(t *testing.T) {
 	readableOnPhone(t, p)
 }
 
-// readableOnPhone checks that on a phone nothing in the picture of all cells is shortened, and
-// that what differs need not be moved to be read.
+// readableOnPhone checks that on a phone the picture of all cells shortens no text, and that the
+// table of differences fits the screen.
 func readableOnPhone(t *testing.T, p *browser.Page) {
 	t.Helper()
 	if err := p.Look(looks[2]); err != nil {
@@ -193,7 +191,7 @@ func TestSoakAdvicePage(t *testing.T) {
 	want(t, p, `document.querySelector("#where-the-figures-are-from").parentElement.innerText`, "measured", "machine", "Not looked at")
 }
 
-// TestSoakGatePage looks at the page of a gate that a slower driver does not pass.
+// TestSoakGatePage opens the page of a gate in which a driver is too slow.
 func TestSoakGatePage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
@@ -224,7 +222,7 @@ phases:
 func TestSoakBisectionPage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
-	cache, err := build.DefaultCache() // the user's, so that nothing is built twice
+	cache, err := build.DefaultCache() // the user's cache, so that no worker is built twice
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +237,7 @@ func TestSoakBisectionPage(t *testing.T) {
 	want(t, p, `document.querySelector("#picture-ratios").textContent`, "v1.14.53 against v1.14.52")
 }
 
-// TestSoakProfilePage profiles two drivers that really work, and looks at the page.
+// TestSoakProfilePage profiles two real drivers, and opens the page.
 func TestSoakProfilePage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
@@ -254,8 +252,7 @@ func TestSoakProfilePage(t *testing.T) {
 	want(t, p, `document.querySelector("main").innerText`, "./better", "How it was measured", "phase mix")
 }
 
-// downloaded waits until a file has been saved that is as it should be. The file is there
-// before what is in it.
+// downloaded waits until a complete file has been saved. The file exists before its content does.
 func downloaded(t *testing.T, dir, name string, check func([]byte) error) {
 	t.Helper()
 	var err error
@@ -271,7 +268,7 @@ func downloaded(t *testing.T, dir, name string, check func([]byte) error) {
 	t.Errorf("%s: %v", name, err)
 }
 
-// savedSVG checks that a file is a picture with some texts, and with colors of its own.
+// savedSVG checks that a file is a picture that contains the given texts and its own colors.
 func savedSVG(data []byte, texts ...string) error {
 	var picture struct {
 		XMLName xml.Name `xml:"http://www.w3.org/2000/svg svg"`
@@ -328,7 +325,7 @@ func copiesTables(t *testing.T, p *browser.Page) {
 	rows, err := csv.NewReader(strings.NewReader(copied("CSV"))).ReadAll()
 	for _, row := range rows {
 		for i := range row {
-			row[i] = strings.TrimPrefix(row[i], "'") // what a spreadsheet would take for a formula
+			row[i] = strings.TrimPrefix(row[i], "'") // without the apostrophe that keeps spreadsheets from reading a formula
 		}
 	}
 	if diff := cmp.Diff(shown, rows); err != nil || diff != "" {
@@ -340,8 +337,7 @@ func copiesTables(t *testing.T, p *browser.Page) {
 	}
 }
 
-// prints checks that a page can be printed, and that nothing that is open is outside of the
-// paper.
+// prints checks that a page can be printed, and that no open part of it extends beyond the paper.
 func prints(t *testing.T, p *browser.Page) {
 	t.Helper()
 	printed, err := p.Print()
@@ -361,7 +357,7 @@ func prints(t *testing.T, p *browser.Page) {
 	}
 }
 
-// want fails unless a JavaScript expression is a text that contains some words.
+// want fails unless a JavaScript expression returns a text that contains the given words.
 func want(t *testing.T, p *browser.Page, expression string, words ...string) {
 	t.Helper()
 	text, err := browser.Eval[string](p, expression)
@@ -375,7 +371,7 @@ func want(t *testing.T, p *browser.Page, expression string, words ...string) {
 	}
 }
 
-// act fails if an action of a user fails, or what is to be true after it does not come true.
+// act fails if an action of a user fails, or if a condition does not become true after the action.
 func act(t *testing.T, p *browser.Page, err error, then string) {
 	t.Helper()
 	if err == nil {
@@ -391,10 +387,10 @@ func pageText(p *browser.Page) string {
 	return text
 }
 
-// loaded is true when a view of the explorer has been drawn.
+// loaded is a JavaScript condition: the explorer has drawn a view.
 const loaded = `document.querySelector("main[aria-busy=false]") !== null && document.querySelector("figure[aria-busy=true]") === null`
 
-// shownText is what a view says, without the text in pictures, which depends on their width.
+// shownText returns the text of a view without that in pictures, which depends on their width.
 const shownText = `(() => { const m = document.querySelector("main").cloneNode(true); m.querySelectorAll("svg, figure details, .chart").forEach(s => s.remove()); return m.textContent })()`
 
 // TestSoakExplorerPages uses the explorer as a reader of results does: finds a run, looks at
@@ -469,7 +465,7 @@ func TestSoakExplorerPages(t *testing.T) {
 func TestSoakMeasurePage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
-	cache, err := build.DefaultCache() // the user's, so that nothing is built twice
+	cache, err := build.DefaultCache() // the user's cache, so that no worker is built twice
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ repetitions and its 95 % interval are shown.`,
 	o.addFlags(f)
 	o.addTableFlag(f)
 	f.StringVar(&o.seed, "seed", "", "`number` that the order of reading is made from (default: random, and reported in JSON)")
-	f.Lookup("depths").DefValue = "" // clearer than []
+	f.Lookup("depths").DefValue = "" // an empty default is clearer than "[]"
 	return cmd
 }
 
@@ -73,10 +73,10 @@ func paginate(ctx context.Context, env *environment, o *databaseOptions, p *prot
 	return err
 }
 
-// depth summarizes the times of one depth.
+// depth summarizes the times to read the pages at one depth.
 type depth struct {
 	rows                  int64
-	offset, keyset, ratio stats.Summary // seconds, seconds, 1
+	offset, keyset, ratio stats.Summary // offset and keyset in seconds; ratio is their quotient
 }
 
 func summed(pages []protocol.Page) (list []depth) {
@@ -117,11 +117,11 @@ func interval(s stats.Summary, word func(float64) string) string {
 	return fmt.Sprintf("[%s, %s]", word(s.Interval.Low), word(s.Interval.High))
 }
 
-// curveWidth is how many characters the decades of the curve share.
+// curveWidth is the width of the curve in characters. All powers of ten together have this width.
 const curveWidth = 60
 
-// printCurve draws the medians on a logarithmic scale, with o for OFFSET, k for keyset,
-// and x where they meet.
+// printCurve draws the medians on a logarithmic scale: o for OFFSET, k for keyset, and x where both
+// are at the same place.
 func printCurve(out io.Writer, list []depth) error {
 	least, most := math.Inf(1), math.Inf(-1)
 	for _, d := range list {

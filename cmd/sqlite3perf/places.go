@@ -17,7 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
-// workerOptions are the flags of every command that needs workers.
+// workerOptions are the flags of the commands that need workers.
 type workerOptions struct{ source, cache string }
 
 func (o *workerOptions) addFlags(f *pflag.FlagSet) {
@@ -26,13 +26,13 @@ func (o *workerOptions) addFlags(f *pflag.FlagSet) {
 	reaching(f, executes, "source", "worker-cache")
 }
 
-// workshop builds workers, and knows the drivers of its source tree.
+// workshop builds workers. known are the drivers of its source tree.
 type workshop struct {
 	builder *build.Builder
 	known   []build.Known
 }
 
-// workshop finds the source tree. Its errors say what to do.
+// workshop finds the source tree. Its errors say what the user can do.
 func (o *workerOptions) workshop() (s workshop, err error) {
 	s.builder = &build.Builder{Cache: o.cache}
 	s.builder.Source, err = build.FindSource(o.source)
@@ -51,7 +51,7 @@ func (o *workerOptions) workshop() (s workshop, err error) {
 	return s, err
 }
 
-// refs finds the drivers with these names, and the versions of those that say latest.
+// refs finds the drivers with the given names. It resolves the version "latest".
 func (s workshop) refs(ctx context.Context, names ...string) ([]build.Ref, error) {
 	refs := make([]build.Ref, len(names))
 	var err, unknown error
@@ -69,7 +69,7 @@ func (s workshop) refs(ctx context.Context, names ...string) ([]build.Ref, error
 	if unknown != nil {
 		return nil, usageError{unknown}
 	}
-	for i, ref := range refs { // this may take longer
+	for i, ref := range refs { // only after all names were checked, because Resolve may access the network
 		refs[i], err = s.builder.Resolve(ctx, ref)
 		if gone, ok := errors.AsType[*build.VersionError](err); ok && gone.Missing {
 			return nil, usageError{err}
@@ -92,8 +92,8 @@ func (s workshop) worker(ctx context.Context, ref build.Ref, note func(string, .
 	return path, nil
 }
 
-// databasesDirectory returns where databases are created: in the directory that --dir
-// names, which must exist, or in one in the user's cache. It creates nothing.
+// databasesDirectory returns the directory for databases: the one in --dir, which must exist, or
+// one in the user's cache directory. It creates nothing.
 func databasesDirectory(given string) (string, error) {
 	if given == "" {
 		cache, err := os.UserCacheDir()
@@ -102,8 +102,8 @@ func databasesDirectory(given string) (string, error) {
 		}
 		return filepath.Join(cache, "sqlite3perf", "databases"), nil
 	}
-	// A missing directory is not created. If its name was mistyped, the new one could
-	// be on a different file system than the intended one.
+	// A missing directory is not created. If the user mistyped its name, a new one could be on
+	// another file system than the intended one.
 	switch fi, err := os.Stat(given); {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", noDirectory("--dir, in which databases are created and removed", given)

@@ -11,7 +11,7 @@ import (
 	adapter "github.com/sqlite3perf/sqlite3perf/worker/driver/sqldriver"
 )
 
-// Workers whose library answers as it should, or differently in one respect.
+// Workers whose library answers correctly, or incorrectly in one respect.
 func init() {
 	for _, fault := range []string{"honest", "time-as-text", "cut-at-nul", "through-float", "wrong-affected", "wrong-id", "other-names", "no-sum"} {
 		workers[fault] = func() {
@@ -40,7 +40,7 @@ func (c *plantedConnector) Connect(ctx context.Context) (sqldriver.Conn, error) 
 	return &plantedConn{conn.(wholeConn), c.fault}, nil
 }
 
-// wholeConn is what the library's connections implement.
+// wholeConn has the interfaces that the library's connections implement.
 type wholeConn interface {
 	sqldriver.Conn
 	sqldriver.ConnPrepareContext

@@ -77,7 +77,7 @@ func answer(rows []string) string {
 	return document.Line(strings.Join(rows, " "))
 }
 
-// verdict says what effect setting a pragma had.
+// verdict says whether setting a pragma had an effect.
 func verdict(r *protocol.PragmaRead) string {
 	switch {
 	case !r.Took:

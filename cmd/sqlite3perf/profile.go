@@ -63,7 +63,7 @@ page with all of it.`,
 	})
 }
 
-// addFlags adds the flags of run that mean something here, and its own.
+// addFlags adds the flags of run that apply to profile, and profile's own flags.
 func (o *profileOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to profile, such as mattn,modernc; of two the difference is shown")
 	o.addWorkFlags(f)
@@ -76,14 +76,14 @@ func (o *profileOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("output").Usage = "`directory` for the files; it is created if only its last part is missing (default: profile-WORKLOAD-PHASE)"
 	f.Lookup("format").Usage = "how the answer is printed: " + strings.Join(profile.Formats.Names(), ", ")
 	f.Lookup("format").DefValue = tableFormat
-	o.output.known, o.output.asked = profile.Formats.Check, nil // -o is a directory
+	o.output.known, o.output.asked = profile.Formats.Check, nil // -o names a directory, so its extension does not decide the format
 	f.BoolVar(&o.force, "force", false, "also replace files that profile did not write")
 }
 
 type profileRequest struct {
 	request
 	phase string
-	into  string // the directory
+	into  string // the directory to which files are written
 	files []string
 }
 
@@ -148,7 +148,7 @@ func (o *profileOptions) checkCase(r *profileRequest) error {
 	return nil
 }
 
-// The files of a profile.
+// Extensions and names of the files of a profile.
 const (
 	cpuFile        = ".cpu.pprof"
 	allocsFile     = ".allocs.pprof"
@@ -156,11 +156,11 @@ const (
 	pageFile       = "profile.html"
 	differenceFile = "difference.flame.svg"
 
-	// manifestFile lists the SHA-256 of what profile has written, as sha256sum does.
+	// manifestFile lists the SHA-256 of each file that profile wrote, in the format of sha256sum.
 	manifestFile = "profile.sha256"
 )
 
-// checkFiles finds out whether the files can be written.
+// checkFiles returns an error if the files of the profile cannot be written.
 func (o *profileOptions) checkFiles(r *profileRequest) error {
 	r.into = o.output.file
 	if r.into == "" {
@@ -219,11 +219,11 @@ func fileName(s string) string {
 	return strings.TrimLeft(s, ".-_")
 }
 
-// manifest has the SHA-256, in hex, of each file that profile wrote into a directory.
+// manifest has the SHA-256, in hex, of each file that profile wrote to a directory, by name.
 type manifest map[string]string
 
-// readManifest reads the manifest of a directory. What cannot be read is as if it were
-// not there: nothing is then replaced.
+// readManifest reads the manifest of a directory. It returns an empty one if it cannot be read, so
+// that no file is replaced.
 func readManifest(dir string) manifest {
 	m := manifest{}
 	data, _ := directory.ReadRegular(filepath.Join(dir, manifestFile), maxConfig)
@@ -235,10 +235,11 @@ func readManifest(dir string) manifest {
 	return m
 }
 
-// maxOwn is the most bytes of a file that may be one that sqlite3perf wrote.
+// maxOwn is the greatest size in bytes of a file that sqlite3perf may have written itself.
 const maxOwn = 1 << 30
 
-// wrote reports whether there is nothing in the way: no file, or one that profile wrote.
+// wrote reports whether file may be written: it does not exist, or profile wrote it. name is its
+// name in the manifest.
 func (m manifest) wrote(file, name string) bool {
 	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
 		return true
@@ -310,7 +311,7 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 	answer.Into = r.into
 	err = errors.Join(err, r.write(done, answer))
 	output := o.output
-	output.file = "" // -o is the directory; the answer goes to standard output
+	output.file = "" // -o is the directory of the files, so the answer goes to standard output
 	err = errors.Join(err, output.print(env, func(w io.Writer, format string, opts document.Options) error {
 		return profile.Formats.Write(w, format, answer, opts)
 	}, output.again(fmt.Sprintf("sqlite3perf show %d", profiled.ID))))
@@ -325,7 +326,7 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 	return nil
 }
 
-// moreSamples are the flags that give a profile more samples.
+// moreSamples names flags that give a profile more samples.
 const moreSamples = "--time 5m or --scale full"
 
 func profilesOf(done []*lab.Profiled, phase, noPerf string) *result.Profiles {
@@ -354,8 +355,7 @@ func profileEnd(done []*lab.Profiled, interrupted bool) string {
 	return result.StoppedTime
 }
 
-// write writes the files of the drivers that have profiles, and lists them in
-// the answer.
+// write writes the files of each driver that has a profile, and lists the files in answer.
 func (r *profileRequest) write(done []*lab.Profiled, answer *profile.Profiled) error {
 	if err := os.Mkdir(r.into, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("creating the directory for the profiles: %w", err)

@@ -28,7 +28,7 @@ func TestProfile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a worker")
 	}
-	cache, err := build.DefaultCache() // the user's, so that nothing is built twice
+	cache, err := build.DefaultCache() // the user's cache, so that no worker is built twice
 	if err != nil {
 		t.Fatal(err)
 	}

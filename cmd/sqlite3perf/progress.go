@@ -18,7 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// display prints lines to standard error, and a bar below them if it has one.
+// display prints lines to standard error and, if bar is not nil, a progress bar below them.
 type display struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -35,17 +35,17 @@ func newBar(env *environment, most int64, options ...progressbar.Option) *progre
 	)...)
 }
 
-// say prints a line, even if progress is quiet.
+// say prints a line, even if the display is quiet.
 func (d *display) say(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.bar != nil {
-		_ = d.bar.Clear() // if this fails, the line is printed beside the bar
+		_ = d.bar.Clear() // if clearing fails, the line is printed beside the bar
 	}
 	fmt.Fprintf(d.w, format+"\n", args...)
 }
 
-// note prints a line, unless progress is quiet.
+// note prints a line, unless the display is quiet.
 func (d *display) note(format string, args ...any) {
 	if !d.quiet {
 		d.say(format, args...)
@@ -61,22 +61,22 @@ func (d *display) finish() {
 	}
 }
 
-// progress shows the progress of a run on standard error: a bar with the time left on a
-// terminal, plain lines elsewhere, and nothing if it is quiet.
+// progress shows the progress of a run on standard error. On a terminal it is a bar with the time
+// left, elsewhere it is plain lines. It shows nothing if it is quiet.
 type progress struct {
 	display
 	now   func() time.Time
-	began time.Time     // when the first trial began
-	least time.Duration // that the run takes, if it is known beforehand
-	told  time.Time     // when the last plain line was printed
-	text  int           // how many columns the text before the bar may take
+	began time.Time     // time at which the first trial began
+	least time.Duration // least time of the run, if known beforehand
+	told  time.Time     // time at which the last plain line was printed
+	text  int           // greatest width of the text before the bar, in columns
 
-	estimated bool // it has said how long the run takes
+	estimated bool // the estimated time of the run has been printed
 }
 
 const (
-	barSteps = 1000            // the number of steps of the bar
-	between  = 5 * time.Second // the least time between two plain lines
+	barSteps = 1000            // number of steps of the bar
+	between  = 5 * time.Second // least time between two plain lines
 )
 
 func newProgress(env *environment, quiet bool) *progress {
@@ -108,11 +108,11 @@ func (p *progress) Built(i, n int, name string, err error) {
 	p.note("%s is unavailable: %s", name, why)
 }
 
-// tellRows is the number of rows from which hashing takes long enough to show progress.
+// tellRows is the least number of rows whose hashing takes long enough to show progress.
 const tellRows = 50_000_000
 
-// Computing shows how many of the rows that a workload must return or leave behind
-// have been hashed.
+// Computing shows how many rows of expected answers have been hashed: the rows that a workload must
+// return or leave in the database.
 func (p *progress) Computing(workload string, done, total int64) {
 	if p.quiet || total < tellRows {
 		return
@@ -123,8 +123,8 @@ func (p *progress) Computing(workload string, done, total int64) {
 	}
 }
 
-// Merging shows how many runs of a store have been merged; of is 0 while the store is copied
-// and checked.
+// Merging shows how many runs of a store have been merged. of is 0 while the store is copied and
+// checked.
 func (p *progress) Merging(name string, done, of int) {
 	if p.quiet {
 		return
@@ -147,15 +147,15 @@ func (p *progress) draw(text string, share float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.bar.Describe(strings.ToValidUTF8(text[:min(len(text), p.text)], ""))
-	_ = p.bar.Set(min(int(share*barSteps), barSteps-1)) // the only error is a value above the maximum
+	_ = p.bar.Set(min(int(share*barSteps), barSteps-1)) // Set returns an error only for a value above the maximum
 }
 
-// Planned says how much there is to measure, and how long it takes.
+// Planned prints what will be measured, and how long it will take.
 func (p *progress) Planned(plan lab.Plan) {
 	if p.quiet {
 		return
 	}
-	race := plan.Schedule.Rounds > 0 && plan.Schedule.Settled != nil // which leaves cases out on the way
+	race := plan.Schedule.Rounds > 0 && plan.Schedule.Settled != nil // a race leaves out cases before it ends
 	if plan.Takes > 0 {
 		unless := ""
 		switch {
@@ -247,12 +247,12 @@ func roughly(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// watcher shows the progress of a job on standard error: a bar if the end is known and
-// the stream is a terminal, plain lines otherwise.
+// watcher shows the progress of a job on standard error: as a bar if the number of rows is known
+// and the stream is a terminal, otherwise as plain lines.
 type watcher struct {
 	display
-	of   int64                           // expected rows; 0 if not known
-	line func(*protocol.Progress) string // returns "" if there is nothing to say
+	of   int64                           // expected number of rows; 0 if unknown
+	line func(*protocol.Progress) string // returns the plain line for a progress; "" if there is nothing to print
 }
 
 func newWatcher(env *environment, o *databaseOptions, of int64, line func(*protocol.Progress) string) *watcher {
@@ -268,8 +268,8 @@ func newWatcher(env *environment, o *databaseOptions, of int64, line func(*proto
 	return w
 }
 
-// every returns the interval in ms at which a job should report: lines for plain lines,
-// and a shorter one for a bar.
+// every returns the interval in ms at which the worker should report. It is lines for plain lines,
+// and shorter for a bar.
 func (w *watcher) every(lines int64) int64 {
 	switch {
 	case w.quiet:
@@ -285,13 +285,13 @@ func (w *watcher) progress(p *protocol.Progress) {
 		return
 	}
 	if w.bar != nil && p.Rows == 0 && p.Stage == "insert" {
-		_ = w.bar.RenderBlank() // starts its clock
+		_ = w.bar.RenderBlank() // this starts the bar's clock
 		return
 	}
 	if w.bar != nil && p.Rows > 0 {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		_ = w.bar.Set64(min(p.Rows, w.of)) // the only error is a value above the maximum
+		_ = w.bar.Set64(min(p.Rows, w.of)) // Set64 returns an error only for a value above the maximum
 		return
 	}
 	if s := w.line(p); s != "" {

@@ -27,7 +27,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// proofs is what the proofs measure: phases of some milliseconds.
+// proofs is the workload of the proofs: phases of some milliseconds.
 const proofs = `name: proofs
 about: Rows in and out, for the proofs of verdicts.
 settings: {journal_mode: wal, synchronous: off}
@@ -49,7 +49,7 @@ func init() {
 	}
 }
 
-// slower is a driver whose statements take a share longer.
+// slower is a driver whose statements take longer by a share of their time.
 type slower struct {
 	driver.Driver
 	share float64
@@ -72,7 +72,7 @@ type slowerStmt struct {
 	share float64
 }
 
-// spend takes a share of the time since a moment, busily.
+// spend uses the CPU for a share of the time since start.
 func (s *slowerStmt) spend(since time.Time) {
 	end := time.Now().Add(time.Duration(s.share * float64(time.Since(since))))
 	for time.Now().Before(end) {
@@ -89,10 +89,9 @@ func (s *slowerStmt) Query(ctx context.Context, b *driver.Batch, r int, visit fu
 	return s.Stmt.Query(ctx, b, r, visit)
 }
 
-// proved runs a command once, or under make prove as often as that says, or a multiple of
-// that, each time with another seed. It returns how often the command's output has the
-// property, of those that had enough rounds to judge: a slow machine, or one that does other
-// work, may have had too few now and then.
+// proved runs a command once or, under make prove, as often as make says or a multiple of that,
+// each time with another seed. It returns how many outputs have the property, and how many outputs
+// had enough rounds to judge. On a slow or busy machine some may have too few.
 func proved(t *testing.T, p *place, multiple int, has func(out []byte) bool, args ...string) (n, of int) {
 	t.Helper()
 	p.write("proofs.yaml", proofs, 0o644)
@@ -126,7 +125,7 @@ func proved(t *testing.T, p *place, multiple int, has func(out []byte) bool, arg
 	return n, of
 }
 
-// proving reports whether make prove is running, in which figures count.
+// proving reports whether make prove is running. Only then do the figures count.
 func proving() bool { return os.Getenv("TEST_TIMES") != "" }
 
 // parallelUnlessProving lets a test run beside others, except under make prove, where
@@ -156,8 +155,8 @@ func said(t *testing.T, out []byte, verdicts ...stats.Verdict) (some, all bool) 
 	return some, all
 }
 
-// TestProveEqual compares a driver with itself: at most 1 % of the comparisons may call a
-// cell slower or faster.
+// TestProveEqual compares a driver with itself. At most 1 % of the comparisons may call a cell
+// slower or faster.
 func TestProveEqual(t *testing.T) {
 	parallelUnlessProving(t)
 	wrong, of := proved(t, newPlace(t), 2, func(out []byte) bool {
@@ -165,12 +164,12 @@ func TestProveEqual(t *testing.T) {
 		return some
 	}, "compare", "./good", "./better", "--time", "5s")
 	t.Logf("%d of %d comparisons of equal sides have a false verdict", wrong, of)
-	if wrong > max(1, of/100) { // one of few may be wrong by chance
+	if wrong > max(1, of/100) { // with few comparisons, one may be wrong by chance
 		t.Errorf("%d of %d, want at most 1 %%", wrong, of)
 	}
 }
 
-// TestProveGate lets a driver through a gate against itself: none may be shut.
+// TestProveGate compares a driver with itself in a gate. No gate may fail.
 func TestProveGate(t *testing.T) {
 	parallelUnlessProving(t)
 	shut, of := proved(t, newPlace(t), 2, func(out []byte) bool {
@@ -196,7 +195,7 @@ func TestProveGate(t *testing.T) {
 func TestProvePower(t *testing.T) {
 	if !proving() {
 		parallelUnlessProving(t)
-		testPower(t, "slower5", "--time", "3s") // that it runs, not what it finds
+		testPower(t, "slower5", "--time", "3s") // without make prove, only checks that the command runs
 		return
 	}
 	for driver, flags := range map[string][]string{"slower5": nil, "slower2": {"--precision", "0.5%"}} {
@@ -229,7 +228,7 @@ func TestProveBisect(t *testing.T) {
 	for i := range 29 {
 		releases = append(releases, fmt.Sprintf("v1.0.%d", i))
 	}
-	limit := "3s" // that it runs, not what it finds
+	limit := "3s" // without make prove, only checks that the command runs
 	if proving() {
 		limit = "5m"
 	}

@@ -99,7 +99,7 @@ func doJob(db *sql.DB, last *atomic.Int64) (err error) {
 	return err
 }
 
-// serveUsers is what the application does.
+// serveUsers runs the application's statements about users.
 func serveUsers(db *sql.DB, rows int) error {
 	_, err := db.Exec(`CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, score REAL, photo BLOB, seen TIMESTAMP);
 		CREATE UNIQUE INDEX users_name ON users(name)`)

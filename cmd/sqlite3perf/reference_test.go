@@ -18,8 +18,8 @@ var update = flag.Bool("update", false, "write docs/commands.md")
 
 const referenceFile = "../../docs/commands.md"
 
-// TestReference checks that docs/commands.md is what the commands say of themselves, or writes it
-// with -update.
+// TestReference checks that docs/commands.md has the help texts of all commands. With -update it
+// writes the file.
 func TestReference(t *testing.T) {
 	root := rootCommand(processEnvironment())
 	want := reference(root)
@@ -101,7 +101,7 @@ The working directory may be somebody else's, such as a clone or an unpacked arc
 | flags | a flag that |
 |---|---|`
 
-// commandsOf returns the commands of a group that do something, with those below them.
+// commandsOf returns the commands of a group that can be run, with their subcommands.
 func commandsOf(root *cobra.Command, group string) (list []*cobra.Command) {
 	for _, c := range root.Commands() {
 		switch {
@@ -115,7 +115,7 @@ func commandsOf(root *cobra.Command, group string) (list []*cobra.Command) {
 	return list
 }
 
-// commandName returns the name of a command without that of the tool.
+// commandName returns the name of a command without the name of the tool.
 func commandName(c *cobra.Command) string {
 	_, name, _ := strings.Cut(c.CommandPath(), " ")
 	return name
@@ -188,7 +188,7 @@ var flagSets = []flagSet{
 
 type flagSet struct {
 	title string
-	names []string // nil: all that are in no other set
+	names []string // names of the flags; nil: all that are in no other set
 }
 
 func (s flagSet) has(name string) bool {

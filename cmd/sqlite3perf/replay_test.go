@@ -43,7 +43,7 @@ func replayOn(t *testing.T, d driver.Driver, phase string, settings driver.Setti
 	if err != nil {
 		t.Fatal(err)
 	}
-	stays, end := io.Pipe() // a lab that is still there
+	stays, end := io.Pipe() // the input stays open, as that of a running lab does
 	defer end.Close()
 	var out bytes.Buffer
 	if err := worker.Serve(context.Background(), d, io.MultiReader(bytes.NewReader(append(line, '\n')), stays), &out); err != nil {
@@ -132,8 +132,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestReplayAffected expects statements that change another number of rows than they did to
-// be told, but not those after which the number means nothing.
+// TestReplayAffected expects a report of statements that change another number of rows than
+// recorded, except statements after which the number has no meaning.
 func TestReplayAffected(t *testing.T) {
 	statement := func(n int, text string) string { return fmt.Sprintf(`{"sql":%d,"text":%q}`+"\n", n, text) }
 	event := func(n, affected int) string {
@@ -171,8 +171,8 @@ func TestReplayAffected(t *testing.T) {
 	}
 }
 
-// TestReplayInserted expects an insert to be told that gives another ID than the application
-// was told when it asked.
+// TestReplayInserted expects a report of an insert that gives another ID than the application got
+// when it was recorded.
 func TestReplayInserted(t *testing.T) {
 	const text = recordingHeader +
 		`{"sql":1,"text":"INSERT INTO t (v) VALUES (?)"}` + "\n" +
@@ -224,7 +224,7 @@ func TestReplayErrors(t *testing.T) {
 	}
 }
 
-// busyOnce is a driver whose first transaction is refused, as if another one had the lock.
+// busyOnce is a driver whose first transaction is refused, as if another connection had the lock.
 type busyOnce struct {
 	driver.Driver
 	refused *bool
@@ -258,8 +258,8 @@ func (b *busyConn) Begin(ctx context.Context) (driver.Tx, error) {
 	return b.Conn.Begin(ctx)
 }
 
-// TestReplayLocked expects the rest of a transaction not to be run after a lock has
-// stopped it, and what was not run to be in no divisor.
+// TestReplayLocked expects the rest of a transaction to be skipped after a lock has stopped it, and
+// skipped events to be in no divisor.
 func TestReplayLocked(t *testing.T) {
 	d := &busyOnce{Driver: honest(), refused: new(bool)}
 	s, doubts := replayOn(t, d, "{name: replay, replay: app.jsonl, clients: 1}", nil, map[string]string{"app.jsonl": twoConnections})

@@ -83,7 +83,7 @@ directory. It prints the name of the file.`,
 
 const pageFormat = "html"
 
-// aPage returns an error if the default file exists and is not a page of sqlite3perf.
+// aPage returns an error if file exists and is not a page that sqlite3perf wrote.
 func aPage(file string) error {
 	f, err := directory.OpenRegular(file)
 	if errors.Is(err, fs.ErrNotExist) {

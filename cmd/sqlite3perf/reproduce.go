@@ -60,12 +60,12 @@ measured until they are settled, as in run.`,
 	})
 }
 
-// reproduceOptions are the flags of reproduce: the flags of run that do not say what is
-// measured.
+// reproduceOptions are the flags of reproduce. They include the flags of run, except those that say
+// what is measured.
 type reproduceOptions struct {
 	runOptions
 	asPublished bool
-	claims      bool // the time is spent on the claims
+	claims      bool // spend the time on the cases on which claims depend
 }
 
 func (o *reproduceOptions) addFlags(f *pflag.FlagSet) {
@@ -94,7 +94,7 @@ func reproduce(ctx context.Context, env *environment, o *reproduceOptions, s *st
 	o.untilSettled(r)
 	if o.claims {
 		r.study.Looks, r.schedule.Settled = true, s.Settled(r.schedule.Time)
-		r.precision = 0 // the question is about claims
+		r.precision = 0 // this run is to decide claims, not to measure figures precisely
 		if !o.quiet {
 			r.ahead = fmt.Sprintf("%d rounds of all cases, and then of those on which claims rest", lab.MinRounds)
 		}
@@ -123,8 +123,8 @@ func (o *reproduceOptions) check(ctx context.Context, s *study.Study) (*request,
 	)
 }
 
-// checkStudyDrivers chooses the drivers if the user names none. It takes all that are
-// not optional, and of the others those that the study had and that are installed.
+// checkStudyDrivers chooses the drivers if the user names none: all that are not optional, and the
+// optional ones that the study measured and that are installed.
 func (o *reproduceOptions) checkStudyDrivers(ctx context.Context, s *study.Study, r *request) error {
 	named := len(o.drivers) > 0
 	if err := o.checkDrivers(ctx, r); err != nil || named {

@@ -23,9 +23,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// withResume lists the flags that may be given with --resume. Most of them do not affect
-// what is measured. The others name again what is never taken from a store: executables,
-// files, directories and hosts.
+// withResume lists the flags that are allowed with --resume. Most of them do not affect what is
+// measured. The others name executables, files, directories and hosts, which are never taken from a
+// store.
 var withResume = []string{"resume", "allow-files", "dir", "trial-limit", "source", "worker-cache", "quiet", "store", "format", "output", "no-color", "full", "html", "ssh", "drivers", "hosts", "workloads"}
 
 func resume(ctx context.Context, env *environment, o *runOptions, name string) error {
@@ -47,7 +47,7 @@ func resume(ctx context.Context, env *environment, o *runOptions, name string) e
 	return measure(ctx, env, o, r)
 }
 
-// resumable says why a run cannot be continued, whatever the machine is.
+// resumable returns the reason why a run cannot be continued on any machine, or nil.
 func resumable(run *result.Run) error {
 	switch {
 	case run.Merged != "":
@@ -74,10 +74,10 @@ func resumable(run *result.Run) error {
 }
 
 // startAgain says how to replace a run that cannot be continued. It does not contain the run's
-// command: a store may be somebody else's, and users paste errors into a shell.
+// command, because the store may be somebody else's, and users paste text of errors into a shell.
 const startAgain = "start a new run; show has the command of this one"
 
-// resumeRequest plans a stored run again.
+// resumeRequest makes the request that continues a stored run.
 func (o *runOptions) resumeRequest(ctx context.Context, env *environment, run *result.Run) (*request, error) {
 	r := &request{resumed: run, told: true, leftOut: run.LeftOut, compares: run.Compares, precision: run.Precision, host: run.Host}
 	r.matrix.Seed, r.matrix.Scale, r.matrix.Computing = run.Seed, run.Scale, o.computing
@@ -110,16 +110,16 @@ func (o *runOptions) resumeRequest(ctx context.Context, env *environment, run *r
 	)
 }
 
-// findRetyped finds the drivers, directory, host and files that must be typed again, because the
-// store may be somebody else's. A store must not decide what is executed, read, written to or
-// connected with. Released drivers are safe. The error says what to type.
+// findRetyped finds the drivers, directory, host and files that the user must type again. The store
+// may be somebody else's, and must not decide what is executed, read, written or connected to.
+// Released drivers are safe. The error says what to type.
 func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Run) (err error) {
 	if r.workshop, err = o.workers.workshop(); err != nil {
 		return err
 	}
 	for flag, list := range map[string]*[]string{"drivers": &o.drivers, "hosts": &o.hosts.names, "workloads": &o.workloads} {
 		if !typed(o.flags.Lookup(flag)) {
-			*list = nil // the environment has it for new runs
+			*list = nil // a value from the environment is meant for new runs
 		}
 	}
 	if err := o.retypedDrivers(ctx, r, run); err != nil {
@@ -191,8 +191,8 @@ func (o *runOptions) checkResumedPlaces(r *request) error {
 	return nil
 }
 
-// resumeDrivers finds the drivers of a run in the versions that it measured. They keep the
-// names that they have in the run.
+// resumeDrivers finds the drivers of a run in the versions that the run measured. They keep their
+// names in the run.
 func (o *runOptions) resumeDrivers(ctx context.Context, r *request, run *result.Run) error {
 	a := stats.Analyze(run, floorDriver)
 	for _, name := range driversOf(run) {
@@ -215,8 +215,8 @@ func (o *runOptions) resumeDrivers(ctx context.Context, r *request, run *result.
 	return nil
 }
 
-// resumeWorkloads makes the workloads of a run from the texts that it has. A file that was
-// typed again is read only if the text is not enough, and must be what it was.
+// resumeWorkloads parses the workloads of a run from the texts that the run has. It reads a file
+// that the user typed again only if the text is not enough. Such a file must not have changed.
 func (o *runOptions) resumeWorkloads(r *request, run *result.Run) error {
 	var options []workload.Option
 	if o.allowFiles {
@@ -240,8 +240,8 @@ func (o *runOptions) resumeWorkloads(r *request, run *result.Run) error {
 	return nil
 }
 
-// workloadFile reads a workload from a file that was typed again. why says why the text that
-// the run has is not enough.
+// workloadFile reads a workload from a file that the user typed again. why is the reason why the
+// text in the run is not enough.
 func (o *runOptions) workloadFile(r *request, c *result.Case, why error) (*workload.Workload, error) {
 	if len(o.workloads) == 0 {
 		return nil, fmt.Errorf("%w: name its file again with --workloads", why)
@@ -260,7 +260,7 @@ func (o *runOptions) workloadFile(r *request, c *result.Case, why error) (*workl
 	return nil, why
 }
 
-// resumeCases plans the cases of a run again, each exactly as it was.
+// resumeCases plans the cases of a run again, exactly as they were planned first.
 func (o *runOptions) resumeCases(r *request, run *result.Run) error {
 	var planned []*lab.Case
 	for _, w := range r.matrix.Workloads {
@@ -293,14 +293,15 @@ func (o *runOptions) resumeCases(r *request, run *result.Run) error {
 	return nil
 }
 
-// samePlan reports whether two cases are planned alike.
+// samePlan reports whether two cases have the same plan.
 func samePlan(a, b *result.Case) bool {
 	return a.Workload == b.Workload && a.WorkloadSHA256 == b.WorkloadSHA256 && a.Driver == b.Driver && a.Scale == b.Scale &&
 		maps.Equal(a.Parameters, b.Parameters) && maps.Equal(a.Settings, b.Settings) && slices.Equal(a.Phases, b.Phases) &&
 		maps.EqualFunc(a.InForce, b.InForce, func(x, y driver.Settings) bool { return maps.Equal(x, y) })
 }
 
-// goOn notes in the store that the run goes on, unless its machine or workers are others.
+// goOn notes in the store that the run continues. It returns an error if the machine or a worker
+// has changed.
 func (r *request) goOn(ctx context.Context, env *environment, o *runOptions, m result.Machine, st *store.Store) error {
 	run := r.resumed
 	if dir := run.Machine.Directory; run.Host != nil && o.dir == "" && dir != m.Directory {
@@ -314,16 +315,16 @@ func (r *request) goOn(ctx context.Context, env *environment, o *runOptions, m r
 		if err := sameWorker(run, before, c); err != nil {
 			return usagef("run %d cannot be resumed: %s %w", run.ID, document.Line(c.Driver), err)
 		}
-		if before.Worker == "" { // there was none
+		if before.Worker == "" { // the case had no worker before
 			run.Cases[i] = c.Case
 		}
 	}
-	// Whoever resumes it once more must find both as they are now.
+	// If the run is resumed once more, these values must be the ones of today.
 	run.Machine.Directory, run.TrialLimitNS = m.Directory, int64(o.trialLimit)
 	return st.Resume(ctx, run, lab.Resume(run, r.cases, env.now()))
 }
 
-// sameWorker returns an error if a case that was measured before has another worker now, or
+// sameWorker returns an error if a case that was measured before has a different worker now, or
 // none.
 func sameWorker(run *result.Run, before *result.Case, now *lab.Case) error {
 	if !slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return t.Case == before.ID && t.Status == result.OK }) {

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// storedRun returns a run of the place's store.
+// storedRun returns a run from the place's store.
 func (p *place) storedRun(id string) *result.Run {
 	p.t.Helper()
 	return p.shown(id).Run
@@ -43,7 +43,7 @@ func TestSoakResumeAfterKills(t *testing.T) {
 		s.signal(os.Kill)
 		running = false
 		if code := s.wait(); code == exitOK {
-			break // it was faster
+			break // the run ended before the kill
 		}
 		r := p.storedRun("1")
 		for i := range before {
@@ -52,7 +52,7 @@ func TestSoakResumeAfterKills(t *testing.T) {
 			}
 		}
 		if before = r.Trials; countDone(r) == 2*rounds {
-			break // it was killed after its last trial
+			break // the run was killed after its last trial
 		}
 		resumed++
 		s, running = p.start(again...), true
@@ -83,7 +83,7 @@ func TestSoakResumeAfterKills(t *testing.T) {
 	p.nothingLeft()
 }
 
-// countDone counts the cases and rounds that a run has a trial of.
+// countDone counts the trials of a run by case and round.
 func countDone(r *result.Run) int {
 	done := map[[2]int]bool{}
 	for _, t := range r.Trials {

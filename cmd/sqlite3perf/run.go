@@ -90,7 +90,7 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 				if o.page.file == "" {
 					return write(env, &o.output, a)
 				}
-				return errors.Join(write(env, &o.page, a), write(env, &o.output, a)) // each although the other fails
+				return errors.Join(write(env, &o.page, a), write(env, &o.output, a)) // both are written, even if one fails
 			}
 		}
 		if err := print(a); err != nil {
@@ -106,9 +106,8 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 	return outcome(a)
 }
 
-// take measures and stores what is requested. With an error it also returns what was
-// measured until then, or nil if nothing was begun. The first Ctrl-C ends the run after the
-// current trial.
+// take measures what is requested and stores it. If that fails, it returns the analysis so far with
+// the error, or nil if no run was begun. The first Ctrl-C ends the run after the current trial.
 func take(ctx context.Context, env *environment, o *runOptions, r *request) (*stats.Analysis, error) {
 	show := newProgress(env, o.quiet)
 	show.least = r.least
@@ -142,12 +141,12 @@ func take(ctx context.Context, env *environment, o *runOptions, r *request) (*st
 	measuring.Store(true)
 	failure := l.Measure(ctx)
 	if failure == nil {
-		failure = unlessInterrupted(stop, nil) // even if the current trial was the last
+		failure = unlessInterrupted(stop, nil) // also after a Ctrl-C during the last trial
 	}
 	return stats.Analyze(measured, floorDriver), failure
 }
 
-// prepare does everything before the first trial that may show that there is nothing to measure.
+// prepare does everything before the first trial. Its errors mean that there is nothing to measure.
 func (r *request) prepare(ctx context.Context, o *runOptions, p *site, show *progress) error {
 	if !r.told {
 		sayWithout(&r.matrix, show.note)
@@ -181,7 +180,8 @@ func (r *request) prepare(ctx context.Context, o *runOptions, p *site, show *pro
 	return r.fits(ctx, o, p, show)
 }
 
-// begin stores the run as it is known before its first trial, or that it goes on.
+// begin stores a new run before its first trial. For a resumed run it notes in the store that the
+// run continues.
 func (r *request) begin(ctx context.Context, env *environment, o *runOptions, p *site, st *store.Store) (*result.Run, error) {
 	if r.resumed != nil {
 		return r.resumed, r.goOn(ctx, env, o, p.machine, st)
@@ -191,8 +191,9 @@ func (r *request) begin(ctx context.Context, env *environment, o *runOptions, p 
 	return run, st.Begin(ctx, run)
 }
 
-// anyWorker returns an error if no case has a worker. Then there is nothing to measure
-// or store. With progress, the reasons have been printed already.
+// anyWorker returns an error if no case has a worker, because then nothing can be measured or
+// stored. The error contains the reasons only if quiet is set; otherwise they have already been
+// printed.
 func anyWorker(cases []*lab.Case, quiet bool) error {
 	var reasons []string
 	for _, c := range cases {
@@ -229,7 +230,7 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 	return run
 }
 
-// outcome returns the exit status for a run's cells.
+// outcome returns the exit status for the cells of a run, as an error.
 func outcome(a *stats.Analysis) error {
 	if a.Run.Stopped == result.StoppedInterrupted {
 		return statusError(exitInterrupted)
@@ -241,18 +242,18 @@ func outcome(a *stats.Analysis) error {
 }
 
 const (
-	// triedEvents is of how many events of a recording a trial is made to estimate how long all
-	// of them take. Replays with fewer than longReplay are not worth it.
+	// triedEvents is the number of events of a recording in the trial that estimates the time of
+	// all events. Recordings with fewer than longReplay events are not tried.
 	triedEvents = 500
 	longReplay  = 4 * triedEvents
 
-	// tryingShare is how much of the time of a run is spent on it: a twentieth.
+	// tryingShare limits the time of these trials to one twentieth of the run's time.
 	tryingShare = 20
 )
 
-// fits returns an error if the least number of rounds does not fit into a --time that was
-// typed, or the least search into any, as far as that is known before the first trial: phases
-// say how long they last, and of a long recording a trial of its beginning is made.
+// fits returns an error if the least number of rounds does not fit into the --time that the user
+// typed, or the shortest search into any --time. It judges by what is known before the first trial:
+// phases say how long they last, and fits tries the beginning of a long recording.
 func (r *request) fits(ctx context.Context, o *runOptions, p *site, show *progress) error {
 	if r.resumed != nil || r.study != nil || r.told || r.fitted {
 		return nil
@@ -287,13 +288,13 @@ func (r *request) fits(ctx context.Context, o *runOptions, p *site, show *progre
 	return usagef("--time %v is not enough for %s: %s about %s: %s", limit, what, takes, roughly(least), remedy)
 }
 
-// estimate returns how long a round takes, as far as it is known before the first trial, and
-// what is known of a trial of the longest recording; "" if there is none.
+// estimate returns the time of a round, as far as it is known before the first trial. about
+// describes the trial of the longest recording; it is "" if none was tried.
 func (r *request) estimate(ctx context.Context, p *site, show *progress) (round time.Duration, about string, err error) {
 	began, longest := time.Now(), time.Duration(0)
-	known := map[string][]time.Duration{} // by workload: how long trials of its drivers take
-	took := map[string]time.Duration{}    // by workload and driver
-	var pending []string                  // the workloads of cases that were not tried
+	known := map[string][]time.Duration{} // times of trials of a workload's drivers, by workload
+	took := map[string]time.Duration{}    // times of trials, by workload and driver
+	var pending []string                  // workloads of cases that were not tried
 	for _, c := range r.cases {
 		cut, whole := c.Beginning(triedEvents)
 		if c.Unavailable != nil || whole < longReplay || p.processes == nil {

@@ -77,7 +77,8 @@ is.`,
 	return cmd
 }
 
-// machineOf names the machine of a run, as the user did if it is another one.
+// machineOf returns the name of the machine of a run. For another machine, it is the name that the
+// user typed.
 func machineOf(e store.Entry) string { return cmp.Or(e.Reached, e.Host) }
 
 func damagedRuns(path string, list []store.Entry) error {
@@ -89,7 +90,7 @@ func damagedRuns(path string, list []store.Entry) error {
 	return nil
 }
 
-// ending says in a few words how a run ended.
+// ending describes in a few words how a run ended.
 func ending(e store.Entry) string {
 	if e.Damaged != "" {
 		return "damaged"
@@ -115,7 +116,7 @@ func ending(e store.Entry) string {
 	return word
 }
 
-// hashed returns the workloads of a run, each with the first digits of its text's hash.
+// hashed returns the workloads of a run, each followed by the first digits of the hash of its text.
 func hashed(e store.Entry) []string {
 	const digits = 7
 	var list []string
@@ -144,9 +145,9 @@ func asked(a *result.Asked) string {
 	return strings.Join(words, " ")
 }
 
-// fitted returns the lines of a table. If one is too long for a terminal, each row has only
-// the first columns, as many as fit, and the others follow it in lines of their own. Width 0
-// means that there is no terminal.
+// fitted returns the lines of a table. If they are too long for a terminal, each row has only the
+// first columns that fit, and the other columns follow in separate lines. width is 0 if there is no
+// terminal.
 func fitted(rows [][]string, width int) []string {
 	const indent = "     "
 	for n := len(rows[0]); ; n-- {
@@ -170,13 +171,13 @@ func fitted(rows [][]string, width int) []string {
 	}
 }
 
-// aligned returns the first n columns of a table, a line for each row.
+// aligned returns the first n columns of a table as aligned text, one line for each row.
 func aligned(rows [][]string, n int) []string {
 	var b strings.Builder
 	var first [][]string
 	for _, row := range rows[1:] {
-		first = append(first, slices.Clone(row[:n])) // which rendering changes
+		first = append(first, slices.Clone(row[:n])) // a copy, because rendering changes the row
 	}
-	_ = printTable(&b, strings.Join(rows[0][:n], "|"), first) // to memory
+	_ = printTable(&b, strings.Join(rows[0][:n], "|"), first) // writing to memory does not fail
 	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 }

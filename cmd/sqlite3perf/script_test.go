@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, commands)
 }
 
-// tests are all tests, and what is to be done after them.
+// tests runs all tests, and after them the functions in afterTests.
 type tests struct{ *testing.M }
 
 var afterTests []func()
@@ -56,7 +56,7 @@ func (t tests) Run() int {
 		// As in a background job of a script. Commands would inherit that, but not a caught one.
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
-	// The tests mostly wait for processes.
+	// The tests spend most of their time waiting for processes.
 	flag.Parse()
 	chosen := false
 	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
@@ -72,9 +72,9 @@ func (t tests) Run() int {
 	return code
 }
 
-// pretendedCPUTime is the CPU time of a machine on which nobody robs a trial, so that tests
-// do not depend on what else the machine does. With STEALING in the environment it is one
-// from which others steal all the time.
+// pretendedCPUTime is the CPU time of a machine on which no other process disturbs trials, so that
+// tests do not depend on what else this machine does. If STEALING is set in the environment, other
+// processes disturb all trials.
 func pretendedCPUTime() (machine.CPUTime, bool) {
 	if os.Getenv("STEALING") == "" {
 		return machine.CPUTime{}, true
@@ -87,7 +87,7 @@ var beginning = time.Now()
 
 func TestScripts(t *testing.T) { scripts(t, false) }
 
-// TestSoakScripts runs the scripts to their ends.
+// TestSoakScripts runs all scripts completely.
 func TestSoakScripts(t *testing.T) { scripts(t, true) }
 
 func scripts(t *testing.T, soak bool) {
@@ -142,7 +142,7 @@ func setup(env *testscript.Env) error {
 	if err := os.WriteFile(filepath.Join(env.WorkDir, "tiny.yaml"), tiny, 0o644); err != nil {
 		return err
 	}
-	// Somebody else's database.
+	// This database belongs to somebody else.
 	foreign := filepath.Join(env.WorkDir, "foreign.db")
 	db, err := sql.Open("sqlite", foreign)
 	if err != nil {
@@ -162,7 +162,7 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("BIN", filepath.Dir(bin))
-	cache, err := build.DefaultCache() // the user's, so that nothing is built twice
+	cache, err := build.DefaultCache() // the user's cache, so that no worker is built twice
 	if err != nil {
 		return err
 	}
@@ -190,8 +190,8 @@ func link(worker, dir string) error {
 	return os.Symlink(path, filepath.Join(dir, worker))
 }
 
-// surroundings returns environment variables that put everything that the command
-// stores for its user in a directory.
+// surroundings returns environment variables with which the command stores everything in the given
+// directory.
 func surroundings(dir string) ([]string, error) {
 	vars := []string{"HOME=" + filepath.Join(dir, ".home")}
 	for _, name := range []string{"CACHE", "CONFIG", "DATA"} {
@@ -212,8 +212,8 @@ func surroundings(dir string) ([]string, error) {
 	return vars, nil
 }
 
-// mountNamespace returns the command that runs another one where it may mount a file
-// system, or nil if this system does not allow that.
+// mountNamespace returns a command that runs another one where that may mount a file system. It
+// returns nil if this system does not allow that.
 var mountNamespace = sync.OnceValue(func() []string {
 	for _, c := range [][]string{{"unshare", "-m"}, {"unshare", "-r", "-m"}} {
 		if exec.Command(c[0], append(c[1:], "mount", "-t", "tmpfs", "none", os.TempDir())...).Run() == nil {
@@ -300,7 +300,7 @@ func files(ts *testscript.TestScript) map[string]string {
 			return err
 		}
 		if path == filepath.Join(root, ".home", "config", "go") {
-			return fs.SkipDir // where the go command counts its uses
+			return fs.SkipDir // the go command counts its uses in this directory
 		}
 		list[path] = d.Type().String()
 		if d.Type().IsRegular() {
@@ -342,7 +342,7 @@ func load(data []byte) (*report.JSON, error) {
 		}
 		for _, s := range t.Samples {
 			if s.Checksum == "" {
-				continue // not verified in this trial, or not a query
+				continue // this phase was not verified in this trial, or is not a query
 			}
 			key := fmt.Sprint(c.Workload, c.Parameters, c.Settings, s.Phase)
 			if s.Checksum == "" {

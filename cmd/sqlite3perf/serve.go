@@ -77,12 +77,12 @@ current trial.`,
 	return cmd
 }
 
-// The longest that a request may take to arrive, and its answer to leave.
+// Time limits for receiving a request and sending its answer.
 const (
 	headerTime = 10 * time.Second
 	readTime   = 30 * time.Second
 	writeTime  = 2 * time.Minute
-	endTime    = 5 * time.Second // for the answers that are under way when serve ends
+	endTime    = 5 * time.Second // for unfinished answers when serve ends
 )
 
 func serve(ctx context.Context, env *environment, o *serveOptions) error {
@@ -103,7 +103,7 @@ func serve(ctx context.Context, env *environment, o *serveOptions) error {
 	}
 	local := o.addr == "localhost" || ip.IsLoopback()
 	if !local {
-		launcher = nil // everybody who can reach it could use the machine
+		launcher = nil // otherwise everybody who can reach the server could use the machine
 	}
 	site := explorer.New(o.explored(path, launcher))
 	none := site.Open(ctx)
@@ -146,14 +146,14 @@ func serve(ctx context.Context, env *environment, o *serveOptions) error {
 		end, cancel := context.WithTimeout(ctx, endTime)
 		defer cancel()
 		err = site.Close()
-		if server.Shutdown(end) != nil { // an answer takes too long
+		if server.Shutdown(end) != nil { // an answer takes longer than endTime
 			server.Close()
 		}
 	}
 	return err
 }
 
-// explored returns the options of the explorer.
+// explored returns the options of the explorer for the store at path.
 func (o *serveOptions) explored(path string, launcher *explorer.Launcher) explorer.Options {
 	hostname, _ := os.Hostname()
 	users := func(m result.Machine) (n int, known bool) {
@@ -226,7 +226,7 @@ func (o *serveOptions) launcher(ctx context.Context, storePath string) (*explore
 		c := explorer.Choice{Name: name, About: w.About, Usual: o.workloads != nil || slices.Contains(lab.DefaultWorkloads, name)}
 		for _, p := range w.Parameters {
 			if len(p.Values) == 0 {
-				continue // it need not have a value
+				continue // this parameter needs no value
 			}
 			quick, ok := w.Quick[p.Name]
 			if !ok {
@@ -250,7 +250,7 @@ func (o *serveOptions) launcher(ctx context.Context, storePath string) (*explore
 	return l, nil
 }
 
-// driverChoice returns a driver as the page offers it.
+// driverChoice returns a driver as the page shows it for selection.
 func driverChoice(name string, k build.Known, usual bool) explorer.Choice {
 	c := explorer.Choice{Name: name, About: k.About, Usual: usual}
 	if name == k.Name && k.Version != "" {
@@ -259,8 +259,8 @@ func driverChoice(name string, k build.Known, usual bool) explorer.Choice {
 	return c
 }
 
-// arguments returns the arguments of run for a choice made in the page. Values are
-// joined to their flags, so none can be mistaken for another flag.
+// arguments returns the arguments of run for what the user chose in the page. Values are joined to
+// their flags, so that no value can be mistaken for a flag.
 func (o *serveOptions) arguments(l *explorer.Launcher, w *explorer.Wanted, storePath string) []string {
 	usual := func(chosen []string, all []explorer.Choice) string {
 		if len(chosen) == 0 {

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// served is a running serve.
+// served is a running server of the command serve.
 type served struct {
 	*session
-	url    string // ends in /
-	token  string // that starting a run takes
+	url    string // address; ends in "/"
+	token  string // token that is needed to start a run
 	stdout *bufio.Reader
 }
 
@@ -40,7 +40,7 @@ func (p *place) serve(args ...string) *served {
 	return s
 }
 
-// get returns the body of an answer.
+// get returns the body of the response to a GET request.
 func (s *served) get(path string) string {
 	s.t.Helper()
 	a, err := http.Get(s.url + path)
@@ -55,7 +55,7 @@ func (s *served) get(path string) string {
 	return string(body)
 }
 
-// TestServe serves a store that begins to exist while it is served, and ends by Ctrl-C.
+// TestServe serves a store that is created later, and ends the server with Ctrl-C.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -91,7 +91,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// current is what /api/v1/current answers.
+// current is the response of /api/v1/current.
 type current struct {
 	Job struct {
 		State    string
@@ -105,7 +105,7 @@ type current struct {
 	}
 }
 
-// ask sends a request that changes something, with the token of the page.
+// ask sends a request that changes something, with the page's token.
 func (s *served) ask(method, body string) (status int, c current) {
 	s.t.Helper()
 	r, err := http.NewRequest(method, s.url+"api/v1/current", strings.NewReader(body))
@@ -125,7 +125,7 @@ func (s *served) ask(method, body string) (status int, c current) {
 	return a.StatusCode, c
 }
 
-// events reads the stream of what is being measured until something is so.
+// events reads the stream of events about the current run until an event fulfills a condition.
 func (s *served) events(what string, is func(current) bool) (c current) {
 	s.t.Helper()
 	a, err := http.Get(s.url + "api/v1/current/events")
@@ -155,8 +155,8 @@ func (s *served) events(what string, is func(current) bool) (c current) {
 	return c
 }
 
-// TestServeToken checks that nobody gets the token from the server: only the address that it
-// printed has it.
+// TestServeToken checks that nobody can get the token from the server. Only the address that the
+// server printed contains it.
 func TestServeToken(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -179,8 +179,8 @@ func TestServeToken(t *testing.T) {
 	}
 }
 
-// TestServeRuns starts runs through the server, with real workers, and ends them in three
-// ways: a run ends by itself, it is stopped, or the server ends.
+// TestServeRuns starts runs with real workers through the server. They end in three ways: by
+// themselves, by a request to stop, and by the end of the server.
 func TestServeRuns(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -233,7 +233,7 @@ func TestServeRuns(t *testing.T) {
 	p.alone()
 }
 
-// runHead is what /api/v1/runs/{id} answers.
+// runHead is the response of /api/v1/runs/{id}.
 type runHead struct {
 	Stopped string
 	Trials  int
@@ -249,8 +249,8 @@ func (p *place) head(s *served, id int64) (r runHead) {
 	return r
 }
 
-// TestServeKilled kills the server: the run that was started in it ends after its current
-// trial. It kills a run: that blocks no other.
+// TestServeKilled kills the server and expects the run that it started to end after the current
+// trial. Then it kills a run and expects the next run to start.
 func TestServeKilled(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -268,7 +268,7 @@ func TestServeKilled(t *testing.T) {
 	s = p.serve(args...)
 	run := p.head(s, 1)
 	for end := time.Now().Add(patience); run.Stopped == "" && time.Now().Before(end); run = p.head(s, 1) {
-		time.Sleep(20 * time.Millisecond) // its databases are removed before its end is stored
+		time.Sleep(20 * time.Millisecond) // the run's databases are removed before its end is stored
 	}
 	if run.Stopped != "interrupted" || run.Trials < 2 {
 		t.Errorf("%+v", run)

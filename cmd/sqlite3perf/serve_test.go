@@ -7,7 +7,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/explorer"
 )
 
-// TestServeArguments checks that what the page wants becomes arguments of run.
+// TestServeArguments checks the arguments of run for what the user chose in the page.
 func TestServeArguments(t *testing.T) {
 	o := &serveOptions{dir: "-databases"}
 	l := &explorer.Launcher{

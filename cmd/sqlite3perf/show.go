@@ -26,7 +26,7 @@ import (
 
 type showOptions struct {
 	outputOptions
-	text    string // the name of the workload to print
+	text    string // name of the workload whose text is printed
 	picture string
 	figures bool
 }
@@ -141,7 +141,7 @@ func showMachines(ctx context.Context, env *environment, o *outputOptions, refs 
 		list = append(list, h)
 	}
 	for _, h := range list {
-		if named[h.name] > 1 { // several runs of one machine
+		if named[h.name] > 1 { // several of the runs are of the same machine
 			h.name = fmt.Sprintf("%s (%d)", h.name, h.analysis.Run.ID)
 		}
 	}
@@ -161,9 +161,9 @@ func writePicture(env *environment, o *outputOptions, a *stats.Analysis, name st
 	}, o.again(fmt.Sprintf("sqlite3perf show %d --chart %s", a.Run.ID, name)))
 }
 
-// storedRun loads a run, given by its number or as "last", from the store that the user
-// named or from the usual one. The last run is the newest that has ended, or with unfinished the
-// newest. It says on standard error what the store lacks of the run.
+// storedRun loads a run from the store that the user named or from the usual one. ref is its ID or
+// "last", the newest run that has ended or, with unfinished, the newest run. storedRun prints to
+// standard error which parts of the run the store lacks.
 func storedRun(ctx context.Context, env *environment, storeFile, ref string, unfinished bool) (*result.Run, error) {
 	path, err := storePath(storeFile)
 	if err != nil {
@@ -207,7 +207,7 @@ func storedRun(ctx context.Context, env *environment, storeFile, ref string, unf
 
 const reportHint = "want a report such as sqlite3perf run --format json -o base.json writes"
 
-// storedOrReport reads a run of the store, or a JSON report.
+// storedOrReport reads a run from the store or, if side ends in .json, from a JSON report.
 func storedOrReport(ctx context.Context, env *environment, storeFile, side string) (*result.Run, error) {
 	if strings.HasSuffix(side, ".json") {
 		f, err := directory.OpenRegular(side)
@@ -218,7 +218,7 @@ func storedOrReport(ctx context.Context, env *environment, storeFile, side strin
 			return nil, usagef("%w: %s", err, reportHint)
 		}
 		defer f.Close()
-		run, err := report.ReadJSON(io.LimitReader(f, maxOwn)) // of a larger one it finds no end
+		run, err := report.ReadJSON(io.LimitReader(f, maxOwn)) // the JSON of a larger report is cut off, so parsing it fails
 		if err != nil {
 			return nil, usagef("%s: %w: %s", side, err, reportHint)
 		}
@@ -227,13 +227,14 @@ func storedOrReport(ctx context.Context, env *environment, storeFile, side strin
 	return storedRun(ctx, env, storeFile, side, false)
 }
 
-// foreign reports whether a run, as it was named, was surely not measured into this store.
-// Then not even the texts of its workloads are run.
+// foreign reports whether a run was certainly not measured into this store: it was merged, or named
+// is a JSON report. Not even the workloads' texts of a foreign run are executed.
 func foreign(run *result.Run, named string) bool {
 	return run.Merged != "" || strings.HasSuffix(named, ".json")
 }
 
-// sampled analyzes a run whose samples are needed, of the store or of a JSON report.
+// sampled analyzes a run from the store or a JSON report. It returns an error if the run has no
+// samples.
 func sampled(ctx context.Context, env *environment, storeFile, side string) (*stats.Analysis, error) {
 	run, err := storedOrReport(ctx, env, storeFile, side)
 	if err != nil {
@@ -245,8 +246,8 @@ func sampled(ctx context.Context, env *environment, storeFile, side string) (*st
 	return stats.Analyze(run, floorDriver), nil
 }
 
-// writeWorkload prints a workload as a run has read it, byte for byte. If it names SQL
-// files they follow, each under a line with its name.
+// writeWorkload prints the text of a workload exactly as the run read it. The SQL files that the
+// workload names follow, each after a line with its name.
 func writeWorkload(env *environment, run *result.Run, name string) error {
 	var names []string
 	found := false
@@ -272,5 +273,5 @@ func writeWorkload(env *environment, run *result.Run, name string) error {
 	return usagef("run %d has no workload %q: it has %s", run.ID, name, strings.Join(names, ", "))
 }
 
-// floorDriver is the driver from which the distance of all others is measured.
+// floorDriver is the driver with which all others are compared.
 const floorDriver = "native"

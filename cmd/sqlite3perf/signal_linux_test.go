@@ -67,11 +67,11 @@ func (p *place) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// patience is how long a test waits for what must come before it fails. With the race
-// detector, on a slow machine that does other work, a trial may take minutes.
+// patience is how long a test waits for an expected event before it fails. With the race detector,
+// on a slow and busy machine, a trial may take minutes.
 const patience = 10 * time.Minute
 
-// eventually waits until something is true.
+// eventually waits until a condition is true.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !is(); time.Sleep(10 * time.Millisecond) {
@@ -86,7 +86,7 @@ type session struct {
 	t      testing.TB
 	cmd    *exec.Cmd
 	stdout bytes.Buffer
-	lines  chan string // of standard error
+	lines  chan string // lines of standard error
 	said   strings.Builder
 }
 
@@ -108,7 +108,7 @@ func (p *place) started(cmd *exec.Cmd) *session {
 	if err := s.cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
-	p.t.Cleanup(func() { _ = s.cmd.Process.Kill() }) // it has already ended if all went well
+	p.t.Cleanup(func() { _ = s.cmd.Process.Kill() }) // the process has already ended if the test succeeded
 	go func() {
 		defer close(s.lines)
 		for sc := bufio.NewScanner(stderr); sc.Scan(); {
@@ -209,7 +209,7 @@ func (p *place) shown(run string) *report.JSON {
 	return j
 }
 
-// alone checks that no worker and no database is left.
+// alone checks that no worker is running and that no database is left.
 func (p *place) alone() {
 	p.t.Helper()
 	var left []string
@@ -225,7 +225,7 @@ func (p *place) alone() {
 				left = append(left, string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
 			}
 		}
-		_ = filepath.WalkDir(p.dir, func(path string, _ os.DirEntry, _ error) error { // it is being cleared meanwhile
+		_ = filepath.WalkDir(p.dir, func(path string, _ os.DirEntry, _ error) error { // files may be removed during the walk
 			if strings.HasPrefix(filepath.Base(path), "test.db") {
 				left = append(left, path)
 			}
@@ -238,8 +238,8 @@ func (p *place) alone() {
 	p.t.Errorf("left behind: %v", left)
 }
 
-// TestInterruptedBeforeItBegins checks that before anything has been created there is
-// nothing to end in an orderly way.
+// TestInterruptedBeforeItBegins interrupts the command before it has created anything. The command
+// may then end at once.
 func TestInterruptedBeforeItBegins(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -251,7 +251,8 @@ func TestInterruptedBeforeItBegins(t *testing.T) {
 	cmd.ExtraFiles = []*os.File{r}
 	s := p.started(cmd)
 	r.Close()
-	// It is more than a pipe holds, so it is written once the command reads.
+	// The text is longer than the buffer of a pipe, so writing it returns only when the command
+	// reads it.
 	if _, err := w.WriteString(strings.Repeat("#", 1<<17)); err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +298,7 @@ func TestInterruptedOnce(t *testing.T) {
 	}
 }
 
-// A gate that is interrupted has not passed, and says so wherever it was to write.
+// An interrupted gate has not passed. It writes that to all requested places.
 func TestInterruptedGate(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -317,10 +318,10 @@ func TestInterruptedGate(t *testing.T) {
 	p.alone()
 }
 
-// The facts are known when doctor is interrupted, and are printed.
+// Doctor knows the facts before it is interrupted, and prints them.
 func TestInterruptedDoctor(t *testing.T) {
 	t.Parallel()
-	cache, err := build.DefaultCache() // the user's, so that nothing is built twice
+	cache, err := build.DefaultCache() // the user's cache, so that no worker is built twice
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +338,7 @@ func TestInterruptedDoctor(t *testing.T) {
 	p.alone()
 }
 
-// What was sampled until then is printed and written.
+// An interrupted profile prints and writes what was sampled so far.
 func TestSoakInterruptedProfile(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -397,7 +398,7 @@ func TestInterruptedTwice(t *testing.T) {
 	}
 }
 
-// asleep waits until the sleeping worker has its database.
+// asleep waits until the sleeping worker has created its database.
 func (p *place) asleep(s *session) {
 	p.t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); {

@@ -12,16 +12,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 )
 
-// signals handles the signals that would otherwise end the process.
+// signals handles the signals that would otherwise end the process immediately.
 type signals struct {
-	// interrupts receives each Ctrl-C once somebody waits for it. Until then Ctrl-C ends
-	// the process, which removes its temporary files first.
+	// interrupts receives each Ctrl-C after catch was called. Before that, Ctrl-C ends the process
+	// after removing its temporary files.
 	interrupts chan os.Signal
 	caught     atomic.Bool
 }
 
-// ownedVariable says that a process belongs to the one that holds the other end of its
-// standard input: the end of that, however it comes, is a Ctrl-C.
+// ownedVariable is set if another process owns this one and holds the other end of its standard
+// input. The end of standard input then has the effect of Ctrl-C.
 const ownedVariable = "SQLITE3PERF_OWNED"
 
 func watchSignals() *signals {
@@ -39,12 +39,12 @@ func watchSignals() *signals {
 			}
 			select {
 			case s.interrupts <- sig:
-			default: // nobody waits for a third one
+			default: // two signals are pending already
 			}
 		}
 	}()
 	if os.Getenv(ownedVariable) != "" {
-		os.Unsetenv(ownedVariable) // it does not hold for what this process starts
+		os.Unsetenv(ownedVariable) // the variable is not meant for processes that this one starts
 		go func() {
 			_, _ = io.Copy(io.Discard, os.Stdin)
 			early <- os.Interrupt
@@ -54,26 +54,26 @@ func watchSignals() *signals {
 	return s
 }
 
-// catch returns a channel that receives each Ctrl-C from then on. Ctrl-C no longer ends
-// the process.
+// catch returns a channel that receives each Ctrl-C from then on. Ctrl-C then no longer ends the
+// process.
 func (s *signals) catch() <-chan os.Signal {
-	// Under nohup a hangup must be ignored. Ctrl-C is caught even if a shell that started
-	// the command in the background made it ignore Ctrl-C.
+	// Under nohup, hangups stay ignored. Ctrl-C is caught even if a shell that started the command
+	// in the background made the command ignore it.
 	if !s.caught.Swap(true) && signal.Ignored(os.Interrupt) {
 		signal.Notify(s.interrupts, os.Interrupt)
 	}
 	return s.interrupts
 }
 
-// endBy ends the process as a signal does, without leaving temporary files.
+// endBy ends the process as if by the signal sig, after removing temporary files.
 func endBy(sig os.Signal) {
 	process.RemoveScratches()
 	raise(sig)
 	os.Exit(exitFailed)
 }
 
-// outlet is standard output or standard error. A write to a reader that has gone away, as
-// head does, ends the process, unless what is measured is to be kept.
+// outlet is standard output or standard error. Writing to it ends the process if the reader has
+// gone away, as head does, unless outlives is set.
 type outlet struct {
 	file     *os.File
 	outlives *atomic.Bool
@@ -84,26 +84,25 @@ func (o outlet) Write(p []byte) (int, error) {
 	if errors.Is(err, syscall.EPIPE) && !o.outlives.Load() {
 		process.RemoveScratches()
 		signal.Reset(syscall.SIGPIPE)
-		return o.file.Write(p[n:]) // which now ends the process
+		return o.file.Write(p[n:]) // this write ends the process
 	}
 	return n, err
 }
 
-// outliveReaders makes a write to a reader that has gone away fail from then on, instead of
+// outliveReaders makes later writes to a reader that has gone away return an error instead of
 // ending the process.
 func (env *environment) outliveReaders() { env.outlives.Store(true) }
 
-// unread reports whether an error only means that the reader of the output has gone away after
-// Ctrl-C.
+// unread reports whether err only means that, after Ctrl-C, the reader of the output has gone away.
 func (env *environment) unread(err error) bool {
 	return env.interrupted.Load() && errors.Is(err, syscall.EPIPE)
 }
 
-// stopping returns the message after the first Ctrl-C if there is nothing to wait for.
+// stopping returns the message to print after the first Ctrl-C if there is nothing to wait for.
 func stopping() string { return "stopping" }
 
-// stoppingTrials returns the message after the first Ctrl-C of a run. While trials are measured,
-// the current trial is finished first.
+// stoppingTrials returns the function that returns the message to print after the first Ctrl-C of a
+// run. While trials are measured, the message says that the current trial is finished first.
 func stoppingTrials(measuring func() bool) func() string {
 	return func() string {
 		if measuring() {
@@ -113,8 +112,8 @@ func stoppingTrials(measuring func() bool) func() string {
 	}
 }
 
-// interruptible catches Ctrl-C. The first one closes stop, and prints the message that what
-// returns. The second one ends the context. release stops catching.
+// interruptible catches Ctrl-C. The first Ctrl-C closes stop and prints the message that what
+// returns. The second one ends the returned context. release ends catching.
 func (env *environment) interruptible(ctx context.Context, say func(format string, args ...any), what func() string) (_ context.Context, stop <-chan struct{}, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stopped := make(chan struct{})
@@ -137,7 +136,7 @@ func (env *environment) interruptible(ctx context.Context, say func(format strin
 	return ctx, stopped, cancel
 }
 
-// until returns a context that ends when stop is closed.
+// until returns a context that ends when stop is closed or ctx ends.
 func until(ctx context.Context, stop <-chan struct{}) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
@@ -150,7 +149,7 @@ func until(ctx context.Context, stop <-chan struct{}) context.Context {
 	return ctx
 }
 
-// unlessInterrupted returns err, or the exit status of an interruption if there was one.
+// unlessInterrupted returns the exit status of an interruption if there was one, and otherwise err.
 func unlessInterrupted(stop <-chan struct{}, err error) error {
 	if interrupted(stop) {
 		return statusError(exitInterrupted)
@@ -167,8 +166,8 @@ func interrupted(stop <-chan struct{}) bool {
 	}
 }
 
-// orderly does work that the first Ctrl-C cancels. It then returns the exit status of an
-// interruption.
+// orderly calls work with a context that the first Ctrl-C cancels. After an interruption it returns
+// the exit status for that.
 func (env *environment) orderly(ctx context.Context, quiet bool, work func(context.Context, *progress) error) error {
 	show := newProgress(env, quiet)
 	defer show.finish()

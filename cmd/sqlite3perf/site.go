@@ -27,13 +27,13 @@ type site struct {
 	executor lab.Executor
 	noise    lab.Noise
 
-	// prepare finds or builds the workers of cases; needs asks them for what the workloads
-	// need.
+	// prepare finds or builds the workers of cases. needs asks the workers of cases for the
+	// features that the workloads need.
 	prepare func(ctx context.Context, cases []*lab.Case, progress lab.Building) error
 	needs   func(ctx context.Context, cases []*lab.Case) error
 
-	processes *lab.Processes // nil on another machine
-	remove    func()         // removes what was made for the run
+	processes *lab.Processes // runs workers on this machine; nil on another machine
+	remove    func()         // removes the temporary files of the run
 }
 
 const featuresHint = "sqlite3perf drivers --features shows which driver has what"
@@ -50,14 +50,14 @@ func newScratch(dir string) (*process.Scratch, error) {
 	return scratch, nil
 }
 
-// machineIn describes a machine on which databases are made in dir. The run's own directory in
-// it no longer exists when this is read.
+// machineIn returns the machine with dir as the directory for databases. The run's own directory in
+// dir will be gone when users read this.
 func machineIn(m result.Machine, dir string) result.Machine {
 	m.Directory = dir
 	return m
 }
 
-// observed makes a directory for databases in dir, and observes the machine from there.
+// observed creates a directory for databases in dir, and observes the machine with that directory.
 func observed(dir string) (*process.Scratch, *machine.Observer, error) {
 	scratch, err := newScratch(dir)
 	if err != nil {
@@ -71,7 +71,7 @@ func observed(dir string) (*process.Scratch, *machine.Observer, error) {
 	return scratch, observer, nil
 }
 
-// site makes a site for what is requested: on this machine, unless it is for a host.
+// site prepares the machine for what is requested: this machine or, if r.host is set, another one.
 func (env *environment) site(ctx context.Context, o *runOptions, r *request, show *progress) (*site, error) {
 	if r.host != nil {
 		return env.remoteSite(ctx, o, r, show)
@@ -122,7 +122,7 @@ func (env *environment) remoteSite(ctx context.Context, o *runOptions, r *reques
 	}, nil
 }
 
-// ofHost gives an error of another machine the exit status of a run that measured nothing.
+// ofHost gives errors of another machine the exit status of a run that measured nothing.
 func ofHost(err error) error {
 	if _, ok := errors.AsType[*host.Error](err); ok {
 		return incompleteError{err}
@@ -130,8 +130,8 @@ func ofHost(err error) error {
 	return err
 }
 
-// notInUse returns an error if a run is still being measured on its machine, or another one in
-// the same directory.
+// notInUse returns an error if run, or another run in the same directory, is still being measured
+// on machine m.
 func notInUse(ctx context.Context, m *host.Machine, run *result.Run, dir string) error {
 	used, err := m.InUse(ctx, dir)
 	switch {
@@ -147,7 +147,7 @@ func notInUse(ctx context.Context, m *host.Machine, run *result.Run, dir string)
 type hostOptions struct {
 	names []string
 	ssh   string
-	other *arrival // nil if only one host is measured
+	other *arrival // the meeting with other hosts; nil if only one host is measured
 }
 
 func (o *hostOptions) addFlags(f *pflag.FlagSet) {
@@ -158,7 +158,7 @@ func (o *hostOptions) addFlags(f *pflag.FlagSet) {
 
 func (o *hostOptions) asked() bool { return len(o.names) > 0 }
 
-// checkHosts checks the hosts, and that they can do what is requested.
+// checkHosts returns an error if a host is not valid or cannot do what is requested.
 func (o *runOptions) checkHosts(r *request) error {
 	if f := o.flags.Lookup("hosts"); f == nil || !o.hosts.asked() {
 		if f != nil && f.Changed {
@@ -201,7 +201,8 @@ func (o *hostOptions) options(r *request) (*host.Options, error) {
 		}}, err
 }
 
-// buildFor builds this command for another platform, if its sources are in a clone.
+// buildFor builds this command for another platform. It returns "" if source is not a clone with
+// the command's sources.
 func buildFor(ctx context.Context, source build.Source, goos, goarch string) (path string, remove func(), err error) {
 	if !isDirectory(filepath.Join(source.Root, "cmd", "sqlite3perf")) {
 		return "", nil, nil
@@ -218,7 +219,7 @@ func buildFor(ctx context.Context, source build.Source, goos, goarch string) (pa
 	return path, scratch.Remove, nil
 }
 
-// hostAgentCommand is started on other machines by --hosts. It is not for users.
+// hostAgentCommand is the command that --hosts starts on other machines. It is not for users.
 func hostAgentCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:     host.AgentCommand,
@@ -228,7 +229,7 @@ func hostAgentCommand(env *environment) *cobra.Command {
 		Hidden:  true,
 		Args:    arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			env.outliveReaders() // a connection that is cut must not end it before it has removed what it made
+			env.outliveReaders() // after a lost connection, the command must first remove what it created
 			ctx, cancel := context.WithCancel(cmd.Context())
 			defer cancel()
 			interrupts := env.catch()

@@ -23,15 +23,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// evil are drivers that execute what somebody else has written: a program, a checkout, what
-// reaches the compiler or the process, and a commit, which may be one of a fork.
+// evil are drivers that execute what somebody else has written: a program, a checkout, options for
+// the compiler or the process, and a commit, which may be from a fork.
 var evil = []string{
 	"./evil", "mattn=./checkout", "mattn:cflags=-fplugin=./evil.so", "modernc:env.LD_PRELOAD=./evil.so", "modernc:GOGC=1",
 	"mattn@v1.14.23-0.20240101000000-0123456789ab", "mattn@v1.14.22:tags=libsqlite3",
 }
 
-// strangersRun returns a run that was killed, of drivers and of one that is released. change
-// may be nil.
+// strangersRun returns a killed run of the given drivers and of one released driver. change may be
+// nil.
 func strangersRun(t *testing.T, change func(*result.Run), drivers ...string) *result.Run {
 	t.Helper()
 	w := builtinKept(t, "simple")
@@ -68,12 +68,12 @@ func strangersStore(t *testing.T, name string, r *result.Run) {
 	}
 }
 
-// TestStrangersStore expects that nothing which a store, a merged run or a report names is
-// executed, read, written to or connected with, whatever command reads it.
+// TestStrangersStore checks that no command executes, reads, writes to or connects with anything
+// that a store, a merged run or a report names.
 func TestStrangersStore(t *testing.T) {
 	here := t.TempDir()
 	t.Chdir(here)
-	cache, err := build.DefaultCache() // so that nothing is built twice
+	cache, err := build.DefaultCache() // the user's cache, so that no worker is built twice
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestStrangersStore(t *testing.T) {
 	if said, code := stderrOf(t, "merge", "theirs.db", "--store", "merged.db"); code != exitOK {
 		t.Fatal(said)
 	}
-	if err := os.MkdirAll(".home", 0o755); err != nil { // the user's own store is in it
+	if err := os.MkdirAll(".home", 0o755); err != nil { // this directory contains the user's own store
 		t.Fatal(err)
 	}
 	before := namesIn(t, here)
@@ -161,8 +161,8 @@ func TestStrangersStore(t *testing.T) {
 	}
 }
 
-// TestStrangersWorkload expects that no command runs a workload that reaches other files, also
-// if the file of the working directory names it.
+// TestStrangersWorkload checks that no command runs a workload that reads or writes other files,
+// even if sqlite3perf.yaml in the working directory names it.
 func TestStrangersWorkload(t *testing.T) {
 	outside := t.TempDir()
 	victim := filepath.Join(outside, "victim.db")
@@ -248,7 +248,7 @@ func namesIn(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// TestReportsMutated reads reports of which any value may be another one.
+// TestReportsMutated reads reports in which random values were changed.
 func TestReportsMutated(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
@@ -274,7 +274,7 @@ func TestReportsMutated(t *testing.T) {
 	}
 }
 
-// TestSoakStoresMutated reads stores of which any value may be another one.
+// TestSoakStoresMutated reads stores in which random values were changed.
 func TestSoakStoresMutated(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
@@ -300,7 +300,7 @@ func TestSoakStoresMutated(t *testing.T) {
 			}
 		}
 		os.Remove("mine.db")
-		stderrOf(t, "merge", "theirs.db", "--store", "mine.db") // what it refuses is in its list
+		stderrOf(t, "merge", "theirs.db", "--store", "mine.db") // merge lists stores that it refuses
 	}
 	if read == 0 {
 		t.Error("none was read")
@@ -325,8 +325,8 @@ const recorded = `{"format":"sqlite3perf-recording","version":1,"began":"2026-01
 {"at":8000,"took":500,"conn":1,"sql":2,"args":["y"],"error":{"code":5,"message":"database is locked"}}
 `
 
-// TestRecordingsMutated reads recordings of which any value may be another one, and replays
-// some of them.
+// TestRecordingsMutated reads recordings in which random values were changed, and replays some of
+// them.
 func TestRecordingsMutated(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
@@ -377,7 +377,7 @@ func TestRecordingsMutated(t *testing.T) {
 	}
 }
 
-// mutateRow changes the JSON of a random row of a table, and returns it.
+// mutateRow changes the JSON in a random row of a table, and returns the JSON.
 func mutateRow(t *testing.T, random *rand.Rand, path, table string) []byte {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path)
@@ -401,8 +401,8 @@ func mutateRow(t *testing.T, random *rand.Rand, path, table string) []byte {
 	return text
 }
 
-// readOrRefused runs a command on what was mutated, and reports whether it was read. Otherwise
-// it must be refused with one line, and in no case may the command panic or go on for ever.
+// readOrRefused runs a command on a mutated file, and reports whether the command accepted it.
+// Otherwise the command must print exactly one line. It must never panic or run forever.
 func readOrRefused(t *testing.T, data []byte, args ...string) (read bool) {
 	t.Helper()
 	done := make(chan string, 1)
@@ -429,7 +429,7 @@ func readOrRefused(t *testing.T, data []byte, args ...string) (read bool) {
 	return read
 }
 
-// mutatedText returns JSON with so many values changed, added or removed.
+// mutatedText returns JSON in which the given number of values were changed, added or removed.
 func mutatedText(t *testing.T, random *rand.Rand, text []byte, changes int) []byte {
 	t.Helper()
 	var doc any
@@ -444,7 +444,7 @@ func mutatedText(t *testing.T, random *rand.Rand, text []byte, changes int) []by
 	return text
 }
 
-// mutated returns a JSON value with something in it changed, added or removed.
+// mutated returns a JSON value in which one value was changed, added or removed.
 func mutated(random *rand.Rand, v any) any {
 	if random.IntN(4) == 0 {
 		return []any{nil, true, -1, 0, 1e18, math.MaxInt64, 1e300, "", "x", []any{}, map[string]any{}, []any{nil}, "2026-01-01T00:00:00Z"}[random.IntN(13)]

@@ -13,24 +13,25 @@ import (
 
 var interruptSignals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 
-// catchPipes makes writes to a reader that has gone away return an error: see [outlet].
+// catchPipes makes writes to a reader that has gone away return an error, as [outlet] needs.
 func catchPipes() {
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // if it were ignored, the workers would ignore it too
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // if SIGPIPE were ignored, the workers would ignore it, too
 }
 
-// raise resets a signal to its default and sends it to this process.
+// raise sends a signal to this process, after resetting the signal to its default.
 func raise(sig os.Signal) {
 	signal.Reset(sig)
 	_ = syscall.Kill(os.Getpid(), sig.(syscall.Signal))
-	time.Sleep(time.Second) // it may come to another thread
+	time.Sleep(time.Second) // another thread may receive the signal a little later
 }
 
-// ownGroup keeps Ctrl-C at the terminal from a process that is to be started.
+// ownGroup makes a command start in its own process group, so that Ctrl-C at the terminal does not
+// reach it.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// enoughAddresses returns an error if the address space is limited to less than Go's
-// runtime, SQLite and their threads need, because the runtime would end the process somewhere
-// in the middle.
+// enoughAddresses returns an error if the address space is limited to less than Go's runtime,
+// SQLite and their threads need. Otherwise the runtime would end the process at an arbitrary
+// moment.
 func enoughAddresses() error {
 	const least = 2 << 30
 	var limit syscall.Rlimit

@@ -8,17 +8,18 @@ import (
 
 var interruptSignals = []os.Signal{os.Interrupt}
 
-// catchPipes does nothing, because on Windows a write to a reader that has gone away
-// returns an error anyway.
+// catchPipes does nothing, because on Windows a write to a reader that has gone away returns an
+// error anyway.
 func catchPipes() {}
 
-// raise ends the process as Ctrl-C does.
+// raise ends the process with the exit status of Ctrl-C.
 func raise(os.Signal) { os.Exit(exitInterrupted) }
 
-// ownGroup keeps Ctrl-C in the console from a process that is to be started.
+// ownGroup makes a command start in its own process group, so that Ctrl-C in the console does not
+// reach it.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-// enoughAddresses does nothing, because Windows has no such limit.
+// enoughAddresses returns nil, because Windows does not limit address spaces.
 func enoughAddresses() error { return nil }

@@ -19,7 +19,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// terminal runs the command in this process as it runs on a terminal.
+// terminal runs the command in this process as if on a terminal.
 func terminal(t *testing.T, args ...string) (stdout string) {
 	t.Helper()
 	var out, messages bytes.Buffer
@@ -61,8 +61,8 @@ func TestColour(t *testing.T) {
 	}
 }
 
-// TestFirstScreen checks that a terminal gets the answer alone, with the command for the
-// rest, and that --full, files and the other formats have all of it.
+// TestFirstScreen checks that a terminal shows only the answer, with the command for the rest, and
+// that --full, files and other formats have everything.
 func TestFirstScreen(t *testing.T) {
 	here := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", here)
@@ -146,7 +146,8 @@ func TestASCIILocale(t *testing.T) {
 	}
 }
 
-// shown returns what progress prints for two rounds in which a case is lost.
+// shown returns the output of progress for two rounds. One worker cannot be built, and one trial
+// fails.
 func shown(t *testing.T, width int, quiet bool) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -199,8 +200,8 @@ round 2 of 2: 2 trials, 4s so far
 	}
 }
 
-// TestProgressOfManyRounds checks that rounds that take a second each have a line every
-// five seconds, and one for the last round.
+// TestProgressOfManyRounds has rounds of one second each. It expects a line every five seconds, and
+// one for the last round.
 func TestProgressOfManyRounds(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -236,8 +237,8 @@ computing what large must return: 9000000000 of 10000000000 rows
 	}
 }
 
-// TestProgressOfMerge checks that a merge shows on a terminal how far it is, elsewhere every
-// five seconds, and nothing if it is short.
+// TestProgressOfMerge checks the progress of a merge: a bar on a terminal, elsewhere a line every
+// five seconds, and nothing for a short merge.
 func TestProgressOfMerge(t *testing.T) {
 	for _, x := range []struct {
 		width int
@@ -287,8 +288,8 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// TestProgressOfRace checks that what is said beforehand of a race is that its slower cases
-// are left out, and not that they may be settled.
+// TestProgressOfRace checks the message before a race: slower cases are left out. It must not say
+// that cases may be settled.
 func TestProgressOfRace(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&environment{stderr: &out, now: time.Now}, false)

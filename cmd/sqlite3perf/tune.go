@@ -62,8 +62,8 @@ type tuneOptions struct {
 	settings   []string
 }
 
-// durabilities are the values of --durability, and mostLost has the worst that may then be
-// lost.
+// durabilities are the values of --durability. mostLost has the worst loss that each of them
+// allows.
 var (
 	durabilities = []string{"same", "power-loss", "any"}
 	mostLost     = map[string]int{"same": conditions.NothingLost, "power-loss": conditions.CommitsLost, "any": conditions.DatabaseLost}
@@ -161,7 +161,8 @@ func tuningWriter(o *outputOptions, t tune.Tuning) answerWriter {
 	}
 }
 
-// given splits --set into settings with several values, which are tried, and settings with one.
+// given splits --set into settings with several values, which the search tries, and settings with
+// one value, which it keeps.
 func (o *tuneOptions) given() (tried map[string][]string, fixed []string, err error) {
 	tried = map[string][]string{}
 	for _, entry := range o.set {
@@ -194,8 +195,8 @@ func (o *tuneOptions) given() (tried map[string][]string, fixed []string, err er
 	return tried, fixed, nil
 }
 
-// searched returns the settings to search: those that have no fixed value and, with --settings,
-// only the named ones and those with several values in --set.
+// searched returns the settings to search. It leaves out settings with a fixed value. If --settings
+// is given, it keeps only the named ones and those with several values in --set.
 func (o *tuneOptions) searched(r *request, given map[string][]string) (names []string) {
 	for _, name := range tune.Names {
 		_, fixed := r.matrix.Settings[name]
@@ -206,7 +207,7 @@ func (o *tuneOptions) searched(r *request, given map[string][]string) (names []s
 	return names
 }
 
-// fixed lists the settings that would be searched but for --set or --dsn.
+// fixed lists the settings that the search leaves out because --set or --dsn fixes them.
 func (o *tuneOptions) fixed(r *request) (list []tune.Skipped) {
 	for _, name := range tune.Names {
 		values, fixed := r.matrix.Settings[name]
@@ -244,7 +245,7 @@ func withSettings(cases []*lab.Case, set driver.Settings) (list []*lab.Case, err
 	return list, nil
 }
 
-// cannot says why a setting with a value is not tried, as [tune.Situation] asks.
+// cannot returns the reason why a value of a setting is not tried, or "", for [tune.Situation].
 func (t *candidateRuns) cannot(name, value string) string {
 	if why, ok := t.r.cases[0].Info.Limit(name, value); ok {
 		return why
@@ -299,7 +300,7 @@ func raceWords(p tune.Plan) string {
 }
 
 // spell asks the driver's worker how to write settings for the driver. It skips settings for which
-// that fails.
+// the worker fails.
 func (t *candidateRuns) spell(ctx context.Context, offered []driver.Settings) (list []tune.Spelled) {
 	for _, set := range offered {
 		told, err := t.tell(ctx, set)
@@ -312,8 +313,8 @@ func (t *candidateRuns) spell(ctx context.Context, offered []driver.Settings) (l
 	return list
 }
 
-// tell asks how the driver reads a data source name with these settings. It returns nil if the
-// driver has no such names.
+// tell asks the worker how the driver treats a data source name with the given settings. It returns
+// nil if the driver takes no data source names.
 func (t *candidateRuns) tell(ctx context.Context, set driver.Settings) (*dsn.Told, error) {
 	text, _ := dsn.Of("app.db", set)
 	name, err := dsn.Parse(text)
@@ -332,7 +333,7 @@ func (t *candidateRuns) tell(ctx context.Context, set driver.Settings) (*dsn.Tol
 	defer scratch.Remove()
 	told, err := dsn.Tell(ctx, worker, ref, name, scratch.Dir)
 	if refused, ok := errors.AsType[*lab.JobError](err); ok && slices.Contains([]string{protocol.CodeUnsupported, protocol.CodeUsage}, refused.Reason.Code) {
-		return nil, nil // its worker opens no such names
+		return nil, nil // the worker cannot open data source names
 	}
 	return told, err
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestSpellSettings asks workers how drivers are given settings: one in its own spelling of a
-// data source name, one that has a call for what its names cannot say, and one without names.
+// TestSpellSettings asks workers how drivers are given settings: a driver with its own spelling of
+// data source names, one that also needs a call, and one without data source names.
 func TestSpellSettings(t *testing.T) {
 	t.Parallel()
 	var o workerOptions

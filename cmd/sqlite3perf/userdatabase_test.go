@@ -11,8 +11,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// live makes an application that keeps a database open, in WAL mode, with what it has
-// committed in the write-ahead log alone: live app.db 'INSERT …'
+// live starts an application that keeps a database open in WAL mode. Its commits are only in the
+// write-ahead log: live app.db 'INSERT …'
 func live(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: live file statements")

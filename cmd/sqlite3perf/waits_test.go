@@ -29,9 +29,9 @@ phases:
       - {name: change all, sql: UPDATE t SET n = n + 1}
 `
 
-// TestSoakLocksTimeWaited measures, on a library of database/sql with cgo, one without, and
-// one with its own pool, clients that wait in each way of sharing connections: for the one
-// connection of a pool, or for the mutex, and for neither if each has its connection.
+// TestSoakLocksTimeWaited measures how long clients wait for a pool's only connection or for a
+// mutex, and that they do not wait if each has its own connection. It uses a database/sql library
+// with cgo, one without, and a library with its own pool.
 func TestSoakLocksTimeWaited(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -43,7 +43,7 @@ func TestSoakLocksTimeWaited(t *testing.T) {
 	if err := os.WriteFile(file, []byte(queue), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cache, err := build.DefaultCache() // the user's, so that nothing is built twice
+	cache, err := build.DefaultCache() // the user's cache, so that no worker is built twice
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestSoakWalkthrough runs the commands of docs/walkthrough.md, one after another, on a copy of
-// the bookshop, with as few trials as possible.
+// TestSoakWalkthrough runs the commands of docs/walkthrough.md, one after another, on a copy of the
+// bookshop, with as few trials as possible.
 func TestSoakWalkthrough(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -66,7 +66,7 @@ func TestSoakWalkthrough(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", line, err, out)
 		}
-		// Two visitors that are the same user may have met.
+		// Two visitors with the same user may have been active at the same time.
 		if m := differently.FindSubmatch(out); m != nil && len(m[1]) > 2 {
 			t.Errorf("%s: the replay is not what was recorded:\n%s", line, out)
 		}
@@ -85,8 +85,8 @@ func TestSoakWalkthrough(t *testing.T) {
 	replayedEverywhere(t, shop, env)
 }
 
-// copyProgram copies the files of a program, and not what running it has left beside them,
-// such as recordings and databases.
+// copyProgram copies the files of a program, without files that runs of the program created, such
+// as recordings and databases.
 func copyProgram(t *testing.T, dir string, program fs.FS) {
 	t.Helper()
 	err := fs.WalkDir(program, ".", func(name string, e fs.DirEntry, err error) error {
@@ -108,7 +108,7 @@ func copyProgram(t *testing.T, dir string, program fs.FS) {
 	}
 }
 
-// TestCopyProgram expects a program to be copied without what it has left.
+// TestCopyProgram expects a program's files to be copied without those that a run created.
 func TestCopyProgram(t *testing.T) {
 	dir := t.TempDir()
 	program := fstest.MapFS{}
@@ -128,8 +128,8 @@ func TestCopyProgram(t *testing.T) {
 	}
 }
 
-// replayedEverywhere expects each driver to replay what the page has recorded, but for those
-// that cannot and say so.
+// replayedEverywhere expects each driver to replay the recording of the page, except drivers that
+// report that they cannot.
 func replayedEverywhere(t *testing.T, shop string, env []string) {
 	t.Helper()
 	const can = "mattn modernc ncruces glebarez zombiezen crawshaw bvinc eatonphil tailscale native"
@@ -184,10 +184,10 @@ func replayedEverywhere(t *testing.T, shop string, env []string) {
 	}
 }
 
-// differently matches what is said of events that did not end as recorded.
+// differently matches the message about events that did not end as recorded.
 var differently = regexp.MustCompile(`(\d+) of \d+ events did not\s+end as recorded`)
 
-// shellCommands returns the lines of the sh blocks of a page.
+// shellCommands returns the lines of the sh code blocks of a page.
 func shellCommands(markdown string) (list []string) {
 	inside := false
 	for line := range strings.Lines(markdown) {

@@ -27,7 +27,7 @@ func init() {
 	workers["dies"] = func() { os.Exit(3) }
 }
 
-// honest returns a driver such as anyone might write.
+// honest returns a driver without defects.
 func honest() driver.Driver {
 	return adapter.New(adapter.Library{
 		Info:      driver.Info{Name: "test", About: "A driver for tests.", Module: "modernc.org/sqlite", Kind: driver.Transpiled, Interface: driver.DatabaseSQL},
@@ -64,7 +64,7 @@ func (d *spoiled) Open(ctx context.Context, path string, s driver.Settings) (dri
 		s = s.With(driver.Settings{"synchronous": "off"})
 	}
 	if _, asked := s["journal_mode"]; d.fault == "wal" && !asked {
-		s = s.With(driver.Settings{"journal_mode": "wal"}) // as zombiezen and crawshaw do
+		s = s.With(driver.Settings{"journal_mode": "wal"}) // zombiezen and crawshaw set this, too
 	}
 	db, err := d.Driver.Open(ctx, path, s)
 	if err != nil {
@@ -75,7 +75,7 @@ func (d *spoiled) Open(ctx context.Context, path string, s driver.Settings) (dri
 	}}}, nil
 }
 
-// wrappedRunner runs statements that a function wraps.
+// wrappedRunner runs statements that its function wraps.
 type wrappedRunner struct {
 	driver.Runner
 	wrap func(driver.Stmt, driver.Statement) driver.Stmt
@@ -143,21 +143,21 @@ type spoiledStmt struct {
 	fault string
 }
 
-// Query misbehaves when it reads rows of the workload, which have two columns, or of a
-// job's table, which have three.
+// Query misbehaves when it reads rows of the workload, which have two columns, or of a job's table,
+// which have three columns.
 func (s *spoiledStmt) Query(ctx context.Context, b *driver.Batch, r int, visit func(driver.Row) error) error {
 	if len(s.st.Columns) > 1 && s.st.Columns[0].Type == driver.Int {
 		switch s.fault {
 		case "killed":
 			if self, err := os.FindProcess(os.Getpid()); err == nil {
-				_ = self.Kill() // the sleep shows if it fails
+				_ = self.Kill() // if the kill fails, the sleep shows it
 			}
 			time.Sleep(time.Hour)
 		case "complains":
 			fmt.Fprintf(os.Stderr, "opening\n\x1b[31mreading\nno space left\n")
 			os.Exit(3)
 		case "sleeps":
-			_ = os.WriteFile("asleep", nil, 0o644) // the test notices if it is missing
+			_ = os.WriteFile("asleep", nil, 0o644) // if writing fails, the test notices that the file is missing
 			time.Sleep(time.Hour)
 		case "slow":
 			time.Sleep(100 * time.Millisecond)

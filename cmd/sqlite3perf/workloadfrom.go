@@ -146,13 +146,13 @@ func (o *fromOptions) check(database string) (float64, error) {
 
 func (o *fromOptions) output() *outputOptions { return &outputOptions{file: o.file} }
 
-// seal begins the last line of a workload that was written, after which its hash follows.
+// seal begins the last line of a workload that workload from wrote. The hash of the text follows.
 const seal = "# As workload from wrote it, which replaces this file only if it is unchanged: SHA-256 "
 
-// sealed appends a line with the hash of the text, by which [replaceable] recognizes changes.
+// sealed appends a line with the hash of the text. [replaceable] detects changes by the hash.
 func sealed(text string) string { return text + seal + sumOf([]byte(text)) + "\n" }
 
-// replaceable reports whether a file is missing, or as workload from has written it.
+// replaceable reports whether a file does not exist, or is unchanged since workload from wrote it.
 func replaceable(file string) bool {
 	data, err := directory.ReadRegular(file, maxOwn)
 	if err != nil {
@@ -205,7 +205,7 @@ func (o *fromOptions) run(ctx context.Context, env *environment, database string
 		if c, err = o.compare(ctx, w, resolved, tell); err != nil {
 			return err
 		}
-		if _, err := o.valid(w); err != nil { // it may have changed
+		if _, err := o.valid(w); err != nil { // the text may have changed
 			return err
 		}
 	}
@@ -226,8 +226,8 @@ func (o *fromOptions) run(ctx context.Context, env *environment, database string
 	return o.text(out, database, w, c, source)
 }
 
-// compare compares the imitation with the database. With --keep it also keeps the imitation, but
-// only if that is complete.
+// compare compares the imitation with the database. With --keep it also stores the imitation's
+// database, but only if that is complete.
 func (o *fromOptions) compare(ctx context.Context, w *imitate.Workload, resolved *plan.Plan, tell func(string)) (*imitate.Comparison, error) {
 	if o.keep == "" {
 		return w.Compare(ctx, resolved, "", tell)
@@ -251,7 +251,7 @@ func (o *fromOptions) compare(ctx context.Context, w *imitate.Workload, resolved
 	return c, nil
 }
 
-// valid checks the workload that was made, and returns its plan.
+// valid checks the generated workload, and returns its plan.
 func (o *fromOptions) valid(w *imitate.Workload) (*plan.Plan, error) {
 	parsed, err := workload.Parse(cmp.Or(o.file, "imitation.yaml"), []byte(w.YAML), nil)
 	if err != nil {
@@ -269,8 +269,8 @@ func (o *fromOptions) valid(w *imitate.Workload) (*plan.Plan, error) {
 
 const toldEvery = 10 * time.Second
 
-// teller returns a function that shows the current step: always on a terminal, and elsewhere now
-// and then if the work takes long.
+// teller returns a function that shows the current step: always on a terminal, and elsewhere from
+// time to time if the work takes long.
 func (o *fromOptions) teller(env *environment) func(string) {
 	if o.quiet {
 		return func(string) {}
@@ -292,7 +292,7 @@ func (o *fromOptions) teller(env *environment) func(string) {
 	}
 }
 
-// untouched describes whether the database's files were changed meanwhile.
+// untouched says whether an application changed the database's files in the meantime.
 func untouched(database string, source *imitate.Source) string {
 	written := source.Written()
 	if len(written) == 0 {
@@ -374,7 +374,7 @@ func sizeWords(s imitate.Size) string {
 	return fmt.Sprintf("%s has %s instead of %s", s.Name, document.Megabytes(s.Bytes[1]), document.Megabytes(s.Bytes[0]))
 }
 
-// notNear lists the differences between imitation and database that are too large.
+// notNear lists the differences between the imitation and the database that are too large.
 func notNear(w *imitate.Workload, c *imitate.Comparison) (list []string) {
 	if off := float64(c.Bytes)/w.Wanted() - 1; math.Abs(off) > imitate.NearSize {
 		what := fmt.Sprintf("the size, by %+.1f %%", 100*off)
@@ -412,7 +412,8 @@ func notNear(w *imitate.Workload, c *imitate.Comparison) (list []string) {
 	return list
 }
 
-// pathOf returns a file's name such that it is not taken for a built-in workload's.
+// pathOf returns the path of a file so that it cannot be mistaken for the name of a built-in
+// workload.
 func pathOf(file string) string {
 	if filepath.IsAbs(file) || strings.HasPrefix(file, ".") {
 		return file
@@ -420,7 +421,7 @@ func pathOf(file string) string {
 	return "./" + filepath.ToSlash(file)
 }
 
-// mean writes a mean number of rows.
+// mean formats a mean number of rows.
 func mean(x float64) string {
 	if x == math.Trunc(x) {
 		return strconv.FormatFloat(x, 'f', 0, 64)
@@ -452,7 +453,7 @@ func (o *fromOptions) json(out io.Writer, database string, w *imitate.Workload, 
 		Written  []string `json:"written_meanwhile"`
 		Workload string   `json:"workload,omitempty"`
 		Bytes    *side    `json:"bytes,omitempty"`
-		Sizes    []table  `json:"sizes,omitempty"` // in bytes, of what differs most
+		Sizes    []table  `json:"sizes,omitempty"` // sizes in bytes of the tables and indexes that differ most
 		Tables   []table  `json:"tables"`
 		Queries  []query  `json:"queries,omitempty"`
 		Notes    []string `json:"not_as_in_the_database"`

@@ -89,8 +89,8 @@ func addAllowFilesFlag(f *pflag.FlagSet, value *bool) {
 	reaching(f, reachesOut, "allow-files")
 }
 
-// loadWorkload reads a built-in workload or a file, and takes a copy of the database that
-// it begins with, if any, in the directory for databases; "" is the usual one.
+// loadWorkload reads a built-in workload or a file. If the workload begins with a database,
+// loadWorkload copies that into dir, the directory for databases; "" is the usual one.
 func loadWorkload(dir, name string, allowFiles bool) (*workload.Workload, error) {
 	w, err := readWorkload(name, allowFiles)
 	if err != nil || w.Database == "" {
@@ -105,7 +105,7 @@ func loadWorkload(dir, name string, allowFiles bool) (*workload.Workload, error)
 	if err != nil {
 		return nil, fmt.Errorf("directory for the copy of %s: %w", w.Database, err)
 	}
-	if runtime.GOOS != "windows" { // which keeps files that are open; the next run removes it there
+	if runtime.GOOS != "windows" { // Windows does not remove open files; there the next run removes them
 		defer scratch.Remove()
 	}
 	s, err := snapshot.Take(context.Background(), w.DatabasePath(), scratch.Dir)
@@ -150,11 +150,11 @@ func listWorkloads(out io.Writer) error {
 	return printTable(out, "|", rows)
 }
 
-// schemaFile matches the line of a workload that names a file with its schema.
+// schemaFile matches the line of a workload that names a file with the schema.
 var schemaFile = regexp.MustCompile(`(?m)^schema: *\S+\.sql *$`)
 
-// standalone returns a workload's file with its schema included, so that the file is
-// complete in any place.
+// standalone returns the text of a workload with its schema included, so that the text does not
+// depend on other files.
 func standalone(w *workload.Workload) (string, error) {
 	resolved, err := w.Plan(workload.Full, nil)
 	if err != nil {
@@ -170,11 +170,10 @@ func standalone(w *workload.Workload) (string, error) {
 	return schemaFile.ReplaceAllLiteralString(string(w.Source()), schema), nil
 }
 
-// explain describes what a workload does, in the terms of its file. The plan is that of
-// the quick scale, which run uses by default.
+// explain describes what a workload does, in the terms of its file. quick is the plan of the quick
+// scale, which run uses by default.
 func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
-	// Lines from the file are indented, so that they can't be mistaken for the
-	// command's own.
+	// Lines from the file are indented, so that nobody mistakes them for the command's own lines.
 	about := strings.ReplaceAll(strings.TrimSpace(w.About), "\n", "\n  ")
 	fmt.Fprintf(out, "%s\n\n", strings.TrimSuffix(w.Name+": "+about, ": "))
 	if len(w.Needs) > 0 {
@@ -235,12 +234,12 @@ func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 	return cmp.Or(printTable(out, "|||", phases), printTable(out, "||", statements))
 }
 
-// ownDefaults warns of settings that are not set.
+// ownDefaults returns a warning about settings that the workload does not set.
 func ownDefaults(unset driver.Settings) string {
 	return strings.Join(slices.Sorted(maps.Keys(unset)), ", ") + ": each driver has its own default, which can decide the ranking"
 }
 
-// sayUnset says which settings the workloads of a run with several drivers leave to each driver.
+// sayUnset prints which settings the workloads leave to each driver, if a run has several drivers.
 func sayUnset(cases []*lab.Case, say func(format string, args ...any)) {
 	told := map[string]bool{}
 	for _, c := range cases {
@@ -253,8 +252,8 @@ func sayUnset(cases []*lab.Case, say func(format string, args ...any)) {
 	}
 }
 
-// sayWithout says which workloads lack a parameter that was given. It is known to others,
-// or it would have been refused.
+// sayWithout prints which workloads lack a parameter of --param. Another workload has it, because
+// otherwise --param would have been refused.
 func sayWithout(m *lab.Matrix, say func(format string, args ...any)) {
 	for _, name := range slices.Sorted(maps.Keys(m.Parameters)) {
 		var without []string
@@ -273,7 +272,7 @@ func sayWithout(m *lab.Matrix, say func(format string, args ...any)) {
 	}
 }
 
-// sayNeeded says which drivers are variants because of what workloads need.
+// sayNeeded prints which drivers are measured as variants, because workloads need certain features.
 func sayNeeded(cases []*lab.Case, say func(format string, args ...any)) {
 	told := map[string]bool{}
 	for _, c := range cases {
@@ -298,8 +297,7 @@ func clients(p *plan.Phase) int {
 	return 0
 }
 
-// does describes what a phase executes: the operations of a mix, or one statement or
-// script.
+// does describes what a phase executes: the operations of a mix, or one statement or script.
 func does(p *plan.Phase) (list []string) {
 	switch {
 	case p.Insert != nil:
@@ -332,8 +330,8 @@ func replays(r *plan.Replay) []string {
 		document.Counted(r.Events.Len(), "event"), document.Counted(transactions, "transaction"), document.Counted(len(r.Statements), "statement"), document.Counted(r.Connections, "connection"), strings.Join(r.Operations, ", "))}
 }
 
-// abridged returns a text on one line, with an ellipsis if it has more than most
-// characters.
+// abridged returns a text on one line. If it has more than most characters, the end is replaced by
+// an ellipsis.
 func abridged(s string, most int) string {
 	if r := []rune(document.Line(s)); len(r) > most {
 		return string(r[:most-1]) + "…"

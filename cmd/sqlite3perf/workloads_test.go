@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestStandalone checks that the output of --yaml is the same workload in any place.
+// TestStandalone checks that the output of --yaml is the same workload in any directory.
 func TestStandalone(t *testing.T) {
 	for _, name := range workload.Builtins() {
 		w, err := workload.Load(name)
@@ -46,8 +46,8 @@ func TestStandalone(t *testing.T) {
 	}
 }
 
-// TestSayUnset checks that a run of several drivers says once which settings are left to
-// them.
+// TestSayUnset checks that a run of several drivers prints once which settings are left to the
+// drivers.
 func TestSayUnset(t *testing.T) {
 	cases := func(set driver.Settings, drivers ...string) (list []*lab.Case) {
 		for _, yaml := range []string{"name: bare\nsettings: {pool_size: 2}\n", "name: set\nsettings: {journal_mode: wal, synchronous: off, busy_timeout: 0}\n"} {
@@ -81,8 +81,8 @@ func TestSayUnset(t *testing.T) {
 	}
 }
 
-// TestReplaceable expects a workload that was made from a database to be replaced without
-// being asked, but not one that has been edited, nor another file.
+// TestReplaceable expects a generated workload to be replaced without asking, but not an edited
+// one, and no other file.
 func TestReplaceable(t *testing.T) {
 	text := sealed("name: app\nphases: []\n")
 	for name, c := range map[string]struct {

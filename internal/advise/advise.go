@@ -9,19 +9,20 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Matters is the least difference of speed that decides, as a share of the time.
+// Matters is the least difference of speed that decides between candidates, as a share of the time.
 const Matters = 0.05
 
-// muchLess is the ratio of memory, size or tail below which a candidate has a clear advantage.
+// muchLess is the ratio of memory, size or tail latency below which a candidate has a clear
+// advantage.
 const muchLess = 0.8
 
-// Verdict is how far the facts go.
+// Verdict says whether the facts are enough to recommend one candidate.
 type Verdict string
 
 // The verdicts.
 const (
-	Take        Verdict = "take"        // one candidate
-	Conditional Verdict = "conditional" // one, if the user can avoid what its defects need; all candidates have defects
+	Take        Verdict = "take"        // one candidate is recommended
+	Conditional Verdict = "conditional" // one candidate is recommended if the user can avoid what triggers its defects; all candidates have defects
 	Undecided   Verdict = "undecided"   // the facts do not decide between several candidates
 	None        Verdict = "none"        // no candidate gave the right answers
 )
@@ -29,24 +30,24 @@ const (
 // Advice is a recommendation.
 type Advice struct {
 	Verdict  Verdict     `json:"verdict"`
-	Take     string      `json:"take,omitempty"`  // of Take and Conditional
-	Among    []string    `json:"among,omitempty"` // of Undecided
+	Take     string      `json:"take,omitempty"`  // the recommended candidate, if Verdict is Take or Conditional
+	Among    []string    `json:"among,omitempty"` // the candidates left, if Verdict is Undecided
 	Because  []Reason    `json:"because,omitempty"`
 	Rejected []Rejection `json:"rejected,omitempty"`
 	Overturn []Overturn  `json:"overturn,omitempty"`
 
-	// Hidden is the greatest difference that the noise may hide if the verdict is undecided: 0.3
-	// if one candidate may take 1.3 times as long as another. It is 0 if all differences are
+	// Hidden is the greatest difference of times that noise may hide if the verdict is undecided:
+	// 0.3 if one candidate may take 1.3 times as long as another. It is 0 if all differences are
 	// too small to matter. Untold is true if the times of two candidates cannot be compared.
 	Hidden float64 `json:"hidden,omitempty"`
 	Untold bool    `json:"untold,omitempty"`
 
 	// Further is an estimate of how many more rounds would decide. It is 0 if no number of rounds
-	// would, and [stats.MaxRounds] if it takes that many or more.
+	// would, and [stats.MaxRounds] if at least that many are needed.
 	Further int `json:"further_rounds,omitempty"`
 }
 
-// Advantage is the respect in which a candidate is clearly better than another.
+// Advantage is a property in which a candidate is clearly better than another.
 type Advantage string
 
 // The advantages.
@@ -55,83 +56,83 @@ const (
 	Only        Advantage = "only" // no other candidate is left
 	ShorterTail Advantage = "shorter-tail"
 	LessMemory  Advantage = "less-memory"
-	Smaller     Advantage = "smaller"      // the binary
-	WithoutC    Advantage = "without-c"    // no C compiler
-	DatabaseSQL Advantage = "database-sql" // it is used through database/sql
-	FewerRisks  Advantage = "fewer-risks"  // the other has known defects that may do harm, it has none
+	Smaller     Advantage = "smaller"      // its binary is smaller
+	WithoutC    Advantage = "without-c"    // building it needs no C compiler
+	DatabaseSQL Advantage = "database-sql" // the driver is used through database/sql
+	FewerRisks  Advantage = "fewer-risks"  // no known defect of this candidate may do harm here, but defects of the other may
 )
 
-// Reason is an advantage of a candidate over another.
+// Reason is one advantage of the candidate Of over the candidate Over.
 type Reason struct {
 	Of        string         `json:"of"`
 	Advantage Advantage      `json:"advantage"`
 	Over      string         `json:"over,omitempty"`
-	Ratio     *stats.Summary `json:"ratio,omitempty"` // of the other's time or tail to its own
-	Own       int64          `json:"own,omitempty"`   // bytes
+	Ratio     *stats.Summary `json:"ratio,omitempty"` // time or tail latency of Over, divided by that of Of
+	Own       int64          `json:"own,omitempty"`   // bytes of Of
 	Others    int64          `json:"others,omitempty"`
 }
 
-// Cause is why a candidate is not taken.
+// Cause is why a candidate is not recommended.
 type Cause string
 
 // The causes.
 const (
-	CauseStatus Cause = "status" // it is wrong, refused, failed or unavailable in some cell
-	CauseDefect Cause = "defect" // a known defect can lose, damage or falsify data
-	CauseErrors Cause = "errors" // more operations fail than with another, so their times do not compare
+	CauseStatus Cause = "status" // the candidate is wrong, refused, failed or unavailable in some cell
+	CauseDefect Cause = "defect" // a known defect of the candidate can lose, damage or falsify data
+	CauseErrors Cause = "errors" // more operations fail than with another candidate, so times are not comparable
 	CauseSlower Cause = "slower"
-	CauseLess   Cause = "dominated" // as fast as the one that is taken, and nowhere better
+	CauseLess   Cause = "dominated" // as fast as the recommended candidate, but better in nothing
 )
 
-// Rejection is a candidate that is not taken.
+// Rejection is a candidate that is not recommended, with the cause.
 type Rejection struct {
 	Name    string           `json:"name"`
 	Cause   Cause            `json:"cause"`
 	Status  result.Status    `json:"status,omitempty" jsonschema:"enum=not measured"`
-	Message string           `json:"message,omitempty"` // of the status
+	Message string           `json:"message,omitempty"` // error message that explains Status
 	Defects []defects.Defect `json:"defects,omitempty"`
-	Failed  int64            `json:"failed,omitempty"` // of CauseErrors
-	Ratio   *stats.Summary   `json:"ratio,omitempty"`  // of its time to that of the one that is taken; nil if that is not known
+	Failed  int64            `json:"failed,omitempty"` // failed operations, if Cause is CauseErrors
+	Ratio   *stats.Summary   `json:"ratio,omitempty"`  // time of this candidate divided by that of the recommended one; nil if unknown
 
 	// AsFast is true if the cause is a status or a defect and the candidate is not clearly slower
-	// than the one that is taken.
+	// than the recommended one.
 	AsFast bool `json:"as_fast,omitempty"`
 }
 
-// Change is what would overturn a recommendation.
+// Change is a kind of change that would overturn a recommendation.
 type Change string
 
 // The changes.
 const (
-	ChangeDefect Change = "defect" // the defects are fixed, or what they need is excluded
-	ChangeStatus Change = "status" // the cause of its status is fixed
-	ChangeNeed   Change = "need"   // the need for an advantage that the candidate has and the taken one lacks
-	ChangeCell   Change = "cell"   // one cell is all that counts
-	ChangeRounds Change = "rounds" // more rounds, a larger scale or a quieter machine
+	ChangeDefect Change = "defect" // the candidate's defects are fixed, or the user avoids what triggers them
+	ChangeStatus Change = "status" // the candidate no longer is wrong, refused, failed or unavailable
+	ChangeNeed   Change = "need"   // the user needs an advantage that the candidate has and the recommended one lacks
+	ChangeCell   Change = "cell"   // only one cell matters to the user
+	ChangeRounds Change = "rounds" // the facts are measured with more rounds, at a larger scale or on a quieter machine
 )
 
-// Overturn is what would overturn a recommendation, and in whose favor.
+// Overturn is a change that would overturn a recommendation, and the candidate that it favors.
 type Overturn struct {
 	Change    Change           `json:"change"`
 	For       string           `json:"for,omitempty"`
-	Advantage Advantage        `json:"advantage,omitempty"` // of ChangeNeed
-	Cell      *stats.TableName `json:"cell,omitempty"`      // of ChangeCell
-	Ratio     *stats.Summary   `json:"ratio,omitempty"`     // of its time to that of the one that is taken
+	Advantage Advantage        `json:"advantage,omitempty"` // the needed one, if Change is ChangeNeed
+	Cell      *stats.TableName `json:"cell,omitempty"`      // the only cell that matters, if Change is ChangeCell
+	Ratio     *stats.Summary   `json:"ratio,omitempty"`     // time of For divided by that of the recommended candidate; if Change is ChangeCell, the time of the next driver in Cell divided by that of For
 	Own       int64            `json:"own,omitempty"`
 	Others    int64            `json:"others,omitempty"`
 
-	// Among are the candidates between which the facts would not decide after a ChangeDefect. It
-	// is nil if For would then be taken.
+	// Among lists the candidates between which the facts would not decide after a ChangeDefect. It
+	// is nil if For would then be recommended.
 	Among []string `json:"among,omitempty"`
 }
 
-// Decide says which candidate to take.
+// Decide recommends a candidate from the facts.
 //
-// A candidate that gave a wrong answer, or none, is never taken. A candidate with a known defect
-// that can falsify data here is taken only if all have one. Of the others the fastest is taken, if
-// its lead is clear and large enough to matter. If several are equally fast, one of them is taken if
-// it is clearly better in something and nowhere clearly worse, because the facts cannot say
-// which advantage counts more.
+// A candidate that gave a wrong answer, or none, is never recommended. A candidate with a known
+// defect that can falsify data here is recommended only if all candidates have one. Of the others
+// Decide recommends the fastest, if its lead is clear and large enough to matter. If several are
+// equally fast, Decide recommends one that is clearly better in something and nowhere clearly
+// worse, because the facts cannot say which advantage counts more.
 func Decide(f *Facts) *Advice {
 	a, taken, sound := f.choose()
 	if taken >= 0 {
@@ -140,8 +141,8 @@ func Decide(f *Facts) *Advice {
 	return a
 }
 
-// choose makes the advice without [Advice.Overturn]. It returns the candidate that is taken, or
-// -1, and the candidates among which it was chosen.
+// choose makes the advice without [Advice.Overturn]. It returns the index of the recommended
+// candidate, or -1, and the indexes of the candidates among which it chose.
 func (f *Facts) choose() (a *Advice, taken int, sound []int) {
 	a = &Advice{}
 	var right []int
@@ -194,8 +195,7 @@ func (f *Facts) choose() (a *Advice, taken int, sound []int) {
 	return a, taken, sound
 }
 
-// without returns the facts as they would be if a candidate had no defects that can falsify
-// data.
+// without returns a copy of the facts in which candidate i has no defects that can falsify data.
 func (f *Facts) without(i int) *Facts {
 	next := *f
 	next.Candidates = slices.Clone(f.Candidates)
@@ -203,7 +203,8 @@ func (f *Facts) without(i int) *Facts {
 	return &next
 }
 
-// working returns those of the candidates that do not fail significantly more often than another.
+// working returns the candidates in among that do not fail significantly more often than another
+// one.
 func (f *Facts) working(among []int) []int {
 	return unless(among, func(i int) bool {
 		return slices.ContainsFunc(among, func(j int) bool { return f.failsMore(i, j) })
@@ -222,7 +223,7 @@ func (f *Facts) failsMore(x, y int) bool {
 	return slices.Contains(f.Failures, MoreFailed{More: f.Candidates[x].Name, Than: f.Candidates[y].Name})
 }
 
-// Open returns the comparisons of failed operations between candidates that are not decided yet.
+// Open returns the undecided comparisons of failed operations between candidates in among.
 func (f *Facts) Open(among []string) (list []MoreFailed) {
 	for _, m := range f.Failures {
 		if m.Further > 0 && slices.Contains(among, m.More) && slices.Contains(among, m.Than) {
@@ -232,8 +233,8 @@ func (f *Facts) Open(among []string) (list []MoreFailed) {
 	return list
 }
 
-// pair returns the comparison of two candidates, with the ratios of y to x. ok is false if they
-// have no figures.
+// pair returns the comparison of candidates x and y, with the ratios of y to x. ok is false if one
+// of them has no figures.
 func (f *Facts) pair(x, y int) (p Pair, ok bool) {
 	i := slices.IndexFunc(f.Pairs, func(p Pair) bool { return p.First == min(x, y) && p.Second == max(x, y) })
 	if i < 0 {
@@ -255,7 +256,7 @@ func (f *Facts) slower(x, y int) bool {
 	return ok && p.Told && p.Time.Median >= 1+Matters
 }
 
-// ratio returns the ratio of y's time to x's, or nil.
+// ratio returns the ratio of y's time to x's, or nil if one of them has no figures.
 func (f *Facts) ratio(x, y int) *stats.Summary {
 	if p, ok := f.pair(x, y); ok {
 		return &p.Time
@@ -263,15 +264,15 @@ func (f *Facts) ratio(x, y int) *stats.Summary {
 	return nil
 }
 
-// leaders returns those of the candidates than which no other is clearly faster, the fastest first.
+// leaders returns the candidates in among that no other is clearly faster than, the fastest first.
 func (f *Facts) leaders(among []int) []int {
 	return unless(among, func(y int) bool {
 		return slices.ContainsFunc(among, func(x int) bool { return x != y && f.slower(x, y) })
 	})
 }
 
-// unless returns the candidates that are not worse than another. It returns all if each is worse
-// than another, in a circle.
+// unless returns the candidates in among that worse does not report. It returns among if worse
+// reports every one of them, because each can be worse than the next in a circle.
 func unless(among []int, worse func(int) bool) []int {
 	if list := slices.DeleteFunc(slices.Clone(among), worse); len(list) > 0 {
 		return list
@@ -279,9 +280,9 @@ func unless(among []int, worse func(int) bool) []int {
 	return among
 }
 
-// hidden returns the greatest difference that may be between any two of these: how far their
-// intervals reach beyond what matters. untold says that two of them have no interval. further is
-// an estimate of how many more rounds would show the difference.
+// hidden returns the greatest difference of times that may exist between two candidates in among:
+// the farthest end of an interval that reaches beyond Matters. untold reports whether two of the
+// candidates have no interval. further estimates how many more rounds would show the difference.
 func (f *Facts) hidden(among []int) (most float64, untold bool, further int) {
 	for k, x := range among {
 		for _, y := range among[k+1:] {
@@ -290,7 +291,7 @@ func (f *Facts) hidden(among []int) (most float64, untold bool, further int) {
 			switch i := p.Time.Interval; {
 			case !ok || i == nil || i.Low <= 0:
 				untold = true
-			case p.Told: // by less than matters
+			case p.Told: // the difference is clear, but too small to matter
 			case i.High > 1+Matters || i.Low < 1/(1+Matters):
 				most = max(most, i.High-1, 1/i.Low-1)
 			}
@@ -302,8 +303,8 @@ func (f *Facts) hidden(among []int) (most float64, untold bool, further int) {
 	return most, untold, further
 }
 
-// dominant returns the candidate that is better than each other in something and worse than none
-// in anything, or -1.
+// dominant returns the candidate that has an advantage over each other one while none has an
+// advantage over it. It returns -1 if there is no such candidate.
 func (f *Facts) dominant(among []int) int {
 	for _, x := range among {
 		if !slices.ContainsFunc(among, func(y int) bool {
@@ -315,7 +316,7 @@ func (f *Facts) dominant(among []int) int {
 	return -1
 }
 
-// advantages lists in what x is clearly better than y, apart from its speed.
+// advantages lists the advantages of candidate x over y, apart from speed.
 func (f *Facts) advantages(x, y int) (list []Reason) {
 	a, b := &f.Candidates[x], &f.Candidates[y]
 	note := func(r Reason) {
@@ -344,7 +345,7 @@ func (f *Facts) advantages(x, y int) (list []Reason) {
 	return list
 }
 
-// advantagesOver lists the advantages of x over any of others, each over the first.
+// advantagesOver lists the advantages of x over any candidate in others, each advantage once.
 func (f *Facts) advantagesOver(x int, others []int) (list []Reason) {
 	for _, y := range others {
 		if y == x {
@@ -362,7 +363,7 @@ func (f *Facts) advantagesOver(x int, others []int) (list []Reason) {
 func (f *Facts) because(taken int, sound, leaders []int) (list []Reason) {
 	name := f.Candidates[taken].Name
 	if at := slices.IndexFunc(sound, func(y int) bool { return f.slower(taken, y) }); at >= 0 {
-		next := sound[at] // the fastest that is clearly slower
+		next := sound[at] // the fastest candidate that is clearly slower than taken
 		list = append(list, Reason{Of: name, Advantage: Faster, Over: f.Candidates[next].Name, Ratio: f.ratio(taken, next)})
 	}
 	if len(leaders) > 1 {
@@ -374,7 +375,8 @@ func (f *Facts) because(taken int, sound, leaders []int) (list []Reason) {
 	return list
 }
 
-// reject says why candidates are not taken. Ratios are to the candidate with index to.
+// reject notes in a why each candidate that is not in taken is not recommended. Ratios are relative
+// to the candidate with index to.
 func (f *Facts) reject(a *Advice, to int, taken []int) {
 	for i := range f.Candidates {
 		c := &f.Candidates[i]

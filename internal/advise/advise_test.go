@@ -16,7 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// fake is a driver of a story.
+// fake is an imitated driver in a test.
 type fake struct {
 	name      string
 	kind      driver.Kind
@@ -24,18 +24,18 @@ type fake struct {
 	module    string
 	version   string
 	sqlite    string
-	factor    float64 // of its time
-	noise     float64 // share by which a time varies from round to round
+	factor    float64 // factor by which the driver's times are longer
+	noise     float64 // share by which a time varies between rounds
 	memory    int64   // MB
-	tail      float64 // of its 99th percentile
-	failed    int64   // operations in each round
-	replayed  int64   // events that a constraint stopped in a replay, in each round
+	tail      float64 // factor by which the 99th percentile is longer
+	failed    int64   // number of failed operations in each round
+	replayed  int64   // number of replayed events in each round that violated a constraint
 	status    result.Status
-	unlike    float64 // of its time in the second phase, besides factor
-	size      int64   // MB, of the binary
+	unlike    float64 // further factor for the times of the second phase
+	size      int64   // size of the binary in MB
 	journal   string  // journal_mode
-	connected int     // connections
-	salt      uint64  // of the noise of a story that begins with this driver
+	connected int     // number of connections
+	salt      uint64  // seed of the noise, if this driver is the first of a story
 }
 
 var (
@@ -44,13 +44,13 @@ var (
 	other   = fake{name: "zombiezen", kind: driver.Transpiled, direct: true, module: "zombiezen.com/go/sqlite", version: "v1.4.2", sqlite: "3.53.4", factor: 1, noise: 0.01, memory: 24, tail: 1}
 )
 
-// with changes a fake.
+// with returns a copy of a fake that change has changed.
 func with(f fake, change func(*fake)) fake {
 	change(&f)
 	return f
 }
 
-// story makes a run of drivers on a workload of two phases.
+// story makes a run of the given drivers on a workload with two phases.
 func story(rounds int, drivers ...fake) *stats.Analysis {
 	r := &result.Run{ID: 7, Started: time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), Rounds: rounds, Precision: 0.05, Stopped: result.StoppedRounds,
 		Machine: result.Machine{OS: "linux", Arch: "amd64"}}
@@ -103,14 +103,14 @@ func story(rounds int, drivers ...fake) *stats.Analysis {
 	return stats.Analyze(r, "native")
 }
 
-// told decides a story, and says in a few words what was decided.
+// told decides a story, and describes the decision in a few words.
 func told(rounds int, drivers ...fake) (*advise.Advice, string) {
 	footprints := map[string]*result.Footprint{}
 	for _, d := range drivers {
 		footprints[d.name] = &result.Footprint{SizeBytes: d.size * 1e6}
 	}
 	a := advise.Decide(advise.FactsOf(story(rounds, drivers...), footprints))
-	// Which of two that are as fast comes first is chance.
+	// Chance decides which of two equally fast candidates is first.
 	words := []string{strings.TrimSpace(string(a.Verdict) + " " + a.Take + strings.Join(slices.Sorted(slices.Values(a.Among)), "+"))}
 	for _, r := range a.Because {
 		words = append(words, strings.TrimSpace(fmt.Sprintf("because %s %s %s", r.Of, r.Advantage, r.Over)))
@@ -137,14 +137,14 @@ func told(rounds int, drivers ...fake) (*advise.Advice, string) {
 	return a, strings.Join(words, "\n")
 }
 
-// TestStories tells what is decided in each kind of result.
+// TestStories checks the decision for each kind of result.
 func TestStories(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		rounds  int
 		drivers []fake
 		want    string
-		hidden  bool // by noise
+		hidden  bool // noise hides a difference
 	}{
 		{"one wins clearly", 12, []fake{modernc, mattn}, `take mattn
 because mattn faster modernc
@@ -255,7 +255,7 @@ not modernc statusfailed`, false},
 	}
 }
 
-// TestFurther expects the number of rounds that would do to be enough, if they are added.
+// TestFurther adds the rounds that Further estimates, and expects a decision.
 func TestFurther(t *testing.T) {
 	noisy := func(f *fake) { f.noise = 0.2 }
 	slower := func(f *fake) { f.factor, f.noise = 1.1, 0.2 }
@@ -286,8 +286,8 @@ func TestFurther(t *testing.T) {
 	}
 }
 
-// TestFloor checks that the floor is no candidate where there are others, and that ratios and
-// the order of candidates are those of their times.
+// TestFloor checks that the floor driver is not a candidate if there are others, and that ratios
+// and the order of candidates follow from their times.
 func TestFloor(t *testing.T) {
 	native := with(mattn, func(f *fake) { f.name, f.factor = "native", 0.5 })
 	f := advise.FactsOf(story(12, modernc, native, mattn), nil)
@@ -323,8 +323,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestCircle has three candidates of which each is slower than the next. Nothing is decided
-// between them.
+// TestCircle has three candidates, each slower than the next. No decision between them is expected.
 func TestCircle(t *testing.T) {
 	slower := stats.Summary{Median: 1.2, Interval: &stats.Interval{Low: 1.1, High: 1.3}}
 	f := advise.Facts{Pairs: []advise.Pair{
@@ -340,8 +339,9 @@ func TestCircle(t *testing.T) {
 	}
 }
 
-// TestReplayIsNotTheDriver expects no candidate to be left out because a replay's statements met
-// a constraint that the application's did not, and one that fails otherwise to be.
+// TestReplayIsNotTheDriver expects a candidate to stay if a replay's statements violated a
+// constraint that the application's did not, and to be rejected if its statements fail for another
+// reason.
 func TestReplayIsNotTheDriver(t *testing.T) {
 	for want, f := range map[string]fake{
 		"not zombiezen errors": with(other, func(f *fake) { f.failed = 12 }),

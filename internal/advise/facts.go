@@ -15,52 +15,55 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Facts are the facts about the candidates.
+// Facts are everything that [Decide] needs to know about the candidates.
 type Facts struct {
-	Candidates []Candidate       `json:"candidates"` // the fastest first; those without figures last
-	Pairs      []Pair            `json:"pairs"`      // of candidates, by index
-	Cells      []stats.TableName `json:"cells"`      // speed is judged by these
-	TooShort   bool              `json:"too_short"`  // there are no cells, because all are too short or lack figures
+	Candidates []Candidate       `json:"candidates"` // the fastest first; candidates without figures last
+	Pairs      []Pair            `json:"pairs"`      // comparisons of two candidates, which are given by index
+	Cells      []stats.TableName `json:"cells"`      // cells by which speed is judged
+	TooShort   bool              `json:"too_short"`  // Cells is empty, because all cells are too short or lack figures
 	Rounds     int               `json:"rounds"`
 	Use        defects.Use       `json:"-"`
 	Leads      []Lead            `json:"leads,omitempty"` // cells in which a candidate is significantly faster than all others
 	Failures   []MoreFailed      `json:"failures,omitempty"`
 
-	lessMemory map[[2]int]bool // pairs of candidates whose peak memory differs significantly
+	lessMemory map[[2]int]bool // pairs of candidates, by index, whose peak memory differs significantly
 }
 
-// MoreFailed says that a candidate has more failed operations than another.
+// MoreFailed says that more operations failed with the candidate More than with Than.
 type MoreFailed struct {
 	More string `json:"more"`
 	Than string `json:"than"`
 
-	// Further is how many more rounds would decide. It is 0 if the difference is significant.
+	// Further is how many more rounds would decide the comparison. It is 0 if the difference is
+	// significant.
 	Further int `json:"further_rounds,omitempty"`
 }
 
-// Candidate is a driver that could be taken.
+// Candidate is a driver that could be recommended.
 type Candidate struct {
 	Name     string           `json:"name"`
 	Info     driver.Info      `json:"info"`
 	Version  string           `json:"version,omitempty"`
 	SQLite   string           `json:"sqlite,omitempty"`
-	Status   result.Status    `json:"status" jsonschema:"enum=not measured"` // the worst of its cells
+	Status   result.Status    `json:"status" jsonschema:"enum=not measured"` // worst status in any cell
 	Reason   *protocol.Reason `json:"reason,omitempty"`
-	Where    string           `json:"where,omitempty"` // the workload of the reason
-	Measured bool             `json:"measured"`        // it has figures in all cells that speed is judged by
+	Where    string           `json:"where,omitempty"` // workload in which Reason occurred
+	Measured bool             `json:"measured"`        // the driver has figures in all cells by which speed is judged
 
-	Operations int64 `json:"operations,omitempty"` // of mixes and servers
-	Failed     int64 `json:"failed,omitempty"`     // operations of mixes and servers
+	Operations int64 `json:"operations,omitempty"` // number of operations in mixes and servers
+	Failed     int64 `json:"failed,omitempty"`     // number of failed operations in mixes and servers
 
-	// Replayed is how many of the failed operations were events of a replay that a constraint
-	// stopped. The replay, not the driver, is the reason: it found other rows than the recording.
+	// Replayed is how many of the failed operations were replayed events that violated a
+	// constraint. The cause is the replay, not the driver: the rows differ from those of the
+	// recording.
 	Replayed int64 `json:"failed_in_replay,omitempty"`
 
 	Errors []protocol.ErrorCount `json:"errors,omitempty"`
 
-	MemoryBytes int64 `json:"memory_bytes,omitempty"` // the peak of the process tree, the greatest median of its phases
+	MemoryBytes int64 `json:"memory_bytes,omitempty"` // peak memory of the process tree: the greatest of the phases' medians
 
-	// Memory is the same for each combination of settings or parameters, if there are several.
+	// Memory is the peak memory for each combination of settings or parameters, if there are
+	// several.
 	Memory []MemoryOf `json:"memory,omitempty"`
 
 	Harmful  []defects.Defect `json:"harmful_defects,omitempty"`  // known defects that may matter here
@@ -72,14 +75,14 @@ type Candidate struct {
 // MemoryOf is the peak memory in one combination of settings and parameters of a workload.
 type MemoryOf struct {
 	Workload string `json:"workload"`
-	Variant  string `json:"variant"` // such as "pool_size=8 cache_size=-2000"
+	Variant  string `json:"variant"` // combination, such as "pool_size=8 cache_size=-2000"
 	Bytes    int64  `json:"bytes"`
 }
 
 // WithoutC reports whether the driver needs no C compiler.
 func (c *Candidate) WithoutC() bool { return c.Info.Kind.WithoutC() }
 
-// Falsifying lists the defects that can lose, damage or falsify data.
+// Falsifying lists the candidate's known defects that can lose, damage or falsify data.
 func (c *Candidate) Falsifying() (list []defects.Defect) {
 	for _, d := range c.Harmful {
 		if d.Effect.Falsifies() {
@@ -89,23 +92,24 @@ func (c *Candidate) Falsifying() (list []defects.Defect) {
 	return list
 }
 
-// Pair compares two candidates.
+// Pair compares the candidates with the indexes First and Second.
 type Pair struct {
 	First  int           `json:"first"`
 	Second int           `json:"second"`
-	Time   stats.Summary `json:"time"` // of the second to the first
-	Told   bool          `json:"told"` // their times differ significantly
+	Time   stats.Summary `json:"time"` // time of the second candidate divided by that of the first
+	Told   bool          `json:"told"` // the times of the two candidates differ significantly
 
-	// Further is an estimate of how many more rounds would settle the pair: its difference is
-	// significant, or too small to matter. [stats.MaxRounds] means that many or more.
+	// Further estimates how many more rounds would settle the pair: until its difference is
+	// significant, or certainly too small to matter. [stats.MaxRounds] means that many or more.
 	Further int `json:"further_rounds,omitempty"`
 
-	Tail *stats.Summary `json:"tail,omitempty"` // of their 99th percentiles; nil if no phase has any
+	Tail *stats.Summary `json:"tail,omitempty"` // ratio of the 99th percentiles, second to first; nil if no phase has percentiles
 
-	tailTold bool // their tails differ significantly, corrected for all pairs
+	tailTold bool // the 99th percentiles differ significantly, corrected for all pairs
 }
 
-// settled reports whether the difference of two candidates is clear, or too small to matter.
+// settled reports whether the difference of the two candidates is clear, or certainly too small to
+// matter.
 func (p *Pair) settled() bool {
 	i := p.Time.Interval
 	return p.Told || i != nil && i.Low >= 1/(1+Matters) && i.High <= 1+Matters
@@ -115,11 +119,11 @@ func (p *Pair) settled() bool {
 type Lead struct {
 	Cell  stats.TableName `json:"cell"`
 	Name  string          `json:"name"`
-	Ratio stats.Summary   `json:"ratio"` // of the next one's time to its time
+	Ratio stats.Summary   `json:"ratio"` // time of the second-fastest candidate divided by that of Name
 }
 
-// FactsOf gathers the facts about the drivers of a run. The floor is left out if there are others.
-// footprints are by driver.
+// FactsOf gathers the facts about the drivers of a run. It leaves out the floor driver if there are
+// others. footprints are by driver name.
 func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts {
 	f := &Facts{Candidates: []Candidate{}, Pairs: []Pair{}, Cells: []stats.TableName{}, Rounds: a.Run.Rounds, Use: useOf(a)}
 	outcomes := map[string][]*stats.Outcome{}
@@ -137,7 +141,7 @@ func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts 
 	}
 	s := speedOf(a)
 	f.Cells, f.TooShort = append(f.Cells, s.cells...), s.short
-	slices.SortStableFunc(names, func(x, y string) int { // those without figures last
+	slices.SortStableFunc(names, func(x, y string) int { // drivers without figures last
 		return cmp.Or(cmp.Compare(min(1, len(s.points[y])), min(1, len(s.points[x]))), cmp.Compare(s.medians[x], s.medians[y]))
 	})
 	for _, n := range names {
@@ -189,8 +193,8 @@ func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts 
 	return f
 }
 
-// failuresOf lists the candidates with more failed operations than others, if the difference is
-// significant or would be after more rounds.
+// failuresOf lists the pairs of candidates in which one has more failed operations than the other,
+// if the difference is significant or would be after more rounds.
 func failuresOf(a *stats.Analysis, candidates []Candidate) (list []MoreFailed) {
 	var names []string
 	for _, c := range candidates {
@@ -213,7 +217,7 @@ func failuresOf(a *stats.Analysis, candidates []Candidate) (list []MoreFailed) {
 	return list
 }
 
-// candidate gathers the facts of a driver from its outcomes.
+// candidate gathers the facts about the driver name from its outcomes.
 func candidate(name string, outcomes []*stats.Outcome, use defects.Use) Candidate {
 	c := Candidate{Name: name, Info: outcomes[0].Case.Info, Status: result.OK}
 	worst := []result.Status{result.Wrong, result.Refused, result.Failed, result.Unavailable, stats.NotMeasured}
@@ -275,8 +279,8 @@ func (c *Candidate) addPhase(o *stats.Outcome, phase string) {
 	c.MemoryBytes = max(c.MemoryBytes, int64(stats.Summarize(memory).Median))
 }
 
-// useOf says how a run uses its databases. Whether other processes open the database, and which
-// contexts end, is not known.
+// useOf says how a run uses its databases. It does not know whether other processes open the
+// database, or which contexts end.
 func useOf(a *stats.Analysis) defects.Use {
 	u := defects.Use{OS: a.Run.Machine.OS, Arch: a.Run.Machine.Arch}
 	for _, g := range a.Groups {
@@ -301,14 +305,14 @@ func useOf(a *stats.Analysis) defects.Use {
 	return u
 }
 
-// speed is the figure of each driver by round: over all tables or, if there is one table, in
-// that.
+// speed has the figures of each driver by round: over all tables or, if there is only one table, in
+// that table.
 type speed struct {
 	cells   []stats.TableName
 	points  map[string][]stats.Point
 	medians map[string]float64
 	against func(x, y string) (stats.Test, bool)
-	short   bool // no cell is long enough, and has figures of enough candidates, to judge by
+	short   bool // no cell is both long enough and measured with enough candidates to judge speed by
 }
 
 func speedOf(a *stats.Analysis) speed {
@@ -350,9 +354,9 @@ func speedOf(a *stats.Analysis) speed {
 }
 
 // tailsOf returns the geometric mean of the 99th percentiles of all operations of mixes and
-// servers, by driver and round. A driver that lacks an operation of another has none.
+// servers, by driver and round. A driver that lacks an operation of another driver has no mean.
 func tailsOf(a *stats.Analysis, names []string) map[string][]stats.Point {
-	logs := map[string]map[int]float64{} // by driver and round
+	logs := map[string]map[int]float64{} // logarithms, by driver and round
 	count := map[string]map[int]int{}
 	most := 0
 	for _, n := range names {
@@ -413,8 +417,8 @@ func memoriesOf(a *stats.Analysis, names []string) map[string][]stats.Point {
 	return peaks
 }
 
-// toldApart returns for each figure the pairs of names, by index, that differ significantly. All are
-// corrected together, since any pair may show an advantage in any figure.
+// toldApart returns for each figure the pairs of names, by index, that differ significantly. All
+// pairs and figures are corrected together, since any of them may show an advantage.
 func toldApart(a *stats.Analysis, names []string, figures ...map[string][]stats.Point) []map[[2]int]bool {
 	families, of := make([][][]stats.Point, len(figures)), make([][]int, len(figures))
 	for k, figure := range figures {
@@ -440,7 +444,7 @@ func toldApart(a *stats.Analysis, names []string, figures ...map[string][]stats.
 func leads(a *stats.Analysis, names []string) (list []Lead) {
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {
-			var at []int // of the candidates, by median
+			var at []int // indexes in names of the candidates, by median
 			for i, c := range t.Measured() {
 				if slices.Contains(names, c.Case.Driver) && c.Unranked == "" {
 					at = append(at, i)

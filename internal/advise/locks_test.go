@@ -14,13 +14,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// lockedRun is a run of one mix, whose cases are added one by one.
+// lockedRun is a run of one mix. Tests add its cases one by one.
 type lockedRun struct{ run *result.Run }
 
 func newLockedRun() *lockedRun { return &lockedRun{&result.Run{Rounds: 6}} }
 
-// add adds a case with six samples of 1 s in which ok operations succeeded and others
-// ended with errors.
+// add adds a case with six samples of 1 s, in which ok operations succeeded and others ended with
+// errors.
 func (f *lockedRun) add(info driver.Info, s driver.Settings, ok int64, errors ...protocol.ErrorCount) *result.Case {
 	c := result.Case{ID: len(f.run.Cases) + 1, Workload: "w", Scale: "quick", Driver: info.Name, Info: info, Settings: s, Phases: []string{"mix"}}
 	f.run.Cases = append(f.run.Cases, c)
@@ -37,7 +37,7 @@ func (f *lockedRun) add(info driver.Info, s driver.Settings, ok int64, errors ..
 	return &f.run.Cases[len(f.run.Cases)-1]
 }
 
-// hang adds a case that ended with a code.
+// hang adds a case that ended with the error code code.
 func (f *lockedRun) hang(info driver.Info, s driver.Settings, code string) {
 	c := result.Case{ID: len(f.run.Cases) + 1, Workload: "w", Scale: "quick", Driver: info.Name, Info: info, Settings: s, Phases: []string{"mix"}}
 	f.run.Cases = append(f.run.Cases, c)
@@ -99,7 +99,7 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// The timeout in force counts where nobody has set one.
+// If nobody has set a timeout, the one in force counts.
 func TestWhyByProof(t *testing.T) {
 	f := newLockedRun()
 	s := settings("wal", "immediate", "5000", "4")
@@ -113,7 +113,7 @@ func TestWhyByProof(t *testing.T) {
 	}
 }
 
-// TestRemedies expects the choices that differ least, the fastest first, with the ratio of
+// TestRemedies expects the choices with the fewest changes, the fastest first, with the ratio of
 // their rates.
 func TestRemedies(t *testing.T) {
 	f := newLockedRun()
@@ -144,8 +144,8 @@ func TestRemedies(t *testing.T) {
 	}
 }
 
-// TestPriceOfTheSameWork expects the price of a mix in which nothing but a few writes fail, at
-// once, to be that of the writes: what fails makes no choice look faster.
+// TestPriceOfTheSameWork has a mix in which only a few writes fail, at once. It expects the price
+// to be that of the writes, because failing must not make a choice look faster.
 func TestPriceOfTheSameWork(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, settings("wal", "deferred", "0", "4"), 0)
@@ -174,7 +174,7 @@ func TestPriceOfTheSameWork(t *testing.T) {
 	if p, o := r[0].Price.Median, r[0].Others.Median; p < 2.99 || p > 3.01 || o < 0.33 || o > 0.34 {
 		t.Errorf("%.3g times the writes and %.3g times the reads, want 3 and a third", p, o)
 	}
-	// Without a write that succeeded there is nothing to divide by.
+	// Without a successful write there is no ratio.
 	for i := range f.run.Trials {
 		if tr := &f.run.Trials[i]; tr.Case == 1 {
 			tr.Samples[0].Latency[1].Failed = tr.Samples[0].Latency[1].Count
@@ -185,8 +185,8 @@ func TestPriceOfTheSameWork(t *testing.T) {
 	}
 }
 
-// TestToday expects the fastest and the calmest choice to be compared with that of today, where
-// no lock makes anything fail.
+// TestToday expects the fastest and the calmest choice to be compared with today's, in a mix
+// without errors of locks.
 func TestToday(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, settings("wal", "immediate", "10000", "8"), 6000).Today = true
@@ -209,8 +209,7 @@ func TestToday(t *testing.T) {
 	}
 }
 
-// TestLockProcesses expects a mix in several processes beside that in one: another number of
-// processes is no remedy.
+// TestLockProcesses expects another number of processes not to be a remedy.
 func TestLockProcesses(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, settings("wal", "deferred", "5000", "4", "processes", "1"), 1000)
@@ -231,7 +230,7 @@ func TestLockProcesses(t *testing.T) {
 	}
 }
 
-// TestBest expects the fastest choice that is clean on every driver.
+// TestBest expects the fastest choice without errors on any driver.
 func TestBest(t *testing.T) {
 	f := newLockedRun()
 	modernc := driver.Info{Name: "modernc"}
@@ -255,7 +254,7 @@ func TestBest(t *testing.T) {
 	}
 }
 
-// TestEndless expects a wait without end to be told from other failures, and its remedy.
+// TestEndless expects endless waits to be distinguished from other failures, with a remedy.
 func TestEndless(t *testing.T) {
 	for want, own := range map[locks.LockWhy]driver.Settings{locks.WhyEndless: {}, locks.WhyEndlessShared: {"cache": "shared"}} {
 		f := newLockedRun()
@@ -270,7 +269,7 @@ func TestEndless(t *testing.T) {
 			t.Errorf("%s: a wait without end is what was found", want)
 		}
 	}
-	// What is not the workload's own wait is not blamed on it.
+	// A time limit that is not due to the workload's own waits is no endless wait.
 	for _, code := range []string{protocol.CodeCrash, protocol.CodeTimeout, protocol.CodeCheck} {
 		f := newLockedRun()
 		f.hang(ofMattn, settings("wal", "deferred", "0", "4"), code)
@@ -284,7 +283,7 @@ func TestEndless(t *testing.T) {
 	}
 }
 
-// TestFigures checks what a cell adds up.
+// TestFigures checks the sums of a cell.
 func TestFigures(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, settings("wal", "deferred", "0", "4"), 1000, failed(5, 1000, ms/2))
@@ -300,7 +299,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestSharedCache expects a private cache to be a remedy where it was measured, and nowhere else.
+// TestSharedCache expects a private cache to be a remedy only if it was measured.
 func TestSharedCache(t *testing.T) {
 	shared := settings("wal", "immediate", "5000", "4", "cache", "shared")
 	f := newLockedRun()
@@ -319,7 +318,7 @@ func TestSharedCache(t *testing.T) {
 	}
 }
 
-// TestPaced expects choices of a mix whose rate is given to be compared by their latency.
+// TestPaced expects choices of a mix with a fixed rate to be compared by latency.
 func TestPaced(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, settings("wal", "deferred", "5000", "4"), 900, failed(517, 9, ms))
@@ -341,7 +340,7 @@ func TestPaced(t *testing.T) {
 	}
 }
 
-// TestWaits expects the waits of all trials as shares of the clients' time, in one order.
+// TestWaits expects the waits of all trials, as shares of the clients' time, in a fixed order.
 func TestWaits(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, settings("wal", "immediate", "5000", "1"), 1000)
@@ -366,8 +365,8 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestReplayFigures expects the errors of locks apart from others, and those that were
-// recorded, which are results of the replay, among them.
+// TestReplayFigures expects errors of locks to be separated from others, and errors of locks that
+// were recorded to be included.
 func TestReplayFigures(t *testing.T) {
 	f := newLockedRun()
 	const constraint = 2067 // SQLITE_CONSTRAINT_UNIQUE
@@ -405,7 +404,7 @@ func TestReplayFigures(t *testing.T) {
 	}
 }
 
-// TestEqual expects choices that are not told apart from the best one to be named with it.
+// TestEqual expects choices that do not differ clearly from the best one to be listed with it.
 func TestEqual(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, settings("wal", "deferred", "5000", "4"), 1000, failed(517, 9, 0))

@@ -11,29 +11,30 @@ import (
 // keptVersion is the version of [Looked] as a run keeps it.
 const keptVersion = 1
 
-// Looked has the facts that don't come from the samples.
+// Looked has the facts for advice that don't come from the samples.
 type Looked struct {
-	Footprints map[string]*result.Footprint `json:"footprints,omitempty"` // by the driver's name in the run
-	Answers    *diff.Diffed                 `json:"answers,omitempty"`    // nil: they were not compared
+	Footprints map[string]*result.Footprint `json:"footprints,omitempty"` // footprints of workers, by the driver's name in the run
+	Answers    *diff.Diffed                 `json:"answers,omitempty"`    // nil: answers were not compared
 
-	Diff    bool   `json:"diff,omitempty"`     // answers were to be compared
-	NotDiff string `json:"not_diff,omitempty"` // why they could not be
-	Cold    bool   `json:"cold,omitempty"`     // builds with an empty build cache
-	Targets bool   `json:"targets,omitempty"`  // builds for other platforms
+	Diff    bool   `json:"diff,omitempty"`     // the user asked to compare answers
+	NotDiff string `json:"not_diff,omitempty"` // why answers could not be compared
+	Cold    bool   `json:"cold,omitempty"`     // the user asked for build times with an empty build cache
+	Targets bool   `json:"targets,omitempty"`  // the user asked for builds for other platforms
 }
 
-// Of advises from an analyzed run and from other facts.
+// Of makes advice from an analyzed run and the other facts that l has.
 func Of(a *stats.Analysis, l Looked) Advised {
 	facts := FactsOf(a, l.Footprints)
 	return Advised{Advice: Decide(facts), Facts: facts, Of: a, Answers: l.Answers}
 }
 
-// Keep returns the advice as it is stored with its run. The rest follows from the samples.
+// Keep returns the facts as they are stored with the run. The rest of the advice follows from the
+// samples.
 func (l Looked) Keep() (*result.Answer, error) {
 	return result.NewAnswer(result.QuestionAdvise, keptVersion, l)
 }
 
-// Stored returns the facts of the advice that a run has.
+// Stored returns the facts that were stored with the run of an advice.
 func Stored(run *result.Run) (l Looked, err error) {
 	if err := run.Answer.Decode(result.QuestionAdvise, keptVersion, &l); err != nil {
 		return l, err

@@ -16,7 +16,8 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// measuredFacts has ratios to the first candidate with figures.
+// measuredFacts is the table of the measured figures of each candidate. Ratios are relative to the
+// first candidate with figures.
 func measuredFacts(a Advised) document.Grid {
 	f := a.Facts
 	g := document.Grid{Columns: []document.Column{{Title: "candidate"}, {Title: "time", Right: true, Whole: true}, {Title: "p99", Right: true, Whole: true, Drop: 1},
@@ -56,7 +57,7 @@ func measuredFacts(a Advised) document.Grid {
 // It has a row for each combination.
 func memoryFacts(f *Facts) document.Grid {
 	var combinations []string
-	byName := map[string]int64{} // by candidate and combination
+	byName := map[string]int64{} // peak memory in bytes, by candidate and combination
 	for _, c := range f.Candidates {
 		for _, m := range c.Memory {
 			name := m.Workload + " " + m.Variant
@@ -113,7 +114,7 @@ func alarming(r *diff.Result) bool {
 	return slices.ContainsFunc(r.Groups, func(g diff.Group) bool { return g.Kind != diff.ErrorType && g.Kind != diff.ErrorText })
 }
 
-// mostGroups is how many ways in which answers differ are listed for each candidate.
+// mostGroups is how many kinds of different answers are listed for each candidate.
 const mostGroups = 2
 
 func candidatesOf(f *Facts) document.Grid {
@@ -132,7 +133,7 @@ func candidatesOf(f *Facts) document.Grid {
 	return g
 }
 
-// shortVersion shortens a pseudo-version to its revision.
+// shortVersion returns the revision of a pseudo-version, and other versions unchanged.
 func shortVersion(v string) string {
 	if module.IsPseudoVersion(v) {
 		if rev, err := module.PseudoVersionRev(v); err == nil {

@@ -15,20 +15,20 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// AdviceVersion is the version of the JSON form of advice. Fields may be added without changing
-// it.
+// AdviceVersion is the version of the JSON form of advice. Adding fields does not change the
+// version.
 const AdviceVersion = 1
 
-// Advised is a recommendation with the facts that it rests on.
+// Advised is a recommendation with the facts behind it.
 type Advised struct {
 	*Advice
 	Facts   *Facts
-	Of      *stats.Analysis // of the run
-	Answers *diff.Diffed    // nil: they were not compared
-	NotIn   []string        // facts that are missing, each with the flag that collects it or the reason
+	Of      *stats.Analysis // analysis of the run
+	Answers *diff.Diffed    // nil: answers were not compared
+	NotIn   []string        // missing facts, each with the flag that collects it or the reason why it is missing
 }
 
-// Formats are those of advice.
+// Formats are the output formats of advice.
 var Formats = document.Question[Advised]{Name: "advice", Document: advice, Title: "Advice", Page: advicePage, Fits: true,
 	JSON: func(a Advised) any {
 		return JSONAdvice{AdviceVersion, a.Answer(), a.Of.Run.ID, a.Advice, a.Facts, a.Answers}
@@ -42,7 +42,7 @@ type JSONAdvice struct {
 	Run     int64  `json:"run"`
 	*Advice
 	Facts   *Facts       `json:"facts"`
-	Answers *diff.Diffed `json:"answers,omitempty"` // of the candidates to the same statements
+	Answers *diff.Diffed `json:"answers,omitempty"` // the candidates' answers to the same statements, compared
 }
 
 // Answer says in a sentence or two which driver to take.
@@ -68,13 +68,13 @@ func (a Advised) Answer() string {
 		if r := left.Ratio; r.Interval != nil && r.Interval.High < 1 {
 			how = fmt.Sprintf("takes %s its time, but", document.Times(r.Median))
 		}
-		text += fmt.Sprintf(". %s %s %s", left.Name, how, whyNotTaken(*left)) // others are listed
+		text += fmt.Sprintf(". %s %s %s", left.Name, how, whyNotTaken(*left)) // the page lists other candidates
 	}
 	return text + "."
 }
 
-// leftOut returns the fastest candidate that is not slower than the one that is taken and was
-// left out for another reason. It is nil if there is none.
+// leftOut returns the fastest candidate that is not slower than the recommended one but was
+// rejected for a status or a defect. It returns nil if there is none.
 func (a Advised) leftOut() (fastest *Rejection) {
 	for i := range a.Rejected {
 		if r := &a.Rejected[i]; r.AsFast && (fastest == nil || r.Ratio.Median < fastest.Ratio.Median) {
@@ -119,7 +119,7 @@ func (a Advised) further() string {
 }
 
 func (a Advised) reasons() (list []string) {
-	as := "" // names the candidate that is as fast
+	as := "" // words that name the candidate that is equally fast
 	if len(a.Because) > 0 && a.Because[0].Advantage != Faster && a.Because[0].Over != "" {
 		as = "as fast as " + a.Because[0].Over + ", and "
 	}
@@ -136,8 +136,8 @@ func (a Advised) reasons() (list []string) {
 	return list
 }
 
-// advantageWords has, for each advantage, the reason to take a candidate, and the need that speaks for
-// another candidate. What is in braces is replaced by figures.
+// advantageWords has, for each advantage, the reason to recommend a candidate and the need that
+// favors another candidate. Names in braces are replaced by figures.
 var advantageWords = map[Advantage]struct{ reason, need string }{
 	Faster:      {"it is the fastest; the next, {over}, takes {ratio}", ""},
 	Only:        {"no other candidate is right in every cell, fails no more often, and is free of known defects that can lose, damage or falsify data here", ""},
@@ -158,7 +158,7 @@ func reasonWords(r Reason) string {
 	return strings.NewReplacer(list...).Replace(advantageWords[r.Advantage].reason)
 }
 
-// whyNotTaken says why a candidate is not taken, after its name and "but".
+// whyNotTaken says why a candidate is not recommended. The words follow its name and "but".
 func whyNotTaken(r Rejection) string {
 	switch r.Cause {
 	case CauseStatus:
@@ -203,7 +203,7 @@ func advice(a Advised, _ document.Options) document.Document {
 		}
 	default:
 		for i, r := range a.reasons() {
-			if i > 0 || a.Verdict == Conditional { // the answer has the first
+			if i > 0 || a.Verdict == Conditional { // the answer already has the first reason
 				l = append(l, document.Item{Label: "because", Text: r})
 			}
 		}
@@ -251,20 +251,20 @@ func advice(a Advised, _ document.Options) document.Document {
 	return d
 }
 
-// advicePage is the advice as a page, for readers who have nothing else: with pictures of the
-// times that it rests on.
+// advicePage is the advice as a page, with pictures of the times by which speed is judged.
 func advicePage(a Advised, o document.Options) document.Document {
 	d := advice(a, o)
 	at := slices.IndexFunc(d, func(b document.Block) bool { h, ok := b.(document.Heading); return ok && h.Text == measuredTitle })
-	at += 2 // after the table
+	at += 2 // pictures follow the table
 	if p, ok := d[at].(document.Paragraph); ok && p.Quiet {
-		at++ // and after its note
+		at++ // and the note below the table
 	}
 	return slices.Insert(d, at, document.Blocks(a.pictures())...)
 }
 
-// pictures are those of the times that speed is judged by: over all tables and in each or, if
-// there is one table, in that. The samples are not in the page, so nothing leads to them.
+// pictures returns pictures of the times by which speed is judged: over all tables and in each one
+// or, if there is only one table, in that table. The page does not contain the samples, so pictures
+// have no links to them.
 func (a Advised) pictures() (list []document.PictureBlock) {
 	s := report.ScopeOf(report.Options{Link: func(int, string) string { return "" }})
 	looks := report.LooksOf(a.Of)
@@ -288,7 +288,7 @@ func (a Advised) pictures() (list []document.PictureBlock) {
 	return list
 }
 
-// measuredTitle is the heading after which the page has its pictures.
+// measuredTitle is the heading of the page's section that has the pictures.
 const measuredTitle = "What was measured"
 
 func adviceOrigin(a *stats.Analysis) document.List {
@@ -318,8 +318,8 @@ func (a Advised) unset() (l document.List) {
 	return l
 }
 
-// otherWork warns of replays in which events did not end as recorded, since then the measured
-// work is not the recorded work.
+// otherWork warns of replays in which events did not end as recorded, because then the measured
+// work differs from the recorded work.
 func (a Advised) otherWork() (l document.List) {
 	type most struct {
 		driver         string
@@ -374,7 +374,7 @@ func timesThe(what string, r *stats.Summary) string {
 	return document.Times(r.Median) + " the " + what + " " + document.Interval(r.Interval)
 }
 
-// overturns says what would speak for other candidates, with one text for each candidate.
+// overturns says what would favor other candidates, with one text for each candidate.
 func overturns(a Advised) (list []string) {
 	var needs conditions.Groups[string, Overturn]
 	var mended []string

@@ -1,6 +1,6 @@
-// Package bisect finds the release that changed a cell: that made it slower or faster, or
-// wrong or failed. It decides which releases are compared and what each comparison says.
-// It measures nothing itself.
+// Package bisect finds the release that changed a cell: that made it slower or faster, or wrong or
+// failed. The package decides which releases are compared and what each comparison means. It
+// measures nothing itself.
 package bisect
 
 import (
@@ -16,24 +16,24 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Judgment is the judgment of a step's second release.
+// Judgment says whether the second release of a step has the change.
 type Judgment string
 
 // The judgments.
 const (
 	Changed    Judgment = "changed"
 	Unchanged  Judgment = "unchanged"
-	Unclear    Judgment = "unclear"     // more rounds would decide
-	PassedOver Judgment = "passed over" // it has no figures; Step.Why says why
+	Unclear    Judgment = "unclear"     // more rounds would decide the step
+	PassedOver Judgment = "passed over" // the second release has no figures; Step.Why says why
 )
 
 // Step is the comparison of a release with an earlier one.
 type Step struct {
 	First, Second string
 	Judgment      Judgment
-	Why           string          // of PassedOver
-	Cell          *stats.Compared // what the judgment rests on; nil if there is none
-	Analysis      *stats.Analysis // the run; nil if nothing was measured
+	Why           string          // why the release was passed over or has no figures
+	Cell          *stats.Compared // the cell that the judgment is based on; nil if there is none
+	Analysis      *stats.Analysis // analysis of the run; nil if nothing was measured
 
 	comparison *stats.Comparison
 }
@@ -42,21 +42,22 @@ type Step struct {
 type Finding struct {
 	Releases   []string // oldest first
 	UntilFixed bool
-	Margin     float64 // 0.05: a difference of 5 % is no change
+	Margin     float64 // margin of ratios; with 0.05, a difference of 5 % is no change
 
-	Change *Change // nil: none was seen
+	Change *Change // the change that was found; nil if none was seen
 	Good   string  // the last release that was seen without the change
-	Bad    string  // the first release that was seen with it; "" if there is none
-	Pair   *Step   // Good and Bad, compared
+	Bad    string  // the first release that was seen with the change; "" if none was
+	Pair   *Step   // the comparison of Good and Bad
 
-	// Between are the releases between Good and Bad, which were not judged. The change
-	// came with one of them or with Bad.
+	// Between lists the releases between Good and Bad, which were not judged. The change came with
+	// one of them or with Bad.
 	Between []string
 
-	Steps []*Step // in the order in which they were taken
+	Steps []*Step // all steps, in the order in which they were measured
 }
 
-// Certain reports whether the finding is one release, or that none changed anything.
+// Certain reports whether the finding names exactly one release, or proves that none changed
+// anything.
 func (f *Finding) Certain() bool {
 	if f.Change != nil {
 		return len(f.Between) == 0 && f.Pair != nil && f.Pair.Judgment == Changed
@@ -69,7 +70,8 @@ type Missing struct{ Release, Why string }
 
 func (e *Missing) Error() string { return e.Release + ": " + e.Why }
 
-// StartError says that the first release is wrong or failed in all cells that the search follows.
+// StartError says that the first release is already wrong or failed in all cells that the search
+// follows.
 type StartError struct {
 	Release string
 	Cell    stats.TableName // one of the cells
@@ -77,47 +79,49 @@ type StartError struct {
 	Reason  *protocol.Reason
 }
 
-// Error names the phase that is to blame: because of it all phases of a trial may lack
-// figures.
+// Error names the phase that was wrong or failed, because one such phase can leave all phases of a
+// trial without figures.
 func (e *StartError) Error() string {
 	name := e.Cell
 	name.Phase = cmp.Or(e.Reason.Phase, name.Phase)
 	return fmt.Sprintf("%s is %s in %s already: %s", name, e.Status, e.Release, e.Reason.Message)
 }
 
-// Search looks for a change.
+// Search looks for the release that changed a cell.
 type Search struct {
 	Releases []string // oldest first, two or more
-	Margin   float64  // as in [Finding]
-	Phase    string   // the only one that is followed; "": any
+	Margin   float64  // margin of ratios, as in [Finding]
+	Phase    string   // the only phase that the search follows; "": all phases
 
 	// UntilFixed looks only for improvements: a later release is faster, or no longer wrong or
-	// failed. Otherwise cells without figures of the first release are left out.
+	// failed. Without UntilFixed, the search ignores cells in which the first release has no
+	// figures.
 	UntilFixed bool
 
-	// Measure compares two releases in one run, until settled returns all of its cases,
-	// as in [lab.Schedule]. If change is not nil, only its cases matter.
+	// Measure compares two releases in one run. The run ends when settled returns all of its cases,
+	// as in [lab.Schedule]. If change is not nil, only the cells of the change matter.
 	Measure func(ctx context.Context, first, second string, change *Change, settled func(*result.Run, int) ([]int, bool)) (*stats.Analysis, error)
 
-	// Begin and End, if not nil, are called for each step: the k-th of about n.
+	// Begin and End, if not nil, are called for each step. The step is number k of about n.
 	Begin func(k, n int, first, second string)
 	End   func(*Step)
 
-	base, lo, hi int          // releases: the one compared with, the last unchanged, the first changed
-	without      map[int]bool // releases that are not compared again
-	unclear      []int        // releases
-	last         bool         // this is the last step, whose ratio is reported
+	base, lo, hi int          // indexes of releases: the one compared with, the last unchanged one, the first changed one
+	without      map[int]bool // indexes of releases that are not compared again
+	unclear      []int        // indexes of releases whose judgment is unclear
+	last         bool         // the current step is the last one, whose ratio is reported
 	f            *Finding
 }
 
-// mostUnclear is how many steps may be unclear. Further steps would not be clearer.
+// mostUnclear is how many steps may be unclear before the search ends. Further steps would not be
+// clearer.
 const mostUnclear = 3
 
-// Run looks for the change by halving the releases. With n releases it compares at most
-// ⌈log₂ n⌉ of them with the first one, if all are clear. The last release is compared only if the
-// search leads to it, because any release shows that something changed. Finally the two releases
-// around the change are compared with each other. With an error Run also returns the findings so
-// far.
+// Run looks for the change by repeatedly halving the range of releases. With n releases it compares
+// at most ⌈log₂ n⌉ of them with the first one, if every step is clear. The last release is compared
+// only if the search leads to it, because any release can show that something changed. Finally Run
+// compares the two releases around the change with each other. If it fails, Run returns the
+// findings so far with the error.
 func (s *Search) Run(ctx context.Context) (*Finding, error) {
 	s.f = &Finding{Releases: s.Releases, UntilFixed: s.UntilFixed, Margin: s.Margin}
 	s.base, s.lo, s.hi, s.without, s.unclear, s.last = 0, 0, len(s.Releases), map[int]bool{}, nil, false
@@ -154,7 +158,7 @@ func (s *Search) halve(ctx context.Context) error {
 			}
 		case at == last:
 			return nil
-		default: // the last release may show what to look for
+		default: // the last release may show what changed
 			step, err := s.step(ctx, s.base, last)
 			if err != nil {
 				return err
@@ -169,8 +173,9 @@ func (s *Search) halve(ctx context.Context) error {
 	return nil
 }
 
-// middle returns the index of the release to be compared next, or -1 if none is left. It is the
-// release farthest from both ends and from unclear ones, whose neighbors would be unclear too.
+// middle returns the index of the release to be compared next, or -1 if none is left. It chooses
+// the release farthest from both ends of the range and from unclear releases, because their
+// neighbors would be unclear too.
 func (s *Search) middle() int {
 	best, most := -1, 0
 	for at := s.lo + 1; at < min(s.hi, len(s.Releases)); at++ {
@@ -202,7 +207,7 @@ func (s *Search) take(at int, step *Step) {
 	}
 }
 
-// again judges the unclear steps by the change that has become known.
+// again judges the unclear steps once more, now that the change is known.
 func (s *Search) again() {
 	s.unclear = nil
 	for _, step := range s.f.Steps {
@@ -215,8 +220,8 @@ func (s *Search) again() {
 	}
 }
 
-// step compares two releases and judges the second. If the first has no worker, the next
-// one takes its place.
+// step compares two releases and judges the second. If the first has no worker, step uses the
+// release after it instead.
 func (s *Search) step(ctx context.Context, first, second int) (*Step, error) {
 	for {
 		step := &Step{First: s.Releases[first], Second: s.Releases[second]}
@@ -238,7 +243,7 @@ func (s *Search) step(ctx context.Context, first, second int) (*Step, error) {
 			}
 		}
 		if gone && missing.Release == step.First {
-			step.Second = step.First // it is the one that is passed over
+			step.Second = step.First // the first release is the one passed over
 		}
 		s.f.Steps = append(s.f.Steps, step)
 		if s.End != nil {
@@ -255,5 +260,6 @@ func (s *Search) step(ctx context.Context, first, second int) (*Step, error) {
 	}
 }
 
-// Steps returns the most steps that a search takes among n releases, if all are clear.
+// Steps returns the greatest number of steps that a search among n releases takes, if all steps are
+// clear.
 func Steps(n int) int { return int(math.Ceil(math.Log2(float64(max(n, 1))))) }

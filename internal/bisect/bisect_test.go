@@ -18,16 +18,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// bench measures releases of which it is told how they behave, in a real laboratory. Only
-// trials move its clock.
+// bench measures imitated releases in a real laboratory. Only trials move its clock.
 type bench struct {
 	releases []string
 	rand     *rand.Rand
-	noise    float64                         // of a trial, as a share of its time
-	factor   func(release int) float64       // by which a trial takes longer
-	outcome  func(release int) *result.Trial // nil: OK
-	missing  func(release int) bool          // it has no worker
-	limit    time.Duration                   // of a step; 0: an hour
+	noise    float64                         // variation of a trial, as a share of its time
+	factor   func(release int) float64       // factor by which a trial of a release takes longer
+	outcome  func(release int) *result.Trial // outcome of a trial; nil: OK
+	missing  func(release int) bool          // whether a release has no worker
+	limit    time.Duration                   // time limit of a step; 0: an hour
 	built    map[string]bool
 	now      time.Time
 	trials   int
@@ -88,7 +87,7 @@ func (silent) Planned(lab.Plan) {}
 
 func (silent) Trial(int, int, int, int, time.Duration, *lab.Case, *result.Trial) {}
 
-// search looks for what the bench's releases change.
+// search looks for the changes of the bench's releases.
 func (b *bench) search(change ...func(*bisect.Search)) (*bisect.Finding, error) {
 	s := &bisect.Search{Releases: b.releases, Margin: 0.05, Measure: b.measure}
 	s.End = func(step *bisect.Step) {
@@ -124,11 +123,11 @@ func (b *bench) measure(ctx context.Context, first, second string, _ *bisect.Cha
 	return stats.Analyze(run, ""), err
 }
 
-// atMost is how many releases a search may build.
+// atMost is how many releases a search may build at most.
 func atMost(n int) int { return int(math.Ceil(math.Log2(float64(n)))) + 1 }
 
-// TestProveTenPercent adds 10 % from one release on, 20 times. It is found each time, with
-// few builds.
+// TestProveTenPercent adds 10 % from one release on, 20 times. The search must find it each time,
+// with few builds.
 func TestProveTenPercent(t *testing.T) {
 	for seed := range uint64(20) {
 		b := newBench(seed)
@@ -238,7 +237,7 @@ func TestStartIsWrong(t *testing.T) {
 	}
 }
 
-// What cannot be built is passed over, and is part of the answer where it matters.
+// Releases that cannot be built are passed over. The answer names them if they matter.
 func TestPassedOver(t *testing.T) {
 	slowFrom := func(from int) func(int) float64 {
 		return func(release int) float64 {
@@ -269,7 +268,7 @@ func TestPassedOver(t *testing.T) {
 	}
 }
 
-// Where a step stays unclear, the last release shows what to look for.
+// If a step stays unclear, the last release shows what changed.
 func TestUnclear(t *testing.T) {
 	b := newBench(5)
 	b.noise, b.limit = 0.2, 40*time.Second // 20 rounds

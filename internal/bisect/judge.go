@@ -12,36 +12,36 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Change is the change that a search follows from the step that first shows it: how a cell of the
-// second release differs from that of the first.
+// Change is the change that a search follows: how a cell of the second release differs from that of
+// the first. The first step that shows a change sets it.
 type Change struct {
 	stats.TableName
 	Verdict stats.Verdict `json:"verdict"`
-	Status  result.Status `json:"status,omitempty"` // of verdict "bad": how the release without figures ended
-	Fixed   bool          `json:"fixed,omitempty"`  // of verdict "bad": the earlier release is that one
+	Status  result.Status `json:"status,omitempty"` // status of the release without figures, if Verdict is "bad"
+	Fixed   bool          `json:"fixed,omitempty"`  // true if Verdict is "bad" and the release without figures is the earlier one
 
-	of       result.Case // the first release's case
-	nearest  float64     // the end of the effect's interval that is nearer to no change
-	blamed   string      // if bad: the phase that is wrong or failed, timed or not; "" if that is not known
-	followed string      // if bad: a timed phase that therefore has no figures
+	of       result.Case // the case of the first release
+	nearest  float64     // the end of the effect's interval that is nearer to zero
+	blamed   string      // if Verdict is bad: the phase that is wrong or failed, timed or not; "" if unknown
+	followed string      // if Verdict is bad: a timed phase that has no figures because of the blamed phase
 }
 
-// Of reports whether a case does what changed.
+// Of reports whether x has the workload, parameters and settings of the changed case.
 func (c *Change) Of(x *result.Case) bool {
 	return c.of.Workload == x.Workload && maps.Equal(c.of.Parameters, x.Parameters) && maps.Equal(c.of.Settings, x.Settings)
 }
 
-// graded reports whether a release may have a part of the change, because it is a change of times
-// or of shares that failed.
+// graded reports whether a release may have only part of the change. That is so for changes of
+// times or of the share of failed operations.
 func (c *Change) graded() bool { return c.timed() || c.failing() }
 
 func (c *Change) timed() bool { return c.Verdict == stats.Slower || c.Verdict == stats.Faster }
 
 func (c *Change) failing() bool { return c.Verdict == stats.FailsMore || c.Verdict == stats.FailsLess }
 
-// effect returns how far a cell is from no change, in the direction of the change, with its
-// interval. It is the logarithm of a ratio, or the difference of two shares. ok is false if there
-// is no interval.
+// effect returns how large the change is in a cell, with its interval; positive values are in the
+// direction of c. The effect is the logarithm of a ratio of times, or the difference of two shares
+// of failed operations. ok is false if there is no interval.
 func (c *Change) effect(x *stats.Compared) (at, low, high float64, ok bool) {
 	switch {
 	case c.failing() && x.Failing == nil: // nothing failed on either side
@@ -60,7 +60,7 @@ func (c *Change) effect(x *stats.Compared) (at, low, high float64, ok bool) {
 	return at, low, high, true
 }
 
-// judge sets what a step says.
+// judge sets the judgment of a step from its analysis.
 func (s *Search) judge(step *Step) error {
 	step.comparison = stats.CompareRun(step.Analysis)
 	if s.f.Change == nil {
@@ -84,7 +84,7 @@ func (s *Search) discover(step *Step) error {
 		followed++
 		c := s.changed(x)
 		if c != nil && c.Verdict == stats.Bad {
-			// One phase without a right answer takes the figures of all: blame the one.
+			// One wrong or failed phase leaves all phases without figures: blame that phase.
 			if at := slices.IndexFunc(step.comparison.Cells, func(y *stats.Compared) bool { return y.Phase == c.blamed && c.Of(y.First.Case) }); at >= 0 {
 				x = step.comparison.Cells[at]
 			}
@@ -106,18 +106,18 @@ func (s *Search) discover(step *Step) error {
 	return nil
 }
 
-// open reports whether a cell may have changed. The question is about typical trials only, which
-// needs fewer rounds than the verdict that the sides are the same.
+// open reports whether a cell may have changed. Only a difference of typical trials counts, because
+// it needs fewer rounds than the verdict that the sides are the same.
 func open(x *stats.Compared) bool {
 	return x.Verdict == stats.Unclear && (!x.Typical || !x.FailAlike)
 }
 
-// follows reports whether a change of a cell is looked for.
+// follows reports whether the search looks for a change in cell x.
 func (s *Search) follows(x *stats.Compared) bool {
 	return (s.Phase == "" || x.Phase == s.Phase) && (s.UntilFixed || x.First.Status == result.OK || disagree(x))
 }
 
-// disagree reports whether both sides are wrong only because they give different answers.
+// disagree reports whether both sides are wrong only because their answers differ.
 func disagree(x *stats.Compared) bool {
 	wrong := func(c *stats.Cell) bool {
 		return c.Status == result.Wrong && c.Reason != nil && c.Reason.Code == protocol.CodeChecksum
@@ -126,7 +126,7 @@ func disagree(x *stats.Compared) bool {
 }
 
 // changed returns how the sides of a cell differ. It returns nil unless the difference is certain
-// and in the direction of the search.
+// and in the direction that the search looks for.
 func (s *Search) changed(x *stats.Compared) *Change {
 	c := &Change{TableName: x.TableName, Verdict: x.Verdict, of: *x.First.Case}
 	switch {
@@ -159,7 +159,7 @@ func blamed(c *stats.Cell) string {
 	return c.Reason.Phase
 }
 
-// nearer returns the end of the interval of a cell's effect that is nearer to no change.
+// nearer returns the end of the interval of a cell's effect that is nearer to zero.
 func (c *Change) nearer(x *stats.Compared) float64 {
 	at, low, _, ok := c.effect(x)
 	if ok && low > 0 {
@@ -168,20 +168,20 @@ func (c *Change) nearer(x *stats.Compared) float64 {
 	if !ok {
 		at = math.Abs(math.Log(x.Ratio.Median))
 	}
-	return at / 3 // the test is clearer than the interval
+	return at / 3 // the effect is significant although its interval includes zero
 }
 
-// tight reports whether the interval of a cell's effect is narrow enough to search for the change
-// elsewhere: half of it is at most a third of the change.
+// tight reports whether the interval of a cell's effect is narrow enough to go on with other
+// releases: half of the interval is at most a third of the effect.
 func (c *Change) tight(x *stats.Compared) bool {
 	at, _, _, _ := c.effect(x)
 	return 3*c.nearer(x) >= 2*at
 }
 
-// judge says whether a release has the change. For a change of times, or of the share of
-// operations that failed, the limit is the middle between none and the least that the change
-// can be. A release has the change if the whole interval of its effect is beyond the limit. If
-// the limit is in the interval, it is unclear.
+// judge says whether the second release of a comparison has the change. For a change of times, or
+// of the share of failed operations, the limit is half of the smallest effect that the change can
+// have. The release has the change if the whole interval of its effect is beyond the limit. It is
+// unclear if the limit lies in the interval.
 func (c *Change) judge(comparison *stats.Comparison) (Judgment, *stats.Compared, string) {
 	i := slices.IndexFunc(comparison.Cells, func(x *stats.Compared) bool { return x.Phase == cmp.Or(c.followed, c.Phase) && c.Of(x.First.Case) })
 	if i < 0 {
@@ -216,8 +216,8 @@ func reason(x *stats.Compared) string {
 	return x.Why
 }
 
-// settled returns a function that says which cases of a run need no further trials, as
-// [lab.Schedule] asks.
+// settled returns a function that lists the cases of a run that need no further trials, for
+// [lab.Schedule].
 func (s *Search) settled() func(*result.Run, int) ([]int, bool) {
 	return func(run *result.Run, round int) ([]int, bool) {
 		if round != stats.MinSamples && !stats.Look(round) {
@@ -242,8 +242,8 @@ func (s *Search) settled() func(*result.Run, int) ([]int, bool) {
 	}
 }
 
-// done reports whether a step needs no further rounds. If statuses is set, figures do not count
-// yet.
+// done reports whether a step needs no further rounds. If statuses is set, only the statuses of
+// cells count and their figures do not.
 func (s *Search) done(c *stats.Comparison, statuses bool) bool {
 	if change := s.f.Change; change != nil {
 		judgment, x, _ := change.judge(c)

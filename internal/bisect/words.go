@@ -14,24 +14,24 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Bisection is the answer of a search for the release that changed a cell.
+// Bisection is the result of a search for the release that changed a cell, as it is shown.
 type Bisection struct {
 	*Finding
 	Driver string
 	Also   []Difference // what else differs between the last good release and the first bad one
 }
 
-// Difference is a difference of two releases other than their times.
+// Difference is a difference between two releases other than their times.
 type Difference struct {
-	What   string `json:"what"` // such as "SQLite"
+	What   string `json:"what"` // what differs, such as "SQLite"
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
 }
 
-// Formats are those of a bisection.
+// Formats are the output formats of a bisection.
 var Formats = document.Question[Bisection]{Name: "bisection", Document: bisection, Title: "Bisection", Page: bisectionPage, JSON: jsonOf}.Formats()
 
-// Answer says in a sentence or two which release changed what.
+// Answer says in a sentence or two which release changed which cell, and how.
 func (b Bisection) Answer() string {
 	c := b.Change
 	switch {
@@ -68,7 +68,7 @@ func (b Bisection) Answer() string {
 	}
 }
 
-// why returns the reason why one side of the change has no figures, or "".
+// why returns the error that leaves one side of the change without figures, or "".
 func (b Bisection) why() string {
 	if b.Change == nil || b.Change.Verdict != stats.Bad || b.Pair == nil || b.Pair.Cell == nil {
 		return ""
@@ -101,8 +101,8 @@ func (b Bisection) none() string {
 	return fmt.Sprintf("Up to %s no release of %s made a cell %s; those after it were not measured.", b.Good, b.Driver, worse)
 }
 
-// ratioOf formats the ratio of a cell with its interval or, if its shares of failed operations
-// differ, these. It returns "" if there is neither.
+// ratioOf formats the ratio of a cell with its interval or, if the shares of failed operations
+// differ, both shares. It returns "" if the cell has neither.
 func ratioOf(x *stats.Compared) string {
 	switch {
 	case x != nil && x.FailuresTold():
@@ -210,23 +210,23 @@ func stepGrid(steps []*Step) document.Grid {
 		column("run", true, 0, run(func(r *result.Run) string { return fmt.Sprint(r.ID) })))
 }
 
-// BisectionVersion is the version of the JSON form of a bisection. Fields may be added
-// without changing it.
+// BisectionVersion is the version of the JSON form of a bisection. Adding fields does not change
+// the version.
 const BisectionVersion = 1
 
 // JSONBisection is the JSON form of a bisection.
 type JSONBisection struct {
 	Version  int            `json:"version"`
 	Answer   string         `json:"answer"`
-	Certain  bool           `json:"certain"` // the answer is one release, or none
+	Certain  bool           `json:"certain"` // the answer names exactly one release, or proves that none changed anything
 	Driver   string         `json:"driver"`
 	Releases []string       `json:"releases"` // oldest first
 	Margin   float64        `json:"margin"`
-	Change   *JSONChange    `json:"change,omitempty"` // absent: none was seen
-	Good     string         `json:"good"`             // the last release without the change
-	Bad      string         `json:"bad,omitempty"`    // the first with it
+	Change   *JSONChange    `json:"change,omitempty"` // absent if no change was seen
+	Good     string         `json:"good"`             // the last release seen without the change
+	Bad      string         `json:"bad,omitempty"`    // the first release seen with the change
 	Between  []string       `json:"between,omitempty"`
-	Ratio    *stats.Summary `json:"ratio,omitempty"` // of the time of bad to that of good
+	Ratio    *stats.Summary `json:"ratio,omitempty"` // time of Bad divided by that of Good
 	Also     []Difference   `json:"also_changed,omitempty"`
 	Steps    []JSONStep     `json:"steps"`
 }
@@ -234,7 +234,7 @@ type JSONBisection struct {
 // JSONChange is the change that a bisection followed.
 type JSONChange struct {
 	*Change
-	Why string `json:"why,omitempty"` // of verdict "bad": why that one has no figures
+	Why string `json:"why,omitempty"` // why one release has no figures, if the verdict is "bad"
 }
 
 // JSONStep is a step of a bisection.
@@ -243,7 +243,7 @@ type JSONStep struct {
 	Second   string                `json:"second"`
 	Judgment Judgment              `json:"judgment"`
 	Why      string                `json:"why,omitempty"`
-	Run      int64                 `json:"run,omitempty"` // in which it was measured
+	Run      int64                 `json:"run,omitempty"` // the run in which the step was measured
 	Cell     *stats.TableName      `json:"cell,omitempty"`
 	Ratio    *stats.Summary        `json:"ratio,omitempty"`
 	Failures *compare.JSONFailures `json:"failures,omitempty"`
@@ -287,7 +287,8 @@ func bisectionPage(b Bisection, o document.Options) document.Document {
 	return slices.Insert(d, i, document.Block(document.Heading{Level: 2, Text: "Releases"}))
 }
 
-// stepsPicture has the ratios of steps, by release. ok is false if there are none.
+// stepsPicture shows the ratio of each step, ordered by release. ok is false if no step has a
+// ratio.
 func stepsPicture(b Bisection) (p document.PictureBlock, ok bool) {
 	kinds := []string{string(Unchanged), string(Changed), compare.Word(stats.Unclear)}
 	var rows []chart.Ratio

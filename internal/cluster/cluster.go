@@ -1,4 +1,4 @@
-// Package cluster says what a cluster costs beside a local database, and which acknowledged
+// Package cluster says what a cluster costs compared with a local database, and which acknowledged
 // writes it loses if its leader is killed.
 package cluster
 
@@ -19,30 +19,31 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Clusters has what clusters and a local driver did under the same loads, or after harm.
+// Clusters has the results of clusters and of a local driver under the same loads, or after leaders
+// were killed or cut off.
 type Clusters struct {
-	Trials   []ClusterTrial   `json:"trials"` // the local driver's first, if there is one
+	Trials   []ClusterTrial   `json:"trials"` // the local driver's trial is first, if there is one
 	Machine  result.Machine   `json:"-"`
 	Warnings []result.Warning `json:"-"` // about the machine
 }
 
-// ClusterTrial is what one database did.
+// ClusterTrial is the result of one database, a cluster or local.
 type ClusterTrial struct {
 	Driver   string              `json:"driver"`
-	Version  string              `json:"version,omitempty"` // of the library
+	Version  string              `json:"version,omitempty"` // version of the library
 	Nodes    int                 `json:"nodes"`             // 0 if the driver is local
-	Delay    time.Duration       `json:"delay_ns"`          // of each byte between the nodes, in each direction
-	Settings driver.Settings     `json:"settings"`          // as asked for
-	Result   *protocol.Clustered `json:"result,omitempty"`  // of all rounds together
+	Delay    time.Duration       `json:"delay_ns"`          // delay of each byte between two nodes, in each direction
+	Settings driver.Settings     `json:"settings"`          // settings as the user asked for them
+	Result   *protocol.Clustered `json:"result,omitempty"`  // result of all rounds together
 	Rates    Rates               `json:"rates,omitempty"`
-	Reason   string              `json:"reason,omitempty"` // why the last failed round failed; "" if none did
+	Reason   string              `json:"reason,omitempty"` // why the last failed round failed; "" if no round failed
 }
 
-// Rates are rows acknowledged per second, by load and round. They are NaN for rounds that failed, and
-// null in JSON.
+// Rates are rows acknowledged per second, by load and then by round. The rate of a round that
+// failed is NaN, and null in JSON.
 type Rates [][]float64
 
-// Name says which database it is.
+// Name returns the driver, the number of nodes and the delay of the trial.
 func (t *ClusterTrial) Name() string {
 	switch {
 	case t.Nodes == 0:
@@ -53,10 +54,10 @@ func (t *ClusterTrial) Name() string {
 	return fmt.Sprintf("%s, %s", document.Line(t.Driver), document.Counted(int64(t.Nodes), "node"))
 }
 
-// Queued reports whether writes were acknowledged before they were in the log.
+// Queued reports whether writes were acknowledged before they were in the cluster's log.
 func (t *ClusterTrial) Queued() bool { return t.Settings["queued_writes"] == "on" }
 
-// Lost returns how many acknowledged writes are gone, on any node.
+// Lost returns how many acknowledged writes are missing on any node.
 func (t *ClusterTrial) Lost() int64 {
 	if t.Result == nil || t.Result.Harmed == nil {
 		return 0
@@ -68,17 +69,17 @@ func (t *ClusterTrial) Lost() int64 {
 	return lost
 }
 
-// Formats are those of a cluster.
+// Formats are the output formats of a cluster's results.
 var Formats = document.Question[*Clusters]{Name: "cluster", Document: clusters, Title: "Cluster"}.Formats(
 	document.Format[*Clusters, document.Options]{Name: "svg", To: writeClusterSVG},
 	document.Format[*Clusters, document.Options]{Name: "json", To: writeClusterJSON})
 
-// RowsPerSecond returns how many rows were acknowledged per second under a load.
+// RowsPerSecond returns how many rows were acknowledged per second under the load l.
 func RowsPerSecond(l *protocol.LoadResult) float64 {
 	return float64(l.Acknowledged.Count) * float64(l.Batch) / (float64(l.WallNS) / 1e9)
 }
 
-// rates returns the rows per second of all rounds under a load.
+// rates returns the rows per second of each round under a load, which is given by index.
 func (t *ClusterTrial) rates(load int) []float64 {
 	if load < len(t.Rates) {
 		return t.Rates[load]
@@ -90,7 +91,7 @@ func (t *ClusterTrial) rate(load int) stats.Summary {
 	return stats.Summarize(slices.DeleteFunc(slices.Clone(t.rates(load)), math.IsNaN))
 }
 
-// failed returns how many rounds failed.
+// failed returns how many rounds of the trial failed.
 func (t *ClusterTrial) failed() (n int) {
 	if len(t.Rates) > 0 {
 		for _, r := range t.Rates[0] {
@@ -121,7 +122,8 @@ func (c *Clusters) done() (list []*ClusterTrial) {
 	return list
 }
 
-// ClustersAnswer says in a few sentences what a cluster costs, or what harm did to it.
+// ClustersAnswer says in a few sentences what a cluster costs, or what happened when leaders were
+// killed or cut off.
 func ClustersAnswer(c *Clusters) string {
 	var words []string
 	if s := priceAnswer(c.done()); s != "" {
@@ -141,8 +143,8 @@ func ClustersAnswer(c *Clusters) string {
 	return strings.Join(words, " ")
 }
 
-// hardest returns the load with the most rows in flight among those that all trials have.
-// Choosing the load with the highest rate would favor chance.
+// hardest returns the load with the most rows in flight that all trials have. The load with the
+// highest rate would often be highest by chance only.
 func hardest(trials ...*ClusterTrial) (load protocol.ClusterLoad, ok bool) {
 	for _, l := range trials[0].Result.Loads {
 		shared := !slices.ContainsFunc(trials, func(t *ClusterTrial) bool { return t.index(l.ClusterLoad) < 0 })
@@ -153,10 +155,10 @@ func hardest(trials ...*ClusterTrial) (load protocol.ClusterLoad, ok bool) {
 	return load, ok
 }
 
-// lostVerb is the same for one node and for several.
+// lostVerb is a past tense, which is the same for one node and for several.
 const lostVerb = "lost"
 
-// nodes names the cluster of a trial as the subject of a sentence, with its verb.
+// nodes names the cluster of a trial as the subject of a sentence, followed by the verb.
 func (t *ClusterTrial) nodes(verb string) string {
 	if t.Nodes == 1 && verb != lostVerb {
 		verb += "s"
@@ -281,7 +283,7 @@ func silent(harms []protocol.Harm) (longest, median int64) {
 	return list[n-1], (list[(n-1)/2] + list[n/2]) / 2
 }
 
-// staleWords says with which levels reads missed acknowledged writes.
+// staleWords says with which consistency levels reads missed acknowledged writes.
 func staleWords(reads []protocol.LevelReads) string {
 	var stale, never []string
 	for _, r := range reads {

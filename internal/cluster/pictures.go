@@ -80,20 +80,20 @@ type JSONClusters struct {
 	Version  int              `json:"version"`
 	Answer   string           `json:"answer"`
 	Machine  result.Machine   `json:"machine"`
-	Warnings []result.Warning `json:"warnings,omitempty"` // about the machine
+	Warnings []result.Warning `json:"warnings,omitempty"` // warnings about the machine
 	Trials   []JSONCluster    `json:"trials"`
 }
 
-// JSONCluster is what one database has done.
+// JSONCluster is the JSON form of the result of one database.
 type JSONCluster struct {
 	Driver        string              `json:"driver"`
 	ModuleVersion string              `json:"module_version,omitempty"`
 	Nodes         int                 `json:"nodes"` // 0: the driver is local
 	DelayNS       int64               `json:"delay_ns"`
 	Settings      driver.Settings     `json:"settings" jsonschema:"nullable"`
-	Result        *protocol.Clustered `json:"result,omitempty"` // of all rounds together
+	Result        *protocol.Clustered `json:"result,omitempty"` // result of all rounds together
 	Rates         []stats.Summary     `json:"rates,omitempty"`  // rows acknowledged per second under each load
-	Reason        string              `json:"reason,omitempty"` // why there is no result, or why a round has failed
+	Reason        string              `json:"reason,omitempty"` // why there is no result, or why a round failed
 }
 
 func writeClusterJSON(w io.Writer, c *Clusters, _ document.Options) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// keptVersion is the version of the trials that a run keeps.
+// keptVersion is the version of the JSON form in which a run stores the trials.
 const keptVersion = 1
 
 // MarshalJSON writes null for rounds that failed.
@@ -48,7 +48,8 @@ func (r *Rates) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Keep returns the clusters as they are stored. Their machine and warnings are those of the run.
+// Keep returns the clusters in the form in which a run stores them. The machine and warnings are
+// not included, because the run has them.
 func (c *Clusters) Keep() (*result.Answer, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -56,7 +57,7 @@ func (c *Clusters) Keep() (*result.Answer, error) {
 	return result.NewAnswer(result.QuestionCluster, keptVersion, c)
 }
 
-// Stored returns the clusters that a run has.
+// Stored returns the clusters that are stored with a run.
 func Stored(run *result.Run) (*Clusters, error) {
 	c := &Clusters{}
 	if err := run.Answer.Decode(result.QuestionCluster, keptVersion, c); err != nil {
@@ -69,15 +70,15 @@ func Stored(run *result.Run) (*Clusters, error) {
 	return c, nil
 }
 
-// The most that stored clusters have. Larger ones of others would take long to write.
+// Limits of stored clusters. Larger ones, made by others, would take too long to show.
 const (
-	mostLoads  = 1000 // of all trials
+	mostLoads  = 1000 // loads of all trials together
 	mostRounds = 1000
 	fastest    = 1e12 // rows per second
 )
 
-// check returns an error if the clusters contradict themselves or are too many, because others may
-// have made them.
+// check returns an error if the clusters contradict themselves or exceed the limits, because
+// somebody else may have made the stored run.
 func (c *Clusters) check() error {
 	loads := len(c.Trials)
 	for i := range c.Trials {

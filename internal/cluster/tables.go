@@ -73,7 +73,8 @@ func withInterval(figure string, s stats.Summary) string {
 	return figure + " " + document.Ends(s)
 }
 
-// ofLocal says how many times as many rows as the local driver a database writes, round by round.
+// ofLocal says how many times as many rows as the local driver a database writes: the ratio of
+// rates, formed within each round.
 func ofLocal(rates, local []float64, itself bool) string {
 	var ratios []float64
 	for i := range min(len(rates), len(local)) {

@@ -1,5 +1,5 @@
-// Package compare says how two sides of a comparison differ: two drivers, settings, parameters
-// or stored runs.
+// Package compare describes how the two sides of a comparison differ. A side is a driver, settings,
+// parameters or a stored run.
 package compare
 
 import (
@@ -15,13 +15,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Compared is a comparison with the run or the two runs that it was made from.
+// Compared is a comparison with the one or two runs that its samples come from.
 type Compared struct {
 	*stats.Comparison
-	First, Second *stats.Analysis // the same if both sides are of one run
+	First, Second *stats.Analysis // analyses of the sides' runs; the same if one run has both sides
 }
 
-// Formats are those of a comparison.
+// Formats are the output formats of a comparison.
 var Formats = document.Question[Compared]{Name: "comparison", Document: Comparison, Title: "Comparison", Page: ComparisonPage,
 	JSON: func(c Compared) any { return JSONOf(c) }}.Formats()
 
@@ -32,7 +32,7 @@ func Answer(c *stats.Comparison) string {
 	}
 	var parts []string
 	for _, v := range []stats.Verdict{stats.Slower, stats.Faster, stats.Same, stats.Unclear} {
-		for _, typical := range []bool{true, false} { // cells whose typical trials take the same time are counted apart
+		for _, typical := range []bool{true, false} { // cells whose typical trials take the same time are counted separately
 			cells := cellsThat(c, func(x *stats.Compared) bool {
 				return x.Verdict == v && !x.FailuresOpen() && (x.Typical && v != stats.Same) == typical
 			})
@@ -69,7 +69,8 @@ func cellsThat(c *stats.Comparison, has func(*stats.Compared) bool) (list []*sta
 	return list
 }
 
-// FailedShare formats a share with three digits, because small differences matter.
+// FailedShare formats a share of failed operations with three digits, because small differences
+// matter.
 func FailedShare(v float64) string { return fmt.Sprintf("%.3g%%", 100*v) }
 
 func failuresTold(c *stats.Comparison, v stats.Verdict, words string) []string {
@@ -116,8 +117,8 @@ func missing(c *stats.Comparison) (sentences []string) {
 	return sentences
 }
 
-// atFault names the phase that keeps a side of a cell from having figures. That may be another phase
-// of the same trials.
+// atFault names the phase that leaves a side of a cell without figures. It may be another phase of
+// the same trials.
 func atFault(x *stats.Compared, side *stats.Cell) stats.TableName {
 	name := x.TableName
 	if side.Status != result.OK && side.Reason != nil && side.Reason.Phase != "" {
@@ -133,7 +134,8 @@ func ofCells(n int, c *stats.Comparison) string {
 	return fmt.Sprintf("%d of %d cells", n, len(c.Cells))
 }
 
-// inCells follows a verdict with the number of cells, unless there is only one.
+// inCells returns words that follow a verdict: the number of cells, or "" if the comparison has
+// only one.
 func inCells(n int, c *stats.Comparison) string {
 	if len(c.Cells) == 1 {
 		return ""
@@ -141,8 +143,8 @@ func inCells(n int, c *stats.Comparison) string {
 	return " in " + ofCells(n, c)
 }
 
-// verdictWords says that cells have a verdict, with their ratios. typical: typical trials take the same
-// time on both sides, so only the means can differ.
+// verdictWords says that cells have the verdict v, with their ratios. If typical is set, typical
+// trials take the same time on both sides, so only the means can differ.
 func verdictWords(c *stats.Comparison, v stats.Verdict, typical bool, cells []*stats.Compared) string {
 	verb, but, how := "cannot be told from "+c.First+" yet", "", Ratios(cells, len(c.Cells))
 	if typical {
@@ -169,7 +171,7 @@ func means(cells []*stats.Compared) string {
 	return "the mean " + document.FirstOf(list, 3, ", ")
 }
 
-// Settling says how many more rounds it would take until some cells are settled.
+// Settling says how many more rounds are needed until all the given cells have a clear verdict.
 func Settling(cells []*stats.Compared) string {
 	what := "it"
 	if len(cells) > 1 {
@@ -185,10 +187,10 @@ func Settling(cells []*stats.Compared) string {
 	return fmt.Sprintf("an estimated %s, %s, would settle %s", document.Counted(int64(rounds), "more round"), document.Elapsed(TimeToSettle(cells)), what)
 }
 
-// TimeToSettle returns how long it takes until all cells are settled. Cells of the same cases are
-// measured in the same trials.
+// TimeToSettle returns how long further rounds take until all the given cells have a clear verdict.
+// Cells of the same cases are measured in the same trials, so their time counts once.
 func TimeToSettle(cells []*stats.Compared) (sum time.Duration) {
-	longest := map[[2]int]time.Duration{} // by the cases of both sides
+	longest := map[[2]int]time.Duration{} // by the IDs of both sides' cases
 	for _, x := range cells {
 		cases := [2]int{x.First.Case.ID, x.Second.Case.ID}
 		if x.Time > longest[cases] {
@@ -199,8 +201,9 @@ func TimeToSettle(cells []*stats.Compared) (sum time.Duration) {
 	return sum
 }
 
-// Ratios says between which ratios some cells of a table are, and how sure that is. Of one
-// cell it has the interval, and its name if the table has others.
+// Ratios says between which ratios the given cells are, and how certain these are. of is the number
+// of cells in the table. For a single cell, Ratios gives the interval, and also the name if the
+// table has other cells.
 func Ratios(cells []*stats.Compared, of int) string {
 	first := cells[0]
 	least, most, low, high := first.Ratio.Median, first.Ratio.Median, math.Inf(1), 0.0
@@ -235,7 +238,7 @@ func Ratios(cells []*stats.Compared, of int) string {
 	return words
 }
 
-// MoreRounds formats an estimate of further rounds with the time that they take.
+// MoreRounds formats an estimate of n further rounds, which take the time took.
 func MoreRounds(n int, took time.Duration) string {
 	if n >= stats.MaxRounds {
 		return "more than " + document.Thousands(stats.MaxRounds) + " rounds"
@@ -262,11 +265,11 @@ func beware(c *stats.Comparison) (l document.List) {
 	return append(l, doubtful(c)...)
 }
 
-// Comparison describes a comparison in words.
+// Comparison describes a comparison as a document.
 func Comparison(c Compared, o document.Options) document.Document {
 	from := conditions.Origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)
 	if also := alsoDiffers(c); also != "" {
-		from = slices.Insert(from, 1, document.Item{Label: "also differ", Text: also}) // after the sides
+		from = slices.Insert(from, 1, document.Item{Label: "also differ", Text: also}) // after the item that names the sides
 	}
 	l := slices.Concat(conditions.Resume(c.First, o.Hints), beware(c.Comparison), from)
 	l.Note(More(o.Hints))
@@ -311,10 +314,10 @@ func comparedNote(c Compared) document.Paragraph {
 	return document.Paragraph{Text: words + ".", Quiet: true}
 }
 
-// OfSides is the section of the methodology about comparisons and gates.
+// OfSides is the title of the methodology's section about comparisons and gates.
 const OfSides = "Comparisons of two sides"
 
-// RatioNote explains the ratios of a table, which are over divided by under.
+// RatioNote explains the ratios of a table. A ratio is over divided by under.
 func RatioNote(over, under string, interleaved bool) string {
 	of := "over all pairs of samples"
 	if interleaved {
@@ -324,15 +327,15 @@ func RatioNote(over, under string, interleaved bool) string {
 		over, under, of, document.Share(1-stats.Doubt))
 }
 
-// More names the commands that show more.
+// More lists the commands that show more.
 func More(h document.Hints) document.Item {
 	return document.Item{Label: "more", Text: strings.Join(h.More, "; ")}
 }
 
-// doubtful lists the settings that nobody set and that differ between the sides, and settings that
-// change nothing, with the workloads.
+// doubtful lists, with their workloads, the settings that nobody set although they differ between
+// the sides, and the settings that have no effect.
 func doubtful(c *stats.Comparison) (l document.List) {
-	var unset, idle conditions.Groups[string, string] // workloads by warning
+	var unset, idle conditions.Groups[string, string] // names of workloads, by the text of a warning
 	add := func(g *conditions.Groups[string, string], words, workload string) {
 		if !slices.Contains(g.Of[words], workload) {
 			g.Add(words, workload)
@@ -389,13 +392,13 @@ func correctedFor(c *stats.Comparison) string {
 	return words
 }
 
-// without lists the cells that have no ratio, with the reason, and then those with a ratio in which
-// operations failed.
+// without lists the cells that have no ratio, with the reason, followed by cells that have a ratio
+// although operations failed.
 func without(c *stats.Comparison) document.List {
 	var l document.List
 	note := func(label string, of fmt.Stringer, words string, alarm bool) {
 		it := document.Item{Label: label, Text: of.String() + ": " + words, Alarm: alarm}
-		if !slices.Contains(l, it) { // a phase may be at fault for several cells
+		if !slices.Contains(l, it) { // one phase may be at fault for several cells
 			l = append(l, it)
 		}
 	}
@@ -430,7 +433,7 @@ func without(c *stats.Comparison) document.List {
 	return l
 }
 
-// NoFigure says why a cell has no figure.
+// NoFigure says why a cell has no figures.
 func NoFigure(c *stats.Cell) string {
 	if c.Outcome.Status == result.OK {
 		return "no trial has a sample"
@@ -438,5 +441,5 @@ func NoFigure(c *stats.Cell) string {
 	return conditions.Reason(c.Outcome)
 }
 
-// MostNamed is how many cells or drivers a sentence names.
+// MostNamed is how many cells or drivers a sentence names at most.
 const MostNamed = 6

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// SidesDiffer is the section about the versions and settings of each side, as the workers proved
-// them: a table of the differences, and a list of what is equal.
+// SidesDiffer is the section about the versions and settings of both sides as their workers
+// reported them: a table of the differences, and a list of what is the same.
 func SidesDiffer(cells []*stats.Compared, first, second string) document.Document {
 	differ, same, proven := sideFacts(cells)
 	if proven == 0 {
@@ -37,7 +37,7 @@ func SidesDiffer(cells []*stats.Compared, first, second string) document.Documen
 	var words []string
 	for _, what := range values.Keys {
 		list := values.Of[what]
-		if count[what] < proven { // it differs in other cells
+		if count[what] < proven { // the fact differs between the sides in other cells
 			continue
 		}
 		w := what + " " + document.Or(list)
@@ -52,18 +52,19 @@ func SidesDiffer(cells []*stats.Compared, first, second string) document.Documen
 	return d
 }
 
-// SideDifference is something that the workers of two sides proved to be different.
+// SideDifference is a version or setting for which the workers of the two sides reported different
+// values.
 type SideDifference struct {
-	What   string `json:"what"` // such as "SQLite", or a setting
+	What   string `json:"what"` // what differs, such as "SQLite" or a setting
 	First  string `json:"first"`
 	Second string `json:"second"`
-	In     string `json:"in"` // the cells
+	In     string `json:"in"` // names of the cells, or "all cells"
 }
 
-// allCells is the place of a difference that is in all cells.
+// allCells is the value of [SideDifference].In if all cells have the difference.
 const allCells = "all cells"
 
-// SideDifferences lists in what two sides differ, as the workers proved it.
+// SideDifferences lists the facts that differ between two sides, as their workers reported them.
 func SideDifferences(cells []*stats.Compared) (list []SideDifference) {
 	differ, _, proven := sideFacts(cells)
 	for _, f := range differ.Keys {
@@ -76,11 +77,11 @@ func SideDifferences(cells []*stats.Compared) (list []SideDifference) {
 	return list
 }
 
-// sideFact is what the workers of two sides proved of something.
+// sideFact is a version or setting, with the value that the worker of each side reported.
 type sideFact struct{ what, first, second string }
 
-// sideFacts lists what differs between two sides and what is the same, with the cells. proven is
-// the number of cells in which both sides have a proof.
+// sideFacts lists the facts that differ between two sides and the facts that are the same, each
+// with its cells. proven is the number of cells for which workers of both sides reported facts.
 func sideFacts(cells []*stats.Compared) (differ, same conditions.Groups[sideFact, string], proven int) {
 	for _, x := range cells {
 		a, b := provenFacts(x.First.Outcome, x.Phase), provenFacts(x.Second.Outcome, x.Phase)
@@ -106,8 +107,8 @@ func sideFacts(cells []*stats.Compared) (differ, same conditions.Groups[sideFact
 	return differ, same, proven
 }
 
-// modulesApart lists the modules that differ between two versions of one library. Two different
-// libraries have few modules in common.
+// modulesApart lists the linked modules that differ, if both sides use the same library. Two
+// different libraries have few modules in common, so their modules are not compared.
 func modulesApart(first, second *stats.Outcome) (list []sideFact) {
 	a, b := first.Case.Linked, second.Case.Linked
 	module := first.Proof().Module
@@ -124,13 +125,13 @@ func modulesApart(first, second *stats.Outcome) (list []sideFact) {
 	return list
 }
 
-// alsoDiffers lists the differences of the sides other than the compared one, the library and
-// SQLite's version. It returns "" if there is no proof.
+// alsoDiffers lists differences between the sides other than the compared one, the library and the
+// version of SQLite. It returns "" if workers reported nothing.
 func alsoDiffers(c Compared) string {
 	if _, _, proven := sideFacts(c.Cells); proven == 0 {
 		return ""
 	}
-	named := []string{"driver", "module", "SQLite"} // the sides are named with these
+	named := []string{"driver", "module", "SQLite"} // the names of the sides already contain these facts
 	if by := c.First.Run.Compares; by != nil {
 		named = append(named, by.Name)
 	}
@@ -159,7 +160,7 @@ func inShort(words string) string {
 	return words
 }
 
-// factList has the facts that a worker proved, by name.
+// factList has names and values of facts that a worker reported.
 type factList [][2]string
 
 func (l factList) of(what string) string {
@@ -180,8 +181,8 @@ func factNames(a, b factList) (names []string) {
 	return names
 }
 
-// provenFacts lists what ran in a phase of a case, and its settings. It returns nil if no
-// worker proved anything.
+// provenFacts lists the versions and settings that a worker reported for a phase of a case. It
+// returns nil if no worker reported any.
 func provenFacts(o *stats.Outcome, phase string) (l factList) {
 	p := o.Proof()
 	if p == nil {
@@ -205,8 +206,8 @@ func provenFacts(o *stats.Outcome, phase string) (l factList) {
 	return l
 }
 
-// optionsApart returns the compile options that matter and that only one outcome has. Both are ""
-// if the options of one are not known.
+// optionsApart returns the compile options that matter and that only one of the two outcomes has.
+// It returns two empty texts if the options of one outcome are unknown.
 func optionsApart(first, second *stats.Outcome) (a, b string) {
 	x, y := first.Proof().CompileOptions, second.Proof().CompileOptions
 	if len(x) == 0 || len(y) == 0 {

@@ -11,10 +11,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// The pages of what has two sides: comparisons, gates, and the steps of a bisection.
+// This file describes comparisons, gates and the steps of a bisection for pages: each has two
+// sides.
 
-// ComparisonPage describes a comparison for a page: the answer and what to beware of, all
-// cells in a picture, in what the sides differ, and samples.
+// ComparisonPage describes a comparison for a page: the answer and warnings, a picture of all
+// cells, the differences between the sides, and samples.
 func ComparisonPage(c Compared, o document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: Answer(c.Comparison)}, beware(c.Comparison)}
 	var rows []chart.Ratio
@@ -60,7 +61,7 @@ func ComparisonPage(c Compared, o document.Options) document.Document {
 				title += " · " + v
 			}
 			d = append(d, document.Heading{Level: 3, Text: title})
-			d = append(d, conditions.CasesOf(g.Outcomes, g.Tables, false)...) // intervals of one level only
+			d = append(d, conditions.CasesOf(g.Outcomes, g.Tables, false)...) // without intervals, because those on the page have one confidence level only
 		}
 	}
 	l := conditions.Origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)
@@ -68,7 +69,7 @@ func ComparisonPage(c Compared, o document.Options) document.Document {
 	return append(d, document.Heading{Level: 2, Text: "How it was measured"}, l, document.Methodology(OfSides))
 }
 
-// verdictKinds are the verdicts as a picture has them.
+// verdictKinds are the verdicts that a picture of ratios distinguishes.
 var verdictKinds = []string{Word(stats.Faster), Word(stats.Slower), Word(stats.Same), Word(stats.Unclear)}
 
 func whyNot(x *stats.Compared, c *stats.Comparison) string {
@@ -83,7 +84,8 @@ func whyNot(x *stats.Compared, c *stats.Comparison) string {
 	return fmt.Sprintf("%s: %s: %s", x.Second.Status, c.Second, NoFigure(x.Second))
 }
 
-// RatioRow is a cell with a ratio and its judgment.
+// RatioRow is the row of a picture for a cell with a ratio. judged is the cell's judgment, and p
+// its probability.
 func RatioRow(x *stats.Compared, p float64, kind int, judged string) chart.Ratio {
 	m := medians(x)
 	r := chart.Ratio{Name: CellName(x), Kind: kind, Text: document.Times(x.Ratio.Median) + " " + document.Interval(x.Ratio.Interval) + " " + conditions.Marked(judged, x)}
@@ -96,10 +98,10 @@ func RatioRow(x *stats.Compared, p float64, kind int, judged string) chart.Ratio
 	return r
 }
 
-// maxForestRows is how many rows a picture of ratios has.
+// maxForestRows is how many rows a picture of ratios has at most.
 const maxForestRows = 120
 
-// Forest is the picture of some rows of ratios.
+// Forest is a picture of ratios, with one row for each.
 func Forest(rows []chart.Ratio, f chart.Forest) document.PictureBlock {
 	f.Axis.Format, f.Axis.Tick = document.Times, document.Ticks(document.Times)
 	f.Rows = rows[:min(len(rows), maxForestRows)]
@@ -114,11 +116,11 @@ func Forest(rows []chart.Ratio, f chart.Forest) document.PictureBlock {
 	}}}
 }
 
-// maxOrders is how many cells a page has the samples of.
+// maxOrders is how many cells of a page have a picture of their samples.
 const maxOrders = 6
 
-// OrderPictures is the section with the samples of some cells. The rows of these cells are
-// linked to it.
+// OrderPictures is the section with pictures of the samples of the given cells. Rows of the same
+// cells are linked to these pictures.
 func OrderPictures(cells []*stats.Compared, firstSide, secondSide string, interleaved bool, rows []chart.Ratio) document.Document {
 	if len(cells) == 0 {
 		return nil
@@ -162,8 +164,8 @@ func samplesPicture(x *stats.Compared, name, firstSide, secondSide string) docum
 		}}}
 }
 
-// GateKinds are the states of cells with a ratio as a picture has them.
+// GateKinds are the states that a picture of a gate's ratios distinguishes.
 var GateKinds = []string{string(stats.GatePassed), string(stats.GateRegression), string(stats.GateUnconfirmed), string(stats.GatePossible), string(stats.GateTooFew), string(stats.GateWrong)}
 
-// MostTips is how many samples of a run have a tip.
+// MostTips is how many samples of a run have a tooltip at most.
 const MostTips = 600

@@ -32,8 +32,8 @@ func comparedGrid(c *stats.Comparison) document.Grid {
 	return g
 }
 
-// RatioColumns are the columns of a table of cells with their ratios, after a column with the
-// judgment. p returns the probability that chance makes a cell look so.
+// RatioColumns are the columns of a table of cells with ratios. The first column is judged. p
+// returns the probability that chance alone makes a cell look as it does.
 func RatioColumns(judged document.ColumnOf[*stats.Compared], p func(*stats.Compared) float64, firstSide, secondSide string) []document.ColumnOf[*stats.Compared] {
 	return []document.ColumnOf[*stats.Compared]{
 		judged,
@@ -48,7 +48,7 @@ func RatioColumns(judged document.ColumnOf[*stats.Compared], p func(*stats.Compa
 	}
 }
 
-// CellName names a cell, with its metric if that is not time.
+// CellName returns the name of a cell, followed by its metric unless that is time.
 func CellName(x *stats.Compared) string {
 	if x.Metric == stats.Time {
 		return x.String()
@@ -56,8 +56,8 @@ func CellName(x *stats.Compared) string {
 	return x.String() + " (" + string(x.Metric) + ")"
 }
 
-// medians formats the medians of both sides in one unit, with four digits, because differences of
-// two percent matter.
+// medians formats the medians of both sides in the same unit, with four digits, because differences
+// of two percent matter.
 func medians(x *stats.Compared) []string {
 	a, b := x.Medians()
 	return figuresOf(x, 4, a, b)
@@ -90,8 +90,8 @@ func Word(v stats.Verdict) string {
 	return string(v)
 }
 
-// ComparisonVersion is the version of the JSON form of a comparison. Fields may be added
-// without changing it.
+// ComparisonVersion is the version of the JSON form of a comparison. Adding fields does not change
+// the version.
 const ComparisonVersion = 1
 
 // JSONSides is the JSON form of a comparison.
@@ -101,16 +101,16 @@ type JSONSides struct {
 	First       string         `json:"first"`
 	Second      string         `json:"second"`
 	Margin      float64        `json:"margin"`
-	Doubt       float64        `json:"doubt"`           // the greatest probability of any false "slower" or "faster"
-	Interleaved bool           `json:"interleaved"`     // both sides in the same rounds of one run
-	Alternated  bool           `json:"alternated"`      // the phases of their trials alternated
-	Pairs       int            `json:"pairs"`           // of drivers, of whose cells p-values are corrected for all
-	Runs        []int64        `json:"runs"`            // one, or those of first and second
-	Trials      int            `json:"trials"`          // of these runs
-	Repeated    int            `json:"repeated_trials"` // of Trials, robbed of time and measured again
+	Doubt       float64        `json:"doubt"`           // greatest probability that any "slower" or "faster" is false
+	Interleaved bool           `json:"interleaved"`     // both sides were measured in the same rounds of one run
+	Alternated  bool           `json:"alternated"`      // the two sides of a case took turns at each phase
+	Pairs       int            `json:"pairs"`           // number of pairs of drivers; p-values are corrected for the cells of all pairs
+	Runs        []int64        `json:"runs"`            // ID of the run with both sides, or IDs of the runs of First and Second
+	Trials      int            `json:"trials"`          // number of trials in these runs
+	Repeated    int            `json:"repeated_trials"` // how many of Trials were measured again, because other processes had taken time
 	Mean        *stats.Summary `json:"mean,omitempty"`
 	Cells       []JSONSideCell `json:"cells"`
-	Alone       []string       `json:"alone,omitempty"` // cells that only one side has
+	Alone       []string       `json:"alone,omitempty"` // cells that only one of the sides has
 	Differences []string       `json:"machine_differences,omitempty"`
 }
 
@@ -118,32 +118,33 @@ type JSONSides struct {
 type JSONSideCell struct {
 	stats.TableName
 	Verdict     stats.Verdict     `json:"verdict"`
-	FirstCase   int               `json:"first_case"` // id, in its run
+	FirstCase   int               `json:"first_case"` // ID of the case in the first side's run
 	SecondCase  int               `json:"second_case"`
 	FirstState  result.Status     `json:"first_status" jsonschema:"enum=not measured"`
 	SecondState result.Status     `json:"second_status" jsonschema:"enum=not measured"`
-	FirstRisks  []conditions.Risk `json:"first_risks,omitempty"` // of the first side's settings
+	FirstRisks  []conditions.Risk `json:"first_risks,omitempty"` // risks of the first side's settings
 	SecondRisks []conditions.Risk `json:"second_risks,omitempty"`
 	Why         string            `json:"why,omitempty"`
-	Ratio       *stats.Summary    `json:"ratio,omitempty"` // of second to first
-	Means       *stats.Summary    `json:"means,omitempty"` // the ratio of the means
+	Ratio       *stats.Summary    `json:"ratio,omitempty"` // ratio of second to first
+	Means       *stats.Summary    `json:"means,omitempty"` // ratio of the means, second to first
 	PerOp       bool              `json:"per_operation,omitempty"`
-	TooShort    bool              `json:"too_short,omitempty"` // to judge the drivers by
+	TooShort    bool              `json:"too_short,omitempty"` // the phase is too short to judge the drivers by
 	P           *float64          `json:"p,omitempty"`
 	PAdjusted   *float64          `json:"p_adjusted,omitempty"`
 	Failures    *JSONFailures     `json:"failures,omitempty"`
-	Rounds      int               `json:"further_rounds,omitempty"` // estimated, until it is settled
+	Rounds      int               `json:"further_rounds,omitempty"` // estimate of how many further rounds the verdict needs to be clear
 }
 
 // JSONFailures compares the shares of the operations that failed.
 type JSONFailures struct {
-	First     float64        `json:"first"` // of all its operations
+	First     float64        `json:"first"` // share of the first side's operations that failed
 	Second    float64        `json:"second"`
-	Interval  stats.Interval `json:"difference_interval"` // of second less first
+	Interval  stats.Interval `json:"difference_interval"` // interval of Second minus First
 	PAdjusted float64        `json:"p_adjusted"`
 }
 
-// FailuresOf compares the failed operations of both sides. It returns nil if none failed.
+// FailuresOf returns the shares of failed operations of both sides. It returns nil if no operation
+// failed.
 func FailuresOf(x *stats.Compared) *JSONFailures {
 	if x.Failing == nil {
 		return nil

@@ -28,7 +28,7 @@ func answers(x, y *protocol.Answer, primaryOnly bool) []Difference {
 	} else {
 		list = append(list, rows(x, y)...)
 	}
-	// After other statements, libraries return the numbers of an earlier one, or 0.
+	// After other statements, libraries return the IDs and counts of an earlier statement, or 0.
 	switch word := firstWord(x.SQL); word {
 	case "INSERT", "REPLACE", "WITH", "UPDATE", "DELETE":
 		list = append(list, numbers(Affected, x.Affected, y.Affected)...)
@@ -39,8 +39,8 @@ func answers(x, y *protocol.Answer, primaryOnly bool) []Difference {
 	return list
 }
 
-// sameError compares the type and the text of errors with the same code. Types are compared only
-// if both sides report them.
+// sameError returns differences of the type and the text of two errors with the same code. Types
+// are compared only if both sides report them.
 func sameError(x, y *protocol.AnswerError) (list []Difference) {
 	if x.Type != y.Type && x.Type != "" && y.Type != "" {
 		list = append(list, Difference{Kind: ErrorType, First: x.Type, Second: y.Type, types: [2]string{x.Type, y.Type}})
@@ -60,7 +60,7 @@ func firstWord(sql string) string {
 	return strings.ToUpper(sql[:n])
 }
 
-// code returns the result code of an error: -1 if there is none.
+// code returns the result code of an error, or -1 if e is nil.
 func code(e *protocol.AnswerError, primaryOnly bool) int {
 	switch {
 	case e == nil:
@@ -117,7 +117,7 @@ func quoted(names []string) string {
 	return document.Join(names, ", ", strconv.Quote)
 }
 
-// rows compares the rows of two answers with the same number of rows.
+// rows returns the differences between the rows of two answers that have the same number of rows.
 func rows(x, y *protocol.Answer) (list []Difference) {
 	n := min(len(x.Columns), len(y.Columns))
 	if len(x.Columns) != len(y.Columns) && x.RowCount > 0 {
@@ -144,7 +144,8 @@ func firstRows(a *protocol.Answer) string {
 	return "first " + document.Join(a.Rows[0], ", ", Show)
 }
 
-// column compares a column. It returns one difference of each sort, that of the first row.
+// column returns the differences in column i: for each kind and cause, the one in the first row
+// that has it.
 func column(x, y *protocol.Answer, i int) (list []Difference) {
 	complete := Difference{Column: i + 1, Name: either(x.Names, y.Names, i), Declared: either(x.Declared, y.Declared, i)}
 	seen := map[string]bool{}
@@ -170,7 +171,7 @@ func column(x, y *protocol.Answer, i int) (list []Difference) {
 	if len(list) > 0 {
 		return list
 	}
-	// The reported rows are equal. Of the others only sums are known.
+	// The reported rows are equal. Of the other rows only sums of the column are known.
 	s, t := x.Columns[i], y.Columns[i]
 	complete.First, complete.Second = typesOf(s), typesOf(t)
 	switch {
@@ -184,7 +185,7 @@ func column(x, y *protocol.Answer, i int) (list []Difference) {
 	return []Difference{complete}
 }
 
-// either returns the element of a list or, if it is too short, of another.
+// either returns element i of list or, if list is too short, of other.
 func either(list, other []string, i int) string {
 	switch {
 	case i < len(list):
@@ -238,7 +239,8 @@ func values(v, w protocol.Value) (d Difference, differ bool) {
 	return Difference{Kind: Values}, true
 }
 
-// pair compares two values of different types. ok is false if it does not know the type of v.
+// pair describes the difference between two values of different types. ok is false if pair does not
+// know the type of v.
 func pair(v, w protocol.Value) (d Difference, ok bool) {
 	switch v.Type {
 	case "nil":
@@ -282,7 +284,8 @@ func pair(v, w protocol.Value) (d Difference, ok bool) {
 	return d, false
 }
 
-// texts returns the cause of a difference between two texts, and the side that changed the text.
+// texts returns the cause of a difference between two texts, and the side (1 or 2) that changed the
+// text, or 0.
 func texts(v, w protocol.Value) (Cause, int) {
 	s, t := v.Bytes(), w.Bytes()
 	switch {
@@ -300,8 +303,8 @@ func texts(v, w protocol.Value) (Cause, int) {
 	return None, 0
 }
 
-// format returns the cause of a difference between two texts of the same time, and the side that
-// wrote the clock's reading.
+// format returns the cause of a difference between two texts of the same time, and the side (1 or
+// 2) that included the reading of the monotonic clock, or 0.
 func format(s, t string) (Cause, int) {
 	first, second := strings.Contains(s, monotonic), strings.Contains(t, monotonic)
 	switch {
@@ -339,7 +342,7 @@ func sameInstant(s, t string) bool {
 	return ok && bok && a.Equal(b)
 }
 
-// cutAtNUL reports whether a value is a text up to its first NUL.
+// cutAtNUL reports whether the value v is the text s cut at its first NUL.
 func cutAtNUL(s string, v protocol.Value) bool {
 	i := strings.IndexByte(s, 0)
 	return i >= 0 && v.SHA256 == "" && v.Bytes() == s[:i]
@@ -347,18 +350,18 @@ func cutAtNUL(s string, v protocol.Value) bool {
 
 func exact(n int64) bool { return n > -1<<53 && n < 1<<53 || throughFloat(n) == n }
 
-// throughFloat converts an integer to a float64 and back. The greatest integers become
-// 2⁶³, which is not an int64.
+// throughFloat converts an integer to a float64 and back. The greatest integers become 2⁶³, which
+// is not an int64: for these it returns an int64 that no float64 can have.
 func throughFloat(n int64) int64 {
 	f := float64(n)
 	if f >= math.MaxInt64 {
-		return math.MaxInt64 - 1 // never a float64
+		return math.MaxInt64 - 1 // no float64 has this value
 	}
 	return int64(f)
 }
 
-// integers returns the cause of a difference between two integers, and the side that changed the
-// integer.
+// integers returns the cause of a difference between two integers, and the side (1 or 2) that
+// changed the integer. The side is 0 if unknown.
 func integers(s, t string) (Cause, int) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	m, merr := strconv.ParseInt(t, 10, 64)
@@ -384,7 +387,8 @@ func near(s, t string) bool {
 	return err == nil && gerr == nil && f != g && math.Abs(f-g) <= 1e-9*max(math.Abs(f), math.Abs(g))
 }
 
-// sameTime reports whether two times are the same instant, or show the same clock.
+// sameTime reports whether two times are the same instant, or have the same date and time of day in
+// different zones.
 func sameTime(s, t string) bool {
 	a, err := time.Parse(time.RFC3339Nano, s)
 	b, berr := time.Parse(time.RFC3339Nano, t)

@@ -1,6 +1,6 @@
-// Package diff compares what drivers answer to the same statements: rows, Go types,
-// column names, errors, rows affected and last insert IDs. It says where they differ, and
-// which evidence there is for a reason. It runs nothing, and puts nothing into words.
+// Package diff compares the answers of drivers to the same statements: rows, Go types, column
+// names, errors, rows affected and last insert IDs. It finds where the answers differ, and what
+// evidence there is for a reason. It does not run the statements.
 package diff
 
 import (
@@ -15,7 +15,7 @@ import (
 // Side is a driver with its answers.
 type Side struct {
 	Name        string
-	PrimaryOnly bool // it reports only primary result codes
+	PrimaryOnly bool // the driver reports only primary result codes
 	Work        []Work
 }
 
@@ -24,39 +24,39 @@ type Work struct {
 	Name    string
 	Proof   *protocol.Proof
 	Answers []protocol.Answer
-	Skipped []string // phases
+	Skipped []string // names of phases that were not run
 
-	// Again are the answers if the driver was asked a second time. Statements whose answers
-	// changed are not compared with other drivers.
+	// Again has the answers of a second execution of the workload, if there was one. Statements
+	// whose answers changed are not compared with other drivers.
 	Again []protocol.Answer
 
-	Times []string // how the library stores [protocol.Times], if the workload replays times
+	Times []string // texts that the library stores for [protocol.Times], if the workload replays times
 }
 
-// Kind is the respect in which answers differ.
+// Kind says in which respect two answers differ.
 type Kind string
 
 // The kinds.
 const (
-	Errors       Kind = "error" // one failed, or they failed with different codes
-	RowCount     Kind = "rows"  // numbers of rows
+	Errors       Kind = "error" // one side failed, or both failed with different codes
+	RowCount     Kind = "rows"  // the number of rows differs
 	Values       Kind = "value"
 	Order        Kind = "order" // the same rows in another order
 	Affected     Kind = "affected"
 	LastInsertID Kind = "last insert id"
-	Types        Kind = "type" // the same value in another Go type
-	Names        Kind = "name" // names of columns
+	Types        Kind = "type" // the value is the same, but as another Go type
+	Names        Kind = "name" // the names of columns differ
 	Declared     Kind = "declared type"
-	ErrorType    Kind = "error type" // the same error as another Go type
-	ErrorText    Kind = "error text" // the same error in other words
+	ErrorType    Kind = "error type" // the same error, but as another Go type
+	ErrorText    Kind = "error text" // the same error, but with another text
 )
 
-// kinds has the words for the kinds, the worst first.
+// kinds has the words for each kind. The worst kind is first.
 var kinds = []struct {
 	Kind
-	name string // follows "in the"
-	head string // above a column
-	what string // what differs
+	name string // words that follow "in the"
+	head string // heading of a column
+	what string // description of the difference
 }{
 	{Errors, "error", "error", "one fails, or they fail in different ways"},
 	{RowCount, "number of rows", "rows", "one returns more rows"},
@@ -77,31 +77,31 @@ func (k Kind) rank() int {
 			return i
 		}
 	}
-	return len(kinds) - 1 // a stored answer of somebody else's may have another kind
+	return len(kinds) - 1 // unknown kinds occur in stored answers of other versions
 }
 
-// Cause is the cause of a difference, if the values show it.
+// Cause is what made two values differ, if the values show it.
 type Cause string
 
 // The causes.
 const (
 	None     Cause = ""
-	NUL      Cause = "nul"     // a text was cut at its first NUL
-	Float    Cause = "float"   // an integer went through a float64
-	Rounding Cause = "round"   // the last digits of a real
-	Zone     Cause = "zone"    // the same time, or the same clock, in another time zone
-	Format   Cause = "format"  // the same time as text, written in another way
-	Clock    Cause = "clock"   // the same time as text, one with a reading of the monotonic clock
-	Time     Cause = "time"    // one is a time.Time
-	Bool     Cause = "bool"    // one is a bool
-	Bytes    Cause = "bytes"   // one is a []byte, the other a string
-	Number   Cause = "number"  // one is an int64, the other a float64
-	Text     Cause = "text"    // one is a text of the other
-	Null     Cause = "null"    // one is NULL
-	Invalid  Cause = "invalid" // bytes that are not UTF-8 were replaced
+	NUL      Cause = "nul"     // one text is the other one, cut at its first NUL
+	Float    Cause = "float"   // one integer was converted to a float64 and back
+	Rounding Cause = "round"   // two reals differ in the last digits only
+	Zone     Cause = "zone"    // the same instant, or the same time of day, in another time zone
+	Format   Cause = "format"  // the same time as text, in another format
+	Clock    Cause = "clock"   // the same time as text; one text includes a reading of the monotonic clock
+	Time     Cause = "time"    // one value is a time.Time
+	Bool     Cause = "bool"    // one value is a bool
+	Bytes    Cause = "bytes"   // one value is a []byte, the other a string
+	Number   Cause = "number"  // one value is an int64, the other a float64
+	Text     Cause = "text"    // one value is the other one as text
+	Null     Cause = "null"    // one value is NULL
+	Invalid  Cause = "invalid" // bytes that are not UTF-8 were replaced in one text
 )
 
-// Difference is where two answers differ.
+// Difference is one difference between two answers.
 type Difference struct {
 	Kind  Kind  `json:"kind"`
 	Cause Cause `json:"cause,omitempty"`
@@ -109,12 +109,12 @@ type Difference struct {
 	// Lossy is the side that changed a value, 1 or 2. It is 0 if the values do not show which.
 	Lossy int `json:"lossy,omitempty"`
 
-	Column   int    `json:"column,omitempty"` // from 1
+	Column   int    `json:"column,omitempty"` // number of the column, from 1
 	Name     string `json:"name,omitempty"`
 	Declared string `json:"declared,omitempty"`
-	Row      int64  `json:"row,omitempty"` // from 1; 0: after the rows that were reported
+	Row      int64  `json:"row,omitempty"` // number of the row, from 1; 0 if the row is after those that the answers contain
 
-	First  string `json:"first"` // in words for the terminal, such as int64 1
+	First  string `json:"first"` // text for the terminal, such as int64 1
 	Second string `json:"second"`
 
 	types [2]string
@@ -123,27 +123,27 @@ type Difference struct {
 // Statement is a statement whose answers differ.
 type Statement struct {
 	Workload string `json:"workload,omitempty"`
-	Where    string `json:"where"` // such as insert/users
+	Where    string `json:"where"` // place in the workload, such as insert/users
 	SQL      string `json:"sql"`
 
-	Execution int              `json:"execution"` // the first in which they differ
+	Execution int              `json:"execution"` // number of the first execution in which the answers differ, from 0
 	Arguments []protocol.Value `json:"arguments,omitempty"`
 	Difference
 
-	Executions int `json:"executions"` // in which they differ in this way
+	Executions int `json:"executions"` // number of executions in which the answers differ in this way
 
-	last int // the last execution that Executions counts
+	last int // number of the last execution that Executions counts
 }
 
-// Group is a way in which answers to several statements differ.
+// Group has the statements whose answers differ in the same way.
 type Group struct {
 	Kind       Kind        `json:"kind"`
 	Cause      Cause       `json:"cause,omitempty"`
 	Reason     Reason      `json:"likely"`
 	Statements []Statement `json:"statements"`
 
-	Types    [2]string `json:"types,omitzero"`     // the Go types, if they differ
-	Declared []string  `json:"declared,omitempty"` // the declared types of the columns; "" for none
+	Types    [2]string `json:"types,omitzero"`     // Go types of the two sides, if they differ
+	Declared []string  `json:"declared,omitempty"` // declared types of the columns; "" for a column without one
 }
 
 // Result is the comparison of two sides.
@@ -152,46 +152,46 @@ type Result struct {
 	Second     string  `json:"second"`
 	Statements int     `json:"statements"`
 	Executions int     `json:"executions"`
-	Most       int     `json:"most"`      // executions of one statement
-	Rows       int64   `json:"rows"`      // of the first side's answers
-	Differing  int     `json:"differing"` // statements
+	Most       int     `json:"most"`      // greatest number of executions of one statement
+	Rows       int64   `json:"rows"`      // number of rows in the first side's answers
+	Differing  int     `json:"differing"` // number of statements whose answers differ
 	Groups     []Group `json:"groups,omitempty"`
 
-	// Failing are the statements that failed with both sides, so that only their errors could be
-	// compared. If the errors differ, they are in Groups as well.
+	// Failing lists the statements that failed with both sides, so only their errors could be
+	// compared. If the errors differ, the statement is in Groups as well.
 	Failing []Failing `json:"failing,omitempty"`
 
-	// Unstable are the statements to which the first side itself gave two answers.
-	// Their errors, types and names have been compared.
+	// Unstable lists the statements to which the first side gave two different answers. Only their
+	// errors, types and names have been compared.
 	Unstable []string `json:"unstable,omitempty"`
 
 	Unasked []Unasked `json:"unasked,omitempty"`
 }
 
-// Failing is a statement that failed with both sides, in each of its executions.
+// Failing is a statement that failed with both sides in each of its executions.
 type Failing struct {
 	Where string `json:"where"`
 	SQL   string `json:"sql"`
-	Error string `json:"error"` // the first side's
+	Error string `json:"error"` // error of the first side
 
-	// Other is the second side's error, if it is another one. It is "" if both failed alike.
+	// Other is the error of the second side if it differs from Error. It is "" otherwise.
 	Other string `json:"other,omitempty"`
 
 	of statementOf
 }
 
-// Answered returns how many statements returned more than an error.
+// Answered returns how many statements returned something other than an error.
 func (r *Result) Answered() int { return r.Statements - len(r.Failing) }
 
-// Unasked is a statement that a side could not be asked.
+// Unasked is a statement that could not be run on one side, with the reason.
 type Unasked struct {
 	Side   string `json:"side"`
 	Where  string `json:"where"`
 	Reason string `json:"reason"`
 }
 
-// Count returns how many statements differ in a kind. A statement that differs in several
-// kinds counts for the worst only.
+// Count returns how many statements have a difference of kind k. A statement with differences of
+// several kinds counts only for the worst one.
 func (r *Result) Count(k Kind) (n int) {
 	counted := map[string]bool{}
 	for _, g := range r.Groups { // the worst kinds come first
@@ -206,7 +206,7 @@ func (r *Result) Count(k Kind) (n int) {
 	return n
 }
 
-// At says where the statement is.
+// At returns the place of the statement: the workload, if there are several, and Where.
 func (s *Statement) At() string {
 	if s.Workload == "" {
 		return s.Where
@@ -216,8 +216,8 @@ func (s *Statement) At() string {
 
 func (s *Statement) key() string { return s.Workload + "\x00" + s.Where + "\x00" + s.SQL }
 
-// statementOf identifies a statement within its workload, and execution one of its
-// executions.
+// statementOf identifies a statement within its workload. executionOf identifies one execution of a
+// statement.
 type statementOf struct {
 	part, phase, operation string
 	number                 int
@@ -232,7 +232,7 @@ func of(a *protocol.Answer) executionOf {
 	return executionOf{statementOf{a.Part, a.Phase, a.Operation, a.Number}, a.Execution}
 }
 
-// Where says which statement of its workload an answer is to.
+// Where names the statement that an answer belongs to, by its place in the workload.
 func Where(a *protocol.Answer) string {
 	switch {
 	case a.Part == protocol.PartStatements:
@@ -247,8 +247,8 @@ func Where(a *protocol.Answer) string {
 	return a.Phase + "/" + a.Operation
 }
 
-// named returns a name for each statement of a workload: [Where], with a number if several
-// statements have the same.
+// named returns a unique name for each statement of a workload: the result of [Where], followed by
+// a number if several statements share it.
 func named(w *Work) map[statementOf]string {
 	names := map[statementOf]string{}
 	n := map[string]int{}
@@ -266,7 +266,7 @@ func named(w *Work) map[statementOf]string {
 	return names
 }
 
-// Compare compares two sides that were asked the same.
+// Compare compares the answers of two sides that ran the same statements.
 func Compare(a, b *Side) *Result {
 	c := &comparison{a: a, b: b, r: &Result{First: a.Name, Second: b.Name}, differing: map[string]bool{}, groups: map[string]*Group{}}
 	for i := range min(len(a.Work), len(b.Work)) {
@@ -282,16 +282,16 @@ func Compare(a, b *Side) *Result {
 	return c.r
 }
 
-// comparison is a result while its sides are being compared.
+// comparison is the state of [Compare].
 type comparison struct {
 	a, b      *Side
 	r         *Result
-	differing map[string]bool // by [Statement.key]
+	differing map[string]bool // keys of the statements that differ, from [Statement.key]
 	groups    map[string]*Group
 	order     []string // keys of groups
 }
 
-// add adds a statement to the group of those that differ alike.
+// add adds a statement to the group with the same kind of difference and the same reason.
 func (c *comparison) add(s Statement, reason Reason) {
 	c.differing[s.key()] = true
 	key := fmt.Sprint(s.Kind, s.Cause, s.Lossy, s.types, reason)
@@ -331,8 +331,8 @@ func (c *comparison) compare(first, second *Work) {
 		x := &first.Answers[i]
 		at := of(x)
 		y := others[at]
-		// Without another answer, an earlier statement that differs made the second side
-		// take another way.
+		// The second side has no answer to this execution: because of an earlier difference it went
+		// on with other statements.
 		if y == nil || c.unasked(where(x), x, y) {
 			continue
 		}
@@ -360,7 +360,7 @@ func (c *comparison) compare(first, second *Work) {
 	}
 }
 
-// unasked notes which sides could not be asked. It reports whether any could not.
+// unasked notes the sides that could not run a statement. It reports whether there are any.
 func (c *comparison) unasked(where string, x, y *protocol.Answer) bool {
 	for _, u := range []Unasked{{c.a.Name, where, x.Unasked}, {c.b.Name, where, y.Unasked}} {
 		if u.Reason != "" && !slices.Contains(c.r.Unasked, u) {
@@ -370,8 +370,8 @@ func (c *comparison) unasked(where string, x, y *protocol.Answer) bool {
 	return x.Unasked != "" || y.Unasked != ""
 }
 
-// failing keeps the list of the statements that failed on both sides in all executions so far.
-// differ says whether the errors differ.
+// failing updates the list of statements that failed on both sides in all executions so far. differ
+// says whether the two errors differ.
 func (r *Result) failing(where string, x, y *protocol.Answer, differ bool) {
 	at := of(x)
 	listed := slices.IndexFunc(r.Failing, func(f Failing) bool { return f.of == at.statementOf && f.Where == where })
@@ -388,7 +388,7 @@ func (r *Result) failing(where string, x, y *protocol.Answer, differ bool) {
 	}
 }
 
-// unstable finds the statements to which a side itself gave two answers.
+// unstable returns the statements whose two answers by the same side differ.
 func unstable(w *Work) map[statementOf]bool {
 	differ := map[statementOf]bool{}
 	again := byExecution(w.Again)

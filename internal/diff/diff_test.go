@@ -24,7 +24,7 @@ func asking(sql string, v any) protocol.Answer {
 	return a
 }
 
-// rows returns an answer with rows of one column, as a worker makes it.
+// rows returns an answer with rows of one column, in the form that workers report.
 func rows(values []any) protocol.Answer {
 	a := protocol.Answer{Part: protocol.PartStatements, SQL: "SELECT\n  v", Names: []string{"v"}, Declared: []string{""}, RowCount: int64(len(values))}
 	sum := protocol.ColumnSum{Types: map[string]int64{}}
@@ -128,7 +128,7 @@ func TestKindsAndCauses(t *testing.T) {
 	}
 }
 
-// A statement that fails with both sides fails alike only if the errors do not differ.
+// If a statement fails with both sides, they fail alike only if the errors are the same.
 func TestFailing(t *testing.T) {
 	for name, c := range map[string]struct {
 		x, y  protocol.Answer
@@ -144,7 +144,7 @@ func TestFailing(t *testing.T) {
 	}
 }
 
-// What one of two sides does not tell is no difference.
+// A fact that only one side reports is not a difference.
 func TestNotTold(t *testing.T) {
 	x, y := row(int64(1)), row(int64(1))
 	x.Affected, x.LastInsertID = number(1), number(2)
@@ -170,7 +170,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// The same error as another Go type, or in other words, is a difference of its own.
+// The same error with another Go type, or with another text, is a difference of its own kind.
 func TestErrors(t *testing.T) {
 	of := func(message, typ string) protocol.Answer {
 		a := failed(2067, message)
@@ -185,7 +185,7 @@ func TestErrors(t *testing.T) {
 		{of("UNIQUE", "*sqlite.Error"), []diff.Kind{diff.ErrorType}},
 		{of("constraint failed: UNIQUE (2067)", "sqlite3.Error"), []diff.Kind{diff.ErrorText}},
 		{of("constraint failed: UNIQUE (2067)", "*sqlite.Error"), []diff.Kind{diff.ErrorType, diff.ErrorText}},
-		{of("UNIQUE", ""), nil}, // not told
+		{of("UNIQUE", ""), nil}, // this side does not report the type
 	} {
 		var got []diff.Kind
 		for _, g := range compare(of("UNIQUE", "sqlite3.Error"), c.y).Groups {
@@ -197,7 +197,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Statements of one name are told apart.
+// Statements with the same name get different names.
 func TestNames(t *testing.T) {
 	of := func(number int, v any) protocol.Answer {
 		a := row(v)
@@ -249,8 +249,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// Statements that differ alike are one group, the worst first, and executions of one
-// statement are one.
+// Statements with the same kind of difference are one group, and the worst group is first. Several
+// executions of a statement count as one statement.
 func TestGroups(t *testing.T) {
 	second := func(a protocol.Answer) protocol.Answer { a.Execution = 1; return a }
 	x := []protocol.Answer{row("a"), row("b"), row("c"), row(int64(1)), row(int64(2))}
@@ -272,8 +272,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// What a driver itself answers differently each time is not compared by value, but by all
-// else.
+// If a driver's own answers to a statement differ, its values are not compared, but all else is.
 func TestUnstable(t *testing.T) {
 	a, b := side("a", proof, row(int64(1)), row(int64(5))), side("b", proof, row(int64(2)), row(5.0))
 	again := []protocol.Answer{row(int64(3)), row(int64(6))}
@@ -285,7 +284,7 @@ func TestUnstable(t *testing.T) {
 	}
 }
 
-// What differs because only one side could run an earlier statement is told as such.
+// If only one side could run an earlier statement, that is the reason of later differences.
 func TestEarlier(t *testing.T) {
 	refused := failed(0, "binds no time.Time")
 	refused.SQL = "INSERT INTO events (at) VALUES (?)"
@@ -299,7 +298,7 @@ func TestEarlier(t *testing.T) {
 	}
 }
 
-// evidence returns the evidence of each statement's difference.
+// evidence returns the evidence for the difference of each statement.
 func evidence(r *diff.Result) map[string]diff.Evidence {
 	got := map[string]diff.Evidence{}
 	for _, g := range r.Groups {
@@ -310,8 +309,8 @@ func evidence(r *diff.Result) map[string]diff.Evidence {
 	return got
 }
 
-// A transaction that one side could not finish explains what differs in all the tables that
-// it wrote to, before and after the statement that failed.
+// A transaction that one side could not finish explains differences in all tables that it wrote to,
+// before and after the statement that failed.
 func TestTransaction(t *testing.T) {
 	in := func(transaction int, a protocol.Answer) protocol.Answer {
 		a.Transaction = transaction
@@ -333,7 +332,7 @@ func TestTransaction(t *testing.T) {
 	x, y := side("a", proof, common(1)...), side("b", proof, common(0)...)
 	y.Work[0].Answers[1].Error = refused.Error
 	y.Work[0].Answers[8].Error = orphan.Error
-	y.Work[0].Answers = slices.Delete(y.Work[0].Answers, 2, 4) // it did not come to these
+	y.Work[0].Answers = slices.Delete(y.Work[0].Answers, 2, 4) // the second side did not reach these statements
 	want := map[string]diff.Evidence{
 		"statement 2": diff.ByFeature, "statement 6": diff.ByTransaction, "statement 7": diff.ByTransaction, "statement 8": diff.ByDriver, "statement 9": diff.ByTransaction,
 		"statement 10": diff.ByDriver,
@@ -343,8 +342,8 @@ func TestTransaction(t *testing.T) {
 	}
 }
 
-// Libraries that store times differently explain what differs in the tables that have times,
-// unless something else is known to do so.
+// Different formats of times explain differences in tables that have times, unless another
+// explanation is known.
 func TestTimes(t *testing.T) {
 	noon := time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
 	stored := protocol.Answer{Part: protocol.PartStatements, SQL: "INSERT INTO tasks (due) VALUES (?)", Arguments: []protocol.Value{protocol.NewValue(noon)}}
@@ -368,7 +367,7 @@ func TestTimes(t *testing.T) {
 		{"2024-02-29 12:00:00 +0000 UTC", map[string]diff.Evidence{
 			"statement 4": diff.ByTimes, "statement 5": diff.ByTimes, "statement 6": diff.ByTimes, "statement 7": diff.ByDriver,
 		}},
-		{"2024-02-29 12:00:00", map[string]diff.Evidence{ // both store times alike
+		{"2024-02-29 12:00:00", map[string]diff.Evidence{ // both sides store times alike
 			"statement 4": diff.ByValues, "statement 5": diff.ByDriver, "statement 6": diff.ByDriver, "statement 7": diff.ByDriver,
 		}},
 	} {
@@ -386,8 +385,8 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// An ID that differs after an insert that only one side could run follows from that, not from
-// how times are stored.
+// If only one side could run an insert, that explains a different ID after it, not the format of
+// times.
 func TestIDAfterFailure(t *testing.T) {
 	noon := time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
 	insert := func(execution int, id int64) protocol.Answer {

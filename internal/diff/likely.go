@@ -9,7 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 )
 
-// causeWords say what differs in a group, by cause. Other causes are known from the Go types.
+// causeWords say what differs in a group, by cause. For causes that are not listed, the words come
+// from the Go types.
 var causeWords = map[Cause]string{
 	NUL:      "a text is cut at its first NUL",
 	Float:    "an integer that a float64 cannot hold has changed",
@@ -42,7 +43,7 @@ func declared(g *Group) string {
 	return ", declared " + document.Line(document.Or(list))
 }
 
-// DiffReason words the likely reason of a group.
+// DiffReason describes the likely reason of a group's differences.
 func DiffReason(r *Result, g *Group) string {
 	names := []string{"one of the libraries", document.Line(r.First), document.Line(r.Second)}
 	side := names[g.Reason.Side]
@@ -89,8 +90,8 @@ func DiffReason(r *Result, g *Group) string {
 	return "one of the libraries, since both have the same SQLite with the same options"
 }
 
-// causeReasons say what the values themselves show. "%s" is the side that changes values, "%c" the
-// declared types of the columns.
+// causeReasons are the likely reasons that the values themselves show, by cause. "%s" is the side
+// that changes values, and "%c" the declared types of the columns.
 var causeReasons = map[Cause]string{
 	NUL:     "%s cuts texts at their first NUL, in binding or in reading",
 	Float:   "%s passes integers through float64",

@@ -10,11 +10,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Probes returns statements with the values in which libraries differ, whether or not a
-// workload has them: times, booleans, NULs in texts, texts that are not UTF-8, empty texts,
-// long texts, great integers, reals without fraction, infinite reals, NULL, and columns in
-// which types are mixed. Each value is bound and read back. SQLite's functions typeof and quote
-// return what it stored.
+// Probes returns statements with values that libraries treat differently, even if no workload uses
+// them: times, booleans, NULs in texts, texts that are not UTF-8, empty texts, long texts, great
+// integers, reals without fraction, infinite reals, NULL, and columns with mixed types. Each value
+// is bound and read back. The statements also read SQLite's typeof and quote of the stored value.
 func Probes() []protocol.Ask {
 	var p probes
 	p.values()
@@ -48,7 +47,7 @@ func (p *probes) ask(sql string, args ...any) {
 	*p = append(*p, a)
 }
 
-// stored asks what SQLite stored in a column.
+// stored adds a statement that reads what SQLite stored in a column.
 func (p *probes) stored(table, column string) {
 	p.ask("SELECT typeof(" + column + "), quote(" + column + ") FROM " + table + " ORDER BY id")
 }

@@ -10,41 +10,41 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Evidence is the evidence for a likely reason.
+// Evidence says what a likely reason is derived from.
 type Evidence string
 
 // The evidence.
 const (
-	ByValues  Evidence = "values"         // the cause says it
-	ByFeature Evidence = "feature"        // one side's SQLite lacks a feature
-	BySetting Evidence = "setting"        // a setting that decides the answer differs
-	ByVersion Evidence = "sqlite version" // the versions differ
-	ByOption  Evidence = "compile option" // the versions are the same, compile options differ
-	ByDriver  Evidence = "driver"         // the same SQLite with the same options
-	ByEarlier Evidence = "earlier"        // a statement about the same table, which only one side could run
+	ByValues  Evidence = "values"         // the differing values show the cause
+	ByFeature Evidence = "feature"        // the SQLite of one side lacks a feature
+	BySetting Evidence = "setting"        // a setting that decides the answer has different values
+	ByVersion Evidence = "sqlite version" // the versions of SQLite differ
+	ByOption  Evidence = "compile option" // the versions of SQLite are the same, but compile options differ
+	ByDriver  Evidence = "driver"         // both sides have the same SQLite with the same options
+	ByEarlier Evidence = "earlier"        // only one side could run an earlier statement about the same table
 
-	// ByTransaction is a transaction that wrote to the same table and that one side rolled
-	// back, because it could not run another statement of it.
+	// ByTransaction: one side rolled back an earlier transaction that had written to the same
+	// table, because it could not run another statement of the transaction.
 	ByTransaction Evidence = "transaction"
 
-	ByTimes Evidence = "times" // the table, or the statement, has times that each library stores in its own format
+	ByTimes Evidence = "times" // the table or the statement has times, which each library stores in its own format
 )
 
 // Reason is the likely reason of a difference.
 type Reason struct {
 	Evidence Evidence `json:"evidence"`
-	Side     int      `json:"side,omitempty"` // the side that is the reason: 1 or 2; 0: not known
+	Side     int      `json:"side,omitempty"` // side that causes the difference: 1 or 2; 0 if unknown
 
-	Feature string `json:"feature,omitempty"` // or setting
-	First   string `json:"first,omitempty"`   // version, options, setting, or a time as text, of each side
+	Feature string `json:"feature,omitempty"` // name of a feature of SQLite or of a setting
+	First   string `json:"first,omitempty"`   // version, options, setting or time as text of the first side
 	Second  string `json:"second,omitempty"`
-	Code    int    `json:"code,omitempty"` // of the error
+	Code    int    `json:"code,omitempty"` // result code of the error
 }
 
-// reason returns the likely reason of a difference between two answers, as far as the answers and
-// the sides' proofs show it.
+// reason returns the likely reason of a difference between the answers x and y, as far as these and
+// the proofs p and q of the two sides show it.
 func reason(d *Difference, x, y *protocol.Answer, p, q *protocol.Proof) Reason {
-	computed := (d.Cause == Text || d.Cause == Number) && d.Declared == "" // by SQLite, not from a column
+	computed := (d.Cause == Text || d.Cause == Number) && d.Declared == "" // SQLite computed the value; it is not from a column
 	if d.Cause != None && d.Cause != Rounding && (!computed || sameSQLite(p, q)) {
 		return Reason{Evidence: ByValues, Side: special(d)}
 	}
@@ -53,7 +53,7 @@ func reason(d *Difference, x, y *protocol.Answer, p, q *protocol.Proof) Reason {
 	}
 	switch {
 	case computed:
-	case d.Kind == Names && d.First == `""` && d.Second != `""`: // SQLite names every column
+	case d.Kind == Names && d.First == `""` && d.Second != `""`: // SQLite gives every column a name
 		return Reason{Evidence: ByDriver, Side: 1}
 	case d.Kind == Names && d.First != `""` && d.Second == `""`:
 		return Reason{Evidence: ByDriver, Side: 2}
@@ -68,7 +68,7 @@ func reason(d *Difference, x, y *protocol.Answer, p, q *protocol.Proof) Reason {
 	return versions(p, q)
 }
 
-// special returns the side whose library converts a value, as far as the types show it.
+// special returns the side whose library converts a value, as far as the types show it, or 0.
 func special(d *Difference) int {
 	if d.Lossy != 0 {
 		return d.Lossy
@@ -85,7 +85,7 @@ func special(d *Difference) int {
 	return slices.Index(d.types[:], typ) + 1
 }
 
-// failure returns why only one side failed.
+// failure returns why only one of two answers is an error.
 func failure(x, y *protocol.Answer, p, q *protocol.Proof) (Reason, bool) {
 	for i, a := range []*protocol.Answer{x, y} {
 		if a.Error == nil {
@@ -110,20 +110,21 @@ func failure(x, y *protocol.Answer, p, q *protocol.Proof) (Reason, bool) {
 	return Reason{}, false
 }
 
-// codeMisuse is SQLITE_MISUSE, which libraries return for what they refuse themselves.
+// codeMisuse is SQLITE_MISUSE, which libraries also return for calls that they refuse themselves.
 const codeMisuse = 21
 
-// deciding names the setting without which SQLite does not return a code.
+// deciding has, by result code, the setting without which SQLite never returns the code.
 var deciding = map[int]string{driver.CodeConstraint | 3<<8: "foreign_keys"}
 
-// optionOf matches the SQL of statements whose answers a compile option changes.
+// optionOf has, by compile option, a pattern of the SQL whose answers the option changes.
 var optionOf = map[string]*regexp.Regexp{
 	"LIKE_DOESNT_MATCH_BLOBS": regexp.MustCompile(`(?i)\bLIKE\b`),
 	"CASE_SENSITIVE_LIKE":     regexp.MustCompile(`(?i)\bLIKE\b`),
 	"DQS":                     regexp.MustCompile(`"`),
 }
 
-// option returns a compile option that differs and that changes such statements.
+// option returns a compile option that differs between the sides and may change the answer a. ok is
+// false if there is none.
 func option(a *protocol.Answer, p, q *protocol.Proof) (Reason, bool) {
 	if p == nil || q == nil {
 		return Reason{}, false
@@ -136,7 +137,8 @@ func option(a *protocol.Answer, p, q *protocol.Proof) (Reason, bool) {
 	return Reason{}, false
 }
 
-// optionIn returns an option as PRAGMA compile_options has it, or "".
+// optionIn returns the option name as PRAGMA compile_options lists it, such as "DQS=0", or "" if it
+// is not set.
 func optionIn(p *protocol.Proof, name string) string {
 	for _, o := range p.CompileOptions {
 		if o == name || strings.HasPrefix(o, name+"=") {
@@ -146,32 +148,32 @@ func optionIn(p *protocol.Proof, name string) string {
 	return ""
 }
 
-// earlier is a statement that only one side could run.
+// earlier is a statement that ran before the current one and that only one side could run.
 type earlier struct {
 	at     statementOf
-	tables []string // written by the statement or, if as is ByTransaction, by its transaction
+	tables []string // tables written by the statement or, if as is ByTransaction, by its transaction
 	as     Evidence
 }
 
-// transactionOf identifies a transaction within its workload. Its number is 0 if there is none.
+// transactionOf identifies a transaction within its workload. The number is 0 outside transactions.
 type transactionOf struct {
 	phase  string
 	number int
 }
 
-// reasons finds the likely reasons of differences in the answers to one workload, which are
-// passed in the order of execution.
+// reasons finds the likely reasons of differences in the answers to one workload. Differences must
+// be passed in the order of execution.
 type reasons struct {
 	first, second *Work
 	failed        []earlier
 	wrote         map[transactionOf][]string // tables that a transaction wrote to on either side
-	formats       *Reason                    // nil if both store times alike
-	timed         []string                   // tables with times
+	formats       *Reason                    // the reason [ByTimes]; nil if both sides store times alike
+	timed         []string                   // tables that contain times
 }
 
 func newReasons(first, second *Work) *reasons {
 	r := &reasons{first: first, second: second, wrote: map[transactionOf][]string{}}
-	for _, w := range []*Work{first, second} { // the side that failed did not reach all statements
+	for _, w := range []*Work{first, second} { // both sides, because the one that failed did not reach all statements
 		for i := range w.Answers {
 			a := &w.Answers[i]
 			t := transactionOf{a.Phase, a.Transaction}
@@ -211,11 +213,11 @@ func (r *reasons) of(d *Difference, x, y *protocol.Answer) Reason {
 	return why
 }
 
-// tableName matches the name of a table that a statement creates or changes. ON is
-// followed by one in CREATE INDEX and CREATE TRIGGER.
+// tableName matches the name of a table that a statement creates or changes. In CREATE INDEX and
+// CREATE TRIGGER the name follows ON.
 var tableName = regexp.MustCompile(`(?i)\b(INTO|UPDATE(?:\s+OR\s+\w+)?|DELETE\s+FROM|TABLE|VIEW|INDEX|ON)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?["` + "`" + `\[]?(\w+)`)
 
-// notTables are the words that follow the same words in other clauses: ON CONFLICT DO UPDATE
+// notTables are words that tableName matches although they are not tables: ON CONFLICT DO UPDATE
 // SET, ON DELETE CASCADE.
 var notTables = []string{"CONFLICT", "SET", "DELETE", "UPDATE"}
 
@@ -233,7 +235,7 @@ func tables(sql string) (list []string) {
 	return list
 }
 
-// mentions reports whether a statement has the name of a table as a word.
+// mentions reports whether a statement contains the name of a table as a word.
 func mentions(sql, table string) bool {
 	sql, table = strings.ToLower(sql), strings.ToLower(table)
 	for from := 0; ; {
@@ -250,17 +252,18 @@ func mentions(sql, table string) bool {
 	}
 }
 
-// inWord reports whether a byte of a lower-case text is one of those that `\w` matches.
+// inWord reports whether `\w` matches a byte of a lower-case text.
 func inWord(b byte) bool { return b == '_' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z' }
 
-// follows returns how an earlier statement explains a difference: it, or its transaction, changed
-// the same table on one side only. It returns "" if no statement does.
+// follows returns the evidence that an earlier statement explains a difference: the statement, or
+// its transaction, changed the same table on one side only. It returns "" if no statement explains
+// it.
 func follows(failed []earlier, d *Difference, x, y *protocol.Answer, why Reason) Evidence {
 	if d.Cause != None && d.Cause != Rounding && d.Cause != Null || !ofContent(d) {
 		return ""
 	}
 	for _, f := range failed {
-		if f.at == of(x).statementOf && d.Kind == Errors { // it goes on failing by itself
+		if f.at == of(x).statementOf && d.Kind == Errors { // the statement keeps failing by itself
 			continue
 		}
 		for _, t := range f.tables {
@@ -269,7 +272,7 @@ func follows(failed []earlier, d *Difference, x, y *protocol.Answer, why Reason)
 			}
 		}
 	}
-	// What refers to rows that were rolled back fails without naming their table.
+	// A reference to rows that were rolled back fails without naming their table.
 	if d.Kind == Errors && why.Evidence != BySetting && (foreignKey(x) || foreignKey(y)) &&
 		slices.ContainsFunc(failed, func(f earlier) bool { return f.as == ByTransaction && f.at != of(x).statementOf }) {
 		return ByTransaction
@@ -277,7 +280,7 @@ func follows(failed []earlier, d *Difference, x, y *protocol.Answer, why Reason)
 	return ""
 }
 
-// ofContent reports whether the content of the database may explain a difference.
+// ofContent reports whether a difference may come from different content of the databases.
 func ofContent(d *Difference) bool {
 	return slices.Contains([]Kind{Errors, RowCount, Values, Order, Affected, LastInsertID}, d.Kind)
 }
@@ -286,7 +289,8 @@ func foreignKey(a *protocol.Answer) bool {
 	return a.Error != nil && a.Error.Code == driver.CodeConstraint|3<<8
 }
 
-// ownFailure reports whether a difference is an error, but not that the table is missing.
+// ownFailure reports whether a difference is an error for another reason than that the table is
+// missing.
 func ownFailure(d *Difference, table string) bool {
 	missing := "no such table: " + table
 	return d.Kind == Errors && !strings.Contains(d.First, missing) && !strings.Contains(d.Second, missing)
@@ -296,12 +300,12 @@ func hasTime(a *protocol.Answer) bool {
 	return slices.ContainsFunc(a.Arguments, func(v protocol.Value) bool { return v.Type == "time.Time" })
 }
 
-// createsStore matches a statement that writes no rows, whatever tables it mentions.
+// createsStore matches a statement that writes no rows even if it mentions tables.
 var createsStore = regexp.MustCompile(`(?i)^\s*CREATE\s+(?:TEMP\w*\s+|VIRTUAL\s+|UNIQUE\s+)*(?:TABLE|INDEX)\b`)
 
-// timedTables lists the tables into which times were written, also from other such tables.
+// timedTables lists the tables into which times were written, directly or from another such table.
 func timedTables(sides ...*Work) (list []string) {
-	timed := map[string]bool{} // by SQL
+	timed := map[string]bool{} // whether a statement has times, by its SQL
 	for _, w := range sides {
 		for i := range w.Answers {
 			timed[w.Answers[i].SQL] = timed[w.Answers[i].SQL] || hasTime(&w.Answers[i])
@@ -324,8 +328,8 @@ func timedTables(sides ...*Work) (list []string) {
 	return list
 }
 
-// ofTimes reports whether the likely reason of a difference is the format of times: the statement
-// is about times, and nothing else is known to explain it.
+// ofTimes reports whether the likely reason of a difference is the format of times. That is so if
+// the statement is about times and nothing else is known to explain the difference.
 func ofTimes(d *Difference, x, y *protocol.Answer, timed []string, why Reason) bool {
 	if d.Kind == LastInsertID && !strings.Contains(strings.ToUpper(x.SQL), "SELECT") {
 		return false // IDs do not depend on times
@@ -341,7 +345,8 @@ func sameSQLite(p, q *protocol.Proof) bool {
 	return p != nil && q != nil && p.SQLiteVersion == q.SQLiteVersion && p.SQLiteSourceID == q.SQLiteSourceID
 }
 
-// versions derives a reason from the versions and compile options of SQLite.
+// versions derives the likely reason of a difference from the versions and compile options of
+// SQLite.
 func versions(p, q *protocol.Proof) Reason {
 	if p == nil || q == nil {
 		return Reason{Evidence: ByDriver}
@@ -356,7 +361,7 @@ func versions(p, q *protocol.Proof) Reason {
 	return Reason{Evidence: ByDriver}
 }
 
-// only lists the compile options of p that q lacks and that may change answers.
+// only lists the compile options of p that may change answers and that q lacks.
 func only(p, q *protocol.Proof) string {
 	var list []string
 	for _, o := range p.CompileOptions {

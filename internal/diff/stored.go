@@ -9,15 +9,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Diffed compares the answers of drivers with those of the first driver.
+// Diffed has comparisons of the first driver's answers with those of each other driver.
 type Diffed struct {
 	Sides   []DiffSide `json:"sides"`
 	Seed    uint64     `json:"seed"`
-	Results []*Result  `json:"results"` // one for each side but the first
+	Results []*Result  `json:"results"` // one result for each side except the first
 	Skipped []string   `json:"skipped,omitempty"`
-	Most    int        `json:"most_executions"` // so many executions of each statement are compared
+	Most    int        `json:"most_executions"` // how many executions of each statement are compared at most
 
-	// TimesAsText are the sides that bind no time.Time: they were passed recorded times as texts.
+	// TimesAsText lists the sides that cannot bind a time.Time. Recorded times were passed to them
+	// as texts.
 	TimesAsText []string `json:"times_as_text,omitempty"`
 }
 
@@ -42,21 +43,22 @@ func (d *Diffed) Differ() bool {
 	return slices.ContainsFunc(d.Results, func(r *Result) bool { return r.Differing > 0 })
 }
 
-// Answered reports whether every comparison has a statement that returned more than an error.
+// Answered reports whether each comparison has a statement that returned something other than an
+// error.
 func (d *Diffed) Answered() bool {
 	return !slices.ContainsFunc(d.Results, func(r *Result) bool { return r.Answered() == 0 })
 }
 
-// keptVersion is the version of a [Diffed] that a run keeps.
+// keptVersion is the version of the JSON form in which a run stores a [Diffed].
 const keptVersion = 1
 
-// Limits of stored comparisons. Larger ones of others would take long to write.
+// Limits of stored comparisons. Larger ones, made by others, would take too long to show.
 const (
 	mostSides  = 100
-	mostGroups = 2000 // in all results
+	mostGroups = 2000 // groups in all results together
 )
 
-// Keep returns the comparison as it is stored. Its run has nothing else.
+// Keep returns the comparison in the form in which a run stores it. Such a run has no samples.
 func (d *Diffed) Keep() (*result.Answer, error) {
 	if err := d.Check(); err != nil {
 		return nil, err
@@ -64,7 +66,7 @@ func (d *Diffed) Keep() (*result.Answer, error) {
 	return result.NewAnswer(result.QuestionDiff, keptVersion, d)
 }
 
-// Stored returns the comparison that a run has.
+// Stored returns the comparison that is stored with a run.
 func Stored(run *result.Run) (*Diffed, error) {
 	d := &Diffed{}
 	if err := run.Answer.Decode(result.QuestionDiff, keptVersion, d); err != nil {
@@ -76,8 +78,8 @@ func Stored(run *result.Run) (*Diffed, error) {
 	return d, nil
 }
 
-// Check returns an error if the comparison contradicts itself or is too large, because others may
-// have made it.
+// Check returns an error if the comparison contradicts itself or exceeds the limits, because
+// somebody else may have made the stored run.
 func (d *Diffed) Check() error {
 	groups := 0
 	if len(d.Sides) < 2 || len(d.Sides) > mostSides || len(d.Results) != len(d.Sides)-1 {

@@ -19,10 +19,10 @@ import (
 // Options say how a comparison of answers is written.
 type Options struct {
 	document.Options
-	Full bool // all statements of each group, uncut
+	Full bool // show all statements of each group, in full
 }
 
-// Formats are those of a comparison of answers.
+// Formats are the output formats of a comparison of answers.
 var Formats = document.FormatsOf[*Diffed, Options]{What: "comparison of answers", List: []document.Format[*Diffed, Options]{
 	{Name: "table", To: func(w io.Writer, d *Diffed, o Options) error { return WriteDiff(w, d, o.Full, o.Options) }},
 	{Name: "markdown", To: func(w io.Writer, d *Diffed, _ Options) error {
@@ -40,18 +40,18 @@ type JSONDiff struct {
 	*Diffed
 }
 
-// WriteDiffJSON writes all of a comparison of answers.
+// WriteDiffJSON writes a complete comparison of answers as JSON.
 func WriteDiffJSON(w io.Writer, d *Diffed) error {
 	enc := json.NewEncoder(document.PrintableJSON(w))
 	enc.SetIndent("", "  ")
 	return enc.Encode(JSONDiff{"diff", d})
 }
 
-// diffWidth is the most columns that a comparison of answers takes.
+// diffWidth is the greatest width of a comparison of answers on a terminal, in columns.
 const diffWidth = 80
 
-// WriteDiff writes a comparison of answers for people. Unless full is set, each group has
-// one of its statements.
+// WriteDiff writes a comparison of answers for people. Without full, it shows one or a few
+// statements of each group.
 func WriteDiff(w io.Writer, d *Diffed, full bool, opts document.Options) error {
 	if opts.Width == 0 || opts.Width > diffWidth {
 		opts.Width = diffWidth
@@ -59,7 +59,7 @@ func WriteDiff(w io.Writer, d *Diffed, full bool, opts document.Options) error {
 	return document.RenderPart(w, d.document(full), nil, opts)
 }
 
-// What a screen may have no room for.
+// Names of parts that are left out if a terminal has no room for them.
 const (
 	statementsMissing  = "statements"
 	differencesMissing = "more differences"
@@ -86,7 +86,7 @@ func (d *Diffed) document(full bool) document.Document {
 	return doc
 }
 
-// page is the complete comparison, with the answer as a heading.
+// page is the complete comparison, with the answer as its heading.
 func (d *Diffed) page() document.Document {
 	doc := d.document(true).Whole()
 	doc[0] = document.Heading{Level: 1, Text: d.Answer()}
@@ -97,12 +97,12 @@ func indented(indent, format string, args ...any) document.Paragraph {
 	return document.Paragraph{Label: indent, Text: fmt.Sprintf(format, args...)}
 }
 
-// part is a text after an empty line.
+// part is an indented paragraph after an empty line.
 func part(indent, format string, args ...any) document.Document {
 	return document.Document{document.Space{}, indented(indent, format, args...)}
 }
 
-// section is a part that a screen may leave out.
+// section is a part of the document that may be left out if a terminal has no room for it.
 func section(body document.Document, missing string) document.Section {
 	return document.Section{Rank: 1, Forms: []document.Form{{Body: body}, {Missing: missing}}}
 }
@@ -180,7 +180,7 @@ func (d *Diffed) Answer() string {
 	return strings.Join(sentences, " ")
 }
 
-// give says that drivers give, or that the only one gives.
+// give returns names as the subject of "give" or, if n is 1, of "gives".
 func give(names string, n int) string {
 	if n == 1 {
 		return names + " gives"
@@ -220,11 +220,11 @@ func failDiff(n int) string {
 	return document.Thousands(int64(n)) + " statements fail"
 }
 
-// words makes the document of a comparison.
+// words builds the document of a comparison.
 type words struct {
 	d    *Diffed
 	full bool
-	cut  bool // a group has more statements than are shown
+	cut  bool // a group has more statements than the document shows
 }
 
 func (d *Diffed) table() document.Document {
@@ -276,7 +276,7 @@ func (p *words) result(r *Result) (doc document.Document) {
 
 func (p *words) failing(r *Result) document.Document {
 	const most = 3
-	if len(r.Failing) == 0 || len(p.d.Results) > 1 && !p.full { // of several sides they are mostly the same
+	if len(r.Failing) == 0 || len(p.d.Results) > 1 && !p.full { // with several sides, mostly the same statements fail
 		return nil
 	}
 	list := r.Failing
@@ -317,7 +317,7 @@ func (p *words) short(sql string) string {
 	return sql
 }
 
-// fewOf lists the first of many.
+// fewOf joins a list, of which it shows the first few unless everything is to be shown.
 func (p *words) fewOf(list []string) string {
 	const most = 5
 	shown := list
@@ -346,8 +346,8 @@ func (p *words) group(r *Result, g *Group) document.Section {
 	return document.Section{Rank: 1, Forms: []document.Form{{Body: doc}, {Body: brief, Missing: statementsMissing}, {Missing: differencesMissing}}}
 }
 
-// diffShown returns how many statements of a group are shown: one, or three if their values
-// differ in various ways.
+// diffShown returns how many statements of a group are shown without full: three if their values or
+// errors may differ in various ways, otherwise one.
 func diffShown(g *Group) int {
 	if g.Cause == None && g.Reason.Evidence != ByEarlier && (g.Kind == Values || g.Kind == Errors && g.Reason.Side == 0) {
 		return 3
@@ -355,7 +355,7 @@ func diffShown(g *Group) int {
 	return 1
 }
 
-// sqlShown is how many characters of a statement are shown, unless all is.
+// sqlShown is how many characters of a statement are shown without full.
 const sqlShown = 200
 
 func (p *words) statement(r *Result, s *Statement) document.Document {

@@ -1,4 +1,4 @@
-// Package doctor says whether a machine is fit to measure, and what to change.
+// Package doctor says whether a machine is fit to measure, and what the user can change.
 package doctor
 
 import (
@@ -14,15 +14,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// CheckupVersion is the version of the JSON form of a checkup. Fields may be added without
-// changing it.
+// CheckupVersion is the version of the JSON form of a checkup. Adding fields does not change the
+// version.
 const CheckupVersion = 1
 
-// Formats are those of a checkup.
+// Formats are the output formats of a checkup.
 var Formats = document.Question[*result.Checkup]{Name: "checkup", Document: checkup, Title: "Doctor"}.Formats(
 	document.Format[*result.Checkup, document.Options]{Name: "json", To: writeCheckupJSON})
 
-// JSONCheckup is a checkup with its words.
+// JSONCheckup is the JSON form of a checkup, with its texts.
 type JSONCheckup struct {
 	Version int    `json:"version"`
 	Answer  string `json:"answer"`
@@ -30,7 +30,7 @@ type JSONCheckup struct {
 	Findings []JSONFinding `json:"findings"`
 }
 
-// JSONFinding is a finding with its words.
+// JSONFinding is the JSON form of a finding, with its texts.
 type JSONFinding struct {
 	result.Finding
 	Found  string `json:"found"`
@@ -50,11 +50,11 @@ func writeCheckupJSON(w io.Writer, c *result.Checkup, opts document.Options) err
 // FitnessAnswer says in a sentence whether a machine is fit to measure.
 func FitnessAnswer(c *result.Checkup) string {
 	clauses := map[result.Fitness][]string{}
-	noisy := false // the difference alone makes it unfit
+	noisy := false // the noise alone makes the machine unfit
 	for _, f := range c.Findings {
 		if f.Code == result.FindingNoise && (f.Fitness == result.Unfit || clauses[f.Fitness] != nil) {
 			noisy = f.Fitness == result.Unfit && clauses[f.Fitness] == nil
-			continue // the answer has the difference anyway
+			continue // the answer states the noise separately
 		}
 		clauses[f.Fitness] = append(clauses[f.Fitness], finding(f, c, document.Hints{}).clause)
 	}
@@ -110,7 +110,7 @@ func checkup(c *result.Checkup, o document.Options) document.Document {
 	return append(d, document.Heading{Level: 2, Text: "Facts"}, facts(c))
 }
 
-// noise describes how much two measurements of the same driver, side by side, differ.
+// noise is the table of how much two measurements of the same driver differ that ran side by side.
 func noise(n *result.Noise) document.Document {
 	g := document.Grid{Columns: []document.Column{{Title: "phase"}, {Title: "median", Right: true}, {Title: "between rounds"}, {Title: "within, half", Right: true}, {Title: "all", Right: true}}}
 	for i, p := range n.Phases {
@@ -134,7 +134,7 @@ func noise(n *result.Noise) document.Document {
 			"that %.0f%% of such runs tell; the last one with the range in which it lies, nine times of ten, by how much the measured rounds differ. With more drivers or workloads a round takes longer.", 100*stats.NoiseTold), Quiet: true}}
 }
 
-// unknown stands for a fact that could not be found out.
+// unknown is shown for a fact that could not be found out.
 const unknown = "unknown"
 
 func facts(c *result.Checkup) document.List {
@@ -183,7 +183,7 @@ func facts(c *result.Checkup) document.List {
 	if c.Noise != nil {
 		steal = share(c.Steal)
 	}
-	hardware := m // what has its own line
+	hardware := m // without the facts that have their own line below
 	hardware.Governor, hardware.Turbo, hardware.SMT, hardware.Virtual = "", "", "", ""
 	return document.List{
 		{Label: "machine", Text: conditions.Machine(hardware)},
@@ -202,7 +202,7 @@ func facts(c *result.Checkup) document.List {
 	}
 }
 
-// counters explains the values of [result.Checkup].Counters.
+// counters describes each value of [result.Checkup].Counters.
 var counters = map[string]string{
 	"":                    unknown,
 	result.CountersUsable: "instructions are counted",
@@ -226,7 +226,7 @@ func fsync(f result.Fsync) string {
 
 func drivable(drivers []result.DriverState) string {
 	var can []string
-	var without conditions.Groups[string, string] // by why
+	var without conditions.Groups[string, string] // names of drivers, by the reason
 	for _, d := range drivers {
 		if d.Reason == nil {
 			can = append(can, d.Name)

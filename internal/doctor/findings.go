@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// findingWords has the words of a finding. Each text is a sentence without its full stop; clause
+// findingWords has the texts of a finding. Each text is a sentence without its full stop. clause
 // follows "but" in the answer.
 type findingWords struct{ title, clause, found, effect, do string }
 
@@ -23,7 +23,7 @@ func finding(f result.Finding, c *result.Checkup, h document.Hints) findingWords
 	return words
 }
 
-// values replaces the names in braces.
+// values returns a replacer of the names in braces that the texts of [findings] contain.
 func values(f result.Finding, c *result.Checkup, h document.Hints) *strings.Replacer {
 	elsewhere, good, waited, failure := "Name a directory on another file system", "good", "", ""
 	if h.Directory != "" {
@@ -56,10 +56,10 @@ func values(f result.Finding, c *result.Checkup, h document.Hints) *strings.Repl
 		"{governor}", c.Machine.Governor, "{virtual}", c.Machine.Virtual, "{directory}", c.Machine.Directory, "{file system}", c.Machine.FileSystem)
 }
 
-// processesEffect is the effect of other processes.
+// processesEffect describes how other processes affect measurements.
 const processesEffect = "They take time from trials: times are longer, and rounds differ. Ratios take more rounds, and can be others than on a quiet machine"
 
-// findings has the words of all findings, by code. Names in braces are replaced by [values].
+// findings has the texts of all findings, by code. [values] replaces names in braces.
 var findings = map[string]findingWords{
 	result.FindingNoise: {"The times vary", "the times vary",
 		"Of a driver that ran beside itself, only a difference of about {share} could be told in {minutes}; {most} or less would be {good}",

@@ -1,6 +1,6 @@
-// Package dsn decides what a data source name (DSN) asks of a SQLite library, which
-// databases a worker has to open to find out what the library makes of it, and what the
-// answers say. It opens nothing itself.
+// Package dsn decides which settings a data source name (DSN) asks a SQLite library for, which
+// databases a worker must open to find out how the library treats the DSN, and what the results
+// mean. It opens no databases itself.
 package dsn
 
 import (
@@ -14,42 +14,42 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Name is a data source name, taken apart.
+// Name is a parsed data source name.
 type Name struct {
 	Options []Option
-	Memory  bool // the database is to be in memory
+	Memory  bool // the DSN asks for a database in memory
 
-	// Problem says what looks like a mistake in the name before its options.
+	// Problem describes what looks like a mistake before the options of the DSN. It is "" if
+	// nothing does.
 	Problem string
 
-	uri      bool   // it begins with file:
-	prefix   string // of a URI: "file:", or that with "//" and the authority
-	path     string // as typed
-	file     string // the last element of path, without escapes; "" if there is no file
+	uri      bool   // the DSN begins with "file:"
+	prefix   string // for a URI: "file:", with "//" and the authority if there is one
+	path     string // path as typed
+	file     string // last element of path, without escapes; "" if the DSN names no file
 	absolute bool
-	fixed    bool // path is passed as it is, because it names no file
+	fixed    bool // path names no file and is passed to the library unchanged
 }
 
 // Option is an option of a DSN.
 type Option struct {
 	Key     string
-	Value   string // without escapes
-	Setting string // the setting or pragma that it sets; "" if it sets none, or if it is unknown which
-	Wanted  string // the value in canonical form; "" if Setting is "" or the value is not one of its values
+	Value   string // value without escapes
+	Setting string // setting or pragma that the option sets; "" if it sets none, or if that is unknown
+	Wanted  string // value in canonical form; "" if Setting is "" or does not have this value
 
-	// Problem says what looks like a mistake: an unknown option or a bad value, and what
-	// may be meant.
+	// Problem describes what looks like a mistake, an unknown option or a bad value, and suggests
+	// what may be meant.
 	Problem string
 
-	raw    string // as typed
-	secret string // the part of Value that is not shown
+	raw    string // option as typed
+	secret string // part of Value that is never shown
 }
 
-// scheme matches the beginning of a connection string that tools understand and no
-// library does.
+// scheme matches the beginning of a connection string that tools understand but no library does.
 var scheme = regexp.MustCompile(`^(?i)(jdbc:)?([a-z][a-z0-9+.-]+)://|^(?i)(jdbc:sqlite|sqlite3?):`)
 
-// Parse takes a data source name apart.
+// Parse parses a data source name.
 func Parse(dsn string) (*Name, error) {
 	n := &Name{}
 	name, query, _ := strings.Cut(dsn, "?")
@@ -73,7 +73,7 @@ func Parse(dsn string) (*Name, error) {
 		authority, _, slash := strings.Cut(after, "/")
 		n.prefix += "//" + authority
 		rest = after[len(authority):]
-		if !slash { // a common mistake, which SQLite refuses
+		if !slash { // users often forget the third slash; SQLite refuses the URI
 			n.path, n.fixed, n.file = "", true, authority
 			n.Problem = fmt.Sprintf("between %q and the next slash a URI has a host: %s", "file://", driver.Meant("file:"+authority))
 			return n, nil
@@ -132,7 +132,7 @@ func (n *Name) parseOptions(query string) error {
 	return nil
 }
 
-// String returns the option as it is shown.
+// String returns the option as typed, with the secret replaced.
 func (o *Option) String() string { return o.masked(o.raw) }
 
 func (o *Option) masked(text string) string {
@@ -145,7 +145,7 @@ func (o *Option) masked(text string) string {
 	return text
 }
 
-// Mask replaces the secrets of the DSN, such as keys and passwords, in a text.
+// Mask replaces the secrets of the DSN, such as keys and passwords, wherever they occur in a text.
 func (n *Name) Mask(text string) string {
 	for i := range n.Options {
 		text = n.Options[i].masked(text)
@@ -153,7 +153,7 @@ func (n *Name) Mask(text string) string {
 	return text
 }
 
-// String returns the DSN as it is shown.
+// String returns the DSN as typed, with secrets replaced.
 func (n *Name) String() string {
 	var raw []string
 	for i := range n.Options {
@@ -169,8 +169,8 @@ func withOptions(name string, options []string) string {
 	return name + "?" + strings.Join(options, "&")
 }
 
-// at returns the name, without options, of the database in dir. uri says whether it is
-// a URI.
+// at returns the DSN without options, with its file moved to dir. uri says whether it becomes a
+// URI.
 func (n *Name) at(dir string, uri bool) string {
 	if n.fixed {
 		return n.prefix + n.path
@@ -188,7 +188,7 @@ func (n *Name) at(dir string, uri bool) string {
 	return prefix + escape(file)
 }
 
-// as returns the name, without options, with the path as it was typed.
+// as returns the DSN without options, with the path as typed. uri says whether it becomes a URI.
 func (n *Name) as(uri bool) string {
 	switch {
 	case n.fixed || uri == n.uri:
@@ -198,22 +198,22 @@ func (n *Name) as(uri bool) string {
 	}
 	decoded, err := url.PathUnescape(n.path)
 	if err != nil {
-		return n.path // not after Parse
+		return n.path // Parse has rejected such paths
 	}
 	return decoded
 }
 
 func escape(p string) string { return (&url.URL{Path: p}).EscapedPath() }
 
-// Wants is a setting that the DSN asks for.
+// Wants is a setting that the DSN asks for, with its value.
 type Wants struct{ Setting, Value string }
 
-// Wanted returns the settings that the DSN asks for. Of a setting that is given several
-// times it has the last value.
+// Wanted returns the settings that the DSN asks for. If a setting is given several times, the list
+// has its last value.
 func (n *Name) Wanted() (list []Wants) {
 	at := map[string]int{}
 	for _, o := range n.Options {
-		if o.Wanted == "" || n.Memory && o.Setting == "journal_mode" { // which has its own journal in memory
+		if o.Wanted == "" || n.Memory && o.Setting == "journal_mode" { // a database in memory has its own journal
 			continue
 		}
 		if i, ok := at[o.Setting]; ok {
@@ -226,7 +226,7 @@ func (n *Name) Wanted() (list []Wants) {
 	return list
 }
 
-// Repeated returns the settings that are given several times with different values.
+// Repeated describes the settings that are given several times with different values.
 func (n *Name) Repeated() (list []string) {
 	values := map[string]string{}
 	for _, o := range n.Options {
@@ -240,7 +240,7 @@ func (n *Name) Repeated() (list []string) {
 	return list
 }
 
-// pragmas returns the pragmas to be read that are not settings of the vocabulary.
+// pragmas returns the names of pragmas to be read back, apart from the settings of the vocabulary.
 func (n *Name) pragmas() (list []string) {
 	for _, o := range n.Options {
 		if _, ok := driver.LookupSetting(o.Setting); !ok && readable(o.Setting) {

@@ -70,8 +70,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestNeverTheUsersFile checks that no opening leads out of its directory, and that the
-// kind of name is kept.
+// TestNeverTheUsersFile checks that no opening uses a file outside its directory, and that paths
+// stay paths and URIs stay URIs.
 func TestNeverTheUsersFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"x.db?_fk=1":                      "x.db?_fk=1",
@@ -83,7 +83,7 @@ func TestNeverTheUsersFile(t *testing.T) {
 		"file:/var/lib/x.db?_fk=1":        "file:/tmp/q/2/x.db?_fk=1",
 		"file:///var/lib/x%20y.db?_fk=1":  "file:///tmp/q/2/x%20y.db?_fk=1",
 		"file://localhost/var/x.db?_fk=1": "file://localhost/tmp/q/2/x.db?_fk=1",
-		"file://x.db?_fk=1":               "file://x.db?_fk=1", // which SQLite refuses
+		"file://x.db?_fk=1":               "file://x.db?_fk=1", // SQLite refuses this URI
 		":memory:?_fk=1":                  ":memory:?_fk=1",
 		"file::memory:?_fk=1":             "file::memory:?_fk=1",
 	} {
@@ -112,12 +112,12 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// library imitates a library that heeds some options by their key.
+// library imitates a library that applies some options.
 type library struct {
-	options  map[string]string // the setting of each option that it heeds
+	options  map[string]string // the setting that each option sets
 	defaults driver.Settings
-	refuses  string // an option
-	once     bool   // options hold on the first connection only
+	refuses  string // an option that it refuses
+	once     bool   // options apply to the first connection only
 }
 
 func (l *library) open(list []protocol.Opening) (got []protocol.Opened) {
@@ -174,7 +174,7 @@ func (l *library) tell(t *testing.T, text string) *dsn.Told {
 
 var ordinary = driver.Settings{"journal_mode": "delete", "synchronous": "full", "busy_timeout": "5000", "foreign_keys": "off"}
 
-// TestJudge checks the verdicts on libraries that differ in what they heed.
+// TestJudge checks the verdicts on imitated libraries that apply different options.
 func TestJudge(t *testing.T) {
 	const text = "file:x.db?_journal=WAL&_pragma=busy_timeout(5000)"
 	mattns := map[string]string{"_journal": "journal_mode", "_journal_mode": "journal_mode", "_busy_timeout": "busy_timeout"}
@@ -230,7 +230,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestOverruled checks an option that another one undoes.
+// TestOverruled checks an option that another option undoes.
 func TestOverruled(t *testing.T) {
 	l := library{options: map[string]string{"_journal": "journal_mode", "_pragma": "any"}, defaults: ordinary}
 	told := l.tell(t, "x.db?_journal=WAL&_pragma=journal_mode(truncate)")
@@ -258,8 +258,8 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestWaits checks that a library that waits for locks is not said to have stopped where
-// that cannot be observed, which is where connections share a cache.
+// TestWaits has a library that waits for locks. If connections share a cache, waiting cannot be
+// observed, and the verdict must not be that it does not wait.
 func TestWaits(t *testing.T) {
 	q := dsn.Ask(parse(t, "file:x.db?cache=shared"), "/tmp/q")
 	var got []protocol.Opened

@@ -10,71 +10,71 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Outcome is the effect of an option in a library.
+// Outcome says what effect an option has in a library.
 type Outcome string
 
 // The outcomes of an option.
 const (
-	Applied   Outcome = "applied"    // it takes effect, and so does another value
-	Default   Outcome = "default"    // it is ignored, and the value is the default anyway
-	Ignored   Outcome = "ignored"    // it is ignored, and another value is in force
-	Refused   Outcome = "refused"    // with an error
-	Differs   Outcome = "differs"    // it takes effect, but with another value than the one given
-	Overruled Outcome = "overruled"  // it takes effect alone, and not with the other options
-	FirstOnly Outcome = "first-only" // it takes effect on the first connection only
-	Heeded    Outcome = "heeded"     // the library refuses a nonsensical value; the effect cannot be read back
+	Applied   Outcome = "applied"    // the option takes effect, also with another value
+	Default   Outcome = "default"    // the library ignores the option, but its value is the default
+	Ignored   Outcome = "ignored"    // the library ignores the option, and another value is in force
+	Refused   Outcome = "refused"    // the library returns an error
+	Differs   Outcome = "differs"    // the option takes effect, but sets another value than the given one
+	Overruled Outcome = "overruled"  // the option takes effect alone, but not together with the other options
+	FirstOnly Outcome = "first-only" // the option takes effect on the first connection only
+	Heeded    Outcome = "heeded"     // the library refuses a nonsensical value of the option, whose effect cannot be read back
 	Changes   Outcome = "changes"    // the option is unknown, but changes something
-	Unseen    Outcome = "unseen"     // it is accepted, and nothing that can be read back changes
-	Void      Outcome = "void"       // it means nothing in a database that is in memory
+	Unseen    Outcome = "unseen"     // the library accepts the option, but nothing that can be read back changes
+	Void      Outcome = "void"       // the option has no meaning for a database in memory
 )
 
-// Holds reports whether the option has the effect that it should have.
+// Holds reports whether the outcome is the intended effect of the option.
 func (o Outcome) Holds() bool { return o == Applied || o == Heeded || o == Changes }
 
 // Verdict says how a library treats one option.
 type Verdict struct {
 	Option  string   `json:"option"`
 	Outcome Outcome  `json:"outcome"`
-	Is      string   `json:"is,omitempty"`      // the value in force with this option alone; with all of them, if it is overruled
-	Default string   `json:"default,omitempty"` // the value without options
+	Is      string   `json:"is,omitempty"`      // the value in force with this option alone or, if it is overruled, with all options
+	Default string   `json:"default,omitempty"` // the value in force without options
 	Error   string   `json:"error,omitempty"`
-	Changes []Change `json:"changes,omitempty"` // what else changes with this option alone
+	Changes []Change `json:"changes,omitempty"` // other settings that change with this option alone
 }
 
-// Change is a setting that an option changes without being asked.
+// Change is a setting that an option changes although the option is not meant for it.
 type Change struct {
 	Setting string `json:"setting"`
 	From    string `json:"from"`
 	To      string `json:"to"`
 }
 
-// Told says how a library treats a DSN.
+// Told says how a library treats a DSN and each of its options.
 type Told struct {
 	Driver        string `json:"driver"`
 	ModuleVersion string `json:"module_version,omitempty"`
 	SQLiteVersion string `json:"sqlite_version,omitempty"`
 
-	Call           string `json:"call,omitempty"`            // by which its users open a database
-	EachConnection string `json:"each_connection,omitempty"` // where they run statements on each new connection
+	Call           string `json:"call,omitempty"`            // function by which users of the library open a database
+	EachConnection string `json:"each_connection,omitempty"` // where users of the library run statements on each new connection
 
-	// Failed is the library's error for the DSN without options, and Refused is its error for the
-	// complete DSN.
+	// Failed is the library's error for the DSN without options. Refused is the library's error for
+	// the complete DSN.
 	Failed  string `json:"failed,omitempty"`
 	Refused string `json:"refused,omitempty"`
 
 	Options  []Verdict       `json:"options"`
-	Defaults driver.Settings `json:"defaults,omitempty"` // without options
-	InForce  driver.Settings `json:"in_force,omitempty"` // with the complete DSN, as are the next fields
+	Defaults driver.Settings `json:"defaults,omitempty"` // settings in force without options
+	InForce  driver.Settings `json:"in_force,omitempty"` // settings in force with the complete DSN; the following fields are about the complete DSN, too
 
-	Second string `json:"second,omitempty"`        // why a second connection cannot be opened
+	Second string `json:"second,omitempty"`        // error if a second connection could not be opened
 	Own    bool   `json:"own_databases,omitempty"` // each connection has its own database
-	Waits  bool   `json:"waits,omitempty"`         // it waits for locks though busy_timeout is 0
-	File   string `json:"file,omitempty"`          // the file that is created under a wrong name
+	Waits  bool   `json:"waits,omitempty"`         // the library waits for locks although busy_timeout is 0
+	File   string `json:"file,omitempty"`          // name of the created file, if it is not the intended one
 
 	Spelling *Spelling `json:"spelling,omitempty"`
 }
 
-// Judge says how a library treats the DSN, from the results of the questions' openings.
+// Judge says how a library treats a DSN. got has the results of q.Openings.
 func (q *Questions) Judge(got []protocol.Opened) (*Told, error) {
 	if len(got) != len(q.Openings) {
 		return nil, fmt.Errorf("%d answers to %d openings", len(got), len(q.Openings))
@@ -83,7 +83,7 @@ func (q *Questions) Judge(got []protocol.Opened) (*Told, error) {
 	t := &Told{Failed: q.Name.Mask(plain.Failed), Refused: q.Name.Mask(all.Failed), Defaults: plain.settings(), InForce: all.settings()}
 	if all.Failed == "" {
 		t.Second, t.Own = q.Name.Mask(all.Second), all.Own
-		// Only with private caches can waiting for a lock be observed.
+		// Waiting for a lock can be observed only if caches are private.
 		t.Waits = all.Waits || plain.Waits && all.Seen["cache"] != "private" && t.InForce["busy_timeout"] == "0"
 		t.File = q.Name.Mask(q.Name.misnamed(all.Files))
 	}
@@ -102,7 +102,8 @@ func (q *Questions) Judge(got []protocol.Opened) (*Told, error) {
 	return t, nil
 }
 
-// misnamed returns the name of the created file if it is a wrong one.
+// misnamed returns the name of the file that the library created, if it is not the intended one.
+// Otherwise it returns "".
 func (n *Name) misnamed(files []string) string {
 	if len(files) == 0 || slices.Contains(files, n.file) {
 		return ""
@@ -167,7 +168,7 @@ func (a *answer) has(connection int, setting, value string) bool {
 	if !ok {
 		return false
 	}
-	// In WAL mode an exclusive transaction is an immediate one.
+	// In WAL mode SQLite treats an exclusive transaction as an immediate one.
 	if setting == "txlock" && value == "exclusive" && got == "immediate" {
 		return a.Connections[0].Settings["journal_mode"] == "wal"
 	}
@@ -197,7 +198,7 @@ func (q *Questions) judge(v *Verdict, o *Option, plain, alone, another, nonsense
 		v.Is, v.Default = WithoutLimit, timeout(plain.settings(), plain.Waits)
 	}
 	except := o.Setting
-	if except == "immutable" { // which shows as mode=ro
+	if except == "immutable" { // reading back an immutable database shows mode=ro
 		except = "mode"
 	}
 	v.Changes = changes(plain, alone, except)
@@ -224,13 +225,13 @@ func (q *Questions) judge(v *Verdict, o *Option, plain, alone, another, nonsense
 	}
 }
 
-// unread judges an option whose effect cannot be read back.
+// unread returns the outcome of an option whose effect cannot be read back.
 func (q *Questions) unread(v *Verdict, o *Option, looked bool) Outcome {
 	switch {
 	case o.Key == "_pragma" && !looked:
-		return Ignored // its value would have to run as SQL
+		return Ignored // SQLite would have run the nonsensical value as SQL and returned an error
 	case o.Setting != "" && o.Wanted == "" && v.Is != "" && v.Is == v.Default:
-		return Ignored // a value that is none
+		return Ignored // the value is not valid for the setting
 	case len(v.Changes) > 0:
 		return Changes
 	case looked && o.Problem == "":
@@ -239,8 +240,8 @@ func (q *Questions) unread(v *Verdict, o *Option, looked bool) Outcome {
 	return Unseen
 }
 
-// heeds reports whether an opening with another value than the wanted one has that value,
-// which is not the default, or is refused. If the library ignores the option, neither happens.
+// heeds reports whether a library reads an option. other is the result with another value of the
+// option: either that value is in force and not the default, or the library refused it.
 func heeds(plain, other *answer, setting, wanted string) bool {
 	if other == nil || other.Failed != "" {
 		return other != nil
@@ -262,7 +263,8 @@ func changes(from, to *answer, except string) (list []Change) {
 	return list
 }
 
-// WithoutLimit is the value of busy_timeout if the library's own busy handler waits.
+// WithoutLimit is shown as the value of busy_timeout if the library's own busy handler waits
+// forever.
 const WithoutLimit = "without limit"
 
 func timeout(s driver.Settings, waits bool) string {
@@ -272,20 +274,20 @@ func timeout(s driver.Settings, waits bool) string {
 	return s["busy_timeout"]
 }
 
-// Difference is a setting that the DSN does not set and in which the libraries differ.
+// Difference is a setting that the DSN does not set and whose value differs between libraries.
 type Difference struct {
 	Setting string `json:"setting"`
 	Values  []Side `json:"values"`
 }
 
-// Side is a value, and who has it.
+// Side is a value of a setting, with the drivers that have it.
 type Side struct {
 	Value   string   `json:"value"`
 	Drivers []string `json:"drivers"`
 }
 
-// Differences returns the settings that the DSN does not ask for and in which the
-// libraries differ when they have opened it. The value of most is first.
+// Differences returns the settings that the DSN does not set and whose values differ between
+// libraries after they opened the DSN. The value that most drivers have is first.
 func Differences(n *Name, all []*Told) (list []Difference) {
 	asked := map[string]bool{"mode": true, "pool_size": true}
 	for _, o := range n.Options {

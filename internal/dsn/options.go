@@ -11,18 +11,18 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// kind is the kind of values that a pragma outside the vocabulary takes.
+// kind is the kind of value of a pragma that is not in the vocabulary of settings.
 type kind int
 
 const (
-	unreadable kind = iota // it returns nothing, or another value than it was set to
+	unreadable kind = iota // reading the pragma returns nothing, or another value than was set
 	boolean
 	integer
 	word
 )
 
-// pragmas are those of SQLite (https://www.sqlite.org/pragma.html) and of its encrypted
-// editions that are not settings of the vocabulary.
+// pragmas are the pragmas of SQLite (https://www.sqlite.org/pragma.html) and of its encrypted
+// editions that are not in the vocabulary of settings.
 var pragmas = func() map[string]kind {
 	all := map[string]kind{}
 	for i, names := range []string{
@@ -42,7 +42,8 @@ var pragmas = func() map[string]kind {
 	return all
 }()
 
-// aliases maps the options that set pragmas outside the vocabulary, in mattn's spelling.
+// aliases has the options, as mattn spells them, that set pragmas outside the vocabulary of
+// settings.
 var aliases = map[string]string{
 	"_case_sensitive_like": "case_sensitive_like", "_cslike": "case_sensitive_like",
 	"_defer_foreign_keys": "defer_foreign_keys", "_defer_fk": "defer_foreign_keys",
@@ -50,7 +51,7 @@ var aliases = map[string]string{
 	"_recursive_triggers": "recursive_triggers", "_rt": "recursive_triggers", "_writable_schema": "writable_schema",
 }
 
-// others are the options whose effect no pragma shows: SQLite's own options of a URI, and options of
+// others are options whose effect no pragma shows: SQLite's own URI parameters, and options of
 // single libraries.
 var others = []string{
 	"immutable", "nolock", "psow", "modeof", "vfs", // https://www.sqlite.org/uri.html
@@ -60,7 +61,8 @@ var others = []string{
 	"_pragma_key", "_pragma_cipher_page_size", "_crypt", "_key", "_cipher", "key", // encrypted editions
 }
 
-// vocabularyKeys are the options that driver.DSNSetting knows, for suggestions.
+// vocabularyKeys are the options that driver.DSNSetting knows. They are suggested for misspelled
+// options.
 var vocabularyKeys = []string{
 	"_journal_mode", "_journal", "_synchronous", "_sync", "_busy_timeout", "_timeout", "_foreign_keys", "_fk",
 	"_auto_vacuum", "_vacuum", "_locking_mode", "_locking", "_cache_size", "_secure_delete", "_txlock", "mode", "cache",
@@ -70,13 +72,13 @@ func keys() []string {
 	return slices.Concat(vocabularyKeys, slices.Sorted(maps.Keys(aliases)), others, []string{"_pragma"})
 }
 
-// secret matches options and pragmas whose value is not shown.
+// secret matches names of options and pragmas whose value is never shown.
 var secret = regexp.MustCompile(`(?i)(^|_|hex|text|re)key$|pass|pwd|secret|token|salt|_crypt$`)
 
-// observed are the options whose effect a worker observes.
+// observed are the options whose effect a worker observes by other means than pragmas.
 var observed = []string{"immutable", "nolock"}
 
-// interpret finds out which setting an option sets, and what looks like a mistake.
+// interpret finds the setting that an option sets, and describes what looks like a mistake.
 func (o *Option) interpret() error {
 	if secret.MatchString(o.Key) {
 		o.secret = o.Value
@@ -148,8 +150,8 @@ func pragmaNames() (names []string) {
 
 func readable(setting string) bool { return pragmas[setting] != unreadable }
 
-// canonical returns a value in the form in which values are compared. It returns "" if the value
-// of the setting cannot be read.
+// canonical returns a value in canonical form, so that equal values can be compared. It returns ""
+// if the value of the setting cannot be read back.
 func canonical(setting, value string) (string, error) {
 	if d, ok := driver.LookupSetting(setting); ok {
 		return d.Canonical(value)
@@ -179,14 +181,14 @@ func canonical(setting, value string) (string, error) {
 	return "", nil
 }
 
-// alternatives are the values to try for settings that do not take every value.
+// alternatives has two values to try for each setting that accepts only certain values.
 var alternatives = map[string][2]string{
 	"journal_mode": {"wal", "truncate"}, "mode": {"ro", "memory"}, "txlock": {"immediate", "exclusive"},
 	"mmap_size": {"1048576", "2097152"}, "encoding": {"utf-8", "utf-16le"},
 }
 
-// another returns a different value of a setting. A library that applies both values reads the
-// option, whatever its default is.
+// another returns a different value of a setting than the given one. If a library applies both
+// values, it reads the option, whatever its default is.
 func another(setting, value string) string {
 	if pair, ok := alternatives[setting]; ok {
 		if value == pair[0] {
@@ -196,7 +198,7 @@ func another(setting, value string) string {
 	}
 	if setting == "page_size" {
 		n, _ := strconv.Atoi(value)
-		if n == 65536 { // the greatest
+		if n == 65536 { // the greatest page size
 			n /= 4
 		}
 		return strconv.Itoa(2 * n)
@@ -224,7 +226,7 @@ func (o *Option) set(value string) string {
 	return o.Key + "=" + value
 }
 
-// nonsense returns the option with a value that no library accepts.
+// nonsense returns the option with a value that no library should accept.
 func (o *Option) nonsense() string {
 	if o.Key == "_pragma" {
 		return "_pragma=sqlite3perf+nonsense("

@@ -9,29 +9,29 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Questions are the databases that a worker has to open to find out what its library
-// makes of a DSN. They are the same for all drivers.
+// Questions lists the databases that a worker must open to find out how its library treats a DSN.
+// The questions are the same for all drivers.
 type Questions struct {
 	Name     *Name
 	Openings []protocol.Opening
 
 	dir   string
-	index map[string]int // of openings, by their DSN as it would be typed
-	plain int            // without options
-	other int            // without options, as a path if the DSN is a URI, and the other way round; -1: there is none
+	index map[string]int // indexes in Openings, by the DSN as a user would type it
+	plain int            // index of the opening without options
+	other int            // index of the opening without options as a path if the DSN is a URI, or as a URI if it is a path; -1 if there is none
 	all   int
 	of    []ofOption
 	ways  map[Wants][]way
 }
 
-// ofOption are the openings that are about one option. An opening that makes no sense
-// for it is -1.
+// ofOption has the indexes of the openings about one option. An index is -1 if that opening makes
+// no sense for the option.
 type ofOption struct{ alone, another, nonsense int }
 
-// way is a way to write a setting in a DSN.
+// way is one way to write a setting in a DSN, with the wanted value and with another one.
 type way struct{ option, another string }
 
-// Ask returns the questions about a name, for a worker whose job is in dir.
+// Ask returns the questions about a DSN. dir is the directory of the worker's job.
 func Ask(n *Name, dir string) *Questions {
 	q := &Questions{Name: n, dir: dir, index: map[string]int{}, other: -1, ways: map[Wants][]way{}}
 	var typed []string
@@ -63,10 +63,10 @@ func Ask(n *Name, dir string) *Questions {
 	return q
 }
 
-// spelledAsURI reports whether proposed spellings are URIs.
+// spelledAsURI reports whether the spellings that are proposed to users are URIs.
 func (q *Questions) spelledAsURI() bool { return q.Name.uri || !q.Name.fixed }
 
-// ways returns the ways in which libraries may understand a setting in a DSN.
+// ways returns the options by which a library may understand the setting w in a DSN.
 func ways(w Wants) []way {
 	other := another(w.Setting, w.Value)
 	if d, ok := driver.LookupSetting(w.Setting); ok && !d.Pragma || slices.Contains(observed, w.Setting) {
@@ -82,7 +82,7 @@ func ways(w Wants) []way {
 	}
 }
 
-// add adds an opening with these options, unless there is one already, and returns its
+// add adds an opening with the given options, unless the same exists already, and returns its
 // index.
 func (q *Questions) add(uri bool, options []string) int {
 	key := withOptions(q.Name.as(uri), options)

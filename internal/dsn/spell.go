@@ -12,8 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Of returns a data source name with settings, to be spelled for a library. rest has the settings
-// that no data source name can have, such as the size of a pool.
+// Of returns a data source name that asks for the settings in set, in a spelling that still has to
+// be adapted to a library. rest has the settings that no data source name can express, such as the
+// size of a pool.
 func Of(file string, set driver.Settings) (name string, rest driver.Settings) {
 	var options []string
 	rest = driver.Settings{}
@@ -34,25 +35,25 @@ func Of(file string, set driver.Settings) (name string, rest driver.Settings) {
 	return withOptions("file:"+escape(file), options), rest
 }
 
-// Spelling is how a library is given the settings that a DSN asks for.
+// Spelling says how users of a library get the settings that a DSN asks for.
 type Spelling struct {
 	DSN   string   `json:"dsn"`
 	Init  []string `json:"init,omitempty"`  // statements to be run on each new connection
-	Begin string   `json:"begin,omitempty"` // the statement with which a transaction is to begin
+	Begin string   `json:"begin,omitempty"` // statement that begins a transaction
 
-	// LeftOut are options that have no equal in this library, as far as is known.
+	// LeftOut lists options for which this library has no known equivalent.
 	LeftOut []string `json:"left_out,omitempty"`
 
-	// Missing are wanted settings that do not hold even so. The others were read back
-	// after opening with the spelling.
+	// Missing lists wanted settings that are not in force even with this spelling. All others were
+	// read back.
 	Missing []driver.Mismatch `json:"missing,omitempty"`
 
-	// Failed is the library's error, if it cannot be opened so.
+	// Failed is the library's error if it cannot open the spelling.
 	Failed string `json:"failed,omitempty"`
 }
 
-// Words says which calls are needed besides the DSN, and which settings are not possible. each is
-// [Told.EachConnection].
+// Words says which calls are needed in addition to the DSN, and which settings are impossible. each
+// is [Told.EachConnection].
 func (s *Spelling) Words(each string) (list []string) {
 	if len(s.Init) > 0 {
 		list = append(list, fmt.Sprintf("and in code (%s): %s", cmp.Or(each, "on each new connection"), strings.Join(s.Init, "; ")))
@@ -72,8 +73,8 @@ func (s *Spelling) Words(each string) (list []string) {
 	return list
 }
 
-// Spellings are ways of giving a library the wanted settings that are still to be
-// proven.
+// Spellings are proposed ways to get the wanted settings from a library. The worker has yet to
+// prove them.
 type Spellings struct {
 	Openings []protocol.Opening
 
@@ -81,9 +82,9 @@ type Spellings struct {
 	tries []Spelling
 }
 
-// Spell proposes, from what came of the questions' openings, how the library is given the
-// wanted settings. dir is the directory of the worker's next job. It returns nil if the
-// library cannot open the name in any way.
+// Spell proposes how a library gets the wanted settings, based on the results of q.Openings in got.
+// dir is the directory of the worker's next job. Spell returns nil if the library cannot open the
+// DSN in any form.
 func (q *Questions) Spell(got []protocol.Opened, t *Told, dir string) *Spellings {
 	uri, ok := q.form(got, t)
 	if !ok {
@@ -100,8 +101,8 @@ func (q *Questions) Spell(got []protocol.Opened, t *Told, dir string) *Spellings
 	return s
 }
 
-// form decides whether the DSN is spelled as a URI. ok is false if neither form opens the
-// database that is meant.
+// form decides whether the DSN is spelled as a URI. ok is false if neither form opens the intended
+// database.
 func (q *Questions) form(got []protocol.Opened, t *Told) (uri, ok bool) {
 	right := func(i int) bool {
 		return i >= 0 && got[i].Failed == "" && q.Name.misnamed(got[i].Files) == ""
@@ -118,14 +119,14 @@ func (q *Questions) form(got []protocol.Opened, t *Told) (uri, ok bool) {
 	return false, false
 }
 
-// proposal is a spelling before it is proven.
+// proposal is a spelling that the worker has yet to prove.
 type proposal struct {
 	Spelling
 	options []string
 }
 
-// propose writes the wanted settings into the DSN as far as the library heeds them there
-// if inDSN is set. Otherwise it makes all pragmas statements.
+// propose returns a spelling for the wanted settings. If inDSN is set, it writes them into the DSN
+// where the library applies them. Otherwise all pragmas become statements.
 func (q *Questions) propose(got []protocol.Opened, t *Told, uri, inDSN bool) proposal {
 	var p proposal
 	plain := at(got, q.plain)
@@ -140,7 +141,7 @@ func (q *Questions) propose(got []protocol.Opened, t *Told, uri, inDSN bool) pro
 		case pragma:
 			code = append(code, w)
 		case plain.everywhere(w.Setting, w.Value):
-			// It is so by default.
+			// The value is the default.
 		case w.Setting == "txlock" && w.Value != "deferred":
 			p.Begin = driver.Settings{"txlock": w.Value}.Begin()
 		default:
@@ -174,7 +175,7 @@ func quoted(value string) string {
 	if value[0] == '-' || value[0] >= '0' && value[0] <= '9' || !slices.Contains([]byte(value), '-') {
 		return value
 	}
-	return "'" + value + "'" // such as utf-8
+	return "'" + value + "'" // for example utf-8
 }
 
 func rank(setting string) int {
@@ -185,8 +186,8 @@ func rank(setting string) int {
 	return i
 }
 
-// heeded returns an option by which the library applies the setting: as typed, or else in
-// another spelling that has taken effect with two values. It returns "" if there is none.
+// heeded returns an option by which the library applies the setting w: the option as typed, or else
+// another spelling that took effect with two values. It returns "" if there is none.
 func (q *Questions) heeded(got []protocol.Opened, t *Told, w Wants) string {
 	for i, o := range q.Name.Options {
 		if o.Setting != w.Setting || o.Wanted != w.Value {
@@ -213,7 +214,7 @@ func (s *Spellings) add(p proposal, dir string, uri bool) {
 	s.Openings = append(s.Openings, o)
 }
 
-// Prove returns the first spelling that has all wanted settings, or else the one that
+// Prove returns the first spelling with all wanted settings or, if there is none, the one that
 // lacks the fewest.
 func (s *Spellings) Prove(got []protocol.Opened) *Spelling {
 	var best *Spelling

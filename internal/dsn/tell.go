@@ -13,9 +13,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Tell finds out, with a driver's worker, what its library makes of a data source name.
-// All databases are made in dir, which must be empty. If the driver cannot be given a data
-// source name, the error is a [*lab.JobError] with the code unsupported.
+// Tell finds out, with a driver's worker, how its library treats a data source name. It creates all
+// databases in dir, which must be empty. If the driver takes no data source name, the error is a
+// [*lab.JobError] with the code unsupported.
 func Tell(ctx context.Context, executable string, ref build.Ref, n *Name, dir string) (*Told, error) {
 	first, second := filepath.Join(dir, "1"), filepath.Join(dir, "2")
 	q := Ask(n, first)
@@ -42,10 +42,10 @@ func Tell(ctx context.Context, executable string, ref build.Ref, n *Name, dir st
 	return t, nil
 }
 
-// openingsLimit is how long a worker may take for all openings.
+// openingsLimit is the time limit of a worker for all openings.
 const openingsLimit = 5 * time.Minute
 
-// openDSNs has a worker open databases in dir, which it creates.
+// openDSNs creates dir and lets a worker open databases in it.
 func openDSNs(ctx context.Context, executable string, ref build.Ref, list []protocol.Opening, dir string) ([]protocol.Opened, *protocol.Proof, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, nil, err

@@ -13,20 +13,19 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 )
 
-// DSN is what drivers make of a data source name.
+// DSN says how each driver treats a data source name.
 type DSN struct {
 	Name *Name
 	Told []*Told // at least one
 }
 
-// Formats are those of what drivers make of a data source name.
+// Formats are the output formats of a [DSN].
 var Formats = document.FormatsOf[*DSN, document.Options]{What: "data source name", List: []document.Format[*DSN, document.Options]{
 	{Name: "table", To: writeDSN},
 	{Name: "json", To: func(w io.Writer, d *DSN, _ document.Options) error { return document.Encode(w, jsonOf(d)) }},
 }}
 
-// JSONDSN is the JSON form of what drivers make of a data source name. Secrets are
-// replaced by ***.
+// JSONDSN is the JSON form of a [DSN]. Secrets are replaced by "***".
 type JSONDSN struct {
 	Version     int             `json:"version"`
 	Answer      string          `json:"answer"`
@@ -37,7 +36,7 @@ type JSONDSN struct {
 	Differences []Difference    `json:"differences"`
 }
 
-// JSONDSNOption is an option of a data source name.
+// JSONDSNOption is the JSON form of an option of a data source name.
 type JSONDSNOption struct {
 	Option  string `json:"option"`
 	Setting string `json:"setting,omitempty"`
@@ -102,7 +101,7 @@ func writeDSN(w io.Writer, d *DSN, opts document.Options) error {
 	return document.RenderPart(w, d.document(opts.Width), nil, opts)
 }
 
-// document lays the answer out for a terminal of a width.
+// document lays the answer out for a terminal with the given width.
 func (d *DSN) document(width int) document.Document {
 	doc := slices.Concat(document.Document{labeled("", d.answer())}, d.ignored(), d.problems(), d.sharedCaches())
 	if len(d.Name.Options) > 0 {
@@ -127,7 +126,8 @@ func (d *DSN) document(width int) document.Document {
 
 func labeled(label, s string) document.Paragraph { return document.Paragraph{Label: label, Text: s} }
 
-// versions names the versions of the libraries, because options come and go with them.
+// versions lists the versions of the libraries, because other versions may treat options
+// differently.
 func (d *DSN) versions() document.Document {
 	var list []string
 	other := ""
@@ -180,7 +180,7 @@ func (d *DSN) problems() (doc document.Document) {
 }
 
 // sharedCaches warns of connections that share a cache, because the outcomes of options don't show
-// what follows from that.
+// the consequences.
 func (d *DSN) sharedCaches() (doc document.Document) {
 	for _, memory := range []bool{false, true} {
 		names := d.with(func(t *Told) bool {
@@ -197,8 +197,8 @@ func (d *DSN) sharedCaches() (doc document.Document) {
 	return doc
 }
 
-// table has the drivers, and what each makes of each option. Options that are too long for
-// the width have numbers, which the lines above the table explain.
+// table says how each driver treats each option. Options that are too long for the width are
+// replaced by numbers, which the lines above the table explain.
 func (d *DSN) table(width int) document.Document {
 	g := document.Grid{Columns: []document.Column{{Title: "DRIVER"}}}
 	for i := range d.Name.Options {
@@ -259,7 +259,7 @@ func cell(v *Verdict) string {
 	return "unseen"
 }
 
-// cellLegend has the words of cells that do not explain themselves.
+// cellLegend has the words of cells, and an explanation of those that need one.
 var cellLegend = []struct {
 	outcome       Outcome
 	word, meaning string
@@ -331,8 +331,8 @@ func (d *DSN) differences() document.Document {
 	return doc
 }
 
-// spellings lists how each driver is given the wanted settings. Drivers with the same
-// spelling are listed together.
+// spellings lists how each driver gets the wanted settings. Drivers with the same spelling are
+// listed together.
 func (d *DSN) spellings() (doc document.Document) {
 	if len(d.Name.Options) == 0 {
 		return nil

@@ -14,28 +14,27 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// GateVersion is the version of the JSON form of a gate. Fields may be added without
-// changing it.
+// GateVersion is the version of the JSON form of a gate. Adding fields does not change the version.
 const GateVersion = 1
 
 // JSONGate is the JSON form of a gate.
 type JSONGate struct {
 	Version       int            `json:"version"`
 	Answer        string         `json:"answer"`
-	Decision      stats.Decision `json:"decision"` // the first words of the answer
-	Passed        bool           `json:"passed"`   // the decision is "Passed"
-	Complete      bool           `json:"complete"` // every cell could be judged
+	Decision      stats.Decision `json:"decision"` // the decision, with which the answer begins
+	Passed        bool           `json:"passed"`   // true if the decision is "Passed"
+	Complete      bool           `json:"complete"` // true if every cell could be judged
 	Baseline      string         `json:"baseline"`
 	Candidate     string         `json:"candidate"`
 	MaxRegression float64        `json:"max_regression"`
 	Interleaved   bool           `json:"interleaved"`
 	Runs          []int64        `json:"runs"`
-	Trials        int            `json:"trials"`          // of these runs
-	Repeated      int            `json:"repeated_trials"` // of Trials, robbed of time and measured again
+	Trials        int            `json:"trials"`          // number of trials in these runs
+	Repeated      int            `json:"repeated_trials"` // how many of Trials were measured again, because other processes had taken time
 	Differences   []string       `json:"differences,omitempty"`
-	Apart         string         `json:"apart,omitempty"` // why a stored baseline's driver was not measured again
+	Apart         string         `json:"apart,omitempty"` // why the driver of a stored baseline was not measured again
 	Cells         []JSONGateCell `json:"cells"`
-	Unknown       []stats.Metric `json:"unknown_metrics,omitempty"` // no cell has figures of these
+	Unknown       []stats.Metric `json:"unknown_metrics,omitempty"` // requested metrics for which no cell has figures
 	Alone         []string       `json:"alone,omitempty"`
 }
 
@@ -45,13 +44,13 @@ type JSONGateCell struct {
 	Metric stats.Metric   `json:"metric"`
 	State  stats.State    `json:"state"`
 	Why    string         `json:"why,omitempty"`
-	Ratio  *stats.Summary `json:"ratio,omitempty"` // of the candidate to the baseline
+	Ratio  *stats.Summary `json:"ratio,omitempty"` // ratio of the candidate to the baseline
 	P      *float64       `json:"p_adjusted,omitempty"`
-	Again  *stats.Summary `json:"again,omitempty"`             // the ratio of the second measurement
-	Beside bool           `json:"again_interleaved,omitempty"` // it has both sides in the same rounds
+	Again  *stats.Summary `json:"again,omitempty"`             // ratio of the second measurement
+	Beside bool           `json:"again_interleaved,omitempty"` // the second measurement had both sides in the same rounds
 
-	Failures      *compare.JSONFailures `json:"failures,omitempty"`       // first: the baseline
-	FailuresAgain *compare.JSONFailures `json:"failures_again,omitempty"` // of the second measurement
+	Failures      *compare.JSONFailures `json:"failures,omitempty"`       // failed operations; the baseline is first
+	FailuresAgain *compare.JSONFailures `json:"failures_again,omitempty"` // failed operations of the second measurement
 
 	TooShort bool `json:"too_short,omitempty"` // the phase is too short to judge the drivers by
 }
@@ -82,7 +81,7 @@ func JSONOf(g Gated) JSONGate {
 	return out
 }
 
-// summary says in one line what became of a cell.
+// summary describes in one line the result of a cell.
 func summary(c *stats.Gated) string {
 	if c.State == stats.GateUnconfirmed && (c.FailuresTold() || c.Moot != "") {
 		return document.Line(remark(c, 0, 0))
@@ -118,7 +117,7 @@ type (
 	}
 	problem struct {
 		Message string `xml:"message,attr"`
-		Type    string `xml:"type,attr,omitempty"` // not of skipped
+		Type    string `xml:"type,attr,omitempty"` // empty for skipped tests
 		Text    string `xml:",chardata"`
 	}
 )
@@ -136,7 +135,7 @@ func writeJUnit(w io.Writer, g Gated, _ document.Options) error {
 			t.Error = p
 			suite.Errors++
 		case c.Hides(), c.State == stats.GateUnconfirmed:
-			// What passed is shown by name only, or not at all.
+			// Services show passed tests by name only, or not at all.
 			t.Skipped = &problem{Message: string(c.State) + ": " + summary(c)}
 			suite.Skipped++
 		}
@@ -146,7 +145,7 @@ func writeJUnit(w io.Writer, g Gated, _ document.Options) error {
 		suite.Tests, suite.Errors = suite.Tests+1, suite.Errors+1
 		suite.Cases = append(suite.Cases, testCase{Class: "gate", Name: string(m), Error: &problem{Message: "there are no figures of " + string(m), Type: string(stats.GateUnusable)}})
 	}
-	whole := "" // the test case that fails for the complete gate, because an empty suite is green
+	whole := "" // name of the test case that fails for the gate as a whole, because services show an empty suite as passed
 	switch {
 	case g.Interrupted:
 		whole = "measured to the end"
@@ -170,15 +169,15 @@ func writeJUnit(w io.Writer, g Gated, _ document.Options) error {
 	return err
 }
 
-// annotation is a message that a CI service shows with a change.
+// annotation is a message that a CI service shows with a code change.
 type annotation struct {
 	level string       // "error", "warning" or "notice"
-	cell  *stats.Gated // nil: the annotation is about the complete gate
+	cell  *stats.Gated // the cell that the annotation is about; nil for the whole gate
 	text  string
 }
 
-// annotations lists errors for cells that fail the gate, and warnings for cells that leave it in
-// doubt.
+// annotations returns an error for each cell that fails the gate, and a warning for each cell that
+// leaves the decision in doubt.
 func annotations(g Gated) []annotation {
 	level := "notice"
 	switch {
@@ -202,14 +201,14 @@ func annotations(g Gated) []annotation {
 	return list
 }
 
-// writeGitHub writes workflow commands of GitHub Actions, in which % must be escaped.
+// writeGitHub writes workflow commands of GitHub Actions, in which "%" must be escaped.
 func writeGitHub(w io.Writer, g Gated, _ document.Options) error {
 	return writeAnnotations(w, g, func(a annotation) string {
 		return fmt.Sprintf("::%s title=sqlite3perf::%s", a.level, strings.ReplaceAll(a.text, "%", "%25"))
 	})
 }
 
-// writeAzure writes logging commands of Azure Pipelines, which have no notices.
+// writeAzure writes logging commands of Azure Pipelines. Azure has no command for notices.
 func writeAzure(w io.Writer, g Gated, _ document.Options) error {
 	return writeAnnotations(w, g, func(a annotation) string {
 		if a.level == "notice" {
@@ -228,8 +227,7 @@ func writeAnnotations(w io.Writer, g Gated, line func(annotation) string) error 
 	return nil
 }
 
-// gitLabIssue is an entry of a code quality report of GitLab, which is that of Code
-// Climate.
+// gitLabIssue is an entry of GitLab's code quality report, which has the format of Code Climate.
 type gitLabIssue struct {
 	Description string `json:"description"`
 	CheckName   string `json:"check_name"`
@@ -243,7 +241,7 @@ type gitLabIssue struct {
 	} `json:"location"`
 }
 
-// fingerprint identifies a finding from run to run.
+// fingerprint returns a text that identifies the same finding in different runs.
 func fingerprint(words ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
 	return hex.EncodeToString(sum[:16])

@@ -1,5 +1,5 @@
-// Package gate says whether a candidate passes: whether a regression larger than allowed was found,
-// or could not be excluded.
+// Package gate says whether a candidate passes. It doesn't if a regression larger than allowed was
+// found, or could not be excluded.
 package gate
 
 import (
@@ -16,19 +16,19 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Gated is a gate with its measurements.
+// Gated is the result of a gate, with its measurements.
 type Gated struct {
 	*stats.Gate
-	Runs        []*stats.Analysis // the first measurement, and the second if there was one
-	Base        *stats.Analysis   // the stored baseline; nil if it was measured in the same rounds as the candidate
-	Differences []string          // allowed differences between baseline and candidate other than the judged one
-	Apart       string            // why the driver of a stored baseline was not measured together with a doubtful candidate; "" if it was
-	Why         string            // why cells were not measured; "" if all were, or the gate was interrupted
-	Where       string            // file that annotations refer to, for services that need one
+	Runs        []*stats.Analysis // analysis of the first measurement, and of the second if there was one
+	Base        *stats.Analysis   // analysis of the stored baseline; nil if the baseline was measured in the same rounds as the candidate
+	Differences []string          // allowed differences between baseline and candidate, apart from the judged one
+	Apart       string            // why a doubtful candidate was not measured together with the driver of a stored baseline; "" if it was
+	Why         string            // why some cells were not measured; "" if all were, or if the gate was interrupted
+	Where       string            // file to which annotations refer, for services that need one
 }
 
-// Formats are those of a gate: for people, as JSON, as JUnit's XML, as annotations of GitHub
-// Actions or of Azure Pipelines, or as a code quality report of GitLab.
+// Formats are the output formats of a gate: for people, JSON, JUnit's XML, annotations of GitHub
+// Actions or Azure Pipelines, and GitLab's code quality report.
 var Formats = document.Question[Gated]{Name: "gate", Document: Gate, Title: "Gate", Page: gatePage, JSON: func(g Gated) any { return JSONOf(g) }}.Formats(
 	document.Format[Gated, document.Options]{Name: "junit", To: writeJUnit},
 	document.Format[Gated, document.Options]{Name: "github", To: writeGitHub},
@@ -99,8 +99,8 @@ func (g Gated) Answer() string {
 	return sides + strings.Join(found, "; ") + "." + short
 }
 
-// lasting returns the comparisons that say something of the candidate: of a cell that was measured
-// again beside the stored baseline's driver, only the second one.
+// lasting returns the comparisons that are valid for the candidate. If a cell was measured again
+// together with the stored baseline's driver, only the second comparison is.
 func (g Gated) lasting() []*stats.Compared {
 	return g.judged(func(c *stats.Gated) *stats.Compared {
 		switch {
@@ -122,8 +122,8 @@ func (g Gated) of(s stats.State) []*stats.Compared {
 	})
 }
 
-// decisive returns what the regressions are judged by: if the baseline is stored, the second
-// measurement, if both sides were in its rounds.
+// decisive returns the comparisons by which regressions are judged. If the baseline is stored and
+// the second measurement had both sides in its rounds, that is the second comparison.
 func (g Gated) decisive() []*stats.Compared {
 	return g.judged(func(c *stats.Gated) *stats.Compared {
 		switch {
@@ -136,7 +136,7 @@ func (g Gated) decisive() []*stats.Compared {
 	})
 }
 
-// judged returns a comparison of each cell. It leaves out cells for which by returns nil.
+// judged returns by's result for each cell, without those that are nil.
 func (g Gated) judged(by func(*stats.Gated) *stats.Compared) (list []*stats.Compared) {
 	for _, c := range g.Cells {
 		if x := by(c); x != nil {
@@ -146,10 +146,11 @@ func (g Gated) judged(by func(*stats.Gated) *stats.Compared) (list []*stats.Comp
 	return list
 }
 
-// asFast is the assumption of a comparison with figures of an earlier run.
+// asFast is the assumption under which figures can be compared with those of an earlier run.
 const asFast = "as far as the machine was as fast as when the baseline was measured"
 
-// drifts reports whether the answer assumes that the machine has not changed.
+// drifts reports whether the answer is right only if the machine has not changed since the baseline
+// was measured.
 func (g Gated) drifts() bool {
 	regression := false
 	for _, c := range g.Cells {
@@ -198,7 +199,7 @@ func gateBeware(g Gated, h document.Hints) (l document.List) {
 	return l
 }
 
-// Gate describes a gate in words.
+// Gate describes a gate as a document.
 func Gate(g Gated, o document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: g.Answer()}, gateBeware(g, o.Hints)}
 	table := gateGrid(g.Gate)
@@ -248,7 +249,7 @@ func comparedCells(g *stats.Gate) (list []*stats.Compared) {
 	return list
 }
 
-// cause says why a cell has no ratio, or "".
+// cause says why a cell has no ratio. It returns "" if the cell has one.
 func cause(c *stats.Gated) string {
 	switch {
 	case c.Moot != "":
@@ -263,7 +264,8 @@ func cause(c *stats.Gated) string {
 	return fmt.Sprintf("%s%s: %s", whose, side.Status, compare.NoFigure(side))
 }
 
-// remark explains the state of a cell beyond the table. It returns "" if there is nothing to say.
+// remark explains the state of a cell in addition to the table. It returns "" if there is nothing
+// to add.
 func remark(c *stats.Gated, most float64, cells int) string {
 	switch c.State {
 	case stats.GateUnconfirmed:
@@ -295,7 +297,7 @@ func remark(c *stats.Gated, most float64, cells int) string {
 	return cause(c)
 }
 
-// beside says how a cell was measured again if the baseline is stored.
+// beside says how a cell was measured again if the baseline is stored. It returns "" otherwise.
 func beside(c *stats.Gated) string {
 	switch {
 	case c.Stored && c.Beside:

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// whyWords explain an error of a lock. A terminal without much room shows only the first part.
+// whyWords explain an error of a lock, in two parts. A small terminal shows only the first part.
 var whyWords = map[LockWhy][2]string{
 	WhyNoWait: {"another connection held the lock, and with busy_timeout=0 nothing waits for it"},
 	WhySnapshot: {"a deferred transaction read, and then wanted to write after another had committed; immediate ones wait before they read",
@@ -33,11 +33,11 @@ var whyWords = map[LockWhy][2]string{
 	WhyUnknown: {"what held the lock is not known"},
 }
 
-// timeoutBetween explains [WhyTimeout] among several processes.
+// timeoutBetween explains [WhyTimeout] if several processes use the database.
 var timeoutBetween = [2]string{"the lock was not free within busy_timeout: between processes nothing queues, so give the busy_timeout more room, or hold the lock for less time",
 	whyWords[WhyTimeout][1]}
 
-// causes lists why operations failed, with the cells of each reason.
+// causes lists the reasons why operations failed, with the cells of each reason.
 func causes(m *LockedMix) (l document.List) {
 	for _, c := range m.sameCauses() {
 		n := ""
@@ -57,7 +57,7 @@ func causes(m *LockedMix) (l document.List) {
 	return l
 }
 
-// causesShort lists why operations failed, in a sentence each.
+// causesShort lists the reasons why operations failed, with one sentence for each.
 func causesShort(m *LockedMix) (l document.List) {
 	for _, c := range m.sameCauses() {
 		many := document.Counted(int64(len(c.cells)), "case")
@@ -72,7 +72,7 @@ func causesShort(m *LockedMix) (l document.List) {
 	return l
 }
 
-// sameCause has the cells of a mix whose operations failed for the same reason.
+// sameCause has the cells of a mix in which operations failed for the same reason.
 type sameCause struct {
 	why           LockWhy
 	label         string
@@ -113,17 +113,18 @@ func (m *LockedMix) sameCauses() (list []*sameCause) {
 	return list
 }
 
-// waitWords say what clients wait for.
+// waitWords name what clients wait for.
 var waitWords = map[string]struct{ short, long string }{
 	protocol.WaitConnection: {"pool", "for a connection of the pool"},
 	protocol.WaitMutex:      {"mutex", "for the application's mutex"},
 	protocol.WaitRetry:      {"retry", "before they tried again what had failed"},
 }
 
-// leastWaited is the least share of the clients' time that a reported wait has.
+// leastWaited is the least share of the clients' time for which a wait is listed.
 const leastWaited = 0.01
 
-// waits says which clients waited longest for each thing, and which workers do not report waits.
+// waits names, for each kind of wait, the cell whose clients waited longest. It also names workers
+// that do not report waits.
 func waits(m *LockedMix) document.List {
 	var l document.List
 	for _, what := range protocol.WaitsFor() {
@@ -153,7 +154,8 @@ func waits(m *LockedMix) document.List {
 	return l
 }
 
-// waitShort says how long the clients of a cell waited, and for which of several things.
+// waitShort says which share of their time the clients of a cell waited. It names what they waited
+// for if that was several things.
 func waitShort(c *LockCell) string {
 	var words []string
 	share := 0.0
@@ -172,8 +174,8 @@ func waitShort(c *LockCell) string {
 	return strings.Join(words, ", ")
 }
 
-// failedBy lists the operations that failed in all cells. Workers do not report the operations of
-// errors that the recording has too.
+// failedBy lists the operations that failed, added up over all cells. For errors that the recording
+// has too, workers do not report the operations.
 func failedBy(m *LockedMix) string {
 	by := map[string]int64{}
 	recorded := int64(0)

@@ -12,60 +12,60 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// LockCell is a mix or a replay done by a driver with one choice.
+// LockCell is a mix or a replay that one driver ran with one choice of settings.
 type LockCell struct {
 	*stats.Cell `json:"-"`
 
 	Driver     string                `json:"driver"`
 	Choice     LockChoice            `json:"choice"`
-	Today      bool                  `json:"today,omitempty"` // the workload's own settings
+	Today      bool                  `json:"today,omitempty"` // true if Choice is the workload's own settings
 	Status     result.Status         `json:"status" jsonschema:"enum=not measured"`
 	Endless    bool                  `json:"endless,omitempty"`
-	Rate       stats.Summary         `json:"rate,omitzero"` // operations per second that did not fail
+	Rate       stats.Summary         `json:"rate,omitzero"` // successful operations per second
 	Operations int64                 `json:"operations,omitempty"`
 	Failed     int64                 `json:"failed,omitempty"`
 	Locked     int64                 `json:"locked,omitempty"` // failed operations whose error is that of a lock or of a context that ended
-	Errors     []protocol.ErrorCount `json:"errors,omitempty"` // of all trials, by extended code
+	Errors     []protocol.ErrorCount `json:"errors,omitempty"` // errors of all trials, by extended code
 	Causes     []LockCause           `json:"causes,omitempty"`
-	FailedBy   []FailedOperation     `json:"failed_by,omitempty"` // the most frequent first
-	Skipped    int64                 `json:"skipped,omitempty"`   // events of a replay whose transaction a lock had stopped
-	Different  int64                 `json:"different,omitempty"` // events of a replay that did not end as recorded
-	P50        int64                 `json:"p50_ns,omitempty"`    // latency of all operations of all trials
+	FailedBy   []FailedOperation     `json:"failed_by,omitempty"` // failed operations by kind, the most frequent first
+	Skipped    int64                 `json:"skipped,omitempty"`   // replayed events that were skipped because a lock had stopped their transaction
+	Different  int64                 `json:"different,omitempty"` // replayed events that did not end as recorded
+	P50        int64                 `json:"p50_ns,omitempty"`    // percentiles of the latency of all operations of all trials
 	P99        int64                 `json:"p99_ns,omitempty"`
 	P999       int64                 `json:"p99_9_ns,omitempty"`
 	Longest    int64                 `json:"longest_ns,omitempty"`
-	Waits      []LockWait            `json:"waits,omitempty"`    // absent: the worker does not report waits. Waits inside SQLite's calls are never included
-	InVain     float64               `json:"in_vain,omitempty"`  // share of the clients' time in operations that failed
-	Fairness   float64               `json:"fairness,omitempty"` // Jain's index of what each client did, the median of the trials
+	Waits      []LockWait            `json:"waits,omitempty"`    // waits of the clients, apart from waits inside SQLite's calls; absent if the worker does not report waits
+	InVain     float64               `json:"in_vain,omitempty"`  // share of the clients' time that failed operations took
+	Fairness   float64               `json:"fairness,omitempty"` // Jain's index of the clients' numbers of operations, median of the trials
 	WALBytes   int64                 `json:"wal_bytes,omitempty"`
-	Restarts   float64               `json:"wal_restarts,omitempty"` // on average over the trials
-	Remedies   []LockRemedy          `json:"remedies,omitempty"`     // with the fewest changes, the fastest first
+	Restarts   float64               `json:"wal_restarts,omitempty"` // restarts of the WAL, average of the trials
+	Remedies   []LockRemedy          `json:"remedies,omitempty"`     // changes that end the errors: only those with the fewest settings, the fastest first
 
-	recorded  int64                    // operations that failed in the recording too; FailedBy does not count them
-	succeeded map[string][]stats.Point // operations that succeeded per second, by kind and round
+	recorded  int64                    // number of operations that failed in the recording, too; FailedBy does not count them
+	succeeded map[string][]stats.Point // successful operations per second, by kind and round
 	paced     bool
-	speeds    []stats.Point // by round: the rate or, if paced, the inverse of the greatest 99th percentile
-	speed     float64       // the median of speeds
-	calms     []stats.Point // by round: the inverse of the 99.9th percentile of the latency
+	speeds    []stats.Point // speed by round: Rate or, if paced is set, the inverse of the greatest 99th percentile
+	speed     float64       // median of speeds
+	calms     []stats.Point // inverse of the 99.9th percentile of the latency, by round
 }
 
-// LockWait is how long the clients of a cell waited for one thing, in all trials.
+// LockWait says how long the clients of a cell waited for one thing, added up over all trials.
 type LockWait struct {
-	For     string  `json:"for"` // such as [protocol.WaitConnection]
+	For     string  `json:"for"` // what clients waited for, such as [protocol.WaitConnection]
 	Count   int64   `json:"count"`
-	Share   float64 `json:"share"`            // of all the clients' time
-	PerOpNS int64   `json:"per_operation_ns"` // the mean, also over operations that did not wait
-	total   int64   // in ns
+	Share   float64 `json:"share"`            // share of all the clients' time
+	PerOpNS int64   `json:"per_operation_ns"` // mean wait of all operations, including those that did not wait
+	total   int64   // total wait in ns
 }
 
-// FailedOperation is how often an operation of a mix, or a kind of statement of a replay,
-// failed.
+// FailedOperation counts the failures of one operation of a mix, or of one kind of statement of a
+// replay.
 type FailedOperation struct {
 	Operation string `json:"operation"`
 	Failed    int64  `json:"failed"`
 }
 
-// Trouble reports whether operations failed because of locks, or waited forever.
+// Trouble reports whether operations of the cell failed because of locks or waited forever.
 func (c *LockCell) Trouble() bool { return c.Locked > 0 || c.Endless }
 
 // Clean reports whether the cell has figures and nothing failed because of a lock.
@@ -73,8 +73,8 @@ func (c *LockCell) Clean() bool { return c.Rate.N > 0 && c.Locked == 0 }
 
 func lockCell(c *stats.Cell, phase string) *LockCell {
 	l := &LockCell{Cell: c, Status: c.Status, Driver: c.Case.Driver, Choice: choiceOf(c.Case.SettingsIn(phase)), Today: c.Case.Today, succeeded: map[string][]stats.Point{}}
-	// Only this code proves that the workload's own operations waited. A trial that reached its
-	// time limit may have hung anywhere.
+	// Only this code proves that the workload's own operations waited for each other. A trial
+	// without the code that reached its time limit may have hung anywhere.
 	if r := c.Reason; c.Outcome.Status == result.Failed && r != nil && r.Phase == phase && r.Code == protocol.CodeEndless {
 		l.Endless = true
 		why := WhyEndless
@@ -137,11 +137,10 @@ func lockCell(c *stats.Cell, phase string) *LockCell {
 	return l
 }
 
-// add adds a sample. It returns how many operations succeeded per second, and the nanoseconds that
-// clients spent in operations that failed.
+// add adds a sample to the cell. It returns the number of successful operations per second, and the
+// nanoseconds that clients spent in failed operations.
 func (c *LockCell) add(s stats.Sample) (rate, inVain float64) {
-	// A replay expects what failed when it was recorded. If the error is that of a lock, it is to
-	// be explained all the same.
+	// A replay expects the errors that were recorded. Those of locks are explained all the same.
 	errors, failed := slices.Clone(s.Errors), s.Failed
 	for _, e := range s.Results {
 		if ofLock(e.Code) {
@@ -186,8 +185,8 @@ func (c *LockCell) add(s stats.Sample) (rate, inVain float64) {
 	return rate, inVain
 }
 
-// entry returns the first element of a list that is the wanted one. If there is none, it appends
-// one.
+// entry returns the first element of a list that wanted reports. If there is none, it appends added
+// and returns that.
 func entry[T any](list *[]T, added T, wanted func(T) bool) *T {
 	i := slices.IndexFunc(*list, wanted)
 	if i < 0 {
@@ -197,8 +196,8 @@ func entry[T any](list *[]T, added T, wanted func(T) bool) *T {
 	return &(*list)[i]
 }
 
-// latencyOf adds up distributions. If one cannot be read, it takes the greatest value of each
-// percentile instead.
+// latencyOf merges distributions of latency. If one of them cannot be read, it returns the greatest
+// value of each percentile instead.
 func latencyOf(list []latency.Summary) (most latency.Summary) {
 	all, complete := latency.New(), true
 	for i := range list {
@@ -219,38 +218,38 @@ func latencyOf(list []latency.Summary) (most latency.Summary) {
 	return most
 }
 
-// LockCause is why operations of a cell failed with an error.
+// LockCause is one reason why operations of a cell failed.
 type LockCause struct {
 	Why   LockWhy `json:"why"`
 	Code  int     `json:"code,omitempty" jsonschema:"minimum=-1"` // SQLite's extended result code
-	Name  string  `json:"name,omitempty"`                         // of the code
+	Name  string  `json:"name,omitempty"`                         // name of Code
 	Count int64   `json:"count,omitempty"`
 
-	// MeanNS is how long an operation took until it failed, on average.
+	// MeanNS is how long failed operations took on average.
 	MeanNS int64 `json:"mean_ns,omitempty"`
 }
 
 // LockWhy explains an error of a lock.
 type LockWhy string
 
-// The explanations.
+// The reasons for errors of locks.
 const (
-	WhyNoWait        LockWhy = "no-wait"              // a lock was held, and busy_timeout is 0
-	WhySnapshot      LockWhy = "snapshot"             // a transaction that had read wanted to write, but another one had committed since
-	WhyUpgrade       LockWhy = "upgrade"              // the same while another one was writing; with primary codes only, also old snapshots
+	WhyNoWait        LockWhy = "no-wait"              // another connection held the lock, and busy_timeout is 0
+	WhySnapshot      LockWhy = "snapshot"             // a transaction read and then wanted to write, but another transaction had committed in between
+	WhyUpgrade       LockWhy = "upgrade"              // a transaction read and then wanted to write while another transaction was writing; if only primary codes are known, WhySnapshot is included
 	WhyTimeout       LockWhy = "timeout"              // the lock was not free within busy_timeout
-	WhySharedCache   LockWhy = "shared-cache"         // connections that share a cache lock tables, and no busy_timeout waits for these
-	WhyCanceled      LockWhy = "canceled"             // the operation's timeout had passed
-	WhyEndless       LockWhy = "endless"              // the operations under way waited for each other
-	WhyEndlessShared LockWhy = "endless-shared-cache" // the same where connections share a cache
-	WhyOther         LockWhy = "other"                // not the error of a lock, in a replay
+	WhySharedCache   LockWhy = "shared-cache"         // connections that share a cache lock tables, and busy_timeout does not wait for such locks
+	WhyCanceled      LockWhy = "canceled"             // the operation's timeout passed
+	WhyEndless       LockWhy = "endless"              // all running operations waited for each other
+	WhyEndlessShared LockWhy = "endless-shared-cache" // all running operations waited for each other, on connections that share a cache
+	WhyOther         LockWhy = "other"                // an error that is not of a lock, in a replay
 	WhyUnknown       LockWhy = "unknown"
 )
 
-// Endless reports whether operations waited without an end.
+// Endless reports whether the reason is that operations waited without end.
 func (w LockWhy) Endless() bool { return w == WhyEndless || w == WhyEndlessShared }
 
-// atOnce is a share of the busy timeout. An error that came sooner did not wait for the lock.
+// atOnce is a share of busy_timeout. Errors that come sooner did not wait for the lock.
 const atOnce = 0.1
 
 const codeBusySnapshot = driver.CodeBusy | 2<<8

@@ -11,39 +11,40 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// LockChoice is what decides how operations wait for each other. An empty value was not chosen.
+// LockChoice has the settings that decide how operations wait for each other. A field is empty if
+// the setting was not set.
 type LockChoice struct {
 	Cache       string `json:"cache,omitempty"`
 	JournalMode string `json:"journal_mode,omitempty"`
 	TxLock      string `json:"txlock,omitempty"`
-	BusyTimeout string `json:"busy_timeout,omitempty"` // in ms
-	Connections int    `json:"connections"`            // of the pool
-	Readers     int    `json:"readers,omitempty"`      // connections of a second pool
+	BusyTimeout string `json:"busy_timeout,omitempty"` // busy_timeout in ms
+	Connections int    `json:"connections"`            // number of connections in the pool
+	Readers     int    `json:"readers,omitempty"`      // number of connections in a second pool, only for reading
 	Mutex       bool   `json:"mutex,omitempty"`        // the application holds a mutex while it writes
 }
 
-// LockRemedy is a change of a choice with which nothing failed because of a lock.
+// LockRemedy is a change of a choice after which no operation failed because of a lock.
 type LockRemedy struct {
 	Changes []LockChange `json:"changes"`
 
-	// Price is how many operations succeed per second with the change, divided by how many
-	// do without it, round by round. Only the kinds that failed without the change are
-	// counted: what fails at once leaves its time to the other kinds. It is nil if nothing
-	// can be compared, or if the rate is given.
+	// Price is the number of successful operations per second with the change, divided by that
+	// without it, formed round by round. It counts only the kinds of operations that failed without
+	// the change, because operations that fail at once leave their time to other kinds. Price is
+	// nil if nothing can be compared, or if the rate of operations is fixed.
 	Price *stats.Summary `json:"price,omitempty"`
 
 	// Others is the same ratio for the other kinds of operations. It is nil if there are none.
 	Others *stats.Summary `json:"others,omitempty"`
 
-	Choice LockChoice `json:"choice"` // with the change
+	Choice LockChoice `json:"choice"` // the choice after the change
 	P999   int64      `json:"p99_9_ns"`
 
 	speed float64
 }
 
-// LockChange is one thing that a remedy changes.
+// LockChange is one setting that a remedy changes.
 type LockChange struct {
-	What string `json:"what"` // such as txlock, or "pool"
+	What string `json:"what"` // setting, such as txlock, or "pool"
 	From string `json:"from"`
 	To   string `json:"to"`
 }
@@ -53,14 +54,14 @@ func choiceOf(s driver.Settings) LockChoice {
 		Connections: s.PoolSize(), Readers: s.PoolReaders(), Mutex: s["write_mutex"] == "on"}
 }
 
-// changedPool names the change of the pools and the mutex, which together are one change.
+// changedPool is the name of a change of the pools or the mutex, which count as one setting.
 const changedPool = "pool"
 
 func (c LockChoice) parts() [5][2]string {
 	return [5][2]string{{"cache", c.Cache}, {"journal_mode", c.JournalMode}, {"txlock", c.TxLock}, {"busy_timeout", c.BusyTimeout}, {changedPool, c.Pool()}}
 }
 
-// Changes returns what differs in another choice.
+// Changes returns the settings that differ between c and to.
 func (c LockChoice) Changes(to LockChoice) (list []LockChange) {
 	theirs := to.parts()
 	for i, p := range c.parts() {
@@ -71,7 +72,7 @@ func (c LockChoice) Changes(to LockChoice) (list []LockChange) {
 	return list
 }
 
-// Pool says how connections are shared.
+// Pool describes the pools of connections and the mutex.
 func (c LockChoice) Pool() string {
 	s := fmt.Sprintf("pool of %d", c.Connections)
 	switch {
@@ -88,15 +89,15 @@ func (c LockChoice) Pool() string {
 	return s
 }
 
-// remedies returns the changes that end the errors of a cell, of those only the smallest changes,
-// the fastest first.
+// remedies returns the choices that end the errors of cell c: only those that change the fewest
+// settings, the fastest first.
 func (m *LockedMix) remedies(c *LockCell) (list []LockRemedy) {
 	for _, other := range m.Cells {
 		if other.Driver != c.Driver || !other.Clean() {
 			continue
 		}
 		r := LockRemedy{Changes: c.Choice.Changes(other.Choice), Choice: other.Choice, P999: other.P999, speed: other.speed}
-		if !m.Paced && len(c.FailedBy) > 0 { // without FailedBy, only operations failed that the recording has as failed
+		if !m.Paced && len(c.FailedBy) > 0 { // FailedBy is empty if only operations failed that had failed in the recording, too
 			r.Price = ratio(other.rate(c.FailedBy, true), c.rate(c.FailedBy, true))
 			r.Others = ratio(other.rate(c.FailedBy, false), c.rate(c.FailedBy, false))
 		}
@@ -112,8 +113,7 @@ func (m *LockedMix) remedies(c *LockCell) (list []LockRemedy) {
 	return list
 }
 
-// ratio summarizes the ratios of figures that are of the same rounds. It returns nil if there are
-// none.
+// ratio summarizes the ratios of a to b, formed within rounds. It returns nil if no round has both.
 func ratio(a, b []stats.Point) *stats.Summary {
 	ratios, _ := stats.Ratios(a, b)
 	if len(ratios) == 0 {
@@ -123,8 +123,8 @@ func ratio(a, b []stats.Point) *stats.Summary {
 	return &s
 }
 
-// rate returns how many operations succeeded per second, by round: only those of the kinds, or
-// all except those.
+// rate returns the number of successful operations per second, by round. If only is set, it counts
+// only the given kinds, and otherwise all other kinds.
 func (c *LockCell) rate(kinds []FailedOperation, only bool) (list []stats.Point) {
 	sum := map[int]float64{}
 	for _, name := range slices.Sorted(maps.Keys(c.succeeded)) { // sorted because the order decides how the sum is rounded
@@ -140,15 +140,15 @@ func (c *LockCell) rate(kinds []FailedOperation, only bool) (list []stats.Point)
 	return list
 }
 
-// rating has the choices of a mix that are clean on all drivers that have figures, with the
-// geometric means over the drivers by round.
+// rating has the choices of a mix that caused no errors of locks on any driver with figures. speeds
+// and calms are geometric means over the drivers, by round.
 type rating struct {
 	order         []LockChoice
 	byChoice      map[LockChoice]map[string]*LockCell
 	speeds, calms [][]stats.Point
 }
 
-// rate finds the choices among which there can be a best one, and sets Today.
+// rate returns the choices of which one can be the best, and sets m.Today.
 func (m *LockedMix) rate() (r rating) {
 	drivers, today := map[string]bool{}, map[LockChoice]bool{}
 	r.byChoice = map[LockChoice]map[string]*LockCell{}
@@ -179,7 +179,7 @@ func (m *LockedMix) rate() (r rating) {
 	return r
 }
 
-// setBest sets the fastest and the calmest choices. The pairs compare the speeds and the calms.
+// setBest sets the fastest choice and the calmest one. bySpeed and byCalm compare pairs of choices.
 func (m *LockedMix) setBest(r rating, bySpeed, byCalm []stats.Pair) {
 	if len(r.order) == 0 {
 		return
@@ -204,8 +204,8 @@ func (m *LockedMix) setBest(r rating, bySpeed, byCalm []stats.Pair) {
 	m.Calm, m.EquallyCalm, m.Calmer = foremost(r.order, medians, r.calms, byCalm, today)
 }
 
-// setNearest sets Nearest. Of choices with as many changes, one that keeps the pool is nearer,
-// since a data source name is enough for it, and then Best.
+// setNearest sets m.Nearest. Of choices with equally many changes, it prefers one that keeps the
+// pool, because that needs only another data source name, and then m.Best.
 func (m *LockedMix) setNearest() {
 	if m.Today == nil || m.Best == nil {
 		return
@@ -221,11 +221,11 @@ func (m *LockedMix) setNearest() {
 	m.Nearest = &nearest
 }
 
-// foremost returns the choice with the highest median, those that are not significantly worse,
-// and how many times as good as today's choice the first is.
+// foremost returns the choice with the highest median, the choices that are not significantly
+// worse, and how many times as good as today's choice the first one is.
 func foremost(order []LockChoice, medians []float64, sets [][]stats.Point, pairs []stats.Pair, today int) (first *LockChoice, equal []LockChoice, gain *stats.Summary) {
 	best := slices.Index(medians, slices.Max(medians))
-	if best < 0 || medians[best] == 0 { // not a number, or no figures
+	if best < 0 || medians[best] == 0 { // the best median is NaN or 0, because there are no figures
 		return nil, nil, nil
 	}
 	for i, choice := range order {
@@ -239,7 +239,7 @@ func foremost(order []LockChoice, medians []float64, sets [][]stats.Point, pairs
 	return &order[best], equal, gain
 }
 
-// meansOf returns the geometric mean of figures of cells, by round.
+// meansOf returns the geometric means over the cells of the figures that of returns, by round.
 func meansOf(cells map[string]*LockCell, of func(*LockCell) []stats.Point) (list []stats.Point) {
 	byRound := map[int]map[string]float64{}
 	for d, c := range cells {

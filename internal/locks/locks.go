@@ -1,5 +1,5 @@
-// Package locks explains errors of locks: which operations fail under which settings, and which
-// change ends the errors at which price.
+// Package locks explains errors of locks: which operations fail under which settings, which change
+// ends the errors, and what the change costs.
 package locks
 
 import (
@@ -12,36 +12,36 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Locks explains how operations of mixes and replays blocked each other, and what ends that.
+// Locks explains how operations of mixes and replays blocked each other, and which changes end
+// that.
 type Locks struct {
 	Analysis *stats.Analysis
 	Mixes    []*LockedMix
 }
 
-// LockedMix is a mix or a replay of a workload, done with several choices in a number of
-// processes. The number of processes is part of the mix and not a choice, because an
-// application cannot change it. A mix is paced if its operations are due at fixed times.
+// LockedMix is a mix or a replay of a workload that ran with several choices of settings in a given
+// number of processes. The number of processes is not a choice, because an application cannot
+// change it. A mix is paced if its operations are due at fixed times.
 //
-// Choices are compared by the geometric mean over the drivers: of the rate or, if the mix is
-// paced, of the 99th percentile. Best is nil if every choice had errors of locks or endless waits
-// on some driver. Gain and Calmer are nil if the best choice is that of Today, or if Today had
-// such errors.
+// Choices are compared by the geometric mean over the drivers: of the rate or, if the mix is paced,
+// of the 99th percentile. Best is nil if every choice had errors of locks or endless waits on some
+// driver. Gain and Calmer are nil if the best choice is Today, or if Today had such errors.
 type LockedMix struct {
 	stats.TableName
-	Processes   int            `json:"processes"`         // the clients are spread over so many
-	Paced       bool           `json:"paced,omitempty"`   // the rate is given: choices are compared by latency
-	Best        *LockChoice    `json:"best,omitempty"`    // the fastest choice without errors on any driver
-	Equal       []LockChoice   `json:"equal,omitempty"`   // without errors, and not measurably slower than best
-	Nearest     *LockChoice    `json:"nearest,omitempty"` // of best and equal, the one with the fewest changes from today
-	Calm        *LockChoice    `json:"calm,omitempty"`    // without errors, with the lowest 99.9th percentile
-	EquallyCalm []LockChoice   `json:"as_calm,omitempty"` // not measurably worse than calm
+	Processes   int            `json:"processes"`         // number of processes over which the clients are spread
+	Paced       bool           `json:"paced,omitempty"`   // the rate of operations is fixed, so choices are compared by latency
+	Best        *LockChoice    `json:"best,omitempty"`    // the fastest choice without errors of locks on any driver
+	Equal       []LockChoice   `json:"equal,omitempty"`   // choices without errors of locks that are not measurably slower than Best
+	Nearest     *LockChoice    `json:"nearest,omitempty"` // the choice among Best and Equal with the fewest changes from Today
+	Calm        *LockChoice    `json:"calm,omitempty"`    // the choice without errors of locks with the lowest 99.9th percentile
+	EquallyCalm []LockChoice   `json:"as_calm,omitempty"` // choices not measurably worse than Calm
 	Today       *LockChoice    `json:"today,omitempty"`   // the workload's own settings; absent if there are several or none
-	Gain        *stats.Summary `json:"gain,omitempty"`    // speed of best divided by that of today
-	Calmer      *stats.Summary `json:"calmer,omitempty"`  // percentile of today divided by that of calm
-	Cells       []*LockCell    `json:"cells"`             // in the order of the run
+	Gain        *stats.Summary `json:"gain,omitempty"`    // speed with Best divided by speed with Today
+	Calmer      *stats.Summary `json:"calmer,omitempty"`  // 99.9th percentile with Today divided by that with Calm
+	Cells       []*LockCell    `json:"cells"`             // cells in the order of the run
 }
 
-// String names the mix.
+// String returns the name of the mix and the number of its processes, if there are several.
 func (m *LockedMix) String() string {
 	if m.Processes > 1 {
 		return fmt.Sprintf("%s in %d processes", m.TableName.String(), m.Processes)
@@ -60,7 +60,7 @@ func (m *LockedMix) Choices() int {
 	return len(seen)
 }
 
-// ExplainLocks explains the mixes and replays of a run. Cells of other phases are left out.
+// ExplainLocks explains the mixes and replays of a run. It leaves out all other phases.
 func ExplainLocks(a *stats.Analysis) *Locks {
 	l := &Locks{Analysis: a, Mixes: []*LockedMix{}}
 	byKey := map[string]*LockedMix{}
@@ -104,7 +104,7 @@ func ExplainLocks(a *stats.Analysis) *Locks {
 	return l
 }
 
-// Complete reports whether every cell has figures, or waited without an end.
+// Complete reports whether every cell has figures or waited without end.
 func (l *Locks) Complete() bool {
 	for _, m := range l.Mixes {
 		if slices.ContainsFunc(m.Cells, func(c *LockCell) bool { return c.Rate.N == 0 && !c.Endless }) {
@@ -114,7 +114,7 @@ func (l *Locks) Complete() bool {
 	return len(l.Mixes) > 0
 }
 
-// mixed reports whether the trials of a workload show that a phase is a mix or a replay.
+// mixed reports whether phase is a mix or a replay, judging by the trials of the workload.
 func mixed(a *stats.Analysis, workload, phase string) bool {
 	for _, g := range a.Groups {
 		if g.Workload != workload {

@@ -7,14 +7,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 )
 
-// shortLegend explains the columns on a terminal.
+// shortLegend explains the columns of the tables on a terminal.
 var shortLegend = document.Glossary{
 	{Column: whatFailed, Text: "successes per second of the operations that failed, with the change divided by without it."},
 	{Column: theRest, Text: "the same of all others."},
 	{Column: "queued", Text: "share of the clients' time in which they waited for a connection or the mutex."},
 }
 
-// onScreen is the explanation for a low terminal. Tables are left out first, then remedies.
+// onScreen is the explanation for a terminal with few lines. Tables are left out first, then
+// remedies.
 func onScreen(l *Locks) document.Document {
 	const mostRows = 12
 	d := document.Document{document.Heading{Level: 1, Text: LocksAnswer(l)}}
@@ -33,8 +34,8 @@ func onScreen(l *Locks) document.Document {
 	return append(d, shortLegend, document.Section{Forms: []document.Form{{Missing: "what was measured where"}}})
 }
 
-// inShort says why operations failed, and which remedies some cells with errors have, today's
-// first. minor adds a list of details.
+// inShort says why operations failed, and lists remedies for at most rows cells with errors, those
+// with the workload's own settings first. minor adds a list of details.
 func inShort(l *Locks, rows int, minor bool) (f document.Form) {
 	d, left := document.Document(nil), 0
 	for _, m := range l.Mixes {
@@ -72,8 +73,8 @@ func inShort(l *Locks, rows int, minor bool) (f document.Form) {
 	return f
 }
 
-// oddness orders cells by how likely their choice is to be used: today's first, and those without
-// a busy timeout last.
+// oddness orders cells by how likely applications are to use their choice: the workload's own
+// settings first, choices without a busy timeout last.
 func oddness(c *LockCell) int {
 	switch {
 	case c.Today:

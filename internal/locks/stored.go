@@ -5,11 +5,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// keptVersion is the version of a kept explanation. It is empty, because everything follows from
-// the samples.
+// keptVersion is the version of a stored explanation. Nothing else is stored, because everything
+// follows from the samples.
 const keptVersion = 1
 
-// Keep returns the explanation as it is stored with its run.
+// Keep returns the explanation in the form in which a run stores it.
 func (l *Locks) Keep() (*result.Answer, error) {
 	return result.NewAnswer(result.QuestionLocks, keptVersion, struct{}{})
 }

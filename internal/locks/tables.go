@@ -10,17 +10,17 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// The columns of the price of a remedy.
+// Titles of the columns with the price of a remedy.
 const (
 	whatFailed = "what failed"
 	theRest    = "the rest"
 )
 
-// remedies lists, for each cell with errors, the two fastest choices that end them with the fewest
-// changes.
+// remedies lists, for each cell with errors, the two fastest of the choices that end the errors
+// with the fewest changes.
 func remedies(cells []*LockCell) document.Grid {
 	type row struct {
-		of     *LockCell // nil after the first row of a cell
+		of     *LockCell // the cell; nil in further rows of the same cell
 		before string
 		LockRemedy
 	}
@@ -76,7 +76,7 @@ func remedies(cells []*LockCell) document.Grid {
 	return document.GridOf(rows, columns...)
 }
 
-// priceWords formats a ratio of rates, which may be unknown.
+// priceWords formats a ratio of rates, or a dash if s is nil.
 func priceWords(s *stats.Summary) string {
 	switch {
 	case s == nil:

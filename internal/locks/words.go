@@ -13,24 +13,24 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Formats are those of an explanation of locks.
+// Formats are the output formats of an explanation of locks.
 var Formats = document.Question[*Locks]{Name: "explanation", Document: locks, Title: "Locks", Page: locksPage, Fits: true, Short: onScreen,
 	JSON: func(l *Locks) any { return JSONLocks{LocksVersion, LocksAnswer(l), l.Analysis.Run.ID, l.Mixes} }}.Formats()
 
-// LocksVersion is the version of the JSON form of an explanation of locks. Fields may be
-// added without changing it.
+// LocksVersion is the version of the JSON form of an explanation of locks. Adding fields does not
+// change the version.
 const LocksVersion = 1
 
 // JSONLocks is the JSON form of an explanation of locks.
 type JSONLocks struct {
 	Version int          `json:"version"`
 	Answer  string       `json:"answer"`
-	Run     int64        `json:"run"` // in which it was measured
+	Run     int64        `json:"run"` // ID of the run in which the mixes were measured
 	Mixes   []*LockedMix `json:"mixes"`
 }
 
-// LocksAnswer says in a sentence or two whether locks made operations fail, and what ends
-// that.
+// LocksAnswer says in a sentence or two whether operations failed because of locks, and which
+// change ends these errors.
 func LocksAnswer(l *Locks) string {
 	var words []string
 	for _, m := range l.Mixes {
@@ -46,7 +46,7 @@ func LocksAnswer(l *Locks) string {
 	return strings.Join(words, " ")
 }
 
-// mixAnswer is the answer for a mix. It begins with a small letter.
+// mixAnswer is the answer about one mix. It begins with a small letter.
 func mixAnswer(m *LockedMix) string {
 	measured, failing, endless := 0, 0, 0
 	for _, c := range m.Cells {
@@ -73,8 +73,8 @@ func mixAnswer(m *LockedMix) string {
 	return fmt.Sprintf("operations failed in %d and waited without end in %d of %s.", failing, endless, cases) + asToday(m) + ended(m)
 }
 
-// asToday says whether locks make operations fail with the workload's own settings, where
-// they do with some.
+// asToday says whether operations fail because of locks with the workload's own settings. It is
+// used if operations fail with some settings.
 func asToday(m *LockedMix) string {
 	if m.Today == nil {
 		return ""
@@ -101,8 +101,9 @@ func asToday(m *LockedMix) string {
 	return fmt.Sprintf(" As today (%s) %s.", choiceShort(*m.Today), did)
 }
 
-// ended says with which choices no lock made an operation fail, where it did with others. Of
-// choices that are equally fast, it names the one with the fewest changes from today.
+// ended says with which choices no operation failed because of a lock. It is used if operations
+// failed with other choices. Of equally fast choices, it names the one with the fewest changes from
+// today.
 func ended(m *LockedMix) string {
 	if m.Best == nil {
 		return " No choice that was measured ends it on all drivers."
@@ -127,10 +128,10 @@ func ended(m *LockedMix) string {
 	return s + "."
 }
 
-// equallyFast is said of choices that do not differ measurably from the best one.
+// equallyFast describes choices that do not differ measurably from the best one.
 const equallyFast = " as fast, within the noise"
 
-// tiedChoices lists the choices that are as fast as the one in the answer.
+// tiedChoices lists the choices that are as fast as the one that the answer names.
 func tiedChoices(m *LockedMix) []LockChoice {
 	if m.Nearest == nil || *m.Nearest == *m.Best {
 		return m.Equal
@@ -138,8 +139,8 @@ func tiedChoices(m *LockedMix) []LockChoice {
 	return append([]LockChoice{*m.Best}, slices.DeleteFunc(slices.Clone(m.Equal), func(c LockChoice) bool { return c == *m.Nearest })...)
 }
 
-// unlocked says which choice is the fastest, and with which operations wait least, where no
-// lock makes any fail.
+// unlocked says which choice is the fastest, and with which one operations wait least. It is used
+// if no operation fails because of a lock.
 func unlocked(m *LockedMix) string {
 	if m.Best == nil || m.Calm == nil || m.Choices() < 2 {
 		return ""
@@ -157,7 +158,7 @@ func calmest(m *LockedMix) string {
 		m.amongOthers(*m.Calm, m.EquallyCalm, thanToday(m, m.Calmer, "in these trials the percentile is %s as high today", tailsOf))
 }
 
-// amongOthers says which choices are as good as the best one, and how it compares with today.
+// amongOthers says which choices are as good as best, and how best compares with today.
 func (m *LockedMix) amongOthers(best LockChoice, equal []LockChoice, than string) string {
 	s := ""
 	switch n := len(equal); {
@@ -317,7 +318,7 @@ func locks(l *Locks, o document.Options) document.Document {
 	return append(d, document.Space{}, legend)
 }
 
-// measuredLabel begins the list that [origin] returns.
+// measuredLabel is the label of the first item of [origin].
 const measuredLabel = "measured"
 
 func origin(l *Locks) document.List {
@@ -336,8 +337,8 @@ func origin(l *Locks) document.List {
 	return append(list, conditions.RunWarnings(l.Analysis)...)
 }
 
-// locksPage is the explanation as a page. It has a section for each mix or, if there is only one,
-// for each driver, and a section for the origin of the figures.
+// locksPage is the explanation as a page. It has a section for each mix or, if there is only one
+// mix, for each driver, and a section about how the figures were measured.
 func locksPage(l *Locks, o document.Options) document.Document {
 	d := locks(l, o).Explained()
 	at := slices.IndexFunc(d, func(b document.Block) bool {

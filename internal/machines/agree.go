@@ -11,14 +11,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// firstOn is which driver comes first on a machine.
+// firstOn says which driver is the fastest on one machine.
 type firstOn struct {
 	machine string
-	names   []string // the first, and drivers that are not significantly slower
+	names   []string // the fastest driver, followed by drivers that are not significantly slower
 	ranked  []string
 }
 
-// whoIsFirst says which driver comes first on which machine, over all tables or in the only one.
+// whoIsFirst says which driver is the fastest on each machine, over all tables or in the only one.
 // It returns "" for runs that compare two sides.
 func whoIsFirst(all []OnMachine, m *stats.Machines) string {
 	var list []firstOn
@@ -71,8 +71,8 @@ func (f *firstOn) words() string {
 	return document.Or(slices.Sorted(slices.Values(f.names))) + ", tied"
 }
 
-// turnsAround reports whether the first of one machine is slower than the first of another machine
-// there, and vice versa. Ties turn nothing around.
+// turnsAround reports whether the fastest driver of one machine is slower on another machine than
+// that machine's fastest, and vice versa. Ties do not count.
 func turnsAround(list []firstOn) bool {
 	for i, f := range list {
 		for _, g := range list[:i] {
@@ -85,10 +85,10 @@ func turnsAround(list []firstOn) bool {
 	return false
 }
 
-// claimsOn says on how many machines the claims of a study hold. It returns "" if none were
+// claimsOn says on how many machines the claims of a study hold. It returns "" if no claim was
 // measured.
 func claimsOn(all []OnMachine) string {
-	var verdicts []map[report.Verdict][]string // by claim: the machines
+	var verdicts []map[report.Verdict][]string // names of machines by verdict, for each claim
 	study := ""
 	for _, m := range all {
 		if m.Analysis == nil || m.Options.Study == nil {
@@ -146,7 +146,7 @@ func agreements(all []OnMachine, m *stats.Machines) string {
 		}
 	}
 	where := together(measured)
-	same := map[stats.Verdict]int{} // of sides: how many cells say so everywhere
+	same := map[stats.Verdict]int{} // in comparisons of two sides: number of cells with this verdict on all machines
 	for _, p := range m.Pairs {
 		if p.Agreement == stats.Everywhere {
 			for _, s := range p.Said {

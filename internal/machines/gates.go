@@ -16,10 +16,10 @@ import (
 type GatedOn struct {
 	Name    string
 	Gated   gate.Gated
-	Options document.Options // for the result by itself
+	Options document.Options // options for the document of this result alone
 }
 
-// GateFormats are those of a gate on several machines.
+// GateFormats are the output formats of a gate on several machines.
 var GateFormats = document.Question[[]GatedOn]{Name: "gates", Document: gates}.Formats(
 	document.Format[[]GatedOn, document.Options]{Name: "json", To: writeGatesJSON})
 
@@ -52,13 +52,13 @@ func gates(all []GatedOn, _ document.Options) document.Document {
 
 // JSONGates is the JSON form of a gate on several machines.
 type JSONGates struct {
-	Version  int            `json:"version"` // as of a gate on one machine
+	Version  int            `json:"version"` // the same as that of a gate on one machine
 	Answer   string         `json:"answer"`
-	Passed   bool           `json:"passed"` // on all machines
+	Passed   bool           `json:"passed"` // true if the candidate passed on all machines
 	Machines []JSONGateOfIt `json:"machines"`
 }
 
-// JSONGateOfIt is the result on one machine.
+// JSONGateOfIt is the result of the gate on one machine.
 type JSONGateOfIt struct {
 	Name string          `json:"name"`
 	Gate json.RawMessage `json:"gate"`

@@ -1,5 +1,5 @@
-// Package machines compares the verdicts of runs of the same work on several machines: which are
-// the same on all of them, and which differ.
+// Package machines compares the verdicts of runs of the same work on several machines. It finds the
+// verdicts that are the same on all machines, and those that differ.
 package machines
 
 import (
@@ -19,16 +19,17 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// OnMachine is what became of a run on one machine.
+// OnMachine is the result of a run on one machine.
 type OnMachine struct {
 	Name     string
-	Analysis *stats.Analysis // nil if nothing was measured
-	Failure  string          // why nothing was measured, or not all; "" if nothing is known
-	Options  report.Options  // for the report of the run by itself
+	Analysis *stats.Analysis // analysis of the run; nil if nothing was measured
+	Failure  string          // why some or all of the run was not measured; "" if no reason is known
+	Options  report.Options  // options for the report of this run alone
 }
 
-// Formats are those of runs of the same work on several machines: verdicts that are the same
-// everywhere or contradict each other, and then, if there is room, the report of each run.
+// Formats are the output formats of runs of the same work on several machines: first the verdicts
+// that are the same everywhere or contradict each other, then, if there is room, the report of each
+// run.
 var Formats = document.Question[[]OnMachine]{Name: "machines", Document: machines}.Formats(
 	document.Format[[]OnMachine, document.Options]{Name: "json", To: writeMachinesJSON})
 
@@ -40,7 +41,7 @@ func sideBySide(all []OnMachine) *stats.Machines {
 	return stats.OnMachines(runs)
 }
 
-// MachinesAnswer says in a sentence or two what runs on several machines say together.
+// MachinesAnswer summarizes the runs on all machines in a sentence or two.
 func MachinesAnswer(all []OnMachine) string { return machinesAnswer(all, sideBySide(all)) }
 
 func machinesAnswer(all []OnMachine, m *stats.Machines) string {
@@ -63,11 +64,11 @@ func together(n int) string {
 	return fmt.Sprintf("all %d machines", n)
 }
 
-// The labels of agreements, in the order of the report.
+// agreementLabels has the labels of agreements, in the order of the report.
 var agreementLabels = []struct {
 	agreement stats.Agreement
 	label     string
-	most      int // lines
+	most      int // greatest number of lines with this label
 }{
 	{stats.Reversed, "turns around", 40},
 	{stats.Everywhere, "same", 20},
@@ -110,7 +111,7 @@ func machines(all []OnMachine, o document.Options) document.Document {
 			l = append(l, document.Item{Label: x.label, Text: fmt.Sprintf("and %d more, which JSON has", more), Alarm: false})
 		}
 	}
-	if short := o.Lines; short > 0 && len(l) > short/2 { // the tables say the same
+	if short := o.Lines; short > 0 && len(l) > short/2 { // the tables show the rest
 		l = append(l[:short/2], document.Item{Label: "", Text: "and more, in the tables", Alarm: false})
 	}
 	d = append(d, l)
@@ -139,7 +140,7 @@ func machines(all []OnMachine, o document.Options) document.Document {
 	return d
 }
 
-// shared lists the warnings about hosts that are the same machine.
+// shared lists the warnings about hosts that turned out to be the same machine.
 func shared(all []OnMachine) (list []string) {
 	for _, x := range all {
 		if x.Analysis == nil {
@@ -154,8 +155,8 @@ func shared(all []OnMachine) (list []string) {
 	return list
 }
 
-// trust says how sure the verdicts of the run are, what disturbed it, and how many more warnings
-// its report has.
+// trust says how certain the verdicts of a run are, what disturbed the run, and how many further
+// warnings its report has.
 func (x *OnMachine) trust() string {
 	said := report.AnswersOf(x.Analysis, x.Options)
 	words := report.HowSure(x.Analysis, &said, x.Options)
@@ -163,10 +164,10 @@ func (x *OnMachine) trust() string {
 	for _, c := range said.Caveats {
 		_, noisy := report.Noises[c.Code]
 		switch about := c.Code == result.WarningSync || report.Labels[c.Code] == ""; {
-		case c.Code == result.WarningShared: // shown once for all
+		case c.Code == result.WarningShared: // this warning is shown once for all machines
 		case noisy:
 			noise = c.AddNoise(noise)
-		case about && strongest == "": // the machine
+		case about && strongest == "": // a warning about the machine
 			strongest = c.Text
 		default:
 			more++
@@ -197,7 +198,8 @@ func (x *OnMachine) comparison() *compare.Compared {
 	return &compare.Compared{Comparison: stats.CompareRun(x.Analysis), First: x.Analysis, Second: x.Analysis}
 }
 
-// deeper makes a document a part of another by lowering its headings.
+// deeper lowers the headings of a document by one level, so that it can be a part of another
+// document.
 func deeper(d document.Document) document.Document {
 	for i, b := range d {
 		if h, ok := b.(document.Heading); ok {
@@ -207,7 +209,7 @@ func deeper(d document.Document) document.Document {
 	return d
 }
 
-// pairWords says how two drivers, or sides, compare on each machine.
+// pairWords says how two drivers, or two sides, compare on each machine.
 func pairWords(p stats.MachinesPair, all []OnMachine) string {
 	if p.Agreement != stats.Reversed && !ofTwoSides(all) {
 		p = p.SlowerSecond()
@@ -241,16 +243,16 @@ func pairWords(p stats.MachinesPair, all []OnMachine) string {
 	return p.String() + ": " + strings.Join(parts, "; ")
 }
 
-// ratiosOn has the ratios of a table on each machine.
+// ratiosOn has the ratios of one table on each machine.
 type ratiosOn struct {
 	name, base string
 	grid       document.Grid
 }
 
-// allRatiosOn returns a grid for each table that is on more than one machine. All ratios are to
-// the same driver.
+// allRatiosOn returns a grid for each table that more than one machine has. In a grid, all ratios
+// are relative to the same driver.
 func allRatiosOn(all []OnMachine) (grids []ratiosOn) {
-	byName := map[stats.TableName][]*stats.Table{} // by machine
+	byName := map[stats.TableName][]*stats.Table{} // tables by name, one for each machine
 	var names []stats.TableName
 	for i, m := range all {
 		if m.Analysis == nil {
@@ -274,12 +276,12 @@ func allRatiosOn(all []OnMachine) (grids []ratiosOn) {
 	return grids
 }
 
-// ratiosOnOf returns the grid of one table. ok is false unless two drivers were measured together
-// on two machines.
+// ratiosOnOf returns the grid of one table. ok is false if the table has only one driver, or if the
+// driver that ratios are relative to was measured on only one machine.
 func ratiosOnOf(n stats.TableName, tables []*stats.Table, all []OnMachine) (out ratiosOn, ok bool) {
-	cells := make([]map[string]int, len(tables)) // measured ones, by driver
+	cells := make([]map[string]int, len(tables)) // index of each driver with figures, by machine and driver
 	var drivers []string
-	on := map[string]int{} // on how many machines a driver is measured
+	on := map[string]int{} // number of machines on which a driver was measured
 	floor := ""
 	for i, t := range tables {
 		cells[i] = map[string]int{}
@@ -298,7 +300,7 @@ func ratiosOnOf(n stats.TableName, tables []*stats.Table, all []OnMachine) (out 
 		}
 	}
 	base := ""
-	for _, name := range drivers { // in the order of the first machine's table
+	for _, name := range drivers { // the drivers are in the order of the first machine's table
 		if on[name] > on[base] || on[name] == on[base] && name == floor {
 			base = name
 		}
@@ -340,15 +342,15 @@ type JSONMachines struct {
 	Pairs    []JSONMachinePair `json:"pairs"`
 }
 
-// JSONMachine is a machine and what its run says by itself.
+// JSONMachine is the JSON form of the run on one machine.
 type JSONMachine struct {
 	Name    string `json:"name"`
-	Run     int64  `json:"run,omitempty"` // absent if nothing was measured
+	Run     int64  `json:"run,omitempty"` // ID of the run; absent if nothing was measured
 	Failure string `json:"failure,omitempty"`
-	Report  any    `json:"report,omitempty"` // of the run, or the comparison that it was made for
+	Report  any    `json:"report,omitempty"` // the report of the run, or the comparison for which the run was made
 }
 
-// JSONMachinePair is what the machines say of two drivers, or sides, in a table.
+// JSONMachinePair is the verdict of each machine on two drivers, or two sides, in one table.
 type JSONMachinePair struct {
 	stats.TableName
 	First     string            `json:"first"`
@@ -357,11 +359,11 @@ type JSONMachinePair struct {
 	Said      []JSONMachineSaid `json:"said"`
 }
 
-// JSONMachineSaid is what one machine says.
+// JSONMachineSaid is the verdict of one machine.
 type JSONMachineSaid struct {
 	Machine string        `json:"machine"`
-	Verdict stats.Verdict `json:"verdict"` // of the second
-	Ratio   stats.Summary `json:"ratio"`   // of the second's time to the first's
+	Verdict stats.Verdict `json:"verdict"` // verdict on Second, compared with First
+	Ratio   stats.Summary `json:"ratio"`   // time of Second divided by that of First
 }
 
 func writeMachinesJSON(w io.Writer, all []OnMachine, _ document.Options) error {

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
 )
 
-// ProfilePage describes a profile for a page: the answer, the time of all drivers in parts,
-// and the flame graphs with the functions that take most.
+// ProfilePage describes a profile for a page: the answer, the CPU time of all drivers by group of
+// functions, and the flame graphs with the functions that take most time.
 func ProfilePage(p *Profiled) document.Document {
 	var alarms, facts document.List
 	for _, it := range profileFacts(p) {
@@ -70,8 +70,8 @@ func groupsOf(p *Profiled) (names []string) {
 	return names
 }
 
-// colored lists all groups, with some first so that they get the same colors as in a picture of
-// these only.
+// colored lists all groups of functions. Those in some come first, so that they get the same colors
+// as in a picture of only these.
 func colored(some []string) []string {
 	all := slices.Clone(some)
 	for _, g := range stacks.Groups {
@@ -82,7 +82,8 @@ func colored(some []string) []string {
 	return all
 }
 
-// groupsPicture has the CPU time of each driver by group. ok is false if there are no samples.
+// groupsPicture shows the CPU time of each driver by group of functions. ok is false if there are
+// no samples.
 func groupsPicture(p *Profiled, parts []string) (_ document.PictureBlock, ok bool) {
 	var rows []chart.Sum
 	for i := range p.Drivers {
@@ -106,14 +107,15 @@ func groupsPicture(p *Profiled, parts []string) (_ document.PictureBlock, ok boo
 }
 
 const (
-	// leastBox is the width in pixels below which a page leaves out functions, so that it
-	// stays small. A picture in its own file has all that can be seen.
+	// leastBox is the width in pixels below which a page leaves out functions, so that it stays
+	// small. A picture in its own file leaves out only what cannot be seen.
 	leastBox = 1
 
-	// mostBoxes is how many boxes a flame graph has, even if somebody made up its stacks.
+	// mostBoxes is how many boxes a flame graph has at most, even if the stored stacks were made
+	// up.
 	mostBoxes = 20_000
 
-	// maxFlameRows is how many functions the table behind a flame graph has.
+	// maxFlameRows is how many functions the table of a flame graph lists at most.
 	maxFlameRows = 40
 )
 

@@ -1,4 +1,4 @@
-// Package profile says where the time of drivers goes, from the stacks that profilers sampled.
+// Package profile says where drivers spend their time, based on the stacks that profilers sampled.
 package profile
 
 import (
@@ -16,43 +16,43 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Profiled is where the time of a phase went, on one driver or several. Some fields are only set in
-// JSON.
+// Profiled says where one or several drivers spent the time of a phase. Some fields are set only in
+// the JSON form.
 type Profiled struct {
-	Version     int               `json:"version"`          // in JSON
-	Run         int64             `json:"run_id,omitempty"` // its number in the store
-	Answer      string            `json:"answer"`           // in JSON
+	Version     int               `json:"version"`          // version of the JSON form; set only in JSON
+	Run         int64             `json:"run_id,omitempty"` // ID of the run
+	Answer      string            `json:"answer"`           // set only in JSON
 	Workload    string            `json:"workload"`
 	Phase       string            `json:"phase"`
 	Scale       string            `json:"scale"`
 	Seed        uint64            `json:"seed"`
-	Settings    string            `json:"settings,omitempty"` // as name=value, separated by spaces
+	Settings    string            `json:"settings,omitempty"` // settings as name=value, separated by spaces
 	Machine     result.Machine    `json:"machine"`
-	Confidence  float64           `json:"confidence"`        // in JSON, of all intervals
-	NoPerf      string            `json:"no_perf,omitempty"` // why there is no perf, or what it does not see
-	Rounds      int               `json:"rounds"`            // in which the drivers' trials took turns
+	Confidence  float64           `json:"confidence"`        // confidence level of all intervals; set only in JSON
+	NoPerf      string            `json:"no_perf,omitempty"` // why perf was not used, or which functions it did not see
+	Rounds      int               `json:"rounds"`            // number of rounds in which the drivers' trials took turns
 	Warnings    []result.Warning  `json:"warnings,omitempty"`
-	Ratio       *JSONProfileRatio `json:"ratio,omitempty"` // in JSON, of the second driver's CPU time to the first's
+	Ratio       *JSONProfileRatio `json:"ratio,omitempty"` // the second driver's CPU time divided by the first's; set only in JSON
 	Drivers     []ProfiledDriver  `json:"drivers"`
-	Differences []stacks.Change   `json:"differences,omitempty"` // in JSON, of the second driver to the first
-	Into        string            `json:"directory,omitempty"`   // the directory that files were written to
+	Differences []stacks.Change   `json:"differences,omitempty"` // changes from the first driver to the second; set only in JSON
+	Into        string            `json:"directory,omitempty"`   // directory to which files were written
 	Files       []string          `json:"files,omitempty"`
 
-	More   string      `json:"-"` // what a reader can type to have more samples; "": nothing
-	Flames []FlameSide `json:"-"` // of the drivers that have profiles
+	More   string      `json:"-"` // what a reader can type to get more samples; "" if nothing helps
+	Flames []FlameSide `json:"-"` // flame graphs of the drivers that have profiles
 }
 
-// ProfiledDriver is one driver's part of a profile.
+// ProfiledDriver is the part of a profile about one driver.
 type ProfiledDriver struct {
 	Name      string           `json:"driver"`
-	Case      int              `json:"-"` // its number in warnings
+	Case      int              `json:"-"` // ID of the case, to which warnings refer
 	Status    result.Status    `json:"status"`
-	Reason    *protocol.Reason `json:"reason,omitempty"`    // if Status is not OK
-	Sampler   string           `json:"sampler,omitempty"`   // perf or go; in JSON
-	Perf      bool             `json:"-"`                   // sampled by perf, not by Go's profiler
-	Shortened int              `json:"shortened,omitempty"` // how many functions of each stack were kept, if there were too many
+	Reason    *protocol.Reason `json:"reason,omitempty"`    // why Status is not OK
+	Sampler   string           `json:"sampler,omitempty"`   // "perf" or "go"; set only in JSON
+	Perf      bool             `json:"-"`                   // true if perf took the samples, false if Go's profiler did
+	Shortened int              `json:"shortened,omitempty"` // number of functions kept of each stack, if stacks had too many
 
-	*stacks.Summary `jsonschema:"optional"` // nil if Status is not OK
+	*stacks.Summary `jsonschema:"optional"` // summary of the samples; nil if Status is not OK
 }
 
 // JSONProfileRatio is a ratio with its interval.
@@ -61,12 +61,13 @@ type JSONProfileRatio struct {
 	Interval stats.Interval `json:"interval"`
 }
 
-// fewSamples is below how many samples shares are not put into words.
+// fewSamples is the number of samples below which shares are not described in words.
 const fewSamples = 50
 
 func (d *ProfiledDriver) good() bool { return d.Status == result.OK && d.Summary.Samples >= fewSamples }
 
-// pair returns the two drivers that are compared, if exactly two have profiles.
+// pair returns the two drivers that are compared. ok is false unless exactly two drivers have
+// profiles.
 func (p *Profiled) pair() (first, second *ProfiledDriver, ok bool) {
 	var list []*ProfiledDriver
 	for i := range p.Drivers {
@@ -80,11 +81,11 @@ func (p *Profiled) pair() (first, second *ProfiledDriver, ok bool) {
 	return list[0], list[1], true
 }
 
-// Formats are those of a profile.
+// Formats are the output formats of a profile.
 var Formats = document.Question[*Profiled]{Name: "profile", Document: profiled, Title: "Profile", JSON: jsonOf,
 	Page: func(p *Profiled, _ document.Options) document.Document { return ProfilePage(p) }}.Formats()
 
-// ProfileAnswer says in a few sentences where the time went.
+// ProfileAnswer says in a few sentences where drivers spent their time.
 func ProfileAnswer(p *Profiled) string {
 	var parts []string
 	if a, b, ok := p.pair(); ok {
@@ -107,14 +108,15 @@ func ProfileAnswer(p *Profiled) string {
 	return strings.Join(parts, " ")
 }
 
-// differs compares the CPU times of two drivers and, with enough trials, their groups.
+// differs compares the CPU times of two drivers. With enough trials, it also compares their groups
+// of functions.
 func differs(p *Profiled, a, b *ProfiledDriver) string {
 	ratio, sure := stacks.Ratio(a.Summary, b.Summary)
 	words := fmt.Sprintf("%s and %s, %s %s", nanoseconds(b.Summary.PerTrialNS()), nanoseconds(a.Summary.PerTrialNS()), document.Times(ratio), document.Interval(&sure))
 	text := fmt.Sprintf("In %s of %s, %s takes ", p.Phase, p.Workload, b.Name)
 	trials := min(len(a.Summary.TrialNS), len(b.Summary.TrialNS))
 	switch {
-	case trials < 2: // nothing is known of how much trials differ
+	case trials < 2: // one trial does not show how much trials vary
 		text += fmt.Sprintf("a CPU time that cannot be told from that of %s by one trial (%s)", a.Name, words)
 	case sure.Low > 1:
 		text += fmt.Sprintf("more CPU time than %s (%s)", a.Name, words)
@@ -164,12 +166,12 @@ func signed(ns float64) string {
 	return "+" + nanoseconds(ns)
 }
 
-// margin returns half the width of a share's interval, in percentage points.
+// margin returns half the width of the interval of a share, in percentage points.
 func margin(p stacks.Part) float64 { return 50 * (p.Interval.High - p.Interval.Low) }
 
 func withMargin(p stacks.Part) string { return fmt.Sprintf("%.1f %% ±%.1f", 100*p.Share, margin(p)) }
 
-// topFunctions is how many functions the tables have. The JSON has all.
+// topFunctions is how many functions a table lists. The JSON form lists all.
 const topFunctions = 12
 
 func profiled(p *Profiled, _ document.Options) document.Document {
@@ -238,7 +240,7 @@ func profileFacts(p *Profiled) document.List {
 	return l
 }
 
-// profileSure explains the intervals. It returns "" if there are none.
+// profileSure explains the intervals of a profile. It returns "" if there are none.
 func profileSure(p *Profiled) string {
 	if !slices.ContainsFunc(p.Drivers, func(d ProfiledDriver) bool { return d.good() }) {
 		return ""
@@ -306,7 +308,7 @@ func byteCount(n float64) string {
 	return fmt.Sprintf("%.3g KiB", n/(1<<10))
 }
 
-// shortFunction shortens a long name at its beginning, because its end says more.
+// shortFunction cuts a long name of a function at its beginning, because the end says more.
 func shortFunction(name string) string {
 	const most = 60
 	if i := strings.LastIndexByte(strings.SplitN(name, "[", 2)[0], '/'); i >= 0 && len(name) > most {
@@ -318,21 +320,21 @@ func shortFunction(name string) string {
 	return name
 }
 
-// FlameSide is a driver's profile, of all its trials.
+// FlameSide has the stacks of all trials of one driver.
 type FlameSide struct {
 	Name    string
-	Case    int // as in [ProfiledDriver]
+	Case    int // ID of the case, as in [ProfiledDriver]
 	Stacks  []stacks.Stack
 	Grouper stacks.Grouper
 	Trials  int
 }
 
-// perTrial returns the CPU time of a stack in a trial, in nanoseconds.
+// perTrial returns the CPU time of a stack per trial, in nanoseconds.
 func (f FlameSide) perTrial(s stacks.Stack) float64 {
 	return float64(s.Value) / float64(max(f.Trials, 1))
 }
 
-// FlameGraph writes the flame graph of a driver's profile, per trial, as SVG.
+// FlameGraph writes the flame graph of one driver as SVG, in CPU time per trial.
 func FlameGraph(w io.Writer, title string, side FlameSide) error {
 	return chart.WriteSVG(w, flameOf(title, side))
 }
@@ -349,7 +351,8 @@ func flameOf(title string, side FlameSide) *chart.Flame {
 	return f
 }
 
-// FlameDifference writes the difference of two drivers' profiles, per trial, as SVG.
+// FlameDifference writes the difference between the flame graphs of two drivers as SVG, in CPU time
+// per trial.
 func FlameDifference(w io.Writer, title string, first, second FlameSide) error {
 	return chart.WriteSVG(w, differenceOf(title, first, second))
 }
@@ -390,8 +393,8 @@ func newFlame(title string) *chart.Flame {
 	return f
 }
 
-// ProfileVersion is the version of the JSON form of a profile. Fields may be added
-// without changing it.
+// ProfileVersion is the version of the JSON form of a profile. Adding fields does not change the
+// version.
 const ProfileVersion = 1
 
 func jsonOf(p *Profiled) any {

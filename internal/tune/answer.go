@@ -12,7 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Answer says which settings are worth setting, what they gain, and what they risk.
+// Answer says which settings are worth setting, how much time they save, and what they risk.
 func (t Tuning) Answer() string {
 	if len(t.Steps) == 0 {
 		return "The search was not finished: nothing has been confirmed."
@@ -67,17 +67,18 @@ func (t Tuning) nothingTried() string {
 	}
 	text := "No value was tried: after today's settings were measured, the time left was too short to try one and confirm it."
 	if t.Enough > 0 {
-		const step = 10 * time.Second // rounded up, because it is an estimate
+		const step = 10 * time.Second // the estimate is rounded up to this
 		text += fmt.Sprintf(" That takes a search of about %s, or a smaller scale.", document.Elapsed((t.Enough + step - 1).Truncate(step)))
 	}
 	return text
 }
 
-// asFast follows a ratio of speeds.
+// asFast is written after a ratio of speeds.
 const asFast = " as fast"
 
-// promising returns the step that looks fastest of those without a clear difference from the last
-// step that is worth it. It returns nil if none looks faster.
+// promising returns the fastest-looking step among those that are not worth setting because their
+// difference from the last step worth setting is unclear. It returns nil if none of these looks
+// faster.
 func (t Tuning) promising(last int) (best *Step) {
 	for _, s := range t.Steps[1:] {
 		if !s.Safer && !s.Worth && !s.MoreFailed && s.Before == last && s.Gain.N > 0 && s.Gain.Median <= 1-t.Margin && (best == nil || s.Gain.Median < best.Gain.Median) {
@@ -87,7 +88,7 @@ func (t Tuning) promising(last int) (best *Step) {
 	return best
 }
 
-// risk says when a step loses data, as far as that is known.
+// risk describes when the settings of a step can lose data, as far as that is known.
 func (t Tuning) risk(s *Step) string {
 	list := conditions.Risks(t.Base.With(s.Changes))
 	for _, r := range list {
@@ -103,7 +104,7 @@ func (t Tuning) risk(s *Step) string {
 
 func assigned(s driver.Settings) string { return document.And(strings.Fields(words(s))) }
 
-// added joins what a step adds. A value of "" is that of the workload.
+// added joins the settings that a step adds. A value of "" stands for the workload's own value.
 func added(s driver.Settings) string {
 	return document.And(document.Map(stats.SettingNames(s), func(name string) string {
 		if s[name] == "" {
@@ -113,7 +114,8 @@ func added(s driver.Settings) string {
 	}))
 }
 
-// speed formats the ratio of times as one of speeds, with some words between it and its interval.
+// speed formats a ratio of times as a ratio of speeds with its interval. after comes between the
+// two.
 func speed(s stats.Summary, after string) string {
 	if s.N == 0 {
 		return document.Absent + after
@@ -121,8 +123,8 @@ func speed(s stats.Summary, after string) string {
 	return document.Times(s.Inverse().Median) + after + " " + document.Interval(s.Inverse().Interval)
 }
 
-// TuningVersion is the version of the JSON form of a search for settings. Fields may be added
-// without changing it.
+// TuningVersion is the version of the JSON form of a search for settings. Adding fields does not
+// change the version.
 const TuningVersion = 1
 
 // JSONTuning is the JSON form of a search for settings.
@@ -130,11 +132,11 @@ type JSONTuning struct {
 	Version int             `json:"version"`
 	Answer  string          `json:"answer"`
 	Driver  string          `json:"driver"`
-	Today   driver.Settings `json:"today"`    // in force with the workloads' own settings
-	CanLose string          `json:"can_lose"` // today
+	Today   driver.Settings `json:"today"`    // settings in force with the workloads' own settings
+	CanLose string          `json:"can_lose"` // what the workloads' own settings can lose
 	Margin  float64         `json:"margin"`
-	Spelled []Spelled       `json:"spelled,omitempty"` // how the driver is given the best settings, and those at the greatest risk
-	Set     driver.Settings `json:"set"`               // the best that loses no more than today's settings; empty: nothing is worth it
+	Spelled []Spelled       `json:"spelled,omitempty"` // how a driver is given the best settings, and the fastest ones at greater risk
+	Set     driver.Settings `json:"set"`               // the best settings that lose no more than today's; empty if no setting is worth setting
 	Steps   []Step          `json:"steps"`
 	Tried   []*Tried        `json:"tried"`
 	Skipped []Skipped       `json:"skipped,omitempty"`
@@ -143,7 +145,7 @@ type JSONTuning struct {
 	Seconds float64         `json:"seconds"`
 	Grid    int             `json:"grid"`
 	Early   bool            `json:"early,omitempty"`
-	Run     int64           `json:"run,omitempty"` // the run that confirms the steps
+	Run     int64           `json:"run,omitempty"` // ID of the run that confirms the steps
 }
 
 func jsonOf(t Tuning) any {

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// loss returns the worst loss that changes risk in any phase.
+// loss returns the worst loss that changes of settings can cause in any phase.
 func (s *Search) loss(changes driver.Settings) (worst int) {
 	for _, f := range s.forces {
 		worst = max(worst, s.Loss(f.With(changes)))
@@ -16,14 +16,14 @@ func (s *Search) loss(changes driver.Settings) (worst int) {
 	return worst
 }
 
-// allowed reports whether changes risk no more than the search may.
+// allowed reports whether changes risk no more than the search is allowed to.
 func (s *Search) allowed(changes driver.Settings) bool {
 	return !slices.ContainsFunc(s.forces, func(f driver.Settings) bool {
 		return s.Loss(f.With(changes)) > max(s.Most, s.Loss(f))
 	})
 }
 
-// grid returns the number of combinations of all values that are allowed.
+// grid returns the number of allowed combinations of all values.
 func (s *Search) grid() int {
 	all := []driver.Settings{{}}
 	for _, x := range s.space {
@@ -33,14 +33,14 @@ func (s *Search) grid() int {
 			}
 		}
 		if len(all) > 1<<16 {
-			return len(all) // more than anybody would measure
+			return len(all) // more combinations than anybody would measure
 		}
 	}
 	return len(slices.DeleteFunc(all, func(c driver.Settings) bool { return !s.allowed(c) || len(s.normal(c)) < len(c) }))
 }
 
-// normal returns changes without those that have no effect: values in force anyway, and settings
-// that need another one.
+// normal returns changes without the ones that have no effect: values that are in force anyway, and
+// settings that need another setting.
 func (s *Search) normal(changes driver.Settings) driver.Settings {
 	c := driver.Settings{}.With(changes)
 	for name, v := range changes {
@@ -58,13 +58,13 @@ func (s *Search) normal(changes driver.Settings) driver.Settings {
 	return c
 }
 
-// words returns changes as name=value, in the order of the vocabulary.
+// words returns changes as name=value, in the order of the settings' vocabulary.
 func words(changes driver.Settings) string {
 	return document.Join(stats.SettingNames(changes), " ", func(name string) string { return name + "=" + changes[name] })
 }
 
-// oneMore returns the name of the only setting that c changes and without does not. It returns ""
-// if they differ in more.
+// oneMore returns the name of the only setting that c changes and without doesn't. It returns "" if
+// they differ in anything else.
 func oneMore(without, c driver.Settings) (name string) {
 	if len(c) != len(without)+1 {
 		return ""

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	mostRounds   = 60  // of a confirmation
-	mostConfirms = 2   // the second is without what the first has shown to be worth nothing
-	firstShare   = 0.5 // of the time left that the first one may take
+	mostRounds   = 60  // greatest number of rounds in a confirmation
+	mostConfirms = 2   // greatest number of confirmations; the second one omits what the first one showed to be worthless
+	firstShare   = 0.5 // share of the time left that the first confirmation may take
 	costlyMemory = 1.05
 )
 
 // confirm measures the best candidates, and the steps to them, in new trials. If a step is not
-// clearly faster than the one before, hopeless values are left out and the rest is measured once
-// more.
+// clearly faster than the one before, confirm leaves out hopeless values and measures the remaining
+// steps once more.
 func (s *Search) confirm(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
 		steps := s.steps()
@@ -59,8 +59,8 @@ func (s *Search) rounds(n int, d time.Duration) int {
 	return 1 + int((d-time.Duration(n)*s.first)/(time.Duration(n)*s.later))
 }
 
-// leastRounds returns the least number of rounds after which each of so many comparisons can be
-// significant.
+// leastRounds returns the least number of rounds after which each of the given number of tests can
+// be significant.
 func leastRounds(tests int) int {
 	n := stats.MinSamples
 	for 2*math.Ldexp(1, -n)*float64(tests) >= stats.Alpha {
@@ -69,10 +69,10 @@ func leastRounds(tests int) int {
 	return n
 }
 
-// prune removes from the best candidates the values of steps that are not worth it. It keeps a
+// prune removes the values of steps that are not worth setting from the best candidates. It keeps a
 // value that looks fast if no later step depends on it.
 func (s *Search) prune(steps []*Step) {
-	after := false // a step that is worth it
+	after := false // whether a later step is worth setting
 	for _, x := range slices.Backward(steps[1:]) {
 		if after = after || x.Worth && !x.Safer; x.Worth || x.Safer || !after && !x.MoreFailed && x.Gain.N > 0 && x.Gain.Median <= 1-s.Margin {
 			continue
@@ -91,8 +91,8 @@ func (s *Search) prune(steps []*Step) {
 	}
 }
 
-// steps returns the steps from today's settings to the best candidates: first those that lose no
-// more, then those that lose more, then those that lose less.
+// steps returns the steps from today's settings to the best candidates. First come steps that can
+// lose no more data than today, then those that can lose more, then those that can lose less.
 func (s *Search) steps() []*Step {
 	steps := []*Step{{Changes: driver.Settings{}, Loss: s.found.Loss, Level: s.found.Loss}}
 	for _, level := range s.levels() {
@@ -110,8 +110,8 @@ func (s *Search) steps() []*Step {
 	return steps
 }
 
-// extend adds the steps from the last one to a candidate: if possible one for each setting, and
-// those that take memory last.
+// extend appends the steps from the last one to a candidate. If possible, each step changes one
+// setting; those that take memory come last.
 func (s *Search) extend(steps []*Step, to driver.Settings, level int) []*Step {
 	for {
 		at := len(steps) - 1
@@ -152,8 +152,8 @@ func (s *Search) extend(steps []*Step, to driver.Settings, level int) []*Step {
 	}
 }
 
-// difference returns the values of a candidate that differ from another one's. The value is ""
-// for a setting that is no longer changed.
+// difference returns the values in to that differ from those in from. The value is "" for a setting
+// that only from changes.
 func difference(from, to driver.Settings) driver.Settings {
 	d := driver.Settings{}
 	for name := range from.With(to) {
@@ -164,13 +164,13 @@ func difference(from, to driver.Settings) driver.Settings {
 	return d
 }
 
-// judge evaluates the confirmation of steps. It returns how many are not worth it.
+// judge evaluates the confirming run of steps. It returns how many steps are not worth setting.
 func (f *Finding) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) {
 	m := stats.AlternativesOf(a.Run, len(steps), f.Phase)
 	level := 1 - stats.Alpha/float64(tests)
 	ratio := func(i, j int) stats.Summary { return stats.SummarizeRatiosAt(stats.Values(m.Ratios(i, j)), level) }
-	last := 0                           // that is worth it
-	luck := make([]float64, len(steps)) // by which factor the ratio of a step that is worth it is too small
+	last := 0                           // index of the last step that is worth setting
+	luck := make([]float64, len(steps)) // for each step: factor by which its ratio is too small because the same trials chose the steps
 	for i, x := range steps {
 		x.Memory = m.Memory(i)
 		if i == 0 {
@@ -186,7 +186,7 @@ func (f *Finding) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) 
 		x.Ratio, x.Gain = ratio(i, 0), ratio(i, x.Before)
 		x.Worth = status == result.OK && !x.MoreFailed && x.Gain.Interval != nil && x.Gain.Interval.High < 1 && x.Gain.Median <= 1-f.Margin
 		luck[i] = luck[x.Before]
-		if x.Worth { // these trials have chosen it, too
+		if x.Worth { // the same trials also chose the step
 			gain := stats.LessByChance(x.Gain, 1-f.Margin)
 			luck[i] *= x.Gain.Median / gain
 			x.Gain.Median = gain

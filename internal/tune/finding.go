@@ -8,77 +8,77 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Race is a run of a search.
+// Race is one run of a search.
 type Race struct {
 	What       string          `json:"what"`
-	Run        int64           `json:"run"` // 0: it is not in this store
+	Run        int64           `json:"run"` // ID of the run; 0 if it is not in this store
 	Candidates int             `json:"candidates"`
 	Trials     int             `json:"trials"`
 	Seconds    float64         `json:"seconds"`
-	Analysis   *stats.Analysis `json:"-"` // nil in a stored answer
+	Analysis   *stats.Analysis `json:"-"` // analysis of the run; nil in a stored answer
 
 	took time.Duration
 }
 
-// Tried is a value of a setting as it was measured in a race.
+// Tried is the result of one value of a setting in a race.
 type Tried struct {
 	Name       string          `json:"setting"`
 	Value      string          `json:"value"`
-	With       driver.Settings `json:"with,omitempty"` // what else was changed on both sides of the ratio
-	Ratio      stats.Summary   `json:"ratio,omitzero"` // the times with it divided by those without
+	With       driver.Settings `json:"with,omitempty"` // what else was changed in both candidates of the ratio
+	Ratio      stats.Summary   `json:"ratio,omitzero"` // time with the value divided by time without it
 	Status     result.Status   `json:"status"`
-	Why        string          `json:"why,omitempty"`         // unless the status is ok
-	MoreFailed bool            `json:"more_failed,omitempty"` // more operations failed with it, in each round of its race
+	Why        string          `json:"why,omitempty"`         // why Status is not OK
+	MoreFailed bool            `json:"more_failed,omitempty"` // more operations failed with the value, in each round of its race
 
-	memory     float64 // peak resident set with it, divided by that without; 0: not known
-	perSuccess float64 // like Ratio, for each operation that did not fail
+	memory     float64 // peak resident set with the value divided by that without it; 0 if unknown
+	perSuccess float64 // like Ratio, but for each operation that did not fail
 }
 
 // String returns the setting as name=value.
 func (t *Tried) String() string { return t.Name + "=" + t.Value }
 
-// Step is a choice that the search offers. It is worth it if it is significantly faster than the
-// step before, by more than the margin.
+// Step is a choice of settings that the search offers. It is worth setting if it is significantly
+// faster than the step before, by more than the margin.
 type Step struct {
-	Changes driver.Settings    `json:"changes"`           // of the workloads' own settings; none in the first step
-	Added   driver.Settings    `json:"added,omitempty"`   // the difference from the step before; "" if the workload's own value is back
-	Before  int                `json:"before"`            // index of the step before: the last that is worth it
-	CanLose string             `json:"can_lose"`          // only in JSON, as Loss in words
-	Verdict string             `json:"verdict,omitempty"` // only in JSON
+	Changes driver.Settings    `json:"changes"`           // changes of the workloads' own settings; empty in the first step
+	Added   driver.Settings    `json:"added,omitempty"`   // the difference from the step before; a value is "" if the workload's own value is back
+	Before  int                `json:"before"`            // index of the step before: the last one that is worth setting
+	CanLose string             `json:"can_lose"`          // Loss in words; set only in JSON
+	Verdict string             `json:"verdict,omitempty"` // set only in JSON
 	Worth   bool               `json:"worth"`
-	Ratio   stats.Summary      `json:"ratio,omitzero"` // of its times to those of the first step
-	Gain    stats.Summary      `json:"gain,omitzero"`  // of its times to those of the step before
+	Ratio   stats.Summary      `json:"ratio,omitzero"` // times of this step divided by those of the first step
+	Gain    stats.Summary      `json:"gain,omitzero"`  // times of this step divided by those of the step before
 	Memory  float64            `json:"peak_rss_bytes,omitempty"`
-	Phases  []stats.PhaseRatio `json:"phases,omitempty"` // of its times to those of the first step
+	Phases  []stats.PhaseRatio `json:"phases,omitempty"` // times of each phase divided by those of the first step
 
-	Loss       int  `json:"-"` // the worst that can be lost
-	Level      int  `json:"-"` // the step is the choice, or leads to it, if so much may be lost
+	Loss       int  `json:"-"` // the worst loss that the step can cause
+	Level      int  `json:"-"` // the loss that may be risked for the choice that this step is, or leads to
 	MoreFailed bool `json:"-"` // more operations failed than in the first step
-	Safer      bool `json:"-"` // less can be lost than today
+	Safer      bool `json:"-"` // the step can lose less than today's settings
 }
 
-// Finding is what a search found. Its JSON form is part of what a run keeps of the answer.
+// Finding is the result of a search. Its JSON form is part of the answer that a run stores.
 type Finding struct {
-	Base    driver.Settings `json:"base"` // in force today, in the first phase that is timed
-	Loss    int             `json:"loss"` // the worst that can be lost today
+	Base    driver.Settings `json:"base"` // settings in force today, in the first timed phase
+	Loss    int             `json:"loss"` // the worst loss that today's settings can cause
 	Most    int             `json:"-"`
 	Margin  float64         `json:"margin"`
-	Phase   string          `json:"phase,omitempty"` // the only phase that counts; "": all
-	Steps   []*Step         `json:"-"`               // confirmed in one run, Confirmed; the first one changes nothing
+	Phase   string          `json:"phase,omitempty"` // the only phase that counts; "": all phases
+	Steps   []*Step         `json:"-"`               // steps that the run Confirmed measured; the first step changes nothing
 	Tried   []*Tried        `json:"tried"`
 	Skipped []Skipped       `json:"skipped"`
 	Races   []*Race         `json:"-"`
 
 	Confirmed *stats.Analysis `json:"-"`
-	Tests     int             `json:"tests,omitempty"`     // intervals are corrected for so many: the steps, in at most two confirmations
-	Rounds    int             `json:"-"`                   // of the confirming run
-	Took      time.Duration   `json:"took_ns"`             // in all
-	Grid      int             `json:"grid"`                // number of combinations of all values that do not lose too much
-	Early     bool            `json:"early,omitempty"`     // the time was over before the search had ended
-	Enough    time.Duration   `json:"enough_ns,omitempty"` // a search must take so long to try one value and confirm it; 0 if there was time
+	Tests     int             `json:"tests,omitempty"`     // number of tests for which intervals are corrected: the steps, in at most two confirmations
+	Rounds    int             `json:"-"`                   // number of rounds of the confirming run
+	Took      time.Duration   `json:"took_ns"`             // time of the whole search
+	Grid      int             `json:"grid"`                // number of combinations of all values that do not risk too much
+	Early     bool            `json:"early,omitempty"`     // the time was over before the search was complete
+	Enough    time.Duration   `json:"enough_ns,omitempty"` // time that a search needs to try one value and confirm it; 0 if there was time
 }
 
-// Trials returns how many trials the search took.
+// Trials returns the number of trials in all races of the search.
 func (f *Finding) Trials() (n int) {
 	for _, r := range f.Races {
 		n += r.Trials
@@ -86,8 +86,8 @@ func (f *Finding) Trials() (n int) {
 	return n
 }
 
-// Choice returns the index of the last step on the way to a level that is worth it, as all
-// steps before it are. It is 0 if nothing is worth setting.
+// Choice returns the index of the last step to the choice of a level, if that step and all before
+// it are worth setting. It is 0 if nothing is worth setting.
 func (f *Finding) Choice(level int) int {
 	best := 0
 	for i, s := range f.Steps {

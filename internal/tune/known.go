@@ -9,7 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// note keeps the ratio of a candidate with a value to another candidate without it.
+// note stores the ratio of candidate i to candidate without. Only candidate i has value for the
+// setting x.
 func (s *Search) note(f *field, x, value string, i, without int) {
 	t := &Tried{Name: x, Value: value, With: f.list[without], MoreFailed: f.failed(i), perSuccess: f.perSuccess(i, without)}
 	if r := f.to(i, without); r.N > 0 {
@@ -30,7 +31,7 @@ func (s *Search) note(f *field, x, value string, i, without int) {
 
 func (s *Search) levels() []int { return slices.Sorted(maps.Keys(s.best)) }
 
-// update chooses the best candidate for each loss. It reports whether any is new.
+// update chooses the best candidate for each loss. It reports whether any of them is new.
 func (s *Search) update(f *field) bool {
 	for _, c := range f.list {
 		if _, known := s.best[s.loss(c)]; !known && s.allowed(c) {
@@ -51,7 +52,8 @@ func (s *Search) update(f *field) bool {
 			}
 			continue
 		}
-		// Among equally fast candidates, prefer the fewest changes, then the least memory.
+		// Among equally fast candidates, choose the one with the fewest changes, then the least
+		// memory.
 		for i, c := range f.list {
 			if !f.out[i] && s.loss(c) <= level && f.value(i) <= least*(1+s.Margin) &&
 				cmp.Or(cmp.Compare(len(c), len(f.list[best])), cmp.Compare(f.a.Memory(i), f.a.Memory(best))) < 0 {
@@ -72,7 +74,7 @@ func (s *Search) incumbents() (list []driver.Settings) {
 	return list
 }
 
-// unknown returns the values that have not been measured in any pair of candidates.
+// unknown returns the values whose effect no pair of candidates has shown yet.
 func (s *Search) unknown() map[string]bool {
 	fresh := map[string]bool{}
 	for _, x := range s.space {

@@ -42,8 +42,8 @@ func (s *Search) singles(ctx context.Context) error {
 	return nil
 }
 
-// gains returns the values that are faster by themselves, one for each setting, the fastest
-// first.
+// gains returns the values that are faster by themselves, at most one for each setting. The fastest
+// is first.
 func (s *Search) gains() (list []*Tried) {
 	for _, t := range s.found.Tried {
 		if t.Status != result.OK || t.MoreFailed || !(t.perSuccess < 1-s.Margin/2) || t.Ratio.N == 0 {
@@ -61,8 +61,8 @@ func (s *Search) gains() (list []*Tried) {
 	return list
 }
 
-// stacks measures the gains together: the greatest two, the greatest three, and so on. Values
-// that could not be tried before are added to all of them.
+// stacks measures the values of gains together: the best two, the best three, and so on. Values
+// that could not be tried before are added to each of these candidates.
 func (s *Search) stacks(ctx context.Context) (more bool, err error) {
 	list := append([]driver.Settings{{}}, s.incumbents()...)
 	for _, level := range s.possible() {
@@ -80,7 +80,7 @@ func (s *Search) stacks(ctx context.Context) (more bool, err error) {
 	return s.further(ctx, "those that gain, together", list)
 }
 
-// possible returns the losses that the search may risk, ascending.
+// possible returns the losses that the search may risk, in ascending order.
 func (s *Search) possible() (list []int) {
 	for level := range worst + 1 {
 		if level <= max(s.Most, s.found.Loss) {
@@ -90,7 +90,7 @@ func (s *Search) possible() (list []int) {
 	return list
 }
 
-// untried returns candidates with each value that was in no candidate so far.
+// untried returns copies of candidate c, each with one value that no candidate has had so far.
 func (s *Search) untried(c driver.Settings) (list []driver.Settings) {
 	for _, x := range s.space {
 		for _, v := range x.Values {
@@ -103,7 +103,7 @@ func (s *Search) untried(c driver.Settings) (list []driver.Settings) {
 	return list
 }
 
-// hopeless is the ratio above which a value is not tried together with others.
+// hopeless is the ratio of times above which a value is not tried together with others.
 const hopeless = 1.1
 
 // mostNeighbors is how many neighbors a race has at most. More would leave no time for later races.
@@ -141,14 +141,15 @@ func (s *Search) neighbors(ctx context.Context) (more bool, err error) {
 	return s.further(ctx, "what differs from the best in one setting", list)
 }
 
-// exchange is a candidate in which one value is replaced, with the ratio of the new value by
+// exchange is a candidate in which one value was replaced. ratio is that of the new value by
 // itself.
 type exchange struct {
 	to    driver.Settings
 	ratio float64
 }
 
-// further measures candidates and updates the best ones. It reports whether to go on.
+// further measures candidates and updates the best ones. It reports whether the search should go
+// on.
 func (s *Search) further(ctx context.Context, what string, list []driver.Settings) (more bool, err error) {
 	fresh := s.unknown()
 	f, rest, err := s.race(ctx, what, list)

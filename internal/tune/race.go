@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// looks are the rounds of a race after which the worse half is left out, and last is when it
-// ends. The short form is for workloads whose trials take long.
+// long and short say after which rounds a race leaves out its worse half, and after which round it
+// ends. short is for workloads whose trials take long.
 var (
 	long  = schedule{[]int{2, 4}, 8}
 	short = schedule{[]int{1, 2}, 4}
@@ -40,7 +40,7 @@ func (s *Search) measure(ctx context.Context, p Plan) (*Race, error) {
 	return r, err
 }
 
-// takes estimates how long a race of n candidates takes.
+// takes estimates the time of a race of n candidates.
 func (s *Search) takes(n int, how schedule) time.Duration {
 	d := time.Duration(n) * s.first
 	round := 1
@@ -51,13 +51,14 @@ func (s *Search) takes(n int, how schedule) time.Duration {
 	return d + time.Duration((how.last-round)*n)*s.later
 }
 
-// left returns how much time there is until the confirmation must begin, which takes at least
-// a third of the time and at most a half. One more step may still be found.
+// left returns how much time is left until the confirmation must begin. The confirmation takes at
+// least a third of the time and at most a half. One more step is included, because it may still be
+// found.
 func (s *Search) left() time.Duration {
 	return s.deadline.Add(-min(max(s.leastConfirmed(), s.Time/3), s.Time/2)).Sub(s.Now())
 }
 
-// leastConfirmed returns how long it takes to confirm the steps so far and one more.
+// leastConfirmed returns the least time that confirms the steps so far and one more.
 func (s *Search) leastConfirmed() time.Duration {
 	n := len(s.steps()) + 1
 	return time.Duration(n) * (s.first + time.Duration(leastRounds(mostConfirms*n)-1)*s.later)
@@ -65,30 +66,31 @@ func (s *Search) leastConfirmed() time.Duration {
 
 func (s *Search) spent() time.Duration { return s.Now().Sub(s.deadline.Add(-s.Time)) }
 
-// enough returns how long a search must take to try one value after the measurements so far.
+// enough returns how long a search must be to try one value after the measurements so far, and to
+// confirm it.
 func (s *Search) enough() time.Duration { return s.least(s.spent() + s.takes(2, short)) }
 
-// least returns how long a search must take so that races can go on until a time.
+// least returns how long a search must be so that races can go on until the time until.
 func (s *Search) least(until time.Duration) time.Duration {
 	return min(max(until*3/2, until+s.leastConfirmed()), 2*until)
 }
 
-// Least returns the least time of a search that tries one value and confirms it, if trials of
-// all workloads take this long.
+// Least returns the least time of a search that tries one value and confirms it. trials is the time
+// of one trial of each workload.
 func Least(trials time.Duration) time.Duration {
 	s := &Search{first: trials, later: trials, found: &Finding{}}
 	return s.least(probeRounds*trials + s.takes(2, short))
 }
 
-// field is a race that is over.
+// field is the result of a race.
 type field struct {
 	list []driver.Settings
 	a    *stats.Alternatives
-	out  map[int]bool // left out before the end
+	out  map[int]bool // indexes of candidates that were left out before the race ended
 }
 
-// race measures candidates until few are left. The first, which changes nothing, and the best
-// ones so far stay to the end. It returns nil if there is nothing to measure or no time. rest has
+// race measures candidates until few are left. The first candidate, which changes nothing, and the
+// best ones so far stay to the end. f is nil if there is nothing to measure or no time. rest has
 // the candidates for which there was no time.
 func (s *Search) race(ctx context.Context, what string, list []driver.Settings) (f *field, rest []driver.Settings, err error) {
 	stay := map[string]bool{"": true}
@@ -135,7 +137,7 @@ func (s *Search) race(ctx context.Context, what string, list []driver.Settings) 
 	return f, rest, nil
 }
 
-// ids returns the IDs of the cases of the selected candidates, of which there are n.
+// ids returns the IDs of the cases of those among n candidates that which selects.
 func ids(run *result.Run, n int, which func(int) bool) (list []int) {
 	each := len(run.Cases) / n
 	for i := range run.Cases {
@@ -146,7 +148,7 @@ func ids(run *result.Run, n int, which func(int) bool) (list []int) {
 	return list
 }
 
-// halve leaves out the slower half of the candidates with each loss.
+// halve leaves out the slower half of the candidates of each loss.
 func (s *Search) halve(f *field, a *stats.Alternatives, stay map[string]bool) {
 	byLoss := map[int][]int{}
 	f.a = a
@@ -167,8 +169,8 @@ func (f *field) to(i, j int) stats.Summary {
 	return stats.SummarizeRatios(stats.Values(f.a.Ratios(i, j)))
 }
 
-// value returns the ratio by which a candidate is judged. It is infinite for a candidate that is
-// wrong or fails more often.
+// value returns the ratio by which a candidate is judged. It is infinite if the candidate is wrong
+// or more of its operations fail.
 func (f *field) value(i int) float64 {
 	status, _ := f.a.Bad(i)
 	if status != result.OK || f.failed(i) || f.to(i, 0).N == 0 {
@@ -177,15 +179,15 @@ func (f *field) value(i int) float64 {
 	return f.perSuccess(i, 0)
 }
 
-// perSuccess returns the ratio of the times of two candidates for each operation that did not
-// fail. Too few rounds to tell whether more fail must not make a candidate that fails fast the
-// best.
+// perSuccess returns the ratio of the times of two candidates per successful operation. A candidate
+// whose operations fail fast must not become the best only because there are too few rounds to show
+// that more fail.
 func (f *field) perSuccess(i, j int) float64 {
 	return f.to(i, j).Median * f.a.Succeeded(j) / f.a.Succeeded(i)
 }
 
-// failed reports whether more operations of a candidate failed than today. Weak evidence is
-// enough, because it only decides what is measured next.
+// failed reports whether more operations failed with a candidate than with today's settings. Weak
+// evidence is enough, because it only decides what is measured next.
 func (f *field) failed(i int) bool {
 	told, seems := f.a.MoreFailed(i, 1)
 	return told || seems

@@ -8,36 +8,36 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Setting is a setting with the values that are tried.
+// Setting is a setting with the values that the search tries.
 type Setting struct {
 	Name   string
-	Values []string // in canonical form
+	Values []string // values in canonical form
 
-	// Needs are settings without which it changes nothing.
+	// Needs has other settings without which this setting has no effect.
 	Needs driver.Settings
 }
 
-// Skipped is a setting, or a value of a setting, that is not tried.
+// Skipped is a setting, or a value of a setting, that the search does not try.
 type Skipped struct {
-	Setting string `json:"setting"` // such as "mmap_size" or "mmap_size=0"
+	Setting string `json:"setting"` // setting or value, such as "mmap_size" or "mmap_size=0"
 	Why     string `json:"why"`
 }
 
-// Names are the settings that are searched, the most promising first.
+// Names are the settings that a search can try, the most promising first.
 var Names = []string{"journal_mode", "synchronous", "cache_size", "page_size", "mmap_size", "txlock", "pool_size", "pool_readers", "wal_autocheckpoint", "temp_store"}
 
-// Situation describes a workload today. It decides which values are worth trying.
+// Situation describes a workload with today's settings. It decides which values are worth trying.
 type Situation struct {
-	InForce       driver.Settings // read back where it can be
-	DatabaseBytes float64         // of the largest database
-	Most          int             // as in [Search]
+	InForce       driver.Settings // settings in force, read back where possible
+	DatabaseBytes float64         // size of the largest database
+	Most          int             // the worst loss that may be risked, as in [Search]
 	OnlyReads     bool            // no timed phase writes
 
-	// Cannot says why a value cannot be tried here, or "".
+	// Cannot returns why a value cannot be tried here. It returns "" if it can be.
 	Cannot func(name, value string) string
 }
 
-// Space returns the values of the named settings that are worth trying. Values in given replace
+// Space returns the values of the named settings that are worth trying. The values in given replace
 // the usual ones.
 func Space(at Situation, names []string, given map[string][]string) (space []Setting, skipped []Skipped) {
 	for _, name := range Names {
@@ -73,17 +73,17 @@ func Space(at Situation, names []string, given map[string][]string) (space []Set
 	return space, skipped
 }
 
-// worst is the greatest loss: that of the database.
+// worst is the greatest loss, that of the whole database.
 const worst = 3
 
-// usual has the values that are tried. risky has further values, which are tried only if the
-// database may be lost.
+// usual has the values that a search tries. risky has further values, which are tried only if
+// losing the database is allowed.
 var usual, risky = map[string][]string{
 	"journal_mode": {"wal", "truncate", "delete"}, "synchronous": {"normal", "full"}, "page_size": {"4096", "8192", "16384"},
 	"wal_autocheckpoint": {"4000", "250"}, "temp_store": {"memory"},
 }, map[string][]string{"journal_mode": {"memory", "off"}, "synchronous": {"off"}}
 
-// values returns the values of a setting that are worth trying, or why there are none.
+// values returns the values of a setting that are worth trying, or the reason why there are none.
 func (at *Situation) values(name string) (values []string, why string) {
 	if at.OnlyReads && slices.Contains([]string{"synchronous", "txlock", "wal_autocheckpoint"}, name) {
 		return nil, "no timed phase writes"
@@ -124,8 +124,8 @@ func (at *Situation) values(name string) (values []string, why string) {
 	return usual[name], ""
 }
 
-// cacheSizes returns sizes of the page cache above today's, up to the first that holds the
-// database. The least is tried in any case, because sorting also uses the cache.
+// cacheSizes returns sizes of the page cache above today's, up to the first that holds the whole
+// database. The smallest one is always tried, because sorting also uses the cache.
 func (at *Situation) cacheSizes() (values []string, why string) {
 	today := cacheBytes(at.InForce)
 	for _, kib := range []int64{16 << 10, 64 << 10, 256 << 10, 1 << 20} {
@@ -144,7 +144,7 @@ func (at *Situation) cacheSizes() (values []string, why string) {
 	return values, why
 }
 
-// cacheBytes returns the size of the page cache with some settings.
+// cacheBytes returns the size of the page cache with the given settings, in bytes.
 func cacheBytes(s driver.Settings) float64 {
 	n, err := strconv.ParseInt(s["cache_size"], 10, 64)
 	if err != nil {

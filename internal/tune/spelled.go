@@ -10,24 +10,24 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Spelled is how a driver is given settings.
+// Spelled says how a driver is given certain settings.
 type Spelled struct {
 	Settings driver.Settings `json:"settings"`
-	Call     string          `json:"call,omitempty"` // the call that opens a database
+	Call     string          `json:"call,omitempty"` // function that opens a database
 
-	// EachConnection says where statements are run on each new connection.
+	// EachConnection says where users of the driver run statements on each new connection.
 	EachConnection string `json:"each_connection,omitempty"`
 
-	// Spelling is proven: it was opened, and the settings were read back. It is nil if the
-	// driver takes no data source name.
+	// Spelling was proven: a database was opened with it, and the settings were read back. It is
+	// nil if the driver takes no data source name.
 	Spelling *dsn.Spelling `json:"spelling,omitempty"`
 
-	// Calls says in words what no data source name can say.
+	// Calls describes the settings that no data source name can express.
 	Calls []string `json:"calls,omitempty"`
 }
 
-// Spell says how a driver is given settings. told is the library's reaction to a data source name
-// with these settings, or nil if the driver takes no data source name.
+// Spell says how a driver is given settings. told is how its library treats a data source name with
+// these settings. It is nil if the driver takes no data source name.
 func Spell(info driver.Info, set driver.Settings, told *dsn.Told) Spelled {
 	_, rest := dsn.Of("", set)
 	s := Spelled{Settings: set}
@@ -55,7 +55,7 @@ func Spell(info driver.Info, set driver.Settings, told *dsn.Told) Spelled {
 	return s
 }
 
-// String says in words how the driver is given the settings.
+// String describes how the driver is given the settings.
 func (s *Spelled) String() string {
 	var list []string
 	if x := s.Spelling; x != nil {
@@ -68,7 +68,7 @@ func (s *Spelled) String() string {
 	return document.Line(strings.Join(append(list, s.Calls...), "; "))
 }
 
-// spelled returns how the driver is given settings, in words, or "".
+// spelled describes how the driver is given settings. It returns "" if that is unknown.
 func (t Tuning) spelled(set driver.Settings) string {
 	i := slices.IndexFunc(t.Spelled, func(s Spelled) bool { return maps.Equal(s.Settings, set) })
 	if i < 0 {

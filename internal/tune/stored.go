@@ -12,16 +12,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// keptVersion is the version of [kept].
+// keptVersion is the version of the JSON form of [kept].
 const keptVersion = 1
 
-// kept is what the last run of a search keeps of its answer. The figures of the steps are not
-// kept: they are computed from the run that confirms them.
+// kept is what the last run of a search stores of the answer. The figures of the steps are not
+// stored, because they follow from the run that confirms the steps.
 type kept struct {
 	*Finding
 	Driver    string     `json:"driver"`
 	Steps     []keptStep `json:"steps"`
-	Confirmed int        `json:"confirmed,omitempty"` // number of the race, from 1; 0: nothing was confirmed
+	Confirmed int        `json:"confirmed,omitempty"` // number of the confirming race, from 1; 0 if nothing was confirmed
 	Races     []keptRace `json:"races"`
 	Spelled   []Spelled  `json:"spelled"`
 }
@@ -41,10 +41,10 @@ type keptRace struct {
 	TookNS     time.Duration `json:"took_ns"`
 }
 
-// Run returns the number of the run that keeps the answer, the last race.
+// Run returns the ID of the run that stores the answer: that of the last race.
 func (t Tuning) Run() int64 { return t.Races[len(t.Races)-1].Run }
 
-// Keep returns the answer as it is stored with its run.
+// Keep returns the answer in the form in which the run stores it.
 func (t Tuning) Keep() (*result.Answer, error) {
 	k := kept{Finding: t.Finding, Driver: t.Driver, Spelled: t.Spelled}
 	for _, s := range t.Steps {
@@ -63,8 +63,8 @@ func (t Tuning) Keep() (*result.Answer, error) {
 	return result.NewAnswer(result.QuestionTune, keptVersion, k, runs...)
 }
 
-// Stored returns the answer that is stored with an analyzed run. load analyzes another run of
-// the same store.
+// Stored returns the answer that is stored with an analyzed run. load returns the analysis of
+// another run of the same store.
 func Stored(own *stats.Analysis, load func(run int64) (*stats.Analysis, error)) (Tuning, error) {
 	k := kept{Finding: &Finding{}}
 	answer := own.Run.Answer
@@ -98,8 +98,8 @@ func Stored(own *stats.Analysis, load func(run int64) (*stats.Analysis, error)) 
 	return Tuning{Finding: f, Driver: k.Driver, Spelled: k.Spelled}, nil
 }
 
-// check returns an error if what is kept contradicts itself, because others may have made it. An
-// answer names so many other runs.
+// check returns an error if a stored answer contradicts itself, because somebody else may have made
+// it. others is the number of other runs that the answer names.
 func (k *kept) check(others int) error {
 	bad := func(format string, args ...any) error { return fmt.Errorf("its answer: "+format, args...) }
 	switch {

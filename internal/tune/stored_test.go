@@ -17,7 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// written returns an answer in a format.
+// written returns an answer in the given format.
 func written(t *testing.T, format string, x tune.Tuning) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -27,7 +27,7 @@ func written(t *testing.T, format string, x tune.Tuning) string {
 	return b.String()
 }
 
-// A stored answer is written as it was before it was stored.
+// A stored answer is printed exactly as before it was stored.
 func TestStored(t *testing.T) {
 	for name, change := range map[string]func(*landscape){
 		"steps":         func(l *landscape) { l.worth = hills },
@@ -44,7 +44,8 @@ func TestStored(t *testing.T) {
 				return &result.Trial{Status: result.Refused, Reason: &protocol.Reason{Code: "x", Message: "wanted mmap_size"}}
 			}
 		},
-		// The second confirmation is interrupted, so the answer rests on the run before the last.
+		// The second confirmation is interrupted, so the answer is based on the run before the last
+		// one.
 		"second confirmation": func(l *landscape) { l.worth, l.noise, l.time, l.stop = hills, 0.05, 4*time.Minute, -1 },
 	} {
 		l := newLandscape(1)
@@ -80,7 +81,7 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// An answer of others is refused if it contradicts itself.
+// An answer that contradicts itself is refused, because somebody else may have made it.
 func TestStoredByOthers(t *testing.T) {
 	l := newLandscape(11)
 	l.worth = hills

@@ -1,11 +1,12 @@
-// Package tune searches for the settings that are worth setting for a workload on a driver.
-// It decides which settings are measured next, in how many rounds, and what the samples say
-// of them. It measures nothing itself.
+// Package tune searches for the settings that are worth setting for a workload on a driver. It
+// decides which settings are measured next and in how many rounds, and what the samples show. It
+// measures nothing itself.
 //
-// The search is an iterated race (López-Ibáñez and others 2016): candidates near the best
-// ones known are measured in the same rounds, and the worse half of them is left out whenever
-// the rounds have doubled (successive halving; Karnin, Koren, Somekh 2013). What it finds is
-// measured again, in trials that it did not choose by. docs/methodology.md says more.
+// The search is an iterated race (López-Ibáñez and others 2016): candidates near the best ones so
+// far are measured in the same rounds, and the worse half of them is left out whenever the number
+// of rounds has doubled (successive halving; Karnin, Koren, Somekh 2013). The settings that the
+// race finds are measured again, in trials that did not influence the choice. docs/methodology.md
+// says more.
 package tune
 
 import (
@@ -19,28 +20,29 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Search looks for settings.
+// Search looks for settings that are worth setting.
 type Search struct {
-	Time   time.Duration // in all, without building workers
+	Time   time.Duration // time limit of the whole search, without building workers
 	Margin float64       // 0.02: a setting that gains less than 2 % is not worth setting
-	Phase  string        // the only one that counts; "": all
+	Phase  string        // the only phase that counts; "": all phases
 
-	// Loss returns how bad the worst loss is that settings risk, from 0 for none.
+	// Loss returns the worst loss that settings risk, as a number; 0 is no loss.
 	Loss func(driver.Settings) int
 
-	// Most is the worst loss that may be risked. Today's risks are allowed in any case.
+	// Most is the worst loss that the search may risk. Losses that today's settings risk are always
+	// allowed.
 	Most int
 
-	// Space returns the settings to try, and those that are left out. It is called after
-	// today's settings were read back.
+	// Space returns the settings to try, and those that are left out. It is called after today's
+	// settings have been read back.
 	Space func(Situation) ([]Setting, []Skipped)
 
-	// Measure measures the candidates of a plan in one run. The run's cases are those of the
-	// first candidate, then those of the second, and so on.
+	// Measure measures the candidates of a plan in one run. The cases of the first candidate come
+	// first in the run, then those of the second, and so on.
 	Measure func(context.Context, Plan) (*stats.Analysis, error)
 
-	// Needs, if not nil, is called when it is known how long trials take, if there is something
-	// to try.
+	// Needs, if not nil, is called once the time of a trial is known, unless there is nothing to
+	// try.
 	Needs func(Need)
 
 	Now func() time.Time
@@ -49,38 +51,38 @@ type Search struct {
 
 	found    *Finding
 	deadline time.Time
-	first    time.Duration     // the first trial of a candidate takes so long, with loading
-	later    time.Duration     // each other trial takes so long
-	forces   []driver.Settings // in force today, one for each phase of each workload
+	first    time.Duration     // time of a candidate's first trial, with loading
+	later    time.Duration     // time of each later trial
+	forces   []driver.Settings // settings in force today, one element for each phase of each workload
 	space    []Setting
-	tried    map[string]bool         // values that were in any candidate
-	alone    map[string]*Tried       // each value by itself
-	best     map[int]driver.Settings // the best candidate, by loss
+	tried    map[string]bool         // values that any candidate had, as name=value
+	alone    map[string]*Tried       // result of each value by itself, by name=value
+	best     map[int]driver.Settings // the best candidate for each loss
 }
 
-// Plan is a race that is to be measured.
+// Plan is a race to be measured.
 type Plan struct {
 	What     string
-	Confirms bool // the search chooses nothing by its trials
+	Confirms bool // true if the race confirms steps, so the search chooses no candidate by its trials
 
-	// Candidates are changes of the workloads' own settings. The first one is empty.
+	// Candidates are changes of the workloads' own settings. The first candidate is empty.
 	Candidates []driver.Settings
 
-	// The run ends after some rounds, or when Settled, which may be nil, returns all of its
-	// cases, as in [lab.Schedule].
+	// The run ends after Rounds rounds, or when Settled returns all of its cases, as in
+	// [lab.Schedule]. Settled may be nil.
 	Rounds  int
 	Settled func(*result.Run, int) ([]int, bool)
 }
 
-// Need says how long a search takes that tries each value by itself, gains together, and confirms
-// the best.
+// Need says how long a search takes that tries each value by itself, tries the faster ones
+// together, and confirms the best.
 type Need struct {
-	Trial  time.Duration // of all workloads
+	Trial  time.Duration // time of one trial of each workload
 	Values int
-	Time   time.Duration // of the search, at least
+	Time   time.Duration // least time of the search
 }
 
-// BaseError says that a workload has no figures with its own settings.
+// BaseError says that a workload has no figures even with its own settings.
 type BaseError struct {
 	Workload string
 	Status   result.Status
@@ -95,14 +97,15 @@ func (e *BaseError) Error() string {
 	return fmt.Sprintf("%s is %s with its own settings already: %s", where, e.Status, e.Reason.Message)
 }
 
-// probeRounds is how many rounds show what the workloads have today, and how long they take.
+// probeRounds is the number of rounds that show which settings are in force today, and how long
+// trials take.
 const probeRounds = 3
 
-// mostNeighborRaces is how many races of neighbors there are at most. They end earlier if a race
+// mostNeighborRaces is how many races among neighbors there are at most. There are fewer if a race
 // finds nothing better.
 const mostNeighborRaces = 4
 
-// Run searches. With an error it also returns the findings so far.
+// Run searches for settings. If it fails, it returns the findings so far with the error.
 func (s *Search) Run(ctx context.Context) (*Finding, error) {
 	s.found = &Finding{Most: s.Most, Margin: s.Margin, Phase: s.Phase}
 	s.tried, s.alone, s.best = map[string]bool{}, map[string]*Tried{}, map[int]driver.Settings{}
@@ -113,8 +116,8 @@ func (s *Search) Run(ctx context.Context) (*Finding, error) {
 	return s.found, err
 }
 
-// search measures today's settings, each value by itself, gains together, and neighbors of the
-// best. The best is then confirmed.
+// search measures today's settings, each value by itself, the faster values together, and neighbors
+// of the best candidates. Then it confirms the best.
 func (s *Search) search(ctx context.Context) error {
 	if err := s.probe(ctx); err != nil {
 		return err
@@ -142,7 +145,7 @@ func (s *Search) search(ctx context.Context) error {
 	return s.confirm(ctx)
 }
 
-// skip notes the values that no candidate has had, and why.
+// skip notes the values that no candidate has had, with the reason.
 func (s *Search) skip() {
 	for _, x := range s.space {
 		for _, v := range x.Values {
@@ -194,7 +197,8 @@ func (s *Search) probe(ctx context.Context) error {
 	return nil
 }
 
-// inForce returns the settings in force in a phase of a case, also those that were not set.
+// inForce returns the settings that are in force in a phase of a case, including those that nobody
+// set.
 func inForce(o *stats.Outcome, phase string) driver.Settings {
 	asked := o.Case.SettingsIn(phase)
 	if p := o.Proof(); p != nil && len(p.Connections) > 0 {

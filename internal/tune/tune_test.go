@@ -22,30 +22,29 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// searches is how many searches each simulation has.
+// searches is the number of searches in each simulation.
 var searches = flag.Int("searches", 20, "searches of each simulation")
 
-// landscape measures settings of which it is told what they are worth, in a real laboratory.
-// Only trials move its clock.
+// landscape measures imitated settings in a real laboratory. Only trials move its clock.
 type landscape struct {
 	rand     *rand.Rand
-	noise    float64                             // of a trial, as a share of its time
-	overhead time.Duration                       // of a trial, outside the clock
-	today    driver.Settings                     // what is in force if nothing is set
-	worth    func(driver.Settings) float64       // the time of the phase, in seconds
-	memory   func(driver.Settings) int64         // peak RSS
-	outcome  func(driver.Settings) *result.Trial // nil: OK
-	failed   func(driver.Settings) int64         // operations, of 10
-	database int64                               // bytes
-	space    map[string][]string                 // given values
-	names    []string                            // what is searched; nil: all
-	cannot   func(name, value string) string     // nil: nothing
+	noise    float64                             // variation of a trial, as a share of its time
+	overhead time.Duration                       // time of a trial in addition to its phase
+	today    driver.Settings                     // settings in force if nothing is set
+	worth    func(driver.Settings) float64       // time of the phase in seconds, with the given settings
+	memory   func(driver.Settings) int64         // peak RSS with the given settings
+	outcome  func(driver.Settings) *result.Trial // outcome of a trial; nil: OK
+	failed   func(driver.Settings) int64         // number of failed operations, of 10
+	database int64                               // size of the database in bytes
+	space    map[string][]string                 // values that the user gave
+	names    []string                            // settings to search; nil: all
+	cannot   func(name, value string) string     // why a value cannot be tried; nil: all can
 	stop     int                                 // the race that is interrupted; 0: none; -1: the second confirmation
-	most     int                                 // as in Search
-	time     time.Duration                       // of a search; 0: the usual
+	most     int                                 // the worst loss that may be risked, as in Search
+	time     time.Duration                       // time of the search; 0: the usual
 	needs    func(tune.Need)
 	races    []string
-	analyses []*stats.Analysis // of the races
+	analyses []*stats.Analysis // analyses of the races
 	now      time.Time
 
 	confirmations int
@@ -64,7 +63,7 @@ func newLandscape(seed uint64) *landscape {
 	}
 }
 
-// loss is what settings can lose, as SQLite documents it.
+// loss returns what settings can lose, according to SQLite's documentation.
 func loss(s driver.Settings) int {
 	switch {
 	case s["synchronous"] == "off":
@@ -154,13 +153,13 @@ func (l *landscape) search() (*tune.Finding, error) {
 	return s.Run(context.Background())
 }
 
-// choice returns what a finding says to set if no more than that may be lost.
+// choice returns the settings that a finding recommends if no more than level may be lost.
 func (l *landscape) choice(f *tune.Finding, level int) driver.Settings {
 	return l.today.With(f.Steps[f.Choice(level)].Changes)
 }
 
-// hills has gains that depend on each other: a larger cache makes mapping the file
-// worthless, and synchronous and wal_autocheckpoint count only with a WAL.
+// hills has gains that depend on each other: a larger cache makes mapping the file worthless, and
+// synchronous and wal_autocheckpoint have an effect only with a WAL.
 func hills(s driver.Settings) float64 {
 	t := 0.15
 	wal := s["journal_mode"] == "wal"
@@ -198,7 +197,7 @@ func hills(s driver.Settings) float64 {
 	return t
 }
 
-// best returns the least time of all combinations that lose no more than a level.
+// best returns the least time of all combinations that lose no more than level.
 func (l *landscape) best(level int) float64 {
 	values := map[string][]string{"journal_mode": {"delete", "truncate", "wal"}, "synchronous": {"full", "normal"}, "cache_size": {"-2000", "-16384", "-65536"},
 		"mmap_size": {"0", "268435456"}, "page_size": {"4096", "8192", "16384"}, "temp_store": {"default", "memory"}, "wal_autocheckpoint": {"250", "1000", "4000"}}
@@ -221,7 +220,7 @@ func (l *landscape) best(level int) float64 {
 	return least
 }
 
-// off is how many times as long as the best the choices of some searches take.
+// off is the time with the chosen settings divided by the best possible time, for several searches.
 type off []float64
 
 func (o off) String() string {
@@ -235,8 +234,9 @@ func (o off) String() string {
 	return fmt.Sprintf("%d of %d within 10 %%, %.3f on average, %.2f in the worst", within, len(o), sum/float64(len(o)), slices.Max(o))
 }
 
-// found searches hills, where trials vary by a share, and returns how far off the choices are
-// for each loss, and how many steps are said to be worth it that are not.
+// found runs searches on hills, with trials that vary by the share noise. It returns how far the
+// choices are from the best ones, for each loss, and how many steps are wrongly called worth
+// setting.
 func found(t *testing.T, noise float64) (levels [2]off, wrong int) {
 	t.Helper()
 	for seed := range uint64(*searches) {
@@ -279,8 +279,8 @@ func found(t *testing.T, noise float64) (levels [2]off, wrong int) {
 	return levels, wrong
 }
 
-// What is found is within 10 % of the best of the full grid, for each loss, and nothing is
-// ever lost that may not be.
+// The choice is within 10 % of the best combination, for each loss. No choice loses more than
+// allowed.
 func TestFindsTheBest(t *testing.T) {
 	levels, wrong := found(t, 0.03)
 	for level, o := range levels {
@@ -295,8 +295,8 @@ func TestFindsTheBest(t *testing.T) {
 	}
 }
 
-// Where trials vary by 10 % less is found, and what is said to be worth it is, all the same:
-// each such step is faster than the one that it was compared with.
+// If trials vary by 10 %, smaller gains are found. Each step that is called worth setting is faster
+// than the step that it was compared with.
 func TestNoise(t *testing.T) {
 	levels, wrong := found(t, 0.1)
 	for _, o := range levels {
@@ -309,7 +309,7 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// Where no setting is worth anything, none is set: ties go to what there is.
+// If no setting is worth anything, none is recommended.
 func TestFlat(t *testing.T) {
 	wrong := 0
 	for seed := range uint64(*searches) {
@@ -329,8 +329,8 @@ func TestFlat(t *testing.T) {
 	}
 }
 
-// A setting that is worth something only with another one that is worth nothing more is
-// found, and the one that loses commits is a step of its own.
+// A setting that is worth something only together with a worthless one is found. The setting that
+// loses commits is a separate step.
 func TestSteps(t *testing.T) {
 	l := newLandscape(1)
 	l.names = []string{"journal_mode", "synchronous"}
@@ -353,7 +353,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// With --durability same, nothing that loses more is even measured.
+// With --durability same, settings that lose more are not even measured.
 func TestSame(t *testing.T) {
 	l := newLandscape(2)
 	l.worth, l.most = hills, 0
@@ -369,7 +369,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// What loses less than today is offered with its price.
+// Settings that lose less than today's are offered with their price.
 func TestSafer(t *testing.T) {
 	l := newLandscape(3)
 	l.worth, l.names = hills, []string{"synchronous", "cache_size"}
@@ -387,8 +387,8 @@ func TestSafer(t *testing.T) {
 	}
 }
 
-// A value that is refused, or with which more operations fail, is never chosen, however fast
-// it seems.
+// A value that is refused, or with which more operations fail, is never chosen, even if it seems
+// fast.
 func TestOut(t *testing.T) {
 	l := newLandscape(4)
 	l.worth = func(s driver.Settings) float64 {
@@ -441,8 +441,8 @@ func TestOut(t *testing.T) {
 	}
 }
 
-// Long trials leave no time for all values; those that promise most come first, and the time
-// is kept.
+// If trials take long, there is no time for all values. The most promising ones are tried first,
+// and the time limit is kept.
 func TestLongTrials(t *testing.T) {
 	l := newLandscape(5)
 	l.overhead = 1500 * time.Millisecond
@@ -459,8 +459,8 @@ func TestLongTrials(t *testing.T) {
 	}
 }
 
-// TestTooShort expects a search that has no time to try anything to say which time is enough, and
-// one with that time to try something.
+// TestTooShort expects a search without time to try anything to say how much time is enough, and a
+// search with that time to try something.
 func TestTooShort(t *testing.T) {
 	within := func(d time.Duration) *tune.Finding {
 		l := newLandscape(5)
@@ -480,8 +480,8 @@ func TestTooShort(t *testing.T) {
 	}
 }
 
-// TestNeeds expects a search to say, before anything is tried, which time is enough to try each
-// value and to confirm something; with less not all are tried.
+// TestNeeds expects a search to say at its beginning how much time it takes to try each value and
+// to confirm. With less time, some values are not tried.
 func TestNeeds(t *testing.T) {
 	within := func(d time.Duration) (f *tune.Finding, need tune.Need) {
 		l := newLandscape(5)
@@ -526,7 +526,7 @@ func TestBaseFails(t *testing.T) {
 	}
 }
 
-// An interrupted search keeps what it has measured, and confirms nothing.
+// An interrupted search keeps its measurements, and confirms nothing.
 func TestInterrupted(t *testing.T) {
 	for stop := 1; stop <= 3; stop++ {
 		l := newLandscape(7)
@@ -538,7 +538,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// Where no value can be tried, the settings of today are the only step.
+// If no value can be tried, today's settings are the only step.
 func TestNothingToTry(t *testing.T) {
 	l := newLandscape(8)
 	l.names = []string{"txlock", "pool_size", "pool_readers"}

@@ -12,19 +12,19 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Tuning is the answer of a search for settings.
+// Tuning is the result of a search for settings, as it is shown.
 type Tuning struct {
 	*Finding
 	Driver string
-	Flag   string // the flag that takes name=value; "" if there is none
+	Flag   string // command-line flag that takes name=value; "" if there is none
 
-	// Spelled says how the driver is given the settings of [Tuning.Offered], as far as that
-	// could be found out.
+	// Spelled says how the driver is given the settings that [Tuning.Offered] returns, as far as
+	// that is known.
 	Spelled []Spelled
 }
 
-// Offered lists the settings that the answer names: those of the best choice, and different ones
-// at the greatest risk. A choice without changes is left out.
+// Offered lists the settings that the answer names: those of the best choice, and those at the
+// greatest risk if they differ. It leaves out a choice without changes.
 func (t Tuning) Offered() (list []driver.Settings) {
 	if len(t.Steps) == 0 {
 		return nil
@@ -41,13 +41,13 @@ func (t Tuning) Offered() (list []driver.Settings) {
 	return list
 }
 
-// Formats are those of a search for settings.
+// Formats are the output formats of a search for settings.
 var Formats = document.Question[Tuning]{Name: "search", Document: tuning, Title: "Settings", Fits: true, JSON: jsonOf,
 	Page: func(t Tuning, o document.Options) document.Document {
 		return append(tuning(t, o), document.Methodology("Settings searched"))
 	}}.Formats()
 
-// lossWords say what can be lost, by [Severity].
+// lossWords describe what can be lost, by [Severity].
 var lossWords = []string{"nothing", "the last commits", "the database, very rarely", "the database"}
 
 func tuning(t Tuning, _ document.Options) document.Document {
@@ -71,8 +71,8 @@ func tuning(t Tuning, _ document.Options) document.Document {
 	return d
 }
 
-// todo says how to set the best settings, which phases they make slower, how sure that is, and
-// what is not decided.
+// todo says how to set the best settings, which phases they make slower, how certain that is, and
+// what is still undecided.
 func (t Tuning) todo() (l document.List) {
 	if len(t.Steps) > 0 {
 		best := t.Steps[t.best()]
@@ -100,7 +100,7 @@ func (t Tuning) todo() (l document.List) {
 	return l
 }
 
-// undecided lists the steps that may be faster or slower.
+// undecided lists the steps for which it is unclear whether they are faster or slower.
 func (t Tuning) undecided() string {
 	var words []string
 	for i, s := range t.Steps {
@@ -134,7 +134,7 @@ func (t Tuning) triedItems() (l document.List) {
 
 func (t Tuning) best() int { return t.Choice(t.Loss) }
 
-// toSet says how settings are given to this program, and to SQLite.
+// toSet says how settings are passed to this program and to SQLite.
 func (t Tuning) toSet(s driver.Settings) string {
 	if len(s) == 0 {
 		return ""
@@ -171,7 +171,7 @@ func (t Tuning) phases() string {
 	return "all phases"
 }
 
-// tried sorts the values that are in no step worth setting by their results in the races.
+// tried returns the values that are in no step worth setting, by their results in the races.
 func (t Tuning) tried() (worthless, alone, slow, out []string) {
 	chosen := map[string]bool{}
 	for _, s := range t.Steps {
@@ -233,7 +233,8 @@ func (t Tuning) grid() document.Grid {
 	for i, s := range t.Steps {
 		rows = append(rows, row{s, i})
 	}
-	// later returns a column that is empty or has another word for the first step.
+	// later returns a column whose cells come from of, except that of the first step, which is
+	// first.
 	later := func(title string, figure bool, first string, of func(row) string) document.ColumnOf[row] {
 		return document.ColumnOf[row]{Column: document.Column{Title: title, Whole: figure}, Cell: func(r row) string {
 			if r.at == 0 {
@@ -269,7 +270,7 @@ func (t Tuning) grid() document.Grid {
 		later("verdict", false, "", func(r row) string { return verdictOf(r.Step) }))
 }
 
-// tie is the verdict of a step without a clear difference from the step before.
+// tie is the verdict on a step without a clear difference from the step before.
 const tie = "a tie"
 
 func verdictOf(s *Step) string {

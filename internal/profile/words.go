@@ -64,7 +64,7 @@ type JSONProfileRatio struct {
 // fewSamples is the number of samples below which shares are not described in words.
 const fewSamples = 50
 
-func (d *ProfiledDriver) good() bool { return d.Status == result.OK && d.Summary.Samples >= fewSamples }
+func (d *ProfiledDriver) good() bool { return d.Status == result.OK && d.Samples >= fewSamples }
 
 // pair returns the two drivers that are compared. ok is false unless exactly two drivers have
 // profiles.

@@ -31,18 +31,18 @@ type objectStats struct {
 
 // member is a member of objects.
 type member struct {
-	column  *column // has the values that are neither objects nor arrays; false and true are 0 and 1
+	column  *column // the values that are neither objects nor arrays; false and true are 0 and 1
 	bools   int64
 	arrays  classStats // lengths of arrays, in bytes
 	items   []*member  // the first items of arrays
-	bytes   int64      // for an item, its size in all arrays
+	bytes   int64      // for an item of arrays, its total size in bytes
 	objects objectStats
 }
 
 // Limits on the parts of a document that are imitated.
 const (
-	maxMembers = 40 // of an object
-	maxItems   = 4  // of an array; the others are a text
+	maxMembers = 40 // members of an object
+	maxItems   = 4  // items of an array; the others become one text
 	maxNested  = 4
 	rareMember = 0.01 // a share of the objects
 )

@@ -36,7 +36,7 @@ func (c *column) of(set string) string {
 	return yamlText(set + "." + c.name)
 }
 
-// reference makes a foreign key.
+// reference makes the generator of a column of a foreign key.
 func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generated {
 	f := c.foreign
 	st := &c.stats

@@ -40,7 +40,7 @@ type Checkup struct {
 
 	UsableCores int      `json:"usable_cores"`                           // logical cores on which this process may run
 	Quota       *float64 `json:"cpu_quota,omitempty"`                    // CPU time per wall time that the control group allows, in cores; 0: no limit
-	OnBattery   *bool    `json:"on_battery,omitempty"`                   // no mains power
+	OnBattery   *bool    `json:"on_battery,omitempty"`                   // the machine has no mains power
 	Steal       *float64 `json:"steal,omitempty" jsonschema:"minimum=0"` // share of the CPUs' working time that the hypervisor gave to other machines while noise was measured
 
 	// These were read before anything was measured. Load is the load average of the last
@@ -186,7 +186,7 @@ const (
 	FindingCores    = "cores"     // number: usable cores
 	FindingBusy     = "busy"      // share of the time in which a process waited for a CPU
 	FindingQuota    = "quota"     // cores: the control group's limit of CPU time
-	FindingBattery  = "battery"   // no mains power
+	FindingBattery  = "battery"   // the machine has no mains power
 	FindingTurbo    = "turbo"     // the clock rate is boosted as heat allows
 	FindingSMT      = "smt"       // logical cores share a core
 	FindingMemory   = "memory"    // bytes of available memory

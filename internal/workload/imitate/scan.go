@@ -47,8 +47,8 @@ type columnStats struct {
 // classStats has statistics of a column's values of one storage class.
 type classStats struct {
 	n         int64
-	low, high int64   // of integers, and of the lengths of texts and blobs
-	sum       float64 // of integers, and of the lengths of texts and blobs
+	low, high int64   // of integers, or of the lengths of texts and blobs
+	sum       float64 // of integers, or of the lengths of texts and blobs
 	numbers   reservoir[int64]
 	real      reservoir[float64]
 	fraction  bool // at least one of the reals is not a whole number

@@ -12,12 +12,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// triedRows is how many rows of an insert phase are inserted to try its triggers.
+// triedRows is the number of rows that are inserted to try the triggers of an insert phase.
 const triedRows = 200
 
-// triggers finds triggers that fail for generated rows, such as one that looks for a value of
-// the application. It reports whether there are any. The loader's database has the imitation,
-// and is left unchanged.
+// triggers finds triggers that fail for generated rows, such as a trigger that looks for a
+// value of the application. found reports whether there are any. The loader's database has the
+// imitation, and is left unchanged.
 func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err error) {
 	for _, d := range l.timedInserts() {
 		own := b.triggersOf(d.Table)
@@ -29,7 +29,7 @@ func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err erro
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		if together == nil || l.without(ctx, d, own) != nil { // the rows fail without the triggers too
+		if together == nil || l.without(ctx, d, own) != nil { // the rows do not fail, or fail without the triggers too
 			continue
 		}
 		found = true

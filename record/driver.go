@@ -35,7 +35,8 @@ func (d *recordedDriver) OpenConnector(name string) (driver.Connector, error) {
 	return &connector{inner, d.rec, d}, nil
 }
 
-// named is the connector of a driver without connectors.
+// named is the connector for a driver that has no connectors of its own. name is the data
+// source name.
 type named struct {
 	driver driver.Driver
 	name   string
@@ -81,7 +82,7 @@ type conn struct {
 	driver.Conn
 	rec     *Recorder
 	number  int64
-	tx      int64  // the transaction that is open, or 0
+	tx      int64  // number of the open transaction, or 0
 	skipped string // last SQL that the library did not run, so that database/sql prepares it
 	line    []byte
 
@@ -311,8 +312,8 @@ func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driv
 	return s.conn.queried(at, s.statement, args, rows, err)
 }
 
-// executed records an execution without rows. Its result records the ID for which the
-// application asks.
+// executed records an execution that returns no rows. It returns a result that records the
+// inserted ID if the application asks for it.
 func (c *conn) executed(at int64, s statement, args []driver.NamedValue, res driver.Result, err error) (driver.Result, error) {
 	e := event{at: at, statement: s, tx: c.before(s), affected: -1}
 	if err == nil && res != nil {
@@ -348,7 +349,7 @@ func (r *result) LastInsertId() (int64, error) {
 	return id, err
 }
 
-// queried records a query that failed. Otherwise it returns rows that record the query when
+// queried records a query if it failed. Otherwise it returns rows that record the query when
 // they are closed.
 func (c *conn) queried(at int64, s statement, args []driver.NamedValue, inner driver.Rows, err error) (driver.Rows, error) {
 	e := event{at: at, statement: s, tx: c.before(s), query: true}
@@ -361,7 +362,8 @@ func (c *conn) queried(at int64, s statement, args []driver.NamedValue, inner dr
 	return &rows{Rows: inner, conn: c, event: e, args: c.rec.appendArgs(nil, args)}, nil
 }
 
-// before returns the transaction to which a statement belongs. The statement may begin it.
+// before returns the number of the transaction to which a statement belongs, which may be a new
+// one that the statement begins.
 func (c *conn) before(s statement) int64 {
 	if c.tx == 0 && (s.control == controlBegin || s.control == controlSavepoint) {
 		c.tx, c.beginning, c.savepoint = c.rec.transactions.Add(1), true, s.savepoint

@@ -57,8 +57,8 @@ func appendStatement(b []byte, number int64, sql string, prepared bool) []byte {
 	return append(b, "}\n"...)
 }
 
-// appendEvent appends a line. The parameters are args or, unless it is nil, written, which
-// has them in their JSON form.
+// appendEvent appends an event's line. The parameters are args, or written, which has them as
+// JSON; written is used unless it is nil.
 func (r *Recorder) appendEvent(b []byte, conn int64, e *event, args []driver.NamedValue, written []byte, err error) []byte {
 	b = appendInt(b, `{"at":`, e.at)
 	b = appendInt(b, `,"took":`, e.took)
@@ -91,8 +91,8 @@ func (r *Recorder) appendEvent(b []byte, conn int64, e *event, args []driver.Nam
 	return append(b, "}\n"...)
 }
 
-// appendInserted appends that the application has asked which ID was inserted by the
-// execution that began at a time.
+// appendInserted appends a line with an inserted ID that the application asked for. at is when
+// the execution that inserted the row began.
 func appendInserted(b []byte, conn, at, id int64) []byte {
 	b = appendInt(b, `{"at":`, at)
 	b = appendInt(b, `,"conn":`, conn)
@@ -202,8 +202,8 @@ func appendValue(b []byte, v driver.Value) []byte {
 	return appendOther(b, v)
 }
 
-// appendMonotonic adds to an object that a time has a reading of the monotonic clock, as the
-// result of time.Now. Some libraries store time.Time.String, which includes the reading.
+// appendMonotonic adds a mark to an object if its time has a reading of the monotonic clock, as
+// results of time.Now have. Some libraries store time.Time.String, which includes the reading.
 func appendMonotonic(b []byte, t time.Time) []byte {
 	if t == t.Round(0) { //nolint:staticcheck // compares the readings, not the instants
 		return b
@@ -211,7 +211,7 @@ func appendMonotonic(b []byte, t time.Time) []byte {
 	return append(b[:len(b)-1], `,"monotonic":true}`...)
 }
 
-// appendReal appends a real number in a form that is not an integer's.
+// appendReal appends a real number in a form that cannot be read as an integer.
 func appendReal(b []byte, v float64) []byte {
 	switch {
 	case math.IsNaN(v):

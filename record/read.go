@@ -19,14 +19,14 @@ type Recording struct {
 	Began  time.Time // zero if it is not known
 	Values bool      // values of parameters are known, not only types and lengths
 
-	// Timed is set if the times are known.
+	// Timed says that the times of events are known.
 	Timed bool
 
 	// Events are in the order in which they began.
 	Events []Event
 
-	// Rest describes the last line if it has no end, which is normal after a kill.
-	// Otherwise it is "".
+	// Rest describes the last line if it is incomplete, which is normal after the process was
+	// killed. Otherwise Rest is "".
 	Rest string
 }
 
@@ -53,9 +53,10 @@ type Event struct {
 	Query       bool   // the statement returns rows
 	Rows        int64  // rows that were read; -1 if not known
 	Affected    int64  // rows that a statement other than a query has changed; -1 if not known
-	Error       *Error // nil if it succeeded
+	Error       *Error // nil if the execution succeeded
 
-	// LastInsertID is nil unless the application asked for it and values are recorded.
+	// LastInsertID is the ID of the inserted row. It is nil unless the application asked for
+	// the ID and values are recorded.
 	LastInsertID *int64
 }
 
@@ -63,29 +64,30 @@ type Event struct {
 type Statement struct {
 	SQL string
 
-	// Prepared is set if it was prepared once to be run many times.
+	// Prepared says that the statement was prepared once to be run many times.
 	Prepared bool
 }
 
 // Error is the error of a statement.
 type Error struct {
 	Code    int    `json:"code"`              // SQLite's extended result code; 0 if not known
-	Message string `json:"message,omitempty"` // "" if it is not recorded
+	Message string `json:"message,omitempty"` // "" if messages are not recorded
 }
 
 // Arg is a parameter.
 type Arg struct {
-	Name string // "" if it has only a place
+	Name string // "" if the parameter has no name
 
 	// Type is "null", "int", "real", "text", "blob", "bool", "time", or "other" for a type that
 	// only the library knows.
 	Type string
 
-	Length int // in bytes
+	Length int // length of the value in bytes
 	Known  bool
 	Value  any // set if Known: nil, int64, float64, string, []byte, bool or time.Time
 
-	// Monotonic is set if a time had a reading of the monotonic clock, as the result of time.Now.
+	// Monotonic says that a time had a reading of the monotonic clock, as results of time.Now
+	// have.
 	Monotonic bool
 }
 
@@ -111,8 +113,8 @@ type line struct {
 	Error    *Error          `json:"error"`
 }
 
-// Read reads a recording. It skips a last line without an end, and says so in
-// [Recording.Rest]. Any other line that is not understood is an error.
+// Read reads a recording. It skips an incomplete last line, and describes it in
+// [Recording.Rest]. It returns an error for any other line that it does not understand.
 func Read(r io.Reader) (*Recording, error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	d := &reader{rec: &Recording{Timed: true}, statements: map[int64]*Statement{}, texts: map[Statement]*Statement{}, executions: map[execution]int{}}
@@ -191,7 +193,7 @@ func (d *reader) line(number int, text []byte) error {
 	return err
 }
 
-// orUnknown returns a number, or -1 if the line has none.
+// orUnknown returns the number that n points to, or -1 if n is nil.
 func orUnknown(n *int64) int64 {
 	if n == nil {
 		return -1

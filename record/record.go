@@ -79,7 +79,7 @@ type Recorder struct {
 	closed     bool
 	statements map[text]statement
 	bytes      int   // length of all texts in statements
-	numbered   int64 // statements so far
+	numbered   int64 // number of statements so far
 
 	connections  atomic.Int64 // number so far
 	transactions atomic.Int64 // number so far
@@ -88,8 +88,8 @@ type Recorder struct {
 	done chan struct{}
 }
 
-// text is the text of a statement. A text that is prepared is another statement than the same
-// text that is not.
+// text identifies a statement. The same SQL is one statement if it is prepared, and another one
+// if it is not.
 type text struct {
 	sql      string
 	prepared bool
@@ -99,7 +99,7 @@ type text struct {
 type statement struct {
 	number    int64
 	control   control
-	savepoint string // savepoint that it sets or releases
+	savepoint string // name of the savepoint that the statement sets or releases
 }
 
 // Create creates a file and returns a recorder that writes to it. The file must not
@@ -224,7 +224,7 @@ func (r *Recorder) add(lines []byte) {
 	r.flushIfFull()
 }
 
-// statement returns the statement with a text. It records a new text.
+// statement returns the statement with this SQL. If its text is new, it records the text.
 func (r *Recorder) statement(sql string, prepared bool) statement {
 	key := text{sql, prepared}
 	r.mu.Lock()

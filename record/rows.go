@@ -8,7 +8,7 @@ import (
 	"reflect"
 )
 
-// rows record their query when they are closed, because then it is known how many were read.
+// rows records its query when it is closed, because only then the number of rows read is known.
 type rows struct {
 	driver.Rows
 	conn   *conn

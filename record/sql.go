@@ -10,10 +10,11 @@ const (
 	controlBegin             // BEGIN
 	controlEnd               // COMMIT, END, ROLLBACK
 	controlSavepoint         // SAVEPOINT, which begins a transaction if there is none
-	controlRelease           // RELEASE, which ends one that its savepoint began
+	controlRelease           // RELEASE, which ends the transaction if its savepoint began it
 )
 
-// controlOf returns the effect of a statement on a transaction, and the name of a savepoint.
+// controlOf returns the effect of a statement on a transaction, and the name of the savepoint
+// in the statement, if any.
 func controlOf(sql string) (control, string) {
 	first, rest := nextToken(sql)
 	switch strings.ToUpper(first) {

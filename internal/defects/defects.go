@@ -1,6 +1,6 @@
-// Package defects knows defects of SQLite and of drivers' libraries by their versions: what
-// they mean, what they need to do harm, and where that is written. The data are in
-// defects.json; docs/defects.md is made of it.
+// Package defects lists known defects of SQLite and of drivers' libraries, by version. It says
+// what each defect does, under which conditions it does harm, and where it is documented. The
+// data are in defects.json, from which docs/defects.md is generated.
 package defects
 
 import (
@@ -21,10 +21,10 @@ import (
 // of a Go module.
 const OfSQLite = "sqlite"
 
-// Effect is the worst that a defect does.
+// Effect is the worst effect of a defect.
 type Effect string
 
-// The effects, the worst first.
+// The effects, worst first.
 const (
 	Corruption  Effect = "corruption"
 	LostWrites  Effect = "lost writes"
@@ -39,13 +39,14 @@ const (
 
 var effects = []Effect{Corruption, LostWrites, WrongAnswer, Security, Crash, Withdrawn, Leak, StrayErrors, Slow}
 
-// Falsifies reports whether data can be lost, damaged or wrong.
+// Falsifies reports whether a defect with this effect can lose or damage data, or make answers
+// wrong.
 func (e Effect) Falsifies() bool { return e == Corruption || e == LostWrites || e == WrongAnswer }
 
-// Defect is a defect that some versions have.
+// Defect describes a defect of some versions of SQLite or of a Go module.
 type Defect struct {
 	ID       string   `json:"id"`
-	Of       string   `json:"of"` // [OfSQLite], or the path of a module
+	Of       string   `json:"of"` // what has the defect: [OfSQLite], or the path of a Go module
 	Title    string   `json:"title"`
 	Effect   Effect   `json:"effect"`
 	Affected []Range  `json:"affected"`
@@ -56,29 +57,29 @@ type Defect struct {
 	Sources  []string `json:"sources"`
 }
 
-// Range is a range of versions.
+// Range is a range of affected versions.
 type Range struct {
 	From  string `json:"from,omitempty"`  // first affected version; "" if that is not known
-	Fixed string `json:"fixed,omitempty"` // first version without the defect; "" if there is none yet
+	Fixed string `json:"fixed,omitempty"` // first version without the defect; "" if there is no such version yet
 }
 
-// Patch says from which version on a module has its own fix for a defect of SQLite, while it
-// still links an affected SQLite.
+// Patch describes a Go module that links a SQLite with the defect, but fixes the defect itself.
+// From is the module's first version with the fix.
 type Patch struct {
 	Module string `json:"module"`
 	From   string `json:"from"`
 }
 
-// Needs lists the conditions under which a defect does harm; all of them must be met. A zero
-// field is no condition.
+// Needs lists the conditions under which a defect does harm. All of them must be met. A field
+// with its zero value is not a condition.
 type Needs struct {
-	OS           []string `json:"os,omitempty"` // one of these, as GOOS
+	OS           []string `json:"os,omitempty"` // operating systems, as GOOS; one of them must match
 	Arch         []string `json:"arch,omitempty"`
 	WAL          bool     `json:"wal,omitempty"`         // journal_mode=wal
 	Rollback     bool     `json:"rollback,omitempty"`    // any journal_mode except wal
 	Connections  bool     `json:"connections,omitempty"` // more than one connection, in one or several processes
 	Cancellation bool     `json:"cancellation,omitempty"`
-	Other        string   `json:"other,omitempty"` // a condition in words, which only the reader can check
+	Other        string   `json:"other,omitempty"` // a condition in words, which no program can check
 }
 
 //go:embed defects.json
@@ -89,15 +90,15 @@ var read = sync.OnceValue(func() []Defect {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&list); err != nil {
-		panic(fmt.Sprintf("defects.json: %v", err)) // a test reads it, too
+		panic(fmt.Sprintf("defects.json: %v", err)) // cannot happen, because a test reads the file
 	}
 	return list
 })
 
-// All lists all defects, in the order of the data.
+// All lists all defects, in the order of defects.json.
 func All() []Defect { return slices.Clone(read()) }
 
-// Library is a version of a library as it is linked into a program. Unknown fields are "".
+// Library describes a library that is linked into a program. Unknown fields are "".
 type Library struct {
 	Module  string
 	Version string
@@ -105,7 +106,7 @@ type Library struct {
 	Linked  map[string]string // versions of the other linked modules, by module path
 }
 
-// Known lists the defects of a library, worst first.
+// Known lists the known defects of a library, worst first.
 func Known(l Library) []Defect {
 	var list []Defect
 	for _, d := range read() {
@@ -119,7 +120,7 @@ func Known(l Library) []Defect {
 	return list
 }
 
-// in reports whether a library has the defect.
+// in reports whether a library has defect d.
 func (d *Defect) in(l Library) bool {
 	version := l.Version
 	switch d.Of {
@@ -135,7 +136,7 @@ func (d *Defect) in(l Library) bool {
 	return slices.ContainsFunc(d.Affected, func(r Range) bool { return r.has(version) })
 }
 
-// by reports whether a library has the patch.
+// by reports whether a library has patch p.
 func (p Patch) by(l Library) bool {
 	version := l.Linked[p.Module]
 	if p.Module == l.Module {
@@ -144,8 +145,8 @@ func (p Patch) by(l Library) bool {
 	return Range{From: p.From}.has(version)
 }
 
-// has reports whether a version is in the range. An unknown or malformed version is not in any
-// range.
+// has reports whether a version is in range r. It returns false for an unknown or malformed
+// version.
 func (r Range) has(version string) bool {
 	if _, ok := compare(version, version); !ok {
 		return false
@@ -164,7 +165,7 @@ func (r Range) has(version string) bool {
 }
 
 // compare compares two versions of a Go module, such as v1.2.3, or of SQLite, such as 3.51.2.
-// ok is false unless both are of the same kind.
+// ok is false if one is malformed, or if only one is a version of a Go module.
 func compare(a, b string) (order int, ok bool) {
 	if strings.HasPrefix(a, "v") {
 		return semver.Compare(a, b), semver.IsValid(a) && semver.IsValid(b)
@@ -174,7 +175,8 @@ func compare(a, b string) (order int, ok bool) {
 	return slices.Compare(x, y), okX && okY
 }
 
-// numbers splits a version of SQLite: 3.8.4.2 has four numbers, and 3.51.0 is 3.51.
+// numbers splits a version of SQLite into numbers: 3.8.4.2 has four. It drops zeros at the end,
+// so 3.51.0 equals 3.51.
 func numbers(version string) (list []int, ok bool) {
 	for s := range strings.SplitSeq(version, ".") {
 		n, err := strconv.Atoi(s)
@@ -189,11 +191,11 @@ func numbers(version string) (list []int, ok bool) {
 	return list, true
 }
 
-// Use is how a library is used, as far as that is known.
+// Use says how a program uses a library.
 type Use struct {
-	OS, Arch    string // as GOOS and GOARCH; "": not known
+	OS, Arch    string // operating system and processor, as GOOS and GOARCH; "": not known
 	WAL         Answer
-	Connections Answer // is there more than one?
+	Connections Answer // is there more than one connection?
 	Cancels     Answer // are contexts canceled, or do they have deadlines?
 }
 
@@ -207,7 +209,7 @@ const (
 	No
 )
 
-// Unmet lists which needs of a defect a use is known not to meet: "os", "arch", "wal",
+// Unmet lists the needs of a defect that a use is known not to meet: "os", "arch", "wal",
 // "rollback", "connections" or "cancellation". A defect with an unmet need does no harm.
 func (n Needs) Unmet(u Use) (list []string) {
 	note := func(need string, unmet bool) {

@@ -1,5 +1,5 @@
-// Package directory examines paths that users give: it lists the directories that are missing,
-// and reads only regular files.
+// Package directory examines paths that users give. It lists directories that do not exist, and
+// opens files only if they are regular.
 package directory
 
 import (
@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 )
 
-// Missing lists the directories that creating dir would create: dir itself and those
-// above it that do not exist, the innermost first.
+// Missing lists the directories that os.MkdirAll(dir) would create: dir and its parents, as far
+// as they do not exist. The innermost is first.
 func Missing(dir string) (missing []string) {
 	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
 		if _, err := os.Stat(d); !errors.Is(err, fs.ErrNotExist) || d == filepath.Dir(d) {
@@ -22,11 +22,11 @@ func Missing(dir string) (missing []string) {
 	}
 }
 
-// errNotRegular is why [OpenRegular] refuses a file.
+// errNotRegular is the reason in an error of [OpenRegular].
 var errNotRegular = errors.New("is not a regular file")
 
-// OpenRegular opens a file for reading, unless it is a directory, a device or a pipe: to open
-// a pipe that nobody writes to would take forever, as would reading from a device.
+// OpenRegular opens a file for reading. It returns an error if the path is a directory, a
+// device or a pipe. Opening a pipe could block forever, and so could reading from a device.
 func OpenRegular(path string) (*os.File, error) {
 	fi, err := os.Stat(path)
 	if err == nil && !fi.Mode().IsRegular() {
@@ -38,8 +38,8 @@ func OpenRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// ReadRegular opens a file with [OpenRegular] and reads all of it. It fails if the file has more
-// than most bytes.
+// ReadRegular opens a file with [OpenRegular] and reads all of it. It returns an error if the
+// file has more than most bytes.
 func ReadRegular(path string, most int64) ([]byte, error) {
 	f, err := OpenRegular(path)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// The values of a switch of the machine, such as [Machine].Turbo.
+// The values of fields that say whether the machine has a feature on, such as [Machine].Turbo.
 const (
 	On  = "on"
 	Off = "off"
@@ -15,79 +15,81 @@ const (
 // The values of [Checkup].Counters.
 const (
 	CountersUsable = "usable"
-	CountersNone   = "none"   // the processor has none, or the hypervisor hides them
-	CountersDenied = "denied" // the system does not permit their use
+	CountersNone   = "none"   // the processor has no counters, or the hypervisor hides them
+	CountersDenied = "denied" // the system does not permit the use of the counters
 )
 
 // Checkup describes a machine's fitness for measuring. Unknown fields are nil or "".
 type Checkup struct {
-	Fitness  Fitness   `json:"fitness"`  // the worst of the findings'
-	Findings []Finding `json:"findings"` // the worst first
+	Fitness  Fitness   `json:"fitness"`  // the worst fitness of Findings; fit if there are none
+	Findings []Finding `json:"findings"` // the worst findings first
 
-	// Difference is the smallest difference between two drivers that can be told within
-	// WithinNS, as a share. It is nil if noise was not measured.
+	// Difference is the smallest difference between two drivers that a run of WithinNS can
+	// show, as a share: 0.02 is 2 %. It is nil if noise was not measured.
 	Difference *float64 `json:"difference,omitempty" jsonschema:"minimum=0"`
 	WithinNS   int64    `json:"within_ns"`
 
-	// DifferenceRange is where Difference lies, about nine times of ten, by how much the
-	// rounds of the noise measurement differ. It is nil if Difference is.
+	// DifferenceRange is an interval that contains the true Difference about nine times of ten.
+	// It follows from how much the rounds of the noise measurement differ. It is nil if
+	// Difference is nil.
 	DifferenceRange *Range `json:"difference_range,omitempty"`
 
-	Version string    `json:"tool_version"` // of sqlite3perf
+	Version string    `json:"tool_version"` // version of sqlite3perf
 	Taken   time.Time `json:"taken"`
 	Machine Machine   `json:"machine"`
 
 	UsableCores int      `json:"usable_cores"`                           // logical cores on which this process may run
-	Quota       *float64 `json:"cpu_quota,omitempty"`                    // cores' worth of time that the control group allows; 0: no limit
-	OnBattery   *bool    `json:"on_battery,omitempty"`                   // no mains power
-	Steal       *float64 `json:"steal,omitempty" jsonschema:"minimum=0"` // while noise was measured: share of the CPUs' working time that the hypervisor gave to others
+	Quota       *float64 `json:"cpu_quota,omitempty"`                    // CPU time per wall time that the control group allows, in cores; 0: no limit
+	OnBattery   *bool    `json:"on_battery,omitempty"`                   // the machine has no mains power
+	Steal       *float64 `json:"steal,omitempty" jsonschema:"minimum=0"` // share of the CPUs' working time that the hypervisor gave to other machines while noise was measured
 
-	// Before anything was measured: the load average of the last minute, and the shares
-	// of the last 10 seconds in which a process waited for a CPU, the disk or memory.
+	// These were read before anything was measured. Load is the load average of the last
+	// minute. The others are the shares of the last 10 seconds in which a process waited for a
+	// CPU, the disk or memory.
 	Load           *float64 `json:"load,omitempty"`
 	CPUPressure    *float64 `json:"cpu_pressure,omitempty" jsonschema:"minimum=0"`
 	IOPressure     *float64 `json:"io_pressure,omitempty" jsonschema:"minimum=0"`
 	MemoryPressure *float64 `json:"memory_pressure,omitempty" jsonschema:"minimum=0"`
 
-	AvailableBytes   *int64 `json:"available_bytes,omitempty"` // memory that can be had without swapping
+	AvailableBytes   *int64 `json:"available_bytes,omitempty"` // memory that can be used without swapping
 	SwapUsedBytes    *int64 `json:"swap_used_bytes,omitempty"`
-	MemoryLimitBytes *int64 `json:"memory_limit_bytes,omitempty"` // that the control group allows; nil if no limit is seen
-	FreeBytes        *int64 `json:"free_bytes,omitempty"`         // on the file system of the databases
+	MemoryLimitBytes *int64 `json:"memory_limit_bytes,omitempty"` // memory that the control group allows; nil if no limit is seen
+	FreeBytes        *int64 `json:"free_bytes,omitempty"`         // free space on the file system of the databases
 
-	// Counters says whether instructions are counted, such as [CountersUsable], or "" if
-	// that is not known.
+	// Counters says whether the processor's instructions can be counted, such as
+	// [CountersUsable]. It is "" if that is not known.
 	Counters string `json:"counters,omitempty" jsonschema:"constants=Counters"`
 
 	Fsync   Fsync         `json:"fsync"`
 	Clock   Clock         `json:"clock"`
 	Tools   Tools         `json:"tools"`
 	Drivers []DriverState `json:"drivers"`
-	Noise   *Noise        `json:"noise,omitempty"` // nil if it was not measured
+	Noise   *Noise        `json:"noise,omitempty"` // nil if noise was not measured
 
-	// NoNoise says why noise could not be measured. It is nil if it was measured, or was
-	// not asked for.
+	// NoNoise says why noise could not be measured. It is nil if noise was measured, or if
+	// nobody asked for it.
 	NoNoise *protocol.Reason `json:"no_noise,omitempty"`
 }
 
-// Fsync is the time of writing 4 KiB to the device.
+// Fsync describes repeated writes of 4 KiB, each followed by an fsync.
 type Fsync struct {
 	Count     int   `json:"count"`
 	MedianNS  int64 `json:"median_ns"`
 	SlowestNS int64 `json:"slowest_ns"`
 
-	// What the device counted in the meantime, on behalf of all processes: writes, and
-	// requests to flush its cache. They are nil if the device cannot be found out.
+	// Writes and requests to flush the cache that the device counted in the meantime, from all
+	// processes. They are nil if the device is not known.
 	Writes  *int64 `json:"device_writes,omitempty"`
 	Flushes *int64 `json:"device_flushes,omitempty"`
 
-	Reaches *bool `json:"reaches_device,omitempty"` // the device was written to; nil if not known
+	Reaches *bool `json:"reaches_device,omitempty"` // whether the writes reached the device; nil if not known
 }
 
 // Clock is the clock that phases and operations are timed by.
 type Clock struct {
-	Source       string `json:"source,omitempty"` // as the kernel names it
+	Source       string `json:"source,omitempty"` // name of the clock source in the kernel
 	ResolutionNS int64  `json:"resolution_ns"`    // the shortest time seen between two readings that differ
-	ReadNS       int64  `json:"read_ns"`          // the time that one reading takes
+	ReadNS       int64  `json:"read_ns"`          // the time to read the clock once
 }
 
 // Tools has the versions of the tools that build or run workers, or "" for missing ones.
@@ -100,19 +102,19 @@ type Tools struct {
 // DriverState says whether a driver can be measured on a machine.
 type DriverState struct {
 	Name     string           `json:"name"`
-	Optional bool             `json:"optional,omitempty"` // measured only if it is named
-	Reason   *protocol.Reason `json:"reason,omitempty"`   // why there is no worker; nil if there is one, or it can be built
+	Optional bool             `json:"optional,omitempty"` // the driver is measured only if the user names it
+	Reason   *protocol.Reason `json:"reason,omitempty"`   // why the driver has no worker; nil if a worker exists or can be built
 }
 
-// Noise says how much times differ if a driver is compared with itself, as two equal cases
-// that are measured in every round.
+// Noise says how much times differ if a driver is compared with itself: two equal cases of the
+// driver are measured in every round.
 type Noise struct {
 	Driver   string `json:"driver"`
 	Version  string `json:"driver_version,omitempty"`
 	Workload string `json:"workload"`
 	Scale    string `json:"scale"`
-	Rounds   int    `json:"rounds"`   // complete
-	RoundNS  int64  `json:"round_ns"` // how long a round took on average
+	Rounds   int    `json:"rounds"`   // complete rounds
+	RoundNS  int64  `json:"round_ns"` // average duration of a round
 
 	Phases []NoisePhase `json:"phases"`
 
@@ -124,16 +126,16 @@ type Noise struct {
 // NoisePhase is the noise of a phase.
 type NoisePhase struct {
 	Phase  string  `json:"phase"`
-	Median float64 `json:"median_s"` // of all times, in seconds
+	Median float64 `json:"median_s"` // median time of both cases in all rounds, in seconds
 
 	Least float64 `json:"least"` // the shortest time, divided by the median
-	Most  float64 `json:"most"`  // the longest
+	Most  float64 `json:"most"`  // the longest time, divided by the median
 
-	Ratios []float64 `json:"ratios"`           // of the times of the two cases, by round
-	Half   float64   `json:"half_of_ratios"`   // in half of the rounds the two differ by at least this share
-	Widest float64   `json:"widest_of_ratios"` // by which they differ at most
+	Ratios []float64 `json:"ratios"`           // time of one case divided by that of the other, for each round
+	Half   float64   `json:"half_of_ratios"`   // in half of the rounds the two cases differ by at least this share
+	Widest float64   `json:"widest_of_ratios"` // the greatest share by which the two cases differ in a round
 
-	Smallest []SmallestDifference `json:"tells"` // by number of rounds
+	Smallest []SmallestDifference `json:"tells"` // in increasing order of rounds
 }
 
 // SmallestDifference is the smallest difference between two drivers that a run of some
@@ -142,7 +144,7 @@ type SmallestDifference struct {
 	Rounds     int     `json:"rounds"`
 	TookNS     int64   `json:"took_ns"`    // how long the rounds take
 	Difference float64 `json:"difference"` // as a share: 0.02 is 2 %
-	Range      Range   `json:"range"`      // where Difference lies, about nine times of ten
+	Range      Range   `json:"range"`      // contains the true Difference about nine times of ten
 }
 
 // Range is an interval.
@@ -154,11 +156,11 @@ type Range struct {
 // Fitness says whether a machine can be measured on.
 type Fitness string
 
-// The fitnesses, the worst first. That of a finding is the best that a machine with it
-// can have.
+// The fitnesses, from worst to best. The fitness of a finding is the best that a machine with
+// this finding can have.
 const (
 	Unfit      Fitness = "unfit"
-	Measurable Fitness = "measurable" // with doubts
+	Measurable Fitness = "measurable" // figures are doubtful
 	Fit        Fitness = "fit"
 )
 
@@ -168,32 +170,32 @@ type Finding struct {
 	Code    string  `json:"code"` // such as [WarningLoad] or [FindingMemory]
 	Fitness Fitness `json:"fitness"`
 
-	// Value is what was found, and Limit what it was compared with, in the unit of the
-	// code. They are 0 for findings without a number.
+	// Value is the measured value, and Limit the value that it was compared with. Their unit
+	// depends on the code. Both are 0 for findings without a number.
 	Value float64 `json:"value,omitempty"`
 	Limit float64 `json:"limit,omitempty"`
 }
 
-// The codes of findings, in [Finding].Code, in addition to those of warnings about the
-// machine. Each is described in docs/doctor.md.
+// The codes of findings, in [Finding].Code, with the unit of Value. Warnings about the machine
+// have more codes. Each code is described in docs/doctor.md.
 const (
-	FindingNoise    = "noise"     // share: the smallest difference that can be told
+	FindingNoise    = "noise"     // share: the smallest difference that a run can show
 	FindingFailed   = "failed"    // the driver failed while noise was measured
 	FindingNoGo     = "no-go"     // no driver can be built
 	FindingNoCC     = "no-cc"     // number: drivers that need a C compiler
 	FindingCores    = "cores"     // number: usable cores
-	FindingBusy     = "busy"      // share: of the time in which a process waited for a CPU
-	FindingQuota    = "quota"     // cores: the control group's limit
-	FindingBattery  = "battery"   // no mains power
+	FindingBusy     = "busy"      // share of the time in which a process waited for a CPU
+	FindingQuota    = "quota"     // cores: the control group's limit of CPU time
+	FindingBattery  = "battery"   // the machine has no mains power
 	FindingTurbo    = "turbo"     // the clock rate is boosted as heat allows
 	FindingSMT      = "smt"       // logical cores share a core
-	FindingMemory   = "memory"    // bytes: available
-	FindingSwapping = "swapping"  // share: of the time in which a process waited for memory
-	FindingDisk     = "disk"      // share: of the time in which processes waited for the disk
-	FindingSpace    = "space"     // bytes: free where databases are created
+	FindingMemory   = "memory"    // bytes of available memory
+	FindingSwapping = "swapping"  // share of the time in which a process waited for memory
+	FindingDisk     = "disk"      // share of the time in which a process waited for the disk
+	FindingSpace    = "space"     // free bytes where databases are created
 	FindingNetwork  = "network"   // databases are created on a network file system
-	FindingCopies   = "copies"    // the file system writes each page to another place
+	FindingCopies   = "copies"    // the file system writes each changed page to a new place
 	FindingOverlay  = "overlay"   // databases are created in a container's layer
-	FindingSlow     = "slow-sync" // nanoseconds: of an fsync
-	FindingClock    = "clock"     // nanoseconds: resolution, or cost of a reading
+	FindingSlow     = "slow-sync" // nanoseconds that an fsync takes
+	FindingClock    = "clock"     // nanoseconds: the clock's resolution, or the time to read it
 )

@@ -4,7 +4,7 @@ package result
 const (
 	MetricTime      = "time"    // wall time, of a bulk phase, query or script
 	MetricTimePerOp = "time/op" // wall time per operation, of a mix or http phase
-	MetricLatency   = "latency" // at a fixed rate: the 99th percentile from the intended start
+	MetricLatency   = "latency" // the 99th percentile of latencies from the intended start, at a fixed rate of requests
 )
 
 // The codes of warnings, in [Warning].Code. Each is described in
@@ -18,52 +18,52 @@ const (
 	WarningCalibration = "calibration" // the machine ran at a different speed in a round
 	WarningUnverified  = "unverified"  // the rows that a phase inserted cannot be checked
 	WarningIdle        = "idle"        // a setting that was asked for changes nothing
-	WarningUnasked     = "unasked"     // a driver is measured without a setting that means nothing to it
+	WarningUnasked     = "unasked"     // a driver is measured without a requested setting that does not apply to it
 	WarningStopped     = "stopped"     // a trial was discarded because sqlite3perf was stopped during it
 	WarningClock       = "clock"       // the worker's clock ran for longer than the lab saw
 	WarningApart       = "apart"       // the processes of a mix did not begin together
 	WarningCPU         = "cpu"         // more CPU time was used than the cores had
 	WarningRate        = "rate"        // the server cannot keep up with a fixed rate
 	WarningLate        = "late"        // the load generator itself sent late
-	WarningCeiling     = "ceiling"     // close to what the load generator reaches
+	WarningCeiling     = "ceiling"     // a server was nearly as fast as the load generator can measure
 	WarningStore       = "store"       // the store lacks part of the run
 	WarningSteal       = "steal"       // the hypervisor gave CPU time to others
-	WarningLeftOut     = "left-out"    // events of a recording are not replayed
-	WarningSkipped     = "skipped"     // events of a replay were not run, because their transaction had failed
-	WarningDifferent   = "different"   // events of a replay did not end as they were recorded
-	WarningUnlocked    = "unlocked"    // events of a replay succeeded that had failed because of a lock
-	WarningPart        = "part"        // of a mix in several processes only the first is profiled
+	WarningLeftOut     = "left-out"    // some events of a recording are not replayed
+	WarningSkipped     = "skipped"     // events of a replay were not run because their transaction had failed
+	WarningDifferent   = "different"   // events of a replay ended differently than in the recording
+	WarningUnlocked    = "unlocked"    // events of a replay succeeded although a lock made them fail in the recording
+	WarningPart        = "part"        // only the first process of a mix is profiled
 	WarningResumed     = "resumed"     // the run was interrupted, and continued later
 	WarningShared      = "shared"      // another host of the run is the same machine, and was measured at the same time
-	WarningRobbed      = "robbed"      // trials count although others took CPU time from them
+	WarningRobbed      = "robbed"      // trials count although other processes or machines took CPU time from them
 )
 
-// OffSpeed is how far off the run's median, as a share of it, the calibration of a round
-// must be for [WarningCalibration].
+// OffSpeed is the least deviation of a round's calibration that causes [WarningCalibration], as
+// a share of the run's median calibration.
 const OffSpeed = 0.10
 
-// ApartShare is the share of a mix's time. If its processes began further apart, that is a
-// [WarningApart].
+// ApartShare is a share of a mix's time. If the starts of its processes are further apart than
+// this, the trial has a [WarningApart].
 const ApartShare = 0.01
 
-// RobbedShare is the share of a trial's duration. If others took more CPU time than that
-// from it, it is [Trial].Robbed.
+// RobbedShare is a share of a trial's duration. If other processes or machines took more CPU
+// time than this from the trial, it is [Trial].Robbed.
 const RobbedShare = 0.05
 
 // The reasons why a run stopped, in [Run].Stopped; "" while it runs.
 const (
 	StoppedRounds      = "rounds"       // the requested number of rounds is complete
-	StoppedSettled     = "settled"      // every figure is precise enough, or every verdict of a comparison clear
-	StoppedTime        = "time"         // another round would not have fit
-	StoppedInterrupted = "interrupted"  // by the user
+	StoppedSettled     = "settled"      // every figure is precise enough, or every verdict of a comparison is clear
+	StoppedTime        = "time"         // another round would have exceeded the time limit
+	StoppedInterrupted = "interrupted"  // the user interrupted the run
 	StoppedNothingLeft = "nothing-left" // no case could be measured
 )
 
-// CodeHost is the code of the reason of a trial that did not take place, because the
-// connection to the [Host] of its run was lost.
+// CodeHost is the code of [Trial].Reason if the trial did not take place because the connection
+// to the run's [Host] was lost.
 const CodeHost = "host"
 
-// Ending says in a few words why a run stopped.
+// Ending describes in a few words a reason why a run stopped, such as [StoppedTime].
 func Ending(stopped string) string {
 	switch stopped {
 	case "":
@@ -78,6 +78,6 @@ func Ending(stopped string) string {
 	return stopped
 }
 
-// LeftOutTime is the code of [LeftOut] for a workload that takes longer than the default
-// time. The other codes are those of the reasons why a driver has no worker.
+// LeftOutTime is the code of [LeftOut] for a workload that was left out because it takes longer
+// than a run does by default. The other codes say why a driver has no worker.
 const LeftOutTime = "time"

@@ -7,24 +7,24 @@ import "github.com/sqlite3perf/sqlite3perf/worker/protocol"
 // over [Metrics], so a new one needs a field of [protocol.Costs], a line here, and a worker that
 // counts it.
 type Metric struct {
-	Name  string // in flags, addresses and JSON: "allocs"
-	Key   string // of the field, in JSON and CSV: "allocs"
-	Title string // for people: "allocations"
+	Name  string // the metric's name in flags, URLs and JSON: "allocs"
+	Key   string // name of the field in JSON and CSV: "allocs"
+	Title string // name in texts for people: "allocations"
 
-	// Column is the title in tables, Bench the unit in the Go benchmark format, and Unit that
-	// of values. Where Column or Bench is "" the metric is not listed.
+	// Column is the metric's title in tables, Bench its unit in the Go benchmark format, and
+	// Unit the unit of its values. If Column or Bench is "", the metric is not listed there.
 	Column, Bench, Unit string
 
-	Compared     bool // sides of comparisons and gates can be judged by it
-	Binary       bool // its prefixes are those of bytes
-	PerOperation bool // its value is divided by the operations
-	Adds         bool // of several processes it is the sum; otherwise that of the first, which alone is left at the end
+	Compared     bool // comparisons and gates can use the metric
+	Binary       bool // values are written with binary prefixes, such as KiB
+	PerOperation bool // the value is divided by the number of operations
+	Adds         bool // true: the value of a mix is the sum over its processes; false: that of its first process, which alone is left at the end
 	Never0       bool // 0 says that it was not counted
 
 	Of func(*protocol.Costs) *int64
 }
 
-// Metrics are all metrics, in the order of the fields.
+// Metrics lists all metrics, in the order of the fields of [protocol.Costs].
 var Metrics = []Metric{
 	{Name: "allocs", Key: "allocs", Title: "allocations", Column: "allocs/op", Bench: "allocs/op", Unit: "allocs/op", Compared: true, PerOperation: true, Adds: true,
 		Of: func(c *protocol.Costs) *int64 { return &c.Allocs }},
@@ -42,8 +42,8 @@ var Metrics = []Metric{
 		Of: func(c *protocol.Costs) *int64 { return &c.CheckpointNS }},
 }
 
-// Value returns a sample's value of the metric, and whether it is known. 0 means that it was not
-// counted.
+// Value returns a sample's value of the metric. known is false if the worker did not count it,
+// which the value 0 means.
 func (m *Metric) Value(s *Sample) (v float64, known bool) {
 	n := *m.Of(&s.Costs)
 	if m.PerOperation {
@@ -52,7 +52,7 @@ func (m *Metric) Value(s *Sample) (v float64, known bool) {
 	return float64(n), n != 0
 }
 
-// AddCosts adds the costs of another process of a phase.
+// AddCosts adds to sum the costs of another process of the same phase.
 func AddCosts(sum, other *protocol.Costs) {
 	for _, m := range Metrics {
 		to, more := m.Of(sum), *m.Of(other)

@@ -2,53 +2,54 @@ package result
 
 import "github.com/sqlite3perf/sqlite3perf/worker/protocol"
 
-// Profiles make a run one of profiles: it says where the time of a phase goes, and has no
-// trials, because times under a profiler are not samples.
+// Profiles are the measurements of a run that only says where the time of a phase goes. Such a
+// run has no trials, because times under a profiler are not samples.
 type Profiles struct {
 	Phase  string `json:"phase"`
-	NoPerf string `json:"no_perf,omitempty"` // why there is no perf, or what it does not see; "" if it sees everything
+	NoPerf string `json:"no_perf,omitempty"` // why perf was not used, or what perf does not see; "" if perf sees everything
 
-	// Cases has the profile of each case, unless the run was interrupted before. It is no part
-	// of the JSON forms of a run, in which stacks would be most of the text.
+	// Cases has the profile of each case, or of fewer cases if the run was interrupted. It is
+	// not part of the JSON forms of a run, because most of their text would be stacks.
 	Cases []Profile `json:"-"`
 }
 
-// Profile is where the time of a phase of a case went, as extra trials have sampled it.
+// Profile says where the time of a phase of a case went, according to extra trials under a
+// profiler.
 type Profile struct {
 	Case   int              `json:"case"`
-	Status Status           `json:"status"` // OK, or why there is nothing else
+	Status Status           `json:"status"` // OK; otherwise why the profile has nothing else
 	Reason *protocol.Reason `json:"reason,omitempty"`
-	Perf   bool             `json:"perf"` // sampled by perf, not by Go's profiler
+	Perf   bool             `json:"perf"` // true: perf took the samples; false: Go's profiler did
 
-	WallNS int64   `json:"wall_ns"`      // of all trials, by the worker's clock
-	CPUNS  []int64 `json:"trial_cpu_ns"` // of each trial, from the samples
+	WallNS int64   `json:"wall_ns"`      // time of the phase in all trials together, by the worker's clock
+	CPUNS  []int64 `json:"trial_cpu_ns"` // CPU time of each trial, computed from its samples
 
-	Functions   []Function `json:"functions"`   // of the stacks
-	CPU         []Stack    `json:"cpu"`         // with nanoseconds of CPU time
-	Allocations []Stack    `json:"allocations"` // with bytes
+	Functions   []Function `json:"functions"`   // the functions that the stacks refer to
+	CPU         []Stack    `json:"cpu"`         // stacks whose values are nanoseconds of CPU time
+	Allocations []Stack    `json:"allocations"` // stacks whose values are allocated bytes
 
 	// Shortened is the greatest number of innermost functions that stacks keep, or 0 if stacks
 	// are complete.
 	Shortened int `json:"shortened,omitempty"`
 }
 
-// Function is a function as a profiler names it.
+// Function is a function that a profiler found.
 type Function struct {
-	Name   string `json:"name"`             // as its compiler spells it
-	Object string `json:"object,omitempty"` // the file that it is in; "" for Go's profiler
+	Name   string `json:"name"`             // the function's name as its compiler spells it
+	Object string `json:"object,omitempty"` // the executable or library that contains the function; "" for Go's profiler
 }
 
-// Stack is where samples were taken.
+// Stack is the stack of function calls in which a profiler took samples.
 type Stack struct {
-	Functions []int `json:"functions"` // places in [Profile].Functions, the innermost first
+	Functions []int `json:"functions"` // indexes into [Profile].Functions, the innermost function first
 	Samples   int64 `json:"samples"`
-	Value     int64 `json:"value"` // of all of them: nanoseconds or bytes
+	Value     int64 `json:"value"` // sum over the samples: nanoseconds or bytes
 }
 
-// The most that a profile keeps. What is larger is shortened, and refused if it was written by
-// others, whose profiles must not fill the memory.
+// The limits of a profile. sqlite3perf shortens its own profiles to these limits. It refuses a
+// larger profile written by others, because that could fill the memory.
 const (
-	MaxStackDepth   = 128     // functions of a stack
-	MaxStackFrames  = 200_000 // of all stacks of CPU time together, and of those of allocations
-	MaxFunctionName = 500     // bytes
+	MaxStackDepth   = 128     // functions in a stack
+	MaxStackFrames  = 200_000 // functions in all stacks of CPU time together, and in all stacks of allocations together
+	MaxFunctionName = 500     // bytes of a function's name
 )

@@ -1,5 +1,5 @@
-// Package result defines the plain types in which measurements travel from worker to
-// lab, into the store, and into reports. Their JSON form is a documented contract. The
+// Package result defines the plain types of measurements. Workers' measurements travel in them
+// to the lab, into the store, and into reports. Their JSON form is a documented contract. The
 // package computes nothing.
 package result
 
@@ -19,9 +19,9 @@ type Status string
 // The statuses.
 const (
 	OK          Status = "ok"
-	Refused     Status = "refused"     // a setting did not take effect
-	Wrong       Status = "wrong"       // an answer was not the expected one
-	Failed      Status = "failed"      // error, crash, hang, out of memory or disk
+	Refused     Status = "refused"     // a setting of the trial did not take effect
+	Wrong       Status = "wrong"       // a statement's answer was not the expected one
+	Failed      Status = "failed"      // the worker had an error, crashed, hung, or had no memory or disk space left
 	Unavailable Status = "unavailable" // the worker could not be built or started
 )
 
@@ -29,59 +29,60 @@ const (
 type Sample struct {
 	Phase string `json:"phase"`
 
-	WallNS   int64 `json:"wall_ns"`   // only the driver's work
-	UserNS   int64 `json:"user_ns"`   // CPU of the process and its children
-	SystemNS int64 `json:"system_ns"` // system CPU time of the same
+	WallNS   int64 `json:"wall_ns"`   // wall time of the driver's work only
+	UserNS   int64 `json:"user_ns"`   // user CPU time of the process and its children
+	SystemNS int64 `json:"system_ns"` // system CPU time of the process and its children
 
-	// Operations is the divisor of WallNS: rows of a bulk phase, executions of a
-	// query, or all operations of a mix or requests, including those that failed.
+	// Operations is the number by which WallNS is divided: the rows of a bulk phase, the
+	// executions of a query, the operations of a mix, or the requests of an http phase. Failed
+	// operations are included.
 	Operations int64 `json:"operations"`
 	Failed     int64 `json:"failed,omitempty"` // how many of Operations failed
-	Rows       int64 `json:"rows"`             // written or read
+	Rows       int64 `json:"rows"`             // rows that the phase wrote or read
 
 	Metric string `json:"metric"` // the metric by which the phase is judged, such as [MetricTime]
 
 	protocol.Costs
 
-	// SeenNS is the lab's own time from the phase's beginning to its sample. It
-	// includes the wall time, the checkpoint, and everything that the worker does
-	// not time.
+	// SeenNS is the time from the phase's beginning to its sample, by the lab's clock. It
+	// includes the wall time, the checkpoint, and everything that the worker does not time.
 	SeenNS int64 `json:"seen_ns,omitempty"`
 
-	Checksum string                `json:"checksum,omitempty"` // SHA-256 over every value of the untimed pass
-	Errors   []protocol.ErrorCount `json:"errors,omitempty"`   // of the operations that failed
-	Results  []protocol.ErrorCount `json:"results,omitempty"`  // errors that operations declare as results; these operations succeeded
-	Retries  int64                 `json:"retries,omitempty"`  // attempts at operations after the first one
-	Latency  []latency.Summary     `json:"latency,omitempty"`  // by operation
-	Load     *Load                 `json:"load,omitempty"`     // of an http phase
+	Checksum string                `json:"checksum,omitempty"` // SHA-256 of every value that the phase read in an extra, untimed execution
+	Errors   []protocol.ErrorCount `json:"errors,omitempty"`   // errors of the operations that failed
+	Results  []protocol.ErrorCount `json:"results,omitempty"`  // errors that the workload declares to be results of operations; these operations succeeded
+	Retries  int64                 `json:"retries,omitempty"`  // attempts after the first, of all operations
+	Latency  []latency.Summary     `json:"latency,omitempty"`  // latencies of each operation
+	Load     *Load                 `json:"load,omitempty"`     // load of an http phase; nil for other phases
 
-	// Clients has how many operations of each client succeeded, in a mix with a duration. It is
-	// nil if the worker does not report it.
+	// Clients has the number of successful operations of each client, in a mix with a duration.
+	// It is nil if the worker does not report it.
 	Clients []int64 `json:"clients,omitempty"`
 
-	// WALRestarts is how often the write-ahead log was restarted after a checkpoint had copied all
-	// of it. It is 0 if the worker does not report it.
+	// WALRestarts is how often SQLite restarted the write-ahead log after a checkpoint had
+	// copied all of it. It is 0 if the worker does not report it.
 	WALRestarts int64 `json:"wal_restarts,omitempty"`
 
-	// ApartNS is the time between the first and the last start of a mix's processes. It is nil if
-	// there was only one process, or if a worker does not report it.
+	// ApartNS is the time between the first and the last start of a mix's processes. It is nil
+	// if the mix had only one process, or if a worker does not report it.
 	ApartNS *int64 `json:"apart_ns,omitempty"`
 
-	// Waits has how long the clients of a mix or a replay waited, by what they waited for. Waits
-	// of SQLite within a call are not included.
+	// Waits has how long the clients of a mix or a replay waited, for each cause. Time that
+	// SQLite waits within a call is not included.
 	Waits []protocol.Wait `json:"waits,omitempty"`
 
-	// The phase is a replay. Skipped events were not run, because their transaction had failed.
-	// Different events did not end as recorded. Unlocked events failed because of a lock when
-	// recorded and succeeded now; they are counted by their recorded codes, and are not in
-	// Different. Results has the errors that also occurred when recorded.
+	// Replayed says that the phase is a replay. Skipped events were not run, because their
+	// transaction had failed. Different events did not end as recorded. Unlocked events failed
+	// because of a lock when recorded, and succeeded in the replay. They are counted by the
+	// recorded error codes, and are not in Different. Results has the errors that occurred both
+	// when recorded and in the replay.
 	Replayed  bool                  `json:"replayed,omitempty"`
 	Skipped   int64                 `json:"skipped,omitempty"`
 	Different int64                 `json:"different,omitempty"`
 	Unlocked  []protocol.ErrorCount `json:"unlocked,omitempty"`
 }
 
-// Value returns the phase's metric in seconds, or in seconds per operation.
+// Value returns the phase's metric, in seconds or in seconds per operation.
 func (s *Sample) Value() float64 {
 	switch s.Metric {
 	case MetricTimePerOp:
@@ -97,53 +98,54 @@ func (s *Sample) Value() float64 {
 	}
 }
 
-// Load describes the load of clients in another process on a server. The sample's wall
-// time, operations and latencies are those of the clients. Everything else is the
-// server's own.
+// Load describes the load that clients in another process put on a server. The sample's wall
+// time, operations and latencies are those of the clients. All its other figures are those of
+// the server.
 type Load struct {
-	Clients   int     `json:"clients"`                 // connections
-	Rate      float64 `json:"rate,omitempty"`          // requests per second that were due; 0 for a closed loop
-	LateP99NS int64   `json:"late_p99_ns,omitempty"`   // at a fixed rate: how late the load generator itself sent
-	Ceiling   float64 `json:"ceiling_per_s,omitempty"` // requests per second that as many clients reach, in a closed loop, from a server that does nothing
+	Clients   int     `json:"clients"`                 // number of clients, each with its own connection
+	Rate      float64 `json:"rate,omitempty"`          // requested rate, in requests per second; 0 if each client sends as soon as it has an answer
+	LateP99NS int64   `json:"late_p99_ns,omitempty"`   // how late the load generator itself sent, as 99th percentile; 0 without a fixed rate
+	Ceiling   float64 `json:"ceiling_per_s,omitempty"` // requests per second that the same number of clients reaches, sending as soon as they have an answer, from a server that does nothing
 }
 
 // Case is workload × driver × settings × parameters.
 type Case struct {
-	ID       int    `json:"id"` // within its run, from 1
+	ID       int    `json:"id"` // number of the case within its run, from 1
 	Workload string `json:"workload"`
 
-	// WorkloadSHA256 is the hash of the workload's text, and of the user's database that it
-	// begins with. Older runs have none.
+	// WorkloadSHA256 is the hash of the workload's text and of the user's database that the
+	// workload begins with, if any. It is "" in older runs.
 	WorkloadSHA256 string `json:"workload_sha256,omitempty"`
 
 	Scale      string            `json:"scale"`
 	Parameters map[string]int64  `json:"parameters,omitempty" jsonschema:"signed"`
-	Driver     string            `json:"driver"` // as requested: "mattn@v1.14.22"
+	Driver     string            `json:"driver"` // the driver as the user requested it: "mattn@v1.14.22"
 	Info       driver.Info       `json:"info"`
-	Settings   driver.Settings   `json:"settings" jsonschema:"nullable"` // as requested
-	Phases     []string          `json:"phases" jsonschema:"nullable"`   // timed, in order
-	Added      []AddedTime       `json:"added,omitempty"`                // what the engine and the driver's adapter add, by phase
+	Settings   driver.Settings   `json:"settings" jsonschema:"nullable"` // settings as requested; the settings in force may differ, see InForce
+	Phases     []string          `json:"phases" jsonschema:"nullable"`   // names of the timed phases, in order
+	Added      []AddedTime       `json:"added,omitempty"`                // time that sqlite3perf's own code and the driver's adapter add, by phase
 	Worker     string            `json:"worker,omitempty"`
-	Build      map[string]string `json:"build,omitempty"` // go version, flags, cc; of a checkout its directory and revision
+	Build      map[string]string `json:"build,omitempty"` // how the worker was built: Go version, flags, C compiler; for a checkout also its directory and revision
 
-	// Linked has the version of each module that is linked into the worker, apart from
-	// sqlite3perf's own, by path. It is nil if that is not known, and in older runs.
+	// Linked has the version of each module that is linked into the worker, by the module's
+	// path. sqlite3perf's own modules are left out. It is nil in older runs, and if the modules
+	// are not known.
 	Linked map[string]string `json:"linked,omitempty"`
 
-	// Options are what makes the driver a variant, by key, such as tags and GOGC.
+	// Options are the build or run options of the driver variant, by key, such as tags and
+	// GOGC.
 	Options map[string]string `json:"options,omitempty"`
 
-	// Needed are the features that the workload needs and for which a driver that was
-	// requested without options is measured as this variant.
+	// Needed lists the workload's features that made sqlite3perf choose this variant, if the
+	// driver was requested without options.
 	Needed []string `json:"needed,omitempty"`
 
-	// InForce has the settings of each timed phase in which the settings in force
-	// differed from those requested, because the workload itself changes them, as it
-	// declares.
+	// InForce has the settings at the end of a timed phase, by phase, if they differed from
+	// those requested. They may differ only because the workload declares that it changes them.
 	InForce map[string]driver.Settings `json:"in_force,omitempty"`
 
-	// Today says that the settings are the workload's present ones, in a run that also tries
-	// others.
+	// Today says that the case has the workload's present settings, in a run that also tries
+	// other settings.
 	Today bool `json:"today,omitempty"`
 }
 
@@ -156,8 +158,8 @@ func BaseDriver(driver string) string {
 	return driver
 }
 
-// OwnSettings returns the settings that apply to drivers of a kind: all of them for clusters,
-// and for other kinds all except those of clusters.
+// OwnSettings returns those of the settings that apply to drivers of a kind. For clusters these
+// are all; for other kinds, settings of clusters are removed.
 func OwnSettings(kind driver.Kind, all driver.Settings) driver.Settings {
 	s := all.With(nil)
 	for _, d := range driver.Vocabulary {
@@ -168,7 +170,7 @@ func OwnSettings(kind driver.Kind, all driver.Settings) driver.Settings {
 	return s
 }
 
-// SettingsIn returns the settings in force at the end of a timed phase.
+// SettingsIn returns the settings in force at the end of a timed phase of the case.
 func (c *Case) SettingsIn(phase string) driver.Settings {
 	if s, ok := c.InForce[phase]; ok {
 		return s
@@ -176,14 +178,14 @@ func (c *Case) SettingsIn(phase string) driver.Settings {
 	return c.Settings
 }
 
-// Trial is one process, one database file, one case.
+// Trial is one execution of a case, by one new process on its own database.
 type Trial struct {
 	Case    int       `json:"case"`
-	Round   int       `json:"round"` // from 1
-	Order   int       `json:"order"` // within the run, from 1
+	Round   int       `json:"round"` // round of the trial, from 1
+	Order   int       `json:"order"` // number of the trial within the run, from 1
 	Started time.Time `json:"started"`
-	TookNS  int64     `json:"took_ns"`          // from start to end of the process, without waiting for its turn
-	Loaded  string    `json:"loaded,omitempty"` // SHA-256 of the loaded database that it began with a copy of; "": it loaded its own
+	TookNS  int64     `json:"took_ns"`          // from start to end of the worker's process, without the time it waited for its turn
+	Loaded  string    `json:"loaded,omitempty"` // SHA-256 of the prepared database whose copy the trial began with; "" if the trial loaded its own
 	Status  Status    `json:"status"`
 
 	// Alternated says that the trial's phases alternated with those of the other side of a
@@ -192,53 +194,56 @@ type Trial struct {
 
 	Reason   *protocol.Reason `json:"reason,omitempty"`
 	Proof    *protocol.Proof  `json:"proof,omitempty"`
-	ReadBack *ReadBack        `json:"read_back,omitempty"` // nil unless the trial was refused for it, and in older runs
+	ReadBack *ReadBack        `json:"read_back,omitempty"` // settings read back later; nil unless the trial was refused because they were wrong, and in older runs
 	Samples  []Sample         `json:"samples,omitempty"`
 	Warnings []Warning        `json:"warnings,omitempty"`
 
-	// CPU is nil if there was no process, and in older runs.
+	// CPU is nil if the trial had no process, and in older runs.
 	CPU *CPU `json:"cpu,omitempty"`
 
-	// Robbed says that others took more CPU time from the trial than is allowed. The rule for
-	// that uses neither the driver nor the times of phases.
+	// Robbed says that other processes or machines took more CPU time from the trial than
+	// [RobbedShare]. This rule depends neither on the driver nor on the times of phases.
 	Robbed bool `json:"robbed,omitempty"`
 
-	// Repeated says that the trial does not count, because its case was measured once more
-	// in the same round: it was robbed, or it failed and the run was resumed.
+	// Repeated says that the trial does not count, because its case was measured once more in
+	// the same round. The reason is that the trial was robbed, or that it failed and the run
+	// was resumed.
 	Repeated bool `json:"repeated,omitempty"`
 }
 
-// ReadBack has the settings that the connections of a pool read back during a trial, when they
-// differed from those wanted. The settings read back at the beginning are in [Trial].Proof.
+// ReadBack has the settings that the connections of a pool read back during a trial, if they
+// differed from the wanted settings. Settings read back at the beginning of a trial are in
+// [Trial].Proof.
 type ReadBack struct {
-	After       string            `json:"after"`       // the phase; "" after the schema
-	Wanted      driver.Settings   `json:"wanted"`      // what had to be in force, of the settings that differed on any connection
-	Connections []driver.Settings `json:"connections"` // every PRAGMA of the vocabulary, of each connection
+	After       string            `json:"after"`       // the phase after which the settings were read back; "" if that was after the schema
+	Wanted      driver.Settings   `json:"wanted"`      // wanted values of those settings that differed on any connection
+	Connections []driver.Settings `json:"connections"` // values of every known PRAGMA, for each connection
 }
 
 // CPU is the CPU time that a trial used and that others took from it. Fields that the system
 // does not report are nil.
 type CPU struct {
-	UserNS   int64 `json:"user_ns"` // of the worker and of its children that have ended
+	UserNS   int64 `json:"user_ns"` // user CPU time of the worker and of its children that have ended
 	SystemNS int64 `json:"system_ns"`
 
-	// Switches is how often one of their threads had to make way for another thread.
+	// Switches is how often a thread of the worker or of its children had to make way for
+	// another thread.
 	Switches *int64 `json:"involuntary_switches,omitempty"`
 
-	// WaitedNS is how long threads of the worker were ready to run but waited for a CPU,
-	// all together.
+	// WaitedNS is the time in which threads of the worker were ready to run but waited for a
+	// CPU. It is the sum over the threads.
 	WaitedNS *int64 `json:"waited_ns,omitempty"`
 
-	// StolenNS is how long the hypervisor gave CPUs that had work to other machines.
+	// StolenNS is the time in which the hypervisor gave CPUs to other machines although this
+	// machine had work for them.
 	StolenNS *int64 `json:"stolen_ns,omitempty"`
 
-	// OthersNS is the CPU time that the programs of other processes used, which are
-	// neither the worker nor sqlite3perf.
+	// OthersNS is the CPU time of all processes except the worker and sqlite3perf.
 	OthersNS *int64 `json:"others_ns,omitempty"`
 }
 
-// LostNS returns how much CPU time others took from the trial: the stolen time, and the time
-// that other processes used while the worker waited for a CPU. An unknown time counts as 0.
+// LostNS returns how much CPU time the trial lost to others. This is the stolen time, and the
+// CPU time of other processes while the worker waited for a CPU. An unknown time counts as 0.
 func (c *CPU) LostNS() int64 {
 	lost := int64(0)
 	if c.StolenNS != nil {
@@ -254,21 +259,22 @@ func (c *CPU) LostNS() int64 {
 type Warning struct {
 	Code    string `json:"code"` // such as [WarningLoad]
 	Message string `json:"message"`
-	Case    int    `json:"case,omitempty"`  // 0 for the whole run
-	Phase   string `json:"phase,omitempty"` // "" for all phases
-	Round   int    `json:"round,omitempty"` // 0 for all rounds
+	Case    int    `json:"case,omitempty"`  // ID of the case; 0 for the whole run
+	Phase   string `json:"phase,omitempty"` // name of the phase; "" for all phases
+	Round   int    `json:"round,omitempty"` // number of the round; 0 for all rounds
 
-	// Deviation is how far off a time was, as a share of the expected time. If it is
-	// positive it took longer. It is 0 for other warnings and in older runs.
+	// Deviation is how much a time differed from the expected time, as a share of the expected
+	// time. It is positive if the time was longer. It is 0 for other warnings and in older
+	// runs.
 	Deviation float64 `json:"deviation,omitempty"`
 
-	// Share is the share of time that a warning is about, as of [WarningSteal]. It is 0
-	// for other warnings and in older runs.
+	// Share is the share of time that the warning is about, such as the stolen share for
+	// [WarningSteal]. It is 0 for other warnings and in older runs.
 	Share float64 `json:"share,omitempty"`
 }
 
-// AddedTime is an estimate of what engine and adapter add to a timed phase of a
-// case, in nanoseconds: for each operation, and for each row.
+// AddedTime is an estimate of the time that sqlite3perf's own code and the driver's adapter add
+// to a timed phase of a case. It has nanoseconds for each operation and for each row.
 type AddedTime struct {
 	Phase     string            `json:"phase"`
 	Operation estimate.Estimate `json:"operation_ns"`

@@ -19,42 +19,43 @@ type Run struct {
 	Command   []string  `json:"command" jsonschema:"nullable"`
 	Seed      uint64    `json:"seed"`
 	Scale     string    `json:"scale"`
-	Rounds    int       `json:"rounds"` // how many are complete
+	Rounds    int       `json:"rounds"` // number of complete rounds
 	Precision float64   `json:"precision"`
-	Stopped   string    `json:"stopped" jsonschema:"enum=,constants=Stopped"` // such as [StoppedRounds]; "" while it runs
+	Stopped   string    `json:"stopped" jsonschema:"enum=,constants=Stopped"` // why the run stopped, such as [StoppedRounds]; "" while it runs
 	LeftOut   []LeftOut `json:"left_out,omitempty"`
-	Asked     *Asked    `json:"asked,omitempty"`    // nil if nothing was asked for, and in older runs
-	Study     *Study    `json:"study,omitempty"`    // nil if it is not of a study
-	Compares  *Compares `json:"compares,omitempty"` // nil if it was not made to compare two sides
-	Search    *Search   `json:"search,omitempty"`   // nil if it is not part of a search
-	Profiles  *Profiles `json:"profiles,omitempty"` // nil if it has samples
+	Asked     *Asked    `json:"asked,omitempty"`    // settings and parameters that the user gave; nil if none, and in older runs
+	Study     *Study    `json:"study,omitempty"`    // the study that the run measures; nil if none
+	Compares  *Compares `json:"compares,omitempty"` // the comparison that the run was made for; nil if none
+	Search    *Search   `json:"search,omitempty"`   // the search for settings that the run is part of; nil if none
+	Profiles  *Profiles `json:"profiles,omitempty"` // profiles instead of samples; nil if the run has samples
 	Machine   Machine   `json:"machine"`
-	Host      *Host     `json:"host,omitempty"` // nil if the run was measured where the command ran
+	Host      *Host     `json:"host,omitempty"` // the machine that the run was measured on; nil if that is the machine of the command
 
-	// Resumed has each time at which the run was resumed after it had been interrupted, or
-	// had lost cells.
+	// Resumed lists when the run was resumed, after an interruption or after cells had failed.
 	Resumed []Resumption `json:"resumed,omitempty"`
 
-	// Merged is the store that a merge took the run from, as the user named it. It is "" if
-	// the run was measured into the store that it is in. A merged run may be somebody else's.
+	// Merged is the path of the store from which a merge copied the run, as the user gave it.
+	// It is "" if the run was measured into its present store. A merged run may have been
+	// measured by somebody else.
 	Merged string `json:"merged,omitempty"`
 
-	// Schedule is nil in older runs.
+	// Schedule says how long the run was to last. It is nil in older runs.
 	Schedule *Schedule `json:"schedule,omitempty"`
 
-	// TrialLimitNS is how long a trial may take before it is ended and has failed. It is 0 in
-	// older runs.
+	// TrialLimitNS is the time limit of a trial. A longer trial is ended and has failed. It is
+	// 0 in older runs.
 	TrialLimitNS int64 `json:"trial_limit_ns,omitempty"`
 
-	// Steal is the share of the CPUs' working time that the hypervisor gave to others
+	// Steal is the share of the CPUs' working time that the hypervisor gave to other machines
 	// during the rounds. It is nil if it is not known, and in older runs.
 	Steal *float64 `json:"steal,omitempty"`
 
 	// Workloads has the text of each workload. Older runs have none.
 	Workloads []Workload `json:"workloads,omitempty"`
 
-	// Answer is nil if the run was not made for a question whose answers are stored, and in
-	// older runs. It is no part of the JSON forms of a run.
+	// Answer is the stored answer of the question that the run was made for. It is nil if
+	// answers to this question are not stored, and in older runs. It is not part of the JSON
+	// forms of a run.
 	Answer *Answer `json:"-"`
 
 	Cases    []Case    `json:"cases"`
@@ -62,10 +63,10 @@ type Run struct {
 	Warnings []Warning `json:"warnings,omitempty"`
 }
 
-// Resumption is the moment at which a run went on.
+// Resumption describes how an interrupted run was continued.
 type Resumption struct {
 	At      time.Time `json:"at"`
-	PauseNS int64     `json:"pause_ns"` // since the last trial before it ended
+	PauseNS int64     `json:"pause_ns"` // time between the end of the last trial before the interruption and At
 }
 
 // Resumable returns the trials that are measured again if the run is resumed: those that
@@ -79,7 +80,7 @@ func (r *Run) Resumable() (trials []*Trial) {
 	return trials
 }
 
-// Machine describes the machine of a run.
+// Machine describes the machine that a run was measured on.
 type Machine struct {
 	Hostname    string `json:"hostname"`
 	OS          string `json:"os"`
@@ -91,29 +92,29 @@ type Machine struct {
 	Governor    string `json:"governor,omitempty"`
 	Turbo       string `json:"turbo,omitempty"`   // whether the clock rate may be boosted: [On], [Off], or "" if not known
 	SMT         string `json:"smt,omitempty"`     // whether cores run several threads: [On], [Off], or "" if not known
-	Virtual     string `json:"virtual,omitempty"` // hypervisor, or "" if none is seen
-	Directory   string `json:"directory"`         // where databases are created
+	Virtual     string `json:"virtual,omitempty"` // name of the hypervisor; "" if none is seen
+	Directory   string `json:"directory"`         // directory in which databases are created
 	FileSystem  string `json:"file_system"`
 	Device      string `json:"device"`
-	SyncFree    bool   `json:"sync_free"` // fsync does not reach a device
+	SyncFree    bool   `json:"sync_free"` // true if fsync does not reach a device
 }
 
-// Host is another machine that a run was measured on, over a connection.
+// Host is a remote machine that a run was measured on.
 type Host struct {
-	Name string `json:"name"` // the host that the SSH client connects to, such as pi or user@nvme
+	Name string `json:"name"` // the host name as given to the SSH client, such as pi or user@nvme
 }
 
-// LeftOut is a workload or a driver that was not measured, and why. In older runs the
-// reason for leaving out a driver is only in the message.
+// LeftOut is a workload or a driver that was not measured, with the reason. In older runs the
+// reason for leaving out a driver is only in Message.
 type LeftOut struct {
 	Workload string `json:"workload,omitempty"`
 	Driver   string `json:"driver,omitempty"`
-	Code     string `json:"code,omitempty"`    // such as [LeftOutTime]
-	Message  string `json:"message,omitempty"` // of the reason why a driver has no worker
+	Code     string `json:"code,omitempty"`    // code of the reason, such as [LeftOutTime]
+	Message  string `json:"message,omitempty"` // message of the reason, if a driver has no worker
 }
 
-// UnmarshalJSON also reads the text that older versions stored, which is the name of a
-// workload or a sentence about a driver.
+// UnmarshalJSON also accepts the string that older versions stored: the name of a workload, or
+// a sentence about a driver.
 func (l *LeftOut) UnmarshalJSON(b []byte) error {
 	var text string
 	switch err := json.Unmarshal(b, &text); {
@@ -128,27 +129,28 @@ func (l *LeftOut) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Asked has the settings and parameters that the user gave for all workloads of a run, in place
-// of the workloads' own. The values are in the order in which they were given.
+// Asked has the settings and parameters that the user gave for all workloads of a run. They
+// replace those of the workloads. The values of each are in the order in which the user gave
+// them.
 type Asked struct {
 	Settings   map[string][]string `json:"settings,omitempty"`
 	Parameters map[string][]int64  `json:"parameters,omitempty" jsonschema:"signed"`
 }
 
-// Schedule says how long a run was to last. It ends before if everything is settled.
+// Schedule says how long a run was to last. The run ends earlier if every result is settled.
 type Schedule struct {
-	Rounds int   `json:"rounds,omitempty"`  // exactly this many; 0: until TimeNS is over
-	TimeNS int64 `json:"time_ns,omitempty"` // after the first six rounds, a round that would not end within it is not started; 0 if Rounds is given
+	Rounds int   `json:"rounds,omitempty"`  // exact number of rounds; 0: the run lasts until TimeNS is over
+	TimeNS int64 `json:"time_ns,omitempty"` // time limit: after six rounds, a round that would end later is not started; 0 if Rounds is given
 }
 
-// Study is the published study that a run measures again.
+// Study is the published study that a run repeats.
 type Study struct {
 	Name        string `json:"name"`
-	AsPublished bool   `json:"as_published,omitempty"` // with its known faults
-	Looks       bool   `json:"looks,omitempty"`        // claims were judged during the run, and those that were clear were no longer measured
+	AsPublished bool   `json:"as_published,omitempty"` // repeated with the study's known faults
+	Looks       bool   `json:"looks,omitempty"`        // claims were judged during the run, and clear ones were no longer measured
 }
 
-// Factor is the kind of difference between the two sides of a comparison.
+// Factor is the kind of thing in which the two sides of a comparison differ.
 type Factor string
 
 // The factors.
@@ -162,26 +164,26 @@ const (
 // than the first?
 type Compares struct {
 	Factor Factor  `json:"factor"`
-	Name   string  `json:"name,omitempty"` // of the setting or parameter
-	First  string  `json:"first"`          // value of the factor
+	Name   string  `json:"name,omitempty"` // name of the setting or parameter; "" for drivers
+	First  string  `json:"first"`          // value of the factor on the first side
 	Second string  `json:"second"`
-	Margin float64 `json:"margin"` // 0.02: a difference of 2 % does not matter
+	Margin float64 `json:"margin"` // greatest difference that does not matter, as a share: 0.02 is 2 %
 
-	// Looks says that the run was to end when the answer was clear.
+	// Looks says that the run was to end as soon as the answer was clear.
 	Looks bool `json:"looks,omitempty"`
 }
 
-// Search says that a run is part of a search for settings on a driver.
+// Search describes a run that is part of a search for settings of a driver.
 type Search struct {
 	Race string `json:"race"` // a description of this part, such as "each setting by itself"
 
-	// Confirms says that the search chose nothing by the run's trials: all choices were
-	// measured in all rounds. In other races the worse ones were left out before the end.
+	// Confirms says that the run only confirms what the search chose: all choices were measured
+	// in all rounds. In other runs of a search, worse choices were dropped before the end.
 	Confirms bool `json:"confirms,omitempty"`
 }
 
-// Side returns the name of the side with the given value: the value, after the name of the
-// setting or parameter.
+// Side returns the name of the side with the given value. This is the value, with the name of
+// the setting or parameter before it.
 func (s *Compares) Side(value string) string {
 	if s.Factor == FactorDriver {
 		return value
@@ -189,7 +191,7 @@ func (s *Compares) Side(value string) string {
 	return s.Name + "=" + value
 }
 
-// Value returns the value that a case has of the factor, or "" if it has none.
+// Value returns a case's value of the factor, or "" if the case has none.
 func (s *Compares) Value(c *Case) string {
 	switch s.Factor {
 	case FactorDriver:
@@ -204,8 +206,8 @@ func (s *Compares) Value(c *Case) string {
 	return ""
 }
 
-// Beside reports whether two cases are sides of the same comparison: they differ in nothing
-// but the factor and its consequences.
+// Beside reports whether two cases are the two sides of the same comparison: apart from the
+// factor and its consequences, they are equal.
 func (s *Compares) Beside(a, b *Case) bool {
 	rest := func(c *Case) (driver.Settings, map[string]int64, string) {
 		settings, parameters := maps.Clone(c.Settings), maps.Clone(c.Parameters)
@@ -216,7 +218,7 @@ func (s *Compares) Beside(a, b *Case) bool {
 			delete(settings, s.Name)
 		case FactorParameter:
 			delete(parameters, s.Name)
-			delete(settings, "pool_size") // a workload's clients decide it
+			delete(settings, "pool_size") // the number of clients determines the pool size
 		}
 		return settings, parameters, c.Driver
 	}
@@ -226,12 +228,12 @@ func (s *Compares) Beside(a, b *Case) bool {
 		maps.Equal(firstSet, secondSet) && maps.Equal(firstParameters, secondParameters)
 }
 
-// Workload is the text of a workload of a run.
+// Workload is the text of a workload that a run measured.
 type Workload struct {
 	Name     string     `json:"name"`
-	Text     string     `json:"text"`               // of the YAML file
-	Includes []TextFile `json:"includes,omitempty"` // SQL files that it names, by name
-	SHA256   string     `json:"sha256"`             // hex, of all of it
+	Text     string     `json:"text"`               // text of the YAML file
+	Includes []TextFile `json:"includes,omitempty"` // SQL files that the YAML file names, ordered by name
+	SHA256   string     `json:"sha256"`             // hash of the YAML file and the SQL files, in hex
 }
 
 // TextFile is a file with its name.

@@ -1,6 +1,6 @@
-// Package sources holds the files that workers are built from, so that an installed
-// sqlite3perf needs no clone. go:embed does not reach into other modules, so they
-// are one archive. It is text: Git merges it as it merges the files themselves.
+// Package sources holds the source files of workers, so that an installed sqlite3perf can build
+// workers without a clone of the repository. The files are in one archive because go:embed does
+// not reach into other modules. The archive is text, so Git can merge it.
 package sources
 
 import (
@@ -13,19 +13,19 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Archive has the files of worker/ and drivers/ in txtar format, as they were when
-// it was generated.
+// Archive has the files of worker/ and drivers/ in txtar format, as they were when the archive
+// was generated.
 //
 //go:generate go test -run TestFresh -count=1 . -update
 //go:embed sources.txtar
 var Archive string
 
-// Dirs are the directories of a source tree that the archive has.
+// Dirs lists the directories of the source tree that the archive contains.
 var Dirs = []string{"worker", "drivers"}
 
-// Files reads the files in directories that a worker's build may depend on, sorted
-// by path within each directory. It leaves out tests, their data, and what the go
-// command ignores. Names are relative to root, with slashes.
+// Files reads the files in dirs that a worker's build may depend on, sorted by path within each
+// directory. It leaves out tests, test data, and files that the go command ignores. Names in
+// the result are relative to root, with slashes.
 func Files(root string, dirs ...string) (files []txtar.File, err error) {
 	for _, dir := range dirs {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// maxAnswer is the greatest size in bytes of the record of an answer, and maxAnswerRuns how
-// many other runs it may name.
+// maxAnswer is the greatest size in bytes of an answer's record. maxAnswerRuns is how many
+// other runs an answer may name.
 const (
 	maxAnswer     = 8 << 20
 	maxAnswerRuns = 1000
@@ -21,8 +21,9 @@ const (
 // questions lists the questions whose answers are stored.
 var questions = []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionDiff, result.QuestionLocks, result.QuestionTune}
 
-// checkAnswer returns an error if the answer of a run, whose record has a size in bytes,
-// contradicts itself or is too large. Its value is checked by the package of its question.
+// checkAnswer returns an error if an answer contradicts itself or is too large. runID is the
+// answer's run, and size the length of its record in bytes. The package of the question checks
+// the answer's value.
 func checkAnswer(a *result.Answer, runID, size int64) error {
 	switch {
 	case size > maxAnswer:
@@ -42,12 +43,12 @@ func checkAnswer(a *result.Answer, runID, size int64) error {
 	return nil
 }
 
-// SetAnswer stores the answer of a run, in place of one that it may have.
+// SetAnswer stores the answer of a run, and replaces its previous answer if it has one.
 func (s *Store) SetAnswer(ctx context.Context, runID int64, a *result.Answer) error {
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error { return addAnswer(ctx, c, runID, a) })
 }
 
-// addAnswer adds the answer of a run, or nothing if it has none.
+// addAnswer adds the answer of a run. It does nothing if the answer is nil.
 func addAnswer(ctx context.Context, c execer, runID int64, a *result.Answer) error {
 	if a == nil {
 		return nil
@@ -65,7 +66,8 @@ func addAnswer(ctx context.Context, c execer, runID int64, a *result.Answer) err
 	return nil
 }
 
-// loadAnswer reads the answer of a run. Its size is known before its record is read.
+// loadAnswer reads the answer of a run into r. The query compares the record's size with the
+// limit before it returns the record.
 func loadAnswer(ctx context.Context, c *sql.Conn, r *result.Run) error {
 	return each(ctx, c, `SELECT run_id, octet_length(json), iif(octet_length(json) > ?2, '{}', json) FROM answers WHERE run_id = ?1`,
 		func(_, size int64, a result.Answer) error {
@@ -77,13 +79,13 @@ func loadAnswer(ctx context.Context, c *sql.Conn, r *result.Run) error {
 		}, r.ID, maxAnswer)
 }
 
-// hasAnswers reports whether the store has the table of answers.
+// hasAnswers reports whether the store's schema is new enough to have a table of answers.
 func (s *Store) hasAnswers() bool {
 	const since = 7
 	return !s.foreign || s.version >= since
 }
 
-// noteAnswers notes in a list which runs have an answer.
+// noteAnswers marks the entries whose run has a stored answer.
 func (s *Store) noteAnswers(ctx context.Context, c *sql.Conn, at map[int64]*Entry) error {
 	if !s.hasAnswers() {
 		return nil
@@ -105,13 +107,13 @@ func (s *Store) noteAnswers(ctx context.Context, c *sql.Conn, at map[int64]*Entr
 	}, maxAnswer)
 }
 
-// Sampled reports whether the run was made to have samples.
+// Sampled reports whether the entry's run was made to have samples.
 func (e *Entry) Sampled() bool {
 	return e.Profiled == "" && e.Question != result.QuestionDiff && e.Question != result.QuestionCluster
 }
 
-// renumber replaces the numbers of runs in an answer. numbers has the new ones, by the old. Runs
-// that are not in it get 0.
+// renumber replaces the numbers of runs in an answer. numbers maps old numbers to new ones. A
+// run that is not in numbers gets 0.
 func renumber(a *result.Answer, numbers map[int64]int64) {
 	for i, id := range a.Runs {
 		a.Runs[i] = numbers[id]

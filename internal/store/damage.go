@@ -12,15 +12,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Orphans counts the rows of one table whose run is not in the store. Another program has
+// Orphans counts the rows of one table whose run is not in the store, because another program
 // deleted the run with foreign keys turned off.
 type Orphans struct {
 	Table string `json:"table"`
 	Rows  int    `json:"rows"`
 }
 
-// orphans is a query that counts a table's rows whose run is gone. It seeks from one run to the next,
-// because a store may have a million samples.
+// orphans is a query that counts the rows of TABLE whose run is gone. It seeks from one run to
+// the next instead of reading all rows, because a store may have a million samples.
 const orphans = `
 WITH RECURSIVE ids(id) AS (
   SELECT min(run_id) FROM TABLE
@@ -28,8 +28,9 @@ WITH RECURSIVE ids(id) AS (
   SELECT (SELECT min(run_id) FROM TABLE WHERE run_id > id) FROM ids WHERE id IS NOT NULL)
 SELECT count(*) FROM TABLE WHERE run_id IN (SELECT id FROM ids WHERE id NOT IN (SELECT run_id FROM runs))`
 
-// Orphans lists the tables that have rows of runs that are gone. List and Load leave
-// them out. Load reports rows of a run in the store that are missing or belong to nothing.
+// Orphans lists the tables that have rows whose run is gone. List and Load ignore these rows.
+// Load reports other damage: rows of an existing run that are missing, or whose case or trial
+// is missing.
 func (s *Store) Orphans(ctx context.Context) ([]Orphans, error) {
 	var list []Orphans
 	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
@@ -47,7 +48,7 @@ func (s *Store) Orphans(ctx context.Context) ([]Orphans, error) {
 	return list, err
 }
 
-// OrphansText returns a sentence about rows that are left out, or "" if there are none.
+// OrphansText returns a sentence about ignored rows, or "" if the list is empty.
 func OrphansText(list []Orphans) string {
 	var parts []string
 	for _, o := range list {
@@ -63,10 +64,10 @@ func OrphansText(list []Orphans) string {
 	return strings.Join(parts, ", ") + " left out: the run, case or trial that they belong to is not in the store; somebody has deleted it without them"
 }
 
-// DamagedError is the error that the record of a run contradicts itself. It is
-// [ErrDamaged].
+// DamagedError says that the record of a run contradicts itself. errors.Is finds [ErrDamaged]
+// in it.
 type DamagedError struct {
-	Path   string // of the store
+	Path   string // path of the store
 	Run    int64
 	Reason error
 }
@@ -78,7 +79,7 @@ func (e *DamagedError) Error() string {
 // Unwrap returns [ErrDamaged] and the reason.
 func (e *DamagedError) Unwrap() []error { return []error{ErrDamaged, e.Reason} }
 
-// Damaged returns the error that the record of a run contradicts itself.
+// Damaged returns a [DamagedError] with err as its reason.
 func Damaged(path string, runID int64, err error) error {
 	return &DamagedError{path, runID, err}
 }
@@ -120,12 +121,12 @@ func checkTrial(id, caseID int64, t *result.Trial) error {
 	return nil
 }
 
-// maxProfile is the greatest size in bytes of the record of a profile. Decoded it takes some
-// 20 times as much memory at most.
+// maxProfile is the greatest size in bytes of a profile's record. A decoded profile takes at
+// most about 20 times as much memory.
 const maxProfile = 16 << 20
 
-// checkProfile returns an error if a profile, whose record has a size in bytes, contradicts
-// itself or is too large.
+// checkProfile returns an error if a profile contradicts itself or is too large. size is the
+// length of its record in bytes.
 func checkProfile(p *result.Profile, size int64) error {
 	switch {
 	case size > maxProfile:
@@ -170,7 +171,8 @@ func checkProfile(p *result.Profile, size int64) error {
 	return nil
 }
 
-// checkSample compares a sample with its case and with the previous samples.
+// checkSample returns an error if sample m contradicts its case c or the earlier samples of its
+// trial t.
 func checkSample(c *result.Case, t *result.Trial, m *result.Sample) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("trial %d, phase %q: %s", t.Order, m.Phase, fmt.Sprintf(format, args...))

@@ -10,26 +10,26 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Errors to distinguish with errors.Is.
+// Errors that callers can distinguish with errors.Is.
 var (
-	ErrNoStore = errors.New("no runs yet")    // there is no file to read
-	ErrRefused = errors.New("cannot be used") // the file is not a store, or not one for this version
+	ErrNoStore = errors.New("no runs yet")    // the store's file does not exist
+	ErrRefused = errors.New("cannot be used") // the file is not a store, or not one that this version can use
 	ErrNewer   = errors.New("it was made by a newer sqlite3perf")
 	ErrNoRun   = errors.New("no such run") // the store has no run with that number
 	ErrDamaged = errors.New("is damaged")  // the contents of the store contradict themselves
 )
 
-// UnusableError is an error of this file: with another file the same operation may succeed.
+// UnusableError is an error about this file: with another file, the same operation may succeed.
 type UnusableError struct {
-	Remedy bool  // the error's text also has a remedy for this file
-	Why    error // the error without the name of the file, if that was refused
+	Remedy bool  // the error's text also says what the user can do about this file
+	Why    error // if the file was refused, the error without the file's name; otherwise nil
 	err    error
 }
 
 func (e *UnusableError) Error() string { return e.err.Error() }
 func (e *UnusableError) Unwrap() error { return e.err }
 
-// refuse returns the error that path cannot be the store.
+// refuse returns an error that says that the file at path cannot be the store.
 func refuse(path string, err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok && p.Path == path {
 		err = p.Err // otherwise the path would be named twice
@@ -37,7 +37,8 @@ func refuse(path string, err error) error {
 	return &UnusableError{Why: err, err: fmt.Errorf("store %s %w: %w", path, ErrRefused, err)}
 }
 
-// explain adds the file's name, the meaning for a store, and a remedy to an error of SQLite.
+// explain adds to an error of SQLite the file's name, what the error means for a store, and a
+// remedy. It returns other errors unchanged.
 func (s *Store) explain(err error) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
@@ -49,7 +50,7 @@ func (s *Store) explain(err error) error {
 	}
 	switch primary := e.Code() & 0xff; primary {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB,
-		sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH: // its tables are not the original ones
+		sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH: // another program changed the tables
 		return s.broken(err)
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR:
 		return &UnusableError{Remedy: primary != sqlite3.SQLITE_IOERR, err: explained}
@@ -57,7 +58,7 @@ func (s *Store) explain(err error) error {
 	return explained
 }
 
-// broken returns the error that the file itself is damaged, not only one run.
+// broken returns an error that says that the whole file is damaged, not only one run.
 func (s *Store) broken(err error) error {
 	remedy := "move it away"
 	if s.foreign {

@@ -13,12 +13,12 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// OpenForeign opens a copy of somebody else's store for reading. Errors give it the name
-// that the user knows it by. The copy must not change while it is open, and have no
-// journal or log.
+// OpenForeign opens a copy of somebody else's store for reading. Errors call the copy name,
+// which is how the user knows it. The copy must not change while it is open, and must have no
+// journal or write-ahead log.
 //
-// SQLite first checks all of the file, whatever its size. The file is neither upgraded nor
-// written.
+// SQLite first checks the whole file, whatever its size. OpenForeign neither upgrades nor
+// writes the file.
 func OpenForeign(ctx context.Context, path, name string) (*Store, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() == 0 {
@@ -54,9 +54,9 @@ func OpenForeign(ctx context.Context, path, name string) (*Store, error) {
 	return s, nil
 }
 
-// limits restricts SQLite, because the file may be somebody else's.
+// limits restricts SQLite, because somebody else may have made the file.
 var limits = map[int]int{
-	sqlite3.SQLITE_LIMIT_LENGTH:        64 << 20, // bytes of a record; the record of a run has its workloads
+	sqlite3.SQLITE_LIMIT_LENGTH:        64 << 20, // bytes of a record; the record of a run has the texts of its workloads
 	sqlite3.SQLITE_LIMIT_SQL_LENGTH:    100_000,
 	sqlite3.SQLITE_LIMIT_COLUMN:        200,
 	sqlite3.SQLITE_LIMIT_EXPR_DEPTH:    50,
@@ -73,7 +73,7 @@ func limit(c *sql.Conn) error {
 	return nil
 }
 
-// object is a row of sqlite_schema.
+// object is a row of sqlite_schema: a table, index, view or trigger.
 type object struct {
 	typ, name, table, text string
 	virtual                bool
@@ -91,7 +91,7 @@ func objects(ctx context.Context, c *sql.Conn) (list []object, err error) {
 	return list, err
 }
 
-// original returns the tables and indexes that migrations create.
+// original returns the tables and indexes that the migrations create in an empty database.
 func original(ctx context.Context, migrations []string) (list []object, err error) {
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
@@ -112,11 +112,11 @@ func original(ctx context.Context, migrations []string) (list []object, err erro
 	return slices.DeleteFunc(list, func(o object) bool { return o.typ != "table" && o.typ != "index" }), err
 }
 
-// ordinary returns an error unless a store has exactly the tables and indexes that the
-// migrations create, and no triggers. Then reading and writing it runs no code that somebody
-// else has put into the file, such as a view with the name of a table, a computed column or a
-// trigger. Other tables and views are never read. PRAGMA functions are not used, because a view
-// could have the name of one.
+// ordinary returns an error unless the store has exactly the tables and indexes that the
+// migrations create, and no triggers. Then reading and writing the store runs no code that
+// somebody else has put into the file, such as a view with the name of a table, a computed
+// column or a trigger. Other tables and views are never read. PRAGMA functions are not used,
+// because a view could have the name of such a function.
 func (s *Store) ordinary(ctx context.Context, c *sql.Conn, migrations []string) error {
 	bad := func(format string, args ...any) error {
 		return refuse(s.path, fmt.Errorf(format+": its tables are not those of a store", args...))

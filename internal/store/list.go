@@ -10,33 +10,33 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Entry is a run in a list.
+// Entry describes one run in a list of runs.
 type Entry struct {
 	ID        int64                 `json:"id"`
-	Version   string                `json:"version"` // the version of sqlite3perf
+	Version   string                `json:"version"` // version of sqlite3perf that measured the run
 	Started   time.Time             `json:"started"`
-	Ended     time.Time             `json:"ended,omitzero"` // zero if unfinished
-	Stopped   string                `json:"stopped"`        // why it ended, or "" if it has not
+	Ended     time.Time             `json:"ended,omitzero"` // zero if the run is unfinished
+	Stopped   string                `json:"stopped"`        // why the run ended, or "" if it has not
 	Command   []string              `json:"command"`
 	Scale     string                `json:"scale"`
-	Host      string                `json:"host"`               // name of the machine
-	Reached   string                `json:"reached,omitempty"`  // the name by which it was reached, if it was another machine
-	Asked     *result.Asked         `json:"asked,omitempty"`    // as in [result.Run]
-	Profiled  string                `json:"profiled,omitempty"` // the phase, if the run has profiles instead of trials
-	Question  string                `json:"question,omitempty"` // the question of its answer, such as [result.QuestionTune]
+	Host      string                `json:"host"`               // name of the machine that was measured
+	Reached   string                `json:"reached,omitempty"`  // host name that sqlite3perf connected to; "" if it measured its own machine
+	Asked     *result.Asked         `json:"asked,omitempty"`    // settings and parameters that the user gave, as in [result.Run]
+	Profiled  string                `json:"profiled,omitempty"` // name of the phase, if the run has profiles instead of trials
+	Question  string                `json:"question,omitempty"` // the question that the run's stored answer answers, such as [result.QuestionTune]
 	Drivers   []string              `json:"drivers"`            // in the order of the cases
 	Workloads []string              `json:"workloads"`          // in the order of the cases
 	Hashes    map[string]string     `json:"hashes,omitempty"`   // SHA-256 of workloads, by name; older runs have none
 	Trials    int                   `json:"trials"`
-	Statuses  map[result.Status]int `json:"statuses"` // how many trials have each status; trials that failed and were measured again don't count
+	Statuses  map[result.Status]int `json:"statuses"` // how many trials have each status; failed trials that were repeated don't count
 	Cases     int                   `json:"cases"`
-	Bad       map[result.Status]int `json:"bad"`      // how many cases have a trial that is not OK, by the worst status of each
-	Warnings  int                   `json:"warnings"` // how many distinct codes the warnings about the run, its cases and its trials have
+	Bad       map[result.Status]int `json:"bad"`      // how many cases have each status other than OK as the worst status of their trials
+	Warnings  int                   `json:"warnings"` // number of distinct codes among the warnings about the run, its cases and its trials
 	Damaged   string                `json:"damaged,omitempty"`
 }
 
-// The queries of List. A store may have half a million trials, so cases and trials are read
-// from indexes alone.
+// The queries of List read cases and trials from indexes only, because a store may have half a
+// million trials.
 const (
 	listCases = `SELECT run_id, case_id, listed_driver, listed_workload
 		FROM cases INDEXED BY cases_listed ORDER BY 1, 2`
@@ -46,8 +46,8 @@ const (
 	listWarnings = `SELECT run_id, count(DISTINCT CASE WHEN json_valid(json) THEN json_extract(json, '$.code') END) FROM warnings GROUP BY 1`
 )
 
-// List lists all runs, oldest first. A run whose record makes no sense is listed as
-// damaged.
+// List lists all runs, oldest first. If a run's record cannot be decoded, its entry says so in
+// Damaged.
 func (s *Store) List(ctx context.Context) (list []Entry, err error) {
 	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) (err error) {
 		if list, err = entries(ctx, c, `SELECT run_id, json FROM runs ORDER BY run_id`); err != nil {
@@ -67,8 +67,7 @@ func (s *Store) List(ctx context.Context) (list []Entry, err error) {
 	return list, err
 }
 
-// Latest lists the n newest runs, the newest first, without their drivers, workloads and
-// trials.
+// Latest lists the n newest runs, newest first. The entries lack drivers, workloads and trials.
 func (s *Store) Latest(ctx context.Context, n int) (list []Entry, err error) {
 	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) (err error) {
 		list, err = entries(ctx, c, `SELECT run_id, json FROM runs ORDER BY run_id DESC LIMIT ?`, n)
@@ -79,9 +78,10 @@ func (s *Store) Latest(ctx context.Context, n int) (list []Entry, err error) {
 
 type caseKey struct{ run, id int64 }
 
-// noteTrials adds to the entries the drivers, workloads and statuses of their cases and trials.
+// noteTrials adds to each entry the drivers and workloads of the run's cases, and the statuses
+// of its trials.
 func noteTrials(ctx context.Context, c *sql.Conn, at map[int64]*Entry) error {
-	worst := map[caseKey]result.Status{} // the worst status of the trials of each case
+	worst := map[caseKey]result.Status{} // the worst status among each case's trials
 	err := scan(ctx, c, listCases, func(rows *sql.Rows) error {
 		var run, id any
 		var driver, workload sql.NullString
@@ -97,7 +97,7 @@ func noteTrials(ctx context.Context, c *sql.Conn, at map[int64]*Entry) error {
 	if err != nil {
 		return err
 	}
-	again := map[trialGroup]int{} // trials that failed and were measured again
+	again := map[trialGroup]int{} // counts of failed trials that were repeated
 	if err := trialGroups(ctx, c, listAgain, func(g trialGroup, n int) { again[g] = n }); err != nil {
 		return err
 	}
@@ -130,7 +130,8 @@ type trialGroup struct {
 	status result.Status
 }
 
-// trialGroups calls visit with the number of trials of each case and status.
+// trialGroups calls visit with each row of a query: a case, a status, and the number of the
+// case's trials with that status.
 func trialGroups(ctx context.Context, c *sql.Conn, query string, visit func(trialGroup, int)) error {
 	return scan(ctx, c, query, func(rows *sql.Rows) error {
 		var run, id any
@@ -144,7 +145,7 @@ func trialGroups(ctx context.Context, c *sql.Conn, query string, visit func(tria
 	})
 }
 
-// noteWarnings adds to the entries how many kinds of warnings each run has.
+// noteWarnings adds to each entry the number of distinct codes among the run's warnings.
 func noteWarnings(ctx context.Context, c *sql.Conn, at map[int64]*Entry) error {
 	return scan(ctx, c, listWarnings, func(rows *sql.Rows) error {
 		var run any
@@ -157,13 +158,14 @@ func noteWarnings(ctx context.Context, c *sql.Conn, at map[int64]*Entry) error {
 	})
 }
 
-// number returns an ID, or 0 if a damaged store has something else. No row has the ID 0.
+// number returns a column's value as an ID. It returns 0, which no row has, if the value of a
+// damaged store is not an integer.
 func number(id any) int64 {
 	n, _ := id.(int64)
 	return n
 }
 
-// entries lists runs by their records alone.
+// entries runs a query on the table of runs, and makes an entry from each run's record alone.
 func entries(ctx context.Context, c *sql.Conn, query string, args ...any) ([]Entry, error) {
 	list := []Entry{}
 	err := scan(ctx, c, query, func(rows *sql.Rows) error {

@@ -14,44 +14,44 @@ import (
 
 // The outcomes of merging a run, in [Merged].What.
 const (
-	MergedNew       = "new"       // it was added
-	MergedThere     = "there"     // it was in this store already
-	MergedContinued = "continued" // an earlier merge had added a part of it, and the rest was added now
+	MergedNew       = "new"       // the run was added
+	MergedThere     = "there"     // this store already had the run
+	MergedContinued = "continued" // an earlier merge had added a part of the run, and this merge added the rest
 	MergedLeftOut   = "left-out"
 )
 
-// Merged is the outcome of merging one run of another store.
+// Merged is the outcome of merging one run of another store into this store.
 type Merged struct {
-	Store  string `json:"store"`            // the other store
-	Run    int64  `json:"run"`              // its number there
-	What   string `json:"what"`             // such as [MergedNew]
-	Is     int64  `json:"is,omitempty"`     // its number here; 0 if it is not here
-	Trials int    `json:"trials,omitempty"` // how many trials were added
-	Reason string `json:"reason,omitempty"` // why it was left out
+	Store  string `json:"store"`            // path of the other store
+	Run    int64  `json:"run"`              // number of the run in the other store
+	What   string `json:"what"`             // the outcome, such as [MergedNew]
+	Is     int64  `json:"is,omitempty"`     // number of the run in this store; 0 if this store does not have it
+	Trials int    `json:"trials,omitempty"` // number of trials that were added
+	Reason string `json:"reason,omitempty"` // why the run was left out; "" if it was not
 }
 
-// Transactions of a merge end after this many runs or rows.
+// A merge begins a new transaction after this many runs or rows.
 const (
 	mergedRuns = 100
 	mergedRows = 20_000
 )
 
-// merge is a merge under way.
+// merge is the state of a merge.
 type merge struct {
 	to, from *Store
 	list     []Merged
-	ids      map[string][]int64 // the runs of this store, by key
-	numbers  map[int64]int64    // numbers in this store, by those in the other store
+	ids      map[string][]int64 // numbers of this store's runs, by key
+	numbers  map[int64]int64    // maps the run numbers of the other store to those of this store
 
 	pending []*result.Run // runs to be written in one transaction
-	places  []int         // of pending in list
-	rows    int           // of pending
+	places  []int         // index in list of each run in pending
+	rows    int           // number of rows that the pending runs need
 }
 
-// Merge adds the runs of another store. Before each run it calls told, unless that is nil, with
-// how many are done. A run that is in this store already is not added again, and a run that
-// cannot be read is left out. A run is added completely or not at all. If there is an error or
-// ctx ends, Merge also returns the outcomes so far, and merging again adds the rest.
+// Merge adds the runs of another store to s. Before each run it calls told, unless told is nil,
+// with the number of runs that are done. A run that s already has is not added again, and a run
+// that cannot be read is left out. A run is added completely or not at all. If there is an
+// error or ctx ends, Merge also returns the outcomes so far, and a later Merge adds the rest.
 func (s *Store) Merge(ctx context.Context, from *Store, told func(done, of int)) ([]Merged, error) {
 	m := &merge{to: s, from: from, ids: map[string][]int64{}, numbers: map[int64]int64{}}
 	ids, err := m.begin(ctx)
@@ -67,15 +67,15 @@ func (s *Store) Merge(ctx context.Context, from *Store, told func(done, of int))
 	if err == nil {
 		err = m.flush(ctx)
 	}
-	m.list = slices.DeleteFunc(m.list, func(x Merged) bool { return x.What == "" }) // never written
+	m.list = slices.DeleteFunc(m.list, func(x Merged) bool { return x.What == "" }) // remove runs that were not written
 	if err == nil {
 		err = ctx.Err()
 	}
 	return m.list, err
 }
 
-// Mergeable reports whether a store that is to be merged has a run that can be read. If it
-// has none, it returns why each of its runs is left out.
+// Mergeable reports whether the store has a run that can be read, and so can be merged into
+// another. If it has none, leftOut says for each run why.
 func (s *Store) Mergeable(ctx context.Context) (some bool, leftOut []Merged, err error) {
 	ids, err := s.ids(ctx)
 	m := &merge{from: s}
@@ -115,7 +115,7 @@ func (m *merge) begin(ctx context.Context) (ids []int64, err error) {
 				return err
 			}
 			r := &result.Run{}
-			if decode(record, &runRecord{Run: r}) == nil { // a damaged run is like no other
+			if decode(record, &runRecord{Run: r}) == nil { // a damaged run gets no key, so no run equals it
 				k := key(r, seed.String)
 				m.ids[k] = append(m.ids[k], id)
 			}
@@ -124,8 +124,8 @@ func (m *merge) begin(ctx context.Context) (ids []int64, err error) {
 	})
 }
 
-// key returns what two runs have in common only if they are the same run, or began in the
-// same nanosecond on the same machine.
+// key returns a string that identifies a run. Two runs with the same key are the same run, or
+// began in the same nanosecond on the same machine.
 func key(r *result.Run, seed string) string {
 	host := ""
 	if r.Host != nil {
@@ -134,7 +134,7 @@ func key(r *result.Run, seed string) string {
 	return fmt.Sprintf("%s %s %q %q %q", r.Started.UTC().Format(time.RFC3339Nano), seed, r.Machine.Hostname, host, r.Command)
 }
 
-// run adds a run of the other store, or the part of it that this store lacks.
+// run adds a run of the other store to this store, or only the part that this store lacks.
 func (m *merge) run(ctx context.Context, id int64) error {
 	r, err := m.from.Load(ctx, id)
 	if ctx.Err() != nil {
@@ -145,7 +145,7 @@ func (m *merge) run(ctx context.Context, id int64) error {
 		return nil
 	}
 	if r.Answer != nil && len(r.Answer.Runs) > 0 {
-		if err := m.flush(ctx); err != nil { // so that their numbers are known
+		if err := m.flush(ctx); err != nil { // so that numbers has the runs that the answer names
 			return err
 		}
 		renumber(r.Answer, m.numbers)
@@ -166,7 +166,7 @@ func (m *merge) run(ctx context.Context, id int64) error {
 	m.pending, m.places = append(m.pending, r), append(m.places, len(m.list)-1)
 	m.rows += len(r.Cases) + 3*len(r.Trials)
 	if r.Answer != nil {
-		m.rows += len(r.Answer.Value) >> 10 // about as much memory
+		m.rows += len(r.Answer.Value) >> 10 // an answer's value of 1 KiB needs about as much memory as a row
 	}
 	if len(m.pending) >= mergedRuns || m.rows >= mergedRows {
 		return m.flush(ctx)
@@ -174,7 +174,7 @@ func (m *merge) run(ctx context.Context, id int64) error {
 	return nil
 }
 
-// unreadable returns why a run cannot be read, in one line.
+// unreadable returns, in one line, why a run cannot be read.
 func unreadable(err error) string {
 	if d, ok := errors.AsType[*DamagedError](err); ok {
 		err = d.Reason
@@ -189,7 +189,7 @@ func (m *merge) leaveOut(id int64, format string, args ...any) {
 	m.list = append(m.list, Merged{Store: m.from.path, Run: id, What: MergedLeftOut, Reason: format})
 }
 
-// flush writes the runs that are pending.
+// flush writes the pending runs.
 func (m *merge) flush(ctx context.Context) error {
 	if len(m.pending) == 0 {
 		return nil
@@ -208,8 +208,9 @@ func (m *merge) flush(ctx context.Context) error {
 	return nil
 }
 
-// compare finds out whether a run of the other store is one that is here, or continues it.
-// A run that was measured into this store is never changed.
+// compare finds out whether theirs, a run of the other store, is run id of this store or
+// continues it. done is false if it is a different run. A run that was measured into this store
+// is never changed.
 func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run) (done bool, err error) {
 	ours, err := m.to.Load(ctx, id)
 	if errors.Is(err, ErrDamaged) {
@@ -238,8 +239,9 @@ func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run
 	return true, nil
 }
 
-// overlap reports whether two runs with the same key have the same cases, and the same
-// trials as far as both have them. whole reports that theirs has nothing that ours lacks.
+// overlap reports in common whether two runs with the same key have the same cases, and the
+// same trials up to the end of the shorter list. whole reports that theirs has nothing that
+// ours lacks.
 func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 	equal := func(a, b any) bool {
 		x, e1 := encode(a)
@@ -257,7 +259,7 @@ func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 			whole = false
 		}
 		if a.Status != result.OK {
-			a.Repeated, b.Repeated = false, false // set when a run is resumed
+			a.Repeated, b.Repeated = false, false // ignore the mark, because resuming a run sets it later
 		}
 		if !equal(a, b) {
 			return false, false, err
@@ -266,7 +268,8 @@ func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 	return true, whole, err
 }
 
-// extend adds to a run of this store the parts that only a longer copy of the run has.
+// extend adds to ours, a run of this store, what only theirs has. theirs is a longer copy of
+// the same run.
 func (s *Store) extend(ctx context.Context, ours, theirs *result.Run) error {
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
 		for i := range theirs.Trials {
@@ -282,7 +285,7 @@ func (s *Store) extend(ctx context.Context, ours, theirs *result.Run) error {
 				return err
 			}
 		}
-		here := map[result.Warning]bool{} // there may be very many
+		here := map[result.Warning]bool{} // a map, because a run may have very many warnings
 		for _, w := range ours.Warnings {
 			here[w] = true
 		}
@@ -308,13 +311,14 @@ func (s *Store) extend(ctx context.Context, ours, theirs *result.Run) error {
 	})
 }
 
-// markRepeated notes that a trial does not count.
+// markRepeated notes that a trial does not count, because its case was measured again.
 func markRepeated(ctx context.Context, c *sql.Conn, runID int64, order int) error {
 	_, err := c.ExecContext(ctx, `UPDATE trials SET json = json_set(json, '$.repeated', json('true')) WHERE run_id = ? AND trial_id = ?`, runID, order)
 	return err
 }
 
-// replaceRecord replaces the record of a run. Cases, trials and warnings have other tables.
+// replaceRecord replaces the record of a run. Its cases, trials and warnings are in other
+// tables, and stay.
 func replaceRecord(ctx context.Context, c *sql.Conn, r *result.Run) error {
 	record, err := encode(runRecord{Run: r})
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"runtime"
 )
 
-// DefaultPath returns the path of the store unless the user names another file. It is
-// sqlite3perf/results.db in $XDG_DATA_HOME, or in the platform's directory for
+// DefaultPath returns the path of the store that is used if the user names no file. It is
+// sqlite3perf/results.db in $XDG_DATA_HOME, or otherwise in the platform's directory for
 // application data.
 func DefaultPath() (string, error) {
 	dir, err := dataDir(runtime.GOOS)

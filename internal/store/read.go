@@ -19,8 +19,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Load reads a run with everything that was stored of it, with the trials in order. If
-// there is no run with that ID, the error is [ErrNoRun] and lists the existing ones.
+// Load reads a run with all its parts. Trials are in order. If there is no run with that ID,
+// the error is [ErrNoRun] and lists the existing IDs.
 func (s *Store) Load(ctx context.Context, id int64) (*result.Run, error) {
 	return s.load(ctx, newRun(id), s.loadParts)
 }
@@ -29,7 +29,8 @@ func newRun(id int64) *result.Run {
 	return &result.Run{ID: id, Cases: []result.Case{}, Trials: []result.Trial{}}
 }
 
-// load reads the record of the run with the ID of r into r, and calls parts to add to it.
+// load reads a run's record into r, whose ID says which run. Then it calls parts to read the
+// run's other rows.
 func (s *Store) load(ctx context.Context, r *result.Run, parts func(context.Context, *sql.Conn, *result.Run) error) (*result.Run, error) {
 	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
 		var seed, record sql.NullString
@@ -88,8 +89,8 @@ func (s *Store) LoadCases(ctx context.Context, id int64, keep func(*result.Case)
 	})
 }
 
-// Continue adds to r the trials that were stored since it was loaded. While a run is being
-// measured, loading all of it again would disturb the measurement.
+// Continue adds to r the trials that were stored after r was loaded. Use it while a run is
+// being measured, because loading the whole run again would disturb the measurement.
 func (s *Store) Continue(ctx context.Context, r *result.Run) error {
 	after := 0
 	for i := range r.Trials {
@@ -105,16 +106,16 @@ func (s *Store) Continue(ctx context.Context, r *result.Run) error {
 	return err
 }
 
-// parts holds the rows that belong to a run, while they are read.
+// parts collects the rows that belong to a run, while they are read.
 type parts struct {
 	run    *result.Run
 	cases  map[int64]*result.Case
-	trials map[int64]int  // ID to index
-	left   map[string]int // by table, the rows whose case or trial is missing
+	trials map[int64]int  // maps a trial's ID to its index in run.Trials
+	left   map[string]int // number of rows whose case or trial is missing, by table
 }
 
-// loadParts reads the rows that belong to a run. Rows whose case or trial is missing are left
-// out, with a warning.
+// loadParts reads the rows that belong to run r. It leaves out rows whose case or trial is
+// missing, and adds a warning about them.
 func (s *Store) loadParts(ctx context.Context, c *sql.Conn, r *result.Run) error {
 	p := newParts(r)
 	err := each(ctx, c, `SELECT case_id, 0, json FROM cases WHERE run_id = ? ORDER BY case_id`, p.addCase, r.ID)
@@ -122,7 +123,7 @@ func (s *Store) loadParts(ctx context.Context, c *sql.Conn, r *result.Run) error
 		err = p.load(ctx, c, -math.MaxFloat64)
 	}
 	if err == nil && r.Profiles != nil {
-		// The size is known before the record is read.
+		// The query returns a placeholder for a record that is too large.
 		err = each(ctx, c, `SELECT case_id, octet_length(json), iif(octet_length(json) > ?2, '{}', json) FROM profiles WHERE run_id = ?1 ORDER BY case_id`,
 			p.addProfile, r.ID, maxProfile)
 	}
@@ -139,8 +140,8 @@ func newParts(r *result.Run) *parts {
 	return &parts{run: r, cases: map[int64]*result.Case{}, trials: map[int64]int{}, left: map[string]int{}}
 }
 
-// load reads the trials with a number above after, and their samples and warnings. If after
-// is negative, it also reads the warnings of the run.
+// load reads the trials whose number is greater than after, and their samples and warnings. If
+// after is negative, it also reads the warnings of the run.
 func (p *parts) load(ctx context.Context, c *sql.Conn, after float64) error {
 	err := each(ctx, c, `SELECT trial_id, case_id, json FROM trials WHERE run_id = ? AND trial_id > ? ORDER BY trial_id`, p.addTrial, p.run.ID, after)
 	if err == nil {
@@ -170,12 +171,13 @@ func (p *parts) addTrial(id, caseID int64, t result.Trial) error {
 		return nil
 	}
 	p.trials[id] = len(p.run.Trials)
-	t.Samples, t.Warnings = nil, nil // they have their own tables
+	t.Samples, t.Warnings = nil, nil // samples and warnings have their own tables
 	p.run.Trials = append(p.run.Trials, t)
 	return checkTrial(id, caseID, &t)
 }
 
-// trial returns the trial that a row of a table belongs to, or counts the row as left out.
+// trial returns the trial with an ID. If there is none, it counts a row of the table as left
+// out, and returns nil.
 func (p *parts) trial(id int64, table string) *result.Trial {
 	if at, ok := p.trials[id]; ok {
 		return &p.run.Trials[at]
@@ -230,7 +232,7 @@ func (p *parts) addWarning(trialID, _ int64, w result.Warning) error {
 	return nil
 }
 
-// warn adds warnings about rows that are left out or missing.
+// warn adds warnings to the run about rows that are left out or missing.
 func (p *parts) warn() {
 	var list []Orphans
 	for _, table := range slices.Sorted(maps.Keys(p.left)) {
@@ -249,13 +251,13 @@ func (p *parts) warn() {
 	if lacking > 0 {
 		w := result.Warning{Code: result.WarningStore,
 			Message: fmt.Sprintf("%d of %d trials lack the sample of a phase: somebody has deleted it", lacking, len(p.run.Trials))}
-		if !slices.Contains(p.run.Warnings, w) { // a merge keeps it
+		if !slices.Contains(p.run.Warnings, w) { // a merge may have stored the same warning
 			p.run.Warnings = append(p.run.Warnings, w)
 		}
 	}
 }
 
-// each calls a function with the keys and the decoded record of every row of a query.
+// each runs a query, and calls visit with the two keys and the decoded record of every row.
 func each[T any](ctx context.Context, c *sql.Conn, query string, visit func(key, second int64, record T) error, args ...any) error {
 	return scan(ctx, c, query, func(rows *sql.Rows) error {
 		var key, second int64
@@ -271,7 +273,7 @@ func each[T any](ctx context.Context, c *sql.Conn, query string, visit func(key,
 	}, args...)
 }
 
-// decode reads a record. null is not a record.
+// decode decodes a record into v. A record must be a JSON object; null is an error.
 func decode(record []byte, v any) error {
 	if text := bytes.TrimSpace(record); len(text) == 0 || text[0] != '{' {
 		return errors.New("its record is not a JSON object")
@@ -293,7 +295,7 @@ func scan(ctx context.Context, c *sql.Conn, query string, visit func(*sql.Rows) 
 	return rows.Err()
 }
 
-// Changes returns a number that differs after another process, or another store of this
+// Changes returns a number that changes after another process, or another Store in this
 // process, has written to the file.
 func (s *Store) Changes(ctx context.Context) (n int64, err error) {
 	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
@@ -302,10 +304,10 @@ func (s *Store) Changes(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// Extent says how much of a run is stored. It changes whenever the run does.
+// Extent says how much of a run is stored. It changes whenever the stored run changes.
 type Extent struct {
-	Trials int64     // greatest number of a trial
-	Last   time.Time // when that trial started; zero if there is none
+	Trials int64     // greatest number of the stored trials
+	Last   time.Time // when the last trial started; zero if there is none
 	Ended  bool
 	Answer bool // the run has an answer
 }
@@ -324,14 +326,14 @@ func (s *Store) Extent(ctx context.Context, id int64) (e Extent, err error) {
 			return s.noRun(ctx, c, id)
 		}
 		e.Trials = number(trials)
-		e.Last, _ = time.Parse(time.RFC3339Nano, last.String) // a damaged one is found when the run is loaded
+		e.Last, _ = time.Parse(time.RFC3339Nano, last.String) // a malformed time is reported when the run is loaded
 		return err
 	})
 	return e, err
 }
 
-// Resolve returns the ID of the run that a user names by its number or as "last", the newest
-// that has ended. The error is [ErrNoRun] if the store does not have that run.
+// Resolve returns the ID of the run that a user names by its number or as "last". "last" is the
+// newest run that has ended. The error is [ErrNoRun] if the store does not have that run.
 func (s *Store) Resolve(ctx context.Context, ref string) (id int64, err error) {
 	if ref != "last" {
 		if id, err = strconv.ParseInt(ref, 10, 64); err != nil {
@@ -376,7 +378,7 @@ func (s *Store) noRun(ctx context.Context, c *sql.Conn, ref any) error {
 	return fmt.Errorf("%w as %v in store %s: it has %s", ErrNoRun, ref, s.path, ranges(ids))
 }
 
-// ranges formats ascending numbers as "1 to 3, 7".
+// ranges formats ascending run numbers as "1 to 3, 7".
 func ranges(ids []int64) string {
 	if len(ids) == 0 {
 		return "none yet"

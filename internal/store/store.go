@@ -1,6 +1,6 @@
-// Package store keeps runs in one SQLite file. It writes them as they are measured, so
-// that a tool that is killed at any moment loses at most the current trial.
-// docs/store.md describes the file for querying it with other tools.
+// Package store keeps runs in one SQLite file. It writes each result as soon as it is measured,
+// so a process that is killed loses at most the current trial. docs/store.md describes the
+// file, for people who query it with other tools.
 package store
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 )
 
-// ApplicationID marks a SQLite file as a store, in its header: "S3pf".
+// ApplicationID is the application_id in the header of a SQLite file that is a store: "S3pf".
 const ApplicationID = 0x53337066
 
 //go:embed schema*.sql
@@ -45,7 +45,7 @@ func readMigrations() (list []string) {
 	}
 }
 
-// busyTimeout is how long to wait for another process to finish writing.
+// busyTimeout is how long a store waits for another process to finish writing.
 const busyTimeout = 30 * time.Second
 
 // Store is an open store. Its methods may be called by multiple goroutines
@@ -54,19 +54,19 @@ type Store struct {
 	path     string
 	db       *sql.DB
 	readOnly bool
-	foreign  bool // it may be somebody else's, and is not upgraded
-	version  int  // the version of the schema of a foreign store
+	foreign  bool // somebody else may have made the store, so it is not upgraded
+	version  int  // version of the schema, if the store is foreign
 }
 
-// Open opens the store at path for adding runs. It creates the store and its
-// directories if there is none, and upgrades a store made by an older version of the
-// tool. It refuses a file that is not a store and leaves it unchanged. If another
-// process has locked the file, Open waits no longer than ctx lasts.
+// Open opens the store at path for adding runs. If there is none, Open creates it and its
+// directories. Open upgrades a store made by an older sqlite3perf. It refuses a file that is
+// not a store, and leaves that file unchanged. If another process has locked the file, Open
+// waits until ctx ends at most.
 func Open(ctx context.Context, path string) (*Store, error) {
 	return open(ctx, path, false, migrations, busyTimeout)
 }
 
-// OpenReadOnly opens the store at path for reading runs. If there is none, the error
+// OpenReadOnly opens the store at path for reading runs. If there is no file at path, the error
 // is [ErrNoStore].
 func OpenReadOnly(ctx context.Context, path string) (*Store, error) {
 	return open(ctx, path, true, migrations, busyTimeout)
@@ -77,9 +77,9 @@ func (s *Store) Close() error {
 	return s.explain(s.db.Close())
 }
 
-// transactions is locked for reading during a transaction, and for writing while a
-// store's file is opened other than by SQLite. Under POSIX, closing such a file during
-// a transaction would drop the locks that SQLite holds in this process.
+// transactions is locked for reading during a transaction. It is locked for writing while this
+// process opens a store's file without SQLite. Under POSIX, closing such a file during a
+// transaction would drop the locks that SQLite holds in this process.
 var transactions sync.RWMutex
 
 func open(ctx context.Context, path string, readOnly bool, migrations []string, busy time.Duration) (*Store, error) {
@@ -101,10 +101,10 @@ func open(ctx context.Context, path string, readOnly bool, migrations []string, 
 		"_pragma": {
 			fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds()),
 			"foreign_keys(1)",
-			// Like FULL, but the directory is also synced after the rollback
-			// journal has been removed from it.
+			// Like FULL, but SQLite also syncs the directory after it has removed the rollback
+			// journal.
 			"synchronous(extra)",
-			"trusted_schema(0)", "cell_size_check(1)", // it may be somebody else's
+			"trusted_schema(0)", "cell_size_check(1)", // for stores that somebody else made
 		},
 	})
 	if err == nil {
@@ -118,8 +118,8 @@ func open(ctx context.Context, path string, readOnly bool, migrations []string, 
 	return nil, err
 }
 
-// absent returns the error that there is no store at path. It says so if there
-// is not even its directory, because the path may be mistyped.
+// absent returns the error that there is no store at path. It also says so if the directory
+// does not exist, because then the user may have mistyped the path.
 func absent(path string) error {
 	without := ""
 	if dir := filepath.Dir(path); len(directory.Missing(dir)) > 0 {
@@ -128,8 +128,8 @@ func absent(path string) error {
 	return fmt.Errorf("%w at %s%s: sqlite3perf run makes one", ErrNoStore, path, without)
 }
 
-// create creates an empty file and the directories that lead to it. undo removes them again,
-// unless something has been written to them since.
+// create creates an empty file and its missing directories. undo removes them again, unless
+// something has been written to them since.
 func create(path string) (undo func(), err error) {
 	dir := filepath.Dir(path)
 	made := directory.Missing(dir)
@@ -138,7 +138,7 @@ func create(path string) (undo func(), err error) {
 			os.Remove(path)
 		}
 		for _, dir := range made {
-			os.Remove(dir) // fails, as it should, if the directory is not empty
+			os.Remove(dir) // fails if the directory is not empty, as intended
 		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -155,8 +155,9 @@ func create(path string) (undo func(), err error) {
 	return undo, f.Close()
 }
 
-// check reads the header of a file without using SQLite, which could change the file
-// or create files beside it. See https://www.sqlite.org/fileformat2.html.
+// check returns an error if a file's header is not that of a store. It does not use SQLite,
+// which could change the file or create files next to it. See
+// https://www.sqlite.org/fileformat2.html.
 func check(path string, info fs.FileInfo, version int) error {
 	switch {
 	case info.IsDir():
@@ -164,7 +165,7 @@ func check(path string, info fs.FileInfo, version int) error {
 	case !info.Mode().IsRegular():
 		return errors.New("it is not a regular file")
 	case info.Size() == 0:
-		return nil // SQLite takes an empty file for a database without tables
+		return nil // to SQLite, an empty file is a database without tables
 	}
 	transactions.Lock()
 	defer transactions.Unlock()
@@ -183,8 +184,8 @@ func check(path string, info fs.FileInfo, version int) error {
 	return ours(int64(binary.BigEndian.Uint32(h[68:])), int64(binary.BigEndian.Uint32(h[60:])), version)
 }
 
-// ours returns an error unless a database with this application_id and user_version is
-// a store that this version of the tool can use.
+// ours returns an error unless a database with this application_id (id) and user_version
+// (version) is a store that this version of sqlite3perf can use.
 func ours(id, version int64, newest int) error {
 	switch {
 	case id != ApplicationID:
@@ -195,7 +196,8 @@ func ours(id, version int64, newest int) error {
 	return nil
 }
 
-// connect opens a file with SQLite. query has the parameters of its URI. Errors call it name.
+// connect opens the file at path with SQLite. query has the parameters of the file's URI.
+// Errors call the file name.
 func connect(path, name string, query url.Values) (*Store, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -203,7 +205,7 @@ func connect(path, name string, query url.Values) (*Store, error) {
 	}
 	abs = filepath.ToSlash(abs)
 	if !strings.HasPrefix(abs, "/") {
-		abs = "/" + abs // C:/dir
+		abs = "/" + abs // C:/dir becomes /C:/dir
 	}
 	u := url.URL{Scheme: "file", Path: abs, RawQuery: query.Encode()}
 	db, err := sql.Open("sqlite", u.String())
@@ -214,9 +216,8 @@ func connect(path, name string, query url.Values) (*Store, error) {
 	return &Store{path: name, db: db}, nil
 }
 
-// prepare creates or migrates the schema. For a store that is opened for writing it
-// checks now that it can be written to, not only after the first trial has been
-// measured.
+// prepare creates or migrates the schema. If the store is opened for writing, it also checks
+// that the file can be written to, so that the user learns this before the first trial.
 func (s *Store) prepare(ctx context.Context, readOnly bool, migrations []string) error {
 	begin := "BEGIN EXCLUSIVE"
 	if readOnly {
@@ -230,7 +231,7 @@ func (s *Store) prepare(ctx context.Context, readOnly bool, migrations []string)
 				return err
 			}
 		}
-		// An empty store is new, or the tool was killed while creating it.
+		// A store without tables is new, or a process was killed while creating it.
 		empty := id == 0 && version == 0 && objects == 0
 		if empty && readOnly {
 			return absent(s.path)
@@ -266,12 +267,12 @@ func (s *Store) prepare(ctx context.Context, readOnly bool, migrations []string)
 	return err
 }
 
-// checkedSize is the size in bytes up to which all of a store is checked when it is opened.
-// That takes a fraction of a second.
+// checkedSize is the size in bytes up to which a store is checked completely when it is opened.
+// Checking this much takes a fraction of a second.
 const checkedSize = 64 << 20
 
-// quickCheck asks SQLite to check the file's structure, or of a large store only the
-// table of runs. SQLite finds faults in other tables when it reads them. Constraints are
+// quickCheck asks SQLite to check the structure of the file. Of a large store, SQLite checks
+// only the table of runs; it finds faults in other tables when it reads them. Constraints are
 // checked when a run is loaded, because a bad record does not affect other runs.
 func (s *Store) quickCheck(ctx context.Context, c *sql.Conn) error {
 	var pages, size int64
@@ -281,7 +282,7 @@ func (s *Store) quickCheck(ctx context.Context, c *sql.Conn) error {
 	if err := c.QueryRowContext(ctx, `PRAGMA page_size`).Scan(&size); err != nil {
 		return err
 	}
-	what := "1" // any first fault
+	what := "1" // argument of quick_check: stop at the first fault
 	if pages*size > checkedSize && !s.foreign {
 		what = "runs"
 	}
@@ -306,12 +307,12 @@ func migrate(ctx context.Context, c *sql.Conn, migrations []string, version int)
 	return err
 }
 
-// errRollback makes transaction roll back although nothing went wrong.
+// errRollback makes the method transaction roll back although nothing went wrong.
 var errRollback = errors.New("rollback")
 
-// write runs do in a transaction that is durable when write returns without error. It
-// waits for other processes only at the beginning, and hardly longer than ctx lasts. If
-// it does not have to wait, it writes even if ctx has ended.
+// write calls do in a transaction. The transaction is durable when write returns without an
+// error. write waits for other processes only at the beginning, and not much longer than ctx
+// lasts. If it does not have to wait, it writes even if ctx has ended.
 func (s *Store) write(ctx context.Context, do work) error {
 	if s.readOnly {
 		return fmt.Errorf("store %s: was opened for reading only", s.path)
@@ -319,21 +320,22 @@ func (s *Store) write(ctx context.Context, do work) error {
 	return s.transaction(ctx, "BEGIN EXCLUSIVE", do)
 }
 
-// read runs do on a single state of the store.
+// read calls do in a transaction that sees a single state of the store.
 func (s *Store) read(ctx context.Context, do work) error {
 	return s.transaction(ctx, "BEGIN", do)
 }
 
-// work is a function that runs in a transaction, with the context that it is passed.
+// work is a function that runs in a transaction. It gets the context to use, and the
+// transaction's connection.
 type work func(context.Context, *sql.Conn) error
 
-// moment is how long to continue waiting for a lock after the context has ended,
-// because its holder may be about to release it.
+// moment is how long to continue waiting for a lock after the context has ended. The process
+// that has the lock may be about to release it.
 const moment = 200 * time.Millisecond
 
 func (s *Store) transaction(ctx context.Context, begin string, do work) error {
-	// The transaction runs to its end or not at all. A canceled COMMIT or ROLLBACK
-	// would leave it open for the connection's next user.
+	// The transaction is committed or rolled back even if ctx ends. A canceled COMMIT or
+	// ROLLBACK would leave it open for the connection's next user.
 	whole := context.WithoutCancel(ctx)
 	c, err := s.db.Conn(whole)
 	if err != nil {
@@ -356,8 +358,8 @@ func (s *Store) transaction(ctx context.Context, begin string, do work) error {
 	}
 	if err != nil {
 		if _, e := c.ExecContext(whole, "ROLLBACK"); e != nil {
-			// SQLite has rolled back itself, or cannot. In both cases a new
-			// connection starts clean.
+			// SQLite has already rolled back, or cannot. In both cases the connection is
+			// discarded, and a new one starts clean.
 			_ = c.Raw(func(any) error { return driver.ErrBadConn })
 		}
 	}
@@ -374,7 +376,7 @@ func momentLonger(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// begin waits for the lock until a moment after ctx has ended.
+// begin begins a transaction. It waits for the lock until a moment after ctx has ended.
 func (s *Store) begin(ctx context.Context, c *sql.Conn, begin string) error {
 	wait, cancel := momentLonger(ctx)
 	defer cancel()

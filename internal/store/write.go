@@ -14,8 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Records are the types of package result without the fields that are stored
-// separately. A field of type kept hides the embedded field of the same name.
+// The record types are the types of package result without the fields that have their own
+// tables or columns. A field of type kept hides the embedded field of the same name.
 type (
 	kept *struct{}
 
@@ -35,8 +35,8 @@ type (
 	}
 )
 
-// Begin adds a run with the cases, trials, profiles, warnings and answer that it already has,
-// and sets its ID.
+// Begin adds a run and sets its ID. It also adds the cases, trials, profiles, warnings and
+// answer that the run already has.
 func (s *Store) Begin(ctx context.Context, r *result.Run) error {
 	return s.add(ctx, []*result.Run{r})
 }
@@ -88,7 +88,7 @@ func addRun(ctx context.Context, c *sql.Conn, r *result.Run) (id int64, err erro
 	return id, err
 }
 
-// execer is a connection, or one that prepares statements.
+// execer is a connection, or a [preparing], which prepares statements.
 type execer interface {
 	ExecContext(ctx context.Context, statement string, args ...any) (sql.Result, error)
 }
@@ -118,7 +118,7 @@ func (p *preparing) close() {
 	}
 }
 
-// freeID finds the greatest number that a run ever had, even if only orphans of that
+// freeID is a query for the greatest number that a run ever had, even if only orphans of that
 // run are left, because a new run must not adopt them.
 const freeID = `WITH free(n) AS (SELECT coalesce(max(n), 0) FROM (
 	SELECT seq AS n FROM sqlite_sequence WHERE name = 'runs'
@@ -127,8 +127,8 @@ const freeID = `WITH free(n) AS (SELECT coalesce(max(n), 0) FROM (
 	UNION ALL SELECT max(run_id) FROM warnings UNION ALL SELECT max(run_id) FROM profiles
 	UNION ALL SELECT max(run_id) FROM answers) WHERE typeof(n) = 'integer')`
 
-// AddTrial adds a trial to a run that has the trial's case. When it returns without
-// error the trial is on disk, and survives a crash of the process or the machine.
+// AddTrial adds a trial to a run that already has the trial's case. When AddTrial returns
+// without an error, the trial is on disk and survives a crash of the process or the machine.
 func (s *Store) AddTrial(ctx context.Context, runID int64, t *result.Trial) error {
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error { return addTrial(ctx, c, runID, t) })
 }
@@ -140,9 +140,9 @@ func (s *Store) AddWarning(ctx context.Context, runID int64, w result.Warning) e
 	})
 }
 
-// Finish records when and why a run ended, how many rounds are complete, and the steal time.
-// If the store was overwritten or replaced meanwhile and lacks the run, Finish returns an
-// error.
+// Finish records when and why a run ended, how many rounds are complete, and the share of
+// stolen time. It returns an error if the store's file no longer has the run, because somebody
+// overwrote or replaced the file.
 func (s *Store) Finish(ctx context.Context, run *result.Run) error {
 	fields, values := `'$.ended', ?, '$.rounds', ?, '$.stopped', ?`, []any{run.Ended.Format(time.RFC3339Nano), run.Rounds, run.Stopped}
 	if run.Steal != nil {
@@ -164,8 +164,9 @@ func (s *Store) Finish(ctx context.Context, run *result.Run) error {
 	return s.kept(ctx, run)
 }
 
-// kept returns an error unless the run is in the file that now has the store's name, which may
-// be another file. If ctx has ended it hardly waits, and a file that cannot be read is no error.
+// kept returns an error unless the file that now has the store's name has the run. It may not
+// be the file that was opened. If ctx has ended, kept hardly waits, and a file that cannot be
+// read is no error.
 func (s *Store) kept(ctx context.Context, run *result.Run) error {
 	ctx, cancel := momentLonger(ctx)
 	defer cancel()
@@ -177,7 +178,8 @@ func (s *Store) kept(ctx context.Context, run *result.Run) error {
 	var trials int
 	var ended sql.NullString
 	err = now.read(ctx, func(ctx context.Context, c *sql.Conn) error {
-		// A file that was overwritten while something was written to it has pages of both.
+		// If somebody overwrote the file while it was being written, it has pages of both
+		// versions.
 		if err := now.quickCheck(ctx, c); err != nil {
 			return err
 		}
@@ -216,7 +218,7 @@ func addTrial(ctx context.Context, c execer, runID int64, t *result.Trial) error
 	return addWarnings(ctx, c, runID, &t.Order, t.Warnings)
 }
 
-// addProfiles adds the profiles of a run, or nothing if it is not one of profiles.
+// addProfiles adds the profiles of a run. It does nothing if p is nil.
 func addProfiles(ctx context.Context, c execer, runID int64, p *result.Profiles) error {
 	if p == nil {
 		return nil
@@ -248,7 +250,7 @@ func addWarnings(ctx context.Context, c execer, runID int64, trial *int, warning
 	return nil
 }
 
-// insert runs an INSERT whose last value is the record.
+// insert runs an INSERT statement. Its values are the keys, followed by the encoded record.
 func insert(ctx context.Context, c execer, statement string, record any, keys ...any) error {
 	text, err := encode(record)
 	if err == nil {
@@ -257,16 +259,16 @@ func insert(ctx context.Context, c execer, statement string, record any, keys ..
 	return err
 }
 
-// encode returns a record as text, which SQLite's shell can show. A []byte would
-// become a blob.
+// encode returns a record as JSON. It is a string because SQLite stores a []byte as a blob,
+// which SQLite's shell does not show.
 func encode(record any) (string, error) {
 	b, err := json.Marshal(record)
 	return string(b), err
 }
 
-// Resume records that a run is resumed, and that the trials with the numbers in again no longer
-// count. If another process has resumed the run or added trials since it was loaded, Resume
-// returns an error and changes nothing.
+// Resume records that a run is resumed. The trials whose numbers are in again no longer count.
+// If another process has resumed the run or added trials after it was loaded, Resume returns an
+// error and changes nothing.
 func (s *Store) Resume(ctx context.Context, r *result.Run, again []int) error {
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
 		var trials, resumed int

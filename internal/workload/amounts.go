@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// quantiles reads [least, greatest] as bounds does, or a list of more than two bounds, which
-// list then has. It is nil otherwise.
+// quantiles reads [least, greatest] like bounds, or an ascending list of more than two bounds.
+// list has such a list; otherwise it is nil.
 func (l *resolver) quantiles(n *yaml.Node, what, example string, least int64, single bool) (low, high int64, list []int64) {
 	if n.Kind != yaml.SequenceNode || len(n.Content) < 3 {
 		low, high = l.bounds(n, what, example, least, single)
@@ -36,7 +36,8 @@ func (l *resolver) quantiles(n *yaml.Node, what, example string, least int64, si
 	return list[0], list[len(list)-1], list
 }
 
-// weights reads a mapping of values to weights.
+// weights reads a mapping whose keys are values, read by value, and whose values are their
+// weights.
 func (l *resolver) weights(c *columnInfo, n *yaml.Node, example string, value func(*yaml.Node)) {
 	what := c.full + ": " + c.Generator.Kind
 	f, ok := l.mapping(n, what, example)
@@ -118,7 +119,8 @@ func (l *resolver) skew(n *yaml.Node, missing float64) float64 {
 	return x
 }
 
-// permille reads a share, such as 5% or 0.1%, in thousandths. A nil node is 0.
+// permille reads a share, such as 5% or 0.1%, and returns it in thousandths. It returns 0 for a
+// nil node.
 func (l *resolver) permille(n *yaml.Node) int64 {
 	if n == nil {
 		return 0
@@ -133,7 +135,7 @@ func (l *resolver) permille(n *yaml.Node) int64 {
 	return int64(p)
 }
 
-// times reads a time with a step, or the bounds of random times.
+// times reads one time with an optional step, or the bounds of random times.
 func (l *resolver) times(c *columnInfo, f *fields, n *yaml.Node) {
 	gen, step := &c.Generator, f.get("step")
 	if n.Kind == yaml.SequenceNode {

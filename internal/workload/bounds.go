@@ -6,19 +6,20 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// Bounds of a workload file.
+// Limits of a workload file.
 const (
 	maxDataSets   = 1000
 	maxColumns    = 2000 // of a data set, SQLite's default limit for a table
 	maxDepth      = 20   // of data sets nested in each other
 	maxPhases     = 200
-	maxStatements = 1000 // of an operation
-	maxParameters = 1000 // named by an operation or query, or of the workload
+	maxStatements = 1000 // statements of an operation
+	maxParameters = 1000 // parameters of an operation, of a query, or of the workload
 	maxMade       = 1000 // values that one value is made from
-	maxExpression = 1000 // bytes
+	maxExpression = 1000 // bytes of an expression
 )
 
-// countWithin checks how many of something there are.
+// countWithin reports a problem and returns false if count is greater than most. what names the
+// things counted.
 func (l *resolver) countWithin(n *yaml.Node, what string, count, most int) bool {
 	if count > most {
 		l.errorf(n, "%s: there are %d: want at most %d", what, count, most)

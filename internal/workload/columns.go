@@ -26,8 +26,8 @@ type columnInfo struct {
 	sources  []*columnInfo // the columns of Generator.Of; nil if one of them is broken
 	state    checkState
 	broken   bool  // a problem has been noted; the type can't be relied on
-	made     int   // how many values are generated for one value, itself included
-	bytes    int64 // the greatest length of a value
+	made     int   // number of values generated to make one value, itself included
+	bytes    int64 // greatest length of a value, in bytes
 }
 
 type checkState uint8

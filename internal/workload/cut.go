@@ -26,7 +26,7 @@ func FirstEvents(r *plan.Replay, n int) *plan.Replay {
 	}
 	c := cutting{from: r, to: &plan.Replay{Clients: r.Clients, Speed: r.Speed, PatienceMS: r.PatienceMS},
 		statements: map[int]int{}, operations: map[int]int{}, connections: map[int]int{}}
-	at := make([]int, all.Len()) // the number of each event that is kept
+	at := make([]int, all.Len()) // new index of each event that is kept
 	executions := make([]int, len(r.Statements))
 	ev := &c.to.Events
 	for i := range keep {
@@ -65,13 +65,15 @@ func FirstEvents(r *plan.Replay, n int) *plan.Replay {
 	return c.to
 }
 
-// cutting is a replay that is being cut. Its maps have the new numbers, by the old ones.
+// cutting is the state of FirstEvents. Its maps have the new numbers in to, by the old ones in
+// from.
 type cutting struct {
 	from, to                            *plan.Replay
 	statements, operations, connections map[int]int
 }
 
-// number returns the new number of an old one.
+// number returns the new number for an old one. It assigns the next free number if old has
+// none.
 func number(of map[int]int, old int) int {
 	n, known := of[old]
 	if !known {
@@ -81,7 +83,8 @@ func number(of map[int]int, old int) int {
 	return n
 }
 
-// execution adds an execution of a statement, and returns the statement's new number.
+// execution adds execution k of statement s to the shortened replay, and returns the
+// statement's new number.
 func (c *cutting) execution(s, k int) int {
 	old := &c.from.Statements[s]
 	n := number(c.statements, s)
@@ -103,7 +106,7 @@ func (c *cutting) execution(s, k int) int {
 	return n
 }
 
-// addExecution adds the value of execution k of another parameter.
+// addExecution appends to parameter p the value that parameter old has in execution k.
 func addExecution(p, old *plan.Recorded, k int) {
 	n := max(len(p.Ints), len(p.Reals), len(p.Bytes), len(p.Lengths))
 	switch {

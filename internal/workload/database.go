@@ -19,8 +19,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// DatabasePath returns the path of the database that each trial begins with a copy of, or
-// "" if trials begin with an empty one.
+// DatabasePath returns the path of the database whose copy each trial begins with, or "" if
+// trials begin with an empty database.
 func (w *Workload) DatabasePath() string {
 	if w.Database == "" || filepath.IsAbs(w.Database) {
 		return w.Database
@@ -32,9 +32,9 @@ func (w *Workload) DatabasePath() string {
 // the workload has no database.
 func (w *Workload) Snapshot() *snapshot.Snapshot { return w.snapshot }
 
-// Begin gives the workload the copy of its database, reads the rows of its data sets from the
-// copy, and finds the features that its schema needs. Before, each of these sets has one row.
-// The error is a [Problems].
+// Begin gives the workload a copy of its database. It reads the rows of the workload's data
+// sets from the copy, and finds the features that the database's schema needs. Before Begin,
+// each of these data sets has one row. The error is a [Problems].
 func (w *Workload) Begin(ctx context.Context, s *snapshot.Snapshot) error {
 	w.snapshot, w.queried = s, map[string]queried{}
 	w.query = func(sql string, columns []driver.ColumnType) ([][]json.RawMessage, error) {
@@ -74,8 +74,8 @@ func (w *Workload) database(r *reader, n *yaml.Node) {
 	}
 }
 
-// beside reports whether a file is in the workload file's directory, or below. It returns true
-// for a name that no file can have, because that has been reported.
+// beside reports whether a file is in the workload file's directory or below it. It returns
+// true for an impossible name, because another check has reported that.
 func (w *Workload) beside(name string) bool {
 	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
 		return true
@@ -86,16 +86,16 @@ func (w *Workload) beside(name string) bool {
 	if w.fsys == nil {
 		return true
 	}
-	for _, suffix := range []string{"", "-wal", "-journal"} { // which are read with it
+	for _, suffix := range []string{"", "-wal", "-journal"} { // files that SQLite reads together with the database
 		_, err := fs.Stat(w.fsys, path.Clean(filepath.ToSlash(name))+suffix)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
-			return false // a root does not follow links that lead out of it
+			return false // os.Root does not follow links that lead out of its directory
 		}
 	}
 	return true
 }
 
-// shaping lists the settings that cannot be changed for an existing file.
+// shaping lists the settings that SQLite cannot change in an existing file.
 var shaping = []string{"page_size", "auto_vacuum"}
 
 // Decided returns an error, and the setting's name, if s has a setting that cannot be chosen
@@ -116,7 +116,7 @@ func (w *Workload) Decided(s driver.Settings) (setting string, err error) {
 	return "", nil
 }
 
-// decided reports a problem if the settings include one that the database decides.
+// decided reports a problem if the settings include one that the existing database determines.
 func (l *resolver) decided(settings *yaml.Node) {
 	name, err := l.w.Decided(l.settings)
 	if err == nil {
@@ -230,7 +230,7 @@ func (l *resolver) listed(c *columnInfo, n *yaml.Node) {
 	}
 }
 
-// encoded returns a constant as a list has it.
+// encoded returns a constant as JSON for a plan's list.
 func encoded(v *columnInfo, t driver.Type) json.RawMessage {
 	var value any
 	switch {

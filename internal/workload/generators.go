@@ -64,7 +64,8 @@ func (l *resolver) kind(c *columnInfo, f *fields, n *yaml.Node) {
 	}
 }
 
-// generatedType returns the type of a generator's values, or 0 if its source decides it.
+// generatedType returns the type of a generator's values, or 0 if the generator's source
+// determines the type.
 func generatedType(kind string) driver.Type {
 	switch kind {
 	case plan.GenRef, plan.GenPick:

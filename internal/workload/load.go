@@ -45,7 +45,7 @@ func Load(nameOrPath string, options ...Option) (*Workload, error) {
 		if err != nil {
 			return nil, fmt.Errorf("workload file %s: %w", nameOrPath, reasonOf(err))
 		}
-		// A root does not follow links that lead out of it.
+		// os.Root does not follow links that lead out of its directory.
 		root, err := os.OpenRoot(filepath.Dir(nameOrPath))
 		if err != nil {
 			return nil, fmt.Errorf("workload file %s: %w", nameOrPath, reasonOf(err))
@@ -92,7 +92,7 @@ func readFile(path string) ([]byte, error) {
 	return readBounded(f, MaxFile)
 }
 
-// readBounded reads to the end. It fails if there are more bytes than limit.
+// readBounded reads all of r. It returns an error if r has more than limit bytes.
 func readBounded(r io.Reader, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(data)) > limit {
@@ -105,7 +105,7 @@ func readBounded(r io.Reader, limit int64) ([]byte, error) {
 type script struct {
 	text     string
 	problem  string
-	outside  bool            // the SQL reaches other files, which is refused unless the user allows it
+	outside  bool            // the SQL reaches files other than the database, which is refused unless the user allows it
 	pragmas  []pragmaSetting // settings that its PRAGMAs change
 	features []string        // the keys of the features of SQLite that it needs
 }

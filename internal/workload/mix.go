@@ -44,7 +44,7 @@ func (l *resolver) mix(f *fields, phase string) *plan.Mix {
 	return m
 }
 
-// retry reads how operations are repeated. It returns nil if they are not.
+// retry reads how failed operations are repeated. It returns nil if they are not repeated.
 func (l *resolver) retry(n *yaml.Node) *plan.Retry {
 	if n == nil {
 		return nil
@@ -69,8 +69,8 @@ func (l *resolver) retry(n *yaml.Node) *plan.Retry {
 	return r
 }
 
-// extent reads after how many operations or how much time a phase ends, and its rate in
-// operations per second. kind is what errors call the phase.
+// extent reads when a phase ends, as a number of operations or a duration, and its rate in
+// operations per second. Errors call the phase kind.
 func (l *resolver) extent(f *fields, kind string) (count, durationMS int64, rate float64) {
 	n, duration := f.get("count"), f.get("duration")
 	switch {
@@ -178,8 +178,8 @@ func (l *resolver) operation(n *yaml.Node, phase string, m *plan.Mix) (op plan.O
 	return op, true
 }
 
-// role reads in which of two pools an operation runs. By default, operations that only read
-// run in the pool of the readers.
+// role reads in which of two pools, writers or readers, an operation runs. By default,
+// operations that only read run in the pool of the readers.
 func (l *resolver) role(n *yaml.Node, op *plan.Operation) {
 	word, ok := l.oneOf(n, "pool", "writers", "readers")
 	switch {

@@ -9,14 +9,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/record"
 )
 
-// unit is a transaction of a recording, with the times that its place in the order depends on.
-// A statement outside of transactions is a unit by itself.
+// unit is a transaction of a recording, with the times from which its place in the order is
+// computed. A statement outside of transactions is a unit by itself.
 type unit struct {
 	read  time.Duration // when the first statement began
-	write time.Duration // when the first write had ended; 0: none
-	end   time.Duration // when the last event had ended
+	write time.Duration // when the first write ended; 0: the unit writes nothing
+	end   time.Duration // when the last event ended
 	began bool          // a statement other than BEGIN has been run
-	seen  time.Duration // when others could see what was written or, of a reader, when it read
+	seen  time.Duration // when a writer's changes became visible to others; for a reader, when it read
 }
 
 // add adds an event.

@@ -62,8 +62,9 @@ func (l *resolver) rowColumn(c *columnInfo, each *setInfo) {
 	}
 }
 
-// bind finds the value of ":name". The query runs for each row of the set each. If
-// that set is broken, a name that is not found is not reported as another problem.
+// bind finds where the value of parameter ":name" comes from. The query runs for each row of
+// the data set each. broken says that this data set has a problem; then bind reports no problem
+// about an unknown name.
 func (p *parameterSet) bind(l *resolver, name string, at *yaml.Node, each *setInfo, broken bool) (plan.Parameter, bool) {
 	p.used[name] = true
 	c := p.columns[name]

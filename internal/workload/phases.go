@@ -77,8 +77,8 @@ func (l *resolver) phase(n *yaml.Node) {
 	l.infos = append(l.infos, info)
 }
 
-// name reads the name of a phase or operation. It is shown in tables and it identifies random
-// streams. ok is false if it is missing or bad.
+// name reads the name of a phase or operation, which is shown in tables and identifies random
+// streams. ok is false if the name is missing or bad.
 func (l *resolver) name(f *fields, what, example string) (name string, ok bool) {
 	n := f.get("name")
 	if n == nil {
@@ -105,7 +105,7 @@ func (l *resolver) dataSetAt(n *yaml.Node, before, name string, also ...string) 
 	return s
 }
 
-// adHoc reads whether a statement is prepared or ad hoc.
+// adHoc reports whether a statement is ad hoc. Otherwise it is prepared.
 func (l *resolver) adHoc(f *fields) bool {
 	return l.is("ad hoc", f.get("statement"), "statement", "prepared", "ad hoc")
 }
@@ -167,8 +167,8 @@ func (l *resolver) insert(f *fields) *plan.Insert {
 	return ins
 }
 
-// checkPer checks that the sets of a phase nest in the set that determines its
-// transactions, which are one for each row of that set.
+// checkPer checks the data sets of a phase that has one transaction for each row of the data
+// set ins.Per. The other data sets must be nested in that one.
 func (l *resolver) checkPer(ins *plan.Insert, n *yaml.Node, nodes map[string]*yaml.Node) {
 	top := l.dataSetAt(n, "transaction per", ins.Per, "set", "statement")
 	if top == nil {
@@ -224,8 +224,8 @@ func (l *resolver) clients(n *yaml.Node, own bool) int {
 	return int(c)
 }
 
-// held reports a problem if the pool of a process has fewer connections than its share of the
-// clients, each of which keeps one.
+// held reports a problem if a process's pool has fewer connections than share, its number of
+// clients. Each client keeps one connection.
 func (l *resolver) held(n *yaml.Node, clients, share int) {
 	pool := l.settings.PoolSize()
 	if share <= pool {

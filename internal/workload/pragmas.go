@@ -14,7 +14,7 @@ import (
 
 // pragmaSetting is a setting to which a PRAGMA gives a value.
 type pragmaSetting struct {
-	name, value string // in canonical form, if the value has one
+	name, value string // value in canonical form, if it has one
 }
 
 // pragmaSettings returns the settings that the PRAGMAs of a script change, in order.
@@ -88,8 +88,8 @@ func (l *resolver) undeclared(n *yaml.Node, kind string) {
 	}
 }
 
-// steady reports a setting to which a timed phase gives two values. The first value is
-// in force for part of the phase, but only the last is read back.
+// steady reports a problem if a timed phase gives two values to a setting. The first value is
+// in force for part of the phase, but only the last one is read back.
 func (l *resolver) steady(n *yaml.Node) {
 	first := map[string]string{}
 	for _, s := range l.pragmas {

@@ -46,7 +46,7 @@ type reader struct {
 	file     string
 	problems Problems
 	seen     map[Problem]bool // the problems listed so far, without their notes
-	more     *Problem         // the first problem that is not listed because there are too many
+	more     *Problem         // the first problem beyond the limit, which is not listed
 	visited  int              // how many nodes have been visited, some of them again by an alias or in another case
 	found    int              // how many problems were noted, repeated ones included
 	note     string           // appended to a new problem
@@ -68,7 +68,7 @@ func (r *reader) err() error {
 	return r.problems
 }
 
-// errorf notes a problem at a node, once.
+// errorf notes a problem at a node, unless the same problem has been noted.
 func (r *reader) errorf(n *yaml.Node, format string, args ...any) {
 	r.found++
 	p := Problem{File: r.file, Line: 1, Column: 1, Outside: r.outside}
@@ -214,7 +214,7 @@ func target(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// describe names the kind of a node in errors, or quotes its text.
+// describe returns how errors describe a node: its kind, or its quoted text.
 func describe(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:
@@ -290,7 +290,7 @@ func (r *reader) list(n *yaml.Node) []*yaml.Node {
 	return items
 }
 
-// text reads a scalar exactly as it is written. A nil node is "".
+// text reads a scalar exactly as it is written. It returns "" for a nil node.
 func (r *reader) text(n *yaml.Node, what, example string) (string, bool) {
 	if n == nil {
 		return "", false
@@ -302,7 +302,7 @@ func (r *reader) text(n *yaml.Node, what, example string) (string, bool) {
 	return n.Value, true
 }
 
-// oneOf reads one of a few words. A nil node is "".
+// oneOf reads one of a few words. It returns "" for a nil node.
 func (r *reader) oneOf(n *yaml.Node, what string, words ...string) (string, bool) {
 	if n == nil {
 		return "", false
@@ -314,7 +314,7 @@ func (r *reader) oneOf(n *yaml.Node, what string, words ...string) (string, bool
 	return "", false
 }
 
-// is reads one of a few words and reports whether it is the given one. A nil node isn't.
+// is reads one of a few words and reports whether it is word. It returns false for a nil node.
 func (r *reader) is(word string, n *yaml.Node, what string, words ...string) bool {
 	w, _ := r.oneOf(n, what, words...)
 	return w == word

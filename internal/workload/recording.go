@@ -23,13 +23,13 @@ const MaxRecording = 256 << 20
 // recording is a recording as it was read, and the plan that it is resolved to.
 type recording struct {
 	*record.Recording
-	script  bool // it is a script or a trace, not a recording of package record
+	script  bool // the file is a script or a trace, not a recording of package record
 	sha256  string
-	problem string    // why it cannot be read, or ""
-	made    *replayed // nil until it is resolved
+	problem string    // why the file cannot be read, or ""
+	made    *replayed // the recording resolved to a plan; nil before that
 }
 
-// recording reads a recording, each file once.
+// recording returns the recording in a file. It reads each file only once.
 func (w *Workload) recording(name string) *recording {
 	if r := w.recordings[name]; r != nil {
 		return r

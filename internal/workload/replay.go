@@ -20,17 +20,18 @@ import (
 // codeForeignKey is SQLITE_CONSTRAINT_FOREIGNKEY.
 const codeForeignKey = 787
 
-// maxReplayedBytes limits the values and the SQL that a plan has of a recording.
+// maxReplayedBytes limits the size of the values and the SQL that a plan takes from a
+// recording.
 const maxReplayedBytes = 512 << 20
 
 // replayed is a recording, resolved to a plan.
 type replayed struct {
-	plan  *plan.Replay // with the times
-	dealt []int        // the transaction of each event, in the order in which SQLite ran them
+	plan  *plan.Replay // the plan, including the recorded times
+	dealt []int        // the number of each event's transaction, in the order in which SQLite ran the transactions
 	left  []string     // messages about events that are left out, with the reason
 
 	foreignKeys string   // the value of foreign_keys that the recording shows: on, off, or "" if it shows none
-	references  bool     // one of its statements declares a foreign key
+	references  bool     // a statement of the recording declares a foreign key
 	features    []string // keys of the features of SQLite that its statements need
 	reaches     bool     // a statement reaches files other than the database, and the user allows it
 }
@@ -91,8 +92,8 @@ func (l *resolver) replay(f *fields) *plan.Replay {
 	return r
 }
 
-// pinForeignKeys sets foreign_keys, if the workload does not: the drivers' defaults differ, so a
-// statement could fail on one of them alone.
+// pinForeignKeys sets foreign_keys unless the workload does. The drivers' defaults differ, so
+// without it a statement could fail on only some drivers.
 func (l *resolver) pinForeignKeys(n *yaml.Node, name string, made *replayed) {
 	if _, set := l.declared["foreign_keys"]; set {
 		return
@@ -176,22 +177,22 @@ type replayer struct {
 	rec      *recording
 	plan     *plan.Replay
 	shapes   map[*record.Statement]*shape
-	variants map[string]int // index of the plan's statement
-	units    map[int64]int  // number of the plan's transaction
-	begun    []unit         // for each transaction of the plan, when it read and wrote
-	lanes    map[int64]int  // the plan's connection, by the recorded one
-	names    []string       // of the operation of each of the plan's statements
+	variants map[string]int // index of a statement in the plan, by its key
+	units    map[int64]int  // number of a transaction in the plan, by its recorded number
+	begun    []unit         // when each transaction of the plan read and wrote
+	lanes    map[int64]int  // connection in the plan, by the recorded connection
+	names    []string       // name of the operation of each statement in the plan
 	bytes    int            // size of the SQL and the values
 	left     map[string]int // how many events are left out, by reason
-	features []string       // needed by statements that succeeded when they were recorded
+	features []string       // features that statements needed which succeeded when recorded
 	reaches  bool           // as in replayed
 
 	foreignKeys string // as in replayed
 	references  bool
 }
 
-// types finds out which types each parameter has. A statement is prepared for the types
-// of its parameters; NULL goes with any.
+// types finds the types that each parameter's values have. A statement is prepared for the
+// types of its parameters; NULL fits any type.
 func (r *replayer) types() {
 	for i := range r.rec.Events {
 		e := &r.rec.Events[i]
@@ -207,7 +208,7 @@ func (r *replayer) types() {
 	}
 }
 
-// event adds an event, unless it cannot be replayed.
+// event adds a recorded event to the plan, unless the event cannot be replayed.
 func (r *replayer) event(e *record.Event) error {
 	i, ok, err := r.statement(e)
 	if !ok || err != nil {
@@ -234,7 +235,7 @@ func (r *replayer) event(e *record.Event) error {
 			r.foreignKeys = "on"
 		}
 		ev.Failed = append(ev.Failed, ev.Len())
-		ev.Codes = append(ev.Codes, max(e.Error.Code, 0)) // below 0 it is none of SQLite's
+		ev.Codes = append(ev.Codes, max(e.Error.Code, 0)) // a code below 0 is not a code of SQLite
 	} else if e.Do == record.Run {
 		s := r.shape(e.Statement)
 		r.features = append(r.features, s.features...)
@@ -327,7 +328,8 @@ func (r *replayer) statement(e *record.Event) (i int, ok bool, err error) {
 	return i, true, nil
 }
 
-// variant returns the index of a statement in the plan.
+// variant returns the index in the plan of the statement with this key. If there is none, it
+// adds made.
 func (r *replayer) variant(key, name string, made plan.Replayed) int {
 	i, known := r.variants[key]
 	if !known {
@@ -340,7 +342,7 @@ func (r *replayer) variant(key, name string, made plan.Replayed) int {
 	return i
 }
 
-// unbindable says why a parameter cannot be bound.
+// unbindable returns why a parameter cannot be bound, or "" if it can.
 func unbindable(a record.Arg) string {
 	if x, ok := a.Value.(float64); ok && math.IsInf(x, 0) {
 		return "have an infinite number as a parameter"
@@ -431,7 +433,7 @@ func (r *replayer) reasons() []string {
 	return list
 }
 
-// maxNamed is how many kinds of statements have latencies of their own.
+// maxNamed is the maximum number of kinds of statements that have their own latencies.
 const maxNamed = 24
 
 const otherStatements = "other statements"
@@ -457,8 +459,9 @@ func (r *replayer) name() {
 	}
 }
 
-// lanes maps each recorded connection to one of the plan's, of which there are as few as were
-// open at once. A pool may close a connection and open another, which then share a lane.
+// lanes maps each recorded connection to one of the plan's. The plan has as many connections as
+// were open at once. A pool may close a connection and open another; then both share one of the
+// plan's.
 func lanes(events []record.Event) map[int64]int {
 	type life struct {
 		connection int64

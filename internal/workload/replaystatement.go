@@ -18,11 +18,11 @@ type shape struct {
 	reads    bool
 	changes  bool
 	writes   bool
-	controls bool                   // it begins or ends a transaction or savepoint
-	why      string                 // why it cannot be replayed, or ""
+	controls bool                   // the statement begins or ends a transaction or savepoint
+	why      string                 // why the statement cannot be replayed, or ""
 	args     []argument             // the recorded parameter for each "?"
-	types    []map[driver.Type]bool // the types that values of each "?" had
-	features []string               // the features that it needs; nil once the replayer has noted them
+	types    []map[driver.Type]bool // types that the values of each "?" had
+	features []string               // features that the statement needs; nil once the replayer has noted them
 }
 
 // argument is a parameter by its number, from 1, or by its name.
@@ -31,7 +31,7 @@ type argument struct {
 	name   string
 }
 
-// of returns an event's parameter.
+// of finds the argument's value among the parameters of an event. ok is false if there is none.
 func (a argument) of(args []record.Arg) (record.Arg, bool) {
 	if a.name != "" {
 		for _, arg := range args {
@@ -59,7 +59,7 @@ func bound(t string) driver.Type {
 	return driver.Int
 }
 
-// shape looks at the text of a statement, once.
+// shape returns the properties of a statement. It analyzes each statement only once.
 func (r *replayer) shape(st *record.Statement) *shape {
 	if s := r.shapes[st]; s != nil {
 		return s
@@ -180,7 +180,7 @@ func operationName(sql string) string {
 	return short(name)
 }
 
-// short returns a name that tables and commands can show.
+// short shortens a name and replaces characters in it, so that tables and commands can show it.
 func short(name string) string {
 	name = strings.Map(func(c rune) rune {
 		if c < ' ' || strings.ContainsRune("./,", c) {

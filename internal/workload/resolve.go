@@ -155,7 +155,7 @@ func (l *resolver) changes(n *yaml.Node) driver.Settings {
 		}
 	}
 	if len(s) == 0 {
-		return nil // already reported, or there is none
+		return nil // a problem has been reported, or the script changes no setting
 	}
 	return s
 }

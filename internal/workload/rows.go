@@ -16,7 +16,7 @@ type setInfo struct {
 	node    *yaml.Node
 	columns map[string]*columnInfo
 	order   []*columnInfo
-	depth   int  // how many data sets it is nested in; -1 until known
+	depth   int  // number of data sets that this one is nested in; -1 until known
 	broken  bool // a problem with the number of rows has been noted
 }
 
@@ -151,7 +151,7 @@ func others[T any](m map[string]T, name string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(m)), func(s string) bool { return s == name })
 }
 
-// within reports whether s is set or nested in it.
+// within reports whether data set s is set, or is nested in set.
 func (l *resolver) within(s, set *setInfo) bool {
 	for s != nil {
 		if s == set {

@@ -64,9 +64,9 @@ func endless(word string, kind sqltext.Kind) error {
 	return nil
 }
 
-// reads reports whether a statement only reads, by its words: a SELECT or VALUES, perhaps
-// behind WITH, in which no word names a statement that writes. A column that is called as
-// such a statement has to be quoted.
+// reads reports whether a statement only reads. It looks at words: the statement must be a
+// SELECT or VALUES, possibly after WITH, and no word may be that of a writing statement.
+// Columns with such a name have to be quoted.
 func reads(sql string) bool {
 	var first, last sqltext.Token
 	for token := range sqltext.Tokens(sql) {

@@ -17,7 +17,7 @@ import (
 
 // File is a file that a workload names.
 type File struct {
-	Name string // as the workload names it
+	Name string // name of the file as the workload writes it
 	Text string
 }
 
@@ -55,7 +55,7 @@ func (w *Workload) Place(phase string, operation, statement, line int) string {
 		return fmt.Sprintf("%s:%d:%d: line %d of %s", w.file, n.Line, n.Column, 1+blankLines(w.includes[i].Text)+line, w.includes[i].Name)
 	}
 	at, column := n.Line, n.Column
-	if n.Style == yaml.LiteralStyle { // its text begins on the line after the |
+	if n.Style == yaml.LiteralStyle { // the text of a literal block begins on the line after the |
 		at += 1 + blankLines(n.Value) + line
 		if lines := strings.Split(string(w.source), "\n"); at <= len(lines) {
 			column = 1 + len(lines[at-1]) - len(strings.TrimLeft(lines[at-1], " "))
@@ -69,9 +69,9 @@ func blankLines(text string) int {
 	return strings.Count(strings.TrimSuffix(text, strings.TrimLeftFunc(text, unicode.IsSpace)), "\n")
 }
 
-// Unset returns the settings, each with a usual value, that neither s has nor the schema
-// declares to change and whose defaults differ between drivers: without them, one driver
-// may do more work than another. A timeout matters only if connections compete for locks.
+// Unset returns settings, each with a usual value, whose defaults differ between drivers and
+// that are neither in s nor changed by the schema. Without them, one driver may do more work
+// than another. A timeout matters only if connections compete for locks.
 func (w *Workload) Unset(s driver.Settings) driver.Settings {
 	s = s.With(w.Changes)
 	usual := driver.Settings{}
@@ -91,8 +91,8 @@ func (w *Workload) Unset(s driver.Settings) driver.Settings {
 	return usual
 }
 
-// under returns the value of the first of a mapping's keys that is one of names, or n
-// itself if there is none.
+// under returns the value of the first key of mapping n that is one of names. If there is none,
+// it returns n.
 func under(n *yaml.Node, names ...string) *yaml.Node {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		if slices.Contains(names, target(n.Content[i]).Value) {

@@ -41,14 +41,14 @@ const maxCases = 1000
 type Workload struct {
 	Name       string
 	About      string
-	Database   string          // the file that each trial begins with a copy of, as it is written; "": none
-	Settings   driver.Settings // those at the quick scale, with the first value of each parameter
-	Parameters []Values        // in the order of the file, at the full scale
+	Database   string          // path, as written, of the database whose copy each trial begins with; "": none
+	Settings   driver.Settings // settings at the quick scale, with the first value of each parameter
+	Parameters []Values        // parameters in the order of the file, with values at the full scale
 	Quick      map[string][]int64
 	Factor     []string // the parameters that a numeric scale multiplies
 	Phases     []PhaseInfo
 	Changes    driver.Settings // settings that the schema declares to change
-	Needs      []string        // keys of the features of SQLite that it declares, or that its SQL or database needs; each once
+	Needs      []string        // keys of the features of SQLite that the workload declares, or that its SQL or database needs; each once
 	Warnings   []Problem       // PRAGMAs that a run will probably refuse
 
 	file   string
@@ -61,22 +61,23 @@ type Workload struct {
 
 	includes []File // the .sql files read so far
 
-	snapshot *snapshot.Snapshot // of Database
+	snapshot *snapshot.Snapshot // copy of Database; nil until Begin
 	query    func(sql string, columns []driver.ColumnType) ([][]json.RawMessage, error)
 	queried  map[string]queried
 
-	recordings map[string]*recording // that replays name, as they were read
-	uncut      bool                  // a replay has no key events, so the parameter of that name applies
+	recordings map[string]*recording // recordings that replay phases name, as they were read
+	uncut      bool                  // a replay phase has no key "events", so the parameter of that name applies
 }
 
-// Values are the values that a parameter takes. Each makes a case.
+// Values are the values of a parameter. Each value makes a case.
 type Values struct {
 	Name   string
 	Values []int64 // empty if the parameter has a value only if one is given
 }
 
-// EventsParameter is the parameter that limits how many events of its recordings a workload
-// replays. By default all are. A workload has it if any of its replays has no key events.
+// EventsParameter is the name of the parameter that limits how many events a workload replays
+// of its recordings. By default it replays all. A workload has this parameter if any of its
+// replay phases has no key "events".
 const EventsParameter = "events"
 
 // PhaseInfo describes a phase to the user.
@@ -86,13 +87,13 @@ type PhaseInfo struct {
 	About   string // the description in the file
 	Untimed bool
 	Changes driver.Settings // settings that the phase declares to change
-	LeftOut []string        // messages that say which parts of its recording are not replayed, and why
+	LeftOut []string        // messages that say which parts of the phase's recording are not replayed, and why
 }
 
 // Case is one set of values for a workload's parameters.
 type Case struct {
 	Parameters map[string]int64 // the value of every parameter
-	Settings   driver.Settings  // the workload's, with its parameters filled in
+	Settings   driver.Settings  // the workload's settings, with parameters replaced by their values
 }
 
 // Builtins lists the names of the built-in workloads, sorted.
@@ -335,7 +336,7 @@ func (w *Workload) optional() (names []string) {
 	return names
 }
 
-// at returns every parameter's values at a scale, in order.
+// at returns the values of every parameter at a scale, in order.
 func (w *Workload) at(scale string) ([]Values, error) {
 	list := slices.Clone(w.Parameters)
 	switch scale {

@@ -1,4 +1,4 @@
-// The bookshop on github.com/mattn/go-sqlite3.
+// Command mattn runs the bookshop on github.com/mattn/go-sqlite3.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// The bookshop on modernc.org/sqlite.
+// Command modernc runs the bookshop on modernc.org/sqlite.
 package main
 
 import (

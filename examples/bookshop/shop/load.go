@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// Load is the work of the service's clients.
+// Load describes the requests that the service's clients send.
 type Load struct {
 	Requests int // requests of all clients together
 	Clients  int // clients at the same time
-	Users    int // users and books that Fill has made
+	Users    int // number of users that Fill has added
 	Books    int
 }
 

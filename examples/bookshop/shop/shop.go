@@ -1,5 +1,5 @@
-// Package shop is a small bookshop: users with sessions, books in stock, and orders. Its
-// programs differ only in the library that they reach SQLite with.
+// Package shop is a small bookshop: users with sessions, books in stock, and orders. The
+// programs that use it differ only in their SQLite library.
 package shop
 
 import (
@@ -29,7 +29,7 @@ var (
 	ErrNothingToBuy = errors.New("the order has no books")
 )
 
-// Open creates the tables that the database lacks.
+// Open returns a Shop on a database. It creates missing tables.
 func Open(ctx context.Context, db *sql.DB) (*Shop, error) {
 	if _, err := db.ExecContext(ctx, schema); err != nil {
 		return nil, fmt.Errorf("making the tables: %w", err)
@@ -95,7 +95,8 @@ func (s *Shop) Book(ctx context.Context, id int64) (b Book, err error) {
 
 const booksOnPage = 20
 
-// Books returns a page of the books of an author, or of all.
+// Books returns a page of the books of an author, or of all books if author is "". The page
+// begins after the book with ID after.
 func (s *Shop) Books(ctx context.Context, author string, after int64) ([]Book, error) {
 	query, args := "SELECT id, title, author, cents, stock FROM books WHERE id > ? ORDER BY id LIMIT ?", []any{after, booksOnPage}
 	if author != "" {
@@ -128,7 +129,8 @@ type Order struct {
 	Items  []Item     `json:"items,omitempty"`
 }
 
-// Buy places an order. It takes the books out of stock, or changes nothing.
+// Buy places an order and returns its ID. It takes the books out of stock. If it fails, it
+// changes nothing.
 func (s *Shop) Buy(ctx context.Context, user int64, items []Item) (order int64, err error) {
 	if len(items) == 0 {
 		return 0, ErrNothingToBuy
@@ -244,7 +246,7 @@ func (s *Shop) each(ctx context.Context, scan func(*sql.Rows) error, query strin
 	return rows.Err()
 }
 
-// orNone replaces the error of a query without rows by none.
+// orNone returns none if err says that a query returned no rows. Otherwise it returns err.
 func orNone(err, none error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return none

@@ -10,9 +10,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// anonymous returns SQL of the schema without values: texts and numbers in it are replaced by
-// others of the same length. It keeps names, types, options of virtual tables, JSON paths,
-// formats and modifiers of dates, and the numbers of computed expressions.
+// anonymous returns the SQL of a schema object without private values: it replaces texts and
+// numbers by others of the same length. It keeps names, types, options of virtual tables, JSON
+// paths, formats and modifiers of dates, and the numbers of computed expressions.
 func (s *schema) anonymous(o object) string {
 	list := sqltext.All(o.sql)
 	if o.kind == "table" && len(significant(o.sql)) > 1 && significant(o.sql)[1].Is("VIRTUAL") {
@@ -66,8 +66,8 @@ func (s *schema) anonymous(o object) string {
 // storageClasses lists the results of typeof.
 var storageClasses = []string{"null", "integer", "real", "text", "blob"}
 
-// calls are the words before the parentheses that a token is in, the outermost first, in
-// lower case.
+// calls are the words before the parentheses around a token, in lower case. The outermost is
+// first.
 type calls []string
 
 func (c calls) innermost() string {
@@ -77,7 +77,7 @@ func (c calls) innermost() string {
 	return c[len(c)-1]
 }
 
-// callers returns, for each token, the calls that it is in.
+// callers returns, for each token, the calls around the token.
 func callers(list []token) []calls {
 	found := make([]calls, len(list))
 	var open calls
@@ -169,7 +169,8 @@ func namesFollow(list []token, at int) bool {
 	return before >= 0 && list[before].Is("TABLE", "EXISTS", "ON", "INTO", "REFERENCES")
 }
 
-// known returns, in lower case, the names in the schema and those that an object may also use.
+// known returns, in lower case, the names in the schema and those that the SQL of an object may
+// also use.
 func (s *schema) known(of object) map[string]bool {
 	known := map[string]bool{"rowid": true, "binary": true, "nocase": true, "rtrim": true}
 	if of.kind == "trigger" {
@@ -194,7 +195,8 @@ func (s *schema) known(of object) map[string]bool {
 // format matches formats of strftime and printf that contain no words.
 var format = regexp.MustCompile(`^%[-+ 0-9.]*[A-Za-z%](%[-+ 0-9.]*[A-Za-z%]|[^A-Za-z0-9%]|[TZ])*$`)
 
-// replaced returns the replacement of a text of the schema, the same for equal texts.
+// replaced returns the replacement of a text of the schema. Equal texts have the same
+// replacement.
 func (s *schema) replaced(t *table, text string) string {
 	switch {
 	case text == "" || format.MatchString(text):

@@ -12,13 +12,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// check is a CHECK constraint of a table, as the workload has it.
+// check is a CHECK constraint of a table in the workload.
 type check struct {
 	table     *table
-	number    int    // among the table's, from 0
-	text      string // with its name
+	number    int    // number of the constraint in its table, from 0
+	text      string // the constraint as SQL, with its name
 	condition string
-	from, to  int // its tokens, with the comma before it
+	from, to  int // range of the constraint's tokens, with the comma before it
 }
 
 // checks returns the CHECK constraints of CREATE TABLE.
@@ -67,8 +67,8 @@ func (c *check) violate(why string) {
 	c.table.violated[c.number] = why
 }
 
-// violations finds constraints that rows violate, in a database that does not enforce them,
-// and reports whether there are any that were not known.
+// violations finds CHECK constraints that rows violate, in a database that does not enforce
+// them. found reports whether any of these is new.
 func (b *builder) violations(ctx context.Context, db *sql.DB) (found bool, err error) {
 	for _, c := range b.checks {
 		if c.table.violated[c.number] != "" {
@@ -91,8 +91,8 @@ func (b *builder) violations(ctx context.Context, db *sql.DB) (found bool, err e
 	return found, nil
 }
 
-// How many rows of each data set constraints are tried with. They come from several seeds,
-// because each trial of a run has another seed.
+// Limits on the generated rows of each data set with which constraints are tried. The rows come
+// from several seeds, because each trial of a run has another seed.
 const (
 	tried     = 10_000 // rows in all
 	triedOnce = 2000   // rows of one seed

@@ -20,11 +20,12 @@ import (
 
 // Comparison says how similar an imitation is to its database.
 type Comparison struct {
-	Bytes   int64 // of the imitation
+	Bytes   int64 // size of the imitation
 	Queries []Compared
 
-	// Sizes has the tables and indexes whose sizes differ most. If the size of the database is
-	// near, it has only those that are not. It is nil if the imitation has a share of the rows.
+	// Sizes lists the tables and indexes whose sizes differ most. If the size of the whole
+	// imitation is near the database's, Sizes omits those that are near. It is nil if the
+	// imitation has only a share of the rows.
 	Sizes []Size
 }
 
@@ -40,11 +41,11 @@ func (s *Size) Near() bool { return near(float64(s.Bytes[0]), float64(s.Bytes[1]
 // Compared is one query on the database and on its imitation.
 type Compared struct {
 	Query *Query
-	Plan  [2]string // the database's and the imitation's
+	Plan  [2]string // plan in the database, and in the imitation
 	Rows  [2]float64
-	Time  [2]time.Duration // the median of an execution, by this process's SQLite
+	Time  [2]time.Duration // median time of an execution, by this process's SQLite
 
-	renamed string // the database's plan with the names that indexes have in the imitation
+	renamed string // plan in the database, with the names that indexes have in the imitation
 }
 
 // SamePlan reports whether SQLite plans the query in the same way.
@@ -62,7 +63,7 @@ func (c *Compared) NearTime() bool {
 // near reports whether two values are within a factor of 2, or differ by little.
 func near(x, y, little float64) bool { return max(x, y) <= 2*min(x, y) || math.Abs(x-y) <= little }
 
-// Near reports whether the plan, the rows and the time are near.
+// Near reports whether the plan is the same and the rows and the time are near.
 func (c *Compared) Near() bool { return c.SamePlan() && c.NearRows() && c.NearTime() }
 
 // NearSize is the share by which the size of an imitation may differ and still be near.
@@ -127,8 +128,8 @@ func (w *Workload) Compare(ctx context.Context, resolved *plan.Plan, keep string
 	return c, copyNew(path, keep)
 }
 
-// pack returns the size of the imitation. If it is nearer to the wanted one after a VACUUM, the
-// workload gets one.
+// pack returns the size of the imitation. If a VACUUM brings the size nearer to the wanted one,
+// pack adds a VACUUM to the workload.
 func (w *Workload) pack(ctx context.Context, db *sql.DB) (int64, error) {
 	bytes, err := usedBytes(ctx, db)
 	want := w.Wanted()
@@ -170,12 +171,12 @@ func (w *Workload) compare(ctx context.Context, l *loader, q *Query) (c Compared
 	return c, nil
 }
 
-// mostSizes is how many tables and indexes are named that make a size differ.
+// mostSizes is the greatest length of [Comparison].Sizes.
 const mostSizes = 3
 
 // sizes returns the tables and indexes whose sizes differ most, the greatest difference first.
-// Each differs by more than a hundredth of the database. If whole is false, those that are
-// near are left out.
+// Each difference is more than a hundredth of the database. If whole is false, sizes omits
+// tables and indexes that are near.
 func (w *Workload) sizes(ctx context.Context, db *sql.DB, whole bool) ([]Size, error) {
 	found := map[string]*Size{}
 	for i, of := range []*sql.DB{w.source.copy.DB(), db} {

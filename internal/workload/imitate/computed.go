@@ -11,9 +11,9 @@ import (
 
 // part is a part of the key of an index.
 type part struct {
-	column    *column // nil if it is computed
-	generated string  // the name of a generated column; "" if it is an expression
-	number    int     // among the parts of the key, from 0
+	column    *column // nil if the part is computed
+	generated string  // name of the generated column; "" if the part is an expression
+	number    int     // number among the parts of the key, from 0
 }
 
 // condition returns "t.a = :a AND t.b = (:a * 2) AND …" for the key of an index, as in the

@@ -13,7 +13,7 @@ import (
 // dataSet is a data set of the workload.
 type dataSet struct {
 	name    string
-	table   string // "" if it is not inserted
+	table   string // table that the rows are inserted into; "" if none
 	count   string
 	columns []generated
 }
@@ -24,7 +24,7 @@ type generated struct {
 	kind   string
 	value  string
 	also   []string // further keys
-	nulls  int64    // of 1000 rows
+	nulls  int64    // number of NULLs in 1000 rows
 	hidden bool
 }
 
@@ -42,7 +42,8 @@ func (g generated) String() string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// add adds a column. If the name is taken, it gets another one.
+// add adds a column. If another column has its name, add chooses a new name. It returns the
+// name.
 func (d *dataSet) add(g generated) string {
 	name := g.name
 	for i := 2; slices.ContainsFunc(d.columns, func(c generated) bool { return strings.EqualFold(c.name, g.name) }); i++ {
@@ -182,7 +183,7 @@ func (b *builder) additions(tables []*table) []*dataSet {
 	return list
 }
 
-// unfit says why no phase inserts into a table; "" if one can.
+// unfit returns why no phase can insert into a table, or "" if one can.
 func (b *builder) unfit(t *table) string {
 	if !b.extendable(t) {
 		return "its keys leave no room for them"

@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// documentStats has statistics of those texts of a column that are JSON objects or arrays.
+// documentStats has statistics of the texts of a column that are JSON objects or arrays.
 type documentStats struct {
 	n, arrays int64
 	blank     int64 // bytes of white space in the objects
@@ -31,18 +31,18 @@ type objectStats struct {
 
 // member is a member of objects.
 type member struct {
-	column  *column // has the values that are neither objects nor arrays; false and true are 0 and 1
+	column  *column // the values that are neither objects nor arrays; false and true are 0 and 1
 	bools   int64
 	arrays  classStats // lengths of arrays, in bytes
 	items   []*member  // the first items of arrays
-	bytes   int64      // for an item, its size in all arrays
+	bytes   int64      // for an item of arrays, its total size in bytes
 	objects objectStats
 }
 
 // Limits on the parts of a document that are imitated.
 const (
-	maxMembers = 40 // of an object
-	maxItems   = 4  // of an array; the others are a text
+	maxMembers = 40 // members of an object
+	maxItems   = 4  // items of an array; the others become one text
 	maxNested  = 4
 	rareMember = 0.01 // a share of the objects
 )
@@ -117,7 +117,7 @@ func (m *member) add(v any, depth int) {
 	case map[string]any:
 		m.objects.add(v, depth+1)
 	}
-	// Objects, arrays and null are NULL for the column, which then counts them as missing.
+	// Objects, arrays and null count as missing values of the member's column.
 }
 
 // addItems counts the first items of an array, before the array itself is counted.
@@ -133,7 +133,7 @@ func (m *member) addItems(list []any, depth int) {
 			item.bytes += int64(len(text))
 			item.add(list[i], depth)
 		}
-		if item.column.stats.rows == m.arrays.n { // it is missing, or no scalar
+		if item.column.stats.rows == m.arrays.n { // the item is missing, or is an object, an array or null
 			item.column.stats.add(nil)
 		}
 	}
@@ -171,15 +171,15 @@ type documentWriter struct {
 	d      *dataSet
 	t      *table
 	more   bool
-	keys   map[string]bool // names of members that the schema has
-	items  int             // of arrays that the schema has, up to the last
+	keys   map[string]bool // names of members that occur in the schema's expressions
+	items  int             // number of items that an array needs, because the schema's expressions use them
 	format string
 	of     []string
 
 	colon, comma string
 
-	// present is the share of the documents that have the object or array that is written. The
-	// imitation always has it, so its values are NULL in the others.
+	// present is the share of the database's documents that have the object or array being
+	// written. The imitation always has it, so in the other documents its values are NULL.
 	present float64
 }
 
@@ -237,16 +237,16 @@ func (w *documentWriter) member(name string, m *member, all int64) {
 	}
 }
 
-// within notes that the values written from now on are in a member that n documents have. The
-// function that it returns ends that.
+// within notes that the values written next are in a member that n documents have, until the
+// function that it returns is called.
 func (w *documentWriter) within(m *member, n int64) func() {
 	before := w.present
 	w.present *= float64(n) / float64(m.column.stats.rows)
 	return func() { w.present = before }
 }
 
-// nulls returns the share of the documents, in thousandths, that do not have n of the values of
-// a member.
+// nulls returns the share of the documents, in thousandths, that lack a member's value. n
+// documents have the value.
 func (w *documentWriter) nulls(st *columnStats, n int64) int64 {
 	return int64(math.Round(1000 * (1 - w.present*float64(n)/float64(st.rows))))
 }

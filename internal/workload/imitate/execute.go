@@ -94,10 +94,10 @@ func (q *Query) run(ctx context.Context, db *sql.DB, text string, values [][]any
 	return strings.Join(parts, "; "), float64(rows) / math.Max(1, float64(done)), err
 }
 
-// timed is how long the executions of a query on one side are timed, about.
+// timed is about how long a query is timed on each side.
 const timed = 500 * time.Millisecond
 
-// time returns the median time of an execution on both databases, which take turns.
+// time returns the median execution time of a query on each of two databases, which take turns.
 func (q *Query) time(ctx context.Context, dbs [2]*sql.DB, texts [2]string, values [2][][]any) (medians [2]time.Duration, err error) {
 	var statements [2]*sql.Stmt
 	for i, db := range dbs {

@@ -44,7 +44,7 @@ func (b *builder) column(d *dataSet, t *table, c *column, more bool) {
 	d.add(g)
 }
 
-// share returns how many of 1000 a part is.
+// share returns a part in thousandths of the whole, of.
 func share(part, of int64) int64 {
 	if of == 0 {
 		return 0
@@ -104,7 +104,7 @@ func (b *builder) fromFew(t *table, c *column, s *classStats, g generated) gener
 	return g
 }
 
-// weight returns how often a value occurs, of about 1000 rows.
+// weight returns how often value v occurs in about 1000 rows of the column that are not NULL.
 func (c *column) weight(v any) int64 {
 	return max(1, share(c.stats.few[v], c.stats.rows-c.stats.nulls))
 }
@@ -117,7 +117,7 @@ func (c *column) call(value, name string) {
 	c.names[value] = name
 }
 
-// list writes bounds. Equal ones are written once if there are no others.
+// list writes bounds as YAML. If all bounds are equal, it writes the bound twice.
 func list[T int64 | float64](bounds []T) string {
 	if bounds[0] == bounds[len(bounds)-1] {
 		bounds = []T{bounds[0], bounds[0]}

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Options say how a workload is made.
+// Options say how a workload is made from a database.
 type Options struct {
-	// Share of the rows that the workload has; 1 is all of them. Tables with fewer than
-	// 1000 rows keep them.
+	// Share is the share of the rows that the workload has; 1 is all rows. Tables with fewer
+	// than 1000 rows keep all.
 	Share float64
 
-	// KeepValues keeps values of the database: texts and numbers of columns that have few,
-	// exact ranges, and the literals of the schema.
+	// KeepValues keeps values of the database. These are the texts and numbers of columns with
+	// few distinct values, exact ranges, and the literals of the schema.
 	KeepValues bool
 
 	// Tell, if not nil, is called now and then with a description of the current step.
@@ -29,8 +29,8 @@ type Workload struct {
 	Tables  []Table
 	Queries []*Query
 	Notes   []string // differences from the database, as sentences
-	Bytes   int64    // of the database, without free pages
-	Free    int64    // of its free pages
+	Bytes   int64    // size of the database without free pages
+	Free    int64    // size of the database's free pages
 
 	builder *builder
 	source  *Source
@@ -39,12 +39,12 @@ type Workload struct {
 // Table is a table of the database whose rows are imitated.
 type Table struct {
 	Name string
-	Rows int64 // in the database
-	Full int64 // in the workload at the full scale
+	Rows int64 // number of rows in the database
+	Full int64 // number of rows in the workload at the full scale
 }
 
-// small is the number of rows below which a table is not scaled: it is probably a list that
-// has the same length however much data there is.
+// small is the number of rows below which a table is not scaled. Such a table is probably a
+// list whose length does not depend on the amount of data.
 const small = 1000
 
 type builder struct {
@@ -53,14 +53,14 @@ type builder struct {
 	file         string
 	keep         bool
 	share        float64
-	packed       bool // VACUUM after loading
+	packed       bool // the workload runs VACUUM after loading
 	sets         []*dataSet
-	names        map[string]bool // of data sets and parameters, in lower case
+	names        map[string]bool // names of data sets and parameters, in lower case
 	dictionaries map[string]string
 	vocabularies map[*column]string
 	numbers      map[string]string
 	renamed      map[string]string  // by name in the database, indexes that have another name in the workload
-	parameters   map[*column]string // of queries, by the column that they are compared with
+	parameters   map[*column]string // parameters of queries, by the column that they are compared with
 	words        map[*column]string // the parameters that are words of a column's texts
 	inserts      string
 	reads        string
@@ -186,7 +186,7 @@ func nameOf(file string) string {
 	return name
 }
 
-// unused returns a name for a data set or parameter that nothing else has.
+// unused returns a name that no other data set or parameter has.
 func (b *builder) unused(name string) string {
 	name = identifierOf(name)
 	free := name
@@ -197,7 +197,8 @@ func (b *builder) unused(name string) string {
 	return free
 }
 
-// scaled returns how many rows of a table there are at the full scale.
+// scaled returns how many rows the workload has at the full scale, for a table with this number
+// of rows in the database.
 func (b *builder) scaled(rows int64) int64 {
 	if rows < small && b.share < 1 {
 		return rows

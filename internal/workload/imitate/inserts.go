@@ -115,15 +115,15 @@ func (l *loader) timedInserts() iter.Seq2[*plan.Phase, *plan.DataSet] {
 	}
 }
 
-// firstFailure runs the plan's insert phases one after another, up to the first that fails, and
-// takes their rows back. It returns the table of that phase, and why it fails.
+// firstFailure runs the plan's insert phases one after another until one fails, and rolls them
+// back. It returns the failed phase's table and the reason.
 func (l *loader) firstFailure(ctx context.Context, b *builder) (table string, why, err error) {
 	tx, err := l.db.BeginTx(ctx, nil)
 	if err != nil {
 		return "", nil, err
 	}
 	defer func() {
-		if back := tx.Rollback(); !errors.Is(back, sql.ErrTxDone) && why == nil { // RAISE(ROLLBACK) has done it
+		if back := tx.Rollback(); !errors.Is(back, sql.ErrTxDone) && why == nil { // RAISE(ROLLBACK) has already rolled back
 			err = errors.Join(err, back)
 		}
 	}()

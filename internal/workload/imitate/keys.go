@@ -28,7 +28,7 @@ func (b *builder) pickable(c *column) bool {
 // target returns the column that a column of a foreign key refers to.
 func (c *column) target() *column { return c.foreign.to[slices.Index(c.foreign.columns, c)] }
 
-// of returns "set.column" as YAML.
+// of returns "set.column" for the column as YAML.
 func (c *column) of(set string) string {
 	if isPlain(c.name) {
 		return set + "." + c.name
@@ -36,7 +36,7 @@ func (c *column) of(set string) string {
 	return yamlText(set + "." + c.name)
 }
 
-// reference makes a foreign key.
+// reference makes the generator of a column of a foreign key.
 func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generated {
 	f := c.foreign
 	st := &c.stats
@@ -126,7 +126,7 @@ func (t *table) parts() []*column {
 	return slices.Concat(t.composite.columns, t.siblings)
 }
 
-// keys returns the data set with the combinations of a unique index.
+// keys returns the name of the data set with the combinations of values of a unique index.
 func (b *builder) keys(t *table) string {
 	if name := b.dictionaries["keys "+t.name]; name != "" {
 		return name
@@ -196,13 +196,15 @@ func (b *builder) domain(t *table, j int, more bool) string {
 	return d.name + ".value"
 }
 
-// run returns the greatest number of rows that are equal in all columns except the last.
+// run returns the greatest number of consecutive rows that are equal in all columns of the
+// index except the last.
 func (x *index) run(rows int64) int64 {
 	groups := max(1, x.different(len(x.columns)-2))
 	return (rows + groups - 1) / groups
 }
 
-// different returns how many different combinations the columns from 0 to j have.
+// different returns the number of distinct combinations of values in columns 0 to j of the
+// index.
 func (x *index) different(j int) int64 {
 	n := min(x.groups[j].values(), x.changes[j])
 	if first := &x.columns[0].stats; j == 0 && first.up == first.pairs {

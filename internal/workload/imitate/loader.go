@@ -41,7 +41,7 @@ type loader struct {
 	tell func(string)
 }
 
-// cacheKiB is how much of the imitation is kept in memory while it is loaded.
+// cacheKiB is how many KiB of the imitation are kept in memory while it is loaded.
 const cacheKiB = 256 << 10
 
 func newLoader(db *sql.DB, p *plan.Plan, seed uint64, tell func(string)) (*loader, error) {
@@ -89,12 +89,12 @@ func (l *loader) load(ctx context.Context, s *schema) error {
 // each further row. Usual rows take some microseconds.
 var patience, patiencePerRow = 10 * time.Second, 10 * time.Millisecond
 
-// errEndless is the error if a statement does not end. The schema of a database may compute
-// anything.
+// errEndless says that a statement was stopped because it ran too long. The schema of a
+// database may compute anything.
 var errEndless = errors.New("it takes too long: a trigger, a generated column, a constraint or an index of the database computes for seconds")
 
-// within calls do, which handles a number of rows. It returns [errEndless] if that takes much
-// longer than so many rows usually do.
+// within calls do, which handles a number of rows. It returns [errEndless] if do takes much
+// longer than usual for so many rows.
 func within(ctx context.Context, begin time.Time, rows int64, do func(context.Context) error) error {
 	limited, cancel := context.WithDeadline(ctx, begin.Add(patience+time.Duration(rows)*patiencePerRow))
 	defer cancel()
@@ -112,7 +112,7 @@ func (l *loader) insert(ctx context.Context, in *plan.Insert) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			if back := tx.Rollback(); !errors.Is(err, errEndless) { // whose interruption has done it
+			if back := tx.Rollback(); !errors.Is(err, errEndless) { // the interruption has already rolled back
 				err = errors.Join(err, back)
 			}
 		}

@@ -10,10 +10,10 @@ import (
 // moment is a time that is stored as text: 2024-05-01, 2024-05-01 12:00:00, with a T,
 // fractions of a second or a time zone.
 type moment struct {
-	at       int64  // milliseconds, as if the zone were UTC
+	at       int64  // milliseconds since the Unix epoch, as if the zone were UTC
 	clock    string // " " or "T" if there is a time of day
-	fraction int    // digits
-	zone     string // as it is written
+	fraction int    // digits of the fraction of a second
+	zone     string // the zone as it is written
 }
 
 func momentOf(text string) (m moment, ok bool) {
@@ -63,7 +63,7 @@ func (m moment) String() string {
 	return text + m.zone
 }
 
-// month returns the beginning of the month.
+// month returns the beginning of the moment's month.
 func (m moment) month() moment {
 	t := time.UnixMilli(m.at).UTC()
 	m.at = time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC).UnixMilli()
@@ -72,7 +72,7 @@ func (m moment) month() moment {
 
 // momentStats has statistics of texts, as long as all of them are moments of one form.
 type momentStats struct {
-	form moment // its clock and zone are those of all texts, its fraction the longest; its time has no meaning
+	form moment // form of the texts: clock and zone are those of all texts, fraction is the longest; the time has no meaning
 	classStats
 }
 
@@ -135,7 +135,8 @@ func (b *builder) moments(d *dataSet, t *table, c *column, several, more bool) g
 	return m.written(at, func(suffix string, g generated) string { return d.help(c, suffix, g, t.columns) })
 }
 
-// written returns the generator of texts for one of milliseconds. help adds a hidden column.
+// written returns the generator of texts for a generator of milliseconds. help adds a hidden
+// column to the data set.
 func (s *momentStats) written(at generated, help func(suffix string, g generated) string) generated {
 	name := help("at", at)
 	format, of := "%F", name
@@ -149,8 +150,8 @@ func (s *momentStats) written(at generated, help func(suffix string, g generated
 	return generated{kind: "format", value: yamlText(format + s.form.zone), also: []string{"of: [" + of + "]"}}
 }
 
-// anonymousMoments returns times with about the same range and distribution. They are
-// rounded, or moved if they are too near to each other for that.
+// anonymousMoments returns times with about the same range and distribution. They are rounded,
+// or moved if they are too near each other for rounding.
 func (b *builder) anonymousMoments(s *momentStats, list []int64) []int64 {
 	list = slices.Clone(list)
 	if b.keep {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// steps returns the first value and the distance of a serial with about the range of the
-// values.
+// steps returns the first value of a serial and the distance between its values, so that it has
+// about the range of the column's values.
 func (b *builder) steps(c *classStats, t *table) (low, step int64) {
 	bounds := b.anonymousInts([]int64{c.low, c.high})
 	if c.low > -100 && c.low < 100 {
@@ -53,7 +53,8 @@ func (b *builder) integers(d *dataSet, t *table, c *column, s *classStats, sever
 	return g
 }
 
-// fewInts returns the shares of the values of a column that has few.
+// fewInts returns a generator with the share of each value of a column that has few distinct
+// values.
 func (b *builder) fewInts(c *column) generated {
 	var values []int64
 	for v := range c.stats.few {

@@ -9,15 +9,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Query is a phase that reads.
+// Query is a phase of the workload that reads.
 type Query struct {
 	Phase    string
-	SQL      string // as in the workload
-	original string // the same for the database, whose schema has other literals
-	table    *table // whose rows have the parameters
+	SQL      string // the SQL in the workload
+	original string // the SQL for the database, whose schema has other literals
+	table    *table // the table from whose rows the parameters are taken
 	args     []arg
-	columns  []string // types of the result
-	words    *column  // the parameter is a word of its texts
+	columns  []string // types of the result's columns
+	words    *column  // if not nil, the parameter is a word of this column's texts
 	weight   int64
 }
 
@@ -275,7 +275,8 @@ func (t *table) indexed(columns []*column) bool {
 	})
 }
 
-// withoutIndex says why rows are not found by columns, of which [table.indexed] is false.
+// withoutIndex says why rows cannot be found by columns for which [table.indexed] returns
+// false.
 func (t *table) withoutIndex(columns []*column) string {
 	var names []string
 	for _, c := range columns {

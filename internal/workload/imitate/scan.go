@@ -36,8 +36,8 @@ type columnStats struct {
 	rows, nulls int64
 	class       [classes]classStats
 	few         map[any]int64 // how often each integer or text occurs; nil if there are more than fewest values, or others
-	pairs, up   int64         // neighbors, and how many of them do not descend
-	same        int64         // neighbors that are equal
+	pairs, up   int64         // pairs of neighboring rows, and how many of the pairs do not descend
+	same        int64         // pairs of neighboring rows with equal values
 	last        any
 	words       *wordStats
 	moments     momentStats
@@ -47,8 +47,8 @@ type columnStats struct {
 // classStats has statistics of a column's values of one storage class.
 type classStats struct {
 	n         int64
-	low, high int64   // of integers, and of the lengths of texts and blobs
-	sum       float64 // of integers, and of the lengths of texts and blobs
+	low, high int64   // of integers, or of the lengths of texts and blobs
+	sum       float64 // of integers, or of the lengths of texts and blobs
 	numbers   reservoir[int64]
 	real      reservoir[float64]
 	fraction  bool // at least one of the reals is not a whole number
@@ -190,7 +190,7 @@ func (w *wordStats) add(text string) {
 	}
 }
 
-// present returns the classes that the column has.
+// present returns the storage classes of the column's values.
 func (s *columnStats) present() []int {
 	var list []int
 	for i := range s.class {
@@ -201,7 +201,7 @@ func (s *columnStats) present() []int {
 	return list
 }
 
-// values returns how many distinct values there are.
+// values returns the number of distinct values in the column.
 func (s *columnStats) values() int64 {
 	n := int64(0)
 	for i := range s.class {

@@ -17,8 +17,8 @@ type object struct {
 // table is a table of the database, with statistics of its rows.
 type table struct {
 	object
-	virtual   string // the module, in lower case
-	shadow    bool   // a virtual table keeps its data in it
+	virtual   string // the module of a virtual table, in lower case; "" for other tables
+	shadow    bool   // a virtual table keeps its data in this table
 	noRowid   bool
 	rowid     string // the name by which the rowid can be read, or ""
 	columns   []*column
@@ -26,14 +26,14 @@ type table struct {
 	foreign   []*foreign
 	rows      int64
 	content   *table // of a full-text index: the table whose rows it indexes
-	contents  string // of a full-text index: its option content, or ""
-	whole     bool   // its rows are inserted; those of other tables are written by SQLite
-	set       string // the name of its data set
+	contents  string // of a full-text index: the value of its option content, or ""
+	whole     bool   // the workload inserts the table's rows; SQLite writes those of other tables
+	set       string // name of the table's data set
 	sample    reservoir[[]any]
 	composite *index         // the unique index of several columns that generated rows satisfy
 	siblings  []*column      // the last columns of other unique indexes that otherwise have the same columns
 	violated  map[int]string // why the workload lacks a CHECK constraint, by its number
-	packed    bool           // its pages are full, as after insertion in the order of the key
+	packed    bool           // the table's pages are full, as after insertion in the order of the key
 }
 
 // column is a column that is inserted.
@@ -42,11 +42,11 @@ type column struct {
 	declared string // the type, in upper case
 	affinity string
 	notNull  bool
-	key      int // its place in the primary key, from 1, or 0
+	key      int // place of the column in the primary key, from 1, or 0
 	rowid    bool
 	unique   bool     // no two rows have the same value, by the schema
-	foreign  *foreign // the foreign key that it is part of, or nil
-	prose    bool     // its words are indexed
+	foreign  *foreign // the foreign key that the column is part of, or nil
+	prose    bool     // the words of the column are indexed
 	stats    columnStats
 	names    map[string]string // if the column has few values, their names in the workload
 }
@@ -58,7 +58,7 @@ type index struct {
 	unique  bool
 	partial string // the condition as in the database
 	columns []*column
-	whole   bool // it has no expressions
+	whole   bool // the index has no expressions
 	parts   []part
 	groups  []distinct // the values of the first column, of the first two, …
 	changes []int64    // how often each of groups differs from the row before
@@ -70,8 +70,8 @@ type index struct {
 // foreign is a foreign key.
 type foreign struct {
 	parent  *table
-	columns []*column // of the child
-	to      []*column // of the parent
+	columns []*column // columns of the child table
+	to      []*column // columns of the parent table
 }
 
 func (t *table) column(name string) *column {

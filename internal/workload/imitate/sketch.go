@@ -41,7 +41,7 @@ func (r *reservoir[T]) slot(size int) *T {
 	return nil
 }
 
-// most is up to how many distinct values are counted one by one.
+// most is the number of distinct values up to which they are counted one by one.
 const most = 4096
 
 // distinct counts the distinct values of a column, and how unequal their numbers are. Above
@@ -51,7 +51,7 @@ const most = 4096
 type distinct struct {
 	n       int64
 	counts  map[uint64]int64
-	log     *[4096]uint8 // nil while they are counted, as squares
+	log     *[4096]uint8 // nil, like squares, while values are counted one by one
 	squares *[8192]int64
 }
 
@@ -79,7 +79,7 @@ func (d *distinct) estimate(hash uint64, n int64) {
 	d.squares[other>>51] += n * (int64(other&1)*2 - 1)
 }
 
-// values returns how many distinct values there are.
+// values returns the number of distinct values, estimated above most.
 func (d *distinct) values() int64 {
 	if d.n == 0 || d.counts != nil {
 		return int64(len(d.counts))

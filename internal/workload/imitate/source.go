@@ -17,10 +17,10 @@ import (
 type Source struct {
 	copy *snapshot.Snapshot
 	path string
-	dir  string // of the copy
+	dir  string // directory of the copy
 }
 
-// ErrNoTables is returned by Open if there is nothing to imitate.
+// ErrNoTables is returned by Open if the database has no tables.
 var ErrNoTables = errors.New("it has no tables: name a database that has tables")
 
 // Open copies a database into a directory and opens the copy. Where the system allows it, the
@@ -32,7 +32,7 @@ func Open(ctx context.Context, path, dir string) (*Source, error) {
 	if s.copy, err = snapshot.Take(ctx, path, dir); err == nil && s.copy.Tables == 0 {
 		err = errors.Join(fmt.Errorf("database %s: %w", path, ErrNoTables), s.copy.Close())
 	}
-	if _, ok := errors.AsType[*fs.PathError](err); ok { // of the copy
+	if _, ok := errors.AsType[*fs.PathError](err); ok { // an error of a file operation on the copy
 		err = fmt.Errorf("%w: set TMPDIR to a directory with more room", err)
 	}
 	if err != nil {

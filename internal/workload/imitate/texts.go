@@ -33,7 +33,8 @@ func (b *builder) text(d *dataSet, t *table, c *column, s *classStats, several, 
 	return g
 }
 
-// fewTexts returns the shares of the texts of a column that has few.
+// fewTexts returns a generator with the share of each text of a column that has few distinct
+// texts.
 func (b *builder) fewTexts(c *column) generated {
 	var values []string
 	for v := range c.stats.few {
@@ -121,10 +122,10 @@ func (b *builder) vocabulary(c *column) string {
 	return b.vocabularies[c]
 }
 
-// lengths returns the lengths of texts or blobs, with the right mean.
+// lengths returns, as YAML, a distribution of lengths of texts or blobs with the right mean.
 func lengths(s *classStats) string { return lessLengths(s, 0) }
 
-// lessLengths returns lengths with less characters each.
+// lessLengths returns lengths as the function lengths does, each reduced by less characters.
 func lessLengths(s *classStats, less int64) string {
 	if s.low == s.high {
 		return fmt.Sprint(max(0, s.low-less))

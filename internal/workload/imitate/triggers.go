@@ -12,12 +12,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// triedRows is how many rows of an insert phase are inserted to try its triggers.
+// triedRows is the number of rows that are inserted to try the triggers of an insert phase.
 const triedRows = 200
 
-// triggers finds triggers that fail for generated rows, such as one that looks for a value of
-// the application. It reports whether there are any. The loader's database has the imitation,
-// and is left unchanged.
+// triggers finds triggers that fail for generated rows, such as a trigger that looks for a
+// value of the application. found reports whether there are any. The loader's database has the
+// imitation, and is left unchanged.
 func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err error) {
 	for _, d := range l.timedInserts() {
 		own := b.triggersOf(d.Table)
@@ -29,7 +29,7 @@ func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err erro
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		if together == nil || l.without(ctx, d, own) != nil { // it is not the triggers
+		if together == nil || l.without(ctx, d, own) != nil { // the rows do not fail, or fail without the triggers too
 			continue
 		}
 		found = true
@@ -40,7 +40,7 @@ func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err erro
 				b.fails(own[i], err)
 			}
 		}
-		if len(b.failing) == failing { // only together
+		if len(b.failing) == failing { // the triggers fail only together
 			for _, o := range own {
 				b.fails(o, together)
 			}
@@ -50,7 +50,7 @@ func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err erro
 }
 
 // without drops triggers, inserts rows of a data set, and rolls both back. It returns the error
-// of the rows.
+// of inserting the rows.
 func (l *loader) without(ctx context.Context, d *plan.DataSet, triggers []object) (err error) {
 	tx, err := l.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -69,7 +69,7 @@ func (l *loader) without(ctx context.Context, d *plan.DataSet, triggers []object
 	return l.rows(ctx, tx, d, 0, min(triedRows, d.Total))
 }
 
-// triggersOf returns the triggers of a table that the workload has.
+// triggersOf returns the triggers of a table that the workload's script creates.
 func (b *builder) triggersOf(table string) (list []object) {
 	for _, o := range b.schema.objects {
 		if o.kind == "trigger" && strings.EqualFold(o.table, table) && b.scripted[o.name] {

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// yaml writes the file.
+// yaml returns the text of the workload's file.
 func (b *builder) yaml(tables []*table, loaded []string, more []*dataSet, queries []*Query, before, after string) string {
 	var w strings.Builder
 	fmt.Fprintf(&w, "# Made by sqlite3perf workload from %s.\n", yamlText(b.file))
@@ -82,7 +82,7 @@ func (b *builder) needs() []string {
 	return workload.FeaturesOf(sql.String())
 }
 
-// QuickRows is how many rows a table has at most at the quick scale.
+// QuickRows is the greatest number of rows of a table at the quick scale.
 const QuickRows = 10_000
 
 // Cut reports whether a table has fewer rows at the quick scale than at the full one.
@@ -90,7 +90,7 @@ func (w *Workload) Cut() bool {
 	return slices.ContainsFunc(w.Tables, func(t Table) bool { return t.Full > QuickRows })
 }
 
-// scales writes the numbers of rows.
+// scales writes the number of rows of each table at each scale.
 func (b *builder) scales(w *strings.Builder, tables []*table, more []*dataSet, queries []*Query) {
 	most := int64(1)
 	for _, t := range tables {

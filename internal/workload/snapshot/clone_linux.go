@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clone makes a file that shares the blocks of another one, and reports whether the file
-// system can do that. If not, there is no file.
+// clone creates a copy of a file that shares the original's blocks. It returns false, and
+// creates no file, if the file system cannot do that.
 func clone(from *os.File, to string) bool {
 	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -18,12 +18,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 )
 
-// busyError says why a database cannot be copied now. Later it may be possible.
+// busyError says why a database cannot be copied now. A later attempt may succeed.
 type busyError string
 
 func (e busyError) Error() string { return string(e) }
 
-// A copy is attempted for about 6 seconds: the pauses between attempts grow by one pause each.
+// Copying is attempted for about 6 seconds. Each pause between attempts is longer than the
+// previous one by the constant pause.
 const (
 	attempts = 13
 	pause    = 80 * time.Millisecond
@@ -32,7 +33,8 @@ const (
 // magic is at the beginning of every database that is not encrypted.
 const magic = "SQLite format 3\x00"
 
-// Check returns an error if a file cannot be a database. It reads only the first bytes.
+// Check returns an error if a file cannot be a database. It reads only the first bytes of the
+// file.
 func Check(path string) error {
 	fi, err := os.Stat(path)
 	switch {
@@ -57,7 +59,7 @@ func Check(path string) error {
 	return nil
 }
 
-// head returns the first n bytes of a file, or fewer if it is shorter.
+// head returns the first n bytes of a file, or the whole file if it is shorter.
 func head(path string, n int) ([]byte, error) {
 	f, err := directory.OpenRegular(path) // a pipe with the name of a log would block
 	if err != nil {
@@ -72,7 +74,8 @@ func head(path string, n int) ([]byte, error) {
 	return first[:n], reason(err)
 }
 
-// headOfLog returns the header of the write-ahead log, or nil if nothing is in the log.
+// headOfLog returns the header of a database's write-ahead log, or nil if the log is missing or
+// empty.
 func headOfLog(path string) ([]byte, error) {
 	first, err := head(path+"-wal", 32)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(first) < 32 {
@@ -89,8 +92,8 @@ func reason(err error) error {
 	return err
 }
 
-// copyQuiet copies a database and its write-ahead log while no transaction is being written,
-// and returns the SHA-256 of the copy without the log.
+// copyQuiet copies a database and its write-ahead log at a moment when no transaction is being
+// written. It returns the SHA-256 of the copied database without the log.
 func copyQuiet(ctx context.Context, path, to string, pause time.Duration) (sum string, err error) {
 	for i := range attempts {
 		if i > 0 {
@@ -111,8 +114,8 @@ func copyQuiet(ctx context.Context, path, to string, pause time.Duration) (sum s
 	return "", fmt.Errorf(`%w: try again later, or name a copy: sqlite3 "%s" "VACUUM INTO 'copy.db'"`, err, strings.ReplaceAll(filepath.Base(path), `"`, `\"`))
 }
 
-// settled is how long ago the last write to a file must be before it is copied. The clocks of
-// file systems are coarse, so a second write in the same tick would go unnoticed.
+// settled is the least time between the last write to a file and its copy. The clocks of file
+// systems are coarse, so a second write within one tick would go unnoticed.
 const settled = 50 * time.Millisecond
 
 func copyOnce(ctx context.Context, path, to string) (string, error) {
@@ -147,20 +150,20 @@ func copyOnce(ctx context.Context, path, to string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// With a log, the file itself is written only by checkpoints, and transactions are
-	// appended to the log until it begins again with other salts in its header. Frames that
-	// were not copied in full have wrong checksums, so SQLite leaves them out.
+	// With a write-ahead log, only checkpoints write the database file. Transactions are
+	// appended to the log until it starts again with new salts in its header. Frames that were
+	// not copied completely have wrong checksums, so SQLite ignores them.
 	if after, _ := os.Stat(path); !same(before, after) || !bytes.Equal(log, again) {
 		return "", busyError("a program writes to it faster than it can be copied")
 	}
 	return sum, idle(path)
 }
 
-// idle returns an error if a transaction may be writing to the file itself, or was killed
-// while it wrote.
+// idle returns an error if a transaction may be writing to the database file, or if its process
+// was killed while it wrote.
 func idle(path string) error {
 	journal := filepath.Base(path) + "-journal"
-	// A transaction that has ended may leave a journal that begins with a zero.
+	// A committed transaction may leave a journal whose first byte is zero.
 	first, err := head(path+"-journal", 1)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -173,7 +176,7 @@ func idle(path string) error {
 		return err
 	}
 	if len(first) == 20 && first[19] == 2 {
-		return nil // with a log, a lock does not mean that the file is written
+		return nil // in WAL mode, a lock does not mean that the database file is being written
 	}
 	if pid := writer(path); pid != 0 {
 		return busyError(fmt.Sprintf("process %d has locked it to write to it", pid))
@@ -181,7 +184,7 @@ func idle(path string) error {
 	return nil
 }
 
-// copyFile copies the used part of a file, and returns the SHA-256 of the copy.
+// copyFile copies the used part of a file (see [used]), and returns the SHA-256 of the copy.
 func copyFile(ctx context.Context, from, to string) (string, error) {
 	f, err := directory.OpenRegular(from)
 	if err != nil {
@@ -201,8 +204,8 @@ func copyFile(ctx context.Context, from, to string) (string, error) {
 	return write(ctx, io.NewSectionReader(f, 0, size), to, false)
 }
 
-// used returns how many bytes of a database's file are pages, or the size of any other file.
-// SQLite ignores bytes after the pages, which could be a hole of any size. See
+// used returns the size of a database without the bytes after its pages, and the whole size of
+// any other file. SQLite ignores bytes after the pages, which could be a hole of any size. See
 // https://www.sqlite.org/fileformat2.html#in_header_database_size.
 func used(f *os.File) (int64, error) {
 	fi, err := f.Stat()
@@ -211,13 +214,13 @@ func used(f *os.File) (int64, error) {
 	}
 	var head [100]byte
 	if _, err := f.ReadAt(head[:], 0); err != nil || string(head[:len(magic)]) != magic {
-		return fi.Size(), nil //nolint:nilerr // a log, or too short
+		return fi.Size(), nil //nolint:nilerr // the file is a log, or too short for a database
 	}
 	page, pages := int64(binary.BigEndian.Uint16(head[16:])), int64(binary.BigEndian.Uint32(head[28:]))
 	if page == 1 {
 		page = 65536
 	}
-	if pages == 0 || !bytes.Equal(head[24:28], head[92:96]) { // written by an old SQLite
+	if pages == 0 || !bytes.Equal(head[24:28], head[92:96]) { // an old SQLite wrote the file, so the number of pages in its header may be wrong
 		return fi.Size(), nil
 	}
 	return min(fi.Size(), page*pages), nil
@@ -228,8 +231,9 @@ func used(f *os.File) (int64, error) {
 // databases by less than this.
 const mostHollow = 20
 
-// fits returns an error if a copy of a database, with its log, would take more room than
-// there is. It also does if the original is sparse, because holes become blocks of the copy.
+// fits returns an error if the disk of dir has no room for a copy of a database and its log. It
+// also returns an error if the database is sparse, because the holes would become blocks of the
+// copy.
 func fits(path, dir string) error {
 	total := int64(0)
 	for _, name := range []string{path, path + "-wal"} {
@@ -257,7 +261,8 @@ func fits(path, dir string) error {
 	return nil
 }
 
-// write creates a file with all that it reads, and returns its SHA-256.
+// write creates the file to with all that it reads from from, and returns the SHA-256 of the
+// contents.
 func write(ctx context.Context, from io.Reader, to string, sync bool) (string, error) {
 	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -280,7 +285,7 @@ func hash(ctx context.Context, path string) (string, error) {
 	return drain(ctx, io.Discard, f)
 }
 
-// drain copies until the end of from, and returns the SHA-256 of the copied bytes.
+// drain copies all of from to to, and returns the SHA-256 of the copied bytes.
 func drain(ctx context.Context, to io.Writer, from io.Reader) (string, error) {
 	h := sha256.New()
 	buffer := make([]byte, 1<<20)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// usualWords are words in messages of SQLite, of database/sql and of workers.
+// usualWords are words that occur in messages of SQLite, of database/sql and of workers.
 const usualWords = `
 not an error SQL logic access permission denied query aborted database is locked table out of memory attempt to write a readonly
 interrupted disk I O image malformed unknown operation or full unable open file locking protocol contains no data schema has changed
@@ -34,9 +34,9 @@ var (
 )
 
 // Public returns a message about SQL on the database without private values. Messages of SQLite
-// and of libraries can have values in them, such as "bad JSON path: '…'". Public keeps words
-// only if they are in the SQL, in the database's schema or in usualWords, and keeps quoted
-// text only if it is in the SQL or the schema.
+// and of libraries can contain values, such as "bad JSON path: '…'". Public keeps a word only
+// if it is in the SQL, in the database's schema or in usualWords. It keeps quoted text only if
+// that is in the SQL or the schema.
 func (s *Snapshot) Public(message string, sql ...string) string {
 	known := map[string]bool{}
 	for _, text := range append(append([]string{usualWords}, sql...), s.Schema...) {
@@ -63,5 +63,5 @@ func (s *Snapshot) Public(message string, sql ...string) string {
 	return hiddenWords.ReplaceAllString(message, "…")
 }
 
-// codeName matches the name of a result code.
+// codeName matches the name of a result code of SQLite.
 var codeName = regexp.MustCompile(`^SQLITE_[A-Z_]+$`)

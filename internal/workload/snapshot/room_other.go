@@ -2,5 +2,5 @@
 
 package snapshot
 
-// room returns -1: it is not known how many bytes can be written to a directory.
+// room returns -1: on this system it does not know how many bytes a directory has room for.
 func room(string) int64 { return -1 }

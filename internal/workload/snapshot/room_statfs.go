@@ -4,8 +4,8 @@ package snapshot
 
 import "golang.org/x/sys/unix"
 
-// room returns how many bytes can be written to a directory's file system, or -1 if that is
-// not known.
+// room returns how many bytes can be written to the file system of a directory, or -1 if that
+// is not known.
 func room(dir string) int64 {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {

@@ -19,24 +19,25 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Bounds of the result of a query, because its values are sent to the worker of each trial.
+// Limits on the result of a query, because its values are sent to the worker of each trial.
 const (
 	maxRows  = 100_000
-	maxBytes = 16 << 20 // of JSON
+	maxBytes = 16 << 20 // bytes of the values as JSON
 )
 
-// maxLength is the most bytes that a value may have while a query runs. The query may come from
-// a stranger, and build values of any length.
+// maxLength is the greatest length of a value in bytes while a query runs. A stranger may have
+// written the query, and it could compute values of any length.
 const maxLength = 64 << 20
 
-// rowsTime is the most time that a query takes.
+// rowsTime is the time limit of a query.
 var rowsTime = time.Minute
 
-// Rows returns the values of a query's rows, in a list for each column, encoded as in
-// plan.Generator.List. Errors name the place of a value but not the value, which may be private.
+// Rows runs a query and returns a list of values for each column, encoded as in
+// plan.Generator.List. Errors say in which row and column a value is, but not the value, which
+// may be private.
 func (s *Snapshot) Rows(ctx context.Context, query string, columns []driver.ColumnType) ([][]json.RawMessage, error) {
 	public := func(err error) error {
-		number := "" // of the result code, which the library puts at the end
+		number := "" // the result code, which the library appends to its message
 		if e, ok := errors.AsType[*sqlite.Error](err); ok {
 			number = strconv.Itoa(e.Code())
 		}
@@ -65,7 +66,8 @@ func (s *Snapshot) Rows(ctx context.Context, query string, columns []driver.Colu
 	return lists, err
 }
 
-// rowsOn is Rows on a connection. public takes private values out of an error.
+// rowsOn does the work of [Snapshot.Rows] on a connection. public removes private values from
+// an error.
 func rowsOn(ctx context.Context, conn *sql.Conn, query string, columns []driver.ColumnType, public func(error) error) ([][]json.RawMessage, error) {
 	names, err := columnsOf(ctx, conn, query)
 	if err != nil {
@@ -74,7 +76,7 @@ func rowsOn(ctx context.Context, conn *sql.Conn, query string, columns []driver.
 	if len(names) != len(columns) {
 		return nil, fmt.Errorf("its rows have %d columns, and columns lists %d: write a name and a type for each", len(names), len(columns))
 	}
-	// Without a declared type, the library converts no value.
+	// Expressions have no declared type, so the library converts no values.
 	given, plain := make([]string, len(columns)), make([]string, len(columns))
 	for i := range columns {
 		given[i] = fmt.Sprintf("c%d", i)
@@ -132,7 +134,8 @@ func columnsOf(ctx context.Context, conn *sql.Conn, query string) ([]string, err
 	return names, rows.Err()
 }
 
-// encode returns a value as a plan's list has it.
+// encode returns a value as JSON for a plan's list. It returns an error if the value does not
+// have the wanted type.
 func encode(v any, want driver.ColumnType) (json.RawMessage, error) {
 	class := ""
 	switch v := v.(type) {

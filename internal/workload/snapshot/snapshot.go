@@ -1,6 +1,6 @@
-// Package snapshot takes a copy of a user's database, which it only reads. The copy has all
-// that was committed, including transactions in the write-ahead log. SQLite never opens the
-// original, so no file is created beside it and no lock is taken.
+// Package snapshot copies a user's database without changing it. The copy has all committed
+// data, including transactions in the write-ahead log. SQLite never opens the original, so no
+// file is created next to it and no lock is taken.
 package snapshot
 
 import (
@@ -20,30 +20,30 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Snapshot is a copy of a database. Trials begin with copies of it.
+// Snapshot is a copy of a user's database. Each trial begins with a copy of the Snapshot.
 type Snapshot struct {
 	Name     string   // base name of the original file
 	SHA256   string   // hash of the copy, in hexadecimal
 	Bytes    int64    // size of the copy
-	PageSize int      // in bytes
-	WAL      bool     // whether the file is in WAL mode
-	Version  string   // version of the SQLite that wrote to it last; "" if the file does not have it
-	Tables   int      // how many tables it has, virtual ones included
-	Schema   []string // the statements that make its tables, indexes, views and triggers
+	PageSize int      // size of a page in bytes
+	WAL      bool     // whether the original is in WAL mode
+	Version  string   // version of the SQLite that last wrote the original; "" if its header does not say
+	Tables   int      // number of tables, including virtual ones
+	Schema   []string // the statements that create the tables, indexes, views and triggers
 
 	path    string        // path of the original
-	before  []fs.FileInfo // the original's files when Take was called, in the order of suffixes
+	before  []fs.FileInfo // file information of the original's files when Take was called, in the order of suffixes
 	file    *os.File
-	db      *sql.DB // has one connection, which stays open when the copy's directory is removed
-	stopped bool    // a query of rows did not end
+	db      *sql.DB // has one connection, which stays open after the copy's directory is removed
+	stopped bool    // a query of [Snapshot.Rows] exceeded its time limit
 }
 
 // suffixes are appended to a database's path to get the paths of its files.
 var suffixes = []string{"", "-wal", "-shm", "-journal"}
 
-// Take copies the database at path into a directory. If a program writes to the database
-// meanwhile, Take tries again for some seconds. The copy is kept open. Where the system allows
-// it, the directory can be removed then.
+// Take copies the database at path into a directory. If a program is writing to the database,
+// Take tries again for some seconds. The Snapshot keeps the copy open, so most systems allow
+// the caller to remove the directory.
 func Take(ctx context.Context, path, dir string) (*Snapshot, error) {
 	return take(ctx, path, dir, pause)
 }
@@ -91,8 +91,8 @@ func (s *Snapshot) Written() []string {
 	return list
 }
 
-// files returns the file information of a database's files, in the order of suffixes. It is
-// nil for files that do not exist.
+// files returns the file information of a database's files, in the order of suffixes. Elements
+// for missing files are nil.
 func files(path string) []fs.FileInfo {
 	list := make([]fs.FileInfo, len(suffixes))
 	for i, suffix := range suffixes {
@@ -101,7 +101,7 @@ func files(path string) []fs.FileInfo {
 	return list
 }
 
-// same reports whether two states of a file are equal: nothing wrote to it in between.
+// same reports whether nothing wrote to a file between two observations of it, x and y.
 func same(x, y fs.FileInfo) bool {
 	if x == nil || y == nil {
 		return x == nil && y == nil
@@ -109,10 +109,10 @@ func same(x, y fs.FileInfo) bool {
 	return os.SameFile(x, y) && x.Size() == y.Size() && x.ModTime().Equal(y.ModTime())
 }
 
-// ErrUnreadable is the error of a database that SQLite cannot read.
+// ErrUnreadable says that SQLite cannot read a database.
 var ErrUnreadable = errors.New("SQLite cannot read it")
 
-// unreadable explains an error of SQLite about the copy.
+// unreadable explains an error of SQLite when it read the copy.
 func unreadable(err error) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	switch {
@@ -124,7 +124,7 @@ func unreadable(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnreadable, err)
 }
 
-// remove removes a copy, its log and its journal.
+// remove removes the files of the copy at path, such as its log and its journal.
 func remove(path string) {
 	for _, suffix := range suffixes {
 		os.Remove(path + suffix)
@@ -164,14 +164,14 @@ func checkpoint(ctx context.Context, path string) error {
 	return nil
 }
 
-// address returns a path as a URI that SQLite takes.
+// address returns a path as a URI for SQLite. query has the URI's parameters.
 func address(path, query string) string {
 	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: query}
 	return u.String()
 }
 
-// schemaOf lists the statements of a schema in an order in which they can be run again.
-// Virtual tables come first, because they create tables themselves.
+// schemaOf is a query for the statements of a schema, in an order in which they can be run
+// again. Virtual tables come first, because creating one also creates ordinary tables.
 const schemaOf = `SELECT type, sql FROM sqlite_schema WHERE sql <> '' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
 ORDER BY CASE WHEN sql LIKE 'CREATE VIRTUAL%' THEN 0 WHEN type = 'table' THEN 1 WHEN type = 'index' THEN 2 WHEN type = 'view' THEN 3 ELSE 4 END, rowid`
 
@@ -205,7 +205,8 @@ func (s *Snapshot) open(ctx context.Context, path string) (err error) {
 		return err
 	}
 	defer conn.Close()
-	// It is the only connection, and stays open. A workload's queries can attach nothing.
+	// This is the only connection, and it stays open. Queries of a workload must not attach
+	// other files.
 	if _, err := sqlite.Limit(conn, sqlite3.SQLITE_LIMIT_ATTACHED, 0); err != nil {
 		return err
 	}
@@ -227,10 +228,10 @@ func (s *Snapshot) open(ctx context.Context, path string) (err error) {
 	return rows.Err()
 }
 
-// File returns the name that the copy has in the directory that it was made in.
+// File returns the path of the copy that Take made.
 func (s *Snapshot) File() string { return s.file.Name() }
 
-// DB returns the copy, opened for reading, with one connection.
+// DB returns the copy as a read-only database with one connection.
 func (s *Snapshot) DB() *sql.DB { return s.db }
 
 // Close closes the copy.
@@ -245,9 +246,10 @@ func (s *Snapshot) Close() error {
 	return errors.Join(errs...)
 }
 
-// Copy makes a copy for one trial. With share, the copy has the same blocks as the snapshot on
-// file systems that can do that. The first write to each of these blocks takes longer. When
-// Copy returns, all of the file has been read. With sync, it is also on the disk.
+// Copy copies the snapshot for one trial. If share is true and the file system can do it, the
+// copy shares the snapshot's blocks. Then the first write to each block takes longer. If sync
+// is true, a copy that shares no blocks is on the disk when Copy returns. In any case the whole
+// file has been read.
 func (s *Snapshot) Copy(ctx context.Context, path string, share, sync bool) error {
 	sum := ""
 	var err error

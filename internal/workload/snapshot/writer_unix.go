@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The bytes of a database that SQLite locks.
+// The positions of the bytes in a database file that SQLite locks.
 const (
 	pendingByte = 0x40000000
 	sharedFirst = pendingByte + 2
 	sharedSize  = 510
 )
 
-// writer returns the process that has locked a database for writing to its file, or 0. It
-// only asks: it takes no lock, not even for a moment.
+// writer returns the ID of the process that has locked a database file for writing, or 0 if
+// there is none. It only queries the lock, and takes none itself.
 func writer(path string) int {
 	f, err := os.Open(path)
 	if err != nil {
@@ -34,7 +34,8 @@ func writer(path string) int {
 	return 0
 }
 
-// allocated returns how many bytes of a file are on the disk, or -1 if that is not known.
+// allocated returns how many bytes of a file have blocks on the disk, or -1 if that is not
+// known.
 func allocated(fi os.FileInfo) int64 {
 	if s, ok := fi.Sys().(*syscall.Stat_t); ok {
 		return s.Blocks * 512

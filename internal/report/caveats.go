@@ -22,19 +22,19 @@ type Caveat struct {
 
 // The codes of caveats that are neither statuses nor codes of warnings.
 const (
-	CaveatUnsupported = "unsupported" // cases of what a driver's worker cannot do; Count: cases
+	CaveatUnsupported = "unsupported" // cases need something that the driver's worker cannot do; Count: cases
 	CaveatEnded       = "ended-early" // the run was interrupted, or has not ended; Count: complete rounds
-	CaveatFewRounds   = "few-rounds"
-	CaveatUnranked    = "unranked"   // in some rows, more operations failed than in others; Count: rows
-	CaveatErrors      = "errors"     // in some rows, operations failed with errors other than locks; Count: rows
-	CaveatTooShort    = "too-short"  // phases are too short to compare drivers; Count: cells
-	CaveatAdded       = "added"      // sqlite3perf's own overhead could explain why a row leads; Count: tables
-	CaveatUnset       = "unset"      // the workload leaves settings unset, and the drivers' defaults differ; Count: settings
-	CaveatRisk        = "risk"       // settings can lose data; Count: 1
-	CaveatDefect      = "defect"     // drivers have known defects that lose or falsify data; Count: defects
-	CaveatUnsettled   = "unsettled"  // figures are less precise than requested; Count: figures
-	CaveatSummary     = "no-summary" // the summary leaves out cells or drivers; Count: cells and drivers left out
-	CaveatLeftOut     = "left-out"   // workloads or drivers were not measured; Count: workloads and drivers
+	CaveatFewRounds   = "few-rounds"  // rows with figures have too few samples for a rank; Count: rows
+	CaveatUnranked    = "unranked"    // in some rows, more operations failed than in others; Count: rows
+	CaveatErrors      = "errors"      // in some rows, operations failed with errors other than locks; Count: rows
+	CaveatTooShort    = "too-short"   // phases are too short to compare drivers; Count: cells
+	CaveatAdded       = "added"       // sqlite3perf's own overhead could explain why a row leads; Count: tables
+	CaveatUnset       = "unset"       // the workload leaves settings unset, and the drivers' defaults differ; Count: settings
+	CaveatRisk        = "risk"        // settings can lose data; Count: 1
+	CaveatDefect      = "defect"      // drivers have known defects that lose or falsify data; Count: defects
+	CaveatUnsettled   = "unsettled"   // figures are less precise than requested; Count: figures
+	CaveatSummary     = "no-summary"  // the summary leaves out cells or drivers; Count: cells and drivers left out
+	CaveatLeftOut     = "left-out"    // workloads or drivers were not measured; Count: workloads and drivers
 )
 
 // noFigures are the codes of caveats of cases without figures, the worst first.

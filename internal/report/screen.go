@@ -19,7 +19,7 @@ import (
 const (
 	rankLast    = 5 // empty lines, and details of the run
 	rankShorter = 4 // the rest of texts that are cut
-	rankRest    = 3
+	rankRest    = 3 // rows, cells and warnings beyond the first
 	rankFirst   = 1 // the first rows, cells and warnings
 )
 

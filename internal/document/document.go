@@ -335,7 +335,7 @@ type Hints struct {
 	Directory string // the flag that names the directory for databases
 	Scale     string // the flag that makes workloads larger
 	Samples   string // the flags that give a profile more samples
-	Pass      string // the flags with which a gate that could not exclude a regression may pass
+	Pass      string // advice for a gate that could not exclude a regression
 
 	More []string // the commands that show more figures of this run
 	Rest []Hint   // the commands that show what this screen has no room for

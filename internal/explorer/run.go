@@ -42,7 +42,7 @@ type Run struct {
 	Compares  *result.Compares `json:"compares,omitempty"`
 	Profiled  string           `json:"profiled,omitempty"`  // the profiled phase, if the run has profiles instead of trials; only the report shows profiles
 	Question  string           `json:"question,omitempty"`  // the question that the run answers, such as tune
-	Unsampled string           `json:"unsampled,omitempty"` // what the run has instead of samples, such as "profiles"; "" if it has samples
+	Unsampled string           `json:"unsampled,omitempty"` // what the run has instead of samples, such as "profiles"; "" if it was made to have samples
 	LeftOut   []result.LeftOut `json:"left_out,omitempty" most:"200"`
 	Workloads []Workload       `json:"workloads"`
 	Cases     []Case           `json:"cases"`

@@ -24,8 +24,8 @@ type Trends struct {
 	Metrics   []metric `json:"metrics"`   // metrics that trends can show
 	Workloads []string `json:"workloads"` // workloads of the store
 	Drivers   []string `json:"drivers"`
-	Runs      int      `json:"runs"`              // number of runs that were read
-	Older     int      `json:"older,omitempty"`   // number of older runs that were not read, because there are too many
+	Runs      int      `json:"runs"`              // number of runs that the trends cover, including Pending
+	Older     int      `json:"older,omitempty"`   // number of older runs that the trends leave out, because there are too many
 	Pending   int      `json:"pending,omitempty"` // number of runs still to be read, which takes too long for one request: ask again
 	Damaged   int      `json:"damaged,omitempty"`
 	Start     *Start   `json:"start,omitempty"` // suggested workload and driver, if the request names none

@@ -1,11 +1,10 @@
-// Pages makes the report pages and the screenshots that the documents show, from runs in
-// stores:
+// Pages makes the report pages and the screenshots in the documents from runs in stores:
 //
 //	go run ./docs/pages -tool bin/sqlite3perf -screenshots results.db:3 default=results.db:3 writers=results.db:4
 //
-// An argument NAME=STORE:RUN makes docs/reports/NAME.html. The paths of this machine that a
-// run has are shortened. The screenshots go to docs/images. The run that they show should be
-// one of all drivers on the default workloads.
+// An argument NAME=STORE:RUN makes docs/reports/NAME.html. Paths of this machine are shortened in
+// it. The screenshots are written to docs/images. The run of -screenshots should have measured all
+// drivers on the default workloads.
 package main
 
 import (
@@ -42,7 +41,7 @@ func main() {
 
 type pages struct {
 	tool, docs string
-	dir        string // for files that don't stay
+	dir        string // directory for temporary files
 }
 
 func (p *pages) make(ctx context.Context, screenshots string, reports []string) error {
@@ -108,8 +107,8 @@ func (p *pages) report(ctx context.Context, ref, file string) error {
 	return err
 }
 
-// published returns a JSON report without the paths of this machine: the directory for
-// databases has ~ for the home directory, and the command does not name the store.
+// published removes the paths of this machine from a JSON report: it writes ~ for the home directory
+// in the directory for databases, and removes the store from the command.
 func published(data []byte) ([]byte, error) {
 	run, err := report.ReadJSON(bytes.NewReader(data))
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/browser"
 )
 
-// shot is a screenshot: of the report page, or of an address of the explorer.
+// shot describes a screenshot of the report page, or of a page of the explorer.
 type shot struct {
 	name    string
-	address string // below the explorer's, RUN is the run; "" for the report page
+	address string // path in the explorer, with RUN for the run's number; "" for the report page
 	look    browser.Look
 	wait    string // JavaScript that is true when the page is ready
-	at      string // CSS selector of what is to be at the top
+	at      string // CSS selector of the element at the top of the screenshot
 }
 
 const drawn = `(m => m && m.getAttribute("aria-busy") !== "true")(document.querySelector("main"))`
@@ -79,7 +79,7 @@ func (p *pages) serve(ctx context.Context, store string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the explorer did not start: %w", cmd.Wait())
 	}
-	address, _, _ = strings.Cut(address, "#") // what follows is only for measuring
+	address, _, _ = strings.Cut(address, "#") // the token after # is needed only to start runs
 	return strings.TrimRight(address, "/\n"), nil
 }
 

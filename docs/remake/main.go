@@ -1,5 +1,5 @@
-// Remake runs the commands whose outputs are shown in a document and replaces the
-// outputs, so that no output is edited by hand:
+// Remake regenerates the outputs of commands that a document shows, so that nobody edits them by
+// hand:
 //
 //	go run ./docs/remake -tool bin/sqlite3perf docs/studies.md [WORD …]
 //
@@ -7,12 +7,12 @@
 //
 //	<!-- output of: sqlite3perf reproduce writers -->
 //
-// A command that ends with "| head -20" has its first 20 lines in the document.
-// Another word than output keeps a part of what the command prints: see parts.
-// Tables in Markdown lie between "<!-- tables of: go run … -->" and "<!-- end -->".
+// If a command ends with "| head -20", the document shows the first 20 lines of its output.
+// Another word instead of output selects a part of the output: see parts.
+// Tables in Markdown are between "<!-- tables of: go run … -->" and "<!-- end -->".
 //
-// With arguments, only outputs whose command contains one of them are regenerated, and
-// with -with or -without only those whose command contains that text, or doesn't.
+// With arguments, only outputs whose command contains one of the arguments are regenerated. With
+// -with or -without, only outputs whose command contains that text, or doesn't contain it.
 package main
 
 import (
@@ -68,8 +68,8 @@ func remake(tool, store, file string, a asked) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", command, err)
 		}
-		// The document is read again, because a command may have taken minutes and
-		// must not undo an edit.
+		// The document is read again. The command may have taken minutes, and edits that were
+		// made in the meantime must not be lost.
 		if text, err = os.ReadFile(file); err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func remake(tool, store, file string, a asked) error {
 
 type asked struct {
 	with, without string
-	words         []string // of which the command must contain one, if there are any
+	words         []string // words of which the command must contain at least one; empty: any command
 }
 
 func (a asked) names(command string) bool {
@@ -95,8 +95,8 @@ var (
 	tables = regexp.MustCompile("(?ms)^<!-- tables of: (go run [^\n]*) -->\n(.*?)^<!-- end -->$")
 )
 
-// parts are the functions that choose what a document shows of a report, by the word in
-// its comment.
+// parts has the functions that select the part of a report that a document shows, by the word before
+// "of:" in the document.
 var parts = map[string]func(report string) string{
 	"output":   func(report string) string { return report },
 	"answer":   answer,
@@ -112,13 +112,13 @@ func answer(report string) string {
 	return without(strings.TrimSuffix(first, "\n")+"\n", "how sure ", "repeated ", "machine ", "warning ")
 }
 
-// cells returns what an answer of compare says after its sentences.
+// cells returns the list of cells in an answer of compare, without the sentences before it.
 func cells(report string) string {
 	_, list, _ := strings.Cut(answer(report), "\nover all ")
 	return without("over all "+list, "measured ")
 }
 
-// paragraphs returns those of a report that begin in one of these ways.
+// paragraphs returns the paragraphs of a report that begin with one of the given texts.
 func paragraphs(report string, beginnings ...string) string {
 	var list []string
 	for p := range strings.SplitSeq(strings.TrimSuffix(report, "\n"), "\n\n") {
@@ -131,7 +131,7 @@ func paragraphs(report string, beginnings ...string) string {
 
 var headed = regexp.MustCompile(`^(.*) \| head -([0-9]+)$`)
 
-// cut returns a command without its "| head -N", and N, or -1 for all lines.
+// cut returns a command without its "| head -N", and N. It returns -1 if the command has no head.
 func cut(command string) (string, int) {
 	m := headed.FindStringSubmatch(command)
 	if m == nil {
@@ -180,8 +180,8 @@ func replaced(text, command, out string) string {
 	})
 }
 
-// notComplete is the exit status of a run that is printed although some of its cells
-// have no figures.
+// notComplete is the exit status of sqlite3perf if some cells of a run have no figures. Remake does
+// not treat it as an error.
 const notComplete = 4
 
 func run(tool, command, store string) (string, error) {
@@ -195,11 +195,11 @@ func run(tool, command, store string) (string, error) {
 	dir := ""
 	switch args[0] {
 	case "cluster", "drivers", "doctor", "diff":
-	case "dsn": // whose argument is quoted for a shell
+	case "dsn": // the argument of dsn is quoted for a shell
 		for i := range args {
 			args[i] = strings.Trim(args[i], "'")
 		}
-	case "profile": // writes files
+	case "profile": // profile writes files
 		scratch, err := os.MkdirTemp("", "remake-")
 		if err != nil {
 			return "", err
@@ -228,15 +228,15 @@ func run(tool, command, store string) (string, error) {
 	return published(out.String()), nil
 }
 
-// published returns a report without the lines about this machine's directories.
+// published removes the lines about this machine's directories from a report.
 func published(report string) string {
 	return without(report, "databases ", "command ", "more ")
 }
 
-// without returns a report without the lines that have one of these labels.
+// without removes the lines that have one of the given labels from a report.
 func without(report string, labels ...string) string {
 	var b strings.Builder
-	dropped := false // also for a dropped line's continuation lines
+	dropped := false // stays true for the continuation lines of a dropped line
 	for line := range strings.Lines(report) {
 		dropped = slices.ContainsFunc(labels, func(l string) bool { return strings.HasPrefix(line, l) }) || dropped && strings.HasPrefix(line, "  ")
 		if !dropped {

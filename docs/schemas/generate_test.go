@@ -24,21 +24,21 @@ import (
 
 const module = "github.com/sqlite3perf/sqlite3perf/"
 
-// A generator makes schemas from Go types. Descriptions are the comments of types and fields,
-// and a type of strings is an enum of the constants of this type.
+// A generator makes schemas from Go types. The comments of types and fields become descriptions. A
+// string type becomes an enum of the type's constants.
 type generator struct {
 	t        *testing.T
-	comments map[string]string // by package.Type or package.Type.Field
-	enums    map[string][]any  // by package.Type
-	parsed   map[string]bool   // packages
+	comments map[string]string // comments by package.Type or package.Type.Field
+	enums    map[string][]any  // values of constants by package.Type
+	parsed   map[string]bool   // packages whose source has been read
 	types    map[string]reflect.Type
-	consts   map[string][]constant   // by package: those of texts
-	files    map[reflect.Type]string // schemas in other files, by type
-	further  map[string]string       // what types and tags do not say, as JSON, by the name of the definition
+	consts   map[string][]constant   // string constants by package
+	files    map[reflect.Type]string // files that have the schema of a type, if it is another file
+	further  map[string]string       // JSON to add to a definition, by its name, for rules that types and tags cannot express
 
-	open map[reflect.Type]bool // texts that have constants, but may be others
+	open map[reflect.Type]bool // string types that may have values other than their constants
 
-	// lenient accepts fields that are 0 although Go would leave them out.
+	// lenient makes schemas accept fields that are 0, although Go would leave them out.
 	lenient bool
 }
 
@@ -70,7 +70,7 @@ func (g *generator) schema(of reflect.Type) *jsonschema.Schema {
 	return s
 }
 
-// name names a definition.
+// name returns the name of a type's definition. It returns "" if the type has no name of its own.
 func (g *generator) name(t reflect.Type) string {
 	if t.PkgPath() == "" || t.Name() == "" {
 		return ""
@@ -80,7 +80,7 @@ func (g *generator) name(t reflect.Type) string {
 	return name
 }
 
-// mapped returns the schemas of types that are written as texts.
+// mapped returns the schema of a type that is written as a text in JSON, or nil for other types.
 func (g *generator) mapped(t reflect.Type) *jsonschema.Schema {
 	switch t {
 	case reflect.TypeFor[stats.Metric]():
@@ -116,10 +116,11 @@ func enum(values ...string) *jsonschema.Schema {
 	return s
 }
 
-// adjust does what package jsonschema does not, by further words in the tag jsonschema: a field
-// that is "optional" may be absent although it is always written, and so may the fields of an
-// embedded pointer; "constants=Gen" has the values of the package's constants that begin so; an
-// integer is at least 0 unless it is "signed".
+// adjust changes the schema of a type by further words in the tag jsonschema, which package
+// jsonschema does not know. "optional": the field may be absent although it is always written; this
+// also holds for the fields of an embedded pointer. "constants=Gen": the field's values are the
+// package's constants whose names begin with Gen. "signed": the integer may be negative; all other
+// integers are at least 0.
 func (g *generator) adjust(s *jsonschema.Schema, t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -164,7 +165,8 @@ func without(list []string, name string) []string {
 	return slices.DeleteFunc(list, func(x string) bool { return x == name })
 }
 
-// natural sets the least value of integers that have none.
+// natural sets the minimum of an integer's schema to least, unless the schema has a minimum or an
+// enum.
 func natural(s *jsonschema.Schema, least json.Number) {
 	if s.Type == "integer" && s.Minimum == "" && s.Enum == nil {
 		s.Minimum = least
@@ -176,8 +178,8 @@ func natural(s *jsonschema.Schema, least json.Number) {
 	}
 }
 
-// constants returns the values of a package's constants whose names have a prefix, before
-// another word.
+// constants returns the values of a package's constants whose names are a prefix followed by a
+// capitalized word.
 func (g *generator) constants(pkg, prefix string) (list []any) {
 	g.parse(pkg)
 	for _, c := range g.consts[pkg] {
@@ -191,7 +193,7 @@ func (g *generator) constants(pkg, prefix string) (list []any) {
 	return list
 }
 
-// add adds a part of a schema, in JSON.
+// add adds text, a part of a schema in JSON, to s.
 func (g *generator) add(s *jsonschema.Schema, text string) {
 	if text == "" {
 		return
@@ -203,7 +205,7 @@ func (g *generator) add(s *jsonschema.Schema, text string) {
 
 var docLink = regexp.MustCompile(`\[([\w.]+)\]`)
 
-// comment returns the comment of a type or of its field.
+// comment returns the comment of a type or, unless field is "", of its field.
 func (g *generator) comment(t reflect.Type, field string) string {
 	if !strings.HasPrefix(t.PkgPath(), module) {
 		return ""
@@ -275,7 +277,7 @@ func (g *generator) declared(pkg string, d *ast.GenDecl, spec ast.Spec) {
 	}
 }
 
-// layout writes a value as JSON, with what fits into a line on one.
+// layout returns a value as JSON. Objects and arrays that fit into a line are on one line.
 func layout(t *testing.T, v any) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -311,7 +313,7 @@ func layout(t *testing.T, v any) []byte {
 	return []byte(strings.Join(out, "\n") + "\n")
 }
 
-// compare compares a file with what it should have, or writes it with -update.
+// compare compares a file with the wanted content. With -update it writes the file instead.
 func compare(t *testing.T, file string, want []byte) {
 	t.Helper()
 	if *update {

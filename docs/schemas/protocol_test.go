@@ -12,11 +12,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// message says which fields of a request or response some types of messages have. Those with
-// an exclamation mark must be there.
+// message lists the fields that some types of requests or responses have. A field with an exclamation
+// mark is required.
 type message struct {
 	types, fields string
-	also          string // further schema, as JSON
+	also          string // JSON to add to the schemas of these messages
 }
 
 var requests = []message{
@@ -42,8 +42,8 @@ var responses = []message{
 	{"failed", "reason! result", ""},
 }
 
-// ofProtocol is what the types of the protocol do not say. Workers in other languages may leave
-// out what they do not measure.
+// ofProtocol has JSON to add to the definitions of the protocol, for rules that its Go types cannot
+// express. Workers in other languages may leave out figures that they do not measure.
 var ofProtocol = map[string]string{
 	"driver.Info":     `{"required": ["name", "kind", "interface"], "properties": {"name": {"type": "string", "minLength": 1}}}`,
 	"latency.Summary": `{"required": ["operation", "count", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "max_ns"]}`,
@@ -84,7 +84,8 @@ func TestProtocol(t *testing.T) {
 	}))
 }
 
-// messages defines the messages in one direction, by the fields that all of them have together.
+// messages defines the messages in one direction, requests or responses. all is the schema with the
+// fields of all these messages.
 func (g *generator) messages(defs jsonschema.Definitions, name, description string, all *jsonschema.Schema, list []message) {
 	any, used := &jsonschema.Schema{Description: description}, map[string]bool{"type": true}
 	for _, m := range list {
@@ -101,7 +102,7 @@ func (g *generator) messages(defs jsonschema.Definitions, name, description stri
 				if !ok {
 					g.t.Fatalf("a %s has no field %s", name, field)
 				}
-				if word, _, _ := strings.Cut(p.Description, ","); defs[word] != nil || word == typ { // only says which messages have it
+				if word, _, _ := strings.Cut(p.Description, ","); defs[word] != nil || word == typ { // the description only names the messages that have the field
 					clone := *p
 					clone.Description, p = "", &clone
 				}
@@ -124,12 +125,12 @@ func (g *generator) messages(defs jsonschema.Definitions, name, description stri
 	defs[name] = any
 }
 
-// vocabulary is the schema of settings.
+// vocabulary returns the schema of settings.
 func vocabulary() *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object", Description: "values in canonical form", AdditionalProperties: jsonschema.FalseSchema, Properties: jsonschema.NewProperties()}
 	for _, d := range driver.Vocabulary {
 		p := enum(d.Values...)
-		if d.Pragma { // what was read back
+		if d.Pragma { // a value that was read back may be any text
 			p = enum()
 		}
 		p.Description = d.About

@@ -1,6 +1,6 @@
-// Package schemas has the JSON Schemas (draft 2020-12) of what sqlite3perf writes as JSON. They
-// are generated from the Go types that are written: their fields and tags, their comments, and
-// the constants of their types.
+// Package schemas has the JSON Schemas (draft 2020-12) of the JSON that sqlite3perf writes. The
+// schemas are generated from the Go types that are written: from fields, tags, comments and
+// constants.
 //
 //	go test ./docs/schemas -update
 package schemas
@@ -35,15 +35,15 @@ import (
 
 var update = flag.Bool("update", false, "write the schemas")
 
-// base begins the addresses of the schemas.
+// base is the beginning of every schema's address.
 const base = "https://github.com/sqlite3perf/sqlite3perf/report/"
 
-// written is what the subcommands write with --format json.
+// written lists the JSON documents that subcommands write with --format json.
 var written = []struct {
-	name        string // of the file, without .schema.json
+	name        string // name of the schema's file, without .schema.json
 	title       string
 	description string
-	of          any // with the version, if there are versions
+	of          any // a value of the Go type, with its version if the document has versions
 }{
 	{"report", "sqlite3perf report", "What sqlite3perf writes with --format json: a run, and what was made of it.", report.JSON{Version: report.JSONVersion}},
 	{"advice", "sqlite3perf recommendation of a driver", "What sqlite3perf advise writes with --format json.", advise.JSONAdvice{Version: advise.AdviceVersion}},
@@ -61,7 +61,7 @@ var written = []struct {
 	{"tuning", "sqlite3perf search for settings", "What sqlite3perf tune writes with --format json.", tune.JSONTuning{Version: tune.TuningVersion}},
 }
 
-// ofWritten is what the types do not say, by the name of the definition.
+// ofWritten has JSON to add to definitions, by name, for rules that the Go types cannot express.
 var ofWritten = map[string]string{
 	"machines.JSONGateOfIt": `{"properties": {"gate": {"$ref": "gate.schema.json"}}}`,
 	"machines.JSONMachine":  `{"properties": {"report": {"oneOf": [{"$ref": "report.schema.json"}, {"$ref": "comparison.schema.json"}]}}}`,
@@ -70,11 +70,11 @@ var ofWritten = map[string]string{
 		"else": {"not": {"anyOf": [{"required": ["metric"]}, {"required": ["median"]}, {"required": ["n"]}, {"required": ["interval"]}, {"required": ["rank"]}, {"required": ["ratio"]}, {"required": ["rate"]}]}}}`,
 }
 
-// TestSchemas compares the schemas with the types.
+// TestSchemas compares the schema files with schemas generated from the types.
 func TestSchemas(t *testing.T) {
 	g := newGenerator(t)
 	g.further = ofWritten
-	g.open = map[reflect.Type]bool{reflect.TypeFor[driver.Kind](): true, reflect.TypeFor[driver.Interface](): true} // a worker of somebody else's says them
+	g.open = map[reflect.Type]bool{reflect.TypeFor[driver.Kind](): true, reflect.TypeFor[driver.Interface](): true} // somebody else's worker may report other values
 	for _, w := range written {
 		s := g.schema(reflect.TypeOf(w.of))
 		s.Version, s.ID = jsonschema.Version, jsonschema.ID(base+w.name+".schema.json")
@@ -86,7 +86,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// TestFixtures validates what the commands' tests expect.
+// TestFixtures validates the JSON files that other tests expect as output.
 func TestFixtures(t *testing.T) {
 	files, err := filepath.Glob("../../internal/report/testdata/*.json")
 	if err != nil || len(files) < 20 {

@@ -61,7 +61,7 @@ func wrap(err error) error {
 // pool is the library's pool. Package connpool needs a number for each connection.
 type pool struct {
 	lib   *sqlitex.Pool
-	conns map[*sqlite.Conn]*conn // prepare fills it
+	conns map[*sqlite.Conn]*conn // connections by the library's connection; prepare fills the map
 	queue *connpool.Queue
 }
 
@@ -135,7 +135,7 @@ func (p *pool) Close() error {
 type conn struct {
 	*sqlite.Conn
 	number int
-	done   <-chan struct{} // interrupts the connection when it is closed
+	done   <-chan struct{} // channel that interrupts the connection once the channel is closed
 }
 
 func (c *conn) Number() int         { return c.number }

@@ -15,7 +15,7 @@ const orNull = connpool.OrNull
 // stmt begins with the fields that every execution needs, so that they share a line of the
 // processor's cache. SQLite has filled most of the cache with its own data.
 type stmt struct {
-	held  *sqlite.Stmt // nil if it is taken from the connection's cache at each execution
+	held  *sqlite.Stmt // the library's statement; nil if each execution takes it from the connection's cache
 	row   driver.Row
 	kinds []driver.Type // see connpool.Kinds
 	st    driver.Statement

@@ -2,5 +2,5 @@
 
 package ncruces
 
-// SQLite itself, with FTS5 and R*Tree, was a separate package.
+// In old releases of the library, this separate package embeds SQLite with FTS5 and R*Tree.
 import _ "github.com/ncruces/go-sqlite3/embed"

@@ -8,9 +8,9 @@ import (
 	"github.com/ncruces/go-sqlite3/ext/rtree"
 )
 
-// Other libraries compile FTS5 and R*Tree into SQLite. In this one they are packages, which the
-// user registers. Its other packages are not SQLite's own or, like unicode, change the meaning
-// of SQL.
+// Other libraries compile FTS5 and R*Tree into SQLite. In this library they are packages that the
+// user registers. The library's other packages are not registered here: they are not SQLite's own
+// or, like unicode, change the meaning of SQL.
 func init() {
 	sqlite3.AutoExtension(fts5.Register)
 	sqlite3.AutoExtension(rtree.Register)

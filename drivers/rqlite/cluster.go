@@ -200,7 +200,8 @@ func (c *cluster) detach(ctx context.Context) error {
 	return cmp.Or(saved, ended) // if saving fails because the nodes are gone, ending fails for the same reason
 }
 
-// end kills the nodes and removes their data. A cluster that was running is left as it was.
+// end kills the nodes and removes their data. If the cluster was already running before, end leaves
+// it as it was.
 func (c *cluster) end() error {
 	if c.given != nil {
 		return c.given.leave(c)

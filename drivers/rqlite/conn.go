@@ -31,7 +31,7 @@ type conn struct {
 
 	begun    bool
 	gathered []statement // statements of the transaction so far
-	sizes    []int       // number of rows that each of them binds
+	sizes    []int       // number of rows that each gathered statement binds
 
 	affected, lastID int64
 	untold           error // why affected and lastID are not known
@@ -151,7 +151,7 @@ func (c *conn) Run(sql string) error {
 	return c.send(gathered, sizes)
 }
 
-// gather adds a statement, which binds so many rows, to the transaction.
+// gather adds a statement to the transaction, with the number of rows that it binds.
 func (c *conn) gather(st statement, rows int) {
 	c.gathered, c.sizes = append(c.gathered, st), append(c.sizes, rows)
 	c.untold = errGathered

@@ -65,8 +65,8 @@ func (l *lines) close() {
 	}
 }
 
-// shown returns the delay between all nodes, as far as the addresses prove it that the cluster
-// itself knows. ok is false if some traffic does not go through the proxies.
+// shown returns the delay between all nodes, according to the addresses that the cluster itself
+// knows. ok is false if some traffic between nodes does not go through the proxies.
 func (l *lines) shown(ctx context.Context, c *cluster) (d time.Duration, ok bool, err error) {
 	data, err := c.call(ctx, http.MethodGet, "/nodes?ver=2", nil)
 	if err != nil {
@@ -218,8 +218,8 @@ func (d *database) Restart(ctx context.Context, member int) error {
 	return n.Restart(ctx, len(d.cluster.nodes.Nodes))
 }
 
-// Isolate cuts connections in both directions: the node's own proxy takes only those that
-// other nodes have dialed.
+// Isolate cuts connections in both directions at all proxies, because the node's own proxy carries
+// only connections that other nodes have dialed.
 func (d *database) Isolate(member int) error {
 	n, err := d.node(member)
 	switch {

@@ -116,8 +116,8 @@ func (d *database) Settle(ctx context.Context) error {
 	return nil
 }
 
-// Shown asks a node how many nodes there are. Settings that exist only in requests are looked
-// up in requests that it sends.
+// Shown asks a node how many nodes the cluster has. It reads settings that exist only in requests
+// from requests that it sends.
 func (d *database) Shown(ctx context.Context) (driver.Settings, error) {
 	status, err := d.cluster.status(ctx)
 	if err != nil {

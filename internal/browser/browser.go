@@ -31,14 +31,14 @@ type Browser struct {
 	stop []func()
 }
 
-// Start starts Chromium: the executable in the environment variable CHROMIUM, or else one
-// from the places where it usually is.
+// Start starts Chromium: the executable that the environment variable CHROMIUM names. If it is not
+// set, Start searches the usual directories.
 func Start(ctx context.Context) (*Browser, error) {
 	options := chromedp.DefaultExecAllocatorOptions[:]
 	if path := os.Getenv("CHROMIUM"); path != "" {
 		options = append(options, chromedp.ExecPath(path))
 	}
-	if os.Geteuid() == 0 { // root cannot use the sandbox
+	if os.Geteuid() == 0 { // Chromium's sandbox doesn't work for root
 		options = append(options, chromedp.NoSandbox)
 	}
 	b := &Browser{}
@@ -63,9 +63,9 @@ func (b *Browser) Close() {
 	}
 }
 
-// Look is the window and the medium in which a page is viewed.
+// Look says how a page is viewed: the size of the window, the color scheme, on a screen or printed.
 type Look struct {
-	Width, Height int // of the window, in CSS pixels; phones are less than 500 wide
+	Width, Height int // size of the window in CSS pixels; a window less than 500 wide counts as a phone
 	Dark          bool
 	Print         bool
 }
@@ -87,7 +87,7 @@ func (b *Browser) Open(url string, l Look) (*Page, error) {
 	p := &Page{}
 	ctx, stop := chromedp.NewContext(b.ctx, chromedp.WithListener(p.listen))
 	p.ctx, p.close = ctx, stop
-	err := chromedp.Do(ctx) // the page lives as long as the context of its first action
+	err := chromedp.Do(ctx) // no timeout here, because the page is closed when the context of its first action ends
 	if err == nil {
 		err = p.do(focused, l.set(), chromedp.Navigate(url))
 	}
@@ -98,7 +98,7 @@ func (b *Browser) Open(url string, l Look) (*Page, error) {
 	return p, nil
 }
 
-// focused makes a page believe that it is in front. Only such a page may use the clipboard.
+// focused makes a page behave as if it had the focus. Only such a page may use the clipboard.
 func focused(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 	_, err := cdp.Call(ctx, t, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	return chromedp.Void{}, err
@@ -119,7 +119,7 @@ func run[T any](p *Page, a chromedp.Action[T]) (T, error) {
 	return chromedp.Run(ctx, a)
 }
 
-// Look changes how the page is viewed.
+// Look changes the window size and the medium of the page.
 func (p *Page) Look(l Look) error { return p.do(l.set()) }
 
 func (l Look) set() chromedp.Action[chromedp.Void] {
@@ -175,20 +175,20 @@ func (p *Page) Errors() []string {
 	return slices.Clone(p.errors)
 }
 
-// Requests returns the addresses that the page asked for.
+// Requests returns the addresses that the page has requested.
 func (p *Page) Requests() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.requests)
 }
 
-// Eval evaluates JavaScript in a page, awaits promises, and decodes the result as T.
+// Eval evaluates JavaScript in a page and decodes the result as T. It awaits a promise first.
 func Eval[T any](p *Page, script string) (T, error) {
 	return run(p, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
 }
 
-// Wait waits until a JavaScript expression is true. While a page is being replaced by the
-// next one, the expression may fail.
+// Wait waits until a JavaScript expression is true in the page. It ignores errors of the
+// expression, which may occur while another page loads.
 func (p *Page) Wait(condition string) error {
 	end := time.Now().Add(limit)
 	for {
@@ -223,8 +223,8 @@ func (p *Page) Hover(selector string) error {
 	return p.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, y))
 }
 
-// middle scrolls to an element, waits until it stands still, and returns its middle. It fails if
-// another element covers it, because a user could not reach it either.
+// middle scrolls to an element, waits until the element no longer moves, and returns its middle. It
+// fails if another element covers the middle, because a user could not click there either.
 func (p *Page) middle(selector string) (x, y float64, err error) {
 	type answer struct {
 		X, Y  float64
@@ -263,10 +263,10 @@ func (p *Page) Type(selector, text string) error {
 	return p.Press(text)
 }
 
-// Press presses keys, such as "abc", "\t" or [kb.Enter], wherever the focus is.
+// Press sends keys, such as "abc", "\t" or [kb.Enter], to the element that has the focus.
 func (p *Page) Press(keys string) error { return p.do(chromedp.KeyEvent(keys)) }
 
-// Downloads lets the page save files into a directory.
+// Downloads allows the page to save files, into directory dir.
 func (p *Page) Downloads(dir string) error {
 	return p.do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		_, err := chromedp.CallBrowser(ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
@@ -275,7 +275,7 @@ func (p *Page) Downloads(dir string) error {
 	})
 }
 
-// Clipboard returns the text of the clipboard, which all pages of a browser share.
+// Clipboard returns the text in the clipboard. All pages of a browser share one clipboard.
 func (p *Page) Clipboard() (string, error) {
 	if err := p.do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		_, err := chromedp.CallBrowser(ctx, browser.SetPermission, browser.SetPermissionParams{
@@ -295,7 +295,7 @@ func (p *Page) Print() ([]byte, error) {
 	})
 }
 
-// Screenshot returns a PNG of the window, or of the entire page.
+// Screenshot returns a PNG of the window or, if all is set, of the entire page.
 func (p *Page) Screenshot(all bool) ([]byte, error) {
 	if all {
 		return run(p, chromedp.FullScreenshot(100))
@@ -303,23 +303,23 @@ func (p *Page) Screenshot(all bool) ([]byte, error) {
 	return run(p, chromedp.CaptureScreenshot())
 }
 
-// axe is axe-core by Deque Systems, https://github.com/dequelabs/axe-core, under the
-// Mozilla Public License 2.0: axe/LICENSE.
+// axe is the accessibility checker axe-core by Deque Systems,
+// https://github.com/dequelabs/axe-core. Its license is the Mozilla Public License 2.0: axe/LICENSE.
 //
 //go:embed axe/axe.min.js
 var axe string
 
 // Violation is a rule of accessibility that a page breaks.
 type Violation struct {
-	ID    string   `json:"id"`   // such as color-contrast
-	Help  string   `json:"help"` // what to do
+	ID    string   `json:"id"`   // name of the rule, such as color-contrast
+	Help  string   `json:"help"` // how to fix the violation
 	Nodes []string `json:"nodes"`
 }
 
-// Violations returns the rules of accessibility that the page breaks according to axe-core: WCAG
-// 2.2 on level A and AA, and its best practices.
+// Violations returns the accessibility rules that the page breaks according to axe-core. The rules
+// are WCAG 2.2, levels A and AA, and axe-core's best practices.
 func (p *Page) Violations() ([]Violation, error) {
-	// The page's Content-Security-Policy does not apply to what is evaluated through the debugger.
+	// The page's Content-Security-Policy does not apply to scripts from the debugger.
 	if _, err := Eval[bool](p, axe+"\ntrue"); err != nil {
 		return nil, fmt.Errorf("loading axe-core: %w", err)
 	}

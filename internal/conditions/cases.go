@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CasesOf lists the samples of cases in some tables, and their proven settings.
+// CasesOf lists each case's samples in the given tables, and the case's proven settings.
 func CasesOf(outcomes []*stats.Outcome, tables []*stats.Table, intervals bool) document.Document {
 	var body document.Document
 	for _, o := range outcomes {
@@ -60,8 +60,8 @@ func opened(p *protocol.Proof) string {
 	return fmt.Sprintf("%s (read back by %s when opened, before the schema and the work)", strings.Join(words, " "), document.Counted(int64(len(p.Connections)), "connection"))
 }
 
-// connections has a row for each connection of a refused case, with the values that it read back.
-// ✗ marks values that were not asked for.
+// connections returns a table with a row for each connection of a refused case: the values of
+// settings that the connection read back. ✗ marks values that differ from the requested ones.
 func connections(p *protocol.Proof, c *result.Case) document.Document {
 	asked := driver.Settings{}
 	for n, v := range c.Settings {
@@ -140,8 +140,8 @@ func samplesOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document
 	return out
 }
 
-// SampleValue returns the figure of a trial in a table. It is NaN if the trial has no sample of
-// the phase.
+// SampleValue returns a trial's figure for a table. It returns NaN if the trial has no sample of
+// the table's phase.
 func SampleValue(t *result.Trial, of *stats.Table) float64 {
 	i := slices.IndexFunc(t.Samples, func(s result.Sample) bool { return s.Phase == of.Phase })
 	if i < 0 {
@@ -156,11 +156,11 @@ func SampleValue(t *result.Trial, of *stats.Table) float64 {
 
 func CaseID(id int) string { return fmt.Sprintf("case-%d", id) }
 
-// CaseLink returns the link to the samples and settings of a case.
+// CaseLink returns the link, within a page, to the samples and settings of a case.
 func CaseLink(c *result.Case) string { return "#" + CaseID(c.ID) }
 
-// Changed says which settings the workload itself changes. It returns "" if there are
-// none.
+// Changed names the settings that a case's workload itself changes. It returns "" if the workload
+// changes none.
 func Changed(c *result.Case) string {
 	var words []string
 	for _, d := range driver.Vocabulary {
@@ -182,8 +182,8 @@ func Changed(c *result.Case) string {
 
 const maxSampleRows = 100
 
-// ReadLater lists the settings that connections of refused cases read back after they had been
-// opened. It returns nil if there are none.
+// ReadLater lists the settings that connections of refused cases read back after the connections
+// had been opened. It returns nil if no case was refused for such settings.
 func ReadLater(outcomes []*stats.Outcome) document.Document {
 	differ := driver.Settings{}
 	for _, o := range outcomes {

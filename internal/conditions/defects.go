@@ -15,14 +15,14 @@ import (
 // DriverDefects are the known defects of a driver in a run.
 type DriverDefects struct {
 	Driver  string           `json:"driver"`
-	Case    int              `json:"case" jsonschema:"minimum=1"` // the first of the driver that has proven its versions
+	Case    int              `json:"case" jsonschema:"minimum=1"` // id of the driver's first case that has proven its versions
 	SQLite  string           `json:"sqlite,omitempty"`
-	Version string           `json:"version,omitempty"` // of the library; absent if it is a checkout
-	Known   []defects.Defect `json:"known"`             // the worst first
+	Version string           `json:"version,omitempty"` // version of the library; absent if the library is a checkout
+	Known   []defects.Defect `json:"known"`             // known defects, the worst first
 }
 
-// DefectsOf lists the known defects of the drivers of a run, except the floor, which no one uses
-// in production. Versions that were not proven have no known defects.
+// DefectsOf lists the known defects of each driver of a run. It leaves out the floor, which no one
+// uses in production, and drivers whose version was not proven.
 func DefectsOf(a *stats.Analysis) (list []DriverDefects) {
 	for _, o := range seen(a) {
 		known, ok := KnownDefects(a, o)
@@ -39,8 +39,8 @@ func DefectsOf(a *stats.Analysis) (list []DriverDefects) {
 	return list
 }
 
-// KnownDefects lists the known defects of the versions that a case has proven, the worst
-// first. ok is false for the floor, and if the case has proven no versions.
+// KnownDefects lists the known defects of the versions of a library and its SQLite that a case has
+// proven, the worst first. ok is false for the floor, and if the case has proven no versions.
 func KnownDefects(a *stats.Analysis, o *stats.Outcome) (known []defects.Defect, ok bool) {
 	p := o.Proof()
 	if p == nil || result.BaseDriver(o.Case.Driver) == a.Floor {
@@ -49,26 +49,26 @@ func KnownDefects(a *stats.Analysis, o *stats.Outcome) (known []defects.Defect, 
 	return defects.Known(LibraryOf(o.Case, p)), true
 }
 
-// DefectElsewhere reports whether a defect cannot occur on the machine of a run.
+// DefectElsewhere reports whether a defect cannot occur on the machine of a run, only on others.
 func DefectElsewhere(run *result.Run, d *defects.Defect) bool {
 	return d.Needs.Unmet(useOf(run)) != nil
 }
 
-// LibraryOf returns the library of a case in its proven versions.
+// LibraryOf returns the library that a case used, with the versions that its proof p names.
 func LibraryOf(c *result.Case, p *protocol.Proof) defects.Library {
 	l := defects.Library{Module: c.Info.Module, Linked: c.Linked}
 	if p == nil {
 		return l
 	}
 	l.SQLite = p.SQLiteVersion
-	if c.Build["directory"] == "" { // a checkout may be between two releases
+	if c.Build["directory"] == "" { // the source isn't a checkout, which may be between two releases
 		l.Version = p.ModuleVersion
 	}
 	return l
 }
 
-// useOf says how the databases of a run were used. An application's own use is not known: whether
-// it has several connections, or cancels.
+// useOf returns the conditions of a run under which defects can occur: its OS and architecture.
+// Whether the reader's application uses several connections or cancels queries is not known.
 func useOf(run *result.Run) defects.Use {
 	return defects.Use{OS: run.Machine.OS, Arch: run.Machine.Arch}
 }
@@ -102,7 +102,7 @@ func driverDefects(a *stats.Analysis) document.Document {
 	return document.Document{document.Paragraph{Text: "Known defects of these versions, the worst first (docs/defects.md says more):"}, beside, g}
 }
 
-// DefectVersions lists the versions that have a defect, and those in which it was fixed.
+// DefectVersions lists the versions that have a defect, and the versions that fixed it.
 func DefectVersions(d *defects.Defect) string {
 	of := d.Of
 	if of == defects.OfSQLite {
@@ -148,10 +148,10 @@ func DefectNeeds(n defects.Needs) string {
 	return strings.Join(words, "; ")
 }
 
-// DefectCaveat names the drivers with defects that lose, damage or falsify data, unless they
-// cannot occur on the machine. count is the number of defects.
+// DefectCaveat names the drivers with defects that lose, damage or falsify data. It leaves out
+// defects that cannot occur on the run's machine. count is the number of defects.
 func DefectCaveat(a *stats.Analysis) (count int, text string) {
-	var of Groups[string, string] // the drivers that have a defect
+	var of Groups[string, string] // drivers by the defect that they have
 	titles := map[string]string{}
 	for _, d := range DefectsOf(a) {
 		for _, x := range d.Known {

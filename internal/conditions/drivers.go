@@ -14,10 +14,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// seen returns the first outcome of each driver, one with a proof if there is any.
+// seen returns one outcome of each driver: the first with a proof or, without proofs, the first.
 func seen(a *stats.Analysis) []*stats.Outcome { return ofEachDriver(a, nil) }
 
-// DriverOrder returns an outcome of each driver, in the order of the summary and then of the run.
+// DriverOrder returns an outcome of each driver: first the drivers of the summary in its order, then
+// the others in the order of the run.
 func DriverOrder(a *stats.Analysis) []*stats.Outcome {
 	var first []*stats.Outcome
 	outcomes := OutcomesByCase(a)
@@ -27,7 +28,8 @@ func DriverOrder(a *stats.Analysis) []*stats.Outcome {
 	return ofEachDriver(a, first)
 }
 
-// ofEachDriver returns an outcome of each driver, those of first before the others.
+// ofEachDriver returns an outcome of each driver. The drivers of the outcomes in first come before
+// all others.
 func ofEachDriver(a *stats.Analysis, first []*stats.Outcome) (list []*stats.Outcome) {
 	for _, g := range a.Groups {
 		first = append(first, g.Outcomes...)
@@ -37,14 +39,14 @@ func ofEachDriver(a *stats.Analysis, first []*stats.Outcome) (list []*stats.Outc
 		switch {
 		case i < 0:
 			list = append(list, o)
-		case list[i].Proof() == nil && o.Proof() != nil: // its version is known
+		case list[i].Proof() == nil && o.Proof() != nil: // prefer the outcome whose version is known
 			list[i] = o
 		}
 	}
 	return list
 }
 
-// Drivers lists the measured drivers: versions, kinds, and how variants were built.
+// Drivers lists the measured drivers, with their versions and kinds, and how variants were built.
 func Drivers(a *stats.Analysis) document.Document {
 	seen := seen(a)
 	if len(seen) == 0 {
@@ -70,8 +72,8 @@ func Drivers(a *stats.Analysis) document.Document {
 	return append(d, driverDefects(a)...)
 }
 
-// DriverNotes lists how the drivers differ in compile options, and in settings that no one asked
-// for.
+// DriverNotes lists the compile options in which the drivers differ, and the differing settings
+// that the workload leaves to the drivers' defaults.
 func DriverNotes(a *stats.Analysis) (d document.Document) {
 	if l := compileOptions(seen(a)); l != nil {
 		d = append(d, document.Paragraph{Text: "Compile options of SQLite that matter and differ:"}, l)
@@ -85,7 +87,7 @@ func DriverNotes(a *stats.Analysis) (d document.Document) {
 	return append(document.Document{document.Heading{Level: 2, Text: "How the drivers differ"}}, d...)
 }
 
-// variants says how the variants of drivers were built and run, as proven.
+// variants lists how the variants of drivers were built and run, as the workers proved.
 func variants(seen []*stats.Outcome) document.List {
 	var l document.List
 	for _, o := range seen {
@@ -130,7 +132,7 @@ func variants(seen []*stats.Outcome) document.List {
 	return l
 }
 
-// Matters reports whether a compile option affects speed, safety or syntax.
+// Matters reports whether a compile option of SQLite affects speed, safety or syntax.
 // See https://www.sqlite.org/compile.html.
 func Matters(option string) bool {
 	name, _, _ := strings.Cut(option, "=")
@@ -146,8 +148,8 @@ func Matters(option string) bool {
 	return strings.HasPrefix(name, "OMIT_") || strings.Contains(name, "MMAP")
 }
 
-// compileOptions lists by driver the options that matter and that another driver lacks or has with
-// another value.
+// compileOptions lists for each driver the compile options that matter, if another driver lacks
+// the option or has a different value.
 func compileOptions(seen []*stats.Outcome) document.List {
 	count := map[string]int{}
 	var known []*stats.Outcome
@@ -181,9 +183,9 @@ func compileOptions(seen []*stats.Outcome) document.List {
 }
 
 func unasked(a *stats.Analysis) document.List {
-	var where Groups[document.Item, string] // the groups that each setting with its values is about
+	var where Groups[document.Item, string] // titles of groups, by the item about a setting and its values
 	all := 0
-	competing := map[string][]string{} // by setting, the workloads in which it can change times
+	competing := map[string][]string{} // workloads in which a setting can change times, by setting
 	for _, g := range a.Groups {
 		for _, it := range Deciding(g.Outcomes) {
 			if !slices.Contains(competing[it.Label], g.Workload) {
@@ -214,10 +216,10 @@ func unasked(a *stats.Analysis) document.List {
 	return l
 }
 
-// unset lists the settings that no one set and that differ between the outcomes of a group. For
-// each value it names at most some drivers.
+// unset lists the settings that the workload leaves unset and that differ between outcomes. For
+// each value it names at most most drivers.
 func unset(outcomes []*stats.Outcome, most int) (l document.List) {
-	got := map[string]map[string][]string{} // by setting and value, the drivers
+	got := map[string]map[string][]string{} // drivers by setting and value
 	for _, o := range outcomes {
 		p := o.Proof()
 		if p == nil {
@@ -250,14 +252,15 @@ func unset(outcomes []*stats.Outcome, most int) (l document.List) {
 	return l
 }
 
-// UnsetIn lists the settings of [unset] that can change the times of a table.
+// UnsetIn lists the settings that the workload leaves unset and that can change a table's times:
+// see [Deciding].
 func UnsetIn(t *stats.Table) document.List {
 	outcomes := document.Map(t.Measured(), func(c *stats.Cell) *stats.Outcome { return c.Outcome })
 	return Deciding(outcomes)
 }
 
-// Deciding lists the settings of [unset] that can change times. Settings about locks can do so
-// only if connections compete.
+// Deciding lists the settings of [unset] that can change times. Settings about locks can change
+// them only if several connections compete.
 func Deciding(outcomes []*stats.Outcome) document.List {
 	competing := slices.ContainsFunc(outcomes, func(o *stats.Outcome) bool {
 		p := o.Proof()
@@ -270,7 +273,8 @@ func Deciding(outcomes []*stats.Outcome) document.List {
 
 func aboutLocks(setting string) bool { return setting == "busy_timeout" || setting == "txlock" }
 
-// UnsetInRun counts and names the settings of [UnsetIn], with the workloads.
+// UnsetInRun counts and names the settings of [UnsetIn] in all tables of a run, with the workloads
+// that leave them unset.
 func UnsetInRun(a *stats.Analysis) (count int, text string) {
 	var where Groups[string, string]
 	for _, g := range a.Groups {
@@ -298,8 +302,8 @@ func changes(c *result.Case, name string) bool {
 	return false
 }
 
-// readBack returns the settings that the connections of a pool read back. Values that differ are
-// joined by slashes.
+// readBack returns the settings that the connections of a pool read back. If connections read
+// different values of a setting, the values are joined by slashes.
 func readBack(p *protocol.Proof) driver.Settings {
 	all := driver.Settings{}
 	for _, c := range p.Connections {
@@ -315,7 +319,7 @@ func readBack(p *protocol.Proof) driver.Settings {
 	return all
 }
 
-// AllCompileOptions has the compile options of each driver's SQLite, as it proved them.
+// AllCompileOptions lists all compile options of each driver's SQLite, as the worker proved them.
 func AllCompileOptions(a *stats.Analysis) document.Details {
 	var l document.List
 	for _, o := range DriverOrder(a) {

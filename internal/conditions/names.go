@@ -1,5 +1,5 @@
-// Package conditions says how something was measured: drivers, settings in force, risks, known
-// defects, the machine, and troubles. Every answer that rests on trials has such parts.
+// Package conditions describes how a run was measured: drivers, settings in force, risks, known
+// defects, the machine, and troubles. Every answer that rests on trials shows these.
 package conditions
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Label returns a driver's name as requested. A driver given by a path has the name that it
-// reports, followed by the path unless that adds nothing.
+// Label returns the name of a case's driver as requested. If the driver was requested by a path, it
+// returns the name that the driver reports, followed by the path unless the path ends in that name.
 func Label(c *result.Case) string {
 	own, d := c.Info.Name, c.Driver
 	switch {
@@ -27,7 +27,7 @@ func Label(c *result.Case) string {
 	return own + " (" + d + ")"
 }
 
-// Name returns a driver's label with the version that was measured.
+// Name returns a driver's label followed by the measured version of its library.
 func Name(o *stats.Outcome) string {
 	if o.As != "" {
 		return o.As
@@ -51,7 +51,7 @@ func Version(o *stats.Outcome) string {
 		return revision(o.Case.Build)
 	}
 	v := p.ModuleVersion
-	// The commit is enough of a pseudo-version.
+	// Shorten a Go pseudo-version to its commit.
 	if parts := strings.Split(v, "-"); len(parts) == 3 && len(parts[2]) == 12 && len(parts[1]) >= 14 {
 		return parts[2][:7]
 	}
@@ -67,7 +67,7 @@ func revision(build map[string]string) string {
 	return v
 }
 
-// SQLiteVersion returns the version that was read back in the first trial with a proof.
+// SQLiteVersion returns the version of SQLite that the case's proof reports, or "" without a proof.
 func SQLiteVersion(o *stats.Outcome) string {
 	if p := o.Proof(); p != nil {
 		return p.SQLiteVersion
@@ -75,8 +75,8 @@ func SQLiteVersion(o *stats.Outcome) string {
 	return document.Absent
 }
 
-// SQLiteBuild returns a driver's SQLite version with the compile options that change the speed of
-// all of SQLite.
+// SQLiteBuild returns a driver's SQLite version, followed by the compile options that change the
+// speed of every statement.
 func SQLiteBuild(o *stats.Outcome) string {
 	words := []string{SQLiteVersion(o)}
 	if p := o.Proof(); p != nil {
@@ -98,7 +98,7 @@ func CommandLine(arguments []string) string {
 	return strings.Join(words, " ")
 }
 
-// ShellWord quotes a word, if necessary, so that a POSIX shell reads it back.
+// ShellWord quotes a word, if necessary, so that a POSIX shell reads it as one unchanged word.
 func ShellWord(s string) string {
 	if plainWord.MatchString(s) {
 		return s
@@ -106,7 +106,8 @@ func ShellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Over returns the name by which another machine was reached.
+// Over returns "host NAME: " for a run that was measured on another machine. Otherwise it returns
+// "".
 func Over(h *result.Host) string {
 	if h == nil {
 		return ""
@@ -132,7 +133,7 @@ func Machine(m result.Machine) string {
 	return strings.Join(words, ", ")
 }
 
-// Stolen says how much of its CPU time a virtual machine lost.
+// Stolen says how much CPU time other virtual machines took from the run's virtual machine.
 func Stolen(run *result.Run) string {
 	if run.Steal == nil || run.Machine.Virtual == "" {
 		return ""
@@ -172,18 +173,18 @@ func Stopped(a *stats.Analysis) string {
 			return rounds + ": then the machine went away"
 		}
 		return rounds + ": nothing was left to measure, because every case had failed or was refused"
-	case "": // the run's own count is set when it ends
+	case "": // unfinished: the run's Rounds is set only when the run ends
 		whole, trials := WholeRounds(a.Run)
 		return fmt.Sprintf("%d complete, %s: the run has not ended, or was killed", whole, document.Counted(int64(trials), "trial"))
 	}
 	return rounds + ": " + a.Run.Stopped
 }
 
-// WholeRounds counts the complete rounds: those before the last one, and the last one if each case
-// that had not failed has a trial in it. It also counts the trials.
+// WholeRounds counts the complete rounds and the trials of a run. The last round is complete if each
+// case that had not failed before has a trial in it; all earlier rounds are complete.
 func WholeRounds(run *result.Run) (rounds, trials int) {
-	byRound := map[int]map[int]bool{} // the cases of each round
-	ended := map[int]int{}            // by case, the round in which it failed; 0 if before the first
+	byRound := map[int]map[int]bool{} // ids of cases with a trial, by round
+	ended := map[int]int{}            // round in which a case failed, by id of the case; 0 if before the first round
 	for i := range run.Trials {
 		t := &run.Trials[i]
 		if byRound[t.Round] == nil {
@@ -212,8 +213,8 @@ func WholeRounds(run *result.Run) (rounds, trials int) {
 	return rounds + 1, trials
 }
 
-// Settings describes the settings in force. If the workload changes a setting between
-// phases, the phases are named.
+// Settings describes the settings in force in a case. If the workload changes a setting between
+// phases, the phases are named with each value.
 func Settings(c *result.Case) []string {
 	all := c.Settings
 	for _, s := range c.InForce {
@@ -221,7 +222,7 @@ func Settings(c *result.Case) []string {
 	}
 	var words []string
 	for _, n := range stats.SettingNames(all) {
-		var phases Groups[string, string] // by value
+		var phases Groups[string, string] // names of phases by the setting's value
 		for _, p := range c.Phases {
 			phases.Add(cmp.Or(c.SettingsIn(p)[n], "not set"), p)
 		}
@@ -244,7 +245,7 @@ func MachineItems(m result.Machine) document.List {
 	return document.List{{Label: "machine", Text: Machine(m)}, {Label: "databases", Text: Storage(m), Alarm: m.SyncFree}}
 }
 
-// MachinesDiffer lists the differences of two machines that matter to figures.
+// MachinesDiffer lists the differences between two machines that can change figures.
 func MachinesDiffer(a, b result.Machine) []string {
 	var words []string
 	for _, f := range []struct{ what, a, b string }{

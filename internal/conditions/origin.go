@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Origin describes the runs behind the figures of two sides. first and second are the same if both
-// sides were measured in one run. Further runs measured doubtful cells again.
+// Origin describes the runs that measured the two sides of a comparison. first and second are equal
+// if one run measured both sides. The further runs repeated doubtful cells.
 func Origin(names [2]string, cells []*stats.Compared, first, second *stats.Analysis, further ...*stats.Analysis) document.List {
 	l := sides(names, cells)
 	all := []*stats.Analysis{first}
@@ -62,7 +62,7 @@ func Origin(names [2]string, cells []*stats.Compared, first, second *stats.Analy
 	return l
 }
 
-// Alternated reports whether the trials of a run alternated phase by phase.
+// Alternated reports whether the two sides of a run took turns at each phase.
 func Alternated(run *result.Run) bool {
 	ok := func(t result.Trial) bool { return t.Status == result.OK }
 	return slices.ContainsFunc(run.Trials, ok) && !slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return ok(t) && !t.Alternated })
@@ -76,14 +76,15 @@ func Runs(analyses []*stats.Analysis) (list []*result.Run) {
 	return list
 }
 
-// MeasuredIn says when a run was measured, how, and how long.
+// MeasuredIn says when a run was measured, how, and how many rounds it has.
 func MeasuredIn(a *stats.Analysis, how string) string {
 	run := a.Run
 	return fmt.Sprintf("run %d, %s, %s; rounds: %s; scale %s, seed %d",
 		run.ID, run.Started.UTC().Format("2006-01-02 15:04 MST"), how, Stopped(a), run.Scale, run.Seed)
 }
 
-// SideLibraries lists the drivers of each side, with their proven versions and those of SQLite.
+// SideLibraries lists the drivers of each side of a comparison, with their proven versions and the
+// versions of their SQLite.
 func SideLibraries(cells []*stats.Compared) (first, second []string) {
 	library := func(o *stats.Outcome) string { return Name(o) + ", SQLite " + SQLiteVersion(o) }
 	for _, x := range cells {
@@ -109,7 +110,7 @@ func sides(names [2]string, cells []*stats.Compared) document.List {
 	return document.List{{Label: "sides", Text: a + " and " + b}}
 }
 
-// Resume names the command that continues an incomplete run.
+// Resume names the command that continues an incomplete run. It returns nil if the run is complete.
 func Resume(a *stats.Analysis, h document.Hints) (l document.List) {
 	for _, h := range ToResume(&h, a) {
 		l = append(l, document.Item{Label: h.Shows, Text: h.Command + " measures the rest", Alarm: true})
@@ -117,7 +118,7 @@ func Resume(a *stats.Analysis, h document.Hints) (l document.List) {
 	return l
 }
 
-// ToResume returns the command that continues a run, or nil if it is complete.
+// ToResume returns the command that continues a run, or nil if the run is complete.
 func ToResume(h *document.Hints, a *stats.Analysis) []document.Hint {
 	if h.Resume == "" || a.Run.Stopped != result.StoppedInterrupted && a.Run.Stopped != "" && !HostLost(a) {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// refusedFor returns the settings that a case was refused for after its connections had been
-// opened, or nil.
+// refusedFor returns the settings for which a case was refused after its connections had been
+// opened. It returns nil if the case was not refused for that reason.
 func refusedFor(o *stats.Outcome) *result.ReadBack {
 	for _, t := range o.Trials {
 		if t.Status == result.Refused && t.ReadBack != nil {
@@ -20,8 +20,8 @@ func refusedFor(o *stats.Outcome) *result.ReadBack {
 	return nil
 }
 
-// alikeConnections groups the numbers of connections by the values that they read back. Keys are
-// the cells of the table, separated by zero bytes.
+// alikeConnections groups the numbers of connections by the values of settings that they read back.
+// A key joins the values, which are cells of the table, with zero bytes.
 func alikeConnections(r *result.ReadBack, names []string) (alike Groups[string, int]) {
 	for i, got := range r.Connections {
 		var words []string

@@ -10,31 +10,31 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Risk is what settings give up for speed.
+// Risk is the data that settings can lose in exchange for speed.
 type Risk struct {
-	Settings string `json:"settings"` // such as "journal_mode=wal synchronous=normal"
+	Settings string `json:"settings"` // the risky settings, such as "journal_mode=wal synchronous=normal"
 	CanLose  Loss   `json:"can_lose"`
-	Text     string `json:"text"` // when, and what happens then
+	Text     string `json:"text"` // when the loss occurs, and what is lost
 }
 
-// Loss is what can be lost.
+// Loss is a kind of loss that settings can cause.
 type Loss string
 
 // The losses, the worst first.
 const (
-	LoseDatabase Loss = "database"        // it can be corrupt, or gone
-	LoseRarely   Loss = "database-rarely" // it can be corrupt, but that is very unlikely
-	LoseCommits  Loss = "commits"         // the last transactions
-	LoseAccess   Loss = "access"          // of all other connections
+	LoseDatabase Loss = "database"        // the database can be corrupt, or gone
+	LoseRarely   Loss = "database-rarely" // the database can be corrupt, but that is very unlikely
+	LoseCommits  Loss = "commits"         // the last transactions can be lost
+	LoseAccess   Loss = "access"          // all other connections lose access to the database
 )
 
-// Losses has the words for each loss, the worst first. The last is no loss in a crash or power
-// failure.
+// Losses has words for each loss, the worst first. The last entry, [LoseAccess], also means that no
+// data is lost in a crash or power failure.
 var Losses = []struct {
 	Loss Loss
-	word string // in a table
-	Of   string // of the fastest row
-	Only string // of the fastest of the rows that can lose less than another
+	word string // word in a table
+	Of   string // words about the fastest row
+	Only string // words about the fastest row that can lose less than a faster one
 }{
 	{LoseDatabase, "database", "can lose the database", ""},
 	{LoseRarely, "rarely", "can lose the database, if very rarely", "can lose the database only very rarely"},
@@ -46,7 +46,7 @@ const crash = "if the operating system crashes or the power fails, "
 
 const rarely = "a power failure at just the wrong moment can corrupt the database on an old file system, but that is very unlikely"
 
-// risky has the settings that give up durability or integrity, as documented in
+// risky lists the settings that give up durability or integrity, as documented in
 // https://sqlite.org/pragma.html (synchronous, journal_mode, locking_mode),
 // https://sqlite.org/inmemorydb.html and https://rqlite.io/docs/api/queued-writes/.
 var risky = []struct {
@@ -66,7 +66,7 @@ var risky = []struct {
 	{driver.Settings{"locking_mode": "exclusive"}, LoseAccess, "after its first write, no other connection or program can use the database until this one closes it"},
 }
 
-// Risks returns the risks of settings.
+// Risks returns the risks of the settings s.
 func Risks(s driver.Settings) (list []Risk) {
 	for _, k := range risky {
 		var words []string
@@ -79,14 +79,15 @@ func Risks(s driver.Settings) (list []Risk) {
 			continue
 		}
 		list = append(list, Risk{strings.Join(words, " "), k.Loss, k.text})
-		if k.when["mode"] != "" { // there is no file that a crash could leave
+		if k.when["mode"] != "" { // in memory: no file remains, so other settings add no risk
 			break
 		}
 	}
 	return list
 }
 
-// InForce returns the settings that a case had in a phase, including defaults that were read back.
+// InForce returns the settings of a case in a phase, including defaults that its connections read
+// back.
 func InForce(o *stats.Outcome, phase string) driver.Settings {
 	s := o.Case.SettingsIn(phase)
 	if p := o.Proof(); p != nil {
@@ -95,15 +96,15 @@ func InForce(o *stats.Outcome, phase string) driver.Settings {
 	return s
 }
 
-// CanLose names the worst loss that a cell risks.
+// CanLose names the worst loss that the settings of a cell can cause.
 func CanLose(o *stats.Outcome, phase string) string { return Losses[CellSeverity(o, phase)].word }
 
-// CellSeverity returns the index in [Losses] of the worst that a cell can lose.
+// CellSeverity returns the index in [Losses] of the worst loss that a cell's settings can cause.
 func CellSeverity(o *stats.Outcome, phase string) int { return Worst(CellRisks(o, phase)) }
 
-// CellRisks returns the risks of a cell's settings. Settings of the databases of a cluster's nodes
-// risk nothing, because its log has all acknowledged writes. Settings of clusters mean nothing to
-// other drivers.
+// CellRisks returns the risks of a cell's settings. In a cluster, settings of the nodes' databases
+// risk nothing, because the cluster's log has all acknowledged writes. For other drivers, settings
+// of clusters have no meaning.
 func CellRisks(o *stats.Outcome, phase string) []Risk {
 	kind := o.Case.Info.Kind
 	s := result.OwnSettings(kind, InForce(o, phase))
@@ -115,7 +116,8 @@ func CellRisks(o *stats.Outcome, phase string) []Risk {
 	return Risks(s)
 }
 
-// Worst returns the index in [Losses] of the worst of some risks.
+// Worst returns the index in [Losses] of the worst risk in a list. Without risks it returns the
+// last index.
 func Worst(list []Risk) int {
 	for i, l := range Losses {
 		if slices.ContainsFunc(list, func(r Risk) bool { return r.CanLose == l.Loss }) {
@@ -125,7 +127,7 @@ func Worst(list []Risk) int {
 	return len(Losses) - 1
 }
 
-// The values of [Severity].
+// These are the values of [Severity].
 const (
 	NothingLost = iota
 	CommitsLost
@@ -133,16 +135,18 @@ const (
 	DatabaseLost
 )
 
-// Severity returns how bad the worst loss is that settings risk in a crash or power failure.
+// Severity returns how bad the worst loss is that settings can cause in a crash or power failure,
+// from [NothingLost] up.
 func Severity(s driver.Settings) int { return len(Losses) - 1 - Worst(Risks(s)) }
 
-// RunRisks lists the risks of a run's settings. It names their workloads unless all have the risk.
+// RunRisks lists the risks of a run's settings. It names the workloads that have a risk, unless all
+// workloads have it.
 func RunRisks(a *stats.Analysis) (l document.List) {
 	var told Groups[Risk, string]
 	var workloads []string
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
-			if o.Status != result.OK && o.Proof() == nil { // nothing was in force
+			if o.Status != result.OK && o.Proof() == nil { // the case proved nothing, so no settings were in force
 				continue
 			}
 			if !slices.Contains(workloads, g.Workload) {
@@ -171,7 +175,7 @@ func (r Risk) Item() document.Item {
 	return document.Item{Label: "risk", Text: r.Settings + ": " + r.Text, Alarm: r.CanLose == LoseDatabase}
 }
 
-// SideRisks returns the risks that only one side of a comparison has, and those that both have.
+// SideRisks returns the risks that only one side of a comparison has, and the risks of both sides.
 func SideRisks(c *stats.Comparison) (differing, shared []Risk) {
 	add := func(list *[]Risk, r Risk) {
 		if !slices.Contains(*list, r) {

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// TooShort names the cells of a phase that are too short to judge the drivers by, and how to
-// lengthen them. It returns "" if there are none.
+// TooShort names the cells whose phase is too short to compare drivers, and says how to make it
+// longer. It returns "" if there are no such cells.
 func TooShort(cells []*stats.Cell, h document.Hints) string {
 	var names []string
 	shortest := stats.TooShort
@@ -32,7 +32,7 @@ func TooShort(cells []*stats.Cell, h document.Hints) string {
 		strings.Join(names, ", "), ShortLimit(), lengthen(example, shortest, h))
 }
 
-// ShortLimit formats the limit below which a phase is too short.
+// ShortLimit formats the duration below which a phase is too short to judge by.
 func ShortLimit() string { return fmt.Sprintf("%d ms", stats.TooShort.Milliseconds()) }
 
 func lengthen(c *stats.Cell, wall time.Duration, h document.Hints) string {
@@ -54,7 +54,7 @@ func lengthen(c *stats.Cell, wall time.Duration, h document.Hints) string {
 	return fmt.Sprintf("make it at least %s times as long, with %s", document.Thousands(int64(factor)), document.Or(how))
 }
 
-// ComparedTooShort lists the compared cells that are too short.
+// ComparedTooShort lists the compared cells whose phase is too short to judge by.
 func ComparedTooShort(cells []*stats.Compared, h document.Hints) (l document.List) {
 	for _, x := range cells {
 		if !x.TooShort() {
@@ -70,8 +70,8 @@ func ComparedTooShort(cells []*stats.Compared, h document.Hints) (l document.Lis
 	return l
 }
 
-// CountTooShort counts the cells that are too short, in a sentence that begins with a space. It
-// returns "" if there are none.
+// CountTooShort returns a sentence with the number of cells whose phase is too short. The sentence
+// begins with a space. CountTooShort returns "" if there are no such cells.
 func CountTooShort(cells []*stats.Compared) string {
 	n := 0
 	for _, x := range cells {
@@ -88,7 +88,7 @@ func CountTooShort(cells []*stats.Compared) string {
 	return fmt.Sprintf(" In %d of %d cells the phase takes less than %s: too short to judge a driver by.", n, len(cells), ShortLimit())
 }
 
-// Marked adds to a verdict that the cell is too short.
+// Marked appends ", too short" to a verdict if the cell's phase is too short.
 func Marked(verdict string, x *stats.Compared) string {
 	if x.TooShort() {
 		return verdict + ", too short"
@@ -96,5 +96,5 @@ func Marked(verdict string, x *stats.Compared) string {
 	return verdict
 }
 
-// MostWithout is the most lines about cells without a ratio.
+// MostWithout limits the lines about cells that are too short, or that have no ratio.
 const MostWithout = 12

@@ -15,7 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Groups are values by key, with the keys in the order of their first values.
+// Groups holds lists of values by key. Keys has the keys in the order in which they were first
+// added.
 type Groups[K comparable, V any] struct {
 	Keys []K
 	Of   map[K][]V
@@ -31,8 +32,8 @@ func (g *Groups[K, V]) Add(k K, v V) {
 	g.Of[k] = append(g.Of[k], v)
 }
 
-// Troubles lists the cases of a group without figures, with the reasons, and the warnings. It
-// leaves out the codes in told, which are reported elsewhere.
+// Troubles lists the cases of a group that have no figures, with the reasons, and then the group's
+// warnings. It leaves out codes in told, which are reported elsewhere.
 func Troubles(g *stats.Group, told ...string) document.Document {
 	type trouble struct{ status, why string }
 	var whose Groups[trouble, string]
@@ -60,7 +61,7 @@ func Troubles(g *stats.Group, told ...string) document.Document {
 		for _, x := range o.Warnings {
 			switch {
 			case x.Code == result.WarningUnverified, x.Code == result.WarningIdle:
-				x.Case = 0 // it concerns the workload with any driver
+				x.Case = 0 // the warning is about the workload, whatever the driver
 				if !slices.Contains(w, x) && (!slices.Contains(told, x.Code) || !hasFigures(g, x.Phase)) {
 					w = append(w, x)
 				}
@@ -80,7 +81,8 @@ func hasFigures(g *stats.Group, phase string) bool {
 	return slices.ContainsFunc(g.Tables, func(t *stats.Table) bool { return t.Phase == phase && len(t.Measured()) > 0 })
 }
 
-// whoHas names the drivers of the group that have the feature for lack of which a case failed.
+// whoHas names the drivers of a group that have the feature that a failed case lacked. It returns
+// "" if the case did not fail for lack of a feature.
 func whoHas(g *stats.Group, o *stats.Outcome) string {
 	if o.Reason.Feature == "" {
 		return ""
@@ -113,18 +115,18 @@ func Reason(o *stats.Outcome) string {
 	return s + Said(o.Reason)
 }
 
-// Limits of the output of a program at the end of a line.
+// These limits apply to the output of a program that is quoted at the end of a line.
 const (
 	saidLines = 3
 	saidRunes = 300
 )
 
-// crashed matches the line in which Go reports that a signal ended a program.
+// crashed matches the line that a Go program prints when a signal ends it.
 var crashed = regexp.MustCompile(`^SIG[A-Z]+: `)
 
-// Said returns the most telling part of a program's standard error, to follow the message of the
-// reason: the beginning of a panic; a signal with the first function that is not part of Go's
-// runtime; otherwise the last lines. It is printable. It is "" if the message has it already.
+// Said returns the most useful part of a program's standard error: the beginning of a panic; a
+// signal with the first function that is not part of Go's runtime; otherwise the last lines. The
+// text is printable. Said returns "" if the reason's message already contains that part.
 func Said(r *protocol.Reason) string {
 	var lines []string
 	signal := ""
@@ -158,7 +160,7 @@ func Said(r *protocol.Reason) string {
 	return " | " + string(said)
 }
 
-// Warnings lists warnings. Warnings of one kind about the same thing share a line.
+// Warnings lists warnings. Warnings with the same code about the same case and phase share a line.
 func Warnings(all []result.Warning, names map[int]string) document.List {
 	type key struct {
 		code, phase string
@@ -183,15 +185,16 @@ func Warnings(all []result.Warning, names map[int]string) document.List {
 	return l
 }
 
-// MostKinds is the most kinds of warnings that are listed. A store from elsewhere may have
-// hundreds of thousands.
+// MostKinds limits the kinds of warnings that are listed. A store that somebody else made may have
+// hundreds of thousands of kinds.
 const MostKinds = 200
 
 func MoreKinds(n int) string {
 	return fmt.Sprintf("%s more of warnings, which the format json has", document.Counted(int64(n), "kind"))
 }
 
-// likened returns the message of the first warning of one kind, and the rounds of the others.
+// likened returns one text for warnings of one kind: the message of the first, and the rounds of
+// the others.
 func likened(ws []result.Warning) string {
 	var others []int
 	for _, w := range ws {
@@ -200,7 +203,7 @@ func likened(ws []result.Warning) string {
 		}
 	}
 	s := ws[0].Message
-	if ws[0].Round > 0 && ws[0].Code != result.WarningCalibration { // its message names the round
+	if ws[0].Round > 0 && ws[0].Code != result.WarningCalibration { // a calibration warning names its round itself
 		s += fmt.Sprintf(" (round %d)", ws[0].Round)
 	}
 	slices.Sort(others)
@@ -210,11 +213,11 @@ func likened(ws []result.Warning) string {
 	return s
 }
 
-// RunWarnings lists the warnings of the run as a whole.
+// RunWarnings lists the warnings about a run as a whole.
 func RunWarnings(a *stats.Analysis) document.List { return MachineWarnings(a.Warnings, a.Run.Rounds) }
 
-// MachineWarnings lists warnings that are not about a case. One line sums up how the speed of the
-// machine changed between rounds.
+// MachineWarnings lists warnings that are about a run's machine and not about a case. One line
+// summarizes how the machine's speed changed between rounds.
 func MachineWarnings(all []result.Warning, rounds int) document.List {
 	var off []float64
 	rest := slices.DeleteFunc(slices.Clone(all), func(w result.Warning) bool {
@@ -238,12 +241,12 @@ func MachineWarnings(all []result.Warning, rounds int) document.List {
 
 type robbedTrials struct {
 	Trials int
-	Again  int // of trials, robbed of time and measured again
-	not    int // of trials, robbed of time: the run ended before they were measured again
+	Again  int // trials that were disturbed by other processes and measured again
+	not    int // disturbed trials that were not measured again, because the run ended
 }
 
-// CountRepeated counts the trials of runs, and those that were disturbed by other processes and do
-// not count.
+// CountRepeated counts the trials of runs, and the trials that don't count because other processes
+// disturbed them.
 func CountRepeated(runs ...*result.Run) (n robbedTrials) {
 	type place struct{ of, round int }
 	for _, run := range runs {
@@ -264,7 +267,7 @@ func CountRepeated(runs ...*result.Run) (n robbedTrials) {
 	return n
 }
 
-// String says how many trials do not count. It returns "" if all count.
+// String says how many trials do not count. It returns "" if all trials count.
 func (n robbedTrials) String() string {
 	var words []string
 	add := func(some int, what string) {
@@ -282,7 +285,7 @@ func (n robbedTrials) String() string {
 	return strings.Join(words, "; ")
 }
 
-// Totals adds up the counts of a cell's samples by name.
+// Totals adds up, by name of the error, the counts that of returns for each sample of a cell.
 func Totals(c *stats.Cell, of func(stats.Sample) []protocol.ErrorCount) []protocol.ErrorCount {
 	var list []protocol.ErrorCount
 	for _, s := range c.Samples {
@@ -302,7 +305,7 @@ func Totals(c *stats.Cell, of func(stats.Sample) []protocol.ErrorCount) []protoc
 }
 
 // ErrorCounts lists the errors of a cell's operations, and how many operations succeeded. It
-// returns "" without errors.
+// returns "" if there were no errors.
 func ErrorCounts(c *stats.Cell) string {
 	var retries int64
 	for _, s := range c.Samples {
@@ -327,7 +330,7 @@ func ErrorCounts(c *stats.Cell) string {
 		document.Thousands(operations-failed), document.Thousands(operations))
 }
 
-// WithMessage says how often an error occurred, with the library's first message.
+// WithMessage says how often an error occurred, followed by the first message of the library.
 func WithMessage(e protocol.ErrorCount) string {
 	message := []rune(e.Message)
 	if len(message) > saidRunes {
@@ -336,8 +339,8 @@ func WithMessage(e protocol.ErrorCount) string {
 	return fmt.Sprintf("%s %s: %s", document.Thousands(e.Count), e.Name, string(message))
 }
 
-// BusyAtOnce explains SQLITE_BUSY long before the busy timeout, in a transaction that may begin by
-// reading. It returns "" if there was none.
+// BusyAtOnce explains why operations got SQLITE_BUSY long before the busy timeout: their
+// transactions may begin by reading. It returns "" if no operation got such an error.
 func BusyAtOnce(cells []*stats.Cell) string {
 	var words []string
 	for _, c := range cells {
@@ -346,12 +349,12 @@ func BusyAtOnce(cells []*stats.Cell) string {
 			continue
 		}
 		set := readBack(p)
-		timeout, _ := strconv.ParseInt(set["busy_timeout"], 10, 64) // 0 if it is not known
+		timeout, _ := strconv.ParseInt(set["busy_timeout"], 10, 64) // 0 if the timeout is not known
 		atOnce := func(e protocol.ErrorCount) bool {
 			return e.Code&0xff == driver.CodeBusy && e.WaitNS/max(e.Count, 1) < timeout*1e6/10
 		}
 		if slices.ContainsFunc(c.Samples, func(s stats.Sample) bool {
-			return s.Load == nil && slices.ContainsFunc(s.Errors, atOnce) // a request is one statement
+			return s.Load == nil && slices.ContainsFunc(s.Errors, atOnce) // not for http phases, where a request is one statement
 		}) && cmp.Or(set["txlock"], c.Case.Settings["txlock"], "deferred") == "deferred" {
 			words = append(words, Name(c.Outcome))
 		}
@@ -363,8 +366,8 @@ func BusyAtOnce(cells []*stats.Cell) string {
 		"a transaction that reads first and then writes fails at once, whatever the timeout, if another one has written in between; with txlock=immediate it waits before it reads"
 }
 
-// ResultCounts lists the errors that operations declare as results, or ended with when recorded.
-// It returns "" if there were none.
+// ResultCounts lists the errors that count as results: a workload declares them, or a recorded
+// operation ended with them. It returns "" if no operation had such an error.
 func ResultCounts(c *stats.Cell) string {
 	words := document.Map(Totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Results }), func(e protocol.ErrorCount) string { return document.Thousands(e.Count) + " " + e.Name })
 	if words == nil {
@@ -377,7 +380,7 @@ func ResultCounts(c *stats.Cell) string {
 	return Name(c.Outcome) + ": " + strings.Join(words, ", ") + ", " + why + ", all trials together"
 }
 
-// HostLost reports whether the connection to the machine of a run was lost.
+// HostLost reports whether a run on another machine lost the connection to that machine.
 func HostLost(a *stats.Analysis) bool {
 	return slices.ContainsFunc(a.Run.Trials, func(t result.Trial) bool { return !t.Repeated && t.Reason != nil && t.Reason.Code == result.CodeHost })
 }

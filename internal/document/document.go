@@ -1,5 +1,5 @@
 // Package document writes an answer as text, as a screen of limited height, as Markdown or as a
-// page. An answer is a document of blocks; how a value is written, with its unit, is here too.
+// page. An answer is a document of blocks. The package also formats values with their units.
 package document
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Document is a report for people, before it is rendered as text or Markdown.
+// Document is a report for people, before it is rendered as text, Markdown or a page.
 type Document []Block
 
 // Block is a heading, paragraph, reference, list, details, picture, grid or space.
@@ -25,23 +25,23 @@ type Block interface{}
 type Space struct{}
 
 type Heading struct {
-	Level int // from 1
+	Level int // level of the heading, from 1
 	Text  string
-	Most  int // lines on a terminal; 0: as many as it has
+	Most  int // most lines printed on a terminal; 0: all
 }
 
 // Paragraph is running text.
 type Paragraph struct {
 	Text  string
-	Quiet bool   // read last
-	Label string // printed before the first line; further lines are indented by its width
-	Whole bool   // one line, however long, so that it can be copied
-	Most  int    // lines on a terminal; 0: as many as it has
+	Quiet bool   // less important than other text
+	Label string // printed before the first line; further lines are indented by the label's width
+	Whole bool   // never wrapped, so that the line can be copied
+	Most  int    // most lines printed on a terminal; 0: all
 }
 
-// Section is a part of an answer that a screen can show in less room.
+// Section is a part of an answer with shorter forms for a screen.
 type Section struct {
-	Forms []Form // each shorter than the one before; other formats use the first
+	Forms []Form // forms, each shorter than the one before; formats other than a screen use the first
 	Rank  int    // the section with the highest rank is shortened first
 }
 
@@ -49,7 +49,7 @@ type Section struct {
 type Form struct {
 	Body    Document
 	Missing string // names what this form does not show
-	Rank    int    // added to the section's rank when this form would be next
+	Rank    int    // added to the section's rank while this form is the next shorter one
 }
 
 // Whole returns the document with every section in its longest form.
@@ -64,10 +64,10 @@ func (d Document) Whole() (out Document) {
 	return out
 }
 
-// Reference says where more can be read.
+// Reference is a link to further reading.
 type Reference struct{ Title, Address string }
 
-// Methodology refers to a section of the methodology.
+// Methodology returns a reference to a section of docs/methodology.md.
 func Methodology(section string) Reference {
 	return Reference{"the methodology: " + section, "https://github.com/sqlite3perf/sqlite3perf/blob/main/docs/methodology.md#" + Slug(section)}
 }
@@ -78,7 +78,7 @@ type List []Item
 type Item struct {
 	Label, Text string
 	Alarm       bool
-	Most        int // lines on a terminal; 0: as many as it has
+	Most        int // most lines printed on a terminal; 0: all
 }
 
 // Note adds an item, unless its text is empty.
@@ -88,30 +88,30 @@ func (l *List) Note(i Item) {
 	}
 }
 
-// Details are blocks that Markdown and pages show only when they are opened. Other formats show
-// them without the title.
+// Details are blocks that Markdown and pages hide until the reader opens them. Other formats show
+// the blocks without the title.
 type Details struct {
 	Title string
 	Body  Document
-	ID    string // by which a page refers to it; "" if by nothing
-	Nest  bool   // what is in it is closed in its turn
+	ID    string // identifier for links in a page; "" if no link needs one
+	Nest  bool   // details within these details are closed, too
 }
 
-// PictureBlock is a chart, which only pages show.
+// PictureBlock is a picture in a document. Only pages show it.
 type PictureBlock struct {
 	Picture
-	Behind Document // the figures that are shown; nil: those of the chart
-	Headed bool     // the heading above it says what it is
-	Aside  bool     // there is no version of it for a phone, where it has to be moved instead
+	Behind Document // the figures behind the picture; nil: the figures that the chart draws
+	Headed bool     // the heading above the picture serves as its title
+	Aside  bool     // the picture has no version for phones; the reader scrolls it there
 }
 
-// Glossary explains columns of the tables before it. It leaves out columns that are not shown.
+// Glossary explains columns of the tables before it. Columns that are not shown are not explained.
 type Glossary []Explained
 
 // Explained is the title of a column and its meaning.
 type Explained struct{ Column, Text string }
 
-// paragraph explains the columns that are shown.
+// paragraph returns a paragraph with the explanations of the given columns.
 func (g Glossary) paragraph(columns []string) Paragraph {
 	var words []string
 	for _, e := range g {
@@ -122,8 +122,8 @@ func (g Glossary) paragraph(columns []string) Paragraph {
 	return Paragraph{Text: strings.Join(words, " "), Quiet: true}
 }
 
-// Explained returns the document with paragraphs instead of glossaries, for formats that show all
-// columns.
+// Explained returns the document with each glossary replaced by a paragraph, for formats that show
+// all columns.
 func (d Document) Explained() Document {
 	var out Document
 	var columns []string
@@ -145,12 +145,12 @@ func (d Document) Explained() Document {
 type Grid struct {
 	Columns []Column
 	Rows    [][]string
-	Leaders []bool   // rows such that no other row is told apart as faster
-	Links   []string // what the name of each row leads to in a page; nil if to nothing
-	Stacks  bool     // a page on a phone has the cells of a row below each other
+	Leaders []bool   // for each row, whether no other row is significantly faster
+	Links   []string // address that the name of each row links to in a page; nil: no links
+	Stacks  bool     // on a phone, a page shows the cells of a row below each other
 }
 
-// Add adds a column, with one word for each row.
+// Add adds a column to the grid. words has its text for each row.
 func (g *Grid) Add(c Column, words []string) {
 	g.Columns = append(g.Columns, c)
 	if g.Rows == nil {
@@ -187,21 +187,21 @@ func (g *Grid) table(columns []int, f func(string) string) table.Writer {
 
 type Column struct {
 	Title string
-	Right bool // aligned
-	Whole bool // figures with their intervals, which no line break may part
+	Right bool // aligned to the right
+	Whole bool // cells must not be broken into lines, such as figures with their intervals
 
-	// drop orders the columns that may be left out if there is not enough room. The
-	// column with the highest value goes first. One with 0 never goes.
+	// Drop orders the columns that may be left out if there is not enough room. The
+	// column with the highest value is left out first. A column with 0 is always shown.
 	Drop int
 }
 
 func (d Document) cleaned() Document {
-	// Alignment within a column uses spaces.
+	// Cells keep their spaces, which align figures within a column. So Line is not used for cells.
 	return d.Whole().each(Line, func(cell string) string { return harmless(strings.Map(printable, clip(cell, maxCell))) })
 }
 
-// each returns the document with line applied to its text, and cell to the cells of grids. It
-// leaves out empty lists.
+// each returns the document with the function line applied to its text, and the function cell to
+// the cells of grids. It leaves out empty lists.
 func (d Document) each(line, cell func(string) string) Document {
 	var out Document
 	for _, b := range d {
@@ -247,11 +247,11 @@ func (d Document) each(line, cell func(string) string) Document {
 
 // Picture is a chart that can be drawn in any width.
 type Picture struct {
-	Name  string // by which it can be asked for: no other picture of the run has it
+	Name  string // name by which a user requests the picture; unique within a run
 	Title string
-	Note  string // how to read it; "" if that is plain
+	Note  string // how to read the picture; "" if that is obvious
 	Kind  Kind
-	Of    stats.TableName // what it is of: without a phase of several, without a workload of the whole run
+	Of    stats.TableName // table that the picture shows; Phase is "" for several phases, Workload is "" for the whole run
 
 	Draw func(width int, title string) chart.Chart
 }
@@ -264,14 +264,14 @@ type Kind string
 
 // The kinds of pictures.
 const (
-	KindSummary  Kind = "summary"  // the drivers, over all tables
-	KindRatios   Kind = "ratios"   // each driver in each table
+	KindSummary  Kind = "summary"  // time of the drivers over all tables
+	KindRatios   Kind = "ratios"   // ratio of each driver in each table
 	KindRanking  Kind = "ranking"  // the rows of a table
-	KindLatency  Kind = "latency"  // by percentile
-	KindScaling  Kind = "scaling"  // throughput over a number such as that of clients
+	KindLatency  Kind = "latency"  // latency by percentile
+	KindScaling  Kind = "scaling"  // throughput by a number, such as the number of clients
 	KindSettings Kind = "settings" // crossed settings as a map
-	KindErrors   Kind = "errors"   // of operations, and the time lost with them
-	KindSamples  Kind = "samples"  // in the order measured
+	KindErrors   Kind = "errors"   // errors of operations, and the time lost by them
+	KindSamples  Kind = "samples"  // samples in the order in which they were measured
 	KindMemory   Kind = "memory"
 	KindProfile  Kind = "profile" // where the time goes
 	KindStudy    Kind = "study"   // published figures beside measured ones
@@ -292,7 +292,7 @@ func (d Document) Pictures() (list []Picture) {
 // PictureID returns the identifier of a picture in a page.
 func PictureID(name string) string { return "picture-" + name }
 
-// Slug makes an identifier of a text: lower-case letters, digits and hyphens.
+// Slug converts a text to an identifier of lower-case letters, digits and hyphens.
 func Slug(text string) string {
 	var b strings.Builder
 	for _, c := range strings.ToLower(text) {
@@ -309,45 +309,45 @@ func Slug(text string) string {
 	return cmp.Or(strings.Trim(b.String(), "-"), "part")
 }
 
-// Hint is a command, with a word or two for its output.
+// Hint is a command. Shows says in a word or two what the command prints.
 type Hint struct{ Shows, Command string }
 
 // Options determine how a document is written.
 type Options struct {
 	Color bool // for table: use ANSI colors
 	Width int  // for table: columns of the terminal, at least 40; 0 means 120
-	Lines int  // for table: if above 0, only what is read first, in at most that many lines, at least 16
-	ASCII bool // for table: the terminal shows nothing else
+	Lines int  // for table: if above 0, write a short form of at most this many lines, at least 16
+	ASCII bool // for table: write ASCII only
 	Hints Hints
 
-	// Assets, for html, is the URL of the directory that has the files of the variable
-	// Assets, with a slash at its end. If it is "" they are part of the page.
+	// Assets, for html, is the URL of the directory with the files of the variable Assets. It ends
+	// with a slash. If it is "", each page contains the files.
 	Assets string
 }
 
-// Hints are flags and commands that a reader can type. A hint is "" if the program has none for
-// it.
+// Hints are flags and commands that a reader can type. A hint is "" if the program has no such flag
+// or command.
 type Hints struct {
 	Workloads string // the flag that names workloads
 	AddedCost string // the command that lists what sqlite3perf adds to each driver's time
 	Compare   string // the command that compares the sides of this run
-	Resume    string // the command that continues this run; "" if it cannot be
+	Resume    string // the command that continues this run; "" if the run cannot be continued
 	Directory string // the flag that names the directory for databases
 	Scale     string // the flag that makes workloads larger
-	Samples   string // what gives a profile more samples
-	Pass      string // what lets a gate pass that could not exclude a regression
+	Samples   string // the flags that give a profile more samples
+	Pass      string // advice for a gate that could not exclude a regression
 
-	More []string // the commands that show more of what was measured
-	Rest []Hint   // the commands that show what there was no room for
+	More []string // the commands that show more figures of this run
+	Rest []Hint   // the commands that show what this screen has no room for
 }
 
-// Extensions are the file name extensions of each format.
+// Extensions maps file name extensions to formats.
 var Extensions = []struct{ Extension, Format string }{
 	{".txt", "table"}, {".md", "markdown"}, {".markdown", "markdown"}, {".html", "html"}, {".htm", "html"},
 	{".csv", "csv"}, {".json", "json"}, {".bench", "benchfmt"}, {".benchfmt", "benchfmt"}, {".xml", "junit"}, {".svg", "svg"}, {".png", "png"},
 }
 
-// Blocks returns pictures as a document.
+// Blocks returns a document that consists of the given pictures.
 func Blocks(pictures []PictureBlock) (d Document) {
 	for _, p := range pictures {
 		d = append(d, p)
@@ -355,7 +355,8 @@ func Blocks(pictures []PictureBlock) (d Document) {
 	return d
 }
 
-// UniqueNames gives each picture of a document a unique name.
+// UniqueNames renames pictures of a document so that each has a unique name. taken has the names
+// that are already used; new names are added to it.
 func UniqueNames(d Document, taken map[string]bool) Document {
 	for i, b := range d {
 		switch b := b.(type) {

@@ -9,13 +9,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// FormatsOf are the formats of a T, which are written with options O.
+// FormatsOf lists the formats in which a value of type T can be written, with options of type O.
 type FormatsOf[T, O any] struct {
-	What string // what errors call a T
+	What string // name of a T in error messages
 	List []Format[T, O]
 }
 
-// Format writes a T.
+// Format is a named format. To writes a value of type T in it.
 type Format[T, O any] struct {
 	Name string
 	To   func(io.Writer, T, O) error
@@ -25,7 +25,7 @@ func (list FormatsOf[T, O]) Names() []string {
 	return Map(list.List, func(f Format[T, O]) string { return f.Name })
 }
 
-// Check returns an error that suggests the nearest format if there is no such format.
+// Check returns an error if the list has no such format. The error suggests the nearest name.
 func (list FormatsOf[T, O]) Check(format string) error {
 	if names := list.Names(); !slices.Contains(names, format) {
 		return fmt.Errorf("unknown format %q: %s", format, driver.Suggest(format, names))
@@ -33,7 +33,7 @@ func (list FormatsOf[T, O]) Check(format string) error {
 	return nil
 }
 
-// Write writes v in a format.
+// Write writes v in the format with the given name.
 func (list FormatsOf[T, O]) Write(w io.Writer, format string, v T, opts O) error {
 	for _, f := range list.List {
 		if f.Name != format {
@@ -47,7 +47,7 @@ func (list FormatsOf[T, O]) Write(w io.Writer, format string, v T, opts O) error
 	return list.Check(format)
 }
 
-// Encode writes indented JSON.
+// Encode writes v as indented JSON.
 func Encode(w io.Writer, v any) error {
 	e := json.NewEncoder(PrintableJSON(w))
 	e.SetIndent("", "  ")

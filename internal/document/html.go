@@ -19,7 +19,7 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// Assets are page.css and page.js, which a page written with [Options.Assets] needs.
+// Assets has page.css and page.js. A page that is written with [Options.Assets] loads them.
 var Assets = func() fs.FS {
 	sub, err := fs.Sub(pageFiles, "page")
 	if err != nil {
@@ -41,13 +41,13 @@ var pageTemplate = template.Must(template.New("page.html").ParseFS(pageFiles, "p
 type page struct {
 	Language, Title, Kind, Policy string
 
-	Assets string // where style and script are; "" if they are in the page
+	Assets string // URL of the directory with style and script; "" if the page contains them
 	Style  template.CSS
 	Script template.JS
 
 	Heading     string
-	LongHeading bool   // of several sentences
-	Lead        []view // before the first section
+	LongHeading bool   // whether Heading has more than longHeading characters
+	Lead        []view // blocks before the first section
 	Sections    []section
 }
 
@@ -57,8 +57,8 @@ type section struct {
 }
 
 type view struct {
-	ID     string // of a heading
-	Blocks []view // of details
+	ID     string // identifier of a heading
+	Blocks []view // blocks of details
 
 	Heading   *Heading
 	Paragraph *Paragraph
@@ -71,16 +71,16 @@ type view struct {
 
 type pictureView struct {
 	ID, Name, Title, Note string
-	Headed                bool // the heading above it is its title
+	Headed                bool // the heading above the picture is its title
 
-	Wide, Narrow template.HTML // the picture for a page and for a phone; "" if the page's will do
+	Wide, Narrow template.HTML // the picture for a wide page and for a phone; Narrow is "" if Wide fits both
 
 	Behind []view
 }
 
 type gridView struct {
-	Label   string // what the table is called for those who can't see where it is
-	Stacks  bool   // on a phone each row has its cells below each other
+	Label   string // name of the table for screen readers
+	Stacks  bool   // on a phone the cells of a row are shown below each other
 	Columns []Column
 	Rows    []rowView
 }
@@ -88,20 +88,21 @@ type gridView struct {
 type rowView struct {
 	Leader bool
 	Stacks bool
-	Link   string // what the name of the row leads to; "" if to nothing
+	Link   string // address that the row's name links to; "" if it is no link
 	Cells  []cellView
 }
 
 type cellView struct {
-	Pad    template.HTML // in front of the text, to line it up
+	Pad    template.HTML // spaces before the text that align it
 	Text   string
-	Title  string // of its column
+	Title  string // title of the cell's column
 	Right  bool
-	Long   bool // it may be broken into lines
-	Header bool // it names the row
+	Long   bool // the text may be broken into lines
+	Header bool // the cell is the name of the row
 }
 
-// The most characters of a text in a page. What somebody else wrote may be of any length.
+// These constants limit the characters of a text in a page. Text from elsewhere may have any
+// length.
 const (
 	maxParagraph = 10_000
 	maxCell      = 500
@@ -109,10 +110,10 @@ const (
 	maxTitle     = 70
 	maxPad       = 40
 	longHeading  = 240
-	longCell     = 30 // from here on it may be broken into lines
+	longCell     = 30 // from this length on, a cell may be broken into lines
 )
 
-// figureSpace is as wide as a digit, so it aligns what spaces align in a text.
+// figureSpace is a space as wide as a digit. In a page it replaces the spaces that align figures.
 const figureSpace = "&#8199;"
 
 func clip(s string, most int) string {
@@ -133,15 +134,15 @@ func start(s string, most int) string {
 	return s
 }
 
-// Generator is a line near the beginning of each page that names sqlite3perf.
+// Generator is the line near the beginning of each page that names sqlite3perf as its generator.
 const Generator = `<meta name="generator" content="sqlite3perf">`
 
-// RenderHTML writes a document as a page that loads nothing from the network. kind names the kind
-// of document, such as "Comparison".
+// RenderHTML writes a document as a page. Without [Options.Assets], the page loads nothing from the
+// network. kind names the kind of document, such as "Comparison".
 func RenderHTML(w io.Writer, d Document, kind string, o Options) error {
 	p := page{Language: "en", Kind: kind, Title: kind, Assets: o.Assets}
 	r := htmlRenderer{ids: map[string]bool{"main": true}}
-	d = d.each(oneLine, func(cell string) string { return harmless(strings.Map(printable, cell)) }) // it cuts texts itself
+	d = d.each(oneLine, func(cell string) string { return harmless(strings.Map(printable, cell)) }) // without clip, because this renderer shortens texts itself
 	r.reserve(d)
 	p.fill(&r, d)
 	if r.err != nil {
@@ -159,7 +160,7 @@ func RenderHTML(w io.Writer, d Document, kind string, o Options) error {
 		p.Style, p.Script = template.CSS(style), template.JS(script)
 		sources = [2]string{hashSource(style), hashSource(script)}
 	}
-	// Pictures are saved by way of images that the page makes itself.
+	// img-src allows the data: and blob: images with which the page's script saves pictures.
 	p.Policy = fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; img-src data: blob:; base-uri 'none'; form-action 'none'", sources[0], sources[1])
 	var b bytes.Buffer
 	if err := pageTemplate.Execute(&b, &p); err != nil {
@@ -201,12 +202,12 @@ func (p *page) fill(r *htmlRenderer, d Document) {
 }
 
 type htmlRenderer struct {
-	ids   map[string]bool // that are taken
-	about string          // the last heading
-	err   error           // the first of drawing a picture
+	ids   map[string]bool // identifiers that are already used
+	about string          // text of the last heading
+	err   error           // the first error of drawing a picture
 }
 
-// reserve keeps the identifiers of blocks from being given to headings.
+// reserve marks the identifiers of details and pictures as used, so that no heading gets them.
 func (r *htmlRenderer) reserve(d Document) {
 	for _, b := range d {
 		switch b := b.(type) {
@@ -220,7 +221,7 @@ func (r *htmlRenderer) reserve(d Document) {
 	}
 }
 
-// id makes an identifier of a text that no other element has.
+// id makes a unique identifier from a text.
 func (r *htmlRenderer) id(text string) string {
 	base := Slug(text)
 	id := base
@@ -285,7 +286,7 @@ func (r *htmlRenderer) picture(p *PictureBlock) *pictureView {
 	return v
 }
 
-// inline draws a chart as an element of the page. Package chart escapes what it is given.
+// inline draws a chart as an SVG element of the page. Package chart escapes the texts in it.
 func (r *htmlRenderer) inline(c chart.Chart, id string) template.HTML {
 	var b bytes.Buffer
 	if err := chart.WriteInline(&b, c, id); err != nil && r.err == nil {
@@ -294,7 +295,7 @@ func (r *htmlRenderer) inline(c chart.Chart, id string) template.HTML {
 	return template.HTML(b.String())
 }
 
-// ChartGrid returns the figures behind a chart as a table.
+// ChartGrid returns the figures that a chart draws, as a table.
 func ChartGrid(c chart.Chart) Grid {
 	columns, rows := chart.Table(c)
 	g := Grid{Rows: rows}

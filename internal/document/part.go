@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// LeastLines is the least height of a screen. On a lower terminal it scrolls.
+	// LeastLines is the least height of a screen. On a lower terminal the screen scrolls.
 	LeastLines = 16
 
-	missingLines = 2 // of a screen, that say what is not shown
-	itemLines    = 2 // of an item in a list that is cut
+	missingLines = 2 // lines of a screen that name what is not shown
+	itemLines    = 2 // lines of an item if its list is cut
 	roomy        = 30
 )
 
-// RenderPart writes a document or, if it has more lines than opts allows, short with its
-// sections as short as necessary, and the commands that show the rest. If d is nil, it always
-// writes short. If short is nil, d is shortened.
+// RenderPart writes the document d if it has at most as many lines as opts allows. Otherwise it
+// writes short, with sections as short as necessary, and the commands that show the rest. If d
+// is nil, it always writes short. If short is nil, it shortens d instead.
 func RenderPart(w io.Writer, d, short Document, opts Options) error {
 	room := max(opts.Lines, LeastLines)
 	if d != nil {
@@ -51,7 +51,7 @@ func RenderPart(w io.Writer, d, short Document, opts Options) error {
 	return err
 }
 
-// hintList lists the commands that show more. A low screen has two of them at most.
+// hintList lists the commands that show more. On a low screen it lists two commands at most.
 func hintList(opts Options) (l List) {
 	hints, most := opts.Hints.Rest, 2
 	if opts.Lines < roomy {
@@ -65,18 +65,18 @@ func hintList(opts Options) (l List) {
 
 func rendered(d Document, opts Options) (string, int) {
 	var b strings.Builder
-	_ = RenderText(&b, d, opts) // a builder takes everything
+	_ = RenderText(&b, d, opts) // writing to a strings.Builder never fails
 	return b.String(), strings.Count(b.String(), "\n")
 }
 
-// fitted returns the document with its sections shortened until it has at most room lines,
-// and names what is missing then. The form with the highest rank is used first. Of several
-// sections with the same rank the last is shortened first, and none disappears while another
-// has a shorter form.
+// fitted returns the document with its sections shortened until it has at most room lines.
+// missing names what is no longer shown. The section with the highest rank is shortened first.
+// Of several sections with the same rank, the last is shortened first, and none disappears while
+// another has a shorter form.
 func (d Document) fitted(room int, opts Options) (out Document, missing string) {
 	_, total := rendered(d, opts)
 	form := make([]int, len(d))
-	saved := func(s Section, form int) int { // lines, by the next form
+	saved := func(s Section, form int) int { // number of lines that the section's next shorter form saves
 		_, before := rendered(s.Forms[form].Body, opts)
 		_, after := rendered(s.Forms[form+1].Body, opts)
 		return before - after
@@ -116,7 +116,8 @@ func (d Document) fitted(room int, opts Options) (out Document, missing string) 
 	return out, strings.Join(names, "; ")
 }
 
-// first returns the first blocks that fit, as text, and names the others.
+// first returns as text the first blocks of a document that fit into room lines. rest names the
+// other blocks.
 func (d Document) first(room int, opts Options) (text, rest string) {
 	d = d.plain(opts)
 	r := newTextRenderer(opts)
@@ -159,7 +160,7 @@ func (d Document) first(room int, opts Options) (text, rest string) {
 	return strings.TrimRight(strings.Join(lines, ""), "\n") + "\n", rest
 }
 
-// cut limits the lines of each item, if the list takes more than half of the lines that are left.
+// cut limits the lines of each item in a list, if the list takes more than half of the lines left.
 func (l List) cut(left int, opts Options) List {
 	if _, n := rendered(Document{l}, opts); n <= left/2 {
 		return l
@@ -171,7 +172,7 @@ func (l List) cut(left int, opts Options) List {
 	return l
 }
 
-// Names lists the headings of a document from a block on, after the number of warnings.
+// Names returns the number of warnings and the headings in a document, from block number from on.
 func (d Document) Names(from int) string {
 	var words []string
 	warnings := 0

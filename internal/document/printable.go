@@ -14,8 +14,8 @@ import (
 )
 
 // Text from elsewhere (a workload, a database, a compiler, a crashed worker) may have any length.
-// It may contain commands to a terminal or a CI service, or formulas for a spreadsheet. It must
-// pass through the functions in this file before it reaches a terminal or a file.
+// It may contain commands to a terminal or a CI service, or formulas for a spreadsheet. All such
+// text must pass through the functions in this file before it reaches a terminal or a file.
 
 // Line converts text from elsewhere to one printable line that cannot control a terminal or a CI
 // service. It cuts out the middle of a very long text.
@@ -31,9 +31,9 @@ func oneLine(s string) string {
 	return harmless(strings.Join(strings.Fields(s), " "))
 }
 
-// commands matches what CI services take for a command: GitHub's ::error at the beginning of
-// a line, which may be where a long text is wrapped, and ##[error], ##vso[…] of Azure and
-// ##teamcity[…] anywhere.
+// commands matches text that CI services take for a command. GitHub's ::error counts at the
+// beginning of a line; a wrapped text may put it there. Azure's ##[error] and ##vso[…], and
+// ##teamcity[…], count anywhere.
 var commands = regexp.MustCompile(`::[A-Za-z-]+(::|[ ,])|##[^# ]`)
 
 func harmless(s string) string {
@@ -48,8 +48,8 @@ func harmless(s string) string {
 	})
 }
 
-// printable replaces what is not printable: control and format characters, including
-// those that change the direction of writing, and bytes that are not UTF-8.
+// printable replaces a rune that is not printable: a control or format character, including one
+// that changes the direction of writing, or a byte that is not UTF-8.
 func printable(r rune) rune {
 	if r == ' ' || unicode.IsPrint(r) {
 		return r
@@ -60,7 +60,7 @@ func printable(r rune) rune {
 // Printable returns a writer to w for text of several lines. It replaces everything that
 // is not printable except line feeds and tabs, and breaks up commands to CI services.
 func Printable(w io.Writer) io.Writer {
-	line := "" // its beginning, without space, up to "::"
+	line := "" // beginning of the current line, without spaces, up to "::"
 	hashes := 0
 	return &mapper{w: w, change: func(out []byte, r rune) []byte {
 		if line == ":" && r == ':' || hashes > 1 && r != '#' && !unicode.IsSpace(r) {
@@ -82,8 +82,8 @@ func Printable(w io.Writer) io.Writer {
 	}}
 }
 
-// PrintableJSON returns a writer to w for JSON. It escapes unprintable characters, and the second
-// of two number signs because it may begin a command to a CI service. Values stay the same.
+// PrintableJSON returns a writer to w for JSON. It escapes unprintable characters. It also escapes
+// the second of two number signs, which may begin a command to a CI service. Values stay the same.
 func PrintableJSON(w io.Writer) io.Writer {
 	before := ' '
 	return &mapper{w: w, change: func(out []byte, r rune) []byte {
@@ -99,7 +99,7 @@ func PrintableJSON(w io.Writer) io.Writer {
 	}}
 }
 
-// mapper changes text rune by rune. Several goroutines can write to it.
+// mapper is a writer that changes text rune by rune. Several goroutines can write to it.
 type mapper struct {
 	mu      sync.Mutex
 	w       io.Writer

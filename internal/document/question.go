@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// Question says how its answers, which are of type T, are written in the formats that most
-// questions have.
+// Question says how answers of type T to one question are written, in the formats that most
+// questions share.
 type Question[T any] struct {
-	Name     string                    // what errors call an answer
-	Document func(T, Options) Document // for terminals and Markdown
-	Title    string                    // of the HTML page; without it there is no page
-	Page     func(T, Options) Document // nil: Document is also the page
+	Name     string                    // name of an answer in error messages
+	Document func(T, Options) Document // the answer for terminals and Markdown
+	Title    string                    // title of the HTML page; "" if there is no page
+	Page     func(T, Options) Document // the answer for a page; nil: the same as Document
 	Fits     bool                      // on a terminal the answer is shortened to Options.Lines
-	Short    func(T) Document          // replaces Document where that does not fit; nil: its sections are shortened
-	JSON     func(T) any               // the value to encode; nil: there is no JSON
+	Short    func(T) Document          // replaces Document on a terminal that is too low for it; nil: Document's sections are shortened
+	JSON     func(T) any               // the value to encode as JSON; nil if there is no JSON format
 }
 
-// Formats returns the formats of a question, and then further ones.
+// Formats returns the formats of a question, followed by further ones.
 func (q Question[T]) Formats(further ...Format[T, Options]) FormatsOf[T, Options] {
 	list := []Format[T, Options]{
 		{"table", func(w io.Writer, v T, o Options) error {
@@ -47,14 +47,15 @@ func (q Question[T]) Formats(further ...Format[T, Options]) FormatsOf[T, Options
 	return FormatsOf[T, Options]{q.Name, append(list, further...)}
 }
 
-// ColumnOf is a column with the function that writes its cells.
+// ColumnOf is a column with the function that returns its cell for a row of type T.
 type ColumnOf[T any] struct {
 	Column
 	Cell   func(T) string
-	Spread func(T) string // written after the figure of the cell, in line with those of other rows
+	Spread func(T) string // interval, written after the cell's figure and aligned over all rows
 }
 
-// GridOf returns a grid with a row for each of the rows. It leaves out columns without Cell.
+// GridOf returns a grid with a row for each element of rows. It leaves out columns whose Cell is
+// nil.
 func GridOf[T any](rows []T, columns ...ColumnOf[T]) (g Grid) {
 	for _, c := range columns {
 		switch {
@@ -68,17 +69,18 @@ func GridOf[T any](rows []T, columns ...ColumnOf[T]) (g Grid) {
 	return g
 }
 
-// Words returns a column of words.
+// Words returns a column of words, aligned to the left.
 func Words[T any](title string, of func(T) string) ColumnOf[T] {
 	return ColumnOf[T]{Column: Column{Title: title}, Cell: of}
 }
 
-// Figures returns a column of figures, aligned to the right. drop is that of [Column].
+// Figures returns a column of figures, aligned to the right. drop is the column's Drop: see
+// [Column].
 func Figures[T any](title string, drop int, of func(T) string) ColumnOf[T] {
 	return ColumnOf[T]{Column: Column{Title: title, Right: true, Drop: drop}, Cell: of}
 }
 
-// Join joins the words of the elements of a list.
+// Join joins the elements of a list; word returns the text of an element.
 func Join[T any](list []T, separator string, word func(T) string) string {
 	return strings.Join(Map(list, word), separator)
 }

@@ -15,10 +15,10 @@ import (
 
 const (
 	defaultWidth = 120
-	Unlimited    = 1 << 20 // a width in which nothing is broken or left out
-	leastText    = 20      // columns after a label
-	minWidth     = 40      // below this nothing can be made readable
-	gap          = 2       // columns between those of a grid
+	Unlimited    = 1 << 20 // a width so large that no text is broken and no column left out
+	leastText    = 20      // least columns for the text after a label
+	minWidth     = 40      // least columns; a narrower output would not be readable
+	gap          = 2       // spaces between the columns of a grid
 )
 
 var (
@@ -32,9 +32,9 @@ type textRenderer struct {
 	out     strings.Builder
 	width   int
 	color   bool
-	dots    string   // where a text is cut
+	dots    string   // dots that mark where a text is cut
 	dropped []string // titles of columns for which there was no room
-	shown   []string // titles of columns for which there was
+	shown   []string // titles of columns for which there was room
 }
 
 func newTextRenderer(opts Options) textRenderer {
@@ -108,7 +108,7 @@ func (r *textRenderer) paragraph(p Paragraph) {
 	}
 }
 
-// lines writes s, wrapped, in at most some lines; 0 means all. Lines after the first are indented.
+// lines writes s, wrapped, in at most most lines; 0 means all. It indents lines after the first.
 func (r *textRenderer) lines(s, indent string, c text.Colors, most int) {
 	width := max(r.width-len(indent), leastText)
 	lines := wrapText(s, width)
@@ -116,7 +116,7 @@ func (r *textRenderer) lines(s, indent string, c text.Colors, most int) {
 		last := lines[most-1] + " " + lines[most]
 		part := text.Trim(last, width-text.StringWidth(r.dots))
 		if at := strings.LastIndexByte(part, ' '); at > len(part)/2 && !strings.HasPrefix(last[len(part):], " ") {
-			part = part[:at] // because a part of a number would be a wrong number
+			part = part[:at] // cut before the number, because a part of it would be a wrong number
 		}
 		lines = append(lines[:most-1], strings.TrimRight(part, " ,;:")+r.dots)
 	}
@@ -128,8 +128,8 @@ func (r *textRenderer) lines(s, indent string, c text.Colors, most int) {
 	}
 }
 
-// wrapText is like [wrap], but never breaks a URL: a long one gets its own line, and the
-// terminal breaks it so that it can still be followed.
+// wrapText is like [wrap], but never breaks a URL. A long URL gets its own line. The terminal
+// breaks that line, so the URL can still be clicked.
 func wrapText(s string, width int) (lines []string) {
 	words := strings.Split(s, " ")
 	i := slices.IndexFunc(words, func(w string) bool { return strings.Contains(w, "://") && text.StringWidth(w) > width })
@@ -206,7 +206,7 @@ func (r *textRenderer) parts(g Grid, keep []int) [][]int {
 	return append(list, part)
 }
 
-// fits reports whether columns fit, with their text in several lines if necessary.
+// fits reports whether columns fit into the width, with their text in several lines if necessary.
 func (r *textRenderer) fits(g Grid, columns []int) bool {
 	total := -gap
 	for _, k := range columns {
@@ -215,7 +215,7 @@ func (r *textRenderer) fits(g Grid, columns []int) bool {
 	return total <= r.width
 }
 
-// least returns how narrow a column may become by breaking its text between words. Figures and
+// least returns the least width of a column if its text is broken between words. Figures and
 // short names are never broken.
 func (g *Grid) least(column, width int) int {
 	w := g.width(column)
@@ -261,7 +261,7 @@ func (r *textRenderer) narrowed(g Grid, columns []int) Grid {
 	return g.broken(widths)
 }
 
-// broken breaks the text of columns at the given widths into further rows.
+// broken breaks the text of columns into further rows. widths has the width by column.
 func (g *Grid) broken(widths map[int]int) Grid {
 	out := Grid{Columns: g.Columns}
 	for i, row := range g.Rows {
@@ -323,7 +323,7 @@ func (r *textRenderer) wrapLast(g Grid, keep []int) Grid {
 	return g.broken(map[int]int{last: room})
 }
 
-// Width returns the width of a grid in which no text is broken.
+// Width returns the width of a grid if no text is broken.
 func (g *Grid) Width() int {
 	total := -gap
 	for k := range g.Columns {

@@ -18,13 +18,13 @@ import (
 // Absent is shown in place of a missing figure.
 const Absent = "-"
 
-// Scaled formats values in a common unit, the smallest with three significant digits, because
-// noise makes further digits meaningless. unit has its prefix, such as "ms" for "s".
+// Scaled formats values in a common unit. The smallest value has three significant digits, because
+// noise makes further digits meaningless. unit is base with a prefix, such as "ms" for "s".
 func Scaled(values []float64, class benchunit.Class, base string) (words []string, unit string) {
 	return ScaledTo(3, values, class, base)
 }
 
-// ScaledTo is [Scaled] with another number of digits.
+// ScaledTo is [Scaled] with the given number of significant digits.
 func ScaledTo(digits int, values []float64, class benchunit.Class, base string) (words []string, unit string) {
 	scale := benchunit.CommonScale(values, class)
 	least := math.Inf(1)
@@ -43,8 +43,8 @@ func ScaledTo(digits int, values []float64, class benchunit.Class, base string) 
 	return words, scale.Prefix + base
 }
 
-// LatencyWords formats latencies in a common unit with three significant digits, as many
-// as their histograms have. Latencies are not distinguished below 1 ns.
+// LatencyWords formats latencies in a common unit with three significant digits, the precision of
+// the latency histograms. It shows no fractions of 1 ns.
 func LatencyWords(seconds []float64) (words []string, unit string) {
 	scale := benchunit.CommonScale(seconds, benchunit.Decimal)
 	if most := slices.Max(append([]float64{0}, seconds...)); most/scale.Factor >= 10_000 {
@@ -76,7 +76,7 @@ func Counted[N int | int64](n N, what string) string {
 // Human formats a value with three significant digits and an SI prefix.
 func Human(v float64) string { return HumanTo(3, v) }
 
-// HumanTo is [Human] with another number of digits.
+// HumanTo is [Human] with the given number of significant digits.
 func HumanTo(digits int, v float64) string {
 	if v != 0 && math.Abs(v) < 1 {
 		return strconv.FormatFloat(v, 'g', 2, 64)
@@ -84,12 +84,12 @@ func HumanTo(digits int, v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1000 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
-	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64) // 999.6 is 1.00k
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64) // round first, so that 999.6 becomes 1.00k
 	words, prefix := ScaledTo(digits, []float64{v}, benchunit.Decimal, "")
 	return words[0] + prefix
 }
 
-// Each formats a number per operation. Less than 0.01 per operation is not distinguished.
+// Each formats a number per operation. Numbers near zero become "<0.01".
 func Each(digits int, v float64) string {
 	switch {
 	case v == 0:
@@ -102,7 +102,7 @@ func Each(digits int, v float64) string {
 	return HumanTo(digits, v)
 }
 
-// Thousands formats a whole number with separators.
+// Thousands formats a whole number with separators of thousands.
 func Thousands(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	sign := ""
@@ -131,7 +131,7 @@ func Percent(v float64) string {
 	return strconv.FormatFloat(p, 'f', 0, 64) + "%"
 }
 
-// PercentOK formats the share of operations that succeeded. It is 100% only if none
+// PercentOK formats the share of operations that succeeded. It returns 100% only if no operation
 // failed, and 0% only if all failed.
 func PercentOK(failed, operations int64) string {
 	switch {
@@ -147,7 +147,7 @@ func PercentOK(failed, operations int64) string {
 	return fmt.Sprintf("%d.%d%%", permille/10, permille%10)
 }
 
-// Spread formats the interval of a summary.
+// Spread formats the interval of a summary as a spread around the median, such as ±3%.
 func Spread(s stats.Summary) string {
 	if s.Interval == nil {
 		return fmt.Sprintf("n<%d", stats.MinSamples)
@@ -159,11 +159,11 @@ func Spread(s stats.Summary) string {
 	return "±" + Percent(v)
 }
 
-// Widest is the widest spread that [Ends] shows as one figure. The two ends of wider intervals are
-// seldom equally far away.
+// Widest is the widest spread that [Ends] shows as one figure. Wider intervals seldom have both
+// ends equally far from the median.
 const Widest = 0.5
 
-// Ends formats the interval of a summary, with both ends if it is wide.
+// Ends formats the interval of a summary: both ends if the interval is wide, otherwise a spread.
 func Ends(s stats.Summary) string {
 	if v, ok := s.Spread(); !ok || v <= Widest {
 		return Spread(s)
@@ -171,7 +171,7 @@ func Ends(s stats.Summary) string {
 	return fmt.Sprintf("[%+.0f%%, %+.0f%%]", 100*(s.Interval.Low/s.Median-1), 100*(s.Interval.High/s.Median-1))
 }
 
-// Times formats a ratio.
+// Times formats a ratio, such as 1.52x.
 func Times(v float64) string {
 	switch {
 	case v < 0.0995:
@@ -205,7 +205,7 @@ func Nanoseconds(ns int64) string {
 	return words[0] + " " + unit
 }
 
-// Elapsed formats a time to the second, or to the millisecond below a second.
+// Elapsed formats a time in whole seconds, or in whole milliseconds if it is below a second.
 func Elapsed(d time.Duration) string {
 	if d < time.Second {
 		return d.Round(time.Millisecond).String()
@@ -213,7 +213,7 @@ func Elapsed(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// WithSpreads joins figures and their spreads, so that both are aligned within a column.
+// WithSpreads joins each figure with its spread, and aligns figures and spreads within a column.
 func WithSpreads(figures, spreads []string) []string {
 	left, right := 0, 0
 	for i := range figures {
@@ -228,8 +228,8 @@ func WithSpreads(figures, spreads []string) []string {
 	return joined
 }
 
-// Interval formats the ends of a ratio's interval. An end is not rounded to 1, because that would
-// say that both sides may be equal.
+// Interval formats the ends of a ratio's interval. It does not round an end to 1, because that
+// would say that both sides may be equal.
 func Interval(i *stats.Interval) string {
 	if i == nil {
 		return "[too few rounds]"
@@ -247,10 +247,10 @@ func Interval(i *stats.Interval) string {
 	return "[" + end(i.Low) + ", " + end(i.High) + "]"
 }
 
-// Share formats a share with as many digits as it was given.
+// Share formats a share as a percentage with all its digits, up to six.
 func Share(v float64) string { return strconv.FormatFloat(100*v, 'g', 6, 64) + "%" }
 
-// States has the words for statuses of a side.
+// States has a word for each bad status of a side of a comparison.
 var States = map[result.Status]string{
 	result.Wrong: "wrong", result.Refused: "refused", result.Failed: "failing", result.Unavailable: "unavailable",
 	stats.NotMeasured: "not measured",
@@ -258,7 +258,7 @@ var States = map[result.Status]string{
 
 func Size(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
 
-// Number formats a number without needless digits.
+// Number formats a number; a whole number has no decimals.
 func Number(v float64) string {
 	if v == math.Trunc(v) {
 		return Thousands(int64(v))
@@ -270,10 +270,10 @@ func Minutes(ns int64) string {
 	return Counted(int64(math.Round(time.Duration(ns).Minutes())), "minute")
 }
 
-// Bytes formats a number of bytes.
+// Bytes formats a number of bytes in binary units.
 func Bytes(n int64) string { return BytesOf(float64(n)) }
 
-// Megabytes formats the size of a file or of memory in decimal units.
+// Megabytes formats a size of n bytes in decimal units, kB or MB.
 func Megabytes(n int64) string {
 	if n < 1e6 {
 		return fmt.Sprintf("%.0f kB", float64(n)/1e3)
@@ -281,13 +281,13 @@ func Megabytes(n int64) string {
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
-// BytesOf formats a number of bytes.
+// BytesOf is [Bytes] for a number that need not be whole.
 func BytesOf(v float64) string {
 	words, unit := Scaled([]float64{v}, benchunit.Binary, "B")
 	return words[0] + " " + unit
 }
 
-// SecondsOf returns a function that formats seconds, with word after the unit.
+// SecondsOf returns a function that formats seconds in a fitting unit, followed by word.
 func SecondsOf(word string) func(float64) string {
 	return func(v float64) string {
 		words, unit := Scaled([]float64{v}, benchunit.Decimal, "s")
@@ -295,7 +295,7 @@ func SecondsOf(word string) func(float64) string {
 	}
 }
 
-// Ticks returns a function that formats the round values of an axis like format, without trailing
+// Ticks returns a function that formats the ticks of an axis like format, but without trailing
 // zeros.
 func Ticks(format func(float64) string) func(float64) string {
 	return func(v float64) string {
@@ -315,12 +315,13 @@ func Ticks(format func(float64) string) func(float64) string {
 	}
 }
 
-// Tips joins the parts of a tip that are not empty.
+// Tips joins the lines of a tip and leaves out empty ones.
 func Tips(lines ...string) string {
 	return strings.Join(slices.DeleteFunc(lines, func(s string) bool { return s == "" }), "\n")
 }
 
-// OfSummary returns the median and the interval of a summary. Without an interval both ends are 0.
+// OfSummary returns the median of a summary, and the ends of its interval. Without an interval both
+// ends are 0.
 func OfSummary(s stats.Summary) (value, low, high float64) {
 	if s.Interval == nil {
 		return s.Median, 0, 0

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Map returns f of each element of a list; nil of an empty one.
+// Map returns the results of f for each element of a list, or nil for an empty list.
 func Map[T, U any](list []T, f func(T) U) (out []U) {
 	for _, v := range list {
 		out = append(out, f(v))
@@ -14,7 +14,8 @@ func Map[T, U any](list []T, f func(T) U) (out []U) {
 	return out
 }
 
-// AndOthers joins up to three names by commas and "and", and counts the rest.
+// AndOthers joins up to three names by commas and "and". Of more names it joins two and counts the
+// rest.
 func AndOthers(names []string) string {
 	const most = 3
 	if len(names) > most {
@@ -37,10 +38,10 @@ func joined(words []string, last string) string {
 	return strings.Join(words[:n], ", ") + last + words[n]
 }
 
-// SomeOf joins the first most words by semicolons, and counts the rest.
+// SomeOf joins the first words by semicolons, at most most of them, and counts the rest.
 func SomeOf(words []string, most int) string { return FirstOf(words, most, "; ") }
 
-// FirstOf joins the first most words, and counts the rest.
+// FirstOf joins the first words by a separator, at most most of them, and counts the rest.
 func FirstOf(words []string, most int, separator string) string {
 	if len(words) > most {
 		return strings.Join(words[:most], separator) + fmt.Sprintf(" and %d more", len(words)-most)
@@ -51,8 +52,8 @@ func FirstOf(words []string, most int, separator string) string {
 // Upper capitalizes the first letter of a sentence.
 func Upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// JoinInts joins ascending numbers, with sequences as 3-7. After [maxInts] parts it adds an
-// ellipsis.
+// JoinInts joins ascending numbers by commas and shortens sequences to the form 3-7. After
+// [maxInts] parts it adds an ellipsis.
 func JoinInts(n []int) string {
 	var words []string
 	for i := 0; i < len(n); {

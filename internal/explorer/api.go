@@ -35,7 +35,7 @@ func (s *Server) api() map[string]only {
 
 // Failure is the answer to a request that failed.
 type Failure struct {
-	Status  int    `json:"status"` // of HTTP
+	Status  int    `json:"status"` // HTTP status
 	Message string `json:"error" clip:"2000"`
 }
 
@@ -68,7 +68,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(data, '\n')) // fails only if the reader has gone
+	_, _ = w.Write(append(data, '\n')) // fails only if the client has disconnected
 }
 
 func writeError(w http.ResponseWriter, err error) {
@@ -85,10 +85,10 @@ func writeError(w http.ResponseWriter, err error) {
 	writeJSON(w, f.Status, f)
 }
 
-// query reads the parameters of a request, and keeps the first error until the end.
+// query reads the parameters of a request. It keeps the first error, which [query.end] returns.
 type query struct {
 	values url.Values
-	asked  []string // names of parameters that there are
+	asked  []string // names of the parameters that the request may have
 	err    error
 }
 
@@ -125,7 +125,7 @@ func (q *query) list(name string) []string {
 	return slices.DeleteFunc(slices.Clone(q.values[name]), func(s string) bool { return s == "" })
 }
 
-// word returns a parameter that must be one of words. The first is the default.
+// word returns the value of a parameter that must be one of words. The first word is the default.
 func (q *query) word(name string, words ...string) string {
 	v := q.text(name)
 	if v == "" {
@@ -137,7 +137,8 @@ func (q *query) word(name string, words ...string) string {
 	return v
 }
 
-// number returns a parameter that is a whole number. usual is the default.
+// number returns the value of a parameter that is a whole number between least and most. usual is
+// the default.
 func (q *query) number(name string, usual, least, most int64) int64 {
 	v := q.text(name)
 	if v == "" {
@@ -150,8 +151,8 @@ func (q *query) number(name string, usual, least, most int64) int64 {
 	return n
 }
 
-// day returns a parameter that is a date or a time, or the zero time. With end a date means its
-// last nanosecond.
+// day returns the value of a parameter that is a date or a time, or the zero time if the parameter
+// is missing. A date means its first nanosecond or, if end is set, its last.
 func (q *query) day(name string, end bool) time.Time {
 	v := q.text(name)
 	if v == "" {
@@ -170,7 +171,7 @@ func (q *query) day(name string, end bool) time.Time {
 	return t
 }
 
-// end returns the first error. An unknown parameter is one.
+// end returns the first error of reading parameters. An unknown parameter is an error, too.
 func (q *query) end() error {
 	for name := range q.values {
 		if q.err == nil && !slices.Contains(q.asked, name) {

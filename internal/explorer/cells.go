@@ -11,34 +11,34 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Cells is the answer to /api/v1/runs/{id}/cells: the figures of a metric.
+// Cells is the answer to /api/v1/runs/{id}/cells: the figures of all cells in one metric.
 type Cells struct {
 	Run    int64   `json:"run"`
 	Metric metric  `json:"metric"`
 	Tables []Table `json:"tables"`
 }
 
-// Table has the figures of a phase of a workload, with its settings and parameters.
+// Table has the figures of a phase of a workload with one choice of settings and parameters.
 type Table struct {
 	Workload string `json:"workload"`
 	Variant  string `json:"variant,omitempty"`
 	Phase    string `json:"phase"`
 	Unit     string `json:"unit"`
-	Base     string `json:"base,omitempty"`     // the driver that ratios are to
-	IsFloor  bool   `json:"is_floor,omitempty"` // Base is the floor; otherwise it is the fastest
-	Cells    []Cell `json:"cells"`              // the best first, then those without a figure
-	Pair     *Pair  `json:"pair,omitempty"`     // of time, if exactly two drivers were asked for and both have figures
+	Base     string `json:"base,omitempty"`     // the driver that ratios divide by
+	IsFloor  bool   `json:"is_floor,omitempty"` // whether Base is the floor; otherwise Base is the fastest driver
+	Cells    []Cell `json:"cells"`              // the best cell first; cells without a figure last
+	Pair     *Pair  `json:"pair,omitempty"`     // comparison of times, if the request names exactly two drivers and both have figures
 }
 
 // Pair is how two drivers of a table differ.
 type Pair struct {
-	First  string        `json:"first"` // the one that comes first in the table
+	First  string        `json:"first"` // the driver that comes first in the table
 	Second string        `json:"second"`
-	Ratio  stats.Summary `json:"ratio"`                // of second to first, round by round
-	P      *float64      `json:"p_adjusted,omitempty"` // corrected for all pairs of the table; absent if they were not compared
-	Apart  bool          `json:"significant"`          // they are told apart
+	Ratio  stats.Summary `json:"ratio"`                // time of second divided by the time of first, round by round
+	P      *float64      `json:"p_adjusted,omitempty"` // p-value, corrected for all pairs of the table; absent if the two were not compared
+	Apart  bool          `json:"significant"`          // whether the times of the two differ significantly
 
-	// Added says that what sqlite3perf adds to the time of each could explain the difference.
+	// Added says that sqlite3perf's own overhead could explain the difference; absent if not.
 	Added string `json:"added_could_explain,omitempty"`
 }
 
@@ -70,24 +70,24 @@ type Cell struct {
 	Driver   string           `json:"driver"`
 	Status   result.Status    `json:"status"`
 	Reason   *protocol.Reason `json:"reason,omitempty"`
-	TooShort bool             `json:"too_short,omitempty"` // to judge the driver by
+	TooShort bool             `json:"too_short,omitempty"` // whether the phase is too short to judge the driver by
 
-	N      int      `json:"n,omitempty"` // samples
+	N      int      `json:"n,omitempty"` // number of samples
 	Median *float64 `json:"median,omitempty"`
-	Low    *float64 `json:"low,omitempty"` // of the interval; absent if there are too few samples
+	Low    *float64 `json:"low,omitempty"` // low end of the interval; absent if there are too few samples
 	High   *float64 `json:"high,omitempty"`
 
-	Ratio *stats.Summary `json:"ratio,omitempty"` // to Base, round by round; absent if it is not known
+	Ratio *stats.Summary `json:"ratio,omitempty"` // figure divided by Base's figure, round by round; absent if not known
 
-	// Only of time, which drivers are ranked by.
-	Rank     int    `json:"rank,omitempty"`          // place among the choices: the floor has none
-	First    bool   `json:"first_or_tied,omitempty"` // it comes first, or is not told apart from the one that does
-	Tied     []int  `json:"tied_with,omitempty"`     // cases from which it is not told apart
-	Unranked string `json:"unranked,omitempty"`      // why it has no rank
-	Floor    bool   `json:"floor,omitempty"`         // it is the floor, which is nobody's choice
+	// The remaining fields are set only if the metric is time, because drivers are ranked by time.
+	Rank     int    `json:"rank,omitempty"`          // place in the table, from 1; the floor has no rank
+	First    bool   `json:"first_or_tied,omitempty"` // whether this driver comes first, or is tied with the first
+	Tied     []int  `json:"tied_with,omitempty"`     // ids of the cases that this case is tied with
+	Unranked string `json:"unranked,omitempty"`      // why the driver has no rank
+	Floor    bool   `json:"floor,omitempty"`         // whether this driver is the floor, which is only for comparison
 
-	// Doubtful names the first driver that this one is told apart from, if it leads by so little
-	// that what sqlite3perf adds to the time of each could explain it.
+	// Doubtful names the first driver that is significantly slower than this one, if sqlite3perf's
+	// own overhead could explain that difference.
 	Doubtful string `json:"added_could_explain_lead_before,omitempty"`
 }
 
@@ -111,7 +111,7 @@ func (s *Server) getCells(r *http.Request, q *query) (*Cells, error) {
 	return out, nil
 }
 
-// filter chooses cells. An empty list leaves out nothing.
+// filter chooses cells by name. An empty list means all names.
 type filter struct{ drivers, workloads, phases, variants []string }
 
 func (q *query) cells() filter {
@@ -195,8 +195,8 @@ func b2i(b bool) int {
 	return 0
 }
 
-// summary returns the median of a metric over a cell's samples. It has no sample if the metric is
-// not known.
+// summary returns the median of a metric over a cell's samples. If the metric is not known of any
+// sample, the summary's N is 0.
 func summary(c *stats.Cell, m metric, confidence float64) stats.Summary {
 	var values []float64
 	known := false
@@ -211,7 +211,8 @@ func summary(c *stats.Cell, m metric, confidence float64) stats.Summary {
 	return stats.SummarizeAt(values, confidence)
 }
 
-// ratio returns the ratio of two cells in a metric, round by round, or nil if no round has both.
+// ratio returns the figure of c divided by the figure of base, round by round. It returns nil if no
+// round has both figures.
 func ratio(c, base *stats.Cell, m metric, confidence float64) *stats.Summary {
 	if m.Name == failedShare {
 		return nil

@@ -21,16 +21,16 @@ import (
 // Charts is the answer to /api/v1/runs/{id}/charts: the pictures of a run.
 type Charts struct {
 	Run    int64       `json:"run"`
-	Kinds  []ChartKind `json:"kinds"` // that these pictures are of
+	Kinds  []ChartKind `json:"kinds"` // the kinds of these pictures
 	Charts []Chart     `json:"charts"`
-	More   int         `json:"more,omitempty"` // pictures that are left out
+	More   int         `json:"more,omitempty"` // number of pictures that are left out
 }
 
-// ChartKind is what a picture can show.
+// ChartKind is a kind of picture.
 type ChartKind struct {
 	Name  document.Kind `json:"name"`
 	Title string        `json:"title"`
-	Usual bool          `json:"usual,omitempty"` // the page of a run begins with it
+	Usual bool          `json:"usual,omitempty"` // whether a run's page shows this kind unless the user chooses others
 }
 
 var chartKinds = []ChartKind{
@@ -49,35 +49,36 @@ var chartKinds = []ChartKind{
 
 // Chart is a picture of a run.
 type Chart struct {
-	Name  string        `json:"name"` // in its path
+	Name  string        `json:"name"` // name of the picture in its path
 	Kind  document.Kind `json:"kind"`
 	Title string        `json:"title"`
-	Note  string        `json:"note,omitempty" clip:"2000"` // how to read it
+	Note  string        `json:"note,omitempty" clip:"2000"` // how to read the picture
 
-	// What it is of: one phase, or all of a workload, or of the run.
+	// The picture shows one phase. If Phase is absent, it shows the whole workload; if Workload is
+	// absent, the whole run.
 	Workload string `json:"workload,omitempty"`
 	Variant  string `json:"variant,omitempty"`
 	Phase    string `json:"phase,omitempty"`
 }
 
-// Drawn is the answer to /api/v1/runs/{id}/charts/{name}: a picture with the figures that it
-// shows.
+// Drawn is the answer to /api/v1/runs/{id}/charts/{name}: a drawn picture, and its figures as a
+// table.
 type Drawn struct {
 	Chart
-	SVG     string     `json:"svg" clip:"-"` // an element for a page that has /assets/chart.css
+	SVG     string     `json:"svg" clip:"-"` // an svg element for a page that loads /assets/chart.css
 	Columns []string   `json:"columns"`
 	Rows    [][]string `json:"rows"`
-	More    int        `json:"more,omitempty"` // rows that are left out
+	More    int        `json:"more,omitempty"` // number of rows that are left out
 }
 
 const (
 	maxCharts    = 1000
 	maxChartRows = 1000
 
-	leastChartWidth = 280 // pixels
+	leastChartWidth = 280 // least width of a picture, in pixels
 	mostChartWidth  = 1600
 
-	imageScale = 2 // pixels of an image for each of a picture
+	imageScale = 2 // pixels of a PNG for each pixel of the picture
 )
 
 func chartOf(p document.Picture) Chart {
@@ -97,7 +98,7 @@ func (f filter) only(a *stats.Analysis) func(*result.Case, string) bool {
 	}
 }
 
-// album keeps the pictures of the last request, because a page asks for its pictures one by one.
+// album keeps the pictures of the last request, because a page requests its pictures one by one.
 type album struct {
 	mu   sync.Mutex
 	of   *stats.Analysis
@@ -105,8 +106,8 @@ type album struct {
 	list []document.Picture
 }
 
-// pictures returns the pictures of the cells that a filter keeps. In a page their marks lead to
-// samples.
+// pictures returns the pictures of the cells that a filter keeps. If inPage is set, marks in the
+// pictures link to the samples.
 func (s *Server) pictures(a *stats.Analysis, keep filter, inPage bool) []document.Picture {
 	s.album.mu.Lock()
 	defer s.album.mu.Unlock()
@@ -132,10 +133,10 @@ func (s *Server) draw(a *stats.Analysis, keep filter, inPage bool) []document.Pi
 	return append(list, report.Pictures(a, o)...)
 }
 
-// toSamples is the address of the samples of a case and phase, in the page of the run.
+// toSamples returns the address of the samples of a case and phase, in the page of the run.
 func toSamples(id int, phase string) string {
 	if phase == "" {
-		return "" // of a study's figure that is of no phase
+		return "" // a study's figure that belongs to no phase
 	}
 	return fmt.Sprintf("?case=%d&of=%s", id, url.QueryEscape(clip(phase)))
 }
@@ -167,7 +168,7 @@ func (s *Server) listCharts(r *http.Request, q *query) (*Charts, error) {
 	return out, nil
 }
 
-// getChart answers with one picture: a file if the name has its extension, otherwise JSON.
+// getChart answers with one picture: a file if the name ends in .svg or .png, otherwise JSON.
 func (s *Server) getChart(w http.ResponseWriter, r *http.Request) {
 	file := path.Ext(r.PathValue("name"))
 	name := strings.TrimSuffix(r.PathValue("name"), file)
@@ -201,7 +202,7 @@ func (s *Server) getChart(w http.ResponseWriter, r *http.Request) {
 	default:
 		w.Header().Set("Content-Type", types[file])
 		w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name + file}))
-		_, _ = w.Write(data) // fails only if the reader has gone
+		_, _ = w.Write(data) // fails only if the client has disconnected
 	}
 }
 

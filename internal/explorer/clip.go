@@ -6,22 +6,22 @@ import (
 	"strconv"
 )
 
-// Everything in a store may be somebody else's, and of any length. So answers of the API are cut:
-// texts to maxText characters, and lists of names and numbers to maxNames elements. The tags
-// `clip` and `most` of a field give other limits, of characters and of elements; `clip:"-"` gives
-// none.
+// A store may come from somebody else, and its texts may have any length. So answers of the API are
+// cut: texts to maxText characters, and lists of names and numbers to maxNames elements. The tags
+// `clip` and `most` of a field set other limits, of characters and of elements. `clip:"-"` means no
+// limit.
 const (
 	maxText  = 300
 	maxNames = 200
 )
 
-// marshal returns the JSON of an answer, which is cut.
+// marshal returns the JSON of an answer, cut to the limits.
 func marshal(v any) ([]byte, error) {
 	return json.Marshal(clipped(reflect.ValueOf(v), maxText, 0).Interface())
 }
 
-// clipped returns a copy of a value in which texts have at most chars characters and, unless it is
-// 0, a list has at most most elements.
+// clipped returns a copy of a value in which texts have at most chars characters. Unless most is 0,
+// a list has at most most elements.
 func clipped(v reflect.Value, chars, most int) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	switch v.Kind() {
@@ -58,7 +58,7 @@ func clipped(v reflect.Value, chars, most int) reflect.Value {
 		out.Set(v)
 		for i := range v.NumField() {
 			switch f := v.Type().Field(i); {
-			case !f.IsExported() || f.Type.Kind() < reflect.Array || f.Tag.Get("clip") == "-": // not a text, or not for long
+			case !f.IsExported() || f.Type.Kind() < reflect.Array || f.Tag.Get("clip") == "-": // the field contains no text, or has no limit
 			default:
 				limit := func(tag string, usual int) int {
 					if n, err := strconv.Atoi(f.Tag.Get(tag)); err == nil {

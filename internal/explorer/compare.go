@@ -16,24 +16,23 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Comparison is the answer to /api/v1/compare: a comparison in JSON, and what to beware of.
+// Comparison is the answer to /api/v1/compare: a comparison in JSON, with warnings.
 type Comparison struct {
 	compare.JSONSides `clip:"-"`
 	SameBuilds        bool                     `json:"same_builds"`   // workers proved the same library, SQLite, Go and flags on both sides of all cells
-	FirstDrivers      []string                 `json:"first_drivers"` // with their versions and SQLite's, as proven
+	FirstDrivers      []string                 `json:"first_drivers"` // drivers of the first side, with the proven versions of library and SQLite
 	SecondDrivers     []string                 `json:"second_drivers"`
-	Differences       []compare.SideDifference `json:"differences" most:"200"`               // between the sides, as the workers proved it
-	Beware            string                   `json:"beware,omitempty"`                     // what may explain the ratios besides the sides, in a sentence
-	FirstCaveats      []report.Caveat          `json:"first_caveats" clip:"1000" most:"100"` // of the first side's run, the worst first
+	Differences       []compare.SideDifference `json:"differences" most:"200"`               // differences between the sides, as the workers proved them
+	Beware            string                   `json:"beware,omitempty"`                     // a sentence that says what may explain the ratios besides the sides
+	FirstCaveats      []report.Caveat          `json:"first_caveats" clip:"1000" most:"100"` // warnings of the first side's run, the worst first
 	SecondCaveats     []report.Caveat          `json:"second_caveats" clip:"1000" most:"100"`
 }
 
-// usualMargin is the share by which two sides may differ and still be the same, unless a
-// request gives another.
+// usualMargin is the default of a request's margin: the share by which the times of two sides may
+// differ and still count as the same.
 const usualMargin = 0.02
 
-// compare answers with the comparison of two runs, or of the two sides of a run that was
-// made to compare them.
+// compare answers with the comparison of two runs, or of the two sides of one comparing run.
 func (s *Server) compare(r *http.Request, q *query) (*Comparison, error) {
 	first, second, margin := q.text("first"), q.text("second"), q.share("margin", usualMargin)
 	if first == "" {
@@ -79,7 +78,8 @@ func (s *Server) compare(r *http.Request, q *query) (*Comparison, error) {
 	return out, nil
 }
 
-// sameBuilds reports whether the workers of both sides of all cells proved that the same ran.
+// sameBuilds reports whether in every cell the workers of both sides proved the same build: library,
+// SQLite, Go and flags.
 func sameBuilds(cells []*stats.Compared) bool {
 	return len(cells) > 0 && !slices.ContainsFunc(cells, func(x *stats.Compared) bool {
 		a, b := x.First.Proof(), x.Second.Proof()
@@ -101,7 +101,7 @@ func (s *Server) side(r *http.Request, ref string) (*stats.Analysis, error) {
 	return a, err
 }
 
-// share returns a parameter that is a share above 0 and below 1, or what is usual.
+// share returns the value of a parameter that is a share above 0 and below 1. usual is the default.
 func (q *query) share(name string, usual float64) float64 {
 	text := q.text(name)
 	if text == "" {

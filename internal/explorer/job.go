@@ -24,55 +24,57 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Launcher starts runs for the page. Each is a separate process, so it is measured as from a
-// terminal. It ends with the server, because no one else could stop it.
+// Launcher starts runs for the page. Each run is a separate process, so it is measured as if it had
+// been started in a terminal. It ends when the server ends, because no one else could stop it.
 type Launcher struct {
-	Drivers   []Choice // that may be measured
+	Drivers   []Choice // drivers that may be measured
 	Workloads []Choice
 
-	// Command returns the process that measures into the store. It ends by itself, or after
-	// the current trial when it is interrupted, or when its standard input ends. What it says is on its standard error.
+	// Command returns a command that measures a run into the store. Its process ends by itself,
+	// or after the current trial if it is interrupted or its standard input ends. It prints
+	// messages on its standard error.
 	Command func(*Wanted) *exec.Cmd
 }
 
-// Choice is something that a run can be of.
+// Choice is a driver or a workload that a run can measure.
 type Choice struct {
 	Name     string `json:"name"`
 	About    string `json:"about,omitempty"`
-	Versions bool   `json:"versions,omitempty"` // other versions of it can be measured: NAME@v1.2.3
-	Usual    bool   `json:"usual,omitempty"`    // it is measured unless something is chosen
+	Versions bool   `json:"versions,omitempty"` // whether other versions of the driver can be measured: NAME@v1.2.3
+	Usual    bool   `json:"usual,omitempty"`    // whether it is measured if the user chooses nothing
 
-	Known      []string    `json:"known_versions,omitempty"` // of the versions, some
-	Parameters []Parameter `json:"parameters,omitempty"`     // of a workload
+	Known      []string    `json:"known_versions,omitempty"` // some versions of the driver
+	Parameters []Parameter `json:"parameters,omitempty"`     // parameters of a workload
 }
 
-// Parameter is a parameter of a workload with its usual values.
+// Parameter is a parameter of a workload with its default values.
 type Parameter struct {
 	Name  string  `json:"name"`
-	Quick []int64 `json:"quick"` // at the scale quick
+	Quick []int64 `json:"quick"` // values at the scale quick
 	Full  []int64 `json:"full"`
 }
 
-// Wanted is a run that the page asks for. What is empty is as usual.
+// Wanted is a run that the page requests. Empty fields mean the defaults.
 type Wanted struct {
 	Drivers    []string            `json:"drivers"`
 	Workloads  []string            `json:"workloads"`
 	Settings   map[string][]string `json:"settings,omitempty"`
 	Parameters map[string][]int64  `json:"parameters,omitempty"`
 	Scale      string              `json:"scale,omitempty"`        // quick, full, or a factor of full
-	Rounds     int                 `json:"rounds,omitempty"`       // exactly this many; 0: until settled or out of time
-	Time       int                 `json:"time_seconds,omitempty"` // the most that it may take
+	Rounds     int                 `json:"rounds,omitempty"`       // exact number of rounds; 0: until all figures are settled or the time is over
+	Time       int                 `json:"time_seconds,omitempty"` // most seconds that the run may take
 }
 
-// The limits of a requested run.
+// These are the limits of a requested run.
 const (
-	maxFactors = 10    // settings and parameters that are given
-	maxLevels  = 10    // values of each
-	maxTime    = 86400 // seconds
-	maxVersion = 60    // characters
+	maxFactors = 10    // number of settings and parameters
+	maxLevels  = 10    // values of each setting or parameter
+	maxTime    = 86400 // duration in seconds
+	maxVersion = 60    // characters of a version
 )
 
-// check refuses choices that do not exist. The process checks the rest.
+// check returns an error if a wanted run names choices that do not exist. The measuring process
+// checks everything else.
 func (l *Launcher) check(w *Wanted) error {
 	bad := func(format string, args ...any) error { return failf(http.StatusBadRequest, format, args...) }
 	for _, name := range w.Drivers {
@@ -136,7 +138,7 @@ func isName(s string) bool {
 const (
 	jobPreparing = "preparing" // workers are built; there is no run in the store yet
 	jobMeasuring = "measuring"
-	jobStopping  = "stopping" // it ends after the current trial
+	jobStopping  = "stopping" // the run ends after the current trial
 	jobEnded     = "ended"
 )
 
@@ -145,10 +147,10 @@ type Job struct {
 	State    string    `json:"state"`
 	Wanted   Wanted    `json:"wanted"`
 	Started  time.Time `json:"started"`
-	Run      int64     `json:"run,omitempty"`     // 0: there is none yet, or nothing was measured
-	Messages []string  `json:"messages"`          // the last that it said
-	Status   *int      `json:"status,omitempty"`  // exit status, when it has ended; -1: it was killed
-	Command  []string  `json:"command,omitempty"` // with which it can be repeated
+	Run      int64     `json:"run,omitempty"`     // number of the run; 0 if there is no run yet, or nothing was measured
+	Messages []string  `json:"messages"`          // last messages of the process
+	Status   *int      `json:"status,omitempty"`  // exit status of the process, once it has ended; -1: it was killed
+	Command  []string  `json:"command,omitempty"` // command that repeats the run
 }
 
 const maxMessages = 50
@@ -157,11 +159,11 @@ const maxMessages = 50
 type job struct {
 	cmd   *exec.Cmd
 	ended chan struct{} // closed when the process has ended
-	after int64         // its run has a greater number
+	after int64         // largest run number before the job; the job's run has a greater one
 
 	mu sync.Mutex
 	Job
-	news int // changes so far
+	news int // number of changes to the job so far
 }
 
 func start(cmd *exec.Cmd, w Wanted, after int64) (*job, error) {
@@ -171,7 +173,7 @@ func start(cmd *exec.Cmd, w Wanted, after int64) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The process reads the end of this pipe when this process is gone, however it ended.
+	// When the server's process ends in any way, the pipe closes and the measuring process notices.
 	if _, err := cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -182,11 +184,11 @@ func start(cmd *exec.Cmd, w Wanted, after int64) (*job, error) {
 	return j, nil
 }
 
-// follow keeps the messages of the process until it ends.
+// follow stores the messages that the process writes to said, until the process ends.
 func (j *job) follow(said io.Reader) {
 	lines := bufio.NewReaderSize(said, maxBody)
 	for {
-		line, _, err := lines.ReadLine() // of a line that is too long, pieces
+		line, _, err := lines.ReadLine() // a line that is too long comes in pieces
 		if err != nil {
 			break
 		}
@@ -196,7 +198,7 @@ func (j *job) follow(said io.Reader) {
 			}
 		})
 	}
-	_ = j.cmd.Wait() // the state has the status
+	_ = j.cmd.Wait() // ProcessState has the exit status
 	j.change(func() {
 		status := j.cmd.ProcessState.ExitCode()
 		j.State, j.Status = jobEnded, &status
@@ -211,7 +213,7 @@ func (j *job) change(do func()) {
 	j.news++
 }
 
-// now returns a copy of the job, and how often it has changed.
+// now returns a copy of the job, and the number of its changes so far.
 func (j *job) now() (Job, int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -229,13 +231,13 @@ func (j *job) over() bool {
 	}
 }
 
-// stop interrupts the process. The second time it ends at once.
+// stop interrupts the process. After a second call, the process ends at once.
 func (j *job) stop() {
 	if j.over() {
 		return
 	}
-	if err := j.cmd.Process.Signal(os.Interrupt); err != nil { // as on Windows
-		_ = j.cmd.Process.Kill() // fails if it has just ended
+	if err := j.cmd.Process.Signal(os.Interrupt); err != nil { // Windows has no interrupt signal for other processes
+		_ = j.cmd.Process.Kill() // fails if the process has just ended
 	}
 	j.change(func() { j.State = jobStopping })
 }
@@ -249,8 +251,8 @@ func (s *Server) Measuring() bool {
 
 const endGrace = 15 * time.Second
 
-// StopRun ends the run that the page started after its current trial, and waits for it. When ctx
-// ends, the run ends at once.
+// StopRun stops the run that the page started: the run ends after its current trial, and StopRun
+// waits for that. When ctx ends, the run ends at once.
 func (s *Server) StopRun(ctx context.Context) {
 	s.launch.Lock()
 	j := s.job
@@ -268,7 +270,7 @@ func (s *Server) StopRun(ctx context.Context) {
 	select {
 	case <-j.ended:
 	case <-time.After(s.grace):
-		_ = j.cmd.Process.Kill() // fails if it has just ended
+		_ = j.cmd.Process.Kill() // fails if the process has just ended
 		<-j.ended
 	}
 }
@@ -336,23 +338,23 @@ func (s *Server) stopRun(r *http.Request, q *query) (*Current, error) {
 	return s.current(r.Context())
 }
 
-// Choices is the answer to /api/v1/choices: what a run can be of.
+// Choices is the answer to /api/v1/choices: what a new run can measure, and how.
 type Choices struct {
-	CanStart  bool      `json:"can_start"` // whoever asks can start a run
+	CanStart  bool      `json:"can_start"` // whether this client may start a run
 	WhyNot    string    `json:"why_not,omitempty"`
-	Scales    []string  `json:"scales"` // of the factors, some
+	Scales    []string  `json:"scales"` // suggested scales; other factors are allowed
 	Drivers   []Choice  `json:"drivers"`
 	Workloads []Choice  `json:"workloads"`
 	Settings  []Setting `json:"settings"`
 }
 
-// Setting is a setting that a run can be given.
+// Setting is a setting that a run can vary.
 type Setting struct {
 	Name   string   `json:"name"`
 	About  string   `json:"about"`
-	Want   string   `json:"want"`             // what values it takes, in words
-	Values []string `json:"values,omitempty"` // all, if there are few
-	Tried  []string `json:"tried,omitempty"`  // otherwise some, if they can be told
+	Want   string   `json:"want"`             // the values that the setting accepts, in words
+	Values []string `json:"values,omitempty"` // all values, if there are few
+	Tried  []string `json:"tried,omitempty"`  // otherwise some example values, if any are known
 }
 
 const notLocal = "no run can be started here: the server does not listen on a loopback address"
@@ -387,8 +389,9 @@ func (s *Server) choices(r *http.Request, q *query) (*Choices, error) {
 	return c, nil
 }
 
-// known lists versions of a driver: the one in use, the latest, and the releases in the store.
-// Commits are left out: they may be of a fork, and the store may be somebody else's.
+// known lists versions of a driver: the version in use, the latest, and the releases that runs in
+// the store measured. It leaves out commits, because a commit may be from a fork, and the store may
+// come from somebody else.
 func known(d Choice, measured []string) []string {
 	if !d.Versions {
 		return nil

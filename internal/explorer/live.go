@@ -13,42 +13,42 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
-// Current is the answer to /api/v1/current: what is being measured now.
+// Current is the answer to /api/v1/current: the runs that are being measured now.
 type Current struct {
 	Job  *Job       `json:"job,omitempty"` // the last run that was started from the page
-	Runs []Progress `json:"runs"`          // runs of the store that are being measured, by whomever
+	Runs []Progress `json:"runs"`          // runs of the store that any process is measuring
 }
 
-// Progress says how far a run is.
+// Progress says how much of a run has been measured.
 type Progress struct {
 	Run     int64            `json:"run"`
 	Started time.Time        `json:"started"`
 	Command []string         `json:"command"`
-	Here    bool             `json:"here,omitempty"`     // it was started from the page, and can be stopped there
-	Rounds  int              `json:"rounds"`             // complete
-	Of      *result.Schedule `json:"schedule,omitempty"` // how long it is to last
+	Here    bool             `json:"here,omitempty"`     // whether the run was started from the page, and can be stopped there
+	Rounds  int              `json:"rounds"`             // number of complete rounds
+	Of      *result.Schedule `json:"schedule,omitempty"` // how long the run is to last
 	Trials  int              `json:"trials"`
 	Last    time.Time        `json:"last_trial,omitzero"` // when the last trial ended
-	Elapsed int64            `json:"elapsed_ns"`          // until then
-	Left    int64            `json:"left_ns,omitempty"`   // an estimate; 0: not known yet. A run without a number of rounds may end before, when everything is settled
-	Precise float64          `json:"precision,omitempty"` // the share of itself within which a figure is to be known
-	Settled int              `json:"settled"`             // figures that are
-	Figures []Figure         `json:"figures"`             // of many the first
-	More    int              `json:"more,omitempty"`      // figures that are left out
+	Elapsed int64            `json:"elapsed_ns"`          // time from the start until the last trial
+	Left    int64            `json:"left_ns,omitempty"`   // estimated remaining time; 0: not known yet. A run without a fixed number of rounds may end earlier, once everything is settled
+	Precise float64          `json:"precision,omitempty"` // requested precision, as a share of a figure
+	Settled int              `json:"settled"`             // number of figures that are as precise as Precision
+	Figures []Figure         `json:"figures"`             // figures; if there are many, only the first
+	More    int              `json:"more,omitempty"`      // number of figures that are left out
 	Bad     []Case           `json:"bad"`                 // cases that were refused, wrong or failed
 }
 
-// Figure is what a run is finding out: a ratio to another driver or, without one, a median.
+// Figure is a figure of a run in progress: a ratio to another driver or, without Base, a median.
 type Figure struct {
 	Workload string        `json:"workload"`
 	Variant  string        `json:"variant,omitempty"`
 	Phase    string        `json:"phase"`
 	Driver   string        `json:"driver"`
 	Case     int           `json:"case"`
-	Base     string        `json:"base,omitempty"` // the driver that the ratio is to
+	Base     string        `json:"base,omitempty"` // the driver that the ratio divides by
 	Median   float64       `json:"median"`         // the ratio, or seconds
 	Summary  stats.Summary `json:"summary"`
-	Spread   *float64      `json:"spread,omitempty"` // how far the interval's farther end is, as a share; absent if there are too few samples
+	Spread   *float64      `json:"spread,omitempty"` // distance of the interval's farther end from the median, as a share of it; absent if there are too few samples
 	Settled  bool          `json:"settled"`
 }
 
@@ -72,7 +72,7 @@ func (s *Server) current(ctx context.Context) (*Current, error) {
 			here = 0
 		}
 	}
-	var open []*stats.Analysis // what has not ended
+	var open []*stats.Analysis // runs that have not ended
 	var runs []*result.Run
 	for i := range entries {
 		e := &entries[i]
@@ -96,7 +96,7 @@ func (s *Server) current(ctx context.Context) (*Current, error) {
 	return c, nil
 }
 
-// adopt finds the run of a job in the store: a new one with the job's command.
+// adopt finds the run of a job in the store: a new run whose command is the job's.
 func (j *job) adopt(entries []store.Entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -114,17 +114,17 @@ func (j *job) adopt(entries []store.Entry) {
 	}
 }
 
-// A store says when the last trial ended, but not whether another has begun. An unfinished run
-// counts as killed after a silence of five times its longest trial, within these bounds. Before
-// its first trial it may take mostSilence.
+// A store says when a run's last trial ended, but not whether another trial has begun. So a run
+// counts as killed if no trial ended for five times the duration of its longest trial, but at least
+// leastSilence and at most mostSilence. Before its first trial a run has mostSilence.
 const (
 	leastSilence = 2 * time.Minute
 	mostSilence  = time.Hour
 )
 
-// living says which unfinished runs are being measured, by ID: here, the one of this server, and
-// in each directory as many of the most recent ones as processes measure there. For runs on other
-// machines it can only guess.
+// living returns the IDs of the unfinished runs that are being measured now: the run here, which
+// this server started, and in each directory as many of the most recent runs as processes measure
+// there. For runs on other machines it can only guess.
 func (s *Server) living(runs []*result.Run, here int64, now time.Time) map[int64]bool {
 	living := map[int64]bool{}
 	if here != 0 {
@@ -132,12 +132,12 @@ func (s *Server) living(runs []*result.Run, here int64, now time.Time) map[int64
 	}
 	heard := func(r *result.Run) time.Time {
 		if r.ID == here {
-			return now.AddDate(1, 0, 0) // before all others
+			return now.AddDate(1, 0, 0) // sort this server's run before all others
 		}
 		last, _ := lastTrial(r)
 		return last
 	}
-	left := map[string]int{} // of the processes in a directory, those whose run is not known
+	left := map[string]int{} // by directory, the number of measuring processes that are not yet matched to a run
 	for _, r := range slices.SortedStableFunc(slices.Values(runs), func(a, b *result.Run) int { return heard(b).Compare(heard(a)) }) {
 		dir := r.Machine.Directory
 		n, known := 0, false
@@ -166,8 +166,8 @@ func alive(r *result.Run, now time.Time) bool {
 	return now.Sub(last) < min(max(leastSilence, 5*longest), mostSilence)
 }
 
-// lastTrial returns when the last trial ended (or the run began), and the time of the longest
-// trial.
+// lastTrial returns when a run's last trial ended, and the duration of its longest trial. Without
+// trials it returns when the run began.
 func lastTrial(r *result.Run) (last time.Time, longest time.Duration) {
 	last = r.Started
 	for i := range r.Trials {
@@ -233,8 +233,8 @@ func progress(a *stats.Analysis, here bool) *Progress {
 	return p
 }
 
-// roundsDone returns the number of complete rounds, and the share of the current one, which is
-// assumed to have as many trials as the one before.
+// roundsDone returns the number of complete rounds plus the finished share of the current round. It
+// assumes that the current round has as many trials as the round before.
 func roundsDone(r *result.Run) float64 {
 	trials := map[int]int{}
 	round := 0
@@ -262,27 +262,27 @@ func (s *Server) getCurrent(r *http.Request, q *query) (*Current, error) {
 }
 
 const (
-	lookEvery  = time.Second      // how often the store is asked whether it has changed
-	tellEvery  = 2 * time.Second  // news are not sent more often
-	aliveEvery = 15 * time.Second // something is sent at least as often, to notice that nobody reads
-	maxStreams = 10               // that are open at the same time
+	lookEvery  = time.Second      // interval between checks whether the store has changed
+	tellEvery  = 2 * time.Second  // least time between two events
+	aliveEvery = 15 * time.Second // most time between two writes; a write fails if the client is gone
+	maxStreams = 10               // streams that may be open at the same time
 )
 
-// keepStream is how long a stream lasts at least. Then it is closed if there are too many, so that
-// no one can keep all streams.
+// keepStream is the least duration of a stream. An older stream is closed if a new client needs
+// one, so that no client can occupy all streams.
 const keepStream = time.Minute
 
 type streams struct {
 	mu   sync.Mutex
-	open []*stream // the oldest first
+	open []*stream // open streams, the oldest first
 }
 
 type stream struct {
 	began time.Time
-	end   chan struct{} // closed when it gives way
+	end   chan struct{} // closed when a new stream replaces this one
 }
 
-// add returns a new stream, or nil if there are too many. The caller removes it.
+// add returns a new stream, or nil if there are too many. The caller must remove the stream later.
 func (s *streams) add(now time.Time) *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -320,7 +320,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
 	send := func(text string) bool {
-		_ = control.SetWriteDeadline(time.Now().Add(aliveEvery)) // not of every ResponseWriter
+		_ = control.SetWriteDeadline(time.Now().Add(aliveEvery)) // fails if the ResponseWriter has no deadlines
 		_, err := fmt.Fprint(w, text)
 		return err == nil && control.Flush() == nil
 	}
@@ -359,7 +359,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// now returns [Server.current] as JSON. The text is the same if nothing has changed.
+// now returns the result of [Server.current] as JSON. Equal texts mean that nothing has changed.
 func (s *Server) now(ctx context.Context) (string, error) {
 	s.launch.Lock()
 	defer s.launch.Unlock()

@@ -10,9 +10,9 @@ type metric struct {
 	Name   string `json:"name"`
 	Title  string `json:"title"`
 	More   bool   `json:"more_is_better,omitempty"`
-	Better better `json:"better,omitempty"` // "" if neither is
+	Better better `json:"better,omitempty"` // whether less or more is better; "" if neither
 
-	// of returns the figure of a sample, and its unit. It is 0 if it is not known.
+	// of returns the metric's figure for a sample, and its unit. The figure is 0 if it is not known.
 	of func(*result.Sample) (v float64, unit string)
 }
 
@@ -23,10 +23,10 @@ const (
 	more better = "more"
 )
 
-// judgedBy is the metric that phases are judged by: time, or at a fixed rate the latency.
+// judgedBy is the metric by which phases are judged: the time or, at a fixed rate, the latency.
 const judgedBy = "time"
 
-// failedShare is the metric that is mostly 0, so it has no ratios.
+// failedShare is the share of failed operations. It has no ratios, because it is mostly 0.
 const failedShare = "failed"
 
 var metrics = append(times, costs()...)
@@ -74,5 +74,5 @@ func (q *query) metric() metric {
 			return m
 		}
 	}
-	return metrics[0] // the query has an error
+	return metrics[0] // the query now has an error, so the metric is not used
 }

@@ -24,8 +24,8 @@ import (
 // Run is the answer to /api/v1/runs/{id}: a run without its trials.
 type Run struct {
 	ID        int64            `json:"id"`
-	Answer    string           `json:"answer" clip:"2000"` // what the run says, in a sentence or two
-	Choices   [][2]string      `json:"choices,omitempty"`  // a need, such as "without cgo", and the best driver that meets it, in words
+	Answer    string           `json:"answer" clip:"2000"` // the answer of the run in a sentence or two
+	Choices   [][2]string      `json:"choices,omitempty"`  // pairs of a need, such as "without cgo", and the best driver that meets it, in words
 	Version   string           `json:"version"`
 	Started   time.Time        `json:"started"`
 	Ended     time.Time        `json:"ended,omitzero"`
@@ -40,19 +40,19 @@ type Run struct {
 	Asked     *result.Asked    `json:"asked,omitempty"`
 	Study     *result.Study    `json:"study,omitempty"`
 	Compares  *result.Compares `json:"compares,omitempty"`
-	Profiled  string           `json:"profiled,omitempty"`  // the phase, if it has profiles instead of trials, which only its report has
-	Question  string           `json:"question,omitempty"`  // whose answer it has, such as tune
-	Unsampled string           `json:"unsampled,omitempty"` // what it has instead of samples, such as "profiles"; "": it was made to have some
+	Profiled  string           `json:"profiled,omitempty"`  // the profiled phase, if the run has profiles instead of trials; only the report shows profiles
+	Question  string           `json:"question,omitempty"`  // the question that the run answers, such as tune
+	Unsampled string           `json:"unsampled,omitempty"` // what the run has instead of samples, such as "profiles"; "" if it was made to have samples
 	LeftOut   []result.LeftOut `json:"left_out,omitempty" most:"200"`
 	Workloads []Workload       `json:"workloads"`
 	Cases     []Case           `json:"cases"`
-	Defects   []Defect         `json:"defects"`                        // known ones of the versions that the cases have proven
-	Caveats   []report.Caveat  `json:"caveats" clip:"1000" most:"100"` // what to beware of, the worst first: that of the report
-	Warnings  []result.Warning `json:"warnings" most:"100"`            // as they were recorded, one for each time
-	Metrics   []metric         `json:"metrics"`                        // what views can be of
+	Defects   []Defect         `json:"defects"`                        // known defects of the versions that the cases have proven
+	Caveats   []report.Caveat  `json:"caveats" clip:"1000" most:"100"` // the warnings that the report shows first, the worst first
+	Warnings  []result.Warning `json:"warnings" most:"100"`            // warnings as recorded, one for each occurrence
+	Metrics   []metric         `json:"metrics"`                        // metrics that views can show
 }
 
-// Workload is a workload as a run has read it, without its text.
+// Workload names a workload that a run measured, with the hash of its text.
 type Workload struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256,omitempty"`
@@ -62,33 +62,33 @@ type Workload struct {
 type Case struct {
 	ID         int               `json:"id"`
 	Workload   string            `json:"workload"`
-	Variant    string            `json:"variant,omitempty"` // in what it differs from others of its workload
+	Variant    string            `json:"variant,omitempty"` // settings and parameters that distinguish the case from others of its workload
 	Driver     string            `json:"driver"`
-	Kind       driver.Kind       `json:"kind,omitempty"`      // how its library reaches SQLite
-	Interface  driver.Interface  `json:"interface,omitempty"` // that its library is used through
-	Library    string            `json:"library,omitempty"`   // its version, as proven
-	SQLite     string            `json:"sqlite,omitempty"`    // its version, as proven
-	Settings   driver.Settings   `json:"settings"`            // as requested
+	Kind       driver.Kind       `json:"kind,omitempty"`      // how the driver's library reaches SQLite
+	Interface  driver.Interface  `json:"interface,omitempty"` // interface through which the library is used
+	Library    string            `json:"library,omitempty"`   // version of the library that the worker reported
+	SQLite     string            `json:"sqlite,omitempty"`    // version of SQLite that the worker reported
+	Settings   driver.Settings   `json:"settings"`            // settings as requested
 	Parameters map[string]int64  `json:"parameters,omitempty"`
 	Phases     []string          `json:"phases"`
 	Status     result.Status     `json:"status"`
 	Reason     *protocol.Reason  `json:"reason,omitempty"`
-	Defects    []string          `json:"defects,omitempty"` // ids of the known ones of its versions, the worst first
+	Defects    []string          `json:"defects,omitempty"` // ids of the known defects of these versions, the worst first
 	Trials     int               `json:"trials"`
 	BadTrials  int               `json:"bad_trials"`
-	Warnings   []result.Warning  `json:"warnings,omitempty" most:"100"` // of the case and its trials; of many the first
+	Warnings   []result.Warning  `json:"warnings,omitempty" most:"100"` // warnings about the case and its trials; if there are many, only the first
 	Options    map[string]string `json:"options,omitempty"`
 }
 
-// Defect is a known defect that the library or the SQLite of some case has.
+// Defect is a known defect in the library or the SQLite of some case.
 type Defect struct {
 	ID        string         `json:"id"`
 	Effect    defects.Effect `json:"effect"`
 	Title     string         `json:"title"`
-	Needs     string         `json:"needs"`               // what it needs to do harm, in words
-	Elsewhere bool           `json:"elsewhere,omitempty"` // the machine of the run is not what it needs
-	Falsifies bool           `json:"falsifies,omitempty"` // it can lose, damage or falsify data
-	Drivers   []string       `json:"drivers"`             // that have it
+	Needs     string         `json:"needs"`               // the conditions under which the defect does harm, in words
+	Elsewhere bool           `json:"elsewhere,omitempty"` // whether the defect cannot occur on the run's machine
+	Falsifies bool           `json:"falsifies,omitempty"` // whether the defect can lose, damage or falsify data
+	Drivers   []string       `json:"drivers"`             // drivers that have the defect
 }
 
 func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
@@ -163,7 +163,8 @@ func caseOf(a *stats.Analysis, g *stats.Group, o *stats.Outcome) Case {
 	return c
 }
 
-// written answers with what write writes of a run, in one of the formats json and html.
+// written returns a handler that answers with the output of write for a run. The format is json or
+// html.
 func (s *Server) written(format string, write func(context.Context, io.Writer, *stats.Analysis) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var b bytes.Buffer
@@ -176,7 +177,7 @@ func (s *Server) written(format string, write func(context.Context, io.Writer, *
 			return
 		}
 		w.Header().Set("Content-Type", types["."+format])
-		_, _ = w.Write(b.Bytes()) // fails only if the reader has gone
+		_, _ = w.Write(b.Bytes()) // fails only if the client has disconnected
 	})
 }
 
@@ -188,7 +189,8 @@ func (s *Server) report(format string) http.Handler {
 	})
 }
 
-// storedAnswer is the answer of the question that a run was made for.
+// storedAnswer returns a handler that answers with a run's stored answer, if the run was made for
+// a question such as tune.
 func (s *Server) storedAnswer(format string) http.Handler {
 	return s.written(format, func(ctx context.Context, w io.Writer, a *stats.Analysis) error {
 		if a.Run.Answer == nil || s.options.Answer == nil {
@@ -198,8 +200,8 @@ func (s *Server) storedAnswer(format string) http.Handler {
 	})
 }
 
-// Samples is the answer to /api/v1/runs/{id}/samples: what was measured of a phase in some
-// cases, in the order in which it was measured.
+// Samples is the answer to /api/v1/runs/{id}/samples: the samples of a phase in some cases, in the
+// order in which they were measured.
 type Samples struct {
 	Run    int64    `json:"run"`
 	Phase  string   `json:"phase"`
@@ -212,29 +214,29 @@ type Samples struct {
 type Series struct {
 	Case
 	InForce driver.Settings  `json:"in_force"`            // settings at the end of the phase
-	Proof   *Proof           `json:"proof,omitempty"`     // what a trial has proven; absent if none has
-	Later   *result.ReadBack `json:"read_back,omitempty"` // what connections read back later, if the case was refused for that; of many the first
+	Proof   *Proof           `json:"proof,omitempty"`     // proof of a trial's worker; absent if no trial has a proof
+	Later   *result.ReadBack `json:"read_back,omitempty"` // settings that connections read back later, if the case was refused for them; if there are many, only the first
 	Samples []Sample         `json:"samples"`
-	More    int              `json:"more,omitempty"` // samples that are left out because there are too many
+	More    int              `json:"more,omitempty"` // number of samples that are left out because there are too many
 }
 
-// Proof is what a worker has shown of itself.
+// Proof has the versions, options and settings that a worker reported of itself.
 type Proof struct {
 	SQLite      string            `json:"sqlite"`
 	SourceID    string            `json:"source_id,omitempty"`
 	Module      string            `json:"module,omitempty"`
 	Version     string            `json:"version,omitempty"`
-	Connections []driver.Settings `json:"connections" most:"20"` // settings read back from each connection; of many the first
+	Connections []driver.Settings `json:"connections" most:"20"` // settings read back from each connection; if there are many, only the first
 }
 
-// Sample is what a trial has measured.
+// Sample is the figure of one trial.
 type Sample struct {
-	Trial   int               `json:"trial"` // order within the run
+	Trial   int               `json:"trial"` // number of the trial within the run
 	Round   int               `json:"round"`
 	Started time.Time         `json:"started"`
 	Value   float64           `json:"value"`
-	Counts  bool              `json:"counts"`           // false: the trial was robbed of CPU time and measured again
-	Robbed  bool              `json:"robbed,omitempty"` // of CPU time by others
+	Counts  bool              `json:"counts"`           // whether the sample counts; false: other processes disturbed the trial, and it was measured again
+	Robbed  bool              `json:"robbed,omitempty"` // whether other processes took CPU time from the trial
 	WallNS  int64             `json:"wall_ns"`
 	Ops     int64             `json:"operations"`
 	Failed  int64             `json:"failed,omitempty"`
@@ -242,8 +244,8 @@ type Sample struct {
 }
 
 const (
-	maxSeries  = 20   // cases of an answer
-	maxSamples = 5000 // samples of a case
+	maxSeries  = 20   // most cases in an answer
+	maxSamples = 5000 // most samples of a case
 )
 
 func (s *Server) getSamples(r *http.Request, q *query) (*Samples, error) {

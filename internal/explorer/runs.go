@@ -11,19 +11,19 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
-// The states of a run in a list.
+// These are the states of a run in a list.
 const (
-	stateComplete    = "complete"    // every trial was ok
+	stateComplete    = "complete"    // every trial of the run was ok
 	stateIncomplete  = "incomplete"  // some trials were refused, wrong or failed, or could not begin
-	stateProfile     = "profile"     // it has profiles instead of trials
-	stateAnswer      = "answer"      // it has an answer instead of trials
-	stateInterrupted = "interrupted" // by the user
-	stateUnfinished  = "unfinished"  // it is being measured, or was killed
-	stateDamaged     = "damaged"     // its record contradicts itself
+	stateProfile     = "profile"     // the run has profiles instead of trials
+	stateAnswer      = "answer"      // the run has an answer instead of trials
+	stateInterrupted = "interrupted" // the user interrupted the run
+	stateUnfinished  = "unfinished"  // the run is being measured, or was killed
+	stateDamaged     = "damaged"     // the run's record in the store contradicts itself
 )
 
-// states are what runs can be filtered by: states of runs, and statuses that at least one trial
-// must have.
+// states lists the words by which runs can be filtered: states of runs, and statuses of trials. A
+// run matches a status if at least one of its trials has it.
 var states = []string{stateComplete, stateIncomplete, string(result.Refused), string(result.Failed), string(result.Wrong), string(result.Unavailable),
 	stateProfile, stateAnswer, stateInterrupted, stateUnfinished, stateDamaged}
 
@@ -31,17 +31,17 @@ func inState(e *store.Entry, state string) bool {
 	return state == "" || stateOf(e) == state || state != string(result.OK) && e.Statuses[result.Status(state)] > 0
 }
 
-// List is the answer to /api/v1/runs: one page of the runs that match.
+// List is the answer to /api/v1/runs: one page of the runs that match the filters.
 type List struct {
 	Total    int `json:"total"`    // runs in the store
 	Matching int `json:"matching"` // runs that match the filters
-	Page     int `json:"page"`     // from 1
+	Page     int `json:"page"`     // number of this page, from 1
 	Pages    int `json:"pages"`
 
 	Runs []Listed `json:"runs"`
 
-	// What runs can be filtered by: all drivers and workloads of the store, sorted. Of more
-	// than [maxNames] the rest is missing.
+	// Runs can be filtered by these: all drivers and workloads of the store, sorted, and states. A
+	// list has at most [maxNames] elements.
 	Drivers   []string `json:"drivers"`
 	Workloads []string `json:"workloads"`
 	States    []string `json:"states"`
@@ -53,18 +53,18 @@ type Listed struct {
 	Started   time.Time             `json:"started"`
 	Ended     time.Time             `json:"ended,omitzero"`
 	State     string                `json:"state"`
-	Stopped   string                `json:"stopped"` // as in the JSON report
+	Stopped   string                `json:"stopped"` // why the run stopped, as in the JSON report
 	Ending    string                `json:"ending"`  // Stopped in words
 	Trials    int                   `json:"trials"`
-	Statuses  map[result.Status]int `json:"statuses"` // how many trials have each status
+	Statuses  map[result.Status]int `json:"statuses"` // number of trials by status
 	Cases     int                   `json:"cases"`
-	Bad       map[result.Status]int `json:"bad"`      // how many cases have a trial that is not ok, by the worst status of each
-	Warnings  int                   `json:"warnings"` // of how many kinds, about the run, its cases and its trials
+	Bad       map[result.Status]int `json:"bad"`      // number of cases with a trial that is not ok, by the worst status of the case
+	Warnings  int                   `json:"warnings"` // number of kinds of warnings about the run, its cases and its trials
 	Drivers   []string              `json:"drivers"`
 	Workloads []string              `json:"workloads"`
 	Asked     *result.Asked         `json:"asked,omitempty"`
-	Profiled  string                `json:"profiled,omitempty"` // the phase, if it has profiles instead of trials
-	Question  string                `json:"question,omitempty"` // whose answer it has, such as tune
+	Profiled  string                `json:"profiled,omitempty"` // the profiled phase, if the run has profiles instead of trials
+	Question  string                `json:"question,omitempty"` // the question that the run answers, such as tune
 	Scale     string                `json:"scale"`
 	Host      string                `json:"host"`
 	Version   string                `json:"version"`
@@ -96,7 +96,8 @@ func stateOf(e *store.Entry) string {
 	return stateComplete
 }
 
-// orders are the orders in which runs can be listed. Equal runs are ordered by number.
+// orders has the comparisons by which lists of runs can be ordered. Equal runs are ordered by their
+// numbers.
 var orders = map[string]func(a, b *store.Entry) int{
 	"started":  func(a, b *store.Entry) int { return a.Started.Compare(b.Started) },
 	"trials":   func(a, b *store.Entry) int { return cmp.Compare(a.Trials, b.Trials) },
@@ -150,14 +151,15 @@ func (s *Server) listRuns(r *http.Request, q *query) (*List, error) {
 	return l, nil
 }
 
-// has reports whether a list has all names, which may have been clipped.
+// has reports whether a list contains all wanted names. Wanted names are compared with clipped
+// elements, because pages only know those.
 func has(list, wanted []string) bool {
 	return !slices.ContainsFunc(wanted, func(w string) bool {
 		return !slices.ContainsFunc(list, func(name string) bool { return clip(name) == w })
 	})
 }
 
-// mentions reports whether the names of a run contain all words, which are in lower case.
+// mentions reports whether the names in a run contain all words. The words must be in lower case.
 func mentions(e *store.Entry, words []string) bool {
 	if len(words) == 0 {
 		return true

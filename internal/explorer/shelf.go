@@ -13,23 +13,23 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
-// shelf reads a store, and keeps its runs until the store changes.
+// shelf reads a store, and keeps the analyses of runs until the store changes.
 type shelf struct {
 	path, floor string
 
 	mu      sync.Mutex
-	st      *store.Store // nil until there is a store
-	file    os.FileInfo  // of st
-	changes int64        // of the store, as of entries
+	st      *store.Store // the open store; nil until its file exists
+	file    os.FileInfo  // file of st
+	changes int64        // number of changes to the store when entries was read
 	entries []store.Entry
-	judged  []judged // the last used first
+	judged  []judged // analyses, the last used first
 	live    map[int64]*preview
-	points  map[figureKey][]Trend // of runs that have ended, which don't change
-	kept    int                   // elements of points, all together
+	points  map[figureKey][]Trend // points of runs that have ended, because they no longer change
+	kept    int                   // total number of trends in points
 }
 
-// maxKept is the most samples of all kept analyses. Each takes about a kilobyte. The last analysis
-// is kept in any case.
+// maxKept limits the samples of all kept analyses together. A sample takes about a kilobyte. The
+// last analysis is always kept.
 const maxKept = 200_000
 
 type judged struct {
@@ -38,7 +38,7 @@ type judged struct {
 	samples int
 }
 
-// preview is a run that has not ended, as far as it was read.
+// preview is the analysis of a run that has not ended, up to the trials that were read.
 type preview struct {
 	*stats.Analysis
 	extent store.Extent
@@ -57,7 +57,8 @@ func (s *shelf) close() error {
 	return s.st.Close()
 }
 
-// open returns the store, opened again if another file has replaced it. s.mu must be held.
+// open returns the store. If another file has replaced the store's file, open opens the new one.
+// The caller must hold s.mu.
 func (s *shelf) open(ctx context.Context) (*store.Store, error) {
 	now, err := os.Stat(s.path)
 	if s.st != nil && (err != nil || !os.SameFile(s.file, now)) {
@@ -102,7 +103,7 @@ func (s *shelf) list(ctx context.Context) ([]store.Entry, error) {
 	return s.entries, nil
 }
 
-// analysis returns a judged run, judged again if it has new trials.
+// analysis returns the analysis of a run. It judges the run again if there are new trials.
 func (s *shelf) analysis(ctx context.Context, id int64) (*stats.Analysis, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,8 +139,8 @@ func (s *shelf) analysis(ctx context.Context, id int64) (*stats.Analysis, error)
 	return j.Analysis, nil
 }
 
-// maxLatest is how many of the newest runs may be in progress. Looking at all runs would disturb
-// the measurement.
+// maxLatest limits the search for runs in progress to the newest runs. Reading all runs would
+// disturb the measurement.
 const maxLatest = 20
 
 // latest returns the newest runs without their trials, or none if there is no store yet.
@@ -156,8 +157,8 @@ func (s *shelf) latest(ctx context.Context) ([]store.Entry, error) {
 	return st.Latest(ctx, maxLatest)
 }
 
-// underWay returns a run that has not ended, without comparisons, or nil if it has been silent for
-// too long. It reads only new trials.
+// underWay returns the analysis of a run that has not ended, without comparisons. It returns nil if
+// the run has added no trial for too long. It reads only new trials.
 func (s *shelf) underWay(ctx context.Context, id int64) (*stats.Analysis, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +170,7 @@ func (s *shelf) underWay(ctx context.Context, id int64) (*stats.Analysis, error)
 	if err != nil {
 		return nil, err
 	}
-	if !extent.Last.IsZero() && time.Since(extent.Last) > 2*mostSilence { // a trial may take as long itself
+	if !extent.Last.IsZero() && time.Since(extent.Last) > 2*mostSilence { // twice, because a single trial may take mostSilence
 		delete(s.live, id)
 		return nil, nil
 	}
@@ -177,7 +178,7 @@ func (s *shelf) underWay(ctx context.Context, id int64) (*stats.Analysis, error)
 	if p != nil && p.extent == extent {
 		return p.Analysis, nil
 	}
-	if len(s.live) > maxLatest { // of runs that have ended since
+	if len(s.live) > maxLatest { // drop previews of runs that have ended since
 		clear(s.live)
 		p = nil
 	}

@@ -21,16 +21,16 @@ import (
 // Trends is the answer to /api/v1/trends: a metric over the runs of the store.
 type Trends struct {
 	Metric    metric   `json:"metric"`
-	Metrics   []metric `json:"metrics"`   // what trends can be of
-	Workloads []string `json:"workloads"` // of the store
+	Metrics   []metric `json:"metrics"`   // metrics that trends can show
+	Workloads []string `json:"workloads"` // workloads of the store
 	Drivers   []string `json:"drivers"`
-	Runs      int      `json:"runs"`              // that were looked at
-	Older     int      `json:"older,omitempty"`   // runs that were not, because there are too many
-	Pending   int      `json:"pending,omitempty"` // runs that have not been read yet, because that takes too long at once: ask again
+	Runs      int      `json:"runs"`              // number of runs that the trends cover, including Pending
+	Older     int      `json:"older,omitempty"`   // number of older runs that the trends leave out, because there are too many
+	Pending   int      `json:"pending,omitempty"` // number of runs still to be read, which takes too long for one request: ask again
 	Damaged   int      `json:"damaged,omitempty"`
-	Start     *Start   `json:"start,omitempty"` // what to begin with, if nothing is asked for
-	Series    []Trend  `json:"series"`          // that with the newest run first
-	More      int      `json:"more,omitempty"`  // series that are left out
+	Start     *Start   `json:"start,omitempty"` // suggested workload and driver, if the request names none
+	Series    []Trend  `json:"series"`          // series, the one with the newest run first
+	More      int      `json:"more,omitempty"`  // number of series that are left out
 }
 
 // Start is a workload and a driver that have a trend.
@@ -39,12 +39,13 @@ type Start struct {
 	Driver   string `json:"driver"`
 }
 
-// startOf returns the workload and driver that most runs have in common, on one machine with one
-// text and scale; of several, those of the newest run. It returns nil if no run has ended.
+// startOf returns the workload and driver that most runs share, with the same machine, text of the
+// workload and scale. If several are shared equally often, it returns those of the newest run. It
+// returns nil if no run has ended.
 func startOf(entries []store.Entry) *Start {
 	type key struct{ workload, driver, hash, scale, host string }
 	count := map[key]int{}
-	each := func(f func(key)) { // the newest first
+	each := func(f func(key)) { // calls f for each run, the newest first
 		for _, e := range slices.Backward(entries) {
 			if e.Stopped == "" || e.Damaged != "" || !e.Sampled() {
 				continue
@@ -73,7 +74,7 @@ func startOf(entries []store.Entry) *Start {
 // machine, with the same text of the workload, scale, parameters and settings.
 type Trend struct {
 	Workload   string           `json:"workload"`
-	SHA256     string           `json:"sha256,omitempty"` // of its text
+	SHA256     string           `json:"sha256,omitempty"` // hash of the workload's text
 	Phase      string           `json:"phase"`
 	Driver     string           `json:"driver"`
 	Scale      string           `json:"scale"`
@@ -81,24 +82,24 @@ type Trend struct {
 	Parameters map[string]int64 `json:"parameters,omitempty"`
 	Host       string           `json:"host"`
 	Unit       string           `json:"unit"`
-	Points     []Point          `json:"points"`  // oldest first
-	Changes    []Shift          `json:"changes"` // of the level
-	Marks      []Mark           `json:"marks"`   // where something else changed, such as the driver's version
+	Points     []Point          `json:"points"`  // points, the oldest first
+	Changes    []Shift          `json:"changes"` // changes of the series' level
+	Marks      []Mark           `json:"marks"`   // points where something else changed, such as the driver's version
 
 	key     string
 	machine result.Machine
 }
 
-// Point is the figure of a run.
+// Point is the figure of one run in a series.
 type Point struct {
 	Run     int64     `json:"run"`
 	Started time.Time `json:"started"`
 	Case    int       `json:"case"`
 	N       int       `json:"n"`
 	Median  float64   `json:"median"`
-	Low     *float64  `json:"low,omitempty"` // of the interval; absent if there are too few samples
+	Low     *float64  `json:"low,omitempty"` // low end of the interval; absent if there are too few samples
 	High    *float64  `json:"high,omitempty"`
-	Library string    `json:"library,omitempty"` // version of the driver's library, as proven
+	Library string    `json:"library,omitempty"` // version of the driver's library that the worker reported
 	SQLite  string    `json:"sqlite,omitempty"`
 	Go      string    `json:"go,omitempty"`
 	Tool    string    `json:"tool,omitempty"` // version of sqlite3perf
@@ -107,12 +108,12 @@ type Point struct {
 // Shift is a change of the level of a series.
 type Shift struct {
 	At    int     `json:"at"`  // index of the first point of the new level
-	Run   int64   `json:"run"` // its run
+	Run   int64   `json:"run"` // run of that point
 	Ratio float64 `json:"ratio,omitempty"`
 	P     float64 `json:"p"`
 }
 
-// Mark is a point before which something changed that may explain a shift.
+// Mark says that before a point something changed that may explain a shift.
 type Mark struct {
 	At    int    `json:"at"`
 	Run   int64  `json:"run"`
@@ -120,10 +121,10 @@ type Mark struct {
 }
 
 const (
-	usualRuns = 50 // that a trend is of: reading them takes time
+	usualRuns = 50 // default number of runs in a trend, because reading runs takes time
 	maxRuns   = 200
 	maxTrends = 60
-	maxPoints = 50_000 // that are kept
+	maxPoints = 50_000 // points that the shelf keeps
 )
 
 func (s *Server) trends(r *http.Request, q *query) (*Trends, error) {
@@ -145,7 +146,7 @@ func (s *Server) trends(r *http.Request, q *query) (*Trends, error) {
 		Workloads: distinct(entries, func(e *store.Entry) []string { return e.Workloads })}
 	if workload == "" || len(drivers) == 0 {
 		t.Start = startOf(entries)
-		return t, nil // what there is to choose from
+		return t, nil // without series, only the choices
 	}
 	var of []*store.Entry
 	for i := range entries {
@@ -159,7 +160,7 @@ func (s *Server) trends(r *http.Request, q *query) (*Trends, error) {
 	of = of[t.Older:]
 	t.Runs = len(of)
 	byKey := map[string][]*Trend{}
-	var figures [][]Trend // of each run, the newest first
+	var figures [][]Trend // figures of each run, the newest run first
 	for end := time.Now().Add(s.reading); len(figures) < len(of); {
 		e := of[len(of)-1-len(figures)]
 		found, err := s.shelf.figuresOf(r.Context(), e, drivers, workload, m)
@@ -204,7 +205,7 @@ func (s *Server) trends(r *http.Request, q *query) (*Trends, error) {
 	return t, nil
 }
 
-// join adds a run's figure to its series, or begins a series.
+// join adds a run's figure to the series of the same key and machine, or begins a new series.
 func join(byKey map[string][]*Trend, f *Trend) {
 	for _, x := range byKey[f.key] {
 		if len(conditions.MachinesDiffer(x.machine, f.machine)) == 0 {
@@ -217,8 +218,8 @@ func join(byKey map[string][]*Trend, f *Trend) {
 	byKey[f.key] = append(byKey[f.key], &own)
 }
 
-// judge finds changes of the level of a series, and marks changed versions. series is how many
-// series are judged.
+// judge finds changes of the level of a series, and marks changed versions. series is the number of
+// series that the answer judges.
 func (t *Trend) judge(series int) {
 	values := make([]float64, len(t.Points))
 	logs := make([]float64, len(t.Points))
@@ -228,7 +229,7 @@ func (t *Trend) judge(series int) {
 		positive = positive && p.Median > 0
 	}
 	level := logs
-	if !positive { // as of the share of operations that failed
+	if !positive { // figures that can be 0, such as the share of failed operations
 		level = values
 	}
 	found := stats.Changes(level, series)
@@ -282,7 +283,7 @@ type figureKey struct {
 	driver, workload, metric string
 }
 
-// figures returns the figures of an ended run, as series of one point.
+// figures returns the figures of an ended run. Each figure is a series with one point.
 func (s *shelf) figures(ctx context.Context, id int64, driverName, workload string, m metric) ([]Trend, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,8 +1,8 @@
 // Package explorer serves the explorer: pages over a store of runs, and the JSON API that the
 // pages themselves use. docs/explorer.md documents the API.
 //
-// Everything in a store is somebody else's text, and so is every request. Names reach a
-// page only as text nodes or through html/template, and no part of a request names a file.
+// Nothing in a store or a request is trusted. Names reach a page only as text nodes or through
+// html/template, and no part of a request names a file.
 package explorer
 
 import (
@@ -28,37 +28,37 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Options say what is served, and to whom.
+// Options say what the explorer serves, and under which names.
 type Options struct {
-	Store string // path of the file
-	Floor string // the driver that distances are measured from
+	Store string // path of the store's file
+	Floor string // name of the floor, the driver that ratios divide by
 
-	// Hosts are the names, without a port, under which the server may be addressed. An IP
-	// address and localhost always may: no foreign page can make a name of its own lead
-	// here under them.
+	// Hosts are the host names, without a port, that requests may use for this server. IP
+	// addresses and localhost are always allowed, because no foreign site can use them as
+	// its own name.
 	Hosts []string
 
-	Launcher *Launcher // nil: no run can be started
+	Launcher *Launcher // starts runs; nil: no run can be started
 
-	// Users returns how many processes measure in the directory of a machine, and whether
-	// that can be known here; nil: it cannot.
+	// Users returns how many processes measure in the directory of a machine. known is false
+	// if this server cannot know that. If Users is nil, it never knows.
 	Users func(result.Machine) (n int, known bool)
 
-	// Describe returns what a report needs beside the analysis; nil: nothing.
+	// Describe returns the options of a run's report; nil: no options.
 	Describe func(*stats.Analysis) report.Options
 
-	// Answer writes the answer that a run has, as html or json; nil: answers are not shown.
+	// Answer writes the stored answer of a run, as html or json; nil: answers are not shown.
 	Answer func(ctx context.Context, w io.Writer, format string, a *stats.Analysis, o document.Options) error
 }
 
 // Server is the explorer. Its methods may be called by multiple goroutines simultaneously.
 type Server struct {
 	options Options
-	token   string // that only who may change something knows
+	token   string // secret that a client needs to change anything
 	shelf   *shelf
 	album   album
-	reading time.Duration // that one answer may read runs
-	done    chan struct{} // closed when the server ends
+	reading time.Duration // most time that one request may spend reading runs
+	done    chan struct{} // closed by [Server.Close]
 	streams streams
 
 	launch sync.Mutex // held while a run is started, and while job is read
@@ -66,7 +66,8 @@ type Server struct {
 	grace  time.Duration
 }
 
-// New returns the explorer of a store, which need not exist yet. Close it after use.
+// New returns an explorer for a store, whose file need not exist yet. The caller must call
+// [Server.Close].
 func New(o Options) *Server {
 	if o.Describe == nil {
 		o.Describe = func(*stats.Analysis) report.Options { return report.Options{} }
@@ -74,12 +75,12 @@ func New(o Options) *Server {
 	return &Server{options: o, token: rand.Text(), shelf: newShelf(o.Store, o.Floor), done: make(chan struct{}), grace: endGrace, reading: readingTime}
 }
 
-// Token returns the secret that requests to start or stop a run need. An address that ends in
-// #token= and the secret gives it to the pages.
+// Token returns the secret that requests to start or stop a run must have. Pages learn the secret
+// from an address that ends in #token= and the secret.
 func (s *Server) Token() string { return s.token }
 
-// Open opens the store and reads the list of its runs, which otherwise the first request does. If
-// there is no store, the error is [store.ErrNoStore]; later requests look for it again.
+// Open opens the store and reads the list of its runs. Without Open, the first request does that.
+// If there is no store, the error is [store.ErrNoStore], and later requests try again.
 func (s *Server) Open(ctx context.Context) error {
 	s.shelf.mu.Lock()
 	_, err := s.shelf.open(ctx)
@@ -90,24 +91,25 @@ func (s *Server) Open(ctx context.Context) error {
 	return err
 }
 
-// Close ends requests that wait for news, and closes the store.
+// Close ends requests that wait for changes, and closes the store.
 func (s *Server) Close() error {
 	close(s.done)
 	return s.shelf.close()
 }
 
-// The most that a request may have.
+// These are the limits of a request.
 const (
-	maxQuery = 8 << 10  // bytes
-	maxPath  = 1 << 10  // bytes
-	maxBody  = 64 << 10 // bytes
+	maxQuery = 8 << 10  // bytes of the query
+	maxPath  = 1 << 10  // bytes of the path
+	maxBody  = 64 << 10 // bytes of the body
 )
 
-// tokenHeader is the header of the token. A page of another site can neither know the token nor
-// set the header.
+// tokenHeader is the HTTP header with the token. A page of another site cannot know the token, and
+// cannot set this header.
 const tokenHeader = "X-Sqlite3perf-Token"
 
-// policy allows a page only what comes from the server itself, and no inline script or style.
+// policy is the Content-Security-Policy of pages. It allows only resources from this server, and no
+// inline script or style.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
@@ -129,7 +131,7 @@ func (s *Server) Handler() http.Handler {
 	return s.guard(mux)
 }
 
-// guard refuses requests that no page of this server sends.
+// guard rejects requests that cannot come from a page of this server, and adds security headers.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -170,7 +172,8 @@ func (s *Server) check(r *http.Request) error {
 	return nil
 }
 
-// noToken says what to do about a missing or wrong token. It returns "" if the token is right.
+// noToken tells the user what to do about a missing or wrong token. It returns "" if the token is
+// right.
 func (s *Server) noToken(r *http.Request) string {
 	const open = "open the address that the server printed when it started, with all that follows the #"
 	switch given := r.Header.Get(tokenHeader); {
@@ -182,16 +185,16 @@ func (s *Server) noToken(r *http.Request) string {
 	return ""
 }
 
-// known reports whether a Host header names this server. If any name were accepted, a
-// foreign site could let its own name lead here and read everything (DNS rebinding).
+// known reports whether a Host header names this server. If every name were accepted, a foreign
+// site could point its own name to this server and read everything (DNS rebinding).
 func (s *Server) known(host string) bool {
 	u, err := url.Parse("http://" + host)
-	if err != nil || u.Host != host || u.User != nil { // it has more than a name and a port
+	if err != nil || u.Host != host || u.User != nil { // host contains more than a name and a port
 		return false
 	}
 	name := u.Hostname()
 	if ip, err := netip.ParseAddr(name); err == nil {
-		return ip.Zone() == "" // a zone may be any text, such as a name
+		return ip.Zone() == "" // no IPv6 zone, because a zone may be any text
 	}
 	return strings.EqualFold(name, "localhost") || slices.ContainsFunc(s.options.Hosts, func(h string) bool { return strings.EqualFold(h, name) })
 }
@@ -221,7 +224,7 @@ var files embed.FS
 
 var shell = template.Must(template.ParseFS(files, "page.html"))
 
-// views are the pages, by path. Their script fills them from the API.
+// views are the pages by path. The script of a page fills it from the API.
 var views = map[string]view{
 	"/{$}":       {"runs", "Runs"},
 	"/runs/{id}": {"run", "Run"},
@@ -235,7 +238,7 @@ type view struct{ Name, Title string }
 func (s *Server) page(v view) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_ = shell.Execute(w, v) // fails only if the reader has gone
+		_ = shell.Execute(w, v) // fails only if the client has disconnected
 	})
 }
 
@@ -243,7 +246,7 @@ const chartStyle = "/assets/chart.css"
 
 const pageAssets = "/assets/report/"
 
-// types are the types of the files that may be served.
+// types maps the extensions of the files that may be served to media types.
 var types = map[string]string{
 	".js":   "text/javascript; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
@@ -253,7 +256,7 @@ var types = map[string]string{
 	".json": "application/json",
 }
 
-// asset serves a file that is inside the executable.
+// asset serves a file that is embedded in the executable.
 func asset(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	var from fs.FS = files
@@ -271,5 +274,5 @@ func asset(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Cache-Control", "no-cache")
-	_, _ = w.Write(data) // fails only if the reader has gone
+	_, _ = w.Write(data) // fails only if the client has disconnected
 }

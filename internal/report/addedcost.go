@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
 
-// addedTime returns what engine and adapter add to a cell's figure, in the figure's
-// unit: seconds, or seconds per operation. ok is false if it has not been measured.
+// addedTime returns the time that our engine and adapter add to a cell's figure, in the figure's
+// unit: seconds, or seconds per operation. ok is false if that time was not measured.
 func addedTime(c *stats.Cell, phase string) (e estimate.Estimate, ok bool) {
 	for _, t := range c.Case.Added {
 		if t.Phase != phase {
@@ -35,11 +35,11 @@ func addedTime(c *stats.Cell, phase string) (e estimate.Estimate, ok bool) {
 	return e, false
 }
 
-// addedDifference reports whether one cell of a table is significantly faster than another, but by
-// so little that our own overhead may be the reason: the overhead of the slower cell may exceed
-// that of the faster one by as much as they differ. Both are intervals, so the smallest possible
-// difference is compared with the largest possible overhead. Versions of one driver have the same
-// overhead. difference and own are in the unit of the figures.
+// addedDifference reports whether cell i is significantly faster than cell j, but by so little that
+// our own overhead may be the reason: the overhead in j may exceed the overhead in i by as much as
+// the two figures differ. Both numbers are intervals, so the smallest possible difference is
+// compared with the largest possible overhead. Versions of one driver have the same overhead.
+// difference and own are in the unit of the figures.
 func addedDifference(t *stats.Table, i, j int) (difference, own float64, could bool) {
 	fast, slow := t.Cells[i], t.Cells[j]
 	test, ok := t.Against(j, i)
@@ -60,7 +60,8 @@ func addedDifference(t *stats.Table, i, j int) (difference, own float64, could b
 
 const ownCost = "*"
 
-// ownLeads reports for each row of a table what [OwnLead] does.
+// ownLeads reports for each row of a table whether our own overhead could explain its lead: see
+// [OwnLead].
 func ownLeads(t *stats.Table) []bool {
 	leads := make([]bool, len(t.Cells))
 	for i := range t.Cells {
@@ -82,8 +83,8 @@ func OwnLead(t *stats.Table, i int) (over int, could bool) {
 	return -1, false
 }
 
-// OwnDifference says that our own overhead could explain the difference between row i and the
-// slower row j. It returns "" if it could not.
+// OwnDifference returns a text saying that our own overhead could explain the difference between
+// row i and the slower row j. It returns "" if the overhead is too small for that.
 func OwnDifference(t *stats.Table, i, j int) string {
 	difference, own, could := addedDifference(t, i, j)
 	if !could {
@@ -94,13 +95,14 @@ func OwnDifference(t *stats.Table, i, j int) string {
 		shares(difference), conditions.Name(t.Cells[i].Outcome), shares(own), conditions.Name(t.Cells[j].Outcome))
 }
 
-// shareOf returns a function that formats times as shares of a cell's time, because tables show
-// ratios and not differences.
+// shareOf returns a function that formats a time as a percentage of a cell's time, because tables
+// show ratios and not differences.
 func shareOf(c *stats.Cell) func(float64) string {
 	return func(v float64) string { return document.Percent(v / c.Summary.Median) }
 }
 
-// addedNote names the drivers of a table whose difference may be due to what sqlite3perf adds.
+// addedNote names the pairs of drivers in a table whose difference in time may be due to
+// sqlite3perf's own overhead.
 func addedNote(t *stats.Table, cells []*stats.Cell, h document.Hints) string {
 	var words []string
 	for i, fast := range cells {

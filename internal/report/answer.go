@@ -13,55 +13,56 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Answers are what a run says, as data: who comes first, by how much, how sure that is, and
-// what to beware of. Every form of the report tells this first.
+// Answers are the answers of a run as data: which driver comes first, by how much, how sure that
+// is, and the warnings. Every format of the report begins with them.
 type Answers struct {
-	Text    string    `json:"-"`                 // in a sentence or two
-	Overall *Ranking  `json:"overall,omitempty"` // over all tables; nil if fewer than two drivers or tables count
-	Tables  []Ranking `json:"tables"`            // in the order of the report
-	Choices []Choice  `json:"choices,omitempty"` // the best for needs that the best of all does not meet
-	Caveats []Caveat  `json:"caveats"`           // the worst first
+	Text    string    `json:"-"`                 // the answer in a sentence or two
+	Overall *Ranking  `json:"overall,omitempty"` // the drivers over all tables; nil if fewer than two drivers or tables count
+	Tables  []Ranking `json:"tables"`            // a ranking for each table, in the order of the report
+	Choices []Choice  `json:"choices,omitempty"` // the best driver for each need that the best of all does not meet
+	Caveats []Caveat  `json:"caveats"`           // warnings, the worst first
 
-	// FalseDifference is the greatest probability that the run tells the times of any two rows
-	// apart if all are equal. It is 0 if nothing was compared, and if the run was to end when its sides
-	// are told apart, for which only a comparison corrects, or left out rows that were slow.
+	// FalseDifference is the greatest probability that the run calls any row faster than another
+	// although all are equally fast. It is 0 if nothing was compared, or if the run left out slow rows.
+	// It is also 0 if the run was to end once its two sides differed: only a comparison corrects for
+	// such early judging.
 	FalseDifference float64 `json:"false_difference" jsonschema:"minimum=0,maximum=1"`
 
-	best *Place // of all, if there are choices
+	best *Place // the best row of all; nil if there are no choices
 }
 
 // Ranking is the order of the rows of a table, or of the drivers over all tables.
 type Ranking struct {
-	Table  *stats.TableName `json:"table,omitempty"`  // nil: over all tables
-	Tables int              `json:"tables,omitempty"` // over how many tables
+	Table  *stats.TableName `json:"table,omitempty"`  // the table that is ranked; nil for the drivers over all tables
+	Tables int              `json:"tables,omitempty"` // number of tables that the ranking covers
 	Of     string           `json:"of,omitempty"`     // what was measured, such as "time for 10 rows"
 	Text   string           `json:"text"`             // the answer in a sentence, without its full stop
 
-	// Best is the row that comes first, apart from the floor. Tied are those that the samples
-	// do not tell from it, and Next is the first that they do. Best is nil if no row has a
-	// rank, and Next if there is no other.
+	// Best is the fastest row, apart from the floor. Tied names the rows that do not differ
+	// significantly from Best. Next is the first row that does. Best is nil if no row has a
+	// rank. Next is nil if there is no such row.
 	Best *Place   `json:"best,omitempty"`
 	Tied []string `json:"tied,omitempty"`
 	Next *Place   `json:"next,omitempty"`
 
-	// Added says that what sqlite3perf adds to the time of each could explain how far the best
-	// leads Next.
+	// Added is true if sqlite3perf's own overhead could explain the difference between Best and
+	// Next.
 	Added bool `json:"added_could_explain,omitempty"`
 
-	Base    string `json:"base,omitempty"` // the row that ratios are to
-	IsFloor bool   `json:"is_floor"`       // the base is the floor, which is nobody's choice
+	Base    string `json:"base,omitempty"` // name of the row that the ratios divide by
+	IsFloor bool   `json:"is_floor"`       // whether Base is the floor, a row for comparison that nobody would choose
 
-	// Enough is how many rounds would tell Best from a row in Tied, of which each round says the
-	// same already. It is 0 if it is not for want of rounds that they are tied.
+	// Enough is the number of rounds that would distinguish Best from a row in Tied, if all rounds
+	// so far agree which of the two is faster. It is 0 if there is no such row.
 	Enough int `json:"rounds_enough,omitempty"`
 
-	Rounds  int `json:"rounds"`  // the fewest of any row that has a rank
-	Figures int `json:"figures"` // ratios to the base or, without one, medians
-	Settled int `json:"settled"` // of these, as precise as was asked for
+	Rounds  int `json:"rounds"`  // fewest rounds of any row that has a rank
+	Figures int `json:"figures"` // number of figures: ratios to Base or, without a base, medians
+	Settled int `json:"settled"` // number of figures that are as precise as requested
 
-	Rows []Row `json:"-"` // as in the table
+	Rows []Row `json:"-"` // the rows in the order of the table
 
-	ratio   func(i, j int) stats.Summary // of row i to row j
+	ratio   func(i, j int) stats.Summary // returns the ratio of row i to row j
 	against func(i, j int) (stats.Test, bool)
 }
 
@@ -69,32 +70,32 @@ type Ranking struct {
 type Place struct {
 	Name  string         `json:"name"` // the driver, or the settings
 	Case  int            `json:"case"`
-	To    string         `json:"to,omitempty"`    // the row that the ratio is to
-	Ratio *stats.Summary `json:"ratio,omitempty"` // of the times
+	To    string         `json:"to,omitempty"`    // name of the row that Ratio divides by
+	Ratio *stats.Summary `json:"ratio,omitempty"` // time of this row divided by the time of To
 
-	// Of the driver's library.
+	// Kind, Interface and SQLite describe the driver's library.
 	Kind      driver.Kind      `json:"kind,omitempty"`
 	Interface driver.Interface `json:"interface,omitempty"`
-	SQLite    string           `json:"sqlite,omitempty"` // version
+	SQLite    string           `json:"sqlite,omitempty"` // version of SQLite
 }
 
 // Row is one row of a ranking.
 type Row struct {
 	Name    string // the driver, or the settings
-	Version string // of the driver
+	Version string // version of the driver
 	Case    int
 	Status  result.Status
 	stats.Standing
 	Unranked string // why a row that has figures has no rank
 	TooShort bool
 
-	Median *stats.Summary // in seconds; nil without figures, and over all tables
+	Median *stats.Summary // median time in seconds; nil for a row without figures, and over all tables
 	PerOp  bool           // the median is per operation
-	Ratio  *stats.Summary // to the base; nil if there is none
+	Ratio  *stats.Summary // time divided by the base's time; nil if there is no ratio
 
-	risk   int // place in losses
+	risk   int // index into conditions.Losses: what the row's settings can lose
 	info   driver.Info
-	sqlite string // version; "" if it is not known
+	sqlite string // version of SQLite; "" if it is not known
 }
 
 // AnswersOf returns the answers of a run.
@@ -136,8 +137,8 @@ func eachTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
 	})
 }
 
-// eachSection calls side at the first group of each workload whose settings or parameters vary,
-// and group with each group that has tables of its own.
+// eachSection calls side at the first group of each workload whose settings or parameters vary.
+// It calls group with each group that has its own tables.
 func eachSection(a *stats.Analysis, side func(*stats.Factorial), group func(*stats.Group)) {
 	varied := map[string]*stats.Factorial{}
 	for _, x := range a.Factorials {
@@ -150,13 +151,13 @@ func eachSection(a *stats.Analysis, side func(*stats.Factorial), group func(*sta
 			side(x)
 			begun[g.Workload] = true
 		}
-		if x == nil || len(x.Drivers) > 1 { // of one driver, everything is side by side
+		if x == nil || len(x.Drivers) > 1 { // with one driver, the factorial shows all groups side by side
 			group(g)
 		}
 	}
 }
 
-// tableRanking ranks the rows of a table. figures are those of the run.
+// tableRanking ranks the rows of a table. figures has all figures of the run.
 func tableRanking(a *stats.Analysis, n stats.TableName, t *stats.Table, figures []stats.Figure) Ranking {
 	r := ranking(t)
 	r.Table = &n
@@ -181,7 +182,7 @@ func tableRanking(a *stats.Analysis, n stats.TableName, t *stats.Table, figures 
 	return r
 }
 
-// ranking returns the rows of a table in their order, without the answer.
+// ranking returns the rows of a table in the table's order. It does not fill in the answer.
 func ranking(t *stats.Table) Ranking {
 	r := Ranking{IsFloor: t.IsFloor, against: t.Against,
 		ratio: func(i, j int) stats.Summary { return t.Ratio(stats.Pair{First: i, Second: j}) }}
@@ -245,7 +246,7 @@ func (row *Row) setLibrary(o *stats.Outcome) {
 	}
 }
 
-// Choices returns the rows with a rank.
+// Choices returns the indexes of the rows that have a rank.
 func (r *Ranking) Choices() (list []int) {
 	for i, row := range r.Rows {
 		if row.Rank > 0 {
@@ -306,7 +307,7 @@ func (r *Ranking) say() {
 	}
 }
 
-// place returns a row with its ratio to another row. If to is negative, the ratio is to the base.
+// place returns row i with its ratio to row to. If to is negative, the ratio is to the base.
 func (r *Ranking) place(i, to int) *Place {
 	row := &r.Rows[i]
 	p := &Place{Name: row.Name, Case: row.Case, Kind: row.info.Kind, Interface: row.info.Interface, SQLite: row.sqlite}

@@ -17,8 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// writeBenchfmt writes one line per sample of the cases that are OK. Other cases are in comments,
-// because the format has nothing else for them.
+// writeBenchfmt writes one line per sample of the cases that are OK. It writes comments for other
+// cases, because the format has nothing else for them.
 func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 	run := a.Run
 	comments := []string{fmt.Sprintf("sqlite3perf %s, run %d, seed %d, %s", run.Version, run.ID, run.Seed, conditions.Stopped(a))}
@@ -67,8 +67,8 @@ func benchCosts() []result.Metric {
 	return list
 }
 
-// libraries describes the library of each driver in a comment. As configuration, benchstat would
-// put drivers and versions into different tables.
+// libraries returns comment lines that describe each driver's library. If they were configuration
+// lines, benchstat would put drivers and versions into different tables.
 func libraries(a *stats.Analysis) (lines []string) {
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
@@ -106,8 +106,8 @@ func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell,
 	for _, v := range g.Varied {
 		b.WriteString("/" + benchWord(v.Name) + "=" + benchWord(cmp.Or(v.Value, "unset")))
 	}
-	// The number of cores is always written. Otherwise a number at the end of a driver's name
-	// would be read as it.
+	// The number of cores is always written. Otherwise benchstat would take a number at the end of
+	// a driver's name for the number of cores.
 	fmt.Fprintf(&b, "/driver=%s-%d", benchWord(c.Case.Driver), max(run.Machine.Cores, 1))
 	r.Name = benchfmt.Name(b.String())
 
@@ -154,7 +154,7 @@ func assignments(s driver.Settings) string {
 	return strings.Join(words, " ")
 }
 
-// camel converts a workload's name to a benchmark's: point-read to PointRead.
+// camel converts a workload's name to a benchmark's name: point-read to PointRead.
 func camel(name string) string {
 	var b strings.Builder
 	upper := true

@@ -11,8 +11,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// bestSettings says for each table which of the varied settings and parameters is the fastest. It
-// returns "" if the run varied none, or compares two sides, because its comparison answers that.
+// bestSettings names for each table the fastest of the varied settings and parameters. It returns
+// "" if the run varied none. It also returns "" if the run compares two sides, because the
+// comparison names the faster side.
 func bestSettings(a *stats.Analysis) string {
 	if a.Run.Compares != nil {
 		return ""
@@ -47,8 +48,8 @@ func bestSettings(a *stats.Analysis) string {
 	return strings.Join(sentences, " ")
 }
 
-// fewest returns the rounds that would be enough to distinguish pairs whose rounds all agree, and
-// the rounds so far; 0 if there are no such pairs.
+// fewest returns the number of rounds that would distinguish the pairs whose rounds all agree, and
+// the number of rounds so far. Both are 0 if there are no such pairs.
 func fewest(pairs []stats.Pair) (enough, now int) {
 	for _, p := range pairs {
 		if n, few := p.TooFew(); few {
@@ -58,11 +59,11 @@ func fewest(pairs []stats.Pair) (enough, now int) {
 	return enough, now
 }
 
-// best names the fastest row with what it can lose, then the fastest row that can lose less, and
-// so on until nothing can be lost. If no row can lose less, it names the next one. Rows that are
-// slower and more dangerous are left out.
+// best names the fastest row and the data that its settings can lose, then the fastest row that can
+// lose less, and so on until a row can lose nothing. If no row can lose less than the fastest, best
+// names the next row. Rows that are slower and can lose more are left out.
 func (r *Ranking) best(ranked []int) string {
-	risk := func(i int) int { return r.Rows[i].risk } // a place in losses; the last is none
+	risk := func(i int) int { return r.Rows[i].risk } // index into conditions.Losses, whose last entry is: nothing
 	differ := slices.ContainsFunc(ranked, func(i int) bool { return risk(i) != risk(ranked[0]) })
 	best := r.safest(ranked)
 	words := r.fastest(best, ranked, differ)
@@ -89,8 +90,8 @@ func (r *Ranking) best(ranked []int) string {
 	return words
 }
 
-// safest returns the row that can lose least, among the rows that no other is significantly faster
-// than; of several, the first.
+// safest returns the row that can lose the least data, among the rows that no other row is
+// significantly faster than. If several can lose equally little, it returns the first.
 func (r *Ranking) safest(rows []int) int {
 	best := -1
 	for _, i := range rows {
@@ -102,14 +103,14 @@ func (r *Ranking) safest(rows []int) int {
 			best = i
 		}
 	}
-	if best < 0 { // each is slower than another, in a circle
+	if best < 0 { // each row is slower than another, in a circle
 		return rows[0]
 	}
 	return best
 }
 
-// fastest says that a row is the fastest, or with which rows it is tied. differ asks for what the
-// row can lose.
+// fastest returns a text saying that row best is the fastest, or which rows it is tied with. If
+// differ is set, the text also says what data the row's settings can lose.
 func (r *Ranking) fastest(best int, ranked []int, differ bool) string {
 	tied := slices.DeleteFunc(slices.Clone(ranked), func(i int) bool { return !r.tied(best, i) })
 	risk := r.Rows[best].risk
@@ -138,8 +139,8 @@ func (r *Ranking) fastest(best int, ranked []int, differ bool) string {
 	return words
 }
 
-// tooFew says how many rounds would distinguish a row from rows that it is tied with, if all
-// rounds agree already. Otherwise it returns "".
+// tooFew says how many rounds would distinguish row i from the rows in tied, if all rounds so far
+// agree which is faster. Otherwise it returns "".
 func (r *Ranking) tooFew(i int, tied []int) string {
 	var pairs []stats.Pair
 	var rows []int
@@ -157,7 +158,8 @@ func (r *Ranking) tooFew(i int, tied []int) string {
 	return fmt.Sprintf("%s are too few to tell which is faster, although all of them agree about %s: %d that agree would be enough", document.Counted(int64(now), "round"), r.names(rows), enough)
 }
 
-// tiedNames lists tied rows in brackets, followed by more. It returns "" if there are none.
+// tiedNames lists the names of the rows in tied in brackets, followed by the text more. It returns
+// "" if tied is empty.
 func (r *Ranking) tiedNames(tied []int, more string) string {
 	if len(tied) == 0 {
 		return ""
@@ -170,7 +172,7 @@ func (r *Ranking) names(rows []int) string {
 	return document.AndOthers(names)
 }
 
-// timed names a row, with note after its name, and its time compared with another row.
+// timed returns the name of row i, then note, then its time compared with the time of row other.
 func (r *Ranking) timed(i, other int, note string) string {
 	if r.tied(other, i) {
 		return r.Rows[i].Name + note + ", tied with " + r.Rows[other].Name

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Build describes a run in words.
+// Build returns the report of a run as text and tables, without pictures.
 func Build(a *stats.Analysis, o Options) document.Document {
 	said := AnswersOf(a, o)
 	d := document.Document{document.Heading{Level: 1, Text: said.Text}}
@@ -38,8 +38,8 @@ func Build(a *stats.Analysis, o Options) document.Document {
 	return append(d, conditions.DriverNotes(a)...)
 }
 
-// orderNote names the drivers that are listed after the base, because of their medians, although
-// their ratio is below 1.
+// orderNote names the drivers that a table lists after the base although their ratio to it is below
+// 1. The table is ordered by medians.
 func orderNote(t *stats.Table, measured []*stats.Cell) string {
 	var words []string
 	for _, c := range measured[t.Base+1:] {
@@ -53,8 +53,8 @@ func orderNote(t *stats.Table, measured []*stats.Cell) string {
 	return "rows are in the order of their medians; compared within rounds, " + strings.Join(words, "; ")
 }
 
-// floorNote names the drivers that are faster than the floor with another SQLite. The floor is
-// only one for its own SQLite.
+// floorNote names the drivers that are faster than the floor because they have another version of
+// SQLite. The floor is a lower bound only for its own version.
 func floorNote(t *stats.Table, measured []*stats.Cell) string {
 	if !t.IsFloor {
 		return ""
@@ -89,7 +89,7 @@ func header(a *stats.Analysis, o Options) document.Document {
 	}
 	l = append(l, conditions.Resume(a, o.Hints)...)
 	l.Note(document.Item{Label: "repeated", Text: conditions.CountRepeated(run).String()})
-	if o.Study == nil || a.Confidence != stats.Confidence { // a study with fixed rounds asks for its claims only
+	if o.Study == nil || a.Confidence != stats.Confidence { // a study with a fixed number of rounds only checks its claims, so precision isn't mentioned
 		_, text := Settled(a)
 		l.Note(document.Item{Label: "settled", Text: text})
 	}
@@ -105,12 +105,12 @@ func header(a *stats.Analysis, o Options) document.Document {
 	return document.Document{document.Heading{Level: 1, Text: title}, append(l, conditions.RunWarnings(a)...)}
 }
 
-// judgedEarly reports whether a run was judged repeatedly while it measured, to end as soon as its
-// question was answered.
+// judgedEarly reports whether a run was judged repeatedly while it measured, so that it could end
+// as soon as the verdict was clear.
 func judgedEarly(run *result.Run) bool { return run.Compares != nil && run.Compares.Looks }
 
-// verdicts says where the verdicts of a comparing run are. If the run was judged early, its own
-// p-values and intervals are wrong for verdicts.
+// verdicts tells the reader of a comparing run where its verdicts are shown. If the run was judged
+// early, verdicts must not use the p-values and intervals of this report.
 func verdicts(a *stats.Analysis, h document.Hints) (l document.List) {
 	if a.Run.Compares == nil {
 		return nil
@@ -135,8 +135,8 @@ func answered(a *stats.Analysis) string {
 	return "was to end when its question was answered"
 }
 
-// leftOut lists what was not measured: workloads with the flag that measures them, and drivers
-// with the reason.
+// leftOut lists the workloads that were not measured, with the flag that would include them, and
+// the drivers that were not measured, with the reason.
 func leftOut(list []result.LeftOut, h document.Hints) string {
 	var workloads, words []string
 	for _, x := range list {
@@ -158,8 +158,8 @@ func leftOut(list []result.LeftOut, h document.Hints) string {
 
 const maxOpen = 3
 
-// Settled counts the figures of a run that are as precise as requested, and names the widest of
-// the others, which are open.
+// Settled returns the number of open figures, which are less precise than requested. text says how
+// many of the run's figures are precise enough, and names the widest open figures.
 func Settled(a *stats.Analysis) (openFigures int, text string) {
 	figures := a.Figures()
 	if a.Run.Precision <= 0 || len(figures) == 0 {
@@ -192,14 +192,14 @@ func Settled(a *stats.Analysis) (openFigures int, text string) {
 	return len(open), text + "; open: " + strings.Join(words, ", ")
 }
 
-// onePerRow returns the widest figure of each case and phase. A case whose settings are side by
-// side with others has two: one in its own table, and one there.
+// onePerRow returns the widest figure of each case and phase. A case whose settings are shown side
+// by side with others has two figures: one in its own table, and one in the common table.
 func onePerRow(figures []stats.Figure, precision float64) (list []stats.Figure) {
 	type row struct {
-		of    int // case
+		of    int // id of the case
 		phase string
 	}
-	at := map[row]int{} // in list
+	at := map[row]int{} // indexes in list
 	for _, f := range figures {
 		k := row{f.Cell.Case.ID, f.Phase}
 		i, ok := at[k]
@@ -224,7 +224,8 @@ func groupTitle(g *stats.Group) string {
 	return g.Workload
 }
 
-// groupHead is the heading of a group, with the settings and parameters that its title lacks.
+// groupHead returns the heading of a group, and the settings and parameters that its title does
+// not name.
 func groupHead(g *stats.Group, level int) document.Document {
 	varied := document.Map(g.Varied, func(v stats.Variation) string { return v.Name })
 	return append(document.Document{document.Heading{Level: level, Text: groupTitle(g)}}, measuredWith(g.Outcomes[0].Case, varied)...)
@@ -284,13 +285,13 @@ func phase(t *stats.Table, h document.Hints) document.Document {
 
 func tableAnswer(t *stats.Table) string {
 	r := ranking(t)
-	if r.say(); r.Best == nil || !strings.HasPrefix(r.Text, r.Best.Name) { // it does not begin with a name
+	if r.say(); r.Best == nil || !strings.HasPrefix(r.Text, r.Best.Name) { // the answer does not begin with the name of the best row
 		return strings.ToUpper(r.Text[:1]) + r.Text[1:] + "."
 	}
 	return r.Text + "."
 }
 
-// phaseHead is the heading of a phase, with the answer if several rows have a rank.
+// phaseHead returns the heading of a phase. It adds the table's answer if several rows have a rank.
 func phaseHead(t *stats.Table, measured []*stats.Cell) document.Document {
 	d := document.Document{document.Heading{Level: 3, Text: t.Phase + ": " + subject(measured)}}
 	if r := ranking(t); len(r.Choices()) > 1 {
@@ -339,7 +340,7 @@ func phaseNotes(t *stats.Table, measured []*stats.Cell, h document.Hints) docume
 	}
 	below.Note(document.Item{Label: "note", Text: orderNote(t, measured)})
 	below.Note(document.Item{Label: "note", Text: floorNote(t, measured)})
-	below.Note(document.Item{Label: Labels[CaveatAdded], Text: addedNote(t, measured, h), Alarm: true}) // it may decide who leads
+	below.Note(document.Item{Label: Labels[CaveatAdded], Text: addedNote(t, measured, h), Alarm: true}) // an alarm, because our overhead may decide which row leads
 	for _, c := range measured {
 		below.Note(document.Item{Label: "errors", Text: conditions.ErrorCounts(c), Alarm: true})
 		below.Note(document.Item{Label: "results", Text: conditions.ResultCounts(c)})

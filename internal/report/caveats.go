@@ -13,34 +13,34 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Caveat is something to beware of.
+// Caveat is a warning about the answers of a run.
 type Caveat struct {
-	Code  string `json:"code"` // a status, or the code of a warning, or one of those below
+	Code  string `json:"code"` // a status of cases, the code of a warning, or a Caveat constant
 	Count int    `json:"count"`
 	Text  string `json:"text"`
 }
 
 // The codes of caveats that are neither statuses nor codes of warnings.
 const (
-	CaveatUnsupported = "unsupported" // cases of what a driver's worker cannot do; Count: cases
+	CaveatUnsupported = "unsupported" // cases need something that the driver's worker cannot do; Count: cases
 	CaveatEnded       = "ended-early" // the run was interrupted, or has not ended; Count: complete rounds
 	CaveatFewRounds   = "few-rounds"  // rows with figures have too few samples for a rank; Count: rows
-	CaveatUnranked    = "unranked"    // more operations of rows failed than of others; Count: rows
-	CaveatErrors      = "errors"      // operations of rows failed with errors that are of no lock; Count: rows
-	CaveatTooShort    = "too-short"   // phases are too short to judge by; Count: cells
-	CaveatAdded       = "added"       // what sqlite3perf adds could explain leads; Count: tables
-	CaveatUnset       = "unset"       // settings that nobody set differ; Count: settings
+	CaveatUnranked    = "unranked"    // in some rows, more operations failed than in others; Count: rows
+	CaveatErrors      = "errors"      // in some rows, operations failed with errors other than locks; Count: rows
+	CaveatTooShort    = "too-short"   // phases are too short to compare drivers; Count: cells
+	CaveatAdded       = "added"       // sqlite3perf's own overhead could explain why a row leads; Count: tables
+	CaveatUnset       = "unset"       // the workload leaves settings unset, and the drivers' defaults differ; Count: settings
 	CaveatRisk        = "risk"        // settings can lose data; Count: 1
 	CaveatDefect      = "defect"      // drivers have known defects that lose or falsify data; Count: defects
-	CaveatUnsettled   = "unsettled"   // figures are less precise than was asked for; Count: figures
-	CaveatSummary     = "no-summary"  // cells or drivers do not count in the summary; Count: of them
-	CaveatLeftOut     = "left-out"    // workloads or drivers were not measured; Count: of them
+	CaveatUnsettled   = "unsettled"   // figures are less precise than requested; Count: figures
+	CaveatSummary     = "no-summary"  // the summary leaves out cells or drivers; Count: cells and drivers left out
+	CaveatLeftOut     = "left-out"    // workloads or drivers were not measured; Count: workloads and drivers
 )
 
 // noFigures are the codes of caveats of cases without figures, the worst first.
 var noFigures = []string{string(result.Wrong), string(result.Refused), string(result.Failed), CaveatUnsupported, string(result.Unavailable), string(stats.NotMeasured)}
 
-// caveats lists the warnings of a run, the worst first. tables are those of the answers.
+// caveats lists the warnings of a run, the worst first. tables are the rankings in its answers.
 func caveats(a *stats.Analysis, o Options, tables []Ranking) []Caveat {
 	run := a.Run
 	list := []Caveat{}
@@ -102,7 +102,7 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []Caveat {
 		note(CaveatUnsettled, open, text)
 		left := notInSummary(a.Overall)
 		if len(a.Overall.Tables)+len(a.Overall.LeftOut) < 2 {
-			left = nil // there is no summary of one table
+			left = nil // a run with one table has no summary that could leave it out
 		}
 		note(CaveatSummary, len(left), "not in the summary: "+document.SomeOf(left, 2))
 	}
@@ -171,7 +171,7 @@ func notInSummary(o stats.Overall) (list []string) {
 	return list
 }
 
-// message says why a case has no figures, without the output of its worker.
+// message says why a case has no figures. It leaves out the output of the case's worker.
 func message(o *stats.Outcome) string {
 	if o.Reason.Phase != "" && o.Reason.Code != protocol.CodeNoTrial {
 		return o.Reason.Phase + ": " + o.Reason.Message
@@ -179,8 +179,8 @@ func message(o *stats.Outcome) string {
 	return o.Reason.Message
 }
 
-// seemTo returns words for rows of which it is still open whether more operations failed than in
-// others.
+// seemTo returns ", or seem to" if for some row it is still open whether more of its operations
+// failed than in other rows. Otherwise it returns "".
 func seemTo(a *stats.Analysis) (words string) {
 	eachTable(a, func(_ stats.TableName, t *stats.Table) {
 		if slices.ContainsFunc(t.Cells, func(c *stats.Cell) bool { return c.FailsOpen }) {
@@ -190,7 +190,7 @@ func seemTo(a *stats.Analysis) (words string) {
 	return words
 }
 
-// unranked lists the rows without a rank because of failures, each once.
+// unranked lists the rows that have no rank because too many operations failed, each row once.
 func unranked(a *stats.Analysis) (list []string) {
 	eachRow(a, func(n stats.TableName, c *stats.Cell) {
 		if failed, operations := c.Failures(); c.UnlikeFailures() {
@@ -200,7 +200,7 @@ func unranked(a *stats.Analysis) (list []string) {
 	return list
 }
 
-// eachRow calls f with the rows that have figures. A row that is in two tables comes once.
+// eachRow calls f with each row that has figures. It calls f once for a row that is in two tables.
 func eachRow(a *stats.Analysis, f func(stats.TableName, *stats.Cell)) {
 	type row struct {
 		id    int // of the case
@@ -217,15 +217,15 @@ func eachRow(a *stats.Analysis, f func(stats.TableName, *stats.Cell)) {
 	})
 }
 
-// saidErrors lists the rows whose operations failed with other errors than locks, with the
-// library's message.
+// saidErrors lists the rows whose operations failed with errors other than locks, with the
+// message of the driver's library.
 func saidErrors(a *stats.Analysis) (list []string) {
 	EachGroupTable(a, func(n stats.TableName, t *stats.Table) {
 		for _, c := range t.Measured() {
 			for _, e := range conditions.Totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Errors }) {
 				if e.Message != "" {
 					list = append(list, fmt.Sprintf("%s %s: %s", n, conditions.Label(c.Case), conditions.WithMessage(e)))
-					break // the others are in the report
+					break // one error per row; the full report lists the others
 				}
 			}
 		}
@@ -250,7 +250,7 @@ func warned(a *stats.Analysis) (list []Caveat) {
 			list = append(list, Caveat{code, len(ws), it.Text})
 		}
 	}
-	var of conditions.Groups[string, string] // by code, the cases that have other warnings
+	var of conditions.Groups[string, string] // labels of the cases that have other warnings, by the warning's code
 	type about struct{ code, what string }
 	seen := map[about]bool{}
 	for _, g := range a.Groups {
@@ -275,7 +275,7 @@ func warned(a *stats.Analysis) (list []Caveat) {
 		}
 		list = append(list, Caveat{code, len(of.Of[code]), first + more})
 	}
-	// A virtual machine is the least important caveat.
+	// The warning about a virtual machine comes last.
 	slices.SortStableFunc(list, func(x, y Caveat) int {
 		return btoi(x.Code == result.WarningVirtual) - btoi(y.Code == result.WarningVirtual)
 	})

@@ -10,12 +10,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Choice is the best driver of those that meet a need which the best of all does not meet.
+// Choice is the best driver for a need that the best of all drivers does not meet.
 type Choice struct {
-	DatabaseSQL bool     `json:"database_sql"` // it is used through database/sql
-	WithoutCgo  bool     `json:"without_cgo"`  // it needs no C compiler
-	Place                // the ratio is to the best of all; absent if they are tied
-	Tied        []string `json:"tied,omitempty"` // of those that meet the need too
+	DatabaseSQL bool     `json:"database_sql"` // the driver is used through database/sql
+	WithoutCgo  bool     `json:"without_cgo"`  // the driver needs no C compiler
+	Place                // the chosen driver; its ratio is to the best of all, absent if the two are tied
+	Tied        []string `json:"tied,omitempty"` // drivers that also meet the need and are tied with this one
 }
 
 func (c *Choice) need() string {
@@ -58,8 +58,8 @@ func (r *Ranking) findChoices() (list []Choice) {
 	return list
 }
 
-// choosable returns the ranking in which choices are made: the summary or, without one, the only
-// table. It returns nil if there is none.
+// choosable returns the ranking to choose drivers from: the summary or, without a summary, the only
+// table. It returns nil if there is neither.
 func (s *Answers) choosable(a *stats.Analysis) *Ranking {
 	r := s.Overall
 	if r == nil && len(s.Tables) == 1 && len(a.Factorials) == 0 {
@@ -92,8 +92,8 @@ func choiceItems(s *Answers) (l document.List) {
 	return l
 }
 
-// ChoiceLines returns pairs of a need and the best driver for it, with its ratio and ties. The
-// first pair is the best driver of all.
+// ChoiceLines returns pairs of a need and the best driver for that need, with the driver's ratio
+// and ties. The first pair has the best driver of all.
 func ChoiceLines(s *Answers) (lines [][2]string) {
 	for _, i := range choiceItems(s) {
 		lines = append(lines, [2]string{i.Label, i.Text})
@@ -101,7 +101,7 @@ func ChoiceLines(s *Answers) (lines [][2]string) {
 	return lines
 }
 
-// choicesInShort is [choiceItems] in one line.
+// choicesInShort returns the choices of [choiceItems] in one line.
 func choicesInShort(s *Answers) string {
 	var words []string
 	for i := range s.Choices {
@@ -115,7 +115,8 @@ func choicesInShort(s *Answers) string {
 	return strings.Join(words, "; ")
 }
 
-// library describes a driver's library in brackets. of asks for its interface too.
+// library describes a driver's library in brackets. If of is set, it also names the library's
+// interface.
 func (p *Place) library(of bool) string {
 	var words []string
 	if p.SQLite != "" {

@@ -20,8 +20,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// csvRow is the data of one line. sample is nil for a trial without samples. latency is set only
-// in the lines of a mix's operations.
+// csvRow is the data of one line of the CSV. sample is nil for a trial without samples. latency is
+// set only in the lines of a mix's operations.
 type csvRow struct {
 	run     *result.Run
 	variant string
@@ -36,8 +36,8 @@ type csvColumn struct {
 	value func(csvRow) string
 }
 
-// csvColumns are the columns before those of parameters and settings. docs/report-formats.md
-// explains each.
+// csvColumns are the first columns; the columns of parameters and settings follow them.
+// docs/report-formats.md explains each column.
 var csvColumns = slices.Concat(
 	fields(func(r csvRow) *result.Run { return r.run }, "id=run", "seed"),
 	fields(func(r csvRow) *result.Machine { return &r.run.Machine }, "hostname"),
@@ -88,8 +88,9 @@ func costColumns() (list []csvColumn) {
 
 func integer(n int64) string { return strconv.FormatInt(n, 10) }
 
-// fields returns columns of a part of the line, by the names that its fields have in JSON. A
-// column has the same name, or the one after "=". It is empty in lines without the part.
+// fields returns columns for one part of a line, such as its case or trial. names are the JSON
+// names of the part's fields. A column has the field's name, or the name after "=". The column is
+// empty in lines that do not have the part.
 func fields[T any](part func(csvRow) *T, names ...string) (list []csvColumn) {
 	for _, n := range names {
 		name, column, _ := strings.Cut(n, "=")
@@ -120,8 +121,8 @@ func fields[T any](part func(csvRow) *T, names ...string) (list []csvColumn) {
 	return list
 }
 
-// The parts of a line, or nil. The line of an operation has no sample, so that no figure of a
-// phase is counted twice.
+// These functions return the parts of a line, or nil if the line does not have the part. The line
+// of an operation has no sample, so that a phase's figures are not counted twice.
 
 func (r csvRow) ofCase() *result.Case        { return r.outcome.Case }
 func (r csvRow) ofTrial() *result.Trial      { return r.trial }
@@ -149,7 +150,8 @@ func (r csvRow) value() string {
 	return ""
 }
 
-// errorColumn lists errors, with how often each occurred and how long operations waited.
+// errorColumn returns a column that lists errors, with how often each error occurred and how long
+// operations waited.
 func errorColumn(of func(*result.Sample) []protocol.ErrorCount) func(csvRow) string {
 	return func(r csvRow) string {
 		var words []string

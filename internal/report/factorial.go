@@ -10,19 +10,19 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// factorialHead is the heading of a workload with several settings or parameters, and what its
-// cases have in common.
+// factorialHead returns the heading of a workload with several settings or parameters, and the
+// settings and parameters that all its cases share.
 func factorialHead(f *stats.Factorial) document.Document {
 	varied := document.Map(f.Factors, func(x stats.Factor) string { return x.Name })
 	d := document.Document{document.Heading{Level: 2, Text: fmt.Sprintf("%s · %s, side by side", f.Workload, f)}}
 	return append(d, measuredWith(f.Group.Outcomes[0].Case, varied)...)
 }
 
-// factorial describes a workload with several settings or parameters side by side, and the effect
-// of each change.
+// factorial returns the tables of a workload with several settings or parameters side by side, and
+// the effect of each change of a setting or parameter.
 func factorial(f *stats.Factorial, h document.Hints) document.Document {
 	d := factorialHead(f)
-	alone := len(f.Drivers) == 1 // otherwise the groups that follow have the rest
+	alone := len(f.Drivers) == 1 // with several drivers, the groups that follow show the rest
 	for _, t := range f.Tables {
 		switch measured := t.Measured(); {
 		case len(measured) == 0:

@@ -26,8 +26,8 @@ func perOperation(f func(stats.Sample) int64) func(stats.Sample) float64 {
 	return func(s stats.Sample) float64 { return float64(f(s)) / float64(max(s.Operations, 1)) }
 }
 
-// work returns the number that a sample's rate counts: rows if the phase is about rows, otherwise
-// operations.
+// work returns the number n to divide by a sample's time for its rate: rows if the phase counts
+// rows, otherwise operations.
 func work(s *result.Sample) (n int64, unit string) {
 	n, unit = s.Rows, "rows/s"
 	if s.Rows <= 0 || len(s.Latency) > 0 || s.Metric == result.MetricTimePerOp || s.Metric == result.MetricLatency {
@@ -39,7 +39,8 @@ func work(s *result.Sample) (n int64, unit string) {
 	return n, unit
 }
 
-// cellRate returns a cell's rate, the work divided by its median time, with its interval.
+// cellRate returns a cell's rate per second, with its interval. The rate is the work divided by the
+// median time.
 func cellRate(c *stats.Cell) stats.Summary {
 	var each []float64 // seconds per row or operation
 	for _, s := range c.Samples {
@@ -50,7 +51,7 @@ func cellRate(c *stats.Cell) stats.Summary {
 	return stats.Summarize(each).Inverse()
 }
 
-// Rate returns a sample's own rate, with its unit: "rows/s", "op/s" or "req/s".
+// Rate returns the rate of one sample, with its unit: "rows/s", "op/s" or "req/s".
 func Rate(s *result.Sample) (perSecond float64, unit string) {
 	n, unit := work(s)
 	if s.WallNS <= 0 {
@@ -63,7 +64,7 @@ func Rate(s *result.Sample) (perSecond float64, unit string) {
 type cellGrid struct {
 	document.Grid
 	cells []*stats.Cell
-	own   []bool // whose lead could be due to what sqlite3perf adds; nil: none
+	own   []bool // cells whose lead could be due to sqlite3perf's own overhead; nil: none
 }
 
 func (g *cellGrid) words(f func(*stats.Cell) string) []string {
@@ -72,8 +73,8 @@ func (g *cellGrid) words(f func(*stats.Cell) string) []string {
 
 func (g *cellGrid) each(c document.Column, f func(*stats.Cell) string) { g.Add(c, g.words(f)) }
 
-// scale adds a column of the medians of f, in one unit. It adds none if they are all
-// zero, because a figure of zero means not known.
+// scale adds a column with the median of f in each cell, all in one unit. It adds no column if all
+// medians are zero, because zero means that the figure is not known.
 func (g *cellGrid) scale(title string, class benchunit.Class, base string, drop int, f func(stats.Sample) float64) {
 	values := document.Map(g.cells, func(c *stats.Cell) float64 { return median(c, f) })
 	if slices.Max(values) <= 0 {
@@ -104,7 +105,7 @@ func (g *cellGrid) perOperation(title string, drop int, f func(stats.Sample) flo
 	})
 }
 
-// figures returns the grid of a table's cells that have figures.
+// figures returns a grid with a row for each of the given cells of a table.
 func figures(t *stats.Table, cells []*stats.Cell) document.Grid {
 	g := &cellGrid{cells: cells}
 	g.own = ownLeads(t)
@@ -125,7 +126,7 @@ func figures(t *stats.Table, cells []*stats.Cell) document.Grid {
 	return g.Grid
 }
 
-// addStandings adds each cell's rank, its driver, and the cells that it is tied with.
+// addStandings adds columns with each cell's rank, its driver, and the cells tied with it.
 func (g *cellGrid) addStandings() {
 	for _, c := range g.cells {
 		g.Leaders = append(g.Leaders, c.Rank > 0 && !c.Beaten)
@@ -152,8 +153,8 @@ func rankOf(rank int) string {
 	return fmt.Sprint(rank)
 }
 
-// ranksTied lists the ranks of the rows in tied, and the floor, which has no rank. It returns ""
-// if tied is empty.
+// ranksTied lists the ranks of the rows in tied. It names the floor, which has no rank. It returns
+// "" if tied is empty.
 func ranksTied(rank func(row int) int, tied []int) string {
 	var ranks []int
 	var words []string
@@ -174,7 +175,8 @@ func ranksTied(rank func(row int) int, tied []int) string {
 	return document.And(words)
 }
 
-// tiedWith is like [ranksTied], for the end of a bar.
+// tiedWith returns "tied with" and the ranks that [ranksTied] lists, to be shown at the end of a
+// bar.
 func tiedWith(rank func(row int) int, tied []int) string {
 	if words := ranksTied(rank, tied); words != "" {
 		return "tied with " + words
@@ -195,7 +197,7 @@ func rowsAre(cells []*stats.Cell) string {
 	return "settings"
 }
 
-// addMedians adds the figures by which the table is ordered.
+// addMedians adds a column with the medians, by which the table is ordered.
 func (g *cellGrid) addMedians(perOp bool) {
 	title, base := "median ", "s"
 	switch metric := g.cells[0].Samples[0].Metric; {
@@ -217,12 +219,12 @@ func (g *cellGrid) addRates() {
 	_, unit := work(g.cells[0].Samples[0].Sample)
 	if someFailed(g.cells) {
 		g.each(document.Column{Title: "ok", Right: true}, func(c *stats.Cell) string { return document.PercentOK(c.Failures()) })
-		unit += " (all)" // like the median, it includes those that failed
+		unit += " (all)" // the rate includes failed operations, as the median does
 	}
 	g.each(document.Column{Title: unit, Right: true, Drop: 2}, func(c *stats.Cell) string { return document.Human(cellRate(c).Median) })
 	if rowsAre(g.cells) != "driver" && g.cells[0].Samples[0].Metric == result.MetricTimePerOp {
 		title := "p99"
-		if len(g.cells[0].Samples[0].Latency) > 1 { // that of the slowest operation
+		if len(g.cells[0].Samples[0].Latency) > 1 { // several operations: the column shows the slowest one
 			title = "worst p99"
 		}
 		g.scale(title, benchunit.Decimal, "s", 1, slowestP99)
@@ -232,8 +234,7 @@ func (g *cellGrid) addRates() {
 	}
 }
 
-// slowestP99 returns the 99th percentile, in seconds, of the operation for which it is
-// greatest.
+// slowestP99 returns the greatest 99th percentile, in seconds, among a sample's operations.
 func slowestP99(s stats.Sample) float64 {
 	var worst int64
 	for _, l := range s.Latency {
@@ -242,7 +243,7 @@ func slowestP99(s stats.Sample) float64 {
 	return float64(worst) / 1e9
 }
 
-// ofCeiling returns a sample's rate as a share of what the load generator reaches.
+// ofCeiling returns a sample's rate divided by the highest rate that the load generator reaches.
 func ofCeiling(s stats.Sample) float64 {
 	if s.Load == nil || s.Load.Ceiling <= 0 {
 		return 0
@@ -251,7 +252,7 @@ func ofCeiling(s stats.Sample) float64 {
 	return perSecond / s.Load.Ceiling
 }
 
-// addRatios adds the ratios to the base, with the p-values of their comparisons.
+// addRatios adds columns with each cell's ratio to the base, and the p-value of that comparison.
 func (g *cellGrid) addRatios(to string, pairs []stats.Pair, base int) {
 	var ratios, spreads, p []string
 	for i, c := range g.cells {
@@ -268,7 +269,7 @@ func (g *cellGrid) addRatios(to string, pairs []stats.Pair, base int) {
 	g.Add(document.Column{Title: "p", Right: true, Drop: 1}, p)
 }
 
-// against returns the p-value of i compared with base.
+// against returns the p-value of the comparison of row i with row base.
 func against(pairs []stats.Pair, i, base int) string {
 	for _, p := range pairs {
 		if p.First == min(i, base) && p.Second == max(i, base) {
@@ -294,7 +295,7 @@ func (g *cellGrid) addCosts() {
 		return fmt.Sprintf("%.0f%%", 100*share)
 	})
 	for i, m := range result.Metrics {
-		drop := 20 - i // the last is kept longest
+		drop := 20 - i // a narrow screen drops the last column last
 		value := func(s stats.Sample) float64 {
 			v, _ := m.Value(s.Sample)
 			return v
@@ -337,7 +338,7 @@ func latencyTitle(cells []*stats.Cell) string {
 	return "latency of " + latencyFrom(cells) + "; percentiles: median over trials, max: of all trials"
 }
 
-// latencyFrom says from when on the latency of an operation counts.
+// latencyFrom says at which moment the latency of an operation begins.
 func latencyFrom(cells []*stats.Cell) string {
 	if cells[0].Samples[0].Metric == result.MetricLatency {
 		return "each operation from its intended start (open loop: a fixed rate)"
@@ -357,11 +358,11 @@ type latencyRow struct {
 	operation            string
 	count, failed, early int64
 	figures              []float64 // in seconds
-	sure                 []string  // how sure each of them is
+	sure                 []string  // the interval of each figure, as text
 }
 
-// latencyRowOf collects the samples of an operation of a cell. ok is false if the cell
-// has no operation with that name.
+// latencyRowOf returns the latencies of one operation of a cell, over all its samples. ok is false
+// if the cell has no operation with that name.
 func latencyRowOf(c *stats.Cell, operation string, figures []latencyFigure) (r latencyRow, ok bool) {
 	r = latencyRow{cell: c, operation: operation}
 	values := make([][]float64, len(figures))
@@ -398,7 +399,7 @@ func latencyRowOf(c *stats.Cell, operation string, figures []latencyFigure) (r l
 	return r, true
 }
 
-// latencyRows returns the rows of all cells, operation by operation.
+// latencyRows returns a row for each operation and cell, ordered by operation.
 func latencyRows(cells []*stats.Cell, figures []latencyFigure) []latencyRow {
 	var operations []string
 	for _, c := range cells {
@@ -427,7 +428,7 @@ func latencies(cells []*stats.Cell) document.Grid {
 		{"p99", func(l *latency.Summary) int64 { return l.P99NS }},
 		{"max", func(l *latency.Summary) int64 { return l.MaxNS }},
 	}
-	if cells[0].Samples[0].Load != nil { // nothing else is in the table, so there is room
+	if cells[0].Samples[0].Load != nil { // an http phase has one operation, so there is room for more columns
 		figures = slices.Insert(figures, 2,
 			latencyFigure{"p99.9", func(l *latency.Summary) int64 { return l.P999NS }},
 			latencyFigure{"p99.99", func(l *latency.Summary) int64 { return l.P9999NS }})
@@ -463,7 +464,8 @@ func latencies(cells []*stats.Cell) document.Grid {
 	return g
 }
 
-// addRisks adds what each row can lose, unless it is the same in all of them.
+// addRisks adds a column with the data that each row's settings can lose, unless all rows can lose
+// the same.
 func (g *cellGrid) addRisks(phase string) {
 	words := g.words(func(c *stats.Cell) string { return conditions.CanLose(c.Outcome, phase) })
 	if slices.ContainsFunc(words, func(w string) bool { return w != words[0] }) {

@@ -20,23 +20,23 @@ const JSONVersion = 2
 // JSON is the JSON report: the run as it was measured, and its analysis.
 type JSON struct {
 	Version     int                        `json:"version"`
-	Answer      string                     `json:"answer"`  // what the run says, in a sentence or two
-	Answers     Answers                    `json:"answers"` // the same as data, for each table, with what to beware of
+	Answer      string                     `json:"answer"`  // the answer of the run, in a sentence or two
+	Answers     Answers                    `json:"answers"` // the answers as data, for each table, with warnings
 	Run         *result.Run                `json:"run"`
-	Floor       string                     `json:"floor"` // as requested
+	Floor       string                     `json:"floor"` // name of the floor, as requested
 	Cells       []JSONCell                 `json:"cells"`
 	Comparisons []JSONComparison           `json:"comparisons"`
-	Factorials  []JSONFactorial            `json:"factorials,omitempty"` // of workloads with several settings or parameters
-	Summary     []JSONSummary              `json:"summary"`              // one, or none if there is nothing to compare
+	Factorials  []JSONFactorial            `json:"factorials,omitempty"` // workloads with several settings or parameters
+	Summary     []JSONSummary              `json:"summary"`              // one summary, or none if there is nothing to compare
 	Reliability JSONReliability            `json:"reliability"`
-	Defects     []conditions.DriverDefects `json:"defects,omitempty"` // known ones of each driver
+	Defects     []conditions.DriverDefects `json:"defects,omitempty"` // known defects of each driver
 	Study       *Study                     `json:"study,omitempty"`
 }
 
-// JSONCell is one case and phase. Fields that a cell that is not ok does not have are
-// absent.
+// JSONCell is one case and phase. Fields that have no value are absent if the cell's status is not
+// ok.
 type JSONCell struct {
-	Case      int              `json:"case"` // id, in run.cases
+	Case      int              `json:"case"` // id of the case in run.cases
 	Workload  string           `json:"workload"`
 	Variant   string           `json:"variant,omitempty"`
 	Phase     string           `json:"phase"`
@@ -46,47 +46,47 @@ type JSONCell struct {
 	Trials    int              `json:"trials"`
 	BadTrials int              `json:"bad_trials"`
 
-	Risks          []conditions.Risk `json:"risks,omitempty"`     // of the settings in force
-	TooShort       bool              `json:"too_short,omitempty"` // to judge the driver by
+	Risks          []conditions.Risk `json:"risks,omitempty"`     // risks of the settings in force
+	TooShort       bool              `json:"too_short,omitempty"` // whether the phase is too short to judge the driver by
 	Metric         string            `json:"metric,omitempty"`
-	Unit           string            `json:"unit,omitempty" jsonschema:"enum=s,enum=s/op"` // of median and interval: "s" or "s/op"
+	Unit           string            `json:"unit,omitempty" jsonschema:"enum=s,enum=s/op"` // unit of median and interval: "s" or "s/op"
 	*stats.Summary `jsonschema:"optional"`
 	Spread         *float64      `json:"spread,omitempty"`   // (farther end of the interval - median) / median
-	Rank           int           `json:"rank,omitempty"`     // place among the choices of the table, from 1: the floor has none
-	Tied           []int         `json:"tied_with,omitzero"` // cases from which it is not told apart
-	Unranked       string        `json:"unranked,omitempty"` // why it has no rank
+	Rank           int           `json:"rank,omitempty"`     // place among the rows of the table, from 1; the floor has no rank
+	Tied           []int         `json:"tied_with,omitzero"` // ids of the cases that this cell is tied with
+	Unranked       string        `json:"unranked,omitempty"` // why the cell has no rank
 	Ratio          *JSONDistance `json:"ratio,omitempty"`
 	Rate           *JSONRate     `json:"rate,omitempty"`
 
-	// For mixes and http phases, over all trials together.
+	// These counts of mixes and http phases are summed over all trials.
 	Operations int64    `json:"operations,omitempty"`
 	Failed     int64    `json:"failed,omitempty"`
-	Succeeded  *float64 `json:"succeeded,omitempty" jsonschema:"minimum=0,maximum=1"` // share of operations
+	Succeeded  *float64 `json:"succeeded,omitempty" jsonschema:"minimum=0,maximum=1"` // share of operations that succeeded
 }
 
 // JSONReliability says how far the verdicts of all tables together can be trusted.
 type JSONReliability struct {
 	Alpha       float64 `json:"alpha" jsonschema:"minimum=0,maximum=1"` // the greatest probability of any false difference in the run if all drivers were equal
-	Tables      int     `json:"tables"`                                 // in which anything was compared, including the summary
-	Comparisons int     `json:"comparisons"`                            // in all of them
-	Telling     int     `json:"telling"`                                // tables that tell any two drivers apart
-	FalseTables float64 `json:"false_tables"`                           // at most how many of these are expected to tell apart two that are equal
+	Tables      int     `json:"tables"`                                 // tables in which anything was compared, including the summary
+	Comparisons int     `json:"comparisons"`                            // comparisons in all tables
+	Telling     int     `json:"telling"`                                // tables in which any two drivers differ significantly
+	FalseTables float64 `json:"false_tables"`                           // upper limit of the expected number of these tables in which the two drivers are equal
 }
 
-// JSONDistance is the ratio to another driver, round by round.
+// JSONDistance is the ratio of a cell's time to another driver's time, taken round by round.
 type JSONDistance struct {
 	To      string `json:"to"`
-	IsFloor bool   `json:"is_floor"` // otherwise To is the fastest of the table
+	IsFloor bool   `json:"is_floor"` // whether To is the floor; otherwise To is the fastest of the table
 	stats.Summary
 	Skipped   int      `json:"skipped,omitempty"` // rounds in which To measured zero
 	P         *float64 `json:"p,omitempty" jsonschema:"minimum=0,maximum=1"`
 	PAdjusted *float64 `json:"p_adjusted,omitempty" jsonschema:"minimum=0,maximum=1"`
-	Delta     *float64 `json:"delta,omitempty"` // Cliff's delta, within rounds
+	Delta     *float64 `json:"delta,omitempty"` // Cliff's delta of the two times within rounds
 }
 
-// JSONRate is the rate at the median time: the work divided by that time.
+// JSONRate is the work, in rows or operations, divided by the median time.
 type JSONRate struct {
-	Median float64 `json:"median"`                                             // including operations that failed
+	Median float64 `json:"median"`                                             // rate, including operations that failed
 	Unit   string  `json:"unit" jsonschema:"enum=rows/s,enum=op/s,enum=req/s"` // "rows/s", "op/s" or "req/s"
 }
 
@@ -95,20 +95,20 @@ type JSONComparison struct {
 	Workload    string `json:"workload"`
 	Variant     string `json:"variant,omitempty"`
 	Phase       string `json:"phase"`
-	First       int    `json:"first"` // id of a case
+	First       int    `json:"first"` // id of the first case
 	Second      int    `json:"second"`
 	FirstDriver string `json:"first_driver"`
 	OtherDriver string `json:"second_driver"`
 	stats.Test
 	Significant bool          `json:"significant"`
-	Ratio       stats.Summary `json:"ratio"` // of first to second, round by round
+	Ratio       stats.Summary `json:"ratio"` // time of first divided by the time of second, round by round
 }
 
 // JSONFactorial has the cases of a workload with several settings or parameters side by
 // side.
 type JSONFactorial struct {
 	Workload string              `json:"workload"`
-	Factors  map[string][]string `json:"factors"` // setting or parameter: values; "" for one that is not set
+	Factors  map[string][]string `json:"factors"` // values by setting or parameter; "" means not set
 	Cells    []JSONFactorialCell `json:"cells"`
 	Effects  []JSONEffect        `json:"effects"`
 }
@@ -118,22 +118,22 @@ type JSONFactorial struct {
 type JSONFactorialCell struct {
 	Case     int           `json:"case"`
 	Phase    string        `json:"phase"`
-	PerOp    bool          `json:"per_operation,omitempty"` // times are per operation, since the numbers of operations differ
+	PerOp    bool          `json:"per_operation,omitempty"` // times are per operation, because the numbers of operations differ
 	Rank     int           `json:"rank,omitempty"`
-	Tied     []int         `json:"tied_with,omitzero"` // cases
+	Tied     []int         `json:"tied_with,omitzero"` // ids of the cases that this row is tied with
 	Unranked string        `json:"unranked,omitempty"`
-	Ratio    *JSONDistance `json:"ratio,omitempty"` // to the fastest row
+	Ratio    *JSONDistance `json:"ratio,omitempty"` // ratio to the fastest row
 }
 
-// JSONEffect is what one change of a factor by itself is worth in a phase.
+// JSONEffect is the effect of changing one factor alone on the time of a phase.
 type JSONEffect struct {
 	Phase  string        `json:"phase"`
 	Driver string        `json:"driver"`
 	Factor string        `json:"factor"`
-	From   string        `json:"from"` // the factor's first value or the one before To; "" if it is not set
+	From   string        `json:"from"` // the factor's first value, or the value before To; "" if the factor is not set
 	To     string        `json:"to"`
-	Over   int           `json:"combinations"` // of the other factors' values
-	Ratio  stats.Summary `json:"ratio"`        // of the time with To to that with From
+	Over   int           `json:"combinations"` // number of combinations of the other factors' values
+	Ratio  stats.Summary `json:"ratio"`        // time with To divided by the time with From
 	stats.Test
 	Significant bool             `json:"significant"`
 	Dependences []JSONDependence `json:"dependences,omitempty"`
@@ -142,21 +142,21 @@ type JSONEffect struct {
 // JSONDependence says whether an effect depends on the value of another factor.
 type JSONDependence struct {
 	Factor      string           `json:"factor"`
-	PAdjusted   float64          `json:"p_adjusted" jsonschema:"minimum=0,maximum=1"` // the least, of every two values
+	PAdjusted   float64          `json:"p_adjusted" jsonschema:"minimum=0,maximum=1"` // the least p-value over all pairs of the factor's values
 	Significant bool             `json:"significant"`
 	Effects     []JSONEffectWith `json:"effects"`
 }
 
-// JSONEffectWith is an effect with one value of another factor.
+// JSONEffectWith is the effect of a change while another factor has one value.
 type JSONEffectWith struct {
-	With  string        `json:"with"`         // "" if it is not set
-	Over  int           `json:"combinations"` // of the values of all further factors
+	With  string        `json:"with"`         // value of the other factor; "" if it is not set
+	Over  int           `json:"combinations"` // number of combinations of all further factors' values
 	Ratio stats.Summary `json:"ratio"`
 	stats.Test
 	Significant bool `json:"significant"`
 }
 
-// JSONSummary has the geometric means over several tables.
+// JSONSummary has each driver's geometric mean of ratios over several tables.
 type JSONSummary struct {
 	Base        string                  `json:"base"`
 	IsFloor     bool                    `json:"is_floor"`
@@ -171,8 +171,8 @@ type JSONSummary struct {
 type JSONSummaryDriver struct {
 	Driver string `json:"driver"`
 	stats.Summary
-	Rank int      `json:"rank,omitempty"`     // place among the choices: the floor has none
-	Tied []string `json:"tied_with,omitzero"` // drivers
+	Rank int      `json:"rank,omitempty"`     // place among the drivers, from 1; the floor has no rank
+	Tied []string `json:"tied_with,omitzero"` // names of the drivers that this driver is tied with
 }
 
 // JSONSummaryComparison compares two drivers' geometric means.
@@ -211,7 +211,7 @@ func WriteJSON(w io.Writer, a *stats.Analysis, opts Options) error {
 	r := a.Reliability
 	out.Reliability = JSONReliability{stats.Alpha, r.Tables, r.Comparisons, r.Telling, r.FalseTables()}
 	out.Defects, out.Study = conditions.DefectsOf(a), opts.Study
-	run := *a.Run // lists must not be null
+	run := *a.Run // a copy, so that empty lists can be written as [] and not null
 	if run.Cases == nil {
 		run.Cases = []result.Case{}
 	}
@@ -227,7 +227,7 @@ func ReadJSON(r io.Reader) (*result.Run, error) {
 	var in struct {
 		Version int         `json:"version"`
 		Run     *result.Run `json:"run"`
-		Phase   string      `json:"phase"` // of a profile
+		Phase   string      `json:"phase"` // phase of a profile; absent in reports of runs
 	}
 	switch err := json.NewDecoder(r).Decode(&in); {
 	case errors.Is(err, io.EOF):

@@ -24,7 +24,7 @@ func legend(a *stats.Analysis) document.Document {
 		"CPU is user and system time over wall time; peak RSS is of the process tree.", document.Percent(a.Confidence), ofLevel(a.Confidence), document.Percent(document.Widest), judgedBy(a), stats.Alpha, effects), Quiet: true}}
 }
 
-// judgedBy names the tests that leave two drivers tied.
+// judgedBy names the statistical tests by which a run calls two drivers tied.
 func judgedBy(a *stats.Analysis) string {
 	pairs := slices.Clone(a.Overall.Pairs)
 	EachGroupTable(a, func(_ stats.TableName, t *stats.Table) { pairs = append(pairs, t.Pairs...) })
@@ -42,7 +42,8 @@ func judgedBy(a *stats.Analysis) string {
 	return "the signed-rank test of their ratios does not tell them apart"
 }
 
-// ofLevel explains why the intervals have a higher level than usual, if they have.
+// ofLevel explains why the intervals have a higher confidence than usual. It returns "" if they
+// have the usual one.
 func ofLevel(confidence float64) string {
 	if confidence == stats.Confidence {
 		return ""
@@ -56,7 +57,7 @@ func measuredAny(a *stats.Analysis) bool {
 	})
 }
 
-// reliability says how many false verdicts to expect in all tables together.
+// reliability says how many false verdicts to expect in all tables of a run together.
 func reliability(a *stats.Analysis) string {
 	r := a.Reliability
 	if judgedEarly(a.Run) || r.Tables < 2 || len(a.Overall.Tables)+len(a.Overall.LeftOut) == 1 { // the summary of one table is not shown

@@ -10,10 +10,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// looks are the colors and marks of a run's cases. They are the same in all its pictures.
+// looks are the colors and marks of a run's cases. A case looks the same in all pictures of a run.
 type looks struct {
-	drivers  map[string]int // numbers from 1
-	variants map[string]int // of settings and parameters: numbers from 1 in each workload
+	drivers  map[string]int // numbers of drivers, from 1
+	variants map[string]int // numbers of variants (settings and parameters), from 1 in each workload
 }
 
 func LooksOf(a *stats.Analysis) looks {
@@ -21,7 +21,7 @@ func LooksOf(a *stats.Analysis) looks {
 	for i, o := range conditions.DriverOrder(a) {
 		l.drivers[o.Case.Driver] = i + 1
 	}
-	count := map[string]int{} // of variants of workloads
+	count := map[string]int{} // number of variants by workload
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
 			if v := variant(o.Case); l.variants[v] == 0 {
@@ -36,8 +36,8 @@ func LooksOf(a *stats.Analysis) looks {
 func variant(c *result.Case) string { return fmt.Sprint(c.Workload, c.Parameters, c.Settings) }
 
 // of returns the looks of the cases of one picture. Each driver has a color. If a driver is in the
-// picture more than once, its variants differ by marks. In a run of one driver, the variants have
-// the colors.
+// picture more than once, its variants have different marks. In a run of one driver, each variant
+// has a color.
 func (l looks) of(cases []*result.Case) []chart.Look {
 	list := make([]chart.Look, len(cases))
 	drivers, again := map[string]bool{}, false

@@ -59,7 +59,7 @@ func leftOutOf(o stats.Overall) document.List {
 	return l
 }
 
-// noFloor says why ratios are not to the floor.
+// noFloor says why the ratios of a run do not divide by the floor.
 func noFloor(a *stats.Analysis) string {
 	if a.Floor == "" {
 		return "no floor was named"
@@ -72,7 +72,7 @@ func noFloor(a *stats.Analysis) string {
 	return a.Floor + " is not in this run"
 }
 
-// baseOf says which driver ratios are to instead of the floor.
+// baseOf names the driver that ratios divide by instead of the floor, and says why.
 func baseOf(o stats.Overall, base string) string {
 	s := "ratios are to " + base + ", the fastest over these cells together (its medians have the least geometric mean)"
 	if first := o.Drivers[0]; first.Case.Driver != o.Base && first.Ratio.N > 0 && first.Ratio.Median < 1 {
@@ -81,7 +81,7 @@ func baseOf(o stats.Overall, base string) string {
 	return s
 }
 
-// firsts is the table of the best row of each cell.
+// firsts returns a table with the best row of each cell.
 func firsts(said Answers) document.Document {
 	tables := slices.DeleteFunc(slices.Clone(said.Tables), func(r Ranking) bool { return r.Best == nil })
 	if len(tables) < 2 {

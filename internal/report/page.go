@@ -17,8 +17,8 @@ func writeHTML(w io.Writer, a *stats.Analysis, o Options) error {
 	return document.RenderHTML(w, runOnPage(a, o), fmt.Sprintf("Run %d", a.Run.ID), o.Options)
 }
 
-// runOnPage describes a run for a page. The page of a comparing run is that of its comparison,
-// because only that has intervals and p-values for verdicts.
+// runOnPage describes a run for a page. A comparing run gets the page of its comparison, because
+// only a comparison has intervals and p-values for verdicts.
 func runOnPage(a *stats.Analysis, o Options) document.Document {
 	if a.Run.Compares != nil && o.Study == nil {
 		return compare.ComparisonPage(compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, o.Options)
@@ -27,7 +27,7 @@ func runOnPage(a *stats.Analysis, o Options) document.Document {
 }
 
 // pageOf describes a run for a page: the answer and warnings, pictures with their figures, and how
-// it was measured. Other text is that of the other formats.
+// the run was measured. All further text is the same as in the other formats.
 func pageOf(a *stats.Analysis, o Options) document.Document {
 	said := AnswersOf(a, o)
 	d := pageAnswer(said, o.Study == nil)
@@ -42,7 +42,7 @@ func pageOf(a *stats.Analysis, o Options) document.Document {
 			d = append(d, p)
 		}
 		if f := firsts(said); f != nil {
-			d = append(append(d, document.Heading{Level: 2, Text: "Who comes first"}), f[1:]...) // so that the contents have it
+			d = append(append(d, document.Heading{Level: 2, Text: "Who comes first"}), f[1:]...) // a level-2 heading, so that the table of contents lists the section
 		}
 		samples := 0
 		for i := range a.Run.Trials {
@@ -68,8 +68,8 @@ func pageOf(a *stats.Analysis, o Options) document.Document {
 	return document.UniqueNames(d, map[string]bool{})
 }
 
-// pageAnswer is the beginning of a page: the answer, how sure it is, and warnings. marked says
-// that rows of the page have [ownCost].
+// pageAnswer returns the beginning of a page: the answer, how sure it is, and warnings. marked
+// says whether rows of the page are marked with [ownCost].
 func pageAnswer(said Answers, marked bool) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: said.Text}}
 	if said.FalseDifference > 0 {
@@ -82,7 +82,7 @@ func pageAnswer(said Answers, marked bool) document.Document {
 	for _, c := range said.Caveats {
 		words := strings.ReplaceAll(c.Code, "-", " ")
 		if c.Code == CaveatAdded && marked {
-			words = Labels[c.Code] // with the mark of the rows
+			words = Labels[c.Code] // this label shows the mark that rows have
 		}
 		l = append(l, document.Item{Label: words, Text: c.Text, Alarm: !slices.Contains(mildCaveats, c.Code)})
 	}
@@ -92,8 +92,8 @@ func pageAnswer(said Answers, marked bool) document.Document {
 	return append(d, l)
 }
 
-// mildCaveats are the codes of caveats that every run has, or that only name what was not
-// measured.
+// mildCaveats are the codes of harmless caveats. Every run has them, or they only name what was
+// not measured.
 var mildCaveats = []string{result.WarningVirtual, CaveatUnsettled, CaveatSummary, CaveatLeftOut}
 
 const mostCaveats = 5
@@ -134,8 +134,8 @@ func (p *runPage) tables() (d document.Document) {
 	return d
 }
 
-// group is the part of a group. At a level below 3 it has only the pictures that its tables need,
-// because the factorial around it has its cells too.
+// group returns the part of the page about one group. If level is above 2, the part has only the
+// pictures that its tables need, because the factorial around it shows the same cells.
 func (p *runPage) group(g *stats.Group, level int) document.Document {
 	d := groupHead(g, level)
 	for _, t := range g.Tables {
@@ -145,8 +145,8 @@ func (p *runPage) group(g *stats.Group, level int) document.Document {
 	return append(d, conditions.CasesOf(g.Outcomes, g.Tables, true)...)
 }
 
-// factorial is the section of a workload with several settings or parameters: all side by side,
-// then each combination if there are several drivers.
+// factorial returns the section of a workload with several settings or parameters: first all cases
+// side by side, then each combination if the run has several drivers.
 func (p *runPage) factorial(f *stats.Factorial) document.Document {
 	d := factorialHead(f)
 	for _, t := range f.Tables {
@@ -168,7 +168,7 @@ func (p *runPage) factorial(f *stats.Factorial) document.Document {
 	for _, g := range p.a.Groups {
 		switch {
 		case g.Workload != f.Workload:
-		case len(f.Tables) == 0: // they would be too long
+		case len(f.Tables) == 0: // the factorial has no tables because they would be too long
 			d = append(d, p.group(g, 2)...)
 		default:
 			each = append(each, p.group(g, 3)...)
@@ -178,8 +178,8 @@ func (p *runPage) factorial(f *stats.Factorial) document.Document {
 	return append(d, document.Details{Title: fmt.Sprintf("Each of the %d combinations by itself, with samples and proven settings", n), Body: each})
 }
 
-// phase is the part of a phase: the answer, pictures with their figures, and notes. Details are
-// closed; at a level above 3 they are left out.
+// phase returns the part of the page about one phase: the answer, pictures with their figures, and
+// notes. Details are closed; if level is above 3 they are left out.
 func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.Document {
 	measured := t.Measured()
 	if len(measured) == 0 {
@@ -233,5 +233,5 @@ type runPage struct {
 	a     *stats.Analysis
 	hints document.Hints
 	looks looks
-	plain bool // there are so many samples that those in pictures have no tips
+	plain bool // pictures show samples without tips, because there are too many
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // Pictures returns the pictures of a run in the order of its page. With [Options.Only] they show
-// less, and empty ones are left out.
+// only the chosen cells, and empty pictures are left out.
 func Pictures(a *stats.Analysis, o Options) []document.Picture {
 	if p := profile.ProfileOf(a.Run, o.Hints); p != nil {
 		list := profile.ProfilePage(p).Pictures()
@@ -34,7 +34,7 @@ func Pictures(a *stats.Analysis, o Options) []document.Picture {
 	return pageOf(a, o).Pictures()
 }
 
-// scope says which cells pictures show, and where their marks lead.
+// scope says which cells pictures show, and which addresses the marks in them link to.
 type scope struct {
 	only func(*result.Case, string) bool
 	link func(int, string) string
@@ -51,7 +51,7 @@ func ScopeOf(o Options) scope {
 	return s
 }
 
-// of returns the cells that are shown.
+// of returns those of the given cells that pictures show.
 func (s scope) of(t *stats.Table, cells []*stats.Cell) (list []*stats.Cell) {
 	for _, c := range cells {
 		if s.only(c.Case, t.Phase) {
@@ -61,8 +61,8 @@ func (s scope) of(t *stats.Table, cells []*stats.Cell) (list []*stats.Cell) {
 	return list
 }
 
-// drivers returns the drivers that are shown. whole is false if a driver is shown only in some
-// cells.
+// drivers returns the drivers that pictures show. whole is false if pictures show only some cells
+// of a driver.
 func (s scope) drivers(a *stats.Analysis) (shown map[string]bool, whole bool) {
 	shown, hidden := map[string]bool{}, map[string]bool{}
 	EachGroupTable(a, func(_ stats.TableName, t *stats.Table) {
@@ -91,11 +91,11 @@ var pictureFormats = document.FormatsOf[document.Picture, document.Options]{What
 	}},
 }}
 
-// PictureFormats lists the names of the formats of one picture.
+// PictureFormats lists the names of the formats in which a single picture can be written.
 func PictureFormats() []string { return pictureFormats.Names() }
 
-// PictureNamed returns the picture with a name. Otherwise the error suggests the nearest name, or
-// lists all names.
+// PictureNamed returns the picture with a name. If there is none, the error suggests the nearest
+// name, or lists all names.
 func PictureNamed(a *stats.Analysis, name string, o Options) (document.Picture, error) {
 	var names []string
 	for _, p := range Pictures(a, o) {
@@ -114,16 +114,16 @@ func PictureNamed(a *stats.Analysis, name string, o Options) (document.Picture, 
 	return document.Picture{}, fmt.Errorf("unknown picture: %s", cmp.Or(driver.DidYouMean(name, names), has))
 }
 
-// WritePicture writes a picture in a format.
+// WritePicture writes a picture in one of [PictureFormats].
 func WritePicture(w io.Writer, format string, p document.Picture) error {
 	return pictureFormats.Write(w, format, p, document.Options{})
 }
 
-// tablePicture returns the name of a table's picture, which needs no quotes in a shell.
+// tablePicture returns the name of a table's picture. The name needs no quotes in a shell.
 func tablePicture(n stats.TableName) string { return document.Slug(n.String()) }
 
-// TableBars ranks the rows of a table, with a line for the floor. Rows without figures show the
-// reason.
+// TableBars draws the rows of a table as bars in order of rank, with a line for the floor. A row
+// without figures shows the reason instead of a bar.
 func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.PictureBlock {
 	measured, looks, own := s.of(t, t.Measured()), l.ofCells(t.Cells), ownLeads(t)
 	title := n.String() + ": " + subject(measured)
@@ -170,7 +170,8 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 	return barsPicture(document.Picture{Name: tablePicture(n), Title: title, Note: strings.Join(notes, " "), Kind: document.KindRanking, Of: n}, chart.Bars{Axis: axis, Rows: rows, Lines: lines})
 }
 
-// OverallBars ranks the drivers over all tables. ok is false if some tables are not shown.
+// OverallBars draws a bar for each driver over all tables, in order of rank. ok is false if the
+// scope shows no driver, or only some cells of a driver.
 func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.PictureBlock, ok bool) {
 	shown, whole := s.drivers(a)
 	if !whole || len(shown) == 0 {
@@ -213,7 +214,7 @@ func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.Pi
 
 const maxHeatRows = 80
 
-// HeatMap shows the ratio of each driver in each table.
+// HeatMap draws a map with the ratio of each driver in each table.
 func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
 	h := chart.Heat{Format: document.Times}
 	columns := map[string]int{}
@@ -265,7 +266,7 @@ func unmeasured(cells int) []chart.Cell {
 	return slices.Repeat([]chart.Cell{{Reason: "not measured"}}, cells)
 }
 
-// heatCell returns the ratio of a cell, or why there is none.
+// heatCell returns a cell of the heat map: the ratio, or why there is no ratio.
 func (s scope) heatCell(c *stats.Cell, phase, name string) chart.Cell {
 	x := chart.Cell{Link: s.link(c.Case.ID, phase), Tip: name}
 	switch {
@@ -289,7 +290,7 @@ func heatPicture(p document.Picture, h chart.Heat) document.PictureBlock {
 	return document.PictureBlock{Picture: p}
 }
 
-// barsPicture is a picture below a heading that is its title.
+// barsPicture returns a picture of bars. The heading above it serves as its title.
 func barsPicture(p document.Picture, b chart.Bars) document.PictureBlock {
 	p.Draw = func(width int, title string) chart.Chart {
 		c := b
@@ -299,7 +300,7 @@ func barsPicture(p document.Picture, b chart.Bars) document.PictureBlock {
 	return document.PictureBlock{Picture: p, Headed: true}
 }
 
-// EachGroupTable calls f with the tables of all groups.
+// EachGroupTable calls f with each table of each group.
 func EachGroupTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {
@@ -330,7 +331,7 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 			d := chart.Distribution{Name: conditions.Name(r.cell.Outcome), Look: looks[i], Link: s.link(r.cell.Case.ID, n.Phase)}
 			each := float64(r.count) / float64(max(len(r.cell.Samples), 1))
 			for i, percent := range []float64{50, 90, 99, 99.9, 99.99, 100} {
-				// With fewer operations, the percentile is just the maximum.
+				// If less than one operation is beyond the percentile, it is just the maximum.
 				if percent == 100 || each*(100-percent)/100 >= 1 {
 					d.Points = append(d.Points, chart.Percentile{Percentile: percent, Value: r.figures[i], Tip: r.sure[i]})
 				}
@@ -384,8 +385,8 @@ func floorMeans(name string) string {
 	return name + " is the floor: the same work with as little as possible between it and SQLite. It is not a choice, and so has no rank."
 }
 
-// ratioTip formats the ratio of a cell to the base. It returns "" for the base, and without a
-// ratio.
+// ratioTip formats the ratio of a cell to the base, for a tip. It returns "" for the base itself
+// and for a cell without a ratio.
 func ratioTip(c *stats.Cell, t *stats.Table) string {
 	if t.Base < 0 || c == t.Cells[t.Base] || c.Ratio == nil || c.Ratio.N == 0 {
 		return ""
@@ -401,8 +402,8 @@ func perOperationWord(t *stats.Table, measured []*stats.Cell) string {
 	return ""
 }
 
-// orderPicture shows the samples of a table in the order in which they were measured. A plain
-// picture has no tips.
+// orderPicture draws the samples of a table in the order in which they were measured. If plain is
+// set, the picture has no tips.
 func (s scope) orderPicture(n stats.TableName, t *stats.Table, l looks, plain bool) document.PictureBlock {
 	measured := s.of(t, t.Measured())
 	looks := l.ofCells(measured)

@@ -1,6 +1,6 @@
-// Package report presents a run: as a table for the terminal, Markdown, a page (HTML), CSV,
-// JSON or in the Go benchmark format. Package stats makes the judgments.
-// docs/report-formats.md documents the formats for other programs.
+// Package report writes the report of a run: as a table for the terminal, Markdown, a page (HTML),
+// CSV, JSON or in the Go benchmark format. Package stats makes the judgments.
+// docs/report-formats.md documents the formats that other programs read.
 package report
 
 import (
@@ -16,17 +16,17 @@ import (
 // Options determine how the report of a run is made.
 type Options struct {
 	document.Options
-	Study *Study // what the run says about the published study that it measured; nil if it measured none
+	Study *Study // the study's claims and tables, if the run measured a published study; otherwise nil
 
-	// Only chooses the cells that pictures show, by case and phase; nil means all. Shown cells
-	// keep the ranks, ties and ratios that they have among all.
+	// Only reports whether pictures show the cell of a case and phase; nil means that all cells are
+	// shown. Shown cells keep the ranks, ties and ratios that they have among all cells.
 	Only func(c *result.Case, phase string) bool
 
-	// Link returns the address that a mark of a picture leads to: the samples of a case and phase.
-	// nil means the case in the page.
+	// Link returns the address that a mark in a picture links to, where the samples of a case and
+	// phase are shown. If Link is nil, marks link to the case in the same page.
 	Link func(caseID int, phase string) string
 
-	alone bool // pictures are drawn one by one, so none makes a page too large
+	alone bool // each picture is written by itself, so the size of a page is no limit
 }
 
 var formats = document.FormatsOf[*stats.Analysis, Options]{What: "report", List: []document.Format[*stats.Analysis, Options]{
@@ -38,15 +38,15 @@ var formats = document.FormatsOf[*stats.Analysis, Options]{What: "report", List:
 	{Name: "benchfmt", To: writeBenchfmt},
 }}
 
-// Formats lists the names of the formats.
+// Formats lists the names of the report formats.
 func Formats() []string { return formats.Names() }
 
-// Check returns an error that suggests the nearest format if there is no such format, so that it
-// can be reported before measuring.
+// Check returns an error if there is no such format; the error suggests the nearest one. Callers
+// check before measuring.
 func Check(format string) error { return formats.Check(format) }
 
-// Write writes the report of an analyzed run. A run of profiles has the formats of
-// profile.Formats.
+// Write writes the report of an analyzed run in a format. A run that measured profiles is written
+// in one of profile.Formats.
 func Write(w io.Writer, format string, a *stats.Analysis, opts Options) error {
 	if err := Check(format); err != nil {
 		return err

@@ -18,25 +18,25 @@ import (
 // The ranks of a screen's sections. The section with the highest rank is shortened first.
 const (
 	rankLast    = 5 // empty lines, and details of the run
-	rankShorter = 4 // texts that are cut
+	rankShorter = 4 // the rest of texts that are cut
 	rankRest    = 3 // rows, cells and warnings beyond the first
-	rankFirst   = 1 // the first ones
+	rankFirst   = 1 // the first rows, cells and warnings
 )
 
-// writeScreen writes what is read first, on a terminal of limited height.
+// writeScreen writes a short report for a terminal of limited height.
 func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
 	opts.Hints.Rest = append(conditions.ToResume(&opts.Hints, a), opts.Hints.Rest...)
 	return document.RenderPart(w, nil, screenOf(a, opts), opts.Options)
 }
 
-// screenOf returns the answer of a run, its figures, warnings and conditions, in sections.
+// screenOf returns sections with the answer of a run, its figures, warnings and conditions.
 func screenOf(a *stats.Analysis, opts Options) document.Document {
 	said := AnswersOf(a, opts)
 	s := screen{Options: opts, width: cmp.Or(opts.Width, 120)}
 	head := func(most int) document.Document {
 		return document.Document{document.Heading{Level: 1, Text: said.Text, Most: most}}
 	}
-	rank := rankLast // of empty lines and of the choices
+	rank := rankLast // rank of empty lines and of the choices
 	if opts.Lines >= 30 {
 		rank = 0
 	}
@@ -66,14 +66,15 @@ func screenOf(a *stats.Analysis, opts Options) document.Document {
 	return append(d, empty)
 }
 
-// screen makes the sections of a screen.
+// screen builds the sections of a short report for a terminal.
 type screen struct {
 	Options
 	width int
 }
 
 // items returns a section for each item. An item is cut to as few lines as necessary, unless its
-// Most is negative. Those after the first keep disappear before those before.
+// Most is negative. The first keep items disappear last. missing names the items in the text
+// about what is not shown.
 func (s *screen) items(list document.List, keep int, missing string) (d document.Document) {
 	for i, it := range list {
 		if i == s.Lines {
@@ -127,8 +128,8 @@ func claimItems(r *Study) (l document.List) {
 	return l
 }
 
-// figures are bars of the summary and a list of the cells or, without a summary, bars of each
-// cell that has several rows, and a list of the others.
+// figures returns bars of the summary and a list of the cells. Without a summary, it returns bars
+// of each cell that has several rows, and a list of the other cells.
 func (s *screen) figures(said *Answers) (d document.Document) {
 	var list []Ranking
 	if o := said.Overall; o != nil && len(o.withRatio()) > 1 {
@@ -150,7 +151,7 @@ func (s *screen) figures(said *Answers) (d document.Document) {
 		}
 	}
 	if len(said.Tables) < 2 || len(list) == 0 {
-		return d // the answer has all
+		return d // the answer already names everything
 	}
 	const missing = "more cells"
 	names, numbers := s.cells(list, true), s.cells(list, false)
@@ -176,8 +177,8 @@ func (r *Ranking) withRatio() (rows []int) {
 	return rows
 }
 
-// bars draws the rows of a ranking, fewer of them if there is not enough room, and then instead,
-// unless that is nil.
+// bars draws the rows of a ranking as bars. If there is not enough room, it draws fewer rows, and
+// finally shows the document instead, unless instead is nil.
 func (s *screen) bars(r *Ranking, instead document.Document) document.Section {
 	of := fmt.Sprintf("time over %s", document.Counted(int64(r.Tables), "cell"))
 	if r.Table != nil {
@@ -224,11 +225,12 @@ func (s *screen) bars(r *Ranking, instead document.Document) document.Section {
 }
 
 const (
-	leastBar = 8 // columns; a narrower terminal shows no bars
+	leastBar = 8 // least width of bars in columns; a narrower terminal shows no bars
 	mostBar  = 60
 )
 
-// grid draws rows with a ratio as bars, if they have ranks.
+// grid returns a grid of the given rows with their ratios. Ratios are drawn as bars too, if the
+// rows have ranks.
 func (s *screen) grid(r *Ranking, rows []int) document.Grid {
 	g := s.gridOf(r, rows, false)
 	if g.Width()+leastBar+2 > s.width {
@@ -244,8 +246,8 @@ func (s *screen) grid(r *Ranking, rows []int) document.Grid {
 	return g
 }
 
-// gridOf has the name, the ratio and the ties of each row. In short form names are without
-// versions and the names of settings.
+// gridOf returns a grid with the name, the ratio and the ties of each row. If short is set, names
+// have no versions, and settings have only values.
 func (s *screen) gridOf(r *Ranking, rows []int, short bool) (g document.Grid) {
 	var names, figures, spreads, tied []string
 	rankOfRow := func(i int) int { return r.Rows[i].Rank }
@@ -279,9 +281,9 @@ func (s *screen) gridOf(r *Ranking, rows []int, short bool) (g document.Grid) {
 	return g
 }
 
-// bar draws a row's ratio from zero: solid to the lower end of its interval, then fainter to the
-// middle and the upper end. A line marks the floor. A bar that is longer than most is cut, and
-// marked.
+// bar draws a row's ratio as a bar from zero: solid to the lower end of its interval, then fainter
+// to the middle and the upper end. A line marks the floor. If the ratio exceeds most, the bar is
+// cut and a mark shows that.
 func (row *Row) bar(width int, most float64, floor, ascii bool) string {
 	glyphs := []rune("█▓░│»")
 	if ascii {
@@ -293,7 +295,7 @@ func (row *Row) bar(width int, most float64, floor, ascii bool) string {
 	}
 	at := func(v float64) int { return min(int(math.Round(v/most*float64(width))), width) }
 	cells := []rune(strings.Repeat(" ", width))
-	for i, end := range []int{at(high), at(middle), at(low)} { // each over the one before
+	for i, end := range []int{at(high), at(middle), at(low)} { // each end is drawn over the one before
 		for k := range max(end, 0) {
 			cells[k] = glyphs[2-i]
 		}
@@ -307,8 +309,8 @@ func (row *Row) bar(width int, most float64, floor, ascii bool) string {
 	return string(cells)
 }
 
-// longest returns the ratio of the longest bar. If a few are so long that the others could not
-// be distinguished, it is four times the typical one.
+// longest returns the ratio at which bars are cut: usually the largest ratio. If a few ratios are
+// so large that the other bars could not be distinguished, it is four times the typical ratio.
 func (r *Ranking) longest(rows []int) float64 {
 	most := 1.0
 	var medians []float64
@@ -323,8 +325,8 @@ func (r *Ranking) longest(rows []int) float64 {
 	return most
 }
 
-// cells lists tables: the best of each, and the rows that are tied with it or, without names,
-// their number. Tables are beside each other where there is room.
+// cells lists the best row of each table. If names is set it also names the rows tied with the best
+// row; otherwise it counts them. Tables are beside each other where there is room.
 func (s *screen) cells(tables []Ranking, names bool) document.Document {
 	title := "in each cell, the best"
 	switch tied := slices.ContainsFunc(tables, func(r Ranking) bool { return len(r.Tied) > 0 }); {
@@ -366,8 +368,8 @@ func (s *screen) cells(tables []Ranking, names bool) document.Document {
 	return document.Document{document.Paragraph{Text: title, Quiet: true, Most: 1}, g}
 }
 
-// inShort is the answer of a table in a few words: the table, the best and the rows that are tied
-// with it, and its ratio or time.
+// inShort returns the answer of a table in three short texts: the table's name; the best row and
+// the rows tied with it; and the best row's ratio or time.
 func (r *Ranking) inShort(names bool) [3]string {
 	if r.Best == nil {
 		return [3]string{r.Table.String(), "too few rounds", ""}
@@ -391,7 +393,8 @@ func (r *Ranking) inShort(names bool) [3]string {
 	return [3]string{r.Table.String(), best, figure}
 }
 
-// mark returns [ownCost] if the lead of the best could be due to what sqlite3perf adds.
+// mark returns [ownCost] if the lead of the best row could be due to sqlite3perf's own overhead.
+// Otherwise it returns "".
 func (r *Ranking) mark() string {
 	if r.Added {
 		return ownCost
@@ -399,7 +402,7 @@ func (r *Ranking) mark() string {
 	return ""
 }
 
-// valuesOf returns the name of a row with the values of settings alone.
+// valuesOf shortens the name of a row: only the values of settings remain, without their names.
 func valuesOf(name string) string {
 	words := strings.Fields(name)
 	for i, w := range words {
@@ -410,7 +413,8 @@ func valuesOf(name string) string {
 	return strings.Join(words, " ")
 }
 
-// shownVersion returns the version, unless the name has it or is of settings.
+// shownVersion returns a row's version. It returns "" if the row's name contains the version, or
+// names settings.
 func (row *Row) shownVersion() string {
 	if strings.ContainsAny(row.Name, "@= ") {
 		return ""

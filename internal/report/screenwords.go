@@ -43,12 +43,12 @@ func facts(a *stats.Analysis, said *Answers, opts Options) (d document.Document)
 	return d
 }
 
-// HowSure says how many rounds the verdicts rest on, and how often they may be wrong.
+// HowSure says how many rounds the verdicts of a run rest on, and how often verdicts may be wrong.
 func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 	sure := []string{document.Counted(int64(rounds(a)), "round")}
 	if a.Run.Compares != nil && opts.Study == nil {
 		sure = append(sure, document.Share(1-stats.Doubt)+" intervals")
-		said = &Answers{} // its tables are not shown
+		said = &Answers{} // empty, because the tables of a comparing run are not shown
 	}
 	if n := said.leastRounds(); n > 0 && n < rounds(a) {
 		sure[0] = fmt.Sprintf("%d–%s", n, sure[0])
@@ -62,8 +62,8 @@ func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 	return strings.Join(sure, ", ")
 }
 
-// leastRounds returns the smallest number of rounds of any ranking, because cases end when their
-// figures are precise enough. It returns 0 if nothing is ranked.
+// leastRounds returns the smallest number of rounds of any ranking, or 0 if nothing is ranked.
+// Rankings differ because a case ends when its figures are precise enough.
 func (s *Answers) leastRounds() (least int) {
 	rankings := s.Tables
 	if s.Overall != nil {
@@ -83,7 +83,8 @@ func (r *Ranking) certain() bool {
 	})
 }
 
-// inForceInRun lists the settings that all workloads share, and names those that differ.
+// inForceInRun lists the settings that have the same value in all workloads, and names the settings
+// whose values differ.
 func inForceInRun(a *stats.Analysis) string {
 	count, where := map[string]int{}, []string{}
 	for _, g := range a.Groups {
@@ -112,8 +113,8 @@ func inForceInRun(a *stats.Analysis) string {
 	return strings.Join(all, " ") + "; differ by phase: " + strings.Join(names, ", ")
 }
 
-// Labels has the labels of caveats by code. Other caveats are labeled as warnings, except those in
-// [Noises].
+// Labels has the labels of caveats by code. Caveats that are neither here nor in [Noises] are
+// labeled as warnings.
 var Labels = map[string]string{
 	CaveatEnded: "cut short", CaveatFewRounds: "not ranked", CaveatUnranked: "not ranked", CaveatErrors: "errors", CaveatTooShort: "too short",
 	CaveatUnset: "defaults", CaveatAdded: ownCost + " own cost", CaveatRisk: "risk", CaveatDefect: "known defect", CaveatUnsettled: "precision", CaveatSummary: "left out", CaveatLeftOut: "left out", CaveatUnsupported: CaveatUnsupported,
@@ -122,7 +123,8 @@ var Labels = map[string]string{
 	string(result.Unavailable): string(result.Unavailable), string(stats.NotMeasured): string(stats.NotMeasured),
 }
 
-// Noises has a few words for each warning of a noisy machine. These share a line.
+// Noises has a few words for each warning about a noisy machine, by code. All such warnings share
+// one line.
 var Noises = map[string]func(n int) string{
 	result.WarningCalibration: func(n int) string { return "speed changed in " + document.Counted(int64(n), "round") },
 	result.WarningSteal:       func(int) string { return "CPU time was stolen" },
@@ -133,7 +135,8 @@ var Noises = map[string]func(n int) string{
 	result.WarningVirtual:     func(int) string { return "virtual machine" },
 }
 
-// AddNoise appends a caveat of a noisy machine to the words for the others.
+// AddNoise appends the words for a caveat about a noisy machine to said, which has the words for
+// the noise caveats before it.
 func (c *Caveat) AddNoise(said string) string {
 	if said == "" {
 		said = "times are doubtful: "
@@ -143,10 +146,10 @@ func (c *Caveat) AddNoise(said string) string {
 	return said + Noises[c.Code](c.Count)
 }
 
-// caveatItems lists caveats, those of a noisy machine in one item. marked says that rows can have
-// [ownCost].
+// caveatItems returns an item for each caveat, and one for all caveats about a noisy machine.
+// marked says whether rows can be marked with [ownCost].
 func caveatItems(list []Caveat, marked bool) (items document.List) {
-	noise := -1 // its place in items
+	noise := -1 // index in items of the item about a noisy machine
 	for _, c := range list {
 		if _, ok := Noises[c.Code]; ok {
 			if noise < 0 {
@@ -161,11 +164,11 @@ func caveatItems(list []Caveat, marked bool) (items document.List) {
 			it.Label = strings.TrimPrefix(it.Label, ownCost+" ")
 		}
 		if c.Code == CaveatRisk {
-			it.Most = -1 // a part of a risk could be misread
+			it.Most = -1 // never cut, because a part of a risk could be misread
 		}
 		items = append(items, it)
 	}
-	slices.SortStableFunc(items, func(x, y document.Item) int { // how precise figures are says least
+	slices.SortStableFunc(items, func(x, y document.Item) int { // the item about precision is the least important, so it comes last
 		return cmp.Compare(btoi(x.Label == Labels[CaveatUnsettled]), btoi(y.Label == Labels[CaveatUnsettled]))
 	})
 	return items

@@ -30,7 +30,7 @@ func runAnswer(a *stats.Analysis, s *Answers) string {
 	return strings.Join(slices.DeleteFunc([]string{tablesAnswer(a, s), failuresAnswer(a)}, func(s string) bool { return s == "" }), " ")
 }
 
-// manyFailed is the share of failed operations from which an answer mentions them. Failures that
+// manyFailed is the smallest share of failed operations that an answer mentions. Failures that
 // cost a row its rank are always mentioned.
 const manyFailed = 0.01
 
@@ -81,7 +81,7 @@ func tablesAnswer(a *stats.Analysis, s *Answers) string {
 	case cmp.Or(settings, overall) != "":
 		return cmp.Or(settings, overall)
 	}
-	var figures []*Ranking // tables that have any
+	var figures []*Ranking // tables that have figures
 	ranked := false
 	for i := range s.Tables {
 		if r := &s.Tables[i]; r.Of != "" {
@@ -102,7 +102,7 @@ func tablesAnswer(a *stats.Analysis, s *Answers) string {
 	return severalTables(figures)
 }
 
-// races reports whether a run is a step of a search that left out slow cases.
+// races reports whether a run belongs to a search and left out slow cases.
 func races(run *result.Run) bool { return run.Search != nil && !run.Search.Confirms }
 
 func searchAnswer(a *stats.Analysis, s *Answers) string {
@@ -168,7 +168,7 @@ func nothingMeasured(s *Answers) string {
 	return "Nothing was measured: " + strings.Join(words, ", ") + "."
 }
 
-// severalTables says which row is most often the best, for a run without a summary.
+// severalTables returns the answer of a run without a summary: which row is most often the best.
 func severalTables(tables []*Ranking) string {
 	var first conditions.Groups[string, int]
 	compared, decided, few, enough, now := 0, false, 0, 0, 0

@@ -14,35 +14,36 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Study presents a run of a study in the study's own tables, with its claims.
+// Study has the results of a run that measured a published study: the study's tables with measured
+// figures, and its claims.
 type Study struct {
 	Name        string       `json:"name"`
 	AsPublished bool         `json:"as_published"`
 	Published   string       `json:"published"`
-	Notes       []string     `json:"notes"` // what the figures of all tables don't show
+	Notes       []string     `json:"notes"` // limits of the figures in all tables
 	Tables      []StudyTable `json:"tables"`
 	Claims      []Claim      `json:"claims"`
 }
 
-// StudyTable is a table like one of the study's.
+// StudyTable is a table in the form in which the study published it.
 type StudyTable struct {
 	Title   string        `json:"title"`
 	Labels  []string      `json:"labels"` // titles of the columns that name a row
 	Columns []StudyColumn `json:"columns"`
 	Rows    []StudyRow    `json:"rows"`
 
-	// Corrected lists what is measured differently than it was published. In the form
-	// as published, it lists the faults that are measured too.
+	// Corrected lists faults of the study that this run's workload corrects. If AsPublished is set,
+	// it lists the faults that this run repeats.
 	Corrected []string `json:"corrected"`
-	Notes     []string `json:"notes"`              // what the figures don't show
-	Warnings  []string `json:"warnings,omitempty"` // what makes some of them doubtful
+	Notes     []string `json:"notes"`              // limits of the figures in this table
+	Warnings  []string `json:"warnings,omitempty"` // reasons to doubt some of the figures
 }
 
 // StudyColumn is a column of figures.
 type StudyColumn struct {
 	Title     string `json:"title"`
 	Unit      string `json:"unit,omitempty"`
-	Published bool   `json:"published"` // otherwise measured in this run
+	Published bool   `json:"published"` // whether the study published the figures; otherwise this run measured them
 	Statistic string `json:"statistic,omitempty"`
 }
 
@@ -53,17 +54,17 @@ type StudyRow struct {
 	Figures []StudyFigure `json:"figures"`
 }
 
-// StudyFigure is one figure of a table, or why there is none.
+// StudyFigure is one figure of a table, or the reason why there is no figure.
 type StudyFigure struct {
 	Value    *float64        `json:"value,omitempty"`
 	Interval *stats.Interval `json:"interval,omitempty"`
-	N        int             `json:"n,omitempty"`    // samples
-	Text     string          `json:"text,omitempty"` // shown instead of the value, or of a missing value
-	Case     int             `json:"case,omitempty"` // id, in run.cases, of the measured case
+	N        int             `json:"n,omitempty"`    // number of samples
+	Text     string          `json:"text,omitempty"` // text to show instead of Value; the reason if Value is missing
+	Case     int             `json:"case,omitempty"` // id of the measured case in run.cases
 	Phase    string          `json:"phase,omitempty"`
 }
 
-// Verdict is what a run says about a claim.
+// Verdict says whether a claim holds in a run.
 type Verdict string
 
 // The verdicts.
@@ -73,43 +74,42 @@ const (
 	CannotBeTold Verdict = "cannot be told"
 )
 
-// Claim is what a study claimed, with what this run says about it.
+// Claim is a claim of a study, with the verdict of this run.
 type Claim struct {
 	Claim   string  `json:"claim"`
 	Verdict Verdict `json:"verdict"`
 
-	// AnyOf says that the claim holds if any of the comparisons holds. Otherwise all
+	// AnyOf says that the claim holds if any of its comparisons holds. Otherwise all of them
 	// must hold.
 	AnyOf       bool         `json:"any_of,omitempty"`
 	Comparisons []Comparison `json:"comparisons"`
 }
 
-// Comparison is a figure that must be in a range according to a claim.
+// Comparison is a figure that a claim requires to be in a range.
 type Comparison struct {
 	What    string   `json:"what"`
 	Unit    string   `json:"unit,omitempty"` // "" for a ratio
 	AtLeast *float64 `json:"at_least,omitempty"`
 	AtMost  *float64 `json:"at_most,omitempty"`
 
-	// Summary is the median over the rounds, with its interval. For a count it is over
-	// all trials together, without an interval. It is nil if nothing was measured.
+	// Summary is the median of the figure over the rounds, with its interval. A count is summed
+	// over all trials and has no interval. Summary is nil if nothing was measured.
 	*stats.Summary
 
-	// Test compares the two sides of a ratio. Its p-value is adjusted over all
-	// comparisons of the study's claims.
+	// Test is the test of the two sides of a ratio against each other. Its p-value is adjusted
+	// over all comparisons of the study's claims.
 	Test    *stats.Test `json:"test,omitempty"`
 	Verdict Verdict     `json:"verdict"`
-	Why     string      `json:"why,omitempty"` // why it cannot be decided
+	Why     string      `json:"why,omitempty"` // why the comparison cannot be decided
 }
 
-// Reasons why a comparison that has an interval cannot be decided, if the figures show
-// them.
+// These are reasons why a comparison that has an interval cannot be decided.
 const (
 	NotToldApart = "the two are not told apart"
 	AcrossBound  = "the interval reaches across the bound"
 )
 
-// Wanted describes the range that a claim requires.
+// Wanted returns the range that the claim requires, as text.
 func (c *Comparison) Wanted() string {
 	n := func(v float64) string {
 		if c.Unit == "" {
@@ -165,14 +165,14 @@ func studyNotes(r *Study, t *StudyTable) (l document.List) {
 	return l
 }
 
-// studyRest follows the tables and claims: cases without figures, the drivers, and how to read the
-// figures.
+// studyRest returns what a report shows after a study's tables and claims: cases without figures,
+// the drivers, and how to read the figures.
 func studyRest(a *stats.Analysis, r *Study) (d document.Document) {
 	if n := unbegun(a); n > 0 {
 		d = append(d, document.Space{}, document.List{{Label: string(stats.NotMeasured), Text: fmt.Sprintf("%s: the run ended before their first trial", document.Counted(int64(n), "case")), Alarm: true}})
 	}
 	for _, g := range a.Groups {
-		// The first two are shown below the tables.
+		// The two result warnings named here are shown below the tables.
 		if t := conditions.Troubles(g, result.WarningCeiling, result.WarningLate, protocol.CodeNoTrial); len(t) > 0 {
 			d = append(d, document.Heading{Level: 3, Text: groupTitle(g)}, t[len(t)-1])
 		}
@@ -187,7 +187,7 @@ func studyRest(a *stats.Analysis, r *Study) (d document.Document) {
 	return append(d, document.Space{}, document.Paragraph{Text: words, Quiet: true})
 }
 
-// claimsJudgedBy explains the figures and p-values of claims.
+// claimsJudgedBy explains how the figures and p-values of claims were computed.
 func claimsJudgedBy(r *Study) string {
 	p := "p is of the signed-rank test of these ratios, adjusted by Benjamini-Hochberg over all claims."
 	for _, c := range r.Claims {
@@ -299,8 +299,8 @@ func claims(r *Study) document.Document {
 	return document.Document{document.Heading{Level: 2, Text: "Claims"}, l, document.Space{}, g, missing}
 }
 
-// levels returns the confidence of the intervals of claims, followed by a space. Levels may
-// differ, because few rounds leave no choice of an exact level. It returns "" without intervals.
+// levels returns the confidence levels of the claims' intervals, followed by a space, or "" if no
+// claim has an interval. Levels may differ: with few rounds only some exact levels exist.
 func levels(r *Study) string {
 	var list []float64
 	for _, c := range r.Claims {
@@ -325,5 +325,5 @@ func claimBound(v float64, unit string) string {
 	if unit == "" {
 		return document.Times(v)
 	}
-	return document.HumanTo(4, v) // it is compared with a bound
+	return document.HumanTo(4, v) // four digits, because the figure is compared with a bound
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// pageStudy has the claims of a study, and its tables as pictures of published and measured
+// pageStudy returns the claims of a study, and its tables as pictures of published and measured
 // figures.
 func (s scope) pageStudy(a *stats.Analysis, r *Study) document.Document {
 	d := append(claims(r), studyTitle(r)...)
@@ -37,7 +37,7 @@ func (s scope) pageStudy(a *stats.Analysis, r *Study) document.Document {
 	return d
 }
 
-// studyPictures compare the published figures of a table with the measured ones.
+// studyPictures returns pictures that show a table's published figures beside the measured ones.
 func (s scope) studyPictures(t *StudyTable) (list []document.PictureBlock) {
 	for _, columns := range t.beside() {
 		for _, rows := range t.parts() {
@@ -49,8 +49,8 @@ func (s scope) studyPictures(t *StudyTable) (list []document.PictureBlock) {
 	return list
 }
 
-// parts divides the rows of a table into those of one picture each. Rows with the same first label
-// stay together if there are not too many.
+// parts divides the rows of a table into lists, one for each picture. Rows with the same first
+// label stay together if there are not too many.
 func (t *StudyTable) parts() (list [][]StudyRow) {
 	var alike conditions.Groups[string, StudyRow]
 	for _, row := range t.Rows {
@@ -72,7 +72,8 @@ func (t *StudyTable) parts() (list [][]StudyRow) {
 
 const maxGroups = 24
 
-// beside returns lists of columns to compare: published ones, then the measured one.
+// beside returns lists of column indexes, one list for each picture: published columns, then the
+// measured column to compare with them.
 func (t *StudyTable) beside() (list [][]int) {
 	var published []int
 	for i, c := range t.Columns {

@@ -18,7 +18,7 @@ import (
 
 type variedCell struct {
 	cell   *stats.Cell
-	values []stats.Variation // of the workload's factors, in their order
+	values []stats.Variation // values of the workload's factors, in the order of the factors
 }
 
 func variedCells(a *stats.Analysis, workload, phase string) (list []variedCell) {
@@ -40,9 +40,9 @@ func variedCells(a *stats.Analysis, workload, phase string) (list []variedCell) 
 
 const maxSeries = 10
 
-// scalingPictures show the throughput, and the latency's tail, over each numeric factor with at
-// least three values. Other factors make separate lines or, if these are too many, separate
-// pictures.
+// scalingPictures returns pictures of throughput and of the latency's tail over each numeric factor
+// with at least three values. Each combination of the other factors' values gets its own line or,
+// if there are too many lines, its own picture.
 func (s scope) scalingPictures(a *stats.Analysis, f *stats.Factorial, phase string, l looks) (list []document.PictureBlock) {
 	cells := slices.DeleteFunc(variedCells(a, f.Workload, phase), func(c variedCell) bool { return !s.only(c.cell.Case, phase) })
 	if len(cells) == 0 {
@@ -52,8 +52,8 @@ func (s scope) scalingPictures(a *stats.Analysis, f *stats.Factorial, phase stri
 		if factor.Follows || !numeric(factor) {
 			continue
 		}
-		var series conditions.Groups[string, variedCell] // by driver and the other factors' values
-		var others conditions.Groups[string, string]     // by the other factors' values, the series
+		var series conditions.Groups[string, variedCell] // cells by driver and the other factors' values
+		var others conditions.Groups[string, string]     // names of series by the other factors' values
 		for _, c := range cells {
 			other := otherValues(f, c.values, i)
 			line := conditions.Name(c.cell.Outcome)
@@ -93,7 +93,7 @@ func numeric(f stats.Factor) bool {
 	return len(f.Values) >= 3
 }
 
-// otherValues names the values of all independent factors except one.
+// otherValues lists the values of all independent factors except factor number but.
 func otherValues(f *stats.Factorial, values []stats.Variation, but int) string {
 	var words []string
 	for i, v := range values {
@@ -104,8 +104,8 @@ func otherValues(f *stats.Factorial, values []stats.Variation, but int) string {
 	return strings.Join(words, " ")
 }
 
-// concurrency are the parameters and settings that say how many work at once. The universal
-// scalability law applies to them.
+// concurrency lists the parameters and settings that say how many clients or threads work at once.
+// The universal scalability law applies to them.
 var concurrency = []string{"clients", "connections", "goroutines", "pool", "pool_size", "readers", "threads", "workers", "writers"}
 
 func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part string, names []string, lines [][]variedCell, l looks) (p document.PictureBlock, ok bool) {
@@ -168,8 +168,8 @@ func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part
 	return p, true
 }
 
-// ofLines returns the looks of lines over a factor. In a run of one driver each line mixes
-// variants, so its look is chosen by its place.
+// ofLines returns the looks of the lines in a scaling picture. In a run of one driver each line
+// mixes variants, so its look depends on the line's position only.
 func (l looks) ofLines(lines [][]variedCell) []chart.Look {
 	if len(l.drivers) == 1 {
 		return make([]chart.Look, len(lines))
@@ -191,15 +191,16 @@ func failures(c *stats.Cell) string {
 	return document.PercentOK(failed, operations) + " ok"
 }
 
-// mostOff is how far a measured throughput may be from the law, as a share of itself. Beyond that
-// the peak of the law means nothing.
+// mostOff limits the difference between measured throughput and the fitted universal scalability
+// law, as a share of the measured value. If the difference is larger, the law's peak means nothing.
 const mostOff = 0.25
 
-// fitLaw fits the universal scalability law to a line, and says where its peak is. It returns
-// "" if there are too few points.
+// fitLaw fits the universal scalability law to a line, and returns a text that says where the law
+// has its peak. It returns "" if there are too few points.
 //
-// It names and marks a peak only if the rounds, each fitted by itself, tell that throughput falls
-// at the largest number measured, and agree on where the peak is. Any noisy line has some peak.
+// Any noisy line has some peak. So fitLaw fits each round by itself, too. It names and marks a peak
+// only if the rounds show that throughput falls at the largest number measured, and agree on where
+// the peak is.
 func fitLaw(s *chart.Series, line []variedCell, factor int, perSecond func(float64) string) string {
 	var medians []stats.Throughput
 	rounds := map[int][]stats.Throughput{}
@@ -249,8 +250,8 @@ func fitLaw(s *chart.Series, line []variedCell, factor int, perSecond func(float
 	return fmt.Sprintf("%s peaks at %s [%s, %s] with %s (%s)", who, one(peak), one(sure.Low), one(sure.High), perSecond(law.At(peak)), off)
 }
 
-// settingsMap shows the rows of a table of several factors as a map of their ratios to the
-// fastest.
+// settingsMap draws a table of several factors as a map. Each cell has the ratio of one row to the
+// fastest row.
 func (s scope) settingsMap(a *stats.Analysis, f *stats.Factorial, t *stats.Table) (p document.PictureBlock, ok bool) {
 	column := -1
 	for i, x := range f.Factors {
@@ -265,7 +266,7 @@ func (s scope) settingsMap(a *stats.Analysis, f *stats.Factorial, t *stats.Table
 	for _, v := range f.Factors[column].Values {
 		h.Columns = append(h.Columns, v.String())
 	}
-	varied := map[int][]stats.Variation{} // by case
+	varied := map[int][]stats.Variation{} // values of the factors, by id of the case
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
 			varied[o.Case.ID] = g.Varied

@@ -149,7 +149,7 @@ func (c *TypeCheck) mismatch(first int, row Row) *TypeError {
 	return nil
 }
 
-// find sets the number of the row with the mismatch, unless it fails.
+// find sets e.Row to the number of the row with the mismatch. If it fails, e.Row stays 0.
 func (c *TypeCheck) find(ctx context.Context, tx Tx, first int, e *TypeError, b *Batch, r int) {
 	s, err := c.runner.Prepare(ctx, c.classes(first, min(first+typePartColumns, len(c.st.Columns)), ""))
 	if err != nil {
@@ -188,7 +188,8 @@ func queryIn(ctx context.Context, tx Tx, s Stmt, b *Batch, r int, visit func(Row
 	return s.Query(ctx, b, r, visit)
 }
 
-// unasked reports whether a query cannot be inside another query, as one that writes.
+// unasked reports whether err means that a query cannot be inside another query: it writes, for
+// example.
 func unasked(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Primary() == CodeError

@@ -26,8 +26,8 @@ const (
 	OtherLanguage Kind = "other language"
 )
 
-// WithoutC reports whether libraries of the kind need no C compiler. The server of a cluster
-// needs one.
+// WithoutC reports whether libraries of the kind need no C compiler. Clusters need one, to build
+// their server.
 func (k Kind) WithoutC() bool { return k != Cgo && k != Cluster && k != OtherLanguage }
 
 // Interface is the interface that a user of the library programs against.
@@ -214,11 +214,11 @@ type Sizer interface {
 type Restorer interface {
 	DB
 
-	// Keep keeps the present state. restore returns to it.
+	// Keep saves the present state of the database. restore returns the database to that state.
 	Keep(ctx context.Context) (restore func(ctx context.Context) error, err error)
 }
 
-// Settler is a [DB] that may acknowledge a write before it is done.
+// Settler is a [DB] that may acknowledge a write before it carries the write out.
 type Settler interface {
 	DB
 

@@ -91,7 +91,7 @@ type LimitAttached func(most int) (before int, err error)
 // SQLiteLimitAttached is SQLITE_LIMIT_ATTACHED. See https://www.sqlite.org/c3ref/c_limit_attached.html.
 const SQLiteLimitAttached = 7
 
-// RunVacuum runs a [PlainVacuum] with run, while one database may be attached.
+// RunVacuum calls run, which runs a [PlainVacuum]. Meanwhile SQLite may attach one database.
 func RunVacuum(limit LimitAttached, run func() error) error {
 	before, err := limit(1)
 	if err != nil {

@@ -23,8 +23,8 @@ func NewLimits(i Info) *Limits {
 	return &Limits{declared: i.Limits, proven: map[string]bool{}}
 }
 
-// covering returns the declared limit for a check's key, or "". The limit "name" is also the
-// limit for each key "name=value".
+// covering returns the declared limit for a check's key, or "" if there is none. The limit "name"
+// covers each key "name=value".
 func (l *Limits) covering(key string) string {
 	if _, ok := l.declared[key]; ok && key != "" {
 		return key
@@ -55,7 +55,7 @@ func (l *Limits) Judge(key string, found error) error {
 	case k == key:
 		return fmt.Errorf("limit %q is declared, but the driver does it: remove it from driver.json", k)
 	}
-	return nil // the whole setting is limited, but not this value, which may be its default
+	return nil // the limit is about the whole setting; this value may work because it is the default
 }
 
 // Unproven returns an error that names each declared limit that no check has proven, or nil.

@@ -34,8 +34,8 @@ type SettingDef struct {
 	About  string
 	Kind   SettingKind
 	Values []string // the words of an enum; SQLite's number for a word is its index
-	Min    int64    // the least number, if it is no enum
-	Tried  []string // canonical values of a PRAGMA to try, if it is no enum; none is SQLite's default
+	Min    int64    // the least number, if the setting is not an enum
+	Tried  []string // canonical values to try, for a PRAGMA that is not an enum; none of them is SQLite's default
 	Pragma bool     // set and read back by PRAGMA Name; otherwise set at opening
 	Shown  bool     // not a PRAGMA, but every worker that supports it can show that it took effect
 
@@ -115,8 +115,8 @@ func begins(prefix string) func(string) bool {
 	return func(word string) bool { return strings.HasPrefix(strings.ToLower(word), strings.ToLower(prefix)) }
 }
 
-// DidYouMean returns the question whether the candidate nearest to name was meant, or "" if
-// none is near.
+// DidYouMean returns a question that suggests the candidate nearest to name, or "" if no candidate
+// is near.
 func DidYouMean(name string, candidates []string) string {
 	if n := Nearest(name, candidates); n != "" {
 		return Meant(n)
@@ -124,7 +124,7 @@ func DidYouMean(name string, candidates []string) string {
 	return ""
 }
 
-// Meant returns the question whether a word was meant.
+// Meant returns the question: did you mean what?
 func Meant(what string) string { return fmt.Sprintf("did you mean %q?", what) }
 
 // Suggest returns the end of an error about an unknown name: the nearest candidate, or up to
@@ -136,7 +136,7 @@ func Suggest(name string, candidates []string) string {
 	return cmp.Or(DidYouMean(name, candidates), "known are "+strings.Join(candidates[:min(len(candidates), 20)], ", "))
 }
 
-// Want describes the values that a setting takes.
+// Want describes in words the values that a setting accepts.
 func (d SettingDef) Want() string {
 	switch {
 	case d.Kind == enumValue:
@@ -224,7 +224,7 @@ func ParseSize(s string) (int64, error) {
 	return n << shift, nil
 }
 
-// With returns the settings, overridden by those in over.
+// With returns a copy of s in which the settings in over replace those of the same name.
 func (s Settings) With(over Settings) Settings {
 	r := maps.Clone(s)
 	if r == nil {
@@ -261,7 +261,7 @@ func (s Settings) Connections() int { return s.PoolSize() + s.PoolReaders() }
 // setting pool_idle, or all if it is not set or greater.
 func (s Settings) PoolIdle() int { return min(s.number("pool_idle", 0, s.PoolSize()), s.PoolSize()) }
 
-// Begin returns the statement that begins a transaction as txlock says.
+// Begin returns the statement that begins a transaction with the lock that txlock names.
 func (s Settings) Begin() string {
 	if l := s["txlock"]; l != "" {
 		return "BEGIN " + strings.ToUpper(l)

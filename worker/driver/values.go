@@ -131,7 +131,7 @@ func (c *Column) Any(r int) any {
 	}
 }
 
-// Batch is rows of parameters, by column.
+// Batch has rows of parameters, stored by column.
 type Batch struct {
 	Columns []Column
 	PerExec int // rows that one execution binds: 1, or the rows of a VALUES of many rows

@@ -63,7 +63,7 @@ func (b *Bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 type answer struct {
 	body io.ReadCloser
 	left int64
-	long error // error at the limit
+	long error // error to return when an answer exceeds the limit
 	late func(error) error
 	end  func()
 }

@@ -50,7 +50,7 @@ type Node struct {
 	log        string // path of its log
 
 	mu     sync.Mutex
-	cmd    *exec.Cmd     // nil if it was never started
+	cmd    *exec.Cmd     // the last process; nil if the node was never started
 	exited chan struct{} // closed when the process has exited
 }
 
@@ -165,8 +165,8 @@ func free(n int) (list []string, err error) {
 
 const poll = 10 * time.Millisecond
 
-// Ready waits until the node knows a leader and so many voting nodes, and has applied the
-// leader's log. It returns an error if the process exits or ctx ends first.
+// Ready waits until the node knows a leader and the given number of voting nodes, and has applied
+// the leader's log. It returns an error if the process exits or ctx ends first.
 func (n *Node) Ready(ctx context.Context, voters int) error {
 	for {
 		err := n.isReady(ctx, voters)

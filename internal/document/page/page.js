@@ -1,12 +1,12 @@
-// What a page can do beyond being read: say more of what is pointed at, save its pictures,
-// copy its tables. Without it the page is whole.
+// This script shows tips for marks in pictures, saves pictures and copies tables. A page can be
+// read completely without it.
 "use strict";
 
 (() => {
 	// rowsOf returns the texts of a table, row by row.
 	const rowsOf = table => [...table.rows].map(row => [...row.cells].map(cell => cell.innerText.replace(/\s+/g, " ").trim()));
 
-	// csvField quotes a text. A spreadsheet must not take it for a formula.
+	// csvField quotes a text for CSV, so that a spreadsheet doesn't take the text for a formula.
 	const csvField = text => {
 		if (/^[=+\-@]/.test(text) && isNaN(text)) text = "'" + text;
 		return /[",\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
@@ -21,7 +21,7 @@
 	const copy = async text => {
 		try {
 			await navigator.clipboard.writeText(text);
-		} catch { // not permitted, or not a page that may
+		} catch { // the browser denies this page access to the clipboard
 			const area = document.createElement("textarea");
 			area.value = text;
 			document.body.append(area);
@@ -44,7 +44,7 @@
 		return b;
 	};
 
-	// row returns a line of small buttons.
+	// row returns a paragraph with words and small buttons after them.
 	const row = (words, ...buttons) => {
 		const p = document.createElement("p");
 		p.className = "tools";
@@ -58,7 +58,7 @@
 			button("Markdown", "Copy this table as Markdown", () => copy(markdown(rowsOf(table))))));
 	}
 
-	// A box that has nothing to scroll need not be reached with the keyboard.
+	// Only boxes that scroll can be focused with the keyboard.
 	const boxes = new ResizeObserver(entries => {
 		for (const {target} of entries) {
 			if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
@@ -67,8 +67,8 @@
 	});
 	for (const box of document.querySelectorAll(".scroll")) boxes.observe(box);
 
-	// picture returns the picture of a figure as a file of its own: with its title above it,
-	// and with the colors that it has here, which a file does not get from the page.
+	// picture returns the picture of a figure as a separate file, with its title above it. It copies
+	// the current colors into the picture, because a file has no styles of the page.
 	const picture = figure => {
 		const shown = [...figure.querySelectorAll("svg")].find(svg => svg.getClientRects().length);
 		const file = shown.cloneNode(true);
@@ -125,8 +125,8 @@
 			button("PNG", "Save as PNG" + about, () => savePNG(figure))));
 	}
 
-	// What a mark stands for is shown when it is pointed at, touched or reached with the
-	// keyboard.
+	// A tip explains a mark of a picture when the reader points at it, touches it or reaches it with
+	// the keyboard.
 	const tip = document.createElement("div");
 	tip.className = "tip";
 	tip.setAttribute("role", "tooltip");
@@ -134,7 +134,7 @@
 	document.body.append(tip);
 
 	const show = mark => {
-		// Each part of the label is a line; an interval is not taken apart.
+		// Each part of the label becomes a line. The comma within an interval doesn't split it.
 		tip.textContent = mark.dataset.tip || mark.getAttribute("aria-label").replace(/, (?![^\[]*\])/g, "\n");
 		tip.hidden = false;
 		const at = mark.getBoundingClientRect(), own = tip.getBoundingClientRect(), room = document.documentElement.clientWidth;
@@ -149,9 +149,9 @@
 	document.addEventListener("focusout", () => { tip.hidden = true; });
 	document.addEventListener("keydown", event => { if (event.key === "Escape") tip.hidden = true; });
 
-	// A link into something closed opens it, in browsers that do not do so themselves.
+	// A link into closed details opens them, for browsers that do not do so themselves.
 	const open = () => {
-		const target = document.getElementById(location.hash.slice(1)); // ours need no escapes
+		const target = document.getElementById(location.hash.slice(1)); // our identifiers contain no escaped characters
 		if (!target) return;
 		let closed = false;
 		for (let d = target.closest("details"); d; d = d.parentElement.closest("details")) {

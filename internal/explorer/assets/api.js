@@ -1,7 +1,7 @@
 // Requests to the JSON API of docs/explorer.md.
 
-// The secret that starting and stopping takes is at the end of the address that the server
-// printed. The browser keeps it for this server, and it does not stay in the address.
+// Starting and stopping a run takes a secret. It is at the end of the address that the server
+// printed. This script stores it in the browser and removes it from the address.
 const key = "sqlite3perf-token";
 let token = "";
 function take() {
@@ -9,7 +9,7 @@ function take() {
   try {
     if (given) localStorage.setItem(key, given);
     token = localStorage.getItem(key) || "";
-  } catch { // the browser keeps nothing
+  } catch { // the browser does not allow storage
     token = given || token;
   }
   if (given) history.replaceState(null, "", location.pathname + location.search);
@@ -33,7 +33,7 @@ async function send(path, options) {
 
 export const get = (path, signal) => send(path, { signal });
 
-// change sends a request that changes something.
+// change sends a request that changes something on the server, with the body as JSON.
 export const change = (method, path, body) => send(path, {
   method,
   headers: { "Content-Type": "application/json" },

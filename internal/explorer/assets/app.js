@@ -1,5 +1,5 @@
-// The explorer. Each page has a view, which fills the page from the JSON API. What a view
-// shows is in the address, so that a link shows it again.
+// The explorer. Each page has a view, which fills the page from the JSON API. The address has all
+// parameters of a view, so that a link shows the same again.
 
 import "./tip.js";
 import { h } from "./dom.js";
@@ -12,9 +12,9 @@ import { measure } from "./measure.js";
 const views = { runs, run, compare, trends, measure };
 const main = document.getElementById("view");
 const view = views[document.body.dataset.view];
-let asked = null; // the requests of the view that is being made
+let asked = null; // aborts the requests of the view that is being built
 
-// show makes the view of the current address.
+// show builds the view that the current address names.
 async function show() {
   if (asked) asked.abort();
   const own = (asked = new AbortController());
@@ -36,7 +36,7 @@ async function show() {
   if (again) again.focus({ preventScroll: true });
 }
 
-// go shows the view with other parameters. Those that are empty are left out.
+// go shows the current view with other parameters. It leaves out parameters without a value.
 function go(parameters, replace) {
   const q = new URLSearchParams();
   for (const [name, value] of parameters) if (value !== "" && value !== null) q.append(name, value);

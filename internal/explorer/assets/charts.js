@@ -1,24 +1,25 @@
-// Pictures of a run that the server draws. Their marks show exact figures when they are
-// pointed at, and lead to the samples behind them.
+// Pictures of a run, drawn by the server. A mark in a picture shows exact figures when the reader
+// points at it, and links to the samples behind it.
 
 import { get } from "./api.js";
 import { h, table } from "./dom.js";
 import { count } from "./format.js";
 
-const none = "none"; // in the address: no pictures
+const none = "none"; // value of the parameter picture for: no pictures
 
-// chosenKinds returns the kinds of pictures that an address asks for.
+// chosenKinds returns the kinds of pictures in the parameters of an address; without them, the usual
+// kinds.
 export const chosenKinds = (list, query) => query.has("picture") ? query.getAll("picture") : list.kinds.filter((k) => k.usual).map((k) => k.name);
 
-// kinds makes a group of check boxes for the kinds of pictures that there are.
+// kinds makes a group of check boxes, one for each kind of picture that the run has.
 export function kinds(list, chosen) {
   if (list.kinds.length === 0) return null;
   return h("fieldset", {}, h("legend", {}, "Pictures"), h("div", { class: "choices" },
     list.kinds.map((k) => h("label", {}, h("input", { type: "checkbox", name: "picture", value: k.name, "data-key": "picture-" + k.name, checked: chosen.includes(k.name) }), k.title))));
 }
 
-// picturesOf returns what a form says about pictures, as it is in an address: nothing if
-// that is as usual.
+// picturesOf returns the parameters of an address for the kinds of pictures chosen in a form. It
+// returns none if the usual kinds are chosen.
 export function picturesOf(list, form) {
   const chosen = form.getAll("picture");
   const usual = list.kinds.every((k) => chosen.includes(k.name) === Boolean(k.usual));
@@ -26,16 +27,16 @@ export function picturesOf(list, form) {
   return (chosen.length ? chosen : [none]).map((k) => ["picture", k]);
 }
 
-const eager = 6; // so many pictures of a page are drawn at once; others when they come near
-const kept = new Map(); // the last answers, so that a view which is made again does not jump
+const eager = 6; // number of pictures that are drawn at once; others are drawn when the reader scrolls near them
+const kept = new Map(); // last answers of the server, so that a view does not jump when it is built again
 const mostKept = 40;
 
 const near = new IntersectionObserver((entries) => {
   for (const e of entries) if (e.isIntersecting) e.target.dispatchEvent(new Event("near"));
 }, { rootMargin: "800px" });
 
-// chart makes a picture. address is its path in the API, n its place in the page, fresh
-// changes when the run does.
+// chart makes a picture. address is its path in the API, n is its position in the page. The value
+// of fresh changes when the run changes.
 export function chart(c, { address, filters, fresh, n, signal, follow }) {
   const place = h("div", { class: "drawn" });
   const behind = h("details", {}, h("summary", {}, "Figures"));
@@ -46,7 +47,7 @@ export function chart(c, { address, filters, fresh, n, signal, follow }) {
   let width = 0, asked = 0;
 
   function show(d) {
-    // Markup, not text: the server escapes what is in it, and the policy of the page allows no script.
+    // Markup, not text: the server escapes the texts in it, and the page's policy allows no script.
     place.replaceChildren(new DOMParser().parseFromString(d.svg, "text/html").body.firstElementChild);
     behind.replaceChildren(behind.firstElementChild, table(`Figures of ${c.title}`, d.columns.map((title, i) => ({ title: title || "name", cell: (row) => row[i] })), d.rows),
       d.more ? h("p", {}, `${count(d.more)} more are in the JSON report.`) : "");
@@ -54,7 +55,7 @@ export function chart(c, { address, filters, fresh, n, signal, follow }) {
   }
   async function draw() {
     const room = Math.round(Math.max(280, Math.min(place.clientWidth, 960)));
-    if (!place.isConnected || Math.abs(room - width) < 24) return; // as wide, but for a scroll bar
+    if (!place.isConnected || Math.abs(room - width) < 24) return; // unchanged, or narrower by a scroll bar only
     width = room;
     const own = ++asked;
     figure.setAttribute("aria-busy", "true");
@@ -92,7 +93,7 @@ export function chart(c, { address, filters, fresh, n, signal, follow }) {
   return figure;
 }
 
-// leave follows the link of a mark within the page.
+// leave handles a click on a mark's link: it follows the link without loading a new page.
 function leave(e, follow) {
   const a = e.target.closest("svg a[href]");
   if (!a || e.ctrlKey || e.metaKey || e.shiftKey || e.button !== 0) return;

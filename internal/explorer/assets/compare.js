@@ -1,11 +1,11 @@
-// Two runs side by side, with verdicts.
+// The view that compares two runs, or the two sides of a run.
 
 import { get } from "./api.js";
 import { h, table, set, facts, input, caveats } from "./dom.js";
 import { probability, times, moment, count, counted } from "./format.js";
 import { some } from "./runs.js";
 
-// side names the drivers of a side.
+// side returns the names of a side's drivers as text.
 const side = (drivers) => drivers.length > 0 && `: ${some(drivers, 6)}`;
 
 const words = { unclear: "cannot tell yet", bad: "no figure", differing: "answers differ", "more failed": "more operations failed", "fewer failed": "fewer operations failed" };
@@ -39,7 +39,7 @@ export async function compare({ query, signal, go }) {
     return set(h("div", { class: "track", "aria-hidden": "true" }, h("div", { class: "one" }), i && h("div", { class: "whisker" }), h("div", { class: "point" })),
       { "--from": "50%", "--to": percent(x.ratio.median), "--low": percent(i ? Math.max(i.low, 1e-9) : 1), "--high": percent(i ? i.high : 1) });
   };
-  const doubted = c.same_builds && !c.interleaved; // the machine may explain every verdict
+  const doubted = c.same_builds && !c.interleaved; // changes of the machine may explain every verdict
   const kind = (x) => doubted && (x.verdict === "slower" || x.verdict === "faster") ? "warn" : classes[x.verdict];
   const one = c.runs.length < 2 || c.runs[0] === c.runs[1];
   const beware = [[c.first, c.first_caveats], [c.second, c.second_caveats]].slice(0, one ? 1 : 2);

@@ -1,8 +1,8 @@
-// What the views are built with. Text that comes from a store becomes a text node, never
-// markup. Only pictures are markup, which the server has made: charts.js.
+// Functions that build elements for the views. Text from a store becomes a text node, never
+// markup. Only pictures are markup, made by the server: see charts.js.
 
-// h makes an element. Attributes that are functions are listeners, false or null ones are
-// left out. Children are nodes, texts, or lists of them.
+// h makes an element. An attribute whose value is a function becomes an event listener. Attributes
+// that are false or null are left out. Children are nodes, texts, or lists of nodes and texts.
 export function h(tag, attributes, ...children) {
   const e = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) {
@@ -14,8 +14,8 @@ export function h(tag, attributes, ...children) {
   return e;
 }
 
-// table makes a table from columns ({title, name, right, className, cell}) and rows. On a phone
-// the rows of one with cards are below each other, each cell with the name of its column.
+// table makes a table from columns ({title, name, right, className, cell}) and rows. If cards is set,
+// a phone shows the cells of a row below each other, each with the name of its column.
 export function table(caption, columns, rows, row, cards) {
   return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption }, h("table", { class: cards ? "cards" : null },
     h("caption", {}, h("span", {}, caption)),
@@ -23,39 +23,40 @@ export function table(caption, columns, rows, row, cards) {
     h("tbody", {}, rows.map((r) => h("tr", row ? row(r) : {}, columns.map((c) => h("td", { "data-name": cards ? c.name ?? c.title : null, class: [c.right && "n", c.className].filter(Boolean).join(" ") || null }, c.cell(r))))))));
 }
 
-// folded makes a fold whose content is made when it is opened: much of it would take long.
+// folded makes details whose content is built only when the reader opens them, because building much
+// content takes long.
 export function folded(title, make) {
   const fold = h("details", { toggle: () => { if (fold.open && fold.children.length === 1) fold.append(...[make()].flat(Infinity)); } }, h("summary", {}, title));
   return fold;
 }
 
-// set sets custom properties, which a policy without inline style allows.
+// set sets custom CSS properties of an element. The page's policy allows that, but no inline style.
 export function set(e, properties) {
   for (const [name, value] of Object.entries(properties)) e.style.setProperty(name, value);
   return e;
 }
 
-// facts makes a list of names and values. It leaves out what is not known.
+// facts makes a list of pairs of a name and a value. It leaves out pairs whose value is not known.
 export function facts(list) {
   return h("dl", { class: "facts" }, list.filter(([, v]) => v !== "" && v !== null && v !== undefined && v !== false)
     .map(([k, v]) => [h("dt", {}, k), h("dd", {}, v)]));
 }
 
-// caveats makes a list of what to beware of: the first few, and the rest in a fold.
+// caveats makes a list of warnings. It shows the first few, and the rest in closed details.
 export function caveats(list, most = 4) {
   const items = (l) => h("ul", { class: "caveats" }, l.map((c) => h("li", { class: "warn" }, c.text)));
   if (list.length <= most + 1) return list.length ? items(list) : null;
   return [items(list.slice(0, most)), h("details", {}, h("summary", { class: "warn" }, `${list.length - most} more to beware of`), items(list.slice(most)))];
 }
 
-// choices makes a group of check boxes. chosen is empty if all are.
+// choices makes a group of check boxes, one for each value. An empty list chosen means all values.
 export function choices(name, legend, values, chosen) {
   if (values.length < 2) return null;
   return h("fieldset", {}, h("legend", {}, legend), h("div", { class: "choices" },
     values.map((v) => h("label", {}, h("input", { type: "checkbox", name, value: v, checked: chosen.includes(v) }), v || "(none)"))));
 }
 
-// select makes a labeled list of which one is chosen.
+// select makes a labeled list of options, from which the user chooses one.
 export function select(name, label, options, chosen) {
   return h("label", {}, label, h("select", { name }, options.map(([value, text]) => h("option", { value, selected: value === chosen }, text))));
 }

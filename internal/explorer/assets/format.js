@@ -1,4 +1,4 @@
-// Figures in words, with the digits of package report.
+// Functions that format figures, with as many digits as package report shows.
 
 export const digits = (v) => {
   const a = Math.abs(v);
@@ -18,7 +18,7 @@ const si = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
 const binary = [[2 ** 30, "Gi"], [2 ** 20, "Mi"], [2 ** 10, "Ki"], [1, ""]];
 const seconds = [[1, ""], [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"]];
 
-// figure formats a value in a unit of the API.
+// figure formats a value with a unit that the API uses.
 export function figure(v, unit) {
   if (v === null || v === undefined || !Number.isFinite(v)) return "–";
   if (v === 0) return "0";
@@ -39,7 +39,7 @@ export function percent(v) {
   return p.toFixed(p < 9.95 ? 1 : 0) + "%";
 }
 
-// spread formats how far the ends of an interval are from the figure.
+// spread formats the distance of an interval's ends from the median.
 export function spread(median, low, high) {
   if (low === undefined || low === null) return "n too small";
   if (!median) return "";
@@ -50,14 +50,14 @@ export function spread(median, low, high) {
 
 export const times = (v) => (v < 0.0995 ? String(Number(v.toPrecision(2))) : v.toFixed(v < 9.995 ? 2 : v < 99.95 ? 1 : 0)) + "x";
 
-// probability formats a p-value. One below a level of a verdict is not rounded up to it.
+// probability formats a p-value. A p-value below a level of a verdict is never rounded up to it.
 export function probability(p) {
   const rounded = p.toFixed(3);
   for (const level of [0.001, 0.01, 0.05]) if (p < level && (level === 0.001 || rounded === level.toFixed(3))) return "<" + level.toFixed(3);
   return rounded;
 }
 
-// moment formats a time in the zone of the reader.
+// moment formats a time in the time zone of the reader.
 export function moment(text) {
   const t = new Date(text);
   if (!text || Number.isNaN(t.getTime()) || t.getFullYear() < 1971) return "–";
@@ -65,7 +65,7 @@ export function moment(text) {
   return `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())} ${two(t.getHours())}:${two(t.getMinutes())}`;
 }
 
-// span formats a number of seconds.
+// span formats a duration of s seconds.
 export function span(s) {
   if (!(s >= 0)) return "–";
   if (s < 10) return s.toFixed(1) + " s";

@@ -1,4 +1,4 @@
-// What is being measured now, and a form that starts a run.
+// The view of runs that are being measured now, with a form that starts a run.
 
 import { get, change } from "./api.js";
 import { h, table, set, facts, input } from "./dom.js";
@@ -9,7 +9,7 @@ export async function measure({ query, signal, go }) {
   const [choices, now] = await Promise.all([get("choices", signal), get("current", signal)]);
   const live = h("div", { "aria-live": "off" });
   const said = h("p", { class: "error", role: "alert", hidden: true });
-  const histories = new Map(); // by run: how wide the intervals were, as they came
+  const histories = new Map(); // by run: the widths of its intervals over time
   const act = async (method, body) => {
     said.hidden = true;
     try {
@@ -45,7 +45,7 @@ export async function measure({ query, signal, go }) {
     events = new EventSource("/api/v1/current/events");
     events.onmessage = (e) => { if (live.isConnected || signal.aborted === false) show(JSON.parse(e.data)); };
     events.addEventListener("failure", (e) => { said.textContent = JSON.parse(e.data).error; said.hidden = false; });
-    // The browser itself does not try again when there were too many streams.
+    // If the server had too many streams, the browser closes its stream and does not reconnect.
     events.onerror = () => { if (events.readyState === EventSource.CLOSED) setTimeout(listen, 10000); };
   };
   listen();
@@ -58,7 +58,7 @@ export async function measure({ query, signal, go }) {
   ];
 }
 
-// jobPanel shows the run that was started here.
+// jobPanel shows the run that was started from this page.
 function jobPanel(job, act) {
   const ended = job.state === "ended";
   const outcome = !ended ? "" : { 0: "All was measured.", 4: "Some cells were refused, wrong or failed, or nothing could be measured.", 130: "It was stopped; what was measured is kept." }[job.status] || "It failed: see what it said.";
@@ -69,7 +69,7 @@ function jobPanel(job, act) {
     h("details", { "data-key": "said", open: job.state === "preparing" || (ended && job.status !== 0) }, h("summary", {}, "What it says"), h("pre", { tabindex: "0" }, job.messages.join("\n") || "nothing yet")));
 }
 
-// progress shows how far a run is.
+// progress shows how much of a run has been measured.
 function progress(r, histories) {
   const spreads = r.figures.map((f) => f.spread).filter((v) => v !== undefined).sort((a, b) => a - b);
   const history = histories.get(r.run) || [[], [], []];
@@ -119,8 +119,8 @@ function figuresTable(caption, figures, most) {
   ], figures);
 }
 
-// rows makes inputs for any number of values, with suggestions ([value, what it is]). The last
-// one is empty.
+// rows makes text inputs for any number of values. options are suggestions ([value, description]).
+// The last input is always empty.
 function rows(name, legend, values, options, placeholder) {
   const id = "known-" + name;
   const box = h("div", { class: "rows", input: () => { if (box.lastElementChild.value) add(""); } });
@@ -129,11 +129,12 @@ function rows(name, legend, values, options, placeholder) {
   return h("fieldset", {}, h("legend", {}, legend), box, h("datalist", { id }, options.map(([value, text]) => h("option", { value }, text))));
 }
 
-// listed makes an input with suggestions.
+// listed makes a text input with a list of suggestions.
 const listed = (name, label, value, options, attributes) => [
   input(name, label, value, { list: "known-" + name, ...attributes }), h("datalist", { id: "known-" + name }, options.map((v) => h("option", { value: v })))];
 
-// parameters suggests values for the parameters of workloads: those of their scales.
+// parameters returns suggestions for the parameters of workloads: the values of the scales quick and
+// full.
 function parameters(workloads) {
   const known = new Map();
   for (const w of workloads) for (const p of w.parameters || []) for (const scale of ["quick", "full"]) {
@@ -143,8 +144,8 @@ function parameters(workloads) {
   return [...known].map(([value, of]) => [value, of.slice(0, 3).join("; ") + (of.length > 3 ? " …" : "")]);
 }
 
-// startForm makes the form. What is chosen is in the address, so that a link asks for the
-// same run again.
+// startForm makes the form that starts a run. The address has all choices, so that a link shows the
+// same form again.
 function startForm(choices, query, start, go, begin) {
   const chosen = (name, list) => query.has(name) ? query.getAll(name) : list.filter((c) => c.usual).map((c) => c.name);
   const boxes = (name, legend, list) => h("fieldset", {}, h("legend", {}, legend), h("div", { class: "choices" },

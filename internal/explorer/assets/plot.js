@@ -1,17 +1,17 @@
-// Pictures to look around in, drawn by uPlot. Each has a table beside it with its figures.
+// Interactive pictures, drawn by uPlot. Each has a table beside it with its figures.
 
 import { h } from "./dom.js";
 import { figure } from "./format.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
-// Those of Okabe and Ito.
+// The colors of Okabe and Ito for light pages, and lighter ones for dark pages.
 const light = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#9a7d0a", "#56b4e9", "#555555"];
 const night = ["#56b4e9", "#ff9d66", "#4cc9a4", "#e6a3c8", "#e8bd5a", "#9ecbf0", "#bbbbbb"];
 export const color = (i) => (dark.matches ? night : light)[i % light.length];
 
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// picture makes a picture that is as wide as its place and is drawn when it is shown.
+// picture makes a picture as wide as the element around it. It is drawn when it becomes visible.
 export function picture(label, options, data, height) {
   const place = h("div", { class: "chart", role: "img", "aria-label": label });
   let plot = null;
@@ -30,7 +30,7 @@ export function picture(label, options, data, height) {
   return place;
 }
 
-// points shows samples in the order measured, a series for each case.
+// points draws samples in the order in which they were measured, with a series for each case.
 export function points(s, label, unit) {
   const trials = [...new Set(s.cases.flatMap((c) => c.samples.map((x) => x.trial)))].sort((a, b) => a - b);
   const at = new Map(trials.map((t, i) => [t, i]));

@@ -1,4 +1,4 @@
-// One run: its figures by driver, and the samples of a cell.
+// The view of one run: its figures by driver, and the samples of a cell.
 
 import { get } from "./api.js";
 import { h, table, set, facts, choices, select, caveats } from "./dom.js";
@@ -15,7 +15,7 @@ export async function run({ query, path, signal, go }) {
   const r = await get("runs/" + encodeURIComponent(id), signal);
   const metric = query.get("metric") || "time";
   const ask = new URLSearchParams([...query].filter(([k]) => filters.includes(k)));
-  const only = ask.toString(); // what pictures show
+  const only = ask.toString(); // parameters that choose the cells in pictures
   ask.set("metric", metric);
   const [cells, list] = await Promise.all([get(`runs/${r.id}/cells?${ask}`, signal), get(`runs/${r.id}/charts?${only}`, signal)]);
   document.title = `Run ${r.id} · sqlite3perf`;
@@ -86,8 +86,8 @@ export async function run({ query, path, signal, go }) {
 // alike groups cases by their status and reason.
 const alike = (cases) => Object.values(Object.groupBy(cases, (c) => `${c.status} ${c.reason ? c.reason.message : ""}`));
 
-// placed divides pictures of some kinds into those of the run, which come before all tables,
-// those of a workload, ahead of its first table, and those below their table.
+// placed divides the pictures of the chosen kinds by their place in the page: pictures of the run
+// before all tables, pictures of a workload ahead of its first table, pictures of a table below it.
 function placed(list, chosen, tables, draw) {
   const before = [], ahead = new Map(), below = new Map();
   const add = (m, t, e) => m.set(t, [...(m.get(t) || []), e]);
@@ -101,16 +101,16 @@ function placed(list, chosen, tables, draw) {
   return { before, ahead, below };
 }
 
-// holds reports whether a table has the cell whose samples are shown.
+// holds reports whether a table has the cell whose samples the address asks for.
 const holds = (t, query) => query.get("of") === t.phase && t.cells.some((c) => query.getAll("case").includes(String(c.case)));
 
-// better says which figures of a metric are the better ones.
+// better has words that say whether less or more of a metric is better.
 const better = { less: ", less is better", more: ", more is better" };
 
-// intervalOf says the interval of a ratio.
+// intervalOf formats the interval of a ratio.
 const intervalOf = (r) => r.interval ? `${percent(r.interval.confidence)} interval ${times(r.interval.low)} to ${times(r.interval.high)}` : "too few rounds for an interval";
 
-// figures shows a table as bars with intervals.
+// figures shows the cells of a table as bars with intervals.
 function figures(t, metric, query, open, cases, defects) {
   const title = [t.workload, t.variant, t.phase].filter(Boolean).join(" · ");
   const most = Math.max(...t.cells.map((c) => c.high ?? c.median ?? 0).filter(Number.isFinite), 0) || 1;
@@ -139,14 +139,14 @@ function figures(t, metric, query, open, cases, defects) {
   return h("section", {}, h("h2", {}, title), t.pair && pair(t.pair), table(`${metric.title} of ${title}${better[metric.better] || ""}`, columns, t.cells, (c) => ({ class: here(c) ? "chosen" : null }), true), ranked && legend(t.cells));
 }
 
-// library says what is known of the library of a case: how it reaches SQLite, what it is used
-// through, and versions.
+// library describes the library of a case: how it reaches SQLite, the interface through which it is
+// used, and the versions.
 const library = (c) => [
   [c.kind, c.interface === "direct" ? "not database/sql" : c.interface].filter(Boolean).join(", "),
   [c.library, c.sqlite && "SQLite " + c.sqlite].filter(Boolean).join(", "),
 ].filter(Boolean);
 
-// beside names the known defects of a case's versions, next to its driver.
+// beside makes the note about known defects of a case's versions that stands next to its driver.
 function beside(c, defects) {
   const known = (c.defects || []).map((id) => defects.find((d) => d.id === id));
   if (known.length === 0) return null;
@@ -169,7 +169,7 @@ function defectsOf(defects) {
     h("p", {}, h("a", { href: "https://github.com/sqlite3perf/sqlite3perf/blob/main/docs/defects.md" }, "What they mean, and what to do")));
 }
 
-// pair says how the two drivers that are chosen differ.
+// pair says how the times of the two chosen drivers differ.
 function pair(p) {
   return h("p", { class: "pair" }, h("b", {}, `${p.second} takes ${times(p.ratio.median)} the time of ${p.first}`),
     ", ", intervalOf(p.ratio),
@@ -177,7 +177,7 @@ function pair(p) {
     p.added_could_explain && h("span", { class: "warn" }, "; ", p.added_could_explain));
 }
 
-// legend says what the colors of a table's bars mean.
+// legend explains the colors of a table's bars.
 function legend(cells) {
   const key = (kind, text) => h("span", {}, set(h("span", { class: "track key " + kind, "aria-hidden": "true" }, h("span", { class: "fill" })), { "--to": "100%" }), " ", text);
   return h("p", { class: "tools legend" }, cells.some((c) => c.first_or_tied) && key("best", "first, or tied with it"),
@@ -185,7 +185,7 @@ function legend(cells) {
     cells.some((c) => c.median !== undefined && !c.rank) && key("faded", cells.every((c) => c.rank || c.floor || c.median === undefined) ? "the floor" : "without a rank"));
 }
 
-// ownLead says that the lead of a cell may not be its own.
+// ownLead says that sqlite3perf's overhead may explain why a cell leads.
 const ownLead = (c) => `* what sqlite3perf itself adds could explain its lead before ${c.added_could_explain_lead_before}`;
 
 function remarks(c) {
@@ -195,7 +195,7 @@ function remarks(c) {
   ].filter(Boolean).flatMap((x, i) => i ? ["; ", x] : [x]);
 }
 
-// samples shows what was measured in a cell, and with which settings.
+// samples shows the samples of a cell, and the settings with which they were measured.
 async function samples(r, query, metric, signal, held, choose) {
   const phase = query.get("of") || "";
   const ask = new URLSearchParams([...query.getAll("case").map((c) => ["case", c]), ["phase", phase], ["metric", metric]]);
@@ -222,13 +222,13 @@ async function samples(r, query, metric, signal, held, choose) {
     h("button", { type: "button", click: () => choose([]) }, "Close"));
 }
 
-// uncounted says how many samples are not in the figure, and why.
+// uncounted says how many samples do not count for the figure, and why.
 function uncounted(samples) {
   const n = samples.filter((x) => !x.counts).length;
   return n ? `; ${count(n)} of trials that were robbed of CPU time and measured again ${n === 1 ? "does" : "do"} not count` : "";
 }
 
-// others lets the samples of other drivers of a table be shown in the same picture.
+// others makes check boxes that add the samples of a table's other drivers to the picture.
 function others(t, cases, choose) {
   const measured = t.cells.filter((c) => c.n > 0);
   if (measured.length < 2) return null;
@@ -241,7 +241,8 @@ function others(t, cases, choose) {
 
 const quiet = (text) => h("span", { class: "quiet" }, text);
 
-// settings shows what was requested, what was in force, and what the connections said.
+// settings shows a case's settings: as requested, as in force, and as each connection read them
+// back.
 function settings(c) {
   const names = distinct([...Object.keys(c.settings), ...Object.keys(c.in_force), ...(c.proof ? c.proof.connections.flatMap(Object.keys) : [])]).sort();
   const said = (proof, name) => {
@@ -250,7 +251,7 @@ function settings(c) {
     if (all.length < 2) return all[0];
     return h("span", { class: "warn" }, all.map((v) => `connection ${values.flatMap((x, i) => x === v ? [i + 1] : []).join(", ")}: ${v ?? "not read"}`).join("; "));
   };
-  const ok = c.status === "ok"; // otherwise nothing says what was in force in the phase
+  const ok = c.status === "ok"; // otherwise the settings in force in the phase are not known
   return table(`settings: requested${ok ? ", in force at the end of the phase," : ""} and read back from the connections`, [
     { title: "Setting", cell: (n) => n }, { title: "Requested", cell: (n) => c.settings[n] ?? quiet("not asked for") },
     ok && { title: "In force", cell: (n) => c.in_force[n] ?? quiet("not looked at") }, { title: "Read back when opened", cell: (n) => said(c.proof, n) || quiet("not read") },

@@ -1,4 +1,4 @@
-// The list of runs.
+// The view that lists runs.
 
 import { get } from "./api.js";
 import { h, table, select, input } from "./dom.js";
@@ -72,8 +72,7 @@ export async function runs({ query, signal, go }) {
   ];
 }
 
-// state says how a run ended, and what is bad about it, in words. Only a run without any of
-// that is green.
+// state says how a run ended and what problems it has. It is green only for a run without problems.
 function state(r, running) {
   if (running) return h("a", { class: "state running", href: "/measure" }, "being measured");
   const bad = Object.entries(r.bad);

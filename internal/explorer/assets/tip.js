@@ -1,5 +1,5 @@
-// What a mark of a picture stands for is shown when it is pointed at, touched or reached with
-// the keyboard.
+// A tip explains a mark of a picture when the reader points at it, touches it or reaches it with the
+// keyboard.
 
 import { h } from "./dom.js";
 
@@ -7,7 +7,7 @@ const tip = h("div", { class: "tip", role: "tooltip", hidden: true });
 document.body.append(tip);
 
 function show(mark) {
-  // Each part of the label is a line; an interval is not taken apart.
+  // Each part of the label becomes a line. The comma within an interval doesn't split it.
   tip.textContent = mark.dataset.tip || mark.getAttribute("aria-label").replace(/, (?![^\[]*\])/g, "\n");
   tip.hidden = false;
   const at = mark.getBoundingClientRect(), own = tip.getBoundingClientRect(), room = document.documentElement.clientWidth;

@@ -1,4 +1,4 @@
-// A figure over the runs of the store, with the places where its level changes.
+// The view of trends: a figure over the runs of the store, with the points where its level changes.
 
 import { get } from "./api.js";
 import { h, folded, table, choices, select, input } from "./dom.js";
@@ -18,14 +18,14 @@ export async function trends({ query, signal, go }) {
     select("metric", "Figure", t.metrics.map((m) => [m.name, m.title]), query.get("metric") || "time"),
     input("runs", "Newest runs", query.get("runs") || "50", { type: "number", min: 1, max: 200 }),
     t.drivers.length > 1 ? choices("driver", "Drivers", t.drivers, query.getAll("driver")) : h("input", { type: "hidden", name: "driver", value: t.drivers[0] || "" }));
-  const groups = new Map(); // series of several drivers that were measured in the same way
+  const groups = new Map(); // series that were measured in the same way, of several drivers
   for (const s of t.series) {
     const key = JSON.stringify([s.phase, s.sha256, s.scale, s.settings, s.parameters, s.host, s.unit]);
     groups.set(key, [...(groups.get(key) || []), s]);
   }
   const list = [...groups.values()];
   const long = list.filter((g) => g.some((s) => s.points.length > 1)), short = list.length - long.length;
-  if (t.pending) setTimeout(() => signal.aborted || go([...query], true), 50); // the server goes on reading
+  if (t.pending) setTimeout(() => signal.aborted || go([...query], true), 50); // ask again, because the server has not read all runs yet
   return [
     h("h1", {}, "Trends"), form,
     t.pending > 0 && h("p", { role: "status" }, `Reading: ${count(t.pending)} older runs to go.`),
@@ -38,7 +38,7 @@ export async function trends({ query, signal, go }) {
   ];
 }
 
-// group shows series of several drivers in one picture.
+// group draws the series of several drivers in one picture.
 function group(series, metric) {
   const s = series[0];
   const runs = [...new Set(series.flatMap((x) => x.points.map((p) => p.run)))].sort((a, b) => a - b);

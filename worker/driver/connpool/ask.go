@@ -49,9 +49,9 @@ type Stepped[T ~int] interface {
 	ColumnBytes(i int, buf []byte) int
 }
 
-// AskStepped does what [Asker] says with a statement that was prepared of q.SQL, and
-// finalizes it. Each column is read by the call for its type, as the library's users do. wrap
-// adds the result code to an error.
+// AskStepped implements [Asker.Ask] with s, a statement prepared from q.SQL, and finalizes s. It
+// reads each column by the library's call for the type of the value, as the library's users do.
+// wrap adds the result code to an error.
 func AskStepped[T ~int](c driver.Result, s Stepped[T], q driver.Question, visit func(row []any) error, wrap func(error) error) (r driver.Reply, err error) {
 	defer func() {
 		if ferr := s.Finalize(); err == nil {

@@ -67,8 +67,8 @@ type Pool interface {
 	Waited() (callers int64, total time.Duration)
 }
 
-// New returns a database that lends connections of pool, which has size of them. Transactions
-// begin with the statement begin.
+// New returns a database that lends the connections of pool. The pool has size connections. begin is
+// the statement that begins a transaction.
 func New(pool Pool, size int, begin string) driver.WaitCounter {
 	d := &db{pool, begin, make([]session, size)}
 	for i := range d.sessions {
@@ -295,7 +295,7 @@ type pooledStmt struct {
 	on []*stmt
 }
 
-// find returns the statement of a connection, and prepares it at its first use.
+// find returns the statement prepared on a connection. It prepares the statement at its first use.
 func (s *pooledStmt) find(c *session) (*stmt, error) {
 	if st := s.on[c.number]; st != nil {
 		return st, nil
@@ -412,7 +412,7 @@ func (t *tx) Rollback(context.Context) error {
 	}
 	defer t.end()
 	if !t.on.InTransaction() {
-		return nil // SQLite has rolled back by itself
+		return nil // SQLite has already rolled back the transaction
 	}
 	if err := t.on.guard(context.Background()); err != nil {
 		return err

@@ -35,8 +35,8 @@ type Fixed struct {
 	waited time.Duration
 }
 
-// Open returns a database with a [Fixed] pool of s.PoolSize() connections. It opens each with
-// open, and then calls [Apply].
+// Open returns a database with a [Fixed] pool of s.PoolSize() connections. It opens each connection
+// with open, and then calls [Apply] on it.
 func Open(ctx context.Context, s driver.Settings, open func(number int) (ClosingConn, error)) (driver.DB, error) {
 	p, err := NewFixed(ctx, s.PoolSize(), func(number int) (ClosingConn, error) {
 		c, err := open(number)
@@ -73,8 +73,8 @@ func Apply(ctx context.Context, c Conn, s driver.Settings) error {
 	return nil
 }
 
-// NewFixed opens a pool of size connections, one after the other. There may be thousands, so it
-// stops when ctx ends, and closes the open ones.
+// NewFixed opens the connections of a pool one after the other. There may be thousands. So if ctx
+// ends, NewFixed stops and closes the connections that are already open.
 func NewFixed(ctx context.Context, size int, open func(number int) (ClosingConn, error)) (*Fixed, error) {
 	p := &Fixed{size: size, idle: make([]ClosingConn, 0, size)}
 	for i := range size {
@@ -167,7 +167,7 @@ func (p *Fixed) put(c ClosingConn) {
 	given <- c
 }
 
-// Close closes all connections. They must have been returned.
+// Close closes all connections. The callers must have returned them before.
 func (p *Fixed) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

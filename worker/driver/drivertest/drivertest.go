@@ -1,5 +1,5 @@
-// Package drivertest is the conformance suite of the driver contract. Package suite runs it,
-// with those of jobs and of added cost. A driver elsewhere may run it alone:
+// Package drivertest is the conformance suite of the driver contract. Package suite runs it together
+// with the suites of jobs and of added cost. A driver outside this repository may run it alone:
 //
 //	func TestConformance(t *testing.T) { drivertest.Run(t, New()) }
 //
@@ -56,7 +56,7 @@ func (c Check) judge(ctx context.Context, d driver.Driver, dir string, l *driver
 	if _, limited := d.Info().Limits[c.Needs]; limited {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute) // it may wait for something that does not come
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute) // a check may wait in vain
 	defer cancel()
 	return l.Judge(c.Key, c.Test(ctx, d, dir))
 }
@@ -87,7 +87,7 @@ func Run(t *testing.T, d driver.Driver) {
 	var ran atomic.Int64
 	t.Cleanup(func() { // runs after the checks that run at the same time
 		if ran.Load() < int64(len(checks)) {
-			return // go test -run selected some of them
+			return // go test -run selected only some checks
 		}
 		if err := l.Unproven(); err != nil {
 			t.Error(err)

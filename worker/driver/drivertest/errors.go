@@ -107,8 +107,8 @@ func onceCancelled(st driver.Statement, run func(ctx context.Context, s driver.S
 	})
 }
 
-// later cancels when the statement has most likely begun, because SQLite cannot interrupt
-// earlier.
+// later waits until the statement has most likely begun, and then cancels it, because SQLite cannot
+// interrupt a statement before it begins.
 func later(cancel func()) {
 	time.Sleep(100 * time.Millisecond)
 	cancel()

@@ -123,7 +123,7 @@ func closesFiles(t test) {
 	const fds = "/proc/self/fd"
 	list, err := os.ReadDir(fds)
 	if errors.Is(err, os.ErrNotExist) {
-		return // this system has no such list
+		return // this system does not list open files
 	}
 	must(err)
 	for _, fd := range list {

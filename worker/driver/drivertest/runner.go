@@ -48,7 +48,7 @@ func within(where string, f func()) {
 
 type testFunc = func(ctx context.Context, d driver.Driver, dir string) error
 
-// test is a check that runs.
+// test is the state of a running check.
 type test struct {
 	ctx    context.Context
 	driver driver.Driver
@@ -102,7 +102,7 @@ func (t test) open(over driver.Settings, script string, f func(x *db)) {
 	}, func() error {
 		err := opened.Close()
 		if _, limited := t.driver.Info().Limits[closeAfterFailure]; limited {
-			return nil // a separate check is for that
+			return nil // a separate check covers a failing Close after a failure
 		}
 		return err
 	})

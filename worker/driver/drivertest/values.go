@@ -227,7 +227,8 @@ func readOther(x *db, sql, class string, column driver.ColumnType) {
 	}, check.Close)
 }
 
-// integerAsReal reads integers as reals. The sum of no rows is an integer.
+// integerAsReal reads integers as reals, because some results are integers, such as the sum of no
+// rows.
 func integerAsReal(x *db) {
 	for _, nullable := range []bool{false, true} {
 		x.wantRows(driver.Statement{

@@ -63,7 +63,8 @@ func insertInTx(r runner, end func(driver.Tx, context.Context) error) {
 
 type ending struct{ err error }
 
-// endsWaiting expects that the operation ends with its context, while the lock is held.
+// endsWaiting expects that the waiting operation ends when its context ends, while another database
+// still holds the lock.
 func endsWaiting(got <-chan ending, release func() error) error {
 	// Libraries that obey the context need a thousandth of this time.
 	const soon = 2 * time.Second

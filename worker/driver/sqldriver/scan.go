@@ -102,7 +102,7 @@ func (c *nullReal) Scan(v any) error {
 		c.Null = true
 	case float64:
 		c.Null, c.Real = false, v
-	case int64: // for example the sum of no rows
+	case int64: // SQLite returns an integer, for example as the sum of no rows
 		c.Null, c.Real = false, float64(v)
 	default:
 		return unexpected(v, contract.Real)

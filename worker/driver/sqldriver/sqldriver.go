@@ -89,7 +89,7 @@ func (l *Library) openDSN(ctx context.Context, dsn string, s contract.Settings) 
 	return l.pool(ctx, db, s)
 }
 
-// pool sets db to the size that s says, and opens its first connection.
+// pool applies the pool sizes in s to db, and opens its first connection.
 func (l *Library) pool(ctx context.Context, db *sql.DB, s contract.Settings) (contract.DB, error) {
 	db.SetMaxOpenConns(s.PoolSize())
 	db.SetMaxIdleConns(s.PoolIdle())

@@ -55,8 +55,8 @@ func (t *tx) Rollback(context.Context) error {
 	return nil
 }
 
-// while runs do, which begins or commits. If ctx ends meanwhile, it ends the transaction's own
-// context. It returns an error even if do had succeeded by then, and rolls back.
+// while runs do, which begins or commits the transaction. If ctx ends meanwhile, while ends the
+// transaction's own context, rolls back, and returns an error even if do has succeeded.
 func (t *tx) while(ctx context.Context, do func() error) error {
 	if t.cancel == nil {
 		return t.lib.wrapIn(ctx, do())

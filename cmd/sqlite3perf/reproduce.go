@@ -65,7 +65,7 @@ measured until they are settled, as in run.`,
 type reproduceOptions struct {
 	runOptions
 	asPublished bool
-	claims      bool // spend the time on the cases on which claims depend
+	claims      bool // spend the time on cases that the study's claims depend on
 }
 
 func (o *reproduceOptions) addFlags(f *pflag.FlagSet) {

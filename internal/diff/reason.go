@@ -35,7 +35,7 @@ type Reason struct {
 	Evidence Evidence `json:"evidence"`
 	Side     int      `json:"side,omitempty"` // side that causes the difference: 1 or 2; 0 if unknown
 
-	Feature string `json:"feature,omitempty"` // name of a feature of SQLite or of a setting
+	Feature string `json:"feature,omitempty"` // name of an SQLite feature, or name of a setting
 	First   string `json:"first,omitempty"`   // version, options, setting or time as text of the first side
 	Second  string `json:"second,omitempty"`
 	Code    int    `json:"code,omitempty"` // result code of the error

@@ -97,7 +97,7 @@ type Need struct {
 // Limits for checks made before anything is built. They are long because a machine may be
 // busy. A server or program that exceeds them would not answer in a trial either.
 var (
-	statusLimit  = 15 * time.Second // for an answer of a server
+	statusLimit  = 15 * time.Second // how long a server may take to answer a status request
 	versionLimit = 30 * time.Second // for a program to print its version
 )
 

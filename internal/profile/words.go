@@ -100,7 +100,7 @@ func ProfileAnswer(p *Profiled) string {
 			if p.More != "" {
 				more = ": " + p.More + " gives more."
 			}
-			parts = append(parts, fmt.Sprintf("%s has too few samples (%d) to say where %s spends its time%s", d.Name, d.Summary.Samples, p.Phase, more))
+			parts = append(parts, fmt.Sprintf("%s has too few samples (%d) to say where %s spends its time%s", d.Name, d.Samples, p.Phase, more))
 		default:
 			parts = append(parts, spends(d))
 		}
@@ -112,9 +112,9 @@ func ProfileAnswer(p *Profiled) string {
 // of functions.
 func differs(p *Profiled, a, b *ProfiledDriver) string {
 	ratio, sure := stacks.Ratio(a.Summary, b.Summary)
-	words := fmt.Sprintf("%s and %s, %s %s", nanoseconds(b.Summary.PerTrialNS()), nanoseconds(a.Summary.PerTrialNS()), document.Times(ratio), document.Interval(&sure))
+	words := fmt.Sprintf("%s and %s, %s %s", nanoseconds(b.PerTrialNS()), nanoseconds(a.PerTrialNS()), document.Times(ratio), document.Interval(&sure))
 	text := fmt.Sprintf("In %s of %s, %s takes ", p.Phase, p.Workload, b.Name)
-	trials := min(len(a.Summary.TrialNS), len(b.Summary.TrialNS))
+	trials := min(len(a.TrialNS), len(b.TrialNS))
 	switch {
 	case trials < 2: // one trial does not show how much trials vary
 		text += fmt.Sprintf("a CPU time that cannot be told from that of %s by one trial (%s)", a.Name, words)
@@ -141,7 +141,7 @@ func differs(p *Profiled, a, b *ProfiledDriver) string {
 func spends(d *ProfiledDriver) string {
 	const most, least = 4, 0.03
 	var words []string
-	for i, g := range d.Summary.Groups {
+	for i, g := range d.Groups {
 		if i < most && g.Share >= least {
 			words = append(words, fmt.Sprintf("%.0f %% ±%.0f in %s", 100*g.Share, margin(g), g.Group))
 		}
@@ -220,7 +220,7 @@ func profileFacts(p *Profiled) document.List {
 			if d.Shortened > 0 {
 				text += fmt.Sprintf("; of each stack the %d innermost functions were kept", d.Shortened)
 			}
-			l = append(l, document.Item{Label: d.Name, Text: text, Alarm: d.Summary.Samples < fewSamples})
+			l = append(l, document.Item{Label: d.Name, Text: text, Alarm: d.Samples < fewSamples})
 		}
 	}
 	l.Note(document.Item{Label: "how sure", Text: profileSure(p)})
@@ -248,7 +248,7 @@ func profileSure(p *Profiled) string {
 	words := "±: half the 95 % interval, by the number of samples"
 	if a, b, ok := p.pair(); ok {
 		words += "; the interval of the ratio is by that, or by how much the trials differ if that is more"
-		if min(a.Summary.Trials, b.Summary.Trials) < 2 {
+		if min(a.Trials, b.Trials) < 2 {
 			words += ", which one trial does not show"
 		}
 	}

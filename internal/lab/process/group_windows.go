@@ -19,8 +19,8 @@ func EndGroup(int) {}
 // Killed reports whether SIGKILL ended the process. Windows does not have SIGKILL.
 func Killed(*os.ProcessState) bool { return false }
 
-// OwnUserTime returns 0. Windows does not need it, because ReadCPUTime is not implemented
-// there.
+// OwnUserTime returns 0. On Windows nothing needs it, because the CPU time that other processes
+// take from a trial is known only on Linux.
 func OwnUserTime() time.Duration { return 0 }
 
 // InvoluntarySwitches returns nil, because Windows does not count them per process.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -600,5 +601,24 @@ func TestInterruptedBuild(t *testing.T) {
 		if out, err := p.command("show", "last").CombinedOutput(); err == nil {
 			t.Errorf("%v: there is a run:\n%s", args, out)
 		}
+	}
+}
+
+// TestInterruptedSays checks that a command which ends at once after Ctrl-C still prints the message.
+func TestInterruptedSays(t *testing.T) {
+	t.Parallel()
+	interrupts := make(chan os.Signal, 1)
+	env := &environment{interrupted: new(atomic.Bool), catch: func() <-chan os.Signal { return interrupts }}
+	ended, said := make(chan struct{}), false
+	_, stop, release := env.interruptible(t.Context(), func(string, ...any) {
+		<-ended
+		said = true
+	}, stopping)
+	interrupts <- os.Interrupt
+	<-stop
+	close(ended)
+	release()
+	if !said {
+		t.Error("the message was not printed")
 	}
 }

@@ -113,27 +113,35 @@ func stoppingTrials(measuring func() bool) func() string {
 }
 
 // interruptible catches Ctrl-C. The first Ctrl-C closes stop and prints the message that what
-// returns. The second one ends the returned context. release ends catching.
+// returns. The second one ends the returned context. release ends catching, and returns after the
+// message has been printed.
 func (env *environment) interruptible(ctx context.Context, say func(format string, args ...any), what func() string) (_ context.Context, stop <-chan struct{}, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stopped := make(chan struct{})
 	interrupts := env.catch()
+	silent := make(chan struct{}) // closed when there is nothing more to print
 	go func() {
 		select {
 		case <-interrupts:
 		case <-ctx.Done():
+			close(silent)
 			return
 		}
 		env.interrupted.Store(true)
+		message := what()
 		close(stopped)
-		say("%s; Ctrl-C again stops at once", what())
+		say("%s; Ctrl-C again stops at once", message)
+		close(silent)
 		select {
 		case <-interrupts:
 			cancel()
 		case <-ctx.Done():
 		}
 	}()
-	return ctx, stopped, cancel
+	return ctx, stopped, func() {
+		cancel()
+		<-silent
+	}
 }
 
 // until returns a context that ends when stop is closed or ctx ends.

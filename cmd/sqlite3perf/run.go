@@ -66,6 +66,7 @@ measured twice.`,
 	o.addFlags(cmd.Flags())
 	cmd.Flags().StringVar(&again, "resume", "", "continue a stored `run` that was interrupted or lost cells, named by its number or last, with its own plan; no other flag says what is measured")
 	reaching(cmd.Flags(), executes, "resume")
+	grouped(cmd.Flags(), groupWhat, "resume")
 	return cmd
 }
 

@@ -61,6 +61,7 @@ func (o *compareOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("rounds").Usage = roundsOfVerdicts
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)
+	o.output.addFullFlag(f)
 	o.output.setFormats("how the comparison is printed", compare.Formats.Names(), compare.Formats.Check)
 }
 
@@ -122,10 +123,10 @@ func untilCompared(run *result.Run, round int) ([]int, bool) {
 
 func (o *runOptions) comparisonPrinter(env *environment) func(*stats.Analysis) error {
 	return func(a *stats.Analysis) error {
-		return o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
+		return o.output.printAnswer(env, func(w io.Writer, format string, opts document.Options) error {
 			opts.Hints.Scale, opts.Hints.More = scaleHint, []string{inStore(o.store, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))}
 			return compare.Formats.Write(w, format, compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, opts)
-		}, o.output.again(fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)))
+		}, fmt.Sprintf("sqlite3perf compare %d", a.Run.ID))
 	}
 }
 
@@ -219,6 +220,7 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	if err != nil {
 		return err
 	}
+	o.output.store = o.store
 	var sides []*stats.Analysis
 	var names [2]string
 	var more []string
@@ -251,10 +253,10 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	if pair != nil && len(first.Run.Cases) > 2 {
 		more = append(more, "sqlite3perf compare "+strings.Join(pair, " ")+" measures only these two, until it is clear")
 	}
-	err = o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
+	err = o.output.printAnswer(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Hints.Scale, opts.Hints.More = scaleHint, more
 		return compare.Formats.Write(w, format, compare.Compared{Comparison: c, First: first, Second: second}, opts)
-	}, o.output.again(again))
+	}, again)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -109,6 +110,9 @@ func measureLocks(ctx context.Context, env *environment, o *lockOptions) error {
 	if r.cases, err = o.ways(r); err != nil {
 		return err
 	}
+	drivers := len(r.matrix.Drivers)
+	r.keepsTime = !o.exact && typed(o.flags.Lookup("time"))
+	r.called = fmt.Sprintf("locks of %s and %s", document.Counted(drivers, "driver"), document.Counted(len(r.cases)/drivers, "choice"))
 	a, failure := take(ctx, env, &o.runOptions, r)
 	if a == nil || len(a.Run.Trials) == 0 {
 		return failure

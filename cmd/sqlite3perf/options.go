@@ -183,6 +183,11 @@ type request struct {
 	fitted   bool                        // whether --time is long enough has been checked
 	told     bool                        // the notes about needed variants and about settings left to defaults have been printed
 	print    func(*stats.Analysis) error // prints the results; if nil, they are printed as those of a run
+
+	// keepsTime says that nothing is measured if a trial of each workload shows that --time is not
+	// enough. called is what the error calls the run; "" for rounds of cases.
+	keepsTime bool
+	called    string
 }
 
 func (o *runOptions) check(ctx context.Context, env *environment) (*request, error) {

@@ -104,7 +104,7 @@ func TestTuneOnTerminal(t *testing.T) {
 		var out, messages bytes.Buffer
 		env := &environment{stdout: &out, stderr: &messages, stdoutWidth: 40, stdoutHeight: 18, stderrWidth: 40, now: time.Now,
 			catch: func() <-chan os.Signal { return nil }}
-		args := []string{"tune", "--drivers", filepath.Join(here, "good"), "--workloads", "testdata/tiny.yaml", "--settings", "temp_store", "--time", "1s",
+		args := []string{"tune", "--drivers", filepath.Join(here, "good"), "--workloads", "testdata/tiny.yaml", "--settings", "temp_store", "--time", "60s",
 			"--store", filepath.Join(here, "results.db"), "--dir", here, fmt.Sprintf("--full=%t", full)}
 		if code := execute(t.Context(), env, args); code != exitOK {
 			t.Fatalf("exit status %d: %s", code, messages.String())

@@ -137,6 +137,7 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 			}
 		}
 	}
+	r.keepsTime = typed(o.flags.Lookup("time"))
 	t := &candidateRuns{env: env, o: &o.runOptions, r: r, note: show.note}
 	s.Needs = func(n tune.Need) { show.note("%s", needWords(n, o.time)) }
 	s.Measure, s.Space = t.measure, func(at tune.Situation) ([]tune.Setting, []tune.Skipped) {

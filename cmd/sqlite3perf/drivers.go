@@ -22,9 +22,7 @@ import (
 )
 
 func driversCommand(env *environment) *cobra.Command {
-	var workers workerOptions
-	var o outputOptions
-	var features, addedCost, inFull bool
+	o := &driversOptions{}
 	cmd := &cobra.Command{
 		Use:   "drivers [DRIVER]...",
 		Short: "List the drivers, whether they can be built here, and their limits",
@@ -61,52 +59,61 @@ it was measured against loops written by hand (docs/proofs.md).`,
   sqlite3perf drivers --defects mattn@v1.14.22
   sqlite3perf drivers --added-cost`,
 		Args: arguments(0, -1, "the driver"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var asked []string
-			for _, f := range []string{"features", "defects", "added-cost"} {
-				if on, err := cmd.Flags().GetBool(f); err == nil && on {
-					asked = append(asked, "--"+f)
-				}
-			}
-			if len(asked) > 1 {
-				return usagef("%s and %s exclude each other: give one of them", asked[0], asked[1])
-			}
-			if err := o.check(); err != nil {
-				return err
-			}
-			shop, err := workers.workshop()
-			if err != nil {
-				return err
-			}
-			if addedCost {
-				return o.printDrivers(env, addedCostTable(shop.known), false)
-			}
-			refs, err := shop.listed(cmd.Context(), args)
-			if err != nil {
-				return err
-			}
-			list := shop.driverList
-			switch {
-			case features:
-				list = shop.featureTable
-			case inFull:
-				list = shop.defectList
-			}
-			d, err := list(cmd.Context(), env, refs)
-			if err != nil {
-				return err
-			}
-			return o.printDrivers(env, d, len(refs) > len(args))
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return listDrivers(cmd, env, o, args) },
 	}
-	cmd.Flags().BoolVar(&features, "features", false, "try which parts of SQLite each driver has")
-	cmd.Flags().BoolVar(&inFull, "defects", false, "all that is said of the known defects of each driver")
-	cmd.Flags().BoolVar(&addedCost, "added-cost", false, "what sqlite3perf adds to the time of each library")
-	workers.addFlags(cmd.Flags())
-	o.addFlags(cmd.Flags())
-	o.addFullFlag(cmd.Flags())
-	o.setFormats("how the list is printed", driversFormats.Names(), driversFormats.Check)
+	f := cmd.Flags()
+	f.BoolVar(&o.features, "features", false, "try which parts of SQLite each driver has")
+	f.BoolVar(&o.defects, "defects", false, "all that is said of the known defects of each driver")
+	f.BoolVar(&o.addedCost, "added-cost", false, "what sqlite3perf adds to the time of each library")
+	o.workers.addFlags(f)
+	o.output.addFlags(f)
+	o.output.addFullFlag(f)
+	o.output.setFormats("how the list is printed", driversFormats.Names(), driversFormats.Check)
 	return cmd
+}
+
+type driversOptions struct {
+	workers                      workerOptions
+	output                       outputOptions
+	features, defects, addedCost bool
+}
+
+func listDrivers(cmd *cobra.Command, env *environment, o *driversOptions, args []string) error {
+	var asked []string
+	for _, f := range []string{"features", "defects", "added-cost"} {
+		if on, err := cmd.Flags().GetBool(f); err == nil && on {
+			asked = append(asked, "--"+f)
+		}
+	}
+	if len(asked) > 1 {
+		return usagef("%s and %s exclude each other: give one of them", asked[0], asked[1])
+	}
+	if err := o.output.check(); err != nil {
+		return err
+	}
+	shop, err := o.workers.workshop()
+	if err != nil {
+		return err
+	}
+	if o.addedCost {
+		return o.output.printDrivers(env, addedCostTable(shop.known), false)
+	}
+	refs, err := shop.listed(cmd.Context(), args)
+	if err != nil {
+		return err
+	}
+	list, fits := shop.driverList, len(refs) > len(args)
+	switch {
+	case o.features:
+		list, fits = shop.featureTable, false
+	case o.defects:
+		list, fits = shop.defectList, false
+	}
+	d, err := list(cmd.Context(), env, refs)
+	if err != nil {
+		return err
+	}
+	return o.output.printDrivers(env, d, fits)
 }
 
 // listed returns all drivers of the source tree, followed by the named variants and workers. If a

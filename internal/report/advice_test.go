@@ -11,6 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/recommend"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -19,13 +20,13 @@ import (
 // advised is what a run of the fixtures advises, with footprints of some of its drivers.
 func advised(run *result.Run) advise.Advised {
 	analysis := stats.Analyze(run, "native")
-	facts := advise.FactsOf(analysis, map[string]*result.Footprint{
+	facts := recommend.FactsOf(analysis, map[string]*result.Footprint{
 		"mattn": {SizeBytes: 9_400_000, WarmNS: 1_900_000_000, ColdNS: 82_000_000_000, License: "MIT", Released: time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC),
 			Targets: []result.TargetBuild{{Target: "linux/arm64", Message: "needs a C compiler for linux/arm64"}}},
 		"modernc": {SizeBytes: 12_100_000, WarmNS: 2_400_000_000, License: "BSD-3-Clause", Released: time.Date(2026, 10, 31, 0, 0, 0, 0, time.UTC),
 			Targets: []result.TargetBuild{{Target: "linux/arm64", OK: true}}},
 	})
-	return advise.Advised{Advice: advise.Decide(facts), Facts: facts, Of: analysis, NotIn: []string{"what nobody asked for"}}
+	return advise.Advised{Recommendation: &recommend.Recommendation{Advice: recommend.Decide(facts), Facts: facts}, Of: analysis, NotIn: []string{"what nobody asked for"}}
 }
 
 func TestAdviceGolden(t *testing.T) {
@@ -80,20 +81,20 @@ func TestAdvicePage(t *testing.T) {
 // TestAdviceTooFew expects advice that does not decide to say how many more rounds would.
 func TestAdviceTooFew(t *testing.T) {
 	for _, c := range []struct {
-		advice advise.Advice
+		advice recommend.Advice
 		rounds int
 		want   string
 		decide string
 	}{
-		{advise.Advice{Hidden: 0.3, Further: 12}, 8, "one of them may take up to 1.30x the time of another; 8 rounds are too few to say which; 12 more rounds would do.",
+		{recommend.Advice{Hidden: 0.3, Further: 12}, 8, "one of them may take up to 1.30x the time of another; 8 rounds are too few to say which; 12 more rounds would do.",
 			"more rounds (20 in all), a larger scale or a quieter machine tell them apart, or show that they are equally fast"},
-		{advise.Advice{Untold: true, Further: 5}, 1, "1 round is too few to say how their times differ; 5 more rounds would do.", "more rounds (6 in all), "},
-		{advise.Advice{Hidden: 0.3, Further: stats.MaxRounds}, 8, "one of them may take up to 1.30x the time of another; 8 rounds are too few to say which; more than 10,000 more rounds would do.", "more rounds, a larger scale"},
-		{advise.Advice{Untold: true}, 8, "there are no rounds in which all of them have figures.", "more rounds, a larger scale"},
+		{recommend.Advice{Untold: true, Further: 5}, 1, "1 round is too few to say how their times differ; 5 more rounds would do.", "more rounds (6 in all), "},
+		{recommend.Advice{Hidden: 0.3, Further: stats.MaxRounds}, 8, "one of them may take up to 1.30x the time of another; 8 rounds are too few to say which; more than 10,000 more rounds would do.", "more rounds, a larger scale"},
+		{recommend.Advice{Untold: true}, 8, "there are no rounds in which all of them have figures.", "more rounds, a larger scale"},
 	} {
 		a := c.advice
-		a.Verdict, a.Among, a.Overturn = advise.Undecided, []string{"mattn", "modernc"}, []advise.Overturn{{Change: advise.ChangeRounds}}
-		told := advise.Advised{Advice: &a, Facts: &advise.Facts{Rounds: c.rounds}, Of: stats.Analyze(fixtures["server"](), "native")}
+		a.Verdict, a.Among, a.Overturn = recommend.Undecided, []string{"mattn", "modernc"}, []recommend.Overturn{{Change: recommend.ChangeRounds}}
+		told := advise.Advised{Recommendation: &recommend.Recommendation{Advice: &a, Facts: &recommend.Facts{Rounds: c.rounds}}, Of: stats.Analyze(fixtures["server"](), "native")}
 		if got := told.Answer(); got != "The measurements do not decide between mattn and modernc: "+c.want {
 			t.Errorf("%s\nwant %s", got, c.want)
 		}
@@ -150,7 +151,7 @@ func TestAdviceLeftOut(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	for i := range a.Overturn {
-		if o := &a.Overturn[i]; o.Change == advise.ChangeDefect {
+		if o := &a.Overturn[i]; o.Change == recommend.ChangeDefect {
 			o.Among = []string{"mattn", "tailscale"}
 		}
 	}

@@ -75,8 +75,8 @@ func pageAnswer(said Answers, marked bool) document.Document {
 	if said.FalseDifference > 0 {
 		d = append(d, document.Paragraph{Text: fmt.Sprintf("How sure is that: if all drivers and settings compared here were equally fast, the probability that this run would still call any of them faster than another would be at most %s.", document.Percent(said.FalseDifference)), Quiet: true})
 	}
-	if choices := choiceItems(&said); choices != nil {
-		d = append(d, choices)
+	if l := said.alternatives(); l != nil {
+		d = append(d, l)
 	}
 	var l document.List
 	for _, c := range said.Caveats {
@@ -190,7 +190,7 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 		return nil
 	}
 	bars := p.TableBars(n, t, p.looks)
-	table := figures(t, measured)
+	table := figures(p.a, t, measured)
 	for _, c := range measured {
 		table.Links = append(table.Links, conditions.CaseLink(c.Case))
 	}

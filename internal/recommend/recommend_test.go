@@ -1,4 +1,4 @@
-package advise_test
+package recommend_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/recommend"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -104,12 +104,12 @@ func story(rounds int, drivers ...fake) *stats.Analysis {
 }
 
 // told decides a story, and describes the decision in a few words.
-func told(rounds int, drivers ...fake) (*advise.Advice, string) {
+func told(rounds int, drivers ...fake) (*recommend.Advice, string) {
 	footprints := map[string]*result.Footprint{}
 	for _, d := range drivers {
 		footprints[d.name] = &result.Footprint{SizeBytes: d.size * 1e6}
 	}
-	a := advise.Decide(advise.FactsOf(story(rounds, drivers...), footprints))
+	a := recommend.Decide(recommend.FactsOf(story(rounds, drivers...), footprints))
 	// Chance decides which of two equally fast candidates is first.
 	words := []string{strings.TrimSpace(string(a.Verdict) + " " + a.Take + strings.Join(slices.Sorted(slices.Values(a.Among)), "+"))}
 	for _, r := range a.Because {
@@ -290,7 +290,7 @@ func TestFurther(t *testing.T) {
 // and the order of candidates follow from their times.
 func TestFloor(t *testing.T) {
 	native := with(mattn, func(f *fake) { f.name, f.factor = "native", 0.5 })
-	f := advise.FactsOf(story(12, modernc, native, mattn), nil)
+	f := recommend.FactsOf(story(12, modernc, native, mattn), nil)
 	var names []string
 	for _, c := range f.Candidates {
 		names = append(names, c.Name)
@@ -304,19 +304,19 @@ func TestFloor(t *testing.T) {
 	if len(f.Cells) != 2 {
 		t.Errorf("cells %v", f.Cells)
 	}
-	only := advise.FactsOf(story(12, native), nil)
+	only := recommend.FactsOf(story(12, native), nil)
 	if len(only.Candidates) != 1 || only.Candidates[0].Name != "native" {
 		t.Errorf("alone: %+v", only.Candidates)
 	}
-	if a := advise.Decide(only); a.Verdict != advise.Take || a.Take != "native" {
+	if a := recommend.Decide(only); a.Verdict != recommend.Take || a.Take != "native" {
 		t.Errorf("alone: %+v", a)
 	}
 }
 
 // TestErrors checks that the errors of a candidate are added up over its phases.
 func TestErrors(t *testing.T) {
-	f := advise.FactsOf(story(10, with(mattn, func(f *fake) { f.failed = 7 }), modernc), nil)
-	i := slices.IndexFunc(f.Candidates, func(c advise.Candidate) bool { return c.Name == "mattn" })
+	f := recommend.FactsOf(story(10, with(mattn, func(f *fake) { f.failed = 7 }), modernc), nil)
+	i := slices.IndexFunc(f.Candidates, func(c recommend.Candidate) bool { return c.Name == "mattn" })
 	c := f.Candidates[i]
 	if c.Failed != 140 || c.Operations != 20_000 || len(c.Errors) != 1 || c.Errors[0].Count != 140 || c.MemoryBytes != 24e6 {
 		t.Errorf("%+v", c)
@@ -326,15 +326,15 @@ func TestErrors(t *testing.T) {
 // TestCircle has three candidates, each slower than the next. No decision between them is expected.
 func TestCircle(t *testing.T) {
 	slower := stats.Summary{Median: 1.2, Interval: &stats.Interval{Low: 1.1, High: 1.3}}
-	f := advise.Facts{Pairs: []advise.Pair{
+	f := recommend.Facts{Pairs: []recommend.Pair{
 		{First: 0, Second: 1, Time: slower, Told: true},
 		{First: 1, Second: 2, Time: slower, Told: true},
 		{First: 0, Second: 2, Time: slower.Inverse(), Told: true},
 	}}
 	for _, name := range []string{"a", "b", "c"} {
-		f.Candidates = append(f.Candidates, advise.Candidate{Name: name, Status: result.OK})
+		f.Candidates = append(f.Candidates, recommend.Candidate{Name: name, Status: result.OK})
 	}
-	if a := advise.Decide(&f); a.Verdict != advise.Undecided || len(a.Among) != 3 {
+	if a := recommend.Decide(&f); a.Verdict != recommend.Undecided || len(a.Among) != 3 {
 		t.Errorf("%+v", a)
 	}
 }

@@ -177,7 +177,7 @@ func (r *Recommendation) Alternatives() (l document.List) {
 		if i := x.Ratio.Interval; i != nil && i.High < 1 {
 			how = document.SlowerBy(*x.Ratio)
 		}
-		l = append(l, document.Item{Label: "the fastest", Text: fmt.Sprintf("%s, %s, but it %s", x.Name, how, WhyNot(*x)), Alarm: true})
+		l = append(l, document.Item{Label: "the fastest", Text: fmt.Sprintf("%s is %s, but %s", x.Name, how, WhyNot(*x)), Alarm: true})
 	}
 	return l
 }
@@ -190,7 +190,7 @@ func (r *Recommendation) need(n *Need) string {
 	case n.Verdict == Conditional:
 		words += fmt.Sprintf(", only if its known defects cannot affect you (%s)", NeedsOf(n.facts.Candidate(n.Take).Falsifying()))
 	case n.Verdict == Undecided:
-		words += " (" + n.open(n.facts) + ")"
+		return words + ": no clear difference between them"
 	}
 	switch {
 	case ratio == nil || r.Verdict == None:
@@ -198,7 +198,7 @@ func (r *Recommendation) need(n *Need) string {
 	case r.Facts.slower(r.Facts.index(r.Names()[0]), r.Facts.index(n.Names()[0])):
 		return words + ", " + document.SlowerThan(*ratio, r.Names()[0])
 	}
-	return words + ", no clear difference to " + r.Names()[0]
+	return words + ", about as fast as " + r.Names()[0] + " so far"
 }
 
 // LeftOut returns the fastest candidate that is not slower than the recommended one but was

@@ -69,12 +69,12 @@ func (r *Ranking) best(ranked []int) string {
 	less := slices.DeleteFunc(slices.Clone(ranked), func(i int) bool { return risk(i) <= risk(best) })
 	next := slices.IndexFunc(ranked, func(i int) bool { return i != best && risk(i) >= risk(best) && !r.tied(best, i) })
 	if len(less) == 0 && next >= 0 {
-		words += "; " + r.timed(ranked[next], best, "")
+		words += "; next is " + r.timed(ranked[next], best, "")
 	}
 	for len(less) > 0 {
 		i := r.safest(less)
 		tied := slices.DeleteFunc(slices.Clone(less), func(x int) bool { return risk(x) < risk(i) || !r.tied(i, x) })
-		words += fmt.Sprintf("; the fastest that %s: %s", conditions.Losses[risk(i)].Only, r.timed(i, best, r.tiedNames(tied, "")))
+		words += fmt.Sprintf("; the fastest that %s is %s", conditions.Losses[risk(i)].Only, r.timed(i, best, r.tiedNames(tied, "")))
 		less = slices.DeleteFunc(less, func(x int) bool { return risk(x) <= risk(i) })
 	}
 	without := 0
@@ -185,7 +185,7 @@ func (r *Ranking) timed(i, other int, note string) string {
 		return r.Rows[i].Name + note + ", as fast as " + r.Rows[other].Name
 	}
 	ratio := r.ratio(i, other)
-	return fmt.Sprintf("%s%s is %s", r.Rows[i].Name, note, document.Slower(ratio))
+	return fmt.Sprintf("%s%s, %s", r.Rows[i].Name, note, document.Slower(ratio))
 }
 
 func (r *Ranking) tied(i, other int) bool { return slices.Contains(r.Rows[i].Tied, other) }

@@ -94,8 +94,7 @@ func (r *Recommendation) Answer() string {
 	case len(f.Candidates) == 1:
 		return fmt.Sprintf("There is nothing to choose: %s is the only driver.", r.Take)
 	case r.Verdict == Conditional:
-		return fmt.Sprintf("Take %s only if its known defects cannot affect you (%s): every driver here has defects that can lose or falsify data.",
-			r.Take, NeedsOf(f.Candidate(r.Take).Falsifying()))
+		return fmt.Sprintf("Take %s only if its known defects cannot affect you: every driver here has defects that can lose or falsify data.", r.Take)
 	}
 	return "Take " + r.Take + r.why() + "."
 }
@@ -165,9 +164,12 @@ func (a *Advice) MoreRounds() string {
 	return "about " + document.Counted(int64(a.Further), "more round")
 }
 
-// Alternatives lists what to take for each need that the recommended driver does not meet, and the
+// Alternatives lists the condition of the recommendation, what to take for each need that the recommended driver does not meet, and the
 // fastest driver with the reason not to take it, if that is another one.
 func (r *Recommendation) Alternatives() (l document.List) {
+	if r.Verdict == Conditional {
+		l = append(l, document.Item{Label: "its defects", Text: NeedsOf(r.Facts.Candidate(r.Take).Falsifying()), Alarm: true})
+	}
 	for i := range r.Needs {
 		n := &r.Needs[i]
 		l = append(l, document.Item{Label: n.Label(), Text: r.need(n)})

@@ -192,12 +192,12 @@ func TestAdviceRisksOnOneScreen(t *testing.T) {
 	a := advised(run)
 	a.Answers = diffed(noted("mattn", "3.50.1", "a\x00b", "same"), noted("modernc", "3.54.1", "a", []byte("same")))
 	var b bytes.Buffer
-	if err := advise.Formats.Write(&b, "table", a, document.Options{Lines: 34, Width: 100}); err != nil {
+	if err := advise.Formats.Write(&b, "table", a, document.Options{Lines: 38, Width: 100}); err != nil {
 		t.Fatal(err)
 	}
 	first, rest, cut := strings.Cut(b.String(), "\nnot shown")
-	if !cut || !strings.Contains(rest, "What else a choice costs") {
-		t.Fatalf("all of it is shown, or not what a choice costs:\n%s", b.String())
+	if !cut || !strings.Contains(rest, "Where the figures are from") {
+		t.Fatalf("all of it is shown, or not the figures:\n%s", b.String())
 	}
 	words := strings.Join(strings.Fields(first), " ")
 	for _, want := range []string{

@@ -127,15 +127,12 @@ func adviceOrigin(a *stats.Analysis) document.List {
 	l := document.List{{Label: "measured", Text: conditions.MeasuredIn(a, "workloads "+strings.Join(workloadsOf(of), ", ")), Alarm: of.Stopped == result.StoppedInterrupted || of.Stopped == ""}}
 	l.Note(document.Item{Label: "repeated", Text: conditions.CountRepeated(of).String()})
 	_, text := report.Settled(a)
-	l.Note(document.Item{Label: "settled", Text: text})
+	l.Note(document.Item{Label: conditions.KindOf(conditions.CaveatUnsettled).Name, Text: text})
 	l = append(l, conditions.MachineItems(of.Machine)...)
 	for _, g := range a.Groups {
-		for _, b := range conditions.Troubles(g) {
-			of, _ := b.(document.List)
-			for _, it := range of {
-				if it.Label == "warning" && !slices.Contains(l, it) {
-					l = append(l, it)
-				}
+		for _, it := range conditions.GroupWarnings(g) {
+			if !slices.Contains(l, it) {
+				l = append(l, it)
 			}
 		}
 	}
@@ -144,7 +141,7 @@ func adviceOrigin(a *stats.Analysis) document.List {
 
 func (a Advised) unset() (l document.List) {
 	if _, text := conditions.UnsetInRun(a.Of); text != "" {
-		l = append(l, document.Item{Label: "beware", Alarm: true, Text: text + ", so each driver used its own default, which can decide this answer"})
+		l = append(l, conditions.KindOf(conditions.CaveatUnset).Item(text))
 	}
 	return l
 }

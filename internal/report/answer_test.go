@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -202,12 +203,12 @@ func crossed(rounds int) *result.Run {
 // settings is one row, and that what is side by side is shown once.
 func TestRowsCountOnce(t *testing.T) {
 	for _, c := range answered(t, crossed(3)).Answers.Caveats {
-		if c.Code == report.CaveatFewRounds && c.Count != 12 {
+		if c.Code == conditions.CaveatFewRounds && c.Count != 12 {
 			t.Errorf("12 cases with one phase: %+v", c)
 		}
 	}
 	// Of each workload, all but the fastest row have a ratio.
-	if got := line(t, crossed(9), "settled"); !strings.Contains(got, " of 10 ratios within ±2.0%") {
+	if got := line(t, crossed(9), "precision"); !strings.Contains(got, " of 10 ratios are precise to ±2.0%") {
 		t.Errorf("12 rows: %s", got)
 	}
 	failing := crossed(9)
@@ -217,7 +218,7 @@ func TestRowsCountOnce(t *testing.T) {
 		}
 	}
 	for _, c := range answered(t, failing).Answers.Caveats {
-		if c.Code == report.CaveatUnranked && c.Count != 4 {
+		if c.Code == conditions.CaveatUnranked && c.Count != 4 {
 			t.Errorf("4 cases of mattn: %+v", c)
 		}
 	}
@@ -265,17 +266,17 @@ func TestCaveats(t *testing.T) {
 		got = append(got, c.Code+" "+c.Text)
 	}
 	want := []string{
+		"defect crawshaw: upsert-trigger (a trigger that an UPSERT fires can see wrong old values); " +
+			"crawshaw: in-3.33.0 (an optimization of IN can give a wrong answer); crawshaw: crawshaw-94 (BindBytes stores a BLOB as TEXT)",
 		"wrong modernc on mine: another answer",
 		"refused zombiezen and crawshaw on mine: wanted full, got off",
 		"failed mattn on mine: it crashed",
 		"unavailable python on mine: python3 is not installed: apt-get install python3",
 		"ended-early the run was interrupted after 9 complete rounds",
-		"defect crawshaw: upsert-trigger (a trigger that an UPSERT fires can see wrong old values); " +
-			"crawshaw: in-3.33.0 (an optimization of IN can give a wrong answer); crawshaw: crawshaw-94 (BindBytes stores a BLOB as TEXT)",
 		"load load",
 		"virtual virtual",
-		"unsettled 0 of 1 median within ±<0.1%; open: mine insert native ±1.8%",
 		"left-out large, for which the default time is too short: --workloads large measures them",
+		"unsettled no median is precise to ±<0.1% yet; the least precise: mine insert native ±1.8%",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
@@ -84,7 +84,7 @@ func TestAddedLead(t *testing.T) {
 			codes = append(codes, c.Code)
 		}
 		out := screen(t, run, document.Options{Width: 120, Lines: 40})
-		if got := j.Answers.Tables[0].Added; got != tc.want || strings.Contains(strings.Join(codes, " "), report.CaveatAdded) != tc.want || strings.Contains(out, "v0.3.2*!") != tc.want || strings.Contains(out, "\n* own cost ") != tc.want {
+		if got := j.Answers.Tables[0].Added; got != tc.want || strings.Contains(strings.Join(codes, " "), conditions.CaveatAdded) != tc.want || strings.Contains(out, "v0.3.2*!") != tc.want || strings.Contains(out, "\n* own cost ") != tc.want {
 			t.Errorf("%v ns added: want a mark: %v, got %v %v\n%s", tc.added, tc.want, got, codes, out)
 		}
 	}

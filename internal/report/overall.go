@@ -54,7 +54,7 @@ func leftOutOf(o stats.Overall) document.List {
 		if x.Table != nil {
 			text = fmt.Sprintf("%s: %s%s", x.Table, why[x.Code], strings.Join(x.Drivers, ", "))
 		}
-		l = append(l, document.Item{Label: "left out", Text: text})
+		l = append(l, conditions.WarningOf(conditions.CaveatSummary, text))
 	}
 	return l
 }

@@ -218,7 +218,7 @@ func TestUnsupported(t *testing.T) {
 	}
 	run.Cases, run.Trials = append(run.Cases, server.Cases...), append(run.Trials, server.Trials...)
 	out := screen(t, run, document.Options{Width: 120, Lines: 40})
-	for _, want := range []string{"unsupported   crawshaw on server: this worker serves no HTTP", "left out      not in the summary: 2 cells of server (no figures of crawshaw), for all drivers"} {
+	for _, want := range []string{"unsupported   crawshaw on server: this worker serves no HTTP", "summary       leaves out 2 cells of server (no figures of crawshaw), for all drivers"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("want %q:\n%s", want, out)
 		}

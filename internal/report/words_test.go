@@ -36,14 +36,6 @@ func TestCellsAreCounted(t *testing.T) {
 	}
 }
 
-// TestPageSaysHowSure checks that the sentence below a page's answer says what it is about.
-func TestPageSaysHowSure(t *testing.T) {
-	const want = "How sure is that: if all drivers and settings compared here were equally fast, the probability that this run would still call any of them faster than another would be at most 5.0%."
-	if out := write(t, "html", insertRun(9, "mattn", "modernc"), "native", document.Options{}); !strings.Contains(out, want) {
-		t.Errorf("no %q in\n%.5000s", want, out)
-	}
-}
-
 // TestURLsStayWhole checks that a URL that is wider than the terminal is not broken.
 func TestURLsStayWhole(t *testing.T) {
 	for _, width := range []int{40, 60, 120} {

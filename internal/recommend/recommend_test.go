@@ -356,7 +356,9 @@ func TestReplayIsNotTheDriver(t *testing.T) {
 
 // TestNeeds checks what is recommended to readers who need database/sql, or have no C compiler.
 func TestNeeds(t *testing.T) {
-	crawshaw := with(mattn, func(f *fake) { f.name, f.direct, f.module, f.sqlite, f.factor = "crawshaw", true, "crawshaw.io/sqlite", "3.32.2", 0.8 })
+	crawshaw := with(mattn, func(f *fake) {
+		f.name, f.direct, f.module, f.sqlite, f.factor = "crawshaw", true, "crawshaw.io/sqlite", "3.32.2", 0.8
+	})
 	direct := with(other, func(f *fake) { f.sqlite, f.factor = "3.54.1", 0.5 })
 	noisy := func(f *fake) { f.noise = 0.5 }
 	for name, c := range map[string]struct {

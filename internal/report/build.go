@@ -84,9 +84,12 @@ func header(a *stats.Analysis, o Options, first document.List) document.Document
 		took = document.Elapsed(run.Ended.Sub(run.Started))
 	}
 	title := fmt.Sprintf("sqlite3perf %s · run %d · %s · %s", run.Version, run.ID, run.Started.UTC().Format("2006-01-02 15:04:05 MST"), took)
-	l := append(first, document.List{
-		{Label: "machine", Text: conditions.Over(run.Host) + conditions.Machine(run.Machine) + conditions.Stolen(run)},
-		{Label: "databases", Text: conditions.Storage(run.Machine), Alarm: run.Machine.SyncFree},
+	l := append(first, document.Item{Label: "machine", Text: conditions.Over(run.Host) + conditions.Machine(run.Machine) + conditions.Stolen(run)})
+	storage := conditions.Storage(run.Machine)
+	if !slices.ContainsFunc(first, func(it document.Item) bool { return it.Text == storage }) { // otherwise a warning says the same
+		l = append(l, document.Item{Label: "databases", Text: storage, Alarm: run.Machine.SyncFree})
+	}
+	l = append(l, document.List{
 		{Label: "work", Text: fmt.Sprintf("scale %s, seed %d", run.Scale, run.Seed)},
 		{Label: "rounds", Text: conditions.Stopped(a), Alarm: run.Stopped == result.StoppedInterrupted || run.Stopped == ""},
 	}...)

@@ -22,18 +22,17 @@ func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 	if n := said.leastRounds(); n > 0 && n < rounds(a) {
 		measured = fmt.Sprintf("%d–%s", n, measured)
 	}
-	first := said.first()
-	if first == nil || opts.Study != nil {
-		return sentences(measured, exactness(a, said.Tables))
+	shown, chance := said.Tables, ""
+	if first := said.first(); first != nil && opts.Study == nil {
+		if another := first.another(rounds(a)); another != "" {
+			measured += ": " + another
+		}
+		shown = []Ranking{*first}
 	}
-	if another := first.another(rounds(a)); another != "" {
-		measured += ": " + another
+	if said.FalseDifference > 0 && opts.Study == nil {
+		chance = fmt.Sprintf("If all were equally fast, the chance that this run calls any of them faster would be at most %s", document.Share(said.FalseDifference))
 	}
-	exact := exactness(a, []Ranking{*first})
-	if said.FalseDifference == 0 {
-		return sentences(measured, exact)
-	}
-	return sentences(measured, exact, fmt.Sprintf("If all were equally fast, the chance that this run calls any of them faster would be at most %s", document.Share(said.FalseDifference)))
+	return sentences(measured, exactness(a, shown), chance)
 }
 
 // sentences joins sentences, which have no full stops, and leaves out empty ones. A single sentence

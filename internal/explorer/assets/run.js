@@ -187,7 +187,7 @@ function legend(cells) {
 }
 
 // ownLead says that sqlite3perf's overhead may explain why a cell leads.
-const ownLead = (c) => `* what sqlite3perf itself adds could explain its lead before ${c.added_could_explain_lead_before}`;
+const ownLead = (c) => `* sqlite3perf's own overhead may explain its lead before ${c.added_could_explain_lead_before}`;
 
 function remarks(c) {
   return [

@@ -240,7 +240,7 @@ func (v verdict) found(stream, runs int) float64 {
 }
 
 func everyVerdict(tables int) string {
-	rows := [][]string{{"said", "of", "nominal", "found", "runs"}, {"---", "---", "---:", "---:", "---:"}}
+	rows := [][]string{{"verdict or interval", "simulated", "nominal", "found", "runs"}, {"---", "---", "---:", "---:", "---:"}}
 	for i, v := range verdicts {
 		n := max(tables/v.cost, 20)
 		says := v.says
@@ -252,5 +252,5 @@ func everyVerdict(tables int) string {
 	n := max(tables/4, 20)
 	large, worth := gainsTooLarge(n, 1.05)
 	rows = append(rows, []string{"tune: the gain that is printed is too large", "a setting that gains 5 % and is called worth it, trials vary by 10 %", "50.0 %", percent(float64(large) / float64(max(worth, 1))), fmt.Sprint(worth)})
-	return "Each verdict, where it would be false, and each interval, of what it is an interval:\n\n" + markdown(rows)
+	return "How often each verdict is found where it would be false, and how often each interval contains the true value:\n\n" + markdown(rows)
 }

@@ -234,8 +234,8 @@ var failureVerdicts = []struct {
 }{
 	{"compare: more failed, one cell", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return comparesFailing(r, x, y, 1) }},
 	{"compare: more failed in any of four cells", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return comparesFailing(r, x, y, 4) }},
-	{"gate: shut, one cell, confirmed", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return gated(r, x, y, 1).Shut() }},
-	{"gate: shut, four cells, confirmed", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return gated(r, x, y, 4).Shut() }},
+	{"gate: failed, one cell, confirmed", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return gated(r, x, y, 1).Shut() }},
+	{"gate: failed, four cells, confirmed", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return gated(r, x, y, 4).Shut() }},
 	{"bisect: names a release of 16, in 4 steps", 4 * stats.Doubt, func(r *rand.Rand, x, y failures) bool { return bisected(r, x, y, 11, 1).Bad != "" }},
 	{"bisect: the same, and is certain", 4 * stats.Doubt, func(r *rand.Rand, x, y failures) bool {
 		f := bisected(r, x, y, 11, 1)

@@ -186,7 +186,7 @@ func comparedVerdicts() []verdict {
 			}},
 		{says: "compare: stored runs are the same", of: "one is 2.5 % slower, 60 rounds that vary by 1 %, 2 % allowed", most: stats.Doubt, cost: 4,
 			is: func(r *rand.Rand) bool { return stored(r, 1, 60, 0.01, 1.025).Count(stats.Same) > 0 }},
-		{says: "gate: shut by a stored run, before it is confirmed", of: "4.5 % slower in eight cells, 20 rounds that vary by 3 %, 5 % allowed", most: stats.Doubt, cost: 4,
+		{says: "gate: failed by a stored run, before it is confirmed", of: "4.5 % slower in eight cells, 20 rounds that vary by 3 %, 5 % allowed", most: stats.Doubt, cost: 4,
 			is: func(r *rand.Rand) bool { return stats.NewGate(allowed, stored(r, 8, 20, 0.03, 1.045)).Shut() }},
 		{says: "gate: passed by a stored run", of: "5.1 % slower, 20 rounds that vary by 3 %, 5 % allowed", most: stats.Doubt, cost: 2,
 			is: func(r *rand.Rand) bool {

@@ -138,7 +138,7 @@ var verdicts = slices.Concat([]verdict{
 			i := stats.Proportion(k, 200)
 			return holds(&i, share)
 		}},
-	{says: "doctor: a difference that is told in nine of ten runs is told", of: "14 rounds that vary by 2 %, noise of 200 rounds", least: stats.NoiseTold, cost: 20, is: tellsSmallest},
+	{says: "doctor: a run finds the difference that nine of ten runs should find", of: "14 rounds that vary by 2 %, noise of 200 rounds", least: stats.NoiseTold, cost: 20, is: tellsSmallest},
 }, comparedVerdicts(), trendVerdicts(24), trendVerdicts(80), manyTrends(), medianVerdicts(), wholeVerdicts(), lawVerdicts())
 
 // sixMore is a side of which six percentage points more of the operations fail than of the

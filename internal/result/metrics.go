@@ -17,8 +17,8 @@ type Metric struct {
 	Compared     bool // comparisons and gates can use the metric
 	Binary       bool // values are written with binary prefixes, such as KiB
 	PerOperation bool // the value is divided by the number of operations
-	Adds         bool // true: the value of a mix is the sum over its processes; false: it is the value of the first process, the only one left at the end
-	Never0       bool // 0 means that it was not counted
+	Adds         bool // Adds says how to combine the processes of a mix. true: the values are added; false: the value of the first process is used, because it continues alone after the mix
+	Never0       bool // the value 0 means that the metric was not counted
 
 	Of func(*protocol.Costs) *int64
 }

@@ -282,7 +282,7 @@ var schemas = map[string]string{"advise": "advice", "bisect": "bisection", "diff
 // fulfills validates the JSON that was printed last: fulfills gate
 func fulfills(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 || schemas[args[0]] == "" {
-		ts.Fatalf("usage: fulfills advise|bisect|diff|dsn|gate|locks|profile|tune")
+		ts.Fatalf("usage: fulfills %s", strings.Join(slices.Sorted(maps.Keys(schemas)), "|"))
 	}
 	schema, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "..", "docs", "schemas", schemas[args[0]]+".schema.json"))
 	ts.Check(err)

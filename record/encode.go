@@ -57,8 +57,8 @@ func appendStatement(b []byte, number int64, sql string, prepared bool) []byte {
 	return append(b, "}\n"...)
 }
 
-// appendEvent appends an event's line. The parameters are args, or written, which has them as
-// JSON; written is used unless it is nil.
+// appendEvent appends an event's line. If written is not nil, it has the parameters as JSON.
+// Otherwise the parameters are args.
 func (r *Recorder) appendEvent(b []byte, conn int64, e *event, args []driver.NamedValue, written []byte, err error) []byte {
 	b = appendInt(b, `{"at":`, e.at)
 	b = appendInt(b, `,"took":`, e.took)
@@ -202,8 +202,9 @@ func appendValue(b []byte, v driver.Value) []byte {
 	return appendOther(b, v)
 }
 
-// appendMonotonic adds a mark to an object if its time has a reading of the monotonic clock, as
-// results of time.Now have. Some libraries store time.Time.String, which includes the reading.
+// appendMonotonic adds a mark to a JSON object if its time has a reading of the monotonic clock,
+// as results of time.Now have. Some libraries store the result of time.Time.String, which
+// includes the reading.
 func appendMonotonic(b []byte, t time.Time) []byte {
 	if t == t.Round(0) { //nolint:staticcheck // compares the readings, not the instants
 		return b

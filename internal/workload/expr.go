@@ -15,7 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// dollar replaces the "$" of a parameter's name in what Go's parser reads.
+// dollar replaces the "$" of a parameter's name in an expression, because Go's parser does not
+// accept "$".
 const dollar = "ǂ"
 
 // evaluate computes an integer expression: whole numbers, $names, + - * / and

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// sshOptions are options for the SSH client. With them it never prompts, and notices within
-// a minute that the other machine is gone. It clears the user's port forwardings, because
-// their ports may be in use.
+// sshOptions are options for the SSH client. With them, the client never prompts, and notices
+// within a minute that the other machine is gone. They also clear the user's port forwardings,
+// because their ports may be in use.
 var sshOptions = []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4", "-o", "ClearAllForwardings=yes"}
 
 // toolPath adds the directories where Go is often installed to PATH. In shells that are not
@@ -92,7 +92,7 @@ func (p *sshCommand) kill() { _ = p.Cancel() } // fails if the client has ended
 // sshFailed is the exit status with which the SSH client reports its own errors.
 const sshFailed = 255
 
-// fault explains why the SSH client ended unexpectedly. err is what Wait returned.
+// fault explains why the SSH client ended unexpectedly. err is the result of Wait.
 func (p *sshCommand) fault(err error) *Error {
 	said := p.stderr.String()
 	last := lastLine(said)

@@ -261,8 +261,8 @@ func fits(path, dir string) error {
 	return nil
 }
 
-// write creates the file to with all that it reads from from, and returns the SHA-256 of the
-// contents.
+// write creates the file at the path to, copies everything from the reader from into it, and
+// returns the SHA-256 of the contents.
 func write(ctx context.Context, from io.Reader, to string, sync bool) (string, error) {
 	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -78,7 +78,9 @@ type List []Item
 type Item struct {
 	Label, Text string
 	Alarm       bool
-	Most        int // most lines printed on a terminal; 0: all
+	Most        int  // most lines printed on a terminal; 0: all
+	Warning     bool // a warning; a screen counts those that it leaves out
+	Kept        bool // a screen may shorten the item but never leaves it out
 }
 
 // Note adds an item, unless its text is empty.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/compare"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
@@ -30,7 +29,7 @@ func runOnPage(a *stats.Analysis, o Options) document.Document {
 // the run was measured. All further text is the same as in the other formats.
 func pageOf(a *stats.Analysis, o Options) document.Document {
 	said := AnswersOf(a, o)
-	d := pageAnswer(said, o.Study == nil)
+	d := pageAnswer(a, said, o)
 	s := ScopeOf(o)
 	if o.Study != nil {
 		d = append(d, s.pageStudy(a, o.Study)...)
@@ -54,7 +53,7 @@ func pageOf(a *stats.Analysis, o Options) document.Document {
 		d = append(d, conditions.AllCompileOptions(a))
 	}
 	d = append(d, document.Heading{Level: 2, Text: "How it was measured"})
-	d = append(d, header(a, o)...)
+	d = append(d, header(a, o, nil)...)
 	if o.Study == nil {
 		if r := reliability(a); r != "" {
 			d = append(d, document.Paragraph{Text: r})
@@ -68,33 +67,19 @@ func pageOf(a *stats.Analysis, o Options) document.Document {
 	return document.UniqueNames(d, map[string]bool{})
 }
 
-// pageAnswer returns the beginning of a page: the answer, how sure it is, and warnings. marked
-// says whether rows of the page are marked with [ownCost].
-func pageAnswer(said Answers, marked bool) document.Document {
+// pageAnswer returns the beginning of a page: the answer, how sure it is, and warnings.
+func pageAnswer(a *stats.Analysis, said Answers, o Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: said.Text}}
-	if said.FalseDifference > 0 {
-		d = append(d, document.Paragraph{Text: fmt.Sprintf("How sure is that: if all drivers and settings compared here were equally fast, the probability that this run would still call any of them faster than another would be at most %s.", document.Percent(said.FalseDifference)), Quiet: true})
+	if l := said.alternatives(); l != nil {
+		d = append(d, l)
 	}
-	if choices := choiceItems(&said); choices != nil {
-		d = append(d, choices)
-	}
-	var l document.List
-	for _, c := range said.Caveats {
-		words := strings.ReplaceAll(c.Code, "-", " ")
-		if c.Code == CaveatAdded && marked {
-			words = Labels[c.Code] // this label shows the mark that rows have
-		}
-		l = append(l, document.Item{Label: words, Text: c.Text, Alarm: !slices.Contains(mildCaveats, c.Code)})
-	}
+	d = append(d, document.List{{Label: "how sure", Text: HowSure(a, &said, o)}})
+	l := caveatItems(said.Caveats, o.Study == nil)
 	if len(l) > mostCaveats+1 {
-		return append(d, l[:mostCaveats], document.Details{Title: fmt.Sprintf("%d more to beware of", len(l)-mostCaveats), Body: document.Document{l[mostCaveats:]}})
+		return append(d, l[:mostCaveats], document.Details{Title: fmt.Sprintf("%d more warnings", len(l)-mostCaveats), Body: document.Document{l[mostCaveats:]}})
 	}
 	return append(d, l)
 }
-
-// mildCaveats are the codes of harmless caveats. Every run has them, or they only name what was
-// not measured.
-var mildCaveats = []string{result.WarningVirtual, CaveatUnsettled, CaveatSummary, CaveatLeftOut}
 
 const mostCaveats = 5
 
@@ -190,7 +175,7 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 		return nil
 	}
 	bars := p.TableBars(n, t, p.looks)
-	table := figures(t, measured)
+	table := figures(p.a, t, measured)
 	for _, c := range measured {
 		table.Links = append(table.Links, conditions.CaseLink(c.Case))
 	}

@@ -91,8 +91,8 @@ func (r *Recorder) appendEvent(b []byte, conn int64, e *event, args []driver.Nam
 	return append(b, "}\n"...)
 }
 
-// appendInserted appends a line with an inserted ID that the application asked for. at is when
-// the execution that inserted the row began.
+// appendInserted appends a line with an inserted ID that the application asked for. The
+// parameter at is the time at which the execution that inserted the row began.
 func appendInserted(b []byte, conn, at, id int64) []byte {
 	b = appendInt(b, `{"at":`, at)
 	b = appendInt(b, `,"conn":`, conn)

@@ -338,7 +338,8 @@ func (c *replayClient) close() error {
 	return errors.Join(err, c.conn.Close())
 }
 
-// collect adds up the measurements of all events in s. first has the first error of each code.
+// collect adds up the measurements of all events in s. The parameter first has the first error
+// of each code.
 func (r *replay) collect(s *protocol.Sample, first map[int]said) error {
 	histograms := make([]*latency.Histogram, len(r.Operations))
 	failures := make([]int64, len(r.Operations))

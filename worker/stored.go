@@ -74,8 +74,8 @@ func (t *trial) wakeWAL(ctx context.Context) error {
 	return nil
 }
 
-// inserted returns the number and the checksum of the rows that each table has gained. before
-// has the tables' sums before the phase.
+// inserted returns the number and the checksum of the rows that each table has gained. The
+// parameter before has the tables' sums before the phase.
 func (t *trial) inserted(ctx context.Context, tables []plan.Stored, before []plan.RowSum) ([]protocol.Inserted, error) {
 	after, err := t.stored(ctx, tables)
 	if err != nil {

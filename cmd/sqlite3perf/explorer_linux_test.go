@@ -178,8 +178,9 @@ func TestListPage(t *testing.T) {
 	want(t, p, `document.querySelector("tbody td:nth-child(2)").innerText`, "5")
 }
 
-// point moves the mouse to an element, again and again until the JavaScript expression then is
-// true. While a page's layout is not finished, the element may move away from the mouse.
+// point moves the mouse to an element. It does so repeatedly until a JavaScript expression, the
+// parameter then, is true. While a page's layout is not finished, the element may move away from
+// the mouse.
 func point(t *testing.T, p *browser.Page, selector, then string) {
 	t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); {

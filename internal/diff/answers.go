@@ -186,7 +186,8 @@ func column(x, y *protocol.Answer, i int) (list []Difference) {
 	return []Difference{complete}
 }
 
-// either returns element i of list or, if list is too short, of other.
+// either returns element i of list. If list is too short, it returns element i of the list
+// other.
 func either(list, other []string, i int) string {
 	switch {
 	case i < len(list):

@@ -256,8 +256,8 @@ func (m *Matrix) has(ref build.Ref, set driver.Settings) driver.Settings {
 	return result.OwnSettings(ref.Kind(), set)
 }
 
-// several reports whether the matrix has several values for any setting that is in set but not
-// in has.
+// several reports whether the matrix has several values for any setting that is in the map set
+// but not in the map has.
 func (m *Matrix) several(set, has driver.Settings) bool {
 	for name := range set {
 		if _, ok := has[name]; !ok && len(m.Settings[name]) > 1 {

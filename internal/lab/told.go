@@ -16,9 +16,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CheckTrial checks a trial that another machine reports, because a machine is trusted no
-// more than a worker. The first impossible value becomes the trial's reason. took is the
-// duration of the trial that this machine measured. again says that an earlier trial of the
+// CheckTrial checks a trial that another machine reports, because a machine is trusted no more
+// than a worker. The first impossible value becomes the trial's reason. took is the duration of
+// the trial that this machine measured. The parameter again is true if an earlier trial of the
 // case was OK.
 func CheckTrial(c *Case, t *result.Trial, took time.Duration, again bool) {
 	k := &check{of: "what the machine says of the trial"}

@@ -70,8 +70,8 @@ func groupsOf(p *Profiled) (names []string) {
 	return names
 }
 
-// colored lists all groups of functions. The groups in some come first, so that they have the
-// same colors as in a picture of only these groups.
+// colored lists all groups of functions. The groups in the list some come first, so that they
+// have the same colors as in a picture of only these groups.
 func colored(some []string) []string {
 	all := slices.Clone(some)
 	for _, g := range stacks.Groups {

@@ -186,8 +186,9 @@ func (x *Compared) moreThan(share float64) float64 {
 // two counts could seem to exceed a limit that it equals.
 const rounding = 1e-9
 
-// excludes reports whether the candidate certainly needs no more than most allows. The result is
-// not corrected for the number of cells, because a gate passes only if all cells do.
+// excludes reports whether the candidate certainly needs no more than is allowed. The parameter
+// most is the limit. The result is not corrected for the number of cells, because a gate passes
+// only if all cells do.
 func (x *Compared) excludes(most float64) bool {
 	return x.Measured() && !x.Failing.open() && x.timeExcluded(most) && (x.Failing == nil || x.Failing.Difference().High <= most)
 }
@@ -341,9 +342,9 @@ func (x *Compared) candidate(phase string) string {
 	return fmt.Sprintf("%q %q %v %q %q %q", c.Workload, c.Scale, c.Parameters, c.Settings, c.Driver, phase)
 }
 
-// confirms reports whether the second measurement x shows the same fault as cell c. most is the
-// limit. cells is the number of cells that were measured again; the p-value is corrected for
-// that number.
+// confirms reports whether the second measurement x shows the same fault as cell c. The
+// parameter most is the limit. cells is the number of cells that were measured again; the
+// p-value is corrected for that number.
 func (x *Compared) confirms(c *Gated, most float64, cells int) bool {
 	switch {
 	case c.State == GateFailing:

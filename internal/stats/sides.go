@@ -15,8 +15,9 @@ type keyed struct {
 	cell *Cell
 }
 
-// cells returns the cells with the given value of the factor that by names. If value is "", it
-// returns all cells. Two cells are compared if they agree in everything that their keys contain.
+// cells returns the cells in which a factor has the given value. The parameter by names the
+// factor. If value is "", all cells are returned. Two cells are compared if they agree in
+// everything that their keys contain.
 func (a *Analysis) cells(value string, by *result.Compares) []keyed {
 	var list []keyed
 	follows := poolFollows(a.Run.Cases)

@@ -268,7 +268,8 @@ type ruling struct {
 }
 
 // rule evaluates the comparisons of all claims together, because their p-values are corrected
-// together. A comparison that was decided in before keeps its ruling.
+// together. The parameter before has earlier rulings. A comparison that was decided there keeps
+// its ruling.
 func rule(claims []claim, in *cells, before [][]*ruling) [][]*ruling {
 	list := make([][]*ruling, len(claims))
 	var fresh []*ruling

@@ -63,8 +63,9 @@ func words(changes driver.Settings) string {
 	return document.Join(stats.SettingNames(changes), " ", func(name string) string { return name + "=" + changes[name] })
 }
 
-// oneMore returns the name of a setting if c and without are equal except that c also changes
-// that setting. Otherwise it returns "".
+// oneMore compares two changes of settings. If c changes the same settings as the parameter
+// without in the same way, and only one more, oneMore returns the name of that one. Otherwise it
+// returns "".
 func oneMore(without, c driver.Settings) (name string) {
 	if len(c) != len(without)+1 {
 		return ""

@@ -153,8 +153,8 @@ func (s *Search) extend(steps []*Step, to driver.Settings, level int) []*Step {
 	}
 }
 
-// difference returns the values in to that differ from those in from. The value is "" for a
-// setting that is only in from.
+// difference compares the settings from and to. It returns the values of to that are different.
+// The value is "" for a setting that only from has.
 func difference(from, to driver.Settings) driver.Settings {
 	d := driver.Settings{}
 	for name := range from.With(to) {

@@ -18,8 +18,8 @@ const (
 	maxExpression = 1000 // bytes of an expression
 )
 
-// countWithin reports a problem and returns false if count is greater than most. The parameter
-// what names the things that are counted.
+// countWithin reports a problem and returns false if count is above the parameter most. The
+// parameter what names the things that are counted.
 func (l *resolver) countWithin(n *yaml.Node, what string, count, most int) bool {
 	if count > most {
 		l.errorf(n, "%s: there are %d: want at most %d", what, count, most)
@@ -106,8 +106,8 @@ func (l *resolver) rowWithin(s *setInfo) {
 	}
 }
 
-// numberWithin reads an integer expression from least to most. It returns missing
-// if there is none or if it is out of range.
+// numberWithin reads an integer expression whose value must be between the parameters least and
+// most. If there is none, or if its value is out of range, it returns the parameter missing.
 func (l *resolver) numberWithin(n *yaml.Node, what string, least, most, missing int64) int64 {
 	if n == nil {
 		return missing

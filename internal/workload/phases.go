@@ -95,8 +95,8 @@ func (l *resolver) name(f *fields, what, example string) (name string, ok bool) 
 	return name, true
 }
 
-// dataSetAt returns the data set that a node names. Errors about an unknown name begin with
-// before. It returns nil if the name is unknown.
+// dataSetAt returns the data set that a node names. It returns nil if the name is unknown. The
+// error then begins with the parameter before.
 func (l *resolver) dataSetAt(n *yaml.Node, before, name string, also ...string) *setInfo {
 	s := l.sets[name]
 	if s == nil {

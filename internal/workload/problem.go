@@ -111,7 +111,7 @@ const (
 	maxQuoted   = 80
 )
 
-// shortened truncates a text that is longer than most bytes.
+// shortened truncates a text to the number of bytes in the parameter most.
 func shortened(s string, most int) string {
 	if len(s) <= most {
 		return s

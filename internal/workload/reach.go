@@ -23,7 +23,7 @@ var (
 )
 
 // outside finds the first place in a script that reaches files other than the trial's own
-// database, and its line, counted from 0. If there is none, what is "".
+// database, and its line, counted from 0. If there is no such place, the result what is "".
 //
 // It only warns the user before the run: workers make SQLite itself refuse ATTACH and VACUUM
 // INTO. If versions of SQLite read different tokens, outside assumes that the statement reaches

@@ -21,7 +21,8 @@ type Database struct {
 	Seed     uint64          // the seed from which values are generated
 	Proof    *protocol.Proof // the settings that the worker has read back
 
-	// Open opens the database again, with the same settings changed by over.
+	// Open opens the database again, with the same settings, except that the settings in over
+	// replace those of the same name.
 	Open func(ctx context.Context, over driver.Settings) (driver.DB, error)
 
 	// CPU returns the CPU time in nanoseconds of this process and of its children. PeakRSS

@@ -68,7 +68,7 @@ func (o *Options) patience() patience {
 // errLong is the error for a line longer than the limit.
 var errLong = errors.New("a line is too long")
 
-// readLine reads a line. It returns errLong if the line has more than most bytes.
+// readLine reads a line. It returns errLong if the line has more bytes than the parameter most.
 func readLine(r *bufio.Reader, most int) (line []byte, err error) {
 	for {
 		part, err := r.ReadSlice('\n')

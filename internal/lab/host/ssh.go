@@ -58,7 +58,8 @@ type sshCommand struct {
 	there  bool     // an agent has answered
 }
 
-// start runs a script on another machine. more are further options for the SSH client.
+// start runs a script on another machine. The parameter more has further options for the SSH
+// client.
 func (o *Options) start(ctx context.Context, host, script string, more ...string) (*sshCommand, error) {
 	client := o.SSH
 	if len(client) == 0 {
@@ -117,7 +118,7 @@ func (p *sshCommand) fault(err error) *Error {
 	return &Error{p.host, "the agent there ended"}
 }
 
-// explain returns advice for the errors in said, the output of the SSH client.
+// explain returns advice about errors. The parameter said is the output of the SSH client.
 func explain(host string, client []string, said string) string {
 	line := "" // last line of said that contains one of the parts
 	has := func(parts ...string) bool {

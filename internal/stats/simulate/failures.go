@@ -130,9 +130,9 @@ func gated(r *rand.Rand, first, second failures, cells int) *stats.Gate {
 	return g
 }
 
-// bisected searches 16 releases for the first bad one. Before the release with the index
-// changed, operations fail as the parameter before says. From that release on, they fail as
-// after says, and the time is multiplied by times.
+// bisected searches 16 releases for the first bad one. The parameter changed is the index of that
+// release. Operations of earlier releases fail as the parameter before says. From that release on,
+// they fail as the parameter after says, and the time is multiplied by times.
 func bisected(r *rand.Rand, before, after failures, changed int, times float64) *bisect.Finding {
 	var releases []string
 	for i := range 16 {
@@ -188,9 +188,9 @@ func unrankedRows(a *stats.Analysis) (share float64) {
 	return without / rows
 }
 
-// tuned reports whether a search finds the one setting that saves time. It saves 20 %.
-// Operations fail as the parameter today says with the present settings, and as with says with
-// the better setting.
+// tuned reports whether a search finds the one setting that saves time. It saves 20 %. The parameter
+// today says how operations fail with the present settings, and the parameter with how they fail
+// with the better setting.
 func tuned(r *rand.Rand, today, with failures) bool {
 	f := searched(r, func(gains bool) (failures, float64) {
 		if gains {

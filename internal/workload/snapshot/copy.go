@@ -285,7 +285,8 @@ func hash(ctx context.Context, path string) (string, error) {
 	return drain(ctx, io.Discard, f)
 }
 
-// drain copies all of from to to, and returns the SHA-256 of the copied bytes.
+// drain copies everything from a reader to a writer, and returns the SHA-256 of the copied
+// bytes.
 func drain(ctx context.Context, to io.Writer, from io.Reader) (string, error) {
 	h := sha256.New()
 	buffer := make([]byte, 1<<20)

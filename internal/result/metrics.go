@@ -41,8 +41,8 @@ var Metrics = []Metric{
 		Of: func(c *protocol.Costs) *int64 { return &c.CheckpointNS }},
 }
 
-// Value returns a sample's value of the metric. known is false if the worker did not count it,
-// which the value 0 means.
+// Value returns a sample's value of the metric. known is false if the worker did not count it.
+// Then the sample has the value 0.
 func (m *Metric) Value(s *Sample) (v float64, known bool) {
 	n := *m.Of(&s.Costs)
 	if m.PerOperation {

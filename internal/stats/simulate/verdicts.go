@@ -19,15 +19,15 @@ type verdict struct {
 	least    float64 // if above 0: least share of simulations in which the statement must be true
 	cost     int     // divisor for the number of simulations
 	is       func(r *rand.Rand) bool
-	share    func(runs int) float64 // returns the share of several simulations; nil: use is
+	share    func(runs int) float64 // returns the share of several simulations; if nil, the field is is used
 
 	// unpromised says that no document promises this share, but readers should know it.
 	unpromised bool
 }
 
-// verdicts has at least one simulation of each statement, and several where the kind of noise
-// matters. Those about failed operations are in failureVerdicts, those of studies in package
-// study, and those about peaks of throughput in package report.
+// verdicts has at least one simulation of each statement. If the kind of noise matters, it has
+// several. Statements about failed operations are in failureVerdicts, those of studies are in
+// package study, and those about peaks of throughput are in package report.
 var verdicts = slices.Concat([]verdict{
 	{says: "run: a table tells drivers apart, ranks them", of: "ten equal drivers, 10 rounds", most: stats.Alpha, cost: 8,
 		is: func(r *rand.Rand) bool {
@@ -141,8 +141,8 @@ var verdicts = slices.Concat([]verdict{
 	{says: "doctor: a run finds the difference that nine of ten runs should find", of: "14 rounds that vary by 2 %, noise of 200 rounds", least: stats.NoiseTold, cost: 20, is: tellsSmallest},
 }, comparedVerdicts(), trendVerdicts(24), trendVerdicts(80), manyTrends(), medianVerdicts(), wholeVerdicts(), lawVerdicts())
 
-// sixMore is a side of which six percentage points more of the operations fail than of the
-// side with "15 % ± a third".
+// sixMore is a side on which about 21 % of the operations fail: six percentage points more than
+// on the side "15 % ± a third" in failures.go.
 var sixMore = failures{name: "21 % ± a third", share: 0.21, spread: 1. / 3}
 
 // comparedVerdicts returns simulations of other statements of compare and gate, and of their
@@ -152,7 +152,7 @@ func comparedVerdicts() []verdict {
 	equal := func(r *rand.Rand) *stats.Comparison {
 		return stats.CompareRun(failingSides(r, failures{}, failures{}, 4, failingSettled))
 	}
-	// stored compares a run with a later one, in which the time of the only driver is
+	// stored compares a run with a later one. In the later run, the time of the only driver is
 	// multiplied by times.
 	stored := func(r *rand.Rand, tables, rounds int, spread, times float64) *stats.Comparison {
 		var a [2]*stats.Analysis
@@ -199,8 +199,8 @@ func comparedVerdicts() []verdict {
 	}
 }
 
-// wholeVerdicts returns simulations of statements that other tables show as well, where their
-// limits are hardest to keep.
+// wholeVerdicts returns simulations of statements that other tables have too, for the conditions
+// in which their limits are hardest to keep.
 func wholeVerdicts() []verdict {
 	return []verdict{
 		{says: "gate: failed", of: "4.5 % slower in eight cells, 5 % allowed", most: stats.Doubt, cost: 8,

@@ -133,6 +133,9 @@ func equals(p string) string {
 	return "=" + p
 }
 
+// rough is the spread above which ratios are not called exact.
+const rough = 0.25
+
 // exactness says how wide the intervals of rankings are. It returns "" if they have none.
 func exactness(a *stats.Analysis, list []Ranking) string {
 	what, most := "", 0.0
@@ -161,7 +164,11 @@ func exactness(a *stats.Analysis, list []Ranking) string {
 	if what == "" {
 		return ""
 	}
-	return fmt.Sprintf("The %s are known to ±%s or better (%s intervals)", what, document.Percent(most), document.Percent(a.Confidence))
+	known := fmt.Sprintf("known to ±%s or better", document.Percent(most))
+	if most > rough {
+		known = fmt.Sprintf("rough, ±%s at worst", document.Percent(most))
+	}
+	return fmt.Sprintf("The %s are %s (%s intervals)", what, known, document.Percent(a.Confidence))
 }
 
 // leastRounds returns the smallest number of rounds of any ranking, or 0 if nothing is ranked.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -283,6 +284,25 @@ func TestFurther(t *testing.T) {
 	}
 	if a, _ := told(3, mattn, modernc, other); a.Further != stats.Telling(3)-3 {
 		t.Errorf("%d more rounds than 3 for three candidates, want %d in all", a.Further, stats.Telling(3))
+	}
+}
+
+// TestNoRoundsTogether checks what would decide between candidates that never had figures in the
+// same round: no number of rounds is told.
+func TestNoRoundsTogether(t *testing.T) {
+	a := story(6, mattn, modernc)
+	a.Run.Trials = slices.DeleteFunc(a.Run.Trials, func(t result.Trial) bool { return t.Round%2 != t.Case%2 })
+	f := advise.FactsOf(stats.Analyze(a.Run, "native"), nil)
+	d := advise.Advised{Advice: advise.Decide(f), Facts: f, Of: a}
+	if !d.Untold || d.Further != 0 {
+		t.Fatalf("%+v", d.Advice)
+	}
+	var b strings.Builder
+	if err := advise.Formats.Write(&b, "table", d, document.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "more rounds, a larger scale") || strings.Contains(b.String(), "in all") {
+		t.Error(b.String())
 	}
 }
 

@@ -248,9 +248,6 @@ func (l *columns) row(bar float64) (high, middle float64) {
 	return bar + 18, bar/2 + 17
 }
 
-// tieRoom is the least width in pixels for which a tie is written.
-const tieRoom = 40
-
 const phone = 520
 
 func (c *canvas) columns(rows []rowWords) columns {
@@ -310,15 +307,15 @@ func (c *canvas) row(l columns, y float64, r role, w rowWords) {
 		c.name(from, middle, r, w.name, room)
 		text := measure(clean(w.text), small, false)
 		c.text(from, y-14, atStart, small, r, w.text, room)
-		if w.tied != "" && room > text+8+tieRoom {
-			c.text(from+text+8, y-14, atStart, small, faint, w.tied, room-text-8)
+		if measure(clean(w.tied), small, false) < room-text-8 { // half of a tie would say nothing
+			c.text(from+text+8, y-14, atStart, small, faint, w.tied, 0)
 		}
 	case l.narrow:
 		c.text(from, middle+4.5, atStart, normal, r, w.name, room)
 		c.text(end, middle+4.5, atEnd, small, r, w.text, 0)
 		room -= measure(clean(w.text), small, false) + 8
-		if after := measure(clean(w.name), normal, false) + 8; w.tied != "" && room > after+tieRoom {
-			c.text(from+after, middle+4.5, atStart, small, faint, w.tied, room-after)
+		if after := measure(clean(w.name), normal, false) + 8; measure(clean(w.tied), small, false) < room-after {
+			c.text(from+after, middle+4.5, atStart, small, faint, w.tied, 0)
 		}
 	default:
 		c.name(from, y, r, w.name, l.names)

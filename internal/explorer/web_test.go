@@ -409,11 +409,11 @@ func TestCharts(t *testing.T) {
 		return strings.TrimSpace(strings.Join(list, "; "))
 	}
 	for query, want := range map[string]string{
-		"":                             "summary ; ratios ; ranking insert; samples insert; memory insert; ranking mix; latency mix; samples mix",
+		"":                             "summary ; tradeoff ; ratios ; ranking insert; samples insert; memory insert; ranking mix; latency mix; samples mix",
 		"?kind=latency&kind=memory":    "memory insert; latency mix",
 		"?phase=mix":                   "ranking mix; latency mix; samples mix",
 		"?driver=mattn":                "summary ; ranking insert; samples insert; memory insert; ranking mix; latency mix; samples mix",
-		"?driver=mattn&driver=modernc": "summary ; ratios ; ranking insert; samples insert; memory insert; ranking mix; latency mix; samples mix",
+		"?driver=mattn&driver=modernc": "summary ; tradeoff ; ratios ; ranking insert; samples insert; memory insert; ranking mix; latency mix; samples mix",
 		"?driver=nobody":               "",
 		"?workload=other":              "",
 		"?phase=insert&driver=native&kind=ranking": "ranking insert",

@@ -204,7 +204,7 @@ func (g *cellGrid) addMedians(perOp bool) {
 	case perOp || metric == result.MetricTimePerOp:
 		base = "s/op"
 	case metric == result.MetricLatency:
-		title = "p99 of " + KindOfP99(g.cells) + " "
+		title = "p99 of " + shortKind(g.cells) + " "
 	}
 	medians := document.Map(g.cells, func(c *stats.Cell) float64 { return c.Summary.Median })
 	words, unit := document.Scaled(medians, benchunit.Decimal, base)
@@ -223,7 +223,7 @@ func (g *cellGrid) addRates() {
 	}
 	g.each(document.Column{Title: unit, Right: true, Drop: 2}, func(c *stats.Cell) string { return document.Human(cellRate(c).Median) })
 	if rowsAre(g.cells) != "driver" && g.cells[0].Samples[0].Metric == result.MetricTimePerOp {
-		g.scale("p99 of "+KindOfP99(g.cells), benchunit.Decimal, "s", 1, slowestP99)
+		g.scale("p99 of "+shortKind(g.cells), benchunit.Decimal, "s", 1, slowestP99)
 	}
 	if ceiling(g.cells) > 0 {
 		g.each(document.Column{Title: "of ceiling", Right: true, Drop: 5}, func(c *stats.Cell) string { return document.Percent(median(c, ofCeiling)) })

@@ -24,7 +24,7 @@ type tradeoff struct {
 // tradeoffs returns the drivers of the summary in its order. It returns nil if there is no summary,
 // or if the memory of fewer than two drivers is known.
 func tradeoffs(a *stats.Analysis) (list []tradeoff) {
-	if len(a.Overall.Drivers) < 2 {
+	if len(a.Overall.Drivers) < 2 || len(a.Overall.Tables)+len(a.Overall.LeftOut) < 2 {
 		return nil
 	}
 	grave := map[string][]string{} // by the driver's label

@@ -80,18 +80,19 @@ func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d docum
 	if len(first) > 0 {
 		d = append(d, pageWarnings(said, true)...)
 	}
-	cells := firsts(*said)
-	switch p, ok := s.HeatMap(a); {
-	case ok:
+	cells, heat := firsts(*said), false
+	if p, ok := s.HeatMap(a); ok {
 		p.Fold, p.Headed = "Figures, and who comes first", true
-		p.Behind = append(document.Document{document.ChartGrid(p.Chart(0))}, cells...)
+		p.Behind = append(document.Document{document.ChartGrid(p.Chart(0))}, below(cells)...)
 		d = append(d, document.Heading{Level: 2, Text: "Each cell"}, document.Paragraph{Text: p.Title + "."}, p)
-	case cells != nil:
-		d = append(append(d, document.Heading{Level: 2, Text: "Who comes first"}), cells[1:]...)
+		heat = true
 	}
 	p := runPage{scope: s, a: a, hints: o.Hints, looks: looks, plain: samplesOf(a.Run) > compare.MostTips && !o.alone}
 	EachGroupTable(a, func(stats.TableName, *stats.Table) { p.cells++ })
 	d = append(d, p.tables()...)
+	if cells != nil && !heat {
+		d = append(append(d, document.Heading{Level: 2, Text: "Who comes first"}), cells[1:]...)
+	}
 	if len(first) == 0 {
 		d = append(d, pageWarnings(said, true)...)
 	}

@@ -26,10 +26,30 @@ func slowestP99(s stats.Sample) float64 {
 	return 0
 }
 
-// KindOfP99 says which operations [slowestP99] is about in some cells: the only operation, or the
-// slowest one, with its name if it is the same in almost all samples. It returns "" if the cells have
-// no latencies.
+// KindOfP99 says which operations [slowestP99] is about in some cells: the only kind, or the slowest
+// one, with its name if it is the same in almost all samples. It returns "" if the cells have no
+// latencies.
 func KindOfP99(cells []*stats.Cell) string {
+	switch kind, only := slowestKind(cells); {
+	case only:
+		return kind
+	case kind != "":
+		return "the slowest kind (" + kind + ")"
+	}
+	return "the slowest kind"
+}
+
+// shortKind is [KindOfP99] for the title of a column.
+func shortKind(cells []*stats.Cell) string {
+	if kind, _ := slowestKind(cells); kind != "" {
+		return kind
+	}
+	return "slowest"
+}
+
+// slowestKind returns the kind of operations that is the slowest in almost all samples of some cells;
+// "" if there is none. only is true if the cells have at most one kind.
+func slowestKind(cells []*stats.Cell) (kind string, only bool) {
 	count, samples := map[string]int{}, 0
 	var kinds []string
 	for _, c := range cells {
@@ -47,16 +67,10 @@ func KindOfP99(cells []*stats.Cell) string {
 			}
 		}
 	}
-	switch {
-	case len(kinds) == 0:
-		return ""
-	case len(kinds) == 1:
-		return kinds[0]
-	}
 	for _, k := range kinds {
 		if count[k]*10 >= samples*9 {
-			return "the slowest kind (" + k + ")"
+			kind = k
 		}
 	}
-	return "the slowest kind"
+	return kind, len(kinds) < 2
 }

@@ -56,16 +56,20 @@ func TestSigned(t *testing.T) {
 
 // TestFewPointsAreNoCurve checks that two points are not joined.
 func TestFewPointsAreNoCurve(t *testing.T) {
+	dashed := chart.Look{Color: 1, Mark: 2} // a line with dashes, which no marker has
 	points := []chart.Point{{X: 1, Y: 1}, {X: 2, Y: 3}, {X: 3, Y: 4}}
 	percentiles := []chart.Percentile{{Percentile: 50, Value: 1}, {Percentile: 90, Value: 2}, {Percentile: 99, Value: 4}}
-	for n := 2; n <= 3; n++ {
-		for name, c := range map[string]chart.Chart{
-			"lines":       &chart.Lines{Series: []chart.Series{{Name: "s", Points: points[:n]}}},
-			"percentiles": &chart.Percentiles{Series: []chart.Distribution{{Name: "s", Points: percentiles[:n]}}},
-		} {
-			if joined := strings.Contains(inline(t, c), `stroke-linejoin="round"`); joined != (n == 3) {
-				t.Errorf("%s of %d points: joined is %v", name, n, joined)
-			}
+	for name, of := range map[string]func(n int) chart.Chart{
+		"lines": func(n int) chart.Chart {
+			return &chart.Lines{Series: []chart.Series{{Name: "s", Look: dashed, Points: points[:n]}}}
+		},
+		"percentiles": func(n int) chart.Chart {
+			return &chart.Percentiles{Series: []chart.Distribution{{Name: "s", Look: dashed, Points: percentiles[:n]}}}
+		},
+	} {
+		lines := func(n int) int { return strings.Count(inline(t, of(n)), `stroke-dasharray="7 3"`) }
+		if lines(3) != lines(2)+1 {
+			t.Errorf("%s: %d lines of 2 points, %d of 3", name, lines(2), lines(3))
 		}
 	}
 }
